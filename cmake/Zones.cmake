@@ -1,0 +1,72 @@
+# The three zones and their language rules (docs/architecture.md).
+#   shared   pure code that both sides use; obeys the runtime's rules
+#   runtime  lives inside somebody else's process: libc only
+#   analysis offline code and the command line: ordinary C++20
+include_guard()
+
+add_library(geiger_warnings INTERFACE)
+target_compile_options(geiger_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wcast-align -Wundef
+  $<$<BOOL:${GEIGER_WERROR}>:-Werror>)
+
+set(GEIGER_RUNTIME_FLAGS
+  -fPIC -fno-exceptions -fno-rtti -fno-threadsafe-statics -fvisibility=hidden
+  -fvisibility-inlines-hidden -fasynchronous-unwind-tables
+  -ftls-model=initial-exec -fno-plt -fno-math-errno -ffp-contract=off)
+
+# geiger_room(NAME ZONE SOURCES... [DEPENDS targets...])
+# One static library per folder, compiled once per zone that needs it: rooms of
+# the shared zone get a second archive, NAME_rt, with the runtime's flags.
+function(geiger_room name zone)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;SOURCES" ${ARGN})
+  if(NOT ARG_SOURCES)
+    set(ARG_SOURCES ${ARG_UNPARSED_ARGUMENTS})
+  endif()
+  if(zone STREQUAL "shared" OR zone STREQUAL "runtime")
+    _geiger_archive(${name}_rt "${ARG_SOURCES}" "")
+    get_target_property(kind ${name}_rt TYPE)
+    if(kind STREQUAL "INTERFACE_LIBRARY")
+      set(scope INTERFACE)
+    else()
+      set(scope PUBLIC)
+      target_compile_options(${name}_rt PRIVATE ${GEIGER_RUNTIME_FLAGS})
+    endif()
+    foreach(dep IN LISTS ARG_DEPENDS)
+      target_link_libraries(${name}_rt ${scope} ${dep}_rt)
+    endforeach()
+  endif()
+  if(zone STREQUAL "shared" OR zone STREQUAL "analysis")
+    _geiger_archive(${name} "${ARG_SOURCES}" "${ARG_DEPENDS}")
+  endif()
+endfunction()
+
+function(_geiger_archive target sources depends)
+  list(LENGTH sources count)
+  if(count EQUAL 0)
+    add_library(${target} INTERFACE)
+    target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR}/src)
+    target_link_libraries(${target} INTERFACE ${depends})
+    return()
+  endif()
+  add_library(${target} STATIC ${sources})
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${target} PUBLIC ${depends} PRIVATE geiger_warnings)
+endfunction()
+
+# geiger_test(NAME LABEL SOURCES... [DEPENDS targets...]): a GoogleTest program.
+function(geiger_test name label)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;SOURCES" ${ARGN})
+  if(NOT ARG_SOURCES)
+    set(ARG_SOURCES ${ARG_UNPARSED_ARGUMENTS})
+  endif()
+  if(NOT GEIGER_BUILD_TESTS)
+    return()
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_compile_definitions(${name} PRIVATE GEIGER_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+                                             GEIGER_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gmock GTest::gtest_main geiger_warnings)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 900)
+endfunction()
