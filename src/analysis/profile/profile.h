@@ -1,0 +1,60 @@
+// A profile: the samples of a recording that one question selects, with the
+// probabilities needed to answer it without bias.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "analysis/profile/recording.h"
+#include "estimation/sums.h"
+
+namespace geiger::profile {
+
+enum class Kind : std::uint8_t {
+  kAllocated,   ///< Everything allocated while recording.
+  kLiveAtEnd,   ///< Not freed when the recording ended.
+  kLiveAtPeak,  ///< Live at the instant of the largest estimated live heap.
+};
+
+/// Samples alike in all that a view can group by.
+struct Entry {
+  std::uint32_t stack = kNone;
+  std::uint32_t process = 0;
+  std::uint32_t thread = kNone;
+  std::uint32_t epoch = 0;
+  Bytes requested = 0;
+  Bytes usable = 0;
+  std::uint64_t count = 0;
+  bool is_certain = false;
+};
+
+/// Entries index into the recording they were selected from.
+struct Profile {
+  Kind kind = Kind::kAllocated;
+  std::vector<Entry> entries;
+  /// Probability with which uncertain samples were kept for this profile: 1/2
+  /// where half of them located the peak and the other half estimates it, else 1.
+  double keep = 1.0;
+  /// E: the largest interval (over keep) that anything was drawn with.
+  double largest_interval = 0;
+  /// CLOCK_MONOTONIC instant of kLiveAtPeak per process; empty for other kinds.
+  std::vector<Nanoseconds> peak_times;
+};
+
+/// Selects the samples of `kind`. kLiveAtPeak: an independent coin per sample
+/// (a hash of its identity, so repeatable) splits the uncertain samples; half A
+/// locates the instant per process, half B is selected, with keep = 1/2; certain
+/// samples count in both. At T = 1 nothing is uncertain and nothing is split.
+[[nodiscard]] Profile select(const Recording& recording, Kind kind);
+
+/// Adds one entry to a node's sums, by requested bytes.
+void accumulate(estimation::NodeSums& sums, const Entry& entry, const Recording& recording,
+                const Profile& profile);
+
+/// Sums over the whole profile (E set even when nothing was sampled).
+[[nodiscard]] estimation::NodeSums total(const Recording& recording, const Profile& profile);
+
+[[nodiscard]] std::string_view name_of(Kind kind);  ///< "allocated", "live", "peak".
+
+}  // namespace geiger::profile

@@ -1,0 +1,46 @@
+// From sums to numbers: every value comes with its variance and interval.
+#pragma once
+
+#include <cstdint>
+
+#include "estimation/sums.h"
+
+namespace geiger::estimation {
+
+struct Interval {
+  double lo = 0;
+  double hi = 0;
+};
+
+/// A number that knows how sure it is. Deliberately without a conversion to
+/// double and without operator<<: print value and interval together.
+struct Estimate {
+  double value = 0;
+  double variance = 0;
+  Interval interval;
+  std::uint64_t samples = 0;  ///< With pi < 1; certain ones add no error.
+  double exact = 0;           ///< Part of `value` known without error (X).
+};
+
+/// Which interval a number gets (docs/estimators.md).
+enum class Form {
+  kTotal,   ///< FF-SG: totals, differences, SQL. s = 0 gives [X, X + E ln(2/alpha)].
+  kListed,  ///< FF-SG given s >= 1: rows that are shown because they were sampled.
+};
+
+/// Estimated bytes of a node. `level` in (0, 1), e.g. 0.95.
+[[nodiscard]] Estimate estimate_bytes(const NodeSums& sums, double level, Form form = Form::kTotal);
+
+/// Estimated objects, given the sizes seen (stated assumption: the next unseen
+/// object is no lighter than the lightest seen at this node).
+[[nodiscard]] Estimate estimate_objects(const NodeSums& sums, double level,
+                                        Form form = Form::kTotal);
+
+/// Detection limit: a node with no sample has fewer bytes than this at `level`
+/// (two-sided convention, E ln(2/alpha): 3.689 E at 95 %).
+[[nodiscard]] double detection_limit(double largest_interval, double level);
+
+/// z = (hits - lambda trials) / sqrt(trials p q); 0 when trials = 0 or T = 1.
+[[nodiscard]] double sampler_z(std::uint64_t hits, std::uint64_t trials, double interval);
+
+}  // namespace geiger::estimation

@@ -1,0 +1,47 @@
+// The additive sums of a set of samples, from which every estimate derives.
+//
+// Notation (docs/estimators.md): z = object size, lambda = rate per byte,
+// pi = 1 - exp(-lambda z) its inclusion probability, w = z / pi the weighted
+// bytes, d = w - z the bytes not seen per sample.
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+
+namespace geiger::estimation {
+
+/// What a node of a profile keeps. Merging adds (maxima for E and c_max), so it
+/// is exact over threads, processes and hosts in any order.
+struct NodeSums {
+  std::uint64_t samples = 0;          ///< s: sampled with pi < 1.
+  std::uint64_t certain_samples = 0;  ///< XC: objects recorded with pi = 1.
+  double certain_bytes = 0;           ///< X: their bytes.
+  double bytes_seen = 0;              ///< B = sum z.
+  double weighted_bytes = 0;          ///< Y = sum w (Horvitz-Thompson).
+  double bytes_variance = 0;          ///< V = sum w d (unbiased estimate of Var Y).
+  double objects = 0;                 ///< C = sum 1/pi.
+  double objects_variance = 0;        ///< VC = sum (1-pi)/pi^2.
+  double covariance = 0;              ///< CB = sum z (1-pi)/pi^2.
+  double largest_interval = 0;        ///< E = max 1/lambda over all that could be sampled.
+  double largest_object_weight = 0;   ///< c_max = max 1/pi seen.
+
+  /// Adds `count` samples of `size` bytes drawn with rate `lambda` and then kept
+  /// with probability `keep` (1 unless thinned): pi = keep (1 - e^(-lambda size)).
+  /// lambda = +inf (T = 1) gives pi = keep.
+  void add(Bytes size, double lambda, std::uint64_t count = 1, double keep = 1.0);
+  /// Adds `count` certain objects (pi = 1).
+  void add_certain(Bytes size, std::uint64_t count = 1);
+  /// States that allocations could have been sampled at this interval though
+  /// none was: raises E. Call it for every epoch and thinning in force.
+  void could_have_sampled(double interval);
+  void merge(const NodeSums& other);
+};
+
+/// pi(size) = 1 - e^(-lambda size), to full precision; 0 for size 0.
+[[nodiscard]] double inclusion_probability(Bytes size, double lambda);
+
+/// lambda = -log1p(-1/T); +inf at T = 1. Requires T >= 1.
+[[nodiscard]] double rate_of_interval(double interval);
+
+}  // namespace geiger::estimation
