@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/profile/hash.h"
 #include "analysis/profile/labels.h"
 
 namespace geiger::profile {
@@ -213,7 +214,7 @@ class TreeBuilder {
   const bool is_inverted_;
   Tree tree_;
   std::vector<std::uint32_t> parents_;  ///< Of node i at [i - 1].
-  tsl::robin_map<std::uint64_t, std::uint32_t> known_;
+  tsl::robin_map<std::uint64_t, std::uint32_t, SpreadHash> known_;
   std::vector<std::uint32_t> path_;
 };
 
