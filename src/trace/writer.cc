@@ -69,7 +69,8 @@ int allocate_extent(long fd, Bytes bytes) {
   for (Bytes at = 0; at < bytes; at += sizeof kZeros) {
     const long written = raw_syscall(SYS_pwrite64, fd, reinterpret_cast<long>(kZeros),
                                      sizeof kZeros, static_cast<long>(at));
-    if (written != static_cast<long>(sizeof kZeros)) return is_error(written) ? int(-written) : ENOSPC;
+    if (written != static_cast<long>(sizeof kZeros))
+      return is_error(written) ? int(-written) : ENOSPC;
   }
   return 0;
 }
@@ -209,7 +210,8 @@ GEIGER_SLOW_PATH bool Writer::ensure_allocated_slow(Bytes end) {
   }
   // Two threads may populate the same pages at once: the second finds them there.
   const Bytes begin = std::max(allocated_.load(std::memory_order_relaxed),
-                               control_->watermark.load(std::memory_order_acquire)) / 4096 * 4096;
+                               control_->watermark.load(std::memory_order_acquire)) /
+                      4096 * 4096;
   const Bytes wanted = std::min(round_up(end, kExtent), capacity_);
   long result = 0;
   while (begin < wanted) {

@@ -32,7 +32,8 @@ struct ThreadLocal {
 };
 static_assert(sizeof(ThreadLocal) <= 64);
 
-[[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]] extern constinit thread_local ThreadLocal tls;
+[[gnu::tls_model("initial-exec"),
+  gnu::visibility("hidden")]] extern constinit thread_local ThreadLocal tls;
 
 /// Puts `size` bytes to trial: true when the slow path must decide. One
 /// instruction reads, subtracts and stores, so a signal cannot fall in between.

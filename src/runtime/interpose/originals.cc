@@ -74,13 +74,15 @@ constinit CxxOriginals fallbacks{};
 
 void* checked_new(std::size_t size) {
   void* pointer = originals.malloc(size);
-  if (pointer != nullptr) [[likely]] return pointer;
+  if (pointer != nullptr) [[likely]]
+    return pointer;
   return fallbacks.new_plain == nullptr ? nullptr : fallbacks.new_plain(size);
 }
 
 void* checked_new_nothrow(std::size_t size, const void* tag) {
   void* pointer = originals.malloc(size);
-  if (pointer != nullptr) [[likely]] return pointer;
+  if (pointer != nullptr) [[likely]]
+    return pointer;
   return fallbacks.new_nothrow == nullptr ? nullptr : fallbacks.new_nothrow(size, tag);
 }
 
@@ -94,13 +96,15 @@ void* allocate_aligned(std::size_t size, std::size_t alignment) {
 
 void* checked_new_aligned(std::size_t size, std::size_t alignment) {
   void* pointer = allocate_aligned(size, alignment);
-  if (pointer != nullptr) [[likely]] return pointer;
+  if (pointer != nullptr) [[likely]]
+    return pointer;
   return fallbacks.new_aligned == nullptr ? nullptr : fallbacks.new_aligned(size, alignment);
 }
 
 void* checked_new_aligned_nothrow(std::size_t size, std::size_t alignment, const void* tag) {
   void* pointer = allocate_aligned(size, alignment);
-  if (pointer != nullptr) [[likely]] return pointer;
+  if (pointer != nullptr) [[likely]]
+    return pointer;
   return fallbacks.new_aligned_nothrow == nullptr
              ? nullptr
              : fallbacks.new_aligned_nothrow(size, alignment, tag);
