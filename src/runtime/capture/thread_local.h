@@ -29,6 +29,9 @@ struct ThreadLocal {
   std::uint64_t state_generation;
   /// Top of this thread's stack, 0 if its start was not seen by us.
   std::uint64_t stack_high;
+  /// Frame that asks the allocator for a usable size, null if none does: tcmalloc
+  /// allocates when it is asked first.
+  const void* sizing_frame;
 };
 static_assert(sizeof(ThreadLocal) <= 64);
 
