@@ -322,11 +322,20 @@ TEST_F(Walks, LookAtTheInterruptedInstruction) {
 
 // Every instruction of some library code is a point to walk from: prologues,
 // epilogues, PLT entries, the lazy-binding trampoline.
+[[gnu::noinline, gnu::naked]] void start_stepping() {
+  asm("pushfq\n\t.cfi_adjust_cfa_offset 8\n\torq $0x100, (%rsp)\n\tpopfq\n\t"
+      ".cfi_adjust_cfa_offset -8\n\tret");
+}
+[[gnu::noinline, gnu::naked]] void stop_stepping() {
+  asm("pushfq\n\t.cfi_adjust_cfa_offset 8\n\tandq $~0x100, (%rsp)\n\tpopfq\n\t"
+      ".cfi_adjust_cfa_offset -8\n\tret");
+}
+
 [[gnu::noinline]] void step_through(void (*body)()) {
   handle(SIGTRAP, 0, [](int) { compare_on_unknown_stack(); });
-  asm volatile("pushfq\n\torq $0x100, (%%rsp)\n\tpopfq" ::: "memory", "cc");
+  start_stepping();
   body();
-  asm volatile("pushfq\n\tandq $~0x100, (%%rsp)\n\tpopfq" ::: "memory", "cc");
+  stop_stepping();
   signal(SIGTRAP, SIG_DFL);
 }
 
@@ -419,6 +428,7 @@ TEST_F(Walks, DoNotReadPastAnUnknownStack) {
   const std::size_t page = 4096;
   void* room = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(room, MAP_FAILED);
+  std::memset(room, 0x41, page);  // A zero return address would be a proper end.
   const auto end = reinterpret_cast<std::uint64_t>(room) + page;
   ASSERT_EQ(mprotect(static_cast<char*>(room) + page, page, PROT_NONE), 0);
   std::uint64_t frames[16];
