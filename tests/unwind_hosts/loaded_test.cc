@@ -1,0 +1,97 @@
+// Walks through modules that come and go, and through the loader's trampoline.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "oracle.h"
+
+namespace geiger::unwind {
+namespace {
+
+using CallBack = void(void (*)());
+
+Chain g_own, g_libgcc;
+std::uint64_t g_hash;
+
+[[gnu::noinline]] void compare() {
+  const Registers start = caller_registers();
+  ask_libgcc(start.ip, g_libgcc);
+  g_hash = walk_into(start, bounds_here(start.sp), g_own);
+  // Warm: now from the cache.
+  EXPECT_EQ(walk_into(start, bounds_here(start.sp), g_own), g_hash);
+}
+
+[[gnu::noinline]] void compare_in_caller() { compare(); }
+
+class Library {
+ public:
+  explicit Library(const std::string& name)
+      : handle_(dlopen((GEIGER_BINARY_DIR "/lib/" + name).c_str(), RTLD_LAZY | RTLD_LOCAL)) {
+    EXPECT_NE(handle_, nullptr) << dlerror();
+  }
+  ~Library() { dlclose(handle_); }
+  [[nodiscard]] CallBack* find(const char* name) const {
+    return reinterpret_cast<CallBack*>(dlsym(handle_, name));
+  }
+
+ private:
+  void* handle_;
+};
+
+struct Seen {
+  std::uint64_t address, hash;
+  std::uint32_t modules;
+};
+
+[[gnu::noinline]] Seen walk_through(const std::string& library) {
+  const Library loaded(library);
+  CallBack* call_back = loaded.find("call_back");
+  call_back(compare_in_caller);
+  EXPECT_TRUE(g_own == g_libgcc) << library;
+  EXPECT_FALSE(g_own.truncated) << library;
+  return {reinterpret_cast<std::uint64_t>(call_back), g_hash, modules_known()};
+}
+
+void expect_told_apart(const std::string& small, const std::string& large) {
+  const std::vector<std::string> names = {small, large, small};
+  std::vector<Seen> seen;
+  for (const std::string& name : names) seen.push_back(walk_through(name));  // One call site.
+  ASSERT_EQ(seen[0].address, seen[1].address) << "the loader took another address";
+  ASSERT_EQ(seen[0].address, seen[2].address);
+  EXPECT_NE(seen[0].hash, seen[1].hash);
+  EXPECT_EQ(seen[0].hash, seen[2].hash);
+  EXPECT_EQ(seen[1].modules, seen[0].modules + 1);
+  EXPECT_EQ(seen[2].modules, seen[1].modules);
+}
+
+class LoadedModules : public testing::Test {
+ protected:
+  void SetUp() override { init(); }
+};
+
+TEST_F(LoadedModules, AreToldApartAtTheSameAddress) {
+  expect_told_apart("libgeiger_reloaded_small.so", "libgeiger_reloaded_large.so");
+}
+
+// Without build ids nothing is kept between walks, so nothing can go stale.
+TEST_F(LoadedModules, HaveFreshRulesWithoutBuildId) {
+  for (int round = 0; round < 3; ++round) {
+    const Seen first = walk_through("libgeiger_reloaded_small_nameless.so");
+    const Seen second = walk_through("libgeiger_reloaded_large_nameless.so");
+    ASSERT_EQ(first.address, second.address) << "the loader took another address";
+  }
+}
+
+TEST_F(LoadedModules, LetWalksPassTheLazyBindingTrampoline) {
+  const Library loaded("libgeiger_lazy.so");
+  g_own.count = 0;
+  loaded.find("call_chosen")(compare_in_caller);
+  EXPECT_GT(g_own.count, 5U);
+  EXPECT_TRUE(g_own == g_libgcc);
+  EXPECT_FALSE(g_own.truncated);
+}
+
+}  // namespace
+}  // namespace geiger::unwind
