@@ -188,7 +188,7 @@ TEST(RowProgram, RefusesWhatItDoesNotKnow) {
 Term evaluate_bytes(const std::vector<std::uint8_t>& bytes, std::uint64_t rip,
                     bool is_known = true) {
   const ByteRange range{bytes.data(), bytes.data() + bytes.size()};
-  Term term;
+  Term term{};
   EXPECT_EQ(evaluate(Cursor(range, address_of(range.begin)), rip, term), is_known);
   return term;
 }
