@@ -14,6 +14,7 @@
 #include <random>
 #include <vector>
 
+#include "runtime/unwind/modules.h"
 #include "runtime/unwind/rules.h"
 #include "runtime/unwind/unwind.h"
 
@@ -79,7 +80,7 @@ void measure_misses() {
 
 int main(int count, char** arguments) {
   const bool is_checked = count > 1 && std::strcmp(arguments[1], "checked") == 0;
-  if (!is_checked) init();
+  is_checked ? find_loader_lookup() : init();
   for (const int depth : {5, 25, 95}) recurse<0>(depth);
   measure_misses();
 }

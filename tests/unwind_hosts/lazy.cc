@@ -8,7 +8,7 @@ void do_nothing() {}
 extern "C" {
 #define GEIGER_EXPORT __attribute__((visibility("default")))
 
-__attribute__((noinline)) static void (*resolve_chosen(void))() {
+__attribute__((used, noinline)) static void (*resolve_chosen(void))() {
   if (g_function != nullptr) g_function();
   return do_nothing;
 }

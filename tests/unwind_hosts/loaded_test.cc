@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "oracle.h"
@@ -12,15 +13,15 @@ namespace {
 
 using CallBack = void(void (*)());
 
-Chain g_own, g_libgcc;
-std::uint64_t g_hash;
+thread_local Chain t_own, t_libgcc;
+thread_local std::uint64_t t_hash;
 
 [[gnu::noinline]] void compare() {
   const Registers start = caller_registers();
-  ask_libgcc(start.ip, g_libgcc);
-  g_hash = walk_into(start, bounds_here(start.sp), g_own);
+  ask_libgcc(start.ip, t_libgcc);
+  t_hash = walk_into(start, bounds_here(start.sp), t_own);
   // Warm: now from the cache.
-  EXPECT_EQ(walk_into(start, bounds_here(start.sp), g_own), g_hash);
+  EXPECT_EQ(walk_into(start, bounds_here(start.sp), t_own), t_hash);
 }
 
 [[gnu::noinline]] void compare_in_caller() { compare(); }
@@ -49,9 +50,9 @@ struct Seen {
   const Library loaded(library);
   CallBack* call_back = loaded.find("call_back");
   call_back(compare_in_caller);
-  EXPECT_TRUE(g_own == g_libgcc) << library;
-  EXPECT_FALSE(g_own.truncated) << library;
-  return {reinterpret_cast<std::uint64_t>(call_back), g_hash, modules_known()};
+  EXPECT_TRUE(t_own == t_libgcc) << library;
+  EXPECT_FALSE(t_own.truncated) << library;
+  return {reinterpret_cast<std::uint64_t>(call_back), t_hash, modules_known()};
 }
 
 void expect_told_apart(const std::string& small, const std::string& large) {
@@ -84,13 +85,27 @@ TEST_F(LoadedModules, HaveFreshRulesWithoutBuildId) {
   }
 }
 
+// Libraries move under the feet of other threads' walks.
+TEST_F(LoadedModules, AreToldApartWhileThreadsLoadAndUnload) {
+  const std::vector<std::string> names = {
+      "libgeiger_reloaded_small.so", "libgeiger_reloaded_large.so",
+      "libgeiger_reloaded_small_nameless.so", "libgeiger_reloaded_large_nameless.so"};
+  std::vector<std::thread> threads;
+  for (std::size_t thread = 0; thread < 3; ++thread) {
+    threads.emplace_back([&names, thread] {
+      for (std::size_t i = 0; i < 300; ++i) walk_through(names[(i * (thread + 1) + thread) % 4]);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST_F(LoadedModules, LetWalksPassTheLazyBindingTrampoline) {
   const Library loaded("libgeiger_lazy.so");
-  g_own.count = 0;
+  t_own.count = 0;
   loaded.find("call_chosen")(compare_in_caller);
-  EXPECT_GT(g_own.count, 5U);
-  EXPECT_TRUE(g_own == g_libgcc);
-  EXPECT_FALSE(g_own.truncated);
+  EXPECT_GT(t_own.count, 5U);
+  EXPECT_TRUE(t_own == t_libgcc);
+  EXPECT_FALSE(t_own.truncated);
 }
 
 }  // namespace

@@ -57,6 +57,7 @@ bool is_same(const Row& a, const Row& b) {
 class Tables : public testing::Test {
  protected:
   void SetUp() override {
+    init();
     FoundModule found;
     ASSERT_TRUE(find_module(address_of(reinterpret_cast<void*>(find_module)), found));
     cfi_ = found.cfi;
