@@ -1,7 +1,10 @@
 // Walks through modules that come and go, and through the loader's trampoline.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <string>
 #include <thread>
 #include <vector>
@@ -97,6 +100,28 @@ TEST_F(LoadedModules, AreToldApartWhileThreadsLoadAndUnload) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+// The child has one thread, whatever the others were doing; nothing may wait for
+// them. An alarm ends a child that does.
+TEST_F(LoadedModules, LeaveForkedChildrenAble) {
+  std::atomic<bool> is_over{false};
+  std::thread loader([&is_over] {
+    while (!is_over) walk_through("libgeiger_reloaded_small.so");
+  });
+  for (int i = 0; i < 50; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      compare();
+      _exit(t_own == t_libgcc && !t_own.truncated ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  is_over = true;
+  loader.join();
 }
 
 TEST_F(LoadedModules, LetWalksPassTheLazyBindingTrampoline) {

@@ -37,10 +37,12 @@ constinit std::atomic<std::uint32_t> g_known{0};
 constexpr std::uint32_t kHintBits = 10;
 constinit std::atomic<std::uint16_t> g_hints[1U << kHintBits];
 
-// Ids of permanent modules by ascending start address. Written by init only.
+// Ids of permanent modules by ascending start address. Written by the one run of
+// init, and counted when all are in place.
 constexpr std::uint32_t kMaxPermanent = 1024;
 constinit std::uint32_t g_permanent[kMaxPermanent];
 constinit std::atomic<std::uint32_t> g_permanent_count{0};
+constinit std::atomic<bool> g_is_begun{false};
 
 // glibc >= 2.35 has _dl_find_object, others leave this null. Looked up, because a
 // reference, even a weak one, would bind the library to GLIBC_2.35.
@@ -302,16 +304,16 @@ std::uint32_t find_permanent(std::uint64_t pc) {
   return pc < entry_of(id).module.end ? id : 0;
 }
 
-void insert_permanent(std::uint32_t id) {
-  const std::uint32_t count = g_permanent_count.load(std::memory_order_relaxed);
-  if (id == 0 || count == kMaxPermanent) return;
+/// Keeps the first `count` ids sorted by start address.
+std::uint32_t insert_permanent(std::uint32_t id, std::uint32_t count) {
+  if (id == 0 || count == kMaxPermanent) return count;
   const std::uint64_t start = entry_of(id).module.start;
   std::uint32_t place = count;
   for (; place > 0 && entry_of(g_permanent[place - 1]).module.start > start; --place) {
     g_permanent[place] = g_permanent[place - 1];
   }
   g_permanent[place] = id;
-  g_permanent_count.store(count + 1, std::memory_order_release);
+  return count + 1;
 }
 
 }  // namespace
@@ -326,13 +328,14 @@ void find_loader_lookup() {
 }
 
 void learn_permanent_modules() {
-  if (g_permanent_count.load(std::memory_order_relaxed) != 0) return;
+  std::uint32_t count = 0;
   for (const link_map* map = _r_debug.r_map; map != nullptr; map = map->l_next) {
     Object object{0, 0, map, nullptr};
     if (ask_loader(reinterpret_cast<std::uint64_t>(map->l_ld), object) || measure(object)) {
-      insert_permanent(add(object, true));
+      count = insert_permanent(add(object, true), count);
     }
   }
+  g_permanent_count.store(count, std::memory_order_release);  // Pairs with find_permanent.
 }
 
 bool find_module(std::uint64_t pc, FoundModule& found) {
@@ -369,6 +372,7 @@ void use_loader_lookup_for_testing(bool use) {
 }
 
 void init() {
+  if (g_is_begun.exchange(true, std::memory_order_relaxed)) return;
   find_loader_lookup();
   learn_permanent_modules();
 }

@@ -76,9 +76,9 @@ struct Trace {
 };
 
 /// Finds the loader's lookup of modules and takes the modules mapped now as
-/// permanent: frames in them are not checked against the loader again. Call once,
-/// before any module can have been loaded by dlopen, and not from two threads at
-/// once; until then walks follow frame pointers only.
+/// permanent: frames in them are not checked against the loader again. To be called
+/// before any module can have been loaded by dlopen. Runs once: while a call is
+/// under way others return at once, and walks follow frame pointers only.
 ///
 /// glibc < 2.35 has no lookup that is safe inside malloc. There the tables of
 /// permanent modules are used, frames of other modules are stepped over by frame
