@@ -361,5 +361,23 @@ TEST(Symbolize, JitFramesComeFromThePerfMap) {
   EXPECT_EQ(recording.frames[recording.locations[0].frames[0]].function, "py::run:/app/main.py");
 }
 
+TEST(Symbolize, ForkChildrenShareTheMapOfTheirParent) {
+  const ScratchDirectory directory;
+  write_file(directory.path("perf-77.map"), "1000 20 before\n2000 20 replaced\n");
+  write_file(directory.path("perf-78.map"), "2000 20 after\n");
+  Recording recording;
+  recording.processes.emplace_back();
+  recording.processes[0].pid = 78;
+  recording.processes[0].parent_pid = 77;
+  recording.processes[0].is_fork_child = true;
+  recording.locations.push_back({profile::kNone, 0x1010, 0, {}});
+  recording.locations.push_back({profile::kNone, 0x2010, 0, {}});
+  Options options;
+  options.perf_map_dir = directory.path("");
+  EXPECT_EQ(symbolize(recording, options).resolved, 2U);
+  EXPECT_EQ(recording.frames[recording.locations[0].frames[0]].function, "before");
+  EXPECT_EQ(recording.frames[recording.locations[1].frames[0]].function, "after");
+}
+
 }  // namespace
 }  // namespace geiger::symbolize

@@ -102,15 +102,33 @@ TEST(Trim, AllocatorModule) {
 }
 
 TEST(Trim, AllocationFunctions) {
-  for (const char* name :
-       {"malloc", "calloc", "realloc", "__libc_malloc", "je_malloc", "tc_new", "tc_newarray",
-        "mi_malloc", "_mi_malloc", "mi_heap_malloc", "__GI___libc_malloc", "operator new",
-        "operator new[](unsigned long, std::align_val_t)", "malloc.part.0", "posix_memalign",
-        "operator new(unsigned long) [clone .cold]"}) {
+  for (const char* name : {"malloc",
+                           "calloc",
+                           "realloc",
+                           "__libc_malloc",
+                           "je_malloc",
+                           "tc_new",
+                           "tc_newarray",
+                           "mi_malloc",
+                           "_mi_malloc",
+                           "mi_heap_malloc",
+                           "__GI___libc_malloc",
+                           "operator new",
+                           "operator new[](unsigned long, std::align_val_t)",
+                           "malloc.part.0",
+                           "posix_memalign",
+                           "operator new(unsigned long) [clone .cold]",
+                           "__rdl_alloc",
+                           "__rustc::__rdl_realloc",
+                           "__rust_alloc_zeroed",
+                           "<std::alloc::System as core::alloc::global::GlobalAlloc>::alloc",
+                           "std::sys::alloc::unix::<impl core::alloc::global::GlobalAlloc for "
+                           "std::alloc::System>::alloc"}) {
     EXPECT_TRUE(is_allocation_function(name)) << name;
   }
-  for (const char* name : {"main", "xmalloc", "malloc_stats", "new", "mi_parse", "tc_open",
-                           "operator newline()", "strdup", "my::malloc(int)", ""}) {
+  for (const char* name :
+       {"main", "xmalloc", "malloc_stats", "new", "mi_parse", "tc_open", "operator newline()",
+        "strdup", "my::malloc(int)", "", "alloc::alloc::alloc", "alloc::vec::Vec<T>::push"}) {
     EXPECT_FALSE(is_allocation_function(name)) << name;
   }
 }
