@@ -1,0 +1,15 @@
+// The share of a part in its whole, with an interval.
+#pragma once
+
+#include "analysis/report/format.h"
+#include "estimation/sums.h"
+
+namespace geiger::report {
+
+/// Share of `part` in `whole` by bytes; zero when the whole is empty. Part and
+/// rest are sampled independently, so the distances to their limits add in
+/// squares (MOVER). Requires that the sums of `part` went into `whole`.
+[[nodiscard]] Share share_of(const estimation::NodeSums& part, const estimation::NodeSums& whole,
+                             double level);
+
+}  // namespace geiger::report
