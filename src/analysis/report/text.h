@@ -9,16 +9,6 @@
 
 namespace geiger::report {
 
-/// Length and value of the UTF-8 sequence at the start of `text`.
-struct CodePoint {
-  char32_t value = 0;
-  std::size_t length = 1;  ///< Bytes consumed, at least 1.
-  bool is_valid = false;   ///< False: one byte that starts no valid sequence.
-};
-/// Requires a non-empty `text`. Rejects overlong forms, surrogates and values
-/// above U+10FFFF.
-[[nodiscard]] CodePoint decode(std::string_view text);
-
 /// `text` with control characters, escapes, bidirectional overrides and invalid
 /// bytes shown as \x1b, \u202e, ... The result is valid UTF-8 on one line.
 [[nodiscard]] std::string printable(std::string_view text);
