@@ -8,6 +8,7 @@
 
 #include "analysis/export/frame_name.h"
 #include "analysis/export/rounding.h"
+#include "analysis/profile/labels.h"
 
 namespace geiger::exports {
 namespace {
@@ -39,7 +40,8 @@ class Folder {
  private:
   void append(std::uint32_t index, std::vector<std::uint32_t>& path) {
     const profile::Location& location = recording_.locations[index];
-    if (location.frames.empty()) path.push_back(intern(unsymbolized_name(recording_, location)));
+    if (location.frames.empty())
+      path.push_back(intern(profile::address_name(recording_, location)));
     for (auto at = location.frames.rbegin(); at != location.frames.rend(); ++at) {
       path.push_back(intern(recording_.frames[*at].function));
     }

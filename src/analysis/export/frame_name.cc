@@ -1,17 +1,8 @@
 #include "analysis/export/frame_name.h"
 
-#include <fmt/format.h>
-
 #include "base/utf8.h"
 
 namespace geiger::exports {
-
-std::string unsymbolized_name(const profile::Recording& recording,
-                              const profile::Location& location) {
-  if (location.module >= recording.modules.size()) return fmt::format("{:#x}", location.vaddr);
-  const std::string& path = recording.modules[location.module].path;
-  return fmt::format("{}+{:#x}", path.substr(path.rfind('/') + 1), location.vaddr);
-}
 
 std::string to_valid_utf8(std::string_view text) {
   std::string out;

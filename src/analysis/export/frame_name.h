@@ -1,16 +1,10 @@
-// Names of frames as exports write them.
+// Names as exports write them.
 #pragma once
 
 #include <string>
 #include <string_view>
 
-#include "analysis/profile/recording.h"
-
 namespace geiger::exports {
-
-/// "libfoo.so+0x1234" for a location without symbols, "0x7f..." outside modules.
-[[nodiscard]] std::string unsymbolized_name(const profile::Recording& recording,
-                                            const profile::Location& location);
 
 /// Invalid UTF-8 becomes U+FFFD.
 [[nodiscard]] std::string to_valid_utf8(std::string_view text);

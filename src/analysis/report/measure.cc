@@ -22,6 +22,13 @@ Measure measure_row(const NodeSums& sums, double level) {
   return measure(sums, level, sums.samples > 0 ? Form::kListed : Form::kTotal);
 }
 
+Figure objects_figure(const Measure& measure) {
+  const bool is_exact = measure.bytes.interval.hi <= measure.bytes.exact;
+  if (is_exact || measure.objects.samples > 0) return figure(measure.objects, Quantity::kObjects);
+  if (measure.certain_samples == 0) return {"-", ""};
+  return {"≥ " + exact_count(measure.certain_samples), ""};
+}
+
 double bytes_for_order(const NodeSums& sums) { return sums.weighted_bytes + sums.certain_bytes; }
 
 void write_fields(JsonWriter& json, const Measure& measure) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "analysis/report/format.h"
 #include "analysis/report/json.h"
 #include "estimation/estimate.h"
 #include "estimation/sums.h"
@@ -21,6 +22,10 @@ struct Measure {
 
 /// Of a row that is listed because it was sampled: the interval allows for that.
 [[nodiscard]] Measure measure_row(const estimation::NodeSums& sums, double level);
+
+/// The objects of a node as text. Without uncertain samples only the bytes have a
+/// limit that says something, so the objects read ">= 3" or "-".
+[[nodiscard]] Figure objects_figure(const Measure& measure);
 
 /// Estimated bytes without their error: for sorting and cutting off only.
 [[nodiscard]] double bytes_for_order(const estimation::NodeSums& sums);

@@ -56,7 +56,8 @@ void mark_uncertain_order(std::vector<TableLine>& lines, SortBy sort) {
   for (std::size_t i = 0; i + 1 < lines.size(); ++i) {
     const estimation::Estimate& upper = sorted_measure(lines[i], sort).bytes;
     const estimation::Estimate& lower = sorted_measure(lines[i + 1], sort).bytes;
-    lines[i].is_order_uncertain = lower.interval.hi > upper.interval.lo;
+    const bool is_seen = sorted_measure(lines[i + 1], sort).samples > 0;
+    lines[i].is_order_uncertain = is_seen && lower.interval.hi > upper.interval.lo;
   }
 }
 
@@ -95,14 +96,15 @@ std::vector<std::string> cells_for(const TableReport& report, const TableLine& l
   if (has_two_measures(report)) append_figure(cells, figure(line.total.bytes, Quantity::kBytes));
   if (has_share) append_figure(cells, figure(line.share));
   cells.push_back(exact_count(sorted_measure(line, report.options.sort).samples));
-  const std::string detail = line.detail.empty() ? "" : "  " + printable(line.detail);
-  cells.push_back(printable(line.name) + detail);
+  cells.push_back(printable(line.name));
   return cells;
 }
 
 Grid grid_of(const TableReport& report, bool has_share) {
   Grid grid(columns_for(report, has_share));
-  for (const TableLine& line : report.lines) grid.add(cells_for(report, line, has_share));
+  for (const TableLine& line : report.lines) {
+    grid.add(cells_for(report, line, has_share), printable(line.detail));
+  }
   return grid;
 }
 

@@ -29,7 +29,8 @@ struct TableLine {
   Measure self, total;
   Share share;  ///< Of the profile: by total if sorted by total, else by self.
   /// Its interval overlaps that of the row below, so the two may be in the
-  /// wrong order. Never set where rows are sorted by samples or name.
+  /// wrong order. Not set above rows without samples, nor where rows are sorted
+  /// by samples or name.
   bool is_order_uncertain = false;
 };
 

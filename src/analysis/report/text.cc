@@ -125,10 +125,4 @@ std::string pad_right(std::string_view text, std::size_t columns) {
   return std::string(text).append(columns > used ? columns - used : 0, ' ');
 }
 
-std::string_view base_name(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string_view::npos || slash + 1 == path.size()) return path;
-  return path.substr(slash + 1);
-}
-
 }  // namespace geiger::report

@@ -22,7 +22,4 @@ namespace geiger::report {
 [[nodiscard]] std::string pad_left(std::string_view text, std::size_t columns);
 [[nodiscard]] std::string pad_right(std::string_view text, std::size_t columns);
 
-/// The last component of a path; the whole of it if there is no slash.
-[[nodiscard]] std::string_view base_name(std::string_view path);
-
 }  // namespace geiger::report

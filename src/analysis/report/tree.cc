@@ -119,6 +119,7 @@ TreeReport tree_report(const profile::Recording& recording, const profile::Profi
     for (auto at = children.rbegin(); at != children.rend(); ++at) pending.push_back({*at, line});
   }
   report.lines.front().total = measure_total(root.total, options.level);
+  report.lines.front().share = {1, {1, 1}};
   return report;
 }
 
