@@ -4,13 +4,13 @@
 
 #include <string>
 
-#include "analysis/profile/test_recording.h"
+#include "analysis/profile/example_recording.h"
 
 namespace geiger::exports {
 namespace {
 
 using profile::Kind;
-using profile::testing::RecordingBuilder;
+using profile::example::RecordingBuilder;
 
 std::string folded(const profile::Recording& recording, Kind kind = Kind::kAllocated) {
   std::string out;
@@ -20,14 +20,14 @@ std::string folded(const profile::Recording& recording, Kind kind = Kind::kAlloc
 }
 
 TEST(Folded, WritesStacksRootFirstWithInlinedFrames) {
-  EXPECT_EQ(folded(profile::testing::small_server()),
+  EXPECT_EQ(folded(profile::example::small_server()),
             "main;load_table 12582912\n"
             "main;serve(int);make_buffer 133857118\n"
             "main;serve(int);read_request(Request&);grow;std::string::_M_create 6292650\n");
 }
 
 TEST(Folded, SelectsTheKind) {
-  EXPECT_EQ(folded(profile::testing::small_server(), Kind::kLiveAtEnd),
+  EXPECT_EQ(folded(profile::example::small_server(), Kind::kLiveAtEnd),
             "main;load_table 12582912\nmain;serve(int);make_buffer 33464279\n");
 }
 

@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "analysis/profile/test_recording.h"
+#include "analysis/profile/example_recording.h"
 
 namespace geiger::exports {
 namespace {
 
 using profile::Kind;
-using profile::testing::RecordingBuilder;
+using profile::example::RecordingBuilder;
 
 std::string unzip(const std::string& packed) {
   z_stream stream{};
@@ -203,7 +203,7 @@ std::string pprof(const profile::Recording& recording) {
 }
 
 TEST(Pprof, SampleTypesStandInTheOrderThatReadersExpect) {
-  const Decoded out = decode(pprof(profile::testing::small_server()));
+  const Decoded out = decode(pprof(profile::example::small_server()));
   ASSERT_EQ(out.sample_types.size(), 10U);
   EXPECT_EQ(out.type(0), "alloc_objects/count");
   EXPECT_EQ(out.type(1), "alloc_space/bytes");
@@ -223,7 +223,7 @@ TEST(Pprof, DefaultsToAllocationsWhereNothingIsLive) {
 }
 
 TEST(Pprof, TotalsAreTheRoundedEstimates) {
-  const profile::Recording recording = profile::testing::small_server();
+  const profile::Recording recording = profile::example::small_server();
   const Decoded out = decode(pprof(recording));
   const auto check = [&](Kind kind, std::size_t column) {
     const auto sums = profile::total(recording, profile::select(recording, kind));
@@ -239,7 +239,7 @@ TEST(Pprof, TotalsAreTheRoundedEstimates) {
 }
 
 TEST(Pprof, IdsAreSequentialAndAllReferencesResolve) {
-  const Decoded out = decode(pprof(profile::testing::small_server()));
+  const Decoded out = decode(pprof(profile::example::small_server()));
   EXPECT_EQ(out.strings.at(0), "");
   EXPECT_EQ(std::set<std::string>(out.strings.begin(), out.strings.end()).size(),
             out.strings.size());
@@ -253,7 +253,7 @@ TEST(Pprof, IdsAreSequentialAndAllReferencesResolve) {
 }
 
 TEST(Pprof, LocationsCarryInlinedLinesAndTheCallingAddress) {
-  const Decoded out = decode(pprof(profile::testing::small_server()));
+  const Decoded out = decode(pprof(profile::example::small_server()));
   const auto at = std::find_if(out.locations.begin(), out.locations.end(),
                                [](const auto& one) { return one.lines.size() == 2; });
   ASSERT_NE(at, out.locations.end());
@@ -283,7 +283,7 @@ TEST(Pprof, TheMainBinaryIsTheFirstMapping) {
 }
 
 TEST(Pprof, LabelsTellBlockSizeAndThread) {
-  const Decoded out = decode(pprof(profile::testing::small_server()));
+  const Decoded out = decode(pprof(profile::example::small_server()));
   std::set<std::pair<std::string, std::int64_t>> labels;
   for (const auto& one : out.samples) {
     std::string thread;
@@ -299,7 +299,7 @@ TEST(Pprof, LabelsTellBlockSizeAndThread) {
 }
 
 TEST(Pprof, SaysWhenHowLongAndHowOften) {
-  const Decoded out = decode(pprof(profile::testing::small_server()));
+  const Decoded out = decode(pprof(profile::example::small_server()));
   EXPECT_EQ(out.time, 1'700'000'000'000'000'000);
   EXPECT_EQ(out.duration, 2'500'000'000);
   EXPECT_EQ(out.period, 524'288);
