@@ -72,7 +72,7 @@ TEST_F(RunDirectory, IsRemovedWithItsTraces) {
 
 TEST(NameForFiles, KeepsNamesHarmless) {
   EXPECT_EQ(name_for_files("/usr/bin/sqlite3"), "sqlite3");
-  EXPECT_EQ(name_for_files("a b\n;$(x)"), "a_b___x_");
+  EXPECT_EQ(name_for_files("a b\n;$(x)"), "a_b____x_");
   EXPECT_EQ(name_for_files("dir/"), "program");
   EXPECT_EQ(name_for_files(std::string(500, 'x')).size(), 64U);
 }

@@ -1,7 +1,11 @@
 #include "cli/run_options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <functional>
+#include <memory>
 
 #include "cli/sizes.h"
 #include "trace/format.h"
@@ -14,17 +18,25 @@ namespace {
 constexpr char kGuard = ':';
 constexpr const char* kProgramWord = "--program-word";
 
-std::function<void(const std::string&)> size_into(Bytes& target) {
-  return [&target](const std::string& text) {
+// Skip counts stay far from 2^63 with it.
+constexpr Bytes kLargestInterval = Bytes{1} << 50;
+
+std::function<void(const std::string&)> size_into(Bytes& target, const char* option, Bytes least,
+                                                  Bytes most) {
+  return [&target, option, least, most](const std::string& text) {
     const auto size = parse_size(text);
-    if (!size.has_value()) throw CLI::ValidationError(size.reason());
+    if (!size.has_value()) throw CLI::ValidationError(option, size.reason());
+    if (size.value() < least || size.value() > most) {
+      const auto range = fmt::format("'{}' is not between {} and {} bytes", text, least, most);
+      throw CLI::ValidationError(option, range);
+    }
     target = size.value();
   };
 }
 
-std::chrono::nanoseconds duration_of(const std::string& text) {
+std::chrono::nanoseconds duration_of(const std::string& text, const char* option) {
   const auto time = parse_duration(text);
-  if (!time.has_value()) throw CLI::ValidationError(time.reason());
+  if (!time.has_value()) throw CLI::ValidationError(option, time.reason());
   constexpr Nanoseconds kCentury = Nanoseconds{100} * 365 * 24 * 3600 * 1'000'000'000;
   return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(time.value(), kCentury)));
 }
@@ -34,34 +46,37 @@ void add_output_options(CLI::App& run, RunOptions& options) {
       ->type_name("FILE");
   run.add_flag("-f,--force", options.replaces, "Replace what an earlier run left there");
   run.add_flag("-q,--quiet", options.is_quiet, "Say nothing unless something is wrong");
-  run.add_flag("!--no-symbolize", options.symbolizes,
-               "Leave names and lines for 'geiger symbolize'");
-  run.add_option_function<std::string>("--trace-limit", size_into(options.runtime.capacity),
-                                       "Bytes that one trace may take (default 4GiB)")
+  run.add_flag_callback(
+      "--no-symbolize", [&options] { options.symbolizes = false; },
+      "Leave names and lines for 'geiger symbolize'");
+  run.add_option_function<std::string>(
+         "--trace-limit",
+         size_into(options.runtime.capacity, "--trace-limit", kMiB, trace::kMaxCapacity),
+         "Bytes that one trace may take (default 4GiB)")
       ->type_name("SIZE");
 }
 
 void add_sampling_options(CLI::App& run, RunOptions& options) {
   RuntimeSettings& runtime = options.runtime;
   run.add_option_function<std::string>(
-         "--interval",
-         [&runtime](const std::string& text) {
-           size_into(runtime.interval)(text);
-           if (runtime.interval < 1) throw CLI::ValidationError("'" + text + "' is below 1 byte");
-         },
+         "--interval", size_into(runtime.interval, "--interval", 1, kLargestInterval),
          "Sampling interval: mean bytes between sampled bytes\n"
          "(default 512KiB; 1 records every allocation)")
       ->type_name("SIZE");
   run.add_flag("--pure", runtime.is_pure, "No certain objects: every byte has its trial");
   run.add_option("--seed", runtime.seed, "Draw the same numbers in every run")->type_name("N");
-  run.add_flag("--children,!--no-children", runtime.follows_children,
-               "Profile the processes that the program starts (default)");
+  run.add_flag_callback(
+      "--children", [&runtime] { runtime.follows_children = true; },
+      "Profile the processes that the program starts (default)");
+  run.add_flag_callback(
+      "--no-children", [&runtime] { runtime.follows_children = false; },
+      "Profile the program's first process only");
   run.add_option_function<std::string>(
          "--unwind",
          [&runtime](const std::string& word) { runtime.uses_frame_pointers = word == "fp"; },
          "How to walk stacks: auto (unwind tables) or fp (frame pointers)")
       ->check(CLI::IsMember({"auto", "fp"}))
-      ->type_name("HOW");
+      ->type_name("");
   run.add_flag("--free-stacks", runtime.records_free_stacks, "Record where samples are freed");
 }
 
@@ -69,14 +84,14 @@ void add_window_options(CLI::App& run, RunOptions& options) {
   run.add_option_function<std::string>(
          "--delay",
          [&options](const std::string& text) {
-           options.window.delay = duration_of(text);
+           options.window.delay = duration_of(text, "--delay");
            options.runtime.starts_paused = options.window.delay.count() > 0;
          },
          "Begin recording this long after the start (10s, 500ms, 2m)")
       ->type_name("TIME");
   run.add_option_function<std::string>(
          "--duration",
-         [&options](const std::string& text) { options.window.duration = duration_of(text); },
+         [&options](const std::string& text) { options.window.duration = duration_of(text, "--duration"); },
          "Record for this long; the program runs on")
       ->type_name("TIME");
 }
@@ -100,14 +115,6 @@ class RunFormatter : public CLI::Formatter {
   }
 };
 
-void check_capacity(const RunOptions& options) {
-  constexpr Bytes kSmallest = kMiB;
-  const Bytes capacity = options.runtime.capacity;
-  if (capacity < kSmallest || capacity > trace::kMaxCapacity) {
-    throw CLI::ValidationError("--trace-limit: must lie between 1MiB and 32GiB");
-  }
-}
-
 }  // namespace
 
 std::string as_program_word(const std::string& word) {
@@ -129,7 +136,6 @@ CLI::App* add_run_options(CLI::App& app, RunOptions& options) {
   add_sampling_options(*run, options);
   add_window_options(*run, options);
   add_program_words(*run, options);
-  run->parse_complete_callback([&options] { check_capacity(options); });
   return run;
 }
 

@@ -128,10 +128,9 @@ void WatchedTrace::set_paused(bool is_paused) {
   control_->paused.store(is_paused ? 1 : 0, std::memory_order_release);
 }
 
-Bytes WatchedTrace::wanted_watermark(Bytes tail, Bytes growth) const {
+Bytes WatchedTrace::bytes_ahead(Bytes tail) const {
   const bool is_short = tail < trace::kRecordsOffset + kShort;
-  const Bytes ahead = is_short ? kAheadOfShort : std::max(kAhead, 8 * growth);
-  return std::min(capacity_, round_up(tail + ahead, kAheadOfShort));
+  return is_short ? kAheadOfShort : std::max(kAhead, 8 * growth_);
 }
 
 // The watermark only grows, and only over what was allocated: a page above it
@@ -152,10 +151,11 @@ bool WatchedTrace::feed() {
   growth_ = std::max(growth_ / 2, std::min(tail - std::min(tail, last_tail_), kLargestStep));
   last_tail_ = tail;
   const Bytes watermark = control_->watermark.load(std::memory_order_relaxed);
-  const Bytes wanted = wanted_watermark(tail, growth_);
-  // Half of what is wanted may be used up before it is worth a system call.
-  const Bytes lowest = tail + (wanted - std::min(wanted, tail)) / 2;
-  if (refused_ == 0 && watermark < std::min(lowest, capacity_)) allocate(watermark, wanted);
+  const Bytes ahead = bytes_ahead(tail);
+  // Half of it may be used up before it is worth a system call.
+  if (refused_ == 0 && watermark < std::min(tail + ahead / 2, capacity_)) {
+    allocate(watermark, std::min(round_up(tail + ahead, kAheadOfShort), capacity_));
+  }
   return has_grown;
 }
 
@@ -192,23 +192,25 @@ void TraceFeeder::discover() {
   }
 }
 
-// An image that called exec, or whose process is gone, writes no more; its
-// storage ahead is given back when the trace is sealed.
+// An image that called exec writes no more; nor does one whose process is gone.
+// Storage ahead of them is given back when the trace is sealed.
 bool TraceFeeder::is_superseded(std::size_t index) const {
-  return std::any_of(watched_.begin() + static_cast<std::ptrdiff_t>(index) + 1, watched_.end(),
-                     [&](const auto& later) { return later.pid() == watched_[index].pid(); });
+  const auto& trace = watched_[index];
+  return std::any_of(watched_.begin(), watched_.end(), [&](const WatchedTrace& other) {
+    return other.pid() == trace.pid() && other.start() > trace.start();
+  });
 }
 
 void TraceFeeder::let_go_of_ended() {
-  std::vector<WatchedTrace> remaining;
+  std::vector<bool> has_ended(watched_.size());
   for (std::size_t i = 0; i < watched_.size(); ++i) {
-    auto& trace = watched_[i];
+    const auto& trace = watched_[i];
     if (trace.refused() != 0) refused_ = trace.refused();
     const bool is_gone = kill(trace.pid(), 0) != 0 && errno == ESRCH;
-    if (trace.state() == trace::State::kExited || is_superseded(i) || is_gone) continue;
-    remaining.push_back(std::move(trace));
+    has_ended[i] = trace.state() == trace::State::kExited || is_gone || is_superseded(i);
   }
-  watched_ = std::move(remaining);
+  std::size_t index = 0;
+  std::erase_if(watched_, [&](const WatchedTrace&) { return has_ended[index++]; });
 }
 
 void TraceFeeder::set_paused(bool is_paused) {

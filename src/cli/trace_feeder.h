@@ -37,6 +37,7 @@ class WatchedTrace {
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] Nanoseconds start() const { return header_->start_monotonic; }
   [[nodiscard]] trace::State state() const;
   /// The errno of the last refused allocation, 0 if none was refused.
   [[nodiscard]] int refused() const { return refused_; }
@@ -48,7 +49,7 @@ class WatchedTrace {
 
  private:
   void swap(WatchedTrace& other) noexcept;
-  [[nodiscard]] Bytes wanted_watermark(Bytes tail, Bytes growth) const;
+  [[nodiscard]] Bytes bytes_ahead(Bytes tail) const;
   bool allocate(Bytes from, Bytes to);
 
   std::string name_;
