@@ -26,6 +26,8 @@ void register_export(CLI::App& app, int& exit_code);
 void register_symbolize(CLI::App& app, int& exit_code);
 
 /// In the order of `geiger --help`.
-inline constexpr Register kCommands[] = {register_run};
+inline constexpr Register kCommands[] = {register_run,      register_summary, register_table,
+                                         register_tree,     register_stats,   register_export,
+                                         register_symbolize};
 
 }  // namespace geiger::cli
