@@ -16,7 +16,18 @@ std::span<const Sample> samples_of(const Recording& recording, std::uint32_t pro
   return {range.begin(), range.end()};
 }
 
-void add_thread(ProcessTotals& totals, const Thread& thread) {
+/// A program that was killed left its living threads unsettled.
+bool is_unsettled(const Thread& thread, const Process& process) {
+  const bool was_cut_off =
+      process.ending == Ending::kKilled || process.ending == Ending::kStillOpen;
+  return was_cut_off && thread.end == 0 && thread.armed != 0;
+}
+
+void add_thread(ProcessTotals& totals, const Thread& thread, const Process& process) {
+  if (is_unsettled(thread, process)) {
+    ++totals.unsettled_threads;
+    totals.unsettled_bound += thread.armed;
+  }
   totals.exact_bytes += thread.bytes;
   totals.certain_bytes += thread.certain_bytes;
   totals.certain_count += thread.certain_count;
@@ -80,7 +91,8 @@ double z_of(const ProcessTotals& totals, Bytes interval) {
 ProcessTotals process_totals(const Recording& recording, std::uint32_t process) {
   ProcessTotals totals = totals_of_image(recording, process);
   for (const Thread& thread : recording.threads) {
-    if (thread.process == process) add_thread(totals, thread);
+    if (thread.process != process) continue;
+    add_thread(totals, thread, recording.processes[process]);
   }
   totals.z = z_of(totals, recording.processes[process].interval);
   return totals;
@@ -91,7 +103,9 @@ ProcessTotals all_totals(const Recording& recording) {
   for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
     each.push_back(totals_of_image(recording, i));
   }
-  for (const Thread& thread : recording.threads) add_thread(each[thread.process], thread);
+  for (const Thread& thread : recording.threads) {
+    add_thread(each[thread.process], thread, recording.processes[thread.process]);
+  }
   ProcessTotals all;
   double deviation = 0;
   double variance = 0;
