@@ -17,6 +17,18 @@ std::string aligned(const std::string& cell, Align align, std::size_t width) {
   return align == Align::kRight ? pad_left(cell, width) : pad_right(cell, width);
 }
 
+/// The tail behind a cell that takes `used` of `room` columns, or nothing where
+/// it would be cut to a stub.
+std::string tail_within(const std::string& tail, std::size_t room, std::size_t used,
+                        const Style& style) {
+  constexpr std::size_t kGap = 2;
+  constexpr std::size_t kStub = 8;
+  if (tail.empty() || used + kGap >= room) return "";
+  const std::size_t left = room - used - kGap;
+  if (left < std::min(kStub, columns_of(tail))) return "";
+  return std::string(kGap, ' ') + paint(style, Role::kFaint, elide(tail, left));
+}
+
 void strip_trailing_spaces(std::string& text) { text.erase(text.find_last_not_of(' ') + 1); }
 
 }  // namespace
@@ -26,11 +38,11 @@ Grid::Grid(std::vector<Column> columns, std::size_t indent)
   for (const Column& column : columns_) widths_.push_back(columns_of(column.heading));
 }
 
-void Grid::add(std::vector<std::string> cells) {
+void Grid::add(std::vector<std::string> cells, std::string tail) {
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     widths_[i] = std::max(widths_[i], columns_of(cells[i]));
   }
-  lines_.push_back(std::move(cells));
+  lines_.push_back({std::move(cells), std::move(tail)});
 }
 
 std::size_t Grid::room_for_last(std::size_t width) const {
@@ -42,16 +54,18 @@ std::size_t Grid::room_for_last(std::size_t width) const {
   return width > used + kLeastLast ? width - used : kLeastLast;
 }
 
-std::string Grid::line(const std::vector<std::string>& cells, std::size_t last_width) const {
+std::string Grid::drawn(const Line& line, std::size_t room, const Style& style) const {
   std::string out(indent_, ' ');
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     if (i > 0) out.append(gap_before(columns_[i]), ' ');
     const bool is_last = i + 1 == columns_.size();
-    const std::size_t width = is_last ? std::min(widths_[i], last_width) : widths_[i];
-    out += aligned(is_last ? elide(cells[i], last_width) : cells[i], columns_[i].align, width);
+    const bool is_padded = !is_last || columns_[i].align == Align::kRight;
+    const std::string cell = is_last ? elide(line.cells[i], room) : line.cells[i];
+    const std::size_t width = is_last ? std::min(widths_[i], room) : widths_[i];
+    out += is_padded ? aligned(cell, columns_[i].align, width) : cell;
   }
   strip_trailing_spaces(out);
-  return out;
+  return out + tail_within(line.tail, room, columns_of(line.cells.back()), style);
 }
 
 std::vector<std::string> Grid::headings() const {
@@ -61,12 +75,12 @@ std::vector<std::string> Grid::headings() const {
 }
 
 std::string Grid::text(const Style& style) const {
-  const std::size_t last_width = room_for_last(style.width);
+  const std::size_t room = room_for_last(style.width);
   const bool has_headings = std::any_of(columns_.begin(), columns_.end(),
                                         [](const Column& c) { return !c.heading.empty(); });
   std::string out;
-  if (has_headings) out += paint(style, Role::kFaint, line(headings(), last_width)) + "\n";
-  for (const auto& cells : lines_) out += line(cells, last_width) + "\n";
+  if (has_headings) out += paint(style, Role::kFaint, drawn({headings(), ""}, room, style)) + "\n";
+  for (const Line& line : lines_) out += drawn(line, room, style) + "\n";
   return out;
 }
 

@@ -1,5 +1,6 @@
 // Cells to aligned lines: two spaces between columns, headings on top, the last
-// column cut to what is left of the width.
+// column cut to what is left of the width. A faint tail may follow it: it gives
+// way first.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +25,9 @@ class Grid {
  public:
   explicit Grid(std::vector<Column> columns, std::size_t indent = 0);
 
-  /// Appends a line; `cells` has one cell per column.
-  void add(std::vector<std::string> cells);
+  /// Appends a line; `cells` has one cell per column. The last column must be
+  /// aligned to the left if there are tails.
+  void add(std::vector<std::string> cells, std::string tail = {});
 
   /// Columns left for the last column in lines of `width`.
   [[nodiscard]] std::size_t room_for_last(std::size_t width) const;
@@ -34,13 +36,17 @@ class Grid {
   [[nodiscard]] std::string text(const Style& style) const;
 
  private:
-  [[nodiscard]] std::string line(const std::vector<std::string>& cells,
-                                 std::size_t last_width) const;
+  struct Line {
+    std::vector<std::string> cells;
+    std::string tail;
+  };
+
+  [[nodiscard]] std::string drawn(const Line& line, std::size_t room, const Style& style) const;
   [[nodiscard]] std::vector<std::string> headings() const;
 
   std::vector<Column> columns_;
   std::vector<std::size_t> widths_;
-  std::vector<std::vector<std::string>> lines_;
+  std::vector<Line> lines_;
   std::size_t indent_;
 };
 

@@ -6,14 +6,14 @@
 #include <iterator>
 #include <utility>
 
-#include "analysis/report/text.h"
+#include "base/utf8.h"
 
 namespace geiger::report {
 namespace {
 
 void append_escaped(std::string& out, std::string_view text) {
   while (!text.empty()) {
-    const CodePoint point = decode(text);
+    const CodePoint point = decode_utf8(text);
     if (!point.is_valid) {
       out += "\xef\xbf\xbd";
     } else if (point.value == U'"' || point.value == U'\\') {

@@ -39,4 +39,9 @@ Share share_of(const NodeSums& part, const NodeSums& whole, double level) {
   return {share, {std::max(0.0, share - below / sum), std::min(1.0, share + above / sum)}};
 }
 
+void write_field(JsonWriter& json, const Share& share) {
+  json.key("share").begin_object().field("value", share.value);
+  json.field("lo", share.interval.lo).field("hi", share.interval.hi).end_object();
+}
+
 }  // namespace geiger::report

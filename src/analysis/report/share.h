@@ -2,6 +2,7 @@
 #pragma once
 
 #include "analysis/report/format.h"
+#include "analysis/report/json.h"
 #include "estimation/sums.h"
 
 namespace geiger::report {
@@ -11,5 +12,8 @@ namespace geiger::report {
 /// squares (MOVER). Requires that the sums of `part` went into `whole`.
 [[nodiscard]] Share share_of(const estimation::NodeSums& part, const estimation::NodeSums& whole,
                              double level);
+
+/// The field "share": {value, lo, hi}.
+void write_field(JsonWriter& json, const Share& share);
 
 }  // namespace geiger::report

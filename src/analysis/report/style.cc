@@ -14,15 +14,16 @@ std::string paint(const Style& style, Role role, std::string_view text) {
 }
 
 std::string to_ascii_marks(std::string text) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kMarks{{{"±", "+-"},
-                                                                                 {"…", "~"},
-                                                                                 {"├", "|"},
-                                                                                 {"└", "`"},
-                                                                                 {"│", "|"},
-                                                                                 {"─", "-"},
-                                                                                 {"█", "#"},
-                                                                                 {"·", "-"},
-                                                                                 {"░", "."}}};
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kMarks{{{"±", "+-"},
+                                                                                  {"≥", ">="},
+                                                                                  {"…", "~"},
+                                                                                  {"├", "|"},
+                                                                                  {"└", "`"},
+                                                                                  {"│", "|"},
+                                                                                  {"─", "-"},
+                                                                                  {"█", "#"},
+                                                                                  {"·", "-"},
+                                                                                  {"░", "."}}};
   for (const auto& [mark, plain] : kMarks) {
     for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at)) {
       text.replace(at, mark.size(), plain);

@@ -5,6 +5,8 @@
 #include <array>
 #include <iterator>
 
+#include "base/utf8.h"
+
 namespace geiger::report {
 namespace {
 
@@ -50,26 +52,12 @@ std::size_t width_of(char32_t value) {
   return is_in(kWide, value) ? 2 : 1;
 }
 
-std::size_t length_of_lead(unsigned char lead) {
-  if (lead < 0x80) return 1;
-  if (lead >= 0xc2 && lead <= 0xdf) return 2;
-  if (lead >= 0xe0 && lead <= 0xef) return 3;
-  if (lead >= 0xf0 && lead <= 0xf4) return 4;
-  return 0;
-}
-
-bool is_well_formed(char32_t value, std::size_t length) {
-  constexpr std::array<char32_t, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};
-  const bool is_surrogate = value >= 0xd800 && value <= 0xdfff;
-  return value >= kLeast[length] && value <= 0x10ffff && !is_surrogate;
-}
-
 /// Bytes of the longest prefix that is at most `columns` wide.
 std::size_t prefix_within(std::string_view text, std::size_t columns) {
   std::size_t at = 0;
   std::size_t used = 0;
   while (at < text.size()) {
-    const CodePoint point = decode(text.substr(at));
+    const CodePoint point = decode_utf8(text.substr(at));
     used += width_of(point.value);
     if (used > columns) break;
     at += point.length;
@@ -82,7 +70,7 @@ std::size_t suffix_within(std::string_view text, std::size_t columns) {
   std::size_t skip = columns_of(text);
   std::size_t at = 0;
   while (at < text.size() && skip > columns) {
-    const CodePoint point = decode(text.substr(at));
+    const CodePoint point = decode_utf8(text.substr(at));
     skip -= width_of(point.value);
     at += point.length;
   }
@@ -91,26 +79,11 @@ std::size_t suffix_within(std::string_view text, std::size_t columns) {
 
 }  // namespace
 
-CodePoint decode(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text.front());
-  const std::size_t length = length_of_lead(lead);
-  if (length == 0 || length > text.size()) return {lead, 1, false};
-  if (length == 1) return {lead, 1, true};
-  char32_t value = lead & (0x7fU >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    const auto next = static_cast<unsigned char>(text[i]);
-    if ((next & 0xc0U) != 0x80U) return {lead, 1, false};
-    value = value << 6 | (next & 0x3fU);
-  }
-  if (!is_well_formed(value, length)) return {lead, 1, false};
-  return {value, length, true};
-}
-
 std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    const CodePoint point = decode(text);
+    const CodePoint point = decode_utf8(text);
     if (!point.is_valid || is_control(point.value)) {
       fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned>(point.value));
     } else if (is_in(kActing, point.value)) {
@@ -126,7 +99,7 @@ std::string printable(std::string_view text) {
 std::size_t columns_of(std::string_view text) {
   std::size_t columns = 0;
   while (!text.empty()) {
-    const CodePoint point = decode(text);
+    const CodePoint point = decode_utf8(text);
     columns += width_of(point.value);
     text.remove_prefix(point.length);
   }
@@ -150,12 +123,6 @@ std::string pad_left(std::string_view text, std::size_t columns) {
 std::string pad_right(std::string_view text, std::size_t columns) {
   const std::size_t used = columns_of(text);
   return std::string(text).append(columns > used ? columns - used : 0, ' ');
-}
-
-std::string_view base_name(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string_view::npos || slash + 1 == path.size()) return path;
-  return path.substr(slash + 1);
 }
 
 }  // namespace geiger::report

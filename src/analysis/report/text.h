@@ -9,16 +9,6 @@
 
 namespace geiger::report {
 
-/// Length and value of the UTF-8 sequence at the start of `text`.
-struct CodePoint {
-  char32_t value = 0;
-  std::size_t length = 1;  ///< Bytes consumed, at least 1.
-  bool is_valid = false;   ///< False: one byte that starts no valid sequence.
-};
-/// Requires a non-empty `text`. Rejects overlong forms, surrogates and values
-/// above U+10FFFF.
-[[nodiscard]] CodePoint decode(std::string_view text);
-
 /// `text` with control characters, escapes, bidirectional overrides and invalid
 /// bytes shown as \x1b, \u202e, ... The result is valid UTF-8 on one line.
 [[nodiscard]] std::string printable(std::string_view text);
@@ -31,8 +21,5 @@ struct CodePoint {
 
 [[nodiscard]] std::string pad_left(std::string_view text, std::size_t columns);
 [[nodiscard]] std::string pad_right(std::string_view text, std::size_t columns);
-
-/// The last component of a path; the whole of it if there is no slash.
-[[nodiscard]] std::string_view base_name(std::string_view path);
 
 }  // namespace geiger::report

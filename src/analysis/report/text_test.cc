@@ -42,11 +42,5 @@ TEST(Elide, KeepsBothEnds) {
   EXPECT_EQ(elide("abc", 0), "");
 }
 
-TEST(BaseName, IsTheLastComponent) {
-  EXPECT_EQ(base_name("/usr/lib/libc.so.6"), "libc.so.6");
-  EXPECT_EQ(base_name("plain"), "plain");
-  EXPECT_EQ(base_name("/"), "/");
-}
-
 }  // namespace
 }  // namespace geiger::report
