@@ -14,9 +14,9 @@ struct Afterwards {
   std::string shown;      ///< What the user calls the result.
   bool is_quiet = false;
   bool symbolizes = true;
-  pid_t program = 0;      ///< Its process; reaped already.
-  std::string obstacle;   ///< Why nothing may have been recorded, or empty.
-  int refused = 0;        ///< errno of refused trace storage, 0 if none.
+  pid_t program = 0;     ///< Its process; reaped already.
+  std::string obstacle;  ///< Why nothing may have been recorded, or empty.
+  int refused = 0;       ///< errno of refused trace storage, 0 if none.
 };
 
 struct AfterwardsResult {

@@ -42,7 +42,9 @@ class Run {
   void say(const std::string& sentence) const {
     if (!options_.is_quiet && !sentence.empty()) fmt::print(stderr, "geiger: {}\n", sentence);
   }
-  static void complain(const std::string& sentence) { fmt::print(stderr, "geiger: {}\n", sentence); }
+  static void complain(const std::string& sentence) {
+    fmt::print(stderr, "geiger: {}\n", sentence);
+  }
 
   const RunOptions& options_;
   OutputPlan output_;
@@ -100,10 +102,10 @@ int Run::perform() {
 
 int Run::supervise(Launch& launch, const SignalState& signals) {
   prepare_directory(launch.pid());
-  const Environment environment =
-      directory_.empty() ? without_runtime(own_environment())
-                         : with_runtime(own_environment(), options_.runtime, preload_->word(),
-                                        directory_);
+  const Environment environment = directory_.empty()
+                                      ? without_runtime(own_environment())
+                                      : with_runtime(own_environment(), options_.runtime,
+                                                     preload_->word(), directory_, launch.pid());
   Supervisor supervisor(launch.pid(), directory_, options_.window);
   const int error = launch.execute(environment);
   if (error != 0) {
@@ -118,9 +120,14 @@ int Run::supervise(Launch& launch, const SignalState& signals) {
 
 int Run::finish(int status, pid_t pid, int refused) {
   if (!directory_.empty()) {
-    Afterwards afterwards{directory_,          output_.file(), output_.shown_for(pid),
-                          options_.is_quiet,   options_.symbolizes, pid,
-                          target_.sentence(),  refused};
+    Afterwards afterwards{directory_,
+                          output_.file(),
+                          output_.shown_for(pid),
+                          options_.is_quiet,
+                          options_.symbolizes,
+                          pid,
+                          target_.sentence(),
+                          refused};
     if (finish_run(afterwards).has_running_processes) preload_->keep();
   }
   preload_.reset();  // before a signal may end this process

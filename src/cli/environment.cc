@@ -21,8 +21,9 @@ bool is_own(std::string_view word) {
                      [&](std::string_view name) { return word.starts_with(name); });
 }
 
-std::string mode_words(const RuntimeSettings& settings) {
-  std::vector<std::string_view> words;
+std::string mode_words(const RuntimeSettings& settings, int program) {
+  const std::string root = fmt::format("root={}", program);
+  std::vector<std::string_view> words{root};
   if (settings.is_pure) words.push_back("pure");
   if (settings.uses_frame_pointers) words.push_back("fp");
   if (!settings.follows_children) words.push_back("nochildren");
@@ -47,7 +48,8 @@ void prepend_preload(Environment& environment, const std::string& preload) {
 
 Environment own_environment() {
   Environment words;
-  for (char** word = environ; word != nullptr && *word != nullptr; ++word) words.emplace_back(*word);
+  for (char** word = environ; word != nullptr && *word != nullptr; ++word)
+    words.emplace_back(*word);
   return words;
 }
 
@@ -57,7 +59,7 @@ Environment without_runtime(Environment inherited) {
 }
 
 Environment with_runtime(Environment inherited, const RuntimeSettings& settings,
-                         const std::string& preload, const std::string& directory) {
+                         const std::string& preload, const std::string& directory, int program) {
   Environment words = without_runtime(std::move(inherited));
   prepend_preload(words, preload);
   words.push_back("GEIGER_DIR=" + directory);
@@ -65,7 +67,7 @@ Environment with_runtime(Environment inherited, const RuntimeSettings& settings,
   words.push_back(fmt::format("GEIGER_CAPACITY={}", settings.capacity));
   words.push_back("GEIGER_SUPERVISED=1");
   if (settings.seed) words.push_back(fmt::format("GEIGER_SEED={}", *settings.seed));
-  if (const auto mode = mode_words(settings); !mode.empty()) words.push_back("GEIGER_MODE=" + mode);
+  words.push_back("GEIGER_MODE=" + mode_words(settings, program));
   return words;
 }
 

@@ -24,11 +24,12 @@ struct RuntimeSettings {
 /// Words "NAME=value".
 using Environment = std::vector<std::string>;
 
-/// `inherited` plus GEIGER_* and with `preload` in front of LD_PRELOAD, where
-/// what was there keeps its order. Variables of an enclosing `geiger run` are
+/// `inherited` plus GEIGER_* for the run of process `program`, and with `preload` in front of
+/// LD_PRELOAD, where what was there keeps its order. Variables of an enclosing `geiger run` are
 /// replaced, also those that are not set anew.
 [[nodiscard]] Environment with_runtime(Environment inherited, const RuntimeSettings& settings,
-                                       const std::string& preload, const std::string& directory);
+                                       const std::string& preload, const std::string& directory,
+                                       int program);
 
 /// `inherited` without the variables that the runtime reads.
 [[nodiscard]] Environment without_runtime(Environment inherited);

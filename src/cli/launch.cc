@@ -73,8 +73,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   restore_signals(signals);
   execvpe(argv_pointers[0], argv_pointers.data(), environment_pointers.data());
   const int error = errno;
-  write_all(answer.write_end.get(),
-            {reinterpret_cast<const char*>(&error), sizeof error});
+  write_all(answer.write_end.get(), {reinterpret_cast<const char*>(&error), sizeof error});
   _exit(127);
 }
 
@@ -104,7 +103,8 @@ Outcome<Launch> Launch::fork_waiting(std::vector<std::string> argv, const Signal
   Launch launch;
   launch.pid_ = has_pipes ? fork() : -1;
   if (launch.pid_ < 0) {
-    return Outcome<Launch>::failure(fmt::format("cannot start a process: {}", std::strerror(errno)));
+    return Outcome<Launch>::failure(
+        fmt::format("cannot start a process: {}", std::strerror(errno)));
   }
   if (launch.pid_ == 0) {
     wait_and_execute(std::move(argv), std::move(orders), std::move(answer), signals);

@@ -12,9 +12,9 @@ template <typename T>
 class [[nodiscard]] Outcome {
  public:
   Outcome(T value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
-  [[nodiscard]] static Outcome failure(std::string reason) {
+  [[nodiscard]] static Outcome failure(const std::string& reason) {
     Outcome outcome;
-    outcome.reason_ = std::move(reason);
+    outcome.reason_ = reason;
     return outcome;
   }
 

@@ -91,7 +91,9 @@ void add_window_options(CLI::App& run, RunOptions& options) {
       ->type_name("TIME");
   run.add_option_function<std::string>(
          "--duration",
-         [&options](const std::string& text) { options.window.duration = duration_of(text, "--duration"); },
+         [&options](const std::string& text) {
+           options.window.duration = duration_of(text, "--duration");
+         },
          "Record for this long; the program runs on")
       ->type_name("TIME");
 }

@@ -32,6 +32,12 @@ bool is_stopped(pid_t pid) {
          stat[name_end + 2] == 'T';
 }
 
+bool reaches_program_by_itself(const signalfd_siginfo& info) {
+  if (info.ssi_code <= 0) return false;
+  // A hang-up goes to the leader of the session alone.
+  return !(info.ssi_signo == SIGHUP && getsid(0) == getpid());
+}
+
 // Takes the default action of `signal` now, whatever the mask and the disposition
 // were, and puts them back if the process lives on.
 void take_default_action(int signal) {
@@ -39,7 +45,7 @@ void take_default_action(int signal) {
   struct sigaction before {};
   by_default.sa_handler = SIG_DFL;
   if (signal != SIGSTOP) sigaction(signal, &by_default, &before);
-  raise(signal);
+  (void)raise(signal);
   sigset_t one;
   sigset_t mask;
   sigemptyset(&one);
@@ -67,12 +73,6 @@ bool SignalRelay::relay() {
     }
   }
   return child_changed;
-}
-
-bool SignalRelay::reaches_program_by_itself(const signalfd_siginfo& info) const {
-  if (info.ssi_code <= 0) return false;
-  // A hang-up goes to the leader of the session alone.
-  return !(info.ssi_signo == SIGHUP && getsid(0) == getpid());
 }
 
 void SignalRelay::pass_on(const signalfd_siginfo& info) {

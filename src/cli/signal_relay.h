@@ -32,7 +32,6 @@ class SignalRelay {
 
  private:
   void pass_on(const signalfd_siginfo& info);
-  [[nodiscard]] bool reaches_program_by_itself(const signalfd_siginfo& info) const;
 
   pid_t program_;
   UniqueFd fd_;

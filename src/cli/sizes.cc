@@ -23,17 +23,17 @@ constexpr std::array kSizeUnits{
     Unit{"", 1},
     Unit{"b", 1},
     Unit{"kb", 1000},
-    Unit{"mb", 1000 * 1000},
-    Unit{"gb", 1000 * 1000 * 1000},
-    Unit{"tb", std::uint64_t{1000} * 1000 * 1000 * 1000},
+    Unit{"mb", 1'000'000},
+    Unit{"gb", 1'000'000'000},
+    Unit{"tb", 1'000'000'000'000},
     Unit{"k", kKiB},
     Unit{"kib", kKiB},
     Unit{"m", kMiB},
     Unit{"mib", kMiB},
     Unit{"g", kGiB},
     Unit{"gib", kGiB},
-    Unit{"t", kKiB * kGiB},
-    Unit{"tib", kKiB * kGiB},
+    Unit{"t", kKiB* kGiB},
+    Unit{"tib", kKiB* kGiB},
 };
 
 constexpr std::uint64_t kSecond = 1'000'000'000;

@@ -64,7 +64,7 @@ Found find_program(const std::string& program) {
   while (true) {
     const auto colon = rest.find(':');
     const std::string directory(rest.substr(0, colon));
-    Found here = probe(directory.empty() ? program : directory + "/" + program);
+    Found here = probe(directory.empty() ? program : fmt::format("{}/{}", directory, program));
     if (here.error == 0) return here;
     if (here.error == EACCES) best = here;
     if (colon == std::string_view::npos) return best;
@@ -162,9 +162,11 @@ bool TargetCheck::is_fatal() const {
 std::string TargetCheck::sentence() const {
   const auto& file = examined;
   switch (obstacle) {
-    case Obstacle::kNone: return {};
-    case Obstacle::kNotFound: return fmt::format("cannot run '{}': {}", path, detail);
-    case Obstacle::kNotExecutable: return fmt::format("cannot run '{}': {}", path, detail);
+    case Obstacle::kNone:
+      return {};
+    case Obstacle::kNotFound:
+    case Obstacle::kNotExecutable:
+      return fmt::format("cannot run '{}': {}", path, detail);
     case Obstacle::kStatic:
       return fmt::format("{} is statically linked: it cannot be profiled", file);
     case Obstacle::kPrivileged:
@@ -174,8 +176,10 @@ std::string TargetCheck::sentence() const {
     case Obstacle::kSanitizer:
       return fmt::format("{} is built with {}, which replaces malloc: it runs unprofiled", file,
                          detail);
-    case Obstacle::kMusl: return fmt::format("{} uses musl libc: it cannot be profiled", file);
-    case Obstacle::k32Bit: return fmt::format("{} is a 32-bit program: it runs unprofiled", file);
+    case Obstacle::kMusl:
+      return fmt::format("{} uses musl libc: it cannot be profiled", file);
+    case Obstacle::k32Bit:
+      return fmt::format("{} is a 32-bit program: it runs unprofiled", file);
     case Obstacle::kForeign:
       return fmt::format("{} is built for another processor: it runs unprofiled", file);
   }

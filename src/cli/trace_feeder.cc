@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -54,8 +55,8 @@ int allocate_range(int fd, Bytes from, Bytes to) {
 }
 
 void* map_page(int fd, int protection, Bytes offset) {
-  void* page = mmap(nullptr, trace::kControlOffset, protection, MAP_SHARED, fd,
-                    static_cast<off_t>(offset));
+  void* page =
+      mmap(nullptr, trace::kControlOffset, protection, MAP_SHARED, fd, static_cast<off_t>(offset));
   return page == MAP_FAILED ? nullptr : page;
 }
 
@@ -81,10 +82,10 @@ WatchedTrace::Opened WatchedTrace::open(int directory_fd, const std::string& nam
   trace.header_ = static_cast<const trace::FileHeader*>(header);
   trace.control_ = static_cast<trace::ControlPage*>(control);
   if (header == nullptr || control == nullptr) return Opened::kForeign;
-  // The runtime publishes the state last; the magic may be seen before the rest.
-  if (trace.header_->state.load(std::memory_order_acquire) == trace::State::kStarting) {
-    return Opened::kNotYet;
-  }
+  // The runtime writes the magic last, so until then its bytes are zero.
+  static constexpr char kNoMagic[sizeof trace::kMagic] = {};
+  if (std::memcmp(trace.header_->magic, kNoMagic, sizeof kNoMagic) == 0) return Opened::kNotYet;
+  std::atomic_thread_fence(std::memory_order_acquire);
   if (std::memcmp(trace.header_->magic, trace::kMagic, sizeof trace::kMagic) != 0 ||
       trace.header_->version != trace::kVersion) {
     return Opened::kForeign;
@@ -120,9 +121,7 @@ void WatchedTrace::swap(WatchedTrace& other) noexcept {
   std::swap(refused_, other.refused_);
 }
 
-trace::State WatchedTrace::state() const {
-  return header_->state.load(std::memory_order_acquire);
-}
+trace::State WatchedTrace::state() const { return header_->state.load(std::memory_order_acquire); }
 
 void WatchedTrace::set_paused(bool is_paused) {
   control_->paused.store(is_paused ? 1 : 0, std::memory_order_release);

@@ -26,20 +26,19 @@ constexpr Bytes kFirstExtent = 256 * kKiB;
 /// A trace as the runtime leaves it after its start.
 class FakeTrace {
  public:
-  explicit FakeTrace(const std::string& path, trace::State state = trace::State::kSampling)
-      : path_(path) {
+  explicit FakeTrace(const std::string& path) : path_(path) {
     const UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     EXPECT_EQ(ftruncate(fd.get(), kCapacity), 0);
     EXPECT_EQ(fallocate(fd.get(), 0, 0, kFirstExtent), 0);
     base_ = static_cast<char*>(
         mmap(nullptr, kCapacity, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0));
-    std::memcpy(header().magic, trace::kMagic, sizeof trace::kMagic);
     header().version = trace::kVersion;
     header().capacity = kCapacity;
     header().pid = static_cast<std::uint32_t>(getpid());
     header().tail = trace::kRecordsOffset;
     control().watermark = kFirstExtent;
-    header().state = state;
+    header().state = trace::State::kSampling;
+    std::memcpy(header().magic, trace::kMagic, sizeof trace::kMagic);
   }
   ~FakeTrace() { unmap(); }
   FakeTrace(const FakeTrace&) = delete;
@@ -112,10 +111,11 @@ TEST_F(Feeder, StopsAtTheCapacity) {
 
 TEST_F(Feeder, WaitsForTheHeaderAndForNewTraces) {
   TraceFeeder feeder(root_);
-  const FakeTrace early(path("a.1.0.geiger"), trace::State::kStarting);
+  const FakeTrace early(path("a.1.0.geiger"));
+  std::memset(early.header().magic, 0, sizeof trace::kMagic);
   EXPECT_EQ(feeder.round().count(), 1);
   EXPECT_EQ(early.control().supervised, 0U);
-  early.header().state = trace::State::kSampling;
+  std::memcpy(early.header().magic, trace::kMagic, sizeof trace::kMagic);
   feeder.round();
   EXPECT_EQ(early.control().supervised, 1U);
   const FakeTrace late(path("a.1.1.geiger"));
@@ -178,8 +178,7 @@ int feed_on_a_full_disk(const std::string& directory) {
   TraceFeeder feeder(directory);
   feeder.round();
   feeder.round();
-  const bool is_right =
-      feeder.refused() == ENOSPC && trace.control().watermark == kFirstExtent;
+  const bool is_right = feeder.refused() == ENOSPC && trace.control().watermark == kFirstExtent;
   return is_right ? 0 : 1;
 }
 
