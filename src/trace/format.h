@@ -94,10 +94,6 @@ struct FileHeader {
   std::uint64_t seed;             ///< Process seed: with it a run can be repeated.
   std::uint64_t interval;         ///< T of epoch 0, bytes.
   std::atomic<std::uint64_t> drops[static_cast<std::size_t>(DropCause::kCount)];
-  /// Threads that ended without settling, and the bytes they may have
-  /// allocated unseen since (a bound: the sum of what they were armed with).
-  std::atomic<std::uint64_t> unsettled_threads;
-  std::atomic<std::uint64_t> unsettled_bound;
   std::uint64_t sealed_end;   ///< Where records end and chunks begin; 0 = open.
   std::uint64_t image_bytes;  ///< Whole image with chunks; 0 = to the file's end.
   char runtime_version[32];
@@ -256,6 +252,9 @@ struct ThreadRecord {
   std::atomic<std::uint64_t> certain_count;
   std::atomic<std::uint64_t> tail_bytes;  ///< Untested bytes of hit allocations.
   std::atomic<std::uint64_t> armed;       ///< Bytes that may have been allocated since.
+  /// Bytes allocated since, all of them failed trials, as read when the program
+  /// exited while this thread lived; then `armed` is 0. Add it to bytes and trials.
+  std::atomic<std::uint64_t> pending;
   std::atomic<std::uint64_t> calls;       ///< Allocations that took the slow path.
 };
 

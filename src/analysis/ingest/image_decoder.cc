@@ -38,8 +38,6 @@ profile::Process process_of(const trace::FileHeader& header, const std::string& 
   process.stop_reason = static_cast<std::uint32_t>(header.stop_reason.load());
   process.stop_errno = header.stop_errno;
   for (std::size_t i = 0; i < process.drops.size(); ++i) process.drops[i] = header.drops[i].load();
-  process.unsettled_threads = header.unsettled_threads.load();
-  process.unsettled_bound = header.unsettled_bound.load();
   switch (header.state.load()) {
     case trace::State::kExited:
       process.ending = profile::Ending::kExited;
@@ -167,8 +165,9 @@ void ImageDecoder::decode_thread(const Record& record) {
   thread.tid = layout.tid;
   thread.start = layout.start;
   thread.end = layout.end.load(std::memory_order_relaxed);
-  thread.bytes = layout.bytes.load(std::memory_order_relaxed);
-  thread.trials = layout.trials.load(std::memory_order_relaxed);
+  const Bytes pending = layout.pending.load(std::memory_order_relaxed);
+  thread.bytes = layout.bytes.load(std::memory_order_relaxed) + pending;
+  thread.trials = layout.trials.load(std::memory_order_relaxed) + pending;
   thread.hits = layout.hits.load(std::memory_order_relaxed);
   thread.certain_bytes = layout.certain_bytes.load(std::memory_order_relaxed);
   thread.certain_count = layout.certain_count.load(std::memory_order_relaxed);

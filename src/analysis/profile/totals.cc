@@ -16,15 +16,12 @@ std::span<const Sample> samples_of(const Recording& recording, std::uint32_t pro
   return {range.begin(), range.end()};
 }
 
-/// A program that was killed left its living threads unsettled.
-bool is_unsettled(const Thread& thread, const Process& process) {
-  const bool was_cut_off =
-      process.ending == Ending::kKilled || process.ending == Ending::kStillOpen;
-  return was_cut_off && thread.end == 0 && thread.armed != 0;
-}
+/// What a thread allocated since its counter was armed is known only from its next
+/// slow path, its end or the program's exit on.
+bool is_unsettled(const Thread& thread) { return thread.armed != 0; }
 
-void add_thread(ProcessTotals& totals, const Thread& thread, const Process& process) {
-  if (is_unsettled(thread, process)) {
+void add_thread(ProcessTotals& totals, const Thread& thread) {
+  if (is_unsettled(thread)) {
     ++totals.unsettled_threads;
     totals.unsettled_bound += thread.armed;
   }
@@ -75,8 +72,6 @@ void merge(ProcessTotals& into, const ProcessTotals& from) {
 /// Totals without the threads, which the caller adds.
 ProcessTotals totals_of_image(const Recording& recording, std::uint32_t process) {
   ProcessTotals totals;
-  totals.unsettled_threads = recording.processes[process].unsettled_threads;
-  totals.unsettled_bound = recording.processes[process].unsettled_bound;
   add_estimate(totals, recording, process);
   return totals;
 }
@@ -92,7 +87,7 @@ ProcessTotals process_totals(const Recording& recording, std::uint32_t process) 
   ProcessTotals totals = totals_of_image(recording, process);
   for (const Thread& thread : recording.threads) {
     if (thread.process != process) continue;
-    add_thread(totals, thread, recording.processes[process]);
+    add_thread(totals, thread);
   }
   totals.z = z_of(totals, recording.processes[process].interval);
   return totals;
@@ -104,7 +99,7 @@ ProcessTotals all_totals(const Recording& recording) {
     each.push_back(totals_of_image(recording, i));
   }
   for (const Thread& thread : recording.threads) {
-    add_thread(each[thread.process], thread, recording.processes[thread.process]);
+    add_thread(each[thread.process], thread);
   }
   ProcessTotals all;
   double deviation = 0;

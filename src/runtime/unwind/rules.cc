@@ -1,0 +1,65 @@
+#include "runtime/unwind/rules.h"
+
+#include "runtime/unwind/modules.h"
+
+namespace geiger::unwind {
+
+namespace {
+
+// Code at an entry point was called by nobody. Compilers' start files say so in
+// their tables; the loader's, which runs constructors, has none.
+constexpr std::uint64_t kEntryCodeBytes = 64;
+
+bool is_entry_code(const FoundModule& module, std::uint64_t pc) {
+  return module.entry_point != 0 && pc - module.entry_point < kEntryCodeBytes;
+}
+
+// A stack that was made (makecontext) returns to the first byte of the function
+// that ends it: no call instruction is before that byte, and no table covers it.
+bool is_made_return(const FoundModule& module, std::uint64_t pc) {
+  FoundRow behind;
+  return find_row(module.cfi, pc + 1, behind);
+}
+
+/// The row of a pc in a known module. False: none.
+bool find_row_in(const FoundModule& module, std::uint64_t pc, FoundRow& found) {
+  const bool has_table = module.cfi.header != 0;
+  if (has_table && find_row(module.cfi, pc, found)) return true;
+  if (!is_entry_code(module, pc) && !(has_table && is_made_return(module, pc))) return false;
+  found = FoundRow{};
+  found.row[Slot::kReturnAddress].kind = Place::Kind::kUndefined;
+  return true;
+}
+
+}  // namespace
+
+constinit RuleCache Rules::cache_{};
+
+GEIGER_SLOW_PATH bool Rules::recheck(std::uint32_t module, std::uint64_t pc) {
+  if (!is_still(module, pc)) return false;
+  checked_ = module;
+  return true;
+}
+
+GEIGER_SLOW_PATH Rule Rules::find_slow(std::uint64_t pc) {
+  FoundModule module;
+  if (!find_module(pc, module)) return Rule::without_row();
+  FoundRow found;
+  const Rule rule = (find_row_in(module, pc, found) ? Rule::of(found) : Rule::without_row())
+                        .in_module(module.id, module.is_permanent);
+  if (module.is_recognizable) {
+    cache_.store(pc, rule);
+    checked_ = module.id;
+  }
+  return rule;
+}
+
+bool find_full_row(std::uint64_t pc, FoundRow& found, std::uint32_t& module) {
+  FoundModule place;
+  module = 0;
+  if (!find_module(pc, place)) return false;
+  module = place.id;
+  return find_row_in(place, pc, found);
+}
+
+}  // namespace geiger::unwind
