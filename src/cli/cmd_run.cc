@@ -18,6 +18,7 @@
 #include "cli/signal_relay.h"
 #include "cli/supervisor.h"
 #include "cli/target_check.h"
+#include "cli/terminal.h"
 
 namespace geiger::cli {
 namespace {
@@ -41,9 +42,6 @@ class Run {
   int finish(int status, pid_t pid, int refused);
   void say(const std::string& sentence) const {
     if (!options_.is_quiet && !sentence.empty()) fmt::print(stderr, "geiger: {}\n", sentence);
-  }
-  static void complain(const std::string& sentence) {
-    fmt::print(stderr, "geiger: {}\n", sentence);
   }
 
   const RunOptions& options_;
@@ -114,20 +112,21 @@ int Run::supervise(Launch& launch, const SignalState& signals) {
     return error == ENOENT ? kNotFound : kCannotExecute;
   }
   const int status = supervisor.wait_for_end();
-  restore_signals(signals);  // from here on ^C means geiger
+  sigprocmask(SIG_SETMASK, &signals.mask, nullptr);  // from here on ^C means geiger
   return finish(status, launch.pid(), supervisor.refused());
 }
 
 int Run::finish(int status, pid_t pid, int refused) {
   if (!directory_.empty()) {
-    Afterwards afterwards{directory_,
-                          output_.file(),
-                          output_.shown_for(pid),
-                          options_.is_quiet,
-                          options_.symbolizes,
-                          pid,
-                          target_.sentence(),
-                          refused};
+    const Afterwards afterwards{.directory = directory_,
+                                .file = output_.file(),
+                                .shown = output_.shown_for(pid),
+                                .replaces = options_.replaces,
+                                .is_quiet = options_.is_quiet,
+                                .symbolizes = options_.symbolizes,
+                                .program = pid,
+                                .obstacle = target_.sentence(),
+                                .refused = refused};
     if (finish_run(afterwards).has_running_processes) preload_->keep();
   }
   preload_.reset();  // before a signal may end this process
