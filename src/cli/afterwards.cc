@@ -67,9 +67,11 @@ void say_nothing_recorded(const Afterwards& run) {
   }
 }
 
-void seal_all(const Traces& traces) {
-  for (const auto& path : traces.ended) {
-    if (const auto error = ingest::seal_trace(path)) complain(error->text());
+// What cannot be read has its warning already and cannot be sealed either.
+void seal_all(const ingest::Ingested& ingested, const Traces& traces) {
+  for (const auto& place : ingested.places) {
+    if (!traces.has_ended(place.path)) continue;
+    if (const auto error = ingest::seal_trace(place.path)) complain(error->text());
   }
 }
 
@@ -101,19 +103,22 @@ void store_names(ingest::Ingested& ingested, const Traces& traces, bool is_quiet
   }
 }
 
-// The parts stay where packing failed, and where processes still write them.
-void pack(const Afterwards& run, const Traces& traces) {
+// Returns what the user calls the result. The parts stay where packing failed, and
+// where processes still write them.
+std::string pack(const Afterwards& run, const Traces& traces) {
+  if (run.file.empty()) return run.shown;
   const auto error = ingest::pack_images(traces.all, run.file, run.replaces);
   if (error) complain(error->text());
-  if (error || traces.running() > 0) {
-    complain(fmt::format("the traces remain in {}", run.directory));
-  } else {
+  if (!error && traces.running() == 0) {
     remove_run_directory(run.directory);
+    return run.shown;
   }
+  complain(fmt::format("the traces remain in {}", run.directory));
+  return run.directory;
 }
 
 void say_what_was_recorded(const Afterwards& run, const Traces& traces,
-                           const profile::Recording& recording) {
+                           const profile::Recording& recording, const std::string& shown) {
   if (run.refused != 0) {
     complain(fmt::format("no more storage for traces: {}", std::strerror(run.refused)));
   }
@@ -125,7 +130,7 @@ void say_what_was_recorded(const Afterwards& run, const Traces& traces,
                              : fmt::format("{} processes are", traces.running())));
   }
   const report::Style style = error_style();
-  const auto report = report::summary_report(recording, {.level = style.level, .run = run.shown});
+  const auto report = report::summary_report(recording, {.level = style.level, .run = shown});
   const std::string lines = report::closing_lines(report, recording, style);
   fmt::print(stderr, "{}", style.has_unicode ? lines : report::to_ascii_marks(lines));
 }
@@ -137,12 +142,16 @@ AfterwardsResult finish(const Afterwards& run) {
     say_nothing_recorded(run);
     return {};
   }
-  seal_all(traces);
   auto ingested = ingest::read_recording(traces.all, {.read_symbols = false});
   for (const auto& warning : ingested.recording.warnings) complain(warning);
+  if (ingested.recording.processes.empty()) {
+    complain("nothing was recorded: no trace can be read");
+    return {.has_running_processes = traces.running() > 0};
+  }
+  seal_all(ingested, traces);
   if (run.symbolizes) store_names(ingested, traces, run.is_quiet);
-  if (!run.file.empty()) pack(run, traces);
-  say_what_was_recorded(run, traces, ingested.recording);
+  const std::string shown = pack(run, traces);
+  say_what_was_recorded(run, traces, ingested.recording, shown);
   return {.has_running_processes = traces.running() > 0};
 }
 

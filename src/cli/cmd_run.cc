@@ -2,12 +2,15 @@
 // turns what it wrote into something that can be read.
 #include <fmt/format.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "cli/afterwards.h"
 #include "cli/commands.h"
@@ -23,7 +26,6 @@
 namespace geiger::cli {
 namespace {
 
-constexpr int kOwnFailure = 125;
 constexpr int kCannotExecute = 126;
 constexpr int kNotFound = 127;
 
@@ -38,6 +40,7 @@ class Run {
  private:
   [[nodiscard]] bool would_overwrite() const;
   void prepare_directory(pid_t pid);
+  [[nodiscard]] int run_in_place(const std::string& reason) const;
   int supervise(Launch& launch, const SignalState& signals);
   int finish(int status, pid_t pid, int refused);
   void say(const std::string& sentence) const {
@@ -80,6 +83,18 @@ void Run::prepare_directory(pid_t pid) {
   directory_ = directory;
 }
 
+// Without a process or descriptors for geiger, the program takes its place.
+int Run::run_in_place(const std::string& reason) const {
+  complain(reason + ": the program runs unprofiled");
+  std::vector<char*> argv;
+  for (const auto& word : options_.program) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  execvp(argv[0], argv.data());
+  const int error = errno;
+  complain(fmt::format("cannot run '{}': {}", target_.path, std::strerror(error)));
+  return error == ENOENT ? kNotFound : kCannotExecute;
+}
+
 int Run::perform() {
   occupy_standard_streams();
   target_ = check_target(options_.program.front());
@@ -92,8 +107,8 @@ int Run::perform() {
   const SignalState signals = take_over_signals();
   auto launch = Launch::fork_waiting(options_.program, signals);
   if (!launch.has_value()) {
-    complain(launch.reason());
-    return kOwnFailure;
+    restore_signals(signals);
+    return run_in_place(launch.reason());
   }
   return supervise(launch.value(), signals);
 }
