@@ -144,7 +144,7 @@ TableReport table_report(const profile::Recording& recording, const profile::Pro
             [&](const Row& a, const Row& b) { return comes_first(a, b, options.sort); });
   const NodeSums whole = profile::total(recording, profile);
   TableReport report{
-      profile.kind, options, measure_total(whole, options.level), profile.keep < 1, {},
+      profile.kind, options, measure_total(whole, options.level), profile.rate_factor < 1, {},
       rows.size(),  {}};
   const std::size_t shown = options.top == 0 ? rows.size() : std::min(options.top, rows.size());
   for (std::size_t i = 0; i < std::min(shown + 1, rows.size()); ++i) {
