@@ -116,10 +116,11 @@ void ModuleSymbolizer::look_into_unit(Dwarf* dwarf, const UnitHits& unit) {
     const std::uint32_t index = unit.addresses[i];
     const std::uint32_t innermost = scopes.innermost(i);
     if (!frames_[index].empty()) continue;
-    if (innermost != kNoScope)
-      frames_[index] = chain(scopes, innermost, lines, addresses[i]);
-    else
+    if (innermost == kNoScope) {
       keep_position(index, lines.at(addresses[i]));
+    } else {
+      frames_[index] = chain(scopes, innermost, lines, addresses[i]);
+    }
   }
 }
 

@@ -58,7 +58,8 @@ Plan make_plan(const Recording& recording, const Options& options) {
   for (const Location& location : recording.locations) {
     if (!is_pending(location, options)) continue;
     ++plan.locations;
-    if (location.module >= recording.modules.size()) continue;
+    // No call ends at 0; one byte before it addresses would no longer ascend.
+    if (location.module >= recording.modules.size() || location.vaddr == 0) continue;
     const std::uint32_t job = plan.job_of_module[location.module];
     if (job != kNone) plan.jobs[job].addresses.push_back(location.vaddr);
   }
