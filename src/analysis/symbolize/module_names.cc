@@ -158,10 +158,11 @@ const FunctionName& ModuleSymbolizer::outermost_name(Dwarf_Die* die, Address add
 }
 
 std::uint32_t ModuleSymbolizer::frame(const FunctionName& name, const SourceLine& position) {
-  if (name.linkage.empty()) {
+  if (!name.plain.empty() || name.linkage.empty()) {
     // With a scope put before it, the name is in no symbol table.
     const bool is_own = name.plain.find("::") == std::string::npos;
-    return frame(name.plain, is_own ? name.plain : std::string_view(), position);
+    const std::string_view own = is_own ? name.plain : std::string_view();
+    return frame(name.plain, name.linkage.empty() ? own : name.linkage, position);
   }
   const NamedFrame frame{demangled(name.linkage), names_.string(name.linkage),
                          names_.string(position.file), position.line};
