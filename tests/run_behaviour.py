@@ -11,6 +11,7 @@ checks do not need a working runtime: an empty or a missing library will do.
 import os
 import pty
 import re
+import resource
 import select
 import shutil
 import signal
@@ -205,6 +206,12 @@ class Surroundings(Behaviour):
 
         for state in (None, odd_state, ignores_children):
             self.assert_same(show, preexec_fn=state)
+
+    def test_scarce_descriptors(self):
+        for limit in range(4, 12):
+            self.assert_same(["sh", "-c", "echo ran; exit 3"], ["-q"],
+                             preexec_fn=lambda limit=limit: resource.setrlimit(
+                                 resource.RLIMIT_NOFILE, (limit, limit)))
 
     def test_limits_and_umask(self):
         self.assert_same(["bash", "-c", "ulimit -a; umask"], preexec_fn=lambda: os.umask(0o177))
@@ -443,7 +450,7 @@ class Output(Behaviour):
             built = shutil.which(compiler[0]) and subprocess.run(
                 [*compiler, "-o", program, source], capture_output=True, check=False)
             if not built or built.returncode:
-                continue
+                continue  # this machine's compiler has no such target
             with self.subTest(compiler=compiler):
                 self.assert_same([program])
                 result = self.run_in_directory(under_geiger([program]))

@@ -28,6 +28,8 @@ class TestFiles {
   std::string write(const std::string& name, std::span<const std::byte> bytes) const {
     const std::string full = path(name);
     std::filesystem::create_directories(std::filesystem::path(full).parent_path());
+    // A new file: ext4 writes a truncated one out to disk when it is closed.
+    std::filesystem::remove(full);
     std::ofstream file(full, std::ios::binary | std::ios::trunc);
     file.write(reinterpret_cast<const char*>(bytes.data()),
                static_cast<std::streamsize>(bytes.size()));

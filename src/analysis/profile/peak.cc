@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/profile/hash.h"
 #include "estimation/sums.h"
 
 namespace geiger::profile {
@@ -12,13 +13,6 @@ struct Event {
   Nanoseconds time;
   double bytes;  ///< Weighted; negative for a free.
 };
-
-/// A finalizer that spreads every input bit over all output bits.
-std::uint64_t finalize(std::uint64_t x) {
-  x = (x ^ x >> 32) * 0xd6e8feb86659fd93;
-  x = (x ^ x >> 32) * 0xd6e8feb86659fd93;
-  return x ^ x >> 32;
-}
 
 double weighted_bytes(const Recording& recording, const Sample& sample, double keep) {
   const auto size = static_cast<double>(sample.requested);
@@ -47,9 +41,9 @@ std::vector<Event> events_of(const Recording& recording, double keep) {
 }  // namespace
 
 Half half_of(const Recording& recording, const Sample& sample) {
-  std::uint64_t hash = finalize(recording.processes[sample.process].seed ^ 0x67656967657243f7);
+  std::uint64_t hash = spread(0, recording.processes[sample.process].seed);
   for (const std::uint64_t part : {sample.time, sample.address, sample.offset}) {
-    hash = finalize(hash + part);
+    hash = spread(hash, part);
   }
   return (hash >> 63) == 0 ? Half::kLocates : Half::kEstimates;
 }

@@ -8,6 +8,7 @@
 #include <span>
 #include <tuple>
 
+#include "analysis/profile/hash.h"
 #include "analysis/profile/peak.h"
 
 namespace geiger::profile {
@@ -21,15 +22,11 @@ bool is_same_key(const Entry& a, const Entry& b) {
   return key(a) == key(b);
 }
 
-std::uint64_t stir(std::uint64_t hash, std::uint64_t value) {
-  hash = (hash ^ value) * 0x9e3779b97f4a7c15;
-  return hash ^ hash >> 29;
-}
-
 std::uint64_t hash_of(const Entry& entry) {
-  std::uint64_t hash = stir(entry.stack, entry.requested);
-  hash = stir(hash, std::uint64_t{entry.thread} << 32 | entry.process);
-  return stir(stir(hash, entry.usable), std::uint64_t{entry.epoch} << 1 | entry.is_certain);
+  std::uint64_t hash = spread(table_seed(), entry.stack);
+  hash = spread(hash, entry.requested);
+  hash = spread(hash, std::uint64_t{entry.thread} << 32 | entry.process);
+  return spread(spread(hash, entry.usable), std::uint64_t{entry.epoch} << 1 | entry.is_certain);
 }
 
 /// Collects samples into entries, in order of first appearance.

@@ -12,7 +12,7 @@
 
 namespace geiger::symbolize {
 
-/// What was found of a module; the worst that a user can do something about.
+/// What was found of a module.
 enum class Finding : std::uint8_t {
   kDebugInfo,    ///< Names, inlined frames and lines.
   kSymbolsOnly,  ///< The symbol table at best.
@@ -31,6 +31,8 @@ class DebugFile {
  public:
   /// `build_id` in lower-case hex; empty accepts any file at `path`.
   DebugFile(const std::string& path, const std::string& build_id, const SearchOptions& options);
+  DebugFile(const DebugFile&) = delete;  // libdwfl holds pointers to members.
+  DebugFile& operator=(const DebugFile&) = delete;
 
   [[nodiscard]] Finding finding() const { return finding_; }
   [[nodiscard]] const std::string& found_build_id() const { return found_build_id_; }

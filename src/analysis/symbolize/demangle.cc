@@ -1,5 +1,6 @@
 #include "analysis/symbolize/demangle.h"
 
+#include <cxxabi.h>
 #include <llvm/Demangle/Demangle.h>
 
 #include <algorithm>
@@ -98,11 +99,18 @@ std::string unescape_rust(std::string_view text) {
   return out;
 }
 
+/// The C++ library's demangler writes names as gdb and binutils do, and limits
+/// its recursion; LLVM's knows what only clang emits.
+std::optional<std::string> run_itanium(const std::string& name) {
+  auto text = run(&abi::__cxa_demangle, name);
+  return text ? text : run(&llvm::itaniumDemangle, name);
+}
+
 std::optional<std::string> demangle_itanium(std::string_view name) {
-  auto full = run(&llvm::itaniumDemangle, std::string(name));
+  auto full = run_itanium(std::string(name));
   const std::string_view base = without_llvm_suffix(name);
   if (base.size() == name.size() && !(full && has_rust_hash(*full))) return full;
-  auto plain = run(&llvm::itaniumDemangle, std::string(base));
+  auto plain = run_itanium(std::string(base));
   if (!plain || !has_rust_hash(*plain)) return full;
   plain->resize(plain->size() - kRustHashBytes);
   return unescape_rust(*plain);

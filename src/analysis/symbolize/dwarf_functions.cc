@@ -42,7 +42,20 @@ bool follow_origin(Dwarf_Die* die) {
 
 bool gives_a_scope(int tag) {
   return tag == DW_TAG_namespace || tag == DW_TAG_class_type || tag == DW_TAG_structure_type ||
-         tag == DW_TAG_union_type || tag == DW_TAG_enumeration_type || tag == DW_TAG_module;
+         tag == DW_TAG_union_type || tag == DW_TAG_enumeration_type || tag == DW_TAG_module ||
+         tag == DW_TAG_subprogram;
+}
+
+/// "name::", empty for what scopes nothing.
+std::string scope_name(Dwarf_Die* die) {
+  const int tag = dwarf_tag(die);
+  if (!gives_a_scope(tag)) return "";
+  std::string_view name = text_of(die, DW_AT_name);
+  Dwarf_Die declaration = *die;
+  if (name.empty() && follow_origin(&declaration)) name = text_of(&declaration, DW_AT_name);
+  if (!name.empty()) return std::string(name) + "::";
+  if (tag == DW_TAG_subprogram) return "";
+  return tag == DW_TAG_namespace ? "(anonymous namespace)::" : "{unnamed}::";
 }
 
 /// The child of `parent` that is `target` or has it inside: the last one that
@@ -69,10 +82,7 @@ std::string enclosing_scopes(Dwarf_Die* die) {
     Dwarf_Die next;
     if (!descend(at, die->addr, &next) || next.addr == die->addr) return scopes;
     at = next;
-    if (!gives_a_scope(dwarf_tag(&at))) continue;
-    const std::string_view name = text_of(&at, DW_AT_name);
-    scopes += name.empty() ? "(anonymous)" : name;
-    scopes += "::";
+    scopes += scope_name(&at);
   }
   return scopes;
 }

@@ -20,8 +20,8 @@ namespace geiger::symbolize {
 namespace {
 
 /// libdw keeps the line tables that it has read until its handle ends. After so
-/// many rows (some 200 MB) a new handle takes over.
-constexpr std::size_t kMaxRowsKept = std::size_t{1} << 22;
+/// many rows (some 100 MB) a new handle takes over.
+constexpr std::size_t kMaxRowsKept = std::size_t{1} << 21;
 
 struct EndDwarf {
   void operator()(Dwarf* dwarf) const { dwarf_end(dwarf); }
@@ -76,7 +76,7 @@ void ModuleSymbolizer::use_dwarf(const std::function<void(std::size_t)>& progres
   std::size_t units_done = 0;
   std::size_t addresses_done = 0;
   for (const UnitHits& unit : find_units(dwarf, addresses)) {
-    if (rows_kept_ > kMaxRowsKept) renew(dwarf);
+    if (!own_dwarf_ || rows_kept_ > kMaxRowsKept) renew(dwarf);
     look_into_unit(own_dwarf_ ? own_dwarf_.get() : dwarf, unit);
     addresses_done += unit.addresses.size();
     if (progress && ++units_done % kUnitsPerReport == 0) {

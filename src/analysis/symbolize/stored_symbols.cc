@@ -72,14 +72,6 @@ void sort_distinct(std::vector<NamedAddress>& addresses) {
   addresses.erase(std::unique(addresses.begin(), addresses.end(), same), addresses.end());
 }
 
-const NamedAddress* find(const std::vector<NamedAddress>& addresses, Address address) {
-  const auto before = [](const NamedAddress& named, Address value) {
-    return named.address < value;
-  };
-  const auto at = std::lower_bound(addresses.begin(), addresses.end(), address, before);
-  return at != addresses.end() && at->address == address ? &*at : nullptr;
-}
-
 }  // namespace
 
 std::string encode_symbols(const Recording& recording, std::uint32_t process) {
@@ -129,7 +121,7 @@ std::optional<PayloadError> apply_symbols(std::string_view payload, std::uint32_
       const auto* names = !is_outside(recording, location) ? names_of_module[location.module]
                           : is_in_image                    ? &set.outside
                                                            : nullptr;
-      const NamedAddress* named = names == nullptr ? nullptr : find(*names, location.vaddr);
+      const NamedAddress* named = names == nullptr ? nullptr : find_address(*names, location.vaddr);
       if (named != nullptr) location.frames = frames.import(*named);
     }
     is_complete = is_complete && !location.frames.empty();

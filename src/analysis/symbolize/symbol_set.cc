@@ -8,6 +8,7 @@
 //   addresses = count, then each: delta to the one before, frame count, frames
 #include "analysis/symbolize/symbol_set.h"
 
+#include <algorithm>
 #include <limits>
 #include <span>
 
@@ -203,6 +204,14 @@ std::uint32_t SymbolSetBuilder::frame(const NamedFrame& frame) {
   const auto [at, is_new] = frames_.try_emplace(frame, index);
   if (is_new) set_.frames.push_back(frame);
   return at->second;
+}
+
+const NamedAddress* find_address(const std::vector<NamedAddress>& addresses, Address address) {
+  const auto before = [](const NamedAddress& named, Address value) {
+    return named.address < value;
+  };
+  const auto at = std::lower_bound(addresses.begin(), addresses.end(), address, before);
+  return at != addresses.end() && at->address == address ? &*at : nullptr;
 }
 
 std::string encode(const SymbolSet& set) {

@@ -76,6 +76,10 @@ class SymbolSetBuilder {
   std::unordered_map<NamedFrame, std::uint32_t, FrameHash> frames_;
 };
 
+/// The entry for `address`, or nullptr. `addresses` ascend.
+[[nodiscard]] const NamedAddress* find_address(const std::vector<NamedAddress>& addresses,
+                                               Address address);
+
 /// Why a payload cannot be read, and the byte at which that showed.
 struct PayloadError {
   std::size_t offset = 0;

@@ -72,6 +72,8 @@ class JobRunner {
       : plan_(plan), options_(options), answers_(plan.jobs.size()) {}
 
   Answers run() {
+    const auto is_empty = [](const ModuleJob& job) { return job.addresses.empty(); };
+    if (std::all_of(plan_.jobs.begin(), plan_.jobs.end(), is_empty)) return std::move(answers_);
     std::size_t next = 0;
     bool is_retry = false;
     while (next < plan_.jobs.size()) {
@@ -149,32 +151,37 @@ std::string fallback_name(const Recording& recording, const Location& location) 
   return base_name(recording.modules[location.module].path) + "+" + hexadecimal(location.vaddr);
 }
 
-const NamedAddress* find_name(const std::vector<NamedAddress>& addresses, Address address) {
-  const auto before = [](const NamedAddress& named, Address value) {
-    return named.address < value;
-  };
-  const auto at = std::lower_bound(addresses.begin(), addresses.end(), address, before);
-  return at != addresses.end() && at->address == address ? &*at : nullptr;
-}
-
 /// Names, by location, of what no module holds.
 using OutsideNames = std::map<std::uint32_t, std::string>;
+
+/// Names `locations` from the map of process `pid` where they have none yet.
+void name_from_map(const Recording& recording, std::uint32_t pid, Nanoseconds not_before,
+                   const std::vector<std::uint32_t>& locations, const Options& options,
+                   OutsideNames& names) {
+  const auto map = read_perf_map(options.perf_map_dir, pid, not_before);
+  if (!map) return;
+  std::vector<Address> addresses;
+  for (const std::uint32_t index : locations) {
+    addresses.push_back(recording.locations[index].vaddr);
+  }
+  const std::vector<std::string_view> found = look_up_perf_map(*map, addresses);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (!found[i].empty()) names.try_emplace(locations[i], found[i]);
+  }
+}
 
 void name_process(const Recording& recording, std::uint32_t process,
                   std::vector<std::uint32_t>& locations, const Options& options,
                   OutsideNames& names) {
   if (process >= recording.processes.size()) return;
+  std::sort(locations.begin(), locations.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return recording.locations[a].vaddr < recording.locations[b].vaddr;
+  });
   const profile::Process& image = recording.processes[process];
-  const auto map = read_perf_map(options.perf_map_dir, image.pid, image.start_realtime);
-  if (!map) return;
-  const auto vaddr = [&](std::uint32_t index) { return recording.locations[index].vaddr; };
-  std::sort(locations.begin(), locations.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return vaddr(a) < vaddr(b); });
-  std::vector<Address> addresses;
-  for (const std::uint32_t index : locations) addresses.push_back(vaddr(index));
-  const std::vector<std::string_view> found = look_up_perf_map(*map, addresses);
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    if (!found[i].empty()) names.emplace(locations[i], found[i]);
+  name_from_map(recording, image.pid, image.start_realtime, locations, options, names);
+  // What was compiled before the fork is in the map of the parent.
+  if (image.is_fork_child) {
+    name_from_map(recording, image.parent_pid, 0, locations, options, names);
   }
 }
 
@@ -229,7 +236,7 @@ class Store {
     }
     const std::uint32_t job = plan_.job_of_module[location.module];
     if (job == kNone || names_[job] == nullptr) return {};
-    const NamedAddress* const named = find_name(*names_[job], location.vaddr);
+    const NamedAddress* const named = find_address(*names_[job], location.vaddr);
     return named == nullptr ? std::vector<std::uint32_t>{} : imports_[job]->import(*named);
   }
 

@@ -34,6 +34,20 @@ std::string_view without_clone(std::string_view name) {
   return name.substr(0, name.find_first_of(". "));
 }
 
+/// The layers under Rust's `alloc` and `realloc`, of the standard library and of
+/// the compiler ("__rdl_alloc", since 2025 in a module "__rustc").
+bool is_rust_allocation(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kLayers = {"__rust_", "__rdl_", "__rg_", "__rustc::"};
+  constexpr std::string_view kSystem = "std::sys::alloc::unix::aligned_malloc";
+  if (name == kSystem || name == "std::sys::alloc::realloc_fallback") return true;
+  if (name.starts_with("<std::alloc::System as core::alloc::global::GlobalAlloc>::")) return true;
+  if (name.find("GlobalAlloc for std::alloc::System>::") != std::string_view::npos) return true;
+  const bool is_layer = std::any_of(kLayers.begin(), kLayers.end(), [&](std::string_view layer) {
+    return name.starts_with(layer);
+  });
+  return is_layer && name.find("alloc") != std::string_view::npos;
+}
+
 std::string_view base_name(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
@@ -58,7 +72,7 @@ bool is_runtime_frame(const profile::Recording& recording, const profile::Locati
 }  // namespace
 
 bool is_allocation_function(std::string_view name) {
-  if (is_operator_new(name)) return true;
+  if (is_operator_new(name) || is_rust_allocation(name)) return true;
   const std::string_view plain = without_clone(name);
   if (plain != "new" && plain != "newarray" && is_entry_point(plain)) return true;
   return std::any_of(kPrefixes.begin(), kPrefixes.end(), [&](std::string_view prefix) {

@@ -17,7 +17,8 @@ namespace geiger::symbolize {
                                                  const profile::Stack& stack);
 
 /// Whether a function of this name hands out memory itself: malloc and its kin,
-/// operator new, and what jemalloc, tcmalloc and mimalloc call theirs.
+/// operator new, Rust's global allocator, and what jemalloc, tcmalloc and
+/// mimalloc call theirs.
 [[nodiscard]] bool is_allocation_function(std::string_view name);
 
 /// Whether all code of a module counts as allocator: the runtime, or the
