@@ -122,7 +122,7 @@ void jumps_out() {
   sigaction(SIGPROF, &action, nullptr);
   set_timer(1000);
   static int jumps;  // static: a jump back would leave an automatic variable undefined
-  for (jumps = 0; jumps < 50; ++jumps) {
+  for (jumps = 0; jumps < 10; ++jumps) {
     if (sigsetjmp(escape, 1) == 0) {
       may_escape = 1;
       for (;;) free(opaque(malloc(24)));
