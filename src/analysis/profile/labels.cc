@@ -1,0 +1,78 @@
+#include "analysis/profile/labels.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <unordered_map>
+
+namespace geiger::profile {
+namespace {
+
+struct Key {
+  std::string_view name;
+  std::uint32_t module;
+  bool operator==(const Key&) const = default;
+};
+
+struct KeyHash {
+  std::size_t operator()(const Key& key) const {
+    return std::hash<std::string_view>{}(key.name) * 31 + key.module;
+  }
+};
+
+}  // namespace
+
+std::string_view file_name_of(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  const bool has_name = slash != std::string_view::npos && slash + 1 < path.size();
+  return has_name ? path.substr(slash + 1) : path;
+}
+
+std::string address_name(const Recording& recording, const Location& location) {
+  if (location.module == kNone) return fmt::format("{:#x}", location.vaddr);
+  const Module& module = recording.modules[location.module];
+  return fmt::format("{}+{:#x}", file_name_of(module.path), location.vaddr);
+}
+
+Labels::Labels(const Recording& recording) {
+  labels_ = {{.name = "[no stack]"}, {.name = "[truncated]"}};
+  // Keys look into the recording, which outlives this constructor.
+  std::unordered_map<Key, std::uint32_t, KeyHash> known;
+  starts_.reserve(recording.locations.size() + 1);
+  for (std::uint32_t index = 0; index < recording.locations.size(); ++index) {
+    const Location& location = recording.locations[index];
+    starts_.push_back(static_cast<std::uint32_t>(ids_.size()));
+    for (const std::uint32_t frame : location.frames) {
+      const std::string& function = recording.frames[frame].function;
+      if (function.empty()) continue;
+      const auto next = static_cast<std::uint32_t>(labels_.size());
+      const auto [place, is_new] = known.try_emplace(Key{function, location.module}, next);
+      if (is_new) labels_.push_back({function, location.module, frame, false});
+      ids_.push_back(place->second);
+    }
+    if (ids_.size() == starts_.back()) {
+      ids_.push_back(static_cast<std::uint32_t>(labels_.size()));
+      labels_.push_back({address_name(recording, location), location.module, index, true});
+    }
+  }
+  starts_.push_back(static_cast<std::uint32_t>(ids_.size()));
+}
+
+std::span<const std::uint32_t> Labels::of(std::uint32_t location) const {
+  const std::uint32_t start = starts_[location];
+  return std::span(ids_).subspan(start, starts_[location + 1] - start);
+}
+
+void Labels::collect(const Recording& recording, std::uint32_t stack,
+                     std::vector<std::uint32_t>& out) const {
+  out.clear();
+  if (stack != kNone) {
+    for (const std::uint32_t location : recording.stacks[stack].locations) {
+      const auto labels = of(location);
+      out.insert(out.end(), labels.begin(), labels.end());
+    }
+  }
+  if (out.empty()) out.push_back(kNoStack);
+}
+
+}  // namespace geiger::profile

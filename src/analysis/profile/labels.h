@@ -1,0 +1,50 @@
+// What the frames of a recording are called, as numbers: views group by them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/profile/recording.h"
+
+namespace geiger::profile {
+
+/// A function of a module, or a program point without a name.
+struct Label {
+  std::string name;
+  std::uint32_t module = kNone;
+  std::uint32_t frame_or_location = kNone;  ///< The first one met with this label.
+  bool is_location = false;
+};
+
+/// File name of a path: what follows its last slash.
+[[nodiscard]] std::string_view file_name_of(std::string_view path);
+
+/// "module+0x1234" of a location, "0x7f..." outside every module.
+[[nodiscard]] std::string address_name(const Recording& recording, const Location& location);
+
+class Labels {
+ public:
+  explicit Labels(const Recording& recording);
+
+  /// Labels of a location, inlined callee first; never empty.
+  [[nodiscard]] std::span<const std::uint32_t> of(std::uint32_t location) const;
+  /// Labels of a whole stack, leaf first, into `out`. [no stack] for kNone and
+  /// for a stack without frames.
+  void collect(const Recording& recording, std::uint32_t stack,
+               std::vector<std::uint32_t>& out) const;
+
+  [[nodiscard]] const Label& operator[](std::uint32_t label) const { return labels_[label]; }
+  [[nodiscard]] std::size_t size() const { return labels_.size(); }
+
+  static constexpr std::uint32_t kNoStack = 0;
+  static constexpr std::uint32_t kTruncated = 1;
+
+ private:
+  std::vector<Label> labels_;
+  std::vector<std::uint32_t> starts_;  ///< Per location, into ids_; one more at the end.
+  std::vector<std::uint32_t> ids_;
+};
+
+}  // namespace geiger::profile

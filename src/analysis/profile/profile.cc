@@ -1,0 +1,145 @@
+#include "analysis/profile/profile.h"
+
+#include <tsl/robin_set.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <span>
+#include <tuple>
+
+#include "analysis/profile/peak.h"
+
+namespace geiger::profile {
+namespace {
+
+bool is_same_key(const Entry& a, const Entry& b) {
+  const auto key = [](const Entry& entry) {
+    return std::tie(entry.stack, entry.process, entry.thread, entry.epoch, entry.requested,
+                    entry.usable, entry.is_certain);
+  };
+  return key(a) == key(b);
+}
+
+std::uint64_t stir(std::uint64_t hash, std::uint64_t value) {
+  hash = (hash ^ value) * 0x9e3779b97f4a7c15;
+  return hash ^ hash >> 29;
+}
+
+std::uint64_t hash_of(const Entry& entry) {
+  std::uint64_t hash = stir(entry.stack, entry.requested);
+  hash = stir(hash, std::uint64_t{entry.thread} << 32 | entry.process);
+  return stir(stir(hash, entry.usable), std::uint64_t{entry.epoch} << 1 | entry.is_certain);
+}
+
+/// Collects samples into entries, in order of first appearance.
+class EntrySet {
+ public:
+  explicit EntrySet(std::vector<Entry>& entries)
+      : entries_(entries), known_(64, Hash{entries}, Same{entries}) {}
+
+  void add(const Sample& sample, bool is_certain) {
+    entries_.push_back({sample.stack, sample.process, sample.thread, sample.epoch, sample.requested,
+                        sample.usable, 1, is_certain});
+    const auto [place, is_new] = known_.insert(entries_.size() - 1);
+    if (is_new) return;
+    entries_.pop_back();
+    ++entries_[*place].count;
+  }
+
+ private:
+  struct Hash {
+    std::reference_wrapper<const std::vector<Entry>> entries;
+    std::size_t operator()(std::size_t index) const { return hash_of(entries.get()[index]); }
+  };
+  struct Same {
+    std::reference_wrapper<const std::vector<Entry>> entries;
+    bool operator()(std::size_t a, std::size_t b) const {
+      return is_same_key(entries.get()[a], entries.get()[b]);
+    }
+  };
+
+  std::vector<Entry>& entries_;
+  tsl::robin_set<std::size_t, Hash, Same, std::allocator<std::size_t>, true> known_;
+};
+
+double largest_interval_of(const Recording& recording, double keep) {
+  double largest = 0;
+  for (const Epoch& epoch : recording.epochs) largest = std::max(largest, 1.0 / epoch.lambda);
+  return largest / keep;
+}
+
+Profile select_if(const Recording& recording, Kind kind,
+                  const std::function<bool(const Sample&)>& is_selected) {
+  Profile profile;
+  profile.kind = kind;
+  EntrySet entries(profile.entries);
+  for (const Sample& sample : recording.samples) {
+    if (is_selected(sample)) entries.add(sample, is_surely_sampled(recording, sample));
+  }
+  profile.largest_interval = largest_interval_of(recording, profile.keep);
+  return profile;
+}
+
+Profile select_peak(const Recording& recording) {
+  const bool is_split = std::ranges::any_of(recording.samples, [&](const Sample& sample) {
+    return !is_surely_sampled(recording, sample);
+  });
+  const double keep = is_split ? 0.5 : 1.0;
+  std::vector<Nanoseconds> peaks = locate_peaks(recording, keep);
+  Profile profile = select_if(recording, Kind::kLiveAtPeak, [&](const Sample& sample) {
+    const bool counts =
+        is_surely_sampled(recording, sample) || half_of(recording, sample) == Half::kEstimates;
+    return counts && is_live_at(sample, peaks[sample.process]);
+  });
+  profile.keep = keep;
+  profile.largest_interval = largest_interval_of(recording, keep);
+  profile.peak_times = std::move(peaks);
+  return profile;
+}
+
+}  // namespace
+
+Profile select(const Recording& recording, Kind kind) {
+  switch (kind) {
+    case Kind::kAllocated:
+      break;
+    case Kind::kLiveAtEnd:
+      return select_if(recording, kind, [](const Sample& sample) { return sample.free_time == 0; });
+    case Kind::kLiveAtPeak:
+      return select_peak(recording);
+  }
+  return select_if(recording, Kind::kAllocated, [](const Sample&) { return true; });
+}
+
+void accumulate(estimation::NodeSums& sums, const Entry& entry, const Recording& recording,
+                const Profile& profile) {
+  if (entry.is_certain) {
+    sums.add_certain(entry.requested, entry.count);
+  } else {
+    sums.add(entry.requested, recording.epochs[entry.epoch].lambda, entry.count, profile.keep);
+  }
+  // What was not seen at this node may have been drawn with the largest interval.
+  sums.could_have_sampled(profile.largest_interval);
+}
+
+estimation::NodeSums total(const Recording& recording, const Profile& profile) {
+  estimation::NodeSums sums;
+  sums.could_have_sampled(profile.largest_interval);
+  for (const Entry& entry : profile.entries) accumulate(sums, entry, recording, profile);
+  return sums;
+}
+
+std::string_view name_of(Kind kind) {
+  switch (kind) {
+    case Kind::kAllocated:
+      return "allocated";
+    case Kind::kLiveAtEnd:
+      return "live";
+    case Kind::kLiveAtPeak:
+      return "peak";
+  }
+  return "unknown";
+}
+
+}  // namespace geiger::profile

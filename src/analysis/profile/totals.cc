@@ -1,0 +1,116 @@
+#include "analysis/profile/totals.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "estimation/estimate.h"
+#include "estimation/sums.h"
+
+namespace geiger::profile {
+namespace {
+
+/// The samples of a process; Recording keeps them in order of processes.
+std::span<const Sample> samples_of(const Recording& recording, std::uint32_t process) {
+  const auto range = std::ranges::equal_range(recording.samples, process, {}, &Sample::process);
+  return {range.begin(), range.end()};
+}
+
+void add_thread(ProcessTotals& totals, const Thread& thread) {
+  totals.exact_bytes += thread.bytes;
+  totals.certain_bytes += thread.certain_bytes;
+  totals.certain_count += thread.certain_count;
+  totals.trials += thread.trials;
+  totals.hits += thread.hits;
+  totals.tail_bytes += thread.tail_bytes;
+  ++totals.threads;
+}
+
+void add_estimate(ProcessTotals& totals, const Recording& recording, std::uint32_t process) {
+  estimation::NodeSums sums;
+  for (const Sample& sample : samples_of(recording, process)) {
+    const double lambda = recording.epochs[sample.epoch].lambda;
+    if (sample.is_certain || std::isinf(lambda)) {
+      sums.add_certain(sample.requested);
+    } else {
+      sums.add(sample.requested, lambda);
+    }
+  }
+  totals.estimated_bytes = sums.certain_bytes + sums.weighted_bytes;
+  totals.estimated_variance = sums.bytes_variance;
+}
+
+/// Variance of the hits, trials p q: the denominator of z, squared.
+double hit_variance(const ProcessTotals& totals, Bytes interval) {
+  if (interval <= 1) return 0;
+  const double p = 1.0 / static_cast<double>(interval);
+  return static_cast<double>(totals.trials) * p * (1.0 - p);
+}
+
+void merge(ProcessTotals& into, const ProcessTotals& from) {
+  into.exact_bytes += from.exact_bytes;
+  into.certain_bytes += from.certain_bytes;
+  into.certain_count += from.certain_count;
+  into.trials += from.trials;
+  into.hits += from.hits;
+  into.tail_bytes += from.tail_bytes;
+  into.threads += from.threads;
+  into.unsettled_threads += from.unsettled_threads;
+  into.unsettled_bound += from.unsettled_bound;
+  into.estimated_bytes += from.estimated_bytes;
+  into.estimated_variance += from.estimated_variance;
+}
+
+/// Totals without the threads, which the caller adds.
+ProcessTotals totals_of_image(const Recording& recording, std::uint32_t process) {
+  ProcessTotals totals;
+  totals.unsettled_threads = recording.processes[process].unsettled_threads;
+  totals.unsettled_bound = recording.processes[process].unsettled_bound;
+  add_estimate(totals, recording, process);
+  return totals;
+}
+
+double z_of(const ProcessTotals& totals, Bytes interval) {
+  if (interval == 0) return 0;
+  return estimation::sampler_z(totals.hits, totals.trials, static_cast<double>(interval));
+}
+
+}  // namespace
+
+ProcessTotals process_totals(const Recording& recording, std::uint32_t process) {
+  ProcessTotals totals = totals_of_image(recording, process);
+  for (const Thread& thread : recording.threads) {
+    if (thread.process == process) add_thread(totals, thread);
+  }
+  totals.z = z_of(totals, recording.processes[process].interval);
+  return totals;
+}
+
+ProcessTotals all_totals(const Recording& recording) {
+  std::vector<ProcessTotals> each;
+  for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
+    each.push_back(totals_of_image(recording, i));
+  }
+  for (const Thread& thread : recording.threads) add_thread(each[thread.process], thread);
+  ProcessTotals all;
+  double deviation = 0;
+  double variance = 0;
+  for (std::uint32_t i = 0; i < each.size(); ++i) {
+    const Bytes interval = recording.processes[i].interval;
+    const double own = hit_variance(each[i], interval);
+    merge(all, each[i]);
+    deviation += z_of(each[i], interval) * std::sqrt(own);
+    variance += own;
+  }
+  all.z = variance > 0 ? deviation / std::sqrt(variance) : 0;
+  return all;
+}
+
+bool has_several_intervals(const Recording& recording, std::uint32_t process) {
+  const Bytes first = recording.processes[process].interval;
+  return std::ranges::any_of(samples_of(recording, process), [&](const Sample& sample) {
+    return recording.epochs[sample.epoch].interval != first;
+  });
+}
+
+}  // namespace geiger::profile

@@ -1,0 +1,41 @@
+// What is known exactly about a process, beside what is estimated: the check of
+// the profiler on itself.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "analysis/profile/recording.h"
+
+namespace geiger::profile {
+
+/// Totals of one process, or of all. Requested bytes throughout.
+struct ProcessTotals {
+  Bytes exact_bytes = 0;  ///< Allocated, settled: exact up to the unsettled rest.
+  Bytes certain_bytes = 0;
+  std::uint64_t certain_count = 0;
+  Bytes trials = 0;  ///< Bytes put to trial; without tails and certain objects.
+  std::uint64_t hits = 0;
+  Bytes tail_bytes = 0;
+  std::uint64_t threads = 0;
+  std::uint64_t unsettled_threads = 0;  ///< Ended without settling.
+  Bytes unsettled_bound = 0;            ///< At most so many bytes more than exact_bytes.
+  double estimated_bytes = 0;           ///< Horvitz-Thompson, certain ones included.
+  double estimated_variance = 0;
+  /// How far the hits lie from what the trials let expect, in standard errors:
+  /// sum(hits - lambda trials) / sqrt(sum(trials p q)). 0 when nothing was tried
+  /// or every byte was a hit (T = 1).
+  double z = 0;
+};
+
+/// The totals of one process; its trials are taken at its interval (where that
+/// changed while recording, z is an approximation: `has_several_intervals`).
+[[nodiscard]] ProcessTotals process_totals(const Recording& recording, std::uint32_t process);
+
+/// All processes together; z combines their numerators and variances.
+[[nodiscard]] ProcessTotals all_totals(const Recording& recording);
+
+/// Whether samples of the process were drawn with more than its first interval.
+[[nodiscard]] bool has_several_intervals(const Recording& recording, std::uint32_t process);
+
+}  // namespace geiger::profile

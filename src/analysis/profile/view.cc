@@ -1,0 +1,248 @@
+// Both views start from the sums per stack: a profile has far fewer stacks than
+// entries, and every grouping here is one of stacks.
+#include "analysis/profile/view.h"
+
+#include <tsl/robin_map.h>
+
+#include <algorithm>
+#include <functional>
+#include <tuple>
+#include <utility>
+
+#include "analysis/profile/labels.h"
+
+namespace geiger::profile {
+namespace {
+
+using estimation::NodeSums;
+
+struct StackSums {
+  std::uint32_t stack = kNone;
+  NodeSums sums;
+};
+
+/// The sums of every stack that the profile holds, in order of the stacks.
+std::vector<StackSums> sums_by_stack(const Recording& recording, const Profile& profile) {
+  // kNone wraps to slot 0.
+  std::vector<StackSums> slots(recording.stacks.size() + 1);
+  std::vector<bool> is_used(slots.size(), false);
+  for (const Entry& entry : profile.entries) {
+    StackSums& slot = slots[entry.stack + 1U];
+    slot.stack = entry.stack;
+    is_used[entry.stack + 1U] = true;
+    accumulate(slot.sums, entry, recording, profile);
+  }
+  std::vector<StackSums> used;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (is_used[i]) used.push_back(slots[i]);
+  }
+  return used;
+}
+
+constexpr std::size_t kCallersShown = 3;
+
+std::string nearest_callers(const Labels& labels, const std::vector<std::uint32_t>& path) {
+  std::string text;
+  const std::size_t end = std::min(path.size(), kCallersShown + 1);
+  for (std::size_t i = 1; i < end; ++i) {
+    if (i > 1) text += " < ";
+    text += labels[path[i]].name;
+  }
+  return text;
+}
+
+std::string module_path(const Recording& recording, std::uint32_t module) {
+  return module == kNone ? std::string("[no module]") : recording.modules[module].path;
+}
+
+void sort_rows(std::vector<Row>& rows) {
+  std::ranges::stable_sort(rows, [](const Row& a, const Row& b) {
+    const double left = weighted_total(a.total);
+    const double right = weighted_total(b.total);
+    if (left != right) return left > right;
+    return std::tie(a.name, a.detail) < std::tie(b.name, b.detail);
+  });
+}
+
+std::vector<Row> table_of_stacks(const Recording& recording,
+                                 const std::vector<StackSums>& by_stack) {
+  const Labels labels(recording);
+  std::vector<std::uint32_t> path;
+  std::vector<Row> rows;
+  rows.reserve(by_stack.size());
+  for (const StackSums& slot : by_stack) {
+    labels.collect(recording, slot.stack, path);
+    rows.push_back(
+        {labels[path[0]].name, nearest_callers(labels, path), slot.stack, slot.sums, slot.sums});
+  }
+  return rows;
+}
+
+/// Rows by number, made when first met; a stack adds to each total once.
+class RowSet {
+ public:
+  explicit RowSet(std::size_t groups) : row_of_(groups, kNone), last_stack_(groups, 0) {}
+
+  /// Adds a stack whose frames belong to `groups`, leaf first.
+  void add(const StackSums& slot, std::span<const std::uint32_t> groups) {
+    ++stacks_;
+    row(groups[0], slot).self.merge(slot.sums);
+    for (const std::uint32_t group : groups) {
+      if (std::exchange(last_stack_[group], stacks_) == stacks_) continue;
+      row(group, slot).total.merge(slot.sums);
+    }
+  }
+
+  /// Names each row by its group and hands all of them over.
+  std::vector<Row> finish(const std::function<void(std::uint32_t, Row&)>& describe) {
+    for (std::uint32_t i = 0; i < rows_.size(); ++i) describe(groups_[i], rows_[i]);
+    return std::move(rows_);
+  }
+
+ private:
+  Row& row(std::uint32_t group, const StackSums& slot) {
+    if (row_of_[group] == kNone) {
+      row_of_[group] = static_cast<std::uint32_t>(rows_.size());
+      rows_.push_back({.name = {}, .detail = {}, .stack = slot.stack, .self = {}, .total = {}});
+      // What could have been sampled here could have been in every row.
+      rows_.back().self.could_have_sampled(slot.sums.largest_interval);
+      groups_.push_back(group);
+    }
+    return rows_[row_of_[group]];
+  }
+
+  std::vector<std::uint32_t> row_of_;
+  std::vector<std::uint64_t> last_stack_;  ///< Number of the last stack added to the total.
+  std::vector<std::uint32_t> groups_;      ///< Per row.
+  std::vector<Row> rows_;
+  std::uint64_t stacks_ = 0;
+};
+
+std::vector<Row> table_of_functions(const Recording& recording,
+                                    const std::vector<StackSums>& by_stack) {
+  const Labels labels(recording);
+  RowSet rows(labels.size());
+  std::vector<std::uint32_t> path;
+  for (const StackSums& slot : by_stack) {
+    labels.collect(recording, slot.stack, path);
+    rows.add(slot, path);
+  }
+  return rows.finish([&](std::uint32_t group, Row& row) {
+    row.name = labels[group].name;
+    if (group == Labels::kNoStack) return;
+    row.detail = file_name_of(module_path(recording, labels[group].module));
+  });
+}
+
+std::vector<Row> table_of_modules(const Recording& recording,
+                                  const std::vector<StackSums>& by_stack) {
+  // Group 0 stands for no module; kNone wraps to it.
+  RowSet rows(recording.modules.size() + 1);
+  std::vector<std::uint32_t> path;
+  for (const StackSums& slot : by_stack) {
+    path.clear();
+    if (slot.stack != kNone) {
+      for (const std::uint32_t location : recording.stacks[slot.stack].locations) {
+        path.push_back(recording.locations[location].module + 1U);
+      }
+    }
+    if (path.empty()) path.push_back(0);
+    rows.add(slot, path);
+  }
+  return rows.finish([&](std::uint32_t group, Row& row) {
+    row.detail = module_path(recording, group - 1U);
+    row.name = file_name_of(row.detail);
+  });
+}
+
+/// Builds the nodes of a tree path by path.
+class TreeBuilder {
+ public:
+  TreeBuilder(const Recording& recording, bool inverted)
+      : recording_(recording), labels_(recording), is_inverted_(inverted) {
+    tree_.nodes.emplace_back();
+  }
+
+  void add(const StackSums& slot) {
+    labels_.collect(recording_, slot.stack, path_);
+    const bool is_truncated = slot.stack != kNone && recording_.stacks[slot.stack].is_truncated;
+    if (is_truncated) path_.push_back(Labels::kTruncated);
+    if (!is_inverted_) std::ranges::reverse(path_);
+    std::uint32_t node = 0;
+    for (const std::uint32_t label : path_) node = child(node, label);
+    tree_.nodes[node].self.merge(slot.sums);
+  }
+
+  Tree finish() {
+    for (std::size_t i = tree_.nodes.size(); i-- > 0;) {
+      TreeNode& node = tree_.nodes[i];
+      node.total.merge(node.self);
+      if (i != 0) tree_.nodes[parents_[i - 1]].total.merge(node.total);
+    }
+    for (TreeNode& node : tree_.nodes) sort_children(node);
+    return std::move(tree_);
+  }
+
+ private:
+  std::uint32_t child(std::uint32_t parent, std::uint32_t label) {
+    const auto next = static_cast<std::uint32_t>(tree_.nodes.size());
+    const auto [place, is_new] = known_.try_emplace(std::uint64_t{parent} << 32 | label, next);
+    if (!is_new) return place->second;
+    const Label& described = labels_[label];
+    tree_.nodes.push_back({described.frame_or_location,
+                           described.is_location,
+                           described.name,
+                           NodeSums{},
+                           NodeSums{},
+                           {}});
+    tree_.nodes[parent].children.push_back(next);
+    parents_.push_back(parent);
+    return next;
+  }
+
+  void sort_children(TreeNode& node) {
+    std::ranges::stable_sort(node.children, [this](std::uint32_t a, std::uint32_t b) {
+      const double left = weighted_total(tree_.nodes[a].total);
+      const double right = weighted_total(tree_.nodes[b].total);
+      return left != right ? left > right : tree_.nodes[a].name < tree_.nodes[b].name;
+    });
+  }
+
+  const Recording& recording_;
+  const Labels labels_;
+  const bool is_inverted_;
+  Tree tree_;
+  std::vector<std::uint32_t> parents_;  ///< Of node i at [i - 1].
+  tsl::robin_map<std::uint64_t, std::uint32_t> known_;
+  std::vector<std::uint32_t> path_;
+};
+
+}  // namespace
+
+std::vector<Row> table(const Recording& recording, const Profile& profile, GroupBy group) {
+  const std::vector<StackSums> by_stack = sums_by_stack(recording, profile);
+  std::vector<Row> rows;
+  switch (group) {
+    case GroupBy::kFunction:
+      rows = table_of_functions(recording, by_stack);
+      break;
+    case GroupBy::kStack:
+      rows = table_of_stacks(recording, by_stack);
+      break;
+    case GroupBy::kModule:
+      rows = table_of_modules(recording, by_stack);
+      break;
+  }
+  sort_rows(rows);
+  return rows;
+}
+
+Tree tree(const Recording& recording, const Profile& profile, bool inverted) {
+  TreeBuilder builder(recording, inverted);
+  for (const StackSums& slot : sums_by_stack(recording, profile)) builder.add(slot);
+  Tree built = builder.finish();
+  built.nodes[0].total.could_have_sampled(profile.largest_interval);
+  return built;
+}
+
+}  // namespace geiger::profile

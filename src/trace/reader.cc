@@ -1,0 +1,275 @@
+#include "trace/reader.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace geiger::trace {
+namespace {
+
+/// Words that the fixed part of each known type takes.
+constexpr std::uint64_t kFixedWords[] = {
+    0,                             // kNone
+    sizeof(SampleRecord) / 8,      // kSample
+    sizeof(FreeRecord) / 8,        // kFree
+    sizeof(StackRecord) / 8,       // kStack
+    sizeof(ModuleRecord) / 8,      // kModule
+    sizeof(ThreadRecord) / 8,      // kThread
+    sizeof(EpochRecord) / 8,       // kEpoch
+    sizeof(ThreadNameRecord) / 8,  // kThreadName
+};
+static_assert(std::size(kFixedWords) == static_cast<std::size_t>(RecordType::kMaxKnown) + 1);
+
+constexpr std::uint64_t kWord = sizeof(std::uint64_t);
+
+bool is_known(RecordType type) { return type <= RecordType::kMaxKnown; }
+
+const std::byte* body_of(const Record& record, std::size_t fixed_bytes) {
+  return reinterpret_cast<const std::byte*>(record.words.data()) + fixed_bytes;
+}
+
+Fault check_stack(const Record& record) {
+  const std::uint64_t count = record.as<StackRecord>().count;
+  const std::uint64_t room = record.words.size() - sizeof(StackRecord) / kWord;
+  return count > room || count > kMaxFrames ? Fault::kStackCount : Fault::kNone;
+}
+
+Fault check_module(const Record& record) {
+  const ModuleRecord& module = record.as<ModuleRecord>();
+  const std::uint64_t room = record.words.size_bytes() - sizeof(ModuleRecord);
+  const std::uint64_t text = std::uint64_t{module.build_id_bytes} + module.path_bytes;
+  return module.path_bytes == 0 || text > room ? Fault::kModuleText : Fault::kNone;
+}
+
+Fault check_epoch(const Record& record) {
+  const EpochRecord& epoch = record.as<EpochRecord>();
+  const bool draws = epoch.interval >= 1 && std::bit_cast<double>(epoch.lambda_bits) > 0.0;
+  return draws ? Fault::kNone : Fault::kEpochValues;
+}
+
+/// Checks what the type demands beyond its fixed size.
+Fault check_body(const Record& record) {
+  switch (record.header.type) {
+    case RecordType::kStack:
+      return check_stack(record);
+    case RecordType::kModule:
+      return check_module(record);
+    case RecordType::kEpoch:
+      return check_epoch(record);
+    default:
+      return Fault::kNone;
+  }
+}
+
+bool is_valid_end(std::uint64_t end, std::uint64_t limit) {
+  return end >= kRecordsOffset && end <= limit && end % kWord == 0;
+}
+
+/// The first header field that contradicts the format, kNone if there is none.
+TraceError check_sizes(const FileHeader& header) {
+  const std::uint64_t tail = header.tail.load(std::memory_order_relaxed);
+  if (!is_valid_end(header.capacity, kMaxCapacity)) {
+    return {offsetof(FileHeader, capacity), Fault::kBadHeaderSize, header.capacity};
+  }
+  if (tail != 0 && !is_valid_end(tail, ~std::uint64_t{0})) {
+    return {offsetof(FileHeader, tail), Fault::kBadHeaderSize, tail};
+  }
+  if (header.sealed_end != 0 && !is_valid_end(header.sealed_end, header.capacity)) {
+    return {offsetof(FileHeader, sealed_end), Fault::kBadHeaderSize, header.sealed_end};
+  }
+  const bool is_open = header.image_bytes == 0;
+  const bool is_whole = header.sealed_end != 0 && header.image_bytes >= header.sealed_end &&
+                        header.image_bytes % kWord == 0;
+  if (!is_open && !is_whole) {
+    return {offsetof(FileHeader, image_bytes), Fault::kBadHeaderSize, header.image_bytes};
+  }
+  return {};
+}
+
+ImageExtent extent_of(const FileHeader& header, std::uint64_t available) {
+  const std::uint64_t tail = header.tail.load(std::memory_order_relaxed);
+  ImageExtent extent;
+  extent.is_overrun = tail > header.capacity;
+  extent.is_sealed = header.sealed_end != 0;
+  extent.promised_end = std::clamp(tail, kRecordsOffset, header.capacity);
+  extent.records_end = std::min(extent.promised_end, available & ~(kWord - 1));
+  if (extent.is_sealed) extent.records_end = std::min(extent.records_end, header.sealed_end);
+  // A cut trace that was sealed later still tells: its tail lies behind the seal.
+  extent.is_cut = extent.records_end < extent.promised_end;
+  extent.size = available;
+  if (header.image_bytes != 0) extent.size = std::min(available, header.image_bytes);
+  extent.is_last = extent.size == available;
+  return extent;
+}
+
+}  // namespace
+
+std::string_view reason_of(Fault fault) {
+  switch (fault) {
+    case Fault::kNone:
+      return "no fault";
+    case Fault::kTooShort:
+      return "too short to be a trace";
+    case Fault::kBlank:
+      return "the header was never written: the program ended before its first sample";
+    case Fault::kForeign:
+      return "not a geiger trace";
+    case Fault::kOtherVersion:
+      return "trace format version not known";
+    case Fault::kBadHeaderSize:
+      return "a size in the header contradicts the format";
+    case Fault::kCut:
+      return "the file is cut short";
+    case Fault::kNoSize:
+      return "a record without a size";
+    case Fault::kNoType:
+      return "a record without a type";
+    case Fault::kPastEnd:
+      return "a record that runs past the end of the records";
+    case Fault::kTooSmall:
+      return "a record too small for its type";
+    case Fault::kStackCount:
+      return "a stack with more frames than its record holds";
+    case Fault::kModuleText:
+      return "a module whose path or build id runs out of its record";
+    case Fault::kEpochValues:
+      return "a sampling interval that nothing can be drawn with";
+  }
+  return "unknown fault";
+}
+
+TraceError read_header(std::span<const std::byte> page, std::uint64_t available,
+                       ImageExtent& extent) {
+  if (page.size() < kControlOffset || available < kControlOffset) {
+    return {0, Fault::kTooShort, available};
+  }
+  const FileHeader& header = header_of(page);
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) {
+    constexpr char kNoMagic[sizeof kMagic] = {};
+    const bool is_blank = std::memcmp(header.magic, kNoMagic, sizeof kNoMagic) == 0;
+    return {0, is_blank ? Fault::kBlank : Fault::kForeign, 0};
+  }
+  if (header.version != kVersion) {
+    return {offsetof(FileHeader, version), Fault::kOtherVersion, header.version};
+  }
+  const TraceError error = check_sizes(header);
+  if (error.fault == Fault::kNone) extent = extent_of(header, available);
+  return error;
+}
+
+std::span<const std::uint64_t> frames_of(const Record& stack) {
+  return stack.words.subspan(sizeof(StackRecord) / kWord, stack.as<StackRecord>().count);
+}
+
+std::span<const std::uint8_t> build_id_of(const Record& module) {
+  const std::byte* text = body_of(module, sizeof(ModuleRecord));
+  return {reinterpret_cast<const std::uint8_t*>(text), module.as<ModuleRecord>().build_id_bytes};
+}
+
+std::string_view path_of(const Record& module) {
+  const ModuleRecord& layout = module.as<ModuleRecord>();
+  const std::byte* text = body_of(module, sizeof(ModuleRecord) + layout.build_id_bytes);
+  const char* path = reinterpret_cast<const char*>(text);
+  return {path, strnlen(path, layout.path_bytes)};
+}
+
+RecordReader::RecordReader(const ImageExtent& extent)
+    : extent_(extent), end_(std::max(extent.records_end, kRecordsOffset)) {
+  // Records end inside the header pages: nothing to read, and the cut is known.
+  if (extent.is_cut && position_ >= end_) fail(Fault::kCut, extent.promised_end);
+}
+
+void RecordReader::feed(std::span<const std::byte> window) {
+  const std::uint64_t words = std::min(window.size() / kWord, (end_ - position_) / kWord);
+  window_ = {reinterpret_cast<const std::uint64_t*>(window.data()), words};
+  used_ = 0;
+}
+
+void RecordReader::advance(std::uint64_t words) {
+  used_ += words;
+  position_ += words * kWord;
+}
+
+void RecordReader::fail(Fault fault, std::uint64_t found) {
+  error_ = {position_, fault, found};
+  window_ = {};
+  used_ = 0;
+}
+
+Step RecordReader::next() {
+  while (used_ < window_.size()) {
+    if (window_[used_] == 0) return skip_hole();
+    const RecordHeader header = RecordHeader::unpack(window_[used_]);
+    const bool is_fed = header.words <= window_.size() - used_;
+    if (!is_fed && position_ + header.words * kWord <= end_) break;
+    if (!take(header)) return Step::kWindow;
+    const bool is_reserved = (header.flags & kReserved) != 0;
+    advance(header.words);
+    ++(is_reserved ? uncommitted_ : committed_);
+    if (is_reserved) continue;
+    if (is_known(header.type)) return Step::kRecord;
+    ++unknown_;
+  }
+  return end_window();
+}
+
+/// Checks the record at the position and makes it record_; false = failed.
+bool RecordReader::take(const RecordHeader& header) {
+  if (header.words == 0) {
+    fail(Fault::kNoSize);
+  } else if (position_ + header.words * kWord > end_) {
+    // In a cut file this is the record that the cut went through.
+    fail(extent_.is_cut ? Fault::kCut : Fault::kPastEnd, extent_.promised_end);
+  } else if ((header.flags & kReserved) != 0) {
+    return true;
+  } else if (header.type == RecordType::kNone) {
+    fail(Fault::kNoType);
+  } else if (is_known(header.type) && header.words < kFixedWords[static_cast<int>(header.type)]) {
+    fail(Fault::kTooSmall);
+  } else {
+    record_ = {header, position_, window_.subspan(used_, header.words)};
+    const Fault fault = check_body(record_);
+    if (fault != Fault::kNone) fail(fault);
+  }
+  return !has_failed();
+}
+
+Step RecordReader::skip_hole() {
+  const auto rest = window_.subspan(used_);
+  const auto past = std::ranges::find_if(rest, [](std::uint64_t word) { return word != 0; });
+  const std::uint64_t bytes = static_cast<std::uint64_t>(past - rest.begin()) * kWord;
+  const bool continues = hole_.bytes != 0 && hole_.offset + hole_.bytes == position_;
+  if (continues) {
+    hole_.bytes += bytes;
+  } else {
+    hole_ = {position_, bytes};
+    ++uncommitted_;
+  }
+  advance(bytes / kWord);
+  // What the last reservation left below the capacity was lost to the capacity,
+  // and counted there as a drop.
+  if (position_ == end_ && extent_.is_overrun) --uncommitted_;
+  return Step::kHole;
+}
+
+void RecordReader::retry_hole() {
+  if (position_ < end_ || !extent_.is_overrun) --uncommitted_;
+  position_ = hole_.offset;
+  hole_ = {};
+  window_ = {};
+  used_ = 0;
+}
+
+/// At the window's end: finds out whether the file ends here too.
+Step RecordReader::end_window() {
+  if (has_failed()) return Step::kWindow;
+  const bool is_at_end = position_ >= end_;
+  const bool made_progress = used_ != 0;
+  if (is_at_end && extent_.is_cut) fail(Fault::kCut, extent_.promised_end);
+  if (!is_at_end && !made_progress) fail(Fault::kCut, end_);
+  window_ = {};
+  used_ = 0;
+  return Step::kWindow;
+}
+
+}  // namespace geiger::trace

@@ -1,0 +1,171 @@
+// Reads one image of a trace from bytes that anybody may have written.
+//
+// Overview:
+//   read_header      checks the header, says where the records and the image end
+//   RecordReader     feed() a window of the records, next() until it is empty
+//
+// A trace may be live, cut, or hostile. So every size is checked before it is
+// used, nothing is read past a window, and the first implausible word ends the
+// reading: behind it no boundary can be trusted, and guessing one would turn
+// garbage into allocations. What was read before stays good.
+//
+// Nothing here allocates. Threads: distinct readers are independent.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "trace/format.h"
+
+namespace geiger::trace {
+
+/// What is wrong with a trace.
+enum class Fault : std::uint8_t {
+  kNone,
+  // The image cannot be read at all.
+  kTooShort,       ///< Fewer bytes than a header page; `found` = how many.
+  kBlank,          ///< The header was never written.
+  kForeign,        ///< The magic is another's.
+  kOtherVersion,   ///< Not a version this reader knows; `found` = which.
+  kBadHeaderSize,  ///< Capacity, tail, sealed_end or image_bytes contradict the format.
+  // The records are good up to the offset.
+  kCut,          ///< The file ends before the records do; `found` = where they should end.
+  kNoSize,       ///< A record of no words.
+  kNoType,       ///< A header word without a type.
+  kPastEnd,      ///< A record that is longer than what is left.
+  kTooSmall,     ///< A record smaller than its type needs.
+  kStackCount,   ///< More frames than the record or the format holds.
+  kModuleText,   ///< Build id or path reach out of the record, or no path.
+  kEpochValues,  ///< An interval or a rate that nothing can be drawn with.
+};
+
+/// A fault and where it was found.
+struct TraceError {
+  std::uint64_t offset = 0;  ///< Bytes from the image's start.
+  Fault fault = Fault::kNone;
+  std::uint64_t found = 0;  ///< The offending number, where the fault names one.
+};
+
+/// The fault in words, without numbers; static storage.
+[[nodiscard]] std::string_view reason_of(Fault fault);
+
+/// Where an image's parts end; all in bytes from the image's start.
+struct ImageExtent {
+  std::uint64_t records_end = kRecordsOffset;   ///< 8-byte aligned, within the file.
+  std::uint64_t size = 0;                       ///< With chunks; bounded by the file.
+  bool is_sealed = false;                       ///< Chunks may follow the records.
+  bool is_last = true;                          ///< No image follows in the file.
+  bool is_overrun = false;                      ///< Space was reserved past the capacity.
+  bool is_cut = false;                          ///< The file ends before the records do.
+  std::uint64_t promised_end = kRecordsOffset;  ///< Where the records end by the header.
+};
+
+/// Checks an image's header. `page` holds its first bytes (kControlOffset are
+/// enough, 8-byte aligned), `available` counts the bytes from its start to the
+/// file's end. Fault::kNone on success, with `extent` filled in.
+[[nodiscard]] TraceError read_header(std::span<const std::byte> page, std::uint64_t available,
+                                     ImageExtent& extent);
+
+/// The header in a page that read_header accepted.
+[[nodiscard]] inline const FileHeader& header_of(std::span<const std::byte> page) {
+  return *reinterpret_cast<const FileHeader*>(page.data());
+}
+
+/// One committed record: `words` covers it whole and has the size its type needs.
+struct Record {
+  RecordHeader header{};
+  std::uint64_t offset = 0;  ///< From the image's start.
+  std::span<const std::uint64_t> words;
+
+  [[nodiscard]] Ref ref() const { return static_cast<Ref>(offset / 8); }
+
+  /// The record as the structure of its type. Valid as long as the window is.
+  template <class Layout>
+  [[nodiscard]] const Layout& as() const {
+    static_assert(alignof(Layout) <= alignof(std::uint64_t));
+    return *reinterpret_cast<const Layout*>(words.data());
+  }
+};
+
+/// Zero words: space reserved by a writer that wrote nothing into it (yet).
+struct Hole {
+  std::uint64_t offset = 0;  ///< From the image's start; of all of it, if it spans windows.
+  std::uint64_t bytes = 0;
+};
+
+/// Frames of a kStack record, leaf first.
+[[nodiscard]] std::span<const std::uint64_t> frames_of(const Record& stack);
+/// Raw bytes of the build id and the path (without its NUL) of a kModule record.
+[[nodiscard]] std::span<const std::uint8_t> build_id_of(const Record& module);
+[[nodiscard]] std::string_view path_of(const Record& module);
+
+/// What RecordReader::next() came to.
+enum class Step : std::uint8_t {
+  kRecord,  ///< record() is a committed record of a known type.
+  kHole,    ///< Zero words were skipped: hole().
+  kWindow,  ///< The window is used up; feed() the next, unless is_done().
+};
+
+/// Walks the records of one image through windows of it.
+///
+///   RecordReader reader(extent);
+///   while (!reader.is_done()) {
+///     reader.feed(window read at reader.position());
+///     for (Step step = reader.next(); step != Step::kWindow; step = reader.next()) ...
+///   }
+///
+/// A window that ends inside a record is no fault: the next one starts with it.
+class RecordReader {
+ public:
+  explicit RecordReader(const ImageExtent& extent);
+
+  /// The bytes from position() on, 8-byte aligned in memory. A window that holds
+  /// not even the next record whole states that the file ends there.
+  void feed(std::span<const std::byte> window);
+
+  [[nodiscard]] Step next();
+
+  [[nodiscard]] const Record& record() const { return record_; }
+  [[nodiscard]] const Hole& hole() const { return hole_; }
+
+  /// Right after Step::kHole: goes back to the hole's start and drops the window.
+  /// For live traces: a header word may have been written after it was read as
+  /// zero and before the words behind it were read, which then are no boundary.
+  void retry_hole();
+
+  [[nodiscard]] bool is_done() const { return position_ >= end_ || has_failed(); }
+  [[nodiscard]] bool has_failed() const { return error_.fault != Fault::kNone; }
+  [[nodiscard]] std::uint64_t position() const { return position_; }
+  [[nodiscard]] const TraceError& error() const { return error_; }
+
+  /// Committed records, those of unknown types included.
+  [[nodiscard]] std::uint64_t committed() const { return committed_; }
+  /// Records reserved, never committed; a hole counts as one.
+  [[nodiscard]] std::uint64_t uncommitted() const { return uncommitted_; }
+  /// Committed records of types that this version does not know.
+  [[nodiscard]] std::uint64_t unknown() const { return unknown_; }
+
+ private:
+  [[nodiscard]] Step skip_hole();
+  [[nodiscard]] bool take(const RecordHeader& header);
+  void advance(std::uint64_t words);
+  void fail(Fault fault, std::uint64_t found = 0);
+  [[nodiscard]] Step end_window();
+
+  std::span<const std::uint64_t> window_;
+  std::uint64_t used_ = 0;  ///< Words of the window behind us.
+  std::uint64_t position_ = kRecordsOffset;
+  ImageExtent extent_;
+  std::uint64_t end_ = kRecordsOffset;
+  std::uint64_t committed_ = 0;
+  std::uint64_t uncommitted_ = 0;
+  std::uint64_t unknown_ = 0;
+  Record record_;
+  Hole hole_;
+  TraceError error_;
+};
+
+}  // namespace geiger::trace

@@ -1,0 +1,146 @@
+// For tests only: builds images of traces in memory, sound or broken at will.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/format.h"
+
+namespace geiger::trace {
+
+class TestTrace {
+ public:
+  explicit TestTrace(std::uint64_t interval = 1024) : words_(kRecordsOffset / 8, 0) {
+    std::memcpy(header().magic, kMagic, sizeof kMagic);
+    header().version = kVersion;
+    header().machine = 62;
+    header().capacity = kMiB;
+    header().state = State::kExited;
+    header().pid = 100;
+    header().parent_pid = 1;
+    header().start_monotonic = 1000;
+    header().stop_monotonic = 9000;
+    header().seed = 7;
+    header().interval = interval;
+    std::strcpy(header().executable, "/bin/target");
+    std::strcpy(header().allocator, "/lib/libc.so.6");
+  }
+
+  FileHeader& header() { return *reinterpret_cast<FileHeader*>(words_.data()); }
+  std::uint64_t* word_at(std::uint64_t offset) { return &words_[offset / 8]; }
+  /// Offset of the next record; as a Ref, / 8.
+  [[nodiscard]] std::uint64_t end() const { return words_.size() * 8; }
+
+  Ref append(RecordType type, std::span<const std::uint64_t> body, std::uint8_t flags = 0,
+             std::uint32_t thread = 0) {
+    const Ref ref = static_cast<Ref>(words_.size());
+    words_.push_back(
+        RecordHeader{type, flags, static_cast<std::uint16_t>(body.size() + 1), kUnknownCpu, thread}
+            .pack());
+    words_.insert(words_.end(), body.begin(), body.end());
+    return ref;
+  }
+
+  Ref epoch(std::uint64_t interval, std::uint64_t time = 1000) {
+    const double lambda = interval == 1 ? std::numeric_limits<double>::infinity()
+                                        : -std::log1p(-1.0 / static_cast<double>(interval));
+    const std::uint64_t body[] = {time, interval, std::bit_cast<std::uint64_t>(lambda)};
+    return append(RecordType::kEpoch, body);
+  }
+
+  Ref stack(std::vector<std::uint64_t> frames, bool is_truncated = false) {
+    frames.insert(frames.begin(), frames.size());
+    return append(RecordType::kStack, frames, is_truncated ? kFlagTruncated : 0);
+  }
+
+  Ref module(std::string_view path, std::string_view build_id, Address start, Address end,
+             Address bias) {
+    std::vector<std::uint64_t> body = {start, end, bias, 1000,
+                                       build_id.size() | (path.size() + 1) << 32};
+    std::string text = std::string(build_id) + std::string(path) + '\0';
+    text.resize((text.size() + 7) / 8 * 8);
+    body.resize(body.size() + text.size() / 8);
+    std::memcpy(&body[5], text.data(), text.size());
+    return append(RecordType::kModule, body);
+  }
+
+  struct Drawn {
+    std::uint64_t time = 2000;
+    Ref stack = 0;
+    Ref epoch = 0;
+    Address address = 0x5000;
+    Bytes requested = 64;
+    std::uint32_t thread = 0;
+    bool is_certain = false;
+  };
+  Ref sample(const Drawn& drawn) {
+    const std::uint64_t body[] = {drawn.time,
+                                  drawn.stack | std::uint64_t{drawn.epoch} << 32,
+                                  drawn.address,
+                                  drawn.requested | std::uint64_t{4} << 56,
+                                  drawn.requested,
+                                  0,
+                                  0};
+    return append(RecordType::kSample, body, drawn.is_certain ? kFlagCertain : 0, drawn.thread);
+  }
+
+  Ref free(Ref sample, std::uint64_t time, std::uint8_t flags = 0, std::uint32_t thread = 0,
+           Ref stack = 0) {
+    const std::uint64_t body[] = {time, sample | std::uint64_t{stack} << 32};
+    return append(RecordType::kFree, body, flags, thread);
+  }
+
+  struct Totals {
+    std::uint64_t end = 0, bytes = 0, trials = 0, hits = 0, certain_bytes = 0, certain_count = 0,
+                  tail_bytes = 0, armed = 0, calls = 0;
+  };
+  Ref thread(std::uint32_t index, std::uint64_t tid, const Totals& totals) {
+    const std::uint64_t body[] = {1000,
+                                  tid,
+                                  totals.end,
+                                  totals.bytes,
+                                  totals.trials,
+                                  totals.hits,
+                                  totals.certain_bytes,
+                                  totals.certain_count,
+                                  totals.tail_bytes,
+                                  totals.armed,
+                                  totals.calls};
+    return append(RecordType::kThread, body, 0, index);
+  }
+
+  Ref thread_name(std::uint32_t index, std::string_view name) {
+    std::uint64_t body[3] = {1500, 0, 0};
+    std::memcpy(&body[1], name.data(), std::min<std::size_t>(name.size(), 16));
+    return append(RecordType::kThreadName, body, 0, index);
+  }
+
+  void hole(std::size_t words) { words_.resize(words_.size() + words, 0); }
+  void reserved(std::uint16_t words) {
+    std::vector<std::uint64_t> body(words - 1U, 0xabcdefabcdefabcd);
+    append(RecordType::kSample, body, kReserved);
+  }
+
+  /// Sets the tail behind what was appended, and returns the image up to there.
+  std::vector<std::byte> bytes() {
+    header().tail = end();
+    return raw();
+  }
+  /// The image with the header as the test left it.
+  std::vector<std::byte> raw() {
+    std::vector<std::byte> copy(end());
+    std::memcpy(copy.data(), words_.data(), copy.size());
+    return copy;
+  }
+
+ private:
+  std::vector<std::uint64_t> words_;
+};
+
+}  // namespace geiger::trace
