@@ -1,0 +1,186 @@
+// The law of the sampler. Seeds are fixed, so nothing here is flaky; the limits
+// are what a right sampler with a fresh seed would exceed with probability below
+// 1e-6 per comparison (|z| < 5: 5.7e-7; p > 1e-6; Anderson-Darling < 12.5).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <boost/math/special_functions/gamma.hpp>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "sampling/counter_sampler.h"
+#include "sampling/logarithm.h"
+
+namespace geiger::sampling {
+namespace {
+
+using Kind = Verdict::Kind;
+constexpr std::uint64_t kHuge = std::numeric_limits<std::uint64_t>::max();
+
+CounterSampler started(std::uint64_t seed, std::uint64_t interval) {
+  CounterSampler sampler;
+  sampler.start(seed, interval, rate_of(interval), true);
+  return sampler;
+}
+
+double z_score(double hits, double trials, double probability) {
+  const double variance = trials * probability * (1 - probability);
+  return (hits - trials * probability) / std::sqrt(variance);
+}
+
+// P(a chi-square variable with counts.size() - 1 degrees of freedom is larger).
+double chi_square_p(const std::vector<double>& counts, const std::vector<double>& probabilities) {
+  const double total = std::accumulate(counts.begin(), counts.end(), 0.0);
+  double statistic = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const double expected = total * probabilities[i];
+    statistic += (counts[i] - expected) * (counts[i] - expected) / expected;
+  }
+  return boost::math::gamma_q((static_cast<double>(counts.size()) - 1) / 2, statistic / 2);
+}
+
+// P(K >= k) for the geometric law of T.
+double survival(std::uint64_t k, std::uint64_t interval) {
+  return std::exp(static_cast<double>(k) * std::log1p(-1.0 / static_cast<double>(interval)));
+}
+
+struct SizeAndInterval {
+  std::uint64_t size, interval;
+};
+
+// Objects of one size, all of them and those right after a sample. A sampler
+// that takes skip == size for a hit shows z of +334 and +409, +45 and +124,
+// +6.0 and +13.9 in the three cases.
+TEST(CounterSamplerLaw, HitRateIsRightAlsoForTheFirstObjectAfterAHit) {
+  for (const auto [size, interval] : {SizeAndInterval{1, 2}, {1, 8}, {16, 64}}) {
+    CounterSampler sampler = started(101, interval);
+    double hits = 0, after = 0, hits_after = 0;
+    bool was_hit = false;
+    constexpr int kTrials = 2000000;
+    for (int i = 0; i < kTrials; ++i) {
+      const bool is_hit = sampler.trial(size).kind == Kind::kSampled;
+      hits += is_hit;
+      after += was_hit;
+      hits_after += was_hit && is_hit;
+      was_hit = is_hit;
+    }
+    const double pi = 1 - survival(size, interval);
+    EXPECT_LT(std::abs(z_score(hits, kTrials, pi)), 5) << interval;
+    EXPECT_LT(std::abs(z_score(hits_after, after, pi)), 5) << interval;
+  }
+}
+
+// Skips in 200 bins of equal probability (as far as integers allow). Catches the
+// exponential rounded up or shifted down by one, -1/T instead of log1p(-1/T) as
+// the rate, T off by one percent.
+TEST(CounterSamplerLaw, SkipsAreGeometric) {
+  for (const std::uint64_t interval : {std::uint64_t{8}, std::uint64_t{16}, std::uint64_t{1024}}) {
+    std::vector<std::uint64_t> starts{0};
+    std::vector<double> probabilities;
+    for (std::uint64_t k = 1; survival(starts.back(), interval) > 1.0 / 200; ++k) {
+      const double mass = survival(starts.back(), interval) - survival(k, interval);
+      if (mass < 1.0 / 200) continue;
+      probabilities.push_back(mass);
+      starts.push_back(k);
+    }
+    probabilities.push_back(survival(starts.back(), interval));
+    std::vector<double> counts(starts.size());
+    CounterSampler sampler = started(202, interval);
+    for (int i = 0; i < 1000000; ++i) {
+      const std::uint64_t skip = sampler.trial(kHuge).offset;
+      ++counts[std::upper_bound(starts.begin(), starts.end(), skip) - starts.begin() - 1];
+    }
+    EXPECT_GT(chi_square_p(counts, probabilities), 1e-6) << interval;
+  }
+}
+
+// At intervals of real use an error of one byte shows nowhere but in the
+// smallest skips: shifted down by one gives z = +14, rounded up -13.
+TEST(CounterSamplerLaw, SmallestSkipsHaveTheirProbabilityAtRealIntervals) {
+  constexpr std::uint64_t kInterval = 102400;
+  constexpr int kDraws = 1 << 24;
+  CounterSampler sampler = started(303, kInterval);
+  double zeros = 0, below_16 = 0;
+  for (int i = 0; i < kDraws; ++i) {
+    const std::uint64_t skip = sampler.trial(kHuge).offset;
+    zeros += skip == 0;
+    below_16 += skip < 16;
+  }
+  EXPECT_LT(std::abs(z_score(zeros, kDraws, 1.0 / kInterval)), 5);
+  EXPECT_LT(std::abs(z_score(below_16, kDraws, 1 - survival(16, kInterval))), 5);
+}
+
+// 1 - q^K (1 - V p) is uniform for an independent uniform V, so the test sees
+// every part of the law, the tails above all.
+TEST(CounterSamplerLaw, SkipsPassAndersonDarling) {
+  for (const std::uint64_t interval : {2, 16, 64, 102400}) {
+    CounterSampler sampler = started(404, interval);
+    Xoshiro256pp jitter(405);
+    constexpr int kDraws = 200000;
+    std::vector<double> u(kDraws);
+    for (double& value : u) {
+      const double v = static_cast<double>(jitter.next() >> 11) * 0x1p-53;
+      const std::uint64_t skip = sampler.trial(kHuge).offset;
+      value = 1 - survival(skip, interval) * (1 - v / static_cast<double>(interval));
+    }
+    std::sort(u.begin(), u.end());
+    double sum = 0;
+    for (int i = 0; i < kDraws; ++i) {
+      const double low = std::max(u[i], 1e-300);
+      const double high = std::max(1 - u[kDraws - 1 - i], 0x1p-60);
+      sum += (2 * i + 1) * (std::log(low) + std::log(high));
+    }
+    EXPECT_LT(-kDraws - sum / kDraws, 12.5) << interval;
+  }
+}
+
+// Given a hit, the offset follows the geometric law cut at the size. The most
+// sensitive to errors at the boundary; also catches a wrong u.
+TEST(CounterSamplerLaw, OffsetsAreTruncatedGeometric) {
+  for (const auto [size, interval] : {SizeAndInterval{4, 8}, {16, 64}, {100, 64}, {16, 1024}}) {
+    const double pi = 1 - survival(size, interval);
+    std::vector<double> probabilities(size), counts(size);
+    for (std::uint64_t i = 0; i < size; ++i) {
+      probabilities[i] = (survival(i, interval) - survival(i + 1, interval)) / pi;
+    }
+    CounterSampler sampler = started(505, interval);
+    for (int i = 0; i < 3000000; ++i) {
+      const Verdict verdict = sampler.trial(size);
+      if (verdict.kind == Kind::kSampled) ++counts[verdict.offset];
+    }
+    EXPECT_GT(chi_square_p(counts, probabilities), 1e-6) << size << " of " << interval;
+  }
+}
+
+// Small objects between certain ones keep their own rate.
+TEST(CounterSamplerLaw, CertainObjectsDoNotDisturbTheOthers) {
+  CounterSampler sampler;
+  sampler.start(606, 64, rate_of(64), false);
+  double hits = 0;
+  constexpr int kTrials = 1000000;
+  for (int i = 0; i < kTrials; ++i) {
+    sampler.trial(64 + i % 200);
+    hits += sampler.trial(16).kind == Kind::kSampled;
+  }
+  EXPECT_LT(std::abs(z_score(hits, kTrials, 1 - survival(16, 64))), 5);
+}
+
+// The interval changes every 100 objects, at moments that depend on the past but
+// not on the pending skip. Catches a skip kept under a new rate.
+TEST(CounterSamplerLaw, ChangesOfTheIntervalKeepBothRates) {
+  CounterSampler sampler = started(707, 16);
+  double hits[2] = {0, 0};
+  constexpr int kRounds = 10000;
+  for (int i = 0; i < 2 * kRounds; ++i) {
+    const std::uint64_t interval = i % 2 == 0 ? 16 : 256;
+    sampler.change_interval(interval, rate_of(interval));
+    for (int j = 0; j < 100; ++j) hits[i % 2] += sampler.trial(8).kind == Kind::kSampled;
+  }
+  EXPECT_LT(std::abs(z_score(hits[0], 100 * kRounds, 1 - survival(8, 16))), 5);
+  EXPECT_LT(std::abs(z_score(hits[1], 100 * kRounds, 1 - survival(8, 256))), 5);
+}
+
+}  // namespace
+}  // namespace geiger::sampling
