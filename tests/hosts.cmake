@@ -21,9 +21,12 @@ function(geiger_host name source)
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/hosts)
 endfunction()
 
-foreach(host edges first processes threads signals exits limits loading)
+foreach(host acknowledge edges exits first limits loading loops news processes signals threads truth)
   geiger_host(${host} hosts/${host}.cc)
 endforeach()
+# A fixed address lets the analysis tell sites from the addresses that truth prints.
+target_compile_options(host_truth PRIVATE -fno-pie)
+target_link_options(host_truth PRIVATE -no-pie)
 geiger_host(plugin hosts/plugin.cc SHARED)
 geiger_host(exact_count hosts/exact_count.cc SHARED)
 target_compile_options(host_exact_count PRIVATE -Wno-ignored-attributes)  # of function types
