@@ -1,0 +1,20 @@
+// The clocks of a trace. Both go through the vDSO: no system call, no lock.
+#pragma once
+
+#include <time.h>
+
+#include "base/units.h"
+
+namespace geiger::base {
+
+inline Nanoseconds clock_now(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<Nanoseconds>(now.tv_sec) * 1'000'000'000 +
+         static_cast<Nanoseconds>(now.tv_nsec);
+}
+
+inline Nanoseconds monotonic_now() { return clock_now(CLOCK_MONOTONIC); }
+inline Nanoseconds realtime_now() { return clock_now(CLOCK_REALTIME); }
+
+}  // namespace geiger::base

@@ -1,0 +1,18 @@
+// Memory for the runtime's own tables, straight from the kernel.
+//
+// Threads / Signals / Fork: lock-free, safe everywhere. Never gives back: what
+// is taken is bounded by live samples, distinct stacks and threads.
+#pragma once
+
+#include <cstddef>
+
+namespace geiger::capture {
+
+/// Zeroed pages, or null. One system call.
+void* map_pages(std::size_t bytes);
+
+/// Zeroed memory aligned to 64 bytes out of 64 KiB chunks, or null. `bytes` must
+/// be at most 4 KiB.
+void* arena_allocate(std::size_t bytes);
+
+}  // namespace geiger::capture

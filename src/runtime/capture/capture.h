@@ -1,0 +1,84 @@
+// The slow path: what happens to the one allocation in T bytes that is drawn.
+//
+//   decide           settle the counter, put the allocation to trial, arm again
+//    +- ready        first use: read settings, open the trace; fork's child: anew
+//    +- own state    first slow path of a thread: adopt a state, write its record
+//   record           the sample: stack, time, cpu -> trace, live table, filter
+//   release          a free that the filter let through: live table -> trace
+//   take / settle_taken / put_back      the same in two halves, for realloc
+//   begin_thread / end_thread           from the thread trampoline
+//
+// Whatever fails inside switches sampling off (trace::StopReason) and lets the
+// program go on; nothing here aborts, waits, locks or writes to a descriptor of
+// the program.
+//
+// Threads: lock-free throughout. Signals: a handler may allocate and free while
+// its thread is in here; what it allocates during the few instructions of
+// decide() itself is not sampled and counted as dropped. siglongjmp out of here
+// is noticed at the next slow path. Fork: the child starts an image of its own.
+// Allocates: never through malloc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/units.h"
+#include "runtime/capture/thread_local.h"
+#include "runtime/unwind/unwind.h"
+#include "trace/format.h"
+
+namespace geiger::capture {
+
+/// What decide() found; record() needs it.
+struct Decision {
+  ThreadState* state = nullptr;
+  std::uint64_t offset = 0;
+  trace::Ref epoch = 0;
+  std::uint32_t image = 0;
+  bool is_sample = false;
+  bool is_certain = false;
+  bool is_counted = false;  ///< Went into the thread's totals (not paused).
+};
+
+/// One allocation that succeeded.
+struct Allocation {
+  const void* address;
+  Bytes requested;
+  Bytes usable;
+  trace::EntryPoint entry_point;
+  std::size_t alignment;  ///< 0 or 1: the allocator's own.
+};
+
+/// Called when borrows(size) said so, before the allocator is: settles the bytes
+/// since the last time, decides this allocation and arms the counter again.
+Decision decide(Bytes size);
+
+/// The allocation that was decided failed: takes its bytes out of the totals.
+void retract(const Decision& decision, Bytes size);
+
+/// Records a decided sample. No-op unless decision.is_sample.
+void record(const Decision& decision, const Allocation& allocation,
+            const unwind::Registers& caller);
+
+/// The program frees `address` (or is about to): if it is a live sample, removes
+/// and records it. Call before the allocator gets the address.
+void release(const void* address, const unwind::Registers& caller);
+
+/// Removes a live sample without recording; 0 if `address` is none.
+std::uint64_t take(const void* address);
+/// The realloc succeeded: the sample that take() removed is freed.
+void settle_taken(std::uint64_t taken, const unwind::Registers& caller);
+/// The realloc failed: the sample lives on.
+void put_back(const void* address, std::uint64_t taken);
+
+/// The calling thread starts in our trampoline; its stack grows from here.
+void begin_thread(std::uint64_t stack_high);
+/// The calling thread's own code has ended. Destructors may still allocate: those
+/// bytes settle one by one.
+void end_thread();
+
+/// Path of the module that provides malloc, for the trace's header. Set once,
+/// before the first decide(); must stay valid.
+void set_allocator_path(const char* path);
+
+}  // namespace geiger::capture

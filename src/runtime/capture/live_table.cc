@@ -1,0 +1,96 @@
+#include "runtime/capture/live_table.h"
+
+#include "base/attributes.h"
+#include "runtime/capture/arena.h"
+
+namespace geiger::capture {
+namespace {
+
+constexpr std::size_t kFirstBuckets = 512;
+
+std::size_t hash(std::uint64_t address) {
+  // Fibonacci hashing; allocations are 16-byte aligned, the product mixes upwards.
+  return static_cast<std::size_t>((address >> 4) * 0x9e3779b97f4a7c15U >> 20);
+}
+
+}  // namespace
+
+bool LiveTable::insert(std::uint64_t address, std::uint64_t value) {
+  for (;;) {
+    Table* newest = newest_.load(std::memory_order_acquire);
+    const bool has_room =
+        newest != nullptr &&
+        newest->used.load(std::memory_order_relaxed) < (newest->mask + 1) * kSlots * 5 / 8;
+    if (has_room && insert_into(*newest, address, value)) break;
+    if (grow_slow(newest) == nullptr) return false;
+  }
+  size_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+std::uint64_t LiveTable::take(std::uint64_t address) {
+  for (Table* table = newest_.load(std::memory_order_acquire); table != nullptr;
+       table = table->older) {
+    if (const std::uint64_t value = take_from(*table, address); value != 0) {
+      size_.fetch_sub(1, std::memory_order_relaxed);
+      return value;
+    }
+  }
+  return 0;
+}
+
+bool LiveTable::insert_into(Table& table, std::uint64_t address, std::uint64_t value) {
+  const std::size_t home = hash(address) & table.mask;
+  for (std::size_t step = 0; step <= table.mask; ++step) {
+    Bucket& bucket = table.buckets[(home + step) & table.mask];
+    for (std::size_t i = 0; i < kSlots; ++i) {
+      std::uint64_t empty = 0;
+      if (bucket.addresses[i].load(std::memory_order_relaxed) == 0 &&
+          bucket.addresses[i].compare_exchange_strong(empty, address,
+                                                      std::memory_order_relaxed)) {
+        bucket.values[i].store(value, std::memory_order_relaxed);
+        table.used.fetch_add(1, std::memory_order_relaxed);
+        return true;
+      }
+    }
+    bucket.overflow.fetch_add(1, std::memory_order_relaxed);
+  }
+  for (std::size_t step = 0; step <= table.mask; ++step) {
+    table.buckets[step].overflow.fetch_sub(1, std::memory_order_relaxed);
+  }
+  return false;
+}
+
+std::uint64_t LiveTable::take_from(Table& table, std::uint64_t address) {
+  const std::size_t home = hash(address) & table.mask;
+  for (std::size_t step = 0; step <= table.mask; ++step) {
+    Bucket& bucket = table.buckets[(home + step) & table.mask];
+    for (std::size_t i = 0; i < kSlots; ++i) {
+      if (bucket.addresses[i].load(std::memory_order_relaxed) != address) continue;
+      const std::uint64_t value = bucket.values[i].load(std::memory_order_relaxed);
+      bucket.addresses[i].store(0, std::memory_order_release);
+      table.used.fetch_sub(1, std::memory_order_relaxed);
+      for (std::size_t back = 0; back < step; ++back) {
+        table.buckets[(home + back) & table.mask].overflow.fetch_sub(1, std::memory_order_relaxed);
+      }
+      return value;
+    }
+    if (bucket.overflow.load(std::memory_order_relaxed) == 0) return 0;
+  }
+  return 0;
+}
+
+GEIGER_SLOW_PATH LiveTable::Table* LiveTable::grow_slow(Table* newest) {
+  const std::size_t buckets = newest == nullptr ? kFirstBuckets : (newest->mask + 1) * 2;
+  auto* table = static_cast<Table*>(arena_allocate(sizeof(Table)));
+  if (table == nullptr) return nullptr;
+  table->buckets = static_cast<Bucket*>(map_pages(buckets * sizeof(Bucket)));
+  if (table->buckets == nullptr) return nullptr;
+  table->mask = buckets - 1;
+  table->older = newest;
+  // Losing the race wastes one table of address space; its pages stay untouched.
+  newest_.compare_exchange_strong(newest, table, std::memory_order_acq_rel);
+  return table;
+}
+
+}  // namespace geiger::capture

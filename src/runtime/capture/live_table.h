@@ -1,0 +1,61 @@
+// The exact set of live samples: address -> sample. The byte filter in front of
+// it may say "maybe"; this says which.
+//
+// A list of tables, newest first, each twice the size of the next. Entries never
+// move: a full table gets a larger one put in front and drains by frees. Within a
+// table an address hashes to a bucket of 7 slots; if they are taken it goes to a
+// following bucket and every bucket passed counts it in `overflow`, so a look-up
+// goes on exactly while overflow != 0. No tombstones: slots of a bucket have no
+// order, a freed slot is simply empty.
+//
+// Why that is right without locks: an address is live at most once, and take(p)
+// runs in the thread that owns p after the insertion of p happened before it. So
+// slots of other addresses may change under a look-up, the slot of p may not.
+//
+// Threads / Signals: lock-free. Fork: the child keeps its copy; values carry the
+// image they belong to. Allocates: pages from the kernel when it grows.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace geiger::capture {
+
+class LiveTable {
+ public:
+  constexpr LiveTable() = default;
+
+  /// Inserts an address that is not in the table. False: out of memory.
+  bool insert(std::uint64_t address, std::uint64_t value);
+
+  /// Removes an address and returns its value, 0 if it is not there. Values are
+  /// never 0.
+  std::uint64_t take(std::uint64_t address);
+
+  [[nodiscard]] std::size_t size() const { return size_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::size_t kSlots = 7;
+  struct alignas(64) Bucket {
+    std::atomic<std::uint64_t> overflow;
+    std::atomic<std::uint64_t> addresses[kSlots];
+    std::atomic<std::uint64_t> values[kSlots];
+    std::uint64_t unused;
+  };
+  struct Table {
+    Table* older;
+    std::size_t mask;  ///< Buckets - 1; a power of two minus one.
+    std::atomic<std::size_t> used;
+    Bucket* buckets;
+  };
+
+  Table* grow_slow(Table* newest);
+  static bool insert_into(Table& table, std::uint64_t address, std::uint64_t value);
+  static std::uint64_t take_from(Table& table, std::uint64_t address);
+
+  std::atomic<Table*> newest_{nullptr};
+  std::atomic<std::size_t> size_{0};
+};
+
+}  // namespace geiger::capture

@@ -1,0 +1,133 @@
+#include "runtime/capture/record_stack.h"
+
+#include <link.h>
+#include <string.h>
+
+#include "base/attributes.h"
+#include "base/clock.h"
+#include "runtime/capture/image.h"
+
+extern "C" void* __libc_stack_end;  // NOLINT: the loader's name.
+
+namespace geiger::capture {
+namespace {
+
+using trace::RecordHeader;
+using trace::RecordType;
+
+/// Frames of a handler's sample that interrupted its own thread's walk: small
+/// enough for any alternate signal stack.
+constexpr std::size_t kNestedFrames = 24;
+
+/// A stack pointer further below the top than this is not on that stack.
+constexpr std::uint64_t kLargestStack = std::uint64_t{256} << 20;
+
+/// Longest path that still fits a module record.
+constexpr std::size_t kMaxPath = 4096;
+
+unwind::StackBounds stack_bounds(const ThreadState& state, std::uint64_t sp) {
+  std::uint64_t high = tls.stack_high;
+  if (high == 0 && !state.is_foreign) high = reinterpret_cast<std::uint64_t>(__libc_stack_end);
+  const bool is_inside = sp < high && high - sp < kLargestStack;
+  return is_inside ? unwind::StackBounds{sp, high} : unwind::StackBounds{sp, 0};
+}
+
+const char* module_path(const unwind::Module& module) {
+  const auto* map = static_cast<const link_map*>(module.link_map);
+  if (map == nullptr || map->l_name == nullptr) return "";
+  return map->l_name[0] == '\0' ? executable_path() : map->l_name;
+}
+
+/// Build id, then the path with its NUL, padded to a word.
+bool write_module(const unwind::Module& module) {
+  const char* path = module_path(module);
+  const std::size_t path_bytes = strnlen(path, kMaxPath) + 1;
+  const std::size_t text_bytes = (module.build_id_bytes + path_bytes + 7) / 8 * 8;
+  const RecordHeader header{
+      RecordType::kModule, 0,
+      static_cast<std::uint16_t>((sizeof(trace::ModuleRecord) + text_bytes) / 8),
+      trace::kUnknownCpu, 0};
+  const trace::Slot slot = image.writer.reserve(header);
+  if (!slot) return false;
+  auto* record = reinterpret_cast<trace::ModuleRecord*>(slot.words);
+  record->start = module.start;
+  record->end = module.end;
+  record->bias = module.bias;
+  record->time = base::monotonic_now();
+  record->build_id_bytes = module.build_id_bytes;
+  record->path_bytes = static_cast<std::uint32_t>(path_bytes);
+  auto* text = reinterpret_cast<char*>(record + 1);
+  memcpy(text, module.build_id, module.build_id_bytes);
+  memcpy(text + module.build_id_bytes, path, path_bytes - 1);
+  trace::Writer::commit(slot, header);
+  return true;
+}
+
+/// Module records precede the stacks that need them. Two threads may both write
+/// one; readers take the later of the same.
+void write_new_modules() {
+  const std::uint32_t known = unwind::modules_known();
+  std::uint32_t written = image.modules_written.load(std::memory_order_acquire);
+  if (written >= known) return;
+  for (std::uint32_t id = written + 1; id <= known; ++id) {
+    if (!write_module(unwind::module(id))) return;
+  }
+  while (written < known && !image.modules_written.compare_exchange_weak(
+                                written, known, std::memory_order_acq_rel)) {
+  }
+}
+
+trace::Ref write_stack(const unwind::Trace& walked) {
+  write_new_modules();
+  const RecordHeader header{
+      RecordType::kStack, walked.truncated ? trace::kFlagTruncated : std::uint8_t{0},
+      static_cast<std::uint16_t>(sizeof(trace::StackRecord) / 8 + walked.count),
+      trace::kUnknownCpu, 0};
+  const trace::Slot slot = image.writer.reserve(header);
+  if (!slot) return 0;
+  auto* record = reinterpret_cast<trace::StackRecord*>(slot.words);
+  record->count = walked.count;
+  memcpy(record + 1, walked.frames, walked.count * sizeof(std::uint64_t));
+  trace::Writer::commit(slot, header);
+  return slot.ref;
+}
+
+trace::Ref find_or_write(const unwind::Trace& walked) {
+  const std::uint64_t hash = walked.hash + (walked.truncated ? 1 : 0);
+  if (const trace::Ref known = image.stacks.find(hash); known != 0) return known;
+  const trace::Ref ref = write_stack(walked);
+  if (ref != 0) image.stacks.insert(hash, ref);
+  return ref;
+}
+
+trace::Ref walk_into(std::uint64_t* frames, std::size_t capacity, const ThreadState& state,
+                     const unwind::Registers& caller) {
+  unwind::Trace walked{.frames = frames, .capacity = capacity};
+  const auto mode = image.settings.use_frame_pointers ? unwind::Mode::kFramePointers
+                                                      : unwind::Mode::kAuto;
+  unwind::walk(caller, stack_bounds(state, caller.sp), mode, walked);
+  return find_or_write(walked);
+}
+
+GEIGER_SLOW_PATH trace::Ref record_nested(const ThreadState& state,
+                                          const unwind::Registers& caller) {
+  std::uint64_t frames[kNestedFrames];
+  return walk_into(frames, kNestedFrames, state, caller);
+}
+
+}  // namespace
+
+trace::Ref record_stack(ThreadState& state, const unwind::Registers& caller) {
+  const void* frame = __builtin_frame_address(0);
+  // A deeper frame than the one that walks interrupted it; a shallower one finds
+  // a walk that a handler jumped out of.
+  if (state.walking_frame != nullptr && frame < state.walking_frame) {
+    return record_nested(state, caller);
+  }
+  state.walking_frame = frame;
+  const trace::Ref ref = walk_into(state.frames, trace::kMaxFrames, state, caller);
+  state.walking_frame = nullptr;
+  return ref;
+}
+
+}  // namespace geiger::capture

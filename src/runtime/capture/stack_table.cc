@@ -1,0 +1,66 @@
+#include "runtime/capture/stack_table.h"
+
+#include "base/attributes.h"
+#include "runtime/capture/arena.h"
+
+namespace geiger::capture {
+namespace {
+
+constexpr std::size_t kFirstSlots = 4096;
+constexpr std::size_t kGrowth = 4;
+
+/// Probes at most this far: longer runs mean the table is about to be replaced.
+constexpr std::size_t kMaxProbe = 64;
+
+/// 0 marks an empty slot.
+std::uint64_t nonzero(std::uint64_t hash) { return hash == 0 ? 1 : hash; }
+
+}  // namespace
+
+trace::Ref StackTable::find(std::uint64_t hash) const {
+  hash = nonzero(hash);
+  for (const Table* table = newest_.load(std::memory_order_acquire); table != nullptr;
+       table = table->older) {
+    for (std::size_t i = 0; i < kMaxProbe; ++i) {
+      const Slot& slot = table->slots[(hash + i) & table->mask];
+      const std::uint64_t seen = slot.hash.load(std::memory_order_acquire);
+      if (seen == hash) return slot.ref.load(std::memory_order_acquire);
+      if (seen == 0) break;
+    }
+  }
+  return 0;
+}
+
+void StackTable::insert(std::uint64_t hash, trace::Ref ref) {
+  hash = nonzero(hash);
+  Table* newest = newest_.load(std::memory_order_acquire);
+  if (newest == nullptr ||
+      newest->used.load(std::memory_order_relaxed) > (newest->mask + 1) / 2) {
+    newest = grow_slow(newest);
+    if (newest == nullptr) return;
+  }
+  for (std::size_t i = 0; i < kMaxProbe; ++i) {
+    Slot& slot = newest->slots[(hash + i) & newest->mask];
+    std::uint64_t expected = 0;
+    if (slot.hash.compare_exchange_strong(expected, hash, std::memory_order_acq_rel)) {
+      newest->used.fetch_add(1, std::memory_order_relaxed);
+      slot.ref.store(ref, std::memory_order_release);
+      return;
+    }
+    if (expected == hash) return;
+  }
+}
+
+GEIGER_SLOW_PATH StackTable::Table* StackTable::grow_slow(Table* newest) {
+  const std::size_t slots = newest == nullptr ? kFirstSlots : (newest->mask + 1) * kGrowth;
+  auto* table = static_cast<Table*>(arena_allocate(sizeof(Table)));
+  if (table == nullptr) return nullptr;
+  table->slots = static_cast<Slot*>(map_pages(slots * sizeof(Slot)));
+  if (table->slots == nullptr) return nullptr;
+  table->mask = slots - 1;
+  table->older = newest;
+  if (newest_.compare_exchange_strong(newest, table, std::memory_order_acq_rel)) return table;
+  return newest;  // Another thread was faster; this one's pages stay untouched.
+}
+
+}  // namespace geiger::capture

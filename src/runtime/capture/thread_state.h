@@ -1,0 +1,73 @@
+// One thread as the runtime knows it, and the registry of all.
+//
+// A state is created at a thread's first slow path and lives for ever; when its
+// thread ends it is reused, but not before 32 further threads have ended: the old
+// owner may still allocate in its last destructors and tells by the generation
+// whether the state is still its own.
+//
+// Life of a state:
+//
+//   kFree --adopt--> kLive --end_thread--> kFree
+//                      \--- fork's child: threads that are gone ---> kFree
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/capture/thread_local.h"
+#include "sampling/counter_sampler.h"
+#include "trace/format.h"
+
+namespace geiger::capture {
+
+/// `armed` while a slow path of the owner decides: whoever finds it has
+/// interrupted that slow path (a signal handler), or jumped out of it.
+inline constexpr std::uint64_t kTaken = ~std::uint64_t{0};
+
+struct alignas(64) ThreadState {
+  sampling::CounterSampler sampler;
+  /// What the counter was last set to; kTaken while a slow path decides.
+  std::atomic<std::uint64_t> armed;
+  /// Frame address of that slow path: a shallower one finds it abandoned.
+  const void* deciding_frame;
+  /// Frame address of the slow path that uses `frames`, null if none does.
+  const void* walking_frame;
+  trace::ThreadRecord* record;  ///< Lies in the trace of `image`.
+  std::uint64_t* countdown;     ///< The owner's thread-local counter.
+  std::uint32_t image;          ///< Which image the record belongs to; 0 = none.
+  std::uint32_t index;          ///< Thread index in the trace.
+  trace::Ref epoch;             ///< The epoch its skip count was drawn in.
+  std::atomic<std::uint32_t> lifecycle;  ///< Lifecycle.
+  std::atomic<std::uint32_t> reading;    ///< Exit reads the counter: do not end yet.
+  std::uint64_t generation;
+  std::uint64_t freed_at;  ///< Number of thread ends before its last owner ended.
+  ThreadState* next;       ///< Registry, newest first.
+  bool is_foreign;         ///< Its start was not seen, so its end will not be.
+  bool is_ending;          ///< Every further allocation settles at once.
+  bool has_name;
+  char name[16];
+  std::uint64_t frames[trace::kMaxFrames];
+};
+
+enum Lifecycle : std::uint32_t { kFree = 0, kLive = 1 };
+
+/// The calling thread's own state, or null if it has none (yet, or any more).
+GEIGER_FAST_PATH ThreadState* own_state() {
+  ThreadState* state = tls.state;
+  return state != nullptr && state->generation == tls.state_generation ? state : nullptr;
+}
+
+/// A state for the calling thread: reused or new, without a record. Null: no memory.
+ThreadState* adopt_state();
+
+/// Gives the calling thread's state back (it may go on using it, see above).
+void retire_state(ThreadState& state);
+
+/// All states, newest first.
+ThreadState* first_state();
+
+/// In fork's child: every state but `survivor` belongs to a thread that is gone.
+void retire_all_but(const ThreadState* survivor);
+
+}  // namespace geiger::capture

@@ -1,0 +1,207 @@
+// malloc and its relatives, as the program calls them.
+//
+//   not sampled   borrows(size)? no -> jump to the original     (the fast path)
+//   sampled       ..._slow: decide, call the original, record
+//   free          maybe_sampled(p)? no -> jump to the original
+//
+// A size of 0 never borrows and so is never a sample. An overflowing product is
+// the original's to refuse.
+#include <errno.h>
+
+#include "base/attributes.h"
+#include "runtime/capture/capture.h"
+#include "runtime/interpose/conclude.h"
+#include "runtime/interpose/originals.h"
+
+namespace geiger::interpose {
+namespace {
+
+using capture::Decision;
+using trace::EntryPoint;
+using unwind::caller_registers;
+using unwind::Registers;
+
+GEIGER_SLOW_PATH void* malloc_slow(std::size_t size) {
+  resolve();
+  const Decision decision = capture::decide(size);
+  void* pointer = originals.malloc(size);
+  conclude(decision, pointer, size, EntryPoint::kMalloc, 0, caller_registers());
+  return pointer;
+}
+
+GEIGER_SLOW_PATH void* calloc_slow(std::size_t count, std::size_t size) {
+  resolve();
+  const Decision decision = capture::decide(count * size);
+  void* pointer = originals.calloc(count, size);
+  conclude(decision, pointer, count * size, EntryPoint::kCalloc, 0, caller_registers());
+  return pointer;
+}
+
+/// The tail of every realloc whose block may be a sample or whose new size was
+/// drawn: the old sample ends, the new block is a fresh trial.
+void* reallocate(void* old, std::size_t size, const Decision& decision, EntryPoint entry_point,
+                 const Registers& caller) {
+  const std::uint64_t taken =
+      old != nullptr && capture::maybe_sampled(old) ? capture::take(old) : 0;
+  void* pointer = originals.realloc(old, size);
+  // Failure leaves the old block alone; realloc(p, 0) frees it, whatever it returns.
+  if (pointer == nullptr && size != 0) {
+    capture::put_back(old, taken);
+  } else {
+    capture::settle_taken(taken, caller);
+  }
+  conclude(decision, pointer, size, entry_point, 0, caller);
+  return pointer;
+}
+
+GEIGER_SLOW_PATH void* realloc_drawn_slow(void* old, std::size_t size) {
+  resolve();
+  return reallocate(old, size, capture::decide(size), EntryPoint::kRealloc, caller_registers());
+}
+
+/// The new size fitted, so it is no sample; the old block may be one.
+GEIGER_SLOW_PATH void* realloc_known_slow(void* old, std::size_t size) {
+  return reallocate(old, size, Decision{}, EntryPoint::kRealloc, caller_registers());
+}
+
+GEIGER_SLOW_PATH void* reallocarray_drawn_slow(void* old, std::size_t size) {
+  resolve();
+  return reallocate(old, size, capture::decide(size), EntryPoint::kReallocarray,
+                    caller_registers());
+}
+
+GEIGER_SLOW_PATH void* memalign_slow(std::size_t alignment, std::size_t size) {
+  resolve();
+  const Decision decision = capture::decide(size);
+  void* pointer = originals.memalign(alignment, size);
+  conclude(decision, pointer, size, EntryPoint::kMemalign, alignment, caller_registers());
+  return pointer;
+}
+
+GEIGER_SLOW_PATH void* aligned_alloc_slow(std::size_t alignment, std::size_t size) {
+  resolve();
+  const Decision decision = capture::decide(size);
+  void* pointer = originals.aligned_alloc(alignment, size);
+  conclude(decision, pointer, size, EntryPoint::kAlignedAlloc, alignment, caller_registers());
+  return pointer;
+}
+
+GEIGER_SLOW_PATH int posix_memalign_slow(void** out, std::size_t alignment, std::size_t size) {
+  resolve();
+  const Decision decision = capture::decide(size);
+  const int error = originals.posix_memalign(out, alignment, size);
+  conclude(decision, error == 0 ? *out : nullptr, size, EntryPoint::kPosixMemalign, alignment,
+           caller_registers());
+  return error;
+}
+
+GEIGER_SLOW_PATH void* valloc_slow(std::size_t size) {
+  resolve();
+  const Decision decision = capture::decide(size);
+  void* pointer = originals.valloc(size);
+  conclude(decision, pointer, size, EntryPoint::kValloc, 4096, caller_registers());
+  return pointer;
+}
+
+GEIGER_SLOW_PATH void* pvalloc_slow(std::size_t size) {
+  resolve();
+  const Decision decision = capture::decide(size);
+  void* pointer = originals.pvalloc(size);
+  conclude(decision, pointer, size, EntryPoint::kPvalloc, 4096, caller_registers());
+  return pointer;
+}
+
+GEIGER_SLOW_PATH void free_slow(void* pointer) {
+  capture::release(pointer, caller_registers());
+  originals.free(pointer);
+}
+
+GEIGER_SLOW_PATH void free_sized_slow(void* pointer, std::size_t size) {
+  capture::release(pointer, caller_registers());
+  originals.free_sized(pointer, size);
+}
+
+GEIGER_SLOW_PATH void free_aligned_sized_slow(void* pointer, std::size_t alignment,
+                                              std::size_t size) {
+  capture::release(pointer, caller_registers());
+  originals.free_aligned_sized(pointer, alignment, size);
+}
+
+}  // namespace
+}  // namespace geiger::interpose
+
+using namespace geiger;             // NOLINT: the C names below live outside.
+using namespace geiger::interpose;  // NOLINT
+
+GEIGER_EXPORT void* malloc(std::size_t size) {
+  if (capture::borrows(size)) [[unlikely]] return malloc_slow(size);
+  return originals.malloc(size);
+}
+
+GEIGER_EXPORT void free(void* pointer) {
+  if (capture::maybe_sampled(pointer)) [[unlikely]] return free_slow(pointer);
+  originals.free(pointer);
+}
+
+GEIGER_EXPORT void* calloc(std::size_t count, std::size_t size) {
+  std::size_t bytes;
+  if (!__builtin_mul_overflow(count, size, &bytes) && capture::borrows(bytes)) [[unlikely]] {
+    return calloc_slow(count, size);
+  }
+  return originals.calloc(count, size);
+}
+
+GEIGER_EXPORT void* realloc(void* old, std::size_t size) {
+  if (capture::borrows(size)) [[unlikely]] return realloc_drawn_slow(old, size);
+  if (capture::maybe_sampled(old)) [[unlikely]] return realloc_known_slow(old, size);
+  return originals.realloc(old, size);
+}
+
+/// glibc's own calls realloc through the symbol table, which would count twice.
+GEIGER_EXPORT void* reallocarray(void* old, std::size_t count, std::size_t size) {
+  std::size_t bytes;
+  if (__builtin_mul_overflow(count, size, &bytes)) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  if (capture::borrows(bytes)) [[unlikely]] return reallocarray_drawn_slow(old, bytes);
+  if (capture::maybe_sampled(old)) [[unlikely]] return realloc_known_slow(old, bytes);
+  return originals.realloc(old, bytes);
+}
+
+GEIGER_EXPORT void* memalign(std::size_t alignment, std::size_t size) {
+  if (capture::borrows(size)) [[unlikely]] return memalign_slow(alignment, size);
+  return originals.memalign(alignment, size);
+}
+
+GEIGER_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t size) {
+  if (capture::borrows(size)) [[unlikely]] return aligned_alloc_slow(alignment, size);
+  return originals.aligned_alloc(alignment, size);
+}
+
+GEIGER_EXPORT int posix_memalign(void** out, std::size_t alignment, std::size_t size) {
+  if (capture::borrows(size)) [[unlikely]] return posix_memalign_slow(out, alignment, size);
+  return originals.posix_memalign(out, alignment, size);
+}
+
+GEIGER_EXPORT void* valloc(std::size_t size) {
+  if (capture::borrows(size)) [[unlikely]] return valloc_slow(size);
+  return originals.valloc(size);
+}
+
+GEIGER_EXPORT void* pvalloc(std::size_t size) {
+  if (capture::borrows(size)) [[unlikely]] return pvalloc_slow(size);
+  return originals.pvalloc(size);
+}
+
+GEIGER_EXPORT void free_sized(void* pointer, std::size_t size) {
+  if (capture::maybe_sampled(pointer)) [[unlikely]] return free_sized_slow(pointer, size);
+  originals.free_sized(pointer, size);
+}
+
+GEIGER_EXPORT void free_aligned_sized(void* pointer, std::size_t alignment, std::size_t size) {
+  if (capture::maybe_sampled(pointer)) [[unlikely]] {
+    return free_aligned_sized_slow(pointer, alignment, size);
+  }
+  originals.free_aligned_sized(pointer, alignment, size);
+}

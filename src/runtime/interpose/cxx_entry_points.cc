@@ -1,0 +1,126 @@
+// operator new and delete in all their forms, by their mangled names: declared as
+// functions of the C++ library they could not return null or jump on.
+#include "base/attributes.h"
+#include "runtime/capture/capture.h"
+#include "runtime/interpose/conclude.h"
+#include "runtime/interpose/originals.h"
+
+namespace geiger::interpose {
+namespace {
+
+using trace::EntryPoint;
+
+constexpr std::size_t alignment_of() { return 0; }
+constexpr std::size_t alignment_of(const void*) { return 0; }
+constexpr std::size_t alignment_of(std::size_t alignment) { return alignment; }
+constexpr std::size_t alignment_of(std::size_t alignment, const void*) { return alignment; }
+
+/// The forms without alignment are passed through where a foreign operator new
+/// was found (originals.h); its malloc decides.
+constexpr bool may_pass(EntryPoint entry_point) {
+  return entry_point == EntryPoint::kNew || entry_point == EntryPoint::kNewArray;
+}
+
+template <EntryPoint kEntryPoint, auto kOriginal, class... Rest>
+GEIGER_SLOW_PATH void* new_slow(std::size_t size, Rest... rest) {
+  resolve_cxx();
+  if (may_pass(kEntryPoint) && passes_new_through) return (cxx_originals.*kOriginal)(size, rest...);
+  const capture::Decision decision = capture::decide(size);
+  void* pointer = (cxx_originals.*kOriginal)(size, rest...);
+  conclude(decision, pointer, size, kEntryPoint, alignment_of(rest...),
+           unwind::caller_registers());
+  return pointer;
+}
+
+template <EntryPoint kEntryPoint, auto kOriginal, class... Rest>
+GEIGER_FAST_PATH void* new_object(std::size_t size, Rest... rest) {
+  if (capture::borrows(size)) [[unlikely]] {
+    return new_slow<kEntryPoint, kOriginal, Rest...>(size, rest...);
+  }
+  return (cxx_originals.*kOriginal)(size, rest...);
+}
+
+template <auto kOriginal, class... Rest>
+GEIGER_SLOW_PATH void delete_slow(void* pointer, Rest... rest) {
+  capture::release(pointer, unwind::caller_registers());
+  (cxx_originals.*kOriginal)(pointer, rest...);
+}
+
+template <auto kOriginal, class... Rest>
+GEIGER_FAST_PATH void delete_object(void* pointer, Rest... rest) {
+  if (capture::maybe_sampled(pointer)) [[unlikely]] {
+    return delete_slow<kOriginal, Rest...>(pointer, rest...);
+  }
+  (cxx_originals.*kOriginal)(pointer, rest...);
+}
+
+using Table = CxxOriginals;
+
+}  // namespace
+}  // namespace geiger::interpose
+
+using namespace geiger::interpose;  // NOLINT: the symbols below live outside.
+using geiger::trace::EntryPoint;
+
+GEIGER_EXPORT void* _Znwm(std::size_t size) {
+  return new_object<EntryPoint::kNew, &Table::new_plain>(size);
+}
+GEIGER_EXPORT void* _Znam(std::size_t size) {
+  return new_object<EntryPoint::kNewArray, &Table::new_array>(size);
+}
+GEIGER_EXPORT void* _ZnwmRKSt9nothrow_t(std::size_t size, const void* tag) {
+  return new_object<EntryPoint::kNew, &Table::new_nothrow>(size, tag);
+}
+GEIGER_EXPORT void* _ZnamRKSt9nothrow_t(std::size_t size, const void* tag) {
+  return new_object<EntryPoint::kNewArray, &Table::new_array_nothrow>(size, tag);
+}
+GEIGER_EXPORT void* _ZnwmSt11align_val_t(std::size_t size, std::size_t alignment) {
+  return new_object<EntryPoint::kNewAligned, &Table::new_aligned>(size, alignment);
+}
+GEIGER_EXPORT void* _ZnamSt11align_val_t(std::size_t size, std::size_t alignment) {
+  return new_object<EntryPoint::kNewArrayAligned, &Table::new_array_aligned>(size, alignment);
+}
+GEIGER_EXPORT void* _ZnwmSt11align_val_tRKSt9nothrow_t(std::size_t size, std::size_t alignment,
+                                                       const void* tag) {
+  return new_object<EntryPoint::kNewAligned, &Table::new_aligned_nothrow>(size, alignment, tag);
+}
+GEIGER_EXPORT void* _ZnamSt11align_val_tRKSt9nothrow_t(std::size_t size, std::size_t alignment,
+                                                       const void* tag) {
+  return new_object<EntryPoint::kNewArrayAligned, &Table::new_array_aligned_nothrow>(
+      size, alignment, tag);
+}
+
+GEIGER_EXPORT void _ZdlPv(void* pointer) { delete_object<&Table::delete_plain>(pointer); }
+GEIGER_EXPORT void _ZdaPv(void* pointer) { delete_object<&Table::delete_array>(pointer); }
+GEIGER_EXPORT void _ZdlPvm(void* pointer, std::size_t size) {
+  delete_object<&Table::delete_sized>(pointer, size);
+}
+GEIGER_EXPORT void _ZdaPvm(void* pointer, std::size_t size) {
+  delete_object<&Table::delete_array_sized>(pointer, size);
+}
+GEIGER_EXPORT void _ZdlPvRKSt9nothrow_t(void* pointer, const void* tag) {
+  delete_object<&Table::delete_nothrow>(pointer, tag);
+}
+GEIGER_EXPORT void _ZdaPvRKSt9nothrow_t(void* pointer, const void* tag) {
+  delete_object<&Table::delete_array_nothrow>(pointer, tag);
+}
+GEIGER_EXPORT void _ZdlPvSt11align_val_t(void* pointer, std::size_t alignment) {
+  delete_object<&Table::delete_aligned>(pointer, alignment);
+}
+GEIGER_EXPORT void _ZdaPvSt11align_val_t(void* pointer, std::size_t alignment) {
+  delete_object<&Table::delete_array_aligned>(pointer, alignment);
+}
+GEIGER_EXPORT void _ZdlPvmSt11align_val_t(void* pointer, std::size_t size, std::size_t alignment) {
+  delete_object<&Table::delete_sized_aligned>(pointer, size, alignment);
+}
+GEIGER_EXPORT void _ZdaPvmSt11align_val_t(void* pointer, std::size_t size, std::size_t alignment) {
+  delete_object<&Table::delete_array_sized_aligned>(pointer, size, alignment);
+}
+GEIGER_EXPORT void _ZdlPvSt11align_val_tRKSt9nothrow_t(void* pointer, std::size_t alignment,
+                                                       const void* tag) {
+  delete_object<&Table::delete_aligned_nothrow>(pointer, alignment, tag);
+}
+GEIGER_EXPORT void _ZdaPvSt11align_val_tRKSt9nothrow_t(void* pointer, std::size_t alignment,
+                                                       const void* tag) {
+  delete_object<&Table::delete_array_aligned_nothrow>(pointer, alignment, tag);
+}

@@ -1,0 +1,26 @@
+// Finds what a symbol would be bound to behind this library, without dlsym: a
+// pending dlerror result is freed inside the next dlsym, and that free is ours.
+//
+// Threads: reads the loader's list without its lock. It runs at the first
+// allocations of a process, before anything can have been unloaded, and once more
+// at the first operator new. Signals / Fork: safe. Allocates: never.
+#pragma once
+
+#include <link.h>
+
+namespace geiger::interpose {
+
+/// A symbol's address and the module that defines it; null address = not found.
+struct Definition {
+  void* address = nullptr;
+  const link_map* module = nullptr;
+};
+
+/// The first definition of `name` in a module behind ours in the loader's list,
+/// which is the search order of the global scope.
+[[nodiscard]] Definition find_next(const char* name);
+
+/// The same in one module only.
+[[nodiscard]] Definition find_in(const link_map* module, const char* name);
+
+}  // namespace geiger::interpose

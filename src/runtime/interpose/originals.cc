@@ -1,0 +1,281 @@
+#include "runtime/interpose/originals.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/attributes.h"
+#include "runtime/capture/capture.h"
+#include "runtime/interpose/elf_lookup.h"
+
+namespace geiger::interpose {
+namespace {
+
+/// First call of a function: resolves its family, then calls the original.
+template <auto& kTable, auto kMember, void (*kResolve)()>
+struct FirstCall;
+template <class Table, Table& kTable, class R, class... A, R (*Table::*kMember)(A...),
+          void (*kResolve)()>
+struct FirstCall<kTable, kMember, kResolve> {
+  static R call(A... arguments) {
+    kResolve();
+    return (kTable.*kMember)(arguments...);
+  }
+};
+template <auto kMember>
+using First = FirstCall<originals, kMember, resolve>;
+template <auto kMember>
+using FirstCxx = FirstCall<cxx_originals, kMember, resolve_cxx>;
+
+template <class F>
+void assign(F*& target, const Definition& definition) {
+  if (definition.address != nullptr) target = reinterpret_cast<F*>(definition.address);
+}
+
+/// The allocator's own definition if it has one, else the next anybody has: what
+/// the program would have got without us.
+template <class F>
+void assign_from(F*& target, const link_map* allocator, const char* name) {
+  const Definition own = find_in(allocator, name);
+  assign(target, own.address != nullptr ? own : find_next(name));
+}
+
+void free_without_size(void* pointer, std::size_t) { originals.free(pointer); }
+void free_without_sizes(void* pointer, std::size_t, std::size_t) { originals.free(pointer); }
+std::size_t unknown_usable_size(void*) { return 0; }
+
+// A library that provides malloc but not these falls back on what it has.
+void* memalign_by_posix(std::size_t alignment, std::size_t size) {
+  void* pointer = nullptr;
+  const int error = originals.posix_memalign(&pointer, alignment, size);
+  if (error == 0) return pointer;
+  errno = error;
+  return nullptr;
+}
+int no_threads(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*) { return EAGAIN; }
+int no_c11_threads(thrd_t*, thrd_start_t, void*) { return thrd_error; }
+
+void assign_aligned(Originals& found, const link_map* allocator) {
+  found.memalign = memalign_by_posix;
+  found.aligned_alloc = memalign_by_posix;
+  assign_from(found.posix_memalign, allocator, "posix_memalign");
+  assign_from(found.memalign, allocator, "memalign");
+  assign_from(found.aligned_alloc, allocator, "aligned_alloc");
+  assign_from(found.valloc, allocator, "valloc");
+  assign_from(found.pvalloc, allocator, "pvalloc");
+}
+
+constinit bool is_resolved = false;
+constinit bool is_cxx_resolved = false;
+
+// ------------------------------------------------------------ operator new ---
+
+/// The operator that throws or calls the handler, for when malloc fails.
+constinit CxxOriginals fallbacks{};
+
+void* checked_new(std::size_t size) {
+  void* pointer = originals.malloc(size);
+  if (pointer != nullptr) [[likely]] return pointer;
+  return fallbacks.new_plain == nullptr ? nullptr : fallbacks.new_plain(size);
+}
+
+void* checked_new_nothrow(std::size_t size, const void* tag) {
+  void* pointer = originals.malloc(size);
+  if (pointer != nullptr) [[likely]] return pointer;
+  return fallbacks.new_nothrow == nullptr ? nullptr : fallbacks.new_nothrow(size, tag);
+}
+
+/// aligned_alloc wants an alignment of at least a pointer and a size that is a
+/// multiple of it.
+void* allocate_aligned(std::size_t size, std::size_t alignment) {
+  if (alignment < sizeof(void*)) alignment = sizeof(void*);
+  const std::size_t rounded = (size + alignment - 1) & ~(alignment - 1);
+  return rounded < size ? nullptr : originals.aligned_alloc(alignment, rounded);
+}
+
+void* checked_new_aligned(std::size_t size, std::size_t alignment) {
+  void* pointer = allocate_aligned(size, alignment);
+  if (pointer != nullptr) [[likely]] return pointer;
+  return fallbacks.new_aligned == nullptr ? nullptr : fallbacks.new_aligned(size, alignment);
+}
+
+void* checked_new_aligned_nothrow(std::size_t size, std::size_t alignment, const void* tag) {
+  void* pointer = allocate_aligned(size, alignment);
+  if (pointer != nullptr) [[likely]] return pointer;
+  return fallbacks.new_aligned_nothrow == nullptr
+             ? nullptr
+             : fallbacks.new_aligned_nothrow(size, alignment, tag);
+}
+
+void assign_checked(CxxOriginals& table) {
+  table.new_plain = table.new_array = checked_new;
+  table.new_nothrow = table.new_array_nothrow = checked_new_nothrow;
+  table.new_aligned = table.new_array_aligned = checked_new_aligned;
+  table.new_aligned_nothrow = table.new_array_aligned_nothrow = checked_new_aligned_nothrow;
+  // The further arguments stay in their registers, unread.
+  const Definition free_itself{reinterpret_cast<void*>(originals.free), nullptr};
+  assign(table.delete_plain, free_itself);
+  assign(table.delete_array, free_itself);
+  assign(table.delete_sized, free_itself);
+  assign(table.delete_array_sized, free_itself);
+  assign(table.delete_nothrow, free_itself);
+  assign(table.delete_array_nothrow, free_itself);
+  assign(table.delete_aligned, free_itself);
+  assign(table.delete_array_aligned, free_itself);
+  assign(table.delete_sized_aligned, free_itself);
+  assign(table.delete_array_sized_aligned, free_itself);
+  assign(table.delete_aligned_nothrow, free_itself);
+  assign(table.delete_array_aligned_nothrow, free_itself);
+}
+
+// Some other library's operator new calls malloc, which counts: give the bytes
+// back that our entry point took off the counter.
+void* pass_new(std::size_t size) {
+  capture::tls.countdown += size;
+  return fallbacks.new_plain(size);
+}
+void* pass_new_array(std::size_t size) {
+  capture::tls.countdown += size;
+  return fallbacks.new_array(size);
+}
+void* pass_new_nothrow(std::size_t size, const void* tag) {
+  capture::tls.countdown += size;
+  return fallbacks.new_nothrow(size, tag);
+}
+void* pass_new_array_nothrow(std::size_t size, const void* tag) {
+  capture::tls.countdown += size;
+  return fallbacks.new_array_nothrow(size, tag);
+}
+
+/// Replaces the forms that such a library has; it rarely has the aligned ones.
+void assign_pass(CxxOriginals& table) {
+  if (fallbacks.new_plain != nullptr) table.new_plain = pass_new;
+  if (fallbacks.new_array != nullptr) table.new_array = pass_new_array;
+  if (fallbacks.new_nothrow != nullptr) table.new_nothrow = pass_new_nothrow;
+  if (fallbacks.new_array_nothrow != nullptr) table.new_array_nothrow = pass_new_array_nothrow;
+}
+
+void assign_news(CxxOriginals& table) {
+  assign(table.new_plain, find_next("_Znwm"));
+  assign(table.new_array, find_next("_Znam"));
+  assign(table.new_nothrow, find_next("_ZnwmRKSt9nothrow_t"));
+  assign(table.new_array_nothrow, find_next("_ZnamRKSt9nothrow_t"));
+  assign(table.new_aligned, find_next("_ZnwmSt11align_val_t"));
+  assign(table.new_array_aligned, find_next("_ZnamSt11align_val_t"));
+  assign(table.new_aligned_nothrow, find_next("_ZnwmSt11align_val_tRKSt9nothrow_t"));
+  assign(table.new_array_aligned_nothrow, find_next("_ZnamSt11align_val_tRKSt9nothrow_t"));
+}
+
+void assign_deletes(CxxOriginals& table) {
+  assign(table.delete_plain, find_next("_ZdlPv"));
+  assign(table.delete_array, find_next("_ZdaPv"));
+  assign(table.delete_sized, find_next("_ZdlPvm"));
+  assign(table.delete_array_sized, find_next("_ZdaPvm"));
+  assign(table.delete_nothrow, find_next("_ZdlPvRKSt9nothrow_t"));
+  assign(table.delete_array_nothrow, find_next("_ZdaPvRKSt9nothrow_t"));
+  assign(table.delete_aligned, find_next("_ZdlPvSt11align_val_t"));
+  assign(table.delete_array_aligned, find_next("_ZdaPvSt11align_val_t"));
+  assign(table.delete_sized_aligned, find_next("_ZdlPvmSt11align_val_t"));
+  assign(table.delete_array_sized_aligned, find_next("_ZdaPvmSt11align_val_t"));
+  assign(table.delete_aligned_nothrow, find_next("_ZdlPvSt11align_val_tRKSt9nothrow_t"));
+  assign(table.delete_array_aligned_nothrow, find_next("_ZdaPvSt11align_val_tRKSt9nothrow_t"));
+}
+
+/// libstdc++ and libc++ only forward to malloc.
+bool is_plain_runtime(const link_map* module) {
+  if (module == nullptr || module->l_name == nullptr) return false;
+  return strstr(module->l_name, "/libstdc++.so") != nullptr ||
+         strstr(module->l_name, "/libc++.so") != nullptr ||
+         strstr(module->l_name, "/libc++abi.so") != nullptr;
+}
+
+}  // namespace
+
+constinit Originals originals = {
+    .malloc = First<&Originals::malloc>::call,
+    .free = First<&Originals::free>::call,
+    .calloc = First<&Originals::calloc>::call,
+    .realloc = First<&Originals::realloc>::call,
+    .memalign = First<&Originals::memalign>::call,
+    .aligned_alloc = First<&Originals::aligned_alloc>::call,
+    .posix_memalign = First<&Originals::posix_memalign>::call,
+    .valloc = First<&Originals::valloc>::call,
+    .pvalloc = First<&Originals::pvalloc>::call,
+    .free_sized = First<&Originals::free_sized>::call,
+    .free_aligned_sized = First<&Originals::free_aligned_sized>::call,
+    .usable_size = First<&Originals::usable_size>::call,
+    .pthread_create = First<&Originals::pthread_create>::call,
+    .thrd_create = First<&Originals::thrd_create>::call,
+};
+
+constinit CxxOriginals cxx_originals = {
+    .new_plain = FirstCxx<&CxxOriginals::new_plain>::call,
+    .new_array = FirstCxx<&CxxOriginals::new_array>::call,
+    .new_nothrow = FirstCxx<&CxxOriginals::new_nothrow>::call,
+    .new_array_nothrow = FirstCxx<&CxxOriginals::new_array_nothrow>::call,
+    .new_aligned = FirstCxx<&CxxOriginals::new_aligned>::call,
+    .new_array_aligned = FirstCxx<&CxxOriginals::new_array_aligned>::call,
+    .new_aligned_nothrow = FirstCxx<&CxxOriginals::new_aligned_nothrow>::call,
+    .new_array_aligned_nothrow = FirstCxx<&CxxOriginals::new_array_aligned_nothrow>::call,
+    .delete_plain = FirstCxx<&CxxOriginals::delete_plain>::call,
+    .delete_array = FirstCxx<&CxxOriginals::delete_array>::call,
+    .delete_sized = FirstCxx<&CxxOriginals::delete_sized>::call,
+    .delete_array_sized = FirstCxx<&CxxOriginals::delete_array_sized>::call,
+    .delete_nothrow = FirstCxx<&CxxOriginals::delete_nothrow>::call,
+    .delete_array_nothrow = FirstCxx<&CxxOriginals::delete_array_nothrow>::call,
+    .delete_aligned = FirstCxx<&CxxOriginals::delete_aligned>::call,
+    .delete_array_aligned = FirstCxx<&CxxOriginals::delete_array_aligned>::call,
+    .delete_sized_aligned = FirstCxx<&CxxOriginals::delete_sized_aligned>::call,
+    .delete_array_sized_aligned = FirstCxx<&CxxOriginals::delete_array_sized_aligned>::call,
+    .delete_aligned_nothrow = FirstCxx<&CxxOriginals::delete_aligned_nothrow>::call,
+    .delete_array_aligned_nothrow = FirstCxx<&CxxOriginals::delete_array_aligned_nothrow>::call,
+};
+
+constinit bool passes_new_through = false;
+
+GEIGER_SLOW_PATH void resolve() {
+  if (is_resolved) return;
+  const Definition allocator = find_next("malloc");
+  Originals found = originals;
+  found.free_sized = free_without_size;
+  found.free_aligned_sized = free_without_sizes;
+  found.usable_size = unknown_usable_size;
+  found.pthread_create = no_threads;
+  found.thrd_create = no_c11_threads;
+  assign(found.malloc, allocator);
+  assign_from(found.free, allocator.module, "free");
+  assign_from(found.calloc, allocator.module, "calloc");
+  assign_from(found.realloc, allocator.module, "realloc");
+  assign_aligned(found, allocator.module);
+  assign(found.free_sized, find_in(allocator.module, "free_sized"));
+  assign(found.free_aligned_sized, find_in(allocator.module, "free_aligned_sized"));
+  assign_from(found.usable_size, allocator.module, "malloc_usable_size");
+  assign(found.pthread_create, find_next("pthread_create"));
+  assign(found.thrd_create, find_next("thrd_create"));
+  originals = found;
+  capture::set_allocator_path(allocator.module->l_name);
+  is_resolved = true;
+}
+
+GEIGER_SLOW_PATH void resolve_cxx() {
+  if (is_cxx_resolved) return;
+  resolve();
+  const Definition next_new = find_next("_Znwm");
+  const Definition next_malloc = find_next("malloc");
+  CxxOriginals table{};
+  assign_checked(table);
+  if (next_new.address != nullptr && is_plain_runtime(next_new.module)) {
+    assign_news(fallbacks);
+  } else if (next_new.address != nullptr && next_new.module == next_malloc.module) {
+    assign_news(table);
+    assign_deletes(table);
+  } else if (next_new.address != nullptr) {
+    assign_news(fallbacks);
+    assign_pass(table);
+    assign_deletes(table);
+    passes_new_through = true;
+  }
+  cxx_originals = table;
+  is_cxx_resolved = true;
+}
+
+}  // namespace geiger::interpose

@@ -1,0 +1,77 @@
+// The functions that our entry points shadow.
+//
+// Every pointer starts at a trampoline that resolves the whole family and calls
+// on, so whichever function a program calls first (malloc(0), free, new) works,
+// before any constructor. C and C++ resolve apart: libstdc++ may be loaded later.
+//
+// operator new has three kinds of provider:
+//   the allocator itself (jemalloc, tcmalloc, mimalloc)  -> theirs, we count
+//   libstdc++ / libc++, which only call malloc            -> malloc directly, we
+//       count; theirs is called only when malloc fails, for new_handler and throw
+//   some other library's own                              -> passed through; the
+//       malloc inside counts
+// so that each allocation is counted exactly once.
+//
+// Threads: resolving is idempotent, plain stores of the same values. Allocates: never.
+#pragma once
+
+#include <pthread.h>
+#include <threads.h>
+
+#include <cstddef>
+
+namespace geiger::interpose {
+
+struct Originals {
+  void* (*malloc)(std::size_t);
+  void (*free)(void*);
+  void* (*calloc)(std::size_t, std::size_t);
+  void* (*realloc)(void*, std::size_t);
+  void* (*memalign)(std::size_t, std::size_t);
+  void* (*aligned_alloc)(std::size_t, std::size_t);
+  int (*posix_memalign)(void**, std::size_t, std::size_t);
+  void* (*valloc)(std::size_t);
+  void* (*pvalloc)(std::size_t);
+  void (*free_sized)(void*, std::size_t);
+  void (*free_aligned_sized)(void*, std::size_t, std::size_t);
+  std::size_t (*usable_size)(void*);
+  int (*pthread_create)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  int (*thrd_create)(thrd_t*, thrd_start_t, void*);
+};
+[[gnu::visibility("hidden")]] extern constinit Originals originals;
+
+/// `nothrow` arguments are references to an empty struct: plain pointers here.
+struct CxxOriginals {
+  void* (*new_plain)(std::size_t);
+  void* (*new_array)(std::size_t);
+  void* (*new_nothrow)(std::size_t, const void*);
+  void* (*new_array_nothrow)(std::size_t, const void*);
+  void* (*new_aligned)(std::size_t, std::size_t);
+  void* (*new_array_aligned)(std::size_t, std::size_t);
+  void* (*new_aligned_nothrow)(std::size_t, std::size_t, const void*);
+  void* (*new_array_aligned_nothrow)(std::size_t, std::size_t, const void*);
+  void (*delete_plain)(void*);
+  void (*delete_array)(void*);
+  void (*delete_sized)(void*, std::size_t);
+  void (*delete_array_sized)(void*, std::size_t);
+  void (*delete_nothrow)(void*, const void*);
+  void (*delete_array_nothrow)(void*, const void*);
+  void (*delete_aligned)(void*, std::size_t);
+  void (*delete_array_aligned)(void*, std::size_t);
+  void (*delete_sized_aligned)(void*, std::size_t, std::size_t);
+  void (*delete_array_sized_aligned)(void*, std::size_t, std::size_t);
+  void (*delete_aligned_nothrow)(void*, std::size_t, const void*);
+  void (*delete_array_aligned_nothrow)(void*, std::size_t, const void*);
+};
+[[gnu::visibility("hidden")]] extern constinit CxxOriginals cxx_originals;
+
+/// True once an operator new was found that must count for itself.
+[[gnu::visibility("hidden")]] extern constinit bool passes_new_through;
+
+/// Resolves the C family if that has not happened. Cheap afterwards.
+void resolve();
+
+/// Resolves the C++ family. Cheap afterwards.
+void resolve_cxx();
+
+}  // namespace geiger::interpose

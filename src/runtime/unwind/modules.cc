@@ -1,0 +1,341 @@
+#include "runtime/unwind/modules.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <sys/auxv.h>
+
+#include <atomic>
+#include <cstring>
+
+// glibc >= 2.35. Weak, so that the library loads on older ones.
+extern "C" int _dl_find_object(void* pc, dl_find_object* result) noexcept __attribute__((weak));
+
+namespace geiger::unwind {
+namespace {
+
+/// What is only of use here, beside the public part.
+struct Entry {
+  Module module;
+  ByteRange readable;          // Where its tables may lie.
+  std::uint64_t fingerprint;   // Of the first page.
+  std::uint64_t build_id_at;   // Offset from start, 0 = none (or a short one).
+  bool is_permanent;
+};
+
+// Publication: an entry is filled in a slot of its own, then its number is put
+// at the first free place of g_order (release; acquired by whoever reads the
+// place). So ids are dense, a published entry never changes, and a thread that
+// stops half-way (fork, signal) leaves only an unused slot.
+constexpr std::uint32_t kSlotCount = kMaxModules + kMaxModules / 4;
+constinit Entry g_slots[kSlotCount];
+constinit std::atomic<std::uint32_t> g_slots_taken{0};
+constinit std::atomic<std::uint16_t> g_order[kMaxModules + 1];
+constinit std::atomic<std::uint32_t> g_known{0};
+
+// Latest id by start address; a hint only, always checked.
+constexpr std::uint32_t kHintBits = 10;
+constinit std::atomic<std::uint16_t> g_hints[1U << kHintBits];
+
+// Ids of permanent modules by ascending start address. Written by init only.
+constexpr std::uint32_t kMaxPermanent = 1024;
+constinit std::uint32_t g_permanent[kMaxPermanent];
+constinit std::atomic<std::uint32_t> g_permanent_count{0};
+
+constinit std::atomic<bool> g_is_loader_hidden{false};
+
+constexpr std::uint64_t kFirstPage = 4096;
+constexpr std::uint64_t kMarkBytes = 16;  // Of the build id, in the fingerprint.
+
+const Entry& entry_of(std::uint32_t id) {
+  return g_slots[g_order[id - 1].load(std::memory_order_acquire) - 1];
+}
+
+std::atomic<std::uint16_t>& hint_of(std::uint64_t start) {
+  return g_hints[(start >> 12) * 0x9e3779b97f4a7c15U >> (64 - kHintBits)];
+}
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
+  hash = (hash ^ word) * 0xd6e8feb86659fd93U;
+  return hash ^ hash >> 32;
+}
+
+/// What the loader says about an object.
+struct Object {
+  std::uint64_t start, end;
+  const link_map* map;
+  const void* header;
+};
+
+bool ask_loader(std::uint64_t pc, Object& object) {
+  if (_dl_find_object == nullptr || g_is_loader_hidden.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  dl_find_object found;
+  if (_dl_find_object(reinterpret_cast<void*>(pc), &found) != 0) return false;
+  object = {reinterpret_cast<std::uint64_t>(found.dlfo_map_start),
+            reinterpret_cast<std::uint64_t>(found.dlfo_map_end), found.dlfo_link_map,
+            found.dlfo_eh_frame};
+  return true;
+}
+
+// ------------------------------------------------------------ ELF headers ---
+
+struct ProgramHeaders {
+  const ElfW(Phdr) * begin;
+  std::uint64_t count;
+};
+
+/// Headers in the first page at `start`, as every linker lays them out.
+ProgramHeaders headers_at(std::uint64_t start) {
+  ElfW(Ehdr) elf;
+  std::memcpy(&elf, reinterpret_cast<const void*>(start), sizeof elf);
+  const bool is_usable = std::memcmp(elf.e_ident, ELFMAG, SELFMAG) == 0 &&
+                         elf.e_phentsize == sizeof(ElfW(Phdr)) && elf.e_phoff < kFirstPage &&
+                         elf.e_phoff % 8 == 0 &&
+                         elf.e_phnum <= (kFirstPage - elf.e_phoff) / sizeof(ElfW(Phdr));
+  if (!is_usable) return {nullptr, 0};
+  return {reinterpret_cast<const ElfW(Phdr)*>(start + elf.e_phoff), elf.e_phnum};
+}
+
+ByteRange range_of(std::uint64_t begin, std::uint64_t end) {
+  return {reinterpret_cast<const std::uint8_t*>(begin), reinterpret_cast<const std::uint8_t*>(end)};
+}
+
+/// The segment that holds `address`; the whole module if the headers do not say.
+ByteRange segment_of(const Object& object, const ProgramHeaders& headers, std::uint64_t address) {
+  for (std::uint64_t i = 0; i < headers.count; ++i) {
+    const ElfW(Phdr)& segment = headers.begin[i];
+    const std::uint64_t begin = object.map->l_addr + segment.p_vaddr;
+    const std::uint64_t size = segment.p_memsz;
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_R) == 0) continue;
+    if (address - begin >= size || begin < object.start || size > object.end - begin) continue;
+    return range_of(begin, begin + size);
+  }
+  return range_of(object.start, object.end);
+}
+
+/// Notes: three words, the name padded to 4, the description.
+bool read_build_id(const Object& object, const ElfW(Phdr) & segment, Entry& entry) {
+  const std::uint64_t begin = object.map->l_addr + segment.p_vaddr;
+  if (begin < object.start || begin - object.start >= kFirstPage) return false;
+  const ByteRange page = range_of(object.start, object.start + kFirstPage);
+  Cursor notes = Cursor(page, begin).take(segment.p_memsz);
+  while (notes.ok() && !notes.at_end()) {
+    const std::uint32_t name_bytes = notes.u32();
+    const std::uint32_t bytes = notes.u32();
+    const std::uint32_t type = notes.u32();
+    const std::uint32_t name = notes.u32();
+    if (name_bytes == 4 && type == NT_GNU_BUILD_ID && name == 0x00554e47 && bytes >= 8 &&
+        bytes <= sizeof entry.module.build_id) {
+      entry.build_id_at = notes.address() - object.start;
+      for (std::uint32_t i = 0; i < bytes; ++i) entry.module.build_id[i] = notes.u8();
+      entry.module.build_id_bytes = bytes;
+      return notes.ok();
+    }
+    if (name_bytes != 4) return false;
+    notes.skip((std::uint64_t{bytes} + 3) & ~std::uint64_t{3});
+  }
+  return false;
+}
+
+// The ELF header tells file layouts apart, the build id contents. Both lie in
+// the first page, which is mapped as long as the loader finds the object.
+std::uint64_t fingerprint(std::uint64_t start, std::uint64_t build_id_at) {
+  std::uint64_t words[sizeof(ElfW(Ehdr)) / 8];
+  std::memcpy(words, reinterpret_cast<const void*>(start), sizeof words);
+  std::uint64_t hash = 1;
+  for (const std::uint64_t word : words) hash = mix(hash, word);
+  std::uint64_t id[kMarkBytes / 8];
+  std::memcpy(id, reinterpret_cast<const void*>(start + build_id_at), sizeof id);
+  return mix(mix(hash, id[0]), id[1]);
+}
+
+void describe(const Object& object, Entry& entry) {
+  entry.module.start = object.start;
+  entry.module.end = object.end;
+  entry.module.bias = object.map->l_addr;
+  entry.module.link_map = object.map;
+  entry.module.eh_frame_hdr = object.header;
+  const ProgramHeaders headers = headers_at(object.start);
+  entry.readable =
+      segment_of(object, headers, reinterpret_cast<std::uint64_t>(object.header));
+  for (std::uint64_t i = 0; i < headers.count && entry.build_id_at == 0; ++i) {
+    if (headers.begin[i].p_type == PT_NOTE) read_build_id(object, headers.begin[i], entry);
+  }
+  if (entry.module.build_id_bytes < kMarkBytes) entry.build_id_at = 0;
+  entry.fingerprint = fingerprint(object.start, entry.build_id_at);
+}
+
+// ------------------------------------------------------------------ table ---
+
+bool is_same(const Entry& entry, const Object& object) {
+  const Module& module = entry.module;
+  if (module.start != object.start || module.end != object.end ||
+      module.link_map != object.map || module.eh_frame_hdr != object.header) {
+    return false;
+  }
+  if (entry.is_permanent) return true;
+  return entry.fingerprint == fingerprint(object.start, entry.build_id_at);
+}
+
+bool is_alike(const Entry& a, const Entry& b) {
+  const Module& x = a.module;
+  const Module& y = b.module;
+  return x.start == y.start && x.end == y.end && x.link_map == y.link_map &&
+         x.eh_frame_hdr == y.eh_frame_hdr && a.fingerprint == b.fingerprint;
+}
+
+void raise_known(std::uint32_t count) {
+  std::uint32_t known = g_known.load(std::memory_order_relaxed);
+  while (known < count && !g_known.compare_exchange_weak(known, count, std::memory_order_release,
+                                                         std::memory_order_relaxed)) {
+  }
+}
+
+std::uint32_t find_alike(const Entry& entry) {
+  for (std::uint32_t id = modules_known(); id != 0; --id) {
+    if (is_alike(entry_of(id), entry)) return id;
+  }
+  return 0;
+}
+
+/// Publishes a filled slot, or finds that another thread just did the same.
+std::uint32_t publish(Entry& entry, std::uint16_t slot_number) {
+  for (std::uint32_t place = modules_known(); place < kMaxModules; ++place) {
+    std::uint16_t other = 0;
+    entry.module.id = place + 1;
+    if (g_order[place].compare_exchange_strong(other, slot_number, std::memory_order_acq_rel)) {
+      raise_known(place + 1);
+      return place + 1;
+    }
+    raise_known(place + 1);
+    if (is_alike(g_slots[other - 1], entry)) return place + 1;
+  }
+  return 0;
+}
+
+std::uint32_t add(const Object& object, bool is_permanent) {
+  Entry draft{};
+  describe(object, draft);
+  draft.is_permanent = is_permanent;
+  if (const std::uint32_t id = find_alike(draft)) return id;
+  if (g_slots_taken.load(std::memory_order_relaxed) >= kSlotCount) return 0;
+  const std::uint32_t slot = g_slots_taken.fetch_add(1, std::memory_order_relaxed);
+  if (slot >= kSlotCount) return 0;
+  g_slots[slot] = draft;
+  return publish(g_slots[slot], static_cast<std::uint16_t>(slot + 1));
+}
+
+Cfi cfi_of(const ByteRange& readable, const void* header) {
+  return {readable, reinterpret_cast<std::uint64_t>(header)};
+}
+
+void tell(std::uint32_t id, FoundModule& found) {
+  const Entry& entry = entry_of(id);
+  found = {id, entry.is_permanent, entry.is_permanent || entry.build_id_at != 0,
+           cfi_of(entry.readable, entry.module.eh_frame_hdr)};
+}
+
+/// Greatest start address at or below `pc`.
+std::uint32_t find_permanent(std::uint64_t pc) {
+  std::uint32_t low = 0;
+  for (std::uint32_t high = g_permanent_count.load(std::memory_order_acquire); low < high;) {
+    const std::uint32_t middle = (low + high) / 2;
+    if (entry_of(g_permanent[middle]).module.start <= pc) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  if (low == 0) return 0;
+  const std::uint32_t id = g_permanent[low - 1];
+  return pc < entry_of(id).module.end ? id : 0;
+}
+
+// --------------------------------------------------------- start of program ---
+
+ProgramHeaders headers_of(const link_map& map, bool is_executable) {
+  if (!is_executable) return map.l_addr == 0 ? ProgramHeaders{nullptr, 0} : headers_at(map.l_addr);
+  return {reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR)), getauxval(AT_PHNUM)};
+}
+
+/// The loader's answer, made from program headers: for a loader without lookup.
+bool read_object(const link_map& map, bool is_executable, Object& object) {
+  const ProgramHeaders headers = headers_of(map, is_executable);
+  object = {~std::uint64_t{0}, 0, &map, nullptr};
+  for (std::uint64_t i = 0; i < headers.count; ++i) {
+    const ElfW(Phdr)& segment = headers.begin[i];
+    const std::uint64_t begin = map.l_addr + segment.p_vaddr;
+    if (segment.p_type == PT_GNU_EH_FRAME) object.header = reinterpret_cast<const void*>(begin);
+    if (segment.p_type != PT_LOAD) continue;
+    if (begin < object.start) object.start = begin & ~(kFirstPage - 1);
+    if (begin + segment.p_memsz > object.end) object.end = begin + segment.p_memsz;
+  }
+  return object.start < object.end;
+}
+
+void insert_permanent(std::uint32_t id) {
+  const std::uint32_t count = g_permanent_count.load(std::memory_order_relaxed);
+  if (id == 0 || count == kMaxPermanent) return;
+  const std::uint64_t start = entry_of(id).module.start;
+  std::uint32_t place = count;
+  for (; place > 0 && entry_of(g_permanent[place - 1]).module.start > start; --place) {
+    g_permanent[place] = g_permanent[place - 1];
+  }
+  g_permanent[place] = id;
+  g_permanent_count.store(count + 1, std::memory_order_release);
+}
+
+}  // namespace
+
+void learn_permanent_modules() {
+  if (g_permanent_count.load(std::memory_order_relaxed) != 0) return;
+  const link_map* executable = _r_debug.r_map;
+  for (const link_map* map = executable; map != nullptr; map = map->l_next) {
+    Object object;
+    const bool is_known = ask_loader(reinterpret_cast<std::uint64_t>(map->l_ld), object) ||
+                          read_object(*map, map == executable, object);
+    if (is_known) insert_permanent(add(object, true));
+  }
+}
+
+bool find_module(std::uint64_t pc, FoundModule& found) {
+  if (const std::uint32_t id = find_permanent(pc)) {
+    tell(id, found);
+    return true;
+  }
+  Object object;
+  if (!ask_loader(pc, object)) return false;
+  std::atomic<std::uint16_t>& hint = hint_of(object.start);
+  std::uint32_t id = hint.load(std::memory_order_relaxed);
+  if (id == 0 || id > modules_known() || !is_same(entry_of(id), object)) {
+    id = add(object, false);
+    hint.store(static_cast<std::uint16_t>(id), std::memory_order_relaxed);
+  }
+  if (id != 0) {
+    tell(id, found);
+    return true;
+  }
+  Entry draft{};
+  describe(object, draft);
+  found = {0, false, false, cfi_of(draft.readable, object.header)};
+  return true;
+}
+
+bool is_still(std::uint32_t id, std::uint64_t pc) {
+  Object object;
+  return ask_loader(pc, object) && is_same(entry_of(id), object);
+}
+
+void use_loader_lookup_for_testing(bool use) {
+  g_is_loader_hidden.store(!use, std::memory_order_relaxed);
+}
+
+void init() { learn_permanent_modules(); }
+
+std::uint32_t modules_known() { return g_known.load(std::memory_order_acquire); }
+
+const Module& module(std::uint32_t id) { return entry_of(id).module; }
+
+}  // namespace geiger::unwind

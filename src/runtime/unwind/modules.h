@@ -1,0 +1,37 @@
+// Loaded modules: found lock-free, named once, told apart when addresses come
+// back with other contents.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/unwind/cfi.h"
+#include "runtime/unwind/unwind.h"
+
+namespace geiger::unwind {
+
+struct FoundModule {
+  /// 0: more than kMaxModules.
+  std::uint32_t id;
+  /// Loaded with the program: never unloaded, so its rules never go stale.
+  bool is_permanent;
+  /// Its build id tells it from any other module at its place, so rules may be
+  /// kept and checked with `is_still`. Without one they are not kept.
+  bool is_recognizable;
+  Cfi cfi;
+};
+
+/// Copies the list of modules mapped now; they are permanent from here on. Runs
+/// before dlopen can have changed the loader's list, so it needs no lock.
+void learn_permanent_modules();
+
+/// The module that `pc` lies in; false = none that the loader knows.
+[[nodiscard]] bool find_module(std::uint64_t pc, FoundModule& found);
+
+/// Whether `pc` still lies in the recognizable module `id`.
+[[nodiscard]] bool is_still(std::uint32_t id, std::uint64_t pc);
+
+/// False makes the loader's lookup look absent, as on glibc < 2.35: then only
+/// permanent modules are found.
+void use_loader_lookup_for_testing(bool use);
+
+}  // namespace geiger::unwind

@@ -1,0 +1,42 @@
+// Puts frames into a Trace and hashes them.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/unwind/unwind.h"
+
+namespace geiger::unwind {
+
+class Recorder {
+ public:
+  explicit Recorder(Trace& trace) : trace_(trace) {
+    trace_.count = 0;
+    trace_.truncated = true;  // Until an end is seen.
+  }
+
+  /// False: no room left.
+  [[gnu::always_inline]] bool push(std::uint64_t frame, std::uint32_t module) {
+    if (trace_.count == trace_.capacity) return false;
+    trace_.frames[trace_.count++] = frame;
+    // Addresses have at most 57 bits and the id 13: no two pairs share a word
+    // as long as the address is below 2^51, else the product still parts them.
+    const std::uint64_t word = frame ^ std::uint64_t{module} << 51;
+    hash_ = ((hash_ << 5 | hash_ >> 59) ^ word) * 0x9fb21c651e98df25U;
+    return true;
+  }
+
+  void reach_end() { trace_.truncated = false; }
+
+  /// Spreads the last frames over all bits: tables take the low ones.
+  void finish() {
+    std::uint64_t hash = hash_ ^ trace_.count;
+    hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdU;
+    trace_.hash = hash ^ hash >> 32;
+  }
+
+ private:
+  Trace& trace_;
+  std::uint64_t hash_ = 0;
+};
+
+}  // namespace geiger::unwind

@@ -1,0 +1,231 @@
+#include "runtime/unwind/row.h"
+
+#include "runtime/unwind/expression.h"
+
+namespace geiger::unwind {
+namespace {
+
+constexpr std::int64_t kMaxOffset = std::int64_t{1} << 30;
+
+bool is_near(std::int64_t offset) { return offset > -kMaxOffset && offset < kMaxOffset; }
+
+// Call frame instructions; the three of the high bits carry an operand below.
+enum : std::uint8_t {
+  kNop = 0x00,
+  kSetLoc = 0x01,
+  kAdvanceLoc1 = 0x02,
+  kAdvanceLoc2 = 0x03,
+  kAdvanceLoc4 = 0x04,
+  kOffsetExtended = 0x05,
+  kRestoreExtended = 0x06,
+  kUndefinedRegister = 0x07,
+  kSameValue = 0x08,
+  kRegister = 0x09,
+  kRememberState = 0x0a,
+  kRestoreState = 0x0b,
+  kDefCfa = 0x0c,
+  kDefCfaRegister = 0x0d,
+  kDefCfaOffset = 0x0e,
+  kDefCfaExpression = 0x0f,
+  kExpression = 0x10,
+  kOffsetExtendedSf = 0x11,
+  kDefCfaSf = 0x12,
+  kDefCfaOffsetSf = 0x13,
+  kValOffset = 0x14,
+  kValOffsetSf = 0x15,
+  kValExpression = 0x16,
+  kGnuArgsSize = 0x2e,
+  kGnuNegativeOffset = 0x2f,
+  kAdvanceLoc = 0x40,
+  kOffset = 0x80,
+  kRestore = 0xc0,
+};
+
+}  // namespace
+
+Slot slot_of(std::uint64_t dwarf_register) {
+  switch (dwarf_register) {
+    case dwarf::kRbx:
+      return Slot::kRbx;
+    case dwarf::kRbp:
+      return Slot::kRbp;
+    case dwarf::kReturnAddress:
+      return Slot::kReturnAddress;
+    default:
+      break;
+  }
+  if (dwarf_register < dwarf::kR12 || dwarf_register > dwarf::kR15) return Slot::kNone;
+  return static_cast<Slot>(static_cast<std::uint64_t>(Slot::kR12) + dwarf_register - dwarf::kR12);
+}
+
+bool RowProgram::run_initial(Cursor code) {
+  if (!run(code)) return false;
+  initial_ = row_;
+  return true;
+}
+
+bool RowProgram::run(Cursor code) {
+  if (!code.ok()) return false;
+  while (!passed_ && !code.at_end()) {
+    const std::uint8_t opcode = code.u8();
+    if (!execute(code, opcode) || !code.ok()) return false;
+  }
+  return true;
+}
+
+bool RowProgram::execute(Cursor& code, std::uint8_t opcode) {
+  const std::uint8_t operand = opcode & 0x3f;
+  switch (opcode & 0xc0) {
+    case kAdvanceLoc:
+      return advance(operand);
+    case kOffset:
+      return set_place(operand, Place::Kind::kAt, dwarf::kCfa, factored(code.uleb()));
+    case kRestore:
+      return restore(operand);
+    default:
+      return execute_extended(code, opcode);
+  }
+}
+
+bool RowProgram::execute_extended(Cursor& code, std::uint8_t opcode) {
+  switch (opcode) {
+    case kNop:
+      return true;
+    case kSetLoc:
+      location_ = code.pointer(traits_.pointer_encoding);
+      passed_ = location_ > pc_;
+      return true;
+    case kAdvanceLoc1:
+      return advance(code.u8());
+    case kAdvanceLoc2:
+      return advance(code.fixed<std::uint16_t>());
+    case kAdvanceLoc4:
+      return advance(code.u32());
+    case kRememberState:
+      return save_state();
+    case kRestoreState:
+      return restore_state();
+    case kGnuArgsSize:
+      code.uleb();
+      return true;
+    default:
+      return execute_cfa(code, opcode);
+  }
+}
+
+bool RowProgram::execute_cfa(Cursor& code, std::uint8_t opcode) {
+  switch (opcode) {
+    case kDefCfa: {
+      const std::uint64_t base = code.uleb();
+      return set_cfa(base, static_cast<std::int64_t>(code.uleb()));
+    }
+    case kDefCfaSf: {
+      const std::uint64_t base = code.uleb();
+      return set_cfa(base, factored(static_cast<std::uint64_t>(code.sleb())));
+    }
+    case kDefCfaRegister:
+      return set_cfa(code.uleb(), row_.cfa.offset);
+    case kDefCfaOffset:
+      return set_cfa(row_.cfa.base, static_cast<std::int64_t>(code.uleb()));
+    case kDefCfaOffsetSf:
+      return set_cfa(row_.cfa.base, factored(static_cast<std::uint64_t>(code.sleb())));
+    case kDefCfaExpression:
+      return evaluate(code.take(code.uleb()), pc_, row_.cfa) && is_near(row_.cfa.offset) &&
+             is_near(row_.cfa.added);
+    default:
+      return execute_place(code, opcode);
+  }
+}
+
+bool RowProgram::execute_place(Cursor& code, std::uint8_t opcode) {
+  if (opcode == kExpression || opcode == kValExpression) {
+    return set_expression(code, opcode == kValExpression);
+  }
+  const std::uint64_t target = code.uleb();
+  switch (opcode) {
+    case kOffsetExtended:
+      return set_place(target, Place::Kind::kAt, dwarf::kCfa, factored(code.uleb()));
+    case kOffsetExtendedSf:
+      return set_place(target, Place::Kind::kAt, dwarf::kCfa,
+                       factored(static_cast<std::uint64_t>(code.sleb())));
+    case kGnuNegativeOffset:
+      return set_place(target, Place::Kind::kAt, dwarf::kCfa, factored(-code.uleb()));
+    case kValOffset:
+      return set_place(target, Place::Kind::kIs, dwarf::kCfa, factored(code.uleb()));
+    case kValOffsetSf:
+      return set_place(target, Place::Kind::kIs, dwarf::kCfa,
+                       factored(static_cast<std::uint64_t>(code.sleb())));
+    case kRegister: {
+      const std::uint64_t source = code.uleb();
+      return source < dwarf::kCfa &&
+             set_place(target, Place::Kind::kIs, static_cast<std::uint8_t>(source), 0);
+    }
+    case kUndefinedRegister:
+      return set_place(target, Place::Kind::kUndefined, dwarf::kCfa, 0);
+    case kSameValue:
+      return set_place(target, Place::Kind::kSame, dwarf::kCfa, 0);
+    case kRestoreExtended:
+      return restore(target);
+    default:
+      return false;
+  }
+}
+
+bool RowProgram::advance(std::uint64_t delta) {
+  location_ += delta * traits_.code_alignment;
+  passed_ = location_ > pc_;
+  return true;
+}
+
+bool RowProgram::set_place(std::uint64_t dwarf_register, Place::Kind kind, std::uint8_t base,
+                           std::int64_t offset) {
+  const Slot slot = slot_of(dwarf_register);
+  if (slot == Slot::kNone) return true;
+  if (!is_near(offset)) return false;
+  row_[slot] = Place{kind, base, static_cast<std::int32_t>(offset)};
+  return true;
+}
+
+// DW_CFA_expression names the address of the saved value, so a term that is
+// itself loaded would be loaded twice: nobody emits that, and it gets no place.
+bool RowProgram::set_expression(Cursor& code, bool is_value) {
+  const std::uint64_t target = code.uleb();
+  Term term;
+  const bool is_known = evaluate(code.take(code.uleb()), pc_, term) && is_near(term.offset);
+  if (!is_known || term.added != 0 || (term.is_loaded && !is_value)) {
+    return set_place(target, Place::Kind::kUnsupported, dwarf::kCfa, 0);
+  }
+  const bool is_direct = is_value && !term.is_loaded;
+  return set_place(target, is_direct ? Place::Kind::kIs : Place::Kind::kAt, term.base, term.offset);
+}
+
+bool RowProgram::restore(std::uint64_t dwarf_register) {
+  const Slot slot = slot_of(dwarf_register);
+  if (slot != Slot::kNone) row_[slot] = initial_[slot];
+  return true;
+}
+
+bool RowProgram::save_state() {
+  if (saved_count_ == kMaxSaved) return false;
+  saved_[saved_count_++] = row_;
+  return true;
+}
+
+bool RowProgram::restore_state() {
+  if (saved_count_ == 0) return false;
+  row_ = saved_[--saved_count_];
+  return true;
+}
+
+bool RowProgram::set_cfa(std::uint64_t base, std::int64_t offset) {
+  if (base >= dwarf::kCfa || !is_near(offset)) return false;
+  row_.cfa = Term{static_cast<std::uint8_t>(base), false, offset, 0};
+  return true;
+}
+
+// In unsigned arithmetic: a hostile operand must not overflow.
+std::int64_t RowProgram::factored(std::uint64_t value) const {
+  return static_cast<std::int64_t>(value * static_cast<std::uint64_t>(traits_.data_alignment));
+}
+
+}  // namespace geiger::unwind

@@ -1,0 +1,73 @@
+// A row squeezed into 64 bits: what the walk over (ip, sp, bp) needs of it.
+//
+//   bits  0-1  kind           22-28  return address at base + 8 * this (signed)
+//         2    CFA from rbp   29-44  rbp at base + 8 * this (signed)
+//         3    CFA loaded     45-63  CFA base + 8 * this (signed)
+//         4-5  rbp place
+//         6    return address relative to rsp, not the CFA
+//         7    signal frame
+//         8    permanent module
+//         9-21 module id
+// Rows that do not fit say kAllRegisters. 0 is no rule.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/unwind/cfi.h"
+
+namespace geiger::unwind {
+
+class Rule {
+ public:
+  enum class Kind : std::uint8_t {
+    kFramePointer = 0,  ///< No row: only [rbp], [rbp + 8] may help.
+    kStep = 1,
+    kEnd = 2,           ///< The outermost frame.
+    kAllRegisters = 3,  ///< Needs more than ip, sp and bp.
+  };
+  enum class BpPlace : std::uint8_t { kSame = 0, kFromCfa = 1, kFromSp = 2, kFromBp = 3 };
+
+  constexpr Rule() = default;
+  explicit constexpr Rule(std::uint64_t bits) : bits_(bits) {}
+
+  /// Of a pc that no table covers.
+  [[nodiscard]] static Rule without_row() { return Rule(of_kind(Kind::kFramePointer)); }
+  [[nodiscard]] static Rule of(const FoundRow& found);
+  [[nodiscard]] Rule in_module(std::uint32_t id, bool is_permanent) const {
+    return Rule((bits_ & ~kModuleBits) | std::uint64_t{is_permanent} << 8 |
+                std::uint64_t{id} << 9);
+  }
+
+  [[nodiscard]] std::uint64_t bits() const { return bits_; }
+  [[nodiscard]] Kind kind() const { return static_cast<Kind>(bits_ & 3); }
+  [[nodiscard]] bool is_cfa_from_bp() const { return (bits_ >> 2 & 1) != 0; }
+  [[nodiscard]] bool is_cfa_loaded() const { return (bits_ >> 3 & 1) != 0; }
+  [[nodiscard]] BpPlace bp_place() const { return static_cast<BpPlace>(bits_ >> 4 & 3); }
+  [[nodiscard]] bool is_ip_from_sp() const { return (bits_ >> 6 & 1) != 0; }
+  [[nodiscard]] bool is_signal_frame() const { return (bits_ >> 7 & 1) != 0; }
+  [[nodiscard]] bool is_permanent() const { return (bits_ >> 8 & 1) != 0; }
+  [[nodiscard]] std::uint32_t module() const {
+    return static_cast<std::uint32_t>(bits_ >> 9 & 0x1fff);
+  }
+  [[nodiscard]] std::uint64_t ip_offset() const { return signed_field(22, 7); }
+  [[nodiscard]] std::uint64_t bp_offset() const { return signed_field(29, 16); }
+  [[nodiscard]] std::uint64_t cfa_offset() const { return signed_field(45, 19); }
+
+ private:
+  static constexpr std::uint64_t kModuleBits = std::uint64_t{0x3fff} << 8;
+  // So that no rule at all is all zero.
+  static constexpr std::uint64_t kNoPlace = std::uint64_t{1} << 22;
+
+  static constexpr std::uint64_t of_kind(Kind kind) {
+    return kNoPlace | static_cast<std::uint64_t>(kind);
+  }
+  // Bytes, sign-extended: to be added modulo 2^64.
+  [[nodiscard]] std::uint64_t signed_field(unsigned shift, unsigned width) const {
+    return static_cast<std::uint64_t>(
+        (static_cast<std::int64_t>(bits_ << (64 - shift - width)) >> (64 - width)) * 8);
+  }
+
+  std::uint64_t bits_ = 0;
+};
+
+}  // namespace geiger::unwind

@@ -1,0 +1,75 @@
+// The rule of a pc: from the cache if it may still be used, else from the tables.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "runtime/unwind/rule.h"
+
+namespace geiger::unwind {
+
+/// 8192 rules in 128 KiB. An entry is two words that any thread may write at any
+/// time without a lock: `check` = pc ^ scrambled rule. A reader that sees halves
+/// of two entries computes another pc and misses. Both words are relaxed: the
+/// check makes the pair, no order is needed.
+class RuleCache {
+ public:
+  [[gnu::always_inline]] bool find(std::uint64_t pc, Rule& rule) const {
+    const Entry& entry = entries_[place(pc)];
+    const std::uint64_t bits = entry.rule.load(std::memory_order_relaxed);
+    rule = Rule(bits);
+    return (entry.check.load(std::memory_order_relaxed) ^ scramble(bits)) == pc;
+  }
+
+  void store(std::uint64_t pc, Rule rule) {
+    Entry& entry = entries_[place(pc)];
+    entry.check.store(pc ^ scramble(rule.bits()), std::memory_order_relaxed);
+    entry.rule.store(rule.bits(), std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr unsigned kBits = 13;
+  struct alignas(16) Entry {
+    std::atomic<std::uint64_t> check;
+    std::atomic<std::uint64_t> rule;
+  };
+
+  static std::uint64_t place(std::uint64_t pc) {
+    return pc * 0x9e3779b97f4a7c15U >> (64 - kBits);
+  }
+  // Rules of like frames differ in few bits, as pcs do; the product spreads the
+  // difference over the word, so that two halves match a third pc only by chance
+  // (2^-64), not by structure.
+  static std::uint64_t scramble(std::uint64_t bits) { return bits * 0xd6e8feb86659fd93U; }
+
+  Entry entries_[std::size_t{1} << kBits];
+};
+
+/// Finds rules for one walk. A frame's module cannot be unloaded while the frame
+/// is on the stack, so a module that was checked once in a walk stays checked.
+class Rules {
+ public:
+  /// `pc` lies in the instruction to unwind from: return address - 1.
+  [[gnu::always_inline]] Rule find(std::uint64_t pc) {
+    Rule rule;
+    if (cache_.find(pc, rule) && (rule.is_permanent() || is_fresh(rule, pc))) [[likely]] {
+      return rule;
+    }
+    return find_slow(pc);
+  }
+
+ private:
+  [[gnu::always_inline]] bool is_fresh(Rule rule, std::uint64_t pc) {
+    return rule.module() == checked_ || recheck(rule.module(), pc);
+  }
+  bool recheck(std::uint32_t module, std::uint64_t pc);
+  Rule find_slow(std::uint64_t pc);
+
+  static constinit RuleCache cache_;
+  std::uint32_t checked_ = 0;  // Id of the module checked last in this walk.
+};
+
+/// The full row of `pc`. False: none.
+[[nodiscard]] bool find_full_row(std::uint64_t pc, FoundRow& found, std::uint32_t& module);
+
+}  // namespace geiger::unwind

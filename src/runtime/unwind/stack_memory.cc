@@ -1,0 +1,50 @@
+#include "runtime/unwind/stack_memory.h"
+
+#include <asm/unistd.h>
+
+namespace geiger::unwind {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;  // x86-64 has no other base page.
+constexpr long kFault = -14;           // -EFAULT
+constexpr long kNoSuchHow = -1;
+
+// rt_sigprocmask reads the set before it looks at `how`: EFAULT when it cannot,
+// EINVAL and no effect otherwise. Unlike process_vm_readv it is in every seccomp
+// filter that a C library can run under. Inline, because errno is the host's.
+bool is_readable(std::uint64_t page) {
+  long result;
+  register long size asm("r10") = 8;
+  asm volatile("syscall"
+               : "=a"(result)
+               : "0"(__NR_rt_sigprocmask), "D"(kNoSuchHow), "S"(page), "d"(nullptr), "r"(size)
+               : "rcx", "r11", "memory");
+  return result != kFault;
+}
+
+}  // namespace
+
+void StackMemory::enter(std::uint64_t sp) {
+  is_known_ = sp >= bounds_.low && sp < bounds_.high;
+  max_step_ = is_known_ ? bounds_.high - sp : kMaxStep;
+  low_ = sp;
+  high_ = sp;
+  if (is_known_) {
+    high_ = bounds_.high & ~std::uint64_t{7};
+    if (high_ < sp) high_ = sp;
+  } else if (sp - own_frame_ < kPage) {
+    high_ = (sp + kPage) & ~(kPage - 1);
+  }
+}
+
+// A read past the end of a known stack is a wrong rule; elsewhere the next frame
+// has reached a page that nobody has looked at yet.
+bool StackMemory::move_window(std::uint64_t address) {
+  const std::uint64_t page = address & ~(kPage - 1);
+  if (is_known_ || page < kPage || !is_readable(page)) return false;
+  low_ = page;
+  high_ = page + kPage;
+  return true;
+}
+
+}  // namespace geiger::unwind

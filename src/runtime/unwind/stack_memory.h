@@ -1,0 +1,62 @@
+// Bounded reads of the walked stack.
+//
+// Invariant: every word of [low_, high_) is mapped and readable. On a stack with
+// known bounds that is from the frame the walk began with to the stack's high
+// end. On others it is one page that was stood on, or that the kernel vouched
+// for; it moves along with the walk.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/unwind/unwind.h"
+
+namespace geiger::unwind {
+
+/// Threads: a value of its walk. System calls: see StackBounds.
+class StackMemory {
+ public:
+  /// Frames on stacks of unknown extent are taken to be at most this large.
+  static constexpr std::uint64_t kMaxStep = std::uint64_t{1} << 20;
+
+  /// `own_frame`: address of a live frame of the walk itself. A stack pointer
+  /// just above it is on the same stack and needs no question to the kernel.
+  StackMemory(const StackBounds& bounds, std::uint64_t own_frame)
+      : bounds_(bounds), own_frame_(own_frame) {}
+
+  /// The walk stands at `sp`, possibly on another stack than before.
+  void enter(std::uint64_t sp);
+
+  /// Whether a frame that begins at `sp` may end at `cfa`. Frames only grow, so
+  /// no walk runs in a circle.
+  [[nodiscard]] bool is_step(std::uint64_t sp, std::uint64_t cfa) const {
+    return cfa > sp && cfa % 8 == 0 && cfa - sp <= max_step_;
+  }
+
+  /// False: not aligned, or not readable.
+  [[gnu::always_inline]] bool read(std::uint64_t address, std::uint64_t& value) {
+    if (address % 8 != 0) [[unlikely]] {
+      return false;
+    }
+    if (address - low_ >= high_ - low_) [[unlikely]] {
+      if (!move_window(address)) return false;
+    }
+    value = load(address);
+    return true;
+  }
+
+ private:
+  // Other functions' frames: not objects that an address sanitizer knows.
+  [[gnu::no_sanitize_address]] static std::uint64_t load(std::uint64_t address) {
+    return *reinterpret_cast<const std::uint64_t*>(address);
+  }
+  bool move_window(std::uint64_t address);
+
+  StackBounds bounds_;
+  std::uint64_t own_frame_;
+  std::uint64_t low_ = 0;
+  std::uint64_t high_ = 0;
+  std::uint64_t max_step_ = 0;
+  bool is_known_ = false;
+};
+
+}  // namespace geiger::unwind

@@ -1,0 +1,77 @@
+#include "runtime/unwind/full_walk.h"
+#include "runtime/unwind/frame_pointer.h"
+#include "runtime/unwind/recorder.h"
+#include "runtime/unwind/rules.h"
+#include "runtime/unwind/unwind.h"
+
+namespace geiger::unwind {
+namespace {
+
+enum class Outcome : std::uint8_t { kRecorded, kNeedsAllRegisters };
+
+[[gnu::always_inline]] inline bool find_bp(const Registers& at, Rule rule, std::uint64_t cfa,
+                                           StackMemory& stack, std::uint64_t& bp) {
+  switch (rule.bp_place()) {
+    case Rule::BpPlace::kFromCfa:
+      return stack.read(cfa + rule.bp_offset(), bp);
+    case Rule::BpPlace::kSame:
+      return true;
+    case Rule::BpPlace::kFromSp:
+      return stack.read(at.sp + rule.bp_offset(), bp);
+    case Rule::BpPlace::kFromBp:
+      return stack.read(at.bp + rule.bp_offset(), bp);
+  }
+  return false;
+}
+
+/// False: the rule does not fit the stack.
+[[gnu::always_inline]] inline bool step_by_rule(Registers& at, Rule rule, StackMemory& stack) {
+  std::uint64_t cfa = (rule.is_cfa_from_bp() ? at.bp : at.sp) + rule.cfa_offset();
+  if (rule.is_cfa_loaded() && !stack.read(cfa, cfa)) return false;
+  if (!rule.is_signal_frame() && !stack.is_step(at.sp, cfa)) return false;
+  std::uint64_t ip;
+  std::uint64_t bp = at.bp;
+  const std::uint64_t ip_base = rule.is_ip_from_sp() ? at.sp : cfa;
+  if (!stack.read(ip_base + rule.ip_offset(), ip)) return false;
+  if (!find_bp(at, rule, cfa, stack, bp)) return false;
+  at = {ip, cfa, bp};
+  if (rule.is_signal_frame()) stack.enter(cfa);
+  return true;
+}
+
+/// `follows_tables`: as Mode says; without, a rule tells only where stacks end
+/// and signals interrupted.
+[[gnu::always_inline]] inline Outcome walk_fast(Registers at, StackMemory& stack,
+                                                bool follows_tables, Recorder& recorder) {
+  Rules rules;
+  std::uint64_t after_signal = 0;  // 1: at.ip is not a return address.
+  while (at.ip != 0) {
+    const Rule rule = rules.find(at.ip - 1 + after_signal);
+    if (!recorder.push(at.ip + after_signal, rule.module())) return Outcome::kRecorded;
+    Rule::Kind kind = rule.kind();
+    if (kind == Rule::Kind::kEnd) break;
+    if (!follows_tables && !rule.is_signal_frame()) kind = Rule::Kind::kFramePointer;
+    if (kind == Rule::Kind::kAllRegisters) [[unlikely]] {
+      return Outcome::kNeedsAllRegisters;
+    }
+    const bool stepped = kind == Rule::Kind::kStep ? step_by_rule(at, rule, stack)
+                                                   : step_by_frame_pointer(at, stack);
+    if (!stepped) return Outcome::kRecorded;
+    after_signal = rule.is_signal_frame() ? 1 : 0;
+  }
+  recorder.reach_end();
+  return Outcome::kRecorded;
+}
+
+}  // namespace
+
+void walk(const Registers& start, const StackBounds& bounds, Mode mode, Trace& out) {
+  StackMemory stack(bounds, reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)));
+  stack.enter(start.sp);
+  Recorder recorder(out);
+  const Outcome outcome = walk_fast(start, stack, mode == Mode::kAuto, recorder);
+  recorder.finish();
+  if (outcome == Outcome::kNeedsAllRegisters) walk_with_all_registers(start, bounds, out);
+}
+
+}  // namespace geiger::unwind

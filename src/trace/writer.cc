@@ -1,0 +1,231 @@
+#include "trace/writer.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "base/attributes.h"
+#include "base/clock.h"
+#include "base/raw_syscall.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+namespace geiger::trace {
+namespace {
+
+using base::is_error;
+using base::raw_syscall;
+
+/// What a fresh trace allocates for itself: header, modules and first samples
+/// of a short-lived process, so that most children need nothing more.
+constexpr Bytes kFirstExtent = 256 * kKiB;
+
+/// Allocated at a time when no supervisor is ahead of us.
+constexpr Bytes kExtent = kMiB;
+
+/// A kernel without MADV_POPULATE_WRITE (< 5.14) gets this much at once: later
+/// growth could only fault on a full disk, and such a fault is SIGBUS.
+constexpr Bytes kOldKernelCapacity = 64 * kMiB;
+
+/// Address space is the program's: take at most a sixteenth of a limited one.
+constexpr Bytes kLimitShare = 16;
+
+constexpr Bytes round_up(Bytes value, Bytes unit) { return (value + unit - 1) / unit * unit; }
+
+Bytes soft_limit(int resource) {
+  rlimit limit{};
+  if (is_error(raw_syscall(SYS_prlimit64, 0, resource, 0, reinterpret_cast<long>(&limit)))) {
+    return ~Bytes{0};
+  }
+  return limit.rlim_cur == RLIM_INFINITY ? ~Bytes{0} : limit.rlim_cur;
+}
+
+/// ftruncate past RLIMIT_FSIZE raises SIGXFSZ in the program: stay below.
+Bytes clamp_to_limits(Bytes capacity) {
+  const Bytes file_limit = soft_limit(RLIMIT_FSIZE);
+  const Bytes space_limit = soft_limit(RLIMIT_AS);
+  if (capacity > kMaxCapacity) capacity = kMaxCapacity;
+  if (capacity > file_limit) capacity = file_limit;
+  if (space_limit != ~Bytes{0} && capacity > space_limit / kLimitShare) {
+    capacity = space_limit / kLimitShare;
+  }
+  return capacity / 4096 * 4096;
+}
+
+/// Allocates [0, bytes) of the file. File systems without fallocate get zeros
+/// written, which allocates as well.
+int allocate_extent(long fd, Bytes bytes) {
+  const long result = raw_syscall(SYS_fallocate, fd, 0, 0, static_cast<long>(bytes));
+  if (result != -EOPNOTSUPP && result != -ENOSYS) return is_error(result) ? int(-result) : 0;
+  static constexpr char kZeros[4096] = {};
+  for (Bytes at = 0; at < bytes; at += sizeof kZeros) {
+    const long written = raw_syscall(SYS_pwrite64, fd, reinterpret_cast<long>(kZeros),
+                                     sizeof kZeros, static_cast<long>(at));
+    if (written != static_cast<long>(sizeof kZeros)) return is_error(written) ? int(-written) : ENOSPC;
+  }
+  return 0;
+}
+
+bool can_populate(void* page) {
+  return raw_syscall(SYS_madvise, reinterpret_cast<long>(page), 4096, MADV_POPULATE_WRITE) == 0;
+}
+
+void copy_text(char* to, std::size_t capacity, const char* from) {
+  std::size_t i = 0;
+  for (; from != nullptr && from[i] != '\0' && i + 1 < capacity; ++i) to[i] = from[i];
+  to[i] = '\0';
+}
+
+/// Maps the whole capacity, halving it while the address space refuses.
+void* map_file(long fd, Bytes& capacity) {
+  while (capacity >= kFirstExtent) {
+    const long result = raw_syscall(SYS_mmap, 0, static_cast<long>(capacity),
+                                    PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (!is_error(result)) return reinterpret_cast<void*>(result);
+    capacity = capacity / 2 / 4096 * 4096;
+  }
+  return nullptr;
+}
+
+/// Sizes, allocates and maps an open file; 0 or an errno.
+int prepare(long fd, Bytes& capacity, void*& mapped) {
+  capacity = clamp_to_limits(capacity);
+  if (capacity < kFirstExtent) return EFBIG;
+  long result = raw_syscall(SYS_ftruncate, fd, static_cast<long>(capacity));
+  if (is_error(result)) return int(-result);
+  if (const int error = allocate_extent(fd, kFirstExtent); error != 0) return error;
+  mapped = map_file(fd, capacity);
+  if (mapped == nullptr) return ENOMEM;
+  if (!can_populate(mapped)) {
+    capacity = capacity < kOldKernelCapacity ? capacity : kOldKernelCapacity;
+    if (const int error = allocate_extent(fd, capacity); error != 0) return error;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int Writer::open(const char* path, Bytes capacity, const Identity& identity) {
+  const long fd = raw_syscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path),
+                              O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (is_error(fd)) return int(-fd);
+  void* mapped = nullptr;
+  const int error = prepare(fd, capacity, mapped);
+  // An empty file tells the reader that there was no room even for a header.
+  if (error != 0) raw_syscall(SYS_ftruncate, fd, 0);
+  raw_syscall(SYS_close, fd);
+  if (error != 0) return error;
+  base_ = static_cast<char*>(mapped);
+  allocated_.store(can_populate(mapped) ? kFirstExtent : capacity, std::memory_order_relaxed);
+  write_header(capacity, identity);
+  return 0;
+}
+
+void Writer::open_memory(void* memory, Bytes capacity, const Identity& identity) {
+  base_ = static_cast<char*>(memory);
+  allocated_.store(capacity, std::memory_order_relaxed);
+  write_header(capacity, identity);
+}
+
+void Writer::write_header(Bytes capacity, const Identity& identity) {
+  capacity_ = capacity;
+  stopped_.store(false, std::memory_order_relaxed);
+  auto* header = reinterpret_cast<FileHeader*>(base_);
+  control_ = reinterpret_cast<ControlPage*>(base_ + kControlOffset);
+  header->version = kVersion;
+#if defined(__x86_64__)
+  header->machine = EM_X86_64;
+#else
+  header->machine = EM_AARCH64;
+#endif
+  header->capacity = capacity;
+  header->tail.store(kRecordsOffset, std::memory_order_relaxed);
+  header->state.store(State::kStarting, std::memory_order_relaxed);
+  header->mode = identity.mode;
+  header->pid = static_cast<std::uint32_t>(raw_syscall(SYS_getpid));
+  header->parent_pid = static_cast<std::uint32_t>(raw_syscall(SYS_getppid));
+  header->page_size = 4096;
+  header->start_monotonic = identity.start_monotonic;
+  header->start_realtime = identity.start_realtime;
+  header->seed = identity.seed;
+  header->interval = identity.interval;
+  copy_text(header->runtime_version, sizeof header->runtime_version, identity.runtime_version);
+  copy_text(header->executable, sizeof header->executable, identity.executable);
+  copy_text(header->allocator, sizeof header->allocator, identity.allocator);
+  control_->paused.store(identity.is_paused ? 1 : 0, std::memory_order_relaxed);
+  // The magic last: a reader that sees it sees the rest.
+  std::atomic_signal_fence(std::memory_order_release);
+  memcpy(header->magic, kMagic, sizeof kMagic);
+  header_ = header;
+}
+
+Slot Writer::reserve(const RecordHeader& header) {
+  if (is_stopped()) return {};
+  const Bytes bytes = Bytes{header.words} * 8;
+  const Bytes begin = header_->tail.fetch_add(bytes, std::memory_order_relaxed);
+  const Bytes end = begin + bytes;
+  if (end > allocated_.load(std::memory_order_relaxed) &&
+      end > control_->watermark.load(std::memory_order_acquire) && !ensure_allocated_slow(end)) {
+    return {};
+  }
+  auto* words = reinterpret_cast<std::uint64_t*>(base_ + begin);
+  RecordHeader reserved = header;
+  reserved.flags |= kReserved;
+  // A killed writer must leave the size before any part of the body.
+  std::atomic_ref(words[0]).store(reserved.pack(), std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_release);
+  return {words, static_cast<Ref>(begin / 8)};
+}
+
+void Writer::commit(const Slot& slot, const RecordHeader& header) {
+  std::atomic_ref(slot.words[0]).store(header.pack(), std::memory_order_release);
+}
+
+void Writer::count_drop(DropCause cause, std::uint64_t count) {
+  if (header_ == nullptr) return;
+  header_->drops[static_cast<std::size_t>(cause)].fetch_add(count, std::memory_order_relaxed);
+}
+
+void Writer::stop(StopReason reason, int error, Nanoseconds now) {
+  if (header_ == nullptr || stopped_.exchange(true, std::memory_order_relaxed)) return;
+  header_->stop_errno = error;
+  header_->stop_monotonic = now;
+  header_->stop_reason.store(reason, std::memory_order_relaxed);
+  header_->state.store(State::kOff, std::memory_order_release);
+}
+
+GEIGER_SLOW_PATH bool Writer::ensure_allocated_slow(Bytes end) {
+  if (end > capacity_) {
+    stop(StopReason::kTraceFull, 0, base::monotonic_now());
+    return false;
+  }
+  // Two threads may populate the same pages at once: the second finds them there.
+  const Bytes begin = std::max(allocated_.load(std::memory_order_relaxed),
+                               control_->watermark.load(std::memory_order_acquire)) / 4096 * 4096;
+  const Bytes wanted = std::min(round_up(end, kExtent), capacity_);
+  long result = 0;
+  while (begin < wanted) {
+    result = raw_syscall(SYS_madvise, reinterpret_cast<long>(base_ + begin),
+                         static_cast<long>(wanted - begin), MADV_POPULATE_WRITE);
+    if (result != -EINTR && result != -EAGAIN) break;
+  }
+  if (is_error(result)) {
+    stop(StopReason::kNoSpace, int(-result), base::monotonic_now());
+    return false;
+  }
+  Bytes seen = allocated_.load(std::memory_order_relaxed);
+  while (seen < wanted &&
+         !allocated_.compare_exchange_weak(seen, wanted, std::memory_order_relaxed)) {
+  }
+  return true;
+}
+
+}  // namespace geiger::trace

@@ -1,0 +1,83 @@
+// Writes one image's trace: reserves space with one atomic addition, fills it in
+// place, commits last (format.h). Nothing is buffered, so whatever was committed
+// survives any death of the process.
+//
+// Threads: reserve/commit from any number of threads. Signals: safe. Fork: a
+// child must open() its own writer before it records. Allocates: never; makes no
+// system call while the supervisor's watermark is ahead of the tail.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/units.h"
+#include "trace/format.h"
+
+namespace geiger::trace {
+
+/// A reserved record; `words` is null when there was no room.
+struct Slot {
+  std::uint64_t* words = nullptr;
+  Ref ref = 0;
+  [[nodiscard]] explicit operator bool() const { return words != nullptr; }
+};
+
+/// The part of the header that only the caller knows.
+struct Identity {
+  std::uint64_t seed;
+  std::uint64_t interval;
+  std::uint32_t mode;
+  Nanoseconds start_monotonic;
+  Nanoseconds start_realtime;
+  const char* executable;
+  const char* allocator;
+  const char* runtime_version;
+  bool is_paused;  ///< Initial value of ControlPage::paused.
+};
+
+class Writer {
+ public:
+  constexpr Writer() = default;
+
+  /// Creates `path` (O_EXCL, 0600), maps `capacity` bytes of it (less where a
+  /// resource limit says so) and writes the header. The descriptor is closed
+  /// again before it returns. Returns 0, or the errno that refused it; with
+  /// EEXIST the caller picks another name.
+  int open(const char* path, Bytes capacity, const Identity& identity);
+
+  /// Maps an already allocated image in memory instead of a file (tests).
+  void open_memory(void* memory, Bytes capacity, const Identity& identity);
+
+  [[nodiscard]] bool is_open() const { return header_ != nullptr; }
+
+  /// Reserves a record of `header.words` words and stores its header marked
+  /// kReserved. Without room: counts `cause`, stops the trace, returns null.
+  Slot reserve(const RecordHeader& header);
+
+  /// Publishes a filled record; release, pairs with the reader's acquire.
+  static void commit(const Slot& slot, const RecordHeader& header);
+
+  void count_drop(DropCause cause, std::uint64_t count = 1);
+
+  /// Records the reason and the time; later reserve() calls fail at once.
+  void stop(StopReason reason, int error, Nanoseconds now);
+
+  [[nodiscard]] bool is_stopped() const { return stopped_.load(std::memory_order_relaxed); }
+  [[nodiscard]] FileHeader* header() const { return header_; }
+  [[nodiscard]] const ControlPage* control() const { return control_; }
+
+ private:
+  void write_header(Bytes capacity, const Identity& identity);
+  bool ensure_allocated_slow(Bytes end);
+
+  FileHeader* header_ = nullptr;
+  ControlPage* control_ = nullptr;
+  char* base_ = nullptr;
+  Bytes capacity_ = 0;
+  /// Space this process has allocated itself; writable up to
+  /// max(allocated_, control_->watermark).
+  std::atomic<Bytes> allocated_{0};
+  std::atomic<bool> stopped_{false};
+};
+
+}  // namespace geiger::trace
