@@ -94,10 +94,6 @@ struct FileHeader {
   std::uint64_t seed;             ///< Process seed: with it a run can be repeated.
   std::uint64_t interval;         ///< T of epoch 0, bytes.
   std::atomic<std::uint64_t> drops[static_cast<std::size_t>(DropCause::kCount)];
-  /// Threads that ended without settling, and the bytes they may have
-  /// allocated unseen since (a bound: the sum of what they were armed with).
-  std::atomic<std::uint64_t> unsettled_threads;
-  std::atomic<std::uint64_t> unsettled_bound;
   std::uint64_t sealed_end;   ///< Where records end and chunks begin; 0 = open.
   std::uint64_t image_bytes;  ///< Whole image with chunks; 0 = to the file's end.
   char runtime_version[32];
@@ -200,9 +196,7 @@ struct SampleRecord {
   [[nodiscard]] constexpr EntryPoint entry_point() const {
     return static_cast<EntryPoint>(requested_kind >> 48 & 0xff);
   }
-  [[nodiscard]] constexpr unsigned log2_alignment() const {
-    return static_cast<unsigned>(requested_kind >> 56);
-  }
+  [[nodiscard]] constexpr unsigned log2_alignment() const { return static_cast<unsigned>(requested_kind >> 56); }
   [[nodiscard]] constexpr Bytes usable() const { return usable_heap & kSizeMask; }
   [[nodiscard]] constexpr std::uint16_t heap() const {
     return static_cast<std::uint16_t>(usable_heap >> 48);
@@ -256,6 +250,9 @@ struct ThreadRecord {
   std::atomic<std::uint64_t> certain_count;
   std::atomic<std::uint64_t> tail_bytes;  ///< Untested bytes of hit allocations.
   std::atomic<std::uint64_t> armed;       ///< Bytes that may have been allocated since.
+  /// Bytes allocated since, all of them failed trials, as read when the program
+  /// exited while this thread lived; then `armed` is 0. Add it to bytes and trials.
+  std::atomic<std::uint64_t> pending;
   std::atomic<std::uint64_t> calls;       ///< Allocations that took the slow path.
 };
 
