@@ -21,7 +21,7 @@ NEWEST_GLIBC = (2, 34)
 BANNED = re.compile(r"^(v?f?printf|v?s?n?printf|f?puts|fputc|putchar|fopen|fclose|fwrite|fread|"
                     r"fflush|setvbuf|stdout|stderr|stdin|perror|__.*printf_chk|pthread_key.*|"
                     r"pthread_[gs]etspecific|tss_.*|dlsym|dlopen|dlclose|dladdr|dlvsym|"
-                    r"dl_iterate_phdr|__tls_get_addr|pthread_getattr_np|__cxa_.*|_Unwind_.*|"
+                    r"dl_iterate_phdr|__tls_get_addr|pthread_getattr_np|__cxa_(?!finalize$).*|_Unwind_.*|"
                     r"backtrace|localtime.*|gettext|strerror|setlocale)$")
 C_ENTRY_POINTS = {"malloc", "free", "calloc", "realloc", "reallocarray", "memalign",
                   "posix_memalign", "aligned_alloc", "valloc", "pvalloc", "free_sized",

@@ -88,7 +88,9 @@ class Recorded:
 
     def __init__(self, outcome, directory):
         self.outcome = outcome
-        self.paths = sorted(pathlib.Path(directory).glob("*.geiger"))
+        # A file of no bytes is what a program leaves that allows none to be written.
+        self.paths = sorted(path for path in pathlib.Path(directory).glob("*.geiger")
+                            if path.stat().st_size > 0)
         self.traces = [trace_reader.read(path) for path in self.paths]
 
     def total(self, field):

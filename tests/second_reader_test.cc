@@ -39,7 +39,6 @@ class Image {
     header.pid = 77;
     header.interval = 1000;
     header.drops[static_cast<std::size_t>(DropCause::kUnseenFree)] = 9;
-    header.unsettled_threads = 4;
     std::strcpy(header.executable, "/bin/program");
     std::strcpy(header.allocator, "/lib/libc.so.6");
     std::memcpy(bytes_.data(), static_cast<void*>(&header), sizeof header);
@@ -83,6 +82,8 @@ std::string sample_image() {
   thread.bytes = 5100;
   thread.trials = 100;
   thread.hits = 2;
+  thread.pending = 11;
+  thread.armed = 1;
   image.add(RecordType::kThread, 0, 1, body_of(thread));
   image.skip_words(3);
 
@@ -109,7 +110,7 @@ TEST(TraceReader, AgreesWithTheStructs) {
   for (const char* line :
        {"\"pid\": 77", "\"state\": \"exited\"", "\"interval\": 1000", "\"samples\": 2",
         "\"certain\": 1", "\"uncommitted\": 1", "\"frees\": 1", "\"truncated_stacks\": 1",
-        "\"bytes\": 5100", "\"hits\": 2", "\"unseen_free\": 9", "\"unsettled_threads\": 4",
+        "\"bytes\": 5111", "\"hits\": 2", "\"unseen_free\": 9", "\"unsettled_threads\": 1",
         "\"executable\": \"/bin/program\"", "\"allocator\": \"/lib/libc.so.6\"", "\"new\": 1",
         "\"malloc\": 1"})
     EXPECT_NE(output.find(line), std::string::npos) << line << " is not in\n" << output;

@@ -11,7 +11,7 @@ import unittest
 
 import harness
 
-PER_PROCESS = 24  # opening, sizing and mapping the trace, the tables, the provider
+PER_PROCESS = 36  # opening, sizing and mapping the trace, the tables, the provider
 PER_THREAD = 4
 INTERVAL = 512 * harness.KIB
 

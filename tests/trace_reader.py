@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A second, independent reader of the trace format (src/trace/format.h).
 
-Tests use it as an oracle: it shares no code with the offline reader, reads the
-whole file into memory and decodes one record at a time.  Print a summary with
+Tests use it as an oracle: it shares no code with the offline reader, reads all
+records into memory and decodes one record at a time.  Print a summary with
 
     trace_reader.py FILE...
 """
@@ -14,7 +14,7 @@ import sys
 
 MAGIC = b"GEIGER\r\n"
 RECORDS_OFFSET = 8192
-HEADER = struct.Struct("<8sIIQQIIiIIIIIQQQQQ16QQQQQ32s1024s1024s")
+HEADER = struct.Struct("<8sIIQQIIiIIIIIQQQQQ16QQQ32s1024s1024s")
 RESERVED = 0x80
 
 SAMPLE, FREE, STACK, MODULE, THREAD, EPOCH, THREAD_NAME = range(1, 8)
@@ -26,8 +26,7 @@ ENTRY_POINTS = ("malloc", "calloc", "realloc", "reallocarray", "posix_memalign",
 Header = collections.namedtuple("Header", (
     "magic version machine capacity tail state stop_reason stop_errno mode pid parent_pid page_size"
     " reserved0 start_monotonic start_realtime stop_monotonic seed interval drops"
-    " unsettled_threads unsettled_bound sealed_end image_bytes runtime_version executable"
-    " allocator"))
+    " sealed_end image_bytes runtime_version executable allocator"))
 Sample = collections.namedtuple("Sample", (
     "ref thread cpu certain time stack epoch address requested entry_point log2_alignment usable"
     " heap offset label"))
@@ -36,7 +35,7 @@ Stack = collections.namedtuple("Stack", "ref truncated frames")
 Module = collections.namedtuple("Module", "ref start end bias time build_id path")
 Thread = collections.namedtuple("Thread", (
     "ref index foreign start tid end bytes trials hits certain_bytes certain_count tail_bytes"
-    " armed calls"))
+    " armed pending calls"))
 Epoch = collections.namedtuple("Epoch", "ref time interval lam")
 ThreadName = collections.namedtuple("ThreadName", "ref thread time name")
 
@@ -54,7 +53,7 @@ def read_header(data):
         raise FormatError(f"{len(data)} bytes are too few for a header")
     fields = list(HEADER.unpack_from(data))
     drops = fields[18:34]
-    header = Header(*fields[:18], drops, *fields[34:38], *map(text, fields[38:41]))
+    header = Header(*fields[:18], drops, *fields[34:36], *map(text, fields[36:39]))
     if header.magic != MAGIC:
         raise FormatError(f"magic is {header.magic!r}")
     if header.version != 1:
@@ -116,7 +115,7 @@ class Trace:
             self.modules.append(Module(ref, start, end, bias, time, build_id, path))
         elif kind == THREAD:
             self.threads[thread] = Thread(ref, thread, bool(flags & 1),
-                                          *struct.unpack_from("<11Q", body, 8))
+                                          *struct.unpack_from("<12Q", body, 8))
         elif kind == EPOCH:
             time, interval, lam = struct.unpack_from("<QQd", body, 8)
             self.epochs[ref] = Epoch(ref, time, interval, lam)
@@ -127,8 +126,15 @@ class Trace:
             raise FormatError(f"{self.path}: record type {kind} at {8 * ref}")
 
     def total(self, field):
-        """Sum of one ThreadRecord field over all threads."""
-        return sum(getattr(thread, field) for thread in self.threads.values())
+        """Sum of one ThreadRecord field over all threads; `pending` bytes are failed trials."""
+        total = sum(getattr(thread, field) for thread in self.threads.values())
+        if field in ("bytes", "trials"):
+            total += self.total("pending")
+        return total
+
+    def unsettled_threads(self):
+        """Threads that may have allocated since they last wrote down their totals."""
+        return sum(thread.armed > 0 for thread in self.threads.values())
 
     def drops(self):
         return dict(zip(DROP_CAUSES, self.header.drops))
@@ -183,9 +189,11 @@ class Trace:
 
 
 def read(path):
-    """The first image of a trace file."""
+    """The first image of a trace file; the file may be sparse and huge behind its tail."""
     with open(path, "rb") as file:
-        return Trace(file.read(), str(path))
+        header = read_header(file.read(RECORDS_OFFSET))
+        file.seek(0)
+        return Trace(file.read(min(header.tail, header.capacity)), str(path))
 
 
 def summary(trace):
@@ -211,7 +219,7 @@ def summary(trace):
         "estimated_bytes": trace.estimated_bytes(),
         "z": trace.z(),
         "drops": trace.drops(),
-        "unsettled_threads": trace.header.unsettled_threads,
+        "unsettled_threads": trace.unsettled_threads(),
         "tail": trace.header.tail,
         "entry_points": dict(collections.Counter(
             ENTRY_POINTS[s.entry_point] for s in trace.samples)),

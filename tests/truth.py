@@ -129,9 +129,9 @@ class Truth(unittest.TestCase):
 
 def shrink(source, target):
     """Copies a trace up to its tail; the runtime leaves room behind it."""
-    tail = trace_reader.read_header(source.open("rb").read(4096)).tail
     with open(source, "rb") as file, open(target, "wb") as copy:
-        copy.write(file.read(tail))
+        start = file.read(trace_reader.RECORDS_OFFSET)
+        copy.write(start + file.read(trace_reader.read_header(start).tail - len(start)))
 
 
 if __name__ == "__main__":

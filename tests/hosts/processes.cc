@@ -92,7 +92,7 @@ void fork_threads() {
     threads.emplace_back([] {
       while (!stop_threads) churn(1 << 16);
     });
-  for (int round = 0; round < 30; ++round) {
+  for (int round = 0; round < 15; ++round) {
     const pid_t child = fork();
     if (child == 0) {
       alarm(20);

@@ -51,7 +51,7 @@ void on_signal_keeps_errno(int) {
 void plain() {
   install(SIGPROF, on_signal_keeps_errno, SA_RESTART);
   set_timer(500);
-  work_until(80);
+  work_until(25);
   set_timer(0);
 }
 
@@ -72,7 +72,7 @@ void allocating_handler() {
   warm_up();
   install(SIGPROF, on_signal_allocates, SA_RESTART);
   set_timer(500);
-  work_until(80);
+  work_until(25);
   set_timer(0);
 }
 
@@ -86,7 +86,7 @@ void alternate_stack() {
   sigaltstack(&stack, nullptr);
   install(SIGPROF, on_signal_allocates, SA_RESTART | SA_ONSTACK);
   set_timer(500);
-  work_until(60);
+  work_until(20);
   set_timer(0);
 }
 

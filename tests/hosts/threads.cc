@@ -46,7 +46,7 @@ void detached() {
 }
 
 void* small_body(void*) {
-  churn(20000);
+  churn(2000);
   return nullptr;
 }
 
