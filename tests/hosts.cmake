@@ -57,5 +57,23 @@ function(geiger_process_test name label script)
 endfunction()
 
 if(TARGET geiger_preload)
+  geiger_process_test(binary_checks golden binary_checks.py)
+  geiger_process_test(instruction_table golden instruction_table.py)
+  geiger_process_test(system_calls e2e syscalls.py)
+  geiger_process_test(allocators e2e allocators.py)
+  geiger_process_test(killed e2e killed.py)
   geiger_process_test(battery e2e battery.py)
+  geiger_process_test(real_programs e2e real_programs.py)
+endif()
+
+# Estimates against a program's own truth; the second test shows that the first can
+# fail: the analysis is told to be wrong.
+if(TARGET geiger_preload AND TARGET geiger_ingest AND TARGET geiger_estimation)
+  find_package(nlohmann_json REQUIRED)
+  add_executable(truth_analysis truth_analysis.cc)
+  target_link_libraries(truth_analysis PRIVATE geiger_ingest geiger_profile geiger_estimation
+                        geiger_warnings nlohmann_json::nlohmann_json)
+  geiger_process_test(truth statistical truth.py)
+  geiger_process_test(truth_can_fail statistical truth.py --break --seeds 20)
+  set_tests_properties(truth_can_fail PROPERTIES WILL_FAIL TRUE)
 endif()

@@ -28,11 +28,19 @@ enum class Form {
   kListed,  ///< FF-SG given s >= 1: rows that are shown because they were sampled.
 };
 
-/// Estimated bytes of a node. `level` in (0, 1), e.g. 0.95.
+/// Whether `level` can be asked for: strictly between 0 and 1 (no NaN). Check
+/// what a user typed with it. The functions below take any double: they read a
+/// level too high (or NaN) as the highest that doubles can express, one too low
+/// as 0, and never return NaN.
+[[nodiscard]] constexpr bool is_confidence_level(double level) { return level > 0 && level < 1; }
+
+/// Estimated bytes of a node. `level` in (0, 1), e.g. 0.95. The interval contains
+/// `value`; it is [value, value] where nothing could be missed (T = 1).
 [[nodiscard]] Estimate estimate_bytes(const NodeSums& sums, double level, Form form = Form::kTotal);
 
 /// Estimated objects, given the sizes seen (stated assumption: the next unseen
-/// object is no lighter than the lightest seen at this node).
+/// object is no lighter than the lightest seen at this node). Where none was
+/// seen the upper end assumes the least size, one byte per object.
 [[nodiscard]] Estimate estimate_objects(const NodeSums& sums, double level,
                                         Form form = Form::kTotal);
 
@@ -40,7 +48,8 @@ enum class Form {
 /// (two-sided convention, E ln(2/alpha): 3.689 E at 95 %).
 [[nodiscard]] double detection_limit(double largest_interval, double level);
 
-/// z = (hits - lambda trials) / sqrt(trials p q); 0 when trials = 0 or T = 1.
+/// z = (hits - p trials) / sqrt(trials p q) with p = 1/T; 0 when trials = 0 or
+/// T <= 1. Standard normal for a right sampler from about 100 expected hits on.
 [[nodiscard]] double sampler_z(std::uint64_t hits, std::uint64_t trials, double interval);
 
 }  // namespace geiger::estimation

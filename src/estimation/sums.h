@@ -11,8 +11,8 @@
 
 namespace geiger::estimation {
 
-/// What a node of a profile keeps. Merging adds (maxima for E and c_max), so it
-/// is exact over threads, processes and hosts in any order.
+/// What a node of a profile keeps. Merging adds (maxima for E and c_max, the
+/// minimum for e), so it is exact over threads, processes and hosts in any order.
 struct NodeSums {
   std::uint64_t samples = 0;          ///< s: sampled with pi < 1.
   std::uint64_t certain_samples = 0;  ///< XC: objects recorded with pi = 1.
@@ -24,21 +24,26 @@ struct NodeSums {
   double objects_variance = 0;        ///< VC = sum (1-pi)/pi^2.
   double covariance = 0;              ///< CB = sum z (1-pi)/pi^2.
   double largest_interval = 0;        ///< E = max 1/lambda over all that could be sampled.
+  double smallest_interval = 0;       ///< e = min 1/lambda of the samples seen; 0 = no sample.
   double largest_object_weight = 0;   ///< c_max = max 1/pi seen.
 
   /// Adds `count` samples of `size` bytes drawn with rate `lambda` and then kept
-  /// with probability `keep` (1 unless thinned): pi = keep (1 - e^(-lambda size)).
-  /// lambda = +inf (T = 1) gives pi = keep.
+  /// with probability `keep` in (0, 1] (1 unless thinned): pi = keep (1 - e^(-lambda
+  /// size)). lambda = +inf (T = 1) gives pi = keep; pi = 1 that way is certain.
+  /// Raises E to what these samples alone imply, lowers e. Size 0, a rate that is not
+  /// positive and keep <= 0 cannot have been sampled: nothing is added.
   void add(Bytes size, double lambda, std::uint64_t count = 1, double keep = 1.0);
   /// Adds `count` certain objects (pi = 1).
   void add_certain(Bytes size, std::uint64_t count = 1);
   /// States that allocations could have been sampled at this interval though
-  /// none was: raises E. Call it for every epoch and thinning in force.
+  /// none was: raises E. Call it for every epoch and thinning in force. T = 1
+  /// misses nothing and leaves E alone.
   void could_have_sampled(double interval);
   void merge(const NodeSums& other);
 };
 
-/// pi(size) = 1 - e^(-lambda size), to full precision; 0 for size 0.
+/// pi(size) = 1 - e^(-lambda size), to full precision; 0 for size 0. Requires
+/// lambda > 0.
 [[nodiscard]] double inclusion_probability(Bytes size, double lambda);
 
 /// lambda = -log1p(-1/T); +inf at T = 1. Requires T >= 1.

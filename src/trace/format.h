@@ -196,7 +196,9 @@ struct SampleRecord {
   [[nodiscard]] constexpr EntryPoint entry_point() const {
     return static_cast<EntryPoint>(requested_kind >> 48 & 0xff);
   }
-  [[nodiscard]] constexpr unsigned log2_alignment() const { return static_cast<unsigned>(requested_kind >> 56); }
+  [[nodiscard]] constexpr unsigned log2_alignment() const {
+    return static_cast<unsigned>(requested_kind >> 56);
+  }
   [[nodiscard]] constexpr Bytes usable() const { return usable_heap & kSizeMask; }
   [[nodiscard]] constexpr std::uint16_t heap() const {
     return static_cast<std::uint16_t>(usable_heap >> 48);

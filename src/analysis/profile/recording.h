@@ -99,8 +99,6 @@ struct Process {
   std::uint32_t stop_reason = 0;  ///< trace::StopReason.
   std::int32_t stop_errno = 0;
   std::array<std::uint64_t, 16> drops{};  ///< By trace::DropCause.
-  std::uint64_t unsettled_threads = 0;
-  Bytes unsettled_bound = 0;
   Bytes trace_bytes = 0;
   std::uint64_t records = 0;
   std::uint64_t uncommitted = 0;  ///< Records reserved but never committed.

@@ -16,7 +16,15 @@ std::span<const Sample> samples_of(const Recording& recording, std::uint32_t pro
   return {range.begin(), range.end()};
 }
 
+/// What a thread allocated since its counter was armed is known only from its next
+/// slow path, its end or the program's exit on.
+bool is_unsettled(const Thread& thread) { return thread.armed != 0; }
+
 void add_thread(ProcessTotals& totals, const Thread& thread) {
+  if (is_unsettled(thread)) {
+    ++totals.unsettled_threads;
+    totals.unsettled_bound += thread.armed;
+  }
   totals.exact_bytes += thread.bytes;
   totals.certain_bytes += thread.certain_bytes;
   totals.certain_count += thread.certain_count;
@@ -64,8 +72,6 @@ void merge(ProcessTotals& into, const ProcessTotals& from) {
 /// Totals without the threads, which the caller adds.
 ProcessTotals totals_of_image(const Recording& recording, std::uint32_t process) {
   ProcessTotals totals;
-  totals.unsettled_threads = recording.processes[process].unsettled_threads;
-  totals.unsettled_bound = recording.processes[process].unsettled_bound;
   add_estimate(totals, recording, process);
   return totals;
 }
@@ -80,7 +86,8 @@ double z_of(const ProcessTotals& totals, Bytes interval) {
 ProcessTotals process_totals(const Recording& recording, std::uint32_t process) {
   ProcessTotals totals = totals_of_image(recording, process);
   for (const Thread& thread : recording.threads) {
-    if (thread.process == process) add_thread(totals, thread);
+    if (thread.process != process) continue;
+    add_thread(totals, thread);
   }
   totals.z = z_of(totals, recording.processes[process].interval);
   return totals;
@@ -91,7 +98,9 @@ ProcessTotals all_totals(const Recording& recording) {
   for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
     each.push_back(totals_of_image(recording, i));
   }
-  for (const Thread& thread : recording.threads) add_thread(each[thread.process], thread);
+  for (const Thread& thread : recording.threads) {
+    add_thread(each[thread.process], thread);
+  }
   ProcessTotals all;
   double deviation = 0;
   double variance = 0;

@@ -18,9 +18,10 @@ struct ProcessTotals {
   std::uint64_t hits = 0;
   Bytes tail_bytes = 0;
   std::uint64_t threads = 0;
-  std::uint64_t unsettled_threads = 0;  ///< Ended without settling.
-  Bytes unsettled_bound = 0;            ///< At most so many bytes more than exact_bytes.
-  double estimated_bytes = 0;           ///< Horvitz-Thompson, certain ones included.
+  /// Ended without settling, or alive when the program was killed.
+  std::uint64_t unsettled_threads = 0;
+  Bytes unsettled_bound = 0;   ///< At most so many bytes more than exact_bytes.
+  double estimated_bytes = 0;  ///< Horvitz-Thompson, certain ones included.
   double estimated_variance = 0;
   /// How far the hits lie from what the trials let expect, in standard errors:
   /// sum(hits - lambda trials) / sqrt(sum(trials p q)). 0 when nothing was tried

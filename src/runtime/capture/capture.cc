@@ -29,7 +29,8 @@ constexpr std::uint64_t kGrace = kMiB;
 
 std::uint16_t current_cpu() {
   const int cpu = sched_getcpu();
-  return cpu < 0 || cpu >= trace::kUnknownCpu ? trace::kUnknownCpu : static_cast<std::uint16_t>(cpu);
+  return cpu < 0 || cpu >= trace::kUnknownCpu ? trace::kUnknownCpu
+                                              : static_cast<std::uint16_t>(cpu);
 }
 
 RecordHeader header_of(RecordType type, std::size_t bytes, std::uint32_t thread,
@@ -252,8 +253,7 @@ unsigned log2_of(std::size_t alignment) {
 
 Bytes clamped(Bytes size) { return std::min(size, trace::SampleRecord::kSizeMask); }
 
-trace::Slot write_sample(const Decision& decision, const Allocation& allocation,
-                         trace::Ref stack) {
+trace::Slot write_sample(const Decision& decision, const Allocation& allocation, trace::Ref stack) {
   const RecordHeader header =
       header_of(RecordType::kSample, sizeof(trace::SampleRecord), decision.state->index,
                 decision.is_certain ? trace::kFlagCertain : std::uint8_t{0});
@@ -391,7 +391,11 @@ GEIGER_SLOW_PATH void release(const void* address, const unwind::Registers& call
   settle_taken(take(address), caller);
 }
 
-void begin_thread(std::uint64_t stack_high) { tls.stack_high = stack_high; }
+void begin_thread() {
+  // glibc puts the thread's control block at the top of its stack, also of a stack
+  // that the program supplied; everything in between is mapped.
+  tls.stack_high = reinterpret_cast<std::uint64_t>(__builtin_thread_pointer());
+}
 
 void end_thread() {
   ThreadState* state = own_state();

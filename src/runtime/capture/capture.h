@@ -71,8 +71,8 @@ void settle_taken(std::uint64_t taken, const unwind::Registers& caller);
 /// The realloc failed: the sample lives on.
 void put_back(const void* address, std::uint64_t taken);
 
-/// The calling thread starts in our trampoline; its stack grows from here.
-void begin_thread(std::uint64_t stack_high);
+/// The calling thread starts in our trampoline, so its end will be seen too.
+void begin_thread();
 /// The calling thread's own code has ended. Destructors may still allocate: those
 /// bytes settle one by one.
 void end_thread();

@@ -1,12 +1,13 @@
 #include "runtime/capture/image.h"
 
-#include <bit>
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+
+#include <bit>
 
 #include "base/attributes.h"
 #include "base/clock.h"
@@ -91,9 +92,9 @@ class PathBuilder {
 };
 
 void find_executable() {
-  const long length = raw_syscall(SYS_readlinkat, -100 /* AT_FDCWD */,
-                                  reinterpret_cast<long>("/proc/self/exe"),
-                                  reinterpret_cast<long>(executable), kPathBytes - 1);
+  const long length =
+      raw_syscall(SYS_readlinkat, -100 /* AT_FDCWD */, reinterpret_cast<long>("/proc/self/exe"),
+                  reinterpret_cast<long>(executable), kPathBytes - 1);
   if (!is_error(length)) {
     executable[length] = '\0';
     return;
@@ -102,9 +103,12 @@ void find_executable() {
   if (name != nullptr) strncpy(executable, name, kPathBytes - 1);
 }
 
+/// What the user started: the name given to exec, also of a link or a script.
 const char* program_name() {
-  const char* slash = strrchr(executable, '/');
-  return slash == nullptr ? executable : slash + 1;
+  const auto* started = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  if (started == nullptr) started = executable;
+  const char* slash = strrchr(started, '/');
+  return slash == nullptr ? started : slash + 1;
 }
 
 /// Enough of a hash to tell programs apart in derived seeds (FNV-1a).
@@ -227,8 +231,7 @@ bool start_image(bool is_child) {
 /// unsampled meanwhile; there are none in practice, the loader allocates first.
 GEIGER_SLOW_PATH bool start_slow() {
   Phase expected = Phase::kUninitialised;
-  if (!image.phase.compare_exchange_strong(expected, Phase::kStarting,
-                                           std::memory_order_acq_rel)) {
+  if (!image.phase.compare_exchange_strong(expected, Phase::kStarting, std::memory_order_acq_rel)) {
     return false;
   }
   image.settings = read_settings();
@@ -246,8 +249,7 @@ GEIGER_SLOW_PATH bool start_slow() {
 /// First slow path of a fork's child: nothing of the parent's trace is touched.
 GEIGER_SLOW_PATH bool start_child_slow() {
   Phase expected = Phase::kSampling;
-  if (!image.phase.compare_exchange_strong(expected, Phase::kStarting,
-                                           std::memory_order_acq_rel)) {
+  if (!image.phase.compare_exchange_strong(expected, Phase::kStarting, std::memory_order_acq_rel)) {
     return false;
   }
   retire_all_but(own_state());

@@ -32,7 +32,7 @@ struct Image {
   std::atomic<Phase> phase;
   std::uint32_t number;  ///< 1 for the image of exec, +1 with every fork; live entries carry it.
   Settings settings;
-  std::uint64_t seed;  ///< Process seed of this image.
+  std::uint64_t seed;                  ///< Process seed of this image.
   std::atomic<std::uint32_t> threads;  ///< Thread indexes given out.
   std::atomic<std::uint32_t> modules_written;
   Epoch epoch;

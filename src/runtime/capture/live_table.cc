@@ -18,9 +18,8 @@ std::size_t hash(std::uint64_t address) {
 bool LiveTable::insert(std::uint64_t address, std::uint64_t value) {
   for (;;) {
     Table* newest = newest_.load(std::memory_order_acquire);
-    const bool has_room =
-        newest != nullptr &&
-        newest->used.load(std::memory_order_relaxed) < (newest->mask + 1) * kSlots * 5 / 8;
+    const bool has_room = newest != nullptr && newest->used.load(std::memory_order_relaxed) <
+                                                   (newest->mask + 1) * kSlots * 5 / 8;
     if (has_room && insert_into(*newest, address, value)) break;
     if (grow_slow(newest) == nullptr) return false;
   }
@@ -46,8 +45,7 @@ bool LiveTable::insert_into(Table& table, std::uint64_t address, std::uint64_t v
     for (std::size_t i = 0; i < kSlots; ++i) {
       std::uint64_t empty = 0;
       if (bucket.addresses[i].load(std::memory_order_relaxed) == 0 &&
-          bucket.addresses[i].compare_exchange_strong(empty, address,
-                                                      std::memory_order_relaxed)) {
+          bucket.addresses[i].compare_exchange_strong(empty, address, std::memory_order_relaxed)) {
         bucket.values[i].store(value, std::memory_order_relaxed);
         table.used.fetch_add(1, std::memory_order_relaxed);
         return true;

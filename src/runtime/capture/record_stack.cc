@@ -72,8 +72,8 @@ void write_new_modules() {
   for (std::uint32_t id = written + 1; id <= known; ++id) {
     if (!write_module(unwind::module(id))) return;
   }
-  while (written < known && !image.modules_written.compare_exchange_weak(
-                                written, known, std::memory_order_acq_rel)) {
+  while (written < known &&
+         !image.modules_written.compare_exchange_weak(written, known, std::memory_order_acq_rel)) {
   }
 }
 
@@ -81,8 +81,8 @@ trace::Ref write_stack(const unwind::Trace& walked) {
   write_new_modules();
   const RecordHeader header{
       RecordType::kStack, walked.truncated ? trace::kFlagTruncated : std::uint8_t{0},
-      static_cast<std::uint16_t>(sizeof(trace::StackRecord) / 8 + walked.count),
-      trace::kUnknownCpu, 0};
+      static_cast<std::uint16_t>(sizeof(trace::StackRecord) / 8 + walked.count), trace::kUnknownCpu,
+      0};
   const trace::Slot slot = image.writer.reserve(header);
   if (!slot) return 0;
   auto* record = reinterpret_cast<trace::StackRecord*>(slot.words);
@@ -103,8 +103,8 @@ trace::Ref find_or_write(const unwind::Trace& walked) {
 trace::Ref walk_into(std::uint64_t* frames, std::size_t capacity, const ThreadState& state,
                      const unwind::Registers& caller) {
   unwind::Trace walked{.frames = frames, .capacity = capacity};
-  const auto mode = image.settings.use_frame_pointers ? unwind::Mode::kFramePointers
-                                                      : unwind::Mode::kAuto;
+  const auto mode =
+      image.settings.use_frame_pointers ? unwind::Mode::kFramePointers : unwind::Mode::kAuto;
   unwind::walk(caller, stack_bounds(state, caller.sp), mode, walked);
   return find_or_write(walked);
 }

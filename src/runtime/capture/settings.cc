@@ -87,10 +87,11 @@ Settings read_settings() {
   char** environment = initial_environment();
   const char* mode = value_of(environment, "GEIGER_MODE");
   bool is_given = false;
-  const bool is_valid = apply_number(environment, "GEIGER_INTERVAL", settings.interval, is_given) &&
-                        apply_number(environment, "GEIGER_CAPACITY", settings.capacity, is_given) &&
-                        apply_number(environment, "GEIGER_SEED", settings.seed, settings.has_seed) &&
-                        (mode == nullptr || apply_mode(mode, settings)) && settings.interval > 0;
+  const bool is_valid =
+      apply_number(environment, "GEIGER_INTERVAL", settings.interval, is_given) &&
+      apply_number(environment, "GEIGER_CAPACITY", settings.capacity, is_given) &&
+      apply_number(environment, "GEIGER_SEED", settings.seed, settings.has_seed) &&
+      (mode == nullptr || apply_mode(mode, settings)) && settings.interval > 0;
   if (is_valid) settings.directory = value_of(environment, "GEIGER_DIR");
   if (settings.directory != nullptr && *settings.directory != '/') settings.directory = nullptr;
   return settings;

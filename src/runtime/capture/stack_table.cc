@@ -34,8 +34,7 @@ trace::Ref StackTable::find(std::uint64_t hash) const {
 void StackTable::insert(std::uint64_t hash, trace::Ref ref) {
   hash = nonzero(hash);
   Table* newest = newest_.load(std::memory_order_acquire);
-  if (newest == nullptr ||
-      newest->used.load(std::memory_order_relaxed) > (newest->mask + 1) / 2) {
+  if (newest == nullptr || newest->used.load(std::memory_order_relaxed) > (newest->mask + 1) / 2) {
     newest = grow_slow(newest);
     if (newest == nullptr) return;
   }

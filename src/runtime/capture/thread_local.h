@@ -29,10 +29,14 @@ struct ThreadLocal {
   std::uint64_t state_generation;
   /// Top of this thread's stack, 0 if its start was not seen by us.
   std::uint64_t stack_high;
+  /// Frame that asks the allocator for a usable size, null if none does: tcmalloc
+  /// allocates when it is asked first.
+  const void* sizing_frame;
 };
 static_assert(sizeof(ThreadLocal) <= 64);
 
-[[gnu::tls_model("initial-exec"), gnu::visibility("hidden")]] extern constinit thread_local ThreadLocal tls;
+[[gnu::tls_model("initial-exec"),
+  gnu::visibility("hidden")]] extern constinit thread_local ThreadLocal tls;
 
 /// Puts `size` bytes to trial: true when the slow path must decide. One
 /// instruction reads, subtracts and stores, so a signal cannot fall in between.

@@ -33,11 +33,11 @@ struct alignas(64) ThreadState {
   const void* deciding_frame;
   /// Frame address of the slow path that uses `frames`, null if none does.
   const void* walking_frame;
-  trace::ThreadRecord* record;  ///< Lies in the trace of `image`.
-  std::uint64_t* countdown;     ///< The owner's thread-local counter.
-  std::uint32_t image;          ///< Which image the record belongs to; 0 = none.
-  std::uint32_t index;          ///< Thread index in the trace.
-  trace::Ref epoch;             ///< The epoch its skip count was drawn in.
+  trace::ThreadRecord* record;           ///< Lies in the trace of `image`.
+  std::uint64_t* countdown;              ///< The owner's thread-local counter.
+  std::uint32_t image;                   ///< Which image the record belongs to; 0 = none.
+  std::uint32_t index;                   ///< Thread index in the trace.
+  trace::Ref epoch;                      ///< The epoch its skip count was drawn in.
   std::atomic<std::uint32_t> lifecycle;  ///< Lifecycle.
   std::atomic<std::uint32_t> reading;    ///< Exit reads the counter: do not end yet.
   std::uint64_t generation;

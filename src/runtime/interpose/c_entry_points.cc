@@ -134,12 +134,14 @@ using namespace geiger;             // NOLINT: the C names below live outside.
 using namespace geiger::interpose;  // NOLINT
 
 GEIGER_EXPORT void* malloc(std::size_t size) {
-  if (capture::borrows(size)) [[unlikely]] return malloc_slow(size);
+  if (capture::borrows(size)) [[unlikely]]
+    return malloc_slow(size);
   return originals.malloc(size);
 }
 
 GEIGER_EXPORT void free(void* pointer) {
-  if (capture::maybe_sampled(pointer)) [[unlikely]] return free_slow(pointer);
+  if (capture::maybe_sampled(pointer)) [[unlikely]]
+    return free_slow(pointer);
   originals.free(pointer);
 }
 
@@ -152,8 +154,10 @@ GEIGER_EXPORT void* calloc(std::size_t count, std::size_t size) {
 }
 
 GEIGER_EXPORT void* realloc(void* old, std::size_t size) {
-  if (capture::borrows(size)) [[unlikely]] return realloc_drawn_slow(old, size);
-  if (capture::maybe_sampled(old)) [[unlikely]] return realloc_known_slow(old, size);
+  if (capture::borrows(size)) [[unlikely]]
+    return realloc_drawn_slow(old, size);
+  if (capture::maybe_sampled(old)) [[unlikely]]
+    return realloc_known_slow(old, size);
   return originals.realloc(old, size);
 }
 
@@ -164,38 +168,46 @@ GEIGER_EXPORT void* reallocarray(void* old, std::size_t count, std::size_t size)
     errno = ENOMEM;
     return nullptr;
   }
-  if (capture::borrows(bytes)) [[unlikely]] return reallocarray_drawn_slow(old, bytes);
-  if (capture::maybe_sampled(old)) [[unlikely]] return realloc_known_slow(old, bytes);
+  if (capture::borrows(bytes)) [[unlikely]]
+    return reallocarray_drawn_slow(old, bytes);
+  if (capture::maybe_sampled(old)) [[unlikely]]
+    return realloc_known_slow(old, bytes);
   return originals.realloc(old, bytes);
 }
 
 GEIGER_EXPORT void* memalign(std::size_t alignment, std::size_t size) {
-  if (capture::borrows(size)) [[unlikely]] return memalign_slow(alignment, size);
+  if (capture::borrows(size)) [[unlikely]]
+    return memalign_slow(alignment, size);
   return originals.memalign(alignment, size);
 }
 
 GEIGER_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t size) {
-  if (capture::borrows(size)) [[unlikely]] return aligned_alloc_slow(alignment, size);
+  if (capture::borrows(size)) [[unlikely]]
+    return aligned_alloc_slow(alignment, size);
   return originals.aligned_alloc(alignment, size);
 }
 
 GEIGER_EXPORT int posix_memalign(void** out, std::size_t alignment, std::size_t size) {
-  if (capture::borrows(size)) [[unlikely]] return posix_memalign_slow(out, alignment, size);
+  if (capture::borrows(size)) [[unlikely]]
+    return posix_memalign_slow(out, alignment, size);
   return originals.posix_memalign(out, alignment, size);
 }
 
 GEIGER_EXPORT void* valloc(std::size_t size) {
-  if (capture::borrows(size)) [[unlikely]] return valloc_slow(size);
+  if (capture::borrows(size)) [[unlikely]]
+    return valloc_slow(size);
   return originals.valloc(size);
 }
 
 GEIGER_EXPORT void* pvalloc(std::size_t size) {
-  if (capture::borrows(size)) [[unlikely]] return pvalloc_slow(size);
+  if (capture::borrows(size)) [[unlikely]]
+    return pvalloc_slow(size);
   return originals.pvalloc(size);
 }
 
 GEIGER_EXPORT void free_sized(void* pointer, std::size_t size) {
-  if (capture::maybe_sampled(pointer)) [[unlikely]] return free_sized_slow(pointer, size);
+  if (capture::maybe_sampled(pointer)) [[unlikely]]
+    return free_sized_slow(pointer, size);
   originals.free_sized(pointer, size);
 }
 

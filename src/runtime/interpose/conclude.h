@@ -12,8 +12,8 @@ inline void conclude(const capture::Decision& decision, void* pointer, std::size
                      const unwind::Registers& caller) {
   if (pointer == nullptr) return capture::retract(decision, size);
   if (!decision.is_sample) return;
-  capture::record(decision,
-                  {pointer, size, originals.usable_size(pointer), entry_point, alignment}, caller);
+  capture::record(decision, {pointer, size, usable_size_of(pointer, size), entry_point, alignment},
+                  caller);
 }
 
 }  // namespace geiger::interpose

@@ -27,8 +27,7 @@ GEIGER_SLOW_PATH void* new_slow(std::size_t size, Rest... rest) {
   if (may_pass(kEntryPoint) && passes_new_through) return (cxx_originals.*kOriginal)(size, rest...);
   const capture::Decision decision = capture::decide(size);
   void* pointer = (cxx_originals.*kOriginal)(size, rest...);
-  conclude(decision, pointer, size, kEntryPoint, alignment_of(rest...),
-           unwind::caller_registers());
+  conclude(decision, pointer, size, kEntryPoint, alignment_of(rest...), unwind::caller_registers());
   return pointer;
 }
 

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 
-
 namespace geiger::interpose {
 namespace {
 
@@ -31,12 +30,23 @@ Tables tables_of(const link_map* module) {
   for (const ElfW(Dyn)* entry = module->l_ld; entry->d_tag != DT_NULL; ++entry) {
     const ElfW(Addr) value = entry->d_un.d_ptr;
     switch (entry->d_tag) {
-      case DT_SYMTAB: tables.symbols = pointer_of<ElfW(Sym)>(module, value); break;
-      case DT_STRTAB: tables.strings = pointer_of<char>(module, value); break;
-      case DT_GNU_HASH: tables.gnu_hash = pointer_of<std::uint32_t>(module, value); break;
-      case DT_HASH: tables.sysv_hash = pointer_of<std::uint32_t>(module, value); break;
-      case DT_VERSYM: tables.versions = pointer_of<std::uint16_t>(module, value); break;
-      default: break;
+      case DT_SYMTAB:
+        tables.symbols = pointer_of<ElfW(Sym)>(module, value);
+        break;
+      case DT_STRTAB:
+        tables.strings = pointer_of<char>(module, value);
+        break;
+      case DT_GNU_HASH:
+        tables.gnu_hash = pointer_of<std::uint32_t>(module, value);
+        break;
+      case DT_HASH:
+        tables.sysv_hash = pointer_of<std::uint32_t>(module, value);
+        break;
+      case DT_VERSYM:
+        tables.versions = pointer_of<std::uint16_t>(module, value);
+        break;
+      default:
+        break;
     }
   }
   return tables;

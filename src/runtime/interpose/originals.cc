@@ -74,13 +74,15 @@ constinit CxxOriginals fallbacks{};
 
 void* checked_new(std::size_t size) {
   void* pointer = originals.malloc(size);
-  if (pointer != nullptr) [[likely]] return pointer;
+  if (pointer != nullptr) [[likely]]
+    return pointer;
   return fallbacks.new_plain == nullptr ? nullptr : fallbacks.new_plain(size);
 }
 
 void* checked_new_nothrow(std::size_t size, const void* tag) {
   void* pointer = originals.malloc(size);
-  if (pointer != nullptr) [[likely]] return pointer;
+  if (pointer != nullptr) [[likely]]
+    return pointer;
   return fallbacks.new_nothrow == nullptr ? nullptr : fallbacks.new_nothrow(size, tag);
 }
 
@@ -94,13 +96,15 @@ void* allocate_aligned(std::size_t size, std::size_t alignment) {
 
 void* checked_new_aligned(std::size_t size, std::size_t alignment) {
   void* pointer = allocate_aligned(size, alignment);
-  if (pointer != nullptr) [[likely]] return pointer;
+  if (pointer != nullptr) [[likely]]
+    return pointer;
   return fallbacks.new_aligned == nullptr ? nullptr : fallbacks.new_aligned(size, alignment);
 }
 
 void* checked_new_aligned_nothrow(std::size_t size, std::size_t alignment, const void* tag) {
   void* pointer = allocate_aligned(size, alignment);
-  if (pointer != nullptr) [[likely]] return pointer;
+  if (pointer != nullptr) [[likely]]
+    return pointer;
   return fallbacks.new_aligned_nothrow == nullptr
              ? nullptr
              : fallbacks.new_aligned_nothrow(size, alignment, tag);
@@ -154,6 +158,7 @@ void assign_pass(CxxOriginals& table) {
   if (fallbacks.new_array_nothrow != nullptr) table.new_array_nothrow = pass_new_array_nothrow;
 }
 
+/// What the program would get without us.
 void assign_news(CxxOriginals& table) {
   assign(table.new_plain, find_next("_Znwm"));
   assign(table.new_array, find_next("_Znam"));
@@ -178,6 +183,29 @@ void assign_deletes(CxxOriginals& table) {
   assign(table.delete_array_sized_aligned, find_next("_ZdaPvmSt11align_val_t"));
   assign(table.delete_aligned_nothrow, find_next("_ZdlPvSt11align_val_tRKSt9nothrow_t"));
   assign(table.delete_array_aligned_nothrow, find_next("_ZdaPvSt11align_val_tRKSt9nothrow_t"));
+}
+
+/// The forms that the allocator defines itself; the others stay as they are. Not
+/// its aligned operators new: jemalloc's call aligned_alloc through the symbol
+/// table, which would count twice; ours call the same aligned_alloc directly.
+void assign_own(CxxOriginals& table, const link_map* allocator) {
+  assign(table.new_plain, find_in(allocator, "_Znwm"));
+  assign(table.new_array, find_in(allocator, "_Znam"));
+  assign(table.new_nothrow, find_in(allocator, "_ZnwmRKSt9nothrow_t"));
+  assign(table.new_array_nothrow, find_in(allocator, "_ZnamRKSt9nothrow_t"));
+  assign(table.delete_plain, find_in(allocator, "_ZdlPv"));
+  assign(table.delete_array, find_in(allocator, "_ZdaPv"));
+  assign(table.delete_sized, find_in(allocator, "_ZdlPvm"));
+  assign(table.delete_array_sized, find_in(allocator, "_ZdaPvm"));
+  assign(table.delete_nothrow, find_in(allocator, "_ZdlPvRKSt9nothrow_t"));
+  assign(table.delete_array_nothrow, find_in(allocator, "_ZdaPvRKSt9nothrow_t"));
+  assign(table.delete_aligned, find_in(allocator, "_ZdlPvSt11align_val_t"));
+  assign(table.delete_array_aligned, find_in(allocator, "_ZdaPvSt11align_val_t"));
+  assign(table.delete_sized_aligned, find_in(allocator, "_ZdlPvmSt11align_val_t"));
+  assign(table.delete_array_sized_aligned, find_in(allocator, "_ZdaPvmSt11align_val_t"));
+  assign(table.delete_aligned_nothrow, find_in(allocator, "_ZdlPvSt11align_val_tRKSt9nothrow_t"));
+  assign(table.delete_array_aligned_nothrow,
+         find_in(allocator, "_ZdaPvSt11align_val_tRKSt9nothrow_t"));
 }
 
 /// libstdc++ and libc++ only forward to malloc.
@@ -256,6 +284,15 @@ GEIGER_SLOW_PATH void resolve() {
   is_resolved = true;
 }
 
+std::size_t usable_size_of(void* pointer, std::size_t requested) {
+  const void* frame = __builtin_frame_address(0);
+  if (capture::tls.sizing_frame != nullptr && frame < capture::tls.sizing_frame) return requested;
+  capture::tls.sizing_frame = frame;
+  const std::size_t usable = originals.usable_size(pointer);
+  capture::tls.sizing_frame = nullptr;
+  return usable < requested ? requested : usable;
+}
+
 GEIGER_SLOW_PATH void resolve_cxx() {
   if (is_cxx_resolved) return;
   resolve();
@@ -263,13 +300,10 @@ GEIGER_SLOW_PATH void resolve_cxx() {
   const Definition next_malloc = find_next("malloc");
   CxxOriginals table{};
   assign_checked(table);
-  if (next_new.address != nullptr && is_plain_runtime(next_new.module)) {
-    assign_news(fallbacks);
-  } else if (next_new.address != nullptr && next_new.module == next_malloc.module) {
-    assign_news(table);
-    assign_deletes(table);
-  } else if (next_new.address != nullptr) {
-    assign_news(fallbacks);
+  assign_news(fallbacks);
+  if (next_new.address != nullptr && next_new.module == next_malloc.module) {
+    assign_own(table, next_malloc.module);
+  } else if (next_new.address != nullptr && !is_plain_runtime(next_new.module)) {
     assign_pass(table);
     assign_deletes(table);
     passes_new_through = true;

@@ -71,6 +71,10 @@ struct CxxOriginals {
 /// Resolves the C family if that has not happened. Cheap afterwards.
 void resolve();
 
+/// What the allocator gave for `requested` bytes; at least those. An allocation
+/// that the allocator makes while it answers gets no answer of its own.
+std::size_t usable_size_of(void* pointer, std::size_t requested);
+
 /// Resolves the C++ family. Cheap afterwards.
 void resolve_cxx();
 

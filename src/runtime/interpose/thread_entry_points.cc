@@ -57,7 +57,7 @@ void end(void*) { capture::end_thread(); }
   void* (*const function)(void*) = start.posix;
   void* const argument = start.argument;
   give_back(start);
-  capture::begin_thread(reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)) + 16);
+  capture::begin_thread();
   void* result = nullptr;
   pthread_cleanup_push(end, nullptr);
   result = function(argument);
@@ -70,7 +70,7 @@ void end(void*) { capture::end_thread(); }
   const thrd_start_t function = start.c11;
   void* const argument = start.argument;
   give_back(start);
-  capture::begin_thread(reinterpret_cast<std::uint64_t>(__builtin_frame_address(0)) + 16);
+  capture::begin_thread();
   int result = 0;
   pthread_cleanup_push(end, nullptr);
   result = function(argument);

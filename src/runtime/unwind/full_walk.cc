@@ -94,8 +94,8 @@ Outcome step(Position& position, StackMemory& stack, std::uint32_t& module) {
   FoundRow found;
   const std::uint64_t pc = position.at.ip - (position.is_exact ? 0 : 1);
   const bool has_row = find_full_row(pc, found, module);
-  const Outcome outcome = has_row ? step_by_row(position.at, found, stack)
-                                  : step_without_row(position.at, stack);
+  const Outcome outcome =
+      has_row ? step_by_row(position.at, found, stack) : step_without_row(position.at, stack);
   position.is_exact = outcome == Outcome::kSteppedFromSignal;
   return outcome;
 }

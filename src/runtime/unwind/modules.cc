@@ -17,9 +17,10 @@ namespace {
 /// What is only of use here, beside the public part.
 struct Entry {
   Module module;
-  ByteRange readable;          // Where its tables may lie.
-  std::uint64_t fingerprint;   // Of the first page.
-  std::uint64_t build_id_at;   // Offset from start, 0 = none (or a short one).
+  ByteRange readable;         // Where its tables may lie.
+  std::uint64_t fingerprint;  // Of the first page.
+  std::uint64_t build_id_at;  // Offset from start, 0 = none (or a short one).
+  std::uint64_t entry_point;  // Run-time address, 0 = none.
   bool is_permanent;
 };
 
@@ -67,18 +68,6 @@ struct Object {
   const void* header;
 };
 
-bool ask_loader(std::uint64_t pc, Object& object) {
-  if (_dl_find_object == nullptr || g_is_loader_hidden.load(std::memory_order_relaxed)) {
-    return false;
-  }
-  dl_find_object found;
-  if (_dl_find_object(reinterpret_cast<void*>(pc), &found) != 0) return false;
-  object = {reinterpret_cast<std::uint64_t>(found.dlfo_map_start),
-            reinterpret_cast<std::uint64_t>(found.dlfo_map_end), found.dlfo_link_map,
-            found.dlfo_eh_frame};
-  return true;
-}
-
 // ------------------------------------------------------------ ELF headers ---
 
 struct ProgramHeaders {
@@ -88,6 +77,7 @@ struct ProgramHeaders {
 
 /// Headers in the first page at `start`, as every linker lays them out.
 ProgramHeaders headers_at(std::uint64_t start) {
+  if (start == 0 || start % kFirstPage != 0) return {nullptr, 0};
   ElfW(Ehdr) elf;
   std::memcpy(&elf, reinterpret_cast<const void*>(start), sizeof elf);
   const bool is_usable = std::memcmp(elf.e_ident, ELFMAG, SELFMAG) == 0 &&
@@ -96,6 +86,60 @@ ProgramHeaders headers_at(std::uint64_t start) {
                          elf.e_phnum <= (kFirstPage - elf.e_phoff) / sizeof(ElfW(Phdr));
   if (!is_usable) return {nullptr, 0};
   return {reinterpret_cast<const ElfW(Phdr)*>(start + elf.e_phoff), elf.e_phnum};
+}
+
+bool belong_to(const ProgramHeaders& headers, const link_map& map) {
+  for (std::uint64_t i = 0; i < headers.count; ++i) {
+    const ElfW(Phdr)& segment = headers.begin[i];
+    if (segment.p_type != PT_DYNAMIC) continue;
+    return map.l_addr + segment.p_vaddr == reinterpret_cast<std::uint64_t>(map.l_ld);
+  }
+  return false;
+}
+
+bool is_executable(const link_map* map) { return map == _r_debug.r_map; }
+
+/// The kernel tells where the headers of the executable are, unless the program
+/// was started by naming the loader: then they are the loader's.
+ProgramHeaders headers_of(const link_map& map) {
+  if (is_executable(&map)) {
+    const ProgramHeaders told = {reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR)),
+                                 getauxval(AT_PHNUM)};
+    if (belong_to(told, map)) return told;
+  }
+  return headers_at(map.l_addr);
+}
+
+/// Sets all but the map from the program headers. False: they are not found.
+bool measure(Object& object) {
+  const ProgramHeaders headers = headers_of(*object.map);
+  Object found = {~std::uint64_t{0}, 0, object.map, nullptr};
+  for (std::uint64_t i = 0; i < headers.count; ++i) {
+    const ElfW(Phdr)& segment = headers.begin[i];
+    const std::uint64_t begin = object.map->l_addr + segment.p_vaddr;
+    if (segment.p_type == PT_GNU_EH_FRAME) found.header = reinterpret_cast<const void*>(begin);
+    if (segment.p_type != PT_LOAD) continue;
+    if (begin < found.start) found.start = begin & ~(kFirstPage - 1);
+    if (begin + segment.p_memsz > found.end) found.end = begin + segment.p_memsz;
+  }
+  if (found.start >= found.end) return false;
+  object = found;
+  return true;
+}
+
+// The loader knows the segments of an executable with gaps one by one; a module
+// is all of them.
+bool ask_loader(std::uint64_t pc, Object& object) {
+  if (_dl_find_object == nullptr || g_is_loader_hidden.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  dl_find_object found;
+  if (_dl_find_object(reinterpret_cast<void*>(pc), &found) != 0) return false;
+  object = {reinterpret_cast<std::uint64_t>(found.dlfo_map_start),
+            reinterpret_cast<std::uint64_t>(found.dlfo_map_end), found.dlfo_link_map,
+            found.dlfo_eh_frame};
+  if (is_executable(object.map)) measure(object);
+  return true;
 }
 
 ByteRange range_of(std::uint64_t begin, std::uint64_t end) {
@@ -141,14 +185,21 @@ bool read_build_id(const Object& object, const ElfW(Phdr) & segment, Entry& entr
 
 // The ELF header tells file layouts apart, the build id contents. Both lie in
 // the first page, which is mapped as long as the loader finds the object.
-std::uint64_t fingerprint(std::uint64_t start, std::uint64_t build_id_at) {
+std::uint64_t fingerprint(const Object& object, std::uint64_t build_id_at) {
+  if (object.start % kFirstPage != 0) return 0;
   std::uint64_t words[sizeof(ElfW(Ehdr)) / 8];
-  std::memcpy(words, reinterpret_cast<const void*>(start), sizeof words);
+  std::memcpy(words, reinterpret_cast<const void*>(object.start), sizeof words);
   std::uint64_t hash = 1;
   for (const std::uint64_t word : words) hash = mix(hash, word);
   std::uint64_t id[kMarkBytes / 8];
-  std::memcpy(id, reinterpret_cast<const void*>(start + build_id_at), sizeof id);
+  std::memcpy(id, reinterpret_cast<const void*>(object.start + build_id_at), sizeof id);
   return mix(mix(hash, id[0]), id[1]);
+}
+
+std::uint64_t entry_point_of(const Object& object, const ProgramHeaders& headers) {
+  if (headers.count == 0) return 0;
+  const auto* elf = reinterpret_cast<const ElfW(Ehdr)*>(object.start);
+  return elf->e_entry == 0 ? 0 : object.map->l_addr + elf->e_entry;
 }
 
 void describe(const Object& object, Entry& entry) {
@@ -158,25 +209,25 @@ void describe(const Object& object, Entry& entry) {
   entry.module.link_map = object.map;
   entry.module.eh_frame_hdr = object.header;
   const ProgramHeaders headers = headers_at(object.start);
-  entry.readable =
-      segment_of(object, headers, reinterpret_cast<std::uint64_t>(object.header));
+  entry.entry_point = entry_point_of(object, headers);
+  entry.readable = segment_of(object, headers, reinterpret_cast<std::uint64_t>(object.header));
   for (std::uint64_t i = 0; i < headers.count && entry.build_id_at == 0; ++i) {
     if (headers.begin[i].p_type == PT_NOTE) read_build_id(object, headers.begin[i], entry);
   }
   if (entry.module.build_id_bytes < kMarkBytes) entry.build_id_at = 0;
-  entry.fingerprint = fingerprint(object.start, entry.build_id_at);
+  entry.fingerprint = fingerprint(object, entry.build_id_at);
 }
 
 // ------------------------------------------------------------------ table ---
 
 bool is_same(const Entry& entry, const Object& object) {
   const Module& module = entry.module;
-  if (module.start != object.start || module.end != object.end ||
-      module.link_map != object.map || module.eh_frame_hdr != object.header) {
+  if (module.start != object.start || module.end != object.end || module.link_map != object.map ||
+      module.eh_frame_hdr != object.header) {
     return false;
   }
   if (entry.is_permanent) return true;
-  return entry.fingerprint == fingerprint(object.start, entry.build_id_at);
+  return entry.fingerprint == fingerprint(object, entry.build_id_at);
 }
 
 bool is_alike(const Entry& a, const Entry& b) {
@@ -227,14 +278,10 @@ std::uint32_t add(const Object& object, bool is_permanent) {
   return publish(g_slots[slot], static_cast<std::uint16_t>(slot + 1));
 }
 
-Cfi cfi_of(const ByteRange& readable, const void* header) {
-  return {readable, reinterpret_cast<std::uint64_t>(header)};
-}
-
-void tell(std::uint32_t id, FoundModule& found) {
-  const Entry& entry = entry_of(id);
-  found = {id, entry.is_permanent, entry.is_permanent || entry.build_id_at != 0,
-           cfi_of(entry.readable, entry.module.eh_frame_hdr)};
+FoundModule found_in(const Entry& entry) {
+  const std::uint64_t header = reinterpret_cast<std::uint64_t>(entry.module.eh_frame_hdr);
+  return {entry.module.id, entry.is_permanent, entry.is_permanent || entry.build_id_at != 0,
+          Cfi{entry.readable, header}, entry.entry_point};
 }
 
 /// Greatest start address at or below `pc`.
@@ -253,28 +300,6 @@ std::uint32_t find_permanent(std::uint64_t pc) {
   return pc < entry_of(id).module.end ? id : 0;
 }
 
-// --------------------------------------------------------- start of program ---
-
-ProgramHeaders headers_of(const link_map& map, bool is_executable) {
-  if (!is_executable) return map.l_addr == 0 ? ProgramHeaders{nullptr, 0} : headers_at(map.l_addr);
-  return {reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR)), getauxval(AT_PHNUM)};
-}
-
-/// The loader's answer, made from program headers: for a loader without lookup.
-bool read_object(const link_map& map, bool is_executable, Object& object) {
-  const ProgramHeaders headers = headers_of(map, is_executable);
-  object = {~std::uint64_t{0}, 0, &map, nullptr};
-  for (std::uint64_t i = 0; i < headers.count; ++i) {
-    const ElfW(Phdr)& segment = headers.begin[i];
-    const std::uint64_t begin = map.l_addr + segment.p_vaddr;
-    if (segment.p_type == PT_GNU_EH_FRAME) object.header = reinterpret_cast<const void*>(begin);
-    if (segment.p_type != PT_LOAD) continue;
-    if (begin < object.start) object.start = begin & ~(kFirstPage - 1);
-    if (begin + segment.p_memsz > object.end) object.end = begin + segment.p_memsz;
-  }
-  return object.start < object.end;
-}
-
 void insert_permanent(std::uint32_t id) {
   const std::uint32_t count = g_permanent_count.load(std::memory_order_relaxed);
   if (id == 0 || count == kMaxPermanent) return;
@@ -291,18 +316,17 @@ void insert_permanent(std::uint32_t id) {
 
 void learn_permanent_modules() {
   if (g_permanent_count.load(std::memory_order_relaxed) != 0) return;
-  const link_map* executable = _r_debug.r_map;
-  for (const link_map* map = executable; map != nullptr; map = map->l_next) {
-    Object object;
-    const bool is_known = ask_loader(reinterpret_cast<std::uint64_t>(map->l_ld), object) ||
-                          read_object(*map, map == executable, object);
-    if (is_known) insert_permanent(add(object, true));
+  for (const link_map* map = _r_debug.r_map; map != nullptr; map = map->l_next) {
+    Object object{0, 0, map, nullptr};
+    if (ask_loader(reinterpret_cast<std::uint64_t>(map->l_ld), object) || measure(object)) {
+      insert_permanent(add(object, true));
+    }
   }
 }
 
 bool find_module(std::uint64_t pc, FoundModule& found) {
   if (const std::uint32_t id = find_permanent(pc)) {
-    tell(id, found);
+    found = found_in(entry_of(id));
     return true;
   }
   Object object;
@@ -314,12 +338,13 @@ bool find_module(std::uint64_t pc, FoundModule& found) {
     hint.store(static_cast<std::uint16_t>(id), std::memory_order_relaxed);
   }
   if (id != 0) {
-    tell(id, found);
+    found = found_in(entry_of(id));
     return true;
   }
-  Entry draft{};
+  Entry draft{};  // Too many modules: described anew every time.
   describe(object, draft);
-  found = {0, false, false, cfi_of(draft.readable, object.header)};
+  found = found_in(draft);
+  found.is_recognizable = false;
   return true;
 }
 

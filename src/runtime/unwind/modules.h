@@ -18,6 +18,8 @@ struct FoundModule {
   /// kept and checked with `is_still`. Without one they are not kept.
   bool is_recognizable;
   Cfi cfi;
+  /// Where the kernel or the loader enters it; 0 = none.
+  std::uint64_t entry_point;
 };
 
 /// Copies the list of modules mapped now; they are permanent from here on. Runs

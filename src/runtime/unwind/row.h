@@ -23,7 +23,17 @@ inline constexpr std::uint8_t kNoBase = 0xff;
 
 /// The registers whose rules are followed: those that survive calls, and the
 /// return address. rsp has no slot: in the caller it is the CFA.
-enum class Slot : std::uint8_t { kRbx, kRbp, kR12, kR13, kR14, kR15, kReturnAddress, kCount, kNone };
+enum class Slot : std::uint8_t {
+  kRbx,
+  kRbp,
+  kR12,
+  kR13,
+  kR14,
+  kR15,
+  kReturnAddress,
+  kCount,
+  kNone
+};
 inline constexpr std::size_t kSlots = static_cast<std::size_t>(Slot::kCount);
 [[nodiscard]] Slot slot_of(std::uint64_t dwarf_register);
 

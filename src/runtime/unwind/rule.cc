@@ -22,14 +22,18 @@ bool put_bp(std::uint64_t& bits, const Place& place) {
   using enum Rule::BpPlace;
   if (place.kind == Place::Kind::kSame || place.kind == Place::Kind::kUndefined) return true;
   if (place.kind != Place::Kind::kAt) return false;
-  if (place.base != dwarf::kCfa && place.base != dwarf::kRsp && place.base != dwarf::kRbp) return false;
-  const auto base = place.base == dwarf::kCfa ? kFromCfa : place.base == dwarf::kRsp ? kFromSp : kFromBp;
+  if (place.base != dwarf::kCfa && place.base != dwarf::kRsp && place.base != dwarf::kRbp)
+    return false;
+  const auto base = place.base == dwarf::kCfa   ? kFromCfa
+                    : place.base == dwarf::kRsp ? kFromSp
+                                                : kFromBp;
   bits |= static_cast<std::uint64_t>(base) << 4;
   return put(bits, place.offset, 29, 16);
 }
 
 bool put_ip(std::uint64_t& bits, const Place& place) {
-  if (place.kind != Place::Kind::kAt || (place.base != dwarf::kCfa && place.base != dwarf::kRsp)) return false;
+  if (place.kind != Place::Kind::kAt || (place.base != dwarf::kCfa && place.base != dwarf::kRsp))
+    return false;
   bits |= std::uint64_t{place.base == dwarf::kRsp} << 6;
   return put(bits, place.offset, 22, 7);
 }
@@ -40,8 +44,8 @@ Rule Rule::of(const FoundRow& found) {
   const Row& row = found.row;
   const Place& ip = row[Slot::kReturnAddress];
   if (ip.kind == Place::Kind::kUndefined) return Rule(of_kind(Kind::kEnd));
-  std::uint64_t bits = static_cast<std::uint64_t>(Kind::kStep) |
-                       std::uint64_t{found.is_signal_frame} << 7;
+  std::uint64_t bits =
+      static_cast<std::uint64_t>(Kind::kStep) | std::uint64_t{found.is_signal_frame} << 7;
   const bool fits = put_cfa(bits, row.cfa) && put_bp(bits, row[Slot::kRbp]) && put_ip(bits, ip);
   return Rule(fits ? bits : of_kind(Kind::kAllRegisters));
 }

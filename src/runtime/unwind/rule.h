@@ -34,8 +34,7 @@ class Rule {
   [[nodiscard]] static Rule without_row() { return Rule(of_kind(Kind::kFramePointer)); }
   [[nodiscard]] static Rule of(const FoundRow& found);
   [[nodiscard]] Rule in_module(std::uint32_t id, bool is_permanent) const {
-    return Rule((bits_ & ~kModuleBits) | std::uint64_t{is_permanent} << 8 |
-                std::uint64_t{id} << 9);
+    return Rule((bits_ & ~kModuleBits) | std::uint64_t{is_permanent} << 8 | std::uint64_t{id} << 9);
   }
 
   [[nodiscard]] std::uint64_t bits() const { return bits_; }

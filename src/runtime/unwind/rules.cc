@@ -4,6 +4,27 @@
 
 namespace geiger::unwind {
 
+namespace {
+
+// Code at an entry point was called by nobody. Compilers' start files say so in
+// their tables; the loader's, which runs constructors, has none.
+constexpr std::uint64_t kEntryCodeBytes = 64;
+
+bool is_entry_code(const FoundModule& module, std::uint64_t pc) {
+  return module.entry_point != 0 && pc - module.entry_point < kEntryCodeBytes;
+}
+
+/// The row of a pc in a known module. False: none.
+bool find_row_in(const FoundModule& module, std::uint64_t pc, FoundRow& found) {
+  if (module.cfi.header != 0 && find_row(module.cfi, pc, found)) return true;
+  if (!is_entry_code(module, pc)) return false;
+  found = FoundRow{};
+  found.row[Slot::kReturnAddress].kind = Place::Kind::kUndefined;
+  return true;
+}
+
+}  // namespace
+
 constinit RuleCache Rules::cache_{};
 
 GEIGER_SLOW_PATH bool Rules::recheck(std::uint32_t module, std::uint64_t pc) {
@@ -16,8 +37,7 @@ GEIGER_SLOW_PATH Rule Rules::find_slow(std::uint64_t pc) {
   FoundModule module;
   if (!find_module(pc, module)) return Rule::without_row();
   FoundRow found;
-  const bool has_row = module.cfi.header != 0 && find_row(module.cfi, pc, found);
-  const Rule rule = (has_row ? Rule::of(found) : Rule::without_row())
+  const Rule rule = (find_row_in(module, pc, found) ? Rule::of(found) : Rule::without_row())
                         .in_module(module.id, module.is_permanent);
   if (module.is_recognizable) {
     cache_.store(pc, rule);
@@ -31,7 +51,7 @@ bool find_full_row(std::uint64_t pc, FoundRow& found, std::uint32_t& module) {
   module = 0;
   if (!find_module(pc, place)) return false;
   module = place.id;
-  return place.cfi.header != 0 && find_row(place.cfi, pc, found);
+  return find_row_in(place, pc, found);
 }
 
 }  // namespace geiger::unwind

@@ -34,9 +34,7 @@ class RuleCache {
     std::atomic<std::uint64_t> rule;
   };
 
-  static std::uint64_t place(std::uint64_t pc) {
-    return pc * 0x9e3779b97f4a7c15U >> (64 - kBits);
-  }
+  static std::uint64_t place(std::uint64_t pc) { return pc * 0x9e3779b97f4a7c15U >> (64 - kBits); }
   // Rules of like frames differ in few bits, as pcs do; the product spreads the
   // difference over the word, so that two halves match a third pc only by chance
   // (2^-64), not by structure.

@@ -1,5 +1,5 @@
-#include "runtime/unwind/full_walk.h"
 #include "runtime/unwind/frame_pointer.h"
+#include "runtime/unwind/full_walk.h"
 #include "runtime/unwind/recorder.h"
 #include "runtime/unwind/rules.h"
 #include "runtime/unwind/unwind.h"

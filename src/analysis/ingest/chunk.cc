@@ -1,0 +1,162 @@
+#include "analysis/ingest/chunk.h"
+
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+namespace geiger::ingest {
+namespace {
+
+using trace::ChunkHeader;
+
+constexpr int kLevel = 6;
+
+std::uint32_t checksum(std::string_view bytes) {
+  const auto* data = reinterpret_cast<const Bytef*>(bytes.data());
+  return static_cast<std::uint32_t>(::crc32_z(0, data, bytes.size()));
+}
+
+/// Empty when the compressor refuses or does not help.
+std::string compress(std::string_view payload) {
+  std::string packed(ZSTD_compressBound(payload.size()), '\0');
+  const std::size_t size =
+      ZSTD_compress(packed.data(), packed.size(), payload.data(), payload.size(), kLevel);
+  if (ZSTD_isError(size) != 0 || size >= payload.size()) return {};
+  packed.resize(size);
+  return packed;
+}
+
+/// Unpacks one zstd frame of exactly `size` bytes, block by block, so that a
+/// false size costs no memory.
+std::optional<std::string> decompress(std::string_view stored, std::uint64_t size) {
+  const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(),
+                                                                     &ZSTD_freeDCtx);
+  std::string block(ZSTD_DStreamOutSize(), '\0');
+  std::string payload;
+  ZSTD_inBuffer input{stored.data(), stored.size(), 0};
+  std::size_t left = 1;
+  while (left != 0) {
+    ZSTD_outBuffer output{block.data(), block.size(), 0};
+    const std::size_t before = input.pos;
+    left = ZSTD_decompressStream(context.get(), &output, &input);
+    if (ZSTD_isError(left) != 0 || payload.size() + output.pos > size) return std::nullopt;
+    if (left != 0 && output.pos == 0 && input.pos == before) return std::nullopt;
+    payload.append(block.data(), output.pos);
+  }
+  if (payload.size() != size || input.pos != input.size) return std::nullopt;
+  return payload;
+}
+
+std::uint64_t padded(std::uint64_t bytes) { return (bytes + 7) & ~std::uint64_t{7}; }
+
+/// What a chunk's header claims that cannot be; empty if all can.
+std::string implausible(const ChunkHeader& header, std::uint64_t room) {
+  if (std::memcmp(header.magic, trace::kChunkMagic, sizeof header.magic) != 0) {
+    return "no chunk where one should start";
+  }
+  if (header.stored_bytes > room) return "a chunk that runs past the end of its image";
+  if (header.raw_bytes > kMaxChunkBytes || header.stored_bytes > kMaxChunkBytes) {
+    return "a chunk larger than any chunk may be";
+  }
+  return {};
+}
+
+bool is_blank(const ChunkHeader& header) {
+  constexpr char kNothing[sizeof header.magic] = {};
+  return std::memcmp(header.magic, kNothing, sizeof kNothing) == 0;
+}
+
+/// Walks the chunks; stops at the first fault and returns it.
+class ChunkWalk {
+ public:
+  ChunkWalk(const InputFile& file, const Image& image, Chunks& chunks)
+      : file_(file), image_(image), chunks_(chunks), at_(image.header().sealed_end) {}
+
+  [[nodiscard]] std::string run() {
+    while (at_ + sizeof(ChunkHeader) <= image_.extent().size) {
+      ChunkHeader header{};
+      if (!load(at_, &header, sizeof header)) return "a chunk is cut short";
+      // Writers store a chunk's header last.
+      if (is_blank(header) && image_.header().image_bytes == 0) return "unfinished";
+      std::string reason = implausible(header, image_.extent().size - at_ - sizeof(ChunkHeader));
+      if (reason.empty()) reason = take(header);
+      if (!reason.empty()) return reason;
+      at_ += sizeof(ChunkHeader) + padded(header.stored_bytes);
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::uint64_t at() const { return at_; }
+
+ private:
+  [[nodiscard]] bool load(std::uint64_t offset, void* into, std::size_t size) const {
+    const std::span buffer(static_cast<std::byte*>(into), size);
+    return file_.read_at(image_.offset() + offset, buffer) == size;
+  }
+
+  [[nodiscard]] std::string take(const ChunkHeader& header) {
+    if (header.type != trace::ChunkType::kSymbols) return {};
+    std::string stored(header.stored_bytes, '\0');
+    if (!load(at_ + sizeof header, stored.data(), stored.size())) return "a chunk is cut short";
+    std::string reason;
+    std::optional<std::string> payload = decode_chunk(header, stored, reason);
+    if (payload) chunks_.symbols.push_back(std::move(*payload));
+    return reason;
+  }
+
+  const InputFile& file_;
+  const Image& image_;
+  Chunks& chunks_;
+  std::uint64_t at_;
+};
+
+}  // namespace
+
+std::string encode_chunk(trace::ChunkType type, std::string_view payload) {
+  const std::string packed = compress(payload);
+  const std::string_view stored = packed.empty() ? payload : std::string_view(packed);
+  ChunkHeader header{};
+  std::memcpy(header.magic, trace::kChunkMagic, sizeof header.magic);
+  header.type = type;
+  header.raw_bytes = payload.size();
+  header.stored_bytes = stored.size();
+  header.codec = packed.empty() ? trace::Codec::kNone : trace::Codec::kZstd;
+  header.crc32 = checksum(stored);
+  std::string chunk(sizeof header + padded(stored.size()), '\0');
+  std::memcpy(chunk.data(), &header, sizeof header);
+  std::ranges::copy(stored, chunk.begin() + sizeof header);
+  return chunk;
+}
+
+std::optional<std::string> decode_chunk(const ChunkHeader& header, std::string_view stored,
+                                        std::string& reason) {
+  if (checksum(stored) != header.crc32) {
+    reason = "a chunk whose checksum is wrong";
+    return std::nullopt;
+  }
+  if (header.codec == trace::Codec::kNone && header.raw_bytes == stored.size()) {
+    return std::string(stored);
+  }
+  std::optional<std::string> payload;
+  if (header.codec == trace::Codec::kZstd) payload = decompress(stored, header.raw_bytes);
+  if (!payload) reason = "a chunk that cannot be unpacked";
+  return payload;
+}
+
+Chunks read_chunks(const InputFile& file, const Image& image) {
+  Chunks chunks;
+  if (!image.extent().is_sealed) return chunks;
+  ChunkWalk walk(file, image, chunks);
+  const std::string reason = walk.run();
+  // An image whose size is not stated yet was being finished by somebody.
+  chunks.is_unfinished = !reason.empty() && image.header().image_bytes == 0;
+  if (!reason.empty() && !chunks.is_unfinished) {
+    chunks.error = Error{file.path(), image.offset() + walk.at(), reason};
+  }
+  return chunks;
+}
+
+}  // namespace geiger::ingest

@@ -1,0 +1,275 @@
+#include "analysis/ingest/image_decoder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "estimation/sums.h"
+
+namespace geiger::ingest {
+namespace {
+
+using profile::kNone;
+using trace::Record;
+using trace::RecordType;
+
+template <std::size_t N>
+std::string text_of(const char (&field)[N]) {
+  return {field, strnlen(field, N)};
+}
+
+profile::Process process_of(const trace::FileHeader& header, const std::string& path) {
+  profile::Process process;
+  process.trace_path = path;
+  process.executable = text_of(header.executable);
+  process.allocator = text_of(header.allocator);
+  process.pid = header.pid;
+  process.parent_pid = header.parent_pid;
+  process.is_fork_child = (header.mode & trace::kModeForked) != 0;
+  process.is_pure = (header.mode & trace::kModePure) != 0;
+  process.start = header.start_monotonic;
+  process.start_realtime = header.start_realtime;
+  process.end = header.stop_monotonic;
+  process.seed = header.seed;
+  process.interval = header.interval;
+  process.stop_reason = static_cast<std::uint32_t>(header.stop_reason.load());
+  process.stop_errno = header.stop_errno;
+  for (std::size_t i = 0; i < process.drops.size(); ++i) process.drops[i] = header.drops[i].load();
+  switch (header.state.load()) {
+    case trace::State::kExited:
+      process.ending = profile::Ending::kExited;
+      break;
+    case trace::State::kOff:
+      process.ending = profile::Ending::kSwitchedOff;
+      break;
+    default:
+      process.ending = profile::Ending::kKilled;
+      break;
+  }
+  return process;
+}
+
+std::string hex_of(std::span<const std::uint8_t> bytes) {
+  std::string text;
+  for (const std::uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+}  // namespace
+
+ImageDecoder::ImageDecoder(profile::Recording& recording, Interner& interner, const Image& image,
+                           const std::string& path)
+    : recording_(recording),
+      interner_(interner),
+      process_(static_cast<std::uint32_t>(recording.processes.size())),
+      first_sample_(recording.samples.size()) {
+  recording_.processes.push_back(process_of(image.header(), path));
+  recording_.processes.back().trace_bytes = image.extent().size;
+  const Bytes interval = image.header().interval;
+  if (interval >= 1) {
+    first_epoch_ =
+        interner_.epoch(interval, estimation::rate_of_interval(static_cast<double>(interval)));
+  }
+}
+
+void ImageDecoder::decode(const Record& record) {
+  switch (record.header.type) {
+    case RecordType::kSample:
+      return decode_sample(record);
+    case RecordType::kFree:
+      return decode_free(record);
+    case RecordType::kStack:
+      return decode_stack(record);
+    case RecordType::kModule:
+      return decode_module(record);
+    case RecordType::kThread:
+      return decode_thread(record);
+    case RecordType::kEpoch:
+      return decode_epoch(record);
+    case RecordType::kThreadName:
+      return decode_thread_name(record);
+    case RecordType::kNone:
+      return;
+  }
+}
+
+void ImageDecoder::decode_sample(const Record& record) {
+  const auto& layout = record.as<trace::SampleRecord>();
+  profile::Sample sample;
+  sample.epoch = epoch_of(layout.epoch);
+  // Neither has an inclusion probability, so neither can be weighted.
+  if (layout.requested() == 0) return void(++oddities_.empty_samples);
+  if (sample.epoch == kNone) return void(++oddities_.samples_without_interval);
+  sample.process = process_;
+  sample.thread = record.header.thread;
+  sample.stack = stack_of(layout.stack);
+  sample.time = layout.time;
+  sample.free_thread = 0;
+  sample.address = layout.address;
+  sample.requested = layout.requested();
+  sample.usable = layout.usable();
+  sample.offset = layout.offset;
+  sample.cpu = record.header.cpu;
+  sample.entry_point = static_cast<std::uint8_t>(layout.entry_point());
+  sample.log2_alignment = static_cast<std::uint8_t>(layout.log2_alignment());
+  sample.is_certain = (record.header.flags & trace::kFlagCertain) != 0;
+  saw(layout.time);
+  samples_.add(record.ref(), static_cast<std::uint32_t>(recording_.samples.size()));
+  recording_.samples.push_back(sample);
+}
+
+void ImageDecoder::decode_free(const Record& record) {
+  const auto& layout = record.as<trace::FreeRecord>();
+  saw(layout.time);
+  const std::uint32_t index = samples_.find(layout.sample);
+  if (index == kNone) return void(++oddities_.frees_without_sample);
+  profile::Sample& sample = recording_.samples[index];
+  if (sample.free_time != 0) return void(++oddities_.repeated_frees);
+  // 0 means alive, and nothing is freed before it was allocated.
+  sample.free_time = std::max({layout.time, sample.time, Nanoseconds{1}});
+  sample.free_thread = record.header.thread;
+  sample.free_stack = stack_of(layout.stack);
+  sample.free_unseen = (record.header.flags & trace::kFlagUnseen) != 0;
+}
+
+void ImageDecoder::decode_stack(const Record& record) {
+  profile::Stack stack;
+  stack.is_truncated = (record.header.flags & trace::kFlagTruncated) != 0;
+  const auto frames = trace::frames_of(record);
+  stack.locations.reserve(frames.size());
+  for (const Address address : frames) stack.locations.push_back(location_of(address));
+  stacks_.add(record.ref(), interner_.stack(stack));
+}
+
+void ImageDecoder::decode_module(const Record& record) {
+  const auto& layout = record.as<trace::ModuleRecord>();
+  profile::Module module;
+  module.path = trace::path_of(record);
+  module.build_id = hex_of(trace::build_id_of(record));
+  module.start = layout.start;
+  module.end = layout.end;
+  module.bias = layout.bias;
+  modules_.insert(layout.start, {layout.end, layout.bias, interner_.module(module)});
+  // Not clear(), whose cost is that of the largest size the table ever had.
+  locations_ = {};
+  saw(layout.time);
+}
+
+void ImageDecoder::decode_thread(const Record& record) {
+  const auto& layout = record.as<trace::ThreadRecord>();
+  profile::Thread thread;
+  thread.process = process_;
+  thread.tid = layout.tid;
+  thread.start = layout.start;
+  thread.end = layout.end.load(std::memory_order_relaxed);
+  const Bytes pending = layout.pending.load(std::memory_order_relaxed);
+  thread.bytes = layout.bytes.load(std::memory_order_relaxed) + pending;
+  thread.trials = layout.trials.load(std::memory_order_relaxed) + pending;
+  thread.hits = layout.hits.load(std::memory_order_relaxed);
+  thread.certain_bytes = layout.certain_bytes.load(std::memory_order_relaxed);
+  thread.certain_count = layout.certain_count.load(std::memory_order_relaxed);
+  thread.tail_bytes = layout.tail_bytes.load(std::memory_order_relaxed);
+  thread.armed = layout.armed.load(std::memory_order_relaxed);
+  thread.slow_calls = layout.calls.load(std::memory_order_relaxed);
+  saw(thread.start);
+  saw(thread.end);
+  threads_[record.header.thread] = static_cast<std::uint32_t>(recording_.threads.size());
+  recording_.threads.push_back(thread);
+}
+
+void ImageDecoder::decode_epoch(const Record& record) {
+  const auto& layout = record.as<trace::EpochRecord>();
+  saw(layout.time);
+  epochs_.add(record.ref(), add_epoch(layout.interval, std::bit_cast<double>(layout.lambda_bits)));
+}
+
+void ImageDecoder::decode_thread_name(const Record& record) {
+  const auto& layout = record.as<trace::ThreadNameRecord>();
+  saw(layout.time);
+  thread_names_[record.header.thread] = text_of(layout.name);
+}
+
+std::uint32_t ImageDecoder::location_of(Address address) {
+  const auto known = locations_.find(address);
+  if (known != locations_.end()) return known->second;
+  // A call can be the last instruction of its module: look at the call, not at
+  // the return address.
+  const Mapping* mapping = address == 0 ? nullptr : modules_.find(address - 1);
+  const std::uint32_t location =
+      mapping == nullptr ? interner_.location(kNone, address, process_)
+                         : interner_.location(mapping->module, address - mapping->bias, process_);
+  locations_.emplace(address, location);
+  return location;
+}
+
+std::uint32_t ImageDecoder::stack_of(trace::Ref ref) {
+  const std::uint32_t stack = ref == 0 ? kNone : stacks_.find(ref);
+  if (ref != 0 && stack == kNone) ++oddities_.samples_without_stack;
+  return stack;
+}
+
+std::uint32_t ImageDecoder::epoch_of(trace::Ref ref) {
+  return ref == 0 ? first_epoch_ : epochs_.find(ref);
+}
+
+/// The rate follows from the interval; a recorded one is taken to the bit, so
+/// that weights invert exactly what drew, unless it belongs to another interval.
+std::uint32_t ImageDecoder::add_epoch(Bytes interval, double lambda) {
+  constexpr double kTolerance = 1e-9;
+  const double expected = estimation::rate_of_interval(static_cast<double>(interval));
+  const bool belongs = lambda == expected || std::abs(lambda - expected) <= kTolerance * expected;
+  if (!belongs || std::isinf(lambda) != std::isinf(expected)) {
+    ++oddities_.corrected_rates;
+    lambda = expected;
+  }
+  return interner_.epoch(interval, lambda);
+}
+
+void ImageDecoder::saw(Nanoseconds time) { last_time_ = std::max(last_time_, time); }
+
+std::uint32_t ImageDecoder::thread_of(std::uint32_t thread) const {
+  const auto place = threads_.find(thread);
+  return thread == 0 || place == threads_.end() ? kNone : place->second;
+}
+
+void ImageDecoder::resolve_threads() {
+  for (const auto& [thread, name] : thread_names_) {
+    const std::uint32_t index = thread_of(thread);
+    if (index != kNone) recording_.threads[index].name = name;
+  }
+  for (std::size_t i = first_sample_; i < recording_.samples.size(); ++i) {
+    profile::Sample& sample = recording_.samples[i];
+    sample.thread = thread_of(sample.thread);
+    sample.free_thread = thread_of(sample.free_thread);
+  }
+}
+
+void ImageDecoder::finish(const trace::RecordReader& reader, bool is_open) {
+  resolve_threads();
+  profile::Process& process = recording_.processes[process_];
+  if (process.end == 0) process.end = std::max(last_time_, process.start);
+  if (is_open) process.ending = profile::Ending::kStillOpen;
+  process.records = reader.committed();
+  process.uncommitted = reader.uncommitted();
+  oddities_.unknown_types = reader.unknown();
+  warn(oddities_);
+}
+
+void ImageDecoder::warn(const Oddities& oddities) {
+  const std::string& path = recording_.processes[process_].trace_path;
+  const auto line = [&](std::uint64_t count, std::string_view what) {
+    if (count != 0) recording_.warnings.push_back(fmt::format("{}: {} {}", path, count, what));
+  };
+  line(oddities.unknown_types, "records of unknown types, skipped (from a newer geiger?)");
+  line(oddities.empty_samples, "samples of 0 bytes, ignored");
+  line(oddities.samples_without_interval, "samples without a known interval, ignored");
+  line(oddities.samples_without_stack, "references to stacks that were never written");
+  line(oddities.frees_without_sample, "frees that name no sample of this trace, ignored");
+  line(oddities.repeated_frees, "repeated frees of a sample, ignored");
+  line(oddities.corrected_rates, "intervals with a rate that is not theirs, corrected");
+}
+
+}  // namespace geiger::ingest

@@ -1,0 +1,81 @@
+// Turns the records of one image into a part of a recording.
+#pragma once
+
+#include <tsl/robin_map.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/ingest/image.h"
+#include "analysis/ingest/interner.h"
+#include "analysis/ingest/module_map.h"
+#include "analysis/ingest/ref_index.h"
+#include "analysis/profile/recording.h"
+#include "trace/reader.h"
+
+namespace geiger::ingest {
+
+/// References are looked up within the image only: a fork child's trace cannot
+/// close its parent's samples.
+class ImageDecoder {
+ public:
+  /// Appends the image's process to the recording.
+  ImageDecoder(profile::Recording& recording, Interner& interner, const Image& image,
+               const std::string& path);
+
+  /// The records of the image, in order.
+  void decode(const trace::Record& record);
+
+  /// Resolves what only the whole image tells, and adds a warning for each kind
+  /// of record that made no sense. `is_open`: the process still writes.
+  void finish(const trace::RecordReader& reader, bool is_open);
+
+  [[nodiscard]] std::uint32_t process() const { return process_; }
+
+ private:
+  /// Records whose contents contradict one another; each count is a warning.
+  struct Oddities {
+    std::uint64_t unknown_types = 0;
+    std::uint64_t empty_samples = 0;
+    std::uint64_t samples_without_interval = 0;
+    std::uint64_t samples_without_stack = 0;
+    std::uint64_t frees_without_sample = 0;
+    std::uint64_t repeated_frees = 0;
+    std::uint64_t corrected_rates = 0;
+  };
+
+  void decode_sample(const trace::Record& record);
+  void decode_free(const trace::Record& record);
+  void decode_stack(const trace::Record& record);
+  void decode_module(const trace::Record& record);
+  void decode_thread(const trace::Record& record);
+  void decode_epoch(const trace::Record& record);
+  void decode_thread_name(const trace::Record& record);
+
+  [[nodiscard]] std::uint32_t location_of(Address address);
+  [[nodiscard]] std::uint32_t stack_of(trace::Ref ref);
+  [[nodiscard]] std::uint32_t epoch_of(trace::Ref ref);
+  [[nodiscard]] std::uint32_t add_epoch(Bytes interval, double lambda);
+  [[nodiscard]] std::uint32_t thread_of(std::uint32_t thread) const;
+  void saw(Nanoseconds time);
+  void resolve_threads();
+  void warn(const Oddities& oddities);
+
+  profile::Recording& recording_;
+  Interner& interner_;
+  std::uint32_t process_;
+  std::size_t first_sample_;
+  std::uint32_t first_epoch_ = profile::kNone;  ///< Of the header's interval.
+  Nanoseconds last_time_ = 0;
+  RefIndex samples_;
+  RefIndex stacks_;
+  RefIndex epochs_;
+  ModuleMap modules_;
+  tsl::robin_map<Address, std::uint32_t> locations_;  ///< Valid until the next module.
+  tsl::robin_map<std::uint32_t, std::uint32_t> threads_;
+  tsl::robin_map<std::uint32_t, std::string> thread_names_;
+  Oddities oddities_;
+};
+
+}  // namespace geiger::ingest

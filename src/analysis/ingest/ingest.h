@@ -1,0 +1,45 @@
+// From trace files to a recording.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/ingest/error.h"
+#include "analysis/profile/recording.h"
+
+namespace geiger::ingest {
+
+struct Options {
+  bool read_symbols = true;  ///< Also unpack the stored symbols.
+};
+
+/// Stored symbols of one process, still encoded (analysis/symbolize decodes them).
+struct SymbolPayload {
+  std::uint32_t process = 0;  ///< Index into Recording::processes.
+  std::string bytes;
+};
+
+/// The place of a process image: a file may hold several.
+struct ImagePlace {
+  std::string path;
+  std::uint32_t image = 0;  ///< Position among the images of the file, from 0.
+};
+
+/// All that could be read; nothing that input can hold makes reading fail as a
+/// whole. Damage is a line in recording.warnings, what stands before it is used.
+struct Ingested {
+  profile::Recording recording;
+  std::vector<SymbolPayload> symbols;
+  std::vector<ImagePlace> places;  ///< Per process: where store_symbols puts its symbols.
+  bool damaged = false;            ///< Something was unusable: exit code 1.
+};
+
+/// Reads traces; each path names a trace file or a run directory (all *.geiger
+/// files in it). Samples stand in order of (process, record).
+[[nodiscard]] Ingested read_recording(std::span<const std::string> paths,
+                                      const Options& options = {});
+
+}  // namespace geiger::ingest

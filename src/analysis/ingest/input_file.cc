@@ -1,0 +1,40 @@
+#include "analysis/ingest/input_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace geiger::ingest {
+
+InputFile::~InputFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::optional<Error> InputFile::open(const std::string& path) {
+  path_ = path;
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (descriptor_ < 0) return system_error(path, "cannot be opened");
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0) return system_error(path, "cannot be examined");
+  if (!S_ISREG(status.st_mode)) return Error{path, std::nullopt, "not a regular file"};
+  size_ = static_cast<std::uint64_t>(status.st_size);
+  inode_ = status.st_ino;
+  mode_ = status.st_mode & 07777;
+  return std::nullopt;
+}
+
+std::size_t InputFile::read_at(std::uint64_t offset, std::span<std::byte> buffer) const {
+  std::size_t done = 0;
+  while (done < buffer.size()) {
+    const ssize_t count = ::pread(descriptor_, buffer.data() + done, buffer.size() - done,
+                                  static_cast<off_t>(offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  return done;
+}
+
+}  // namespace geiger::ingest

@@ -1,0 +1,45 @@
+// A file opened for reading by position.
+//
+// Read by pread into memory of ours, never mapped: a file that somebody cuts
+// while it is read gives a short read here, where a mapping would give SIGBUS.
+// The copy costs less than decoding does, and windows keep it small.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "analysis/ingest/error.h"
+
+namespace geiger::ingest {
+
+class InputFile {
+ public:
+  InputFile() = default;
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+  ~InputFile();
+
+  /// Opens a regular file. Never blocks on a pipe or device: those are errors.
+  [[nodiscard]] std::optional<Error> open(const std::string& path);
+
+  /// Fills `buffer` from `offset` on; returns the bytes read, fewer at the
+  /// file's end or where the disk refuses.
+  [[nodiscard]] std::size_t read_at(std::uint64_t offset, std::span<std::byte> buffer) const;
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::uint64_t size() const { return size_; }  ///< When it was opened.
+  [[nodiscard]] std::uint64_t inode() const { return inode_; }
+  [[nodiscard]] unsigned mode() const { return mode_; }  ///< Permission bits.
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+  std::uint64_t size_ = 0;
+  std::uint64_t inode_ = 0;
+  unsigned mode_ = 0;
+};
+
+}  // namespace geiger::ingest

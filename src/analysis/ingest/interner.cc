@@ -1,0 +1,71 @@
+#include "analysis/ingest/interner.h"
+
+#include <bit>
+#include <utility>
+
+namespace geiger::ingest {
+namespace {
+
+std::uint64_t stir(std::uint64_t hash, std::uint64_t value) {
+  hash = (hash ^ value) * 0x9e3779b97f4a7c15;
+  return hash ^ hash >> 32;
+}
+
+}  // namespace
+
+Interner::Interner(profile::Recording& recording)
+    : recording_(recording),
+      stacks_(64, StackHash{recording.stacks}, StackSame{recording.stacks}) {}
+
+std::uint32_t Interner::module(const profile::Module& module) {
+  const auto next = static_cast<std::uint32_t>(recording_.modules.size());
+  const auto [place, is_new] = modules_.try_emplace(module.path + '\0' + module.build_id, next);
+  if (is_new) recording_.modules.push_back(module);
+  return place->second;
+}
+
+std::uint32_t Interner::location(std::uint32_t module, Address vaddr, std::uint32_t process) {
+  const Point point{vaddr, module, module == profile::kNone ? process : 0};
+  const auto next = static_cast<std::uint32_t>(recording_.locations.size());
+  const auto [place, is_new] = points_.try_emplace(point, next);
+  if (is_new) recording_.locations.push_back({module, vaddr, process, {}});
+  return place->second;
+}
+
+std::uint32_t Interner::stack(profile::Stack& stack) {
+  // The set compares indexes, so the candidate has to stand in the vector.
+  const auto next = static_cast<std::uint32_t>(recording_.stacks.size());
+  recording_.stacks.push_back(std::move(stack));
+  const auto [place, is_new] = stacks_.insert(next);
+  if (is_new) return next;
+  stack = std::move(recording_.stacks.back());
+  recording_.stacks.pop_back();
+  return *place;
+}
+
+std::uint32_t Interner::epoch(Bytes interval, double lambda) {
+  const auto next = static_cast<std::uint32_t>(recording_.epochs.size());
+  const std::pair key(interval, std::bit_cast<std::uint64_t>(lambda));
+  const auto [place, is_new] = epochs_.try_emplace(key, next);
+  if (is_new) recording_.epochs.push_back({interval, lambda});
+  return place->second;
+}
+
+std::size_t Interner::PointHash::operator()(const Point& point) const {
+  return stir(stir(point.module, point.vaddr), point.process);
+}
+
+std::size_t Interner::StackHash::operator()(std::uint32_t index) const {
+  const profile::Stack& stack = stacks.get()[index];
+  std::uint64_t hash = stack.is_truncated;
+  for (const std::uint32_t location : stack.locations) hash = stir(hash, location);
+  return hash;
+}
+
+bool Interner::StackSame::operator()(std::uint32_t a, std::uint32_t b) const {
+  const profile::Stack& left = stacks.get()[a];
+  const profile::Stack& right = stacks.get()[b];
+  return left.is_truncated == right.is_truncated && left.locations == right.locations;
+}
+
+}  // namespace geiger::ingest

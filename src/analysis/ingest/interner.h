@@ -1,0 +1,59 @@
+// What several images of a recording share: modules, locations, stacks, epochs.
+#pragma once
+
+#include <tsl/robin_map.h>
+#include <tsl/robin_set.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/profile/recording.h"
+
+namespace geiger::ingest {
+
+/// Keeps each thing once in a recording. The recording must outlive it and not
+/// be changed by others meanwhile.
+class Interner {
+ public:
+  explicit Interner(profile::Recording& recording);
+
+  /// The same file (path and build id) is one module, wherever it is mapped; the
+  /// addresses are those it was first seen at.
+  std::uint32_t module(const profile::Module& module);
+  /// A program point. Outside every module (kNone) it belongs to its process.
+  std::uint32_t location(std::uint32_t module, Address vaddr, std::uint32_t process);
+  /// Takes the stack if it is new, else leaves it unchanged.
+  std::uint32_t stack(profile::Stack& stack);
+  std::uint32_t epoch(Bytes interval, double lambda);
+
+ private:
+  struct Point {
+    Address vaddr;
+    std::uint32_t module;
+    std::uint32_t process;  ///< Only where there is no module.
+    bool operator==(const Point&) const = default;
+  };
+  struct PointHash {
+    std::size_t operator()(const Point& point) const;
+  };
+  struct StackHash {
+    std::reference_wrapper<const std::vector<profile::Stack>> stacks;
+    std::size_t operator()(std::uint32_t index) const;
+  };
+  struct StackSame {
+    std::reference_wrapper<const std::vector<profile::Stack>> stacks;
+    bool operator()(std::uint32_t a, std::uint32_t b) const;
+  };
+
+  profile::Recording& recording_;
+  tsl::robin_map<std::string, std::uint32_t> modules_;
+  std::map<std::pair<Bytes, std::uint64_t>, std::uint32_t> epochs_;  ///< By T and lambda's bits.
+  tsl::robin_map<Point, std::uint32_t, PointHash> points_;
+  tsl::robin_set<std::uint32_t, StackHash, StackSame, std::allocator<std::uint32_t>, true> stacks_;
+};
+
+}  // namespace geiger::ingest

@@ -1,0 +1,45 @@
+// Finishing traces whose processes are gone: sealing, storing symbols, packing.
+//
+// A trace that is sealed ends behind its last record instead of at its capacity,
+// and chunks may follow. Everything here keeps a file readable at any instant,
+// whatever kills us: a lone image is changed in place in an order that leaves
+// the old or the new contents valid, anything else is written beside and renamed.
+// The order guards against our death, not against a loss of power; then the
+// checksum of the chunk tells. The records themselves are not synced either.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "analysis/ingest/error.h"
+
+namespace geiger::ingest {
+
+/// Symbols (encoded) for one image of a file.
+struct ImageSymbols {
+  std::uint32_t image = 0;  ///< Position among the images of the file, from 0.
+  std::string payload;
+};
+
+/// Seals the image of a trace and gives its unused space back. A sealed one stays
+/// as it is. Fails for a trace that its process still writes.
+[[nodiscard]] std::optional<Error> seal_trace(const std::string& path);
+
+/// Seals the images of a file and stores symbols behind those named, in place of
+/// what was stored before. Fails for a trace that its process still writes, and
+/// while another geiger changes the file.
+[[nodiscard]] std::optional<Error> store_symbols(const std::string& path,
+                                                 std::span<const ImageSymbols> symbols);
+
+/// Writes all images of `files`, in order, into one new file of mode 0600, sealed
+/// and with their chunks. An image that its process still writes goes in as it is
+/// at that instant. Files that hold no readable image are left out: the first of
+/// their faults is returned though the output was written with the others; with
+/// nothing to write, no output appears.
+/// An existing output is an error unless `replace`.
+[[nodiscard]] std::optional<Error> pack_images(std::span<const std::string> files,
+                                               const std::string& output, bool replace);
+
+}  // namespace geiger::ingest

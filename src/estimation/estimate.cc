@@ -1,0 +1,146 @@
+// The intervals. Notation and derivation: docs/estimators.md.
+#include "estimation/estimate.h"
+
+#include <algorithm>
+#include <boost/math/tools/toms748_solve.hpp>
+#include <cmath>
+
+#include "estimation/gamma.h"
+
+namespace geiger::estimation {
+namespace {
+
+// The uncertain part of a node: bytes or objects, the formulas are the same.
+struct Uncertain {
+  double seen;       ///< B, or s for objects: what is there at least.
+  double weighted;   ///< Y, or C.
+  double deviation;  ///< sqrt(V), or sqrt(VC).
+  double event;      ///< E, or c_max: what the next unseen event may add.
+  double listing;    ///< e: P(no sample | N) is at least exp(-N / listing).
+
+  [[nodiscard]] Gamma lower_law() const { return {weighted, deviation}; }
+  // Shifted to what was seen, one event added: mean Y - B + E, variance V + E^2.
+  [[nodiscard]] Gamma upper_law() const {
+    return {std::max(weighted - seen, 0.0) + event, std::hypot(deviation, event)};
+  }
+};
+
+// No recording has more; squares and sums of what passes cannot overflow, which
+// keeps inf - inf out of the formulas.
+constexpr double kLargest = 1e150;
+
+double clean(double sum) { return sum > 0 ? std::min(sum, kLargest) : 0; }
+
+Uncertain uncertain(double seen, double weighted, double variance, double event, double listing) {
+  return {clean(seen), clean(weighted), clean(std::sqrt(variance)), clean(event), clean(listing)};
+}
+
+// alpha = 1 - level in [2^-53, 1]; a NaN gets the widest interval.
+double alpha_of(double level) {
+  const double alpha = 1 - level;
+  return alpha > 0x1p-53 ? std::min(alpha, 1.0) : 0x1p-53;
+}
+
+Interval total_form(const Uncertain& part, double alpha) {
+  return {std::max(part.seen, part.lower_law().lower_quantile(alpha / 2)),
+          part.seen + part.upper_law().upper_quantile(alpha / 2)};
+}
+
+// The root of `f` between two points where its sign differs.
+template <typename Function>
+double root(const Function& f, double low, double high) {
+  const double at_low = f(low);
+  const double at_high = f(high);
+  if (at_low == 0 || !(at_low * at_high < 0)) return at_low == 0 ? low : high;
+  std::uintmax_t iterations = 100;
+  const boost::math::tools::eps_tolerance<double> tolerance(48);
+  const auto bracket =
+      boost::math::tools::toms748_solve(f, low, high, at_low, at_high, tolerance, iterations);
+  return bracket.first / 2 + bracket.second / 2;
+}
+
+// Beyond this many E the chance of no sample at all, e^-40, is below rounding.
+constexpr double kSurelyListed = 40;
+
+// Both limits condition on the site being listed, each with the bound on the
+// chance of that which is safe for it: N bytes leave no sample with a
+// probability between exp(-N/e) and exp(-N/E).
+
+// L: P(X <= L) = (alpha/2) P(listed | L), X the lower law. The right side is below
+// alpha/2, so L lies between what was seen and the total form's limit.
+double listed_lower(const Uncertain& part, double alpha, double classical) {
+  if (classical <= part.seen || classical > kSurelyListed * part.event) return classical;
+  const Gamma law = part.lower_law();
+  const auto excess = [&](double x) {
+    return law.below(x) + alpha / 2 * std::expm1(-x / part.event);
+  };
+  if (excess(part.seen) > 0) return part.seen;
+  return root(excess, part.seen, classical);
+}
+
+// U: P(B + X > U) - P(unlisted | U) = (alpha/2) P(listed | U), X the upper law:
+// positive at B, negative at the total form's limit.
+double listed_upper(const Uncertain& part, double alpha, double classical) {
+  if (classical > kSurelyListed * part.listing) return classical;
+  const Gamma law = part.upper_law();
+  const auto excess = [&](double x) {
+    const double unlisted = std::exp(-x / part.listing);
+    return law.above(x - part.seen) - unlisted - alpha / 2 * (1 - unlisted);
+  };
+  return root(excess, part.seen, classical);
+}
+
+Interval listed_form(const Uncertain& part, double alpha) {
+  const Interval classical = total_form(part, alpha);
+  return {listed_lower(part, alpha, classical.lo), listed_upper(part, alpha, classical.hi)};
+}
+
+// Adds the exact part; the interval always contains the value (at levels near 0
+// the two limits, each a median then, could pass it).
+Estimate assemble(double exact, const Uncertain& part, const NodeSums& sums, Interval interval) {
+  const double value = exact + part.weighted;
+  return {value,
+          part.deviation * part.deviation,
+          {std::min(exact + interval.lo, value), std::max(exact + interval.hi, value)},
+          sums.samples,
+          exact};
+}
+
+Estimate estimate(double exact, const Uncertain& part, const NodeSums& sums, double level,
+                  Form form) {
+  const double alpha = alpha_of(level);
+  const bool is_conditional = form == Form::kListed && sums.samples > 0 && part.event > 0;
+  return assemble(exact, part, sums,
+                  is_conditional ? listed_form(part, alpha) : total_form(part, alpha));
+}
+
+}  // namespace
+
+Estimate estimate_bytes(const NodeSums& sums, double level, Form form) {
+  const Uncertain part = uncertain(sums.bytes_seen, sums.weighted_bytes, sums.bytes_variance,
+                                   sums.largest_interval, sums.smallest_interval);
+  return estimate(clean(sums.certain_bytes), part, sums, level, form);
+}
+
+Estimate estimate_objects(const NodeSums& sums, double level, Form form) {
+  // With no sample no size is known: N bytes hold at most N objects.
+  const double event = sums.samples > 0 ? sums.largest_object_weight : sums.largest_interval;
+  // Sizes differ within a node, so no count bounds the chance of being listed
+  // from below: 0, which leaves the upper limit of the total form.
+  const Uncertain part =
+      uncertain(static_cast<double>(sums.samples), sums.objects, sums.objects_variance, event, 0);
+  return estimate(static_cast<double>(sums.certain_samples), part, sums, level, form);
+}
+
+double detection_limit(double largest_interval, double level) {
+  return largest_interval > 1 ? largest_interval * std::log(2 / alpha_of(level)) : 0;
+}
+
+double sampler_z(std::uint64_t hits, std::uint64_t trials, double interval) {
+  if (trials == 0 || !(interval > 1)) return 0;
+  const double p = 1 / interval;
+  const double n = static_cast<double>(trials);
+  return (static_cast<double>(hits) - n * p) / std::sqrt(n * p * (1 - p));
+}
+
+}  // namespace geiger::estimation

@@ -1,0 +1,214 @@
+// The coverage of the interval, computed without simulation: every outcome of a
+// composition of objects has a known binomial probability, so the share of
+// outcomes whose interval contains the truth is exact up to the outcomes left
+// out (below 1e-9 in all). The compositions are random with a fixed seed, over
+// sizes from tiny to ten intervals and over intervals mixed within one node.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "estimation/estimate.h"
+
+namespace geiger::estimation {
+namespace {
+
+constexpr double kT = 65536;
+constexpr double kLevels[] = {0.9, 0.95, 0.99};
+
+// `count` objects of `size` bytes that were tried with their own interval.
+struct Group {
+  Bytes size;
+  std::uint64_t count;
+  double interval;
+};
+
+struct Outcome {
+  std::uint64_t samples;
+  double probability;
+};
+
+// The binomial law of a group, without its improbable ends.
+std::vector<Outcome> outcomes_of(const Group& group) {
+  const double n = static_cast<double>(group.count);
+  const double x = rate_of_interval(group.interval) * static_cast<double>(group.size);
+  const double log_odds = std::log(std::expm1(x));  // ln(pi / (1 - pi)).
+  std::vector<Outcome> outcomes;
+  for (std::uint64_t s = 0; s <= group.count; ++s) {
+    const double k = static_cast<double>(s);
+    const double log_choose = std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
+    const double probability = std::exp(log_choose + k * log_odds - n * x);
+    if (probability > 1e-11) outcomes.push_back({s, probability});
+    if (probability <= 1e-11 && k > n * -std::expm1(-x)) break;
+  }
+  return outcomes;
+}
+
+// Shares of the outcomes, per level.
+struct Shares {
+  double listed = 0;
+  double covered[3] = {};         ///< Total form, all outcomes.
+  double covered_listed[3] = {};  ///< Listed form, outcomes with s >= 1.
+  double below[3] = {};           ///< Total form: interval below the truth.
+  double above[3] = {};
+};
+
+void tally(Shares& shares, const NodeSums& sums, double truth, double probability) {
+  if (sums.samples > 0) shares.listed += probability;
+  for (int i = 0; i < 3; ++i) {
+    const Interval total = estimate_bytes(sums, kLevels[i]).interval;
+    if (total.hi < truth) shares.below[i] += probability;
+    if (total.lo > truth) shares.above[i] += probability;
+    if (total.lo <= truth && truth <= total.hi) shares.covered[i] += probability;
+    if (sums.samples == 0) continue;
+    const Interval listed = estimate_bytes(sums, kLevels[i], Form::kListed).interval;
+    if (listed.lo <= truth && truth <= listed.hi) shares.covered_listed[i] += probability;
+  }
+}
+
+void enumerate(Shares& shares, const std::vector<Group>& groups,
+               const std::vector<std::vector<Outcome>>& outcomes, std::size_t next,
+               const NodeSums& sums, double truth, double probability) {
+  if (probability < 1e-12) return;
+  if (next == groups.size()) return tally(shares, sums, truth, probability);
+  for (const Outcome& outcome : outcomes[next]) {
+    NodeSums extended = sums;
+    extended.add(groups[next].size, rate_of_interval(groups[next].interval), outcome.samples);
+    enumerate(shares, groups, outcomes, next + 1, extended, truth,
+              probability * outcome.probability);
+  }
+}
+
+Shares shares_of(const std::vector<Group>& groups) {
+  Shares shares;
+  NodeSums start;
+  double truth = 0;
+  std::vector<std::vector<Outcome>> outcomes;
+  for (const Group& group : groups) {
+    start.could_have_sampled(group.interval);
+    truth += static_cast<double>(group.size) * static_cast<double>(group.count);
+    outcomes.push_back(outcomes_of(group));
+  }
+  enumerate(shares, groups, outcomes, 0, start, truth, 1);
+  return shares;
+}
+
+// Random compositions: one group of small objects with up to 30 expected
+// samples, up to two groups of a few large ones.
+class Compositions {
+ public:
+  Compositions(std::uint64_t seed, double largest_size, bool has_mixed_intervals)
+      : generator_(seed), largest_size_(largest_size), has_mixed_(has_mixed_intervals) {}
+
+  std::vector<Group> next() {
+    std::vector<Group> groups;
+    if (uniform() < 0.8) groups.push_back(small());
+    const int large_groups = static_cast<int>(uniform() * 3);
+    for (int i = 0; i < large_groups || groups.empty(); ++i) groups.push_back(large());
+    return groups;
+  }
+
+ private:
+  double uniform() { return static_cast<double>(generator_() >> 11) * 0x1p-53; }
+  double log_uniform(double low, double high) { return low * std::pow(high / low, uniform()); }
+  double interval() { return has_mixed_ ? kT / std::exp2(std::floor(uniform() * 6)) : kT; }
+
+  Group small() {
+    const double t = interval();
+    const auto size = static_cast<Bytes>(log_uniform(16, 2048));
+    const double expected = log_uniform(0.05, 30);
+    return {size, static_cast<std::uint64_t>(1 + expected * t / static_cast<double>(size)), t};
+  }
+  Group large() {
+    const double t = interval();
+    return {static_cast<Bytes>(t * log_uniform(0.25, largest_size_)),
+            static_cast<std::uint64_t>(log_uniform(1, 20)), t};
+  }
+
+  std::mt19937_64 generator_;
+  double largest_size_;
+  bool has_mixed_;
+};
+
+// The extremes over many compositions.
+struct Worst {
+  double covered[3] = {1, 1, 1};
+  double covered_listed[3] = {1, 1, 1};
+  double below[3] = {};
+  double above[3] = {};
+
+  void include(const Shares& shares) {
+    for (int i = 0; i < 3; ++i) {
+      covered[i] = std::min(covered[i], shares.covered[i]);
+      below[i] = std::max(below[i], shares.below[i]);
+      above[i] = std::max(above[i], shares.above[i]);
+      const double share = shares.covered_listed[i] / shares.listed;
+      if (shares.listed > 1e-3) covered_listed[i] = std::min(covered_listed[i], share);
+    }
+  }
+};
+
+Worst worst_of(Compositions compositions, int count) {
+  Worst worst;
+  for (int i = 0; i < count; ++i) worst.include(shares_of(compositions.next()));
+  return worst;
+}
+
+// `slack`: how far below its level an interval may fall.
+void expect_nominal(const Worst& worst, double slack = 0) {
+  for (int level = 0; level < 3; ++level) {
+    EXPECT_GE(worst.covered[level], kLevels[level] - slack);
+    EXPECT_GE(worst.covered_listed[level], kLevels[level] - slack);
+  }
+}
+
+// As recorded by default: what reaches the interval is certain. At 95 and 99 %
+// each limit may be used alone; at 90 % the lower one misses up to .061.
+TEST(FfsgCoverage, IsNeverBelowTheLevelAsRecorded) {
+  const Worst worst = worst_of(Compositions(1, 0.999, false), 1200);
+  expect_nominal(worst);
+  for (int level = 1; level < 3; ++level) {
+    EXPECT_LE(worst.below[level], (1 - kLevels[level]) / 2);
+    EXPECT_LE(worst.above[level], (1 - kLevels[level]) / 2);
+  }
+}
+
+// Hosts or epochs with intervals up to 32 times apart. At 90 % one composition in
+// thousands falls a tenth of a percent short. Catches a listed form that takes
+// the site for listed by the largest interval (.79 instead of .95).
+TEST(FfsgCoverage, IsNeverBelowTheLevelForMergedIntervals) {
+  const Worst worst = worst_of(Compositions(3, 0.999, true), 1200);
+  expect_nominal(worst, 0.002);
+  for (int level = 1; level < 3; ++level) {
+    EXPECT_GE(worst.covered[level], kLevels[level]);
+    EXPECT_GE(worst.covered_listed[level], kLevels[level]);
+  }
+}
+
+// Without certain objects a site may consist of a dozen objects of 6 to 8 T, of
+// which one is missed with a probability just above alpha while nothing in the
+// sums tells: the one known weakness, .4 % at the levels 90 and 99.
+TEST(FfsgCoverage, IsNearTheLevelInPureMode) {
+  const Worst worst = worst_of(Compositions(2, 10, false), 1200);
+  expect_nominal(worst, 0.004);
+  EXPECT_GE(worst.covered[1], 0.95);
+}
+
+// One kind of object, finely over the number of expected samples: where the
+// binomial's steps make coverage oscillate most.
+TEST(FfsgCoverage, IsNeverBelowTheLevelForOneSize) {
+  Worst worst;
+  for (const double size : {16.0, 0.3 * kT, 0.9 * kT, 2 * kT, 5 * kT}) {
+    for (std::uint64_t step = 1; step < 60; ++step) {
+      const double bytes = std::max(size, kT / 8) * static_cast<double>(step);
+      const auto count = static_cast<std::uint64_t>(std::ceil(bytes / size));
+      worst.include(shares_of({{static_cast<Bytes>(size), count, kT}}));
+    }
+  }
+  expect_nominal(worst);
+}
+
+}  // namespace
+}  // namespace geiger::estimation

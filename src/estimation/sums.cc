@@ -1,0 +1,75 @@
+#include "estimation/sums.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace geiger::estimation {
+namespace {
+
+// The E of one kind of object: P(no sample among N bytes of it) = e^(-N/E), that
+// is (1 - pi)^(N/z), so E = z / -ln(1 - pi). That is 1/lambda whatever the size
+// unless the sample was thinned, where large objects are missed more often than
+// a rate keep * lambda would say.
+double interval_of(double size, double lambda, double keep) {
+  if (keep == 1) return 1 / lambda;
+  return size / -std::log1p(keep * std::expm1(-lambda * size));
+}
+
+// The smaller of two intervals, where 0 stands for none.
+double smaller(double a, double b) { return a == 0 || b == 0 ? a + b : std::min(a, b); }
+
+}  // namespace
+
+double rate_of_interval(double interval) { return -std::log1p(-1 / interval); }
+
+double inclusion_probability(Bytes size, double lambda) {
+  return size == 0 ? 0 : -std::expm1(-lambda * static_cast<double>(size));
+}
+
+void NodeSums::add(Bytes size, double lambda, std::uint64_t count, double keep) {
+  keep = std::min(keep, 1.0);
+  if (size == 0 || count == 0 || !(lambda > 0) || !(keep > 0)) return;
+  if (keep == 1 && std::isinf(lambda)) return add_certain(size, count);
+  const double z = static_cast<double>(size);
+  const double n = static_cast<double>(count);
+  const double pi = keep * inclusion_probability(size, lambda);
+  // 1 - pi without cancellation: e^(-lambda z) alone carries it for large z.
+  const double missed = (1 - keep) + keep * std::exp(-lambda * z);
+  samples += count;
+  bytes_seen += n * z;
+  weighted_bytes += n * (z / pi);
+  bytes_variance += n * (z / pi) * (z * missed / pi);
+  objects += n / pi;
+  objects_variance += n * missed / pi / pi;
+  covariance += n * z * missed / pi / pi;
+  const double interval = interval_of(z, lambda, keep);
+  largest_interval = std::max(largest_interval, interval);
+  smallest_interval = smaller(smallest_interval, interval);
+  largest_object_weight = std::max(largest_object_weight, 1 / pi);
+}
+
+void NodeSums::add_certain(Bytes size, std::uint64_t count) {
+  certain_samples += count;
+  certain_bytes += static_cast<double>(size) * static_cast<double>(count);
+}
+
+void NodeSums::could_have_sampled(double interval) {
+  if (interval > 1) largest_interval = std::max(largest_interval, interval);
+}
+
+void NodeSums::merge(const NodeSums& other) {
+  samples += other.samples;
+  certain_samples += other.certain_samples;
+  certain_bytes += other.certain_bytes;
+  bytes_seen += other.bytes_seen;
+  weighted_bytes += other.weighted_bytes;
+  bytes_variance += other.bytes_variance;
+  objects += other.objects;
+  objects_variance += other.objects_variance;
+  covariance += other.covariance;
+  largest_interval = std::max(largest_interval, other.largest_interval);
+  smallest_interval = smaller(smallest_interval, other.smallest_interval);
+  largest_object_weight = std::max(largest_object_weight, other.largest_object_weight);
+}
+
+}  // namespace geiger::estimation

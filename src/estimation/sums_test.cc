@@ -1,0 +1,145 @@
+#include "estimation/sums.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace geiger::estimation {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// The reference was computed with 45 digits: what is that far below 1 is noise.
+void expect_near(double value, double expected, const std::string& what) {
+  EXPECT_NEAR(value, expected, 1e-12 * std::abs(expected) + 1e-35) << what;
+}
+
+nlohmann::json vectors() {
+  return nlohmann::json::parse(std::ifstream(GEIGER_SOURCE_DIR "/tests/vectors/statistics.json"));
+}
+
+TEST(NodeSums, GivesTheReferenceWeights) {
+  int compared = 0;
+  const nlohmann::json rows = vectors()["ht_weights"];
+  for (const auto& row : rows) {
+    const double interval = row["T"];
+    const double lambda =
+        row["convention"] == "poisson" ? 1 / interval : rate_of_interval(interval);
+    expect_near(lambda, row["lambda"], row.dump());
+    NodeSums sums;
+    sums.add(row["size"].get<Bytes>(), lambda);
+    if (std::isinf(lambda)) continue;  // Certain: tested below.
+    expect_near(inclusion_probability(row["size"].get<Bytes>(), lambda), row["pi"], row.dump());
+    expect_near(sums.weighted_bytes, row["w"], row.dump());
+    expect_near(sums.bytes_variance, row["v"], row.dump());
+    expect_near(sums.objects, row["count"], row.dump());
+    expect_near(sums.objects_variance, row["vc"], row.dump());
+    expect_near(sums.covariance, row["cov"], row.dump());
+    expect_near(sums.largest_object_weight, row["count"], row.dump());
+    expect_near(sums.largest_interval, 1 / lambda, row.dump());
+    ++compared;
+  }
+  EXPECT_GT(compared, 150);
+}
+
+TEST(NodeSums, AddsACountAsThatManySamples) {
+  NodeSums one_by_one, at_once;
+  for (int i = 0; i < 1000; ++i) one_by_one.add(48, 1e-5);
+  at_once.add(48, 1e-5, 1000);
+  EXPECT_EQ(at_once.samples, 1000U);
+  EXPECT_EQ(one_by_one.samples, 1000U);
+  expect_near(at_once.bytes_seen, one_by_one.bytes_seen, "B");
+  expect_near(at_once.weighted_bytes, one_by_one.weighted_bytes, "Y");
+  expect_near(at_once.bytes_variance, one_by_one.bytes_variance, "V");
+  expect_near(at_once.objects_variance, one_by_one.objects_variance, "VC");
+  expect_near(at_once.covariance, one_by_one.covariance, "CB");
+}
+
+TEST(NodeSums, MergesByAddingAndByTheMaximum) {
+  NodeSums small, large, both;
+  small.add(16, rate_of_interval(1024));
+  small.add_certain(5000, 2);
+  large.add(100000, rate_of_interval(1 << 20), 3);
+  both.add(16, rate_of_interval(1024));
+  both.add_certain(5000, 2);
+  both.add(100000, rate_of_interval(1 << 20), 3);
+  NodeSums merged = large;
+  merged.merge(small);
+  EXPECT_EQ(merged.samples, 4U);
+  EXPECT_EQ(merged.certain_samples, 2U);
+  EXPECT_EQ(merged.certain_bytes, 10000);
+  expect_near(merged.weighted_bytes, both.weighted_bytes, "Y");
+  expect_near(merged.bytes_variance, both.bytes_variance, "V");
+  expect_near(merged.objects, both.objects, "C");
+  EXPECT_EQ(merged.largest_interval, both.largest_interval);
+  EXPECT_EQ(merged.largest_object_weight, both.largest_object_weight);
+  EXPECT_EQ(merged.bytes_seen, both.bytes_seen);
+  EXPECT_EQ(merged.smallest_interval, both.smallest_interval);
+  EXPECT_EQ(merged.smallest_interval, small.smallest_interval);
+  small.merge({});
+  EXPECT_EQ(merged.smallest_interval, small.smallest_interval);
+}
+
+// T = 1: nothing can be missed, so nothing is left of E, V and s.
+TEST(NodeSums, EveryByteDrawnIsCertain) {
+  NodeSums sums;
+  sums.add(100, rate_of_interval(1), 7);
+  sums.could_have_sampled(1);
+  EXPECT_EQ(rate_of_interval(1), kInfinity);
+  EXPECT_EQ(sums.samples, 0U);
+  EXPECT_EQ(sums.certain_samples, 7U);
+  EXPECT_EQ(sums.certain_bytes, 700);
+  EXPECT_EQ(sums.largest_interval, 0);
+  EXPECT_EQ(sums.weighted_bytes, 0);
+}
+
+// Corrupt records reach this place with any numbers.
+TEST(NodeSums, IgnoresWhatCannotHaveBeenSampled) {
+  NodeSums sums;
+  sums.add(0, 1e-5);
+  sums.add(16, 0);
+  sums.add(16, -1);
+  sums.add(16, std::nan(""));
+  sums.add(16, 1e-5, 0);
+  sums.add(16, 1e-5, 1, 0);
+  sums.add(16, 1e-5, 1, std::nan(""));
+  EXPECT_EQ(sums.samples, 0U);
+  EXPECT_EQ(sums.weighted_bytes, 0);
+  EXPECT_EQ(sums.largest_interval, 0);
+}
+
+TEST(NodeSums, RemembersTheLargestIntervalThatMissed) {
+  NodeSums sums;
+  sums.could_have_sampled(1024);
+  sums.could_have_sampled(64);
+  sums.could_have_sampled(std::nan(""));
+  EXPECT_EQ(sums.largest_interval, 1024);
+}
+
+TEST(NodeSums, ThinnedSamplesWeighMore) {
+  const double lambda = rate_of_interval(4096);
+  const double pi = 0.5 * inclusion_probability(3000, lambda);
+  NodeSums sums;
+  sums.add(3000, lambda, 1, 0.5);
+  expect_near(sums.weighted_bytes, 3000 / pi, "w");
+  expect_near(sums.objects, 1 / pi, "1/pi");
+  expect_near(sums.bytes_variance, 3000.0 * 3000 * (1 - pi) / pi / pi, "v");
+  expect_near(sums.objects_variance, (1 - pi) / pi / pi, "vc");
+  // P(no sample) of one such object is e^(-z/E).
+  expect_near(std::exp(-3000 / sums.largest_interval), 1 - pi, "E");
+  EXPECT_GT(sums.largest_interval, 2 * 4096);
+}
+
+TEST(NodeSums, ThinnedAtIntervalOneIsACoin) {
+  NodeSums sums;
+  sums.add(10, kInfinity, 1, 0.5);
+  EXPECT_EQ(sums.samples, 1U);
+  expect_near(sums.weighted_bytes, 20, "w");
+  expect_near(sums.bytes_variance, 200, "v");
+}
+
+}  // namespace
+}  // namespace geiger::estimation

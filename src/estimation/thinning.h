@@ -1,0 +1,33 @@
+// Fewer samples from the same recording, with probabilities that stay exact.
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+
+namespace geiger::estimation {
+
+/// The probability with which to keep a sample drawn with rate `from` so that
+/// what is kept is distributed as if drawn with the rate `to` <= `from`:
+/// pi_to / pi_from. Add what is kept with rate `to`. Certain samples: see
+/// inclusion_probability(size, to). 0 for size 0.
+[[nodiscard]] double keep_probability(Bytes size, double from, double to);
+
+/// Which of two processes drew a sample; at least one of them.
+struct Halves {
+  bool in_first = false;
+  bool in_second = false;
+};
+
+/// Splits one process of rate `lambda` into two independent ones of rate
+/// lambda / 2: each holds exactly the samples that a recording of its own at
+/// that rate would hold, and neither tells anything about the other. (A plain
+/// coin per sample does not: an object in one half is then never in the other,
+/// so that whoever looks at the first half knows something about the second.)
+///
+/// `offset` is that of the drawn byte, `random` 64 uniform bits. At lambda = +inf
+/// and for certain objects (do not ask) both halves hold everything.
+[[nodiscard]] Halves halves_of(Bytes size, std::uint64_t offset, double lambda,
+                               std::uint64_t random);
+
+}  // namespace geiger::estimation

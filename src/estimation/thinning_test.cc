@@ -1,0 +1,75 @@
+// Seeds are fixed; the limits hold for a fresh seed with probability 1 - 1e-6
+// per comparison (|z| < 5).
+#include "estimation/thinning.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "estimation/sums.h"
+
+namespace geiger::estimation {
+namespace {
+
+TEST(KeepProbability, GivesTheReferenceValues) {
+  const auto vectors =
+      nlohmann::json::parse(std::ifstream(GEIGER_SOURCE_DIR "/tests/vectors/statistics.json"));
+  for (const auto& row : vectors["thinning"]) {
+    const double keep = keep_probability(row["size"].get<Bytes>(), 1 / row["T1"].get<double>(),
+                                         1 / row["T2"].get<double>());
+    EXPECT_NEAR(keep, row["keep"].get<double>(), 1e-12) << row;
+  }
+  EXPECT_EQ(keep_probability(0, 1e-3, 1e-4), 0);
+  EXPECT_EQ(keep_probability(16, 1e-3, 1e-3), 1);
+}
+
+// What is thinned weighs as if drawn at the lower rate: pi_from keep = pi_to.
+TEST(KeepProbability, ComposesOverSteps) {
+  for (const Bytes size : {Bytes{1}, Bytes{64}, Bytes{5000}, Bytes{1} << 30}) {
+    EXPECT_NEAR(keep_probability(size, 1e-3, 1e-4) * keep_probability(size, 1e-4, 1e-6),
+                keep_probability(size, 1e-3, 1e-6), 1e-12);
+  }
+}
+
+double z_score(double hits, double trials, double p) {
+  return (hits - trials * p) / std::sqrt(trials * p * (1 - p));
+}
+
+// Over many objects of one size: each half has the inclusion probability of half
+// the rate, and both together that of independent draws.
+TEST(Halves, AreIndependentProcessesOfHalfTheRate) {
+  std::mt19937_64 generator(1);
+  for (const auto& [size, interval] : {std::pair{1, 8}, {3, 4}, {16, 64}, {60, 64}, {300, 64}}) {
+    const double lambda = rate_of_interval(interval);
+    const double half = inclusion_probability(static_cast<Bytes>(size), lambda / 2);
+    constexpr int kObjects = 400000;
+    double first = 0, second = 0, both = 0;
+    for (int i = 0; i < kObjects; ++i) {
+      const double u = static_cast<double>((generator() >> 11) + 1) * 0x1p-53;
+      const double skip = std::floor(-std::log(u) / lambda);
+      const std::uint64_t random = generator();
+      if (skip >= size) continue;
+      const Halves halves =
+          halves_of(static_cast<Bytes>(size), static_cast<std::uint64_t>(skip), lambda, random);
+      ASSERT_TRUE(halves.in_first || halves.in_second);
+      first += halves.in_first;
+      second += halves.in_second;
+      both += halves.in_first && halves.in_second;
+    }
+    EXPECT_LT(std::abs(z_score(first, kObjects, half)), 5) << size;
+    EXPECT_LT(std::abs(z_score(second, kObjects, half)), 5) << size;
+    EXPECT_LT(std::abs(z_score(both, kObjects, half * half)), 5) << size;
+  }
+}
+
+TEST(Halves, BothHoldEverythingAtIntervalOne) {
+  const Halves halves = halves_of(10, 0, std::numeric_limits<double>::infinity(), 0);
+  EXPECT_TRUE(halves.in_first && halves.in_second);
+}
+
+}  // namespace
+}  // namespace geiger::estimation

@@ -1,0 +1,138 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <random>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/capture/arena.h"
+#include "runtime/capture/live_table.h"
+#include "runtime/capture/stack_table.h"
+
+namespace geiger::capture {
+namespace {
+
+TEST(Arena, GivesZeroedDistinctAlignedMemory) {
+  std::vector<std::thread> threads;
+  std::atomic<int> failures{0};
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&failures, t] {
+      std::vector<unsigned char*> blocks;
+      for (int i = 0; i < 500; ++i) {
+        auto* block = static_cast<unsigned char*>(arena_allocate(static_cast<std::size_t>(i) + 1));
+        if (block == nullptr || reinterpret_cast<std::uintptr_t>(block) % 64 != 0) ++failures;
+        for (int k = 0; k <= i; ++k) failures += block[k] != 0;
+        for (int k = 0; k <= i; ++k) block[k] = static_cast<unsigned char>(t + 1);
+        blocks.push_back(block);
+      }
+      for (int i = 0; i < 500; ++i) {
+        for (int k = 0; k <= i; ++k) failures += blocks[static_cast<std::size_t>(i)][k] != t + 1;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(failures, 0);
+}
+
+TEST(LiveTable, AgreesWithAMapOverRandomOperations) {
+  static constinit LiveTable table;
+  std::unordered_map<std::uint64_t, std::uint64_t> truth;
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 200'000; ++i) {
+    const std::uint64_t address = (random() % 30'000 + 1) * 16;
+    if (const auto found = truth.find(address); found != truth.end()) {
+      ASSERT_EQ(table.take(address), found->second);
+      truth.erase(found);
+    } else {
+      ASSERT_EQ(table.take(address), 0U);
+      ASSERT_TRUE(table.insert(address, random() | 1));
+      truth[address] = 0;
+      truth[address] = table.take(address);
+      ASSERT_TRUE(table.insert(address, truth[address]));
+    }
+  }
+  EXPECT_EQ(table.size(), truth.size());
+  for (const auto& [address, value] : truth) EXPECT_EQ(table.take(address), value);
+  EXPECT_EQ(table.size(), 0U);
+}
+
+TEST(LiveTable, HoldsAMillionAndDrains) {
+  static constinit LiveTable table;
+  constexpr std::uint64_t kCount = 1'000'000;
+  for (std::uint64_t i = 1; i <= kCount; ++i) ASSERT_TRUE(table.insert(i * 48, i));
+  EXPECT_EQ(table.size(), kCount);
+  for (std::uint64_t i = kCount; i >= 1; --i) ASSERT_EQ(table.take(i * 48), i);
+  EXPECT_EQ(table.size(), 0U);
+}
+
+// Every thread owns its addresses, as every live block has one owner; entries of
+// different threads share buckets.
+TEST(LiveTable, KeepsThreadsApart) {
+  static constinit LiveTable table;
+  std::atomic<int> failures{0};
+  std::vector<std::thread> threads;
+  for (std::uint64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&failures, t] {
+      std::mt19937_64 random(t);
+      std::vector<std::uint64_t> mine;
+      std::uint64_t next = t;
+      for (int i = 0; i < 100'000; ++i) {
+        if (mine.size() > 300 || (!mine.empty() && random() % 2 == 0)) {
+          std::swap(mine[random() % mine.size()], mine.back());
+          failures += table.take(mine.back()) != mine.back() + 1;
+          mine.pop_back();
+        } else {
+          next += 4;
+          mine.push_back(next * 16);
+          failures += !table.insert(next * 16, next * 16 + 1);
+        }
+      }
+      for (const std::uint64_t address : mine) failures += table.take(address) != address + 1;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(failures, 0);
+  EXPECT_EQ(table.size(), 0U);
+}
+
+// Hand-over: one thread inserts, another takes what it was given.
+TEST(LiveTable, FindsWhatAnotherThreadInserted) {
+  static constinit LiveTable table;
+  constexpr std::uint64_t kCount = 50'000;
+  std::atomic<std::uint64_t> inserted{0};
+  std::thread producer([&inserted] {
+    for (std::uint64_t i = 1; i <= kCount; ++i) {
+      ASSERT_TRUE(table.insert(i * 16, i));
+      inserted.store(i, std::memory_order_release);
+    }
+  });
+  int missing = 0;
+  for (std::uint64_t i = 1; i <= kCount; ++i) {
+    while (inserted.load(std::memory_order_acquire) < i) std::this_thread::yield();
+    missing += table.take(i * 16) != i;
+  }
+  producer.join();
+  EXPECT_EQ(missing, 0);
+}
+
+TEST(StackTable, RemembersThroughGrowth) {
+  static constinit StackTable table;
+  std::mt19937_64 random(3);
+  std::vector<std::uint64_t> hashes(100'000);
+  for (std::size_t i = 0; i < hashes.size(); ++i) {
+    hashes[i] = random();
+    EXPECT_EQ(table.find(hashes[i]), 0U);
+    table.insert(hashes[i], static_cast<trace::Ref>(i + 1));
+  }
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < hashes.size(); ++i) found += table.find(hashes[i]) == i + 1;
+  EXPECT_EQ(found, hashes.size());
+  table.insert(0, 77);
+  EXPECT_EQ(table.find(0), 77U);
+  table.reset();
+  EXPECT_EQ(table.find(hashes[0]), 0U);
+}
+
+}  // namespace
+}  // namespace geiger::capture

@@ -1,0 +1,145 @@
+#include "trace/writer.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <thread>
+#include <vector>
+
+namespace geiger::trace {
+namespace {
+
+constexpr Identity kIdentity{.seed = 1,
+                             .interval = 4096,
+                             .mode = 0,
+                             .start_monotonic = 5,
+                             .start_realtime = 6,
+                             .executable = "/bin/program",
+                             .allocator = "libc.so.6",
+                             .runtime_version = "test",
+                             .is_paused = false};
+constexpr RecordHeader kFree{RecordType::kFree, 0, 3, 0, 1};
+
+class WriterTest : public testing::Test {
+ protected:
+  WriterTest() {
+    char name[] = "/tmp/geiger-writer-XXXXXX";
+    directory_ = mkdtemp(name);
+  }
+  ~WriterTest() override { std::filesystem::remove_all(directory_); }
+  [[nodiscard]] std::string path(const char* name) const { return directory_ + "/" + name; }
+
+  std::string directory_;
+};
+
+TEST_F(WriterTest, CommitsLast) {
+  Writer writer;
+  ASSERT_EQ(writer.open(path("a").c_str(), kMiB, kIdentity), 0);
+  const Slot slot = writer.reserve(kFree);
+  ASSERT_TRUE(slot);
+  EXPECT_EQ(slot.ref, kRecordsOffset / 8);
+  EXPECT_EQ(RecordHeader::unpack(slot.words[0]).flags, kReserved);
+  EXPECT_EQ(RecordHeader::unpack(slot.words[0]).words, 3);
+  Writer::commit(slot, kFree);
+  EXPECT_EQ(slot.words[0], kFree.pack());
+}
+
+TEST_F(WriterTest, CreatesAPrivateFileAndKeepsNoDescriptor) {
+  const int before = open("/dev/null", O_RDONLY);
+  close(before);
+  Writer writer;
+  ASSERT_EQ(writer.open(path("a").c_str(), kMiB, kIdentity), 0);
+  const int after = open("/dev/null", O_RDONLY);
+  close(after);
+  EXPECT_EQ(before, after);
+  struct stat status {};
+  ASSERT_EQ(stat(path("a").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600U);
+}
+
+TEST_F(WriterTest, RefusesExistingFilesAndPlantedLinks) {
+  ASSERT_EQ(symlink("/etc/passwd", path("link").c_str()), 0);
+  Writer writer;
+  EXPECT_EQ(writer.open(path("link").c_str(), kMiB, kIdentity), EEXIST);
+  EXPECT_EQ(writer.open(path("missing/a").c_str(), kMiB, kIdentity), ENOENT);
+  EXPECT_FALSE(writer.is_open());
+}
+
+TEST_F(WriterTest, StopsWhenFullAndSaysSo) {
+  Writer writer;
+  ASSERT_EQ(writer.open(path("a").c_str(), 256 * kKiB, kIdentity), 0);
+  std::uint64_t written = 0;
+  while (const Slot slot = writer.reserve(kFree)) {
+    Writer::commit(slot, kFree);
+    ++written;
+  }
+  EXPECT_EQ(written, (256 * kKiB - kRecordsOffset) / 24);
+  EXPECT_TRUE(writer.is_stopped());
+  EXPECT_EQ(writer.header()->stop_reason.load(), StopReason::kTraceFull);
+  EXPECT_EQ(writer.header()->state.load(), State::kOff);
+  EXPECT_FALSE(writer.reserve(kFree));
+}
+
+TEST_F(WriterTest, AllocatesAheadOfItself) {
+  Writer writer;
+  ASSERT_EQ(writer.open(path("a").c_str(), 8 * kMiB, kIdentity), 0);
+  for (int i = 0; i < 200'000; ++i) {
+    const Slot slot = writer.reserve(kFree);
+    ASSERT_TRUE(slot) << i;
+    Writer::commit(slot, kFree);
+  }
+}
+
+TEST_F(WriterTest, ReservesDisjointSpaceForThreads) {
+  Writer writer;
+  ASSERT_EQ(writer.open(path("a").c_str(), 8 * kMiB, kIdentity), 0);
+  std::vector<std::thread> threads;
+  for (std::uint32_t t = 1; t <= 4; ++t) {
+    threads.emplace_back([&writer, t] {
+      for (int i = 0; i < 10'000; ++i) {
+        RecordHeader header = kFree;
+        header.thread = t;
+        const Slot slot = writer.reserve(header);
+        slot.words[1] = slot.words[2] = t;
+        Writer::commit(slot, header);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const auto* words = reinterpret_cast<const std::uint64_t*>(writer.header());
+  int counts[5] = {};
+  for (std::size_t at = kRecordsOffset / 8; at < writer.header()->tail / 8; at += 3) {
+    const RecordHeader header = RecordHeader::unpack(words[at]);
+    ASSERT_LE(header.thread, 4U);
+    ASSERT_EQ(words[at + 1], header.thread);
+    ++counts[header.thread];
+  }
+  for (int t = 1; t <= 4; ++t) EXPECT_EQ(counts[t], 10'000);
+}
+
+// SIGXFSZ would end the child.
+TEST_F(WriterTest, StaysBelowTheFileSizeLimit) {
+  const std::string file = path("a");
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit limit{512 * 1024, 512 * 1024};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    Writer writer;
+    const int error = writer.open(file.c_str(), kGiB, kIdentity);
+    while (const Slot slot = writer.reserve(kFree)) Writer::commit(slot, kFree);
+    _exit(error == 0 && writer.header()->capacity == 512 * 1024 ? 7 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+}  // namespace
+}  // namespace geiger::trace
