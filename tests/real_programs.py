@@ -74,14 +74,21 @@ class RealPrograms(harness.ProcessTest):
             self.assertEqual(recorded_totals(recorded), exact_totals(directory))
             self.assertEqual(recorded.total("bytes"), exact_totals(directory)[1])
         if is_deterministic:
-            with tempfile.TemporaryDirectory() as directory:
-                env["EXACT_COUNT_DIR"] = directory
-                alone = harness.run_bare(command, [COUNTER], env, **options)
-                self.assert_same_outcome(bare, alone, "the exact counter alone")
-                totals = exact_totals(directory)
-            env.pop("EXACT_COUNT_DIR")
-            recorded = harness.record(command, 1, env=env, **options)
-            self.assertEqual(recorded_totals(recorded), totals)
+            self.check_alone(command, bare, env, **options)
+
+    def check_alone(self, command, bare, env, **options):
+        """The counter and the runtime in separate runs, in equal environments: programs
+        copy theirs, so even the path of the preloaded library has the same length."""
+        with tempfile.TemporaryDirectory() as directory:
+            env = {**env, "EXACT_COUNT_DIR": directory, "GEIGER_DIR": directory,
+                   "GEIGER_INTERVAL": "1", "GEIGER_SEED": "1"}
+            for name, library in (("c", COUNTER), ("g", harness.preload_library())):
+                link = pathlib.Path(directory, f"{name}.so")
+                link.symlink_to(library)
+                outcome = harness.run_bare(command, [link], env, **options)
+                self.assert_same_outcome(bare, outcome, f"alone with {library}")
+            recorded = harness.Recorded(outcome, directory)
+            self.assertEqual(recorded_totals(recorded), exact_totals(directory))
 
     def test_sqlite(self):
         harness.require("sqlite3")
@@ -120,7 +127,7 @@ class RealPrograms(harness.ProcessTest):
         harness.require("git")
         with tempfile.TemporaryDirectory() as cwd:
             make_repository(cwd)
-            self.compare(["git", "--no-pager", "log", "--stat"], (3000, 200, 1), cwd=cwd,
+            self.compare(["git", "--no-pager", "log", "--stat"], (2500, 200, 1), cwd=cwd,
                          env={"HOME": cwd, "GIT_CONFIG_NOSYSTEM": "1"})
 
     def test_node(self):
