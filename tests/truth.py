@@ -31,7 +31,7 @@ import unittest
 import harness
 import trace_reader
 
-SHORT_INTERVAL = 160 * harness.KIB  # gives just over 2,000 threads of 64 KiB
+SHORT_INTERVAL = 168 * harness.KIB  # gives just over 2,000 threads of 64 KiB
 
 
 class Truth(unittest.TestCase):
