@@ -94,12 +94,12 @@ Coverage enumerated(const Parts& parts, double level, Form form) {
     tally.add(parts.certain, 1);
     return tally.shares();
   }
-  const auto [size, count] = parts.tried.front();
-  const double pi = inclusion_probability(size, parts.lambda);
-  const double missed = std::exp(-parts.lambda * static_cast<double>(size));
-  for_each_binomial(count, pi, missed, [&](std::uint64_t s, double weight) {
+  const SizeGroup group = parts.tried.front();
+  const double pi = inclusion_probability(group.size, parts.lambda);
+  const double missed = std::exp(-parts.lambda * static_cast<double>(group.size));
+  for_each_binomial(group.count, pi, missed, [&](std::uint64_t s, double weight) {
     NodeSums sums = parts.certain;
-    sums.add(size, parts.lambda, s);
+    sums.add(group.size, parts.lambda, s);
     tally.add(sums, weight);
   });
   return tally.shares();

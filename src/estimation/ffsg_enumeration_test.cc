@@ -167,7 +167,7 @@ void expect_nominal(const Worst& worst, double slack = 0) {
 // As recorded by default: what reaches the interval is certain. At 95 and 99 %
 // each limit may be used alone; at 90 % the lower one misses up to .061.
 TEST(FfsgCoverage, IsNeverBelowTheLevelAsRecorded) {
-  const Worst worst = worst_of(Compositions(1, 0.999, false), 1200);
+  const Worst worst = worst_of(Compositions(1, 0.999, false), 600);
   expect_nominal(worst);
   for (int level = 1; level < 3; ++level) {
     EXPECT_LE(worst.below[level], (1 - kLevels[level]) / 2);
@@ -176,10 +176,10 @@ TEST(FfsgCoverage, IsNeverBelowTheLevelAsRecorded) {
 }
 
 // Hosts or epochs with intervals up to 32 times apart. At 90 % one composition in
-// thousands falls a tenth of a percent short. Catches a listed form that takes
+// thousands falls up to half a percent short. Catches a listed form that takes
 // the site for listed by the largest interval (.79 instead of .95).
 TEST(FfsgCoverage, IsNeverBelowTheLevelForMergedIntervals) {
-  const Worst worst = worst_of(Compositions(3, 0.999, true), 1200);
+  const Worst worst = worst_of(Compositions(3, 0.999, true), 600);
   expect_nominal(worst, 0.002);
   for (int level = 1; level < 3; ++level) {
     EXPECT_GE(worst.covered[level], kLevels[level]);
@@ -191,7 +191,7 @@ TEST(FfsgCoverage, IsNeverBelowTheLevelForMergedIntervals) {
 // which one is missed with a probability just above alpha while nothing in the
 // sums tells: the one known weakness, .4 % at the levels 90 and 99.
 TEST(FfsgCoverage, IsNearTheLevelInPureMode) {
-  const Worst worst = worst_of(Compositions(2, 10, false), 1200);
+  const Worst worst = worst_of(Compositions(2, 10, false), 600);
   expect_nominal(worst, 0.004);
   EXPECT_GE(worst.covered[1], 0.95);
 }

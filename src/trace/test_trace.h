@@ -98,7 +98,7 @@ class TestTrace {
 
   struct Totals {
     std::uint64_t end = 0, bytes = 0, trials = 0, hits = 0, certain_bytes = 0, certain_count = 0,
-                  tail_bytes = 0, armed = 0, calls = 0;
+                  tail_bytes = 0, armed = 0, pending = 0, calls = 0;
   };
   Ref thread(std::uint32_t index, std::uint64_t tid, const Totals& totals) {
     const std::uint64_t body[] = {1000,
@@ -111,6 +111,7 @@ class TestTrace {
                                   totals.certain_count,
                                   totals.tail_bytes,
                                   totals.armed,
+                                  totals.pending,
                                   totals.calls};
     return append(RecordType::kThread, body, 0, index);
   }

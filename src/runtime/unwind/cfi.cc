@@ -17,19 +17,15 @@ struct Cie {
   bool is_signal_frame = false;
 };
 
-std::uint64_t relative(std::uint64_t base, std::int32_t distance) {
-  return base + static_cast<std::uint64_t>(std::int64_t{distance});
-}
-
 struct Table {
   const std::uint8_t* entries;
   std::uint64_t count;
-  std::uint64_t header;
 
-  [[nodiscard]] std::uint64_t value(std::uint64_t index, std::size_t column) const {
-    std::int32_t distance;
-    std::memcpy(&distance, entries + index * kTableEntryBytes + column * 4, sizeof distance);
-    return relative(header, distance);
+  /// Distance from the header; column 0: of the pc, 1: of the FDE.
+  [[nodiscard]] std::int64_t distance(std::uint64_t index, std::size_t column) const {
+    std::int32_t value;
+    std::memcpy(&value, entries + index * kTableEntryBytes + column * sizeof value, sizeof value);
+    return value;
   }
 };
 
@@ -48,21 +44,22 @@ bool read_table(const Cfi& cfi, Table& table) {
   if (!cursor.ok() || cursor.at_end()) return false;
   const std::uint64_t at = cursor.address();
   const std::uint64_t room = reinterpret_cast<std::uint64_t>(cfi.readable.end) - at;
-  table = {cfi.readable.begin + (at - reinterpret_cast<std::uint64_t>(cfi.readable.begin)), count,
-           cfi.header};
+  table = {cfi.readable.begin + (at - reinterpret_cast<std::uint64_t>(cfi.readable.begin)), count};
   return count != 0 && count <= room / kTableEntryBytes;
 }
 
 /// Address of the last FDE that begins at or before `pc`; 0 = none.
 std::uint64_t find_fde(const Cfi& cfi, std::uint64_t pc) {
   Table table;
-  if (!read_table(cfi, table) || table.value(0, 0) > pc) return 0;
+  const auto target = static_cast<std::int64_t>(pc - cfi.header);
+  if (!read_table(cfi, table) || table.distance(0, 0) > target) return 0;
   std::uint64_t low = 0;
-  for (std::uint64_t high = table.count; high - low > 1;) {
-    const std::uint64_t middle = low + (high - low) / 2;
-    (table.value(middle, 0) <= pc ? low : high) = middle;
+  for (std::uint64_t count = table.count; count > 1;) {
+    const std::uint64_t half = count / 2;
+    low += table.distance(low + half, 0) <= target ? half : 0;  // A cmov: the outcome is random.
+    count -= half;
   }
-  return table.value(low, 1);
+  return cfi.header + static_cast<std::uint64_t>(table.distance(low, 1));
 }
 
 /// Reads the length field and narrows to the entry's contents.

@@ -52,6 +52,9 @@ class Cursor {
   std::uint32_t u32() { return fixed<std::uint32_t>(); }
 
   std::uint64_t uleb() {
+    if (at_ != end_ && *at_ < 0x80) [[likely]] {
+      return *at_++;
+    }
     unsigned shift = 0;
     return leb(shift);
   }

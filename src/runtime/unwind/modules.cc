@@ -8,8 +8,7 @@
 #include <atomic>
 #include <cstring>
 
-// glibc >= 2.35. Weak, so that the library loads on older ones.
-extern "C" int _dl_find_object(void* pc, dl_find_object* result) noexcept __attribute__((weak));
+#include "runtime/unwind/loader_symbol.h"
 
 namespace geiger::unwind {
 namespace {
@@ -29,7 +28,7 @@ struct Entry {
 // place). So ids are dense, a published entry never changes, and a thread that
 // stops half-way (fork, signal) leaves only an unused slot.
 constexpr std::uint32_t kSlotCount = kMaxModules + kMaxModules / 4;
-constinit Entry g_slots[kSlotCount];
+constinit Entry g_slots[kSlotCount]{};
 constinit std::atomic<std::uint32_t> g_slots_taken{0};
 constinit std::atomic<std::uint16_t> g_order[kMaxModules + 1];
 constinit std::atomic<std::uint32_t> g_known{0};
@@ -38,11 +37,17 @@ constinit std::atomic<std::uint32_t> g_known{0};
 constexpr std::uint32_t kHintBits = 10;
 constinit std::atomic<std::uint16_t> g_hints[1U << kHintBits];
 
-// Ids of permanent modules by ascending start address. Written by init only.
+// Ids of permanent modules by ascending start address. Written by the one run of
+// init, and counted when all are in place.
 constexpr std::uint32_t kMaxPermanent = 1024;
 constinit std::uint32_t g_permanent[kMaxPermanent];
 constinit std::atomic<std::uint32_t> g_permanent_count{0};
+constinit std::atomic<bool> g_is_begun{false};
 
+// glibc >= 2.35 has _dl_find_object, others leave this null. Looked up, because a
+// reference, even a weak one, would bind the library to GLIBC_2.35.
+using FindObject = decltype(_dl_find_object);
+constinit std::atomic<FindObject*> g_find_object{nullptr};
 constinit std::atomic<bool> g_is_loader_hidden{false};
 
 constexpr std::uint64_t kFirstPage = 4096;
@@ -130,11 +135,10 @@ bool measure(Object& object) {
 // The loader knows the segments of an executable with gaps one by one; a module
 // is all of them.
 bool ask_loader(std::uint64_t pc, Object& object) {
-  if (_dl_find_object == nullptr || g_is_loader_hidden.load(std::memory_order_relaxed)) {
-    return false;
-  }
+  FindObject* const find_object = g_find_object.load(std::memory_order_relaxed);
+  if (find_object == nullptr || g_is_loader_hidden.load(std::memory_order_relaxed)) return false;
   dl_find_object found;
-  if (_dl_find_object(reinterpret_cast<void*>(pc), &found) != 0) return false;
+  if (find_object(reinterpret_cast<void*>(pc), &found) != 0) return false;
   object = {reinterpret_cast<std::uint64_t>(found.dlfo_map_start),
             reinterpret_cast<std::uint64_t>(found.dlfo_map_end), found.dlfo_link_map,
             found.dlfo_eh_frame};
@@ -300,28 +304,38 @@ std::uint32_t find_permanent(std::uint64_t pc) {
   return pc < entry_of(id).module.end ? id : 0;
 }
 
-void insert_permanent(std::uint32_t id) {
-  const std::uint32_t count = g_permanent_count.load(std::memory_order_relaxed);
-  if (id == 0 || count == kMaxPermanent) return;
+/// Keeps the first `count` ids sorted by start address.
+std::uint32_t insert_permanent(std::uint32_t id, std::uint32_t count) {
+  if (id == 0 || count == kMaxPermanent) return count;
   const std::uint64_t start = entry_of(id).module.start;
   std::uint32_t place = count;
   for (; place > 0 && entry_of(g_permanent[place - 1]).module.start > start; --place) {
     g_permanent[place] = g_permanent[place - 1];
   }
   g_permanent[place] = id;
-  g_permanent_count.store(count + 1, std::memory_order_release);
+  return count + 1;
 }
 
 }  // namespace
 
+void find_loader_lookup() {
+  for (const link_map* map = _r_debug.r_map; map != nullptr; map = map->l_next) {
+    void* const function = find_function(*map, "_dl_find_object");
+    if (function == nullptr) continue;
+    g_find_object.store(reinterpret_cast<FindObject*>(function), std::memory_order_relaxed);
+    return;
+  }
+}
+
 void learn_permanent_modules() {
-  if (g_permanent_count.load(std::memory_order_relaxed) != 0) return;
+  std::uint32_t count = 0;
   for (const link_map* map = _r_debug.r_map; map != nullptr; map = map->l_next) {
     Object object{0, 0, map, nullptr};
     if (ask_loader(reinterpret_cast<std::uint64_t>(map->l_ld), object) || measure(object)) {
-      insert_permanent(add(object, true));
+      count = insert_permanent(add(object, true), count);
     }
   }
+  g_permanent_count.store(count, std::memory_order_release);  // Pairs with find_permanent.
 }
 
 bool find_module(std::uint64_t pc, FoundModule& found) {
@@ -357,7 +371,11 @@ void use_loader_lookup_for_testing(bool use) {
   g_is_loader_hidden.store(!use, std::memory_order_relaxed);
 }
 
-void init() { learn_permanent_modules(); }
+void init() {
+  if (g_is_begun.exchange(true, std::memory_order_relaxed)) return;
+  find_loader_lookup();
+  learn_permanent_modules();
+}
 
 std::uint32_t modules_known() { return g_known.load(std::memory_order_acquire); }
 

@@ -22,8 +22,11 @@ struct FoundModule {
   std::uint64_t entry_point;
 };
 
-/// Copies the list of modules mapped now; they are permanent from here on. Runs
-/// before dlopen can have changed the loader's list, so it needs no lock.
+/// Finds the loader's lookup of modules by address (glibc >= 2.35). Runs, like the
+/// next one, before dlopen can have changed the loader's list: it takes no lock.
+void find_loader_lookup();
+
+/// Copies the list of modules mapped now; they are permanent from here on.
 void learn_permanent_modules();
 
 /// The module that `pc` lies in; false = none that the loader knows.

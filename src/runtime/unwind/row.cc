@@ -64,27 +64,27 @@ bool RowProgram::run_initial(Cursor code) {
   return true;
 }
 
+// The three instructions that make up most programs are run here.
 bool RowProgram::run(Cursor code) {
   if (!code.ok()) return false;
   while (!passed_ && !code.at_end()) {
     const std::uint8_t opcode = code.u8();
-    if (!execute(code, opcode) || !code.ok()) return false;
+    const std::uint8_t operand = opcode & 0x3f;
+    bool is_known = true;
+    if ((opcode & 0xc0) == kAdvanceLoc) {
+      is_known = advance(operand);
+    } else if ((opcode & 0xc0) == kOffset) {
+      is_known = set_place(operand, Place::Kind::kAt, dwarf::kCfa, factored(code.uleb()));
+    } else if (opcode == kDefCfaOffset) {
+      is_known = set_cfa(row_.cfa.base, static_cast<std::int64_t>(code.uleb()));
+    } else if ((opcode & 0xc0) == kRestore) {
+      is_known = restore(operand);
+    } else {
+      is_known = execute_extended(code, opcode);
+    }
+    if (!is_known || !code.ok()) return false;
   }
   return true;
-}
-
-bool RowProgram::execute(Cursor& code, std::uint8_t opcode) {
-  const std::uint8_t operand = opcode & 0x3f;
-  switch (opcode & 0xc0) {
-    case kAdvanceLoc:
-      return advance(operand);
-    case kOffset:
-      return set_place(operand, Place::Kind::kAt, dwarf::kCfa, factored(code.uleb()));
-    case kRestore:
-      return restore(operand);
-    default:
-      return execute_extended(code, opcode);
-  }
 }
 
 bool RowProgram::execute_extended(Cursor& code, std::uint8_t opcode) {
@@ -125,8 +125,6 @@ bool RowProgram::execute_cfa(Cursor& code, std::uint8_t opcode) {
     }
     case kDefCfaRegister:
       return set_cfa(code.uleb(), row_.cfa.offset);
-    case kDefCfaOffset:
-      return set_cfa(row_.cfa.base, static_cast<std::int64_t>(code.uleb()));
     case kDefCfaOffsetSf:
       return set_cfa(row_.cfa.base, factored(static_cast<std::uint64_t>(code.sleb())));
     case kDefCfaExpression:
@@ -190,7 +188,7 @@ bool RowProgram::set_place(std::uint64_t dwarf_register, Place::Kind kind, std::
 // itself loaded would be loaded twice: nobody emits that, and it gets no place.
 bool RowProgram::set_expression(Cursor& code, bool is_value) {
   const std::uint64_t target = code.uleb();
-  Term term;
+  Term term{};
   const bool is_known = evaluate(code.take(code.uleb()), pc_, term) && is_near(term.offset);
   if (!is_known || term.added != 0 || (term.is_loaded && !is_value)) {
     return set_place(target, Place::Kind::kUnsupported, dwarf::kCfa, 0);

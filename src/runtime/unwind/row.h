@@ -39,10 +39,10 @@ inline constexpr std::size_t kSlots = static_cast<std::size_t>(Slot::kCount);
 
 /// base + offset, or [base + offset] + added when `is_loaded`.
 struct Term {
-  std::uint8_t base = dwarf::kNoBase;
-  bool is_loaded = false;
-  std::int64_t offset = 0;
-  std::int64_t added = 0;
+  std::uint8_t base;
+  bool is_loaded;
+  std::int64_t offset;
+  std::int64_t added;
 };
 
 /// The caller's value of one register.
@@ -54,11 +54,12 @@ struct Place {
     kIs,           ///< base + offset itself.
     kUnsupported,  ///< A rule that no known producer emits for a register we need.
   };
-  Kind kind = Kind::kSame;
-  std::uint8_t base = dwarf::kCfa;
-  std::int32_t offset = 0;
+  Kind kind;
+  std::uint8_t base;
+  std::int32_t offset;
 };
 
+/// All zero: every register as in this frame, and a CFA that no frame has (rax).
 struct Row {
   Term cfa;
   Place places[kSlots];
@@ -92,7 +93,6 @@ class RowProgram {
   // Producers nest these once or twice; a deeper program gets no row.
   static constexpr std::size_t kMaxSaved = 6;
 
-  bool execute(Cursor& code, std::uint8_t opcode);
   bool execute_extended(Cursor& code, std::uint8_t opcode);
   bool execute_cfa(Cursor& code, std::uint8_t opcode);
   bool execute_place(Cursor& code, std::uint8_t opcode);
@@ -110,10 +110,10 @@ class RowProgram {
   std::uint64_t location_;
   std::uint64_t pc_;
   bool passed_ = false;  // The next instructions belong to later pcs.
-  Row row_;
-  Row initial_;
-  Row saved_[kMaxSaved];
   std::size_t saved_count_ = 0;
+  Row row_{};
+  Row initial_{};
+  Row saved_[kMaxSaved];  // Below saved_count_; the rest is not even zeroed.
 };
 
 }  // namespace geiger::unwind

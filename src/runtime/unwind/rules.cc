@@ -14,10 +14,18 @@ bool is_entry_code(const FoundModule& module, std::uint64_t pc) {
   return module.entry_point != 0 && pc - module.entry_point < kEntryCodeBytes;
 }
 
+// A stack that was made (makecontext) returns to the first byte of the function
+// that ends it: no call instruction is before that byte, and no table covers it.
+bool is_made_return(const FoundModule& module, std::uint64_t pc) {
+  FoundRow behind;
+  return find_row(module.cfi, pc + 1, behind);
+}
+
 /// The row of a pc in a known module. False: none.
 bool find_row_in(const FoundModule& module, std::uint64_t pc, FoundRow& found) {
-  if (module.cfi.header != 0 && find_row(module.cfi, pc, found)) return true;
-  if (!is_entry_code(module, pc)) return false;
+  const bool has_table = module.cfi.header != 0;
+  if (has_table && find_row(module.cfi, pc, found)) return true;
+  if (!is_entry_code(module, pc) && !(has_table && is_made_return(module, pc))) return false;
   found = FoundRow{};
   found.row[Slot::kReturnAddress].kind = Place::Kind::kUndefined;
   return true;

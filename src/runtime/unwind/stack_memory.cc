@@ -33,7 +33,7 @@ void StackMemory::enter(std::uint64_t sp) {
     high_ = bounds_.high & ~std::uint64_t{7};
     if (high_ < sp) high_ = sp;
   } else if (sp - own_frame_ < kPage) {
-    high_ = (sp + kPage) & ~(kPage - 1);
+    high_ = (sp + kPage - 1) & ~(kPage - 1);  // sp itself may be the end of the stack.
   }
 }
 

@@ -75,10 +75,14 @@ struct Trace {
   std::uint64_t hash = 0;
 };
 
-/// Takes the modules that the loader has mapped now as permanent: frames in them
-/// are not checked against the loader again. Call once, before any module can
-/// have been loaded by dlopen; without the call everything works, more slowly.
-/// Not to be called by two threads at once.
+/// Finds the loader's lookup of modules and takes the modules mapped now as
+/// permanent: frames in them are not checked against the loader again. To be called
+/// before any module can have been loaded by dlopen. Runs once: while a call is
+/// under way others return at once, and walks follow frame pointers only.
+///
+/// glibc < 2.35 has no lookup that is safe inside malloc. There the tables of
+/// permanent modules are used, frames of other modules are stepped over by frame
+/// pointer, and a walk that cannot go on is truncated.
 void init();
 
 /// Walks from `start` to the outermost frame; frames[0] = start.ip. `start` must

@@ -1,0 +1,122 @@
+#include "analysis/export/folded.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/export/frame_name.h"
+#include "analysis/export/rounding.h"
+#include "analysis/profile/labels.h"
+
+namespace geiger::exports {
+namespace {
+
+constexpr std::size_t kFlushAt = 1 << 16;
+
+/// A stack as indexes of names, root first.
+struct Path {
+  std::vector<std::uint32_t> names;
+  double bytes = 0;
+};
+
+class Folder {
+ public:
+  explicit Folder(const profile::Recording& recording) : recording_(recording) {}
+
+  std::vector<std::uint32_t> path_of(std::uint32_t stack) {
+    std::vector<std::uint32_t> path;
+    if (stack >= recording_.stacks.size()) return {intern("[no stack]")};
+    if (recording_.stacks[stack].is_truncated) path.push_back(intern("[truncated]"));
+    const auto& locations = recording_.stacks[stack].locations;
+    for (auto at = locations.rbegin(); at != locations.rend(); ++at) append(*at, path);
+    if (path.empty()) path.push_back(intern("[no stack]"));
+    return path;
+  }
+
+  [[nodiscard]] const std::string& name(std::uint32_t id) const { return *names_[id]; }
+
+ private:
+  void append(std::uint32_t index, std::vector<std::uint32_t>& path) {
+    const profile::Location& location = recording_.locations[index];
+    if (location.frames.empty())
+      path.push_back(intern(profile::address_name(recording_, location)));
+    for (auto at = location.frames.rbegin(); at != location.frames.rend(); ++at) {
+      path.push_back(intern(recording_.frames[*at].function));
+    }
+  }
+
+  std::uint32_t intern(const std::string& function) {
+    const auto next = static_cast<std::uint32_t>(names_.size());
+    const auto [at, is_new] = ids_.try_emplace(folded_name(function), next);
+    if (is_new) names_.push_back(&at->first);
+    return at->second;
+  }
+
+  const profile::Recording& recording_;
+  std::unordered_map<std::string, std::uint32_t> ids_;  // Its keys do not move.
+  std::vector<const std::string*> names_;
+};
+
+std::vector<Path> collect(const profile::Recording& recording, const profile::Profile& profile,
+                          Folder& folder) {
+  std::unordered_map<std::uint32_t, double> bytes;
+  for (const profile::Entry& entry : profile.entries) {
+    estimation::NodeSums sums;
+    accumulate(sums, entry, recording, profile);
+    bytes[entry.stack] += sums.weighted_bytes + sums.certain_bytes;
+  }
+  std::vector<Path> paths;
+  paths.reserve(bytes.size());
+  for (const auto& [stack, value] : bytes) paths.push_back({folder.path_of(stack), value});
+  return paths;
+}
+
+/// Sorts by names and adds up stacks that read alike.
+void merge_alike(std::vector<Path>& paths, const Folder& folder) {
+  const auto by_name = [&](std::uint32_t a, std::uint32_t b) {
+    return a != b && folder.name(a) < folder.name(b);
+  };
+  std::sort(paths.begin(), paths.end(), [&](const Path& a, const Path& b) {
+    return std::lexicographical_compare(a.names.begin(), a.names.end(), b.names.begin(),
+                                        b.names.end(), by_name);
+  });
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    if (kept > 0 && paths[kept - 1].names == paths[i].names) {
+      paths[kept - 1].bytes += paths[i].bytes;
+    } else if (kept++ != i) {
+      paths[kept - 1] = std::move(paths[i]);
+    }
+  }
+  paths.resize(kept);
+}
+
+void append_line(std::string& out, const Path& path, std::int64_t bytes, const Folder& folder) {
+  for (const std::uint32_t name : path.names) (out += folder.name(name)) += ';';
+  out.back() = ' ';
+  out += std::to_string(bytes) + "\n";
+}
+
+}  // namespace
+
+void write_folded(const profile::Recording& recording, const profile::Profile& profile,
+                  const Sink& sink) {
+  Folder folder(recording);
+  std::vector<Path> paths = collect(recording, profile, folder);
+  merge_alike(paths, folder);
+  std::vector<double> bytes;
+  for (const Path& path : paths) bytes.push_back(path.bytes);
+  const std::vector<std::int64_t> rounded = round_to_total(bytes);
+  std::string out;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    if (rounded[i] > 0) append_line(out, paths[i], rounded[i], folder);
+    if (out.size() < kFlushAt) continue;
+    sink(out);
+    out.clear();
+  }
+  sink(out);
+}
+
+}  // namespace geiger::exports

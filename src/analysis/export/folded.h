@@ -1,0 +1,17 @@
+// Folded stacks: "root;caller;leaf BYTES" per line, the common denominator of
+// flame graph tools. It holds no intervals; pprof export and the reports do.
+#pragma once
+
+#include "analysis/export/sink.h"
+#include "analysis/profile/profile.h"
+#include "analysis/profile/recording.h"
+
+namespace geiger::exports {
+
+/// One line per distinct stack of function names, in order of names. The values
+/// are estimated bytes; they add up to the rounded estimate of the profile.
+/// Stacks that were cut off start with "[truncated]".
+void write_folded(const profile::Recording& recording, const profile::Profile& profile,
+                  const Sink& sink);
+
+}  // namespace geiger::exports

@@ -1,0 +1,59 @@
+#include "analysis/export/folded.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "analysis/profile/example_recording.h"
+
+namespace geiger::exports {
+namespace {
+
+using profile::Kind;
+using profile::example::RecordingBuilder;
+
+std::string folded(const profile::Recording& recording, Kind kind = Kind::kAllocated) {
+  std::string out;
+  write_folded(recording, profile::select(recording, kind),
+               [&](std::string_view bytes) { out += bytes; });
+  return out;
+}
+
+TEST(Folded, WritesStacksRootFirstWithInlinedFrames) {
+  EXPECT_EQ(folded(profile::example::small_server()),
+            "main;load_table 12582912\n"
+            "main;serve(int);make_buffer 133857118\n"
+            "main;serve(int);read_request(Request&);grow;std::string::_M_create 6292650\n");
+}
+
+TEST(Folded, SelectsTheKind) {
+  EXPECT_EQ(folded(profile::example::small_server(), Kind::kLiveAtEnd),
+            "main;load_table 12582912\nmain;serve(int);make_buffer 33464279\n");
+}
+
+TEST(Folded, AddsUpStacksThatReadAlike) {
+  RecordingBuilder builder(4 * kKiB);
+  const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
+  const auto module = builder.module("/bin/a", 0x1000);
+  builder.sample(thread, builder.stack({builder.location(module, 1, {"f"})}), 8 * kKiB, 1);
+  builder.sample(thread, builder.stack({builder.location(module, 2, {"f"})}), 8 * kKiB, 1);
+  EXPECT_EQ(folded(builder.recording()), "f 16384\n");
+}
+
+TEST(Folded, NamesCannotBreakTheFormat) {
+  RecordingBuilder builder(1);
+  const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
+  const auto module = builder.module("/bin/a;b\n", 0x1000);
+  const auto hostile = builder.location(module, 1, {"x;y\nmain 1\x1b[0m\xff", ""});
+  const auto bare = builder.location(module, 0x20, {});
+  builder.sample(thread, builder.stack({hostile, bare}, true), 100, 1);
+  builder.sample(thread, builder.stack({}), 7, 1);
+  EXPECT_EQ(folded(builder.recording()),
+            "[no stack] 7\n"
+            "[truncated];a:b +0x20;?;x:y main 1 [0m\xef\xbf\xbd 100\n");
+}
+
+TEST(Folded, OfNothingIsNothing) { EXPECT_EQ(folded({}), ""); }
+
+}  // namespace
+}  // namespace geiger::exports

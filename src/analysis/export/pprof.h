@@ -1,0 +1,32 @@
+// pprof's profile.proto, gzipped: what `go tool pprof` and its relatives read.
+//
+// Sample types, in this order:
+//   alloc_objects/count  alloc_space/bytes  inuse_objects/count  inuse_space/bytes
+//   the variance of each (alloc_objects_variance/count^2, ...), and the numbers
+//   of samples behind them (samples/count, inuse_samples/count).
+// Values are estimates, unsampled already. Variances add up like the values do,
+// so the variance that pprof shows at any node is that node's.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/export/sink.h"
+#include "analysis/profile/profile.h"
+#include "analysis/profile/recording.h"
+
+namespace geiger::exports {
+
+struct PprofOptions {
+  /// Shown by pprof above every report: totals with their intervals.
+  std::vector<std::string> comments;
+};
+
+/// Writes one gzipped profile. `allocated` and `live` are the profiles of those
+/// kinds of `recording`. Integers are rounded so that the sum of each column is
+/// the rounded sum of the estimates. default_sample_type is inuse_space if
+/// anything is live, else alloc_space.
+void write_pprof(const profile::Recording& recording, const profile::Profile& allocated,
+                 const profile::Profile& live, const PprofOptions& options, const Sink& sink);
+
+}  // namespace geiger::exports

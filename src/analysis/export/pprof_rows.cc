@@ -1,0 +1,73 @@
+#include "analysis/export/pprof_rows.h"
+
+#include <algorithm>
+
+#include "analysis/export/rounding.h"
+
+namespace geiger::exports {
+namespace {
+
+using profile::Entry;
+using profile::Profile;
+using profile::Recording;
+
+PprofRow row_of(const Entry& entry) { return {entry.stack, entry.thread, entry.requested}; }
+
+std::vector<PprofRow> rows_of(const Profile& allocated, const Profile& live) {
+  std::vector<PprofRow> rows;
+  rows.reserve(allocated.entries.size());
+  for (const Profile* profile : {&allocated, &live}) {
+    for (const Entry& entry : profile->entries) rows.push_back(row_of(entry));
+  }
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  return rows;
+}
+
+/// The five columns that one profile fills, as real numbers.
+struct Columns {
+  explicit Columns(std::size_t rows)
+      : objects(rows), bytes(rows), objects_variance(rows), bytes_variance(rows), samples(rows) {}
+
+  void add(std::size_t row, const estimation::NodeSums& sums) {
+    const auto certain = static_cast<double>(sums.certain_samples);
+    objects[row] += sums.objects + certain;
+    bytes[row] += sums.weighted_bytes + sums.certain_bytes;
+    objects_variance[row] += sums.objects_variance;
+    bytes_variance[row] += sums.bytes_variance;
+    samples[row] += static_cast<double>(sums.samples) + certain;
+  }
+
+  std::vector<double> objects, bytes, objects_variance, bytes_variance, samples;
+};
+
+Columns columns_of(const Recording& recording, const Profile& profile,
+                   const std::vector<PprofRow>& rows) {
+  Columns columns(rows.size());
+  for (const Entry& entry : profile.entries) {
+    estimation::NodeSums sums;
+    accumulate(sums, entry, recording, profile);
+    const auto at = std::lower_bound(rows.begin(), rows.end(), row_of(entry));
+    columns.add(static_cast<std::size_t>(at - rows.begin()), sums);
+  }
+  return columns;
+}
+
+}  // namespace
+
+PprofTable pprof_table(const Recording& recording, const Profile& allocated, const Profile& live) {
+  PprofTable table{rows_of(allocated, live), {}};
+  const auto fill = [&](const Profile& profile, std::size_t objects, std::size_t samples) {
+    const Columns columns = columns_of(recording, profile, table.rows);
+    table.columns[objects] = round_to_total(columns.objects);
+    table.columns[objects + 1] = round_to_total(columns.bytes);
+    table.columns[objects + 4] = round_to_total(columns.objects_variance);
+    table.columns[objects + 5] = round_to_total(columns.bytes_variance);
+    table.columns[samples] = round_to_total(columns.samples);
+  };
+  fill(allocated, 0, 8);
+  fill(live, 2, 9);
+  return table;
+}
+
+}  // namespace geiger::exports

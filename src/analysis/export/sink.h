@@ -1,0 +1,13 @@
+// Where an export goes, piece by piece, so that no format is held whole.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+namespace geiger::exports {
+
+/// Takes the next bytes of the output. What it does about errors is its own
+/// business (the command line remembers the first one).
+using Sink = std::function<void(std::string_view)>;
+
+}  // namespace geiger::exports

@@ -1,0 +1,293 @@
+#include "analysis/ingest/seal.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <random>
+
+#include "analysis/ingest/chunk.h"
+#include "analysis/ingest/ingest.h"
+#include "analysis/ingest/runs.h"
+#include "analysis/ingest/test_files.h"
+#include "trace/test_trace.h"
+
+namespace geiger::ingest {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using trace::TestTrace;
+
+const std::string kNames(5000, 'n');
+
+struct Seal : ::testing::Test {
+  TestFiles files;
+
+  /// A trace of `samples` samples as a killed program leaves it: open and sparse.
+  std::string killed(const std::string& name, int samples) {
+    TestTrace trace;
+    const auto epoch = trace.epoch(1024);
+    for (int i = 0; i < samples; ++i) trace.sample({.epoch = epoch});
+    trace.header().state = trace::State::kSampling;
+    trace.header().pid = 0;
+    const std::string path = files.write(name, trace.bytes());
+    std::filesystem::resize_file(path, kMiB);
+    return path;
+  }
+  static std::optional<Error> store(const std::string& path, std::uint32_t image,
+                                    const std::string& payload) {
+    const ImageSymbols symbols[] = {{image, payload}};
+    return store_symbols(path, symbols);
+  }
+  static Ingested read(const std::string& path) {
+    const std::string paths[] = {path};
+    return read_recording(paths);
+  }
+};
+using Pack = Seal;
+using ChunkCodec = Seal;
+using NewestRun = Seal;
+
+std::vector<std::string> payloads(const Ingested& result) {
+  std::vector<std::string> all;
+  for (const SymbolPayload& payload : result.symbols) all.push_back(payload.bytes);
+  return all;
+}
+
+TEST_F(Seal, GivesUnusedSpaceBackAndIsIdempotent) {
+  const std::string path = killed("a.geiger", 3);
+  ASSERT_FALSE(seal_trace(path));
+  const std::string sealed = TestFiles::read(path);
+  EXPECT_EQ(sealed.size(), trace::kRecordsOffset + 32 + 3 * 64);
+  EXPECT_FALSE(seal_trace(path));
+  EXPECT_EQ(TestFiles::read(path), sealed);
+  const Ingested result = read(path);
+  EXPECT_FALSE(result.damaged);
+  EXPECT_EQ(result.recording.samples.size(), 3U);
+  EXPECT_EQ(result.recording.processes[0].ending, profile::Ending::kKilled);
+}
+
+TEST_F(Seal, StoresAndReplacesSymbols) {
+  const std::string path = killed("a.geiger", 3);
+  ASSERT_FALSE(store(path, 0, kNames));
+  EXPECT_THAT(payloads(read(path)), ElementsAre(kNames));
+  EXPECT_LT(TestFiles::read(path).size(), 9000U) << "compressed";
+  ASSERT_FALSE(store(path, 0, "other"));
+  const Ingested result = read(path);
+  EXPECT_THAT(payloads(result), ElementsAre("other"));
+  EXPECT_EQ(result.recording.samples.size(), 3U);
+  EXPECT_THAT(result.recording.warnings, IsEmpty());
+  ASSERT_FALSE(store(path, 0, ""));
+  EXPECT_THAT(payloads(read(path)), ElementsAre(""));
+}
+
+/// Every prefix of the writes that storing makes, as a kill would leave them.
+TEST_F(Seal, AKillBetweenTwoWritesLeavesAReadableTrace) {
+  const std::string path = killed("a.geiger", 3);
+  const std::string open = TestFiles::read(path);
+  ASSERT_FALSE(store(path, 0, "names"));
+  const std::string done = TestFiles::read(path);
+  const std::size_t end = trace::kRecordsOffset + 32 + 3 * 64;
+  const std::size_t seal = offsetof(trace::FileHeader, sealed_end);
+  const std::size_t size = offsetof(trace::FileHeader, image_bytes);
+  std::vector<std::string> states = {open};
+  const auto next = [&](auto change) {
+    states.push_back(states.back());
+    change(states.back());
+  };
+  next([&](std::string& file) { std::memcpy(&file[seal], &end, 8); });
+  next([&](std::string& file) { file.resize(end); });
+  next([&](std::string& file) { file.resize(end + 32), file += done.substr(end + 32); });
+  next([&](std::string& file) { file.replace(end, 32, done, end, 32); });
+  next([&](std::string& file) { file.replace(size, 8, done, size, 8); });
+  EXPECT_EQ(states.back(), done);
+  for (const std::string& state : states) {
+    files.write("state.geiger", std::as_bytes(std::span(state)));
+    const Ingested result = read(files.path("state.geiger"));
+    EXPECT_FALSE(result.damaged);
+    EXPECT_EQ(result.recording.samples.size(), 3U);
+    ASSERT_FALSE(store(files.path("state.geiger"), 0, "names"));
+    EXPECT_EQ(TestFiles::read(files.path("state.geiger")), done);
+  }
+}
+
+TEST_F(Seal, ACutTraceStaysDamaged) {
+  const std::string path = killed("a.geiger", 3);
+  std::filesystem::resize_file(path, trace::kRecordsOffset + 32 + 64 + 10);
+  ASSERT_FALSE(store(path, 0, "names"));
+  const Ingested result = read(path);
+  EXPECT_TRUE(result.damaged);
+  EXPECT_EQ(result.recording.samples.size(), 1U);
+  EXPECT_THAT(payloads(result), ElementsAre("names"));
+  std::filesystem::resize_file(path, 5000);
+  EXPECT_TRUE(store(path, 0, "names"));
+}
+
+TEST_F(Seal, RefusesATraceThatIsStillWritten) {
+  const std::string path = killed("a.geiger", 1);
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  void* mapped = ::mmap(nullptr, kMiB, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  ::close(descriptor);
+  ASSERT_NE(mapped, MAP_FAILED);
+  static_cast<trace::FileHeader*>(mapped)->pid = static_cast<std::uint32_t>(::getpid());
+  const auto error = store(path, 0, "names");
+  EXPECT_EQ(read(path).recording.processes[0].ending, profile::Ending::kStillOpen);
+  ::munmap(mapped, kMiB);
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->text(), HasSubstr("still writes this trace"));
+  EXPECT_EQ(std::filesystem::file_size(path), kMiB);
+  EXPECT_FALSE(store(path, 0, "names"));
+}
+
+TEST_F(Seal, NamesWhatIsWrong) {
+  EXPECT_THAT(seal_trace(files.path("missing"))->text(), HasSubstr("missing: cannot be opened"));
+  files.write("foreign", std::as_bytes(std::span(kNames)));
+  EXPECT_THAT(seal_trace(files.path("foreign"))->text(), HasSubstr("not a geiger trace"));
+  std::filesystem::create_symlink(killed("a.geiger", 1), files.path("link.geiger"));
+  EXPECT_TRUE(seal_trace(files.path("link.geiger")));
+}
+
+TEST_F(Pack, JoinsImagesAndTheirSymbols) {
+  const std::string inputs[] = {killed("a.geiger", 3), killed("b.geiger", 5),
+                                killed("c.geiger", 0)};
+  ASSERT_FALSE(store(inputs[0], 0, "of a"));
+  const std::string output = files.path("all.geiger");
+  ASSERT_FALSE(pack_images(inputs, output, false));
+  struct stat status {};
+  ASSERT_EQ(::stat(output.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600U);
+  const Ingested result = read(output);
+  EXPECT_THAT(result.recording.warnings, IsEmpty());
+  EXPECT_FALSE(result.damaged);
+  EXPECT_EQ(result.recording.processes.size(), 3U);
+  EXPECT_EQ(result.recording.samples.size(), 8U);
+  EXPECT_THAT(payloads(result), ElementsAre("of a"));
+  EXPECT_EQ(result.places[2].image, 2U);
+}
+
+TEST_F(Pack, SymbolsOfAPackedImageCanBeReplaced) {
+  const std::string inputs[] = {killed("a.geiger", 3), killed("b.geiger", 5)};
+  const std::string output = files.path("all.geiger");
+  ASSERT_FALSE(pack_images(inputs, output, false));
+  const ImageSymbols both[] = {{1, "of b"}, {0, kNames}};
+  ASSERT_FALSE(store_symbols(output, both));
+  EXPECT_THAT(payloads(read(output)), ElementsAre(kNames, "of b"));
+  ASSERT_FALSE(store(output, 0, "of a"));
+  const Ingested result = read(output);
+  EXPECT_THAT(payloads(result), ElementsAre("of a", "of b"));
+  EXPECT_EQ(result.recording.samples.size(), 8U);
+}
+
+TEST_F(Pack, RefusesToOverwriteUnlessTold) {
+  const std::string inputs[] = {killed("a.geiger", 3)};
+  const std::string output = files.write("all.geiger", {});
+  EXPECT_THAT(pack_images(inputs, output, false)->text(), HasSubstr("File exists"));
+  EXPECT_TRUE(TestFiles::read(output).empty());
+  EXPECT_FALSE(pack_images(inputs, output, true));
+  EXPECT_EQ(read(output).recording.samples.size(), 3U);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(files.path("")), {}), 2);
+}
+
+TEST_F(Pack, LeavesOutWhatCannotBeRead) {
+  const std::string inputs[] = {files.write("bad.geiger", {}), killed("a.geiger", 3)};
+  EXPECT_TRUE(pack_images(inputs, files.path("all.geiger"), false));
+  EXPECT_EQ(read(files.path("all.geiger")).recording.samples.size(), 3U);
+  EXPECT_TRUE(pack_images(std::span(inputs).first(1), files.path("none.geiger"), false));
+  EXPECT_FALSE(std::filesystem::exists(files.path("none.geiger")));
+}
+
+TEST_F(Pack, DamageInOneImageLeavesTheNextReadable) {
+  const std::string inputs[] = {killed("a.geiger", 3), killed("b.geiger", 5)};
+  const std::string output = files.path("all.geiger");
+  ASSERT_FALSE(pack_images(inputs, output, false));
+  std::string bytes = TestFiles::read(output);
+  bytes[trace::kRecordsOffset + 32 + 2] = 0;  // the size of the first sample
+  files.write("all.geiger", std::as_bytes(std::span(bytes)));
+  const Ingested result = read(output);
+  EXPECT_TRUE(result.damaged);
+  EXPECT_EQ(result.recording.processes.size(), 2U);
+  EXPECT_EQ(result.recording.samples.size(), 5U);
+}
+
+TEST_F(ChunkCodec, RoundTrips) {
+  std::mt19937_64 random(3);
+  for (const std::size_t size : {0UL, 1UL, 7UL, 1000UL, 300000UL}) {
+    std::string payload(size, '\0');
+    for (char& c : payload) c = static_cast<char>(random());
+    for (const std::string& text : {payload, std::string(size, 'a')}) {
+      const std::string chunk = encode_chunk(trace::ChunkType::kSymbols, text);
+      trace::ChunkHeader header{};
+      std::memcpy(&header, chunk.data(), sizeof header);
+      std::string reason;
+      const std::string_view stored = std::string_view(chunk).substr(32, header.stored_bytes);
+      EXPECT_EQ(decode_chunk(header, stored, reason), text) << reason;
+      EXPECT_EQ(chunk.size() % 8, 0U);
+    }
+  }
+}
+
+TEST_F(ChunkCodec, RefusesFalseSizes) {
+  std::string chunk = encode_chunk(trace::ChunkType::kSymbols, kNames);
+  trace::ChunkHeader header{};
+  std::memcpy(&header, chunk.data(), sizeof header);
+  const std::string_view stored = std::string_view(chunk).substr(32, header.stored_bytes);
+  std::string reason;
+  for (const std::uint64_t raw : {0UL, 1UL, kNames.size() - 1, kNames.size() + 1, 1UL << 40}) {
+    header.raw_bytes = raw;
+    EXPECT_FALSE(decode_chunk(header, stored, reason)) << raw;
+    EXPECT_EQ(reason, "a chunk that cannot be unpacked");
+  }
+  header.codec = static_cast<trace::Codec>(7);
+  EXPECT_FALSE(decode_chunk(header, stored, reason));
+  header.crc32 ^= 1;
+  EXPECT_FALSE(decode_chunk(header, stored, reason));
+  EXPECT_EQ(reason, "a chunk whose checksum is wrong");
+}
+
+TEST_F(ChunkCodec, AMutatedChunkIsDamageAndNoMore) {
+  const std::string path = killed("a.geiger", 2);
+  ASSERT_FALSE(store(path, 0, kNames));
+  const std::string sound = TestFiles::read(path);
+  const std::size_t start = trace::kRecordsOffset + 32 + 2 * 64;
+  std::size_t damaged = 0;
+  for (std::size_t at = start; at < sound.size(); ++at) {
+    std::string bent = sound;
+    bent[at] = static_cast<char>(bent[at] ^ 0x41);
+    files.write("bent.geiger", std::as_bytes(std::span(bent)));
+    const Ingested result = read(files.path("bent.geiger"));
+    ASSERT_EQ(result.recording.samples.size(), 2U) << at;
+    ASSERT_TRUE(result.symbols.empty() || result.symbols[0].bytes == kNames) << at;
+    damaged += result.damaged;
+  }
+  EXPECT_GT(damaged, sound.size() - start - 16) << "all but the type and the padding";
+}
+
+TEST_F(NewestRun, IsTheLastModified) {
+  EXPECT_FALSE(newest_run(files.path("")));
+  EXPECT_FALSE(newest_run(files.path("missing")));
+  const auto age = [&](const std::string& name, int seconds) {
+    std::filesystem::last_write_time(
+        files.path(name),
+        std::filesystem::file_time_type::clock::now() - std::chrono::seconds(seconds));
+  };
+  for (const char* name : {"geiger-a.1", "geiger-b.22", "geiger-bad.", "geiger-bad.x", "other.3"}) {
+    std::filesystem::create_directory(files.path(name));
+    age(name, 100);
+  }
+  age("geiger-b.22", 50);
+  EXPECT_EQ(newest_run(files.path("")), files.path("geiger-b.22"));
+  killed("one.geiger", 0);
+  age("one.geiger", 10);
+  EXPECT_EQ(newest_run(files.path("")), files.path("one.geiger"));
+  age("geiger-a.1", 1);
+  EXPECT_EQ(newest_run(files.path("")), files.path("geiger-a.1"));
+}
+
+}  // namespace
+}  // namespace geiger::ingest

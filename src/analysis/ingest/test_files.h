@@ -1,0 +1,48 @@
+// For tests only: a directory of files that goes away again.
+#pragma once
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <string>
+
+namespace geiger::ingest {
+
+class TestFiles {
+ public:
+  TestFiles() {
+    std::string name = (std::filesystem::temp_directory_path() / "geiger-test-XXXXXX").string();
+    root_ = ::mkdtemp(name.data());
+  }
+  TestFiles(const TestFiles&) = delete;
+  TestFiles& operator=(const TestFiles&) = delete;
+  ~TestFiles() {
+    std::error_code ignored;
+    std::filesystem::remove_all(root_, ignored);
+  }
+
+  [[nodiscard]] std::string path(const std::string& name) const { return (root_ / name).string(); }
+
+  std::string write(const std::string& name, std::span<const std::byte> bytes) const {
+    const std::string full = path(name);
+    std::filesystem::create_directories(std::filesystem::path(full).parent_path());
+    // A new file: ext4 writes a truncated one out to disk when it is closed.
+    std::filesystem::remove(full);
+    std::ofstream file(full, std::ios::binary | std::ios::trunc);
+    file.write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    return full;
+  }
+
+  [[nodiscard]] static std::string read(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+ private:
+  std::filesystem::path root_;
+};
+
+}  // namespace geiger::ingest

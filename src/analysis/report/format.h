@@ -1,0 +1,61 @@
+// Every number that a person reads is written here, so that one rule holds
+// everywhere: an estimate never appears without its interval.
+//
+//   812 MiB ± 25               samples on both sides, interval nearly symmetric
+//   512 KiB [16 B, 1.9 MiB]    few samples: the interval leans to one side
+//   < 1.9 MiB                  nothing was seen: the upper limit, never 0
+//   12 MiB exact + < 1.9 MiB   only objects recorded with certainty were seen
+//   812.4 MiB                  known exactly
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/units.h"
+#include "estimation/estimate.h"
+
+namespace geiger::report {
+
+enum class Quantity : std::uint8_t { kBytes, kObjects };
+
+/// An estimate in two parts, so that tables can align them: "812 MiB", "± 25".
+struct Figure {
+  std::string value;
+  std::string error;  ///< Empty when exact or when `value` is already a limit.
+  /// "812 MiB ± 25".
+  [[nodiscard]] std::string text() const;
+};
+
+/// The estimate as text. Non-finite parts are shown as "?".
+[[nodiscard]] Figure figure(const estimation::Estimate& estimate, Quantity quantity);
+
+/// An exactly known number of bytes in binary units: "12.58 GiB", "512 KiB".
+[[nodiscard]] std::string exact_bytes(Bytes bytes);
+
+/// A bound, rounded up: "1.9 MiB".
+[[nodiscard]] std::string bound_bytes(double bytes);
+
+/// An exact count, digits in groups of three: "1,234,567".
+[[nodiscard]] std::string exact_count(std::uint64_t count);
+
+/// A length of time: "850 ms", "12.4 s", "3 min 12 s", "2 h 05 min".
+[[nodiscard]] std::string duration(Nanoseconds time);
+
+/// A level in (0, 1) as per cent: "95 %", "99.9 %".
+[[nodiscard]] std::string level_text(double level);
+
+/// Part of a whole, in 0..1, with its interval (share.h).
+struct Share {
+  double value = 0;
+  estimation::Interval interval;
+};
+/// "42 % ± 3", "6.4 % ± 0.2"; "100 %" without error when there is none.
+[[nodiscard]] Figure figure(const Share& share);
+
+/// An exact share of two counts: "0.3 %"; "0 %" of nothing.
+[[nodiscard]] std::string exact_share(std::uint64_t part, std::uint64_t whole);
+
+/// "sample" or "samples".
+[[nodiscard]] std::string plural(std::uint64_t count, const char* singular);
+
+}  // namespace geiger::report

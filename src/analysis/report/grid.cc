@@ -1,0 +1,97 @@
+#include "analysis/report/grid.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "analysis/report/text.h"
+
+namespace geiger::report {
+namespace {
+
+/// The last column never gets less than this, however narrow the terminal.
+constexpr std::size_t kLeastLast = 16;
+
+std::size_t gap_before(const Column& column) { return column.is_continuation ? 1 : 2; }
+
+std::string aligned(const std::string& cell, Align align, std::size_t width) {
+  return align == Align::kRight ? pad_left(cell, width) : pad_right(cell, width);
+}
+
+/// The tail behind a cell that takes `used` of `room` columns, or nothing where
+/// it would be cut to a stub.
+std::string tail_within(const std::string& tail, std::size_t room, std::size_t used,
+                        const Style& style) {
+  constexpr std::size_t kGap = 2;
+  constexpr std::size_t kStub = 8;
+  if (tail.empty() || used + kGap >= room) return "";
+  const std::size_t left = room - used - kGap;
+  if (left < std::min(kStub, columns_of(tail))) return "";
+  return std::string(kGap, ' ') + paint(style, Role::kFaint, elide(tail, left));
+}
+
+void strip_trailing_spaces(std::string& text) { text.erase(text.find_last_not_of(' ') + 1); }
+
+}  // namespace
+
+Grid::Grid(std::vector<Column> columns, std::size_t indent)
+    : columns_(std::move(columns)), indent_(indent) {
+  for (const Column& column : columns_) widths_.push_back(columns_of(column.heading));
+}
+
+void Grid::add(std::vector<std::string> cells, std::string tail) {
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    widths_[i] = std::max(widths_[i], columns_of(cells[i]));
+  }
+  lines_.push_back({std::move(cells), std::move(tail)});
+}
+
+std::size_t Grid::room_for_last(std::size_t width) const {
+  std::size_t used = indent_;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (i > 0) used += gap_before(columns_[i]);
+    if (i + 1 < columns_.size()) used += widths_[i];
+  }
+  return width > used + kLeastLast ? width - used : kLeastLast;
+}
+
+std::string Grid::drawn(const Line& line, std::size_t room, const Style& style) const {
+  std::string out(indent_, ' ');
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (i > 0) out.append(gap_before(columns_[i]), ' ');
+    const bool is_last = i + 1 == columns_.size();
+    const bool is_padded = !is_last || columns_[i].align == Align::kRight;
+    const std::string cell = is_last ? elide(line.cells[i], room) : line.cells[i];
+    const std::size_t width = is_last ? std::min(widths_[i], room) : widths_[i];
+    out += is_padded ? aligned(cell, columns_[i].align, width) : cell;
+  }
+  strip_trailing_spaces(out);
+  return out + tail_within(line.tail, room, columns_of(line.cells.back()), style);
+}
+
+std::vector<std::string> Grid::headings() const {
+  std::vector<std::string> cells;
+  for (const Column& column : columns_) cells.push_back(column.heading);
+  return cells;
+}
+
+std::string Grid::text(const Style& style) const {
+  const std::size_t room = room_for_last(style.width);
+  const bool has_headings = std::any_of(columns_.begin(), columns_.end(),
+                                        [](const Column& c) { return !c.heading.empty(); });
+  std::string out;
+  if (has_headings) out += paint(style, Role::kFaint, drawn({headings(), ""}, room, style)) + "\n";
+  for (const Line& line : lines_) out += drawn(line, room, style) + "\n";
+  return out;
+}
+
+void append_figure_columns(std::vector<Column>& columns, const char* heading) {
+  columns.push_back({heading, Align::kRight, false});
+  columns.push_back({"", Align::kLeft, true});
+}
+
+void append_figure(std::vector<std::string>& cells, const Figure& figure) {
+  cells.push_back(figure.value);
+  cells.push_back(figure.error);
+}
+
+}  // namespace geiger::report

@@ -1,0 +1,58 @@
+// Cells to aligned lines: two spaces between columns, headings on top, the last
+// column cut to what is left of the width. A faint tail may follow it: it gives
+// way first.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "analysis/report/format.h"
+#include "analysis/report/style.h"
+
+namespace geiger::report {
+
+enum class Align { kLeft, kRight };
+
+struct Column {
+  std::string heading;
+  Align align = Align::kRight;
+  /// Glued to the column before by one space ("812 MiB" "± 25").
+  bool is_continuation = false;
+};
+
+class Grid {
+ public:
+  explicit Grid(std::vector<Column> columns, std::size_t indent = 0);
+
+  /// Appends a line; `cells` has one cell per column. The last column must be
+  /// aligned to the left if there are tails.
+  void add(std::vector<std::string> cells, std::string tail = {});
+
+  /// Columns left for the last column in lines of `width`.
+  [[nodiscard]] std::size_t room_for_last(std::size_t width) const;
+
+  /// The lines, each ended by a newline; headings only if some column has one.
+  [[nodiscard]] std::string text(const Style& style) const;
+
+ private:
+  struct Line {
+    std::vector<std::string> cells;
+    std::string tail;
+  };
+
+  [[nodiscard]] std::string drawn(const Line& line, std::size_t room, const Style& style) const;
+  [[nodiscard]] std::vector<std::string> headings() const;
+
+  std::vector<Column> columns_;
+  std::vector<std::size_t> widths_;
+  std::vector<Line> lines_;
+  std::size_t indent_;
+};
+
+/// The two columns of a figure: its heading stands over both.
+void append_figure_columns(std::vector<Column>& columns, const char* heading);
+/// The two cells of a figure.
+void append_figure(std::vector<std::string>& cells, const Figure& figure);
+
+}  // namespace geiger::report

@@ -1,0 +1,41 @@
+#include "analysis/report/heading.h"
+
+#include <fmt/format.h>
+
+#include "analysis/report/format.h"
+
+namespace geiger::report {
+
+std::string_view kind_text(profile::Kind kind) {
+  switch (kind) {
+    case profile::Kind::kAllocated:
+      return "allocated";
+    case profile::Kind::kLiveAtEnd:
+      return "live at the end";
+    case profile::Kind::kLiveAtPeak:
+      return "live at the peak";
+  }
+  return "";
+}
+
+std::string profile_heading(profile::Kind kind, std::string_view view, const Measure& total,
+                            const Style& style) {
+  std::string title = fmt::format("{}, {}", kind_text(kind), view);
+  title[0] = static_cast<char>(title[0] - 'a' + 'A');
+  return fmt::format("{}: {} from {}, {} intervals\n\n", paint(style, Role::kHeading, title),
+                     figure(total.bytes, Quantity::kBytes).text(), plural(total.samples, "sample"),
+                     level_text(style.level));
+}
+
+std::string nothing_sampled(profile::Kind kind) {
+  if (kind == profile::Kind::kAllocated) {
+    return "Nothing was sampled. A smaller --interval sees smaller programs.\n";
+  }
+  return fmt::format("Nothing that was sampled was {}. See --kind allocated.\n", kind_text(kind));
+}
+
+std::string halved_note() {
+  return "Half of the samples chose the instant of the peak, the other half were measured.\n";
+}
+
+}  // namespace geiger::report

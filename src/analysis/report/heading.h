@@ -1,0 +1,26 @@
+// Sentences that the reports of a profile share.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "analysis/profile/profile.h"
+#include "analysis/report/measure.h"
+#include "analysis/report/style.h"
+
+namespace geiger::report {
+
+/// "allocated", "live at the end", "live at the peak".
+[[nodiscard]] std::string_view kind_text(profile::Kind kind);
+
+/// First lines of a text report: kind, view, total, samples, level.
+[[nodiscard]] std::string profile_heading(profile::Kind kind, std::string_view view,
+                                          const Measure& total, const Style& style);
+
+/// Instead of rows, when nothing was sampled.
+[[nodiscard]] std::string nothing_sampled(profile::Kind kind);
+
+/// Why the peak rests on half of the samples only.
+[[nodiscard]] std::string halved_note();
+
+}  // namespace geiger::report

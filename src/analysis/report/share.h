@@ -1,0 +1,19 @@
+// The share of a part in its whole, with an interval.
+#pragma once
+
+#include "analysis/report/format.h"
+#include "analysis/report/json.h"
+#include "estimation/sums.h"
+
+namespace geiger::report {
+
+/// Share of `part` in `whole` by bytes; zero when the whole is empty. Part and
+/// rest are sampled independently, so the distances to their limits add in
+/// squares (MOVER). Requires that the sums of `part` went into `whole`.
+[[nodiscard]] Share share_of(const estimation::NodeSums& part, const estimation::NodeSums& whole,
+                             double level);
+
+/// The field "share": {value, lo, hi}.
+void write_field(JsonWriter& json, const Share& share);
+
+}  // namespace geiger::report

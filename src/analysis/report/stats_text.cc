@@ -1,0 +1,172 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/profile/labels.h"
+#include "analysis/report/format.h"
+#include "analysis/report/grid.h"
+#include "analysis/report/heading.h"
+#include "analysis/report/names.h"
+#include "analysis/report/stats.h"
+#include "analysis/report/text.h"
+
+namespace geiger::report {
+namespace {
+
+using profile::Recording;
+
+constexpr std::size_t kBarWidth = 16;
+constexpr std::size_t kProcessesShown = 20;
+
+std::string repeated(std::string_view mark, std::size_t count) {
+  std::string out;
+  for (std::size_t i = 0; i < count; ++i) out += mark;
+  return out;
+}
+
+/// Solid up to the lower limit, light up to the upper one: the error is visible.
+std::string bar(const estimation::Estimate& estimate, double largest) {
+  if (!(largest > 0)) return "";
+  const auto cells = [&](double value) {
+    const double share = std::clamp(value / largest, 0.0, 1.0);
+    return static_cast<std::size_t>(std::lround(share * kBarWidth));
+  };
+  const std::size_t solid = cells(estimate.interval.lo);
+  return repeated("█", solid) + repeated("░", cells(estimate.interval.hi) - solid);
+}
+
+std::string section(const Style& style, std::string_view title, const Grid& grid) {
+  return "\n" + paint(style, Role::kHeading, title) + "\n" + grid.text(style);
+}
+
+std::vector<Column> measure_columns(const char* name) {
+  std::vector<Column> columns{{name, Align::kLeft, false}};
+  append_figure_columns(columns, "bytes");
+  append_figure_columns(columns, "objects");
+  columns.push_back({"samples", Align::kRight, false});
+  columns.push_back({"", Align::kLeft, false});
+  return columns;
+}
+
+std::vector<std::string> measure_cells(std::string name, const Measure& measure, double largest) {
+  std::vector<std::string> cells{std::move(name)};
+  append_figure(cells, figure(measure.bytes, Quantity::kBytes));
+  append_figure(
+      cells, measure.samples == 0 ? Figure{"-", ""} : figure(measure.objects, Quantity::kObjects));
+  cells.push_back(exact_count(measure.samples));
+  cells.push_back(measure.samples == 0 ? "" : bar(measure.bytes, largest));
+  return cells;
+}
+
+template <typename Items>
+double largest_limit(const Items& items) {
+  double largest = 0;
+  for (const auto& item : items) {
+    if (item.measure.samples > 0) largest = std::max(largest, item.measure.bytes.interval.hi);
+  }
+  return largest;
+}
+
+std::string size_text(const SizeClass& size) {
+  if (size.most <= 1) return exact_bytes(size.most);
+  return size.least < kKiB ? fmt::format("{} to {}", size.least, exact_bytes(size.most))
+                           : fmt::format("from {}", exact_bytes(size.least));
+}
+
+std::string sizes(const StatsReport& report, const Style& style) {
+  const double largest = largest_limit(report.sizes);
+  Grid grid(measure_columns("size"), 2);
+  for (const SizeClass& size : report.sizes) {
+    grid.add(measure_cells(size_text(size), size.measure, largest));
+  }
+  return section(style, "Sizes requested", grid);
+}
+
+std::string groups(const std::vector<Group>& items, std::string_view title, const Style& style) {
+  const double largest = largest_limit(items);
+  Grid grid(measure_columns(""), 2);
+  for (const Group& item : items) grid.add(measure_cells(item.name, item.measure, largest));
+  return section(style, title, grid);
+}
+
+std::string depths(const StatsReport& report, const Style& style) {
+  std::uint64_t samples = 0;
+  for (const DepthClass& depth : report.depths) samples += depth.samples;
+  Grid grid({{"frames", Align::kRight, false},
+             {"samples", Align::kRight, false},
+             {"share", Align::kRight, false}},
+            2);
+  for (const DepthClass& depth : report.depths) {
+    grid.add({depth.least == depth.most ? std::to_string(depth.most)
+                                        : fmt::format("{} to {}", depth.least, depth.most),
+              exact_count(depth.samples), exact_share(depth.samples, samples)});
+  }
+  std::string out = section(style, "Depth of stacks", grid);
+  if (report.truncated_samples > 0) {
+    out += fmt::format("  {} ({}) {} a stack that was cut off\n",
+                       plural(report.truncated_samples, "sample"),
+                       exact_share(report.truncated_samples, samples),
+                       report.truncated_samples == 1 ? "has" : "have");
+  }
+  return out;
+}
+
+std::string threads(const StatsReport& report, const Recording& recording, const Style& style) {
+  std::vector<Column> columns{{"counted", Align::kRight, false}};
+  append_figure_columns(columns, "estimated");
+  columns.push_back({"samples", Align::kRight, false});
+  columns.push_back({"thread", Align::kLeft, false});
+  Grid grid(std::move(columns), 2);
+  for (const ThreadLine& line : report.threads) {
+    std::vector<std::string> cells{exact_bytes(line.exact_bytes)};
+    append_figure(cells, figure(line.measure.bytes, Quantity::kBytes));
+    cells.push_back(exact_count(line.measure.samples));
+    cells.push_back(printable(thread_name(recording.threads[line.thread])));
+    grid.add(std::move(cells));
+  }
+  std::string out = section(style, "Threads", grid);
+  if (report.thread_count <= report.threads.size()) return out;
+  return out + fmt::format("  and {} more\n", report.thread_count - report.threads.size());
+}
+
+std::string processes(const StatsReport& report, const Recording& recording, const Style& style) {
+  Grid grid({{"pid", Align::kRight, false},
+             {"counted", Align::kRight, false},
+             {"at most more", Align::kRight, false},
+             {"of it certain", Align::kRight, false},
+             {"z", Align::kRight, false},
+             {"program", Align::kLeft, false}},
+            2);
+  const std::size_t shown = std::min(report.processes.size(), kProcessesShown);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const profile::ProcessTotals& totals = report.processes[i];
+    grid.add({std::to_string(recording.processes[i].pid), exact_bytes(totals.exact_bytes),
+              exact_bytes(totals.unsettled_bound), exact_bytes(totals.certain_bytes),
+              fmt::format("{:.1f}", totals.z),
+              printable(profile::file_name_of(recording.processes[i].executable))});
+  }
+  std::string out = section(style, "Bytes counted exactly, by process", grid);
+  if (report.processes.size() <= shown) return out;
+  return out + fmt::format("  and {} more\n", report.processes.size() - shown);
+}
+
+}  // namespace
+
+std::string to_text(const StatsReport& report, const Recording& recording, const Style& style) {
+  std::string out = profile_heading(profile::Kind::kAllocated, "statistics", report.total, style);
+  out.pop_back();  // Every section brings its own empty line.
+  if (report.total.samples == 0) {
+    out += "\n" + nothing_sampled(profile::Kind::kAllocated);
+  } else {
+    out += sizes(report, style);
+    out += groups(report.entry_points, "Entry points", style);
+    out += groups(report.lifetimes, "Lifetimes", style);
+    out += depths(report, style);
+  }
+  if (!report.threads.empty()) out += threads(report, recording, style);
+  if (!report.processes.empty()) out += processes(report, recording, style);
+  return out;
+}
+
+}  // namespace geiger::report

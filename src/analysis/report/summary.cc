@@ -1,0 +1,108 @@
+#include "analysis/report/summary.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace geiger::report {
+namespace {
+
+using profile::Kind;
+using profile::Profile;
+using profile::Recording;
+
+Nanoseconds duration_of(const Recording& recording) {
+  if (recording.processes.empty()) return 0;
+  Nanoseconds start = recording.processes.front().start;
+  Nanoseconds end = start;
+  for (const profile::Process& process : recording.processes) {
+    start = std::min(start, process.start);
+    end = std::max(end, process.end);
+  }
+  return end - start;
+}
+
+/// Sums of the allocated profile, one set per process.
+std::vector<estimation::NodeSums> sums_by_process(const Recording& recording,
+                                                  const Profile& profile) {
+  std::vector<estimation::NodeSums> sums(recording.processes.size());
+  for (estimation::NodeSums& one : sums) one.could_have_sampled(profile.largest_interval);
+  for (const profile::Entry& entry : profile.entries) {
+    accumulate(sums[entry.process], entry, recording, profile);
+  }
+  return sums;
+}
+
+void add_processes(SummaryReport& report, const Recording& recording, const Profile& allocated) {
+  const auto sums = sums_by_process(recording, allocated);
+  for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
+    report.processes.push_back({i, sums[i].samples + sums[i].certain_samples,
+                                profile::process_totals(recording, i),
+                                measure_total(sums[i], report.options.level)});
+    for (std::size_t cause = 0; cause < report.drops.size(); ++cause) {
+      report.drops[cause] += recording.processes[i].drops[cause];
+    }
+  }
+}
+
+/// The time of the peak of the process that holds most at its peak.
+Nanoseconds time_of_largest_peak(const Recording& recording, const Profile& peak) {
+  if (peak.entries.empty() || peak.peak_times.empty()) return 0;
+  const auto sums = sums_by_process(recording, peak);
+  const auto largest = std::max_element(sums.begin(), sums.end(), [](const auto& a, const auto& b) {
+    return bytes_for_order(a) < bytes_for_order(b);
+  });
+  const auto index = static_cast<std::size_t>(largest - sums.begin());
+  const Nanoseconds at = peak.peak_times[index];
+  const Nanoseconds start = recording.processes[index].start;
+  return at > start ? at - start : 0;
+}
+
+void count_samples(SummaryReport& report, const Recording& recording) {
+  report.samples = recording.samples.size();
+  report.stacks = recording.stacks.size();
+  for (const profile::Sample& sample : recording.samples) {
+    if (sample.is_certain) ++report.certain_samples;
+    if (sample.stack < recording.stacks.size() && recording.stacks[sample.stack].is_truncated) {
+      ++report.truncated;
+    }
+  }
+}
+
+TableReport sites(const Recording& recording, const Profile& profile,
+                  const SummaryOptions& options) {
+  TableOptions table;
+  table.top = options.sites;
+  table.level = options.level;
+  return table_report(recording, profile, table);
+}
+
+}  // namespace
+
+SummaryReport summary_report(const Recording& recording, const SummaryOptions& options) {
+  SummaryReport report;
+  report.options = options;
+  count_samples(report, recording);
+  report.exact = profile::all_totals(recording);
+  report.duration = duration_of(recording);
+  const Profile allocated = select(recording, Kind::kAllocated);
+  report.detection_limit = estimation::detection_limit(allocated.largest_interval, options.level);
+  add_processes(report, recording, allocated);
+  TableReport table = sites(recording, allocated, options);
+  report.allocated = table.total;
+  report.top_allocated = std::move(table.lines);
+  report.live_at_end =
+      measure_total(total(recording, select(recording, Kind::kLiveAtEnd)), options.level);
+  const Profile peak = select(recording, Kind::kLiveAtPeak);
+  TableReport at_peak = sites(recording, peak, options);
+  report.live_at_peak = at_peak.total;
+  report.top_live_at_peak = std::move(at_peak.lines);
+  report.is_peak_halved = peak.keep < 1;
+  report.peak_time = time_of_largest_peak(recording, peak);
+  return report;
+}
+
+std::uint64_t all_drops(const SummaryReport& report) {
+  return std::accumulate(report.drops.begin(), report.drops.end(), std::uint64_t{0});
+}
+
+}  // namespace geiger::report

@@ -1,0 +1,64 @@
+// `summary`: what ran, how well it was seen, and where to look next.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/profile/profile.h"
+#include "analysis/profile/recording.h"
+#include "analysis/profile/totals.h"
+#include "analysis/report/measure.h"
+#include "analysis/report/style.h"
+#include "analysis/report/table.h"
+
+namespace geiger::report {
+
+struct SummaryOptions {
+  double level = 0.95;    ///< In (0, 1).
+  std::string run;        ///< As the user named it, for the commands to type next; may be empty.
+  std::size_t sites = 5;  ///< Rows of each list of sites.
+};
+
+/// One image: what is known exactly of it, and its estimate.
+struct ProcessLine {
+  std::uint32_t index = 0;  ///< Into Recording::processes.
+  std::uint64_t samples = 0;
+  profile::ProcessTotals exact;
+  Measure allocated;
+};
+
+struct SummaryReport {
+  SummaryOptions options;
+  std::uint64_t samples = 0;  ///< Certain ones included.
+  std::uint64_t certain_samples = 0;
+  profile::ProcessTotals exact;
+  Measure allocated, live_at_end, live_at_peak;
+  bool is_peak_halved = false;
+  Nanoseconds peak_time = 0;    ///< After the start; of the process whose peak is largest.
+  Nanoseconds duration = 0;     ///< From the first start to the last end.
+  double detection_limit = 0;   ///< Bytes.
+  std::uint64_t truncated = 0;  ///< Samples whose stack was cut off.
+  std::uint64_t stacks = 0;
+  std::array<std::uint64_t, 16> drops{};  ///< By cause, over all processes.
+  std::vector<ProcessLine> processes;     ///< In order of the recording.
+  std::vector<TableLine> top_allocated, top_live_at_peak;
+};
+
+[[nodiscard]] SummaryReport summary_report(const profile::Recording& recording,
+                                           const SummaryOptions& options);
+
+[[nodiscard]] std::string to_text(const SummaryReport& report, const profile::Recording& recording,
+                                  const Style& style);
+[[nodiscard]] std::string to_json(const SummaryReport& report, const profile::Recording& recording);
+
+/// The few lines that `run` prints at the end: samples, totals, peak, losses and
+/// what to type next.
+[[nodiscard]] std::string closing_lines(const SummaryReport& report,
+                                        const profile::Recording& recording, const Style& style);
+
+/// Samples and frees that could not be recorded, all causes.
+[[nodiscard]] std::uint64_t all_drops(const SummaryReport& report);
+
+}  // namespace geiger::report

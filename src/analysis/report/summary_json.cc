@@ -1,0 +1,91 @@
+#include "analysis/report/json.h"
+#include "analysis/report/names.h"
+#include "analysis/report/share.h"
+#include "analysis/report/summary.h"
+
+namespace geiger::report {
+namespace {
+
+using profile::Process;
+using profile::Recording;
+
+void write_measure(JsonWriter& json, std::string_view name, const Measure& measure) {
+  json.key(name).begin_object();
+  write_fields(json, measure);
+  json.end_object();
+}
+
+void write_exact(JsonWriter& json, const profile::ProcessTotals& totals) {
+  json.key("exact").begin_object();
+  json.field("bytes", totals.exact_bytes).field("unsettled_bound", totals.unsettled_bound);
+  json.field("threads", totals.threads).field("unsettled_threads", totals.unsettled_threads);
+  json.field("certain_bytes", totals.certain_bytes).field("certain_count", totals.certain_count);
+  json.field("trials", totals.trials).field("hits", totals.hits);
+  json.field("tail_bytes", totals.tail_bytes).field("z", totals.z).end_object();
+}
+
+void write_drops(JsonWriter& json, const std::array<std::uint64_t, 16>& drops) {
+  json.key("drops").begin_object();
+  for (std::size_t cause = 0; cause < drops.size(); ++cause) {
+    if (cause < kDropCauses || drops[cause] > 0) json.field(drop_cause_key(cause), drops[cause]);
+  }
+  json.end_object();
+}
+
+void write_process(JsonWriter& json, const ProcessLine& line, const Recording& recording) {
+  const Process& process = recording.processes[line.index];
+  json.begin_object().field("pid", process.pid).field("parent_pid", process.parent_pid);
+  json.field("executable", process.executable).field("allocator", process.allocator);
+  json.field("trace", process.trace_path).field("trace_bytes", process.trace_bytes);
+  json.field("is_fork_child", process.is_fork_child).field("is_pure", process.is_pure);
+  json.field("ending", ending_key(process.ending));
+  json.field("stop_reason", stop_reason_key(process.stop_reason));
+  json.field("stop_errno", process.stop_errno).field("interval", process.interval);
+  json.field("seed", process.seed).field("start_ns", process.start).field("end_ns", process.end);
+  json.field("start_realtime_ns", process.start_realtime).field("records", process.records);
+  json.field("uncommitted_records", process.uncommitted).field("samples", line.samples);
+  write_measure(json, "allocated", line.allocated);
+  write_exact(json, line.exact);
+  write_drops(json, process.drops);
+  json.end_object();
+}
+
+void write_sites(JsonWriter& json, std::string_view name, const std::vector<TableLine>& lines) {
+  json.key(name).begin_array();
+  for (const TableLine& line : lines) {
+    json.begin_object().field("name", line.name).field("detail", line.detail);
+    write_measure(json, "self", line.self);
+    write_field(json, line.share);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace
+
+std::string to_json(const SummaryReport& report, const Recording& recording) {
+  JsonWriter json;
+  json.begin_object().field("schema_version", kSchemaVersion).field("report", "summary");
+  json.field("level", report.options.level).field("duration_ns", report.duration);
+  json.field("samples", report.samples).field("certain_samples", report.certain_samples);
+  write_measure(json, "allocated", report.allocated);
+  write_exact(json, report.exact);
+  write_measure(json, "live_at_end", report.live_at_end);
+  write_measure(json, "live_at_peak", report.live_at_peak);
+  json.field("peak_after_ns", report.peak_time).field("is_peak_halved", report.is_peak_halved);
+  json.field("detection_limit_bytes", report.detection_limit);
+  json.field("stacks", report.stacks).field("truncated_samples", report.truncated);
+  json.field("is_symbolized", recording.is_symbolized);
+  write_drops(json, report.drops);
+  json.key("processes").begin_array();
+  for (const ProcessLine& line : report.processes) write_process(json, line, recording);
+  json.end_array();
+  write_sites(json, "top_allocated", report.top_allocated);
+  write_sites(json, "top_live_at_peak", report.top_live_at_peak);
+  json.key("warnings").begin_array();
+  for (const std::string& warning : recording.warnings) json.string(warning);
+  json.end_array().end_object();
+  return json.take();
+}
+
+}  // namespace geiger::report

@@ -1,0 +1,245 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/profile/labels.h"
+#include "analysis/report/format.h"
+#include "analysis/report/grid.h"
+#include "analysis/report/names.h"
+#include "analysis/report/summary.h"
+#include "analysis/report/text.h"
+
+namespace geiger::report {
+namespace {
+
+using profile::Process;
+using profile::ProcessTotals;
+using profile::Recording;
+
+constexpr std::size_t kLabelWidth = 18;
+constexpr std::size_t kProcessesShown = 20;
+constexpr std::size_t kWarningsShown = 10;
+
+/// |z| beyond this happens by chance once in 15,000 runs.
+constexpr double kSuspiciousZ = 4.0;
+
+std::string fact(const Style& style, std::string_view label, std::string_view value,
+                 std::string_view remark = "") {
+  std::string out = "  " + paint(style, Role::kFaint, pad_right(label, kLabelWidth));
+  out += remark.empty() ? std::string(value) : pad_right(value, 24);
+  if (!remark.empty()) out += "  " + paint(style, Role::kFaint, remark);
+  return out + "\n";
+}
+
+std::string bytes_text(const Measure& measure) {
+  return figure(measure.bytes, Quantity::kBytes).text();
+}
+
+std::string objects_text(const Measure& measure) {
+  return measure.samples == 0 ? "" : objects_figure(measure).text() + " objects";
+}
+
+std::string heading(const SummaryReport& report, const Recording& recording, const Style& style) {
+  if (recording.processes.empty()) return "An empty recording: no process was seen.\n";
+  const Process& first = recording.processes.front();
+  std::string out =
+      paint(style, Role::kHeading, printable(profile::file_name_of(first.executable)));
+  out += fmt::format(", pid {}: {} after {}", first.pid, ending_text(first),
+                     duration(first.end - std::min(first.start, first.end)));
+  if (recording.processes.size() > 1) {
+    out += fmt::format("; {} in all, {}", plural(recording.processes.size(), "process image"),
+                       duration(report.duration));
+  }
+  return out + "\n";
+}
+
+std::string interval_text(const Recording& recording) {
+  Bytes least = ~Bytes{0};
+  Bytes most = 0;
+  for (const profile::Epoch& epoch : recording.epochs) {
+    least = std::min(least, epoch.interval);
+    most = std::max(most, epoch.interval);
+  }
+  if (recording.epochs.empty()) return "none";
+  if (most <= 1) return "1 B: every allocation is recorded";
+  if (least == most) return exact_bytes(most) + " between sampled bytes, on average";
+  return fmt::format("{} to {} between sampled bytes, on average", exact_bytes(least),
+                     exact_bytes(most));
+}
+
+std::string z_text(double z) {
+  if (std::abs(z) <= kSuspiciousZ) return fmt::format("z = {:.1f} from it, within chance", z);
+  return fmt::format("z = {:.1f} from it, beyond chance", z);
+}
+
+std::string exact_text(const ProcessTotals& totals) {
+  std::string out = exact_bytes(totals.exact_bytes);
+  if (totals.unsettled_bound > 0) {
+    out += fmt::format(" + at most {}", exact_bytes(totals.unsettled_bound));
+  }
+  return out;
+}
+
+std::string exact_remark(const SummaryReport& report) {
+  const ProcessTotals& totals = report.exact;
+  if (totals.trials == 0 || report.allocated.bytes.variance <= 0) return "";
+  return "the estimate lies " + z_text(totals.z);
+}
+
+std::string samples_remark(const SummaryReport& report) {
+  if (report.certain_samples == 0) return "";
+  return fmt::format("{} of them certain: as large as the interval",
+                     exact_count(report.certain_samples));
+}
+
+std::string threads_text(const SummaryReport& report) {
+  std::string out = exact_count(report.exact.threads);
+  if (report.exact.unsettled_threads == 0) return out;
+  return out + fmt::format(", {} ended between two samples", report.exact.unsettled_threads);
+}
+
+std::string peak_remark(const SummaryReport& report) {
+  if (report.live_at_peak.samples == 0) return "";
+  std::string out = duration(report.peak_time) + " after the start";
+  if (report.is_peak_halved) out += "; measured by half of the samples";
+  return out;
+}
+
+std::string facts(const SummaryReport& report, const Recording& recording, const Style& style) {
+  std::string out;
+  out += fact(style, "interval", interval_text(recording));
+  out += fact(style, "samples", exact_count(report.samples), samples_remark(report));
+  out += fact(style, "allocated", bytes_text(report.allocated), objects_text(report.allocated));
+  out += fact(style, "exact total", exact_text(report.exact), exact_remark(report));
+  out += fact(style, "live at the peak", bytes_text(report.live_at_peak), peak_remark(report));
+  out += fact(style, "live at the end", bytes_text(report.live_at_end),
+              objects_text(report.live_at_end));
+  if (report.detection_limit >= 1) {
+    out += fact(style, "detection limit", bound_bytes(report.detection_limit),
+                "whatever has no sample allocated less");
+  }
+  out += fact(style, "threads", threads_text(report));
+  out += fact(style, "stacks", exact_count(report.stacks),
+              exact_share(report.truncated, report.samples) + " of the samples have cut-off ones");
+  return out;
+}
+
+std::string drops(const SummaryReport& report, const Style& style) {
+  if (all_drops(report) == 0) return fact(style, "dropped", "nothing");
+  std::string out;
+  for (std::size_t cause = 0; cause < report.drops.size(); ++cause) {
+    if (report.drops[cause] == 0) continue;
+    out += fact(style, out.empty() ? "dropped" : "", exact_count(report.drops[cause]),
+                drop_cause_text(cause));
+  }
+  return out;
+}
+
+std::string process_list(const SummaryReport& report, const Recording& recording,
+                         const Style& style) {
+  if (report.processes.size() < 2) return "";
+  std::vector<Column> columns{{"pid", Align::kRight, false}};
+  columns.push_back({"samples", Align::kRight, false});
+  append_figure_columns(columns, "allocated");
+  columns.push_back({"exactly", Align::kRight, false});
+  columns.push_back({"z", Align::kRight, false});
+  columns.push_back({"program", Align::kLeft, false});
+  Grid grid(std::move(columns), 2);
+  for (std::size_t i = 0; i < std::min(report.processes.size(), kProcessesShown); ++i) {
+    const ProcessLine& line = report.processes[i];
+    const Process& process = recording.processes[line.index];
+    std::vector<std::string> cells{std::to_string(process.pid), exact_count(line.samples)};
+    append_figure(cells, figure(line.allocated.bytes, Quantity::kBytes));
+    cells.push_back(exact_bytes(line.exact.exact_bytes));
+    cells.push_back(fmt::format("{:.1f}", line.exact.z));
+    cells.push_back(fmt::format("{}, {}", printable(profile::file_name_of(process.executable)),
+                                ending_text(process)));
+    grid.add(std::move(cells));
+  }
+  std::string out = "\n" + paint(style, Role::kHeading, "Processes") + "\n" + grid.text(style);
+  if (report.processes.size() <= kProcessesShown) return out;
+  return out + fmt::format("  and {} more\n", report.processes.size() - kProcessesShown);
+}
+
+std::string site_list(std::string_view title, const std::vector<TableLine>& lines,
+                      const Style& style) {
+  if (lines.empty()) return "";
+  std::vector<Column> columns;
+  append_figure_columns(columns, "");
+  append_figure_columns(columns, "");
+  columns.push_back({"", Align::kLeft, false});
+  Grid grid(std::move(columns), 2);
+  for (const TableLine& line : lines) {
+    if (line.self.samples == 0) continue;
+    std::vector<std::string> cells;
+    append_figure(cells, figure(line.self.bytes, Quantity::kBytes));
+    append_figure(cells, figure(line.share));
+    cells.push_back(printable(line.name));
+    grid.add(std::move(cells), printable(line.detail));
+  }
+  return "\n" + paint(style, Role::kHeading, title) + "\n" + grid.text(style);
+}
+
+std::string warning_list(const SummaryReport& report, const Recording& recording,
+                         const Style& style) {
+  std::vector<std::string> lines;
+  if (std::abs(report.exact.z) > kSuspiciousZ) {
+    lines.emplace_back("The estimate disagrees with the exact total: please report this.");
+  }
+  if (report.samples == 0) {
+    lines.emplace_back("Nothing was sampled. A smaller --interval sees smaller programs.");
+  }
+  for (const std::string& warning : recording.warnings) lines.push_back(printable(warning));
+  std::string out;
+  for (std::size_t i = 0; i < std::min(lines.size(), kWarningsShown); ++i) {
+    out += paint(style, Role::kWarning, "warning: " + lines[i]) + "\n";
+  }
+  if (lines.size() > kWarningsShown) {
+    out += fmt::format("and {} more\n", plural(lines.size() - kWarningsShown, "warning"));
+  }
+  return out.empty() ? "" : "\n" + out;
+}
+
+std::string next_command(const SummaryReport& report) {
+  if (report.samples == 0) return "";
+  const std::string run = report.options.run.empty() ? "" : " " + printable(report.options.run);
+  return fmt::format("\nnext: geiger table{0}   or   geiger tree{0} --kind peak\n", run);
+}
+
+}  // namespace
+
+std::string to_text(const SummaryReport& report, const Recording& recording, const Style& style) {
+  std::string out = heading(report, recording, style);
+  if (recording.processes.empty()) return out + warning_list(report, recording, style);
+  out += paint(style, Role::kFaint,
+               fmt::format("± and [ ] are {} intervals", level_text(style.level))) +
+         "\n\n";
+  out += facts(report, recording, style) + drops(report, style);
+  out += process_list(report, recording, style);
+  out += site_list("Most allocated, by function", report.top_allocated, style);
+  out += site_list("Most live at the peak, by function", report.top_live_at_peak, style);
+  return out + warning_list(report, recording, style) + next_command(report);
+}
+
+std::string closing_lines(const SummaryReport& report, const Recording& recording,
+                          const Style& style) {
+  std::string out = fmt::format("geiger: {}; allocated {} (exactly {}, z = {:.1f})\n",
+                                plural(report.samples, "sample"), bytes_text(report.allocated),
+                                exact_text(report.exact), report.exact.z);
+  out += fmt::format("geiger: live at the peak {}, at the end {}\n",
+                     bytes_text(report.live_at_peak), bytes_text(report.live_at_end));
+  if (all_drops(report) > 0) {
+    out += fmt::format("geiger: {} dropped; geiger summary says why\n",
+                       exact_count(all_drops(report)));
+  }
+  for (const Process& process : recording.processes) {
+    if (process.ending != profile::Ending::kSwitchedOff) continue;
+    out += paint(style, Role::kWarning,
+                 fmt::format("geiger: pid {}: {}", process.pid, ending_text(process))) +
+           "\n";
+  }
+  return out + fmt::format("geiger: next: geiger summary {}\n", printable(report.options.run));
+}
+
+}  // namespace geiger::report

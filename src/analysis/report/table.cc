@@ -1,0 +1,197 @@
+#include "analysis/report/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "analysis/report/grid.h"
+#include "analysis/report/heading.h"
+#include "analysis/report/json.h"
+#include "analysis/report/share.h"
+#include "analysis/report/stack_json.h"
+#include "analysis/report/text.h"
+
+namespace geiger::report {
+namespace {
+
+using estimation::NodeSums;
+using profile::GroupBy;
+using profile::Row;
+
+/// Columns that a name needs before a share of the total gets its own column.
+constexpr std::size_t kRoomForName = 36;
+
+const NodeSums& sorted_sums(const Row& row, SortBy sort) {
+  return sort == SortBy::kTotal ? row.total : row.self;
+}
+
+const Measure& sorted_measure(const TableLine& line, SortBy sort) {
+  return sort == SortBy::kTotal ? line.total : line.self;
+}
+
+bool comes_first(const Row& a, const Row& b, SortBy sort) {
+  // Names and stacks break ties, so that equal input gives equal output.
+  const auto by_name = [&] {
+    return std::tie(a.name, a.detail, a.stack) < std::tie(b.name, b.detail, b.stack);
+  };
+  if (sort == SortBy::kName) return by_name();
+  double left = bytes_for_order(sorted_sums(a, sort));
+  double right = bytes_for_order(sorted_sums(b, sort));
+  if (sort == SortBy::kSamples) {
+    left = static_cast<double>(a.self.samples + a.self.certain_samples);
+    right = static_cast<double>(b.self.samples + b.self.certain_samples);
+  }
+  if (left != right) return left > right;
+  const double left_total = bytes_for_order(a.total);
+  const double right_total = bytes_for_order(b.total);
+  return left_total != right_total ? left_total > right_total : by_name();
+}
+
+/// Intervals of neighbours that overlap leave their order open. One row more
+/// than is shown is estimated, so that the last row can be marked too.
+void mark_uncertain_order(std::vector<TableLine>& lines, SortBy sort) {
+  if (sort == SortBy::kSamples || sort == SortBy::kName) return;
+  for (std::size_t i = 0; i + 1 < lines.size(); ++i) {
+    const estimation::Estimate& upper = sorted_measure(lines[i], sort).bytes;
+    const estimation::Estimate& lower = sorted_measure(lines[i + 1], sort).bytes;
+    const bool is_seen = sorted_measure(lines[i + 1], sort).samples > 0;
+    lines[i].is_order_uncertain = is_seen && lower.interval.hi > upper.interval.lo;
+  }
+}
+
+NodeSums sum_from(const std::vector<Row>& rows, std::size_t first) {
+  NodeSums sums;
+  for (std::size_t i = first; i < rows.size(); ++i) sums.merge(rows[i].self);
+  return sums;
+}
+
+TableLine line_of(const Row& row, const NodeSums& whole, const TableOptions& options) {
+  return {row.name,
+          row.detail,
+          row.stack,
+          measure_row(row.self, options.level),
+          measure_row(row.total, options.level),
+          share_of(sorted_sums(row, options.sort), whole, options.level),
+          false};
+}
+
+bool has_two_measures(const TableReport& report) { return report.options.by != GroupBy::kStack; }
+
+std::vector<Column> columns_for(const TableReport& report, bool has_share) {
+  std::vector<Column> columns{{"", Align::kLeft, false}};
+  append_figure_columns(columns, has_two_measures(report) ? "self" : "bytes");
+  if (has_two_measures(report)) append_figure_columns(columns, "total");
+  if (has_share) append_figure_columns(columns, "share");
+  columns.push_back({"samples", Align::kRight, false});
+  columns.push_back({std::string(name_of(report.options.by)), Align::kLeft, false});
+  return columns;
+}
+
+std::vector<std::string> cells_for(const TableReport& report, const TableLine& line,
+                                   bool has_share) {
+  std::vector<std::string> cells{line.is_order_uncertain ? "~" : " "};
+  append_figure(cells, figure(line.self.bytes, Quantity::kBytes));
+  if (has_two_measures(report)) append_figure(cells, figure(line.total.bytes, Quantity::kBytes));
+  if (has_share) append_figure(cells, figure(line.share));
+  cells.push_back(exact_count(sorted_measure(line, report.options.sort).samples));
+  cells.push_back(printable(line.name));
+  return cells;
+}
+
+Grid grid_of(const TableReport& report, bool has_share) {
+  Grid grid(columns_for(report, has_share));
+  for (const TableLine& line : report.lines) {
+    grid.add(cells_for(report, line, has_share), printable(line.detail));
+  }
+  return grid;
+}
+
+std::string footer(const TableReport& report, const Style& style) {
+  std::string out;
+  if (report.rows > report.lines.size()) {
+    out += fmt::format("{} more: {}. --top 0 shows all.\n",
+                       plural(report.rows - report.lines.size(), name_of(report.options.by).data()),
+                       figure(report.others.bytes, Quantity::kBytes).text());
+  }
+  const bool any_uncertain = std::any_of(report.lines.begin(), report.lines.end(),
+                                         [](const TableLine& l) { return l.is_order_uncertain; });
+  if (any_uncertain) out += "~ may belong below the next row: their intervals overlap.\n";
+  if (report.is_halved) out += halved_note();
+  return out.empty() ? out : "\n" + paint(style, Role::kFaint, out);
+}
+
+void write_line(JsonWriter& json, const TableLine& line, const profile::Recording& recording) {
+  json.begin_object().field("name", line.name).field("detail", line.detail);
+  json.key("self").begin_object();
+  write_fields(json, line.self);
+  json.end_object().key("total").begin_object();
+  write_fields(json, line.total);
+  json.end_object();
+  write_field(json, line.share);
+  json.field("is_order_uncertain", line.is_order_uncertain);
+  if (line.stack < recording.stacks.size()) write_stack(json, recording, line.stack);
+  json.end_object();
+}
+
+}  // namespace
+
+TableReport table_report(const profile::Recording& recording, const profile::Profile& profile,
+                         const TableOptions& options) {
+  std::vector<Row> rows = profile::table(recording, profile, options.by);
+  std::sort(rows.begin(), rows.end(),
+            [&](const Row& a, const Row& b) { return comes_first(a, b, options.sort); });
+  const NodeSums whole = profile::total(recording, profile);
+  TableReport report{
+      profile.kind, options, measure_total(whole, options.level), profile.keep < 1, {},
+      rows.size(),  {}};
+  const std::size_t shown = options.top == 0 ? rows.size() : std::min(options.top, rows.size());
+  for (std::size_t i = 0; i < std::min(shown + 1, rows.size()); ++i) {
+    report.lines.push_back(line_of(rows[i], whole, options));
+  }
+  mark_uncertain_order(report.lines, options.sort);
+  report.lines.resize(shown);
+  report.others = measure_total(sum_from(rows, shown), options.level);
+  return report;
+}
+
+std::string to_text(const TableReport& report, const Style& style) {
+  std::string out = profile_heading(report.kind, fmt::format("by {}", name_of(report.options.by)),
+                                    report.total, style);
+  if (report.lines.empty()) return out + nothing_sampled(report.kind);
+  const Grid with_share = grid_of(report, true);
+  const bool has_room = with_share.room_for_last(style.width) >= kRoomForName;
+  out += (has_room ? with_share : grid_of(report, false)).text(style);
+  return out + footer(report, style);
+}
+
+std::string to_json(const TableReport& report, const profile::Recording& recording) {
+  JsonWriter json;
+  json.begin_object().field("schema_version", kSchemaVersion).field("report", "table");
+  json.field("kind", profile::name_of(report.kind)).field("by", name_of(report.options.by));
+  json.field("level", report.options.level).field("is_halved", report.is_halved);
+  json.key("total").begin_object();
+  write_fields(json, report.total);
+  json.end_object().field("row_count", report.rows);
+  json.key("rows").begin_array();
+  for (const TableLine& line : report.lines) write_line(json, line, recording);
+  json.end_array().key("others").begin_object();
+  write_fields(json, report.others);
+  json.end_object().end_object();
+  return json.take();
+}
+
+std::string_view name_of(GroupBy by) {
+  switch (by) {
+    case GroupBy::kFunction:
+      return "function";
+    case GroupBy::kStack:
+      return "stack";
+    case GroupBy::kModule:
+      return "module";
+  }
+  return "";
+}
+
+}  // namespace geiger::report

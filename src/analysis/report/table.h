@@ -1,0 +1,58 @@
+// `table`: where the memory went, one row per function, stack or module.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/profile/profile.h"
+#include "analysis/profile/view.h"
+#include "analysis/report/format.h"
+#include "analysis/report/measure.h"
+#include "analysis/report/style.h"
+
+namespace geiger::report {
+
+enum class SortBy : std::uint8_t { kSelf, kTotal, kSamples, kName };
+
+struct TableOptions {
+  profile::GroupBy by = profile::GroupBy::kFunction;
+  SortBy sort = SortBy::kSelf;
+  std::size_t top = 30;  ///< Rows; 0 = all.
+  double level = 0.95;   ///< In (0, 1).
+};
+
+struct TableLine {
+  std::string name, detail;
+  std::uint32_t stack = profile::kNone;
+  Measure self, total;
+  Share share;  ///< Of the profile: by total if sorted by total, else by self.
+  /// Its interval overlaps that of the row below, so the two may be in the
+  /// wrong order. Not set above rows without samples, nor where rows are sorted
+  /// by samples or name.
+  bool is_order_uncertain = false;
+};
+
+struct TableReport {
+  profile::Kind kind = profile::Kind::kAllocated;
+  TableOptions options;
+  Measure total;
+  bool is_halved = false;  ///< Half the samples chose the peak.
+  std::vector<TableLine> lines;
+  std::uint64_t rows = 0;  ///< Before `top`.
+  Measure others;          ///< Self of the rows left out.
+};
+
+/// Groups, sorts, cuts to the top rows and estimates those.
+[[nodiscard]] TableReport table_report(const profile::Recording& recording,
+                                       const profile::Profile& profile,
+                                       const TableOptions& options);
+
+[[nodiscard]] std::string to_text(const TableReport& report, const Style& style);
+[[nodiscard]] std::string to_json(const TableReport& report, const profile::Recording& recording);
+
+/// "function", "stack", "module".
+[[nodiscard]] std::string_view name_of(profile::GroupBy by);
+
+}  // namespace geiger::report

@@ -1,0 +1,25 @@
+// Names for a terminal: what the target wrote (symbols, paths, thread names) is
+// somebody else's bytes and must not move the cursor, change colours or break
+// a line. Nothing here knows about numbers; see format.h.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace geiger::report {
+
+/// `text` with control characters, escapes, bidirectional overrides and invalid
+/// bytes shown as \x1b, \u202e, ... The result is valid UTF-8 on one line.
+[[nodiscard]] std::string printable(std::string_view text);
+
+/// Terminal columns that a printable text takes.
+[[nodiscard]] std::size_t columns_of(std::string_view text);
+
+/// At most `columns` wide: the middle goes, both ends stay ("alpha…omega").
+[[nodiscard]] std::string elide(std::string_view text, std::size_t columns);
+
+[[nodiscard]] std::string pad_left(std::string_view text, std::size_t columns);
+[[nodiscard]] std::string pad_right(std::string_view text, std::size_t columns);
+
+}  // namespace geiger::report

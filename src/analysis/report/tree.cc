@@ -1,0 +1,162 @@
+#include "analysis/report/tree.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "analysis/profile/view.h"
+#include "analysis/report/grid.h"
+#include "analysis/report/heading.h"
+#include "analysis/report/json.h"
+#include "analysis/report/share.h"
+#include "analysis/report/text.h"
+
+namespace geiger::report {
+namespace {
+
+using profile::Tree;
+using profile::TreeNode;
+
+/// Indentation stops growing here; deeper branches keep their order.
+constexpr std::size_t kDeepestIndent = 14;
+
+struct Pending {
+  std::uint32_t node, parent;
+};
+
+std::vector<std::uint32_t> large_children(const Tree& tree, const TreeNode& node, double least) {
+  std::vector<std::uint32_t> large;
+  for (const std::uint32_t child : node.children) {
+    if (profile::weighted_total(tree.nodes[child].total) >= least) large.push_back(child);
+  }
+  return large;
+}
+
+TreeLine line_of(const TreeNode& node, std::uint32_t parent, const TreeNode& root,
+                 const TreeOptions& options) {
+  return {node.name,
+          parent,
+          0,
+          measure_row(node.self, options.level),
+          measure_row(node.total, options.level),
+          share_of(node.total, root.total, options.level)};
+}
+
+/// Where a line's branches and its descendants' lines begin.
+struct Indent {
+  std::string lead;   ///< Before the name.
+  std::string below;  ///< Before the names of all descendants.
+  std::size_t depth = 0;
+};
+
+/// An only child continues its parent's column; siblings branch off.
+Indent indent_of(const Indent& parent, bool is_only_child, bool is_last) {
+  if (is_only_child) return {parent.below, parent.below, parent.depth};
+  if (parent.depth >= kDeepestIndent) return {parent.below + "· ", parent.below, parent.depth};
+  return {parent.below + (is_last ? "└─ " : "├─ "), parent.below + (is_last ? "   " : "│  "),
+          parent.depth + 1};
+}
+
+std::vector<Indent> indents_of(const std::vector<TreeLine>& lines) {
+  std::vector<Indent> indents(lines.size());
+  std::vector<std::uint32_t> seen(lines.size(), 0);
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    const std::uint32_t parent = lines[i].parent;
+    const std::uint32_t siblings = lines[parent].children;
+    const bool is_last = ++seen[parent] == siblings;
+    indents[i] = indent_of(indents[parent], siblings == 1, is_last);
+  }
+  return indents;
+}
+
+std::string name_of(const TreeLine& line, std::size_t index) {
+  return index == 0 ? std::string("all") : printable(line.name);
+}
+
+std::string footer(const TreeReport& report, const Style& style) {
+  std::string out;
+  if (report.nodes > report.lines.size()) {
+    out += fmt::format("{} below {:.3g} % {} left out (--min-percent).\n",
+                       plural(report.nodes - report.lines.size(), "branch point"),
+                       report.options.min_percent,
+                       report.nodes - report.lines.size() == 1 ? "is" : "are");
+  }
+  if (report.is_halved) out += halved_note();
+  return out.empty() ? out : "\n" + paint(style, Role::kFaint, out);
+}
+
+void write_line(JsonWriter& json, const TreeLine& line, std::size_t index) {
+  json.begin_object().field("id", index);
+  if (index > 0) json.field("parent", line.parent);
+  json.field("name", line.name);
+  json.key("self").begin_object();
+  write_fields(json, line.self);
+  json.end_object().key("total").begin_object();
+  write_fields(json, line.total);
+  json.end_object();
+  write_field(json, line.share);
+  json.end_object();
+}
+
+}  // namespace
+
+TreeReport tree_report(const profile::Recording& recording, const profile::Profile& profile,
+                       const TreeOptions& options) {
+  const Tree tree = profile::tree(recording, profile, options.is_inverted);
+  const TreeNode& root = tree.nodes.front();
+  const double least = options.min_percent / 100 * profile::weighted_total(root.total);
+  TreeReport report{profile.kind, options, profile.keep < 1, tree.nodes.size(), {}};
+  std::vector<Pending> pending{{0, 0}};
+  while (!pending.empty()) {
+    const Pending next = pending.back();
+    pending.pop_back();
+    const auto line = static_cast<std::uint32_t>(report.lines.size());
+    const TreeNode& node = tree.nodes[next.node];
+    report.lines.push_back(line_of(node, next.parent, root, options));
+    const std::vector<std::uint32_t> children = large_children(tree, node, least);
+    report.lines.back().children = static_cast<std::uint32_t>(children.size());
+    for (auto at = children.rbegin(); at != children.rend(); ++at) pending.push_back({*at, line});
+  }
+  report.lines.front().total = measure_total(root.total, options.level);
+  report.lines.front().share = {1, {1, 1}};
+  return report;
+}
+
+std::string to_text(const TreeReport& report, const Style& style) {
+  std::string out =
+      profile_heading(report.kind, report.options.is_inverted ? "callees first" : "callers first",
+                      report.lines.front().total, style);
+  if (report.lines.front().total.samples == 0) return out + nothing_sampled(report.kind);
+  std::vector<Column> columns;
+  append_figure_columns(columns, "total");
+  append_figure_columns(columns, "share");
+  columns.push_back({"samples", Align::kRight, false});
+  columns.push_back({"call tree", Align::kLeft, false});
+  Grid grid(std::move(columns));
+  const std::vector<Indent> indents = indents_of(report.lines);
+  for (std::size_t i = 0; i < report.lines.size(); ++i) {
+    const TreeLine& line = report.lines[i];
+    std::vector<std::string> cells;
+    append_figure(cells, figure(line.total.bytes, Quantity::kBytes));
+    append_figure(cells, figure(line.share));
+    cells.push_back(exact_count(line.total.samples));
+    cells.push_back(indents[i].lead + name_of(line, i));
+    grid.add(std::move(cells));
+  }
+  return out + grid.text(style) + footer(report, style);
+}
+
+std::string to_json(const TreeReport& report) {
+  JsonWriter json;
+  json.begin_object().field("schema_version", kSchemaVersion).field("report", "tree");
+  json.field("kind", profile::name_of(report.kind)).field("level", report.options.level);
+  json.field("is_inverted", report.options.is_inverted).field("is_halved", report.is_halved);
+  json.field("min_percent", report.options.min_percent).field("node_count", report.nodes);
+  json.key("nodes").begin_array();
+  for (std::size_t i = 0; i < report.lines.size(); ++i) write_line(json, report.lines[i], i);
+  json.end_array().end_object();
+  return json.take();
+}
+
+}  // namespace geiger::report

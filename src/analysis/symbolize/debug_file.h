@@ -1,0 +1,74 @@
+// Finds and opens what is known about one module: its ELF file, its symbol
+// table and its DWARF, wherever they are (the file itself, a split debug file by
+// build id or debug link, a dwz file, MiniDebugInfo, a debuginfod server).
+#pragma once
+
+#include <elfutils/libdwfl.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace geiger::symbolize {
+
+/// What was found of a module.
+enum class Finding : std::uint8_t {
+  kDebugInfo,    ///< Names, inlined frames and lines.
+  kSymbolsOnly,  ///< The symbol table at best.
+  kMissing,      ///< No such file, and no debug file with the build id.
+  kChanged,      ///< A file with another build id: not the one that ran.
+  kUnreadable,   ///< Not an ELF program or library, or damaged.
+};
+
+struct SearchOptions {
+  std::vector<std::string> debug_dirs;  ///< Absolute; holding `.build-id` and mirrored paths.
+  bool use_debuginfod = false;          ///< Ask servers for modules whose file is gone.
+  bool read_dwarf = true;               ///< false: the symbol table only.
+};
+
+class DebugFile {
+ public:
+  /// `build_id` in lower-case hex; empty accepts any file at `path`.
+  DebugFile(const std::string& path, const std::string& build_id, const SearchOptions& options);
+  DebugFile(const DebugFile&) = delete;  // libdwfl holds pointers to members.
+  DebugFile& operator=(const DebugFile&) = delete;
+
+  [[nodiscard]] Finding finding() const { return finding_; }
+  [[nodiscard]] const std::string& found_build_id() const { return found_build_id_; }
+
+  /// nullptr if the module could not be opened.
+  [[nodiscard]] Dwfl_Module* module() const { return module_; }
+  /// Added by libdwfl to the ELF vaddrs of the module.
+  [[nodiscard]] Dwarf_Addr bias() const { return bias_; }
+  /// nullptr if there is none. Valid as long as this object.
+  [[nodiscard]] Dwarf* dwarf() const { return dwarf_; }
+  /// Added to the addresses inside dwarf().
+  [[nodiscard]] Dwarf_Addr dwarf_bias() const { return dwarf_bias_; }
+
+ private:
+  struct EndDwfl {
+    void operator()(Dwfl* dwfl) const { dwfl_end(dwfl); }
+  };
+
+  Finding open(const std::string& path, const std::string& build_id);
+  Finding open_by_build_id(const std::string& build_id, const SearchOptions& options);
+  Finding report(const std::string& path);
+  void find_dwarf();
+
+  std::string search_path_;
+  char* search_path_pointer_ = nullptr;
+  Dwfl_Callbacks callbacks_{};
+  std::unique_ptr<Dwfl, EndDwfl> dwfl_;
+  Dwfl_Module* module_ = nullptr;
+  Dwarf_Addr bias_ = 0;
+  Dwarf* dwarf_ = nullptr;
+  Dwarf_Addr dwarf_bias_ = 0;
+  std::string found_build_id_;
+  Finding finding_;
+};
+
+/// "/DIR/.build-id/ab/cdef.debug", or "" if `build_id` cannot name a file.
+[[nodiscard]] std::string build_id_path(const std::string& directory, const std::string& build_id);
+
+}  // namespace geiger::symbolize

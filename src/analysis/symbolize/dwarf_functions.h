@@ -1,0 +1,30 @@
+// What DWARF calls a function.
+#pragma once
+
+#include <elfutils/libdw.h>
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace geiger::symbolize {
+
+struct FunctionName {
+  /// The linker's name; empty where DWARF does not give it.
+  std::string_view linkage;
+  /// Without parameters, with enclosing namespaces and classes; may be empty.
+  std::string plain;
+};
+
+/// Names of functions, remembered: an inlined function is met at each call.
+/// Texts point into the Dwarf that the DIEs are from, which must outlive this.
+class FunctionNames {
+ public:
+  /// `die`: a subprogram or an inlined call.
+  const FunctionName& name_of(Dwarf_Die* die);
+
+ private:
+  std::unordered_map<const void*, FunctionName> names_;  ///< By the DIE's address.
+};
+
+}  // namespace geiger::symbolize

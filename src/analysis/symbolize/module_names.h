@@ -1,0 +1,34 @@
+// Symbolizes the addresses of one module. Reads ELF and DWARF that anybody may
+// have written with libraries that were not made for that, so callers that do
+// not trust the file do this in another process (worker.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "analysis/symbolize/debug_file.h"
+#include "analysis/symbolize/symbol_set.h"
+#include "base/units.h"
+
+namespace geiger::symbolize {
+
+struct ModuleJob {
+  std::string path;
+  std::string build_id;            ///< Lower-case hex; empty = take any file at `path`.
+  std::vector<Address> addresses;  ///< ELF vaddrs of return addresses, ascending, distinct.
+};
+
+struct ModuleAnswer {
+  Finding finding = Finding::kUnreadable;
+  std::string found_build_id;  ///< Of the file at the path; empty = none or no file.
+  SymbolSet names;             ///< One module; addresses without a name are left out.
+};
+
+/// `progress(done)` is called now and then with the addresses that are done.
+[[nodiscard]] ModuleAnswer symbolize_module(const ModuleJob& job, const SearchOptions& options,
+                                            const std::function<void(std::size_t)>& progress);
+
+}  // namespace geiger::symbolize

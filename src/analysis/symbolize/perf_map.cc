@@ -1,0 +1,106 @@
+#include "analysis/symbolize/perf_map.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+
+#include "analysis/symbolize/file.h"
+
+namespace geiger::symbolize {
+namespace {
+
+constexpr std::size_t kMaxNameBytes = 4096;
+
+struct Line {
+  Address start = 0;
+  Address end = 0;
+  std::string_view name;
+};
+
+/// Takes a hexadecimal number and the blanks behind it off the front of `text`.
+std::optional<std::uint64_t> take_hex(std::string_view& text) {
+  if (text.starts_with("0x")) text.remove_prefix(2);
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (error != std::errc{}) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  const std::size_t blanks = std::min(text.find_first_not_of(" \t"), text.size());
+  if (blanks == 0) return std::nullopt;
+  text.remove_prefix(blanks);
+  return value;
+}
+
+std::optional<Line> parse_line(std::string_view text) {
+  if (text.ends_with('\r')) text.remove_suffix(1);
+  const auto start = take_hex(text);
+  if (!start) return std::nullopt;
+  const auto size = take_hex(text);
+  if (!size || text.empty() || *size > ~*start) return std::nullopt;
+  return Line{*start, *start + *size, text.substr(0, kMaxNameBytes)};
+}
+
+std::vector<Line> parse_lines(std::string_view map) {
+  std::vector<Line> lines;
+  while (!map.empty()) {
+    const std::size_t end = std::min(map.find('\n'), map.size());
+    if (const auto line = parse_line(map.substr(0, end))) lines.push_back(*line);
+    map.remove_prefix(std::min(end + 1, map.size()));
+  }
+  return lines;
+}
+
+/// The first index >= `from` that has no name yet, with the paths shortened so
+/// that overlapping lines cost no more than disjoint ones.
+std::size_t next_unnamed(std::vector<std::size_t>& next, std::size_t from) {
+  std::size_t root = from;
+  while (next[root] != root) root = next[root];
+  while (next[from] != root) from = std::exchange(next[from], root);
+  return root;
+}
+
+bool is_trusted(const struct stat& status, Nanoseconds not_before) {
+  const bool is_ours = status.st_uid == ::geteuid() || status.st_uid == 0;
+  // Whole seconds: file systems round times down.
+  const bool is_recent =
+      static_cast<Nanoseconds>(status.st_mtim.tv_sec) + 1 >= not_before / 1'000'000'000;
+  return S_ISREG(status.st_mode) && is_ours && is_recent &&
+         static_cast<std::uint64_t>(status.st_size) <= kMaxPerfMapBytes;
+}
+
+}  // namespace
+
+std::optional<std::string> read_perf_map(const std::string& directory, std::uint32_t pid,
+                                         Nanoseconds not_before) {
+  const std::string path = directory + "/perf-" + std::to_string(pid) + ".map";
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0) return std::nullopt;
+  if (!is_trusted(status, not_before)) return std::nullopt;
+  return read_all(file, kMaxPerfMapBytes);
+}
+
+std::vector<std::string_view> look_up_perf_map(std::string_view map,
+                                               std::span<const Address> addresses) {
+  std::vector<std::string_view> names(addresses.size());
+  std::vector<std::size_t> next(addresses.size() + 1);
+  std::iota(next.begin(), next.end(), std::size_t{0});
+  const std::vector<Line> lines = parse_lines(map);
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    // A return address lies behind its call, maybe behind the function's end.
+    const auto first = std::upper_bound(addresses.begin(), addresses.end(), line->start);
+    const auto last = std::upper_bound(first, addresses.end(), line->end);
+    const auto end = static_cast<std::size_t>(last - addresses.begin());
+    auto i = next_unnamed(next, static_cast<std::size_t>(first - addresses.begin()));
+    for (; i < end; i = next_unnamed(next, i)) {
+      names[i] = line->name;
+      next[i] = i + 1;
+    }
+  }
+  return names;
+}
+
+}  // namespace geiger::symbolize

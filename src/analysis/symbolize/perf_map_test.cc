@@ -1,0 +1,98 @@
+#include "analysis/symbolize/perf_map.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cinttypes>
+#include <cstdio>
+#include <random>
+
+#include "analysis/symbolize/elf_fixture.h"
+
+namespace geiger::symbolize {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+
+TEST(PerfMap, ReturnAddressesBelongToTheCallBeforeThem) {
+  const std::vector<Address> addresses = {0x1000, 0x1001, 0x1010, 0x1011};
+  EXPECT_THAT(look_up_perf_map("1000 10 f\n", addresses), ElementsAre("", "f", "f", ""));
+}
+
+TEST(PerfMap, LaterLinesWin) {
+  const std::vector<Address> addresses = {0x1001, 0x1011, 0x1021, 0x1031};
+  const std::string_view map = "1000 40 old\n1010 10 new\n1018 8 newest";
+  EXPECT_THAT(look_up_perf_map(map, addresses), ElementsAre("old", "new", "old", "old"));
+}
+
+TEST(PerfMap, NamesMayHaveBlanksAndNumbersAPrefix) {
+  const std::vector<Address> addresses = {0x1001};
+  EXPECT_THAT(look_up_perf_map("0x1000 0x10 LazyCompile:~f /a b.js:1\r\n", addresses),
+              ElementsAre("LazyCompile:~f /a b.js:1"));
+}
+
+TEST(PerfMap, BadLinesArePassedOver) {
+  const std::vector<Address> addresses = {0x1001};
+  const std::string_view map =
+      "\n\nhello\n1000\n1000 \n1000 10\n1000 10 \nxyz 10 a\n1000 zz b\n-5 5 c\n"
+      "ffffffffffffffff 2 wraps\n123456789012345678901 1 huge\n1000 10 good\n1000";
+  EXPECT_THAT(look_up_perf_map(map, addresses), ElementsAre("good"));
+}
+
+TEST(PerfMap, OverlappingLinesTakeLinearTime) {
+  std::string map;
+  for (int i = 0; i < 100'000; ++i) map += "0 ffffffff all\n";
+  std::vector<Address> addresses;
+  for (Address i = 1; i <= 50'000; ++i) addresses.push_back(i * 16);
+  EXPECT_THAT(look_up_perf_map(map, addresses), Each("all"));
+}
+
+TEST(PerfMap, AgreesWithTheSimpleRule) {
+  std::mt19937 random(3);
+  struct Line {
+    Address start, size;
+  };
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Line> lines;
+    std::string map;
+    for (int i = 0; i < 20; ++i) {
+      lines.push_back({random() % 100, random() % 30});
+      std::array<char, 64> text{};
+      std::snprintf(text.data(), text.size(), "%" PRIx64 " %" PRIx64 " f%d\n", lines.back().start,
+                    lines.back().size, i);
+      map += text.data();
+    }
+    std::vector<Address> addresses;
+    for (Address address = 1; address < 140; ++address) addresses.push_back(address);
+    const auto names = look_up_perf_map(map, addresses);
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+      std::string expected;
+      for (std::size_t k = 0; k < lines.size(); ++k) {
+        const Address call = addresses[i] - 1;
+        if (call >= lines[k].start && call < lines[k].start + lines[k].size) {
+          expected = "f" + std::to_string(k);
+        }
+      }
+      ASSERT_EQ(names[i], expected);
+    }
+  }
+}
+
+TEST(PerfMap, OnlyRecentRegularFilesAreRead) {
+  const ScratchDirectory directory;
+  const std::string root = directory.path("");
+  write_file(directory.path("perf-1.map"), "1 1 f\n");
+  ASSERT_TRUE(run("mkfifo " + directory.path("perf-2.map")));
+  ASSERT_TRUE(run("ln -s perf-1.map " + directory.path("perf-3.map")));
+  EXPECT_EQ(read_perf_map(root, 1, 0), "1 1 f\n");
+  EXPECT_FALSE(read_perf_map(root, 2, 0));
+  EXPECT_FALSE(read_perf_map(root, 3, 0));
+  EXPECT_FALSE(read_perf_map(root, 4, 0));
+  const Nanoseconds far_future = 8'000'000'000'000'000'000U;  // The year 2223.
+  EXPECT_FALSE(read_perf_map(root, 1, far_future));
+}
+
+}  // namespace
+}  // namespace geiger::symbolize

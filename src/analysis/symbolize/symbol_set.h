@@ -1,0 +1,95 @@
+// Names on their way: what the symbolizing process answers and what a trace
+// keeps. Strings and frames are stored once and named by index.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/units.h"
+
+namespace geiger::symbolize {
+
+/// A frame; all but `line` index SymbolSet::strings.
+struct NamedFrame {
+  std::uint32_t function = 0;
+  std::uint32_t system_name = 0;
+  std::uint32_t file = 0;
+  std::uint32_t line = 0;  ///< 0 = unknown.
+
+  bool operator==(const NamedFrame&) const = default;
+};
+
+/// A return address with its frames (indexes into SymbolSet::frames), inlined
+/// callee first.
+struct NamedAddress {
+  Address address = 0;
+  std::vector<std::uint32_t> frames;
+
+  bool operator==(const NamedAddress&) const = default;
+};
+
+/// The addresses (ELF vaddrs) of one module.
+struct ModuleNames {
+  std::string path;
+  std::string build_id;
+  std::vector<NamedAddress> addresses;  ///< Ascending.
+
+  bool operator==(const ModuleNames&) const = default;
+};
+
+struct SymbolSet {
+  std::vector<std::string> strings;
+  std::vector<NamedFrame> frames;
+  std::vector<ModuleNames> modules;
+  std::vector<NamedAddress> outside;  ///< Run-time addresses outside modules, ascending.
+
+  bool operator==(const SymbolSet&) const = default;
+};
+
+/// Adds to a SymbolSet, storing equal strings and equal frames once.
+class SymbolSetBuilder {
+ public:
+  [[nodiscard]] std::uint32_t string(std::string_view text);
+  [[nodiscard]] std::uint32_t frame(const NamedFrame& frame);
+
+  [[nodiscard]] SymbolSet& set() { return set_; }
+  [[nodiscard]] SymbolSet take() && { return std::move(set_); }
+
+ private:
+  struct FrameHash {
+    std::size_t operator()(const NamedFrame& frame) const;
+  };
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+
+  SymbolSet set_;
+  std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>> strings_;
+  std::unordered_map<NamedFrame, std::uint32_t, FrameHash> frames_;
+};
+
+/// The entry for `address`, or nullptr. `addresses` ascend.
+[[nodiscard]] const NamedAddress* find_address(const std::vector<NamedAddress>& addresses,
+                                               Address address);
+
+/// Why a payload cannot be read, and the byte at which that showed.
+struct PayloadError {
+  std::size_t offset = 0;
+  std::string message;
+};
+
+[[nodiscard]] std::string encode(const SymbolSet& set);
+
+/// The inverse of encode(). Safe on any bytes: what it allocates is bounded by
+/// a constant times the payload's size, and every index of the result is valid.
+[[nodiscard]] std::variant<SymbolSet, PayloadError> decode(std::string_view payload);
+
+}  // namespace geiger::symbolize

@@ -1,0 +1,302 @@
+// Overview:
+//   symbolize
+//     plan               locations -> one job per module file
+//     run_jobs           jobs -> answers, in a worker process
+//     name_outside       perf maps for what no module holds
+//     store              answers -> frames of the recording, in order of locations
+#include "analysis/symbolize/symbolize.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <utility>
+
+#include "analysis/symbolize/frame_table.h"
+#include "analysis/symbolize/perf_map.h"
+#include "analysis/symbolize/worker.h"
+
+namespace geiger::symbolize {
+namespace {
+
+using profile::kNone;
+using profile::Location;
+using profile::Recording;
+
+struct Plan {
+  std::vector<ModuleJob> jobs;
+  std::vector<std::uint32_t> job_of_module;  ///< By module of the recording; kNone = no file.
+  std::size_t locations = 0;                 ///< That wait for names.
+};
+
+/// What the jobs yielded, job by job; no answer = the worker died of it twice.
+using Answers = std::vector<std::optional<ModuleAnswer>>;
+
+bool is_pending(const Location& location, const Options& options) {
+  return location.frames.empty() || options.refresh;
+}
+
+/// The vdso and its like have no file.
+bool has_file(const profile::Module& module) { return module.path.starts_with('/'); }
+
+Plan make_plan(const Recording& recording, const Options& options) {
+  Plan plan;
+  std::map<std::pair<std::string_view, std::string_view>, std::uint32_t> known;
+  for (const profile::Module& module : recording.modules) {
+    const auto next = static_cast<std::uint32_t>(plan.jobs.size());
+    if (!has_file(module)) {
+      plan.job_of_module.push_back(kNone);
+      continue;
+    }
+    const auto [at, is_new] = known.try_emplace({module.path, module.build_id}, next);
+    if (is_new) plan.jobs.push_back({module.path, module.build_id, {}});
+    plan.job_of_module.push_back(at->second);
+  }
+  for (const Location& location : recording.locations) {
+    if (!is_pending(location, options)) continue;
+    ++plan.locations;
+    if (location.module >= recording.modules.size()) continue;
+    const std::uint32_t job = plan.job_of_module[location.module];
+    if (job != kNone) plan.jobs[job].addresses.push_back(location.vaddr);
+  }
+  for (ModuleJob& job : plan.jobs) {
+    std::sort(job.addresses.begin(), job.addresses.end());
+    job.addresses.erase(std::unique(job.addresses.begin(), job.addresses.end()),
+                        job.addresses.end());
+  }
+  return plan;
+}
+
+class JobRunner {
+ public:
+  JobRunner(const Plan& plan, const Options& options)
+      : plan_(plan), options_(options), answers_(plan.jobs.size()) {}
+
+  Answers run() {
+    const auto is_empty = [](const ModuleJob& job) { return job.addresses.empty(); };
+    if (std::all_of(plan_.jobs.begin(), plan_.jobs.end(), is_empty)) return std::move(answers_);
+    std::size_t next = 0;
+    bool is_retry = false;
+    while (next < plan_.jobs.size()) {
+      const std::size_t stopped = run_worker(next, is_retry);
+      // It died of a debug file: once more without, then never mind.
+      is_retry = stopped != next || !is_retry;
+      next = is_retry ? stopped : stopped + 1;
+    }
+    return std::move(answers_);
+  }
+
+ private:
+  /// Works from job `first` on; returns the job that it died of, or the end.
+  std::size_t run_worker(std::size_t first, bool is_retry) {
+    const std::span<const ModuleJob> jobs = std::span(plan_.jobs).subspan(first);
+    const ModuleJob* const without_dwarf = is_retry ? &jobs.front() : nullptr;
+    const auto work = [&](const ModuleJob& job, const std::function<void(std::size_t)>& progress) {
+      return do_job(job, &job != without_dwarf, progress);
+    };
+    WorkerLimits limits;
+    limits.silence = options_.patience;
+    Worker worker(jobs, work, limits);
+    std::size_t job = first;
+    while (job < plan_.jobs.size()) {
+      auto message = worker.receive();
+      if (!message) return job;
+      report(job, message->done);
+      if (!message->answer) continue;
+      answers_[job] = *std::move(message->answer);
+      done_ += plan_.jobs[job].addresses.size();
+      ++job;
+    }
+    return job;
+  }
+
+  /// In the worker process.
+  [[nodiscard]] ModuleAnswer do_job(const ModuleJob& job, bool read_dwarf,
+                                    const std::function<void(std::size_t)>& progress) const {
+    if (job.addresses.empty()) return {};
+    // libdw asks servers by itself wherever this is set.
+    if (!options_.use_debuginfod) ::unsetenv("DEBUGINFOD_URLS");
+    return symbolize_module(job, {options_.debug_dirs, options_.use_debuginfod, read_dwarf},
+                            progress);
+  }
+
+  void report(std::size_t job, std::size_t done) const {
+    if (!options_.progress) return;
+    const std::size_t limited = std::min(done, plan_.jobs[job].addresses.size());
+    options_.progress(std::min(done_ + limited, plan_.locations), plan_.locations);
+  }
+
+  const Plan& plan_;
+  const Options& options_;
+  Answers answers_;
+  std::size_t done_ = 0;
+};
+
+std::string hexadecimal(std::uint64_t value) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  do {
+    text.insert(text.begin(), kDigits[value & 15]);
+    value >>= 4;
+  } while (value != 0);
+  return "0x" + text;
+}
+
+std::string base_name(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
+std::string fallback_name(const Recording& recording, const Location& location) {
+  if (location.module >= recording.modules.size()) return hexadecimal(location.vaddr);
+  return base_name(recording.modules[location.module].path) + "+" + hexadecimal(location.vaddr);
+}
+
+/// Names, by location, of what no module holds.
+using OutsideNames = std::map<std::uint32_t, std::string>;
+
+/// Names `locations` from the map of process `pid` where they have none yet.
+void name_from_map(const Recording& recording, std::uint32_t pid, Nanoseconds not_before,
+                   const std::vector<std::uint32_t>& locations, const Options& options,
+                   OutsideNames& names) {
+  const auto map = read_perf_map(options.perf_map_dir, pid, not_before);
+  if (!map) return;
+  std::vector<Address> addresses;
+  for (const std::uint32_t index : locations) {
+    addresses.push_back(recording.locations[index].vaddr);
+  }
+  const std::vector<std::string_view> found = look_up_perf_map(*map, addresses);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (!found[i].empty()) names.try_emplace(locations[i], found[i]);
+  }
+}
+
+void name_process(const Recording& recording, std::uint32_t process,
+                  std::vector<std::uint32_t>& locations, const Options& options,
+                  OutsideNames& names) {
+  if (process >= recording.processes.size()) return;
+  std::sort(locations.begin(), locations.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return recording.locations[a].vaddr < recording.locations[b].vaddr;
+  });
+  const profile::Process& image = recording.processes[process];
+  name_from_map(recording, image.pid, image.start_realtime, locations, options, names);
+  // What was compiled before the fork is in the map of the parent.
+  if (image.is_fork_child) {
+    name_from_map(recording, image.parent_pid, 0, locations, options, names);
+  }
+}
+
+OutsideNames name_outside(const Recording& recording, const Options& options) {
+  std::map<std::uint32_t, std::vector<std::uint32_t>> by_process;
+  for (std::uint32_t i = 0; i < recording.locations.size(); ++i) {
+    const Location& location = recording.locations[i];
+    if (location.module < recording.modules.size() || !is_pending(location, options)) continue;
+    by_process[location.process].push_back(i);
+  }
+  OutsideNames names;
+  for (auto& [process, locations] : by_process) {
+    name_process(recording, process, locations, options, names);
+  }
+  return names;
+}
+
+/// Moves what was found into the recording.
+class Store {
+ public:
+  Store(Recording& recording, const Plan& plan, const Answers& answers, const OutsideNames& outside)
+      : recording_(recording), plan_(plan), outside_(outside), table_(recording) {
+    for (const auto& answer : answers) {
+      const bool has_names = answer && !answer->names.modules.empty();
+      const std::vector<NamedAddress>* names = nullptr;
+      if (has_names) names = &answer->names.modules.front().addresses;
+      names_.push_back(names);
+      imports_.push_back(has_names
+                             ? std::optional<FrameImport>(std::in_place, answer->names, table_)
+                             : std::nullopt);
+    }
+  }
+
+  /// Whether the location got the name of a function.
+  bool name(std::uint32_t index) {
+    Location& location = recording_.locations[index];
+    std::vector<std::uint32_t> frames = frames_of(index, location);
+    const bool is_resolved = !frames.empty();
+    if (is_resolved) location.frames = std::move(frames);
+    if (location.frames.empty()) {
+      location.frames = {table_.add({fallback_name(recording_, location), "", "", 0})};
+    }
+    return is_resolved;
+  }
+
+ private:
+  std::vector<std::uint32_t> frames_of(std::uint32_t index, const Location& location) {
+    if (location.module >= recording_.modules.size()) {
+      const auto found = outside_.find(index);
+      if (found == outside_.end()) return {};
+      return {table_.add({found->second, found->second, "", 0})};
+    }
+    const std::uint32_t job = plan_.job_of_module[location.module];
+    if (job == kNone || names_[job] == nullptr) return {};
+    const NamedAddress* const named = find_address(*names_[job], location.vaddr);
+    return named == nullptr ? std::vector<std::uint32_t>{} : imports_[job]->import(*named);
+  }
+
+  Recording& recording_;
+  const Plan& plan_;
+  const OutsideNames& outside_;
+  FrameTable table_;
+  std::vector<const std::vector<NamedAddress>*> names_;  ///< By job.
+  std::vector<std::optional<FrameImport>> imports_;      ///< By job.
+};
+
+/// The line for a user whose module could not be named in full; empty = none.
+std::string hint_for(const ModuleJob& job, const std::optional<ModuleAnswer>& answer) {
+  const std::string name = base_name(job.path);
+  if (!answer) return name + ": its symbols cannot be read; frames show as " + name + "+0x...";
+  const std::string id = job.build_id.empty() ? "no build id" : "build id " + job.build_id;
+  switch (answer->finding) {
+    case Finding::kDebugInfo:
+      return "";
+    case Finding::kSymbolsOnly:
+      return "no debug info for " + name + " (" + id +
+             "): install its -dbgsym package or set DEBUGINFOD_URLS";
+    case Finding::kMissing:
+      return job.path + " is not here (" + id + "): frames show as " + name + "+0x...";
+    case Finding::kChanged:
+      return job.path + " changed since the run (recorded " + id + ", found " +
+             (answer->found_build_id.empty() ? "none" : answer->found_build_id) +
+             "): frames show as " + name + "+0x...";
+    case Finding::kUnreadable:
+      break;
+  }
+  return job.path + " is not a readable ELF file: frames show as " + name + "+0x...";
+}
+
+void add_hints(const Plan& plan, const Answers& answers, Outcome& outcome) {
+  for (std::size_t i = 0; i < plan.jobs.size(); ++i) {
+    if (plan.jobs[i].addresses.empty()) continue;
+    std::string hint = hint_for(plan.jobs[i], answers[i]);
+    if (hint.empty()) continue;
+    ++outcome.modules_without_debug_info;
+    outcome.hints.push_back(std::move(hint));
+  }
+}
+
+}  // namespace
+
+Outcome symbolize(Recording& recording, const Options& options) {
+  const Plan plan = make_plan(recording, options);
+  const Answers answers = JobRunner(plan, options).run();
+  const OutsideNames outside = name_outside(recording, options);
+  Store store(recording, plan, answers, outside);
+  Outcome outcome;
+  for (std::uint32_t i = 0; i < recording.locations.size(); ++i) {
+    if (!is_pending(recording.locations[i], options)) continue;
+    ++(store.name(i) ? outcome.resolved : outcome.unresolved);
+  }
+  add_hints(plan, answers, outcome);
+  recording.is_symbolized = true;
+  if (options.progress) options.progress(plan.locations, plan.locations);
+  return outcome;
+}
+
+}  // namespace geiger::symbolize

@@ -1,0 +1,57 @@
+// Gives the locations of a recording their names, and keeps names with a trace
+// so that it reads the same where the binaries are not.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/profile/recording.h"
+#include "analysis/symbolize/symbol_set.h"
+
+namespace geiger::symbolize {
+
+struct Options {
+  /// Ask the servers in DEBUGINFOD_URLS. Off: nothing touches the network.
+  bool use_debuginfod = false;
+  /// Look up again what has names already; a look-up without success keeps them.
+  bool refresh = false;
+  std::vector<std::string> debug_dirs = {"/usr/lib/debug"};
+  std::string perf_map_dir = "/tmp";  ///< Where JITs leave perf-PID.map.
+  /// A module that yields nothing for so long is given up.
+  std::chrono::milliseconds patience = std::chrono::minutes(5);
+  std::function<void(std::size_t done, std::size_t total)> progress;  ///< In locations.
+};
+
+struct Outcome {
+  std::size_t resolved = 0;    ///< Locations that got the name of a function.
+  std::size_t unresolved = 0;  ///< Locations that got "module+0x1234".
+  std::size_t modules_without_debug_info = 0;
+  std::vector<std::string> hints;  ///< One line each, for the user.
+};
+
+/// Fills `frames` and the frames of every location, as far as files on this
+/// machine allow; sets `is_symbolized`. The result does not depend on anything
+/// but the recording and the files. Forks (see worker.h).
+Outcome symbolize(profile::Recording& recording, const Options& options);
+
+/// The names of all locations that samples of `process` (an index) use: the
+/// payload of a symbols chunk. Modules are told by path and build id, addresses
+/// by ELF vaddr, so run-time addresses do not matter. Repeatable.
+[[nodiscard]] std::string encode_symbols(const profile::Recording& recording,
+                                         std::uint32_t process);
+
+/// Gives names from `payload` to the locations that have none: in modules of the
+/// same identity whoever used them, outside modules only where `process` was
+/// seen. Sets `is_symbolized` if no location is left without. A payload that
+/// cannot be read changes nothing.
+[[nodiscard]] std::optional<PayloadError> apply_symbols(std::string_view payload,
+                                                        std::uint32_t process,
+                                                        profile::Recording& recording);
+
+}  // namespace geiger::symbolize

@@ -1,0 +1,29 @@
+// Which frames on top of a stack are the machinery of allocating, not its cause.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "analysis/profile/recording.h"
+
+namespace geiger::symbolize {
+
+/// How many frames, leaf first and with each inlined frame counted, belong to
+/// the runtime, to the allocator or to operator new. `stack` must be symbolized.
+/// Never all of them: a stack keeps its outermost frame.
+///
+/// Thin wrappers (std::allocator, xmalloc) are the program's own and stay.
+[[nodiscard]] std::size_t leading_runtime_frames(const profile::Recording& recording,
+                                                 const profile::Stack& stack);
+
+/// Whether a function of this name hands out memory itself: malloc and its kin,
+/// operator new, Rust's global allocator, and what jemalloc, tcmalloc and
+/// mimalloc call theirs.
+[[nodiscard]] bool is_allocation_function(std::string_view name);
+
+/// Whether all code of a module counts as allocator: the runtime, or the
+/// library that provides malloc for `process` if it does nothing else (the C
+/// library and the program do, so fopen and main stay).
+[[nodiscard]] bool is_allocator_module(std::string_view path, const profile::Process& process);
+
+}  // namespace geiger::symbolize

@@ -1,0 +1,105 @@
+// `geiger export FORMAT`: the profile for other tools.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+
+#include "analysis/export/folded.h"
+#include "analysis/export/pprof.h"
+#include "analysis/report/format.h"
+#include "analysis/report/measure.h"
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "cli/output.h"
+#include "cli/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+using profile::Kind;
+using profile::Profile;
+using profile::Recording;
+
+struct Options {
+  ReadOptions read;
+  std::string output = "-";
+  bool replaces = false;
+  Kind kind = Kind::kAllocated;
+};
+
+using Writer = std::function<void(const Recording&, const Options&, const exports::Sink&)>;
+
+std::string total_comment(const char* name, const Recording& recording, const Profile& profile,
+                          double level) {
+  const auto measure = report::measure_total(profile::total(recording, profile), level);
+  return fmt::format("{}_space {} ({} interval, {}); {}_objects {}", name,
+                     figure(measure.bytes, report::Quantity::kBytes).text(),
+                     report::level_text(level), report::plural(measure.samples, "sample"), name,
+                     objects_figure(measure).text());
+}
+
+void write_pprof(const Recording& recording, const Options& options, const exports::Sink& sink) {
+  const Profile allocated = profile::select(recording, Kind::kAllocated);
+  const Profile live = profile::select(recording, Kind::kLiveAtEnd);
+  exports::PprofOptions pprof;
+  if (!recording.processes.empty()) {
+    pprof.comments.push_back(
+        fmt::format("estimated by geiger from samples, one byte in {} on average",
+                    report::exact_bytes(recording.processes.front().interval)));
+  }
+  const double level = options.read.level;
+  pprof.comments.push_back(total_comment("alloc", recording, allocated, level));
+  pprof.comments.push_back(total_comment("inuse", recording, live, level));
+  exports::write_pprof(recording, allocated, live, pprof, sink);
+}
+
+void write_folded(const Recording& recording, const Options& options, const exports::Sink& sink) {
+  exports::write_folded(recording, profile::select(recording, options.kind), sink);
+}
+
+int write_export(const Options& options, bool is_binary, const Writer& writer) {
+  if (is_binary && options.output == "-" && isatty(STDOUT_FILENO) == 1) {
+    complain("this format is not for terminals: -o FILE, or a pipe");
+    return kExitUsage;
+  }
+  Output output(options.output, options.replaces);
+  if (output.error().empty()) {
+    const auto input = read_input(options.read);
+    if (!input) return kExitFailed;
+    writer(input->recording(), options, [&](std::string_view bytes) { output.write(bytes); });
+    output.commit();
+    if (output.error().empty()) return input->exit_code();
+  }
+  complain(output.error());
+  return kExitFailed;
+}
+
+std::shared_ptr<Options> add_format(CLI::App& verb, const char* name, const char* help,
+                                    bool is_binary, Writer writer, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* format = verb.add_subcommand(name, help);
+  add_read_options(*format, options->read, false);
+  format->add_option("-o,--output", options->output, "File to write; - for standard output")
+      ->type_name("FILE");
+  format->add_flag("-f,--force", options->replaces, "Replace the file if it exists");
+  if (!is_binary) add_kind_option(*format, options->kind);
+  format->callback([options, is_binary, writer = std::move(writer), &exit_code] {
+    exit_code = write_export(*options, is_binary, writer);
+  });
+  return options;
+}
+
+}  // namespace
+
+void register_export(CLI::App& app, int& exit_code) {
+  CLI::App* verb = app.add_subcommand("export", "Write the profile for other tools");
+  verb->require_subcommand(1);
+  add_format(*verb, "pprof", "pprof's profile.proto, gzipped, for go tool pprof and its relatives",
+             true, write_pprof, exit_code);
+  add_format(*verb, "folded", "Folded stacks for flame graphs: root;caller;leaf BYTES", false,
+             write_folded, exit_code);
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,145 @@
+// `geiger run`: starts a program with the runtime preloaded, watches over it, and
+// turns what it wrote into something that can be read.
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "cli/afterwards.h"
+#include "cli/commands.h"
+#include "cli/launch.h"
+#include "cli/preload.h"
+#include "cli/run_directory.h"
+#include "cli/run_options.h"
+#include "cli/signal_relay.h"
+#include "cli/supervisor.h"
+#include "cli/target_check.h"
+
+namespace geiger::cli {
+namespace {
+
+constexpr int kOwnFailure = 125;
+constexpr int kCannotExecute = 126;
+constexpr int kNotFound = 127;
+
+/// One run, from looking at the program to its exit code.
+class Run {
+ public:
+  explicit Run(const RunOptions& options)
+      : options_(options), output_(options.program.front(), options.file) {}
+
+  int perform();
+
+ private:
+  [[nodiscard]] bool would_overwrite() const;
+  void prepare_directory(pid_t pid);
+  int supervise(Launch& launch, const SignalState& signals);
+  int finish(int status, pid_t pid, int refused);
+  void say(const std::string& sentence) const {
+    if (!options_.is_quiet && !sentence.empty()) fmt::print(stderr, "geiger: {}\n", sentence);
+  }
+  static void complain(const std::string& sentence) {
+    fmt::print(stderr, "geiger: {}\n", sentence);
+  }
+
+  const RunOptions& options_;
+  OutputPlan output_;
+  TargetCheck target_;
+  std::optional<PreloadPath> preload_;
+  std::string directory_;  // empty: the program runs without the runtime
+};
+
+bool Run::would_overwrite() const {
+  if (options_.file.empty() || options_.replaces) return false;
+  for (const auto& path : {output_.file(), output_.file() + ".parts"}) {
+    if (access(path.c_str(), F_OK) != 0) continue;
+    complain(fmt::format("{} exists (-f replaces it)", path));
+    return true;
+  }
+  return false;
+}
+
+// From here on nothing may keep the program from running: whatever is missing is
+// said, and the program runs without being profiled.
+void Run::prepare_directory(pid_t pid) {
+  if (target_.must_stay_bare()) return;
+  auto preload = PreloadPath::locate();
+  if (!preload.has_value()) {
+    complain(preload.reason() + ": the program runs unprofiled");
+    return;
+  }
+  const std::string directory = output_.directory_for(pid);
+  const auto created = create_run_directory(directory, options_.replaces);
+  if (!created.has_value()) {
+    complain(created.reason() + ": the program runs unprofiled");
+    return;
+  }
+  preload_.emplace(std::move(preload.value()));
+  directory_ = directory;
+}
+
+int Run::perform() {
+  occupy_standard_streams();
+  target_ = check_target(options_.program.front());
+  if (target_.is_fatal()) {
+    complain(target_.sentence());
+    return target_.obstacle == Obstacle::kNotFound ? kNotFound : kCannotExecute;
+  }
+  if (would_overwrite()) return kExitUsage;
+  say(target_.sentence());
+  const SignalState signals = take_over_signals();
+  auto launch = Launch::fork_waiting(options_.program, signals);
+  if (!launch.has_value()) {
+    complain(launch.reason());
+    return kOwnFailure;
+  }
+  return supervise(launch.value(), signals);
+}
+
+int Run::supervise(Launch& launch, const SignalState& signals) {
+  prepare_directory(launch.pid());
+  const Environment environment = directory_.empty()
+                                      ? without_runtime(own_environment())
+                                      : with_runtime(own_environment(), options_.runtime,
+                                                     preload_->word(), directory_, launch.pid());
+  Supervisor supervisor(launch.pid(), directory_, options_.window);
+  const int error = launch.execute(environment);
+  if (error != 0) {
+    if (!directory_.empty()) remove_run_directory(directory_);
+    complain(fmt::format("cannot run '{}': {}", target_.path, std::strerror(error)));
+    return error == ENOENT ? kNotFound : kCannotExecute;
+  }
+  const int status = supervisor.wait_for_end();
+  restore_signals(signals);  // from here on ^C means geiger
+  return finish(status, launch.pid(), supervisor.refused());
+}
+
+int Run::finish(int status, pid_t pid, int refused) {
+  if (!directory_.empty()) {
+    Afterwards afterwards{directory_,
+                          output_.file(),
+                          output_.shown_for(pid),
+                          options_.is_quiet,
+                          options_.symbolizes,
+                          pid,
+                          target_.sentence(),
+                          refused};
+    if (finish_run(afterwards).has_running_processes) preload_->keep();
+  }
+  preload_.reset();  // before a signal may end this process
+  return WIFSIGNALED(status) ? die_of(WTERMSIG(status)) : WEXITSTATUS(status);
+}
+
+}  // namespace
+
+void register_run(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* run = add_run_options(app, *options);
+  run->callback([options, &exit_code] { exit_code = Run(*options).perform(); });
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,42 @@
+// `geiger stats`: what the allocations were like.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "analysis/report/stats.h"
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "cli/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+struct Options {
+  ReadOptions read;
+  report::StatsOptions stats;
+};
+
+int print_stats(Options& options) {
+  const auto input = read_input(options.read);
+  if (!input) return kExitFailed;
+  options.stats.level = options.read.level;
+  const report::StatsReport report = report::stats_report(input->recording(), options.stats);
+  const report::Style style = output_style(options.read.level);
+  const bool is_printed = options.read.is_json
+                              ? print_data(to_json(report, input->recording()))
+                              : print_report(to_text(report, input->recording(), style), style);
+  return is_printed ? input->exit_code() : kExitFailed;
+}
+
+}  // namespace
+
+void register_stats(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb =
+      app.add_subcommand("stats", "Sizes, entry points, lifetimes, threads, depth of stacks");
+  add_read_options(*verb, options->read);
+  verb->add_option("--threads", options->stats.threads, "Threads to list (default 20; 0: all)")
+      ->type_name("N");
+  verb->callback([options, &exit_code] { exit_code = print_stats(*options); });
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,93 @@
+// `geiger symbolize`: looks up names and keeps them with the traces.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+
+#include "analysis/ingest/seal.h"
+#include "analysis/report/format.h"
+#include "analysis/symbolize/symbolize.h"
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "cli/progress.h"
+#include "cli/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+struct Options {
+  ReadOptions read;
+  symbolize::Options symbolize;
+  std::vector<std::string> debug_dirs;
+};
+
+/// The names of each image, by file.
+std::map<std::string, std::vector<ingest::ImageSymbols>> encode_all(const Input& input) {
+  std::map<std::string, std::vector<ingest::ImageSymbols>> files;
+  for (std::uint32_t i = 0; i < input.ingested.places.size(); ++i) {
+    const ingest::ImagePlace& place = input.ingested.places[i];
+    files[place.path].push_back({place.image, symbolize::encode_symbols(input.recording(), i)});
+  }
+  return files;
+}
+
+bool store_all(const Input& input) {
+  bool is_stored = true;
+  for (const auto& [path, symbols] : encode_all(input)) {
+    const auto error = ingest::store_symbols(path, symbols);
+    if (!error) continue;
+    complain(error->text());
+    is_stored = false;
+  }
+  return is_stored;
+}
+
+std::string outcome_text(const symbolize::Outcome& outcome) {
+  std::string out = fmt::format("{} of {} named", report::exact_count(outcome.resolved),
+                                report::plural(outcome.resolved + outcome.unresolved, "location"));
+  if (outcome.modules_without_debug_info > 0) {
+    out += fmt::format("; {} without debug info",
+                       report::plural(outcome.modules_without_debug_info, "module"));
+  }
+  return out + "\n";
+}
+
+int store_names(Options& options) {
+  auto input = read_traces(options.read);
+  if (!input) return kExitFailed;
+  auto& directories = options.symbolize.debug_dirs;
+  directories.insert(directories.begin(), options.debug_dirs.begin(), options.debug_dirs.end());
+  symbolize::Outcome outcome;
+  {
+    Progress progress("looking up names");
+    options.symbolize.progress = [&](std::size_t done, std::size_t total) {
+      progress.update(done, total);
+    };
+    outcome = symbolize::symbolize(input->ingested.recording, options.symbolize);
+  }
+  const bool is_stored = store_all(*input);
+  for (const std::string& hint : outcome.hints) complain(hint);
+  if (!print_data(outcome_text(outcome)) || !is_stored) return kExitFailed;
+  return input->exit_code();
+}
+
+}  // namespace
+
+void register_symbolize(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  options->symbolize.refresh = true;
+  CLI::App* verb =
+      app.add_subcommand("symbolize", "Look up names and lines and keep them with the run");
+  add_read_options(*verb, options->read, false);
+  verb->add_flag("--debuginfod", options->symbolize.use_debuginfod,
+                 "Ask the servers in DEBUGINFOD_URLS for debug info");
+  verb->add_option("--debug-dir", options->debug_dirs,
+                   "Look for debug files here first (may be repeated)")
+      ->type_name("DIR")
+      ->expected(1)
+      ->take_all();
+  verb->callback([options, &exit_code] { exit_code = store_names(*options); });
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,33 @@
+// The list of verbs. Each is one file, cmd_VERB.cc, with one function that adds
+// its subcommand; a new verb is a new file and one line here.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace geiger::cli {
+
+/// Exit codes of every verb but `run`, which passes on the program's own.
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailed = 1;  ///< Something failed or the input was damaged.
+inline constexpr int kExitUsage = 2;
+
+/// One verb: adds its subcommand to `app`; when the user chose it, its callback
+/// runs it and stores the exit code. `exit_code` outlives the parse.
+using Register = void (*)(CLI::App& app, int& exit_code);
+
+void register_run(CLI::App& app, int& exit_code);
+void register_summary(CLI::App& app, int& exit_code);
+void register_table(CLI::App& app, int& exit_code);
+void register_tree(CLI::App& app, int& exit_code);
+void register_stats(CLI::App& app, int& exit_code);
+void register_export(CLI::App& app, int& exit_code);
+void register_symbolize(CLI::App& app, int& exit_code);
+
+/// In the order of `geiger --help`.
+inline constexpr Register kCommands[] = {register_run,      register_summary, register_table,
+                                         register_tree,     register_stats,   register_export,
+                                         register_symbolize};
+
+}  // namespace geiger::cli

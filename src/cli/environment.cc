@@ -1,0 +1,74 @@
+#include "cli/environment.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace geiger::cli {
+namespace {
+
+constexpr std::string_view kPreload = "LD_PRELOAD=";
+constexpr std::array<std::string_view, 6> kOwnVariables{
+    "GEIGER_DIR=",  "GEIGER_INTERVAL=", "GEIGER_SEED=",
+    "GEIGER_MODE=", "GEIGER_CAPACITY=", "GEIGER_SUPERVISED=",
+};
+
+bool is_own(std::string_view word) {
+  return std::any_of(kOwnVariables.begin(), kOwnVariables.end(),
+                     [&](std::string_view name) { return word.starts_with(name); });
+}
+
+std::string mode_words(const RuntimeSettings& settings, int program) {
+  const std::string root = fmt::format("root={}", program);
+  std::vector<std::string_view> words{root};
+  if (settings.is_pure) words.push_back("pure");
+  if (settings.uses_frame_pointers) words.push_back("fp");
+  if (!settings.follows_children) words.push_back("nochildren");
+  if (settings.starts_paused) words.push_back("paused");
+  if (settings.records_free_stacks) words.push_back("freestacks");
+  return fmt::format("{}", fmt::join(words, ","));
+}
+
+void prepend_preload(Environment& environment, const std::string& preload) {
+  const auto existing =
+      std::find_if(environment.begin(), environment.end(),
+                   [](const std::string& word) { return word.starts_with(kPreload); });
+  if (existing == environment.end()) {
+    environment.push_back(std::string(kPreload) + preload);
+    return;
+  }
+  const std::string rest = existing->substr(kPreload.size());
+  *existing = std::string(kPreload) + preload + (rest.empty() ? "" : ":" + rest);
+}
+
+}  // namespace
+
+Environment own_environment() {
+  Environment words;
+  for (char** word = environ; word != nullptr && *word != nullptr; ++word)
+    words.emplace_back(*word);
+  return words;
+}
+
+Environment without_runtime(Environment inherited) {
+  std::erase_if(inherited, is_own);
+  return inherited;
+}
+
+Environment with_runtime(Environment inherited, const RuntimeSettings& settings,
+                         const std::string& preload, const std::string& directory, int program) {
+  Environment words = without_runtime(std::move(inherited));
+  prepend_preload(words, preload);
+  words.push_back("GEIGER_DIR=" + directory);
+  words.push_back(fmt::format("GEIGER_INTERVAL={}", settings.interval));
+  words.push_back(fmt::format("GEIGER_CAPACITY={}", settings.capacity));
+  words.push_back("GEIGER_SUPERVISED=1");
+  if (settings.seed) words.push_back(fmt::format("GEIGER_SEED={}", *settings.seed));
+  words.push_back("GEIGER_MODE=" + mode_words(settings, program));
+  return words;
+}
+
+}  // namespace geiger::cli

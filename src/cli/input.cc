@@ -1,0 +1,123 @@
+#include "cli/input.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+
+#include "analysis/ingest/runs.h"
+#include "analysis/profile/trim.h"
+#include "analysis/symbolize/symbolize.h"
+#include "analysis/symbolize/trim.h"
+#include "cli/commands.h"
+#include "cli/progress.h"
+#include "cli/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+constexpr std::size_t kWarningsSaid = 3;
+constexpr std::size_t kHintsSaid = 2;
+
+void say_lines(const std::vector<std::string>& lines, std::size_t most) {
+  for (std::size_t i = 0; i < std::min(lines.size(), most); ++i) complain(lines[i]);
+  if (lines.size() > most) complain(fmt::format("and {} more like these", lines.size() - most));
+}
+
+/// The runs to read: those named, else the newest here.
+std::optional<std::vector<std::string>> runs_of(const ReadOptions& options) {
+  if (!options.runs.empty()) return options.runs;
+  if (const auto newest = ingest::newest_run(".")) return std::vector{*newest};
+  complain("no run here: name one, or make one with 'geiger run -- PROGRAM'");
+  return std::nullopt;
+}
+
+void apply_stored_symbols(ingest::Ingested& ingested) {
+  for (const ingest::SymbolPayload& stored : ingested.symbols) {
+    const auto error = symbolize::apply_symbols(stored.bytes, stored.process, ingested.recording);
+    if (!error) continue;
+    ingested.recording.warnings.push_back(
+        fmt::format("{}: the stored symbols cannot be read",
+                    ingested.recording.processes[stored.process].trace_path));
+    ingested.damaged = true;
+  }
+}
+
+void symbolize_here(profile::Recording& recording) {
+  Progress progress("looking up names");
+  symbolize::Options options;
+  options.progress = [&](std::size_t done, std::size_t total) { progress.update(done, total); };
+  const symbolize::Outcome outcome = symbolize::symbolize(recording, options);
+  say_lines(outcome.hints, kHintsSaid);
+}
+
+std::optional<profile::Kind> kind_of(const std::string& name) {
+  for (const auto kind :
+       {profile::Kind::kAllocated, profile::Kind::kLiveAtEnd, profile::Kind::kLiveAtPeak}) {
+    if (profile::name_of(kind) == name) return kind;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+int Input::exit_code() const { return ingested.damaged ? kExitFailed : kExitOk; }
+
+std::optional<double> parse_level(const std::string& text) {
+  const bool has_percent = text.ends_with('%');
+  const char* end = text.data() + text.size() - (has_percent ? 1 : 0);
+  double level = 0;
+  const auto [at, error] = std::from_chars(text.data(), end, level, std::chars_format::fixed);
+  if (error != std::errc{} || at != end) return std::nullopt;
+  if (has_percent || level >= 1) level /= 100;
+  if (!(level > 0 && level < 1)) return std::nullopt;
+  return level;
+}
+
+void add_read_options(CLI::App& verb, ReadOptions& options, bool has_report) {
+  verb.add_option("RUN", options.runs, "Run directories or trace files (default: the newest here)")
+      ->type_name("");
+  if (!has_report) return;
+  verb.add_option_function<std::string>(
+          "--ci",
+          [&options](const std::string& text) {
+            const auto level = parse_level(text);
+            if (!level) throw CLI::ValidationError("--ci", "'" + text + "' is no level like 95%");
+            options.level = *level;
+          },
+          "Confidence level of the intervals (default 95%)")
+      ->type_name("LEVEL");
+  verb.add_flag("--json", options.is_json, "Print JSON (docs/json.md)");
+}
+
+void add_kind_option(CLI::App& verb, profile::Kind& kind) {
+  verb.add_option_function<std::string>(
+          "--kind", [&kind](const std::string& name) { kind = kind_of(name).value_or(kind); },
+          "allocated: everything (default); live: not freed at the end;\n"
+          "peak: live when most was")
+      ->check(CLI::IsMember({"allocated", "live", "peak"}))
+      ->type_name("KIND");
+}
+
+std::optional<Input> read_traces(const ReadOptions& options) {
+  const auto runs = runs_of(options);
+  if (!runs) return std::nullopt;
+  Input input{ingest::read_recording(*runs), runs->size() == 1 ? runs->front() : ""};
+  apply_stored_symbols(input.ingested);
+  if (input.ingested.damaged) say_lines(input.recording().warnings, kWarningsSaid);
+  if (!input.recording().processes.empty()) return input;
+  if (!input.ingested.damaged) complain("nothing was recorded in this run");
+  return std::nullopt;
+}
+
+std::optional<Input> read_input(const ReadOptions& options) {
+  auto input = read_traces(options);
+  if (!input) return std::nullopt;
+  profile::Recording& recording = input->ingested.recording;
+  if (!recording.is_symbolized) symbolize_here(recording);
+  profile::trim(recording, symbolize::leading_runtime_frames);
+  return input;
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,52 @@
+// What the verbs that read a run have in common: which run, at which level, and
+// how it becomes a recording with names.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/ingest/ingest.h"
+#include "analysis/profile/profile.h"
+#include "analysis/profile/recording.h"
+
+namespace CLI {
+class App;
+}
+
+namespace geiger::cli {
+
+struct ReadOptions {
+  std::vector<std::string> runs;  ///< Trace files and run directories; none: the newest here.
+  double level = 0.95;            ///< In (0, 1).
+  bool is_json = false;
+};
+
+/// RUN..., and with `has_report` also --ci and --json.
+void add_read_options(CLI::App& verb, ReadOptions& options, bool has_report = true);
+
+/// --kind allocated|live|peak.
+void add_kind_option(CLI::App& verb, profile::Kind& kind);
+
+/// "0.95", "95" and "95%" are the same level; nothing outside (0, 1) is one.
+[[nodiscard]] std::optional<double> parse_level(const std::string& text);
+
+struct Input {
+  ingest::Ingested ingested;
+  std::string shown;  ///< The run as a user would type it; empty if several.
+
+  [[nodiscard]] const profile::Recording& recording() const { return ingested.recording; }
+  /// kExitFailed if the input was damaged: the report covers what was read.
+  [[nodiscard]] int exit_code() const;
+};
+
+/// Reads the traces and applies the names stored with them. Damage is said in one
+/// line on standard error. Nothing if there is nothing to report: then the reason
+/// has been said.
+[[nodiscard]] std::optional<Input> read_traces(const ReadOptions& options);
+
+/// read_traces, then names from this machine where none are stored, then the
+/// frames of the runtime and the allocator cut from the stacks.
+[[nodiscard]] std::optional<Input> read_input(const ReadOptions& options);
+
+}  // namespace geiger::cli

@@ -1,0 +1,121 @@
+// geiger: one command with a verb.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "cli/run_options.h"
+
+namespace geiger::cli {
+namespace {
+
+int usage_error(const std::string& sentence, const std::string& help) {
+  fmt::print(stderr, "geiger: {}\nTry '{} --help'.\n", sentence, help);
+  return kExitUsage;
+}
+
+std::vector<std::string> verbs_of(const CLI::App& app) {
+  std::vector<std::string> verbs;
+  for (const auto* verb : app.get_subcommands({})) verbs.push_back(verb->get_name());
+  return verbs;
+}
+
+bool has_verb(const CLI::App& app, const std::string& word) {
+  const auto verbs = verbs_of(app);
+  return std::find(verbs.begin(), verbs.end(), word) != verbs.end();
+}
+
+int unknown_verb(const CLI::App& app, const std::string& verb) {
+  const auto meant = closest(verb, verbs_of(app));
+  const std::string hint = meant ? fmt::format("; did you mean '{}'?", *meant) : "";
+  return usage_error(fmt::format("unknown verb '{}'{}", verb, hint), "geiger");
+}
+
+// Replaces the words behind `run` by geiger's options and the program's words in
+// the form that the parser leaves alone.
+Outcome<std::vector<std::string>> shield_program(const CLI::App& run,
+                                                 const std::vector<std::string>& words) {
+  const auto takes_value = [&run](std::string_view name) -> std::optional<bool> {
+    const auto* option = run.get_option_no_throw(std::string(name));
+    if (option == nullptr) return std::nullopt;
+    return option->get_items_expected_max() > 0;
+  };
+  const auto line = divide({words.begin() + 1, words.end()}, takes_value);
+  if (!line.has_value()) return Outcome<std::vector<std::string>>::failure(line.reason());
+  std::vector<std::string> shielded{"run"};
+  const auto& [options, program] = line.value();
+  shielded.insert(shielded.end(), options.begin(), options.end());
+  for (const auto& word : program) shielded.push_back(as_program_word(word));
+  const bool asks_for_help = std::any_of(options.begin(), options.end(), [](const auto& word) {
+    return word == "-h" || word == "--help";
+  });
+  if (program.empty() && !asks_for_help) {
+    return Outcome<std::vector<std::string>>::failure("run: which program?");
+  }
+  return shielded;
+}
+
+int parse(CLI::App& app, std::vector<std::string> words) {
+  const std::string verb = words.empty() ? "" : words.front();
+  const std::string help = has_verb(app, verb) ? "geiger " + verb : "geiger";
+  try {
+    std::reverse(words.begin(), words.end());  // CLI11 takes them last first
+    app.parse(words);
+    return kExitOk;
+  } catch (const CLI::Success& done) {
+    return app.exit(done);
+  } catch (const CLI::ParseError& error) {
+    return usage_error(error.what(), help);
+  }
+}
+
+void describe(CLI::App& app) {
+  app.set_version_flag("-V,--version", "geiger " GEIGER_VERSION);
+  app.footer(
+      "\nStart here:\n"
+      "  geiger run -- PROGRAM ARGUMENTS...   profile a program\n"
+      "  geiger table                         where its memory went\n"
+      "\nSizes: 512KiB is 2^19 bytes, 512kB is 512,000. Every number is an estimate with its\n"
+      "95 % interval unless it says exact.\n"
+      "\nExit codes: 0 done, 1 failed or damaged input, 2 usage. 'run' passes on the\n"
+      "program's own; 125, 126 and 127 mean that it was not started.");
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("An allocation profiler that says how sure it is of every number.", "geiger");
+  describe(app);
+  int exit_code = kExitOk;
+  for (const auto add_verb : kCommands) add_verb(app, exit_code);
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.empty()) {
+    fmt::print("{}", app.help());
+    return kExitUsage;
+  }
+  const bool is_verb = !words[0].starts_with("-");
+  if (is_verb && !has_verb(app, words[0])) return unknown_verb(app, words[0]);
+  if (words[0] == "run") {
+    const auto shielded = shield_program(*app.get_subcommand("run"), words);
+    if (!shielded.has_value()) return usage_error(shielded.reason(), "geiger run");
+    words = shielded.value();
+  }
+  const int parsed = parse(app, words);
+  return parsed != kExitOk ? parsed : exit_code;
+}
+
+}  // namespace
+}  // namespace geiger::cli
+
+int main(int argc, char** argv) {
+  try {
+    return geiger::cli::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "geiger: %s\n", error.what());
+    return geiger::cli::kExitFailed;
+  }
+}

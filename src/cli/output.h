@@ -1,0 +1,41 @@
+// Where an export is written: standard output, or a file that appears whole.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "analysis/ingest/output_file.h"
+
+namespace geiger::cli {
+
+/// A regular file is written beside its name and renamed by commit(). Devices
+/// and pipes (-o /dev/stderr) are written as they are. Remembers the first error.
+class Output {
+ public:
+  /// `path` "-" is standard output. An existing file is an error unless `replaces`.
+  Output(std::string path, bool replaces);
+  ~Output();
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  void write(std::string_view bytes);
+  /// Finishes the output; call it once.
+  void commit();
+
+  /// One line, empty so far.
+  [[nodiscard]] const std::string& error() const { return error_; }
+
+ private:
+  void open();
+  void fail(const std::string& reason);
+
+  std::string path_;
+  bool replaces_;
+  int descriptor_ = -1;  ///< Of what is written as it is.
+  std::unique_ptr<ingest::OutputFile> file_;
+  std::string error_;
+};
+
+}  // namespace geiger::cli

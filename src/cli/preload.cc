@@ -1,0 +1,75 @@
+#include "cli/preload.h"
+
+#include <fmt/format.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace geiger::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLibrary = "libgeiger-preload.so";
+
+fs::path own_executable() {
+  std::error_code error;
+  fs::path self = fs::read_symlink("/proc/self/exe", error);
+  if (!error) return self;
+  const auto* started_as = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  return started_as != nullptr ? fs::canonical(started_as, error) : fs::path();
+}
+
+bool can_stand_in_preload(const std::string& path) {
+  return path.find_first_of(" :$") == std::string::npos;
+}
+
+// Others may search it but not write it: a program that gives up its user still
+// finds the library when it starts another.
+std::string make_stand_in(const fs::path& target) {
+  std::string directory = "/tmp/geiger-lib-XXXXXX";
+  if (mkdtemp(directory.data()) == nullptr) return {};
+  if (chmod(directory.c_str(), 0711) == 0 &&
+      symlink(target.c_str(), (directory + "/lib").c_str()) == 0) {
+    return directory;
+  }
+  rmdir(directory.c_str());
+  return {};
+}
+
+}  // namespace
+
+PreloadPath::PreloadPath(std::string word, std::string stand_in)
+    : word_(std::move(word)), stand_in_(std::move(stand_in)) {}
+
+PreloadPath::PreloadPath(PreloadPath&& other) noexcept
+    : word_(std::move(other.word_)), stand_in_(std::exchange(other.stand_in_, {})) {}
+
+PreloadPath::~PreloadPath() {
+  if (stand_in_.empty()) return;
+  unlink((stand_in_ + "/lib").c_str());
+  rmdir(stand_in_.c_str());
+}
+
+Outcome<PreloadPath> PreloadPath::locate() {
+  const fs::path root = own_executable().parent_path().parent_path() / "lib" / "geiger";
+  const fs::path library = root / GEIGER_LIB_TOKEN / kLibrary;
+  if (access(library.c_str(), R_OK) != 0) {
+    return Outcome<PreloadPath>::failure(fmt::format("{} is missing", library.string()));
+  }
+  const std::string tail = std::string("/$LIB/") + kLibrary;
+  if (can_stand_in_preload(root.string())) return PreloadPath(root.string() + tail, {});
+  const std::string stand_in = make_stand_in(root);
+  if (stand_in.empty()) {
+    return Outcome<PreloadPath>::failure(
+        fmt::format("LD_PRELOAD cannot hold '{}' and /tmp is not writable", root.string()));
+  }
+  return PreloadPath(stand_in + "/lib" + tail, stand_in);
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,36 @@
+# <prefix>/lib/geiger/$LIB/libgeiger-preload.so for every reading of $LIB: the
+# runtime for 64-bit programs, an empty library for 32-bit ones, which would
+# otherwise print a complaint of the loader on the target's stderr.
+set(GEIGER_PRELOAD_ROOT ${PROJECT_BINARY_DIR}/lib/geiger)
+set(GEIGER_PRELOAD_DIR ${GEIGER_PRELOAD_ROOT}/${GEIGER_LIB_TOKEN})
+
+# The empty library needs no 32-bit compiler: the assembler and the linker do.
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+  set(stub ${CMAKE_CURRENT_BINARY_DIR}/stub/libgeiger-preload.so)
+  file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/stub)
+  add_custom_command(OUTPUT ${stub}
+    COMMAND ${CMAKE_COMMAND} -E touch stub/empty.s
+    COMMAND as --32 -o stub/empty.o stub/empty.s
+    COMMAND ${CMAKE_LINKER} -m elf_i386 -shared -z noexecstack -o ${stub} stub/empty.o
+    WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
+    COMMENT "Linking the empty 32-bit library")
+  # Debian calls the 32-bit directory lib32 on amd64 and lib/i386-linux-gnu on i386.
+  foreach(token lib32 lib/i386-linux-gnu)
+    set(placed ${GEIGER_PRELOAD_ROOT}/${token}/libgeiger-preload.so)
+    add_custom_command(OUTPUT ${placed}
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${GEIGER_PRELOAD_ROOT}/${token}
+      COMMAND ${CMAKE_COMMAND} -E copy ${stub} ${placed}
+      DEPENDS ${stub} VERBATIM)
+    list(APPEND placed_stubs ${placed})
+    install(FILES ${stub} DESTINATION lib/geiger/${token})
+  endforeach()
+  add_custom_target(geiger_empty_preload ALL DEPENDS ${placed_stubs})
+endif()
+
+if(TARGET geiger_preload)
+  set_target_properties(geiger_preload PROPERTIES
+    LIBRARY_OUTPUT_DIRECTORY ${GEIGER_PRELOAD_DIR} OUTPUT_NAME geiger-preload)
+  add_dependencies(geiger geiger_preload)
+  install(TARGETS geiger_preload LIBRARY DESTINATION lib/geiger/${GEIGER_LIB_TOKEN})
+endif()
+install(TARGETS geiger RUNTIME DESTINATION bin)

@@ -1,0 +1,30 @@
+// A progress line on standard error, where that is a terminal.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace geiger::cli {
+
+/// Draws nothing in the first half second and nothing off a terminal; erases
+/// itself when it goes.
+class Progress {
+ public:
+  explicit Progress(std::string what);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void update(std::size_t done, std::size_t total);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::string what_;
+  bool is_shown_;
+  bool is_drawn_ = false;
+  Clock::time_point next_;
+};
+
+}  // namespace geiger::cli

@@ -1,0 +1,33 @@
+// The options of `geiger run`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/environment.h"
+#include "cli/supervisor.h"
+
+namespace CLI {
+class App;
+}
+
+namespace geiger::cli {
+
+struct RunOptions {
+  std::vector<std::string> program;  ///< The program and its arguments.
+  std::string file;                  ///< -o; empty: a run directory.
+  bool replaces = false;
+  bool is_quiet = false;
+  bool symbolizes = true;
+  RuntimeSettings runtime;
+  RecordingWindow window;
+};
+
+/// Adds the verb to `app`. The program's words are not CLI11's to judge: each is
+/// given as a hidden option, made by `as_program_word`. `options` outlives the parse.
+CLI::App* add_run_options(CLI::App& app, RunOptions& options);
+
+/// One word of the program's command line, in a form that no parser touches.
+[[nodiscard]] std::string as_program_word(const std::string& word);
+
+}  // namespace geiger::cli

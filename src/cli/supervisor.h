@@ -1,0 +1,51 @@
+// Watches over one run: signals, job control, storage, the recording window.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "cli/signal_relay.h"
+#include "cli/trace_feeder.h"
+
+namespace geiger::cli {
+
+/// When to record, counted from the program's start.
+struct RecordingWindow {
+  std::chrono::nanoseconds delay{0};
+  std::optional<std::chrono::nanoseconds> duration;  ///< Nothing: to the end.
+};
+
+/// One thread, one loop; every wait is a ppoll.
+class Supervisor {
+ public:
+  /// `directory` is the run directory, empty for a program that runs bare.
+  Supervisor(pid_t program, const std::string& directory, RecordingWindow window);
+
+  /// Returns the program's wait status once it has ended. Reaps every other child
+  /// on the way (as process 1 of a container must).
+  int wait_for_end();
+
+  /// The errno of the last refused allocation of trace storage, 0 if none.
+  [[nodiscard]] int refused() const { return feeder_ ? feeder_->refused() : 0; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  [[nodiscard]] std::chrono::nanoseconds next_wait(std::chrono::nanoseconds proposed) const;
+  void keep_window();
+  void wait(std::chrono::nanoseconds at_most) const;
+  bool reap();
+
+  pid_t program_;
+  SignalRelay relay_;
+  std::optional<TraceFeeder> feeder_;
+  Clock::time_point start_ = Clock::now();
+  std::optional<Clock::time_point> opens_;
+  std::optional<Clock::time_point> closes_;
+  int status_ = 0;
+};
+
+}  // namespace geiger::cli

@@ -1,0 +1,73 @@
+#include "cli/terminal.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "analysis/report/text.h"
+
+namespace geiger::cli {
+namespace {
+
+std::string_view environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string_view{} : value;
+}
+
+std::size_t terminal_width() {
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) {
+    return report::kDefaultWidth;
+  }
+  return std::max<std::size_t>(size.ws_col, report::kLeastWidth);
+}
+
+bool wants_color() {
+  if (!environment("NO_COLOR").empty()) return false;
+  const std::string_view force = environment("CLICOLOR_FORCE");
+  if (!force.empty() && force != "0") return true;
+  return isatty(STDOUT_FILENO) == 1 && environment("TERM") != "dumb";
+}
+
+/// An unset locale says nothing about the terminal; today's show UTF-8.
+bool shows_unicode() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    std::string locale(environment(name));
+    if (locale.empty()) continue;
+    std::transform(locale.begin(), locale.end(), locale.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos;
+  }
+  return true;
+}
+
+}  // namespace
+
+report::Style output_style(double level) {
+  return {terminal_width(), wants_color(), shows_unicode(), level};
+}
+
+bool print_report(std::string_view text, const report::Style& style) {
+  return style.has_unicode ? print_data(text)
+                           : print_data(report::to_ascii_marks(std::string(text)));
+}
+
+bool print_data(std::string_view bytes) {
+  const bool is_written = std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size();
+  if (is_written && std::fflush(stdout) == 0) return true;
+  complain(fmt::format("standard output: {}", std::strerror(errno)));
+  return false;
+}
+
+void complain(std::string_view sentence) {
+  fmt::print(stderr, "geiger: {}\n", report::printable(sentence));
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,242 @@
+#include "cli/trace_feeder.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "cli/run_directory.h"
+
+namespace geiger::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A short process stays below kShort and costs no further allocation; whatever
+// grows gets kAhead or eight times its largest recent step, whichever is more.
+constexpr Bytes kShort = 64 * kKiB;
+constexpr Bytes kAheadOfShort = 256 * kKiB;
+constexpr Bytes kAhead = 4 * kMiB;
+constexpr Bytes kLargestStep = 256 * kMiB;
+
+constexpr milliseconds kBusyWait{10};
+constexpr milliseconds kLongestWait{200};
+constexpr milliseconds kStartingWait{1};
+constexpr int kRoundsUntilIdle = 20;
+
+Bytes round_up(Bytes value, Bytes unit) { return (value + unit - 1) / unit * unit; }
+
+// File systems without fallocate get zeros written. The range lies above every
+// watermark ever published, so nobody else touches it.
+int write_zeros(int fd, Bytes from, Bytes to) {
+  static constexpr std::array<char, 64 * kKiB> kZeros{};
+  while (from < to) {
+    const auto count = std::min<Bytes>(to - from, kZeros.size());
+    const auto wrote = pwrite(fd, kZeros.data(), count, static_cast<off_t>(from));
+    if (wrote < 0) return errno;
+    from += static_cast<Bytes>(wrote);
+  }
+  return 0;
+}
+
+int allocate_range(int fd, Bytes from, Bytes to) {
+  const auto offset = static_cast<off_t>(from);
+  if (fallocate(fd, FALLOC_FL_KEEP_SIZE, offset, static_cast<off_t>(to - from)) == 0) return 0;
+  return errno == EOPNOTSUPP ? write_zeros(fd, from, to) : errno;
+}
+
+void* map_page(int fd, int protection, Bytes offset) {
+  void* page =
+      mmap(nullptr, trace::kControlOffset, protection, MAP_SHARED, fd, static_cast<off_t>(offset));
+  return page == MAP_FAILED ? nullptr : page;
+}
+
+bool holds_both_pages(int fd, Bytes* size) {
+  struct stat status {};
+  if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  *size = static_cast<Bytes>(status.st_size);
+  return *size >= trace::kRecordsOffset;
+}
+
+}  // namespace
+
+WatchedTrace::Opened WatchedTrace::open(int directory_fd, const std::string& name,
+                                        WatchedTrace& trace) {
+  trace.name_ = name;
+  trace.fd_ = UniqueFd(
+      openat(directory_fd, name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!trace.fd_.is_open()) return Opened::kForeign;
+  Bytes size = 0;
+  if (!holds_both_pages(trace.fd_.get(), &size)) return Opened::kNotYet;
+  const void* header = map_page(trace.fd_.get(), PROT_READ, 0);
+  void* control = map_page(trace.fd_.get(), PROT_READ | PROT_WRITE, trace::kControlOffset);
+  trace.header_ = static_cast<const trace::FileHeader*>(header);
+  trace.control_ = static_cast<trace::ControlPage*>(control);
+  if (header == nullptr || control == nullptr) return Opened::kForeign;
+  // The runtime writes the magic last, so until then its bytes are zero.
+  static constexpr char kNoMagic[sizeof trace::kMagic] = {};
+  if (std::memcmp(trace.header_->magic, kNoMagic, sizeof kNoMagic) == 0) return Opened::kNotYet;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (std::memcmp(trace.header_->magic, trace::kMagic, sizeof trace::kMagic) != 0 ||
+      trace.header_->version != trace::kVersion) {
+    return Opened::kForeign;
+  }
+  trace.capacity_ = std::min({trace.header_->capacity, size, trace::kMaxCapacity});
+  trace.pid_ = static_cast<pid_t>(trace.header_->pid);
+  trace.control_->supervised.store(1, std::memory_order_release);
+  return Opened::kYes;
+}
+
+WatchedTrace::~WatchedTrace() {
+  Bytes size = 0;
+  if (control_ != nullptr) {
+    if (holds_both_pages(fd_.get(), &size)) {
+      control_->supervised.store(0, std::memory_order_release);
+    }
+    munmap(control_, trace::kControlOffset);
+  }
+  if (header_ != nullptr) {
+    munmap(const_cast<trace::FileHeader*>(header_), trace::kControlOffset);
+  }
+}
+
+void WatchedTrace::swap(WatchedTrace& other) noexcept {
+  std::swap(name_, other.name_);
+  std::swap(fd_, other.fd_);
+  std::swap(pid_, other.pid_);
+  std::swap(header_, other.header_);
+  std::swap(control_, other.control_);
+  std::swap(capacity_, other.capacity_);
+  std::swap(last_tail_, other.last_tail_);
+  std::swap(growth_, other.growth_);
+  std::swap(refused_, other.refused_);
+}
+
+trace::State WatchedTrace::state() const { return header_->state.load(std::memory_order_acquire); }
+
+void WatchedTrace::set_paused(bool is_paused) {
+  control_->paused.store(is_paused ? 1 : 0, std::memory_order_release);
+}
+
+Bytes WatchedTrace::bytes_ahead(Bytes tail) const {
+  const bool is_short = tail < trace::kRecordsOffset + kShort;
+  return is_short ? kAheadOfShort : std::max(kAhead, 8 * growth_);
+}
+
+// The watermark only grows, and only over what was allocated: a page above it
+// that nothing backs would end the program with SIGBUS on a full disk.
+bool WatchedTrace::allocate(Bytes from, Bytes to) {
+  Bytes size = 0;
+  if (!holds_both_pages(fd_.get(), &size)) return false;
+  refused_ = allocate_range(fd_.get(), from, to);
+  if (refused_ != 0) return false;
+  control_->watermark.store(to, std::memory_order_release);
+  return true;
+}
+
+bool WatchedTrace::feed() {
+  // A writer that finds the trace full has already added to the tail.
+  const Bytes tail = std::min(header_->tail.load(std::memory_order_relaxed), capacity_);
+  const bool has_grown = tail > last_tail_;
+  growth_ = std::max(growth_ / 2, std::min(tail - std::min(tail, last_tail_), kLargestStep));
+  last_tail_ = tail;
+  const Bytes watermark = control_->watermark.load(std::memory_order_relaxed);
+  const Bytes ahead = bytes_ahead(tail);
+  // Half of it may be used up before it is worth a system call.
+  if (refused_ == 0 && watermark < std::min(tail + ahead / 2, capacity_)) {
+    allocate(watermark, std::min(round_up(tail + ahead, kAheadOfShort), capacity_));
+  }
+  return has_grown;
+}
+
+TraceFeeder::TraceFeeder(std::string directory)
+    : directory_(std::move(directory)),
+      directory_fd_(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)),
+      inotify_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
+  if (inotify_.is_open()) {
+    inotify_add_watch(inotify_.get(), directory_.c_str(), IN_CREATE | IN_MOVED_TO);
+  }
+}
+
+bool TraceFeeder::adopt(const std::string& name) {
+  WatchedTrace trace;
+  const auto opened = WatchedTrace::open(directory_fd_.get(), name, trace);
+  if (opened == WatchedTrace::Opened::kNotYet) return false;
+  known_.insert(name);
+  if (opened == WatchedTrace::Opened::kForeign) return true;
+  if (sets_paused_) trace.set_paused(is_paused_);
+  watched_.push_back(std::move(trace));
+  return true;
+}
+
+void TraceFeeder::discover() {
+  std::array<char, 4096> events{};
+  bool is_told = !inotify_.is_open();
+  while (inotify_.is_open() && read(inotify_.get(), events.data(), events.size()) > 0) {
+    is_told = true;
+  }
+  if (!is_told && !has_pending_) return;
+  has_pending_ = false;
+  for (const auto& name : traces_in(directory_)) {
+    if (!known_.contains(name) && !adopt(name)) has_pending_ = true;
+  }
+}
+
+// An image that called exec writes no more; nor does one whose process is gone.
+// Storage ahead of them is given back when the trace is sealed.
+bool TraceFeeder::is_superseded(std::size_t index) const {
+  const auto& trace = watched_[index];
+  return std::any_of(watched_.begin(), watched_.end(), [&](const WatchedTrace& other) {
+    return other.pid() == trace.pid() && other.start() > trace.start();
+  });
+}
+
+void TraceFeeder::let_go_of_ended() {
+  std::vector<bool> has_ended(watched_.size());
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    const auto& trace = watched_[i];
+    if (trace.refused() != 0) refused_ = trace.refused();
+    const bool is_gone = kill(trace.pid(), 0) != 0 && errno == ESRCH;
+    has_ended[i] = trace.state() == trace::State::kExited || is_gone || is_superseded(i);
+  }
+  std::size_t index = 0;
+  std::erase_if(watched_, [&](const WatchedTrace&) { return has_ended[index++]; });
+}
+
+void TraceFeeder::set_paused(bool is_paused) {
+  is_paused_ = is_paused;
+  sets_paused_ = true;
+  for (auto& trace : watched_) trace.set_paused(is_paused);
+}
+
+std::chrono::milliseconds TraceFeeder::round() {
+  discover();
+  bool is_busy = false;
+  for (auto& trace : watched_) is_busy |= trace.feed();
+  let_go_of_ended();
+  idle_rounds_ = is_busy ? 0 : std::min(idle_rounds_ + 1, kRoundsUntilIdle * 2);
+  if (has_pending_ && idle_rounds_ < kRoundsUntilIdle) return kStartingWait;
+  return idle_rounds_ < kRoundsUntilIdle ? kBusyWait : kLongestWait;
+}
+
+bool is_being_written(const std::string& path, pid_t pid) {
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!fd.is_open()) return false;
+  if (fcntl(fd.get(), F_SETLEASE, F_RDLCK) == 0) {
+    fcntl(fd.get(), F_SETLEASE, F_UNLCK);
+    return false;
+  }
+  if (errno == EAGAIN) return true;
+  return kill(pid, 0) == 0 || errno != ESRCH;
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,203 @@
+// Plays the runtime's part with a hand-made trace file.
+#include "cli/trace_feeder.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+namespace geiger::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Bytes kCapacity = 64 * kMiB;
+constexpr Bytes kFirstExtent = 256 * kKiB;
+
+/// A trace as the runtime leaves it after its start.
+class FakeTrace {
+ public:
+  explicit FakeTrace(const std::string& path) : path_(path) {
+    const UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    EXPECT_EQ(ftruncate(fd.get(), kCapacity), 0);
+    EXPECT_EQ(fallocate(fd.get(), 0, 0, kFirstExtent), 0);
+    base_ = static_cast<char*>(
+        mmap(nullptr, kCapacity, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0));
+    header().version = trace::kVersion;
+    header().capacity = kCapacity;
+    header().pid = static_cast<std::uint32_t>(getpid());
+    header().tail = trace::kRecordsOffset;
+    control().watermark = kFirstExtent;
+    header().state = trace::State::kSampling;
+    std::memcpy(header().magic, trace::kMagic, sizeof trace::kMagic);
+  }
+  ~FakeTrace() { unmap(); }
+  FakeTrace(const FakeTrace&) = delete;
+  FakeTrace& operator=(const FakeTrace&) = delete;
+
+  void unmap() {
+    if (base_ != nullptr) munmap(base_, kCapacity);
+    base_ = nullptr;
+  }
+  [[nodiscard]] trace::FileHeader& header() const {
+    return *reinterpret_cast<trace::FileHeader*>(base_);
+  }
+  [[nodiscard]] trace::ControlPage& control() const {
+    return *reinterpret_cast<trace::ControlPage*>(base_ + trace::kControlOffset);
+  }
+  [[nodiscard]] Bytes allocated() const {
+    struct stat status {};
+    stat(path_.c_str(), &status);
+    return static_cast<Bytes>(status.st_blocks) * 512;
+  }
+
+ private:
+  std::string path_;
+  char* base_ = nullptr;
+};
+
+class Feeder : public testing::Test {
+ protected:
+  Feeder() {
+    std::string pattern = fs::temp_directory_path() / "geiger-test-XXXXXX";
+    root_ = mkdtemp(pattern.data());
+  }
+  ~Feeder() override { fs::remove_all(root_); }
+  [[nodiscard]] std::string path(const std::string& name) const { return root_ / name; }
+
+  fs::path root_;
+};
+
+TEST_F(Feeder, AllocatesBeforeItPublishes) {
+  TraceFeeder feeder(root_);
+  const FakeTrace trace(path("a.1.0.geiger"));
+  feeder.round();
+  EXPECT_EQ(trace.control().supervised, 1U);
+  for (Bytes tail = trace::kRecordsOffset; tail < kCapacity; tail += 3 * kMiB) {
+    trace.header().tail = tail;
+    feeder.round();
+    const Bytes watermark = trace.control().watermark;
+    EXPECT_GE(watermark, std::min(kCapacity, tail + kMiB / 8));
+    EXPECT_LE(watermark, kCapacity);
+    EXPECT_GE(trace.allocated(), watermark);
+  }
+}
+
+TEST_F(Feeder, LeavesShortProcessesAlone) {
+  TraceFeeder feeder(root_);
+  const FakeTrace trace(path("a.1.0.geiger"));
+  trace.header().tail = trace::kRecordsOffset + 10 * kKiB;
+  feeder.round();
+  EXPECT_EQ(trace.control().watermark, kFirstExtent);
+}
+
+TEST_F(Feeder, StopsAtTheCapacity) {
+  TraceFeeder feeder(root_);
+  const FakeTrace trace(path("a.1.0.geiger"));
+  trace.header().tail = ~Bytes{0} - 100;
+  feeder.round();
+  feeder.round();
+  EXPECT_EQ(trace.control().watermark, kCapacity);
+}
+
+TEST_F(Feeder, WaitsForTheHeaderAndForNewTraces) {
+  TraceFeeder feeder(root_);
+  const FakeTrace early(path("a.1.0.geiger"));
+  std::memset(early.header().magic, 0, sizeof trace::kMagic);
+  EXPECT_EQ(feeder.round().count(), 1);
+  EXPECT_EQ(early.control().supervised, 0U);
+  std::memcpy(early.header().magic, trace::kMagic, sizeof trace::kMagic);
+  feeder.round();
+  EXPECT_EQ(early.control().supervised, 1U);
+  const FakeTrace late(path("a.1.1.geiger"));
+  feeder.round();
+  EXPECT_EQ(late.control().supervised, 1U);
+}
+
+TEST_F(Feeder, PausesThoseToComeToo) {
+  TraceFeeder feeder(root_);
+  const FakeTrace first(path("a.1.0.geiger"));
+  feeder.round();
+  feeder.set_paused(true);
+  EXPECT_EQ(first.control().paused, 1U);
+  const FakeTrace second(path("b.2.0.geiger"));
+  feeder.round();
+  EXPECT_EQ(second.control().paused, 1U);
+  feeder.set_paused(false);
+  EXPECT_EQ(first.control().paused, 0U);
+  EXPECT_EQ(second.control().paused, 0U);
+}
+
+TEST_F(Feeder, LetsGoOfWhatHasEnded) {
+  TraceFeeder feeder(root_);
+  const FakeTrace trace(path("a.1.0.geiger"));
+  feeder.round();
+  trace.header().state = trace::State::kExited;
+  feeder.round();
+  EXPECT_EQ(trace.control().supervised, 0U);
+}
+
+TEST_F(Feeder, IgnoresWhatIsNoTrace) {
+  const UniqueFd text(open(path("notes.geiger").c_str(), O_RDWR | O_CREAT, 0600));
+  ASSERT_EQ(ftruncate(text.get(), 3 * 4096), 0);
+  ASSERT_EQ(mkfifo(path("fifo.geiger").c_str(), 0600), 0);
+  ASSERT_EQ(symlink("/dev/zero", path("link.geiger").c_str()), 0);
+  TraceFeeder feeder(root_);
+  for (int i = 0; i < 50; ++i) feeder.round();
+  EXPECT_EQ(feeder.round().count(), 200) << "and does not keep looking at it busily";
+}
+
+TEST_F(Feeder, LetsGoOfAnImageThatCalledExec) {
+  TraceFeeder feeder(root_);
+  const FakeTrace before(path("a.1.0.geiger"));
+  const FakeTrace after(path("b.1.1.geiger"));
+  after.header().start_monotonic = before.header().start_monotonic + 1;
+  feeder.round();
+  EXPECT_EQ(before.control().supervised, 0U);
+  EXPECT_EQ(after.control().supervised, 1U);
+}
+
+// Mounts a file system of 1 MiB for a child process of ours alone. Exit codes: 0
+// as expected, 1 not, 77 no permission to mount.
+int feed_on_a_full_disk(const std::string& directory) {
+  if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      mount("none", directory.c_str(), "tmpfs", 0, "size=1m") != 0) {
+    return 77;
+  }
+  const FakeTrace trace(directory + "/a.1.0.geiger");
+  trace.header().tail = kFirstExtent;
+  TraceFeeder feeder(directory);
+  feeder.round();
+  feeder.round();
+  const bool is_right = feeder.refused() == ENOSPC && trace.control().watermark == kFirstExtent;
+  return is_right ? 0 : 1;
+}
+
+TEST_F(Feeder, KeepsTheWatermarkWhereTheDiskIsFull) {
+  const pid_t child = fork();
+  if (child == 0) _exit(feed_on_a_full_disk(root_));
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "mounting is not permitted";
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(Feeder, KnowsWhetherSomebodyWrites) {
+  FakeTrace trace(path("a.1.0.geiger"));
+  EXPECT_TRUE(is_being_written(path("a.1.0.geiger"), getpid()));
+  trace.unmap();
+  EXPECT_FALSE(is_being_written(path("a.1.0.geiger"), getpid()));
+  EXPECT_FALSE(is_being_written(path("missing.geiger"), getpid()));
+}
+
+}  // namespace
+}  // namespace geiger::cli

@@ -1,0 +1,250 @@
+#include "runtime/unwind/cfi.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "runtime/unwind/expression.h"
+#include "runtime/unwind/modules.h"
+#include "runtime/unwind/rule.h"
+#include "runtime/unwind/unwind.h"
+
+namespace geiger::unwind {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+
+std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
+
+/// Memory that ends exactly where the bytes end: a page that cannot be read
+/// follows, and one precedes.
+class FencedCopy {
+ public:
+  FencedCopy(const std::uint8_t* bytes, std::size_t size)
+      : size_(size), room_((size + kPage - 1) / kPage * kPage) {
+    map_ = static_cast<std::uint8_t*>(
+        mmap(nullptr, room_ + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    EXPECT_EQ(mprotect(map_ + kPage, room_, PROT_READ | PROT_WRITE), 0);
+    std::memcpy(begin(), bytes, size);
+  }
+  FencedCopy(const FencedCopy&) = delete;
+  FencedCopy& operator=(const FencedCopy&) = delete;
+  ~FencedCopy() { munmap(map_, room_ + 2 * kPage); }
+
+  [[nodiscard]] std::uint8_t* begin() const { return map_ + kPage + room_ - size_; }
+  [[nodiscard]] ByteRange range() const { return {begin(), begin() + size_}; }
+
+ private:
+  std::size_t size_;
+  std::size_t room_;
+  std::uint8_t* map_;
+};
+
+bool is_same(const Row& a, const Row& b) {
+  const auto is_same_place = [](const Place& x, const Place& y) {
+    return x.kind == y.kind && x.base == y.base && x.offset == y.offset;
+  };
+  return a.cfa.base == b.cfa.base && a.cfa.offset == b.cfa.offset &&
+         a.cfa.is_loaded == b.cfa.is_loaded && a.cfa.added == b.cfa.added &&
+         std::equal(std::begin(a.places), std::end(a.places), std::begin(b.places), is_same_place);
+}
+
+/// The tables of this program, from .eh_frame_hdr to the end of the segment.
+class Tables : public testing::Test {
+ protected:
+  void SetUp() override {
+    init();
+    FoundModule found;
+    ASSERT_TRUE(find_module(address_of(reinterpret_cast<void*>(find_module)), found));
+    cfi_ = found.cfi;
+    first_ = reinterpret_cast<const std::uint8_t*>(cfi_.header);
+    size_ = static_cast<std::size_t>(cfi_.readable.end - first_);
+    // Copies keep rip modulo 16, on which the rows of PLT entries depend.
+    size_ -= (cfi_.header + size_) % 16;
+    std::uint32_t count;
+    std::memcpy(&count, first_ + 8, 4);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::int32_t distance;
+      std::memcpy(&distance, first_ + 12 + std::size_t{i} * 8, 4);
+      functions_.push_back(cfi_.header + static_cast<std::uint64_t>(std::int64_t{distance}));
+    }
+  }
+  [[nodiscard]] std::uint64_t random_pc() {
+    return functions_[random_() % functions_.size()] + random_() % 128;
+  }
+
+  std::mt19937_64 random_{7};
+  Cfi cfi_{};
+  const std::uint8_t* first_ = nullptr;
+  std::size_t size_ = 0;
+  std::vector<std::uint64_t> functions_;
+};
+
+TEST_F(Tables, MayBeMoved) {
+  const FencedCopy copy(first_, size_);
+  const Cfi moved{copy.range(), address_of(copy.begin())};
+  const std::uint64_t distance = moved.header - cfi_.header;
+  int found_count = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::uint64_t pc = random_pc();
+    FoundRow here{}, there{};
+    const bool is_found = find_row(cfi_, pc, here);
+    ASSERT_EQ(is_found, find_row(moved, pc + distance, there)) << pc;
+    ASSERT_TRUE(is_same(here.row, there.row));
+    found_count += is_found ? 1 : 0;
+  }
+  EXPECT_GT(found_count, 10'000);
+}
+
+TEST_F(Tables, MayBeCutAnywhere) {
+  for (int round = 0; round < 300; ++round) {
+    const std::size_t size = 1 + random_() % (round < 100 ? 64 : size_);
+    const FencedCopy copy(first_, size);
+    const Cfi cut{copy.range(), address_of(copy.begin())};
+    for (int i = 0; i < 50; ++i) {
+      FoundRow found;
+      (void)find_row(cut, random_pc() + cut.header - cfi_.header, found);
+    }
+  }
+}
+
+// Nothing to assert: a read out of range hits a fence.
+TEST_F(Tables, MayHoldAnything) {
+  const FencedCopy copy(first_, size_);
+  const Cfi hostile{copy.range(), address_of(copy.begin())};
+  const std::uint64_t distance = hostile.header - cfi_.header;
+  for (int round = 0; round < 3'000; ++round) {
+    std::uint8_t before[32];
+    const std::size_t at = round % 8 == 0 ? random_() % 12 : random_() % (size_ - sizeof before);
+    std::memcpy(before, copy.begin() + at, sizeof before);
+    for (std::size_t i = 0; i < 1 + random_() % sizeof before; ++i) {
+      copy.begin()[at + i] = static_cast<std::uint8_t>(random_() % 3 == 0 ? 0xff : random_());
+    }
+    for (int i = 0; i < 20; ++i) {
+      FoundRow found;
+      (void)find_row(hostile, random_pc() + distance, found);
+    }
+    std::memcpy(copy.begin() + at, before, sizeof before);
+  }
+}
+
+// Programs of random bytes, aimed at rather than met by chance.
+TEST(RowProgram, RunsAnyBytes) {
+  std::mt19937_64 random(11);
+  const std::uint8_t empty[64] = {};
+  const FencedCopy fence(empty, sizeof empty);
+  for (int round = 0; round < 20'000; ++round) {
+    std::vector<std::uint8_t> bytes(1 + random() % 48);
+    for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random());
+    std::memcpy(fence.begin() + sizeof empty - bytes.size(), bytes.data(), bytes.size());
+    const ByteRange range{fence.range().end - bytes.size(), fence.range().end};
+    RowProgram program({1, -8, 0x1b}, 1000, 1000 + random() % 64);
+    const Cursor code(range, address_of(range.begin));
+    if (program.run_initial(code) && program.run(code)) (void)Rule::of({program.row(), false});
+  }
+}
+
+Row run(const std::vector<std::uint8_t>& bytes, std::uint64_t pc, bool* is_good = nullptr) {
+  const ByteRange range{bytes.data(), bytes.data() + bytes.size()};
+  RowProgram program({1, -8, kBaseNone}, 100, pc);
+  const bool is_run = program.run(Cursor(range, address_of(range.begin)));
+  if (is_good != nullptr) {
+    *is_good = is_run;
+  } else {
+    EXPECT_TRUE(is_run);
+  }
+  return program.row();
+}
+
+TEST(RowProgram, StopsBehindThePc) {
+  // def_cfa rsp 8; offset rip 1; advance 4; def_cfa_offset 16; offset rbp 2
+  const std::vector<std::uint8_t> bytes = {0x0c, 7, 8, 0x90, 1, 0x44, 0x0e, 16, 0x86, 2};
+  EXPECT_EQ(run(bytes, 103).cfa.offset, 8);
+  EXPECT_EQ(run(bytes, 104).cfa.offset, 16);
+  EXPECT_EQ(run(bytes, 103)[Slot::kRbp].kind, Place::Kind::kSame);
+  EXPECT_EQ(run(bytes, 104)[Slot::kRbp].offset, -16);
+}
+
+TEST(RowProgram, RemembersTheCfaToo) {
+  // def_cfa rsp 8; remember; def_cfa_offset 64; advance 1; restore
+  const std::vector<std::uint8_t> bytes = {0x0c, 7, 8, 0x0a, 0x0e, 64, 0x41, 0x0b};
+  EXPECT_EQ(run(bytes, 100).cfa.offset, 64);
+  EXPECT_EQ(run(bytes, 101).cfa.offset, 8);
+}
+
+TEST(RowProgram, RefusesWhatItDoesNotKnow) {
+  bool is_good = true;
+  run({0x3d}, 100, &is_good);
+  EXPECT_FALSE(is_good);
+  run({0x0b}, 100, &is_good);  // Restores what was never remembered.
+  EXPECT_FALSE(is_good);
+  run({0x0c, 7}, 100, &is_good);  // Cut.
+  EXPECT_FALSE(is_good);
+}
+
+Term evaluate_bytes(const std::vector<std::uint8_t>& bytes, std::uint64_t rip,
+                    bool is_known = true) {
+  const ByteRange range{bytes.data(), bytes.data() + bytes.size()};
+  Term term{};
+  EXPECT_EQ(evaluate(Cursor(range, address_of(range.begin)), rip, term), is_known);
+  return term;
+}
+
+TEST(Expression, OfPltEntriesDependsOnRip) {
+  // rsp + 8 + ((rip & 15) >= 11) * 8
+  const std::vector<std::uint8_t> plt = {0x77, 8,    0x80, 0,    0x3f, 0x1a,
+                                         0x3b, 0x2a, 0x33, 0x24, 0x22};
+  EXPECT_EQ(evaluate_bytes(plt, 0x1000a).offset, 8);
+  EXPECT_EQ(evaluate_bytes(plt, 0x1000b).offset, 16);
+  EXPECT_EQ(evaluate_bytes(plt, 0x1000b).base, dwarf::kRsp);
+}
+
+TEST(Expression, MayLoadOnceAndAdd) {
+  const Term term = evaluate_bytes({0x76, 0x78, 0x06, 0x23, 16}, 0);  // [rbp - 8] + 16
+  EXPECT_EQ(term.base, dwarf::kRbp);
+  EXPECT_TRUE(term.is_loaded);
+  EXPECT_EQ(term.offset, -8);
+  EXPECT_EQ(term.added, 16);
+  evaluate_bytes({0x76, 0x78, 0x06, 0x06}, 0, false);
+  evaluate_bytes({0x31}, 0, false);
+  evaluate_bytes({}, 0, false);
+}
+
+TEST(Rule, KeepsWhatFits) {
+  FoundRow found{};
+  found.row.cfa = {dwarf::kRbp, true, -8, 0};
+  found.row[Slot::kReturnAddress] = {Place::Kind::kAt, dwarf::kCfa, -8};
+  found.row[Slot::kRbp] = {Place::Kind::kAt, dwarf::kRbp, 0};
+  const Rule rule = Rule::of(found).in_module(4096, true);
+  EXPECT_EQ(rule.kind(), Rule::Kind::kStep);
+  EXPECT_TRUE(rule.is_cfa_from_bp());
+  EXPECT_TRUE(rule.is_cfa_loaded());
+  EXPECT_EQ(static_cast<std::int64_t>(rule.cfa_offset()), -8);
+  EXPECT_EQ(static_cast<std::int64_t>(rule.ip_offset()), -8);
+  EXPECT_EQ(rule.bp_place(), Rule::BpPlace::kFromBp);
+  EXPECT_EQ(rule.bp_offset(), 0U);
+  EXPECT_EQ(rule.module(), 4096U);
+  EXPECT_TRUE(rule.is_permanent());
+  EXPECT_FALSE(rule.is_signal_frame());
+}
+
+TEST(Rule, LeavesTheRestToAllRegisters) {
+  FoundRow found{};
+  found.row[Slot::kReturnAddress] = {Place::Kind::kAt, dwarf::kCfa, -8};
+  const auto kind_with = [&found](const Term& cfa) {
+    found.row.cfa = cfa;
+    return Rule::of(found).kind();
+  };
+  EXPECT_EQ(kind_with({dwarf::kRsp, false, 2 * 1024 * 1024 - 8, 0}), Rule::Kind::kStep);
+  EXPECT_EQ(kind_with({dwarf::kRsp, false, 2 * 1024 * 1024, 0}), Rule::Kind::kAllRegisters);
+  EXPECT_EQ(kind_with({dwarf::kRsp, false, 12, 0}), Rule::Kind::kAllRegisters);
+  EXPECT_EQ(kind_with({dwarf::kRbx, false, 16, 0}), Rule::Kind::kAllRegisters);
+  EXPECT_EQ(kind_with({dwarf::kRsp, true, 16, 8}), Rule::Kind::kAllRegisters);
+}
+
+}  // namespace
+}  // namespace geiger::unwind

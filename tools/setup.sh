@@ -1,0 +1,53 @@
+#!/bin/sh
+# Installs the Debian packages that are missing.
+#
+#   tools/setup.sh build         what compiling geiger needs
+#   tools/setup.sh build test    and what its tests need
+#
+# Quiet and fast where nothing is missing; elsewhere than on Debian it says what
+# is needed and leaves the rest to the caller.
+set -eu
+
+build='g++ cmake ninja-build binutils libcli11-dev libfmt-dev libboost-math-dev libdw-dev
+  libelf-dev libprotozero-dev libsimdjson-dev libzstd-dev robin-map-dev zlib1g-dev'
+test='python3 libgtest-dev libgmock-dev nlohmann-json3-dev procps util-linux
+  gcc-multilib musl-tools strace valgrind gdb clang git perl nodejs golang-go sqlite3
+  redis-server redis-tools libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0'
+
+wanted=
+for group in "$@"; do
+  case $group in
+    build) wanted="$wanted $build" ;;
+    test) wanted="$wanted $test" ;;
+    *) echo "usage: tools/setup.sh build|test ..." >&2; exit 2 ;;
+  esac
+done
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+  echo "geiger: this is not Debian; make sure that these are installed:" $wanted >&2
+  exit 0
+fi
+
+installed=$(dpkg-query --show --showformat='${db:Status-Abbrev}${Package}\n' |
+  sed -n 's/^ii *//p')
+missing=
+for package in $wanted; do
+  if ! printf '%s\n' "$installed" | grep -qxF -- "$package"; then missing="$missing $package"; fi
+done
+if [ -z "$missing" ]; then exit 0; fi
+
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+  if ! command -v sudo >/dev/null; then
+    echo "geiger: please install as root: apt-get install$missing" >&2
+    exit 1
+  fi
+  as_root=sudo
+fi
+echo "geiger: installing$missing" >&2
+# The lists may be old or absent: fetch them only if the first attempt fails.
+install() {
+  $as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get install --yes --no-install-recommends $missing >&2
+}
+install || { $as_root apt-get update >&2 && install; }
