@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Each allocation is counted exactly once, whatever allocator stands behind.
+
+1,000 calls of one form are 1,000 samples more at interval 1 than a program that
+makes none, over glibc and over allocators preloaded behind the runtime, or linked
+into the program.  The entry point recorded is the one that was called.
+"""
+import collections
+import subprocess
+import unittest
+
+import harness
+import trace_reader
+
+CALLS = 1000
+RECORDED_AS = {
+    "new_sized": "new", "new_nothrow": "new", "new_array": "new[]", "new_array_nothrow": "new[]",
+    "new_aligned": "new_aligned", "new_array_aligned": "new[]_aligned",
+    "new_aligned_nothrow": "new_aligned",
+}
+BYTES = sum(40 + i % 300 for i in range(CALLS))
+
+
+def count(form, allocator):
+    behind = [allocator] if allocator else []
+    recorded = harness.record([harness.host("news"), form], 1, behind=behind)
+    if recorded.outcome.status != 0:
+        raise AssertionError(f"{form} over {allocator}: {recorded.outcome}")
+    trace, = recorded.traces
+    trace.check()
+    points = collections.Counter(trace_reader.ENTRY_POINTS[s.entry_point] for s in trace.samples)
+    requested = collections.Counter()
+    for sample in trace.samples:
+        requested[trace_reader.ENTRY_POINTS[sample.entry_point]] += sample.requested
+    return trace, points, requested
+
+
+class Allocators(unittest.TestCase):
+    def forms(self):
+        listed = subprocess.run([harness.host("news"), "list"], capture_output=True, check=True)
+        return [form for form in listed.stdout.decode().split() if form != "nothing"]
+
+    def check(self, name):
+        allocator = harness.ALLOCATORS[name]
+        if allocator and not allocator.exists():
+            self.skipTest(f"{allocator} is not installed")
+        _, nothing, no_bytes = count("nothing", allocator)
+        for form in self.forms():
+            if harness.run_bare([harness.host("news"), form], [allocator]).status != 0:
+                continue  # jemalloc's free meets the C library's pvalloc
+            with self.subTest(form=form):
+                trace, points, requested = count(form, allocator)
+                point = RECORDED_AS.get(form, form)
+                self.assertEqual(points[point] - nothing[point], CALLS, points)
+                self.assertEqual(sum(points.values()) - sum(nothing.values()), CALLS, points)
+                self.assertEqual(requested[point] - no_bytes[point], BYTES)
+                provider = str(allocator or "libc.so.6")
+                self.assertIn(provider.split("/")[-1].split(".so")[0], trace.header.allocator)
+
+    def test_glibc(self):
+        self.check("glibc")
+
+    def test_jemalloc(self):
+        self.check("jemalloc")
+
+    def test_tcmalloc(self):
+        self.check("tcmalloc")
+
+    def test_mimalloc(self):
+        self.check("mimalloc")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,158 @@
+"""Runs programs bare and under the runtime, for the whole-process tests.
+
+The build to test is named by GEIGER_BUILD_DIR (default: build/ of this checkout).
+Traces go to a temporary directory outside the program's working directory, as
+programs must not see a difference.
+"""
+import collections
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+import trace_reader
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = pathlib.Path(os.environ.get("GEIGER_BUILD_DIR", ROOT / "build")).resolve()
+LIBRARIES = pathlib.Path("/usr/lib/x86_64-linux-gnu")
+ALLOCATORS = {
+    "glibc": None,
+    "jemalloc": LIBRARIES / "libjemalloc.so.2",
+    "tcmalloc": LIBRARIES / "libtcmalloc_minimal.so.4",
+    "mimalloc": LIBRARIES / "libmimalloc.so.2.0",
+}
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+Outcome = collections.namedtuple("Outcome", "status stdout stderr")
+
+
+def preload_library():
+    for path in (BUILD / "lib" / "libgeiger-preload.so",
+                 BUILD / "lib" / "x86_64-linux-gnu" / "libgeiger-preload.so"):
+        if path.exists():
+            return path
+    raise FileNotFoundError(f"no libgeiger-preload.so in {BUILD}/lib")
+
+
+def host(name):
+    """Path of a host program or library built from tests/hosts."""
+    return str(BUILD / "hosts" / name)
+
+
+def require(*programs):
+    """Skips the test when a program it is about is not installed."""
+    missing = [name for name in programs if not shutil.which(name)]
+    if missing:
+        raise unittest.SkipTest(f"not installed: {', '.join(missing)}")
+
+
+def environment(preloads, extra=None):
+    """The caller's environment with LD_PRELOAD and without what belongs to another run."""
+    result = {k: v for k, v in os.environ.items()
+              if not k.startswith("GEIGER_") and k != "LD_PRELOAD"}
+    result.update(extra or {})
+    if preloads:
+        result["LD_PRELOAD"] = ":".join(str(path) for path in preloads if path)
+    return result
+
+
+def finish(process, data, timeout):
+    """Waits; a program that hangs is killed with its whole process group and fails."""
+    try:
+        stdout, stderr = process.communicate(data, timeout)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        stdout, stderr = process.communicate()
+        raise AssertionError(f"hangs: {process.args}\n{stdout[-2000:]}\n{stderr[-2000:]}")
+    return Outcome(process.returncode, stdout, stderr)
+
+
+def start(arguments, preloads=(), env=None, **options):
+    options.setdefault("stdin", subprocess.DEVNULL)
+    return subprocess.Popen([str(a) for a in arguments], env=environment(preloads, env),
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            start_new_session=True, **options)
+
+
+def run_bare(arguments, preloads=(), env=None, timeout=120, data=None, **options):
+    if data is not None:
+        options["stdin"] = subprocess.PIPE
+    return finish(start(arguments, preloads, env, **options), data, timeout)
+
+
+class Recorded:
+    """One run under the runtime: its outcome and the traces it left."""
+
+    def __init__(self, outcome, directory):
+        self.outcome = outcome
+        # A file of no bytes is what a program leaves that allows none to be written.
+        self.paths = sorted(path for path in pathlib.Path(directory).glob("*.geiger")
+                            if path.stat().st_size > 0)
+        self.traces = [trace_reader.read(path) for path in self.paths]
+
+    def total(self, field):
+        return sum(trace.total(field) for trace in self.traces)
+
+    def samples(self):
+        return [sample for trace in self.traces for sample in trace.samples]
+
+    def of(self, program):
+        """The traces of one executable, by its base name."""
+        return [t for t in self.traces if os.path.basename(t.header.executable) == program]
+
+
+class Recorder:
+    """Where and how to record; use as a context so that the traces go away again.
+
+    interval in bytes; mode is a list of words as in GEIGER_MODE; behind are
+    libraries preloaded after the runtime (another allocator, a counter).
+    """
+
+    def __init__(self, interval, seed=1, mode=(), capacity=None, behind=(), env=None, parent=None):
+        self.directory = tempfile.mkdtemp(prefix="traces-", dir=parent)
+        self.preloads = [preload_library(), *behind]
+        self.env = dict(env or {})
+        self.env.update(GEIGER_DIR=self.directory, GEIGER_INTERVAL=str(interval),
+                        GEIGER_SEED=str(seed))
+        if mode:
+            self.env["GEIGER_MODE"] = ",".join(mode)
+        if capacity:
+            self.env["GEIGER_CAPACITY"] = str(capacity)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def start(self, arguments, **options):
+        return start(arguments, self.preloads, self.env, **options)
+
+    def run(self, arguments, timeout=120, data=None, **options):
+        if data is not None:
+            options["stdin"] = subprocess.PIPE
+        outcome = finish(self.start(arguments, **options), data, timeout)
+        return Recorded(outcome, self.directory)
+
+
+def record(arguments, interval, seed=1, mode=(), capacity=None, behind=(), env=None, **options):
+    """Runs a program once under the runtime and returns what was Recorded."""
+    with Recorder(interval, seed, mode, capacity, behind, env) as recorder:
+        return recorder.run(arguments, **options)
+
+
+class ProcessTest(unittest.TestCase):
+    """Assertions that several suites share."""
+    maxDiff = 4000
+
+    def assert_same_outcome(self, bare, recorded, what=""):
+        self.assertEqual(bare, recorded, f"{what}: the program differs under the runtime")
+
+    def assert_sound(self, recorded):
+        """Nothing was dropped and every trace agrees with itself."""
+        for trace in recorded.traces:
+            trace.check()
+            self.assertEqual(sum(trace.header.drops), 0, f"{trace.path}: {trace.drops()}")

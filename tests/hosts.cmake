@@ -1,0 +1,81 @@
+# Whole-process tests: host programs that run bare and under the runtime, and the
+# Python suites that compare what they did.
+
+# geiger_host(NAME SOURCE): an ordinary program or, with SHARED, library. Built as
+# a user would build it, without the house flags of the zones.
+function(geiger_host name source)
+  if("SHARED" IN_LIST ARGN)
+    add_library(host_${name} SHARED ${source})
+  else()
+    add_executable(host_${name} ${source})
+    target_link_libraries(host_${name} PRIVATE dl)
+  endif()
+  find_package(Threads REQUIRED)
+  target_link_libraries(host_${name} PRIVATE Threads::Threads)
+  # Calls to the allocation functions are the point: none may be folded away.
+  target_compile_options(host_${name} PRIVATE -Wall -Wextra -fno-builtin -O2 -g
+    $<$<BOOL:${GEIGER_WERROR}>:-Werror>)
+  set_target_properties(host_${name} PROPERTIES
+    OUTPUT_NAME ${name}
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/hosts
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/hosts)
+endfunction()
+
+foreach(host acknowledge edges exits first limits loading loops news processes signals threads truth)
+  geiger_host(${host} hosts/${host}.cc)
+endforeach()
+# A fixed address lets the analysis tell sites from the addresses that truth prints.
+target_compile_options(host_truth PRIVATE -fno-pie)
+target_link_options(host_truth PRIVATE -no-pie)
+geiger_host(plugin hosts/plugin.cc SHARED)
+geiger_host(exact_count hosts/exact_count.cc SHARED)
+target_compile_options(host_exact_count PRIVATE -Wno-ignored-attributes)  # of function types
+
+# The same program for musl and for 32 bits, where the toolchains are installed.
+function(geiger_foreign_host name)
+  set(output ${PROJECT_BINARY_DIR}/hosts/${name})
+  add_custom_command(OUTPUT ${output}
+    COMMAND ${ARGN} -O1 -o ${output} ${CMAKE_CURRENT_SOURCE_DIR}/hosts/foreign.c
+    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/hosts/foreign.c)
+  add_custom_target(host_${name} ALL DEPENDS ${output})
+endfunction()
+find_program(GEIGER_MUSL_GCC musl-gcc)
+if(GEIGER_MUSL_GCC)
+  geiger_foreign_host(foreign_musl ${GEIGER_MUSL_GCC})
+endif()
+if(EXISTS /usr/lib32/crt1.o)
+  geiger_foreign_host(foreign_32 gcc -m32)
+endif()
+geiger_foreign_host(foreign_static gcc -static)
+
+# geiger_process_test(NAME LABEL SCRIPT ARGUMENTS...): a Python suite.
+function(geiger_process_test name label script)
+  add_test(NAME ${name}
+           COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${ARGN})
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 900
+                       ENVIRONMENT "GEIGER_BUILD_DIR=${PROJECT_BINARY_DIR}")
+endfunction()
+
+if(TARGET geiger_preload)
+  geiger_process_test(binary_checks golden binary_checks.py)
+  if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")  # what the golden table was counted with
+    geiger_process_test(instruction_table golden instruction_table.py)
+  endif()
+  geiger_process_test(system_calls e2e syscalls.py)
+  geiger_process_test(allocators e2e allocators.py)
+  geiger_process_test(killed e2e killed.py)
+  geiger_process_test(battery e2e battery.py)
+  geiger_process_test(real_programs e2e real_programs.py)
+endif()
+
+# Estimates against a program's own truth; the second test shows that the first can
+# fail: the analysis is told to be wrong.
+if(TARGET geiger_preload AND TARGET geiger_ingest AND TARGET geiger_estimation)
+  find_package(nlohmann_json REQUIRED)
+  add_executable(truth_analysis truth_analysis.cc)
+  target_link_libraries(truth_analysis PRIVATE geiger_ingest geiger_profile geiger_estimation
+                        geiger_warnings nlohmann_json::nlohmann_json)
+  geiger_process_test(truth statistical truth.py)
+  geiger_process_test(truth_can_fail statistical truth.py --break --seeds 20)
+  set_tests_properties(truth_can_fail PROPERTIES WILL_FAIL TRUE)
+endif()

@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Counts what the interposer adds to each entry point, in executed instructions.
+
+callgrind counts exactly, so the table is golden: any change fails this test until
+the table is rewritten with
+
+    instruction_table.py --update
+
+and the commit says why.  Method: a loop over one entry point runs N and 2N times
+under callgrind with an interval that nothing reaches; differences divided by N are
+per call.  Columns: `entry`, what the loop's last entry point itself executes, from
+the call to the jump into the original function or a checked call of it; `library`,
+all that the loop executes in the preload library; `over_bare`, the whole program
+less the same program without the library: negative where operator new skips a
+wrapper of libstdc++.  Landing pads (endbr64) are not counted in the first two.
+"""
+import collections
+import concurrent.futures
+import functools
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import harness
+
+TABLE = harness.ROOT / "tests" / "golden" / "instructions.txt"
+COUNT = 20000
+NEVER = 1 << 40  # an interval that no loop reaches
+
+NOTHROW, ALIGNED = "RKSt9nothrow_t", "St11align_val_t"
+# Loop of tests/hosts/loops.cc -> symbol of the entry point it is about.
+SINGLES = {
+    "malloc": "malloc", "calloc": "calloc", "realloc": "realloc", "reallocarray": "reallocarray",
+    "posix_memalign": "posix_memalign", "aligned_alloc": "aligned_alloc", "memalign": "memalign",
+    "valloc": "valloc", "pvalloc": "pvalloc",
+    "new": "_Znwm", "new_nothrow": "_Znwm" + NOTHROW,
+    "new_array": "_Znam", "new_array_nothrow": "_Znam" + NOTHROW,
+    "new_aligned": "_Znwm" + ALIGNED, "new_aligned_nothrow": "_Znwm" + ALIGNED + NOTHROW,
+    "new_array_aligned": "_Znam" + ALIGNED,
+    "new_array_aligned_nothrow": "_Znam" + ALIGNED + NOTHROW,
+}
+PAIRS = {
+    "malloc+free": "free", "malloc+realloc+free": "realloc",
+    "new+delete": "_ZdlPv", "new+delete_sized": "_ZdlPvm", "new+delete_nothrow": "_ZdlPv" + NOTHROW,
+    "new+delete_array": "_ZdaPv", "new+delete_array_sized": "_ZdaPvm",
+    "new+delete_array_nothrow": "_ZdaPv" + NOTHROW,
+    "new_aligned+delete_aligned": "_ZdlPv" + ALIGNED,
+    "new_aligned+delete_aligned_sized": "_ZdlPvm" + ALIGNED,
+    "new_aligned+delete_aligned_nothrow": "_ZdlPv" + ALIGNED + NOTHROW,
+    "new_aligned+delete_array_aligned": "_ZdaPv" + ALIGNED,
+    "new_aligned+delete_array_aligned_sized": "_ZdaPvm" + ALIGNED,
+    "new_aligned+delete_array_aligned_nothrow": "_ZdaPv" + ALIGNED + NOTHROW,
+}
+
+Cost = collections.namedtuple("Cost", "functions total")
+Row = collections.namedtuple("Row", "entry library over_bare")
+
+
+def parse(path):
+    """Instructions by function of the preload library, and in all, from a callgrind file."""
+    objects, names, functions, total = {}, {}, collections.Counter(), 0
+    is_ours, function, is_call_cost = False, "", False
+    with open(path) as file:
+        for line in file:
+            match = re.match(r"(c?ob|c?fn)=\((\d+)\)(?: (.*))?$", line)
+            if match:
+                table = objects if "ob" in match[1] else names
+                name = table.setdefault(match[2], match[3])
+                if match[1] == "ob":
+                    is_ours = name.endswith("libgeiger-preload.so")
+                elif match[1] == "fn":
+                    function = name
+            elif line.startswith("calls="):
+                is_call_cost = True
+            elif re.match(r"[+\-*\d]\S* \d+$", line):
+                if not is_call_cost:
+                    total += int(line.split()[1])
+                    functions[function] += int(line.split()[1]) if is_ours else 0
+                is_call_cost = False
+    return Cost(functions, total)
+
+
+def callgrind(name, count, is_bare=False, interval=NEVER):
+    with tempfile.TemporaryDirectory() as directory:
+        output = os.path.join(directory, "callgrind.out")
+        preloads = [] if is_bare else [harness.preload_library()]
+        env = {"GEIGER_DIR": directory, "GEIGER_INTERVAL": str(interval), "GEIGER_SEED": "1",
+               "GEIGER_CAPACITY": str(64 * harness.MIB)}
+        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={output}",
+                   harness.host("loops"), name, str(count)]
+        subprocess.run(command, check=True, capture_output=True,
+                       env=harness.environment(preloads, env))
+        return parse(output)
+
+
+def per_call(name, is_bare=False, **options):
+    """Instructions per iteration: by function of the library, and in the whole program."""
+    once = callgrind(name, COUNT, is_bare, **options)
+    twice = callgrind(name, 2 * COUNT, is_bare, **options)
+    functions = {key: (count - once.functions[key]) / COUNT
+                 for key, count in twice.functions.items()}
+    return Cost(functions, (twice.total - once.total) / COUNT)
+
+
+def landing_pads():
+    """Entry points that begin with endbr64, which is not counted."""
+    text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", str(harness.preload_library())],
+                          check=True, capture_output=True, text=True).stdout
+    return set(re.findall(r"<(\w+)>:\n\s+[0-9a-f]+:\s+endbr64", text))
+
+
+def row(symbol, ours, bare, pads):
+    cost = {key: count - (key in pads) for key, count in ours.functions.items()}
+    entry = next(count for key, count in cost.items() if demangles_to(key, symbol))
+    return Row(entry, sum(cost.values()), ours.total - bare.total)
+
+
+@functools.lru_cache(None)
+def demangle(symbol):
+    return subprocess.run(["c++filt", symbol], check=True, capture_output=True,
+                          text=True).stdout.strip()
+
+
+def demangles_to(name, symbol):
+    """callgrind prints functions demangled, and numbers the parts of recursive ones."""
+    return name.split("'")[0].replace(" ", "") == demangle(symbol).replace(" ", "")
+
+
+def measure():
+    """The table: loop -> Row; and what filter hits add to a free."""
+    pads, symbols = landing_pads(), {**SINGLES, **PAIRS}
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        ours = dict(zip(symbols, pool.map(per_call, symbols)))
+        bare = dict(zip(symbols, pool.map(lambda name: per_call(name, True), symbols)))
+        live = per_call("free_live", interval=40000)
+        none = per_call("free_none", interval=40000)
+    table = {name: row(symbol, ours[name], bare[name], pads) for name, symbol in symbols.items()}
+    hits = sum(live.functions.values()) - sum(none.functions.values())
+    table["filter hits, 4000 live samples"] = Row(hits, hits, live.total - none.total)
+    return table
+
+
+def format_table(table):
+    lines = [" entry library over_bare  loop"]
+    for name, counts in table.items():
+        lines.append("{:6.2f} {:7.2f} {:9.2f}  {}".format(*(round(c, 2) + 0.0 for c in counts), name))
+    return "\n".join(lines) + "\n"
+
+
+class InstructionTable(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        harness.require("valgrind", "objdump")
+        cls.table = measure()
+
+    def test_golden(self):
+        self.assertEqual(format_table(self.table), TABLE.read_text(),
+                         "if meant: tests/instruction_table.py --update, and say why")
+
+    def test_limits(self):
+        for name in ("malloc", "new", "new_nothrow", "new_array", "new_aligned"):
+            self.assertLessEqual(self.table[name].entry, 4, name)
+        hits = self.table["filter hits, 4000 live samples"].library
+        for name in PAIRS:
+            if name != "malloc+realloc+free":
+                self.assertLessEqual(self.table[name].entry, 7, name)
+                self.assertLessEqual(self.table[name].entry + hits, 9, name)
+        self.assertLessEqual(self.table["new+delete_sized"].over_bare, 0)
+
+
+if __name__ == "__main__":
+    if "--update" in sys.argv:
+        TABLE.write_text(format_table(measure()))
+    else:
+        unittest.main()

@@ -1,0 +1,125 @@
+// The independent reader of tests/trace_reader.py must agree with the structs of
+// src/trace/format.h: a trace built from the structs is read back by the script.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include "trace/format.h"
+
+namespace geiger::trace {
+namespace {
+
+/// An image under construction; every record is whole unless said otherwise.
+class Image {
+ public:
+  Image() : bytes_(kRecordsOffset, '\0') {}
+
+  Ref add(RecordType type, std::uint8_t flags, std::uint32_t thread, std::string body) {
+    body.resize((body.size() + 7) / 8 * 8);
+    const auto words = static_cast<std::uint16_t>(body.size() / 8 + 1);
+    const std::uint64_t word = RecordHeader{type, flags, words, 3, thread}.pack();
+    const auto ref = static_cast<Ref>(bytes_.size() / 8);
+    bytes_.append(reinterpret_cast<const char*>(&word), sizeof word);
+    bytes_ += body;
+    return ref;
+  }
+  void skip_words(std::size_t count) { bytes_.append(8 * count, '\0'); }
+
+  std::string finish() {
+    FileHeader header{};
+    std::memcpy(header.magic, kMagic, sizeof kMagic);
+    header.version = kVersion;
+    header.capacity = kMaxCapacity;
+    header.tail = bytes_.size();
+    header.state = State::kExited;
+    header.pid = 77;
+    header.interval = 1000;
+    header.drops[static_cast<std::size_t>(DropCause::kUnseenFree)] = 9;
+    std::strcpy(header.executable, "/bin/program");
+    std::strcpy(header.allocator, "/lib/libc.so.6");
+    std::memcpy(bytes_.data(), static_cast<void*>(&header), sizeof header);
+    return bytes_;
+  }
+
+ private:
+  std::string bytes_;
+};
+
+/// The bytes of a record struct behind its header word.
+template <typename Record>
+std::string body_of(const Record& record) {
+  return {reinterpret_cast<const char*>(&record) + 8, sizeof record - 8};
+}
+
+std::string run_reader(const std::string& bytes) {
+  char path[] = "/tmp/geiger-trace-XXXXXX";
+  const int file = mkstemp(path);
+  EXPECT_GE(file, 0);
+  std::ofstream(path, std::ios::binary) << bytes;
+  const std::string command =
+      std::string("python3 " GEIGER_SOURCE_DIR "/tests/trace_reader.py ") + path + " 2>&1";
+  std::string output;
+  FILE* pipe = popen(command.c_str(), "r");
+  for (int c = 0; (c = std::fgetc(pipe)) != EOF;) output += static_cast<char>(c);
+  pclose(pipe);
+  std::remove(path);
+  return output;
+}
+
+std::string sample_image() {
+  Image image;
+  EpochRecord epoch{};
+  epoch.interval = 1000;
+  const double lambda = 0.001000500333583534;
+  std::memcpy(&epoch.lambda_bits, &lambda, sizeof lambda);
+  const Ref epoch_ref = image.add(RecordType::kEpoch, 0, 0, body_of(epoch));
+
+  ThreadRecord thread{};
+  thread.bytes = 5100;
+  thread.trials = 100;
+  thread.hits = 2;
+  thread.pending = 11;
+  thread.armed = 1;
+  image.add(RecordType::kThread, 0, 1, body_of(thread));
+  image.skip_words(3);
+
+  const std::uint64_t frames[] = {2, 0x1111, 0x2222};
+  const Ref stack_ref = image.add(RecordType::kStack, kFlagTruncated, 1,
+                                  {reinterpret_cast<const char*>(frames), sizeof frames});
+  SampleRecord sample{};
+  sample.stack = stack_ref;
+  sample.epoch = epoch_ref;
+  sample.requested_kind = 5000 | std::uint64_t{9} << 48 | std::uint64_t{4} << 56;
+  sample.usable_heap = 5008;
+  const Ref certain = image.add(RecordType::kSample, kFlagCertain, 1, body_of(sample));
+  sample.requested_kind = 100;
+  image.add(RecordType::kSample, 0, 1, body_of(sample));
+  image.add(RecordType::kSample, kReserved, 1, body_of(sample));
+  FreeRecord free_record{};
+  free_record.sample = certain;
+  image.add(RecordType::kFree, 0, 1, body_of(free_record));
+  return image.finish();
+}
+
+TEST(TraceReader, AgreesWithTheStructs) {
+  const std::string output = run_reader(sample_image());
+  for (const char* line :
+       {"\"pid\": 77", "\"state\": \"exited\"", "\"interval\": 1000", "\"samples\": 2",
+        "\"certain\": 1", "\"uncommitted\": 1", "\"frees\": 1", "\"truncated_stacks\": 1",
+        "\"bytes\": 5111", "\"hits\": 2", "\"unseen_free\": 9", "\"unsettled_threads\": 1",
+        "\"executable\": \"/bin/program\"", "\"allocator\": \"/lib/libc.so.6\"", "\"new\": 1",
+        "\"malloc\": 1"})
+    EXPECT_NE(output.find(line), std::string::npos) << line << " is not in\n" << output;
+}
+
+TEST(TraceReader, RefusesWhatIsNotATrace) {
+  EXPECT_NE(run_reader("").find("FormatError"), std::string::npos);
+  EXPECT_NE(run_reader(std::string(9000, 'x')).find("FormatError"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace geiger::trace

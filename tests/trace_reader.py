@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""A second, independent reader of the trace format (src/trace/format.h).
+
+Tests use it as an oracle: it shares no code with the offline reader, reads all
+records into memory and decodes one record at a time.  Print a summary with
+
+    trace_reader.py FILE...
+"""
+import collections
+import json
+import math
+import struct
+import sys
+
+MAGIC = b"GEIGER\r\n"
+RECORDS_OFFSET = 8192
+HEADER = struct.Struct("<8sIIQQIIiIIIIIQQQQQ16QQQ32s1024s1024s")
+RESERVED = 0x80
+
+SAMPLE, FREE, STACK, MODULE, THREAD, EPOCH, THREAD_NAME = range(1, 8)
+STATES = ("starting", "sampling", "off", "exited")
+DROP_CAUSES = ("trace_full", "reentered", "live_table_full", "unseen_free")
+ENTRY_POINTS = ("malloc", "calloc", "realloc", "reallocarray", "posix_memalign", "aligned_alloc",
+                "memalign", "valloc", "pvalloc", "new", "new[]", "new_aligned", "new[]_aligned")
+
+Header = collections.namedtuple("Header", (
+    "magic version machine capacity tail state stop_reason stop_errno mode pid parent_pid page_size"
+    " reserved0 start_monotonic start_realtime stop_monotonic seed interval drops"
+    " sealed_end image_bytes runtime_version executable allocator"))
+Sample = collections.namedtuple("Sample", (
+    "ref thread cpu certain time stack epoch address requested entry_point log2_alignment usable"
+    " heap offset label"))
+Free = collections.namedtuple("Free", "ref thread cpu unseen time sample stack")
+Stack = collections.namedtuple("Stack", "ref truncated frames")
+Module = collections.namedtuple("Module", "ref start end bias time build_id path")
+Thread = collections.namedtuple("Thread", (
+    "ref index foreign start tid end bytes trials hits certain_bytes certain_count tail_bytes"
+    " armed pending calls"))
+Epoch = collections.namedtuple("Epoch", "ref time interval lam")
+ThreadName = collections.namedtuple("ThreadName", "ref thread time name")
+
+
+class FormatError(Exception):
+    """The bytes do not follow the format."""
+
+
+def text(field):
+    return field.split(b"\0", 1)[0].decode(errors="replace")
+
+
+def read_header(data):
+    if len(data) < HEADER.size:
+        raise FormatError(f"{len(data)} bytes are too few for a header")
+    fields = list(HEADER.unpack_from(data))
+    drops = fields[18:34]
+    header = Header(*fields[:18], drops, *fields[34:36], *map(text, fields[36:39]))
+    if header.magic != MAGIC:
+        raise FormatError(f"magic is {header.magic!r}")
+    if header.version != 1:
+        raise FormatError(f"version is {header.version}")
+    return header
+
+
+class Trace:
+    """All committed records of one image, by kind; `uncommitted` counts the rest."""
+
+    def __init__(self, data, path="<memory>"):
+        self.path = path
+        self.header = read_header(data)
+        self.samples, self.frees, self.modules, self.thread_names = [], [], [], []
+        self.stacks, self.threads, self.epochs = {}, {}, {}
+        self.uncommitted = 0
+        self.records = 0
+        self._read_records(data)
+
+    def _read_records(self, data):
+        end = min(self.header.sealed_end or self.header.tail, self.header.capacity, len(data))
+        at = RECORDS_OFFSET
+        while at + 8 <= end:
+            word, = struct.unpack_from("<Q", data, at)
+            if word == 0:
+                at += 8
+                continue
+            words = word >> 16 & 0xfff
+            if words == 0 or at + 8 * words > end:
+                raise FormatError(f"{self.path}: record of {words} words at {at}, end {end}")
+            if word >> 8 & RESERVED:
+                self.uncommitted += 1
+            else:
+                self.records += 1
+                self._read_record(data[at:at + 8 * words], at // 8, word)
+            at += 8 * words
+
+    def _read_record(self, body, ref, word):
+        kind, flags = word & 0xff, word >> 8 & 0xff
+        cpu, thread = word >> 28 & 0xfff, word >> 40
+        if kind == SAMPLE:
+            (_, time, stack, epoch, address, requested_kind, usable_heap, offset, label,
+             _) = struct.unpack("<QQIIQQQQII", body)
+            self.samples.append(Sample(
+                ref, thread, cpu, bool(flags & 1), time, stack, epoch, address,
+                requested_kind & (1 << 48) - 1, requested_kind >> 48 & 0xff, requested_kind >> 56,
+                usable_heap & (1 << 48) - 1, usable_heap >> 48, offset, label))
+        elif kind == FREE:
+            _, time, sample, stack = struct.unpack("<QQII", body)
+            self.frees.append(Free(ref, thread, cpu, bool(flags & 1), time, sample, stack))
+        elif kind == STACK:
+            count, = struct.unpack_from("<Q", body, 8)
+            frames = struct.unpack_from(f"<{count}Q", body, 16)
+            self.stacks[ref] = Stack(ref, bool(flags & 1), frames)
+        elif kind == MODULE:
+            start, end, bias, time, id_bytes, path_bytes = struct.unpack_from("<QQQQII", body, 8)
+            build_id = body[48:48 + id_bytes].hex()
+            path = text(body[48 + id_bytes:48 + id_bytes + path_bytes])
+            self.modules.append(Module(ref, start, end, bias, time, build_id, path))
+        elif kind == THREAD:
+            self.threads[thread] = Thread(ref, thread, bool(flags & 1),
+                                          *struct.unpack_from("<12Q", body, 8))
+        elif kind == EPOCH:
+            time, interval, lam = struct.unpack_from("<QQd", body, 8)
+            self.epochs[ref] = Epoch(ref, time, interval, lam)
+        elif kind == THREAD_NAME:
+            time, name = struct.unpack_from("<Q16s", body, 8)
+            self.thread_names.append(ThreadName(ref, thread, time, text(name)))
+        else:
+            raise FormatError(f"{self.path}: record type {kind} at {8 * ref}")
+
+    def total(self, field):
+        """Sum of one ThreadRecord field over all threads; `pending` bytes are failed trials."""
+        total = sum(getattr(thread, field) for thread in self.threads.values())
+        if field in ("bytes", "trials"):
+            total += self.total("pending")
+        return total
+
+    def unsettled_threads(self):
+        """Threads that may have allocated since they last wrote down their totals."""
+        return sum(thread.armed > 0 for thread in self.threads.values())
+
+    def drops(self):
+        return dict(zip(DROP_CAUSES, self.header.drops))
+
+    def z(self):
+        """How far the number of hits is from its expectation, in standard deviations."""
+        interval = self.header.interval
+        trials, hits = self.total("trials"), self.total("hits")
+        if interval <= 1 or trials == 0:
+            return 0.0
+        lam = -math.log1p(-1 / interval)
+        p, q = -math.expm1(-lam), math.exp(-lam)
+        return (hits - p * trials) / math.sqrt(trials * p * q)
+
+    def estimated_bytes(self):
+        """Horvitz-Thompson: every sample stands for requested / pi bytes."""
+        return sum(s.requested / self.inclusion_probability(s) for s in self.samples)
+
+    def inclusion_probability(self, sample):
+        lam = self.epochs[sample.epoch].lam
+        if sample.certain or math.isinf(lam):
+            return 1.0
+        return -math.expm1(-lam * sample.requested)
+
+    def live(self):
+        freed = {free.sample for free in self.frees}
+        return [sample for sample in self.samples if sample.ref not in freed]
+
+    def check(self):
+        """Raises FormatError if records contradict each other (a whole, unkilled trace)."""
+        refs = {sample.ref for sample in self.samples}
+        freed = collections.Counter(free.sample for free in self.frees)
+        for sample in self.samples:
+            if sample.stack and sample.stack not in self.stacks:
+                raise FormatError(f"{self.path}: sample {sample.ref} names no stack")
+            if sample.epoch not in self.epochs:
+                raise FormatError(f"{self.path}: sample {sample.ref} names no epoch")
+            if sample.thread not in self.threads:
+                raise FormatError(f"{self.path}: sample {sample.ref} names no thread")
+            if not sample.certain and sample.offset >= sample.requested:
+                raise FormatError(f"{self.path}: sample {sample.ref} drew a byte outside itself")
+            if sample.usable < sample.requested:
+                raise FormatError(f"{self.path}: sample {sample.ref} has fewer usable bytes")
+        for ref, count in freed.items():
+            if ref not in refs or count > 1:
+                raise FormatError(f"{self.path}: {count} frees of sample {ref}")
+        for thread in self.threads.values():
+            parts = thread.trials + thread.certain_bytes + thread.tail_bytes
+            if thread.bytes != parts:
+                raise FormatError(f"{self.path}: thread {thread.index} settled {thread.bytes} bytes"
+                                  f" but its parts sum up to {parts}")
+
+
+def read(path):
+    """The first image of a trace file; the file may be sparse and huge behind its tail."""
+    with open(path, "rb") as file:
+        header = read_header(file.read(RECORDS_OFFSET))
+        file.seek(0)
+        return Trace(file.read(min(header.tail, header.capacity)), str(path))
+
+
+def summary(trace):
+    return {
+        "path": trace.path,
+        "pid": trace.header.pid,
+        "executable": trace.header.executable,
+        "allocator": trace.header.allocator,
+        "state": STATES[trace.header.state],
+        "interval": trace.header.interval,
+        "records": trace.records,
+        "uncommitted": trace.uncommitted,
+        "samples": len(trace.samples),
+        "certain": sum(s.certain for s in trace.samples),
+        "frees": len(trace.frees),
+        "stacks": len(trace.stacks),
+        "truncated_stacks": sum(s.truncated for s in trace.stacks.values()),
+        "modules": len(trace.modules),
+        "threads": len(trace.threads),
+        "bytes": trace.total("bytes"),
+        "trials": trace.total("trials"),
+        "hits": trace.total("hits"),
+        "estimated_bytes": trace.estimated_bytes(),
+        "z": trace.z(),
+        "drops": trace.drops(),
+        "unsettled_threads": trace.unsettled_threads(),
+        "tail": trace.header.tail,
+        "entry_points": dict(collections.Counter(
+            ENTRY_POINTS[s.entry_point] for s in trace.samples)),
+    }
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        print(json.dumps(summary(read(name)), indent=1))
