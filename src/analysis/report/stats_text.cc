@@ -52,8 +52,7 @@ std::vector<Column> measure_columns(const char* name) {
 std::vector<std::string> measure_cells(std::string name, const Measure& measure, double largest) {
   std::vector<std::string> cells{std::move(name)};
   append_figure(cells, figure(measure.bytes, Quantity::kBytes));
-  append_figure(
-      cells, measure.samples == 0 ? Figure{"-", ""} : figure(measure.objects, Quantity::kObjects));
+  append_figure(cells, objects_figure(measure));
   cells.push_back(exact_count(measure.samples));
   cells.push_back(measure.samples == 0 ? "" : bar(measure.bytes, largest));
   return cells;
