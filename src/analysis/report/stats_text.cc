@@ -142,7 +142,7 @@ std::string processes(const StatsReport& report, const Recording& recording, con
     const profile::ProcessTotals& totals = report.processes[i];
     grid.add({std::to_string(recording.processes[i].pid), exact_bytes(totals.exact_bytes),
               exact_bytes(totals.unsettled_bound), exact_bytes(totals.certain_bytes),
-              fmt::format("{:.1f}", totals.z),
+              z_score(totals.z),
               printable(profile::file_name_of(recording.processes[i].executable))});
   }
   std::string out = section(style, "Bytes counted exactly, by process", grid);

@@ -78,7 +78,7 @@ TEST(Summary, ListsSeveralProcesses) {
   const std::string text = text_of(recording);
   EXPECT_THAT(text, HasSubstr("2 process images in all"));
   EXPECT_THAT(text, HasSubstr("4800        0  < 1.85 MiB"));
-  EXPECT_THAT(text, HasSubstr("child, exited"));
+  EXPECT_THAT(text, HasSubstr("child  exited"));
 }
 
 TEST(Summary, OfNothing) {
@@ -102,7 +102,7 @@ TEST(Summary, AtIntervalOneEverythingIsExact) {
   const std::string text = text_of(builder.recording());
   EXPECT_THAT(text, HasSubstr("1 B: every allocation is recorded"));
   EXPECT_THAT(text, HasSubstr("allocated         124 B                     2 objects"));
-  EXPECT_THAT(text, HasSubstr("live at the end   24 B                      1 objects"));
+  EXPECT_THAT(text, HasSubstr("live at the end   24 B                      1 object"));
   EXPECT_THAT(text, Not(HasSubstr("z =")));
 }
 
