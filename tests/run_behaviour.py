@@ -11,6 +11,7 @@ checks do not need a working runtime: an empty or a missing library will do.
 import os
 import pty
 import re
+import resource
 import select
 import shutil
 import signal
@@ -205,6 +206,12 @@ class Surroundings(Behaviour):
 
         for state in (None, odd_state, ignores_children):
             self.assert_same(show, preexec_fn=state)
+
+    def test_scarce_descriptors(self):
+        for limit in range(4, 12):
+            self.assert_same(["sh", "-c", "echo ran; exit 3"], ["-q"],
+                             preexec_fn=lambda limit=limit: resource.setrlimit(
+                                 resource.RLIMIT_NOFILE, (limit, limit)))
 
     def test_limits_and_umask(self):
         self.assert_same(["bash", "-c", "ulimit -a; umask"], preexec_fn=lambda: os.umask(0o177))
@@ -443,11 +450,31 @@ class Output(Behaviour):
             built = shutil.which(compiler[0]) and subprocess.run(
                 [*compiler, "-o", program, source], capture_output=True, check=False)
             if not built or built.returncode:
-                continue
+                continue  # this machine's compiler has no such target
             with self.subTest(compiler=compiler):
                 self.assert_same([program])
+                # As a child, silently. A sanitizer insists on being loaded first.
+                way_out = "env -u LD_PRELOAD " if word == b"AddressSanitizer" else ""
+                self.assert_same(["sh", "-c", f"{way_out}{program}; exit $?"])
                 result = self.run_in_directory(under_geiger([program]))
                 self.assertIn(word, result.stderr)
+
+
+    def test_an_installation_that_ld_preload_cannot_hold(self):
+        prefix = os.path.join(self.directory, "a b:c")
+        library = os.path.join(os.path.dirname(os.path.dirname(GEIGER)), "lib", "geiger")
+        if not os.path.isdir(library):
+            self.skipTest("there is no runtime library")
+        shutil.copytree(library, os.path.join(prefix, "lib", "geiger"))
+        os.mkdir(os.path.join(prefix, "bin"))
+        moved = shutil.copy(GEIGER, os.path.join(prefix, "bin"))
+        before = set(os.listdir("/tmp"))
+        result = self.run_in_directory([moved, "run", "-q", "--", "sh", "-c",
+                                        "echo $LD_PRELOAD; ls / >/dev/null"])
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+        self.assertRegex(result.stdout, rb"^/tmp/geiger-lib-\w+/lib/\$LIB/libgeiger-preload.so\n$")
+        self.assertEqual([name for name in set(os.listdir("/tmp")) - before
+                          if name in result.stdout.decode()], [])
 
 
 if __name__ == "__main__":

@@ -3,60 +3,168 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <map>
+#include <optional>
 #include <vector>
 
+#include "analysis/ingest/ingest.h"
+#include "analysis/ingest/seal.h"
+#include "analysis/report/style.h"
+#include "analysis/report/summary.h"
+#include "analysis/symbolize/symbolize.h"
+#include "cli/progress.h"
 #include "cli/run_directory.h"
+#include "cli/terminal.h"
 #include "cli/trace_feeder.h"
 
 namespace geiger::cli {
 namespace {
 
-// "PROG.PID.N.geiger"; 0 if the name is not of this form.
+/// The traces of a run: those that are final, and those still being written.
+struct Traces {
+  std::vector<std::string> all;
+  std::vector<std::string> ended;
+  [[nodiscard]] std::size_t running() const { return all.size() - ended.size(); }
+  [[nodiscard]] bool has_ended(const std::string& path) const {
+    return std::find(ended.begin(), ended.end(), path) != ended.end();
+  }
+};
+
+// "PROGRAM.PID.N.geiger"; 0 if the name is not of this form.
 pid_t pid_in(const std::string& name) {
-  const auto end = name.rfind('.', name.size() - std::strlen(".geiger") - 1);
-  if (end == std::string::npos || end == 0) return 0;
-  const auto begin = name.rfind('.', end - 1);
-  if (begin == std::string::npos) return 0;
-  return static_cast<pid_t>(std::strtol(name.c_str() + begin + 1, nullptr, 10));
+  std::string_view rest = name;
+  for (int part = 0; part < 2; ++part)
+    rest = rest.substr(0, std::min(rest.rfind('.'), rest.size()));
+  const auto dot = rest.rfind('.');
+  if (dot == std::string_view::npos) return 0;
+  return static_cast<pid_t>(std::strtol(std::string(rest.substr(dot + 1)).c_str(), nullptr, 10));
 }
 
-std::size_t count_running(const Afterwards& run, const std::vector<std::string>& traces) {
-  std::size_t running = 0;
-  for (const auto& name : traces) {
+Traces find_traces(const Afterwards& run) {
+  Traces traces;
+  for (const auto& name : traces_in(run.directory)) {
+    const std::string path = run.directory + "/" + name;
     const pid_t pid = pid_in(name);
-    if (pid != run.program && is_being_written(run.directory + "/" + name, pid)) ++running;
+    traces.all.push_back(path);
+    if (pid == run.program || !is_being_written(path, pid)) traces.ended.push_back(path);
   }
-  return running;
+  return traces;
 }
 
 void say_nothing_recorded(const Afterwards& run) {
-  const std::string reason =
-      run.obstacle.empty() ? "the program started no profiled process" : run.obstacle;
-  fmt::print(stderr, "geiger: nothing was recorded: {}\n", reason);
+  if (run.refused != 0) {
+    complain(fmt::format("nothing was recorded: {}", std::strerror(run.refused)));
+  } else if (!run.is_quiet) {
+    complain(fmt::format("nothing was recorded: {}",
+                         run.obstacle.empty() ? "the program loaded no runtime (it allocated "
+                                                "nothing, or changed its environment)"
+                                              : run.obstacle));
+  }
+}
+
+// What cannot be read has its warning already and cannot be sealed either.
+void seal_all(const ingest::Ingested& ingested, const Traces& traces) {
+  for (const auto& place : ingested.places) {
+    if (!traces.has_ended(place.path)) continue;
+    if (const auto error = ingest::seal_trace(place.path)) complain(error->text());
+  }
+}
+
+report::Style error_style() {
+  constexpr double kLevel = 0.95;
+  report::Style style = output_style(kLevel);
+  style.has_color = style.has_color && isatty(STDERR_FILENO) == 1;
+  return style;
+}
+
+// Names go behind the records of each image, so that the run reads the same on a
+// machine without the binaries.
+void store_names(ingest::Ingested& ingested, const Traces& traces, bool is_quiet) {
+  symbolize::Options options;
+  std::optional<Progress> progress;
+  if (!is_quiet) progress.emplace("looking up names");
+  options.progress = [&progress](std::size_t done, std::size_t total) {
+    if (progress) progress->update(done, total);
+  };
+  symbolize::symbolize(ingested.recording, options);
+  std::map<std::string, std::vector<ingest::ImageSymbols>> files;
+  for (std::uint32_t i = 0; i < ingested.places.size(); ++i) {
+    const auto& place = ingested.places[i];
+    if (!traces.has_ended(place.path)) continue;
+    files[place.path].push_back({place.image, symbolize::encode_symbols(ingested.recording, i)});
+  }
+  for (const auto& [path, symbols] : files) {
+    if (const auto error = ingest::store_symbols(path, symbols)) complain(error->text());
+  }
+}
+
+// Returns what the user calls the result. The parts stay where packing failed, and
+// where processes still write them.
+std::string pack(const Afterwards& run, const Traces& traces) {
+  if (run.file.empty()) return run.shown;
+  const auto error = ingest::pack_images(traces.all, run.file, run.replaces);
+  if (error) complain(error->text());
+  if (!error && traces.running() == 0) {
+    remove_run_directory(run.directory);
+    return run.shown;
+  }
+  complain(fmt::format("the traces remain in {}", run.directory));
+  return run.directory;
+}
+
+void say_what_was_recorded(const Afterwards& run, const Traces& traces,
+                           const profile::Recording& recording, const std::string& shown) {
+  if (run.refused != 0) {
+    complain(fmt::format("no more storage for traces: {}", std::strerror(run.refused)));
+  }
+  if (run.is_quiet) return;
+  if (traces.running() > 0) {
+    complain(fmt::format("{} still running and recorded on",
+                         traces.running() == 1
+                             ? "1 process is"
+                             : fmt::format("{} processes are", traces.running())));
+  }
+  const report::Style style = error_style();
+  const auto report = report::summary_report(recording, {.level = style.level, .run = shown});
+  const std::string lines = report::closing_lines(report, recording, style);
+  fmt::print(stderr, "{}", style.has_unicode ? lines : report::to_ascii_marks(lines));
+}
+
+AfterwardsResult finish(const Afterwards& run) {
+  const Traces traces = find_traces(run);
+  if (traces.all.empty()) {
+    rmdir(run.directory.c_str());
+    say_nothing_recorded(run);
+    return {};
+  }
+  auto ingested = ingest::read_recording(traces.all, {.read_symbols = false});
+  for (const auto& warning : ingested.recording.warnings) complain(warning);
+  if (ingested.recording.processes.empty()) {
+    complain("nothing was recorded: no trace can be read");
+    return {.has_running_processes = traces.running() > 0};
+  }
+  seal_all(ingested, traces);
+  if (run.symbolizes) store_names(ingested, traces, run.is_quiet);
+  const std::string shown = pack(run, traces);
+  say_what_was_recorded(run, traces, ingested.recording, shown);
+  return {.has_running_processes = traces.running() > 0};
 }
 
 }  // namespace
 
-AfterwardsResult finish_run(const Afterwards& run) {
-  const auto traces = traces_in(run.directory);
-  if (traces.empty()) {
-    rmdir(run.directory.c_str());
-    if (!run.is_quiet) say_nothing_recorded(run);
-    return {};
+AfterwardsResult finish_run(const Afterwards& run) noexcept {
+  try {
+    return finish(run);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "geiger: %s (the traces remain in %s)\n", error.what(),
+                 run.directory.c_str());
+    return {.has_running_processes = true};
   }
-  const std::size_t running = count_running(run, traces);
-  if (run.refused != 0) {
-    fmt::print(stderr, "geiger: recording stopped early: {}\n", std::strerror(run.refused));
-  }
-  if (!run.is_quiet && running > 0) {
-    fmt::print(stderr, "geiger: {} started processes still run and record\n", running);
-  }
-  if (!run.is_quiet) {
-    fmt::print(stderr, "geiger: {} traces in {}\n", traces.size(), run.shown);
-  }
-  return {.has_running_processes = running > 0};
 }
 
 }  // namespace geiger::cli

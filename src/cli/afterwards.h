@@ -12,6 +12,7 @@ struct Afterwards {
   std::string directory;  ///< Where the traces are.
   std::string file;       ///< -o's file, or empty.
   std::string shown;      ///< What the user calls the result.
+  bool replaces = false;  ///< -f.
   bool is_quiet = false;
   bool symbolizes = true;
   pid_t program = 0;     ///< Its process; reaped already.
@@ -20,11 +21,12 @@ struct Afterwards {
 };
 
 struct AfterwardsResult {
-  bool has_running_processes = false;
+  bool has_running_processes = false;  ///< Some still write their traces.
 };
 
 /// Seals, symbolizes and packs the traces, then says on stderr what was recorded
-/// (unless quiet) and what was lost (always). Never changes the exit code.
-AfterwardsResult finish_run(const Afterwards& run);
+/// (unless quiet) and what was lost (always). Never throws: the program's exit
+/// code is passed on whatever happens here.
+AfterwardsResult finish_run(const Afterwards& run) noexcept;
 
 }  // namespace geiger::cli

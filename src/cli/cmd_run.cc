@@ -2,12 +2,15 @@
 // turns what it wrote into something that can be read.
 #include <fmt/format.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "cli/afterwards.h"
 #include "cli/commands.h"
@@ -18,11 +21,11 @@
 #include "cli/signal_relay.h"
 #include "cli/supervisor.h"
 #include "cli/target_check.h"
+#include "cli/terminal.h"
 
 namespace geiger::cli {
 namespace {
 
-constexpr int kOwnFailure = 125;
 constexpr int kCannotExecute = 126;
 constexpr int kNotFound = 127;
 
@@ -37,13 +40,11 @@ class Run {
  private:
   [[nodiscard]] bool would_overwrite() const;
   void prepare_directory(pid_t pid);
+  [[nodiscard]] int run_in_place(const std::string& reason) const;
   int supervise(Launch& launch, const SignalState& signals);
   int finish(int status, pid_t pid, int refused);
   void say(const std::string& sentence) const {
     if (!options_.is_quiet && !sentence.empty()) fmt::print(stderr, "geiger: {}\n", sentence);
-  }
-  static void complain(const std::string& sentence) {
-    fmt::print(stderr, "geiger: {}\n", sentence);
   }
 
   const RunOptions& options_;
@@ -82,6 +83,18 @@ void Run::prepare_directory(pid_t pid) {
   directory_ = directory;
 }
 
+// Without a process or descriptors for geiger, the program takes its place.
+int Run::run_in_place(const std::string& reason) const {
+  complain(reason + ": the program runs unprofiled");
+  std::vector<char*> argv;
+  for (const auto& word : options_.program) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  execvp(argv[0], argv.data());
+  const int error = errno;
+  complain(fmt::format("cannot run '{}': {}", target_.path, std::strerror(error)));
+  return error == ENOENT ? kNotFound : kCannotExecute;
+}
+
 int Run::perform() {
   occupy_standard_streams();
   target_ = check_target(options_.program.front());
@@ -94,8 +107,8 @@ int Run::perform() {
   const SignalState signals = take_over_signals();
   auto launch = Launch::fork_waiting(options_.program, signals);
   if (!launch.has_value()) {
-    complain(launch.reason());
-    return kOwnFailure;
+    restore_signals(signals);
+    return run_in_place(launch.reason());
   }
   return supervise(launch.value(), signals);
 }
@@ -114,20 +127,21 @@ int Run::supervise(Launch& launch, const SignalState& signals) {
     return error == ENOENT ? kNotFound : kCannotExecute;
   }
   const int status = supervisor.wait_for_end();
-  restore_signals(signals);  // from here on ^C means geiger
+  sigprocmask(SIG_SETMASK, &signals.mask, nullptr);  // from here on ^C means geiger
   return finish(status, launch.pid(), supervisor.refused());
 }
 
 int Run::finish(int status, pid_t pid, int refused) {
   if (!directory_.empty()) {
-    Afterwards afterwards{directory_,
-                          output_.file(),
-                          output_.shown_for(pid),
-                          options_.is_quiet,
-                          options_.symbolizes,
-                          pid,
-                          target_.sentence(),
-                          refused};
+    const Afterwards afterwards{.directory = directory_,
+                                .file = output_.file(),
+                                .shown = output_.shown_for(pid),
+                                .replaces = options_.replaces,
+                                .is_quiet = options_.is_quiet,
+                                .symbolizes = options_.symbolizes,
+                                .program = pid,
+                                .obstacle = target_.sentence(),
+                                .refused = refused};
     if (finish_run(afterwards).has_running_processes) preload_->keep();
   }
   preload_.reset();  // before a signal may end this process

@@ -44,8 +44,9 @@ bool store_all(const Input& input) {
 }
 
 std::string outcome_text(const symbolize::Outcome& outcome) {
+  const std::uint64_t all = outcome.resolved + outcome.unresolved;
   std::string out = fmt::format("{} of {} named", report::exact_count(outcome.resolved),
-                                report::plural(outcome.resolved + outcome.unresolved, "location"));
+                                report::plural(all, "location"));
   if (outcome.modules_without_debug_info > 0) {
     out += fmt::format("; {} without debug info",
                        report::plural(outcome.modules_without_debug_info, "module"));

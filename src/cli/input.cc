@@ -28,7 +28,10 @@ void say_lines(const std::vector<std::string>& lines, std::size_t most) {
 /// The runs to read: those named, else the newest here.
 std::optional<std::vector<std::string>> runs_of(const ReadOptions& options) {
   if (!options.runs.empty()) return options.runs;
-  if (const auto newest = ingest::newest_run(".")) return std::vector{*newest};
+  if (auto newest = ingest::newest_run(".")) {
+    if (newest->starts_with("./")) newest->erase(0, 2);
+    return std::vector{*newest};
+  }
   complain("no run here: name one, or make one with 'geiger run -- PROGRAM'");
   return std::nullopt;
 }

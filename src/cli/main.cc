@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/command_line.h"
@@ -111,11 +112,15 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace geiger::cli
 
+// `run` keeps the small codes for the program.
+constexpr int kOwnFailure = 125;
+
 int main(int argc, char** argv) {
   try {
     return geiger::cli::run(argc, argv);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "geiger: %s\n", error.what());
-    return geiger::cli::kExitFailed;
+    const bool is_run = argc > 1 && std::string_view(argv[1]) == "run";
+    return is_run ? kOwnFailure : geiger::cli::kExitFailed;
   }
 }

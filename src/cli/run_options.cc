@@ -87,7 +87,8 @@ void add_window_options(CLI::App& run, RunOptions& options) {
            options.window.delay = duration_of(text, "--delay");
            options.runtime.starts_paused = options.window.delay.count() > 0;
          },
-         "Begin recording this long after the start (10s, 500ms, 2m)")
+         "Begin recording this long after the start (10s, 500ms, 2m);\n"
+         "a child that lives for milliseconds only may be missed")
       ->type_name("TIME");
   run.add_option_function<std::string>(
          "--duration",
@@ -130,7 +131,7 @@ CLI::App* add_run_options(CLI::App& app, RunOptions& options) {
       "\nThe program behaves as if run alone: same input and output, signals, job control,\n"
       "exit code. Traces go to geiger-PROGRAM.PID/ in the current directory.\n"
       "\nExit code: the program's own, or the signal that ended it; 127 program not found,\n"
-      "126 not executable, 125 geiger failed before the program started, 2 usage.\n"
+      "126 not executable, 125 geiger could not be built or started, 2 usage.\n"
       "\nExamples:\n"
       "  geiger run -- sqlite3 my.db 'SELECT count(*) FROM t'\n"
       "  geiger run --interval 64KiB -o build.geiger make\n");

@@ -11,6 +11,7 @@
 #include "analysis/ingest/interner.h"
 #include "analysis/ingest/module_map.h"
 #include "analysis/ingest/ref_index.h"
+#include "analysis/profile/hash.h"
 #include "analysis/profile/recording.h"
 #include "trace/reader.h"
 
@@ -72,9 +73,10 @@ class ImageDecoder {
   RefIndex stacks_;
   RefIndex epochs_;
   ModuleMap modules_;
-  tsl::robin_map<Address, std::uint32_t> locations_;  ///< Valid until the next module.
-  tsl::robin_map<std::uint32_t, std::uint32_t> threads_;
-  tsl::robin_map<std::uint32_t, std::string> thread_names_;
+  tsl::robin_map<Address, std::uint32_t, profile::SpreadHash>
+      locations_;  ///< Valid until the next module.
+  tsl::robin_map<std::uint32_t, std::uint32_t, profile::SpreadHash> threads_;
+  tsl::robin_map<std::uint32_t, std::string, profile::SpreadHash> thread_names_;
   Oddities oddities_;
 };
 

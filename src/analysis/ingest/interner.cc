@@ -3,15 +3,12 @@
 #include <bit>
 #include <utility>
 
+#include "analysis/profile/hash.h"
+
 namespace geiger::ingest {
-namespace {
 
-std::uint64_t stir(std::uint64_t hash, std::uint64_t value) {
-  hash = (hash ^ value) * 0x9e3779b97f4a7c15;
-  return hash ^ hash >> 32;
-}
-
-}  // namespace
+using profile::spread;
+using profile::table_seed;
 
 Interner::Interner(profile::Recording& recording)
     : recording_(recording),
@@ -19,7 +16,7 @@ Interner::Interner(profile::Recording& recording)
 
 std::uint32_t Interner::module(const profile::Module& module) {
   const auto next = static_cast<std::uint32_t>(recording_.modules.size());
-  const auto [place, is_new] = modules_.try_emplace(module.path + '\0' + module.build_id, next);
+  const auto [place, is_new] = modules_.try_emplace(std::pair(module.path, module.build_id), next);
   if (is_new) recording_.modules.push_back(module);
   return place->second;
 }
@@ -52,13 +49,13 @@ std::uint32_t Interner::epoch(Bytes interval, double lambda) {
 }
 
 std::size_t Interner::PointHash::operator()(const Point& point) const {
-  return stir(stir(point.module, point.vaddr), point.process);
+  return spread(spread(spread(table_seed(), point.module), point.vaddr), point.process);
 }
 
 std::size_t Interner::StackHash::operator()(std::uint32_t index) const {
   const profile::Stack& stack = stacks.get()[index];
-  std::uint64_t hash = stack.is_truncated;
-  for (const std::uint32_t location : stack.locations) hash = stir(hash, location);
+  std::uint64_t hash = spread(table_seed(), stack.is_truncated);
+  for (const std::uint32_t location : stack.locations) hash = spread(hash, location);
   return hash;
 }
 

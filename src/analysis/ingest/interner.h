@@ -50,7 +50,7 @@ class Interner {
   };
 
   profile::Recording& recording_;
-  tsl::robin_map<std::string, std::uint32_t> modules_;
+  std::map<std::pair<std::string, std::string>, std::uint32_t> modules_;  ///< By path, build id.
   std::map<std::pair<Bytes, std::uint64_t>, std::uint32_t> epochs_;  ///< By T and lambda's bits.
   tsl::robin_map<Point, std::uint32_t, PointHash> points_;
   tsl::robin_set<std::uint32_t, StackHash, StackSame, std::allocator<std::uint32_t>, true> stacks_;

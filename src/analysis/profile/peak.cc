@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/profile/hash.h"
 #include "estimation/sums.h"
 
 namespace geiger::profile {
@@ -13,28 +14,19 @@ struct Event {
   double bytes;  ///< Weighted; negative for a free.
 };
 
-/// A finalizer that spreads every input bit over all output bits.
-std::uint64_t finalize(std::uint64_t x) {
-  x = (x ^ x >> 32) * 0xd6e8feb86659fd93;
-  x = (x ^ x >> 32) * 0xd6e8feb86659fd93;
-  return x ^ x >> 32;
-}
-
-double weighted_bytes(const Recording& recording, const Sample& sample, double keep) {
+double weighted_bytes(const Recording& recording, const Sample& sample, double rate_factor) {
   const auto size = static_cast<double>(sample.requested);
   if (is_surely_sampled(recording, sample)) return size;
-  const double lambda = recording.epochs[sample.epoch].lambda;
-  const double inclusion = keep * estimation::inclusion_probability(sample.requested, lambda);
+  const double lambda = recording.epochs[sample.epoch].lambda * rate_factor;
+  const double inclusion = estimation::inclusion_probability(sample.requested, lambda);
   return inclusion > 0 ? size / inclusion : 0;
 }
 
-std::vector<Event> events_of(const Recording& recording, double keep) {
+std::vector<Event> events_of(const Recording& recording, bool is_split) {
   std::vector<Event> events;
   for (const Sample& sample : recording.samples) {
-    const bool locates = keep == 1.0 || is_surely_sampled(recording, sample) ||
-                         half_of(recording, sample) == Half::kLocates;
-    if (!locates) continue;
-    const double bytes = weighted_bytes(recording, sample, keep);
+    if (is_split && !halves_of(recording, sample).in_first) continue;
+    const double bytes = weighted_bytes(recording, sample, is_split ? 0.5 : 1.0);
     events.push_back({sample.process, sample.time, bytes});
     if (sample.free_time != 0) events.push_back({sample.process, sample.free_time, -bytes});
   }
@@ -46,19 +38,21 @@ std::vector<Event> events_of(const Recording& recording, double keep) {
 
 }  // namespace
 
-Half half_of(const Recording& recording, const Sample& sample) {
-  std::uint64_t hash = finalize(recording.processes[sample.process].seed ^ 0x67656967657243f7);
+estimation::Halves halves_of(const Recording& recording, const Sample& sample) {
+  if (is_surely_sampled(recording, sample)) return {.in_first = true, .in_second = true};
+  std::uint64_t hash = spread(0, recording.processes[sample.process].seed);
   for (const std::uint64_t part : {sample.time, sample.address, sample.offset}) {
-    hash = finalize(hash + part);
+    hash = spread(hash, part);
   }
-  return (hash >> 63) == 0 ? Half::kLocates : Half::kEstimates;
+  return estimation::halves_of(sample.requested, sample.offset,
+                               recording.epochs[sample.epoch].lambda, hash);
 }
 
-std::vector<Nanoseconds> locate_peaks(const Recording& recording, double keep) {
+std::vector<Nanoseconds> locate_peaks(const Recording& recording, bool is_split) {
   std::vector<Nanoseconds> peaks;
   for (const Process& process : recording.processes) peaks.push_back(process.start);
   std::vector<double> largest(peaks.size(), 0.0);
-  const std::vector<Event> events = events_of(recording, keep);
+  const std::vector<Event> events = events_of(recording, is_split);
   double live = 0;
   for (std::size_t i = 0; i < events.size(); ++i) {
     const Event& event = events[i];

@@ -8,6 +8,7 @@
 #include <span>
 #include <tuple>
 
+#include "analysis/profile/hash.h"
 #include "analysis/profile/peak.h"
 
 namespace geiger::profile {
@@ -21,15 +22,11 @@ bool is_same_key(const Entry& a, const Entry& b) {
   return key(a) == key(b);
 }
 
-std::uint64_t stir(std::uint64_t hash, std::uint64_t value) {
-  hash = (hash ^ value) * 0x9e3779b97f4a7c15;
-  return hash ^ hash >> 29;
-}
-
 std::uint64_t hash_of(const Entry& entry) {
-  std::uint64_t hash = stir(entry.stack, entry.requested);
-  hash = stir(hash, std::uint64_t{entry.thread} << 32 | entry.process);
-  return stir(stir(hash, entry.usable), std::uint64_t{entry.epoch} << 1 | entry.is_certain);
+  std::uint64_t hash = spread(table_seed(), entry.stack);
+  hash = spread(hash, entry.requested);
+  hash = spread(hash, std::uint64_t{entry.thread} << 32 | entry.process);
+  return spread(spread(hash, entry.usable), std::uint64_t{entry.epoch} << 1 | entry.is_certain);
 }
 
 /// Collects samples into entries, in order of first appearance.
@@ -63,10 +60,10 @@ class EntrySet {
   tsl::robin_set<std::size_t, Hash, Same, std::allocator<std::size_t>, true> known_;
 };
 
-double largest_interval_of(const Recording& recording, double keep) {
+double largest_interval_of(const Recording& recording, double rate_factor) {
   double largest = 0;
   for (const Epoch& epoch : recording.epochs) largest = std::max(largest, 1.0 / epoch.lambda);
-  return largest / keep;
+  return largest / rate_factor;
 }
 
 Profile select_if(const Recording& recording, Kind kind,
@@ -77,7 +74,7 @@ Profile select_if(const Recording& recording, Kind kind,
   for (const Sample& sample : recording.samples) {
     if (is_selected(sample)) entries.add(sample, is_surely_sampled(recording, sample));
   }
-  profile.largest_interval = largest_interval_of(recording, profile.keep);
+  profile.largest_interval = largest_interval_of(recording, profile.rate_factor);
   return profile;
 }
 
@@ -85,15 +82,12 @@ Profile select_peak(const Recording& recording) {
   const bool is_split = std::ranges::any_of(recording.samples, [&](const Sample& sample) {
     return !is_surely_sampled(recording, sample);
   });
-  const double keep = is_split ? 0.5 : 1.0;
-  std::vector<Nanoseconds> peaks = locate_peaks(recording, keep);
+  std::vector<Nanoseconds> peaks = locate_peaks(recording, is_split);
   Profile profile = select_if(recording, Kind::kLiveAtPeak, [&](const Sample& sample) {
-    const bool counts =
-        is_surely_sampled(recording, sample) || half_of(recording, sample) == Half::kEstimates;
-    return counts && is_live_at(sample, peaks[sample.process]);
+    return halves_of(recording, sample).in_second && is_live_at(sample, peaks[sample.process]);
   });
-  profile.keep = keep;
-  profile.largest_interval = largest_interval_of(recording, keep);
+  if (is_split) profile.rate_factor = 0.5;
+  profile.largest_interval = largest_interval_of(recording, profile.rate_factor);
   profile.peak_times = std::move(peaks);
   return profile;
 }
@@ -117,7 +111,8 @@ void accumulate(estimation::NodeSums& sums, const Entry& entry, const Recording&
   if (entry.is_certain) {
     sums.add_certain(entry.requested, entry.count);
   } else {
-    sums.add(entry.requested, recording.epochs[entry.epoch].lambda, entry.count, profile.keep);
+    const double lambda = recording.epochs[entry.epoch].lambda;
+    sums.add(entry.requested, lambda * profile.rate_factor, entry.count);
   }
   // What was not seen at this node may have been drawn with the largest interval.
   sums.could_have_sampled(profile.largest_interval);

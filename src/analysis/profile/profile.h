@@ -33,19 +33,20 @@ struct Entry {
 struct Profile {
   Kind kind = Kind::kAllocated;
   std::vector<Entry> entries;
-  /// Probability with which uncertain samples were kept for this profile: 1/2
-  /// where half of them located the peak and the other half estimates it, else 1.
-  double keep = 1.0;
-  /// E: the largest interval (over keep) that anything was drawn with.
+  /// The selected samples are distributed as if drawn with this factor on their
+  /// rate: 1/2 where one half of the process located the peak and the other half
+  /// estimates it, else 1.
+  double rate_factor = 1.0;
+  /// E: the largest interval (over rate_factor) that anything was drawn with.
   double largest_interval = 0;
   /// CLOCK_MONOTONIC instant of kLiveAtPeak per process; empty for other kinds.
   std::vector<Nanoseconds> peak_times;
 };
 
-/// Selects the samples of `kind`. kLiveAtPeak: an independent coin per sample
-/// (a hash of its identity, so repeatable) splits the uncertain samples; half A
-/// locates the instant per process, half B is selected, with keep = 1/2; certain
-/// samples count in both. At T = 1 nothing is uncertain and nothing is split.
+/// Selects the samples of `kind`. kLiveAtPeak: the sampling process is split into
+/// two independent ones of half its rate (peak.h); one locates the instant per
+/// process, the other is selected, with rate_factor = 1/2; certain samples count in
+/// both. At T = 1 nothing is uncertain and nothing is split.
 [[nodiscard]] Profile select(const Recording& recording, Kind kind);
 
 /// Adds one entry to a node's sums, by requested bytes.

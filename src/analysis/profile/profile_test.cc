@@ -23,7 +23,7 @@ TEST(Select, MergesSamplesThatAreAlike) {
   EXPECT_EQ(profile.entries[0].count, 2U);
   EXPECT_EQ(profile.entries[0].requested, 64U);
   EXPECT_EQ(profile.entries[2].stack, kNone);
-  EXPECT_EQ(profile.keep, 1.0);
+  EXPECT_EQ(profile.rate_factor, 1.0);
   EXPECT_NEAR(profile.largest_interval, 1024, 1);
 }
 
@@ -42,7 +42,7 @@ TEST(Select, NothingIsSplitWhereEverythingIsCertain) {
   test.sample(kNone, 50, 3000, 5000);
   test.sample(kNone, 70, 4500, 0);
   const Profile peak = select(test.recording, Kind::kLiveAtPeak);
-  EXPECT_EQ(peak.keep, 1.0);
+  EXPECT_EQ(peak.rate_factor, 1.0);
   EXPECT_EQ(peak.largest_interval, 0.0);
   ASSERT_EQ(peak.peak_times.size(), 1U);
   EXPECT_EQ(peak.peak_times[0], 3000U);
@@ -57,7 +57,7 @@ TEST(Select, CertainSamplesCountInBothHalves) {
   test.sample(kNone, 1 << 20, 2000, 9000).is_certain = true;
   test.sample(kNone, 10, 3000, 4000);
   const Profile peak = select(test.recording, Kind::kLiveAtPeak);
-  EXPECT_EQ(peak.keep, 0.5);
+  EXPECT_EQ(peak.rate_factor, 0.5);
   EXPECT_NEAR(peak.largest_interval, 2 * 1024, 2);
   EXPECT_EQ(total(test.recording, peak).certain_bytes, 1 << 20);
 }
@@ -92,59 +92,117 @@ TEST(Peak, FreesAndAllocationsOfOneInstantCountTogether) {
   TestRecording test(1);
   test.sample(kNone, 100, 2000, 3000);
   test.sample(kNone, 100, 3000, 4000);
-  EXPECT_EQ(locate_peaks(test.recording, 1.0)[0], 2000U);
+  EXPECT_EQ(locate_peaks(test.recording, false)[0], 2000U);
   test.sample(kNone, 1, 3000, 4000);
-  EXPECT_EQ(locate_peaks(test.recording, 1.0)[0], 3000U);
+  EXPECT_EQ(locate_peaks(test.recording, false)[0], 3000U);
 }
 
-TEST(Peak, TheCoinIsFairAndRepeatable) {
+TEST(Peak, HalvesAreFairAndRepeatable) {
   TestRecording test;
-  for (int i = 0; i < 10000; ++i) test.sample(kNone, 64, 1000 + static_cast<unsigned>(i));
-  int located = 0;
+  for (unsigned i = 0; i < 10000; ++i) test.sample(kNone, 64, 1000 + i).offset = i % 64;
+  int in_first = 0;
   for (const Sample& sample : test.recording.samples) {
-    located += half_of(test.recording, sample) == Half::kLocates;
-    ASSERT_EQ(half_of(test.recording, sample), half_of(test.recording, sample));
+    const estimation::Halves halves = halves_of(test.recording, sample);
+    in_first += halves.in_first;
+    ASSERT_TRUE(halves.in_first || halves.in_second);
+    ASSERT_EQ(halves.in_first, halves_of(test.recording, sample).in_first);
   }
-  // sd 50; fixed inputs, so this either always holds or never (5 sd a priori: 6e-7).
-  EXPECT_NEAR(located, 5000, 250);
+  // Half of them and the 1.6 % that are in both; sd 50. Fixed inputs, so this
+  // either always holds or never (5 sd a priori: 6e-7).
+  EXPECT_NEAR(in_first, 5078, 250);
 }
 
-/// A heap that stays at `live` objects of 64 bytes while each lives for a while:
-/// the maximum of the estimate alone overstates it by several standard errors.
-TEST(Peak, IsUnbiasedOnAFlatHeap) {
+/// Offset of the drawn byte of an object that is known to hold one.
+std::uint64_t draw_offset(Bytes size, double lambda, std::mt19937_64& random) {
+  const double u = std::uniform_real_distribution<double>(0, 1)(random);
+  const double pi = estimation::inclusion_probability(size, lambda);
+  const double offset = std::floor(-std::log1p(-u * pi) / lambda);
+  return std::min(static_cast<std::uint64_t>(offset), size - 1);
+}
+
+struct PeakMeans {
+  double split;  ///< Over the truth.
+  double naive;
+};
+
+/// A heap that stays at 64 KiB of objects of `size` bytes while each lives for a
+/// while, recorded with T = 1024, often.
+PeakMeans flat_heap_peak(Bytes size) {
   constexpr int kRuns = 200;
-  constexpr double kLive = 1 << 16;  // bytes live at any time: 64 samples of T = 1024
+  constexpr double kLive = 1 << 16;
   constexpr Nanoseconds kLifetime = 10000;
   constexpr Nanoseconds kEnd = 40 * kLifetime;
   std::mt19937_64 random(7);
   std::exponential_distribution<double> lifetime(1.0 / kLifetime);
-  double sum = 0;
-  double naive = 0;
+  PeakMeans means{0, 0};
   for (int run = 0; run < kRuns; ++run) {
     TestRecording test;
     test.recording.processes[0].seed = random();
-    const double pi = estimation::inclusion_probability(64, test.recording.epochs[0].lambda);
-    const double rate = kLive / 64 * pi / kLifetime;  // samples per ns
+    const double lambda = test.recording.epochs[0].lambda;
+    const double pi = estimation::inclusion_probability(size, lambda);
+    const double rate = kLive / static_cast<double>(size) * pi / kLifetime;  // samples per ns
     std::exponential_distribution<double> gap(rate);
     // Starts ten lifetimes early, so that the heap is flat from the first instant.
     for (double time = -10.0 * kLifetime + gap(random); time < kEnd; time += gap(random)) {
       const double end = time + lifetime(random);
       if (end <= 0) continue;
       const auto start = static_cast<Nanoseconds>(1000 + std::max(time, 0.0));
-      test.sample(kNone, 64, start, static_cast<Nanoseconds>(1001 + end)).offset = random();
+      test.sample(kNone, size, start, static_cast<Nanoseconds>(1001 + end)).offset =
+          draw_offset(size, lambda, random);
     }
     const Profile peak = select(test.recording, Kind::kLiveAtPeak);
-    sum += total(test.recording, peak).weighted_bytes;
-    const Nanoseconds chosen = locate_peaks(test.recording, 1.0)[0];
+    means.split += total(test.recording, peak).weighted_bytes / kLive / kRuns;
+    const Nanoseconds chosen = locate_peaks(test.recording, false)[0];
     for (const Sample& sample : test.recording.samples) {
-      if (is_live_at(sample, chosen)) naive += 64 / pi;
+      if (is_live_at(sample, chosen)) means.naive += static_cast<double>(size) / pi / kLive / kRuns;
     }
   }
-  // One run: half B holds 32 samples live, so sd = kLive / sqrt(32) = 0.177 kLive; the
-  // mean of 200 has sd 0.0125 kLive. 4 sd: false alarm 6e-5, for a fixed seed never.
-  EXPECT_NEAR(sum / kRuns / kLive, 1.0, 0.05);
+  return means;
+}
+
+/// The maximum of the estimate alone overstates the heap by several standard errors.
+TEST(Peak, IsUnbiasedOnAFlatHeap) {
+  const PeakMeans means = flat_heap_peak(64);
+  // One run: the second half holds 32 samples live, so sd = 0.177; the mean of 200
+  // has sd 0.0125. 4 sd: false alarm 6e-5, for a fixed seed never.
+  EXPECT_NEAR(means.split, 1.0, 0.05);
   // What the split prevents: here about +3 standard errors of 0.125.
-  EXPECT_GT(naive / kRuns / kLive, 1.25);
+  EXPECT_GT(means.naive, 1.25);
+}
+
+/// Every object is drawn here, sampled or not, as the heap itself has a maximum
+/// that the first half finds. A coin per sample would read 30 % too little.
+TEST(Peak, IsUnbiasedForObjectsNearTheInterval) {
+  constexpr int kRuns = 400;
+  constexpr Bytes kSize = 900;
+  std::mt19937_64 random(11);
+  std::exponential_distribution<double> lifetime(1e-4);
+  std::exponential_distribution<double> gap(7e-3);  // 70 objects live on average
+  double ratio = 0;
+  for (int run = 0; run < kRuns; ++run) {
+    TestRecording test;
+    test.recording.processes[0].seed = random();
+    const double lambda = test.recording.epochs[0].lambda;
+    std::bernoulli_distribution is_sampled(estimation::inclusion_probability(kSize, lambda));
+    std::vector<Sample> objects;
+    for (double time = 1000; time < 2e5; time += gap(random)) {
+      Sample object;
+      object.time = static_cast<Nanoseconds>(time);
+      object.free_time = static_cast<Nanoseconds>(time + 1 + lifetime(random));
+      objects.push_back(object);
+      if (!is_sampled(random)) continue;
+      test.sample(kNone, kSize, object.time, object.free_time).offset =
+          draw_offset(kSize, lambda, random);
+    }
+    const Profile peak = select(test.recording, Kind::kLiveAtPeak);
+    const auto truth = std::ranges::count_if(
+        objects, [&](const Sample& object) { return is_live_at(object, peak.peak_times[0]); });
+    ratio +=
+        total(test.recording, peak).weighted_bytes / static_cast<double>(truth * kSize) / kRuns;
+  }
+  // Some 85 objects live, each in the second half with probability .36: one run has
+  // sd sqrt(.64 / .36 / 85) = .145, the mean of 400 .0072. 4 sd.
+  EXPECT_NEAR(ratio, 1.0, 0.029);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/profile/hash.h"
 #include "analysis/profile/labels.h"
 
 namespace geiger::profile {
@@ -155,12 +156,13 @@ std::vector<Row> table_of_modules(const Recording& recording,
   });
 }
 
-/// Builds the nodes of a tree path by path.
+/// Finds the nodes of a tree path by path, then makes them all at once: nodes are
+/// large, and growing a vector of millions would cost them twice over.
 class TreeBuilder {
  public:
   TreeBuilder(const Recording& recording, bool inverted)
       : recording_(recording), labels_(recording), is_inverted_(inverted) {
-    tree_.nodes.emplace_back();
+    shapes_.push_back({});
   }
 
   void add(const StackSums& slot) {
@@ -170,50 +172,66 @@ class TreeBuilder {
     if (!is_inverted_) std::ranges::reverse(path_);
     std::uint32_t node = 0;
     for (const std::uint32_t label : path_) node = child(node, label);
-    tree_.nodes[node].self.merge(slot.sums);
+    ends_.push_back(node);
   }
 
-  Tree finish() {
-    for (std::size_t i = tree_.nodes.size(); i-- > 0;) {
-      TreeNode& node = tree_.nodes[i];
-      node.total.merge(node.self);
-      if (i != 0) tree_.nodes[parents_[i - 1]].total.merge(node.total);
+  /// `slots`: those that were added, in the same order.
+  [[nodiscard]] Tree finish(const std::vector<StackSums>& slots) {
+    known_ = {};
+    Tree tree;
+    tree.nodes.resize(shapes_.size());
+    for (std::size_t i = 0; i < slots.size(); ++i) tree.nodes[ends_[i]].self.merge(slots[i].sums);
+    for (std::size_t i = shapes_.size(); i-- > 0;) complete(tree, i);
+    for (std::uint32_t i = 1; i < shapes_.size(); ++i) {
+      tree.nodes[shapes_[i].parent].children.push_back(i);
     }
-    for (TreeNode& node : tree_.nodes) sort_children(node);
-    return std::move(tree_);
+    for (TreeNode& node : tree.nodes) sort_children(tree, node);
+    return tree;
   }
 
  private:
+  struct Shape {
+    std::uint32_t parent = 0;
+    std::uint32_t label = 0;
+    std::uint32_t children = 0;
+  };
+
   std::uint32_t child(std::uint32_t parent, std::uint32_t label) {
-    const auto next = static_cast<std::uint32_t>(tree_.nodes.size());
+    const auto next = static_cast<std::uint32_t>(shapes_.size());
     const auto [place, is_new] = known_.try_emplace(std::uint64_t{parent} << 32 | label, next);
     if (!is_new) return place->second;
-    const Label& described = labels_[label];
-    tree_.nodes.push_back({described.frame_or_location,
-                           described.is_location,
-                           described.name,
-                           NodeSums{},
-                           NodeSums{},
-                           {}});
-    tree_.nodes[parent].children.push_back(next);
-    parents_.push_back(parent);
+    shapes_.push_back({parent, label, 0});
+    ++shapes_[parent].children;
     return next;
   }
 
-  void sort_children(TreeNode& node) {
-    std::ranges::stable_sort(node.children, [this](std::uint32_t a, std::uint32_t b) {
-      const double left = weighted_total(tree_.nodes[a].total);
-      const double right = weighted_total(tree_.nodes[b].total);
-      return left != right ? left > right : tree_.nodes[a].name < tree_.nodes[b].name;
+  /// Describes a node whose descendants are complete, and adds it to its parent.
+  void complete(Tree& tree, std::size_t index) {
+    TreeNode& node = tree.nodes[index];
+    node.total.merge(node.self);
+    node.children.reserve(shapes_[index].children);
+    if (index == 0) return;
+    const Label& label = labels_[shapes_[index].label];
+    node.frame_or_location = label.frame_or_location;
+    node.is_location = label.is_location;
+    node.name = label.name;
+    tree.nodes[shapes_[index].parent].total.merge(node.total);
+  }
+
+  static void sort_children(const Tree& tree, TreeNode& node) {
+    std::ranges::stable_sort(node.children, [&tree](std::uint32_t a, std::uint32_t b) {
+      const double left = weighted_total(tree.nodes[a].total);
+      const double right = weighted_total(tree.nodes[b].total);
+      return left != right ? left > right : tree.nodes[a].name < tree.nodes[b].name;
     });
   }
 
   const Recording& recording_;
   const Labels labels_;
   const bool is_inverted_;
-  Tree tree_;
-  std::vector<std::uint32_t> parents_;  ///< Of node i at [i - 1].
-  tsl::robin_map<std::uint64_t, std::uint32_t> known_;
+  std::vector<Shape> shapes_;        ///< Per node; 0 is the root.
+  std::vector<std::uint32_t> ends_;  ///< Per stack added, the node it ends at.
+  tsl::robin_map<std::uint64_t, std::uint32_t, SpreadHash> known_;
   std::vector<std::uint32_t> path_;
 };
 
@@ -238,9 +256,10 @@ std::vector<Row> table(const Recording& recording, const Profile& profile, Group
 }
 
 Tree tree(const Recording& recording, const Profile& profile, bool inverted) {
+  const std::vector<StackSums> by_stack = sums_by_stack(recording, profile);
   TreeBuilder builder(recording, inverted);
-  for (const StackSums& slot : sums_by_stack(recording, profile)) builder.add(slot);
-  Tree built = builder.finish();
+  for (const StackSums& slot : by_stack) builder.add(slot);
+  Tree built = builder.finish(by_stack);
   built.nodes[0].total.could_have_sampled(profile.largest_interval);
   return built;
 }

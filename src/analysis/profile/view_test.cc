@@ -120,6 +120,19 @@ TEST_F(CallTree, ChildrenFollowTheirParents) {
   EXPECT_FALSE(deep.nodes[1].is_location);
 }
 
+/// Keys that differ in few bits only: a table hashed by them as they are explodes.
+TEST_F(CallTree, TakesManyAlikePaths) {
+  std::vector<std::uint32_t> locations;
+  for (int i = 0; i < 64; ++i) locations.push_back(test.location({}));
+  for (std::uint32_t i = 0; i < 5000; ++i) {
+    std::vector<std::uint32_t> path(20, main_);
+    for (std::uint32_t bits = i; bits != 0; bits /= 8) path.push_back(locations[bits % 8 * 8]);
+    test.sample(test.stack(path), 1);
+  }
+  EXPECT_EQ(weighted_total(tree(test.recording, allocated(), false).nodes[0].total), 5000);
+  EXPECT_EQ(weighted_total(tree(test.recording, allocated(), true).nodes[0].total), 5000);
+}
+
 TEST(Views, EveryRowKnowsTheLargestInterval) {
   TestRecording test(1024);
   test.sample(test.stack({test.location({"leaf"}), test.location({"main"})}), 100);

@@ -183,10 +183,11 @@ Figure figure(const Share& share) {
   const double value = 100 * share.value;
   const double half =
       100 * std::max(share.value - share.interval.lo, share.interval.hi - share.value);
-  const int decimals = value < 9.95 ? 1 : 0;
-  const std::string text = fmt::format("{:.{}f} %", value, decimals);
-  if (!(half > 1e-9)) return {text, ""};
-  return {text, "± " + number(half, half < 9.95 ? decimals : 0, Rounding::kUp)};
+  const int decimals = value < 9.95 || half < 0.95 ? 1 : 0;
+  if (share.interval.hi < 0.001 && value > 0) return {"< 0.1 %", ""};
+  if (!(half > 1e-9)) return {fmt::format("{:.{}f} %", value, value < 9.95 ? 1 : 0), ""};
+  return {fmt::format("{:.{}f} %", value, decimals),
+          "± " + number(half, half < 9.95 ? decimals : 0, Rounding::kUp)};
 }
 
 std::string exact_share(std::uint64_t part, std::uint64_t whole) {

@@ -23,7 +23,7 @@ Measure measure_row(const NodeSums& sums, double level) {
 }
 
 Figure objects_figure(const Measure& measure) {
-  const bool is_exact = measure.bytes.interval.hi <= measure.bytes.exact;
+  const bool is_exact = measure.bytes.interval.hi < measure.bytes.value + 1;  // No byte unseen.
   if (is_exact || measure.objects.samples > 0) return figure(measure.objects, Quantity::kObjects);
   if (measure.certain_samples == 0) return {"-", ""};
   return {"≥ " + exact_count(measure.certain_samples), ""};

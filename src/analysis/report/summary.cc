@@ -96,7 +96,7 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   TableReport at_peak = sites(recording, peak, options);
   report.live_at_peak = at_peak.total;
   report.top_live_at_peak = std::move(at_peak.lines);
-  report.is_peak_halved = peak.keep < 1;
+  report.is_peak_halved = peak.rate_factor < 1;
   report.peak_time = time_of_largest_peak(recording, peak);
   return report;
 }

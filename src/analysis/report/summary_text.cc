@@ -96,7 +96,8 @@ std::string samples_remark(const SummaryReport& report) {
 std::string threads_text(const SummaryReport& report) {
   std::string out = exact_count(report.exact.threads);
   if (report.exact.unsettled_threads == 0) return out;
-  return out + fmt::format(", {} ended between two samples", report.exact.unsettled_threads);
+  return out + fmt::format(", the last bytes of {} of them not counted",
+                           exact_count(report.exact.unsettled_threads));
 }
 
 std::string peak_remark(const SummaryReport& report) {

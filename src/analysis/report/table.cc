@@ -70,7 +70,7 @@ NodeSums sum_from(const std::vector<Row>& rows, std::size_t first) {
 TableLine line_of(const Row& row, const NodeSums& whole, const TableOptions& options) {
   return {row.name,
           row.detail,
-          row.stack,
+          options.by == GroupBy::kStack ? row.stack : profile::kNone,
           measure_row(row.self, options.level),
           measure_row(row.total, options.level),
           share_of(sorted_sums(row, options.sort), whole, options.level),
@@ -111,8 +111,9 @@ Grid grid_of(const TableReport& report, bool has_share) {
 std::string footer(const TableReport& report, const Style& style) {
   std::string out;
   if (report.rows > report.lines.size()) {
-    out += fmt::format("{} more: {}. --top 0 shows all.\n",
-                       plural(report.rows - report.lines.size(), name_of(report.options.by).data()),
+    const std::uint64_t left_out = report.rows - report.lines.size();
+    out += fmt::format("{} more {}{}: {}. --top 0 shows all.\n", exact_count(left_out),
+                       name_of(report.options.by), left_out == 1 ? "" : "s",
                        figure(report.others.bytes, Quantity::kBytes).text());
   }
   const bool any_uncertain = std::any_of(report.lines.begin(), report.lines.end(),
@@ -144,7 +145,7 @@ TableReport table_report(const profile::Recording& recording, const profile::Pro
             [&](const Row& a, const Row& b) { return comes_first(a, b, options.sort); });
   const NodeSums whole = profile::total(recording, profile);
   TableReport report{
-      profile.kind, options, measure_total(whole, options.level), profile.keep < 1, {},
+      profile.kind, options, measure_total(whole, options.level), profile.rate_factor < 1, {},
       rows.size(),  {}};
   const std::size_t shown = options.top == 0 ? rows.size() : std::min(options.top, rows.size());
   for (std::size_t i = 0; i < std::min(shown + 1, rows.size()); ++i) {

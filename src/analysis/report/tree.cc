@@ -106,7 +106,7 @@ TreeReport tree_report(const profile::Recording& recording, const profile::Profi
   const Tree tree = profile::tree(recording, profile, options.is_inverted);
   const TreeNode& root = tree.nodes.front();
   const double least = options.min_percent / 100 * profile::weighted_total(root.total);
-  TreeReport report{profile.kind, options, profile.keep < 1, tree.nodes.size(), {}};
+  TreeReport report{profile.kind, options, profile.rate_factor < 1, tree.nodes.size(), {}};
   std::vector<Pending> pending{{0, 0}};
   while (!pending.empty()) {
     const Pending next = pending.back();

@@ -148,10 +148,8 @@ void DebugFile::find_dwarf() {
   std::size_t header_bytes = 0;
   const bool has_units = dwarf_ != nullptr && dwarf_nextcu(dwarf_, 0, &next, &header_bytes, nullptr,
                                                            nullptr, nullptr) == 0;
-  if (has_units)
-    finding_ = Finding::kDebugInfo;
-  else
-    dwarf_ = nullptr;
+  if (!has_units) dwarf_ = nullptr;
+  if (has_units) finding_ = Finding::kDebugInfo;
 }
 
 }  // namespace geiger::symbolize

@@ -2,6 +2,8 @@
 
 #include <dwarf.h>
 
+#include "analysis/symbolize/demangle.h"
+
 namespace geiger::symbolize {
 namespace {
 
@@ -91,8 +93,8 @@ FunctionName find_name(Dwarf_Die die) {
   FunctionName name;
   std::string_view plain;
   for (int hop = 0; hop < kMaxHops; ++hop) {
-    name.linkage = own_linkage_name(&die);
-    if (!name.linkage.empty()) return name;
+    if (name.linkage.empty()) name.linkage = own_linkage_name(&die);
+    if (is_mangled(name.linkage)) return name;
     if (plain.empty()) plain = text_of(&die, DW_AT_name);
     if (!follow_origin(&die)) break;
   }
@@ -100,8 +102,7 @@ FunctionName find_name(Dwarf_Die die) {
   return name;
 }
 
-/// Where a name is looked up once for all instances: the origin, unless the
-/// instance has a linkage name of its own (constructors, clones).
+/// All inlined calls of a function have the name of what they are instances of.
 const void* identity_of(Dwarf_Die* die) {
   Dwarf_Die origin = *die;
   if (dwarf_tag(die) != DW_TAG_inlined_subroutine || !follow_origin(&origin)) return die->addr;

@@ -12,7 +12,8 @@ namespace geiger::symbolize {
 struct FunctionName {
   /// The linker's name; empty where DWARF does not give it.
   std::string_view linkage;
-  /// Without parameters, with enclosing namespaces and classes; may be empty.
+  /// As the source has it, without parameters, with enclosing namespaces and
+  /// classes. Empty where there is none, or where demangling `linkage` says more.
   std::string plain;
 };
 

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <limits>
 #include <optional>
-#include <string_view>
 
 namespace geiger::symbolize {
 namespace {
@@ -40,7 +39,7 @@ UnitLines::UnitLines(Dwarf_Die unit, Dwarf_Die scopes) {
   if (directory != nullptr) directory_ = directory;
 }
 
-SourceLine UnitLines::at(Address address) const {
+SourceLine UnitLines::at(Address address) {
   // The last row that does not start behind the address: libdw sorts them.
   std::size_t first = 0;
   std::size_t end = rows_;
@@ -59,7 +58,7 @@ SourceLine UnitLines::at(Address address) const {
   return {absolute(dwarf_linesrc(row, nullptr, nullptr)), static_cast<std::uint32_t>(line)};
 }
 
-SourceLine UnitLines::call_of(Dwarf_Die* inlined) const {
+SourceLine UnitLines::call_of(Dwarf_Die* inlined) {
   SourceLine position;
   const auto file = number_of(inlined, DW_AT_call_file);
   if (file && *file < file_count_) {
@@ -69,10 +68,14 @@ SourceLine UnitLines::call_of(Dwarf_Die* inlined) const {
   return position;
 }
 
-std::string UnitLines::absolute(const char* file) const {
+std::string_view UnitLines::absolute(const char* file) {
   if (file == nullptr || *file == '\0' || std::string_view(file) == "???") return "";
-  if (*file == '/' || directory_.empty()) return tidy(file);
-  return tidy(directory_ + "/" + file);
+  const auto [at, is_new] = absolute_.try_emplace(file);
+  if (is_new) {
+    const bool is_whole = *file == '/' || directory_.empty();
+    at->second = tidy(is_whole ? file : directory_ + "/" + file);
+  }
+  return at->second;
 }
 
 }  // namespace geiger::symbolize

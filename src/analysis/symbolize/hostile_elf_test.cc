@@ -92,6 +92,17 @@ TEST_F(HostileElf, MutatedDebugSections) {
   }
 }
 
+/// A debug link to a FIFO that nobody writes: opening it never ends.
+TEST_F(HostileElf, SymbolsOutliveADebugFileThatHangs) {
+  ASSERT_TRUE(run("cd " + directory_.path("") + " && mkdir .debug && cp program .debug/p.debug" +
+                  " && strip -g program && objcopy --add-gnu-debuglink=.debug/p.debug program" +
+                  " && rm .debug/p.debug && mkfifo .debug/p.debug"));
+  options_.patience = std::chrono::seconds(2);
+  const Outcome outcome = symbolize_with(read_file(program_));
+  EXPECT_EQ(outcome.unresolved, 0U);
+  EXPECT_THAT(outcome.hints, testing::ElementsAre(testing::HasSubstr("debug info cannot be read")));
+}
+
 Worker::Work work_that(const std::function<void()>& act) {
   return [act](const ModuleJob& job, const std::function<void(std::size_t)>& progress) {
     progress(1);

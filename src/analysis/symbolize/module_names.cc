@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "analysis/symbolize/demangle.h"
 #include "analysis/symbolize/dwarf_functions.h"
@@ -38,8 +39,9 @@ class ModuleSymbolizer {
 
  private:
   void look_into_unit(Dwarf* dwarf, const UnitHits& unit);
-  std::vector<std::uint32_t> chain(UnitScopes& scopes, std::uint32_t innermost,
-                                   const UnitLines& lines, Address address);
+  void keep_position(std::uint32_t index, const SourceLine& position);
+  std::vector<std::uint32_t> chain(UnitScopes& scopes, std::uint32_t innermost, UnitLines& lines,
+                                   Address address);
   std::uint32_t frame(const FunctionName& name, const SourceLine& position);
   std::uint32_t frame(std::string_view function, std::string_view system_name,
                       const SourceLine& position);
@@ -54,8 +56,10 @@ class ModuleSymbolizer {
   const DebugFile& file_;
   ElfSymbols symbols_;
   SymbolSetBuilder names_;
-  std::vector<std::vector<std::uint32_t>> frames_;            ///< Per address; empty = none yet.
-  std::unordered_map<std::uint32_t, SourceLine> lines_only_;  ///< By address index.
+  std::vector<std::vector<std::uint32_t>> frames_;  ///< Per address; empty = none yet.
+  /// Positions of addresses in no function, by address index.
+  std::unordered_map<std::uint32_t, SourceLine> lines_only_;
+  std::unordered_set<std::string> files_;  ///< That lines_only_ points to.
   std::unordered_map<std::string_view, std::uint32_t> demangled_;
   std::optional<FunctionNames> functions_;
   std::unique_ptr<Dwarf, EndDwarf> own_dwarf_;
@@ -106,21 +110,28 @@ void ModuleSymbolizer::look_into_unit(Dwarf* dwarf, const UnitHits& unit) {
   std::vector<Address> addresses;
   for (const std::uint32_t index : unit.addresses) addresses.push_back(call_address(index) + bias);
   UnitScopes scopes(root, addresses);
-  const UnitLines lines(die, root);
+  UnitLines lines(die, root);
   rows_kept_ += lines.rows();
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     const std::uint32_t index = unit.addresses[i];
     const std::uint32_t innermost = scopes.innermost(i);
     if (!frames_[index].empty()) continue;
-    if (innermost != kNoScope)
+    if (innermost == kNoScope) {
+      keep_position(index, lines.at(addresses[i]));
+    } else {
       frames_[index] = chain(scopes, innermost, lines, addresses[i]);
-    else
-      lines_only_.try_emplace(index, lines.at(addresses[i]));
+    }
   }
 }
 
+/// The unit's texts go with it, the symbol table is asked last.
+void ModuleSymbolizer::keep_position(std::uint32_t index, const SourceLine& position) {
+  const std::string& file = *files_.emplace(position.file).first;
+  lines_only_.try_emplace(index, SourceLine{file, position.line});
+}
+
 std::vector<std::uint32_t> ModuleSymbolizer::chain(UnitScopes& scopes, std::uint32_t innermost,
-                                                   const UnitLines& lines, Address address) {
+                                                   UnitLines& lines, Address address) {
   std::vector<std::uint32_t> frames;
   SourceLine position = lines.at(address);
   for (std::uint32_t at = innermost; at != kNoScope;) {
@@ -147,10 +158,11 @@ const FunctionName& ModuleSymbolizer::outermost_name(Dwarf_Die* die, Address add
 }
 
 std::uint32_t ModuleSymbolizer::frame(const FunctionName& name, const SourceLine& position) {
-  if (name.linkage.empty()) {
+  if (!name.plain.empty() || name.linkage.empty()) {
     // With a scope put before it, the name is in no symbol table.
     const bool is_own = name.plain.find("::") == std::string::npos;
-    return frame(name.plain, is_own ? name.plain : std::string_view(), position);
+    const std::string_view own = is_own ? name.plain : std::string_view();
+    return frame(name.plain, name.linkage.empty() ? own : name.linkage, position);
   }
   const NamedFrame frame{demangled(name.linkage), names_.string(name.linkage),
                          names_.string(position.file), position.line};

@@ -17,8 +17,9 @@ namespace geiger::symbolize {
 
 struct ModuleJob {
   std::string path;
-  std::string build_id;            ///< Lower-case hex; empty = take any file at `path`.
-  std::vector<Address> addresses;  ///< ELF vaddrs of return addresses, ascending, distinct.
+  std::string build_id;  ///< Lower-case hex; empty = take any file at `path`.
+  /// ELF vaddrs of return addresses, ascending, distinct, not 0.
+  std::vector<Address> addresses;
 };
 
 struct ModuleAnswer {

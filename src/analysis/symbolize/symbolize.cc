@@ -1,9 +1,9 @@
 // Overview:
 //   symbolize
 //     plan               locations -> one job per module file
-//     run_jobs           jobs -> answers, in a worker process
+//     run_jobs           jobs -> results, in a worker process
 //     name_outside       perf maps for what no module holds
-//     store              answers -> frames of the recording, in order of locations
+//     store              results -> frames of the recording, in order of locations
 #include "analysis/symbolize/symbolize.h"
 
 #include <algorithm>
@@ -28,8 +28,12 @@ struct Plan {
   std::size_t locations = 0;                 ///< That wait for names.
 };
 
-/// What the jobs yielded, job by job; no answer = the worker died of it twice.
-using Answers = std::vector<std::optional<ModuleAnswer>>;
+/// What a job yielded.
+struct JobResult {
+  std::optional<ModuleAnswer> answer;  ///< None = the worker died of it twice.
+  bool is_without_dwarf = false;       ///< It died once, of the debug info.
+};
+using Results = std::vector<JobResult>;  ///< By job.
 
 bool is_pending(const Location& location, const Options& options) {
   return location.frames.empty() || options.refresh;
@@ -54,7 +58,8 @@ Plan make_plan(const Recording& recording, const Options& options) {
   for (const Location& location : recording.locations) {
     if (!is_pending(location, options)) continue;
     ++plan.locations;
-    if (location.module >= recording.modules.size()) continue;
+    // No call ends at 0; one byte before it addresses would no longer ascend.
+    if (location.module >= recording.modules.size() || location.vaddr == 0) continue;
     const std::uint32_t job = plan.job_of_module[location.module];
     if (job != kNone) plan.jobs[job].addresses.push_back(location.vaddr);
   }
@@ -69,11 +74,11 @@ Plan make_plan(const Recording& recording, const Options& options) {
 class JobRunner {
  public:
   JobRunner(const Plan& plan, const Options& options)
-      : plan_(plan), options_(options), answers_(plan.jobs.size()) {}
+      : plan_(plan), options_(options), results_(plan.jobs.size()) {}
 
-  Answers run() {
+  Results run() {
     const auto is_empty = [](const ModuleJob& job) { return job.addresses.empty(); };
-    if (std::all_of(plan_.jobs.begin(), plan_.jobs.end(), is_empty)) return std::move(answers_);
+    if (std::all_of(plan_.jobs.begin(), plan_.jobs.end(), is_empty)) return std::move(results_);
     std::size_t next = 0;
     bool is_retry = false;
     while (next < plan_.jobs.size()) {
@@ -82,7 +87,7 @@ class JobRunner {
       is_retry = stopped != next || !is_retry;
       next = is_retry ? stopped : stopped + 1;
     }
-    return std::move(answers_);
+    return std::move(results_);
   }
 
  private:
@@ -102,7 +107,7 @@ class JobRunner {
       if (!message) return job;
       report(job, message->done);
       if (!message->answer) continue;
-      answers_[job] = *std::move(message->answer);
+      results_[job] = {*std::move(message->answer), is_retry && job == first};
       done_ += plan_.jobs[job].addresses.size();
       ++job;
     }
@@ -127,7 +132,7 @@ class JobRunner {
 
   const Plan& plan_;
   const Options& options_;
-  Answers answers_;
+  Results results_;
   std::size_t done_ = 0;
 };
 
@@ -202,9 +207,9 @@ OutsideNames name_outside(const Recording& recording, const Options& options) {
 /// Moves what was found into the recording.
 class Store {
  public:
-  Store(Recording& recording, const Plan& plan, const Answers& answers, const OutsideNames& outside)
+  Store(Recording& recording, const Plan& plan, const Results& results, const OutsideNames& outside)
       : recording_(recording), plan_(plan), outside_(outside), table_(recording) {
-    for (const auto& answer : answers) {
+    for (const auto& [answer, is_without_dwarf] : results) {
       const bool has_names = answer && !answer->names.modules.empty();
       const std::vector<NamedAddress>* names = nullptr;
       if (has_names) names = &answer->names.modules.front().addresses;
@@ -249,9 +254,13 @@ class Store {
 };
 
 /// The line for a user whose module could not be named in full; empty = none.
-std::string hint_for(const ModuleJob& job, const std::optional<ModuleAnswer>& answer) {
+std::string hint_for(const ModuleJob& job, const JobResult& result) {
   const std::string name = base_name(job.path);
+  const auto& answer = result.answer;
   if (!answer) return name + ": its symbols cannot be read; frames show as " + name + "+0x...";
+  if (result.is_without_dwarf) {
+    return name + ": its debug info cannot be read; no lines and no inlined calls";
+  }
   const std::string id = job.build_id.empty() ? "no build id" : "build id " + job.build_id;
   switch (answer->finding) {
     case Finding::kDebugInfo:
@@ -271,10 +280,10 @@ std::string hint_for(const ModuleJob& job, const std::optional<ModuleAnswer>& an
   return job.path + " is not a readable ELF file: frames show as " + name + "+0x...";
 }
 
-void add_hints(const Plan& plan, const Answers& answers, Outcome& outcome) {
+void add_hints(const Plan& plan, const Results& results, Outcome& outcome) {
   for (std::size_t i = 0; i < plan.jobs.size(); ++i) {
     if (plan.jobs[i].addresses.empty()) continue;
-    std::string hint = hint_for(plan.jobs[i], answers[i]);
+    std::string hint = hint_for(plan.jobs[i], results[i]);
     if (hint.empty()) continue;
     ++outcome.modules_without_debug_info;
     outcome.hints.push_back(std::move(hint));
@@ -285,15 +294,15 @@ void add_hints(const Plan& plan, const Answers& answers, Outcome& outcome) {
 
 Outcome symbolize(Recording& recording, const Options& options) {
   const Plan plan = make_plan(recording, options);
-  const Answers answers = JobRunner(plan, options).run();
+  const Results results = JobRunner(plan, options).run();
   const OutsideNames outside = name_outside(recording, options);
-  Store store(recording, plan, answers, outside);
+  Store store(recording, plan, results, outside);
   Outcome outcome;
   for (std::uint32_t i = 0; i < recording.locations.size(); ++i) {
     if (!is_pending(recording.locations[i], options)) continue;
     ++(store.name(i) ? outcome.resolved : outcome.unresolved);
   }
-  add_hints(plan, answers, outcome);
+  add_hints(plan, results, outcome);
   recording.is_symbolized = true;
   if (options.progress) options.progress(plan.locations, plan.locations);
   return outcome;

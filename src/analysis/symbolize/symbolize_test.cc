@@ -123,6 +123,25 @@ TEST(Symbolize, InlinedCallsShowTheirCallers) {
   EXPECT_TRUE(chains.contains("zoo::Cage::twice<zoo::Cage::sum<zoo::weigh<"));
 }
 
+/// C libraries give functions private symbols by labels; readers know the others.
+TEST(Symbolize, SourceNamesOfLabelledFunctionsAreShown) {
+  const ScratchDirectory directory;
+  const std::string program = directory.path("program");
+  write_file(program + ".c",
+             "int shown(int) __asm__(\"__GI_shown\");\n"
+             "__attribute__((noinline)) int shown(int n) { return n + 1; }\n"
+             "int main(int argc, char** argv) { return shown(argc) + !argv; }\n");
+  ASSERT_TRUE(run("gcc -g -O1 -o " + program + " " + program + ".c"));
+  Recording recording = recording_of(program, code_addresses(program, 1000));
+  symbolize(recording, {});
+  EXPECT_FALSE(names(recording, "__GI_shown"));
+  const auto& frames = recording.frames;
+  const auto shown = std::find_if(frames.begin(), frames.end(),
+                                  [](const Frame& frame) { return frame.function == "shown"; });
+  ASSERT_NE(shown, frames.end());
+  EXPECT_EQ(shown->system_name, "__GI_shown");
+}
+
 /// binutils sees no inlined calls in .dwo files, but the code is the same.
 TEST(Symbolize, SplitDwarfYieldsWhatPlainDwarfDoes) {
   const ScratchDirectory directory;

@@ -62,9 +62,11 @@ void lower_limit(__rlimit_resource resource, Bytes value) {
 void confine(pid_t parent, const WorkerLimits& limits) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
-  for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGPIPE, SIGTERM, SIGINT}) {
+  for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGPIPE}) {
     ::signal(signal, SIG_DFL);
   }
+  // Handlers of the parent would act on things that it shares; it decides.
+  for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) ::signal(signal, SIG_IGN);
   lower_limit(RLIMIT_CORE, 0);
   const Bytes held = data_bytes();
   if (held != 0) lower_limit(RLIMIT_DATA, held + limits.memory);

@@ -1,0 +1,151 @@
+#include "analysis/report/table.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "analysis/profile/example_recording.h"
+
+namespace geiger::report {
+namespace {
+
+using profile::GroupBy;
+using profile::Kind;
+using profile::Recording;
+using profile::example::RecordingBuilder;
+using profile::example::small_server;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TableReport report_of(const Recording& recording, const TableOptions& options = {},
+                      Kind kind = Kind::kAllocated) {
+  return table_report(recording, profile::select(recording, kind), options);
+}
+
+TEST(Table, ReadsLikeThis) {
+  EXPECT_EQ(to_text(report_of(small_server()), {}),
+            R"(Allocated, by function: 146 MiB ± 17 from 253 samples, 95 % intervals
+
+         self                        total                     samples  function
+      128 MiB ± 17                 128 MiB ± 17                    240  make_buffer  server
+       12 MiB exact + < 1.85 MiB    12 MiB exact + < 1.85 MiB        1  load_table  server
+     6.00 MiB [3.10, 10.49]       6.00 MiB [3.10, 10.49]            12  std::string::_M_create
+   < 1.85 MiB                      146 MiB ± 17                      0  main  server
+   < 1.85 MiB                      134 MiB ± 17                      0  serve(int)  server
+   < 1.85 MiB                     6.00 MiB [3.10, 10.49]             0  grow  server
+   < 1.85 MiB                     6.00 MiB [3.10, 10.49]             0  read_request(Request&)
+)");
+}
+
+TEST(Table, HasAShareWhereThereIsRoom) {
+  Style wide;
+  wide.width = 140;
+  EXPECT_THAT(to_text(report_of(small_server()), wide), HasSubstr(" 88 % ± 3  "));
+}
+
+TEST(Table, NoLineIsWiderThanTheTerminal) {
+  RecordingBuilder builder;
+  const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
+  const auto module = builder.module("/bin/a", 0x1000);
+  const std::string name(1000, 'n');
+  builder.sample(thread, builder.stack({builder.location(module, 1, {name})}), 100, 1);
+  const std::string text = to_text(report_of(builder.recording()), {});
+  EXPECT_THAT(text, HasSubstr("nnn…nnn"));
+  EXPECT_LT(text.size(), 500U);
+}
+
+TEST(Table, CutsToTheTopAndSumsUpTheRest) {
+  TableOptions options;
+  options.top = 1;
+  const TableReport report = report_of(small_server(), options);
+  ASSERT_EQ(report.lines.size(), 1U);
+  EXPECT_EQ(report.rows, 7U);
+  EXPECT_EQ(report.others.samples, 13U);
+  EXPECT_THAT(to_text(report, {}), HasSubstr("6 more functions: 18.0 MiB"));
+}
+
+TEST(Table, MarksRowsThatMayBeInTheWrongOrder) {
+  RecordingBuilder builder;
+  const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
+  const auto module = builder.module("/bin/a", 0x1000);
+  const auto first = builder.stack({builder.location(module, 1, {"first"})});
+  const auto second = builder.stack({builder.location(module, 2, {"second"})});
+  const auto third = builder.stack({builder.location(module, 3, {"third"})});
+  for (int i = 0; i < 400; ++i) builder.sample(thread, first, 100, 1);
+  for (int i = 0; i < 20; ++i) builder.sample(thread, second, 100, 1);
+  for (int i = 0; i < 18; ++i) builder.sample(thread, third, 100, 1);
+  TableOptions options;
+  options.top = 2;
+  const TableReport report = report_of(builder.recording(), options);
+  EXPECT_FALSE(report.lines[0].is_order_uncertain);
+  EXPECT_TRUE(report.lines[1].is_order_uncertain) << "against the first row left out";
+  EXPECT_THAT(to_text(report, {}), HasSubstr("\n~  10.0 MiB"));
+}
+
+TEST(Table, SortsByWhatItIsTold) {
+  TableOptions options;
+  options.sort = SortBy::kTotal;
+  EXPECT_EQ(report_of(small_server(), options).lines[0].name, "main");
+  options.sort = SortBy::kName;
+  EXPECT_EQ(report_of(small_server(), options).lines[0].name, "grow");
+  options.sort = SortBy::kSamples;
+  EXPECT_EQ(report_of(small_server(), options).lines[1].name, "std::string::_M_create");
+}
+
+TEST(Table, SaysWhenNothingIsThere) {
+  EXPECT_EQ(to_text(report_of({}), {}),
+            "Allocated, by function: 0 B from 0 samples, 95 % intervals\n\n"
+            "Nothing was sampled. A smaller --interval sees smaller programs.\n");
+  RecordingBuilder builder;
+  const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
+  builder.sample(thread, builder.stack({}), 100, 1, 2);
+  EXPECT_THAT(to_text(report_of(builder.recording(), {}, Kind::kLiveAtEnd), {}),
+              HasSubstr("Nothing that was sampled was live at the end."));
+}
+
+TEST(Table, HostileNamesStayHarmless) {
+  RecordingBuilder builder;
+  const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
+  const auto module = builder.module("/bin/\x1b]0;title\x07", 0x1000);
+  const auto place = builder.location(module, 1, {"a\x1b[2J\nb\xff\"</script>"});
+  builder.sample(thread, builder.stack({place}), 100, 1);
+  const TableReport report = report_of(builder.recording());
+  const std::string text = to_text(report, {});
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(text, Not(HasSubstr("\x07")));
+  const auto json = nlohmann::json::parse(to_json(report, builder.recording()));
+  EXPECT_EQ(json["rows"][0]["name"], "a\x1b[2J\nb\xef\xbf\xbd\"</script>");
+}
+
+TEST(Table, JsonOfStacksHasTheirFrames) {
+  const Recording recording = small_server();
+  TableOptions options;
+  options.by = GroupBy::kStack;
+  const auto json = nlohmann::json::parse(to_json(report_of(recording, options), recording));
+  EXPECT_EQ(json["schema_version"], 1);
+  EXPECT_EQ(json["by"], "stack");
+  EXPECT_EQ(json["row_count"], 3);
+  const auto& stack = json["rows"][2]["stack"];
+  ASSERT_EQ(stack.size(), 5U);
+  EXPECT_EQ(stack[0]["function"], "std::string::_M_create");
+  EXPECT_EQ(stack[0]["module"], "/lib/libstdc++.so.6");
+  EXPECT_EQ(stack[1]["function"], "grow");
+  EXPECT_EQ(stack[1]["file"], "main.cc");
+  EXPECT_EQ(stack[4]["function"], "main");
+  EXPECT_FALSE(json["rows"][2]["is_truncated"]);
+  EXPECT_EQ(json["rows"][0]["self"]["bytes"]["samples"], 240);
+}
+
+TEST(Table, AsciiMarksForPlainTerminals) {
+  const std::string text = to_ascii_marks(to_text(report_of(small_server()), {}));
+  EXPECT_THAT(text, HasSubstr("128 MiB +- 17"));
+}
+
+TEST(Table, ColoursOnlyWhenAsked) {
+  Style style;
+  style.has_color = true;
+  EXPECT_THAT(to_text(report_of(small_server()), style), HasSubstr("\x1b[1mAllocated"));
+}
+
+}  // namespace
+}  // namespace geiger::report

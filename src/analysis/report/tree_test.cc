@@ -1,0 +1,102 @@
+#include "analysis/report/tree.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "analysis/profile/example_recording.h"
+#include "analysis/report/text.h"
+
+namespace geiger::report {
+namespace {
+
+using profile::Kind;
+using profile::Recording;
+using profile::example::RecordingBuilder;
+using profile::example::small_server;
+using ::testing::HasSubstr;
+
+TreeReport report_of(const Recording& recording, const TreeOptions& options = {}) {
+  return tree_report(recording, profile::select(recording, Kind::kAllocated), options);
+}
+
+TEST(Tree, ReadsLikeThis) {
+  EXPECT_EQ(to_text(report_of(small_server()), {}),
+            R"(Allocated, callers first: 146 MiB ± 17 from 253 samples, 95 % intervals
+
+   total                     share        samples  call tree
+ 146 MiB ± 17                100 %            253  all
+ 146 MiB ± 17                100 % ± 2        253  main
+ 134 MiB ± 17                 92 % ± 2        252  ├─ serve(int)
+ 128 MiB ± 17                 88 % ± 3        240  │  ├─ make_buffer
+6.00 MiB [3.10, 10.49]       4.1 % ± 3.0       12  │  └─ read_request(Request&)
+6.00 MiB [3.10, 10.49]       4.1 % ± 3.0       12  │     grow
+6.00 MiB [3.10, 10.49]       4.1 % ± 3.0       12  │     std::string::_M_create
+  12 MiB exact + < 1.85 MiB  8.2 % ± 1.5        1  └─ load_table
+)");
+}
+
+TEST(Tree, InvertedStartsAtTheCallees) {
+  TreeOptions options;
+  options.is_inverted = true;
+  const TreeReport report = report_of(small_server(), options);
+  EXPECT_EQ(report.lines[1].name, "make_buffer");
+  EXPECT_EQ(report.lines[2].name, "serve(int)");
+  EXPECT_EQ(report.lines[2].parent, 1U);
+}
+
+TEST(Tree, LeavesOutSmallBranches) {
+  TreeOptions options;
+  options.min_percent = 5;
+  const TreeReport report = report_of(small_server(), options);
+  EXPECT_EQ(report.lines.size(), 5U);
+  EXPECT_EQ(report.nodes, 8U);
+  EXPECT_THAT(to_text(report, {}), HasSubstr("3 branch points below 5 % are left out"));
+}
+
+TEST(Tree, DepthAndRecursionAreNoMatter) {
+  RecordingBuilder builder;
+  const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
+  const auto module = builder.module("/bin/a", 0x1000);
+  const auto recursive = builder.location(module, 1, {"recurse"});
+  const auto other = builder.location(module, 2, {"other"});
+  for (std::size_t depth = 1; depth <= 100; ++depth) {
+    std::vector<std::uint32_t> stack(depth, recursive);
+    stack.insert(stack.begin(), other);
+    builder.sample(thread, builder.stack(stack), 1000, 1);
+  }
+  builder.sample(thread, builder.stack(std::vector<std::uint32_t>(3000, recursive)), 1000, 1);
+  TreeOptions options;
+  options.min_percent = 0;
+  const TreeReport report = report_of(builder.recording(), options);
+  EXPECT_EQ(report.lines.size(), 3101U);
+  const std::string text = to_text(report, {});
+  std::size_t widest = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    widest = std::max(widest, columns_of(std::string_view(text).substr(at, end - at)));
+    at = end + 1;
+  }
+  EXPECT_LE(widest, kDefaultWidth);
+  EXPECT_EQ(nlohmann::json::parse(to_json(report))["nodes"].size(), 3101U);
+}
+
+TEST(Tree, JsonNamesParentsInAFlatArray) {
+  const auto json = nlohmann::json::parse(to_json(report_of(small_server())));
+  EXPECT_EQ(json["schema_version"], 1);
+  EXPECT_EQ(json["report"], "tree");
+  const auto& nodes = json["nodes"];
+  EXPECT_FALSE(nodes[0].contains("parent"));
+  EXPECT_EQ(nodes[1]["parent"], 0);
+  EXPECT_EQ(nodes[2]["name"], "serve(int)");
+  EXPECT_EQ(nodes[3]["parent"], 2);
+  EXPECT_EQ(nodes[3]["self"]["samples"], 240);
+}
+
+TEST(Tree, OfNothing) {
+  EXPECT_THAT(to_text(report_of({}), {}), HasSubstr("Nothing was sampled."));
+  EXPECT_EQ(nlohmann::json::parse(to_json(report_of({})))["nodes"].size(), 1U);
+}
+
+}  // namespace
+}  // namespace geiger::report

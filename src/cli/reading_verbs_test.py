@@ -1,0 +1,188 @@
+"""The verbs that read a run, over a real one, checked with tools that nobody here wrote."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+GEIGER = sys.argv.pop(1)
+PROGRAM = ["perl", "-e", 'my %h; $h{$_} = "x" x ($_ % 300) for 1..20000; print scalar(keys %h)']
+
+
+def geiger(*words, cwd, **environment):
+    env = {**os.environ, "LC_ALL": "C.UTF-8", **environment}
+    return subprocess.run([GEIGER, *words], cwd=cwd, env=env, capture_output=True, timeout=300)
+
+
+class ReadingVerbs(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.here = tempfile.mkdtemp(prefix="geiger-verbs-")
+        run = geiger("run", "-q", "--interval", "1KiB", "--seed", "7", "-o", "a.geiger", "--", *PROGRAM,
+                     cwd=cls.here)
+        assert run.returncode == 0 and run.stdout == b"20000", run
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.here)
+
+    def geiger(self, *words, code=0, **environment):
+        done = geiger(*words, cwd=self.here, **environment)
+        self.assertEqual(done.returncode, code, done)
+        return done.stdout.decode()
+
+    def json(self, *words):
+        document = json.loads(self.geiger(*words, "--json"))
+        self.assertEqual(document["schema_version"], 1)
+        return document
+
+    def error(self, *words, code=1):
+        done = geiger(*words, cwd=self.here)
+        self.assertEqual(done.returncode, code, done)
+        lines = done.stderr.decode().splitlines()
+        self.assertTrue(lines and all(line.startswith("geiger: ") for line in lines), lines)
+        return lines[0]
+
+    def test_the_newest_run_is_the_default(self):
+        self.assertEqual(self.geiger("summary"), self.geiger("summary", "a.geiger"))
+
+    def test_summary(self):
+        summary = self.json("summary")
+        self.assertGreater(summary["samples"], 1000)
+        self.assertLess(abs(summary["exact"]["z"]), 6)
+        self.assertEqual(summary["processes"][0]["ending"], "exited")
+        self.assertIn("exact total", self.geiger("summary"))
+
+    def test_tables_agree_with_the_summary(self):
+        total = self.json("summary")["allocated"]["bytes"]
+        for by in ("function", "stack", "module"):
+            table = self.json("table", "--by", by, "--top", "0")
+            self.assertEqual(table["total"]["bytes"], total)
+            own = sum(row["self"]["bytes"]["value"] for row in table["rows"])
+            self.assertAlmostEqual(own, total["value"], delta=1e-6 * own)
+
+    def test_every_option_of_the_table(self):
+        for kind in ("allocated", "live", "peak"):
+            for sort in ("self", "total", "samples", "name"):
+                self.geiger("table", "--kind", kind, "--sort", sort, "--top", "3")
+
+    def test_levels(self):
+        narrow = self.json("summary", "--ci", "50%")["allocated"]["bytes"]
+        wide = self.json("summary", "--ci", "0.999")["allocated"]["bytes"]
+        self.assertLess(wide["lo"], narrow["lo"])
+        self.assertGreater(wide["hi"], narrow["hi"])
+        self.error_usage("summary", "--ci", "100%")
+
+    def error_usage(self, *words):
+        self.assertEqual(geiger(*words, cwd=self.here).returncode, 2)
+
+    def test_tree(self):
+        tree = self.json("tree", "--min-percent", "0")
+        for node in tree["nodes"][1:]:
+            self.assertLess(node["parent"], node["id"])
+        self.assertIn("main", self.geiger("tree", "--inverted", "--kind", "peak"))
+
+    def test_stats(self):
+        stats = self.json("stats")
+        total = stats["total"]["samples"]
+        for group in ("sizes", "entry_points", "lifetimes", "depths"):
+            self.assertEqual(sum(one["samples"] for one in stats[group]), total, group)
+
+    def test_colours_only_when_asked(self):
+        self.assertNotIn("\x1b", self.geiger("table"))
+        self.assertIn("\x1b[", self.geiger("table", CLICOLOR_FORCE="1"))
+        self.assertNotIn("\x1b", self.geiger("table", CLICOLOR_FORCE="1", NO_COLOR="1"))
+
+    def test_plain_locale_gets_ascii(self):
+        self.assertIn("+-", self.geiger("summary", LC_ALL="C"))
+
+    def test_folded_adds_up(self):
+        lines = self.geiger("export", "folded").splitlines()
+        total = sum(int(line.rsplit(" ", 1)[1]) for line in lines)
+        self.assertEqual(total, round(self.json("summary")["allocated"]["bytes"]["value"]))
+
+    def test_pprof_opens_with_the_same_totals(self):
+        if not shutil.which("go"):
+            self.skipTest("no go tool pprof")
+        self.geiger("export", "pprof", "-f", "-o", "out.pb.gz")
+        summary = self.json("summary")
+        raw = self.pprof("-raw")
+        self.assertIn("PeriodType: space bytes", raw)
+        self.assertIn("Period: 1024", raw)
+        columns = re.search(r"Samples:\n(.*)\n", raw).group(1).split()
+        sums = self.column_sums(raw, len(columns))
+        self.assertEqual(columns[:4], ["alloc_objects/count", "alloc_space/bytes",
+                                       "inuse_objects/count", "inuse_space/bytes[dflt]"])
+        for name, column in (("allocated", 0), ("live_at_end", 2)):
+            for offset, quantity in enumerate(("objects", "bytes")):
+                estimate = summary[name][quantity]
+                self.assertEqual(sums[column + offset], round(estimate["value"]))
+                # Variances are halves to even in one place and up in the other.
+                self.assertAlmostEqual(sums[column + offset + 4], estimate["variance"],
+                                       delta=1 + 1e-9 * estimate["variance"])
+        top = self.pprof("-top", "-sample_index=alloc_space")
+        self.assertIn("95 % interval", top)
+        self.assertIn("Type: alloc_space", top)
+
+    def pprof(self, *words):
+        env = {**os.environ, "HOME": self.here, "PPROF_TMPDIR": self.here}
+        return subprocess.run(["go", "tool", "pprof", *words, "out.pb.gz"], cwd=self.here, env=env,
+                              capture_output=True, check=True, timeout=300).stdout.decode()
+
+    @staticmethod
+    def column_sums(raw, columns):
+        sums = [0] * columns
+        for line in raw.split("Samples:\n", 1)[1].split("Locations\n", 1)[0].splitlines():
+            values = re.match(r"\s*(-?\d+(?:\s+-?\d+)*):", line)
+            if values:
+                sums = [a + int(b) for a, b in zip(sums, values.group(1).split())]
+        return sums
+
+    def test_outputs_are_not_overwritten(self):
+        self.geiger("export", "folded", "-o", "once.txt")
+        self.assertIn("exists", self.error("export", "folded", "-o", "once.txt"))
+        self.geiger("export", "folded", "-f", "-o", "once.txt")
+        self.assertEqual([f for f in os.listdir(self.here) if f.startswith("once")], ["once.txt"])
+
+    def test_outputs_that_cannot_be(self):
+        self.assertIn("No such file", self.error("export", "folded", "-o", "no/such/dir/x"))
+        self.assertIn("directory", self.error("export", "folded", "-o", "."))
+        self.assertIn("No space left", self.error("export", "folded", "-o", "/dev/full"))
+        self.geiger("export", "folded", "-o", "/dev/null")
+        self.assertFalse(os.path.isfile("/dev/null"))
+
+    def test_damaged_traces_are_read_as_far_as_they_go(self):
+        with open(os.path.join(self.here, "a.geiger"), "rb") as trace:
+            whole = trace.read()
+        half = os.path.join(self.here, "half.trace")
+        with open(half, "wb") as trace:
+            trace.write(whole[:len(whole) // 3 // 8 * 8])
+        summary = geiger("summary", half, "--json", cwd=self.here)
+        self.assertEqual(summary.returncode, 1)
+        self.assertGreater(json.loads(summary.stdout)["samples"], 100)
+        self.assertIn("half.trace", self.error("table", half))
+        for name, content in (("empty.trace", b""), ("foreign.trace", b"#!/bin/sh\n" * 2000)):
+            path = os.path.join(self.here, name)
+            with open(path, "wb") as trace:
+                trace.write(content)
+            self.assertIn(name, self.error("summary", path))
+
+    def test_runs_that_are_not_there(self):
+        self.assertIn("nowhere", self.error("table", "nowhere"))
+        with tempfile.TemporaryDirectory() as empty:
+            done = geiger("table", cwd=empty)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(b"no run here", done.stderr)
+
+    def test_symbolize_keeps_names_with_the_trace(self):
+        shutil.copy(os.path.join(self.here, "a.geiger"), os.path.join(self.here, "b.trace"))
+        self.assertRegex(self.geiger("symbolize", "b.trace"), r"^\d[\d,]* of \d[\d,]* locations named")
+        self.assertTrue(self.json("summary", "b.trace")["is_symbolized"])
+        self.assertEqual(self.json("table", "b.trace"), self.json("table", "a.geiger"))
+
+
+if __name__ == "__main__":
+    unittest.main()
