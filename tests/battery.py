@@ -55,7 +55,8 @@ class Battery(harness.ProcessTest):
                 if f"{program}/{name}" not in DIFFERS:
                     self.assert_same_outcome(bare, recorded.outcome,
                                              f"{program}/{name} at interval {interval}")
-                self.check_traces(f"{program}/{name}", interval, recorded)
+                if f"{program}/{name}" not in DIFFERS:
+                    self.check_traces(f"{program}/{name}", interval, recorded)
 
     def check_traces(self, name, interval, recorded):
         self.assertTrue(recorded.paths or name in MAY_LOSE, f"{name}: no trace")
@@ -109,11 +110,10 @@ class Foreign(harness.ProcessTest):
         shell = ["/bin/sh", "-c", f"{harness.host(name)}; echo status $?"]
         bare = harness.run_bare(shell)
         recorded = harness.record(shell, 4096)
+        self.assertTrue(recorded.of("dash") or recorded.of("bash"))
         self.assertEqual(bare.stdout, recorded.outcome.stdout)
         self.assertEqual(bare.status, recorded.outcome.status)
-        # The loader of the other word size says that it ignores the library.
-        for line in recorded.outcome.stderr.splitlines():
-            self.assertIn(b"wrong ELF class", line)
+        self.assertEqual(bare.stderr, recorded.outcome.stderr)
         self.assertFalse(recorded.of(name))
 
     def test_musl(self):
@@ -225,7 +225,9 @@ class Environment(harness.ProcessTest):
         self.assertTrue(recorded.samples())
 
     def test_no_children(self):
-        shell = ["/bin/sh", "-c", "/usr/bin/perl -e 'print 1' ; true"]
+        # The process of `root` is followed through exec, its children are not.
+        shell = ["/bin/sh", "-c", "export GEIGER_MODE=nochildren,root=$$;"
+                 " exec /bin/sh -c \"/usr/bin/perl -e 'print 1'; true\""]
         recorded = harness.record(shell, 1, mode=["nochildren"])
         self.assertEqual([t.header.executable for t in recorded.traces if "perl" in
                           t.header.executable], [])
