@@ -225,7 +225,9 @@ GEIGER_SLOW_PATH bool Writer::ensure_allocated_slow(Bytes end) {
     if (result != -EINTR && result != -EAGAIN) break;
   }
   if (is_error(result)) {
-    stop(StopReason::kNoSpace, int(-result), base::monotonic_now());
+    // A page of the file that cannot be allocated reads as a bad address.
+    const int error = result == -EFAULT ? ENOSPC : static_cast<int>(-result);
+    stop(StopReason::kNoSpace, error, base::monotonic_now());
     return false;
   }
   Bytes seen = allocated_.load(std::memory_order_relaxed);

@@ -35,7 +35,7 @@ struct Ingest : ::testing::Test {
 TestTrace small_trace() {
   TestTrace trace;
   const Ref epoch = trace.epoch(1024);
-  trace.thread(1, 4711, {.bytes = 4096, .trials = 4000, .hits = 2, .armed = 77});
+  trace.thread(1, 4711, {.bytes = 4096, .trials = 4000, .hits = 2, .armed = 77, .pending = 5});
   trace.module("/lib/libx.so", "\x12\xab", 0x1000, 0x2000, 0x1000);
   const Ref stack = trace.stack({0x1010, 0x1020, 0x9000});
   const Ref sample = trace.sample({.stack = stack, .epoch = epoch, .thread = 1});
@@ -64,7 +64,8 @@ TEST_F(Ingest, DecodesATrace) {
   EXPECT_EQ(recording.samples[1].log2_alignment, 4);
   ASSERT_EQ(recording.threads.size(), 1U);
   EXPECT_EQ(recording.threads[0].name, "worker");
-  EXPECT_EQ(recording.threads[0].bytes, 4096U);
+  EXPECT_EQ(recording.threads[0].bytes, 4101U);
+  EXPECT_EQ(recording.threads[0].trials, 4005U);
   EXPECT_EQ(recording.threads[0].armed, 77U);
   ASSERT_EQ(recording.modules.size(), 1U);
   EXPECT_EQ(recording.modules[0].build_id, "12ab");

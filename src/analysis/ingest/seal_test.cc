@@ -165,7 +165,7 @@ TEST_F(Pack, JoinsImagesAndTheirSymbols) {
   const Ingested result = read(output);
   EXPECT_THAT(result.recording.warnings, IsEmpty());
   EXPECT_FALSE(result.damaged);
-  EXPECT_EQ(result.recording.processes.size(), 3U);
+  ASSERT_EQ(result.recording.processes.size(), 3U);
   EXPECT_EQ(result.recording.samples.size(), 8U);
   EXPECT_THAT(payloads(result), ElementsAre("of a"));
   EXPECT_EQ(result.places[2].image, 2U);

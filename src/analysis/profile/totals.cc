@@ -20,6 +20,12 @@ std::span<const Sample> samples_of(const Recording& recording, std::uint32_t pro
 /// slow path, its end or the program's exit on.
 bool is_unsettled(const Thread& thread) { return thread.armed != 0; }
 
+constexpr std::uint64_t kEnoughHits = 400;
+
+bool is_conclusive(const Thread& thread) {
+  return !is_unsettled(thread) || thread.hits >= kEnoughHits;
+}
+
 void add_thread(ProcessTotals& totals, const Thread& thread) {
   if (is_unsettled(thread)) {
     ++totals.unsettled_threads;
@@ -32,6 +38,9 @@ void add_thread(ProcessTotals& totals, const Thread& thread) {
   totals.hits += thread.hits;
   totals.tail_bytes += thread.tail_bytes;
   ++totals.threads;
+  if (!is_conclusive(thread)) return;
+  totals.conclusive_trials += thread.trials;
+  totals.conclusive_hits += thread.hits;
 }
 
 void add_estimate(ProcessTotals& totals, const Recording& recording, std::uint32_t process) {
@@ -52,7 +61,7 @@ void add_estimate(ProcessTotals& totals, const Recording& recording, std::uint32
 double hit_variance(const ProcessTotals& totals, Bytes interval) {
   if (interval <= 1) return 0;
   const double p = 1.0 / static_cast<double>(interval);
-  return static_cast<double>(totals.trials) * p * (1.0 - p);
+  return static_cast<double>(totals.conclusive_trials) * p * (1.0 - p);
 }
 
 void merge(ProcessTotals& into, const ProcessTotals& from) {
@@ -62,6 +71,8 @@ void merge(ProcessTotals& into, const ProcessTotals& from) {
   into.trials += from.trials;
   into.hits += from.hits;
   into.tail_bytes += from.tail_bytes;
+  into.conclusive_trials += from.conclusive_trials;
+  into.conclusive_hits += from.conclusive_hits;
   into.threads += from.threads;
   into.unsettled_threads += from.unsettled_threads;
   into.unsettled_bound += from.unsettled_bound;
@@ -78,7 +89,8 @@ ProcessTotals totals_of_image(const Recording& recording, std::uint32_t process)
 
 double z_of(const ProcessTotals& totals, Bytes interval) {
   if (interval == 0) return 0;
-  return estimation::sampler_z(totals.hits, totals.trials, static_cast<double>(interval));
+  return estimation::sampler_z(totals.conclusive_hits, totals.conclusive_trials,
+                               static_cast<double>(interval));
 }
 
 }  // namespace

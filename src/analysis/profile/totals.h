@@ -23,9 +23,15 @@ struct ProcessTotals {
   Bytes unsettled_bound = 0;   ///< At most so many bytes more than exact_bytes.
   double estimated_bytes = 0;  ///< Horvitz-Thompson, certain ones included.
   double estimated_variance = 0;
+  /// The part of trials and hits that z rests on: threads that settled for good,
+  /// and others with at least 400 hits. A thread that was cut off lacks the trials
+  /// since its last slow path, on average less than one interval, so its hits seem
+  /// too many by less than one: 1 / sqrt(400) = 0.05 standard errors of its own.
+  Bytes conclusive_trials = 0;
+  std::uint64_t conclusive_hits = 0;
   /// How far the hits lie from what the trials let expect, in standard errors:
-  /// sum(hits - lambda trials) / sqrt(sum(trials p q)). 0 when nothing was tried
-  /// or every byte was a hit (T = 1).
+  /// sum(hits - trials p) / sqrt(sum(trials p q)). 0 when nothing was tried
+  /// conclusively or every byte was a hit (T = 1).
   double z = 0;
 };
 

@@ -195,6 +195,26 @@ TEST(Totals, AddThreadsAndCombineZ) {
               1e-12);
 }
 
+// An image that ends by exec lacks its last trials, but not its hits.
+TEST(Totals, ZLeavesOutThreadsThatWereCutOff) {
+  TestRecording test;
+  Thread thread;
+  thread.armed = 500;
+  thread.hits = 5;
+  thread.trials = 1024;
+  test.recording.threads.push_back(thread);
+  EXPECT_EQ(process_totals(test.recording, 0).z, 0.0);
+  thread.armed = 0;
+  test.recording.threads.push_back(thread);
+  EXPECT_NEAR(process_totals(test.recording, 0).z, estimation::sampler_z(5, 1024, 1024), 1e-12);
+  thread.armed = 500;
+  thread.hits = 400;
+  thread.trials = 400 * 1024;
+  test.recording.threads.push_back(thread);
+  EXPECT_NEAR(process_totals(test.recording, 0).z, estimation::sampler_z(405, 401 * 1024, 1024),
+              1e-12);
+}
+
 TEST(Totals, AnArmedThreadIsUnsettled) {
   TestRecording test;
   Thread thread;

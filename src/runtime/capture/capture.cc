@@ -312,7 +312,6 @@ void settle_for_good(ThreadState& state) {
   }
   settle_others(self);
   trace::FileHeader* header = image.writer.header();
-  if (image.writer.is_stopped()) return;
   header->stop_monotonic = base::monotonic_now();
   header->state.store(trace::State::kExited, std::memory_order_release);
 }
@@ -321,7 +320,7 @@ void settle_for_good(ThreadState& state) {
 
 GEIGER_SLOW_PATH Decision decide(Bytes size) {
   bool is_fresh = false;
-  if (!ready(is_fresh) || image.writer.is_stopped()) {
+  if (!ready(is_fresh)) {
     const Phase phase = image.phase.load(std::memory_order_relaxed);
     exchange_countdown(phase == Phase::kStarting ? 0 : kNever);
     return {};

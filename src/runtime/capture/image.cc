@@ -267,7 +267,7 @@ GEIGER_SLOW_PATH bool start_child_slow() {
 bool ready(bool& is_fresh) {
   const Phase phase = image.phase.load(std::memory_order_acquire);
   if (phase == Phase::kSampling) {
-    if (is_recording()) return true;
+    if (is_own_process->load(std::memory_order_relaxed) != 0) return !image.writer.is_stopped();
     return is_fresh = start_child_slow();
   }
   if (phase == Phase::kUninitialised) return is_fresh = start_slow();
@@ -276,7 +276,7 @@ bool ready(bool& is_fresh) {
 
 bool is_recording() {
   return image.phase.load(std::memory_order_acquire) == Phase::kSampling &&
-         is_own_process->load(std::memory_order_relaxed) != 0;
+         is_own_process->load(std::memory_order_relaxed) != 0 && !image.writer.is_stopped();
 }
 
 void follow_control() {

@@ -47,8 +47,9 @@ struct Image {
 /// again in fork's child. `is_fresh` is set when this call started it.
 bool ready(bool& is_fresh);
 
-/// True when this process records already: unlike ready(), starts nothing, so a
-/// fork's child that only frees or exits leaves no trace.
+/// True when this process records: unlike ready(), starts nothing, so a fork's
+/// child that only frees or exits leaves no trace. False after the trace stopped:
+/// counters then no longer say what was allocated.
 bool is_recording();
 
 /// Path of the allocator, as set_allocator_path() was told.
