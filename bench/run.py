@@ -10,6 +10,7 @@ with the round, and each is divided by that round's bare run.  No number here is
 test: tests must not be timed.
 """
 import argparse
+import math
 import os
 import pathlib
 import re
@@ -54,12 +55,14 @@ def variants(directory):
 
 
 def cpu_seconds(workload, env, prefix):
-    """User and system time of one run and all its children."""
+    """User and system time of one run and all its children; not a number if it failed."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([*prefix, *workload.command], check=True, cwd=workload.cwd,
-                   env=harness.environment([], {**workload.env, **env}),
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    status = subprocess.run([*prefix, *workload.command], cwd=workload.cwd,
+                            env=harness.environment([], {**workload.env, **env}),
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if status != 0:
+        return math.nan
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 

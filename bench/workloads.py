@@ -59,7 +59,7 @@ def real_programs(directory, scale=1.0):
     unit = os.path.join(directory, "unit.cc")
     pathlib.Path(unit).write_text(UNIT if scale >= 1 else UNIT.replace("<regex>", "<set>").replace(
         "std::regex r(t); ", ""))
-    repository = make_repository(directory, int(4000 * scale))
+    repository = make_repository(directory, int(40000 * scale))
     home = {"HOME": directory, "GIT_CONFIG_NOSYSTEM": "1"}
     return [
         Workload("git", ["git", "--no-pager", "log", "--stat"], home, repository),
