@@ -101,14 +101,14 @@ std::vector<std::uint64_t> module_body() {
   return body;
 }
 
-/// header, start, tid, end, bytes, trials, hits, certain bytes and count, tails,
+/// start, tid, end, bytes, trials, hits, certain bytes and count, tails,
 /// armed, pending, calls: as the story in the document leaves them.
-const std::vector<std::uint64_t> kTotals = {1001, 4711, 0, 4960, 801, 1, 4096, 1, 63, 1023, 0, 3};
+constexpr std::uint64_t kTotals[] = {1001, 4711, 0, 4960, 801, 1, 4096, 1, 63, 1023, 0, 3};
 
 /// A program that is killed after its second sample.
 void write_killed(ExampleImage& image) {
   const Ref epoch = image.put_epoch();
-  image.put({RecordType::kThread, 0, 0, 2, 1}, kTotals);
+  image.put({RecordType::kThread, 0, 0, 2, 1}, {std::begin(kTotals), std::end(kTotals)});
   image.put({RecordType::kThreadName, 0, 0, 2, 1}, {2000, words_of("demo")[0], 0});
   image.put({RecordType::kModule, 0, 0, kUnknownCpu, 0}, module_body());
   const Ref stack =
@@ -341,7 +341,7 @@ std::string dump_records(std::string_view bytes, std::uint64_t end) {
                            is_whole ? "reference" : "never committed, at", at / 8));
     dump.line(at, header_meaning(header));
     dump.lines(at + 8, is_whole ? meanings_of(record) : Meanings(header.words - 1U, "not written"));
-    at += header.words * 8U;
+    at += std::uint64_t{header.words} * 8;
   }
   return dump.take();
 }
@@ -384,7 +384,7 @@ std::map<std::string, std::string> expected_blocks(const std::string& file) {
           {"second", dump_second(file, header.image_bytes)}};
 }
 
-const std::string kDocument = GEIGER_SOURCE_DIR "/docs/trace-format.md";
+constexpr const char* kDocument = GEIGER_SOURCE_DIR "/docs/trace-format.md";
 
 std::string read_document() {
   std::ostringstream text;
@@ -458,10 +458,7 @@ TEST(TraceExample, CarriesItsSymbols) {
 }
 
 /// Every allocated byte is one of: tried, tail of a hit, in a certain object.
-TEST(TraceExample, ItsTotalsAddUp) {
-  const auto& totals = kTotals;
-  EXPECT_EQ(totals[3], totals[4] + totals[8] + totals[6]);
-}
+TEST(TraceExample, ItsTotalsAddUp) { EXPECT_EQ(kTotals[3], kTotals[4] + kTotals[8] + kTotals[6]); }
 
 }  // namespace
 }  // namespace geiger::trace
