@@ -125,8 +125,8 @@ TEST_F(Ingest, AReturnAddressAtTheEndBelongsToTheCallBeforeIt) {
   EXPECT_EQ(recording.locations[1].module, kNone);
 }
 
-TEST(Ingest, LeavesOutTheRuntimesOwnFrames) {
-  trace::TestTrace trace;
+TEST_F(Ingest, LeavesOutTheRuntimesOwnFrames) {
+  TestTrace trace;
   trace.epoch(1024);
   trace.module("/opt/geiger/libgeiger-preload.so", "", 0x1000, 0x2000, 0);
   trace.module("/bin/target", "", 0x5000, 0x6000, 0);
