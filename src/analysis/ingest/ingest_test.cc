@@ -25,7 +25,7 @@ using trace::TestTrace;
 struct Ingest : ::testing::Test {
   TestFiles files;
 
-  Ingested read(std::vector<std::byte> image, const std::string& name = "t.geiger") {
+  Ingested read(const std::vector<std::byte>& image, const std::string& name = "t.geiger") {
     const std::string paths[] = {files.write(name, image)};
     return read_recording(paths);
   }

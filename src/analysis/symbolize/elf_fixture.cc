@@ -84,7 +84,7 @@ void for_each_section(const std::string& path, const Visit& visit) {
 }
 
 profile::Frame parse_frame(const std::string& function, std::string position) {
-  position = position.substr(0, position.find(" (discriminator"));
+  position.erase(std::min(position.size(), position.find(" (discriminator")));
   const std::size_t colon = position.rfind(':');
   std::string file = position.substr(0, colon);
   if (file == "??") file.clear();
