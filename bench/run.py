@@ -31,7 +31,7 @@ GPERFTOOLS = harness.LIBRARIES / "libtcmalloc.so.4"  # the minimal one cannot sa
 
 
 def geiger(interval, directory):
-    return {"LD_PRELOAD": str(harness.preload_library()), "GEIGER_DIR": directory,
+    return {"LD_PRELOAD": str(harness.preload_entry()), "GEIGER_DIR": directory,
             "GEIGER_INTERVAL": str(interval), "GEIGER_SEED": "1"}
 
 

@@ -30,11 +30,17 @@ Outcome = collections.namedtuple("Outcome", "status stdout stderr")
 
 
 def preload_library():
-    for path in (BUILD / "lib" / "libgeiger-preload.so",
-                 BUILD / "lib" / "x86_64-linux-gnu" / "libgeiger-preload.so"):
+    """The file itself, as this machine's loader would find it."""
+    for token in ("lib/x86_64-linux-gnu", "lib64", "lib"):
+        path = BUILD / "lib" / "geiger" / token / "libgeiger-preload.so"
         if path.exists():
             return path
-    raise FileNotFoundError(f"no libgeiger-preload.so in {BUILD}/lib")
+    raise FileNotFoundError(f"no libgeiger-preload.so in {BUILD}/lib/geiger")
+
+
+def preload_entry():
+    """What goes into LD_PRELOAD: with $LIB, so that foreign children load nothing of ours."""
+    return BUILD / "lib" / "geiger" / "$LIB" / "libgeiger-preload.so"
 
 
 def host(name):
@@ -113,7 +119,7 @@ class Recorder:
 
     def __init__(self, interval, seed=1, mode=(), capacity=None, behind=(), env=None, parent=None):
         self.directory = tempfile.mkdtemp(prefix="traces-", dir=parent)
-        self.preloads = [preload_library(), *behind]
+        self.preloads = [preload_entry(), *behind]
         self.env = dict(env or {})
         self.env.update(GEIGER_DIR=self.directory, GEIGER_INTERVAL=str(interval),
                         GEIGER_SEED=str(seed))

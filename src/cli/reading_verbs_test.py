@@ -1,4 +1,5 @@
 """The verbs that read a run, over a real one, checked with tools that nobody here wrote."""
+import gzip
 import json
 import os
 import re
@@ -8,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-GEIGER = sys.argv.pop(1)
+GEIGER = os.path.abspath(sys.argv.pop(1))
 PROGRAM = ["perl", "-e", 'my %h; $h{$_} = "x" x ($_ % 300) for 1..20000; print scalar(keys %h)']
 
 
@@ -126,6 +127,15 @@ class ReadingVerbs(unittest.TestCase):
         top = self.pprof("-top", "-sample_index=alloc_space")
         self.assertIn("95 % interval", top)
         self.assertIn("Type: alloc_space", top)
+
+    def test_pprof_is_sound_protobuf(self):
+        if not shutil.which("protoc"):
+            self.skipTest("no protoc")
+        self.geiger("export", "pprof", "-f", "-o", "raw.pb.gz")
+        with open(os.path.join(self.here, "raw.pb.gz"), "rb") as packed:
+            raw = gzip.decompress(packed.read())
+        text = subprocess.run(["protoc", "--decode_raw"], input=raw, capture_output=True, check=True)
+        self.assertEqual(text.stdout.count(b"\n1 {") + text.stdout.startswith(b"1 {"), 10)
 
     def pprof(self, *words):
         env = {**os.environ, "HOME": self.here, "PPROF_TMPDIR": self.here}

@@ -100,6 +100,23 @@ void storage_destructors() {
   std::printf("destructor ran %d times\n", destructor_runs.load());
 }
 
+void late_destructor(void* value) {
+  usleep(3000);  // Meanwhile other threads start.
+  free(value);
+  churn(100);
+}
+
+void late_allocations() {
+  // Threads that allocate after their start routine returned, while others start;
+  // more at once than the C library keeps stacks for, so that at exit the
+  // thread-local storage of many is unmapped.
+  pthread_key_create(&key, late_destructor);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 600; ++i)
+    threads.emplace_back([] { pthread_setspecific(key, malloc(2000)); });
+  for (std::thread& thread : threads) thread.join();
+}
+
 void hand_over() {
   // One thread allocates, another frees: blocks of all sizes, in order.
   constexpr int kBlocks = 20000;
@@ -214,6 +231,7 @@ constexpr Scenario kScenarios[] = {
     {"small_stacks", small_stacks},
     {"own_stacks", own_stacks},
     {"storage_destructors", storage_destructors},
+    {"late_allocations", late_allocations},
     {"hand_over", hand_over},
     {"cancelled", cancelled},
     {"c11_threads", c11_threads},

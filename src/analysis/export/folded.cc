@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -23,28 +24,56 @@ struct Path {
 
 class Folder {
  public:
-  explicit Folder(const profile::Recording& recording) : recording_(recording) {}
+  explicit Folder(const profile::Recording& recording)
+      : recording_(recording), by_location_(recording.locations.size()) {}
 
   std::vector<std::uint32_t> path_of(std::uint32_t stack) {
     std::vector<std::uint32_t> path;
     if (stack >= recording_.stacks.size()) return {intern("[no stack]")};
     if (recording_.stacks[stack].is_truncated) path.push_back(intern("[truncated]"));
     const auto& locations = recording_.stacks[stack].locations;
-    for (auto at = locations.rbegin(); at != locations.rend(); ++at) append(*at, path);
+    for (auto at = locations.rbegin(); at != locations.rend(); ++at) {
+      const std::vector<std::uint32_t>& names = names_of(*at);
+      path.insert(path.end(), names.begin(), names.end());
+    }
     if (path.empty()) path.push_back(intern("[no stack]"));
     return path;
   }
 
+  /// Renumbers all names in their order, so that paths compare by number.
+  void sort_names(std::vector<Path>& paths) {
+    std::vector<std::uint32_t> order(names_.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::sort(order.begin(), order.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return *names_[a] < *names_[b]; });
+    std::vector<const std::string*> sorted(names_.size());
+    std::vector<std::uint32_t> rank(names_.size());
+    for (std::uint32_t i = 0; i < order.size(); ++i) {
+      sorted[i] = names_[order[i]];
+      rank[order[i]] = i;
+    }
+    names_ = std::move(sorted);
+    for (Path& path : paths) {
+      for (std::uint32_t& name : path.names) name = rank[name];
+    }
+  }
+
+  /// Once the names are sorted, by their new numbers.
   [[nodiscard]] const std::string& name(std::uint32_t id) const { return *names_[id]; }
 
  private:
-  void append(std::uint32_t index, std::vector<std::uint32_t>& path) {
+  /// Names of a location, outermost first; looked up once.
+  const std::vector<std::uint32_t>& names_of(std::uint32_t index) {
+    std::vector<std::uint32_t>& names = by_location_[index];
+    if (!names.empty()) return names;
     const profile::Location& location = recording_.locations[index];
-    if (location.frames.empty())
-      path.push_back(intern(profile::address_name(recording_, location)));
-    for (auto at = location.frames.rbegin(); at != location.frames.rend(); ++at) {
-      path.push_back(intern(recording_.frames[*at].function));
+    if (location.frames.empty()) {
+      names.push_back(intern(profile::address_name(recording_, location)));
     }
+    for (auto at = location.frames.rbegin(); at != location.frames.rend(); ++at) {
+      names.push_back(intern(recording_.frames[*at].function));
+    }
+    return names;
   }
 
   std::uint32_t intern(const std::string& function) {
@@ -55,6 +84,7 @@ class Folder {
   }
 
   const profile::Recording& recording_;
+  std::vector<std::vector<std::uint32_t>> by_location_;
   std::unordered_map<std::string, std::uint32_t> ids_;  // Its keys do not move.
   std::vector<const std::string*> names_;
 };
@@ -74,14 +104,9 @@ std::vector<Path> collect(const profile::Recording& recording, const profile::Pr
 }
 
 /// Sorts by names and adds up stacks that read alike.
-void merge_alike(std::vector<Path>& paths, const Folder& folder) {
-  const auto by_name = [&](std::uint32_t a, std::uint32_t b) {
-    return a != b && folder.name(a) < folder.name(b);
-  };
-  std::sort(paths.begin(), paths.end(), [&](const Path& a, const Path& b) {
-    return std::lexicographical_compare(a.names.begin(), a.names.end(), b.names.begin(),
-                                        b.names.end(), by_name);
-  });
+void merge_alike(std::vector<Path>& paths) {
+  std::sort(paths.begin(), paths.end(),
+            [](const Path& a, const Path& b) { return a.names < b.names; });
   std::size_t kept = 0;
   for (std::size_t i = 0; i < paths.size(); ++i) {
     if (kept > 0 && paths[kept - 1].names == paths[i].names) {
@@ -105,7 +130,8 @@ void write_folded(const profile::Recording& recording, const profile::Profile& p
                   const Sink& sink) {
   Folder folder(recording);
   std::vector<Path> paths = collect(recording, profile, folder);
-  merge_alike(paths, folder);
+  folder.sort_names(paths);
+  merge_alike(paths);
   std::vector<double> bytes;
   bytes.reserve(paths.size());
   for (const Path& path : paths) bytes.push_back(path.bytes);

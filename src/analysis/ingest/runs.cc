@@ -1,8 +1,14 @@
 #include "analysis/ingest/runs.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
+#include <fstream>
+#include <limits>
 #include <tuple>
+#include <utility>
+
+#include "trace/format.h"
 
 namespace geiger::ingest {
 namespace {
@@ -24,6 +30,23 @@ bool is_run(const fs::directory_entry& entry) {
   std::error_code ignored;
   if (entry.is_directory(ignored)) return is_run_name(entry.path().filename());
   return entry.is_regular_file(ignored) && is_trace_name(entry.path());
+}
+
+/// When the image began to sample; the largest number if the file does not tell.
+Nanoseconds began_at(const std::string& path) {
+  constexpr auto kNever = std::numeric_limits<Nanoseconds>::max();
+  Nanoseconds began = 0;
+  std::ifstream file(path, std::ios::binary);
+  file.seekg(offsetof(trace::FileHeader, start_realtime));
+  file.read(reinterpret_cast<char*>(&began), sizeof began);
+  return file && began != 0 ? began : kNever;
+}
+
+void sort_by_beginning(std::vector<std::string>& paths) {
+  std::vector<std::pair<Nanoseconds, std::string>> dated;
+  for (std::string& path : paths) dated.emplace_back(began_at(path), std::move(path));
+  std::ranges::sort(dated);
+  std::ranges::transform(dated, paths.begin(), [](auto& each) { return std::move(each.second); });
 }
 
 Error directory_error(const std::string& path, const std::error_code& code) {
@@ -48,7 +71,7 @@ TraceFiles traces_in(const std::string& path) {
   }
   if (code) files.error = directory_error(path, code);
   if (!code && files.paths.empty()) files.error = Error{path, std::nullopt, "holds no traces"};
-  std::ranges::sort(files.paths);
+  sort_by_beginning(files.paths);
   return files;
 }
 

@@ -15,7 +15,9 @@ struct TraceFiles {
   std::optional<Error> error;  ///< Not found, not readable, or a directory without traces.
 };
 
-/// A file stands for itself, a directory for the *.geiger files in it, by name.
+/// A file stands for itself, a directory for the *.geiger files in it in the order
+/// in which their images began: the program that was run comes first. What has no
+/// header comes last, by name.
 [[nodiscard]] TraceFiles traces_in(const std::string& path);
 
 /// The newest run in a directory: the last modified of its run directories

@@ -185,6 +185,8 @@ Figure figure(const Share& share) {
       100 * std::max(share.value - share.interval.lo, share.interval.hi - share.value);
   const int decimals = value < 9.95 || half < 0.95 ? 1 : 0;
   if (share.interval.hi < 0.001 && value > 0) return {"< 0.1 %", ""};
+  if (value == 0 && half > 0)
+    return {"< " + number(half, half < 9.95 ? 1 : 0, Rounding::kUp) + " %", ""};
   if (!(half > 1e-9)) return {fmt::format("{:.{}f} %", value, value < 9.95 ? 1 : 0), ""};
   return {fmt::format("{:.{}f} %", value, decimals),
           "± " + number(half, half < 9.95 ? decimals : 0, Rounding::kUp)};
@@ -196,6 +198,8 @@ std::string exact_share(std::uint64_t part, std::uint64_t whole) {
   if (part != 0 && share < 0.1) return "< 0.1 %";
   return fmt::format("{:.{}f} %", share, share < 9.95 && part != 0 ? 1 : 0);
 }
+
+std::string z_score(double z) { return fmt::format("{:.1f}", std::abs(z) < 0.05 ? 0.0 : z); }
 
 std::string plural(std::uint64_t count, const char* singular) {
   return fmt::format("{} {}{}", exact_count(count), singular, count == 1 ? "" : "s");

@@ -49,13 +49,17 @@ struct Share {
   double value = 0;
   estimation::Interval interval;
 };
-/// "42 % ± 3", "6.4 % ± 0.2"; "100 %" without error when there is none.
+/// "42 % ± 3", "6.4 % ± 0.2"; "100 %" without error when there is none; "< 1.8 %"
+/// of a part that was not seen.
 [[nodiscard]] Figure figure(const Share& share);
 
 /// An exact share of two counts: "0.3 %"; "0 %" of nothing.
 [[nodiscard]] std::string exact_share(std::uint64_t part, std::uint64_t whole);
 
-/// "sample" or "samples".
+/// A number of standard errors: "0.4", "-2.1", never "-0.0".
+[[nodiscard]] std::string z_score(double z);
+
+/// "1 sample", "2,000 samples".
 [[nodiscard]] std::string plural(std::uint64_t count, const char* singular);
 
 }  // namespace geiger::report

@@ -89,6 +89,11 @@ TEST(Percent, SharesCarryTheirError) {
   EXPECT_EQ(figure(Share{0.42, {0.39, 0.45}}).text(), "42 % ± 3");
   EXPECT_EQ(figure(Share{0.064, {0.062, 0.066}}).text(), "6.4 % ± 0.2");
   EXPECT_EQ(figure(Share{1, {1, 1}}).text(), "100 %");
+  EXPECT_EQ(figure(Share{0, {0, 0.0171}}).text(), "< 1.8 %");
+  EXPECT_EQ(figure(Share{0.0002, {0.0001, 0.0003}}).text(), "< 0.1 %");
+  EXPECT_EQ(figure(Share{0.999, {0.997, 1}}).text(), "99.9 % ± 0.2");
+  EXPECT_EQ(z_score(-0.01), "0.0");
+  EXPECT_EQ(z_score(-2.14), "-2.1");
   EXPECT_EQ(exact_share(0, 7), "0 %");
   EXPECT_EQ(exact_share(1, 100'000), "< 0.1 %");
   EXPECT_EQ(exact_share(1, 3), "33 %");

@@ -72,7 +72,7 @@ std::string ending_text(const profile::Process& process) {
     case profile::Ending::kExited:
       return "exited";
     case profile::Ending::kKilled:
-      return "ended without exit() (killed, or replaced by exec)";
+      return "ended by a signal, _exit or exec";
     case profile::Ending::kStillOpen:
       return "was still running";
     case profile::Ending::kSwitchedOff:

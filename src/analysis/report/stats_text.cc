@@ -52,8 +52,7 @@ std::vector<Column> measure_columns(const char* name) {
 std::vector<std::string> measure_cells(std::string name, const Measure& measure, double largest) {
   std::vector<std::string> cells{std::move(name)};
   append_figure(cells, figure(measure.bytes, Quantity::kBytes));
-  append_figure(
-      cells, measure.samples == 0 ? Figure{"-", ""} : figure(measure.objects, Quantity::kObjects));
+  append_figure(cells, objects_figure(measure));
   cells.push_back(exact_count(measure.samples));
   cells.push_back(measure.samples == 0 ? "" : bar(measure.bytes, largest));
   return cells;
@@ -143,7 +142,7 @@ std::string processes(const StatsReport& report, const Recording& recording, con
     const profile::ProcessTotals& totals = report.processes[i];
     grid.add({std::to_string(recording.processes[i].pid), exact_bytes(totals.exact_bytes),
               exact_bytes(totals.unsettled_bound), exact_bytes(totals.certain_bytes),
-              fmt::format("{:.1f}", totals.z),
+              z_score(totals.z),
               printable(profile::file_name_of(recording.processes[i].executable))});
   }
   std::string out = section(style, "Bytes counted exactly, by process", grid);

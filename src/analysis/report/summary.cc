@@ -32,6 +32,13 @@ std::vector<estimation::NodeSums> sums_by_process(const Recording& recording,
   return sums;
 }
 
+/// The process that started first comes first: it started the others.
+void sort_by_start(std::vector<ProcessLine>& lines, const Recording& recording) {
+  std::stable_sort(lines.begin(), lines.end(), [&](const ProcessLine& a, const ProcessLine& b) {
+    return recording.processes[a.index].start < recording.processes[b.index].start;
+  });
+}
+
 void add_processes(SummaryReport& report, const Recording& recording, const Profile& allocated) {
   const auto sums = sums_by_process(recording, allocated);
   for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
@@ -42,6 +49,7 @@ void add_processes(SummaryReport& report, const Recording& recording, const Prof
       report.drops[cause] += recording.processes[i].drops[cause];
     }
   }
+  sort_by_start(report.processes, recording);
 }
 
 /// The time of the peak of the process that holds most at its peak.

@@ -42,7 +42,7 @@ struct SummaryReport {
   std::uint64_t truncated = 0;  ///< Samples whose stack was cut off.
   std::uint64_t stacks = 0;
   std::array<std::uint64_t, 16> drops{};  ///< By cause, over all processes.
-  std::vector<ProcessLine> processes;     ///< In order of the recording.
+  std::vector<ProcessLine> processes;     ///< In order of their starts.
   std::vector<TableLine> top_allocated, top_live_at_peak;
 };
 

@@ -37,12 +37,14 @@ std::string bytes_text(const Measure& measure) {
 }
 
 std::string objects_text(const Measure& measure) {
-  return measure.samples == 0 ? "" : objects_figure(measure).text() + " objects";
+  if (measure.samples == 0) return "";
+  const std::string count = objects_figure(measure).text();
+  return count + (count == "1" ? " object" : " objects");
 }
 
 std::string heading(const SummaryReport& report, const Recording& recording, const Style& style) {
   if (recording.processes.empty()) return "An empty recording: no process was seen.\n";
-  const Process& first = recording.processes.front();
+  const Process& first = recording.processes[report.processes.front().index];
   std::string out =
       paint(style, Role::kHeading, printable(profile::file_name_of(first.executable)));
   out += fmt::format(", pid {}: {} after {}", first.pid, ending_text(first),
@@ -69,8 +71,8 @@ std::string interval_text(const Recording& recording) {
 }
 
 std::string z_text(double z) {
-  if (std::abs(z) <= kSuspiciousZ) return fmt::format("z = {:.1f} from it, within chance", z);
-  return fmt::format("z = {:.1f} from it, beyond chance", z);
+  if (std::abs(z) <= kSuspiciousZ) return fmt::format("z = {} from it, within chance", z_score(z));
+  return fmt::format("z = {} from it, beyond chance", z_score(z));
 }
 
 std::string exact_text(const ProcessTotals& totals) {
@@ -153,10 +155,9 @@ std::string process_list(const SummaryReport& report, const Recording& recording
     std::vector<std::string> cells{std::to_string(process.pid), exact_count(line.samples)};
     append_figure(cells, figure(line.allocated.bytes, Quantity::kBytes));
     cells.push_back(exact_bytes(line.exact.exact_bytes));
-    cells.push_back(fmt::format("{:.1f}", line.exact.z));
-    cells.push_back(fmt::format("{}, {}", printable(profile::file_name_of(process.executable)),
-                                ending_text(process)));
-    grid.add(std::move(cells));
+    cells.push_back(z_score(line.exact.z));
+    cells.push_back(printable(profile::file_name_of(process.executable)));
+    grid.add(std::move(cells), ending_text(process));
   }
   std::string out = "\n" + paint(style, Role::kHeading, "Processes") + "\n" + grid.text(style);
   if (report.processes.size() <= kProcessesShown) return out;
@@ -225,9 +226,9 @@ std::string to_text(const SummaryReport& report, const Recording& recording, con
 
 std::string closing_lines(const SummaryReport& report, const Recording& recording,
                           const Style& style) {
-  std::string out = fmt::format("geiger: {}; allocated {} (exactly {}, z = {:.1f})\n",
+  std::string out = fmt::format("geiger: {}; allocated {} (exactly {}, z = {})\n",
                                 plural(report.samples, "sample"), bytes_text(report.allocated),
-                                exact_text(report.exact), report.exact.z);
+                                exact_text(report.exact), z_score(report.exact.z));
   out += fmt::format("geiger: live at the peak {}, at the end {}\n",
                      bytes_text(report.live_at_peak), bytes_text(report.live_at_end));
   if (all_drops(report) > 0) {

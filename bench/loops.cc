@@ -3,8 +3,8 @@
 //   loops fix64 COUNT          malloc and free of 64 bytes
 //   loops mix COUNT            random sizes 8 to 4,096 over 4,096 live slots
 //   loops threads COUNT        mix on two threads
-//   loops life COUNT DEPTH     pairs below DEPTH frames; prints ns of the fastest batch
-//   loops stacks COUNT         keeps COUNT blocks allocated from 100,000 call stacks
+//   loops life COUNT DEPTH     pairs of malloc and free below DEPTH frames; prints ns of the
+//   fastest batch loops stacks COUNT         keeps COUNT blocks allocated from 100,000 call stacks
 //   loops once                 one allocation: what remains is start-up
 #include <chrono>
 #include <cstdint>
