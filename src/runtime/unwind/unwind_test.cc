@@ -313,7 +313,9 @@ TEST_F(Walks, PassSignalFramesOnAlternateStacks) {
 
 // The interrupted ip is the first byte of a function: a lookup at ip - 1 would
 // find its neighbour.
-[[gnu::noinline, gnu::naked]] void trap_at_once() { asm("ud2\n\tret"); }
+[[gnu::noinline, gnu::naked, gnu::no_profile_instrument_function]] void trap_at_once() {
+  asm("ud2\n\tret");
+}
 
 sigjmp_buf g_way_out_of_signal;
 
