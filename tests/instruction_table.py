@@ -129,6 +129,9 @@ def demangles_to(name, symbol):
     return name.split("'")[0].replace(" ", "") == demangle(symbol).replace(" ", "")
 
 
+FILTER_HITS = "filter hits, 4000 live samples"
+
+
 def measure():
     """The table: loop -> Row; and what filter hits add to a free."""
     pads, symbols = landing_pads(), {**SINGLES, **PAIRS}
@@ -139,13 +142,16 @@ def measure():
         none = per_call("free_none", interval=40000)
     table = {name: row(symbol, ours[name], bare[name], pads) for name, symbol in symbols.items()}
     hits = sum(live.functions.values()) - sum(none.functions.values())
-    table["filter hits, 4000 live samples"] = Row(hits, hits, live.total - none.total)
+    table[FILTER_HITS] = Row(hits, hits, live.total - none.total)
     return table
 
 
 def format_table(table):
+    """What filter hits add depends on where the allocator puts blocks: a limit, no golden."""
     lines = [" entry library over_bare  loop"]
     for name, counts in table.items():
+        if name == FILTER_HITS:
+            continue
         lines.append("{:6.2f} {:7.2f} {:9.2f}  {}".format(*(round(c, 2) + 0.0 for c in counts), name))
     return "\n".join(lines) + "\n"
 
@@ -163,7 +169,7 @@ class InstructionTable(unittest.TestCase):
     def test_limits(self):
         for name in ("malloc", "new", "new_nothrow", "new_array", "new_aligned"):
             self.assertLessEqual(self.table[name].entry, 4, name)
-        hits = self.table["filter hits, 4000 live samples"].library
+        hits = self.table[FILTER_HITS].library
         for name in PAIRS:
             if name != "malloc+realloc+free":
                 self.assertLessEqual(self.table[name].entry, 7, name)

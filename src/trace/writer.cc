@@ -28,6 +28,9 @@ using base::raw_syscall;
 /// of a short-lived process, so that most children need nothing more.
 constexpr Bytes kFirstExtent = 256 * kKiB;
 
+/// Mapped at first: 180,000 samples. Then it doubles, one system call each time.
+constexpr Bytes kFirstMapping = 16 * kMiB;
+
 /// Allocated at a time when no supervisor is ahead of us.
 constexpr Bytes kExtent = kMiB;
 
@@ -85,35 +88,36 @@ void copy_text(char* to, std::size_t capacity, const char* from) {
   to[i] = '\0';
 }
 
-/// Maps the whole capacity, halving it while the address space refuses.
-void* map_file(long fd, Bytes& capacity) {
-  while (capacity >= kFirstExtent) {
-    const long result = raw_syscall(SYS_mmap, 0, static_cast<long>(capacity),
-                                    PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (!is_error(result)) {
-      // Without this the first touch reads ahead into the hole: 18 ms were seen.
-      raw_syscall(SYS_madvise, result, static_cast<long>(capacity), MADV_RANDOM);
-      return reinterpret_cast<void*>(result);
-    }
-    capacity = capacity / 2 / 4096 * 4096;
-  }
-  return nullptr;
+/// Without this the first touch of a page reads ahead into the hole: 18 ms.
+void advise_random(void* mapping, Bytes bytes) {
+  raw_syscall(SYS_madvise, reinterpret_cast<long>(mapping), static_cast<long>(bytes), MADV_RANDOM);
 }
 
-/// Sizes, allocates and maps an open file; 0 or an errno. `allocated` is what may
-/// be written without asking for more.
-int prepare(long fd, Bytes& capacity, Bytes& allocated, void*& mapped) {
-  capacity = clamp_to_limits(capacity);
-  if (capacity < kFirstExtent) return EFBIG;
-  long result = raw_syscall(SYS_ftruncate, fd, static_cast<long>(capacity));
-  if (is_error(result)) return int(-result);
+/// An open trace file, sized and allocated as far as it needs to be.
+struct Prepared {
+  Bytes capacity;
+  Bytes mapped_bytes;
+  Bytes allocated;  ///< May be written without asking for more.
+  char* mapping;
+};
+
+/// 0 or an errno.
+int prepare(long fd, Prepared& file) {
+  file.capacity = clamp_to_limits(file.capacity);
+  if (file.capacity < kFirstExtent) return EFBIG;
+  const long sized = raw_syscall(SYS_ftruncate, fd, static_cast<long>(file.capacity));
+  if (is_error(sized)) return static_cast<int>(-sized);
   if (const int error = allocate_extent(fd, kFirstExtent); error != 0) return error;
-  mapped = map_file(fd, capacity);
-  if (mapped == nullptr) return ENOMEM;
-  allocated = kFirstExtent;
-  if (can_populate(mapped)) return 0;
-  allocated = capacity = std::min(capacity, kOldKernelCapacity);
-  return allocate_extent(fd, capacity);
+  file.mapped_bytes = std::min(file.capacity, kFirstMapping);
+  const long mapped = raw_syscall(SYS_mmap, 0, static_cast<long>(file.mapped_bytes),
+                                  PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (is_error(mapped)) return static_cast<int>(-mapped);
+  file.mapping = reinterpret_cast<char*>(mapped);
+  advise_random(file.mapping, file.mapped_bytes);
+  file.allocated = kFirstExtent;
+  if (can_populate(file.mapping)) return 0;
+  file.allocated = file.capacity = std::min(file.capacity, kOldKernelCapacity);
+  return allocate_extent(fd, file.capacity);
 }
 
 }  // namespace
@@ -122,30 +126,36 @@ int Writer::open(const char* path, Bytes capacity, const Identity& identity) {
   const long fd = raw_syscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path),
                               O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (is_error(fd)) return int(-fd);
-  void* mapped = nullptr;
-  Bytes allocated = 0;
-  const int error = prepare(fd, capacity, allocated, mapped);
+  Prepared file{capacity, 0, 0, nullptr};
+  const int error = prepare(fd, file);
   // An empty file tells the reader that there was no room even for a header.
   if (error != 0) raw_syscall(SYS_ftruncate, fd, 0);
   raw_syscall(SYS_close, fd);
   if (error != 0) return error;
-  base_ = static_cast<char*>(mapped);
-  allocated_.store(allocated, std::memory_order_relaxed);
-  write_header(capacity, identity);
+  start_mapping(file.mapping, file.mapped_bytes, file.allocated);
+  write_header(file.capacity, identity);
   return 0;
 }
 
 void Writer::open_memory(void* memory, Bytes capacity, const Identity& identity) {
-  base_ = static_cast<char*>(memory);
-  allocated_.store(capacity, std::memory_order_relaxed);
+  start_mapping(static_cast<char*>(memory), capacity, capacity);
   write_header(capacity, identity);
+}
+
+void Writer::start_mapping(char* base, Bytes bytes, Bytes allocated) {
+  for (std::atomic<char*>& mapping : mappings_) mapping.store(nullptr, std::memory_order_relaxed);
+  first_mapping_ = bytes;
+  mappings_[0].store(base, std::memory_order_relaxed);
+  current_.store(0, std::memory_order_relaxed);
+  allocated_.store(allocated, std::memory_order_relaxed);
 }
 
 void Writer::write_header(Bytes capacity, const Identity& identity) {
   capacity_ = capacity;
   stopped_.store(false, std::memory_order_relaxed);
-  auto* header = reinterpret_cast<FileHeader*>(base_);
-  control_ = reinterpret_cast<ControlPage*>(base_ + kControlOffset);
+  char* base = mappings_[0].load(std::memory_order_relaxed);
+  auto* header = reinterpret_cast<FileHeader*>(base);
+  control_ = reinterpret_cast<ControlPage*>(base + kControlOffset);
   header->version = kVersion;
 #if defined(__x86_64__)
   header->machine = EM_X86_64;
@@ -178,11 +188,9 @@ Slot Writer::reserve(const RecordHeader& header) {
   const Bytes bytes = Bytes{header.words} * 8;
   const Bytes begin = header_->tail.fetch_add(bytes, std::memory_order_relaxed);
   const Bytes end = begin + bytes;
-  if (end > allocated_.load(std::memory_order_relaxed) &&
-      end > control_->watermark.load(std::memory_order_acquire) && !ensure_allocated_slow(end)) {
-    return {};
-  }
-  auto* words = reinterpret_cast<std::uint64_t*>(base_ + begin);
+  if (!is_writable(end) && !make_writable_slow(end)) return {};
+  char* base = mappings_[current_.load(std::memory_order_acquire)].load(std::memory_order_relaxed);
+  auto* words = reinterpret_cast<std::uint64_t*>(base + begin);
   RecordHeader reserved = header;
   reserved.flags |= kReserved;
   // A killed writer must leave the size before any part of the body.
@@ -208,33 +216,73 @@ void Writer::stop(StopReason reason, int error, Nanoseconds now) {
   header_->state.store(State::kOff, std::memory_order_release);
 }
 
-GEIGER_SLOW_PATH bool Writer::ensure_allocated_slow(Bytes end) {
+bool Writer::is_writable(Bytes end) const {
+  return end <= first_mapping_ << current_.load(std::memory_order_acquire) &&
+         (end <= allocated_.load(std::memory_order_relaxed) ||
+          end <= control_->watermark.load(std::memory_order_acquire));
+}
+
+GEIGER_SLOW_PATH bool Writer::make_writable_slow(Bytes end) {
   if (end > capacity_) {
     stop(StopReason::kTraceFull, 0, base::monotonic_now());
     return false;
   }
-  // Two threads may populate the same pages at once: the second finds them there.
-  const Bytes begin = std::max(allocated_.load(std::memory_order_relaxed),
-                               control_->watermark.load(std::memory_order_acquire)) /
-                      4096 * 4096;
-  const Bytes wanted = std::min(round_up(end, kExtent), capacity_);
-  long result = 0;
-  while (begin < wanted) {
-    result = raw_syscall(SYS_madvise, reinterpret_cast<long>(base_ + begin),
-                         static_cast<long>(wanted - begin), MADV_POPULATE_WRITE);
-    if (result != -EINTR && result != -EAGAIN) break;
+  while (end > first_mapping_ << current_.load(std::memory_order_acquire)) {
+    if (double_mapping()) continue;
+    stop(StopReason::kMapFailed, ENOMEM, base::monotonic_now());
+    return false;
   }
-  if (is_error(result)) {
+  if (const long result = populate(end); is_error(result)) {
     // A page of the file that cannot be allocated reads as a bad address.
     const int error = result == -EFAULT ? ENOSPC : static_cast<int>(-result);
     stop(StopReason::kNoSpace, error, base::monotonic_now());
     return false;
   }
+  return true;
+}
+
+/// mremap of 0 bytes of a shared mapping makes a second, larger one of the same
+/// file. Two threads may both make one: the slower unmaps its own.
+bool Writer::double_mapping() {
+  const std::size_t current = current_.load(std::memory_order_acquire);
+  if (current + 1 >= kMaxMappings) return false;
+  const Bytes bytes = first_mapping_ << (current + 1);
+  const long result = raw_syscall(
+      SYS_mremap, reinterpret_cast<long>(mappings_[current].load(std::memory_order_relaxed)), 0,
+      static_cast<long>(bytes), MREMAP_MAYMOVE);
+  if (is_error(result)) return false;
+  auto* fresh = reinterpret_cast<char*>(result);
+  advise_random(fresh, bytes);
+  char* none = nullptr;
+  if (!mappings_[current + 1].compare_exchange_strong(none, fresh, std::memory_order_acq_rel)) {
+    raw_syscall(SYS_munmap, result, static_cast<long>(bytes));
+  }
+  std::size_t expected = current;
+  current_.compare_exchange_strong(expected, current + 1, std::memory_order_acq_rel);
+  return true;
+}
+
+/// Allocates storage up to `end` and some more, unless it is there. Two threads
+/// may ask for the same pages at once: the second finds them.
+long Writer::populate(Bytes end) {
+  const std::size_t current = current_.load(std::memory_order_acquire);
+  char* base = mappings_[current].load(std::memory_order_relaxed);
+  const Bytes begin = std::max(allocated_.load(std::memory_order_relaxed),
+                               control_->watermark.load(std::memory_order_acquire)) /
+                      4096 * 4096;
+  const Bytes wanted = std::min({round_up(end, kExtent), capacity_, first_mapping_ << current});
+  long result = 0;
+  while (begin < wanted) {
+    result = raw_syscall(SYS_madvise, reinterpret_cast<long>(base + begin),
+                         static_cast<long>(wanted - begin), MADV_POPULATE_WRITE);
+    if (result != -EINTR && result != -EAGAIN) break;
+  }
+  if (is_error(result)) return result;
   Bytes seen = allocated_.load(std::memory_order_relaxed);
   while (seen < wanted &&
          !allocated_.compare_exchange_weak(seen, wanted, std::memory_order_relaxed)) {
   }
-  return true;
+  return 0;
 }
 
 }  // namespace geiger::trace

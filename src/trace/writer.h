@@ -39,10 +39,10 @@ class Writer {
  public:
   constexpr Writer() = default;
 
-  /// Creates `path` (O_EXCL, 0600), maps `capacity` bytes of it (less where a
-  /// resource limit says so) and writes the header. The descriptor is closed
-  /// again before it returns. Returns 0, or the errno that refused it; with
-  /// EEXIST the caller picks another name.
+  /// Creates `path` (O_EXCL, 0600) for `capacity` bytes (less where a resource
+  /// limit says so), maps the beginning and writes the header. The descriptor is
+  /// closed again before it returns: the mapping doubles without one. Returns 0,
+  /// or the errno that refused it; with EEXIST the caller picks another name.
   int open(const char* path, Bytes capacity, const Identity& identity);
 
   /// Maps an already allocated image in memory instead of a file (tests).
@@ -68,12 +68,26 @@ class Writer {
 
  private:
   void write_header(Bytes capacity, const Identity& identity);
-  bool ensure_allocated_slow(Bytes end);
+  void start_mapping(char* base, Bytes bytes, Bytes allocated);
+  [[nodiscard]] bool is_writable(Bytes end) const;
+  bool make_writable_slow(Bytes end);
+  bool double_mapping();
+  long populate(Bytes end);
+
+  /// Doublings from the smallest first mapping to the largest capacity.
+  static constexpr std::size_t kMaxMappings = 20;
 
   FileHeader* header_ = nullptr;
   ControlPage* control_ = nullptr;
-  char* base_ = nullptr;
   Bytes capacity_ = 0;
+  /// mappings_[i] shows the first first_mapping_ << i bytes of the file. Only the
+  /// current one is used for new records; earlier ones stay mapped for writers
+  /// that are still inside, and show the same pages. Mapping the whole capacity at
+  /// once would be simpler, but mlockall() would then fill 4 GiB of memory, and a
+  /// program that limits its address space later could allocate no more.
+  std::atomic<char*> mappings_[kMaxMappings]{};
+  std::atomic<std::size_t> current_{0};
+  Bytes first_mapping_ = 0;
   /// Space this process has allocated itself; writable up to
   /// max(allocated_, control_->watermark).
   std::atomic<Bytes> allocated_{0};

@@ -9,6 +9,7 @@
 
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -94,6 +95,38 @@ TEST_F(WriterTest, AllocatesAheadOfItself) {
     ASSERT_TRUE(slot) << i;
     Writer::commit(slot, kFree);
   }
+}
+
+// From 16 MiB to 64 MiB while four threads write; ThreadRecords written first must
+// stay valid through it.
+TEST_F(WriterTest, DoublesItsMappingUnderWriters) {
+  Writer writer;
+  ASSERT_EQ(writer.open(path("a").c_str(), 64 * kMiB, kIdentity), 0);
+  const Slot early = writer.reserve(kFree);
+  std::vector<std::thread> threads;
+  for (std::uint64_t t = 1; t <= 4; ++t) {
+    threads.emplace_back([&writer, t] {
+      for (int i = 0; i < 400'000; ++i) {
+        const Slot slot = writer.reserve(kFree);
+        slot.words[1] = slot.words[2] = t;
+        Writer::commit(slot, kFree);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  early.words[1] = early.words[2] = 0;
+  Writer::commit(early, kFree);
+  std::uint64_t sum = 0;
+  std::ifstream file(path("a"), std::ios::binary);
+  file.seekg(kRecordsOffset);
+  std::uint64_t record[3];
+  for (int i = 0; i < 1'600'001; ++i) {
+    ASSERT_TRUE(file.read(reinterpret_cast<char*>(record), sizeof record));
+    ASSERT_EQ(record[0], kFree.pack());
+    ASSERT_EQ(record[1], record[2]);
+    sum += record[1];
+  }
+  EXPECT_EQ(sum, 400'000U * (1 + 2 + 3 + 4));
 }
 
 TEST_F(WriterTest, ReservesDisjointSpaceForThreads) {

@@ -135,12 +135,22 @@ void ImageDecoder::decode_free(const Record& record) {
   sample.free_unseen = (record.header.flags & trace::kFlagUnseen) != 0;
 }
 
+/// Our own frames say nothing about the program: the entry points above the caller,
+/// and the trampoline below a thread's function.
+bool ImageDecoder::is_in_runtime(std::uint32_t location) const {
+  const std::uint32_t module = recording_.locations[location].module;
+  return module != kNone && recording_.modules[module].path.ends_with("/libgeiger-preload.so");
+}
+
 void ImageDecoder::decode_stack(const Record& record) {
   profile::Stack stack;
   stack.is_truncated = (record.header.flags & trace::kFlagTruncated) != 0;
   const auto frames = trace::frames_of(record);
   stack.locations.reserve(frames.size());
-  for (const Address address : frames) stack.locations.push_back(location_of(address));
+  for (const Address address : frames) {
+    const std::uint32_t location = location_of(address);
+    if (!is_in_runtime(location)) stack.locations.push_back(location);
+  }
   stacks_.add(record.ref(), interner_.stack(stack));
 }
 

@@ -48,6 +48,7 @@ class ImageDecoder {
 
   void decode_sample(const trace::Record& record);
   void decode_free(const trace::Record& record);
+  [[nodiscard]] bool is_in_runtime(std::uint32_t location) const;
   void decode_stack(const trace::Record& record);
   void decode_module(const trace::Record& record);
   void decode_thread(const trace::Record& record);

@@ -125,6 +125,20 @@ TEST_F(Ingest, AReturnAddressAtTheEndBelongsToTheCallBeforeIt) {
   EXPECT_EQ(recording.locations[1].module, kNone);
 }
 
+TEST_F(Ingest, LeavesOutTheRuntimesOwnFrames) {
+  TestTrace trace;
+  trace.epoch(1024);
+  trace.module("/opt/geiger/libgeiger-preload.so", "", 0x1000, 0x2000, 0);
+  trace.module("/bin/target", "", 0x5000, 0x6000, 0);
+  trace.stack({0x1010, 0x5010, 0x1020, 0x5020});
+  const auto recording = read(trace.bytes()).recording;
+  ASSERT_EQ(recording.stacks.size(), 1U);
+  ASSERT_EQ(recording.stacks[0].locations.size(), 2U);
+  for (const std::uint32_t location : recording.stacks[0].locations) {
+    EXPECT_EQ(recording.modules[recording.locations[location].module].path, "/bin/target");
+  }
+}
+
 TEST_F(Ingest, WarnsAboutWhatMakesNoSense) {
   TestTrace trace = small_trace();
   const Ref sample = trace.sample({.stack = 12345, .requested = 5});

@@ -24,6 +24,9 @@ constexpr std::size_t kWarningsShown = 10;
 /// |z| beyond this happens by chance once in 15,000 runs.
 constexpr double kSuspiciousZ = 4.0;
 
+/// Up to here nothing is said about z: 99.7 % of all runs.
+constexpr double kUsualZ = 3.0;
+
 std::string fact(const Style& style, std::string_view label, std::string_view value,
                  std::string_view remark = "") {
   std::string out = "  " + paint(style, Role::kFaint, pad_right(label, kLabelWidth));
@@ -71,7 +74,10 @@ std::string interval_text(const Recording& recording) {
 }
 
 std::string z_text(double z) {
-  if (std::abs(z) <= kSuspiciousZ) return fmt::format("z = {} from it, within chance", z_score(z));
+  if (std::abs(z) <= kUsualZ) return fmt::format("z = {} from it, within chance", z_score(z));
+  if (std::abs(z) <= kSuspiciousZ) {
+    return fmt::format("z = {} from it, which chance does once in 400 runs", z_score(z));
+  }
   return fmt::format("z = {} from it, beyond chance", z_score(z));
 }
 

@@ -27,6 +27,9 @@ constexpr std::uint64_t kNever = std::uint64_t{1} << 63;
 /// few enough bytes that a thread which jumped out of decide() comes back soon.
 constexpr std::uint64_t kGrace = kMiB;
 
+/// No address space holds more (x86-64, aarch64).
+constexpr Bytes kLargestSize = Bytes{1} << 47;
+
 std::uint16_t current_cpu() {
   const int cpu = sched_getcpu();
   return cpu < 0 || cpu >= trace::kUnknownCpu ? trace::kUnknownCpu
@@ -77,6 +80,8 @@ ThreadState* enrolled_state() {
     state = adopt_state();
     if (state == nullptr) return nullptr;
     state->is_ending = returns_late;
+    // Nothing will tell when this thread is gone for good.
+    if (returns_late) retire_state(*state);
   }
   if (state->image != image.number && !enrol(*state)) return nullptr;
   return state;
@@ -97,14 +102,16 @@ void settle_unseen(ThreadState& state, std::uint64_t bytes) {
 /// Settles the bytes since the counter was armed, given what it holds now.
 void settle(ThreadState& state, std::uint64_t armed, std::uint64_t counter) {
   const std::uint64_t consumed = armed - counter;
-  const std::uint64_t expected = consumed <= armed ? consumed : armed;
-  const std::uint64_t failed = std::min(expected, state.sampler.countdown());
+  const std::uint64_t failed = std::min(consumed, std::min(armed, state.sampler.countdown()));
   state.sampler.settle(failed);
   if (!is_paused()) {
     add(state.record->bytes, failed);
     add(state.record->trials, failed);
   }
-  if (consumed != failed) settle_unseen(state, consumed - failed);
+  // More than was armed: a handler allocated between the borrow and decide(). Out
+  // of all proportion: a handler jumped out of decide() there, the rest is unknown.
+  const std::uint64_t unseen = consumed - failed;
+  if (unseen != 0 && unseen <= kGrace) settle_unseen(state, unseen);
 }
 
 /// Adds one decided allocation to the thread's totals.
@@ -141,11 +148,12 @@ void arm(ThreadState& state) {
   }
 }
 
-/// A signal handler allocated inside decide(): hand its bytes back to the grace.
-/// True if decide() was left by a jump instead, so that it can start over.
-bool was_abandoned(ThreadState& state, const void* frame, Bytes size) {
-  if (frame > state.deciding_frame) return true;
-  tls.countdown += size;
+/// A decide() of this thread has not finished. Was it left by a jump (siglongjmp
+/// out of a handler), or does a handler allocate inside it? Inside, every further
+/// frame is deeper, and a handler hardly allocates a grace of bytes many times.
+bool was_abandoned(ThreadState& state, const void* frame) {
+  constexpr std::uint32_t kTooMany = 16;
+  if (frame >= state.deciding_frame || ++state.nested_decisions > kTooMany) return true;
   image.writer.count_drop(trace::DropCause::kReentered);
   return false;
 }
@@ -161,12 +169,17 @@ void adopt_epoch(ThreadState& state) {
 
 Decision decide_in(ThreadState& state, Bytes size, bool is_fresh) {
   const void* frame = __builtin_frame_address(0);
-  std::uint64_t armed = state.armed.exchange(kTaken, std::memory_order_relaxed);
-  const bool restarts = armed == kTaken;
-  if (restarts && !was_abandoned(state, frame, size)) return {};
-  state.deciding_frame = frame;
-  // The borrow left the counter at (rest - size) mod 2^64.
+  // The borrow left the counter at (rest - size) mod 2^64, from where it would not
+  // borrow again for ever: first of all it gets the grace.
   const std::uint64_t rest = exchange_countdown(kGrace) + size;
+  const std::uint64_t armed = state.armed.exchange(kTaken, std::memory_order_relaxed);
+  const bool restarts = armed == kTaken;
+  if (restarts && !was_abandoned(state, frame)) {
+    exchange_countdown(rest);
+    return {};
+  }
+  state.deciding_frame = frame;
+  state.nested_decisions = 0;
   if (!restarts && !is_fresh) settle(state, armed, rest);
   const Verdict verdict = state.sampler.trial(size);
   const bool counts = !is_paused();
@@ -319,6 +332,10 @@ void settle_for_good(ThreadState& state) {
 }  // namespace
 
 GEIGER_SLOW_PATH Decision decide(Bytes size) {
+  if (size > kLargestSize) {
+    tls.countdown += size;  // No allocator can serve it.
+    return {};
+  }
   bool is_fresh = false;
   if (!ready(is_fresh)) {
     const Phase phase = image.phase.load(std::memory_order_relaxed);
@@ -334,19 +351,11 @@ GEIGER_SLOW_PATH Decision decide(Bytes size) {
 }
 
 void retract(const Decision& decision, Bytes size) {
-  if (!decision.is_counted) return;
+  if (!decision.is_counted || !decision.is_certain) return;
   trace::ThreadRecord& totals = *decision.state->record;
   add(totals.bytes, -size);
-  if (decision.is_certain) {
-    add(totals.certain_bytes, -size);
-    add(totals.certain_count, -std::uint64_t{1});
-  } else if (decision.is_sample) {
-    add(totals.trials, -(decision.offset + 1));
-    add(totals.tail_bytes, -(size - decision.offset - 1));
-    add(totals.hits, -std::uint64_t{1});
-  } else {
-    add(totals.trials, -size);
-  }
+  add(totals.certain_bytes, -size);
+  add(totals.certain_count, -std::uint64_t{1});
 }
 
 GEIGER_SLOW_PATH void record(const Decision& decision, const Allocation& allocation,

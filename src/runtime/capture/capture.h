@@ -53,7 +53,9 @@ struct Allocation {
 /// since the last time, decides this allocation and arms the counter again.
 Decision decide(Bytes size);
 
-/// The allocation that was decided failed: takes its bytes out of the totals.
+/// The allocation that was decided failed. A certain one leaves the totals again. A
+/// tried one stays: the fast path counts failed requests too, and taking out only
+/// those that were drawn would make the hits too few.
 void retract(const Decision& decision, Bytes size);
 
 /// Records a decided sample. No-op unless decision.is_sample.

@@ -23,7 +23,7 @@ bool try_adopt(ThreadState& state) {
   if (state.lifecycle.load(std::memory_order_acquire) != kFree) return false;
   if (thread_ends.load(std::memory_order_relaxed) - state.freed_at < kQuarantine) return false;
   std::uint32_t expected = kFree;
-  return state.lifecycle.compare_exchange_strong(expected, kLive, std::memory_order_acq_rel);
+  return state.lifecycle.compare_exchange_strong(expected, kAdopting, std::memory_order_acq_rel);
 }
 
 /// Looks round the registry from where the last search ended.
@@ -44,7 +44,7 @@ ThreadState* reuse_state() {
 ThreadState* new_state() {
   auto* state = static_cast<ThreadState*>(arena_allocate(sizeof(ThreadState)));
   if (state == nullptr) return nullptr;
-  state->lifecycle.store(kLive, std::memory_order_relaxed);
+  state->lifecycle.store(kAdopting, std::memory_order_relaxed);
   ThreadState* newest = registry.load(std::memory_order_relaxed);
   do {
     state->next = newest;
@@ -66,10 +66,12 @@ ThreadState* adopt_state() {
   state->image = 0;
   state->epoch = 0;
   state->is_ending = false;
+  state->nested_decisions = 0;
   state->has_name = false;
   state->countdown = &tls.countdown;
   tls.state = state;
   tls.state_generation = state->generation;
+  state->lifecycle.store(kLive, std::memory_order_release);
   return state;
 }
 

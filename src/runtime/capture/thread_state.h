@@ -7,8 +7,10 @@
 //
 // Life of a state:
 //
-//   kFree --adopt--> kLive --end_thread--> kFree
-//                      \--- fork's child: threads that are gone ---> kFree
+//   kFree --adopt--> kAdopting --> kLive --end_thread--> kFree
+//                                    \--- fork's child: threads that are gone ---> kFree
+//
+// Only in kLive does `countdown` point into a thread that exists.
 #pragma once
 
 #include <atomic>
@@ -41,16 +43,17 @@ struct alignas(64) ThreadState {
   std::atomic<std::uint32_t> lifecycle;  ///< Lifecycle.
   std::atomic<std::uint32_t> reading;    ///< Exit reads the counter: do not end yet.
   std::uint64_t generation;
-  std::uint64_t freed_at;  ///< Number of thread ends before its last owner ended.
-  ThreadState* next;       ///< Registry, newest first.
-  bool is_foreign;         ///< Its start was not seen, so its end will not be.
-  bool is_ending;          ///< Every further allocation settles at once.
+  std::uint64_t freed_at;          ///< Number of thread ends before its last owner ended.
+  ThreadState* next;               ///< Registry, newest first.
+  bool is_foreign;                 ///< Its start was not seen, so its end will not be.
+  bool is_ending;                  ///< Every further allocation settles at once.
+  std::uint32_t nested_decisions;  ///< In a row, while `armed` was kTaken.
   bool has_name;
   char name[16];
   std::uint64_t frames[trace::kMaxFrames];
 };
 
-enum Lifecycle : std::uint32_t { kFree = 0, kLive = 1 };
+enum Lifecycle : std::uint32_t { kFree = 0, kAdopting = 1, kLive = 2 };
 
 /// The calling thread's own state, or null if it has none (yet, or any more).
 GEIGER_FAST_PATH ThreadState* own_state() {

@@ -26,8 +26,10 @@ GEIGER_SLOW_PATH void* new_slow(std::size_t size, Rest... rest) {
   resolve_cxx();
   if (may_pass(kEntryPoint) && passes_new_through) return (cxx_originals.*kOriginal)(size, rest...);
   const capture::Decision decision = capture::decide(size);
-  void* pointer = (cxx_originals.*kOriginal)(size, rest...);
+  const bool tries = new_is_malloc || !may_pass(kEntryPoint);
+  void* pointer = tries ? try_new(size, rest...) : (cxx_originals.*kOriginal)(size, rest...);
   conclude(decision, pointer, size, kEntryPoint, alignment_of(rest...), unwind::caller_registers());
+  if (pointer == nullptr && tries) return (cxx_originals.*kOriginal)(size, rest...);
   return pointer;
 }
 

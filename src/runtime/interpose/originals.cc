@@ -259,6 +259,14 @@ constinit CxxOriginals cxx_originals = {
 };
 
 constinit bool passes_new_through = false;
+constinit bool new_is_malloc = false;
+
+void* try_new(std::size_t size) { return originals.malloc(size); }
+void* try_new(std::size_t size, const void*) { return originals.malloc(size); }
+void* try_new(std::size_t size, std::size_t alignment) { return allocate_aligned(size, alignment); }
+void* try_new(std::size_t size, std::size_t alignment, const void*) {
+  return allocate_aligned(size, alignment);
+}
 
 GEIGER_SLOW_PATH void resolve() {
   if (is_resolved) return;
@@ -307,6 +315,8 @@ GEIGER_SLOW_PATH void resolve_cxx() {
     assign_pass(table);
     assign_deletes(table);
     passes_new_through = true;
+  } else {
+    new_is_malloc = true;
   }
   cxx_originals = table;
   is_cxx_resolved = true;

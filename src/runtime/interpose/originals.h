@@ -75,6 +75,17 @@ void resolve();
 /// that the allocator makes while it answers gets no answer of its own.
 std::size_t usable_size_of(void* pointer, std::size_t requested);
 
+/// True if the plain operators new are ours over malloc, so that `try_new` may go
+/// before them; the aligned ones always are.
+[[gnu::visibility("hidden")]] extern constinit bool new_is_malloc;
+
+/// What operator new would return, or null where it would call the new handler or
+/// throw: an exception would pass by whoever has to take the sample back.
+void* try_new(std::size_t size);
+void* try_new(std::size_t size, const void* nothrow);
+void* try_new(std::size_t size, std::size_t alignment);
+void* try_new(std::size_t size, std::size_t alignment, const void* nothrow);
+
 /// Resolves the C++ family. Cheap afterwards.
 void resolve_cxx();
 
