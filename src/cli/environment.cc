@@ -24,11 +24,11 @@ bool is_own(std::string_view word) {
 std::string mode_words(const RuntimeSettings& settings, int program) {
   const std::string root = fmt::format("root={}", program);
   std::vector<std::string_view> words{root};
-  if (settings.is_pure) words.push_back("pure");
-  if (settings.uses_frame_pointers) words.push_back("fp");
-  if (!settings.follows_children) words.push_back("nochildren");
-  if (settings.starts_paused) words.push_back("paused");
-  if (settings.records_free_stacks) words.push_back("freestacks");
+  if (settings.is_pure) words.emplace_back("pure");
+  if (settings.uses_frame_pointers) words.emplace_back("fp");
+  if (!settings.follows_children) words.emplace_back("nochildren");
+  if (settings.starts_paused) words.emplace_back("paused");
+  if (settings.records_free_stacks) words.emplace_back("freestacks");
   return fmt::format("{}", fmt::join(words, ","));
 }
 

@@ -39,7 +39,8 @@ Outcome<bool> empty_run_directory(const std::string& directory) {
       return failure(directory, "it exists and holds other files");
     }
   }
-  for (const auto& name : traces_in(directory)) unlink((directory + "/" + name).c_str());
+  for (const auto& name : traces_in(directory))
+    unlink(fmt::format("{}/{}", directory, name).c_str());
   return true;
 }
 
@@ -91,7 +92,8 @@ std::vector<std::string> traces_in(const std::string& directory) {
 }
 
 void remove_run_directory(const std::string& directory) {
-  for (const auto& name : traces_in(directory)) unlink((directory + "/" + name).c_str());
+  for (const auto& name : traces_in(directory))
+    unlink(fmt::format("{}/{}", directory, name).c_str());
   rmdir(directory.c_str());
 }
 

@@ -85,7 +85,7 @@ void SignalRelay::pass_on(const signalfd_siginfo& info) {
   }
   if (info.ssi_code == SI_QUEUE) {
     sigval value{};
-    value.sival_ptr = reinterpret_cast<void*>(info.ssi_ptr);  // NOLINT(performance-no-int-to-ptr)
+    value.sival_ptr = reinterpret_cast<void*>(info.ssi_ptr);
     sigqueue(program_, signal, value);
   } else {
     kill(program_, signal);

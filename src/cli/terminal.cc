@@ -55,8 +55,9 @@ report::Style output_style(double level) {
 }
 
 bool print_report(std::string_view text, const report::Style& style) {
-  return style.has_unicode ? print_data(text)
-                           : print_data(report::to_ascii_marks(std::string(text)));
+  if (style.has_unicode) return print_data(text);
+  // cppcheck-suppress danglingTemporaryLifetime  // It lives until the call returns.
+  return print_data(report::to_ascii_marks(std::string(text)));
 }
 
 bool print_data(std::string_view bytes) {

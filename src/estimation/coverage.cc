@@ -71,7 +71,7 @@ class Tally {
 template <typename Add>
 void for_each_binomial(std::uint64_t n, double pi, double missed, const Add& add) {
   constexpr double kNegligible = 1e-18;
-  const double count = static_cast<double>(n);
+  const auto count = static_cast<double>(n);
   const auto mode = static_cast<std::uint64_t>(std::min(count, (count + 1) * pi));
   const double odds = pi / missed;
   double weight = 1;

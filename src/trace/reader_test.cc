@@ -179,7 +179,7 @@ TEST(RecordReader, ACutAnywhereKeepsThePrefix) {
 }
 
 TEST(RecordReader, DamageEndsTheReadingAndSaysWhere) {
-  const auto outcome_with = [](RecordType type, std::vector<std::uint64_t> body) {
+  const auto outcome_with = [](RecordType type, const std::vector<std::uint64_t>& body) {
     TestTrace trace = small_trace();
     trace.append(type, body);
     trace.thread_name(1, "behind");

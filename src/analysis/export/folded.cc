@@ -133,6 +133,7 @@ void write_folded(const profile::Recording& recording, const profile::Profile& p
   folder.sort_names(paths);
   merge_alike(paths);
   std::vector<double> bytes;
+  bytes.reserve(paths.size());
   for (const Path& path : paths) bytes.push_back(path.bytes);
   const std::vector<std::int64_t> rounded = round_to_total(bytes);
   std::string out;

@@ -13,7 +13,6 @@
 namespace geiger::exports {
 namespace {
 
-using profile::kNone;
 using profile::Recording;
 using protozero::pbf_writer;
 

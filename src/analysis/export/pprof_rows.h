@@ -31,6 +31,7 @@ struct PprofRow {
   std::uint32_t stack = profile::kNone;
   std::uint32_t thread = profile::kNone;
   Bytes requested = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): it takes a 0 of the compiler's for ours.
   auto operator<=>(const PprofRow&) const = default;
 };
 

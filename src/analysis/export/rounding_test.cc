@@ -26,6 +26,7 @@ TEST(Rounding, KeepsTheTotalOfManySmallParts) {
 
 TEST(Rounding, MovesNoValueByOneOrMore) {
   std::vector<double> values;
+  values.reserve(1000);
   for (int i = 0; i < 1000; ++i) values.push_back(std::sqrt(i) * 1e6);
   const auto rounded = round_to_total(values);
   for (std::size_t i = 0; i < values.size(); ++i) {

@@ -14,7 +14,11 @@ std::string file_name_of(const std::string& path) { return path.substr(path.rfin
 /// and the name must agree; devices may not, on overlay and btrfs.
 bool maps_file(const std::string& line, std::uint64_t inode, const std::string& name) {
   std::istringstream fields(line);
-  std::string range, permissions, offset, device, path;
+  std::string range;
+  std::string permissions;
+  std::string offset;
+  std::string device;
+  std::string path;
   std::uint64_t mapped = 0;
   fields >> range >> permissions >> offset >> device >> mapped;
   std::getline(fields, path);

@@ -25,7 +25,7 @@ using trace::TestTrace;
 struct Ingest : ::testing::Test {
   TestFiles files;
 
-  Ingested read(std::vector<std::byte> image, const std::string& name = "t.geiger") {
+  Ingested read(const std::vector<std::byte>& image, const std::string& name = "t.geiger") const {
     const std::string paths[] = {files.write(name, image)};
     return read_recording(paths);
   }
@@ -208,8 +208,8 @@ TEST_F(Ingest, AKilledProgramAndADamagedTrace) {
 }
 
 TEST_F(Ingest, NamesFilesThatAreNoTraces) {
-  const auto warning_of = [&](std::vector<std::byte> bytes) {
-    const Ingested result = read(std::move(bytes));
+  const auto warning_of = [&](const std::vector<std::byte>& bytes) {
+    const Ingested result = read(bytes);
     EXPECT_TRUE(result.damaged);
     EXPECT_TRUE(result.recording.processes.empty());
     return result.recording.warnings.at(0);
@@ -232,7 +232,7 @@ TEST_F(Ingest, NamesFilesThatAreNoTraces) {
 TEST_F(Ingest, ReadsARunDirectoryByName) {
   for (const char* name : {"run/b.geiger", "run/a.geiger", "run/notes.txt"}) {
     TestTrace trace;
-    trace.header().pid = static_cast<std::uint32_t>(name[4]);
+    trace.header().pid = static_cast<unsigned char>(name[4]);
     files.write(name, trace.bytes());
   }
   const std::string paths[] = {files.path("run")};
@@ -271,7 +271,7 @@ TEST_F(Ingest, SurvivesSeededMutations) {
       const std::size_t size = in_header ? 512 : image.size() - start;
       image[start + random() % size] = static_cast<std::byte>(random());
     }
-    const Ingested result = read(std::move(image));
+    const Ingested result = read(image);
     ASSERT_LE(result.recording.samples.size(), 30U) << round;
     for (const auto& sample : result.recording.samples) {
       ASSERT_TRUE(sample.stack == kNone || sample.stack < result.recording.stacks.size());

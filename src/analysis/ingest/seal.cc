@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "analysis/ingest/chunk.h"
@@ -59,7 +60,7 @@ ImageList images_of(const InputFile& file) {
 /// A file with one image, changed in place.
 class LoneImage {
  public:
-  explicit LoneImage(const std::string& path) : path_(path) {}
+  explicit LoneImage(std::string path) : path_(std::move(path)) {}
   LoneImage(const LoneImage&) = delete;
   LoneImage& operator=(const LoneImage&) = delete;
   ~LoneImage() {

@@ -30,13 +30,13 @@ struct Seal : ::testing::Test {
   TestFiles files;
 
   /// A trace of `samples` samples as a killed program leaves it: open and sparse.
-  std::string killed(const std::string& name, int samples) {
+  std::string killed(const std::string& name, int samples) const {
     TestTrace trace;
     const auto epoch = trace.epoch(1024);
     for (int i = 0; i < samples; ++i) trace.sample({.epoch = epoch});
     trace.header().state = trace::State::kSampling;
     trace.header().pid = 0;
-    const std::string path = files.write(name, trace.bytes());
+    std::string path = files.write(name, trace.bytes());
     std::filesystem::resize_file(path, kMiB);
     return path;
   }
@@ -64,7 +64,7 @@ TEST_F(Seal, GivesUnusedSpaceBackAndIsIdempotent) {
   const std::string path = killed("a.geiger", 3);
   ASSERT_FALSE(seal_trace(path));
   const std::string sealed = TestFiles::read(path);
-  EXPECT_EQ(sealed.size(), trace::kRecordsOffset + 32 + 3 * 64);
+  EXPECT_EQ(sealed.size(), trace::kRecordsOffset + 32 + 3 * sizeof(trace::SampleRecord));
   EXPECT_FALSE(seal_trace(path));
   EXPECT_EQ(TestFiles::read(path), sealed);
   const Ingested result = read(path);
@@ -93,7 +93,7 @@ TEST_F(Seal, AKillBetweenTwoWritesLeavesAReadableTrace) {
   const std::string open = TestFiles::read(path);
   ASSERT_FALSE(store(path, 0, "names"));
   const std::string done = TestFiles::read(path);
-  const std::size_t end = trace::kRecordsOffset + 32 + 3 * 64;
+  const std::size_t end = trace::kRecordsOffset + 32 + 3 * sizeof(trace::SampleRecord);
   const std::size_t seal = offsetof(trace::FileHeader, sealed_end);
   const std::size_t size = offsetof(trace::FileHeader, image_bytes);
   std::vector<std::string> states = {open};
@@ -254,7 +254,7 @@ TEST_F(ChunkCodec, AMutatedChunkIsDamageAndNoMore) {
   const std::string path = killed("a.geiger", 2);
   ASSERT_FALSE(store(path, 0, kNames));
   const std::string sound = TestFiles::read(path);
-  const std::size_t start = trace::kRecordsOffset + 32 + 2 * 64;
+  const std::size_t start = trace::kRecordsOffset + 32 + 2 * sizeof(trace::SampleRecord);
   std::size_t damaged = 0;
   for (std::size_t at = start; at < sound.size(); ++at) {
     std::string bent = sound;

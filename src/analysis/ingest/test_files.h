@@ -26,7 +26,7 @@ class TestFiles {
   [[nodiscard]] std::string path(const std::string& name) const { return (root_ / name).string(); }
 
   std::string write(const std::string& name, std::span<const std::byte> bytes) const {
-    const std::string full = path(name);
+    std::string full = path(name);
     std::filesystem::create_directories(std::filesystem::path(full).parent_path());
     // A new file: ext4 writes a truncated one out to disk when it is closed.
     std::filesystem::remove(full);

@@ -128,7 +128,7 @@ inline Recording small_server() {
   for (Nanoseconds i = 0; i < 12; ++i) builder.sample(worker, strings, 200, 20 + i, 21 + i);
   Thread& counted = builder.recording().threads[worker];
   counted.bytes = 132 * kMiB;
-  counted.trials = counted.bytes - 240 * 32 * kKiB;
+  counted.trials = counted.bytes - 240 * (32 * kKiB);
   counted.hits = 252;
   Thread& loader = builder.recording().threads[main_thread];
   loader.bytes = loader.certain_bytes = 12 * kMiB;

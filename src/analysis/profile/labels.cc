@@ -34,8 +34,8 @@ std::string address_name(const Recording& recording, const Location& location) {
   return fmt::format("{}+{:#x}", file_name_of(module.path), location.vaddr);
 }
 
-Labels::Labels(const Recording& recording) {
-  labels_ = {{.name = "[no stack]"}, {.name = "[truncated]"}};
+Labels::Labels(const Recording& recording)
+    : labels_{{.name = "[no stack]"}, {.name = "[truncated]"}} {
   // Keys look into the recording, which outlives this constructor.
   std::unordered_map<Key, std::uint32_t, KeyHash> known;
   starts_.reserve(recording.locations.size() + 1);

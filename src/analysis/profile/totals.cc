@@ -12,8 +12,9 @@ namespace {
 
 /// The samples of a process; Recording keeps them in order of processes.
 std::span<const Sample> samples_of(const Recording& recording, std::uint32_t process) {
-  const auto range = std::ranges::equal_range(recording.samples, process, {}, &Sample::process);
-  return {range.begin(), range.end()};
+  const auto& samples = recording.samples;
+  return {std::ranges::lower_bound(samples, process, {}, &Sample::process),
+          std::ranges::upper_bound(samples, process, {}, &Sample::process)};
 }
 
 /// What a thread allocated since its counter was armed is known only from its next

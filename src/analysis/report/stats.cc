@@ -173,6 +173,7 @@ std::vector<ThreadLine> threads_of(const Recording& recording, const StatsOption
   });
   if (options.threads > 0 && order.size() > options.threads) order.resize(options.threads);
   std::vector<ThreadLine> lines;
+  lines.reserve(order.size());
   for (const std::uint32_t index : order) {
     lines.push_back({index, threads[index].bytes, measure_row(sums[index], options.level)});
   }

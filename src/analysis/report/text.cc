@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 
@@ -39,10 +40,8 @@ constexpr std::array<Range, 4> kCombining{
 
 template <std::size_t kCount>
 bool is_in(const std::array<Range, kCount>& ranges, char32_t value) {
-  for (const Range& range : ranges) {
-    if (value >= range.first && value <= range.last) return true;
-  }
-  return false;
+  return std::ranges::any_of(
+      ranges, [&](const Range& range) { return value >= range.first && value <= range.last; });
 }
 
 bool is_control(char32_t value) { return value < 0x20 || (value >= 0x7f && value < 0xa0); }

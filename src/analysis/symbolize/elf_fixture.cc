@@ -54,6 +54,7 @@ int weigh(const Cage& cage) { return cage.sum(); }
 }  // namespace zoo
 )";
 
+constexpr std::string_view kHexDigits = "0123456789abcdef";
 constexpr std::string_view kMain = R"(
 #include <cstdlib>
 #include <cstdio>
@@ -84,11 +85,11 @@ void for_each_section(const std::string& path, const Visit& visit) {
 }
 
 profile::Frame parse_frame(const std::string& function, std::string position) {
-  position = position.substr(0, position.find(" (discriminator"));
+  position.erase(std::min(position.size(), position.find(" (discriminator")));
   const std::size_t colon = position.rfind(':');
   std::string file = position.substr(0, colon);
   if (file == "??") file.clear();
-  const int line = std::atoi(position.c_str() + colon + 1);
+  const unsigned long line = std::strtoul(position.c_str() + colon + 1, nullptr, 10);
   return {function, "", std::filesystem::path(file).lexically_normal().string(),
           static_cast<std::uint32_t>(line)};
 }
@@ -105,6 +106,7 @@ ScratchDirectory::~ScratchDirectory() {
   std::filesystem::remove_all(path_, ignored);
 }
 
+// NOLINTBEGIN(cert-env33-c): the commands are these tests' own.
 bool run(const std::string& command) { return std::system(command.c_str()) == 0; }
 
 std::string output_of(const std::string& command) {
@@ -116,6 +118,7 @@ std::string output_of(const std::string& command) {
   }
   return text;
 }
+// NOLINTEND(cert-env33-c)
 
 void write_file(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
@@ -144,10 +147,9 @@ std::string build_id_of(const std::string& path) {
     if (data == nullptr || gelf_getnote(data, 0, &note, &name, &text) == 0) return;
     if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4) return;
     for (std::size_t i = 0; i < note.n_descsz; ++i) {
-      std::array<char, 3> hex{};
       const auto* const bytes = static_cast<const unsigned char*>(data->d_buf) + text;
-      std::snprintf(hex.data(), hex.size(), "%02x", bytes[i]);
-      id += hex.data();
+      id += kHexDigits[bytes[i] >> 4];
+      id += kHexDigits[bytes[i] & 0xf];
     }
   });
   return id;

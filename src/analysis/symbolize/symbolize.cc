@@ -166,6 +166,7 @@ void name_from_map(const Recording& recording, std::uint32_t pid, Nanoseconds no
   const auto map = read_perf_map(options.perf_map_dir, pid, not_before);
   if (!map) return;
   std::vector<Address> addresses;
+  addresses.reserve(locations.size());
   for (const std::uint32_t index : locations) {
     addresses.push_back(recording.locations[index].vaddr);
   }

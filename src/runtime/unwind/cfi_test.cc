@@ -65,10 +65,10 @@ class Tables : public testing::Test {
     size_ = static_cast<std::size_t>(cfi_.readable.end - first_);
     // Copies keep rip modulo 16, on which the rows of PLT entries depend.
     size_ -= (cfi_.header + size_) % 16;
-    std::uint32_t count;
+    std::uint32_t count = 0;
     std::memcpy(&count, first_ + 8, 4);
     for (std::uint32_t i = 0; i < count; ++i) {
-      std::int32_t distance;
+      std::int32_t distance = 0;
       std::memcpy(&distance, first_ + 12 + std::size_t{i} * 8, 4);
       functions_.push_back(cfi_.header + static_cast<std::uint64_t>(std::int64_t{distance}));
     }

@@ -32,7 +32,8 @@ enum : std::uint8_t {
 
 class Evaluation {
  public:
-  Evaluation(Cursor code, std::uint64_t rip) : code_(code), rip_(rip) {}
+  // cppcheck-suppress uninitMemberVar  // stack_ holds values below count_ only.
+  Evaluation(const Cursor& code, std::uint64_t rip) : code_(code), rip_(rip) {}
 
   bool run(Term& result) {
     while (!code_.at_end()) {
@@ -166,7 +167,7 @@ class Evaluation {
 
 }  // namespace
 
-bool evaluate(Cursor code, std::uint64_t rip, Term& result) {
+bool evaluate(const Cursor& code, std::uint64_t rip, Term& result) {
   return Evaluation(code, rip).run(result);
 }
 

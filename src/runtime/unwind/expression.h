@@ -13,6 +13,6 @@
 namespace geiger::unwind {
 
 /// False: malformed, or no term. `rip` is the value of the rip column.
-[[nodiscard]] bool evaluate(Cursor code, std::uint64_t rip, Term& result);
+[[nodiscard]] bool evaluate(const Cursor& code, std::uint64_t rip, Term& result);
 
 }  // namespace geiger::unwind

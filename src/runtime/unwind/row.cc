@@ -58,7 +58,7 @@ Slot slot_of(std::uint64_t dwarf_register) {
   return static_cast<Slot>(static_cast<std::uint64_t>(Slot::kR12) + dwarf_register - dwarf::kR12);
 }
 
-bool RowProgram::run_initial(Cursor code) {
+bool RowProgram::run_initial(const Cursor& code) {
   if (!run(code)) return false;
   initial_ = row_;
   return true;

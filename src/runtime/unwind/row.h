@@ -81,11 +81,12 @@ struct ProgramTraits {
 /// Bounded by the length of the programs. Threads: a value of its owner.
 class RowProgram {
  public:
+  // cppcheck-suppress uninitMemberVar  // saved_ says why.
   RowProgram(const ProgramTraits& traits, std::uint64_t begin, std::uint64_t pc)
       : traits_(traits), location_(begin), pc_(pc) {}
 
   /// False: malformed or unknown instruction.
-  [[nodiscard]] bool run_initial(Cursor code);
+  [[nodiscard]] bool run_initial(const Cursor& code);
   [[nodiscard]] bool run(Cursor code);
   [[nodiscard]] const Row& row() const { return row_; }
 

@@ -45,8 +45,10 @@ class StackMemory {
   }
 
  private:
-  // Other functions' frames: not objects that an address sanitizer knows.
-  [[gnu::no_sanitize_address]] static std::uint64_t load(std::uint64_t address) {
+  // Other functions' frames: no objects that an address sanitizer knows, and
+  // nothing that a thread sanitizer has shadows for.
+  [[gnu::no_sanitize_address, gnu::no_sanitize_thread]] static std::uint64_t load(
+      std::uint64_t address) {
     return *reinterpret_cast<const std::uint64_t*>(address);
   }
   bool move_window(std::uint64_t address);
