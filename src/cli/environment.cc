@@ -11,9 +11,8 @@ namespace geiger::cli {
 namespace {
 
 constexpr std::string_view kPreload = "LD_PRELOAD=";
-constexpr std::array<std::string_view, 6> kOwnVariables{
-    "GEIGER_DIR=",  "GEIGER_INTERVAL=", "GEIGER_SEED=",
-    "GEIGER_MODE=", "GEIGER_CAPACITY=", "GEIGER_SUPERVISED=",
+constexpr std::array<std::string_view, 5> kOwnVariables{
+    "GEIGER_DIR=", "GEIGER_INTERVAL=", "GEIGER_SEED=", "GEIGER_MODE=", "GEIGER_CAPACITY=",
 };
 
 bool is_own(std::string_view word) {
@@ -65,7 +64,6 @@ Environment with_runtime(Environment inherited, const RuntimeSettings& settings,
   words.push_back("GEIGER_DIR=" + directory);
   words.push_back(fmt::format("GEIGER_INTERVAL={}", settings.interval));
   words.push_back(fmt::format("GEIGER_CAPACITY={}", settings.capacity));
-  words.push_back("GEIGER_SUPERVISED=1");
   if (settings.seed) words.push_back(fmt::format("GEIGER_SEED={}", *settings.seed));
   words.push_back("GEIGER_MODE=" + mode_words(settings, program));
   return words;

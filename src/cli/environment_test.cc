@@ -22,8 +22,7 @@ TEST(WithRuntime, ReplacesAnEnclosingRun) {
   const auto words =
       with_runtime({"GEIGER_DIR=/old", "GEIGER_SEED=7", "GEIGER_MODE=fp"}, {}, "/p.so", "/new", 7);
   EXPECT_THAT(words, ElementsAre("LD_PRELOAD=/p.so", "GEIGER_DIR=/new", "GEIGER_INTERVAL=524288",
-                                 "GEIGER_CAPACITY=4294967296", "GEIGER_SUPERVISED=1",
-                                 "GEIGER_MODE=root=7"));
+                                 "GEIGER_CAPACITY=4294967296", "GEIGER_MODE=root=7"));
 }
 
 TEST(WithRuntime, ListsTheModes) {

@@ -33,7 +33,6 @@ TEST(Names, FollowTheTraceFormat) {
   EXPECT_EQ(drop_cause(trace::DropCause::kUnseenFree), "unseen_free");
   EXPECT_EQ(stop_reason(trace::StopReason::kNone), "");
   EXPECT_EQ(stop_reason(trace::StopReason::kNoSpace), "no_space");
-  EXPECT_EQ(stop_reason(trace::StopReason::kInternalCheck), "internal_check");
 }
 
 TEST(Level, IsReadInThreeSpellings) {

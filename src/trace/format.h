@@ -52,10 +52,9 @@ enum class State : std::uint32_t {
 /// Why a runtime stopped recording before the program ended.
 enum class StopReason : std::uint32_t {
   kNone = 0,
-  kTraceFull = 1,      ///< The capacity was used up.
-  kNoSpace = 2,        ///< The file system refused to allocate the next extent.
-  kMapFailed = 3,      ///< A mapping was refused (address space, memory).
-  kInternalCheck = 4,  ///< An invariant failed; sampling went off by itself.
+  kTraceFull = 1,  ///< The capacity was used up.
+  kNoSpace = 2,    ///< The file system refused to allocate the next extent.
+  kMapFailed = 3,  ///< A mapping was refused (address space, memory).
 };
 
 /// Samples and frees that happened but could not be recorded, by cause.
@@ -255,7 +254,7 @@ struct ThreadRecord {
   /// Bytes allocated since, all of them failed trials, as read when the program
   /// exited while this thread lived; then `armed` is 0. Add it to bytes and trials.
   std::atomic<std::uint64_t> pending;
-  std::atomic<std::uint64_t> calls;       ///< Allocations that took the slow path.
+  std::atomic<std::uint64_t> calls;  ///< Allocations that took the slow path.
 };
 
 /// From here on threads that read it draw with this interval.

@@ -34,6 +34,15 @@ void sizes_zero() {
   }
 }
 
+// An address at a multiple of 8 MiB shares its place in the filter with NULL.
+void null_beside_a_sample() {
+  void* aligned = opaque(aligned_alloc(std::size_t{1} << 23, 64));
+  EXPECT(is_aligned(aligned, std::size_t{1} << 23));
+  for (int round = 0; round < 5000; ++round) free(opaque(malloc(40)));
+  for (int round = 0; round < 100; ++round) free(opaque(static_cast<void*>(nullptr)));
+  free(aligned);
+}
+
 // volatile: the compiler warns about, or folds, sizes it can see.
 volatile std::size_t huge_sizes[] = {SIZE_MAX, SIZE_MAX - 4096, std::size_t{1} << 63,
                                      (std::size_t{1} << 63) - 1, std::size_t{1} << 62};
@@ -264,7 +273,7 @@ constexpr Scenario kScenarios[] = {
     {"reallocs", reallocs},     {"alignments", alignments},
     {"errnos", errnos},         {"usable_sizes", usable_sizes},
     {"new_forms", new_forms},   {"new_handlers", new_handlers},
-    {"properties", properties},
+    {"properties", properties}, {"null_beside_a_sample", null_beside_a_sample},
 };
 
 }  // namespace

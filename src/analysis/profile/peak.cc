@@ -40,10 +40,8 @@ std::vector<Event> events_of(const Recording& recording, bool is_split) {
 
 estimation::Halves halves_of(const Recording& recording, const Sample& sample) {
   if (is_surely_sampled(recording, sample)) return {.in_first = true, .in_second = true};
-  std::uint64_t hash = spread(0, recording.processes[sample.process].seed);
-  for (const std::uint64_t part : {sample.time, sample.address, sample.offset}) {
-    hash = spread(hash, part);
-  }
+  const auto position = static_cast<std::uint64_t>(&sample - recording.samples.data());
+  const std::uint64_t hash = spread(spread(0, recording.processes[sample.process].seed), position);
   return estimation::halves_of(sample.requested, sample.offset,
                                recording.epochs[sample.epoch].lambda, hash);
 }

@@ -29,8 +29,9 @@ namespace geiger::profile {
 }
 
 /// Which halves drew a sample (estimation/thinning.h); certain ones are in both.
-/// The random bits are a hash of the sample's identity (process seed, time,
-/// address, drawn byte), so every reading of a recording splits alike.
+/// `sample` lies in `recording`. The random bits are a hash of the process seed and
+/// the sample's position, so every reading of a recording splits alike, and so do
+/// two runs of one thread with the same seed.
 [[nodiscard]] estimation::Halves halves_of(const Recording& recording, const Sample& sample);
 
 /// Live at `instant`: allocated by then, freed only later.

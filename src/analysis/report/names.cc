@@ -32,12 +32,11 @@ constexpr std::array<Cause, kDropCauses> kCauses{
      {"live_table_full", "too many samples lived at once; their frees are missing"},
      {"unseen_free", "an address came back while its sample still lived"}}};
 
-constexpr std::array<Cause, 5> kStopReasons{
+constexpr std::array<Cause, 4> kStopReasons{
     {{"", ""},
      {"trace_full", "the trace reached its largest size"},
      {"no_space", "the file system had no space left"},
-     {"map_failed", "memory for the trace could not be mapped"},
-     {"internal_check", "an internal check failed, so sampling switched itself off"}}};
+     {"map_failed", "memory for the trace could not be mapped"}}};
 
 std::string stop_text(const profile::Process& process) {
   std::string text = process.stop_reason < kStopReasons.size()

@@ -34,7 +34,7 @@ TEST(Summary, ReadsLikeThis) {
   samples           253                       1 of them certain: as large as the interval
   allocated         146 MiB ± 17              33.5 k [18.1, 56.9] objects
   exact total       144 MiB                   the estimate lies z = 0.2 from it, within chance
-  live at the peak  165 MiB ± 26              249 ms after the start; measured by half of the samples
+  live at the peak  133 MiB ± 24              249 ms after the start; measured by half of the samples
   live at the end   43.9 MiB [36.7, 52.6]     512 [397, 651] objects
   detection limit   1.85 MiB                  whatever has no sample allocated less
   threads           2
@@ -47,8 +47,8 @@ Most allocated, by function
   6.00 MiB [3.10, 10.49]       4.1 % ± 3.0  std::string::_M_create  libstdc++.so.6
 
 Most live at the peak, by function
-  153 MiB ± 26                 93 % ± 3    make_buffer  server
-   12 MiB exact + < 3.69 MiB  7.3 % ± 2.4  load_table  server
+  121 MiB ± 24                 91 % ± 3    make_buffer  server
+   12 MiB exact + < 3.69 MiB  9.0 % ± 2.9  load_table  server
 
 next: geiger table geiger-server.4711   or   geiger tree geiger-server.4711 --kind peak
 )");
@@ -128,7 +128,7 @@ TEST(Summary, ClosingLinesFitBehindAnyProgram) {
   options.run = "geiger-server.4711";
   EXPECT_EQ(closing_lines(summary_report(recording, options), recording, {}),
             "geiger: 253 samples; allocated 146 MiB ± 17 (exactly 144 MiB, z = 0.2)\n"
-            "geiger: live at the peak 165 MiB ± 26, at the end 43.9 MiB [36.7, 52.6]\n"
+            "geiger: live at the peak 133 MiB ± 24, at the end 43.9 MiB [36.7, 52.6]\n"
             "geiger: next: geiger summary geiger-server.4711\n");
 }
 

@@ -28,6 +28,7 @@ bool LiveTable::insert(std::uint64_t address, std::uint64_t value) {
 }
 
 std::uint64_t LiveTable::take(std::uint64_t address) {
+  if (address == 0) return 0;  // free(NULL); 0 marks an empty slot.
   for (Table* table = newest_.load(std::memory_order_acquire); table != nullptr;
        table = table->older) {
     if (const std::uint64_t value = take_from(*table, address); value != 0) {

@@ -61,6 +61,15 @@ TEST(LiveTable, AgreesWithAMapOverRandomOperations) {
   EXPECT_EQ(table.size(), 0U);
 }
 
+TEST(LiveTable, NullIsNeverInIt) {
+  static constinit LiveTable table;
+  EXPECT_EQ(table.take(0), 0U);
+  ASSERT_TRUE(table.insert(16, 1));
+  EXPECT_EQ(table.take(0), 0U);
+  EXPECT_EQ(table.size(), 1U);
+  EXPECT_EQ(table.take(16), 1U);
+}
+
 TEST(LiveTable, HoldsAMillionAndDrains) {
   static constinit LiveTable table;
   constexpr std::uint64_t kCount = 1'000'000;
