@@ -26,7 +26,7 @@ class CheckTarget : public testing::Test {
   ~CheckTarget() override { fs::remove_all(root_); }
 
   std::string write(const std::string& name, const std::string& text, mode_t mode = 0755) const {
-    const std::string path = root_ / name;
+    std::string path = root_ / name;
     std::ofstream(path) << text;
     chmod(path.c_str(), mode);
     return path;

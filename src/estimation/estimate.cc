@@ -139,7 +139,7 @@ double detection_limit(double largest_interval, double level) {
 double sampler_z(std::uint64_t hits, std::uint64_t trials, double interval) {
   if (trials == 0 || !(interval > 1)) return 0;
   const double p = 1 / interval;
-  const double n = static_cast<double>(trials);
+  const auto n = static_cast<double>(trials);
   return (static_cast<double>(hits) - n * p) / std::sqrt(n * p * (1 - p));
 }
 

@@ -30,8 +30,8 @@ void NodeSums::add(Bytes size, double lambda, std::uint64_t count, double keep) 
   keep = std::min(keep, 1.0);
   if (size == 0 || count == 0 || !(lambda > 0) || !(keep > 0)) return;
   if (keep == 1 && std::isinf(lambda)) return add_certain(size, count);
-  const double z = static_cast<double>(size);
-  const double n = static_cast<double>(count);
+  const auto z = static_cast<double>(size);
+  const auto n = static_cast<double>(count);
   const double pi = keep * inclusion_probability(size, lambda);
   // 1 - pi without cancellation: e^(-lambda z) alone carries it for large z.
   const double missed = (1 - keep) + keep * std::exp(-lambda * z);

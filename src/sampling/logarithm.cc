@@ -43,9 +43,9 @@ struct Reduced {
 };
 
 Reduced reduce(double x) {
-  const std::uint64_t bits = std::bit_cast<std::uint64_t>(x);
+  const auto bits = std::bit_cast<std::uint64_t>(x);
   int exponent = static_cast<int>(bits >> 52) - 1023;
-  double mantissa = std::bit_cast<double>((bits & kFractionMask) | std::uint64_t{1023} << 52);
+  auto mantissa = std::bit_cast<double>((bits & kFractionMask) | std::uint64_t{1023} << 52);
   if (mantissa >= 0x1.6a09e667f3bcdp+0) {  // sqrt(2)
     mantissa *= 0.5;
     ++exponent;

@@ -15,7 +15,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Distance from the 64-bit-mantissa reference in units of the last place.
 double ulps(double value, long double reference) {
-  const double rounded = static_cast<double>(reference);
+  const auto rounded = static_cast<double>(reference);
   const long double ulp = std::nextafter(std::abs(rounded), kInfinity) - std::abs(rounded);
   return static_cast<double>(std::abs(value - reference) / ulp);
 }
@@ -36,7 +36,7 @@ TEST(NaturalLog, IsWithinOneUlpOnTheSamplersDomain) {
 TEST(NaturalLog, IsWithinOneUlpEverywhere) {
   Xoshiro256pp generator(2);
   for (int i = 0; i < 500000; ++i) {
-    const double x = std::bit_cast<double>(generator.next() & 0x7fffffffffffffff);
+    const auto x = std::bit_cast<double>(generator.next() & 0x7fffffffffffffff);
     if (x == 0 || !std::isfinite(x)) continue;
     ASSERT_LE(natural_log_ulps(x), 1.0) << x;
   }

@@ -35,14 +35,14 @@ Fault check_stack(const Record& record) {
 }
 
 Fault check_module(const Record& record) {
-  const ModuleRecord& module = record.as<ModuleRecord>();
+  const auto& module = record.as<ModuleRecord>();
   const std::uint64_t room = record.words.size_bytes() - sizeof(ModuleRecord);
   const std::uint64_t text = std::uint64_t{module.build_id_bytes} + module.path_bytes;
   return module.path_bytes == 0 || text > room ? Fault::kModuleText : Fault::kNone;
 }
 
 Fault check_epoch(const Record& record) {
-  const EpochRecord& epoch = record.as<EpochRecord>();
+  const auto& epoch = record.as<EpochRecord>();
   const bool draws = epoch.interval >= 1 && std::bit_cast<double>(epoch.lambda_bits) > 0.0;
   return draws ? Fault::kNone : Fault::kEpochValues;
 }
@@ -167,7 +167,7 @@ std::span<const std::uint8_t> build_id_of(const Record& module) {
 }
 
 std::string_view path_of(const Record& module) {
-  const ModuleRecord& layout = module.as<ModuleRecord>();
+  const auto& layout = module.as<ModuleRecord>();
   const std::byte* text = body_of(module, sizeof(ModuleRecord) + layout.build_id_bytes);
   const char* path = reinterpret_cast<const char*>(text);
   return {path, strnlen(path, layout.path_bytes)};

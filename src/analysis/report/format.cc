@@ -63,10 +63,9 @@ int error_decimals(double error, const Scale& scale) {
   return std::clamp(digits, 0, kMaxDecimals);
 }
 
-std::string grouped(double whole) {
-  std::string digits = fmt::format("{:.0f}", whole);
+std::string grouped(std::string digits) {
   for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
-    digits.insert(static_cast<std::size_t>(at), ",");
+    digits.insert(static_cast<std::size_t>(at), 1, ',');
   }
   return digits;
 }
@@ -77,7 +76,8 @@ std::string number(double scaled, int decimals, Rounding rounding) {
   // The slack keeps 2.5 from becoming 2.6 because of 2.5000000000000004.
   if (rounding == Rounding::kUp) scaled = std::ceil(scaled * power * (1 - 1e-12)) / power;
   if (rounding == Rounding::kDown) scaled = std::floor(scaled * power * (1 + 1e-12)) / power;
-  return decimals == 0 ? grouped(std::round(scaled)) : fmt::format("{:.{}f}", scaled, decimals);
+  return decimals == 0 ? grouped(fmt::format("{:.0f}", std::round(scaled)))
+                       : fmt::format("{:.{}f}", scaled, decimals);
 }
 
 std::string with_unit(const std::string& text, const Scale& scale) {
@@ -111,7 +111,7 @@ Figure plus_minus(const Estimate& estimate, Quantity quantity) {
   const Scale scale = scale_of(estimate.value, quantity);
   const int decimals = error_decimals(half / scale.factor, scale);
   return {with_unit(number(estimate.value / scale.factor, decimals, Rounding::kNearest), scale),
-          "± " + number(half / scale.factor, decimals, Rounding::kUp)};
+          fmt::format("± {}", number(half / scale.factor, decimals, Rounding::kUp))};
 }
 
 Figure with_limits(const Estimate& estimate, Quantity quantity) {
@@ -141,9 +141,9 @@ Figure figure(const Estimate& estimate, Quantity quantity) {
     return is_symmetric(estimate) ? plus_minus(estimate, quantity)
                                   : with_limits(estimate, quantity);
   }
-  const std::string limit = "< " + natural(unseen, quantity, Rounding::kUp);
+  const std::string limit = fmt::format("< {}", natural(unseen, quantity, Rounding::kUp));
   if (estimate.exact <= 0) return {limit, ""};
-  return {exact_value(estimate.exact, quantity), "exact + " + limit};
+  return {exact_value(estimate.exact, quantity), fmt::format("exact + {}", limit)};
 }
 
 std::string exact_bytes(Bytes bytes) {
@@ -157,13 +157,7 @@ std::string exact_bytes(Bytes bytes) {
 
 std::string bound_bytes(double bytes) { return natural(bytes, Quantity::kBytes, Rounding::kUp); }
 
-std::string exact_count(std::uint64_t count) {
-  std::string digits = std::to_string(count);
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) {
-    digits.insert(static_cast<std::size_t>(at), ",");
-  }
-  return digits;
-}
+std::string exact_count(std::uint64_t count) { return grouped(std::to_string(count)); }
 
 std::string duration(Nanoseconds time) {
   const double seconds = static_cast<double>(time) / 1e9;
@@ -186,10 +180,10 @@ Figure figure(const Share& share) {
   const int decimals = value < 9.95 || half < 0.95 ? 1 : 0;
   if (share.interval.hi < 0.001 && value > 0) return {"< 0.1 %", ""};
   if (value == 0 && half > 0)
-    return {"< " + number(half, half < 9.95 ? 1 : 0, Rounding::kUp) + " %", ""};
+    return {fmt::format("< {} %", number(half, half < 9.95 ? 1 : 0, Rounding::kUp)), ""};
   if (!(half > 1e-9)) return {fmt::format("{:.{}f} %", value, value < 9.95 ? 1 : 0), ""};
   return {fmt::format("{:.{}f} %", value, decimals),
-          "± " + number(half, half < 9.95 ? decimals : 0, Rounding::kUp)};
+          fmt::format("± {}", number(half, half < 9.95 ? decimals : 0, Rounding::kUp))};
 }
 
 std::string exact_share(std::uint64_t part, std::uint64_t whole) {

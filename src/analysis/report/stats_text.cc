@@ -37,7 +37,7 @@ std::string bar(const estimation::Estimate& estimate, double largest) {
 }
 
 std::string section(const Style& style, std::string_view title, const Grid& grid) {
-  return "\n" + paint(style, Role::kHeading, title) + "\n" + grid.text(style);
+  return fmt::format("\n{}\n{}", paint(style, Role::kHeading, title), grid.text(style));
 }
 
 std::vector<Column> measure_columns(const char* name) {
@@ -156,7 +156,8 @@ std::string to_text(const StatsReport& report, const Recording& recording, const
   std::string out = profile_heading(profile::Kind::kAllocated, "statistics", report.total, style);
   out.pop_back();  // Every section brings its own empty line.
   if (report.total.samples == 0) {
-    out += "\n" + nothing_sampled(profile::Kind::kAllocated);
+    out += '\n';
+    out += nothing_sampled(profile::Kind::kAllocated);
   } else {
     out += sizes(report, style);
     out += groups(report.entry_points, "Entry points", style);

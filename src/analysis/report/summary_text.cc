@@ -29,9 +29,9 @@ constexpr double kUsualZ = 3.0;
 
 std::string fact(const Style& style, std::string_view label, std::string_view value,
                  std::string_view remark = "") {
-  std::string out = "  " + paint(style, Role::kFaint, pad_right(label, kLabelWidth));
+  std::string out = fmt::format("  {}", paint(style, Role::kFaint, pad_right(label, kLabelWidth)));
   out += remark.empty() ? std::string(value) : pad_right(value, 24);
-  if (!remark.empty()) out += "  " + paint(style, Role::kFaint, remark);
+  if (!remark.empty()) out += fmt::format("  {}", paint(style, Role::kFaint, remark));
   return out + "\n";
 }
 
@@ -92,7 +92,7 @@ std::string exact_text(const ProcessTotals& totals) {
 std::string exact_remark(const SummaryReport& report) {
   const ProcessTotals& totals = report.exact;
   if (totals.trials == 0 || report.allocated.bytes.variance <= 0) return "";
-  return "the estimate lies " + z_text(totals.z);
+  return fmt::format("the estimate lies {}", z_text(totals.z));
 }
 
 std::string samples_remark(const SummaryReport& report) {
@@ -165,7 +165,8 @@ std::string process_list(const SummaryReport& report, const Recording& recording
     cells.push_back(printable(profile::file_name_of(process.executable)));
     grid.add(std::move(cells), ending_text(process));
   }
-  std::string out = "\n" + paint(style, Role::kHeading, "Processes") + "\n" + grid.text(style);
+  std::string out =
+      fmt::format("\n{}\n{}", paint(style, Role::kHeading, "Processes"), grid.text(style));
   if (report.processes.size() <= kProcessesShown) return out;
   return out + fmt::format("  and {} more\n", report.processes.size() - kProcessesShown);
 }
@@ -186,7 +187,7 @@ std::string site_list(std::string_view title, const std::vector<TableLine>& line
     cells.push_back(printable(line.name));
     grid.add(std::move(cells), printable(line.detail));
   }
-  return "\n" + paint(style, Role::kHeading, title) + "\n" + grid.text(style);
+  return fmt::format("\n{}\n{}", paint(style, Role::kHeading, title), grid.text(style));
 }
 
 std::string warning_list(const SummaryReport& report, const Recording& recording,
@@ -211,7 +212,8 @@ std::string warning_list(const SummaryReport& report, const Recording& recording
 
 std::string next_command(const SummaryReport& report) {
   if (report.samples == 0) return "";
-  const std::string run = report.options.run.empty() ? "" : " " + printable(report.options.run);
+  const std::string run =
+      report.options.run.empty() ? "" : fmt::format(" {}", printable(report.options.run));
   return fmt::format("\nnext: geiger table{0}   or   geiger tree{0} --kind peak\n", run);
 }
 

@@ -120,7 +120,7 @@ std::string footer(const TableReport& report, const Style& style) {
                                          [](const TableLine& l) { return l.is_order_uncertain; });
   if (any_uncertain) out += "~ may belong below the next row: their intervals overlap.\n";
   if (report.is_halved) out += halved_note();
-  return out.empty() ? out : "\n" + paint(style, Role::kFaint, out);
+  return out.empty() ? out : fmt::format("\n{}", paint(style, Role::kFaint, out));
 }
 
 void write_line(JsonWriter& json, const TableLine& line, const profile::Recording& recording) {

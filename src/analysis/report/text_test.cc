@@ -10,6 +10,7 @@ TEST(Printable, NeutralisesWhatWouldMoveTheCursor) {
   EXPECT_EQ(printable("csi\xc2\x9b"
                       "31m"),
             "csi\\x9b31m");
+  // NOLINTNEXTLINE(misc-misleading-bidirectional): it is what is tested.
   EXPECT_EQ(printable("ab\xe2\x80\xae"
                       "dc"),
             "ab\\u202edc");

@@ -83,7 +83,7 @@ std::string footer(const TreeReport& report, const Style& style) {
                        report.nodes - report.lines.size() == 1 ? "is" : "are");
   }
   if (report.is_halved) out += halved_note();
-  return out.empty() ? out : "\n" + paint(style, Role::kFaint, out);
+  return out.empty() ? out : fmt::format("\n{}", paint(style, Role::kFaint, out));
 }
 
 void write_line(JsonWriter& json, const TreeLine& line, std::size_t index) {

@@ -30,7 +30,7 @@ class HostileElf : public testing::Test {
   Outcome symbolize_with(const std::string& bytes) {
     write_file(program_, bytes);
     Recording recording = recording_;
-    const Outcome outcome = symbolize(recording, options_);
+    Outcome outcome = symbolize(recording, options_);
     EXPECT_EQ(outcome.resolved + outcome.unresolved, recording.locations.size());
     for (const profile::Location& location : recording.locations) {
       EXPECT_FALSE(location.frames.empty());

@@ -49,11 +49,24 @@ TEST(PerfMap, OverlappingLinesTakeLinearTime) {
   EXPECT_THAT(look_up_perf_map(map, addresses), Each("all"));
 }
 
+struct Line {
+  Address start, size;
+};
+
+/// The last line that holds the call before `address`.
+std::string simple_name(const std::vector<Line>& lines, Address address) {
+  std::string name;
+  for (std::size_t k = 0; k < lines.size(); ++k) {
+    const Address call = address - 1;
+    if (call >= lines[k].start && call < lines[k].start + lines[k].size) {
+      name = "f" + std::to_string(k);
+    }
+  }
+  return name;
+}
+
 TEST(PerfMap, AgreesWithTheSimpleRule) {
   std::mt19937 random(3);
-  struct Line {
-    Address start, size;
-  };
   for (int round = 0; round < 200; ++round) {
     std::vector<Line> lines;
     std::string map;
@@ -68,14 +81,7 @@ TEST(PerfMap, AgreesWithTheSimpleRule) {
     for (Address address = 1; address < 140; ++address) addresses.push_back(address);
     const auto names = look_up_perf_map(map, addresses);
     for (std::size_t i = 0; i < addresses.size(); ++i) {
-      std::string expected;
-      for (std::size_t k = 0; k < lines.size(); ++k) {
-        const Address call = addresses[i] - 1;
-        if (call >= lines[k].start && call < lines[k].start + lines[k].size) {
-          expected = "f" + std::to_string(k);
-        }
-      }
-      ASSERT_EQ(names[i], expected);
+      ASSERT_EQ(names[i], simple_name(lines, addresses[i]));
     }
   }
 }

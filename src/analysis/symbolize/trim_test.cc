@@ -102,6 +102,9 @@ TEST(Trim, AllocatorModule) {
 }
 
 TEST(Trim, AllocationFunctions) {
+  constexpr const char* kSystemAlloc =
+      "std::sys::alloc::unix::<impl core::alloc::global::GlobalAlloc for "
+      "std::alloc::System>::alloc";
   for (const char* name : {"malloc",
                            "calloc",
                            "realloc",
@@ -122,8 +125,7 @@ TEST(Trim, AllocationFunctions) {
                            "__rustc::__rdl_realloc",
                            "__rust_alloc_zeroed",
                            "<std::alloc::System as core::alloc::global::GlobalAlloc>::alloc",
-                           "std::sys::alloc::unix::<impl core::alloc::global::GlobalAlloc for "
-                           "std::alloc::System>::alloc"}) {
+                           kSystemAlloc}) {
     EXPECT_TRUE(is_allocation_function(name)) << name;
   }
   for (const char* name :

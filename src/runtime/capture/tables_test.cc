@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <random>
+#include <span>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -13,30 +15,40 @@
 namespace geiger::capture {
 namespace {
 
-TEST(Arena, GivesZeroedDistinctAlignedMemory) {
-  std::vector<std::thread> threads;
+/// Calls body(0) to body(3) in a thread each; the sum of what they return, failures.
+template <typename Body>
+int failures_in_threads(const Body& body) {
   std::atomic<int> failures{0};
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&failures, t] {
-      std::vector<unsigned char*> blocks;
-      for (int i = 0; i < 500; ++i) {
-        auto* block = static_cast<unsigned char*>(arena_allocate(static_cast<std::size_t>(i) + 1));
-        if (block == nullptr) {
-          ++failures;
-          return;
-        }
-        if (reinterpret_cast<std::uintptr_t>(block) % 64 != 0) ++failures;
-        for (int k = 0; k <= i; ++k) failures += block[k] != 0;
-        for (int k = 0; k <= i; ++k) block[k] = static_cast<unsigned char>(t + 1);
-        blocks.push_back(block);
-      }
-      for (int i = 0; i < 500; ++i) {
-        for (int k = 0; k <= i; ++k) failures += blocks[static_cast<std::size_t>(i)][k] != t + 1;
-      }
-    });
+  std::vector<std::thread> threads;
+  threads.reserve(4);
+  for (unsigned t = 0; t < 4; ++t) {
+    threads.emplace_back([&failures, &body, t] { failures += body(t); });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(failures, 0);
+  return failures;
+}
+
+int fill_blocks_with(unsigned char mark) {
+  int failures = 0;
+  std::vector<std::span<unsigned char>> blocks;
+  for (std::size_t size = 1; size <= 500; ++size) {
+    auto* start = static_cast<unsigned char*>(arena_allocate(size));
+    if (start == nullptr) return failures + 1;
+    failures += reinterpret_cast<std::uintptr_t>(start) % 64 != 0;
+    const std::span block(start, size);
+    for (const unsigned char byte : block) failures += byte != 0;
+    std::ranges::fill(block, mark);
+    blocks.push_back(block);
+  }
+  for (const auto block : blocks) {
+    for (const unsigned char byte : block) failures += byte != mark;
+  }
+  return failures;
+}
+
+TEST(Arena, GivesZeroedDistinctAlignedMemory) {
+  const auto fill = [](unsigned t) { return fill_blocks_with(static_cast<unsigned char>(t + 1)); };
+  EXPECT_EQ(failures_in_threads(fill), 0);
 }
 
 TEST(LiveTable, AgreesWithAMapOverRandomOperations) {
@@ -79,33 +91,32 @@ TEST(LiveTable, HoldsAMillionAndDrains) {
   EXPECT_EQ(table.size(), 0U);
 }
 
+int insert_and_take_every_fourth(LiveTable& table, unsigned first) {
+  int failures = 0;
+  std::mt19937_64 random(first);
+  std::vector<std::uint64_t> mine;
+  std::uint64_t next = first;
+  for (int i = 0; i < 100'000; ++i) {
+    if (mine.size() > 300 || (!mine.empty() && random() % 2 == 0)) {
+      std::swap(mine[random() % mine.size()], mine.back());
+      failures += table.take(mine.back()) != mine.back() + 1;
+      mine.pop_back();
+    } else {
+      next += 4;
+      mine.push_back(next * 16);
+      failures += !table.insert(next * 16, next * 16 + 1);
+    }
+  }
+  for (const std::uint64_t address : mine) failures += table.take(address) != address + 1;
+  return failures;
+}
+
 // Every thread owns its addresses, as every live block has one owner; entries of
 // different threads share buckets.
 TEST(LiveTable, KeepsThreadsApart) {
   static constinit LiveTable table;
-  std::atomic<int> failures{0};
-  std::vector<std::thread> threads;
-  for (std::uint64_t t = 0; t < 4; ++t) {
-    threads.emplace_back([&failures, t] {
-      std::mt19937_64 random(t);
-      std::vector<std::uint64_t> mine;
-      std::uint64_t next = t;
-      for (int i = 0; i < 100'000; ++i) {
-        if (mine.size() > 300 || (!mine.empty() && random() % 2 == 0)) {
-          std::swap(mine[random() % mine.size()], mine.back());
-          failures += table.take(mine.back()) != mine.back() + 1;
-          mine.pop_back();
-        } else {
-          next += 4;
-          mine.push_back(next * 16);
-          failures += !table.insert(next * 16, next * 16 + 1);
-        }
-      }
-      for (const std::uint64_t address : mine) failures += table.take(address) != address + 1;
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(failures, 0);
+  const auto use = [](unsigned t) { return insert_and_take_every_fourth(table, t); };
+  EXPECT_EQ(failures_in_threads(use), 0);
   EXPECT_EQ(table.size(), 0U);
 }
 

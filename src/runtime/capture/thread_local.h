@@ -42,7 +42,7 @@ static_assert(sizeof(ThreadLocal) <= 64);
 /// instruction reads, subtracts and stores, so a signal cannot fall in between.
 GEIGER_FAST_PATH bool borrows(std::uint64_t size) {
 #if defined(__x86_64__)
-  bool borrow;
+  bool borrow = false;
   asm volatile("subq %2, %0" : "+m"(tls.countdown), "=@ccb"(borrow) : "r"(size));
   return borrow;
 #else
@@ -72,7 +72,7 @@ GEIGER_FAST_PATH std::size_t filter_slot(const void* pointer) {
 /// Written out because the compiler does not fold an atomic load into a compare.
 GEIGER_FAST_PATH bool maybe_sampled(const void* pointer) {
 #if defined(__x86_64__)
-  bool is_set;
+  bool is_set = false;
   asm("cmpb $0, %1" : "=@ccne"(is_set) : "m"(filter[filter_slot(pointer)]));
   return is_set;
 #else

@@ -146,7 +146,7 @@ GEIGER_EXPORT void free(void* pointer) {
 }
 
 GEIGER_EXPORT void* calloc(std::size_t count, std::size_t size) {
-  std::size_t bytes;
+  std::size_t bytes = 0;
   if (!__builtin_mul_overflow(count, size, &bytes) && capture::borrows(bytes)) [[unlikely]] {
     return calloc_slow(count, size);
   }
@@ -163,7 +163,7 @@ GEIGER_EXPORT void* realloc(void* old, std::size_t size) {
 
 /// glibc's own calls realloc through the symbol table, which would count twice.
 GEIGER_EXPORT void* reallocarray(void* old, std::size_t count, std::size_t size) {
-  std::size_t bytes;
+  std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes)) {
     errno = ENOMEM;
     return nullptr;

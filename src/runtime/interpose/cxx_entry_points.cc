@@ -63,6 +63,8 @@ using Table = CxxOriginals;
 using namespace geiger::interpose;  // NOLINT: the symbols below live outside.
 using geiger::trace::EntryPoint;
 
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): mangled.
+
 GEIGER_EXPORT void* _Znwm(std::size_t size) {
   return new_object<EntryPoint::kNew, &Table::new_plain>(size);
 }
@@ -125,3 +127,4 @@ GEIGER_EXPORT void _ZdaPvSt11align_val_tRKSt9nothrow_t(void* pointer, std::size_
                                                        const void* tag) {
   delete_object<&Table::delete_array_aligned_nothrow>(pointer, alignment, tag);
 }
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)

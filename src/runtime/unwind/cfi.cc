@@ -23,7 +23,7 @@ struct Table {
 
   /// Distance from the header; column 0: of the pc, 1: of the FDE.
   [[nodiscard]] std::int64_t distance(std::uint64_t index, std::size_t column) const {
-    std::int32_t value;
+    std::int32_t value = 0;
     std::memcpy(&value, entries + index * kTableEntryBytes + column * sizeof value, sizeof value);
     return value;
   }

@@ -34,7 +34,7 @@ bool base_value(Machine& at, std::uint64_t cfa, std::uint8_t base, std::uint64_t
 }
 
 bool find_cfa(Machine& at, const Term& term, StackMemory& stack, std::uint64_t& cfa) {
-  std::uint64_t base;
+  std::uint64_t base = 0;
   if (!base_value(at, 0, term.base, base)) return false;
   cfa = base + static_cast<std::uint64_t>(term.offset);
   if (term.is_loaded && !stack.read(cfa, cfa)) return false;
@@ -46,7 +46,7 @@ bool find_cfa(Machine& at, const Term& term, StackMemory& stack, std::uint64_t& 
 bool apply(Machine& at, std::uint64_t cfa, const Place& place, StackMemory& stack,
            std::uint64_t& value) {
   if (place.kind == Place::Kind::kSame || place.kind == Place::Kind::kUndefined) return true;
-  std::uint64_t base;
+  std::uint64_t base = 0;
   if (place.kind == Place::Kind::kUnsupported || !base_value(at, cfa, place.base, base)) {
     value = 0;
     return true;
@@ -60,7 +60,7 @@ bool apply(Machine& at, std::uint64_t cfa, const Place& place, StackMemory& stac
 Outcome step_by_row(Machine& at, const FoundRow& found, StackMemory& stack) {
   const Place& ip = found.row[Slot::kReturnAddress];
   if (ip.kind == Place::Kind::kUndefined) return Outcome::kEnd;
-  std::uint64_t cfa;
+  std::uint64_t cfa = 0;
   if (!find_cfa(at, found.row.cfa, stack, cfa)) return Outcome::kLost;
   if (!found.is_signal_frame && !stack.is_step(at.sp, cfa)) return Outcome::kLost;
   Machine caller = at;
@@ -115,7 +115,7 @@ Outcome step(Position& position, StackMemory& stack, std::uint32_t& module) {
 /// Walks our own frames until it stands at `start`.
 bool climb_to(const Registers& start, Position& position, StackMemory& stack) {
   for (int i = 0; i < kMaxOwnFrames && position.at.sp < start.sp; ++i) {
-    std::uint32_t module;
+    std::uint32_t module = 0;
     const Outcome outcome = step(position, stack, module);
     if (outcome != Outcome::kStepped && outcome != Outcome::kSteppedFromSignal) return false;
   }
@@ -130,7 +130,7 @@ void record(Position position, StackMemory& stack, Trace& out) {
       recorder.reach_end();
       break;
     }
-    std::uint32_t module;
+    std::uint32_t module = 0;
     const Outcome outcome = step(position, stack, module);
     if (!recorder.push(frame, module)) break;
     if (outcome == Outcome::kEnd) recorder.reach_end();

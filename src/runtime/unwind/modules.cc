@@ -283,7 +283,7 @@ std::uint32_t add(const Object& object, bool is_permanent) {
 }
 
 FoundModule found_in(const Entry& entry) {
-  const std::uint64_t header = reinterpret_cast<std::uint64_t>(entry.module.eh_frame_hdr);
+  const auto header = reinterpret_cast<std::uint64_t>(entry.module.eh_frame_hdr);
   return {entry.module.id, entry.is_permanent, entry.is_permanent || entry.build_id_at != 0,
           Cfi{entry.readable, header}, entry.entry_point};
 }

@@ -13,7 +13,7 @@ constexpr long kNoSuchHow = -1;
 // EINVAL and no effect otherwise. Unlike process_vm_readv it is in every seccomp
 // filter that a C library can run under. Inline, because errno is the host's.
 bool is_readable(std::uint64_t page) {
-  long result;
+  long result = 0;
   register long size asm("r10") = 8;
   asm volatile("syscall"
                : "=a"(result)

@@ -78,8 +78,8 @@ volatile int g_sink;
 }
 
 [[gnu::noinline]] void recurse_with_alloca(int depth) {
-  auto* room =
-      static_cast<volatile char*>(__builtin_alloca(static_cast<std::size_t>(depth) * 24 + 8));
+  auto* room = static_cast<volatile unsigned char*>(
+      __builtin_alloca(static_cast<std::size_t>(depth) * 24 + 8));
   room[0] = 1;
   if (depth == 0) {
     compare_here();
@@ -91,7 +91,7 @@ volatile int g_sink;
 
 // A realigned frame keeps its CFA in memory behind rbp.
 [[gnu::noinline]] void recurse_realigned(int depth) {
-  alignas(64) volatile char block[128];
+  alignas(64) volatile unsigned char block[128];
   block[depth % 128] = 1;
   if (depth == 0) {
     compare_here();
@@ -169,14 +169,14 @@ int compare_numbers(const void* a, const void* b) {
 }
 
 [[gnu::noinline]] void wander_realigned(int depth) {
-  alignas(32) volatile char block[64];
+  alignas(32) volatile unsigned char block[64];
   block[0] = 1;
   wander(depth - 1);
   g_sink = block[0];
 }
 
 [[gnu::noinline]] void wander_with_alloca(int depth) {
-  auto* room = static_cast<volatile char*>(__builtin_alloca(g_random() % 500 + 1));
+  auto* room = static_cast<volatile unsigned char*>(__builtin_alloca(g_random() % 500 + 1));
   room[0] = 1;
   wander(depth - 1);
   g_sink = room[0];
@@ -212,7 +212,7 @@ void run_in_thread(std::size_t stack_bytes, Body body) {
   pthread_attr_t attributes;
   ASSERT_EQ(pthread_attr_init(&attributes), 0);
   ASSERT_EQ(pthread_attr_setstacksize(&attributes, stack_bytes), 0);
-  pthread_t thread;
+  pthread_t thread{};
   const auto run = [](void* argument) -> void* {
     (*static_cast<Body*>(argument))();
     return nullptr;

@@ -29,7 +29,7 @@ enum class Outcome : std::uint8_t { kRecorded, kNeedsAllRegisters };
   std::uint64_t cfa = (rule.is_cfa_from_bp() ? at.bp : at.sp) + rule.cfa_offset();
   if (rule.is_cfa_loaded() && !stack.read(cfa, cfa)) return false;
   if (!rule.is_signal_frame() && !stack.is_step(at.sp, cfa)) return false;
-  std::uint64_t ip;
+  std::uint64_t ip = 0;
   std::uint64_t bp = at.bp;
   const std::uint64_t ip_base = rule.is_ip_from_sp() ? at.sp : cfa;
   if (!stack.read(ip_base + rule.ip_offset(), ip)) return false;
