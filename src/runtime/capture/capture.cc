@@ -50,8 +50,8 @@ void add(std::atomic<std::uint64_t>& total, std::uint64_t value) {
 bool enrol(ThreadState& state) {
   const std::uint32_t index = image.threads.fetch_add(1, std::memory_order_relaxed) + 1;
   if (index > trace::kMaxThread) return false;
-  const auto tid = static_cast<std::uint64_t>(raw_syscall(SYS_gettid));
-  const bool is_main = tid == static_cast<std::uint64_t>(raw_syscall(SYS_getpid));
+  state.tid = static_cast<std::uint64_t>(raw_syscall(SYS_gettid));  // New in fork's child.
+  const bool is_main = state.tid == static_cast<std::uint64_t>(raw_syscall(SYS_getpid));
   state.is_foreign = !is_main && tls.stack_high == 0;
   const RecordHeader header =
       header_of(RecordType::kThread, sizeof(trace::ThreadRecord), index,
@@ -60,7 +60,7 @@ bool enrol(ThreadState& state) {
   if (!slot) return false;
   auto* record = reinterpret_cast<trace::ThreadRecord*>(slot.words);
   record->start = base::monotonic_now();
-  record->tid = tid;
+  record->tid = state.tid;
   trace::Writer::commit(slot, header);
   state.record = record;
   state.index = index;
@@ -75,14 +75,8 @@ bool enrol(ThreadState& state) {
 /// The calling thread's state in the current image, or null.
 ThreadState* enrolled_state() {
   ThreadState* state = own_state();
-  if (state == nullptr) {
-    const bool returns_late = tls.state != nullptr;  // After its end, from a destructor.
-    state = adopt_state();
-    if (state == nullptr) return nullptr;
-    state->is_ending = returns_late;
-    // Nothing will tell when this thread is gone for good.
-    if (returns_late) retire_state(*state);
-  }
+  if (state == nullptr) state = adopt_state();
+  if (state == nullptr) return nullptr;
   if (state->image != image.number && !enrol(*state)) return nullptr;
   return state;
 }

@@ -25,8 +25,6 @@ struct ThreadState;
 struct ThreadLocal {
   std::uint64_t countdown;
   ThreadState* state;
-  /// Detects that `state` was handed to another thread after this one ended.
-  std::uint64_t state_generation;
   /// Top of this thread's stack, 0 if its start was not seen by us.
   std::uint64_t stack_high;
   /// Frame that asks the allocator for a usable size, null if none does: tcmalloc

@@ -1,5 +1,8 @@
 #include "runtime/capture/thread_state.h"
 
+#include <errno.h>
+
+#include "base/raw_syscall.h"
 #include "runtime/capture/arena.h"
 
 namespace geiger::capture {
@@ -9,19 +12,26 @@ constinit std::atomic<std::uint8_t> filter[kFilterBytes]{};
 
 namespace {
 
-/// Thread ends that must pass before a state is reused.
-constexpr std::uint64_t kQuarantine = 32;
-
 /// States looked at for reuse before a new one is made: bounds thread start.
 constexpr int kMaxSearch = 128;
 
+/// Of those, how many owners the kernel is asked about.
+constexpr int kMaxQuestions = 4;
+
 constinit std::atomic<ThreadState*> registry{nullptr};
 constinit std::atomic<ThreadState*> search_from{nullptr};
-constinit std::atomic<std::uint64_t> thread_ends{0};
 
-bool try_adopt(ThreadState& state) {
+/// A number that went to a new thread says "still there": then it is not reused.
+bool is_gone(std::uint64_t tid) {
+  const long pid = base::raw_syscall(SYS_getpid);
+  return base::raw_syscall(SYS_tgkill, pid, static_cast<long>(tid), 0) == -ESRCH;
+}
+
+bool try_adopt(ThreadState& state, int& questions) {
   if (state.lifecycle.load(std::memory_order_acquire) != kFree) return false;
-  if (thread_ends.load(std::memory_order_relaxed) - state.freed_at < kQuarantine) return false;
+  if (questions == 0) return false;
+  --questions;
+  if (!is_gone(state.tid)) return false;
   std::uint32_t expected = kFree;
   return state.lifecycle.compare_exchange_strong(expected, kAdopting, std::memory_order_acq_rel);
 }
@@ -30,8 +40,9 @@ bool try_adopt(ThreadState& state) {
 ThreadState* reuse_state() {
   ThreadState* start = search_from.load(std::memory_order_acquire);
   ThreadState* state = start != nullptr ? start : registry.load(std::memory_order_acquire);
+  int questions = kMaxQuestions;
   for (int i = 0; i < kMaxSearch && state != nullptr; ++i) {
-    if (try_adopt(*state)) {
+    if (try_adopt(*state, questions)) {
       search_from.store(state->next, std::memory_order_release);
       return state;
     }
@@ -58,11 +69,11 @@ ThreadState* adopt_state() {
   ThreadState* state = reuse_state();
   if (state == nullptr) state = new_state();
   if (state == nullptr) return nullptr;
-  ++state->generation;
   state->armed.store(0, std::memory_order_relaxed);
   state->deciding_frame = nullptr;
   state->walking_frame = nullptr;
   state->record = nullptr;
+  state->tid = static_cast<std::uint64_t>(base::raw_syscall(SYS_gettid));
   state->image = 0;
   state->epoch = 0;
   state->is_ending = false;
@@ -70,13 +81,11 @@ ThreadState* adopt_state() {
   state->has_name = false;
   state->countdown = &tls.countdown;
   tls.state = state;
-  tls.state_generation = state->generation;
   state->lifecycle.store(kLive, std::memory_order_release);
   return state;
 }
 
 void retire_state(ThreadState& state) {
-  state.freed_at = thread_ends.fetch_add(1, std::memory_order_relaxed);
   // Sequentially consistent with settle_others(), which raises `reading` first and
   // then looks at this: one of the two sees the other.
   state.lifecycle.store(kFree, std::memory_order_seq_cst);
@@ -86,9 +95,7 @@ ThreadState* first_state() { return registry.load(std::memory_order_acquire); }
 
 void retire_all_but(const ThreadState* survivor) {
   for (ThreadState* state = first_state(); state != nullptr; state = state->next) {
-    if (state == survivor) continue;
-    state->freed_at = thread_ends.load(std::memory_order_relaxed);
-    state->lifecycle.store(kFree, std::memory_order_relaxed);
+    if (state != survivor) state->lifecycle.store(kFree, std::memory_order_relaxed);
   }
 }
 

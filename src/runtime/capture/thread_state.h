@@ -1,9 +1,8 @@
 // One thread as the runtime knows it, and the registry of all.
 //
-// A state is created at a thread's first slow path and lives for ever; when its
-// thread ends it is reused, but not before 32 further threads have ended: the old
-// owner may still allocate in its last destructors and tells by the generation
-// whether the state is still its own.
+// A state is created at a thread's first slow path and lives for ever. When its
+// thread has ended another one gets it, but only once the kernel knows the old
+// owner no more: until then that may allocate in its last destructors.
 //
 // Life of a state:
 //
@@ -42,12 +41,11 @@ struct alignas(64) ThreadState {
   trace::Ref epoch;                      ///< The epoch its skip count was drawn in.
   std::atomic<std::uint32_t> lifecycle;  ///< Lifecycle.
   std::atomic<std::uint32_t> reading;    ///< Exit reads the counter: do not end yet.
-  std::uint64_t generation;
-  std::uint64_t freed_at;          ///< Number of thread ends before its last owner ended.
-  ThreadState* next;               ///< Registry, newest first.
-  bool is_foreign;                 ///< Its start was not seen, so its end will not be.
-  bool is_ending;                  ///< Every further allocation settles at once.
-  std::uint32_t nested_decisions;  ///< In a row, while `armed` was kTaken.
+  std::uint64_t tid;                     ///< Of the last owner, as the kernel knows it.
+  ThreadState* next;                     ///< Registry, newest first.
+  bool is_foreign;                       ///< Its start was not seen, so its end will not be.
+  bool is_ending;                        ///< Every further allocation settles at once.
+  std::uint32_t nested_decisions;        ///< In a row, while `armed` was kTaken.
   bool has_name;
   char name[16];
   std::uint64_t frames[trace::kMaxFrames];
@@ -55,16 +53,13 @@ struct alignas(64) ThreadState {
 
 enum Lifecycle : std::uint32_t { kFree = 0, kAdopting = 1, kLive = 2 };
 
-/// The calling thread's own state, or null if it has none (yet, or any more).
-GEIGER_FAST_PATH ThreadState* own_state() {
-  ThreadState* state = tls.state;
-  return state != nullptr && state->generation == tls.state_generation ? state : nullptr;
-}
+/// The calling thread's own state, or null if it has none yet.
+GEIGER_FAST_PATH ThreadState* own_state() { return tls.state; }
 
 /// A state for the calling thread: reused or new, without a record. Null: no memory.
 ThreadState* adopt_state();
 
-/// Gives the calling thread's state back (it may go on using it, see above).
+/// Gives the calling thread's state back; it may go on using it until it is gone.
 void retire_state(ThreadState& state);
 
 /// All states, newest first.
