@@ -50,8 +50,9 @@ void add(std::atomic<std::uint64_t>& total, std::uint64_t value) {
 bool enrol(ThreadState& state) {
   const std::uint32_t index = image.threads.fetch_add(1, std::memory_order_relaxed) + 1;
   if (index > trace::kMaxThread) return false;
-  state.tid = static_cast<std::uint64_t>(raw_syscall(SYS_gettid));  // New in fork's child.
-  const bool is_main = state.tid == static_cast<std::uint64_t>(raw_syscall(SYS_getpid));
+  const bool is_forked = state.image != 0;
+  if (is_forked) state.tid = static_cast<std::uint64_t>(raw_syscall(SYS_gettid));
+  const bool is_main = state.tid == image.writer.header()->pid;
   state.is_foreign = !is_main && tls.stack_high == 0;
   const RecordHeader header =
       header_of(RecordType::kThread, sizeof(trace::ThreadRecord), index,
@@ -75,7 +76,7 @@ bool enrol(ThreadState& state) {
 /// The calling thread's state in the current image, or null.
 ThreadState* enrolled_state() {
   ThreadState* state = own_state();
-  if (state == nullptr) state = adopt_state();
+  if (state == nullptr) state = adopt_state(image.writer.header()->pid);
   if (state == nullptr) return nullptr;
   if (state->image != image.number && !enrol(*state)) return nullptr;
   return state;

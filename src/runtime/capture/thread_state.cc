@@ -22,27 +22,26 @@ constinit std::atomic<ThreadState*> registry{nullptr};
 constinit std::atomic<ThreadState*> search_from{nullptr};
 
 /// A number that went to a new thread says "still there": then it is not reused.
-bool is_gone(std::uint64_t tid) {
-  const long pid = base::raw_syscall(SYS_getpid);
+bool is_gone(std::uint64_t tid, std::uint32_t pid) {
   return base::raw_syscall(SYS_tgkill, pid, static_cast<long>(tid), 0) == -ESRCH;
 }
 
-bool try_adopt(ThreadState& state, int& questions) {
+bool try_adopt(ThreadState& state, std::uint32_t pid, int& questions) {
   if (state.lifecycle.load(std::memory_order_acquire) != kFree) return false;
   if (questions == 0) return false;
   --questions;
-  if (!is_gone(state.tid)) return false;
+  if (!is_gone(state.tid, pid)) return false;
   std::uint32_t expected = kFree;
   return state.lifecycle.compare_exchange_strong(expected, kAdopting, std::memory_order_acq_rel);
 }
 
 /// Looks round the registry from where the last search ended.
-ThreadState* reuse_state() {
+ThreadState* reuse_state(std::uint32_t pid) {
   ThreadState* start = search_from.load(std::memory_order_acquire);
   ThreadState* state = start != nullptr ? start : registry.load(std::memory_order_acquire);
   int questions = kMaxQuestions;
   for (int i = 0; i < kMaxSearch && state != nullptr; ++i) {
-    if (try_adopt(*state, questions)) {
+    if (try_adopt(*state, pid, questions)) {
       search_from.store(state->next, std::memory_order_release);
       return state;
     }
@@ -65,8 +64,8 @@ ThreadState* new_state() {
 
 }  // namespace
 
-ThreadState* adopt_state() {
-  ThreadState* state = reuse_state();
+ThreadState* adopt_state(std::uint32_t pid) {
+  ThreadState* state = reuse_state(pid);
   if (state == nullptr) state = new_state();
   if (state == nullptr) return nullptr;
   state->armed.store(0, std::memory_order_relaxed);

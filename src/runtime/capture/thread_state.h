@@ -56,8 +56,9 @@ enum Lifecycle : std::uint32_t { kFree = 0, kAdopting = 1, kLive = 2 };
 /// The calling thread's own state, or null if it has none yet.
 GEIGER_FAST_PATH ThreadState* own_state() { return tls.state; }
 
-/// A state for the calling thread: reused or new, without a record. Null: no memory.
-ThreadState* adopt_state();
+/// A state for the calling thread of process `pid`: reused or new, without a
+/// record. Null: no memory.
+ThreadState* adopt_state(std::uint32_t pid);
 
 /// Gives the calling thread's state back; it may go on using it until it is gone.
 void retire_state(ThreadState& state);
