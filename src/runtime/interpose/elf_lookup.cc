@@ -1,122 +1,12 @@
 #include "runtime/interpose/elf_lookup.h"
 
-#include <elf.h>
-#include <string.h>
-
-#include <cstdint>
+#include "base/loaded_symbol.h"
 
 namespace geiger::interpose {
-namespace {
-
-/// The tables of one module's dynamic section that a look-up needs.
-struct Tables {
-  const ElfW(Sym) * symbols = nullptr;
-  const char* strings = nullptr;
-  const std::uint32_t* gnu_hash = nullptr;
-  const std::uint32_t* sysv_hash = nullptr;
-  const std::uint16_t* versions = nullptr;
-};
-
-/// glibc relocates these pointers in place, except in objects it did not load.
-template <typename T>
-const T* pointer_of(const link_map* module, ElfW(Addr) value) {
-  const ElfW(Addr) address = value < module->l_addr ? value + module->l_addr : value;
-  return reinterpret_cast<const T*>(address);
-}
-
-Tables tables_of(const link_map* module) {
-  Tables tables;
-  if (module->l_ld == nullptr) return tables;
-  for (const ElfW(Dyn)* entry = module->l_ld; entry->d_tag != DT_NULL; ++entry) {
-    const ElfW(Addr) value = entry->d_un.d_ptr;
-    switch (entry->d_tag) {
-      case DT_SYMTAB:
-        tables.symbols = pointer_of<ElfW(Sym)>(module, value);
-        break;
-      case DT_STRTAB:
-        tables.strings = pointer_of<char>(module, value);
-        break;
-      case DT_GNU_HASH:
-        tables.gnu_hash = pointer_of<std::uint32_t>(module, value);
-        break;
-      case DT_HASH:
-        tables.sysv_hash = pointer_of<std::uint32_t>(module, value);
-        break;
-      case DT_VERSYM:
-        tables.versions = pointer_of<std::uint16_t>(module, value);
-        break;
-      default:
-        break;
-    }
-  }
-  return tables;
-}
-
-/// Defined, of a type that can be called, and not an old version kept for
-/// compatibility (hidden bit of its version).
-bool is_match(const Tables& tables, std::uint32_t index, const char* name) {
-  constexpr std::uint16_t kHiddenVersion = 0x8000;
-  const ElfW(Sym)& symbol = tables.symbols[index];
-  const unsigned type = ELF64_ST_TYPE(symbol.st_info);
-  return symbol.st_shndx != SHN_UNDEF && symbol.st_value != 0 &&
-         (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE) &&
-         (tables.versions == nullptr || (tables.versions[index] & kHiddenVersion) == 0) &&
-         strcmp(tables.strings + symbol.st_name, name) == 0;
-}
-
-std::uint32_t gnu_hash_of(const char* name) {
-  std::uint32_t hash = 5381;
-  for (; *name != '\0'; ++name) hash = hash * 33 + static_cast<unsigned char>(*name);
-  return hash;
-}
-
-/// Index of the symbol or 0. Layout: counts, Bloom words, buckets, chains; a
-/// chain ends at an odd hash.
-std::uint32_t find_gnu(const Tables& tables, const char* name) {
-  const std::uint32_t* head = tables.gnu_hash;
-  const std::uint32_t bucket_count = head[0];
-  const std::uint32_t first_symbol = head[1];
-  const std::uint32_t* buckets = head + 4 + head[2] * (sizeof(ElfW(Addr)) / 4);
-  const std::uint32_t* chains = buckets + bucket_count;
-  if (bucket_count == 0) return 0;
-  const std::uint32_t hash = gnu_hash_of(name);
-  std::uint32_t index = buckets[hash % bucket_count];
-  if (index < first_symbol) return 0;
-  for (;; ++index) {
-    const std::uint32_t seen = chains[index - first_symbol];
-    if ((seen | 1) == (hash | 1) && is_match(tables, index, name)) return index;
-    if ((seen & 1) != 0) return 0;
-  }
-}
-
-/// The old table gives the number of symbols; a linear search is enough for it.
-std::uint32_t find_sysv(const Tables& tables, const char* name) {
-  const std::uint32_t count = tables.sysv_hash[1];
-  for (std::uint32_t index = 1; index < count; ++index) {
-    if (is_match(tables, index, name)) return index;
-  }
-  return 0;
-}
-
-void* address_of(const link_map* module, const ElfW(Sym) & symbol) {
-  const ElfW(Addr) address = module->l_addr + symbol.st_value;
-  if (ELF64_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC) return reinterpret_cast<void*>(address);
-  return reinterpret_cast<void* (*)()>(address)();
-}
-
-}  // namespace
 
 Definition find_in(const link_map* module, const char* name) {
-  const Tables tables = tables_of(module);
-  if (tables.symbols == nullptr || tables.strings == nullptr) return {};
-  std::uint32_t index = 0;
-  if (tables.gnu_hash != nullptr) {
-    index = find_gnu(tables, name);
-  } else if (tables.sysv_hash != nullptr) {
-    index = find_sysv(tables, name);
-  }
-  if (index == 0) return {};
-  return {address_of(module, tables.symbols[index]), module};
+  void* address = base::find_symbol(module, name);
+  return address == nullptr ? Definition{} : Definition{address, module};
 }
 
 Definition find_next(const char* name) {

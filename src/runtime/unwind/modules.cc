@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "runtime/unwind/loader_symbol.h"
+#include "base/loaded_symbol.h"
 
 namespace geiger::unwind {
 namespace {
@@ -320,7 +320,7 @@ std::uint32_t insert_permanent(std::uint32_t id, std::uint32_t count) {
 
 void find_loader_lookup() {
   for (const link_map* map = _r_debug.r_map; map != nullptr; map = map->l_next) {
-    void* const function = find_function(*map, "_dl_find_object");
+    void* const function = base::find_symbol(map, "_dl_find_object");
     if (function == nullptr) continue;
     g_find_object.store(reinterpret_cast<FindObject*>(function), std::memory_order_relaxed);
     return;
