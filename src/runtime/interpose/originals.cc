@@ -18,6 +18,7 @@ template <class Table, Table& kTable, class R, class... A, R (*Table::*kMember)(
 struct FirstCall<kTable, kMember, kResolve> {
   static R call(A... arguments) {
     kResolve();
+    // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): no original is ever null.
     return (kTable.*kMember)(arguments...);
   }
 };
