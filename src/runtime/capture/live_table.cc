@@ -6,7 +6,7 @@
 namespace geiger::capture {
 namespace {
 
-constexpr std::size_t kFirstBuckets = 512;
+constexpr std::size_t kFirstBuckets = 1024;
 
 std::size_t hash(std::uint64_t address) {
   // Fibonacci hashing; allocations are 16-byte aligned, the product mixes upwards.
