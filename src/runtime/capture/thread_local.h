@@ -58,7 +58,7 @@ GEIGER_FAST_PATH std::uint64_t exchange_countdown(std::uint64_t value) {
 /// Says of any address whether it may be a live sample. A byte counts the live
 /// samples whose address falls on it; at 255 it stays. Large enough that 4,000
 /// live samples send some 1.5 % of the other frees to the slow path, small enough to
-/// stay near the caches (at twice the size free took half as long again); pages
+/// stay near the caches (at twice the size free took a quarter longer in git); pages
 /// of it are touched only where samples live.
 inline constexpr std::size_t kFilterBytes = std::size_t{1} << 18;
 [[gnu::visibility("hidden")]] extern std::atomic<std::uint8_t> filter[kFilterBytes];
