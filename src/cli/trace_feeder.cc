@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "cli/run_directory.h"
@@ -34,6 +34,13 @@ constexpr milliseconds kStartingWait{1};
 constexpr int kRoundsUntilIdle = 20;
 
 Bytes round_up(Bytes value, Bytes unit) { return (value + unit - 1) / unit * unit; }
+
+/// The magic as one word; 0 until the runtime, which stores it last, has written
+/// the rest of the header. Pairs with the release in Writer.
+std::uint64_t acquire_magic(const trace::FileHeader& header) {
+  auto* word = reinterpret_cast<std::uint64_t*>(const_cast<char*>(header.magic));
+  return std::atomic_ref(*word).load(std::memory_order_acquire);
+}
 
 // File systems without fallocate get zeros written. The range lies above every
 // watermark ever published, so nobody else touches it.
@@ -82,11 +89,9 @@ WatchedTrace::Opened WatchedTrace::open(int directory_fd, const std::string& nam
   trace.header_ = static_cast<const trace::FileHeader*>(header);
   trace.control_ = static_cast<trace::ControlPage*>(control);
   if (header == nullptr || control == nullptr) return Opened::kForeign;
-  // The runtime writes the magic last, so until then its bytes are zero.
-  static constexpr char kNoMagic[sizeof trace::kMagic] = {};
-  if (std::memcmp(trace.header_->magic, kNoMagic, sizeof kNoMagic) == 0) return Opened::kNotYet;
-  std::atomic_thread_fence(std::memory_order_acquire);
-  if (std::memcmp(trace.header_->magic, trace::kMagic, sizeof trace::kMagic) != 0 ||
+  const std::uint64_t magic = acquire_magic(*trace.header_);
+  if (magic == 0) return Opened::kNotYet;
+  if (magic != std::bit_cast<std::uint64_t>(trace::kMagic) ||
       trace.header_->version != trace::kVersion) {
     return Opened::kForeign;
   }

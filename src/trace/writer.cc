@@ -9,6 +9,8 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
 
 #include "base/attributes.h"
 #include "base/clock.h"
@@ -177,9 +179,10 @@ void Writer::write_header(Bytes capacity, const Identity& identity) {
   copy_text(header->executable, sizeof header->executable, identity.executable);
   copy_text(header->allocator, sizeof header->allocator, identity.allocator);
   control_->paused.store(identity.is_paused ? 1 : 0, std::memory_order_relaxed);
-  // The magic last: a reader that sees it sees the rest.
-  std::atomic_signal_fence(std::memory_order_release);
-  memcpy(header->magic, kMagic, sizeof kMagic);
+  // The magic last and as one word: whoever watches the target and acquires it
+  // sees the rest.
+  std::atomic_ref(*reinterpret_cast<std::uint64_t*>(header->magic))
+      .store(std::bit_cast<std::uint64_t>(kMagic), std::memory_order_release);
   header_ = header;
 }
 
