@@ -9,7 +9,7 @@ the table is rewritten with
 and the commit says why.  Method: a loop over one entry point runs N and 2N times
 under callgrind with an interval that nothing reaches; differences divided by N are
 per call.  Columns: `entry`, what the loop's last entry point itself executes, from
-the call to the jump into the original function or a checked call of it; `library`,
+the call to the jump into the original function or a checked call of it; `inside` (library),
 all that the loop executes in the preload library; `over_bare`, the whole program
 less the same program without the library: negative where operator new skips a
 wrapper of libstdc++.  Landing pads (endbr64) are not counted in the first two.
@@ -56,7 +56,7 @@ PAIRS = {
 }
 
 Cost = collections.namedtuple("Cost", "functions total")
-Row = collections.namedtuple("Row", "entry library over_bare")
+Row = collections.namedtuple("Row", "entry inside over_bare")
 
 
 def parse(path):
@@ -169,7 +169,7 @@ class InstructionTable(unittest.TestCase):
     def test_limits(self):
         for name in ("malloc", "new", "new_nothrow", "new_array", "new_aligned"):
             self.assertLessEqual(self.table[name].entry, 4, name)
-        hits = self.table[FILTER_HITS].library
+        hits = self.table[FILTER_HITS].inside
         for name in PAIRS:
             if name != "malloc+realloc+free":
                 self.assertLessEqual(self.table[name].entry, 7, name)

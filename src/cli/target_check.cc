@@ -31,8 +31,8 @@ constexpr std::uint16_t kOwnMachine = EM_AARCH64;
 
 struct Sanitizer {
   std::string_view name;
-  std::string_view library;  // DT_NEEDED starts with it (gcc)
-  std::string_view symbol;   // defined where it is linked statically (clang)
+  std::string_view soname;  // DT_NEEDED starts with it (gcc)
+  std::string_view symbol;  // defined where it is linked statically (clang)
 };
 constexpr std::array kSanitizers{
     Sanitizer{"AddressSanitizer", "libasan.so", "__asan_init"},
@@ -121,7 +121,7 @@ std::optional<std::string> sanitizer_of(const ElfFacts& facts) {
   for (const auto& sanitizer : kSanitizers) {
     const bool is_needed =
         std::any_of(facts.needed.begin(), facts.needed.end(),
-                    [&](const std::string& name) { return name.starts_with(sanitizer.library); });
+                    [&](const std::string& name) { return name.starts_with(sanitizer.soname); });
     const bool is_linked = std::find(facts.defined.begin(), facts.defined.end(),
                                      sanitizer.symbol) != facts.defined.end();
     if (is_needed || is_linked) return std::string(sanitizer.name);

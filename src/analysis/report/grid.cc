@@ -18,7 +18,7 @@ std::string aligned(const std::string& cell, Align align, std::size_t width) {
 }
 
 /// The tail behind a cell that takes `used` of `room` columns, or nothing where
-/// it would be cut to a stub.
+/// too little of it would be left.
 std::string tail_within(const std::string& tail, std::size_t room, std::size_t used,
                         const Style& style) {
   constexpr std::size_t kGap = 2;
