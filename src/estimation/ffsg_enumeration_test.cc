@@ -32,12 +32,12 @@ struct Outcome {
 
 // The binomial law of a group, without its improbable ends.
 std::vector<Outcome> outcomes_of(const Group& group) {
-  const double n = static_cast<double>(group.count);
+  const auto n = static_cast<double>(group.count);
   const double x = rate_of_interval(group.interval) * static_cast<double>(group.size);
   const double log_odds = std::log(std::expm1(x));  // ln(pi / (1 - pi)).
   std::vector<Outcome> outcomes;
   for (std::uint64_t s = 0; s <= group.count; ++s) {
-    const double k = static_cast<double>(s);
+    const auto k = static_cast<double>(s);
     const double log_choose = std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
     const double probability = std::exp(log_choose + k * log_odds - n * x);
     if (probability > 1e-11) outcomes.push_back({s, probability});

@@ -15,7 +15,7 @@
 
 #include "runtime/unwind/unwind.h"
 
-extern "C" void* __libc_stack_end;
+extern "C" void* __libc_stack_end;  // NOLINT: the loader's name.
 
 namespace geiger::unwind {
 
@@ -53,7 +53,7 @@ inline void ask_libgcc(std::uint64_t first, Chain& chain) {
 
 /// Exact for threads and the main stack; wrong on alternate stacks and fibers.
 inline StackBounds bounds_here(std::uint64_t sp) {
-  std::uint64_t thread_pointer;
+  std::uint64_t thread_pointer = 0;
   asm("mov %%fs:0, %0" : "=r"(thread_pointer));
   const bool is_main = gettid() == getpid();
   return {sp, is_main ? reinterpret_cast<std::uint64_t>(__libc_stack_end) : thread_pointer};

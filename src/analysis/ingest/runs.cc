@@ -44,6 +44,7 @@ Nanoseconds began_at(const std::string& path) {
 
 void sort_by_beginning(std::vector<std::string>& paths) {
   std::vector<std::pair<Nanoseconds, std::string>> dated;
+  dated.reserve(paths.size());
   for (std::string& path : paths) dated.emplace_back(began_at(path), std::move(path));
   std::ranges::sort(dated);
   std::ranges::transform(dated, paths.begin(), [](auto& each) { return std::move(each.second); });

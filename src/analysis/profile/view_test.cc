@@ -29,6 +29,7 @@ using Trim = Fixture;
 
 std::vector<std::string> names(const std::vector<Row>& rows) {
   std::vector<std::string> all;
+  all.reserve(rows.size());
   for (const Row& row : rows) all.push_back(row.name);
   return all;
 }
@@ -123,6 +124,7 @@ TEST_F(CallTree, ChildrenFollowTheirParents) {
 /// Keys that differ in few bits only: a table hashed by them as they are explodes.
 TEST_F(CallTree, TakesManyAlikePaths) {
   std::vector<std::uint32_t> locations;
+  locations.reserve(64);
   for (int i = 0; i < 64; ++i) locations.push_back(test.location({}));
   for (std::uint32_t i = 0; i < 5000; ++i) {
     std::vector<std::uint32_t> path(20, main_);
