@@ -15,8 +15,6 @@ bool comes_before(const Count& a, const Count& b) {
   return a.size != b.size ? a.size < b.size : a.lambda < b.lambda;
 }
 
-bool is_alike(const Count& a, const Count& b) { return a.size == b.size && a.lambda == b.lambda; }
-
 // Joins neighbours that are alike.
 void join(Counts& counts) {
   std::size_t last = 0;

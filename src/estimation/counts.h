@@ -27,6 +27,10 @@ struct Count {
   friend bool operator==(const Count&, const Count&) = default;
 };
 
+[[nodiscard]] inline bool is_alike(const Count& a, const Count& b) {
+  return a.size == b.size && a.lambda == b.lambda;
+}
+
 /// Canonical: ordered by size, then by rate, no two of the same size and rate, none
 /// that estimates nothing (no count, no size, no positive rate). Everything below
 /// gives and, where it says so, requires this.
