@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -48,14 +49,15 @@ int append(Groups& groups, const std::vector<std::string>& words,
 
 int append_file(Groups& groups, const std::string& path) {
   const bool is_stdin = path == "-";
+  std::error_code ignored;
+  if (!is_stdin && std::filesystem::is_directory(path, ignored)) {
+    return refuse(path + " is a directory", kExitFailed);
+  }
   std::ifstream file;
   if (!is_stdin) file.open(path);
   std::istream& input = is_stdin ? std::cin : file;
-  const std::string text((std::istreambuf_iterator<char>(input)), {});
-  // A directory opens, but does not read.
-  if (input.bad() || (!is_stdin && (!file.is_open() || (text.empty() && errno == EISDIR)))) {
-    return refuse(fmt::format("{}: {}", path, std::strerror(errno)), kExitFailed);
-  }
+  if (!input) return refuse(fmt::format("{}: {}", path, std::strerror(errno)), kExitFailed);
+  const std::string text(std::istreambuf_iterator<char>(input), {});
   const auto lines = parse_sample_lines(text);
   if (!lines.has_value()) {
     return refuse(fmt::format("{}, {}", is_stdin ? "standard input" : path, lines.reason()));
