@@ -12,6 +12,7 @@
 #include "analysis/report/measure.h"
 #include "analysis/report/style.h"
 #include "analysis/report/table.h"
+#include "estimation/uniformity.h"
 
 namespace geiger::report {
 
@@ -34,6 +35,7 @@ struct SummaryReport {
   std::uint64_t samples = 0;  ///< Certain ones included.
   std::uint64_t certain_samples = 0;
   profile::ProcessTotals exact;
+  estimation::OffsetReport offsets;  ///< Where drawn bytes lie, over all processes.
   Measure allocated, live_at_end, live_at_peak;
   bool is_peak_halved = false;
   Nanoseconds peak_time = 0;    ///< After the start; of the process whose peak is largest.
@@ -57,6 +59,12 @@ struct SummaryReport {
 /// what to type next.
 [[nodiscard]] std::string closing_lines(const SummaryReport& report,
                                         const profile::Recording& recording, const Style& style);
+
+/// |z| beyond this happens by chance once in 15,000 runs.
+inline constexpr double kSuspiciousZ = 4.0;
+
+/// Whether hits and offsets are such as a right sampler gives.
+[[nodiscard]] bool passes_self_check(const SummaryReport& report);
 
 /// Samples and frees that could not be recorded, all causes.
 [[nodiscard]] std::uint64_t all_drops(const SummaryReport& report);

@@ -21,9 +21,6 @@ constexpr std::size_t kLabelWidth = 18;
 constexpr std::size_t kProcessesShown = 20;
 constexpr std::size_t kWarningsShown = 10;
 
-/// |z| beyond this happens by chance once in 15,000 runs.
-constexpr double kSuspiciousZ = 4.0;
-
 /// Up to here nothing is said about z: 99.7 % of all runs.
 constexpr double kUsualZ = 3.0;
 
@@ -95,6 +92,14 @@ std::string exact_remark(const SummaryReport& report) {
   return fmt::format("the estimate lies {}", z_text(totals.z));
 }
 
+std::string self_check(const SummaryReport& report, const Style& style) {
+  if (report.offsets.samples + report.offsets.impossible == 0) return "";
+  const std::string remark =
+      fmt::format("hits z = {}, offsets of drawn bytes p = {}", z_score(report.exact.z),
+                  p_value_text(report.offsets.p_value()));
+  return fact(style, "self-check", passes_self_check(report) ? "passed" : "FAILED", remark);
+}
+
 std::string samples_remark(const SummaryReport& report) {
   if (report.certain_samples == 0) return "";
   return fmt::format("{} of them certain: as large as the interval",
@@ -121,6 +126,7 @@ std::string facts(const SummaryReport& report, const Recording& recording, const
   out += fact(style, "samples", exact_count(report.samples), samples_remark(report));
   out += fact(style, "allocated", bytes_text(report.allocated), objects_text(report.allocated));
   out += fact(style, "exact total", exact_text(report.exact), exact_remark(report));
+  out += self_check(report, style);
   out += fact(style, "live at the peak", bytes_text(report.live_at_peak), peak_remark(report));
   out += fact(style, "live at the end", bytes_text(report.live_at_end),
               objects_text(report.live_at_end));
@@ -195,6 +201,10 @@ std::string warning_list(const SummaryReport& report, const Recording& recording
   std::vector<std::string> lines;
   if (std::abs(report.exact.z) > kSuspiciousZ) {
     lines.emplace_back("The estimate disagrees with the exact total: please report this.");
+  }
+  if (report.offsets.has_failed()) {
+    lines.emplace_back(
+        "Drawn bytes do not lie where a right sampler puts them; geiger doctor says more.");
   }
   if (report.samples == 0) {
     lines.emplace_back("Nothing was sampled. A smaller --interval sees smaller programs.");
