@@ -101,6 +101,17 @@ double anderson_darling_tail(double x) {
   return std::clamp(tail, 0.0, 1.0);
 }
 
+// The number of successes of independent trials with different probabilities is
+// less spread than a Poisson number of the same mean, so its tails beyond the mean
+// are smaller (Hoeffding 1956): the p-value errs on the safe side.
+Verdict test_count(std::uint64_t observed, double expected) {
+  if (!(expected > 0) || std::isinf(expected)) return {};
+  const auto count = static_cast<double>(observed);
+  const double at_most = boost::math::gamma_q(count + 1, expected);
+  const double at_least = observed == 0 ? 1 : boost::math::gamma_p(count, expected);
+  return {count - expected, std::min(1.0, 2 * std::min(at_most, at_least))};
+}
+
 double OffsetReport::p_value() const {
   const double least = std::min(
       {anderson_darling.p_value, chi_square.p_value, first_byte.p_value, last_byte.p_value});
@@ -121,17 +132,6 @@ void OffsetCheck::add(Bytes size, std::uint64_t offset, double lambda, double v)
   last_.expected += std::exp(-lambda * static_cast<double>(size - 1)) * first / pi;
 }
 
-// The number of hits of independent trials with different probabilities is less
-// spread than a Poisson number of the same mean, so its tails beyond the mean are
-// smaller (Hoeffding 1956): the p-value errs on the safe side.
-Verdict OffsetCheck::verdict_of(const Edge& edge) {
-  const auto observed = static_cast<double>(edge.observed);
-  if (!(edge.expected > 0)) return {};
-  const double at_most = boost::math::gamma_q(observed + 1, edge.expected);
-  const double at_least = edge.observed == 0 ? 1 : boost::math::gamma_p(observed, edge.expected);
-  return {observed - edge.expected, std::min(1.0, 2 * std::min(at_most, at_least))};
-}
-
 OffsetReport OffsetCheck::report() const {
   OffsetReport report;
   report.samples = positions_.size();
@@ -139,8 +139,8 @@ OffsetReport OffsetCheck::report() const {
   report.bins = bins_for(positions_.size());
   report.anderson_darling = test_anderson_darling(positions_);
   report.chi_square = test_chi_square(positions_, report.bins);
-  report.first_byte = verdict_of(first_);
-  report.last_byte = verdict_of(last_);
+  report.first_byte = test_count(first_.observed, first_.expected);
+  report.last_byte = test_count(last_.observed, last_.expected);
   return report;
 }
 

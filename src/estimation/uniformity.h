@@ -26,6 +26,12 @@ struct Verdict {
   double p_value = 1;  ///< 1 where there was too little to test.
 };
 
+/// Whether `observed` independent events of which `expected` were to be expected
+/// are too few or too many: two-sided, exact for a Poisson number, on the safe side
+/// for events of any other probabilities. `statistic` is observed - expected.
+/// Nothing to test (p_value 1) unless `expected` is positive and finite.
+[[nodiscard]] Verdict test_count(std::uint64_t observed, double expected);
+
 /// What the offsets of a set of samples say.
 struct OffsetReport {
   std::uint64_t samples = 0;     ///< Possible ones: what the tests rest on.
@@ -58,8 +64,6 @@ class OffsetCheck {
     std::uint64_t observed = 0;
     double expected = 0;
   };
-  static Verdict verdict_of(const Edge& edge);
-
   std::vector<double> positions_;
   std::uint64_t impossible_ = 0;
   Edge first_, last_;

@@ -173,6 +173,16 @@ TEST(OffsetCheck, SeesUniformOffsetsWhereTheyAreNot) {
   EXPECT_FALSE(check({2048}, 1024, 1000, 5, right).has_failed());
 }
 
+TEST(TestCount, IsThePoissonTail) {
+  EXPECT_NEAR(test_count(0, 5).p_value, 2 * std::exp(-5.0), 1e-15);
+  EXPECT_NEAR(test_count(3, 0.1).p_value, 2 * (1 - std::exp(-0.1) * (1 + 0.1 + 0.005)), 1e-15);
+  EXPECT_NEAR(test_count(1000400, 1e6).p_value, std::erfc(0.4 / std::sqrt(2.0)), 1e-3);
+  EXPECT_EQ(test_count(5, 5).statistic, 0);
+  EXPECT_EQ(test_count(5, 0).p_value, 1);
+  EXPECT_EQ(test_count(5, std::nan("")).p_value, 1);
+  EXPECT_EQ(test_count(5, kInfinity).p_value, 1);
+}
+
 TEST(OffsetCheck, SaysNothingOfNothing) {
   const OffsetReport report = OffsetCheck().report();
   EXPECT_EQ(report.samples, 0U);

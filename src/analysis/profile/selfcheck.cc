@@ -135,7 +135,46 @@ class CommonBeginnings {
   std::span<const DrawnThread> threads_;
 };
 
+double expected_hits(const Recording& recording, std::uint32_t process,
+                     const ProcessTotals& totals) {
+  const Bytes interval = recording.processes[process].interval;
+  if (interval <= 1) return 0;
+  return static_cast<double>(totals.conclusive_trials) / static_cast<double>(interval);
+}
+
+/// From 400 expected hits on the number is normal; there z also knows that hits
+/// of a small interval are less spread than a Poisson number.
+double p_value_of(const HitCheck& check) {
+  constexpr double kMany = 400;
+  if (check.expected >= kMany) return std::erfc(std::abs(check.z) / std::sqrt(2.0));
+  return estimation::test_count(check.hits, check.expected).p_value;
+}
+
 }  // namespace
+
+HitCheck check_hits(const Recording& recording, std::uint32_t process) {
+  const ProcessTotals totals = process_totals(recording, process);
+  HitCheck check{.hits = totals.conclusive_hits,
+                 .expected = expected_hits(recording, process, totals),
+                 .z = totals.z};
+  if (!has_several_intervals(recording, process)) check.p_value = p_value_of(check);
+  return check;
+}
+
+HitCheck check_hits(const Recording& recording) {
+  HitCheck all;
+  bool is_testable = true;
+  for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
+    const HitCheck one = check_hits(recording, i);
+    if (!(one.expected > 0)) continue;
+    all.hits += one.hits;
+    all.expected += one.expected;
+    is_testable = is_testable && !has_several_intervals(recording, i);
+  }
+  all.z = all_totals(recording).z;
+  if (is_testable) all.p_value = p_value_of(all);
+  return all;
+}
 
 estimation::OffsetReport check_offsets(const Recording& recording) {
   OffsetCheck check;

@@ -1,6 +1,6 @@
-// What a recording says of its own making: whether offsets lie as a right sampler
-// puts them, whether every hit became a sample, whether threads drew the same
-// numbers, whether the estimate agrees with the exact total.
+// What a recording says of its own making: whether there are as many hits as the
+// trials let expect, whether offsets lie as a right sampler puts them, whether every hit became a
+// sample, whether threads drew the same numbers, whether the estimate agrees with the exact total.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,21 @@
 #include "estimation/uniformity.h"
 
 namespace geiger::profile {
+
+/// Conclusive hits against what conclusive trials let expect (totals.h).
+struct HitCheck {
+  std::uint64_t hits = 0;
+  double expected = 0;
+  double z = 0;
+  /// Two-sided; from z for 400 expected hits and more, else of a Poisson number. 1
+  /// where nothing was tried or the interval changed while recording.
+  double p_value = 1;
+
+  [[nodiscard]] bool has_failed() const { return p_value < kFalseAlarm; }
+  static constexpr double kFalseAlarm = 6.3e-5;  ///< That of |z| > 4.
+};
+[[nodiscard]] HitCheck check_hits(const Recording& recording);
+[[nodiscard]] HitCheck check_hits(const Recording& recording, std::uint32_t process);
 
 /// The offsets of all tried samples. The randomness that makes positions
 /// continuous is a hash of the process seed and the sample's place in its

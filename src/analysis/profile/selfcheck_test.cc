@@ -51,6 +51,34 @@ TEST(Selfcheck, LooksAtTriedSamplesOnly) {
   EXPECT_EQ(check_offsets(recording).samples, 0U);
 }
 
+TEST(Selfcheck, SeesHitsThatDoNotFitTheTrials) {
+  Recording recording = DrawnRecording(4096).threads(2, 500).recording;
+  EXPECT_FALSE(check_hits(recording).has_failed());
+  EXPECT_FALSE(check_hits(recording, 0).has_failed());
+  recording.threads[0].hits -= 200;
+  EXPECT_TRUE(check_hits(recording).has_failed());
+  EXPECT_TRUE(check_hits(recording, 0).has_failed());
+}
+
+// A program that hardly allocates and yet has a sample: z = 7, once in 25 runs.
+TEST(Selfcheck, KnowsThatFewHitsAreNotNormal) {
+  DrawnRecording drawn(4096);
+  drawn.sample_at(drawn.process(), 160, 81);
+  EXPECT_GT(check_hits(drawn.recording).z, 6);
+  EXPECT_NEAR(check_hits(drawn.recording).p_value, 2 * -std::expm1(-82.0 / 4096), 1e-9);
+  EXPECT_FALSE(check_hits(drawn.recording).has_failed());
+}
+
+TEST(Selfcheck, DoesNotTestHitsOfSeveralIntervals) {
+  Recording recording = DrawnRecording(4096).threads(1, 500).recording;
+  recording.threads[0].hits -= 400;
+  recording.epochs.push_back({8192, estimation::rate_of_interval(8192)});
+  recording.samples[0].epoch = 1;
+  EXPECT_FALSE(check_hits(recording).has_failed());
+  EXPECT_FALSE(check_hits(recording, 0).has_failed());
+  EXPECT_EQ(check_hits(Recording{}).p_value, 1);
+}
+
 TEST(Selfcheck, CountsSamplesThatAreMissing) {
   Recording recording = DrawnRecording(4096).threads(2, 300).recording;
   recording.samples.resize(recording.samples.size() - 50);

@@ -1,10 +1,7 @@
 #include "analysis/report/summary.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
-
-#include "analysis/profile/selfcheck.h"
 
 namespace geiger::report {
 namespace {
@@ -94,6 +91,7 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   report.options = options;
   count_samples(report, recording);
   report.exact = profile::all_totals(recording);
+  report.hits = profile::check_hits(recording);
   report.offsets = profile::check_offsets(recording);
   report.duration = duration_of(recording);
   const Profile allocated = select(recording, Kind::kAllocated);
@@ -114,7 +112,7 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
 }
 
 bool passes_self_check(const SummaryReport& report) {
-  return std::abs(report.exact.z) <= kSuspiciousZ && !report.offsets.has_failed();
+  return !report.hits.has_failed() && !report.offsets.has_failed();
 }
 
 std::uint64_t all_drops(const SummaryReport& report) {

@@ -8,11 +8,11 @@
 
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
+#include "analysis/profile/selfcheck.h"
 #include "analysis/profile/totals.h"
 #include "analysis/report/measure.h"
 #include "analysis/report/style.h"
 #include "analysis/report/table.h"
-#include "estimation/uniformity.h"
 
 namespace geiger::report {
 
@@ -35,6 +35,7 @@ struct SummaryReport {
   std::uint64_t samples = 0;  ///< Certain ones included.
   std::uint64_t certain_samples = 0;
   profile::ProcessTotals exact;
+  profile::HitCheck hits;            ///< Over all processes.
   estimation::OffsetReport offsets;  ///< Where drawn bytes lie, over all processes.
   Measure allocated, live_at_end, live_at_peak;
   bool is_peak_halved = false;
@@ -59,9 +60,6 @@ struct SummaryReport {
 /// what to type next.
 [[nodiscard]] std::string closing_lines(const SummaryReport& report,
                                         const profile::Recording& recording, const Style& style);
-
-/// |z| beyond this happens by chance once in 15,000 runs.
-inline constexpr double kSuspiciousZ = 4.0;
 
 /// Whether hits and offsets are such as a right sampler gives.
 [[nodiscard]] bool passes_self_check(const SummaryReport& report);

@@ -1,6 +1,6 @@
 #include "analysis/report/json.h"
 #include "analysis/report/names.h"
-#include "analysis/report/offsets_json.h"
+#include "analysis/report/selfcheck_json.h"
 #include "analysis/report/share.h"
 #include "analysis/report/summary.h"
 
@@ -27,7 +27,7 @@ void write_exact(JsonWriter& json, const profile::ProcessTotals& totals) {
 
 void write_self_check(JsonWriter& json, const SummaryReport& report) {
   json.key("self_check").begin_object().field("passed", passes_self_check(report));
-  json.field("z", report.exact.z);
+  write_field(json, "hits", report.hits);
   write_field(json, "offsets", report.offsets);
   json.end_object();
 }

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "analysis/profile/labels.h"
 #include "analysis/report/format.h"
@@ -21,8 +20,8 @@ constexpr std::size_t kLabelWidth = 18;
 constexpr std::size_t kProcessesShown = 20;
 constexpr std::size_t kWarningsShown = 10;
 
-/// Up to here nothing is said about z: 99.7 % of all runs.
-constexpr double kUsualZ = 3.0;
+/// So rare is |z| > 3: nothing is said of what is more frequent.
+constexpr double kUsual = 1.0 / 370;
 
 std::string fact(const Style& style, std::string_view label, std::string_view value,
                  std::string_view remark = "") {
@@ -70,12 +69,11 @@ std::string interval_text(const Recording& recording) {
                      exact_bytes(most));
 }
 
-std::string z_text(double z) {
-  if (std::abs(z) <= kUsualZ) return fmt::format("z = {} from it, within chance", z_score(z));
-  if (std::abs(z) <= kSuspiciousZ) {
-    return fmt::format("z = {} from it, which chance does once in 400 runs", z_score(z));
-  }
-  return fmt::format("z = {} from it, beyond chance", z_score(z));
+std::string z_text(const profile::HitCheck& hits) {
+  const std::string z = fmt::format("z = {} from it", z_score(hits.z));
+  if (hits.has_failed()) return z + ", beyond chance";
+  if (hits.p_value < kUsual) return z + ", which chance does once in 400 runs";
+  return z + ", within chance";
 }
 
 std::string exact_text(const ProcessTotals& totals) {
@@ -89,14 +87,14 @@ std::string exact_text(const ProcessTotals& totals) {
 std::string exact_remark(const SummaryReport& report) {
   const ProcessTotals& totals = report.exact;
   if (totals.trials == 0 || report.allocated.bytes.variance <= 0) return "";
-  return fmt::format("the estimate lies {}", z_text(totals.z));
+  return fmt::format("the estimate lies {}", z_text(report.hits));
 }
 
 std::string self_check(const SummaryReport& report, const Style& style) {
   if (report.offsets.samples + report.offsets.impossible == 0) return "";
   const std::string remark =
-      fmt::format("hits z = {}, offsets of drawn bytes p = {}", z_score(report.exact.z),
-                  p_value_text(report.offsets.p_value()));
+      fmt::format("hits z = {}, offsets of drawn bytes {}", z_score(report.hits.z),
+                  p_equation(report.offsets.p_value()));
   return fact(style, "self-check", passes_self_check(report) ? "passed" : "FAILED", remark);
 }
 
@@ -199,7 +197,7 @@ std::string site_list(std::string_view title, const std::vector<TableLine>& line
 std::string warning_list(const SummaryReport& report, const Recording& recording,
                          const Style& style) {
   std::vector<std::string> lines;
-  if (std::abs(report.exact.z) > kSuspiciousZ) {
+  if (report.hits.has_failed()) {
     lines.emplace_back("The estimate disagrees with the exact total: please report this.");
   }
   if (report.offsets.has_failed()) {

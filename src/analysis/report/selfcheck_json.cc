@@ -1,4 +1,4 @@
-#include "analysis/report/offsets_json.h"
+#include "analysis/report/selfcheck_json.h"
 
 namespace geiger::report {
 namespace {
@@ -19,6 +19,12 @@ void write_field(JsonWriter& json, std::string_view name, const estimation::Offs
   write_verdict(json, "first_byte", report.first_byte);
   write_verdict(json, "last_byte", report.last_byte);
   json.end_object();
+}
+
+void write_field(JsonWriter& json, std::string_view name, const profile::HitCheck& check) {
+  json.key(name).begin_object().field("observed", check.hits);
+  json.field("expected", check.expected).field("z", check.z);
+  json.field("p_value", check.p_value).end_object();
 }
 
 }  // namespace geiger::report
