@@ -25,20 +25,11 @@ struct Uncertain {
   }
 };
 
-// No recording has more; squares and sums of what passes cannot overflow, which
-// keeps inf - inf out of the formulas.
-constexpr double kLargest = 1e150;
-
-double clean(double sum) { return sum > 0 ? std::min(sum, kLargest) : 0; }
+// Keeps inf - inf out of the formulas.
+double clean(double sum) { return sum > 0 ? std::min(sum, kLargestSum) : 0; }
 
 Uncertain uncertain(double seen, double weighted, double variance, double event, double listing) {
   return {clean(seen), clean(weighted), clean(std::sqrt(variance)), clean(event), clean(listing)};
-}
-
-// alpha = 1 - level in [2^-53, 1]; a NaN gets the widest interval.
-double alpha_of(double level) {
-  const double alpha = 1 - level;
-  return alpha > 0x1p-53 ? std::min(alpha, 1.0) : 0x1p-53;
 }
 
 Interval total_form(const Uncertain& part, double alpha) {
@@ -115,6 +106,12 @@ Estimate estimate(double exact, const Uncertain& part, const NodeSums& sums, dou
 }
 
 }  // namespace
+
+// A NaN gets the widest interval.
+double alpha_of(double level) {
+  const double alpha = 1 - level;
+  return alpha > 0x1p-53 ? std::min(alpha, 1.0) : 0x1p-53;
+}
 
 Estimate estimate_bytes(const NodeSums& sums, double level, Form form) {
   const Uncertain part = uncertain(sums.bytes_seen, sums.weighted_bytes, sums.bytes_variance,

@@ -34,6 +34,13 @@ enum class Form {
 /// as 0, and never return NaN.
 [[nodiscard]] constexpr bool is_confidence_level(double level) { return level > 0 && level < 1; }
 
+/// 1 - level as the functions here read it: in [2^-53, 1].
+[[nodiscard]] double alpha_of(double level);
+
+/// No recording has more bytes (or objects, or squares of their roots): sums are cut
+/// to it, so that their squares cannot overflow.
+inline constexpr double kLargestSum = 1e150;
+
 /// Estimated bytes of a node. `level` in (0, 1), e.g. 0.95. The interval contains
 /// `value`; it is [value, value] where nothing could be missed (T = 1).
 [[nodiscard]] Estimate estimate_bytes(const NodeSums& sums, double level, Form form = Form::kTotal);
