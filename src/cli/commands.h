@@ -22,6 +22,7 @@ void register_summary(CLI::App& app, int& exit_code);
 void register_table(CLI::App& app, int& exit_code);
 void register_tree(CLI::App& app, int& exit_code);
 void register_stats(CLI::App& app, int& exit_code);
+void register_diff(CLI::App& app, int& exit_code);
 void register_export(CLI::App& app, int& exit_code);
 void register_symbolize(CLI::App& app, int& exit_code);
 void register_estimate(CLI::App& app, int& exit_code);
@@ -34,6 +35,7 @@ inline constexpr Register kCommands[] = {
     register_table,     //
     register_tree,      //
     register_stats,     //
+    register_diff,      //
     register_doctor,    //
     register_estimate,  //
     register_export,    //
