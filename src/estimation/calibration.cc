@@ -87,30 +87,52 @@ bool is_within(const NodeSums& part, const NodeSums& whole) {
          std::isfinite(whole.weighted_bytes) && std::isfinite(whole.bytes_variance);
 }
 
+/// A part that fits into its whole, and what is left of the exact total.
+struct Division {
+  NodeSums part, rest;
+  double total;   ///< Uncertain bytes of the whole, known exactly.
+  double gap;     ///< By which `total` exceeds its estimate.
+  double of_gap;  ///< Share of the gap that is the part's.
+
+  [[nodiscard]] Bounds bounds() const {
+    return {part.bytes_seen, std::max(part.bytes_seen, total - rest.bytes_seen)};
+  }
+  [[nodiscard]] double value() const { return bounds().held(part.weighted_bytes + gap * of_gap); }
+};
+
+Checked<Division> divide(const NodeSums& part, const NodeSums& whole, double exact_bytes) {
+  const double total = exact_bytes - whole.certain_bytes;
+  if (!is_within(part, whole) || !(total >= whole.bytes_seen) || std::isinf(total)) {
+    return InputError::kPart;
+  }
+  const double of_gap = whole.bytes_variance > 0 ? part.bytes_variance / whole.bytes_variance : 0;
+  return Division{part, rest_of(part, whole), total, total - whole.weighted_bytes, of_gap};
+}
+
 }  // namespace
 
 Checked<Estimate> calibrated_bytes(const NodeSums& part, const NodeSums& whole, double exact_bytes,
                                    double level) {
   if (!is_confidence_level(level)) return InputError::kLevel;
-  const double total = exact_bytes - whole.certain_bytes;
-  if (!is_within(part, whole) || !(total >= whole.bytes_seen) || std::isinf(total)) {
-    return InputError::kPart;
-  }
-  const NodeSums rest = rest_of(part, whole);
-  const Bounds bounds{part.bytes_seen, std::max(part.bytes_seen, total - rest.bytes_seen)};
-  const double share_of_gap =
-      whole.bytes_variance > 0 ? part.bytes_variance / whole.bytes_variance : 0;
-  const double gap = total - whole.weighted_bytes;
-  const double value = bounds.held(part.weighted_bytes + gap * share_of_gap);
-  const Interval interval =
-      share_interval(part, rest, total, whole.largest_interval, std::max(1 - level, 0x1p-53));
+  const Checked<Division> checked = divide(part, whole, exact_bytes);
+  if (!checked.has_value()) return checked.error();
+  const Division& division = checked.value();
+  const Bounds bounds = division.bounds();
+  const double value = division.value();
+  const Interval interval = share_interval(part, division.rest, division.total,
+                                           whole.largest_interval, std::max(1 - level, 0x1p-53));
   const double exact = part.certain_bytes;
   return Estimate{exact + value,
-                  rest.bytes_variance * share_of_gap,
+                  division.rest.bytes_variance * division.of_gap,
                   {exact + std::min(value, bounds.held(interval.lo)),
                    exact + std::max(value, bounds.held(interval.hi))},
                   part.samples,
                   exact};
+}
+
+double calibrated_value(const NodeSums& part, const NodeSums& whole, double exact_bytes) {
+  const Checked<Division> division = divide(part, whole, exact_bytes);
+  return division.has_value() ? part.certain_bytes + division.value().value() : 0;
 }
 
 bool has_enough_to_calibrate(const NodeSums& part) { return part.samples >= kSamplesToCalibrate; }

@@ -29,6 +29,10 @@ namespace geiger::estimation {
 [[nodiscard]] Checked<Estimate> calibrated_bytes(const NodeSums& part, const NodeSums& whole,
                                                  double exact_bytes, double level);
 
+/// The value of calibrated_bytes alone, 0 where that is an error: for sorting.
+[[nodiscard]] double calibrated_value(const NodeSums& part, const NodeSums& whole,
+                                      double exact_bytes);
+
 /// Whether a part has samples enough to be calibrated: fewer leave its own interval,
 /// in the listed form, as good. The rule looks at their number alone. One that looks
 /// at the estimated share ("the dominant parts") picks the results that came out

@@ -42,6 +42,11 @@ struct ProcessTotals {
 /// All processes together; z combines their numerators and variances.
 [[nodiscard]] ProcessTotals all_totals(const Recording& recording);
 
+/// The bytes that all processes allocated, where they are known to the byte and every
+/// sample among them was recorded: all threads settled, all images ended by themselves,
+/// no record dropped, nothing damaged. Estimates of parts can then be calibrated to it.
+[[nodiscard]] std::optional<Bytes> exactly_allocated(const Recording& recording);
+
 /// Whether samples of the process were drawn with more than its first interval.
 [[nodiscard]] bool has_several_intervals(const Recording& recording, std::uint32_t process);
 

@@ -6,12 +6,9 @@
 #include "estimation/estimate.h"
 
 namespace geiger::report {
-namespace {
 
 using estimation::Estimate;
 using estimation::NodeSums;
-
-}  // namespace
 
 Share share_of(const NodeSums& part, const NodeSums& whole, double level) {
   const Estimate mine = estimation::estimate_bytes(part, level);
@@ -24,6 +21,13 @@ Share share_of(const NodeSums& part, const NodeSums& whole, double level) {
   const double above = std::hypot((1 - share) * (mine.interval.hi - mine.value),
                                   share * (rest.value - rest.interval.lo));
   return {share, {std::max(0.0, share - below / sum), std::min(1.0, share + above / sum)}};
+}
+
+Share share_of(const Measure& measure, const NodeSums& part, const Whole& whole, double level) {
+  const double exact = static_cast<double>(whole.exact().value_or(0));
+  if (!measure.calibrated || !(exact > 0)) return share_of(part, whole.sums(), level);
+  const Estimate& bytes = *measure.calibrated;
+  return {bytes.value / exact, {bytes.interval.lo / exact, bytes.interval.hi / exact}};
 }
 
 void write_field(JsonWriter& json, const Share& share) {
