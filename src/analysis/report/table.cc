@@ -31,22 +31,39 @@ const Measure& sorted_measure(const TableLine& line, SortBy sort) {
   return sort == SortBy::kTotal ? line.total : line.self;
 }
 
-bool comes_first(const Row& a, const Row& b, SortBy sort, const Whole& whole) {
-  // Names and stacks break ties, so that equal input gives equal output.
-  const auto by_name = [&] {
-    return std::tie(a.name, a.detail, a.stack) < std::tie(b.name, b.detail, b.stack);
-  };
-  if (sort == SortBy::kName) return by_name();
-  double left = whole.bytes_for_order(sorted_sums(a, sort));
-  double right = whole.bytes_for_order(sorted_sums(b, sort));
-  if (sort == SortBy::kSamples) {
-    left = static_cast<double>(a.self.samples + a.self.certain_samples);
-    right = static_cast<double>(b.self.samples + b.self.certain_samples);
-  }
-  if (left != right) return left > right;
-  const double left_total = whole.bytes_for_order(a.total);
-  const double right_total = whole.bytes_for_order(b.total);
-  return left_total != right_total ? left_total > right_total : by_name();
+/// A row's place in the order, computed once.
+struct Rank {
+  std::uint32_t row;
+  double first, total;  ///< What counts; what decides between equals.
+};
+
+Rank rank_of(const std::vector<Row>& rows, std::uint32_t index, SortBy sort, const Whole& whole) {
+  const Row& row = rows[index];
+  if (sort == SortBy::kName) return {index, 0, 0};
+  const double total = whole.bytes_for_order(row.total);
+  if (sort == SortBy::kTotal) return {index, total, total};
+  if (sort == SortBy::kSelf) return {index, whole.bytes_for_order(row.self), total};
+  return {index, static_cast<double>(row.self.samples + row.self.certain_samples), total};
+}
+
+/// The rows' indexes in order.
+std::vector<std::uint32_t> ordered(const std::vector<Row>& rows, SortBy sort, const Whole& whole) {
+  std::vector<Rank> ranks;
+  ranks.reserve(rows.size());
+  for (std::uint32_t i = 0; i < rows.size(); ++i) ranks.push_back(rank_of(rows, i, sort, whole));
+  std::sort(ranks.begin(), ranks.end(), [&](const Rank& a, const Rank& b) {
+    if (a.first != b.first) return a.first > b.first;
+    if (a.total != b.total) return a.total > b.total;
+    // Names and stacks break ties, so that equal input gives equal output.
+    const Row& left = rows[a.row];
+    const Row& right = rows[b.row];
+    return std::tie(left.name, left.detail, left.stack) <
+           std::tie(right.name, right.detail, right.stack);
+  });
+  std::vector<std::uint32_t> order;
+  order.reserve(rows.size());
+  for (const Rank& rank : ranks) order.push_back(rank.row);
+  return order;
 }
 
 /// Intervals of neighbours that overlap leave their order open. One row more
@@ -61,9 +78,10 @@ void mark_uncertain_order(std::vector<TableLine>& lines, SortBy sort) {
   }
 }
 
-NodeSums sum_from(const std::vector<Row>& rows, std::size_t first) {
+NodeSums sum_from(const std::vector<Row>& rows, const std::vector<std::uint32_t>& order,
+                  std::size_t first) {
   NodeSums sums;
-  for (std::size_t i = first; i < rows.size(); ++i) sums.merge(rows[i].self);
+  for (std::size_t i = first; i < order.size(); ++i) sums.merge(rows[order[i]].self);
   return sums;
 }
 
@@ -146,9 +164,8 @@ void write_line(JsonWriter& json, const TableLine& line, const profile::Recordin
 TableReport table_report(const profile::Recording& recording, const profile::Profile& profile,
                          const TableOptions& options) {
   const Whole whole(recording, profile);
-  std::vector<Row> rows = profile::table(recording, profile, options.by);
-  std::sort(rows.begin(), rows.end(),
-            [&](const Row& a, const Row& b) { return comes_first(a, b, options.sort, whole); });
+  const std::vector<Row> rows = profile::table(recording, profile, options.by);
+  const std::vector<std::uint32_t> order = ordered(rows, options.sort, whole);
   TableReport report{profile.kind,
                      options,
                      whole.measure_total(options.level),
@@ -159,11 +176,11 @@ TableReport table_report(const profile::Recording& recording, const profile::Pro
                      whole.calibrates() ? whole.exact() : std::nullopt};
   const std::size_t shown = options.top == 0 ? rows.size() : std::min(options.top, rows.size());
   for (std::size_t i = 0; i < std::min(shown + 1, rows.size()); ++i) {
-    report.lines.push_back(line_of(rows[i], whole, options));
+    report.lines.push_back(line_of(rows[order[i]], whole, options));
   }
   mark_uncertain_order(report.lines, options.sort);
   report.lines.resize(shown);
-  report.others = whole.measure_others(sum_from(rows, shown), options.level);
+  report.others = whole.measure_others(sum_from(rows, order, shown), options.level);
   return report;
 }
 
