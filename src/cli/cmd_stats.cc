@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "analysis/report/estimators.h"
 #include "analysis/report/stats.h"
 #include "cli/commands.h"
 #include "cli/input.h"
@@ -13,7 +14,19 @@ namespace {
 struct Options {
   ReadOptions read;
   report::StatsOptions stats;
+  bool compares_estimators = false;
 };
+
+int print_estimators(const Options& options) {
+  const auto input = read_input(options.read);
+  if (!input) return kExitFailed;
+  const report::EstimatorsReport report =
+      report::estimators_report(input->recording(), options.read.level);
+  const report::Style style = output_style(options.read.level);
+  const bool is_printed = options.read.is_json ? print_data(to_json(report))
+                                               : print_report(to_text(report, style), style);
+  return is_printed ? input->exit_code() : kExitFailed;
+}
 
 int print_stats(Options& options) {
   const auto input = read_input(options.read);
@@ -36,7 +49,11 @@ void register_stats(CLI::App& app, int& exit_code) {
   add_read_options(*verb, options->read);
   verb->add_option("--threads", options->stats.threads, "Threads to list (default 20; 0: all)")
       ->type_name("N");
-  verb->callback([options, &exit_code] { exit_code = print_stats(*options); });
+  verb->add_flag("--estimators", options->compares_estimators,
+                 "Instead: the estimators and intervals of all designs, side by side");
+  verb->callback([options, &exit_code] {
+    exit_code = options->compares_estimators ? print_estimators(*options) : print_stats(*options);
+  });
 }
 
 }  // namespace geiger::cli

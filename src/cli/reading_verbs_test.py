@@ -65,6 +65,25 @@ class ReadingVerbs(unittest.TestCase):
             own = sum(row["self"]["bytes"]["value"] for row in table["rows"])
             self.assertAlmostEqual(own, total["value"], delta=1e-6 * own)
 
+    def test_tables_are_calibrated_to_the_exact_total(self):
+        exact = self.json("summary")["exact"]
+        self.assertEqual(exact["unsettled_bound"], 0)
+        for view in (("table", "--by", "stack"), ("tree",)):
+            document = self.json(*view)
+            self.assertEqual(document["exact_bytes"], exact["bytes"])
+            self.assertIn(" exactly from ", self.geiger(*view).splitlines()[0])
+        rows = self.json("table", "--by", "stack", "--top", "0")["rows"]
+        own = [row["self"].get("calibrated", row["self"]["bytes"])["value"] for row in rows]
+        # Rows of fewer than five samples keep the estimate of their own.
+        self.assertAlmostEqual(sum(own), exact["bytes"], delta=0.01 * exact["bytes"])
+        self.assertEqual(own, sorted(own, reverse=True))
+        for row in rows:
+            calibrated = row["self"].get("calibrated")
+            self.assertEqual(calibrated is not None, row["self"]["bytes"]["samples"] >= 5)
+            if calibrated:
+                self.assertLess(calibrated["variance"], row["self"]["bytes"]["variance"])
+        self.assertNotIn("exact_bytes", self.json("table", "--kind", "live"))
+
     def test_every_option_of_the_table(self):
         for kind in ("allocated", "live", "peak"):
             for sort in ("self", "total", "samples", "name"):
@@ -91,6 +110,28 @@ class ReadingVerbs(unittest.TestCase):
         total = stats["total"]["samples"]
         for group in ("sizes", "entry_points", "lifetimes", "depths"):
             self.assertEqual(sum(one["samples"] for one in stats[group]), total, group)
+
+    def test_estimators_side_by_side(self):
+        report = self.json("stats", "--estimators")
+        summary = self.json("summary")
+        self.assertEqual(report["exact_bytes"], summary["exact"]["bytes"])
+        lines = {line["estimator"]: line for line in report["whole"]["bytes"]}
+        ours = lines["horvitz_thompson"]
+        allocated = summary["allocated"]["bytes"]["value"]
+        self.assertAlmostEqual(ours["value"], allocated, delta=1e-12 * allocated)
+        for name in ("failed_trials", "draw_counting"):
+            self.assertLess(abs(lines[name]["relative_error"]), 6 * lines[name]["variance"] ** 0.5
+                            / lines[name]["value"])
+            self.assertGreater(lines[name]["variance"], ours["variance"])
+        self.assertLess(lines["naive"]["relative_error"], -0.03)
+        # The bytes handed out are those that the samples say malloc rounded up to.
+        self.assertGreater(lines["unskewed_usable"]["value"], ours["value"])
+        self.assertEqual(len(report["intervals"]), 5)
+        self.assertEqual(len(report["sites"]), 3)
+        text = self.geiger("stats", "--estimators")
+        self.assertIn("none: biased", text)
+        self.assertEqual(text, self.geiger("stats", "--estimators"), "drawn again alike")
+        self.error_usage("stats", "--estimators", "--ci", "nan")
 
     def test_colours_only_when_asked(self):
         self.assertNotIn("\x1b", self.geiger("table"))

@@ -1,16 +1,12 @@
 #include "estimation/average_size.h"
 
 #include <algorithm>
-#include <boost/math/special_functions/erf.hpp>
 #include <cmath>
+
+#include "estimation/normal.h"
 
 namespace geiger::estimation {
 namespace {
-
-/// P(|Z| > z) = 1 - level.
-double normal_quantile(double level) {
-  return std::sqrt(2.0) * boost::math::erfc_inv(std::max(1 - level, 0x1p-53));
-}
 
 /// Var(Y/C) ~ (V - 2 r CB + r^2 VC) / C^2; the certain part is a constant in both.
 double ratio_variance(const NodeSums& sums, double ratio, double objects) {
@@ -40,8 +36,9 @@ Checked<AverageSize> average_size(const NodeSums& sums, double level, Bytes leas
     return AverageSize{value, {std::min(wide.lo, value), std::max(wide.hi, value)}, 0, true};
   }
   const double variance = ratio_variance(sums, value, objects);
-  const double half = normal_quantile(level) * std::sqrt(variance);
-  return AverageSize{value, {std::max(0.0, value - half), value + half}, variance, false};
+  const Checked<Interval> interval = normal_interval(value, variance, level);
+  if (!interval.has_value()) return interval.error();
+  return AverageSize{value, interval.value(), variance, false};
 }
 
 }  // namespace geiger::estimation

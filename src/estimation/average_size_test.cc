@@ -6,6 +6,8 @@
 #include <random>
 #include <vector>
 
+#include "estimation/normal.h"
+
 namespace geiger::estimation {
 namespace {
 
@@ -107,6 +109,17 @@ TEST(AverageSize, CountsCertainObjects) {
   sums.could_have_sampled(kT);
   EXPECT_GT(average_size(sums, 0.95).value().interval.hi, 100000);
   EXPECT_LT(average_size(sums, 0.95).value().interval.lo, 10);
+}
+
+TEST(NormalInterval, IsTheTextbooks) {
+  EXPECT_NEAR(normal_quantile(0.95).value(), 1.959963984540054, 1e-14);
+  const Interval found = normal_interval(100, 25, 0.95).value();
+  EXPECT_NEAR(found.lo, 90.2001800772997, 1e-10);
+  EXPECT_NEAR(found.hi, 109.7998199227003, 1e-10);
+  EXPECT_EQ(normal_interval(3, 25, 0.95, 2).value().lo, 2);
+  EXPECT_EQ(normal_quantile(1).error(), InputError::kLevel);
+  EXPECT_EQ(normal_interval(std::nan(""), 1, 0.95).error(), InputError::kSize);
+  EXPECT_EQ(normal_interval(1, -1, 0.95).error(), InputError::kSize);
 }
 
 TEST(AverageSize, RefusesWhatHasNone) {

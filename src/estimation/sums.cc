@@ -74,4 +74,23 @@ void NodeSums::merge(const NodeSums& other) {
   largest_weight = std::max(largest_weight, other.largest_weight);
 }
 
+NodeSums rest_of(const NodeSums& part, const NodeSums& whole) {
+  const auto less = [](auto from, auto what) { return from > what ? from - what : 0; };
+  NodeSums rest;
+  rest.largest_interval = whole.largest_interval;
+  rest.certain_samples = less(whole.certain_samples, part.certain_samples);
+  if (rest.certain_samples > 0) rest.certain_bytes = less(whole.certain_bytes, part.certain_bytes);
+  rest.samples = less(whole.samples, part.samples);
+  if (rest.samples == 0) return rest;
+  rest.bytes_seen = less(whole.bytes_seen, part.bytes_seen);
+  rest.weighted_bytes = less(whole.weighted_bytes, part.weighted_bytes);
+  rest.bytes_variance = less(whole.bytes_variance, part.bytes_variance);
+  rest.objects = less(whole.objects, part.objects);
+  rest.objects_variance = less(whole.objects_variance, part.objects_variance);
+  rest.covariance = less(whole.covariance, part.covariance);
+  rest.smallest_interval = whole.smallest_interval;
+  rest.largest_object_weight = whole.largest_object_weight;
+  return rest;
+}
+
 }  // namespace geiger::estimation

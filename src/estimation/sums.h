@@ -49,6 +49,11 @@ struct NodeSums {
   friend auto operator<=>(const NodeSums&, const NodeSums&) = default;
 };
 
+/// The sums of what is in `whole` and not in `part`: exactly empty where the part has
+/// all samples, and never negative, as differences of rounded sums may be. E stays
+/// that of the whole; e and c_max do too, which are safe for any part of it.
+[[nodiscard]] NodeSums rest_of(const NodeSums& part, const NodeSums& whole);
+
 /// pi(size) = 1 - e^(-lambda size), to full precision; 0 for size 0. Requires
 /// lambda > 0.
 [[nodiscard]] double inclusion_probability(Bytes size, double lambda);

@@ -78,6 +78,16 @@ double z_of(const ProcessTotals& totals, Bytes interval) {
                                static_cast<double>(interval));
 }
 
+/// Causes that lose samples: the trace was full, the slow path was reentered. The
+/// others lose frees (trace::DropCause, which this room may not include).
+constexpr std::size_t kCausesThatLoseSamples = 2;
+
+bool is_wholly_recorded(const Process& process) {
+  return process.ending == Ending::kExited && process.uncommitted == 0 &&
+         std::all_of(process.drops.begin(), process.drops.begin() + kCausesThatLoseSamples,
+                     [](std::uint64_t drops) { return drops == 0; });
+}
+
 }  // namespace
 
 std::span<const Sample> samples_of(const Recording& recording, std::uint32_t process) {
@@ -128,6 +138,19 @@ ProcessTotals all_totals(const Recording& recording) {
   }
   all.z = variance > 0 ? deviation / std::sqrt(variance) : 0;
   return all;
+}
+
+std::optional<Bytes> exactly_allocated(const Recording& recording) {
+  const bool is_whole = recording.warnings.empty() && !recording.processes.empty() &&
+                        std::ranges::all_of(recording.processes, is_wholly_recorded);
+  if (!is_whole) return std::nullopt;
+  const ProcessTotals totals = all_totals(recording);
+  if (totals.unsettled_threads > 0) return std::nullopt;
+  // What was seen is a part of what was allocated, or one of the two is wrong.
+  Bytes seen = 0;
+  for (const Sample& sample : recording.samples) seen += sample.requested;
+  if (seen > totals.exact_bytes) return std::nullopt;
+  return totals.exact_bytes;
 }
 
 bool has_several_intervals(const Recording& recording, std::uint32_t process) {

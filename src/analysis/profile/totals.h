@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "analysis/profile/recording.h"
@@ -50,6 +51,11 @@ struct ProcessTotals {
 /// the samples imply.
 [[nodiscard]] estimation::NodeSums allocated_sums(const Recording& recording,
                                                   std::uint32_t process);
+
+/// The bytes that all processes allocated, where they are known to the byte and every
+/// sample among them was recorded: all threads settled, all images ended by themselves,
+/// no record dropped, nothing damaged. Estimates of parts can then be calibrated to it.
+[[nodiscard]] std::optional<Bytes> exactly_allocated(const Recording& recording);
 
 /// Whether samples of the process were drawn with more than its first interval.
 [[nodiscard]] bool has_several_intervals(const Recording& recording, std::uint32_t process);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "analysis/report/format.h"
+#include "estimation/calibration.h"
 
 namespace geiger::report {
 
@@ -23,7 +24,7 @@ std::string profile_heading(profile::Kind kind, std::string_view view, const Mea
   std::string title = fmt::format("{}, {}", kind_text(kind), view);
   title[0] = static_cast<char>(title[0] - 'a' + 'A');
   return fmt::format("{}: {} from {}, {} intervals\n\n", paint(style, Role::kHeading, title),
-                     figure(total.bytes, Quantity::kBytes).text(), plural(total.samples, "sample"),
+                     total_figure(total).text(), plural(total.samples, "sample"),
                      level_text(style.level));
 }
 
@@ -32,6 +33,11 @@ std::string nothing_sampled(profile::Kind kind) {
     return "Nothing was sampled. A smaller --interval sees smaller programs.\n";
   }
   return fmt::format("Nothing that was sampled was {}. See --kind allocated.\n", kind_text(kind));
+}
+
+std::string calibrated_note(Bytes exact) {
+  return fmt::format("Bytes from {} samples on are calibrated to the exact total of {}.\n",
+                     estimation::kSamplesToCalibrate, exact_bytes(exact));
 }
 
 std::string halved_note() {

@@ -20,6 +20,9 @@ namespace geiger::report {
 /// Instead of rows, when nothing was sampled.
 [[nodiscard]] std::string nothing_sampled(profile::Kind kind);
 
+/// Why rows differ from what their samples alone would say.
+[[nodiscard]] std::string calibrated_note(Bytes exact);
+
 /// Why the peak rests on half of the samples only.
 [[nodiscard]] std::string halved_note();
 

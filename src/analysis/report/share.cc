@@ -6,29 +6,13 @@
 #include "estimation/estimate.h"
 
 namespace geiger::report {
-namespace {
 
 using estimation::Estimate;
 using estimation::NodeSums;
 
-/// The rest of a whole; sums are additive, so the difference is one too.
-NodeSums rest_of(const NodeSums& part, const NodeSums& whole) {
-  NodeSums rest = whole;
-  rest.samples -= std::min(part.samples, whole.samples);
-  rest.certain_samples -= std::min(part.certain_samples, whole.certain_samples);
-  const auto subtract = [](double& from, double what) { from = std::max(0.0, from - what); };
-  subtract(rest.certain_bytes, part.certain_bytes);
-  subtract(rest.bytes_seen, part.bytes_seen);
-  subtract(rest.weighted_bytes, part.weighted_bytes);
-  subtract(rest.bytes_variance, part.bytes_variance);
-  return rest;
-}
-
-}  // namespace
-
 Share share_of(const NodeSums& part, const NodeSums& whole, double level) {
   const Estimate mine = estimation::estimate_bytes(part, level);
-  const Estimate rest = estimation::estimate_bytes(rest_of(part, whole), level);
+  const Estimate rest = estimation::estimate_bytes(estimation::rest_of(part, whole), level);
   const double sum = mine.value + rest.value;
   if (!(sum > 0)) return {};
   const double share = mine.value / sum;
@@ -37,6 +21,13 @@ Share share_of(const NodeSums& part, const NodeSums& whole, double level) {
   const double above = std::hypot((1 - share) * (mine.interval.hi - mine.value),
                                   share * (rest.value - rest.interval.lo));
   return {share, {std::max(0.0, share - below / sum), std::min(1.0, share + above / sum)}};
+}
+
+Share share_of(const Measure& measure, const NodeSums& part, const Whole& whole, double level) {
+  const double exact = static_cast<double>(whole.exact().value_or(0));
+  if (!measure.calibrated || !(exact > 0)) return share_of(part, whole.sums(), level);
+  const Estimate& bytes = *measure.calibrated;
+  return {bytes.value / exact, {bytes.interval.lo / exact, bytes.interval.hi / exact}};
 }
 
 void write_field(JsonWriter& json, const Share& share) {

@@ -3,6 +3,7 @@
 
 #include "analysis/report/format.h"
 #include "analysis/report/json.h"
+#include "analysis/report/measure.h"
 #include "estimation/sums.h"
 
 namespace geiger::report {
@@ -12,6 +13,10 @@ namespace geiger::report {
 /// squares (MOVER). Requires that the sums of `part` went into `whole`.
 [[nodiscard]] Share share_of(const estimation::NodeSums& part, const estimation::NodeSums& whole,
                              double level);
+
+/// The same of a row: of the exact total where its bytes are calibrated to that.
+[[nodiscard]] Share share_of(const Measure& measure, const estimation::NodeSums& part,
+                             const Whole& whole, double level);
 
 /// The field "share": {value, lo, hi}.
 void write_field(JsonWriter& json, const Share& share);

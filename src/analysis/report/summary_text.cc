@@ -186,7 +186,7 @@ std::string site_list(std::string_view title, const std::vector<TableLine>& line
   for (const TableLine& line : lines) {
     if (line.self.samples == 0) continue;
     std::vector<std::string> cells;
-    append_figure(cells, figure(line.self.bytes, Quantity::kBytes));
+    append_figure(cells, figure(shown_bytes(line.self), Quantity::kBytes));
     append_figure(cells, figure(line.share));
     cells.push_back(printable(line.name));
     grid.add(std::move(cells), printable(line.detail));

@@ -31,22 +31,39 @@ const Measure& sorted_measure(const TableLine& line, SortBy sort) {
   return sort == SortBy::kTotal ? line.total : line.self;
 }
 
-bool comes_first(const Row& a, const Row& b, SortBy sort) {
-  // Names and stacks break ties, so that equal input gives equal output.
-  const auto by_name = [&] {
-    return std::tie(a.name, a.detail, a.stack) < std::tie(b.name, b.detail, b.stack);
-  };
-  if (sort == SortBy::kName) return by_name();
-  double left = bytes_for_order(sorted_sums(a, sort));
-  double right = bytes_for_order(sorted_sums(b, sort));
-  if (sort == SortBy::kSamples) {
-    left = static_cast<double>(a.self.samples + a.self.certain_samples);
-    right = static_cast<double>(b.self.samples + b.self.certain_samples);
-  }
-  if (left != right) return left > right;
-  const double left_total = bytes_for_order(a.total);
-  const double right_total = bytes_for_order(b.total);
-  return left_total != right_total ? left_total > right_total : by_name();
+/// A row's place in the order, computed once.
+struct Rank {
+  std::uint32_t row;
+  double first, total;  ///< What counts; what decides between equals.
+};
+
+Rank rank_of(const std::vector<Row>& rows, std::uint32_t index, SortBy sort, const Whole& whole) {
+  const Row& row = rows[index];
+  if (sort == SortBy::kName) return {index, 0, 0};
+  const double total = whole.bytes_for_order(row.total);
+  if (sort == SortBy::kTotal) return {index, total, total};
+  if (sort == SortBy::kSelf) return {index, whole.bytes_for_order(row.self), total};
+  return {index, static_cast<double>(row.self.samples + row.self.certain_samples), total};
+}
+
+/// The rows' indexes in order.
+std::vector<std::uint32_t> ordered(const std::vector<Row>& rows, SortBy sort, const Whole& whole) {
+  std::vector<Rank> ranks;
+  ranks.reserve(rows.size());
+  for (std::uint32_t i = 0; i < rows.size(); ++i) ranks.push_back(rank_of(rows, i, sort, whole));
+  std::sort(ranks.begin(), ranks.end(), [&](const Rank& a, const Rank& b) {
+    if (a.first != b.first) return a.first > b.first;
+    if (a.total != b.total) return a.total > b.total;
+    // Names and stacks break ties, so that equal input gives equal output.
+    const Row& left = rows[a.row];
+    const Row& right = rows[b.row];
+    return std::tie(left.name, left.detail, left.stack) <
+           std::tie(right.name, right.detail, right.stack);
+  });
+  std::vector<std::uint32_t> order;
+  order.reserve(rows.size());
+  for (const Rank& rank : ranks) order.push_back(rank.row);
+  return order;
 }
 
 /// Intervals of neighbours that overlap leave their order open. One row more
@@ -54,27 +71,31 @@ bool comes_first(const Row& a, const Row& b, SortBy sort) {
 void mark_uncertain_order(std::vector<TableLine>& lines, SortBy sort) {
   if (sort == SortBy::kSamples || sort == SortBy::kName) return;
   for (std::size_t i = 0; i + 1 < lines.size(); ++i) {
-    const estimation::Estimate& upper = sorted_measure(lines[i], sort).bytes;
-    const estimation::Estimate& lower = sorted_measure(lines[i + 1], sort).bytes;
+    const estimation::Estimate& upper = shown_bytes(sorted_measure(lines[i], sort));
+    const estimation::Estimate& lower = shown_bytes(sorted_measure(lines[i + 1], sort));
     const bool is_seen = sorted_measure(lines[i + 1], sort).samples > 0;
     lines[i].is_order_uncertain = is_seen && lower.interval.hi > upper.interval.lo;
   }
 }
 
-NodeSums sum_from(const std::vector<Row>& rows, std::size_t first) {
+NodeSums sum_from(const std::vector<Row>& rows, const std::vector<std::uint32_t>& order,
+                  std::size_t first) {
   NodeSums sums;
-  for (std::size_t i = first; i < rows.size(); ++i) sums.merge(rows[i].self);
+  for (std::size_t i = first; i < order.size(); ++i) sums.merge(rows[order[i]].self);
   return sums;
 }
 
-TableLine line_of(const Row& row, const NodeSums& whole, const TableOptions& options) {
-  return {row.name,
-          row.detail,
-          options.by == GroupBy::kStack ? row.stack : profile::kNone,
-          measure_row(row.self, options.level),
-          measure_row(row.total, options.level),
-          share_of(sorted_sums(row, options.sort), whole, options.level),
-          false};
+TableLine line_of(const Row& row, const Whole& whole, const TableOptions& options) {
+  TableLine line{row.name,
+                 row.detail,
+                 options.by == GroupBy::kStack ? row.stack : profile::kNone,
+                 whole.measure_row(row.self, options.level),
+                 whole.measure_row(row.total, options.level),
+                 {},
+                 false};
+  line.share = share_of(sorted_measure(line, options.sort), sorted_sums(row, options.sort), whole,
+                        options.level);
+  return line;
 }
 
 bool has_two_measures(const TableReport& report) { return report.options.by != GroupBy::kStack; }
@@ -92,8 +113,9 @@ std::vector<Column> columns_for(const TableReport& report, bool has_share) {
 std::vector<std::string> cells_for(const TableReport& report, const TableLine& line,
                                    bool has_share) {
   std::vector<std::string> cells{line.is_order_uncertain ? "~" : " "};
-  append_figure(cells, figure(line.self.bytes, Quantity::kBytes));
-  if (has_two_measures(report)) append_figure(cells, figure(line.total.bytes, Quantity::kBytes));
+  append_figure(cells, figure(shown_bytes(line.self), Quantity::kBytes));
+  if (has_two_measures(report))
+    append_figure(cells, figure(shown_bytes(line.total), Quantity::kBytes));
   if (has_share) append_figure(cells, figure(line.share));
   cells.push_back(exact_count(sorted_measure(line, report.options.sort).samples));
   cells.push_back(printable(line.name));
@@ -114,11 +136,12 @@ std::string footer(const TableReport& report, const Style& style) {
     const std::uint64_t left_out = report.rows - report.lines.size();
     out += fmt::format("{} more {}{}: {}. --top 0 shows all.\n", exact_count(left_out),
                        name_of(report.options.by), left_out == 1 ? "" : "s",
-                       figure(report.others.bytes, Quantity::kBytes).text());
+                       figure(shown_bytes(report.others), Quantity::kBytes).text());
   }
   const bool any_uncertain = std::any_of(report.lines.begin(), report.lines.end(),
                                          [](const TableLine& l) { return l.is_order_uncertain; });
   if (any_uncertain) out += "~ may belong below the next row: their intervals overlap.\n";
+  if (report.calibrated_to) out += calibrated_note(*report.calibrated_to);
   if (report.is_halved) out += halved_note();
   return out.empty() ? out : fmt::format("\n{}", paint(style, Role::kFaint, out));
 }
@@ -140,20 +163,24 @@ void write_line(JsonWriter& json, const TableLine& line, const profile::Recordin
 
 TableReport table_report(const profile::Recording& recording, const profile::Profile& profile,
                          const TableOptions& options) {
-  std::vector<Row> rows = profile::table(recording, profile, options.by);
-  std::sort(rows.begin(), rows.end(),
-            [&](const Row& a, const Row& b) { return comes_first(a, b, options.sort); });
-  const NodeSums whole = profile::total(recording, profile);
-  TableReport report{
-      profile.kind, options, measure_total(whole, options.level), profile.rate_factor < 1, {},
-      rows.size(),  {}};
+  const Whole whole(recording, profile);
+  const std::vector<Row> rows = profile::table(recording, profile, options.by);
+  const std::vector<std::uint32_t> order = ordered(rows, options.sort, whole);
+  TableReport report{profile.kind,
+                     options,
+                     whole.measure_total(options.level),
+                     profile.rate_factor < 1,
+                     {},
+                     rows.size(),
+                     {},
+                     whole.calibrates() ? whole.exact() : std::nullopt};
   const std::size_t shown = options.top == 0 ? rows.size() : std::min(options.top, rows.size());
   for (std::size_t i = 0; i < std::min(shown + 1, rows.size()); ++i) {
-    report.lines.push_back(line_of(rows[i], whole, options));
+    report.lines.push_back(line_of(rows[order[i]], whole, options));
   }
   mark_uncertain_order(report.lines, options.sort);
   report.lines.resize(shown);
-  report.others = measure_total(sum_from(rows, shown), options.level);
+  report.others = whole.measure_others(sum_from(rows, order, shown), options.level);
   return report;
 }
 
@@ -175,6 +202,7 @@ std::string to_json(const TableReport& report, const profile::Recording& recordi
   json.key("total").begin_object();
   write_fields(json, report.total);
   json.end_object().field("row_count", report.rows);
+  if (report.total.calibrated) json.field("exact_bytes", report.total.calibrated->value);
   json.key("rows").begin_array();
   for (const TableLine& line : report.lines) write_line(json, line, recording);
   json.end_array().key("others").begin_object();

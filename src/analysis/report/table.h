@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,8 @@ struct TableReport {
   std::vector<TableLine> lines;
   std::uint64_t rows = 0;  ///< Before `top`.
   Measure others;          ///< Self of the rows left out.
+  /// The exact total, where rows are calibrated to it.
+  std::optional<Bytes> calibrated_to;
 };
 
 /// Groups, sorts, cuts to the top rows and estimates those.

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "analysis/profile/example_recording.h"
@@ -24,17 +25,72 @@ TableReport report_of(const Recording& recording, const TableOptions& options = 
 
 TEST(Table, ReadsLikeThis) {
   EXPECT_EQ(to_text(report_of(small_server()), {}),
-            R"(Allocated, by function: 146 MiB ± 17 from 253 samples, 95 % intervals
+            R"(Allocated, by function: 144 MiB exactly from 253 samples, 95 % intervals
 
          self                        total                     samples  function
-      128 MiB ± 17                 128 MiB ± 17                    240  make_buffer  server
+      126 MiB [121, 129]           126 MiB [121, 129]              240  make_buffer  server
        12 MiB exact + < 1.85 MiB    12 MiB exact + < 1.85 MiB        1  load_table  server
-     6.00 MiB [3.10, 10.49]       6.00 MiB [3.10, 10.49]            12  std::string::_M_create
-   < 1.85 MiB                      146 MiB ± 17                      0  main  server
-   < 1.85 MiB                      134 MiB ± 17                      0  serve(int)  server
-   < 1.85 MiB                     6.00 MiB [3.10, 10.49]             0  grow  server
-   < 1.85 MiB                     6.00 MiB [3.10, 10.49]             0  read_request(Request&)
+     5.92 MiB [3.09, 10.17]       5.92 MiB [3.09, 10.17]            12  std::string::_M_create
+   < 1.85 MiB                      144 MiB [142, 144]                0  main  server
+   < 1.85 MiB                      132 MiB [130, 132]                0  serve(int)  server
+   < 1.85 MiB                     5.92 MiB [3.09, 10.17]             0  grow  server
+   < 1.85 MiB                     5.92 MiB [3.09, 10.17]             0  read_request(Request&)
+
+Bytes from 5 samples on are calibrated to the exact total of 144 MiB.
 )");
+}
+
+// One thread that was cut off, one lost sample, one damaged place, one process in
+// pure mode: then rows stand on their own samples.
+TEST(Table, CalibratesOnlyToWhatIsKnownExactly) {
+  const auto is_calibrated = [](const Recording& recording) {
+    return report_of(recording).lines[0].self.calibrated.has_value();
+  };
+  const Recording whole = small_server();
+  EXPECT_TRUE(is_calibrated(whole));
+  const auto without = [&](const std::function<void(Recording&)>& change) {
+    Recording changed = whole;
+    change(changed);
+    return !is_calibrated(changed);
+  };
+  EXPECT_TRUE(without([](Recording& r) { r.threads[1].armed = 1; }));
+  EXPECT_TRUE(without([](Recording& r) { r.processes[0].drops[0] = 1; }));
+  EXPECT_TRUE(without([](Recording& r) { r.processes[0].drops[1] = 1; }));
+  EXPECT_FALSE(without([](Recording& r) { r.processes[0].drops[3] = 1; }));
+  EXPECT_TRUE(without([](Recording& r) { r.processes[0].uncommitted = 1; }));
+  EXPECT_TRUE(without([](Recording& r) { r.processes[0].ending = profile::Ending::kKilled; }));
+  EXPECT_TRUE(without([](Recording& r) { r.warnings.emplace_back("damaged"); }));
+  EXPECT_TRUE(without([](Recording& r) { r.threads[1].bytes = kMiB; }));
+  EXPECT_TRUE(without([](Recording& r) { r.processes[0].is_pure = true; }));
+}
+
+TEST(Table, NeverCalibratesWhatIsLive) {
+  for (const Kind kind : {Kind::kLiveAtEnd, Kind::kLiveAtPeak}) {
+    const TableReport report = report_of(small_server(), {}, kind);
+    EXPECT_FALSE(report.total.calibrated);
+    EXPECT_FALSE(report.lines[0].self.calibrated);
+    EXPECT_FALSE(report.calibrated_to);
+  }
+}
+
+TEST(Table, CalibratedRowsAddUpToTheExactTotal) {
+  double sum = 0;
+  for (const TableLine& line : report_of(small_server()).lines) {
+    // load_table is one certain object, exact as it is.
+    if (line.self.samples > 0) sum += shown_bytes(line.self).value;
+  }
+  EXPECT_NEAR(sum, 144 * kMiB, 1);
+}
+
+TEST(Table, JsonKeepsTheEstimateBesideTheCalibratedOne) {
+  const Recording recording = small_server();
+  const auto json = nlohmann::json::parse(to_json(report_of(recording), recording));
+  EXPECT_EQ(json["exact_bytes"], 144 * kMiB);
+  EXPECT_EQ(json["total"]["calibrated"]["lo"], 144 * kMiB);
+  EXPECT_GT(json["total"]["bytes"]["hi"], 160.0 * kMiB);
+  const auto& self = json["rows"][0]["self"];
+  EXPECT_LT(self["calibrated"]["variance"], self["bytes"]["variance"]);
+  EXPECT_FALSE(json["rows"][1]["self"].contains("calibrated"));
 }
 
 TEST(Table, HasAShareWhereThereIsRoom) {
@@ -61,7 +117,7 @@ TEST(Table, CutsToTheTopAndSumsUpTheRest) {
   ASSERT_EQ(report.lines.size(), 1U);
   EXPECT_EQ(report.rows, 7U);
   EXPECT_EQ(report.others.samples, 13U);
-  EXPECT_THAT(to_text(report, {}), HasSubstr("6 more functions: 18.0 MiB"));
+  EXPECT_THAT(to_text(report, {}), HasSubstr("6 more functions: 17.9 MiB"));
 }
 
 TEST(Table, MarksRowsThatMayBeInTheWrongOrder) {
@@ -137,8 +193,9 @@ TEST(Table, JsonOfStacksHasTheirFrames) {
 }
 
 TEST(Table, AsciiMarksForPlainTerminals) {
-  const std::string text = to_ascii_marks(to_text(report_of(small_server()), {}));
-  EXPECT_THAT(text, HasSubstr("128 MiB +- 17"));
+  const std::string text =
+      to_ascii_marks(to_text(report_of(small_server(), {}, Kind::kLiveAtPeak), {}));
+  EXPECT_THAT(text, HasSubstr("121 MiB +- 24"));
 }
 
 TEST(Table, ColoursOnlyWhenAsked) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "analysis/profile/view.h"
@@ -25,22 +26,27 @@ struct Pending {
   std::uint32_t node, parent;
 };
 
-std::vector<std::uint32_t> large_children(const Tree& tree, const TreeNode& node, double least) {
+/// The children that reach `least`, as shown, the largest first.
+std::vector<std::uint32_t> large_children(const Tree& tree, const TreeNode& node,
+                                          const Whole& whole, double least) {
+  const auto bytes = [&](std::uint32_t child) {
+    return whole.bytes_for_order(tree.nodes[child].total);
+  };
   std::vector<std::uint32_t> large;
   for (const std::uint32_t child : node.children) {
-    if (profile::weighted_total(tree.nodes[child].total) >= least) large.push_back(child);
+    if (bytes(child) >= least) large.push_back(child);
   }
+  // They come ordered by what their own samples say, ties by name.
+  std::ranges::stable_sort(large, std::greater<>(), bytes);
   return large;
 }
 
-TreeLine line_of(const TreeNode& node, std::uint32_t parent, const TreeNode& root,
+TreeLine line_of(const TreeNode& node, std::uint32_t parent, const Whole& whole,
                  const TreeOptions& options) {
-  return {node.name,
-          parent,
-          0,
-          measure_row(node.self, options.level),
-          measure_row(node.total, options.level),
-          share_of(node.total, root.total, options.level)};
+  const Measure total = whole.measure_row(node.total, options.level);
+  return {node.name, parent,
+          0,         whole.measure_row(node.self, options.level),
+          total,     share_of(total, node.total, whole, options.level)};
 }
 
 /// Where a line's branches and its descendants' lines begin.
@@ -82,6 +88,7 @@ std::string footer(const TreeReport& report, const Style& style) {
                        report.options.min_percent,
                        report.nodes - report.lines.size() == 1 ? "is" : "are");
   }
+  if (report.calibrated_to) out += calibrated_note(*report.calibrated_to);
   if (report.is_halved) out += halved_note();
   return out.empty() ? out : fmt::format("\n{}", paint(style, Role::kFaint, out));
 }
@@ -104,21 +111,23 @@ void write_line(JsonWriter& json, const TreeLine& line, std::size_t index) {
 TreeReport tree_report(const profile::Recording& recording, const profile::Profile& profile,
                        const TreeOptions& options) {
   const Tree tree = profile::tree(recording, profile, options.is_inverted);
-  const TreeNode& root = tree.nodes.front();
-  const double least = options.min_percent / 100 * profile::weighted_total(root.total);
-  TreeReport report{profile.kind, options, profile.rate_factor < 1, tree.nodes.size(), {}};
+  const Whole whole(recording, profile);
+  const Measure total = whole.measure_total(options.level);
+  const double least = options.min_percent / 100 * shown_bytes(total).value;
+  TreeReport report{profile.kind,      options, profile.rate_factor < 1,
+                    tree.nodes.size(), {},      whole.calibrates() ? whole.exact() : std::nullopt};
   std::vector<Pending> pending{{0, 0}};
   while (!pending.empty()) {
     const Pending next = pending.back();
     pending.pop_back();
     const auto line = static_cast<std::uint32_t>(report.lines.size());
     const TreeNode& node = tree.nodes[next.node];
-    report.lines.push_back(line_of(node, next.parent, root, options));
-    const std::vector<std::uint32_t> children = large_children(tree, node, least);
+    report.lines.push_back(line_of(node, next.parent, whole, options));
+    const std::vector<std::uint32_t> children = large_children(tree, node, whole, least);
     report.lines.back().children = static_cast<std::uint32_t>(children.size());
     for (auto at = children.rbegin(); at != children.rend(); ++at) pending.push_back({*at, line});
   }
-  report.lines.front().total = measure_total(root.total, options.level);
+  report.lines.front().total = total;
   report.lines.front().share = {1, {1, 1}};
   return report;
 }
@@ -138,7 +147,8 @@ std::string to_text(const TreeReport& report, const Style& style) {
   for (std::size_t i = 0; i < report.lines.size(); ++i) {
     const TreeLine& line = report.lines[i];
     std::vector<std::string> cells;
-    append_figure(cells, figure(line.total.bytes, Quantity::kBytes));
+    append_figure(cells, i == 0 ? total_figure(line.total)
+                                : figure(shown_bytes(line.total), Quantity::kBytes));
     append_figure(cells, figure(line.share));
     cells.push_back(exact_count(line.total.samples));
     cells.push_back(indents[i].lead + name_of(line, i));
@@ -153,6 +163,8 @@ std::string to_json(const TreeReport& report) {
   json.field("kind", profile::name_of(report.kind)).field("level", report.options.level);
   json.field("is_inverted", report.options.is_inverted).field("is_halved", report.is_halved);
   json.field("min_percent", report.options.min_percent).field("node_count", report.nodes);
+  const Measure& total = report.lines.front().total;
+  if (total.calibrated) json.field("exact_bytes", total.calibrated->value);
   json.key("nodes").begin_array();
   for (std::size_t i = 0; i < report.lines.size(); ++i) write_line(json, report.lines[i], i);
   json.end_array().end_object();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,8 @@ struct TreeReport {
   bool is_halved = false;       ///< Half the samples chose the peak.
   std::uint64_t nodes = 0;      ///< Before branches were left out.
   std::vector<TreeLine> lines;  ///< Depth first; line 0 is the root.
+  /// The exact total, where branches are calibrated to it.
+  std::optional<Bytes> calibrated_to;
 };
 
 /// Builds the tree, cuts small branches and estimates the rest. Needs no

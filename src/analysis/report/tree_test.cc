@@ -22,17 +22,19 @@ TreeReport report_of(const Recording& recording, const TreeOptions& options = {}
 
 TEST(Tree, ReadsLikeThis) {
   EXPECT_EQ(to_text(report_of(small_server()), {}),
-            R"(Allocated, callers first: 146 MiB ± 17 from 253 samples, 95 % intervals
+            R"(Allocated, callers first: 144 MiB exactly from 253 samples, 95 % intervals
 
    total                     share        samples  call tree
- 146 MiB ± 17                100 %            253  all
- 146 MiB ± 17                100 % ± 2        253  main
- 134 MiB ± 17                 92 % ± 2        252  ├─ serve(int)
- 128 MiB ± 17                 88 % ± 3        240  │  ├─ make_buffer
-6.00 MiB [3.10, 10.49]       4.1 % ± 3.0       12  │  └─ read_request(Request&)
-6.00 MiB [3.10, 10.49]       4.1 % ± 3.0       12  │     grow
-6.00 MiB [3.10, 10.49]       4.1 % ± 3.0       12  │     std::string::_M_create
+ 144 MiB exactly             100 %            253  all
+ 144 MiB [142, 144]          100 % ± 2        253  main
+ 132 MiB [130, 132]           92 % ± 2        252  ├─ serve(int)
+ 126 MiB [121, 129]           88 % ± 3        240  │  ├─ make_buffer
+5.92 MiB [3.09, 10.17]       4.1 % ± 3.0       12  │  └─ read_request(Request&)
+5.92 MiB [3.09, 10.17]       4.1 % ± 3.0       12  │     grow
+5.92 MiB [3.09, 10.17]       4.1 % ± 3.0       12  │     std::string::_M_create
   12 MiB exact + < 1.85 MiB  8.2 % ± 1.5        1  └─ load_table
+
+Bytes from 5 samples on are calibrated to the exact total of 144 MiB.
 )");
 }
 

@@ -1,0 +1,94 @@
+#include "analysis/profile/designs.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "analysis/profile/hash.h"
+#include "analysis/profile/peak.h"
+
+namespace geiger::profile {
+namespace {
+
+/// Samples of one stack and one interval, as a profile keeps them that knows no sizes.
+struct Bucket {
+  std::uint64_t samples = 0;
+  double bytes = 0;
+};
+
+/// So that what is drawn again here has nothing to do with what peak.h draws.
+constexpr std::uint64_t kSalt = 0xd6a5;
+
+/// Random bits that belong to a sample: every reading of a recording draws alike.
+std::uint64_t random_of(const Recording& recording, const Sample& sample) {
+  const auto position = static_cast<std::uint64_t>(&sample - recording.samples.data());
+  return spread(spread(kSalt, recording.processes[sample.process].seed), position);
+}
+
+class Collector {
+ public:
+  explicit Collector(const Recording& recording) : recording_(recording) {
+    for (const Epoch& epoch : recording.epochs) {
+      found_.sums.could_have_sampled(static_cast<double>(epoch.interval));
+    }
+  }
+
+  void add(const Sample& sample) {
+    if (is_surely_sampled(recording_, sample)) {
+      found_.sums.add_certain(sample.requested);
+      found_.designs.add_certain(sample.requested, sample.usable);
+      return;
+    }
+    const Epoch& epoch = recording_.epochs[sample.epoch];
+    found_.sums.add(sample.requested, epoch.lambda);
+    add_drawn(sample, epoch.interval);
+  }
+
+  [[nodiscard]] Designs finish() {
+    found_.interval = interval_;
+    found_.by_average_size = {found_.designs.certain_bytes, found_.designs.certain_objects};
+    for (const auto& [key, bucket] : buckets_) {
+      const auto scaled = estimation::scale_by_average_size(
+          bucket.samples, bucket.bytes,
+          static_cast<double>(recording_.epochs[key.second].interval));
+      if (!scaled.has_value()) continue;
+      found_.by_average_size.bytes += scaled.value().bytes;
+      found_.by_average_size.objects += scaled.value().objects;
+    }
+    return found_;
+  }
+
+ private:
+  void add_drawn(const Sample& sample, Bytes interval) {
+    const auto drawn =
+        estimation::Drawn::make(sample.requested, sample.offset, static_cast<double>(interval));
+    if (!drawn.has_value()) {
+      ++found_.impossible;
+      return;
+    }
+    const bool is_first = found_.designs.samples == 0;
+    if (is_first) interval_ = interval;
+    if (interval_ != interval) interval_.reset();
+    found_.designs.add(drawn.value(), sample.usable, random_of(recording_, sample));
+    Bucket& bucket = buckets_[{sample.stack, sample.epoch}];
+    ++bucket.samples;
+    bucket.bytes += static_cast<double>(sample.requested);
+  }
+
+  const Recording& recording_;
+  Designs found_;
+  std::optional<Bytes> interval_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Bucket> buckets_;
+};
+
+}  // namespace
+
+Designs designs_of(const Recording& recording, std::optional<std::uint32_t> stack) {
+  Collector collector(recording);
+  for (const Sample& sample : recording.samples) {
+    if (!stack || sample.stack == *stack) collector.add(sample);
+  }
+  return collector.finish();
+}
+
+}  // namespace geiger::profile

@@ -1,0 +1,140 @@
+#include "estimation/calibration.h"
+
+#include <algorithm>
+#include <boost/math/special_functions/beta.hpp>
+#include <boost/math/special_functions/erf.hpp>
+#include <cmath>
+
+#include "estimation/gamma.h"
+
+namespace geiger::estimation {
+namespace {
+
+namespace policies = boost::math::policies;
+using Quiet = policies::policy<
+    policies::domain_error<policies::ignore_error>, policies::pole_error<policies::ignore_error>,
+    policies::overflow_error<policies::ignore_error>,
+    policies::underflow_error<policies::ignore_error>,
+    policies::evaluation_error<policies::ignore_error>, policies::promote_double<false>>;
+
+// The inverse beta function loses its digits above; there the law of this many
+// sampled bytes is as good as constant beside one with a small shape, and the
+// logarithm of a ratio of two with large shapes is normal.
+constexpr double kLargeShape = 1e10;
+constexpr double kNormalShape = 1e6;
+
+double shape_of(const Gamma& law) {
+  if (!(law.deviation > 0)) return HUGE_VAL;
+  const double ratio = law.mean / law.deviation;
+  return ratio * ratio;
+}
+
+double odds_to_share(double odds) { return std::isinf(odds) ? 1 : odds / (1 + odds); }
+
+/// x with P(A / (A + B) <= x) = p where ln A - ln B is normal.
+double normal_share_quantile(const Gamma& a, const Gamma& b, double p) {
+  const double variance = 1 / shape_of(a) + 1 / shape_of(b);
+  const double z = -std::sqrt(2.0) * boost::math::erfc_inv(2 * p, Quiet());
+  return odds_to_share(a.mean / b.mean * std::exp(z * std::sqrt(variance)));
+}
+
+/// x with P(A / (A + B) <= x) = p: a beta law stretched by the two scales.
+double beta_share_quantile(const Gamma& a, const Gamma& b, double p) {
+  double rest = 0;
+  const double beta = boost::math::ibeta_inv(shape_of(a), shape_of(b), p, &rest, Quiet());
+  const double scale_a = a.deviation * (a.deviation / a.mean);
+  const double scale_b = b.deviation * (b.deviation / b.mean);
+  return odds_to_share(beta / rest * (scale_a / scale_b));
+}
+
+/// x with P(A / (A + B) <= x) = p, A and B independent; 0 where A is 0, 1 where
+/// only B is.
+double share_quantile(const Gamma& a, const Gamma& b, double p) {
+  if (!(a.mean > 0)) return 0;
+  if (!(b.mean > 0)) return 1;
+  const double least = std::min(shape_of(a), shape_of(b));
+  const double most = std::max(shape_of(a), shape_of(b));
+  if (most < kLargeShape) return beta_share_quantile(a, b, p);
+  if (least > kNormalShape) return normal_share_quantile(a, b, p);
+  return shape_of(a) < shape_of(b) ? odds_to_share(a.lower_quantile(p) / b.mean)
+                                   : odds_to_share(a.mean / b.upper_quantile(p));
+}
+
+/// The law of the bytes behind some samples; with `event`, one more may be coming.
+Gamma law_of(const NodeSums& sums, double event) {
+  return {sums.weighted_bytes + event, std::hypot(std::sqrt(sums.bytes_variance), event)};
+}
+
+/// What is uncertain of the part is a share of `total`, between these bounds.
+struct Bounds {
+  double least, most;
+  [[nodiscard]] double held(double bytes) const { return std::clamp(bytes, least, most); }
+};
+
+Interval share_interval(const NodeSums& part, const NodeSums& rest, double total, double event,
+                        double alpha) {
+  const double least = share_quantile(law_of(part, 0), law_of(rest, event), alpha / 2);
+  const double least_of_rest = share_quantile(law_of(rest, 0), law_of(part, event), alpha / 2);
+  return {total * least, total - total * least_of_rest};
+}
+
+bool is_within(const NodeSums& part, const NodeSums& whole) {
+  constexpr double kRounding = 1 + 1e-9;
+  return part.samples <= whole.samples && part.certain_samples <= whole.certain_samples &&
+         part.certain_bytes <= whole.certain_bytes && part.bytes_seen <= whole.bytes_seen &&
+         part.weighted_bytes <= whole.weighted_bytes * kRounding &&
+         part.bytes_variance <= whole.bytes_variance * kRounding && part.bytes_variance >= 0 &&
+         std::isfinite(whole.weighted_bytes) && std::isfinite(whole.bytes_variance);
+}
+
+/// A part that fits into its whole, and what is left of the exact total.
+struct Division {
+  NodeSums part, rest;
+  double total;   ///< Uncertain bytes of the whole, known exactly.
+  double gap;     ///< By which `total` exceeds its estimate.
+  double of_gap;  ///< Share of the gap that is the part's.
+
+  [[nodiscard]] Bounds bounds() const {
+    return {part.bytes_seen, std::max(part.bytes_seen, total - rest.bytes_seen)};
+  }
+  [[nodiscard]] double value() const { return bounds().held(part.weighted_bytes + gap * of_gap); }
+};
+
+Checked<Division> divide(const NodeSums& part, const NodeSums& whole, double exact_bytes) {
+  const double total = exact_bytes - whole.certain_bytes;
+  if (!is_within(part, whole) || !(total >= whole.bytes_seen) || std::isinf(total)) {
+    return InputError::kPart;
+  }
+  const double of_gap = whole.bytes_variance > 0 ? part.bytes_variance / whole.bytes_variance : 0;
+  return Division{part, rest_of(part, whole), total, total - whole.weighted_bytes, of_gap};
+}
+
+}  // namespace
+
+Checked<Estimate> calibrated_bytes(const NodeSums& part, const NodeSums& whole, double exact_bytes,
+                                   double level) {
+  if (!is_confidence_level(level)) return InputError::kLevel;
+  const Checked<Division> checked = divide(part, whole, exact_bytes);
+  if (!checked.has_value()) return checked.error();
+  const Division& division = checked.value();
+  const Bounds bounds = division.bounds();
+  const double value = division.value();
+  const Interval interval = share_interval(part, division.rest, division.total,
+                                           whole.largest_interval, std::max(1 - level, 0x1p-53));
+  const double exact = part.certain_bytes;
+  return Estimate{exact + value,
+                  division.rest.bytes_variance * division.of_gap,
+                  {exact + std::min(value, bounds.held(interval.lo)),
+                   exact + std::max(value, bounds.held(interval.hi))},
+                  part.samples,
+                  exact};
+}
+
+double calibrated_value(const NodeSums& part, const NodeSums& whole, double exact_bytes) {
+  const Checked<Division> division = divide(part, whole, exact_bytes);
+  return division.has_value() ? part.certain_bytes + division.value().value() : 0;
+}
+
+bool has_enough_to_calibrate(const NodeSums& part) { return part.samples >= kSamplesToCalibrate; }
+
+}  // namespace geiger::estimation
