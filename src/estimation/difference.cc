@@ -27,26 +27,27 @@ Estimate sampled_part(const Side& side, double level) {
   return estimate_bytes(sums, level);
 }
 
-// No object of less than T bytes weighs more than T / (1 - 1/e). A heavier one tells
-// that large objects were put to trial (pure mode). Such objects come and go in steps
-// wider than E, so the next event must be as large as they are.
+// No object of less than T bytes weighs more than T / (1 - 1/e). A side with a heavier
+// one put large objects to trial (pure mode).
 constexpr double kHeaviestBelowInterval = 1.5819767068693265;
 
-Side with_next_event(Side side, double heaviest) {
-  double& event = side.sums.largest_interval;
-  event = clean(event);
-  if (heaviest > kHeaviestBelowInterval * event * (1 + 1e-9)) event = heaviest;
-  return side;
+bool holds_large_trials(const NodeSums& sums) {
+  return clean(sums.largest_weight) >
+         kHeaviestBelowInterval * clean(sums.largest_interval) * (1 + 1e-9);
 }
 
-// Two sides as they are compared.
+// Two sides as they are compared. Large objects come and go in steps wider than E: where
+// they were put to trial the next event must be as large as they are, on both sides.
 struct Pair {
   Side before, after;
 
-  Pair(const Side& a, const Side& b) {
-    const double heaviest = std::max(clean(a.sums.largest_weight), clean(b.sums.largest_weight));
-    before = with_next_event(a, heaviest);
-    after = with_next_event(b, heaviest);
+  Pair(const Side& a, const Side& b) : before(a), after(b) {
+    const bool is_pure = holds_large_trials(a.sums) || holds_large_trials(b.sums);
+    const double heaviest =
+        is_pure ? std::max(clean(a.sums.largest_weight), clean(b.sums.largest_weight)) : 0;
+    for (NodeSums* sums : {&before.sums, &after.sums}) {
+      sums->largest_interval = std::max(clean(sums->largest_interval), heaviest);
+    }
   }
 };
 
@@ -89,11 +90,14 @@ PValues p_values(const Pair& sides) {
   // mid-p version each is averaged with the other's complement.
   const Order growth = order_with_event(b, a);
   const Order shrinking = order_with_event(a, b);
+  const double exact = std::min(1.0, 2 * std::min(growth.at_most, shrinking.at_most));
+  // What is known on one side alone has no randomness to average the steps of the
+  // other over: mid-p would reject up to 1.4 times too often.
+  if (a.known != b.known) return {exact, exact};
   const double mid =
-      std::min(growth.at_most + shrinking.at_least, shrinking.at_most + growth.at_least);
-  const double exact = 2 * std::min(growth.at_most, shrinking.at_most);
+      std::min({1.0, growth.at_most + shrinking.at_least, shrinking.at_most + growth.at_least});
   // Nearly complete samples of large objects can leave the two in the other order.
-  return {std::min(1.0, mid), std::clamp(exact, std::min(1.0, mid), 1.0)};
+  return {mid, std::max(mid, exact)};
 }
 
 // MOVER (Zou and Donner): the limits' distances from their estimates are what a

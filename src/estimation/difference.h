@@ -34,7 +34,8 @@ struct Difference {
   /// Two-sided, of "all else is the same per run" (what was put to trial on at least
   /// one side); a change of `certain` needs no test. In [0, 1]; 1 where nothing was
   /// put to trial. The mid-p version keeps its level on average over neighbouring
-  /// sizes and is what to report and to adjust.
+  /// sizes and is what to report and to adjust; the exact one takes its place where
+  /// uneven bytes leave one side without randomness.
   double p_value = 1;
   /// The version that never rejects a true "the same" too often: for a single claim
   /// that must stand on its own. At least `p_value`.
