@@ -1,6 +1,7 @@
 #include "analysis/profile/designs.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -89,6 +90,19 @@ Designs designs_of(const Recording& recording, std::optional<std::uint32_t> stac
     if (!stack || sample.stack == *stack) collector.add(sample);
   }
   return collector.finish();
+}
+
+std::vector<SizeSamples> most_sampled_sizes(const Recording& recording, std::size_t most) {
+  std::map<std::pair<Bytes, std::uint32_t>, std::uint64_t> counts;
+  for (const Sample& sample : recording.samples) {
+    if (!is_surely_sampled(recording, sample)) ++counts[{sample.requested, sample.epoch}];
+  }
+  std::vector<SizeSamples> sizes;
+  for (const auto& [key, count] : counts) sizes.push_back({key.first, key.second, count});
+  // Stable: the map has them by size.
+  std::ranges::stable_sort(sizes, std::greater<>(), &SizeSamples::samples);
+  if (sizes.size() > most) sizes.resize(most);
+  return sizes;
 }
 
 }  // namespace geiger::profile
