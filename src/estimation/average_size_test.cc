@@ -106,6 +106,7 @@ TEST(AverageSize, CountsCertainObjects) {
   EXPECT_EQ(found.value, 100000);
   EXPECT_EQ(found.interval.lo, 100000);
   EXPECT_EQ(found.interval.hi, 100000);
+  EXPECT_FALSE(found.is_bound);
   sums.could_have_sampled(kT);
   EXPECT_GT(average_size(sums, 0.95).value().interval.hi, 100000);
   EXPECT_LT(average_size(sums, 0.95).value().interval.lo, 10);

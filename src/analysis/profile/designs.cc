@@ -26,12 +26,21 @@ std::uint64_t random_of(const Recording& recording, const Sample& sample) {
   return spread(spread(kSalt, recording.processes[sample.process].seed), position);
 }
 
+std::optional<Bytes> only_interval(const Recording& recording) {
+  if (recording.epochs.empty()) return std::nullopt;
+  const Bytes first = recording.epochs.front().interval;
+  const bool is_only = std::ranges::all_of(
+      recording.epochs, [first](const Epoch& epoch) { return epoch.interval == first; });
+  return is_only ? std::optional(first) : std::nullopt;
+}
+
 class Collector {
  public:
   explicit Collector(const Recording& recording) : recording_(recording) {
     for (const Epoch& epoch : recording.epochs) {
       found_.sums.could_have_sampled(static_cast<double>(epoch.interval));
     }
+    found_.interval = only_interval(recording);
   }
 
   void add(const Sample& sample) {
@@ -46,7 +55,6 @@ class Collector {
   }
 
   [[nodiscard]] Designs finish() {
-    found_.interval = interval_;
     found_.by_average_size = {found_.designs.certain_bytes, found_.designs.certain_objects};
     for (const auto& [key, bucket] : buckets_) {
       const auto scaled = estimation::scale_by_average_size(
@@ -67,9 +75,6 @@ class Collector {
       ++found_.impossible;
       return;
     }
-    const bool is_first = found_.designs.samples == 0;
-    if (is_first) interval_ = interval;
-    if (interval_ != interval) interval_.reset();
     found_.designs.add(drawn.value(), sample.usable, random_of(recording_, sample));
     Bucket& bucket = buckets_[{sample.stack, sample.epoch}];
     ++bucket.samples;
@@ -78,7 +83,6 @@ class Collector {
 
   const Recording& recording_;
   Designs found_;
-  std::optional<Bytes> interval_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Bucket> buckets_;
 };
 

@@ -18,7 +18,7 @@ struct Designs {
   /// Scaled by the average size site by site, a site being a stack; certain objects
   /// added as they are.
   estimation::AverageSizeScaling by_average_size;
-  /// T of all uncertain samples, if that is one.
+  /// The only T that anything was tried with; none if there were several.
   std::optional<Bytes> interval;
   /// Samples whose offset cannot be, as damaged traces have them: in `sums` only.
   std::uint64_t impossible = 0;

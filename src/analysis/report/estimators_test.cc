@@ -135,6 +135,18 @@ TEST(Estimators, ReadAsTables) {
   EXPECT_THAT(text, Not(HasSubstr("…"))) << "every reason is whole at the default width";
 }
 
+// Nothing sampled: the detection limit, by every interval that knows one.
+TEST(Estimators, NoSampleHasItsBound) {
+  RecordingBuilder builder(4096);
+  builder.thread(builder.process("/bin/a", 1), "", 1);
+  builder.recording().threads[0].bytes = 100;
+  const EstimatorsReport report = estimators_report(builder.recording(), 0.95);
+  EXPECT_NEAR(report.intervals[0].interval->hi, 4096 * std::log(40), 1e-6);
+  EXPECT_FALSE(report.intervals[1].interval);
+  EXPECT_NEAR(report.intervals[2].interval->hi, 4096 * std::log(40), 3);
+  EXPECT_THAT(to_text(report, {}), HasSubstr("failed trials s q/p + u  < 14.8 KiB"));
+}
+
 TEST(Estimators, OfNothingAndOfDamage) {
   for (const Recording& recording : {Recording(), small_server()}) {
     const std::string text = to_text(estimators_report(recording, 0.95), {});
