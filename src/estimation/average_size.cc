@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "estimation/normal.h"
+#include "estimation/normal_interval.h"
 
 namespace geiger::estimation {
 namespace {

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "estimation/normal.h"
+#include "estimation/normal_interval.h"
 
 namespace geiger::estimation {
 namespace {

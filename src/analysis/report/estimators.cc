@@ -8,7 +8,7 @@
 #include "analysis/profile/totals.h"
 #include "analysis/profile/view.h"
 #include "estimation/negative_binomial.h"
-#include "estimation/normal.h"
+#include "estimation/normal_interval.h"
 
 namespace geiger::report {
 namespace {

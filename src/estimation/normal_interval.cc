@@ -1,4 +1,4 @@
-#include "estimation/normal.h"
+#include "estimation/normal_interval.h"
 
 #include <algorithm>
 #include <boost/math/special_functions/erf.hpp>
