@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "estimation/normal.h"
+#include "estimation/normal_interval.h"
 
 namespace geiger::estimation {
 namespace {
@@ -33,7 +33,8 @@ Checked<AverageSize> average_size(const NodeSums& sums, double level, Bytes leas
   const double value = estimate_bytes(sums, level).value / objects;
   if (sums.samples < kSamplesForRatio) {
     const Interval wide = bound(sums, level, least_size);
-    return AverageSize{value, {std::min(wide.lo, value), std::max(wide.hi, value)}, 0, true};
+    const bool is_exact = !(wide.lo < wide.hi);
+    return AverageSize{value, {std::min(wide.lo, value), std::max(wide.hi, value)}, 0, !is_exact};
   }
   const double variance = ratio_variance(sums, value, objects);
   const Checked<Interval> interval = normal_interval(value, variance, level);

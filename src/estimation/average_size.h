@@ -19,7 +19,7 @@ struct AverageSize {
   /// allow (Bonferroni): wide, but never too narrow while those hold.
   Interval interval;
   double variance = 0;    ///< Of `value`, by the delta method; 0 if it `is_bound`.
-  bool is_bound = false;  ///< Few samples: `interval` is the bound.
+  bool is_bound = false;  ///< Few samples: `interval` is the bound. Not if all is certain.
 };
 
 /// Like the count of objects it holds given the sizes seen: objects lighter than

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "estimation/normal.h"
+#include "estimation/normal_interval.h"
 
 namespace geiger::estimation {
 namespace {
@@ -106,6 +106,7 @@ TEST(AverageSize, CountsCertainObjects) {
   EXPECT_EQ(found.value, 100000);
   EXPECT_EQ(found.interval.lo, 100000);
   EXPECT_EQ(found.interval.hi, 100000);
+  EXPECT_FALSE(found.is_bound);
   sums.could_have_sampled(kT);
   EXPECT_GT(average_size(sums, 0.95).value().interval.hi, 100000);
   EXPECT_LT(average_size(sums, 0.95).value().interval.lo, 10);

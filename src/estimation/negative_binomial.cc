@@ -51,7 +51,7 @@ long double increasing_root(const Function& excess, long double start) {
 }
 
 Checked<NegativeBinomial> law_of(std::uint64_t successes, double interval) {
-  if (!(interval >= 1) || std::isinf(interval)) return InputError::kInterval;
+  if (!(interval >= 1 && interval <= 0x1p63)) return InputError::kInterval;
   return NegativeBinomial::make(successes, rate_of_interval(interval));
 }
 

@@ -64,7 +64,7 @@ enum class Window : std::uint8_t {
 /// their tails: quantiles of the failed trials plus `untried`. The upper limit of
 /// kFixed is one byte above the table's convention, which may fall short of the
 /// level where T is small. s = 0 gives [0, T ln(2/alpha)] for kFixed and an error
-/// for kUpToSample, which knows no answer. `interval` T >= 1, at T = 1 no byte
+/// for kUpToSample, which knows no answer. `interval` T in [1, 2^63]; at T = 1 no byte
 /// fails and both ends are `untried`.
 [[nodiscard]] Checked<Interval> failed_trials_interval(std::uint64_t samples, double untried,
                                                        double interval, double level,

@@ -150,6 +150,15 @@ TEST(NegativeBinomialWindow, OnlyTheRuleForFixedWindowsCovers) {
   }
 }
 
+// Its own question it answers exactly: observation that ends at the s-th sample.
+TEST(NegativeBinomialWindow, TheRuleForWindowsUpToASampleIsExactThere) {
+  for (const std::uint64_t s : {1ULL, 2ULL, 8ULL, 1000ULL}) {
+    const Interval found = failed_trials_interval(s, 0, 102400, 0.95, Window::kUpToSample).value();
+    const NegativeBinomial failures = law(s, 102400);
+    EXPECT_NEAR(failures.at_most(found.hi) - failures.at_most(found.lo), 0.95, 2e-5) << s;
+  }
+}
+
 // Clopper and Pearson's guarantee, for every number of trials at small T as well,
 // where a limit that is one byte short would show.
 TEST(NegativeBinomialWindow, CoversForEveryNumberOfTrials) {
@@ -254,7 +263,7 @@ TEST(NegativeBinomial, RefusesWhatHasNoAnswer) {
     EXPECT_EQ(camp_paulson_interval(1, 1, 2, target).error(), InputError::kLevel);
     EXPECT_EQ(same_size_objects_interval(1, 1, 1, target).error(), InputError::kLevel);
   }
-  for (const double interval : {0.5, -1.0, infinity, nan}) {
+  for (const double interval : {0.5, -1.0, 1e20, infinity, nan}) {
     EXPECT_EQ(failed_trials_interval(1, 1, interval, 0.95, Window::kFixed).error(),
               InputError::kInterval);
   }

@@ -1,22 +1,9 @@
-// The normal law: for plans and tests of means, for sums of many samples, and as what
-// the intervals here are compared with.
+// The normal law, where a plan or a test of means needs it.
 #pragma once
-
-#include "estimation/checked.h"
-#include "estimation/estimate.h"
 
 namespace geiger::estimation {
 
 /// z with P(Z > z) = p; p in (0, 1), anything else is read as the nearest such p.
 [[nodiscard]] double upper_normal_quantile(double p);
-
-/// z with P(|Z| > z) = 1 - level. kLevel for a level outside (0, 1).
-[[nodiscard]] Checked<double> normal_quantile(double level);
-
-/// value +- z sqrt(variance), not below `least`. It knows nothing of skewness: of few
-/// samples it covers far less than its level. kSize where value or variance is
-/// negative or not finite.
-[[nodiscard]] Checked<Interval> normal_interval(double value, double variance, double level,
-                                                double least = 0);
 
 }  // namespace geiger::estimation

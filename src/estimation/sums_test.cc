@@ -141,5 +141,28 @@ TEST(NodeSums, ThinnedAtIntervalOneIsACoin) {
   expect_near(sums.bytes_variance, 200, "v");
 }
 
+TEST(NodeSums, RestIsWhatThePartLacks) {
+  NodeSums part, other, whole;
+  part.add(16, rate_of_interval(1024), 3);
+  part.add_certain(5000, 2);
+  other.add(900, rate_of_interval(1024), 7);
+  other.add_certain(4000);
+  whole.merge(part);
+  whole.merge(other);
+  const NodeSums rest = rest_of(part, whole);
+  EXPECT_EQ(rest.samples, 7U);
+  EXPECT_EQ(rest.certain_bytes, 4000);
+  expect_near(rest.weighted_bytes, other.weighted_bytes, "Y");
+  EXPECT_NEAR(rest.bytes_variance, other.bytes_variance, 1e-9 * whole.bytes_variance);
+  EXPECT_EQ(rest.largest_interval, whole.largest_interval);
+  const NodeSums none = rest_of(whole, whole);
+  EXPECT_EQ(none.samples, 0U);
+  EXPECT_EQ(none.weighted_bytes, 0);
+  EXPECT_EQ(none.bytes_variance, 0);
+  EXPECT_EQ(none.certain_bytes, 0);
+  EXPECT_EQ(none.largest_interval, whole.largest_interval);
+  EXPECT_EQ(rest_of(whole, part).weighted_bytes, 0) << "never negative";
+}
+
 }  // namespace
 }  // namespace geiger::estimation

@@ -1,6 +1,7 @@
 #include "analysis/profile/designs.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -25,12 +26,21 @@ std::uint64_t random_of(const Recording& recording, const Sample& sample) {
   return spread(spread(kSalt, recording.processes[sample.process].seed), position);
 }
 
+std::optional<Bytes> only_interval(const Recording& recording) {
+  if (recording.epochs.empty()) return std::nullopt;
+  const Bytes first = recording.epochs.front().interval;
+  const bool is_only = std::ranges::all_of(
+      recording.epochs, [first](const Epoch& epoch) { return epoch.interval == first; });
+  return is_only ? std::optional(first) : std::nullopt;
+}
+
 class Collector {
  public:
   explicit Collector(const Recording& recording) : recording_(recording) {
     for (const Epoch& epoch : recording.epochs) {
       found_.sums.could_have_sampled(static_cast<double>(epoch.interval));
     }
+    found_.interval = only_interval(recording);
   }
 
   void add(const Sample& sample) {
@@ -45,7 +55,6 @@ class Collector {
   }
 
   [[nodiscard]] Designs finish() {
-    found_.interval = interval_;
     found_.by_average_size = {found_.designs.certain_bytes, found_.designs.certain_objects};
     for (const auto& [key, bucket] : buckets_) {
       const auto scaled = estimation::scale_by_average_size(
@@ -66,9 +75,6 @@ class Collector {
       ++found_.impossible;
       return;
     }
-    const bool is_first = found_.designs.samples == 0;
-    if (is_first) interval_ = interval;
-    if (interval_ != interval) interval_.reset();
     found_.designs.add(drawn.value(), sample.usable, random_of(recording_, sample));
     Bucket& bucket = buckets_[{sample.stack, sample.epoch}];
     ++bucket.samples;
@@ -77,7 +83,6 @@ class Collector {
 
   const Recording& recording_;
   Designs found_;
-  std::optional<Bytes> interval_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Bucket> buckets_;
 };
 
@@ -89,6 +94,19 @@ Designs designs_of(const Recording& recording, std::optional<std::uint32_t> stac
     if (!stack || sample.stack == *stack) collector.add(sample);
   }
   return collector.finish();
+}
+
+std::vector<SizeSamples> most_sampled_sizes(const Recording& recording, std::size_t most) {
+  std::map<std::pair<Bytes, std::uint32_t>, std::uint64_t> counts;
+  for (const Sample& sample : recording.samples) {
+    if (!is_surely_sampled(recording, sample)) ++counts[{sample.requested, sample.epoch}];
+  }
+  std::vector<SizeSamples> sizes;
+  for (const auto& [key, count] : counts) sizes.push_back({key.first, key.second, count});
+  // Stable: the map has them by size.
+  std::ranges::stable_sort(sizes, std::greater<>(), &SizeSamples::samples);
+  if (sizes.size() > most) sizes.resize(most);
+  return sizes;
 }
 
 }  // namespace geiger::profile

@@ -8,7 +8,7 @@
 #include "analysis/profile/totals.h"
 #include "analysis/profile/view.h"
 #include "estimation/negative_binomial.h"
-#include "estimation/normal.h"
+#include "estimation/normal_interval.h"
 
 namespace geiger::report {
 namespace {
@@ -23,6 +23,7 @@ using profile::Designs;
 using profile::Recording;
 
 constexpr std::size_t kSites = 3;
+constexpr std::size_t kSizes = 5;
 
 std::optional<Interval> shifted(const Checked<Interval>& interval, double by) {
   if (!interval.has_value()) return std::nullopt;
@@ -169,6 +170,22 @@ void compare_with_exact(std::vector<IntervalLine>& lines, Bytes exact) {
   }
 }
 
+std::vector<SizeLine> sizes_of(const Recording& recording, double level) {
+  std::vector<SizeLine> lines;
+  for (const profile::SizeSamples& seen : profile::most_sampled_sizes(recording, kSizes)) {
+    const profile::Epoch& epoch = recording.epochs[seen.epoch];
+    const auto interval =
+        estimation::same_size_objects_interval(seen.samples, seen.size, epoch.lambda, level);
+    if (!interval.has_value()) continue;
+    estimation::NodeSums sums;
+    sums.add(seen.size, epoch.lambda, seen.samples);
+    lines.push_back({seen.size,
+                     epoch.interval,
+                     {sums.objects, sums.objects_variance, interval.value(), seen.samples, 0}});
+  }
+  return lines;
+}
+
 std::vector<EstimatorTable> sites_of(const Recording& recording, double level) {
   const profile::Profile profile = profile::select(recording, profile::Kind::kAllocated);
   const auto rows = profile::table(recording, profile, profile::GroupBy::kStack);
@@ -191,6 +208,7 @@ EstimatorsReport estimators_report(const Recording& recording, double level) {
   report.impossible = whole.impossible;
   report.whole = table_of(whole, level);
   report.intervals = intervals_of(whole, level);
+  report.sizes = sizes_of(recording, level);
   report.sites = sites_of(recording, level);
   if (!report.exact) return report;
   compare_with_exact(report.whole, *report.exact);

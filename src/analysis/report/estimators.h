@@ -44,12 +44,21 @@ struct IntervalLine {
   std::string_view why;
 };
 
+/// Objects of one size, by exact limits (Clopper and Pearson's for the index of a
+/// binomial): no other size can hide behind them.
+struct SizeLine {
+  Bytes size = 0;
+  Bytes interval = 0;  ///< T that they were drawn with.
+  estimation::Estimate objects;
+};
+
 struct EstimatorsReport {
   double level = 0.95;
   std::optional<Bytes> exact;    ///< Known to the byte.
   std::uint64_t impossible = 0;  ///< Samples with offsets that cannot be, left out.
   EstimatorTable whole;
   std::vector<IntervalLine> intervals;
+  std::vector<SizeLine> sizes;        ///< The five sizes with most samples.
   std::vector<EstimatorTable> sites;  ///< The stacks with most bytes, at most three.
 };
 

@@ -56,7 +56,12 @@ std::string to_json(const EstimatorsReport& report) {
   write_table(json, report.whole);
   json.end_object();
   write_intervals(json, report.intervals);
-  json.key("sites").begin_array();
+  json.key("sizes").begin_array();
+  for (const SizeLine& line : report.sizes) {
+    json.begin_object().field("size", line.size).field("interval", line.interval);
+    json.field("objects", line.objects).end_object();
+  }
+  json.end_array().key("sites").begin_array();
   for (const EstimatorTable& site : report.sites) {
     json.begin_object().field("name", site.name).field("detail", site.detail);
     write_table(json, site);

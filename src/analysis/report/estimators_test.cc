@@ -108,6 +108,23 @@ TEST(Estimators, SeveralIntervalsLeaveSomeWithoutAnswer) {
   EXPECT_THAT(to_text(report, {}), HasSubstr("no interval"));
 }
 
+TEST(Estimators, CountObjectsOfOneSizeByExactLimits) {
+  const EstimatorsReport report = estimators_report(mixed(), 0.95);
+  ASSERT_EQ(report.sizes.size(), 3U);
+  EXPECT_EQ(report.sizes[0].size, 16U);
+  EXPECT_EQ(report.sizes[0].objects.samples, 200U);
+  EXPECT_EQ(report.sizes[1].size, 64U);
+  EXPECT_EQ(report.sizes[2].size, 4000U);
+  EXPECT_EQ(report.sizes[2].interval, 4096U);
+  for (const SizeLine& line : report.sizes) {
+    EXPECT_LT(line.objects.interval.lo, line.objects.value);
+    EXPECT_GT(line.objects.interval.hi, line.objects.value);
+  }
+  // 150 of some 240: most large objects are samples.
+  EXPECT_NEAR(report.sizes[2].objects.interval.hi / report.sizes[2].objects.value, 1.11, 0.02);
+  EXPECT_THAT(to_text(report, {}), HasSubstr("Objects of one size, by exact limits"));
+}
+
 TEST(Estimators, ReadAsTables) {
   const std::string text = to_text(estimators_report(mixed(), 0.95), {});
   EXPECT_THAT(text, HasSubstr("501 samples, 1 of them certain"));
@@ -116,6 +133,18 @@ TEST(Estimators, ReadAsTables) {
   EXPECT_THAT(text, HasSubstr("average size"));
   EXPECT_THAT(text, Not(HasSubstr("nan")));
   EXPECT_THAT(text, Not(HasSubstr("…"))) << "every reason is whole at the default width";
+}
+
+// Nothing sampled: the detection limit, by every interval that knows one.
+TEST(Estimators, NoSampleHasItsBound) {
+  RecordingBuilder builder(4096);
+  builder.thread(builder.process("/bin/a", 1), "", 1);
+  builder.recording().threads[0].bytes = 100;
+  const EstimatorsReport report = estimators_report(builder.recording(), 0.95);
+  EXPECT_NEAR(report.intervals[0].interval->hi, 4096 * std::log(40), 1e-6);
+  EXPECT_FALSE(report.intervals[1].interval);
+  EXPECT_NEAR(report.intervals[2].interval->hi, 4096 * std::log(40), 3);
+  EXPECT_THAT(to_text(report, {}), HasSubstr("failed trials s q/p + u  < 14.8 KiB"));
 }
 
 TEST(Estimators, OfNothingAndOfDamage) {
@@ -158,6 +187,7 @@ TEST(Estimators, JsonSaysWhatIsBiased) {
   }
   EXPECT_EQ(json["intervals"][0]["interval"], "ff_sg");
   EXPECT_TRUE(json["intervals"][0].contains("holds_exact"));
+  EXPECT_EQ(json["sizes"][0]["objects"]["samples"], 200);
   EXPECT_EQ(json["sites"].size(), 2U);
   EXPECT_TRUE(json["sites"][0]["average_size"].contains("lo"));
 }

@@ -97,6 +97,25 @@ std::string intervals(const EstimatorsReport& report, const Style& style) {
       grid.text(style));
 }
 
+std::string sizes(const EstimatorsReport& report, const Style& style) {
+  if (report.sizes.empty()) return "";
+  std::vector<Column> columns{{"size", Align::kRight, false}};
+  append_figure_columns(columns, "objects");
+  columns.push_back({"samples", Align::kRight, false});
+  columns.push_back({"drawn with T", Align::kRight, false});
+  Grid grid(std::move(columns), 2);
+  for (const SizeLine& line : report.sizes) {
+    std::vector<std::string> cells{exact_bytes(line.size)};
+    append_figure(cells, figure(line.objects, Quantity::kObjects));
+    cells.push_back(exact_count(line.objects.samples));
+    cells.push_back(exact_bytes(line.interval));
+    grid.add(std::move(cells));
+  }
+  return fmt::format("\n{}\n{}",
+                     paint(style, Role::kHeading, "Objects of one size, by exact limits"),
+                     grid.text(style));
+}
+
 std::string heading(const EstimatorsReport& report, const Style& style) {
   std::string out =
       fmt::format("{}: {}, {} of them certain, the same in every line\n",
@@ -116,7 +135,8 @@ std::string heading(const EstimatorsReport& report, const Style& style) {
 
 std::string to_text(const EstimatorsReport& report, const Style& style) {
   std::string out = heading(report, style);
-  out += section(report.whole, "Whole run", style) + intervals(report, style);
+  out +=
+      section(report.whole, "Whole run", style) + intervals(report, style) + sizes(report, style);
   for (const EstimatorTable& site : report.sites) {
     const std::string title = site.detail.empty()
                                   ? printable(site.name)

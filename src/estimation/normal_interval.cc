@@ -1,0 +1,24 @@
+#include "estimation/normal_interval.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "estimation/normal.h"
+
+namespace geiger::estimation {
+
+Checked<double> normal_quantile(double level) {
+  if (!is_confidence_level(level)) return InputError::kLevel;
+  return upper_normal_quantile((1 - level) / 2);
+}
+
+Checked<Interval> normal_interval(double value, double variance, double level, double least) {
+  const Checked<double> z = normal_quantile(level);
+  if (!z.has_value()) return z.error();
+  const bool is_sound = value >= 0 && variance >= 0 && std::isfinite(value + variance);
+  if (!is_sound) return InputError::kSize;
+  const double half = z.value() * std::sqrt(variance);
+  return Interval{std::min(value, std::max(least, value - half)), value + half};
+}
+
+}  // namespace geiger::estimation
