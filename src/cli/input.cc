@@ -81,17 +81,20 @@ std::optional<double> parse_level(const std::string& text) {
 void add_read_options(CLI::App& verb, ReadOptions& options, bool has_report) {
   verb.add_option("RUN", options.runs, "Run directories or trace files (default: the newest here)")
       ->type_name("");
-  if (!has_report) return;
+  if (has_report) add_report_options(verb, options.level, options.is_json);
+}
+
+void add_report_options(CLI::App& verb, double& level, bool& is_json) {
   verb.add_option_function<std::string>(
-          "--ci",
-          [&options](const std::string& text) {
-            const auto level = parse_level(text);
-            if (!level) throw CLI::ValidationError("--ci", "'" + text + "' is no level like 95%");
-            options.level = *level;
+          "--ci,--level",
+          [&level](const std::string& text) {
+            const auto parsed = parse_level(text);
+            if (!parsed) throw CLI::ValidationError("--ci", "'" + text + "' is no level like 95%");
+            level = *parsed;
           },
           "Confidence level of the intervals (default 95%)")
       ->type_name("LEVEL");
-  verb.add_flag("--json", options.is_json, "Print JSON (docs/json.md)");
+  verb.add_flag("--json", is_json, "Print JSON (docs/json.md)");
 }
 
 void add_kind_option(CLI::App& verb, profile::Kind& kind) {

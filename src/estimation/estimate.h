@@ -34,6 +34,13 @@ enum class Form {
 /// as 0, and never return NaN.
 [[nodiscard]] constexpr bool is_confidence_level(double level) { return level > 0 && level < 1; }
 
+/// 1 - level as the functions here read it: in [2^-53, 1].
+[[nodiscard]] double alpha_of(double level);
+
+/// No recording has more bytes (or objects, or squares of their roots): sums are cut
+/// to it, so that their squares cannot overflow.
+inline constexpr double kLargestSum = 1e150;
+
 /// Estimated bytes of a node. `level` in (0, 1), e.g. 0.95. The interval contains
 /// `value`; it is [value, value] where nothing could be missed (T = 1).
 [[nodiscard]] Estimate estimate_bytes(const NodeSums& sums, double level, Form form = Form::kTotal);
@@ -43,6 +50,13 @@ enum class Form {
 /// seen the upper end assumes the least size, one byte per object.
 [[nodiscard]] Estimate estimate_objects(const NodeSums& sums, double level,
                                         Form form = Form::kTotal);
+
+/// The same where it is known that no object is smaller than `least_size` (the size
+/// of the type at the site, the smallest class of the allocator): the upper limit
+/// then holds for any mixture of sizes from there on, also without samples. A
+/// size of 0 counts as 1; for samples that were thinned no such bound is known.
+[[nodiscard]] Estimate estimate_objects_of_size_at_least(Bytes least_size, const NodeSums& sums,
+                                                         double level, Form form = Form::kTotal);
 
 /// Detection limit: a node with no sample has fewer bytes than this at `level`
 /// (two-sided convention, E ln(2/alpha): 3.689 E at 95 %).

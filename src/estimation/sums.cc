@@ -46,6 +46,7 @@ void NodeSums::add(Bytes size, double lambda, std::uint64_t count, double keep) 
   largest_interval = std::max(largest_interval, interval);
   smallest_interval = smaller(smallest_interval, interval);
   largest_object_weight = std::max(largest_object_weight, 1 / pi);
+  largest_weight = std::max(largest_weight, z / pi);
 }
 
 void NodeSums::add_certain(Bytes size, std::uint64_t count) {
@@ -70,6 +71,7 @@ void NodeSums::merge(const NodeSums& other) {
   largest_interval = std::max(largest_interval, other.largest_interval);
   smallest_interval = smaller(smallest_interval, other.smallest_interval);
   largest_object_weight = std::max(largest_object_weight, other.largest_object_weight);
+  largest_weight = std::max(largest_weight, other.largest_weight);
 }
 
 }  // namespace geiger::estimation

@@ -26,6 +26,7 @@ struct NodeSums {
   double largest_interval = 0;        ///< E = max 1/lambda over all that could be sampled.
   double smallest_interval = 0;       ///< e = min 1/lambda of the samples seen; 0 = no sample.
   double largest_object_weight = 0;   ///< c_max = max 1/pi seen.
+  double largest_weight = 0;          ///< max z/pi seen.
 
   /// Adds `count` samples of `size` bytes drawn with rate `lambda` and then kept
   /// with probability `keep` in (0, 1] (1 unless thinned): pi = keep (1 - e^(-lambda

@@ -29,6 +29,17 @@ struct Figure {
 /// The estimate as text. Non-finite parts are shown as "?".
 [[nodiscard]] Figure figure(const estimation::Estimate& estimate, Quantity quantity);
 
+/// A change of bytes: "+128 MiB ± 17", "-12.0 MiB [-14.2, -9.9]", "+100 MiB" where the
+/// interval is a point.
+[[nodiscard]] Figure change_figure(double value, const estimation::Interval& interval);
+
+/// A relative change, 0.12 for 12 %: "+12 % ± 3", "-4.1 % [-9.2, +2.4]", "+12.3 %" where
+/// the interval is a point. An upper limit that is infinite is left open: "[+40, ...]".
+[[nodiscard]] Figure growth_figure(double value, const estimation::Interval& interval);
+
+/// A probability: "0.04", "0.003", "2e-5", "< 1e-12".
+[[nodiscard]] std::string probability(double p);
+
 /// An exactly known number of bytes in binary units: "12.58 GiB", "512 KiB".
 [[nodiscard]] std::string exact_bytes(Bytes bytes);
 
@@ -58,6 +69,11 @@ struct Share {
 
 /// A number of standard errors: "0.4", "-2.1", never "-0.0".
 [[nodiscard]] std::string z_score(double z);
+
+/// A p-value: "0.43", "0.0021", "3e-07"; "< 1e-300" where doubles end.
+[[nodiscard]] std::string p_value_text(double p);
+/// The same as an equation: "p = 0.43", "p < 1e-300".
+[[nodiscard]] std::string p_equation(double p);
 
 /// "1 sample", "2,000 samples".
 [[nodiscard]] std::string plural(std::uint64_t count, const char* singular);

@@ -114,6 +114,28 @@ std::string elide(std::string_view text, std::size_t columns) {
                      text.substr(suffix_within(text, tail)));
 }
 
+std::string wrap(std::string_view text, std::size_t indent, std::size_t width) {
+  std::string out;
+  std::size_t used = indent;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::size_t columns = columns_of(word);
+    const bool is_first = used == indent;
+    if (!is_first && used + 1 + columns > width) {
+      out += '\n' + std::string(indent, ' ');
+      used = indent;
+    } else if (!is_first) {
+      out += ' ';
+      ++used;
+    }
+    out += word;
+    used += columns;
+  }
+  return out;
+}
+
 std::string pad_left(std::string_view text, std::size_t columns) {
   const std::size_t used = columns_of(text);
   return std::string(columns > used ? columns - used : 0, ' ').append(text);

@@ -1,0 +1,241 @@
+// Derivation and evidence: docs/estimators.md, "Differences".
+#include "estimation/difference.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "estimation/gamma_ratio.h"
+#include "estimation/normal.h"
+
+namespace geiger::estimation {
+namespace {
+
+double runs_of(const Side& side) {
+  return static_cast<double>(std::max<std::uint64_t>(side.runs, 1));
+}
+
+double clean(double value) { return value > 0 ? std::min(value, kLargestSum) : 0; }
+
+double uneven_bytes_of(const Side& side) {
+  return std::min(clean(side.uneven_bytes), clean(side.sums.certain_bytes));
+}
+
+// What was put to trial, without the certain part.
+Estimate sampled_part(const Side& side, double level) {
+  NodeSums sums = side.sums;
+  sums.certain_bytes = 0;
+  return estimate_bytes(sums, level);
+}
+
+// No object of less than T bytes weighs more than T / (1 - 1/e). A heavier one tells
+// that large objects were put to trial (pure mode). Such objects come and go in steps
+// wider than E, so the next event must be as large as they are.
+constexpr double kHeaviestBelowInterval = 1.5819767068693265;
+
+Side with_next_event(Side side, double heaviest) {
+  double& event = side.sums.largest_interval;
+  event = clean(event);
+  if (heaviest > kHeaviestBelowInterval * event * (1 + 1e-9)) event = heaviest;
+  return side;
+}
+
+// Two sides as they are compared.
+struct Pair {
+  Side before, after;
+
+  Pair(const Side& a, const Side& b) {
+    const double heaviest = std::max(clean(a.sums.largest_weight), clean(b.sums.largest_weight));
+    before = with_next_event(a, heaviest);
+    after = with_next_event(b, heaviest);
+  }
+};
+
+// A side's bytes per run as the test sees them.
+struct Tested {
+  double known;      ///< Uneven bytes.
+  double seen;       ///< B: how many of the sampled part are there at least.
+  double mean;       ///< Y.
+  double deviation;  ///< sqrt(V).
+  double event;      ///< E.
+};
+
+Tested tested(const Side& side) {
+  const Estimate sampled = sampled_part(side, 0.5);
+  const double runs = runs_of(side);
+  return {uneven_bytes_of(side) / runs, std::min(clean(side.sums.bytes_seen), sampled.value) / runs,
+          sampled.value / runs, std::sqrt(sampled.variance) / runs,
+          side.sums.largest_interval / runs};
+}
+
+// P(few <= many) and P(few >= many), given the samples, with one more event about to
+// happen on the side of `many`. Bytes known on the one side that are known or seen on
+// the other too are left out on both: what remains of the law with the event is then
+// shifted to what was seen, as in the interval, and as skew as it should be.
+Order order_with_event(const Tested& few, const Tested& many) {
+  const double common = std::min(few.known, many.known + many.seen);
+  return order_of(
+      {few.mean + (few.known - common), few.deviation},
+      {many.mean + many.event + (many.known - common), std::hypot(many.deviation, many.event)});
+}
+
+struct PValues {
+  double mid, exact;
+};
+
+PValues p_values(const Pair& sides) {
+  const Tested a = tested(sides.before);
+  const Tested b = tested(sides.after);
+  // "At most" is the p-value of growth in the one, of shrinking in the other; for the
+  // mid-p version each is averaged with the other's complement.
+  const Order growth = order_with_event(b, a);
+  const Order shrinking = order_with_event(a, b);
+  const double mid =
+      std::min(growth.at_most + shrinking.at_least, shrinking.at_most + growth.at_least);
+  const double exact = 2 * std::min(growth.at_most, shrinking.at_most);
+  // Nearly complete samples of large objects can leave the two in the other order.
+  return {std::min(1.0, mid), std::clamp(exact, std::min(1.0, mid), 1.0)};
+}
+
+// MOVER (Zou and Donner): the limits' distances from their estimates are what a
+// standard error is to a normal interval.
+Interval mover(const Estimate& before, const Estimate& after) {
+  const double value = after.value - before.value;
+  const double down =
+      std::hypot(after.value - after.interval.lo, before.interval.hi - before.value);
+  const double up = std::hypot(after.interval.hi - after.value, before.value - before.interval.lo);
+  return {value - down, value + up};
+}
+
+Estimate per_run(const Estimate& estimate, double runs, double added) {
+  return {estimate.value / runs + added,
+          estimate.variance / runs / runs,
+          {estimate.interval.lo / runs + added, estimate.interval.hi / runs + added},
+          estimate.samples,
+          added};
+}
+
+// How the variance of a side's bytes per run grows with its bytes.
+struct Noise {
+  double bytes;     ///< Per run, of what is tested.
+  double of_seen;   ///< Variance per byte of such as were seen; at most of_small.
+  double of_small;  ///< Variance per byte of small objects, the most there is: 1/lambda.
+};
+
+Noise noise_of(const Side& side) {
+  const Estimate sampled = sampled_part(side, 0.5);
+  const double runs = runs_of(side);
+  const double bytes = sampled.value + uneven_bytes_of(side);
+  const double of_small = clean(side.sums.largest_interval) / runs;
+  if (!(bytes > 0)) return {0, of_small, of_small};
+  return {bytes / runs, std::min(sampled.variance / bytes / runs, of_small), of_small};
+}
+
+// The power that `detectable` promises.
+constexpr double kPower = 0.8;
+
+// Solves D = z_alpha sd(no change) + z_power sd(growth by D), the usual sum, where
+// the variances themselves grow with D: the after side's by its own rate, and that of
+// "no change" by the rate of the pooled bytes, which comes out as the before side's.
+// The map is concave and contracts by at least 1/2 near its root.
+double detectable_growth(const Noise& before, const Noise& after, double alpha) {
+  const double z_alpha = upper_normal_quantile(alpha / 2);
+  const double z_power = upper_normal_quantile(1 - kPower);
+  const double still = before.bytes * (before.of_seen + after.of_seen);
+  double growth = 0;
+  for (int i = 0; i < 64; ++i) {
+    const double start = growth > 0 ? growth : before.of_small + after.of_small;
+    growth = z_alpha * std::sqrt(still + start * before.of_small) +
+             z_power * std::sqrt(still + start * after.of_small);
+  }
+  return std::min(std::max(growth, 0.0), kLargestSum);
+}
+
+// Samples per byte and run; "infinitely many" where nothing can be missed.
+double share_of_after(const Side& before, const Side& after) {
+  const double a = clean(before.sums.largest_interval) * runs_of(after);
+  const double b = clean(after.sums.largest_interval) * runs_of(before);
+  return a + b > 0 ? a / (a + b) : 0.5;
+}
+
+// A ratio's limits from those of its two parts. Both roots are written without
+// cancellation.
+double lowest_ratio(const Estimate& over, const Estimate& under) {
+  const double b = over.value - over.interval.lo;
+  const double c = under.interval.hi - under.value;
+  const double square = over.interval.lo * (over.value + b);  // over^2 - b^2.
+  const double root = std::sqrt(square * c * c + b * b * under.value * under.value);
+  const double bottom = over.value * under.value + root;
+  return bottom > 0 ? std::min(square / bottom, kLargestSum) : 0;
+}
+
+std::optional<double> highest_ratio(const Estimate& over, const Estimate& under) {
+  const double e = under.value - under.interval.lo;
+  const double f = over.interval.hi - over.value;
+  const double square = under.interval.lo * (under.value + e);  // under^2 - e^2.
+  if (!(square > 0)) return std::nullopt;
+  const double root = std::sqrt(f * f * square + over.value * over.value * e * e);
+  const double ratio = (over.value * under.value + root) / square;
+  if (!(ratio < kLargestSum)) return std::nullopt;
+  return ratio;
+}
+
+// Change per run of the certain bytes, and of those that were certain on both sides.
+struct Certain {
+  double all, even;
+};
+
+Certain certain_change(const Side& before, const Side& after) {
+  const double a = clean(before.sums.certain_bytes), b = clean(after.sums.certain_bytes);
+  return {b / runs_of(after) - a / runs_of(before),
+          (b - uneven_bytes_of(after)) / runs_of(after) -
+              (a - uneven_bytes_of(before)) / runs_of(before)};
+}
+
+// The whole of a side per run, in units of `unit` bytes.
+Estimate in_units(const Side& side, double level, double unit) {
+  const double runs = runs_of(side);
+  return per_run(sampled_part(side, level), runs * unit,
+                 clean(side.sums.certain_bytes) / runs / unit);
+}
+
+}  // namespace
+
+Difference difference(const Side& before, const Side& after, double level) {
+  const Pair sides(before, after);
+  const Certain certain = certain_change(before, after);
+  const Estimate a = per_run(sampled_part(sides.before, level), runs_of(before), 0);
+  const Estimate b = per_run(sampled_part(sides.after, level), runs_of(after), 0);
+  const Interval sampled = mover(a, b);
+  const PValues p = p_values(sides);
+  return {.value = certain.all + (b.value - a.value),
+          .interval = {certain.all + sampled.lo, certain.all + sampled.hi},
+          .certain = certain.even,
+          .p_value = p.mid,
+          .exact_p_value = p.exact,
+          .detectable =
+              detectable_growth(noise_of(sides.before), noise_of(sides.after), alpha_of(level))};
+}
+
+double smallest_attainable_p(const Side& before, const Side& after) {
+  if (uneven_bytes_of(before) > 0 || uneven_bytes_of(after) > 0) return 0;
+  const double share = share_of_after(before, after);
+  const double samples =
+      static_cast<double>(before.sums.samples) + static_cast<double>(after.sums.samples);
+  return std::pow(std::min(share, 1 - share), samples);
+}
+
+Growth relative_growth(const Side& before, const Side& after, double level) {
+  const Pair sides(before, after);
+  const double unit = std::max({in_units(sides.before, level, 1).interval.hi,
+                                in_units(sides.after, level, 1).interval.hi, 1e-300});
+  const Estimate a = in_units(sides.before, level, unit);
+  const Estimate b = in_units(sides.after, level, unit);
+  const Growth growth{.value = std::nullopt, .lowest = lowest_ratio(b, a) - 1, .highest = {}};
+  const std::optional<double> highest = highest_ratio(b, a);
+  if (!highest) return growth;
+  // Where the limits meet, rounding must not put them past the value.
+  const double value = std::min(b.value / a.value, *highest) - 1;
+  return {.value = value, .lowest = std::min(growth.lowest, value), .highest = *highest - 1};
+}
+
+}  // namespace geiger::estimation

@@ -1,0 +1,71 @@
+// Two sides, before and after: by how much they differ, how sure that is, and
+// whether chance alone could have done it.
+//
+// "Chance" is that of the sampler. That the same program does not allocate the same
+// twice is a second source of variation, which only several runs per side can show:
+// dispersion.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "estimation/estimate.h"
+#include "estimation/sums.h"
+
+namespace geiger::estimation {
+
+/// One node on one side of a comparison.
+struct Side {
+  NodeSums sums;           ///< Added over the runs.
+  std::uint64_t runs = 1;  ///< Sides are compared per run. 0 is read as 1.
+  /// The part of sums.certain_bytes in objects that the other side may have put to
+  /// trial: those smaller than the largest interval in force on either side. 0 where
+  /// both sides had one and the same interval. Without it, objects between two
+  /// different intervals would seem to have moved from certain to sampled bytes.
+  double uneven_bytes = 0;
+};
+
+/// After minus before, in bytes per run.
+struct Difference {
+  double value = 0;
+  Interval interval;  ///< MOVER of the two FF-SG intervals; contains `value`.
+  /// The change of what both sides recorded with certainty: a fact, no estimate.
+  double certain = 0;
+  /// Two-sided, of "all else is the same per run" (what was put to trial on at least
+  /// one side); a change of `certain` needs no test. In [0, 1]; 1 where nothing was
+  /// put to trial. The mid-p version keeps its level on average over neighbouring
+  /// sizes and is what to report and to adjust.
+  double p_value = 1;
+  /// The version that never rejects a true "the same" too often: for a single claim
+  /// that must stand on its own. At least `p_value`.
+  double exact_p_value = 1;
+  /// The smallest growth, bytes per run, that would be found (p_value <= 1 - level)
+  /// with a probability of 80 %.
+  double detectable = 0;
+};
+
+/// Compares two sides at a confidence level. Any input gives finite numbers.
+[[nodiscard]] Difference difference(const Side& before, const Side& after, double level);
+
+/// The smallest p_value that any split of the samples seen over the two sides could
+/// give: min(w, 1 - w)^n, w the after side's share of the sampling effort (1/2, hence
+/// 2^-n, for equal intervals and runs). Depends on the total and on the design alone,
+/// not on the split: rows where it exceeds alpha may be left out of a list of tests
+/// before looking at the tests. 1 without samples; 0 where uneven bytes make any
+/// p-value possible.
+[[nodiscard]] double smallest_attainable_p(const Side& before, const Side& after);
+
+/// (after - before) / before, all bytes included.
+struct Growth {
+  std::optional<double> value;    ///< Nothing where `before` is estimated as 0 bytes.
+  double lowest = -1;             ///< In [-1, inf).
+  std::optional<double> highest;  ///< Nothing where no sample bounds it.
+};
+
+/// MOVER for a ratio: the growths g for which the interval of after - (1 + g) before
+/// contains 0. Each limit may be used alone and is missed with a probability of at
+/// most (1 - level) / 2 at 95 and 99 % (2.6 % for very few samples) and up to 5.3 % at
+/// 90 %.
+[[nodiscard]] Growth relative_growth(const Side& before, const Side& after, double level);
+
+}  // namespace geiger::estimation

@@ -1,0 +1,226 @@
+#include "estimation/difference.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <random>
+
+namespace geiger::estimation {
+namespace {
+
+constexpr double kT = 524288;
+
+void expect_near(double value, double expected, const std::string& what) {
+  EXPECT_NEAR(value, expected, 1e-10 * std::abs(expected)) << what;
+}
+
+// `samples` objects so small that each stands for T bytes.
+NodeSums tiny(std::uint64_t samples, double interval) {
+  const auto n = static_cast<double>(samples);
+  return {.samples = samples,
+          .weighted_bytes = n * interval,
+          .bytes_variance = n * interval * interval,
+          .largest_interval = interval,
+          .smallest_interval = interval};
+}
+
+TEST(Difference, GivesTheReference) {
+  const auto vectors =
+      nlohmann::json::parse(std::ifstream(GEIGER_SOURCE_DIR "/tests/vectors/statistics.json"));
+  ASSERT_EQ(vectors["difference"].size(), 8U);
+  for (const auto& row : vectors["difference"]) {
+    const std::string name = row["sA"].dump() + " to " + row["sB"].dump();
+    const Difference d = difference({.sums = tiny(row["sA"], row["TA"])},
+                                    {.sums = tiny(row["sB"], row["TB"])}, 0.95);
+    expect_near(d.value, row["diff"], name);
+    expect_near(d.p_value, row["p_mid"], name + " mid");
+    expect_near(d.exact_p_value, row["p_exact"], name + " exact");
+    expect_near(d.interval.lo, row["mover_0_05"][0], name + " low");
+    expect_near(d.interval.hi, row["mover_0_05"][1], name + " high");
+  }
+}
+
+TEST(Difference, ReversesWithItsSides) {
+  const Side a{.sums = tiny(7, kT)}, b{.sums = tiny(19, kT / 4), .runs = 3};
+  const Difference there = difference(a, b, 0.95), back = difference(b, a, 0.95);
+  expect_near(there.value, -back.value, "value");
+  expect_near(there.interval.lo, -back.interval.hi, "interval");
+  expect_near(there.p_value, back.p_value, "mid");
+  expect_near(there.exact_p_value, back.exact_p_value, "exact");
+}
+
+// k runs at T are one run at T/k of k times the program.
+TEST(Difference, RunsAreASmallerInterval) {
+  const Difference runs =
+      difference({.sums = tiny(40, kT), .runs = 4}, {.sums = tiny(9, kT), .runs = 1}, 0.95);
+  const Difference interval = difference({.sums = tiny(40, kT / 4)}, {.sums = tiny(9, kT)}, 0.95);
+  expect_near(runs.value, interval.value, "value");
+  expect_near(runs.interval.lo, interval.interval.lo, "low");
+  expect_near(runs.interval.hi, interval.interval.hi, "high");
+  expect_near(runs.p_value, interval.p_value, "p");
+  expect_near(runs.detectable, interval.detectable, "detectable");
+}
+
+TEST(Difference, CertainPartsDifferWithoutError) {
+  Side a{.sums = tiny(5, kT)}, b{.sums = tiny(9, kT)};
+  const Difference sampled = difference(a, b, 0.95);
+  a.sums.add_certain(1000000, 3);
+  b.sums.add_certain(1000000, 7);
+  const Difference both = difference(a, b, 0.95);
+  EXPECT_EQ(both.certain, 4e6);
+  expect_near(both.value, sampled.value + 4e6, "value");
+  expect_near(both.interval.lo, sampled.interval.lo + 4e6, "low");
+  expect_near(both.interval.hi, sampled.interval.hi + 4e6, "high");
+  EXPECT_EQ(both.p_value, sampled.p_value);
+}
+
+TEST(Difference, WithoutDoubtIsAPoint) {
+  Side a, b;
+  a.sums.add_certain(100, 3);
+  b.sums.add_certain(100, 5);
+  const Difference d = difference(a, b, 0.95);
+  EXPECT_EQ(d.value, 200);
+  EXPECT_EQ(d.interval.lo, 200);
+  EXPECT_EQ(d.interval.hi, 200);
+  EXPECT_EQ(d.p_value, 1);
+  EXPECT_EQ(d.detectable, 0);
+}
+
+// Objects of T/2 that the finer side records with certainty and the coarser one
+// samples: 40 of them before and 16 samples after (40 pi = 15.7) are no change.
+TEST(Difference, ObjectsBetweenTwoIntervalsAreComparedByTheirBytes) {
+  constexpr Bytes kSize = 262144;
+  Side before{.sums = {}, .uneven_bytes = 40.0 * kSize}, after;
+  before.sums.add_certain(kSize, 40);
+  before.sums.could_have_sampled(kT / 4);
+  after.sums.add(kSize, 1 / kT, 16);
+  const Difference same = difference(before, after, 0.95);
+  EXPECT_EQ(same.certain, 0);
+  EXPECT_GT(same.p_value, 0.5);
+  EXPECT_EQ(smallest_attainable_p(before, after), 0);
+  // Taken for certain ones, they would seem gone and others come.
+  before.uneven_bytes = 0;
+  EXPECT_LT(difference(before, after, 0.95).p_value, 1e-3);
+}
+
+TEST(Difference, AgainstACompleteRecordingTestsAKnownNumber) {
+  // Before: everything seen, ten intervals' worth. After: nothing in T.
+  Side before{.sums = {}, .uneven_bytes = 10 * kT};
+  before.sums.add_certain(static_cast<Bytes>(kT), 10);
+  Side after;
+  after.sums.could_have_sampled(kT);
+  const Difference gone = difference(before, after, 0.95);
+  expect_near(gone.exact_p_value, 2 * std::exp(-10), "exact");
+  expect_near(gone.p_value, std::exp(-10), "mid");
+  // Nothing on either side, one of them complete.
+  EXPECT_EQ(difference({}, after, 0.95).p_value, 1);
+  EXPECT_EQ(difference(after, {}, 0.95).exact_p_value, 1);
+  EXPECT_EQ(difference({}, {}, 0.95).p_value, 1);
+}
+
+TEST(Difference, EqualConstantsAreNoChange) {
+  Side side{.sums = {}, .uneven_bytes = 700};
+  side.sums.add_certain(100, 7);
+  EXPECT_EQ(difference(side, side, 0.95).p_value, 1);
+  EXPECT_EQ(difference(side, side, 0.95).exact_p_value, 1);
+}
+
+TEST(SmallestAttainableP, IsThatOfTheMostExtremeSplit) {
+  for (std::uint64_t n = 1; n < 12; ++n) {
+    for (std::uint64_t s = 0; s <= n; ++s) {
+      EXPECT_EQ(smallest_attainable_p({.sums = tiny(s, kT)}, {.sums = tiny(n - s, kT)}),
+                std::ldexp(1.0, -static_cast<int>(n)));
+    }
+    const Side none{.sums = tiny(0, kT / 4)}, all{.sums = tiny(n, kT)};
+    const double least = smallest_attainable_p(none, all);
+    expect_near(difference(none, all, 0.95).p_value, least, "one in five");
+    EXPECT_LT(least, smallest_attainable_p(none, {.sums = tiny(n - 1, kT)}));
+  }
+  EXPECT_EQ(smallest_attainable_p({}, {}), 1);
+}
+
+TEST(RelativeGrowth, FindsTheRatioOfCounts) {
+  const Side a{.sums = tiny(100, kT)}, b{.sums = tiny(150, kT)};
+  const Growth growth = relative_growth(a, b, 0.95);
+  ASSERT_TRUE(growth.value && growth.highest);
+  expect_near(*growth.value, 0.5, "value");
+  // Exact limits of a ratio of Poisson means with these counts: .1567 and .9494.
+  EXPECT_NEAR(growth.lowest, 0.157, 0.01);
+  EXPECT_NEAR(*growth.highest, 0.949, 0.01);
+}
+
+// The limits are where the interval of after - (1 + g) before touches 0.
+TEST(RelativeGrowth, IsTheDifferenceTurnedRound) {
+  Side a{.sums = tiny(12, kT)}, b{.sums = tiny(30, kT)};
+  a.sums.add_certain(2000000);
+  const Growth growth = relative_growth(a, b, 0.9);
+  for (const double limit : {growth.lowest, *growth.highest}) {
+    Side scaled = a;
+    scaled.sums.certain_bytes *= 1 + limit;
+    scaled.sums.weighted_bytes *= 1 + limit;
+    scaled.sums.bytes_variance *= (1 + limit) * (1 + limit);
+    scaled.sums.largest_interval *= 1 + limit;
+    const Interval interval = difference(scaled, b, 0.9).interval;
+    const double closest = limit == growth.lowest ? interval.lo : interval.hi;
+    EXPECT_NEAR(closest, 0, 1e-6 * kT);
+  }
+}
+
+TEST(RelativeGrowth, SaysWhatItCannotBound) {
+  const Growth from_nothing = relative_growth({.sums = tiny(0, kT)}, {.sums = tiny(50, kT)}, 0.95);
+  EXPECT_FALSE(from_nothing.value);
+  EXPECT_FALSE(from_nothing.highest);
+  EXPECT_GT(from_nothing.lowest, 8);  // 50 samples are more than 37 T, nothing less than 3.7 T.
+  const Growth to_nothing = relative_growth({.sums = tiny(50, kT)}, {.sums = tiny(0, kT)}, 0.95);
+  EXPECT_EQ(to_nothing.lowest, -1);
+  EXPECT_LT(*to_nothing.highest, -0.85);
+  EXPECT_FALSE(relative_growth({}, {}, 0.95).value);
+  EXPECT_EQ(relative_growth({}, {}, 0.95).lowest, -1);
+}
+
+// Numbers that no recording produces, but that a damaged one may.
+TEST(Difference, IsNeverNanAndAlwaysInOrder) {
+  std::mt19937_64 generator(1);
+  const double values[] = {0,     1e-320, 1e-30,       1,
+                           16,    1e6,    1e12,        1e80,
+                           1e160, 1e300,  1e308,       std::numeric_limits<double>::max(),
+                           -1,    -1e300, std::nan("")};
+  const double levels[] = {0.95, 0.5, 0.01, 1e-17, 1 - 1e-15, 0, 1, -3, 7, std::nan("")};
+  const auto any = [&] { return values[generator() % std::size(values)]; };
+  const auto side = [&] {
+    return Side{.sums = {.samples = generator() % 4,
+                         .certain_samples = generator() % 3,
+                         .certain_bytes = any(),
+                         .bytes_seen = any(),
+                         .weighted_bytes = any(),
+                         .bytes_variance = any(),
+                         .largest_interval = any(),
+                         .largest_weight = any()},
+                .runs = generator() % 4,
+                .uneven_bytes = any()};
+  };
+  for (int i = 0; i < 30000; ++i) {
+    const Side a = side(), b = side();
+    const double level = levels[generator() % std::size(levels)];
+    const Difference d = difference(a, b, level);
+    ASSERT_TRUE(std::isfinite(d.value) && std::isfinite(d.certain)) << i;
+    ASSERT_TRUE(std::isfinite(d.detectable) && d.detectable >= 0) << i;
+    ASSERT_TRUE(std::isfinite(d.interval.lo) && d.interval.lo <= d.value) << i;
+    ASSERT_TRUE(std::isfinite(d.interval.hi) && d.interval.hi >= d.value) << i;
+    ASSERT_TRUE(d.p_value >= 0 && d.p_value <= d.exact_p_value && d.exact_p_value <= 1) << i;
+    const double least = smallest_attainable_p(a, b);
+    ASSERT_TRUE(least >= 0 && least <= 1) << i;
+    const Growth growth = relative_growth(a, b, level);
+    ASSERT_TRUE(std::isfinite(growth.lowest) && growth.lowest >= -1) << i;
+    if (!growth.highest) continue;
+    ASSERT_TRUE(std::isfinite(*growth.value) && *growth.value >= growth.lowest) << i;
+    ASSERT_TRUE(std::isfinite(*growth.highest) && *growth.highest >= *growth.value) << i;
+  }
+}
+
+}  // namespace
+}  // namespace geiger::estimation

@@ -1,0 +1,212 @@
+// Derivation and evidence: docs/estimators.md, "Several runs".
+#include "estimation/dispersion.h"
+
+#include <algorithm>
+#include <boost/math/distributions/chi_squared.hpp>
+#include <boost/math/distributions/fisher_f.hpp>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+
+#include "estimation/difference.h"
+
+namespace geiger::estimation {
+namespace {
+
+// How many runs' worth of knowledge a site takes from the others.
+constexpr double kPriorDegrees = 4;
+// Fewer sites than this have nothing to lend each other.
+constexpr std::size_t kEnoughSites = 5;
+// From so many samples per run on (relative variance 1/30) a site can show a
+// run-to-run variation that is not small beside its sampling error.
+constexpr double kTellingVariance = 1.0 / 30;
+// A site whose variance passes the others' by this probability stands for itself.
+constexpr double kOutlier = 0.01;
+constexpr double kPower = 0.8;
+
+// The runs of one side: bytes per run.
+struct Runs {
+  double count = 0;
+  double mean = 0;
+  double squares = 0;   ///< Sum of squared deviations from the mean.
+  double sampling = 0;  ///< Mean sampling variance of a run.
+
+  [[nodiscard]] double degrees() const { return std::max(count - 1, 0.0); }
+  [[nodiscard]] double variance(double deviation) const {
+    return sampling + deviation * deviation * mean * mean;
+  }
+};
+
+Runs runs_of(std::span<const NodeSums> sums) {
+  Runs runs;
+  // Welford's recurrence: exact where all runs agree.
+  for (const NodeSums& run : sums) {
+    const Estimate bytes = estimate_bytes(run, 0.5);
+    runs.count += 1;
+    const double step = bytes.value - runs.mean;
+    runs.mean += step / runs.count;
+    runs.squares += step * (bytes.value - runs.mean);
+    runs.sampling += (bytes.variance - runs.sampling) / runs.count;
+  }
+  return runs;
+}
+
+struct Sides {
+  Runs before, after;
+
+  [[nodiscard]] double degrees() const { return before.degrees() + after.degrees(); }
+  // Pearson's chi-square of the runs around their own side's mean.
+  [[nodiscard]] double chi_square(double deviation) const {
+    double sum = 0;
+    for (const Runs& side : {before, after}) {
+      if (side.squares > 0) sum += side.squares / side.variance(deviation);
+    }
+    return sum;
+  }
+  [[nodiscard]] bool is_telling() const {
+    const auto tells = [](const Runs& side) {
+      return side.degrees() > 0 && side.mean > 0 &&
+             side.sampling <= kTellingVariance * side.mean * side.mean;
+    };
+    return tells(before) || tells(after);
+  }
+};
+
+// The relative deviation from run to run for which the chi-square is at its median;
+// 0 where the sampling explains what is seen.
+double own_deviation(const Sides& site) {
+  const double median = boost::math::median(boost::math::chi_squared(site.degrees()));
+  if (site.chi_square(0) <= median) return 0;
+  double low = 0, high = 1;
+  while (site.chi_square(high) > median && high < 1e6) high *= 2;
+  for (int i = 0; i < 50; ++i) {
+    const double middle = low + (high - low) / 2;
+    (site.chi_square(middle) > median ? low : high) = middle;
+  }
+  return high;
+}
+
+double median_of(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+// What the sites say about each other.
+struct Prior {
+  double deviation = 0;
+  bool helps_telling = false;  ///< Enough telling sites to lend each other a variance.
+  bool helps_others = false;   ///< Enough sites that the sampling dominates.
+
+  [[nodiscard]] double degrees_for(const Sides& site) const {
+    return (site.is_telling() ? helps_telling : helps_others) ? kPriorDegrees : 0;
+  }
+};
+
+Prior prior_of(std::span<const Sides> sites) {
+  std::vector<double> deviations;
+  std::size_t repeated = 0;
+  for (const Sides& site : sites) {
+    if (site.degrees() == 0) continue;
+    ++repeated;
+    if (site.is_telling()) deviations.push_back(own_deviation(site));
+  }
+  Prior prior;
+  prior.helps_others = repeated >= kEnoughSites;
+  prior.helps_telling = deviations.size() >= kEnoughSites;
+  if (prior.helps_telling) prior.deviation = median_of(std::move(deviations));
+  return prior;
+}
+
+// The variance of the difference of the means and what it rests on.
+struct Variance {
+  double value = 0;
+  double degrees = 0;
+};
+
+// `factor` on what the prior expects, but never below the sampling.
+double scaled_variance(const Runs& side, double deviation, double factor) {
+  return side.count > 0 ? std::max(side.sampling, factor * side.variance(deviation)) / side.count
+                        : 0;
+}
+
+Variance moderated(const Sides& site, const Prior& prior) {
+  const double degrees = site.degrees();
+  const double lent = prior.degrees_for(site);
+  const double chi_square = site.chi_square(prior.deviation);
+  if (lent > 0) {
+    const boost::math::fisher_f usual(degrees, lent);
+    if (chi_square / degrees <= boost::math::quantile(complement(usual, kOutlier))) {
+      const double factor = (lent + chi_square) / (lent + degrees);
+      return {scaled_variance(site.before, prior.deviation, factor) +
+                  scaled_variance(site.after, prior.deviation, factor),
+              lent + degrees};
+    }
+  }
+  // Stands for itself: one variance for both sides, from its own runs.
+  const double own = (site.before.squares + site.after.squares) / degrees;
+  const auto of_mean = [own](const Runs& side) {
+    return side.count > 0 ? std::max(own, side.sampling) / side.count : 0;
+  };
+  return {of_mean(site.before) + of_mean(site.after), degrees};
+}
+
+Side added(std::span<const NodeSums> runs) {
+  Side side{.sums = {}, .runs = std::max<std::uint64_t>(runs.size(), 1)};
+  for (const NodeSums& run : runs) side.sums.merge(run);
+  return side;
+}
+
+RunDifference sampling_only(const Difference& sampling) {
+  return {.value = sampling.value,
+          .interval = sampling.interval,
+          .p_value = sampling.p_value,
+          .detectable = sampling.detectable};
+}
+
+// Widens what the sampling alone says to what the runs say.
+RunDifference with_runs(const Difference& sampling, const Sides& site, const Prior& prior,
+                        double alpha) {
+  RunDifference result = sampling_only(sampling);
+  const Variance variance = moderated(site, prior);
+  const double error = std::sqrt(variance.value);
+  const boost::math::students_t law(variance.degrees);
+  const double reach = boost::math::quantile(complement(law, alpha / 2));
+  result.degrees = variance.degrees;
+  result.interval = {std::min(sampling.interval.lo, sampling.value - reach * error),
+                     std::max(sampling.interval.hi, sampling.value + reach * error)};
+  const double found = reach + boost::math::quantile(law, kPower);
+  result.detectable = std::max(sampling.detectable, found * error);
+  if (error > 0) {
+    const double p = 2 * boost::math::cdf(complement(law, std::abs(sampling.value) / error));
+    result.p_value = std::max(sampling.p_value, p);
+  }
+  const double least = site.before.sampling / std::max(site.before.count, 1.0) +
+                       site.after.sampling / std::max(site.after.count, 1.0);
+  if (least > 0) result.dispersion = std::clamp(variance.value / least, 1.0, kLargestSum);
+  return result;
+}
+
+}  // namespace
+
+RunComparison compare_runs(std::span<const SiteRuns> sites, double level) {
+  std::vector<Sides> sides;
+  sides.reserve(sites.size());
+  for (const SiteRuns& site : sites) sides.push_back({runs_of(site.before), runs_of(site.after)});
+  const Prior prior = prior_of(sides);
+  RunComparison comparison{.sites = {}, .run_deviation = prior.deviation, .sees_runs = false};
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    Side before = added(sites[i].before);
+    Side after = added(sites[i].after);
+    // Certain bytes are tested too: "the same" is about the sum of all.
+    before.uneven_bytes = before.sums.certain_bytes;
+    after.uneven_bytes = after.sums.certain_bytes;
+    const Difference sampling = difference(before, after, level);
+    const bool sees_runs = sides[i].degrees() > 0;
+    comparison.sees_runs |= sees_runs;
+    comparison.sites.push_back(sees_runs ? with_runs(sampling, sides[i], prior, alpha_of(level))
+                                         : sampling_only(sampling));
+  }
+  return comparison;
+}
+
+}  // namespace geiger::estimation
