@@ -87,3 +87,11 @@ if(TARGET geiger_preload AND TARGET geiger_estimation)
                         nlohmann_json::nlohmann_json)
   geiger_process_test(statistics_agree e2e statistics_agree.py)
 endif()
+
+# Builds programs from Debian's sources, so it needs the network: ctest -C Suites -L suites.
+if(TARGET geiger_preload)
+  add_test(NAME changed_programs CONFIGURATIONS Suites
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/changed_programs.py)
+  set_tests_properties(changed_programs PROPERTIES LABELS suites TIMEOUT 1200
+    ENVIRONMENT "GEIGER_BUILD_DIR=${PROJECT_BINARY_DIR}")
+endif()

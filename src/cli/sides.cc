@@ -59,14 +59,16 @@ void add_side_options(CLI::App& verb, std::vector<std::string>& words, const std
       ->type_name("");
 }
 
-void add_grouping_options(CLI::App& verb, compare::Grouping& grouping) {
-  verb.add_option_function<std::string>(
-          "--by", [&grouping](const std::string& name) { grouping.by = kGroups.at(name); },
-          "function (default), stack or module")
-      ->check(CLI::IsMember({"function", "stack", "module"}))
-      ->type_name("GROUP");
+CLI::Option* add_grouping_options(CLI::App& verb, compare::Grouping& grouping) {
+  CLI::Option* by =
+      verb.add_option_function<std::string>(
+              "--by", [&grouping](const std::string& name) { grouping.by = kGroups.at(name); },
+              "function (default), stack or module")
+          ->check(CLI::IsMember({"function", "stack", "module"}))
+          ->type_name("GROUP");
   verb.add_flag("--inclusive", grouping.is_inclusive,
                 "Count what a function or module calls as its own");
+  return by;
 }
 
 Outcome<Sides> sides_of(const std::vector<std::string>& words, bool needs_before) {

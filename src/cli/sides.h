@@ -10,7 +10,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace geiger::cli {
 
@@ -25,8 +26,8 @@ void shield_divider(std::vector<std::string>& words);
 /// The words of the sides, into `words`, and `usage` for the help.
 void add_side_options(CLI::App& verb, std::vector<std::string>& words, const std::string& usage);
 
-/// --by function|stack|module and --inclusive.
-void add_grouping_options(CLI::App& verb, compare::Grouping& grouping);
+/// --by function|stack|module, which is handed back, and --inclusive.
+CLI::Option* add_grouping_options(CLI::App& verb, compare::Grouping& grouping);
 
 /// The sides of the words left by the parser. Without a divider two words are a side
 /// each. `needs_before`: nothing before is an error; else a single word is the after

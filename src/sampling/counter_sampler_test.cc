@@ -24,9 +24,11 @@ CounterSampler started(std::uint64_t seed, std::uint64_t interval, bool pure) {
 // A sampler whose pending skip count is at least `least`; in pure mode
 // countdown() shows it.
 CounterSampler with_skip_of_at_least(std::uint64_t least, std::uint64_t interval, bool pure) {
-  for (std::uint64_t seed = 1;; ++seed) {
+  for (std::uint64_t seed = 1; seed < 100000; ++seed) {
     if (started(seed, interval, true).countdown() >= least) return started(seed, interval, pure);
   }
+  ADD_FAILURE() << "no seed draws a skip of " << least;
+  return started(1, interval, pure);
 }
 
 TEST(CounterSampler, IsUnarmedWhenZeroInitialised) {

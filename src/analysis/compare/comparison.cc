@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "analysis/compare/site_runs.h"
 #include "estimation/discoveries.h"
 
 namespace geiger::compare {
@@ -39,44 +40,31 @@ Estimate per_run(const SiteSide& side, const SideFacts& facts, double level) {
   return estimate;
 }
 
-/// Below this p-values are 0 for every purpose here.
-constexpr double kSmallestAlpha = 0x1p-52;
-
-/// The p-value of "the same bytes, certain ones included": the smallest alpha whose
-/// interval leaves 0 out. The test of the sampled part alone does not answer that
-/// where the certain part changed. Bisects log(alpha).
-double p_of_all(const Side& before, const Side& after) {
-  const auto holds_zero = [&](double log_alpha) {
-    const Difference d = estimation::difference(before, after, -std::expm1(log_alpha));
-    return d.interval.lo <= 0 && d.interval.hi >= 0;
-  };
-  double excluded = 0;  // log(alpha) at which 0 is left out, as far as known.
-  double held = std::log(kSmallestAlpha);
-  if (!holds_zero(held)) return kSmallestAlpha;
-  for (int i = 0; i < 40; ++i) {
-    const double middle = (excluded + held) / 2;
-    (holds_zero(middle) ? held : excluded) = middle;
-  }
-  return std::exp(excluded);
-}
-
-Change change_of(const Side& before, const Side& after, double level) {
+/// The change as the sampling alone lets it be known.
+Change sampling_change(Side before, Side after, double level) {
   const Difference d = estimation::difference(before, after, level);
-  const double p = d.certain == 0 ? d.p_value : p_of_all(before, after);
-  return {.value = d.value,
-          .interval = d.interval,
-          .certain = d.certain,
-          .p_value = p,
-          .q_value = 1,
-          .detectable = d.detectable};
+  Change change{.value = d.value,
+                .interval = d.interval,
+                .certain = d.certain,
+                .p_value = d.p_value,
+                .q_value = 1,
+                .detectable = d.detectable,
+                .dispersion = 1};
+  if (d.certain != 0) {
+    // The question is whether the sum of all changed, not the sampled part alone.
+    before.uneven_bytes = before.sums.certain_bytes;
+    after.uneven_bytes = after.sums.certain_bytes;
+    change.p_value = estimation::difference(before, after, level).p_value;
+  }
+  return change;
 }
 
 Row row_of(const SiteSide& before, const SiteSide& after, const Collected& collected,
            double level) {
   return {.before = per_run(before, collected.before, level),
           .after = per_run(after, collected.after, level),
-          .change =
-              change_of(as_side(before, collected.before), as_side(after, collected.after), level)};
+          .change = sampling_change(as_side(before, collected.before),
+                                    as_side(after, collected.after), level)};
 }
 
 /// Whether the samples of a site could have shown a difference, however they fell.
@@ -84,6 +72,31 @@ bool is_testable(const Site& site, const Row& row, const Collected& collected, d
   if (row.change.certain != 0) return true;
   return estimation::smallest_attainable_p(as_side(site.before, collected.before),
                                            as_side(site.after, collected.after)) <= alpha;
+}
+
+void widen(Change& change, const estimation::RunDifference& with_runs) {
+  change.interval = with_runs.interval;
+  change.p_value = with_runs.p_value;
+  change.detectable = with_runs.detectable;
+  change.dispersion = with_runs.dispersion;
+}
+
+/// What the runs say beyond the sampling, for the rows tested and the whole.
+void allow_for_runs(Comparison& comparison, const std::vector<std::size_t>& tested) {
+  const Collected& all = comparison.collected;
+  std::vector<estimation::SiteRuns> runs;
+  for (const std::size_t i : tested) {
+    const Site& site = all.sites[comparison.rows[i].site];
+    runs.push_back(as_runs(site.before, site.after, all));
+  }
+  const estimation::RunComparison compared = estimation::compare_runs(runs, comparison.level);
+  for (std::size_t i = 0; i < tested.size(); ++i) {
+    widen(comparison.rows[tested[i]].change, compared.sites[i]);
+  }
+  comparison.run_deviation = compared.run_deviation;
+  // Sites vary more than their sum: the whole borrows nothing from them.
+  const std::vector whole{as_runs(all.before.total, all.after.total, all)};
+  widen(comparison.total.change, estimation::compare_runs(whole, comparison.level).sites[0]);
 }
 
 Verdict verdict_of(const Row& row, const Site* site, double alpha) {
@@ -151,12 +164,12 @@ std::string_view name_of(Verdict verdict) {
   return "";
 }
 
-Side as_side(const SiteSide& side, const SideFacts& facts) {
-  return {.sums = side.sums, .runs = facts.runs.size(), .uneven_bytes = side.uneven_bytes};
-}
-
 std::optional<Error> problem_with(const Collected& collected, double level) {
   if (!estimation::is_confidence_level(level)) return Error::kBadLevel;
+  return problem_with_sides(collected);
+}
+
+std::optional<Error> problem_with_sides(const Collected& collected) {
   if (collected.before.runs.empty() || collected.after.runs.empty()) return Error::kEmptySide;
   const bool is_enough =
       std::min(samples_of(collected.before.total), samples_of(collected.after.total)) >= kSurelyMet;
@@ -170,8 +183,6 @@ Comparison compare(Collected collected, double level) {
   out.collected = std::move(collected);
   const Collected& all = out.collected;
   out.total = row_of(all.before.total, all.after.total, all, level);
-  out.total.change.q_value = out.total.change.p_value;
-  out.total.verdict = verdict_of(out.total, nullptr, 1 - level);
   out.exact = exact_totals(all);
   out.detectable_new = detectable_new(all, level);
   std::vector<std::size_t> tested;
@@ -181,6 +192,9 @@ Comparison compare(Collected collected, double level) {
     if (is_testable(all.sites[i], row, all, 1 - level)) tested.push_back(out.rows.size());
     out.rows.push_back(row);
   }
+  if (has_several_runs(all)) allow_for_runs(out, tested);
+  out.total.change.q_value = out.total.change.p_value;
+  out.total.verdict = verdict_of(out.total, nullptr, 1 - level);
   judge(out, tested);
   std::ranges::stable_sort(out.rows, [](const Row& a, const Row& b) {
     const bool a_changed = is_change(a.verdict);

@@ -37,11 +37,12 @@ struct Change {
   double p_value = 1;     ///< Of "the same bytes", two-sided.
   double q_value = 1;     ///< Adjusted for the number of sites (Benjamini-Hochberg).
   double detectable = 0;  ///< Smallest growth found with 80 % power, bytes per run.
+  double dispersion = 1;  ///< Its variance over that of the sampling alone; >= 1.
 };
 
 /// One site, or the whole. Bytes per run; the intervals of `before` and `after` hold
 /// the sampling error, that of `change` also how much runs differ where there are
-/// several.
+/// several (not of sites with too few samples: there the sampling error outweighs it).
 struct Row {
   std::uint32_t site = profile::kNone;  ///< Index into Collected::sites; kNone: the whole.
   estimation::Estimate before, after;
@@ -65,7 +66,10 @@ struct Comparison {
   Collected collected;
   Row total;
   std::optional<ExactTotals> exact;
-  std::vector<Row> rows;     ///< Changes first, then by size of the change, the largest first.
+  std::vector<Row> rows;  ///< Changes first, then by size of the change, the largest first.
+  /// Typical relative standard deviation of a site from run to run, the sampling taken
+  /// out; nothing where no side has two runs, so that only sampling errors are known.
+  std::optional<double> run_deviation;
   std::uint64_t tested = 0;  ///< Sites whose samples could have shown a difference.
   /// Smallest bytes per run at which a site that was not there before is found.
   double detectable_new = 0;
@@ -74,11 +78,11 @@ struct Comparison {
 /// Why what was collected cannot be compared at `level`, if it cannot.
 [[nodiscard]] std::optional<Error> problem_with(const Collected& collected, double level);
 
+/// The same, apart from the level.
+[[nodiscard]] std::optional<Error> problem_with_sides(const Collected& collected);
+
 /// Compares the two sides. A site is said to have changed where its q-value is at most
 /// 1 - level. Requires that there is no problem with it.
 [[nodiscard]] Comparison compare(Collected collected, double level);
-
-/// The sums of a side of a site, as estimates take them.
-[[nodiscard]] estimation::Side as_side(const SiteSide& side, const SideFacts& facts);
 
 }  // namespace geiger::compare

@@ -11,6 +11,7 @@ enum class Error : std::uint8_t {
   kDifferentKinds,   ///< Profiles of allocated, live and peak bytes measure different things.
   kNothingInCommon,  ///< Enough samples on both sides, and no site is on both.
   kBadLevel,         ///< A level that is not strictly between 0 and 1.
+  kBadGateLevel,     ///< A gate needs a level above one half: below, both answers would hold.
 };
 
 /// One clause without a full stop.
@@ -24,6 +25,8 @@ enum class Error : std::uint8_t {
       return "the two sides have nothing in common: are they runs of the same program?";
     case Error::kBadLevel:
       return "the level must lie between 0 and 1";
+    case Error::kBadGateLevel:
+      return "the level of a gate must lie between 50 % and 100 %";
   }
   return "";
 }

@@ -58,6 +58,17 @@ DiffReport diff_report(Comparison comparison, const DiffOptions& options) {
 std::vector<std::string> caveats(const Comparison& comparison) {
   std::vector<std::string> lines;
   const compare::Collected& collected = comparison.collected;
+  if (!comparison.run_deviation) {
+    lines.push_back(
+        "One run per side: the intervals hold the sampling error only, not how much runs differ "
+        "by\n"
+        "themselves. Several runs per side show that as well.");
+  } else if (*comparison.run_deviation > 0) {
+    lines.push_back(fmt::format("Typically {:.2g} % from run to run; the changes allow for that.",
+                                100 * *comparison.run_deviation));
+  } else {
+    lines.push_back("Runs of one side differ by no more than the sampling error.");
+  }
   if (const std::uint64_t lost = dropped(collected.before) + dropped(collected.after); lost > 0) {
     lines.push_back(fmt::format("{} could not be recorded; 'geiger summary' says why.",
                                 plural(lost, "sample or free")));

@@ -51,7 +51,7 @@ void write_fields(JsonWriter& json, const compare::Change& change) {
   json.field("value", change.value).field("lo", change.interval.lo);
   json.field("hi", change.interval.hi).field("certain", change.certain);
   json.field("p", change.p_value).field("q", change.q_value);
-  json.field("detectable", change.detectable);
+  json.field("detectable", change.detectable).field("dispersion", change.dispersion);
 }
 
 void write_side(JsonWriter& json, const std::vector<std::string>& runs,
@@ -78,6 +78,8 @@ std::string to_json(const DiffReport& report) {
   write_sides(json, comparison.total);
   json.end_object();
   if (comparison.exact) write_exact(json, *comparison.exact);
+  json.field("is_sampling_only", !comparison.run_deviation.has_value());
+  json.field("run_deviation", comparison.run_deviation.value_or(0));
   json.field("detectable_new", comparison.detectable_new).field("tested", comparison.tested);
   json.field("row_count", comparison.rows.size()).field("changes", report.changes);
   json.field("noise", report.noise).field("too_few", report.too_few);

@@ -56,11 +56,6 @@ std::string side_line(const char* name, const std::vector<std::string>& runs,
                      paint(style, Role::kFaint, tail));
 }
 
-std::string bytes_of_kind(profile::Kind kind) {
-  const std::string text(kind_text(kind));
-  return kind == profile::Kind::kAllocated ? text + " bytes" : "bytes " + text;
-}
-
 std::string heading(const DiffReport& report, const Style& style) {
   const Comparison& comparison = report.comparison;
   const bool has_several =

@@ -19,6 +19,11 @@ std::string_view kind_text(profile::Kind kind) {
   return "";
 }
 
+std::string bytes_of_kind(profile::Kind kind) {
+  const std::string text(kind_text(kind));
+  return kind == profile::Kind::kAllocated ? text + " bytes" : "bytes " + text;
+}
+
 std::string profile_heading(profile::Kind kind, std::string_view view, const Measure& total,
                             const Style& style) {
   std::string title = fmt::format("{}, {}", kind_text(kind), view);

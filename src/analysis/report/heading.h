@@ -13,6 +13,9 @@ namespace geiger::report {
 /// "allocated", "live at the end", "live at the peak".
 [[nodiscard]] std::string_view kind_text(profile::Kind kind);
 
+/// "allocated bytes", "bytes live at the end", "bytes live at the peak".
+[[nodiscard]] std::string bytes_of_kind(profile::Kind kind);
+
 /// First lines of a text report: kind, view, total, samples, level.
 [[nodiscard]] std::string profile_heading(profile::Kind kind, std::string_view view,
                                           const Measure& total, const Style& style);

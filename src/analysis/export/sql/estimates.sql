@@ -112,53 +112,97 @@ FROM stack_locations
 JOIN locations ON locations.location_id = stack_locations.location_id
 GROUP BY stack_locations.stack_id, locations.module_id;
 
-CREATE VIEW process_stacks AS
-SELECT DISTINCT process_id, stack_id FROM counts
-UNION ALL
-SELECT process_id, -1 FROM processes;
+-- Both scopes of what a stack passes. `share` is 0 where scope 'self' has nothing of the
+-- stack, so that such a node still has a row.
+CREATE VIEW function_shares AS
+SELECT stack_id, function_id, scope, CASE scope WHEN 'total' THEN 1 ELSE is_own END AS share
+FROM stack_functions CROSS JOIN (SELECT 'total' AS scope UNION ALL SELECT 'self') AS scopes;
 
--- Which nodes the sums of a stack go to. Scope 'self': what ends at the node; `share`
--- is 0 where the stack passes it only, so that such a node still has a row.
-CREATE VIEW memberships AS
-SELECT 'total' AS node, 'total' AS scope, 0 AS node_id, process_id, stack_id, 1 AS share
-FROM process_stacks
+CREATE VIEW module_shares AS
+SELECT stack_id, module_id, scope, CASE scope WHEN 'total' THEN 1 ELSE is_own END AS share
+FROM stack_modules CROSS JOIN (SELECT 'total' AS scope UNION ALL SELECT 'self') AS scopes;
+
+-- The sums of every node. Each part groups for itself, so that a question about one kind
+-- of node leaves the others uncomputed.
+CREATE VIEW grouped_sums AS
+SELECT kind, 'total' AS node, 'total' AS scope, 0 AS node_id,
+       CAST(SUM(samples) AS BIGINT) AS samples,
+       CAST(SUM(certain_samples) AS BIGINT) AS certain_samples,
+       SUM(certain_bytes) AS certain_bytes,
+       SUM(bytes_seen) AS bytes_seen,
+       SUM(weighted_bytes) AS weighted_bytes,
+       SUM(bytes_variance) AS bytes_variance,
+       SUM(objects) AS objects,
+       SUM(objects_variance) AS objects_variance,
+       SUM(covariance) AS covariance,
+       MAX(largest_object_weight) AS largest_object_weight
+FROM stack_sums
+GROUP BY kind
 UNION ALL
-SELECT 'process', 'total', process_id, process_id, stack_id, 1 FROM process_stacks
+SELECT kind, 'process' AS node, 'total' AS scope, process_id AS node_id,
+       CAST(SUM(samples) AS BIGINT) AS samples,
+       CAST(SUM(certain_samples) AS BIGINT) AS certain_samples,
+       SUM(certain_bytes) AS certain_bytes,
+       SUM(bytes_seen) AS bytes_seen,
+       SUM(weighted_bytes) AS weighted_bytes,
+       SUM(bytes_variance) AS bytes_variance,
+       SUM(objects) AS objects,
+       SUM(objects_variance) AS objects_variance,
+       SUM(covariance) AS covariance,
+       MAX(largest_object_weight) AS largest_object_weight
+FROM stack_sums
+GROUP BY kind, process_id
 UNION ALL
-SELECT 'stack', 'total', stack_id, process_id, stack_id, 1
-FROM process_stacks WHERE stack_id >= 0
+SELECT kind, 'stack' AS node, 'total' AS scope, stack_id AS node_id,
+       CAST(SUM(samples) AS BIGINT) AS samples,
+       CAST(SUM(certain_samples) AS BIGINT) AS certain_samples,
+       SUM(certain_bytes) AS certain_bytes,
+       SUM(bytes_seen) AS bytes_seen,
+       SUM(weighted_bytes) AS weighted_bytes,
+       SUM(bytes_variance) AS bytes_variance,
+       SUM(objects) AS objects,
+       SUM(objects_variance) AS objects_variance,
+       SUM(covariance) AS covariance,
+       MAX(largest_object_weight) AS largest_object_weight
+FROM stack_sums
+WHERE stack_id >= 0
+GROUP BY kind, stack_id
 UNION ALL
-SELECT 'function', scope, function_id, process_id, process_stacks.stack_id,
-       CASE scope WHEN 'total' THEN 1 ELSE is_own END
-FROM process_stacks
-JOIN stack_functions ON stack_functions.stack_id = process_stacks.stack_id
-CROSS JOIN (SELECT 'total' AS scope UNION ALL SELECT 'self') AS scopes
+SELECT kind, 'function' AS node, scope AS scope, function_id AS node_id,
+       CAST(SUM(share * samples) AS BIGINT) AS samples,
+       CAST(SUM(share * certain_samples) AS BIGINT) AS certain_samples,
+       SUM(share * certain_bytes) AS certain_bytes,
+       SUM(share * bytes_seen) AS bytes_seen,
+       SUM(share * weighted_bytes) AS weighted_bytes,
+       SUM(share * bytes_variance) AS bytes_variance,
+       SUM(share * objects) AS objects,
+       SUM(share * objects_variance) AS objects_variance,
+       SUM(share * covariance) AS covariance,
+       MAX(share * largest_object_weight) AS largest_object_weight
+FROM stack_sums
+JOIN function_shares ON function_shares.stack_id = stack_sums.stack_id
+GROUP BY kind, scope, function_id
 UNION ALL
-SELECT 'module', scope, module_id, process_id, process_stacks.stack_id,
-       CASE scope WHEN 'total' THEN 1 ELSE is_own END
-FROM process_stacks
-JOIN stack_modules ON stack_modules.stack_id = process_stacks.stack_id
-CROSS JOIN (SELECT 'total' AS scope UNION ALL SELECT 'self') AS scopes;
+SELECT kind, 'module' AS node, scope AS scope, module_id AS node_id,
+       CAST(SUM(share * samples) AS BIGINT) AS samples,
+       CAST(SUM(share * certain_samples) AS BIGINT) AS certain_samples,
+       SUM(share * certain_bytes) AS certain_bytes,
+       SUM(share * bytes_seen) AS bytes_seen,
+       SUM(share * weighted_bytes) AS weighted_bytes,
+       SUM(share * bytes_variance) AS bytes_variance,
+       SUM(share * objects) AS objects,
+       SUM(share * objects_variance) AS objects_variance,
+       SUM(share * covariance) AS covariance,
+       MAX(share * largest_object_weight) AS largest_object_weight
+FROM stack_sums
+JOIN module_shares ON module_shares.stack_id = stack_sums.stack_id
+GROUP BY kind, scope, module_id;
 
 CREATE VIEW node_sums AS
-SELECT
-  stack_sums.kind, node, scope, node_id,
-  CAST(SUM(share * samples) AS BIGINT) AS samples,
-  CAST(SUM(share * certain_samples) AS BIGINT) AS certain_samples,
-  SUM(share * certain_bytes) AS certain_bytes,
-  SUM(share * bytes_seen) AS bytes_seen,
-  SUM(share * weighted_bytes) AS weighted_bytes,
-  SUM(share * bytes_variance) AS bytes_variance,
-  SUM(share * objects) AS objects,
-  SUM(share * objects_variance) AS objects_variance,
-  SUM(share * covariance) AS covariance,
-  MAX(share * largest_object_weight) AS largest_object_weight,
-  MAX(largest_interval) AS largest_interval
-FROM memberships
-JOIN stack_sums ON stack_sums.process_id = memberships.process_id
-               AND stack_sums.stack_id = memberships.stack_id
-JOIN largest_intervals ON largest_intervals.kind = stack_sums.kind
-GROUP BY stack_sums.kind, node, scope, node_id;
+SELECT grouped_sums.kind, node, scope, node_id, samples, certain_samples, certain_bytes, bytes_seen,
+       weighted_bytes, bytes_variance, objects, objects_variance, covariance,
+       largest_object_weight, largest_interval
+FROM grouped_sums JOIN largest_intervals ON largest_intervals.kind = grouped_sums.kind;
 
 -- Bytes and objects have the same interval with other letters: what was seen (B or s),
 -- what that stands for (Y or C), its variance, and what the next unseen event may add

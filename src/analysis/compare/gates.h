@@ -1,0 +1,93 @@
+// Gates: whether a limit on growth or on bytes is kept. An answer is given only where
+// the samples support it; "undecided" comes with what would decide.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/compare/collector.h"
+#include "analysis/compare/error.h"
+#include "estimation/estimate.h"
+
+namespace geiger::compare {
+
+enum class Answer : std::uint8_t {
+  kPass,       ///< Below the limit even at the upper end of what the samples allow.
+  kUndecided,  ///< The limit lies within what they allow.
+  kFail,       ///< Above it even at the lower end.
+};
+
+/// "pass", "undecided", "fail".
+[[nodiscard]] std::string_view name_of(Answer answer);
+
+enum class Measured : std::uint8_t {
+  kGrowth,  ///< (after - before) / before; 0.05 for 5 %.
+  kBytes,   ///< Of the after side, per run.
+};
+
+struct Limit {
+  Measured measured = Measured::kGrowth;
+  double most = 0;
+};
+
+/// One limit on the whole, or on what functions that match and all that they call
+/// allocate.
+struct GateSpec {
+  Pattern pattern;  ///< The default is the whole.
+  Limit limit;
+  std::string source;  ///< Where the limit stands, for messages: "--max-bytes", "budget:3".
+};
+
+/// A limit on every site of its own.
+struct SiteGates {
+  Limit limit;
+  std::string source;
+};
+
+/// What is asked of the two sides.
+struct Gates {
+  std::vector<GateSpec> specs;  ///< Their patterns are those that the collector was given.
+  std::vector<SiteGates> per_site;
+  /// Growth of a part by fewer bytes than this never counts; nothing: a hundredth of
+  /// the whole before.
+  std::optional<double> ignore_below;
+  /// A wrong fail of any gate, and a wrong pass of one, have at most the probability
+  /// 1 - level.
+  double level = 0.95;
+};
+
+struct GateResult {
+  std::string name, detail;  ///< Of the pattern or site; the whole is "total".
+  std::string source;
+  Limit limit;
+  Answer answer = Answer::kUndecided;
+  /// Growth, or bytes per run. Nothing: growth from nothing that was seen.
+  std::optional<double> value;
+  double lo = 0;             ///< What a fail is decided by: allows for all gates at once.
+  std::optional<double> hi;  ///< What a pass is decided by; nothing where nothing bounds it.
+  std::uint64_t samples_before = 0, samples_after = 0;  ///< Certain ones included.
+  bool is_exact = false;                                ///< Counted, not estimated.
+  /// How many times as many samples would probably decide. Nothing where it is decided,
+  /// where more samples would not help, or where the value seems to be the limit.
+  std::optional<double> effort;
+  double dispersion = 1;  ///< Variance over that of the sampling alone.
+};
+
+struct Verdicts {
+  Answer answer = Answer::kPass;    ///< Fail if any failed, else undecided if any is.
+  std::vector<GateResult> results;  ///< In the order asked; of sites only those that do
+                                    ///< not pass, fails first.
+  std::uint64_t site_gates = 0;     ///< Of per_site, in all.
+  std::uint64_t passed = 0, failed = 0, undecided = 0;
+};
+
+/// Why these gates cannot be answered from what was collected, if they cannot.
+[[nodiscard]] std::optional<Error> problem_with(const Collected& collected, const Gates& gates);
+
+/// Answers every gate. Requires that there is no problem.
+[[nodiscard]] Verdicts check(const Collected& collected, const Gates& gates);
+
+}  // namespace geiger::compare

@@ -1,0 +1,64 @@
+// The limits that gates are held against: of a side, and of one side less a multiple
+// of the other, with or without several runs.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "analysis/compare/collector.h"
+#include "estimation/dispersion.h"
+#include "estimation/estimate.h"
+
+namespace geiger::compare {
+
+/// What a gate is about.
+struct Subject {
+  const SiteSide* before = nullptr;
+  const SiteSide* after = nullptr;
+  /// Counted totals, kept as certain bytes: nothing of them could have been missed.
+  bool is_counted = false;
+  /// The whole borrows nothing from the sites, which vary more than their sum.
+  bool is_whole = false;
+  double unsettled_before = 0, unsettled_after = 0;  ///< Bytes per run.
+};
+
+/// The limits of after - factor * before are wanted, in bytes per run. With factor 0
+/// the before side is not looked at.
+struct Query {
+  Subject subject;
+  double factor = 1;
+};
+
+struct Limits {
+  double value = 0;
+  estimation::Interval interval;
+  double dispersion = 1;  ///< Variance over that of the sampling alone.
+};
+
+/// Answers queries about one collection, which it looks into.
+class LimitFinder {
+ public:
+  explicit LimitFinder(const Collected& collected);
+
+  /// `level`, in (1/2, 1): each limit is missed with a probability of 1 - level.
+  [[nodiscard]] std::vector<Limits> limits(std::span<const Query> queries, double level) const;
+
+  /// The least growth (after - before) / before that the limits of after - (1 + growth)
+  /// before allow, and the largest: from -1 to infinity.
+  [[nodiscard]] std::vector<double> lowest_growths(std::span<const Subject> subjects,
+                                                   double level) const;
+  [[nodiscard]] std::vector<double> highest_growths(std::span<const Subject> subjects,
+                                                    double level) const;
+
+ private:
+  [[nodiscard]] std::vector<Limits> of_sampling(std::span<const Query> queries, double level) const;
+  [[nodiscard]] std::vector<Limits> of_runs(std::span<const Query> queries, double level) const;
+  [[nodiscard]] estimation::SiteRuns runs_of(const Query& query) const;
+  [[nodiscard]] std::vector<double> growth_limits(std::span<const Subject> subjects, double level,
+                                                  bool is_upper) const;
+
+  const Collected& collected_;
+  std::vector<estimation::SiteRuns> lenders_;
+};
+
+}  // namespace geiger::compare

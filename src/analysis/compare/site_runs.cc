@@ -1,0 +1,40 @@
+#include "analysis/compare/site_runs.h"
+
+namespace geiger::compare {
+namespace {
+
+using estimation::NodeSums;
+
+std::vector<NodeSums> run_sums(const SiteSide& side, const SideFacts& facts) {
+  std::vector<NodeSums> runs;
+  runs.reserve(facts.runs.size());
+  for (const RunFacts& run : facts.runs) {
+    runs.emplace_back().could_have_sampled(run.largest_interval);
+  }
+  for (const RunValue& value : side.values) {
+    NodeSums& run = runs[value.run];
+    run.certain_bytes = value.certain_bytes;
+    run.weighted_bytes = value.weighted_bytes;
+    run.bytes_variance = value.bytes_variance;
+  }
+  // The rest matters only when all runs are added: which run carries it is the same.
+  if (runs.empty()) return runs;
+  runs.front().samples = side.sums.samples;
+  runs.front().certain_samples = side.sums.certain_samples;
+  runs.front().bytes_seen = side.sums.bytes_seen;
+  runs.front().largest_weight = side.sums.largest_weight;
+  return runs;
+}
+
+}  // namespace
+
+estimation::Side as_side(const SiteSide& side, const SideFacts& facts) {
+  return {.sums = side.sums, .runs = facts.runs.size(), .uneven_bytes = side.uneven_bytes};
+}
+
+estimation::SiteRuns as_runs(const SiteSide& before, const SiteSide& after,
+                             const Collected& collected) {
+  return {run_sums(before, collected.before), run_sums(after, collected.after)};
+}
+
+}  // namespace geiger::compare

@@ -1,0 +1,120 @@
+#include "cli/budget.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "analysis/profile/labels.h"
+#include "cli/sizes.h"
+
+namespace geiger::cli {
+namespace {
+
+using compare::GateSpec;
+using compare::Limit;
+using compare::Measured;
+using Specs = std::vector<GateSpec>;
+
+constexpr std::string_view kBlank = " \t\r";
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+/// Cuts the first word off.
+std::string_view next_word(std::string_view& text) {
+  text = trimmed(text);
+  const std::string_view word = text.substr(0, text.find_first_of(kBlank));
+  text = trimmed(text.substr(word.size()));
+  return word;
+}
+
+Outcome<Limit> parse_limit(std::string_view kind, std::string_view value) {
+  if (kind == "max-growth") {
+    const auto growth = parse_growth(value);
+    if (!growth.has_value()) return Outcome<Limit>::failure(growth.reason());
+    return Limit{Measured::kGrowth, growth.value()};
+  }
+  if (kind == "max-bytes") {
+    const auto bytes = parse_size(value);
+    if (!bytes.has_value()) return Outcome<Limit>::failure(bytes.reason());
+    return Limit{Measured::kBytes, static_cast<double>(bytes.value())};
+  }
+  return Outcome<Limit>::failure(fmt::format("'{}' is no limit: max-growth or max-bytes", kind));
+}
+
+/// "FUNCTION" or "FUNCTION in MODULE"; names of functions may hold blanks.
+compare::Pattern parse_pattern(std::string_view text) {
+  constexpr std::string_view kIn = " in ";
+  const std::size_t in = text.rfind(kIn);
+  if (in == std::string_view::npos) return {.function = std::string(text), .module = "*"};
+  return {.function = std::string(trimmed(text.substr(0, in))),
+          .module = std::string(trimmed(text.substr(in + kIn.size())))};
+}
+
+Outcome<GateSpec> parse_line(std::string_view line) {
+  const std::string_view kind = next_word(line);
+  const std::string_view value = next_word(line);
+  if (value.empty()) return Outcome<GateSpec>::failure("a limit needs a value and a function");
+  const auto limit = parse_limit(kind, value);
+  if (!limit.has_value()) return Outcome<GateSpec>::failure(limit.reason());
+  if (line.empty()) return Outcome<GateSpec>::failure("which function? * stands for all");
+  return GateSpec{parse_pattern(line), limit.value(), {}};
+}
+
+}  // namespace
+
+Outcome<double> parse_growth(std::string_view text) {
+  std::string_view digits = trimmed(text);
+  const bool has_percent = digits.ends_with('%');
+  if (has_percent) digits = trimmed(digits.substr(0, digits.size() - 1));
+  if (digits.starts_with('+')) digits.remove_prefix(1);
+  double percent = 0;
+  const char* end = digits.data() + digits.size();
+  const auto [at, error] = std::from_chars(digits.data(), end, percent, std::chars_format::fixed);
+  const bool is_number = error == std::errc{} && at == end && std::isfinite(percent);
+  if (!has_percent || !is_number || percent <= -100 || percent > 1e6) {
+    return Outcome<double>::failure(fmt::format("'{}' is no growth like 5%", text));
+  }
+  return percent / 100;
+}
+
+Outcome<Specs> parse_budget(std::string_view text, const std::string& path) {
+  Specs specs;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty() || line.front() == '#') continue;
+    auto spec = parse_line(line);
+    const std::string place = fmt::format("{}:{}", path, number);
+    if (!spec.has_value()) return Outcome<Specs>::failure(place + ": " + spec.reason());
+    spec.value().source = fmt::format("{}:{}", profile::file_name_of(path), number);
+    specs.push_back(std::move(spec.value()));
+  }
+  if (specs.empty()) return Outcome<Specs>::failure(path + ": holds no limit");
+  return specs;
+}
+
+Outcome<Specs> read_budget(const std::string& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file.is_open() || file.bad() || errno != 0) {
+    const int reason = errno;
+    return Outcome<Specs>::failure(
+        fmt::format("{}: {}", path, reason != 0 ? std::strerror(reason) : "cannot be read"));
+  }
+  return parse_budget(text, path);
+}
+
+}  // namespace geiger::cli

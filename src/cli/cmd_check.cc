@@ -1,0 +1,172 @@
+// `geiger check`: a gate for CI with three answers.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "analysis/compare/gates.h"
+#include "analysis/report/check.h"
+#include "cli/budget.h"
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "cli/output.h"
+#include "cli/sides.h"
+#include "cli/sizes.h"
+#include "cli/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+using compare::Limit;
+using compare::Measured;
+
+struct Options {
+  std::vector<std::string> runs;
+  report::CheckOptions check;
+  bool is_json = false;
+  std::string junit, budget, max_growth, max_bytes, ignore_below;
+  compare::Grouping grouping;
+  CLI::Option* by = nullptr;
+  profile::Kind kind = profile::Kind::kAllocated;
+};
+
+[[noreturn]] void refuse(const std::string& sentence) {
+  throw CLI::ValidationError("check", sentence);
+}
+
+template <typename T>
+T value_or_refuse(const Outcome<T>& outcome) {
+  if (!outcome.has_value()) refuse(outcome.reason());
+  return outcome.value();
+}
+
+/// The limits given as options: on every site with --by, else on the whole.
+void add_limit(compare::Gates& gates, const Options& options, const Limit& limit,
+               const char* source) {
+  if (options.by->empty()) {
+    gates.specs.push_back({{}, limit, source});
+    return;
+  }
+  gates.per_site.push_back({limit, source});
+}
+
+compare::Gates gates_of(const Options& options) {
+  compare::Gates gates;
+  gates.level = options.check.level;
+  if (!options.max_growth.empty()) {
+    const Limit limit{Measured::kGrowth, value_or_refuse(parse_growth(options.max_growth))};
+    add_limit(gates, options, limit, "--max-growth");
+  }
+  if (!options.max_bytes.empty()) {
+    const auto bytes = value_or_refuse(parse_size(options.max_bytes));
+    add_limit(gates, options, {Measured::kBytes, static_cast<double>(bytes)}, "--max-bytes");
+  }
+  if (!options.ignore_below.empty()) {
+    gates.ignore_below = static_cast<double>(value_or_refuse(parse_size(options.ignore_below)));
+  }
+  if (!options.budget.empty()) {
+    for (auto& spec : value_or_refuse(read_budget(options.budget))) gates.specs.push_back(spec);
+  }
+  if (gates.specs.empty() && gates.per_site.empty()) {
+    refuse("no limit: give --max-growth, --max-bytes or --budget");
+  }
+  return gates;
+}
+
+bool needs_before(const compare::Gates& gates) {
+  const auto is_growth = [](const auto& gate) { return gate.limit.measured == Measured::kGrowth; };
+  return std::ranges::any_of(gates.specs, is_growth) ||
+         std::ranges::any_of(gates.per_site, is_growth);
+}
+
+bool write_junit(const report::CheckReport& report, const std::string& path) {
+  if (path.empty()) return true;
+  Output output(path, true);
+  output.write(to_junit(report));
+  output.commit();
+  if (!output.error().empty()) complain(output.error());
+  return output.error().empty();
+}
+
+int exit_code_of(compare::Answer answer) {
+  switch (answer) {
+    case compare::Answer::kPass:
+      return kExitOk;
+    case compare::Answer::kUndecided:
+      return kExitUndecided;
+    case compare::Answer::kFail:
+      return kExitOverLimit;
+  }
+  return kExitFailed;
+}
+
+int print_check(const Options& options, const compare::Gates& gates, compare::Collected collected) {
+  if (const auto error = compare::problem_with(collected, gates)) {
+    complain(compare::text_of(*error));
+    return kExitFailed;
+  }
+  compare::Verdicts verdicts = compare::check(collected, gates);
+  const report::CheckReport report{options.check,    std::move(verdicts), options.kind,
+                                   options.grouping, collected.before,    collected.after};
+  const report::Style style = output_style(options.check.level);
+  const bool is_printed =
+      options.is_json ? print_data(to_json(report)) : print_report(to_text(report, style), style);
+  const bool is_written = write_junit(report, options.junit);
+  return is_printed && is_written ? exit_code_of(report.verdicts.answer) : kExitFailed;
+}
+
+int run_check(Options& options) {
+  const compare::Gates gates = gates_of(options);
+  const auto sides = sides_of(options.runs, needs_before(gates));
+  if (!sides.has_value()) refuse(sides.reason());
+  if (!(gates.level > 0.5)) refuse(std::string(text_of(compare::Error::kBadGateLevel)));
+  options.check.before = sides.value().before;
+  options.check.after = sides.value().after;
+  std::vector<compare::Pattern> patterns;
+  for (const auto& spec : gates.specs) patterns.push_back(spec.pattern);
+  auto collection = collect(sides.value(),
+                            compare::Collector(options.kind, options.grouping, std::move(patterns)),
+                            options.kind);
+  if (!collection) return kExitFailed;
+  // Half a trace may hold half the bytes: no answer is better than that one.
+  if (collection->is_damaged) return kExitFailed;
+  return print_check(options, gates, std::move(collection->collected));
+}
+
+void add_limits(CLI::App& verb, Options& options) {
+  verb.add_option("--max-growth", options.max_growth, "Most growth over the baseline, as 5%")
+      ->type_name("PERCENT");
+  verb.add_option("--max-bytes", options.max_bytes, "Most bytes per run")->type_name("SIZE");
+  verb.add_option("--budget", options.budget, "File with limits per function (docs/ci.md)")
+      ->type_name("FILE");
+  verb.add_option("--ignore-below", options.ignore_below,
+                  "Growth of a function by fewer bytes never counts\n"
+                  "(default: 1% of the baseline's total)")
+      ->type_name("SIZE");
+  verb.add_option("--junit", options.junit, "Also write JUnit XML")->type_name("FILE");
+}
+
+}  // namespace
+
+void register_check(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb =
+      app.add_subcommand("check", "Whether limits on growth or bytes are kept, for CI");
+  add_side_options(*verb, options->runs,
+                   "Usage: geiger check [limits] BASELINE RUN\n"
+                   "       geiger check [limits] BASELINE... -- RUN...\n"
+                   "       geiger check [limits without growth] RUN\n");
+  verb->footer(
+      "\nExit code: 0 every limit is kept, 3 one is exceeded, 4 undecided (what would decide is\n"
+      "printed), 1 unreadable input, 2 usage. An answer is wrong with a probability of at most\n"
+      "1 - level.\n");
+  add_limits(*verb, *options);
+  add_report_options(*verb, options->check.level, options->is_json);
+  add_kind_option(*verb, options->kind);
+  options->by = add_grouping_options(*verb, options->grouping);
+  verb->add_option("--top", options->check.top, "Gates to list (default 30; 0: all)")
+      ->type_name("N");
+  verb->callback([options, &exit_code] { exit_code = run_check(*options); });
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,102 @@
+"""The calculator from the command line, and what it refuses. Numbers: tests/statistics_agree.py."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+GEIGER = os.path.abspath(sys.argv.pop(1))
+SMALL = "16@512KiB:3"
+
+
+def run(*words, data=b""):
+    return subprocess.run([GEIGER, *words], input=data, capture_output=True, timeout=60, check=False)
+
+
+class EstimateVerb(unittest.TestCase):
+    def document(self, *words, data=b""):
+        done = run("estimate", "--json", *words, data=data)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def refused(self, *words, code=2, data=b""):
+        done = run("estimate", *words, data=data)
+        self.assertEqual((done.returncode, done.stdout), (code, b""), words)
+        lines = done.stderr.decode().splitlines()
+        self.assertTrue(lines[0].startswith("geiger: "), lines)
+        self.assertLessEqual(len(lines), 2)  # the parser adds where help is
+        return lines[0]
+
+    def test_the_same_samples_three_ways(self):
+        words = self.document(SMALL, "--certain", "8MiB:2")
+        csv = self.document("--file", "-", data=b"size,interval,count,certain\n"
+                                                b"16,524288,3\n8MiB,,2,1\n")
+        lines = self.document("--file", "-", data=b'{"size": 16, "interval": "512KiB", "count": 3}\n'
+                                                  b'{"size": 8388608, "count": 2, "certain": true}\n')
+        self.assertEqual(words, csv)
+        self.assertEqual(words, lines)
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(b"16,524288,3\n")
+            file.flush()
+            self.assertEqual(self.document("--file", file.name), self.document(SMALL))
+
+    def test_levels_and_forms(self):
+        narrow, wide = self.document(SMALL, "--ci", "50%"), self.document(SMALL, "--level", "0.999")
+        self.assertLess(wide["bytes"]["lo"], narrow["bytes"]["lo"])
+        self.assertGreater(wide["bytes"]["hi"], narrow["bytes"]["hi"])
+        self.assertEqual(self.document(SMALL, "--listed")["form"], "listed")
+        self.assertEqual(self.document(SMALL, "--poisson")["sums"]["largest_interval"], 524288)
+
+    def test_nothing_sampled(self):
+        document = self.document("--interval", "512KiB")
+        self.assertEqual(document["bytes"]["lo"], 0)
+        self.assertAlmostEqual(document["bytes"]["hi"] / 524288, 3.68888, places=4)
+
+    def test_text_has_every_letter(self):
+        text = run("estimate", SMALL).stdout.decode()
+        for letter in ("s", "B", "Y", "V", "C", "VC", "CB", "c", "E", "X", "XC"):
+            self.assertRegex(text, rf"(?m)^  {letter} +\d")
+
+    def test_what_is_no_sample(self):
+        for word in ("0@4096", "-1@4096", "nan@4096", "16@0", "16@nan", "16@-1", "16", "16@4096:0",
+                     "16@4096:-3", "16@4096:1.5", "@"):
+            self.refused(word)
+        for level in ("0", "-1", "nan", "100%", "101", "x"):
+            self.refused(SMALL, "--ci", level)
+        self.refused("--certain", "0")
+        self.refused("--interval", "0")
+        self.refused()
+        self.refused("9PB@4096:9007199254740992", "9PB@4096:1")
+
+    def test_files(self):
+        self.assertIn("line 2", self.refused("--file", "-", data=b"16,4096,1\n16,4096,-1\n"))
+        self.assertIn("line 1", self.refused("--file", "-", data=b'{"size": 1e400}\n'))
+        self.assertIn("No such file", self.refused("--file", "/nowhere", code=1))
+        self.assertIn("directory", self.refused("--file", "/", code=1))
+        self.refused("--file", "-")
+
+    def test_hostile_names_are_neutralised(self):
+        self.assertNotIn("\x1b", self.refused("\x1b[2J@4096"))
+
+
+class ExportSql(unittest.TestCase):
+    def test_views_need_no_run(self):
+        with tempfile.TemporaryDirectory() as empty:
+            path = os.path.join(empty, "views.sql")
+            self.assertEqual(run("export", "sql", "--views", "-o", path).returncode, 0)
+            with open(path, "rb") as file:
+                self.assertEqual(file.read(), run("export", "sql", "--views").stdout)
+            again = run("export", "sql", "--views", "-o", path)
+            self.assertEqual(again.returncode, 1)
+            self.assertIn(b"exists", again.stderr)
+
+    def test_unreadable_runs(self):
+        for name in ("sqlite", "sql"):
+            done = run("export", name, "/nowhere")
+            self.assertEqual((done.returncode, done.stdout), (1, b""))
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""Mistakes that other samplers made, made here on purpose: each must fail a test.
+
+Copies the sources of the sampler and the estimators to a temporary directory, applies one
+mutation at a time (a text that must occur exactly once, and its replacement), builds the
+small tests against it and runs them. A mutant that fails no test survives, and so does this
+script's failure: exit code 1. Nothing but the copies is touched.
+
+    mutations.py [COMPILER]     all of them
+    mutations.py --list         their names
+"""
+import collections
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FLAGS = ["-std=c++20", "-O1", "-ffp-contract=off", f'-DGEIGER_SOURCE_DIR="{ROOT}"', "-w"]
+SAMPLING = ("sampling/counter_sampler.cc", "sampling/logarithm.cc")
+ESTIMATION = ("estimation/sums.cc", "estimation/estimate.cc", "estimation/gamma.cc",
+              "estimation/thinning.cc")
+SAMPLER_TESTS = ("sampling/counter_sampler_test.cc", "sampling/counter_sampler_stat_test.cc",
+                 "sampling/logarithm_test.cc", "estimation/size_mixes_test.cc")
+ESTIMATOR_TESTS = ("estimation/sums_test.cc", "estimation/estimate_test.cc",
+                   "estimation/thinning_test.cc", "estimation/size_mixes_test.cc")
+
+Mutation = collections.namedtuple("Mutation", "name file text replacement tests")
+
+
+def sampler(name, text, replacement, file="sampling/counter_sampler.cc", tests=SAMPLER_TESTS):
+    return Mutation(name, file, text, replacement, tests)
+
+
+def estimator(name, text, replacement, file="estimation/sums.cc"):
+    return Mutation(name, file, text, replacement, ESTIMATOR_TESTS)
+
+
+MUTATIONS = [
+    # The boundary.
+    sampler("size == skip taken for a hit (FastBernoulliTrial)",
+            "if (size <= skip_count_) {", "if (size < skip_count_) {"),
+    sampler("0 bytes tried (FastBernoulliTrial)", "if (size == 0 || !is_started()) return {};",
+            "if (!is_started()) return {};\n  if (size == 0 && skip_count_ == 0) size = 1;"),
+    sampler("offset one too large", "sampled{Verdict::Kind::kSampled, skip_count_};",
+            "sampled{Verdict::Kind::kSampled, skip_count_ + 1};"),
+    sampler("bytes behind the hit tried", "  redraw();\n  return sampled;",
+            "  const std::uint64_t tail = size - skip_count_ - 1;\n  redraw();\n"
+            "  skip_count_ -= std::min(skip_count_, tail);\n  return sampled;"),
+    sampler("skip kept after a miss", "    skip_count_ -= size;\n", "",),
+    # The law of the skips.
+    sampler("skips rounded up", "return static_cast<std::uint64_t>(quotient);",
+            "return static_cast<std::uint64_t>(quotient) + (quotient > 0);"),
+    sampler("skips one too small (TCMalloc's floor - 1)",
+            "return static_cast<std::uint64_t>(quotient);",
+            "return quotient < 1 ? 0 : static_cast<std::uint64_t>(quotient) - 1;"),
+    sampler("mean T instead of -1/log1p(-1/T)", "-natural_log(u) / lambda;",
+            "-natural_log(u) * (lambda > 1e300 ? 0 : 1 / -__builtin_expm1(-lambda));"),
+    sampler("T off by one per cent", "-natural_log(u) / lambda;", "-natural_log(u) / lambda * 1.01;"),
+    sampler("u may be 0", "((random_bits >> 11) + 1) * 0x1p-53;", "(random_bits >> 11) * 0x1p-53;"),
+    sampler("26 bits of randomness", "((random_bits >> 11) + 1) * 0x1p-53;",
+            "((random_bits >> 38) + 1) * 0x1p-26;"),
+    sampler("skips cut at 10 T", "if (!(quotient < 0x1p64))",
+            "if (quotient > 10 / lambda) return static_cast<std::uint64_t>(10 / lambda);\n"
+            "  if (!(quotient < 0x1p64))"),
+    # Seeds.
+    sampler("constant seed (heapprofd, Memray)", "generator_ = Xoshiro256pp(seed);",
+            "generator_ = Xoshiro256pp(1);"),
+    sampler("all threads share a stream", "state = splitmix64(state) ^ thread_number;",
+            "state = splitmix64(state);", "sampling/prng.h", ("sampling/prng_test.cc",)),
+    sampler("neighbouring threads share their streams",
+            "state = splitmix64(state) ^ thread_number;\n  return splitmix64(state);",
+            "return state + thread_number;", "sampling/prng.h", ("sampling/prng_test.cc",)),
+    sampler("fork's child keeps the pending skip", "  generator_ = Xoshiro256pp(seed);\n  redraw();",
+            "  generator_ = Xoshiro256pp(seed);\n  if (skip_count_ == 0) redraw();"),
+    # Certain objects.
+    sampler("certain from T + 1 on", "if (size >= interval_ && !is_pure_)",
+            "if (size > interval_ && !is_pure_)"),
+    sampler("certain objects use up the skip", "return {Verdict::Kind::kCertain, 0};",
+            "return skip_count_ -= std::min(skip_count_, size), Verdict{Verdict::Kind::kCertain, 0};"),
+    sampler("fast path armed with T", "return std::min(skip_count_, interval_ - 1);",
+            "return std::min(skip_count_, interval_);"),
+    sampler("settling loses a byte", "skip_count_ -= std::min(consumed, countdown());",
+            "skip_count_ -= std::min(consumed - (consumed > 0), countdown());"),
+    # What is recorded, and changes of T.
+    sampler("samples dropped over a cap", "  redraw();\n  return sampled;",
+            "  redraw();\n  static std::uint64_t drawn = 0;\n"
+            "  if (++drawn % 100 > 97) return {};\n  return sampled;"),
+    sampler("old skip kept, weighted by the new T",
+            "  interval_ = interval;\n  lambda_ = lambda;\n  redraw();",
+            "  interval_ = interval;\n  lambda_ = lambda;"),
+    sampler("redrawn only when the hit is near",
+            "  interval_ = interval;\n  lambda_ = lambda;\n  redraw();",
+            "  if (skip_count_ < interval_) redraw();\n  interval_ = interval;\n  lambda_ = lambda;"),
+    sampler("redrawn at the old rate",
+            "  interval_ = interval;\n  lambda_ = lambda;\n  redraw();",
+            "  redraw();\n  interval_ = interval;\n  lambda_ = lambda;"),
+    # Weights and intervals.
+    estimator("rate 1/T where trials have log1p",
+              "{ return -std::log1p(-1 / interval); }", "{ return 1 / interval; }"),
+    estimator("every sample weighs T", "weighted_bytes += n * (z / pi);",
+              "weighted_bytes += n / lambda;"),
+    estimator("objects not scaled (Memray)", "objects += n / pi;", "objects += n;"),
+    estimator("weights rounded to whole objects (TCMalloc)", "weighted_bytes += n * (z / pi);",
+              "weighted_bytes += n * z * std::floor(1 / pi + 0.5);"),
+    estimator("variance of T s", "bytes_variance += n * (z / pi) * (z * missed / pi);",
+              "bytes_variance += n * (z / pi) * (z / pi);"),
+    estimator("certain objects counted as sampled", "certain_samples += count;",
+              "samples += count;"),
+    estimator("merging keeps the smaller E",
+              "largest_interval = std::max(largest_interval, other.largest_interval);\n",
+              "largest_interval = smaller(largest_interval, other.largest_interval);\n"),
+    estimator("no next event in the upper limit",
+              "return {std::max(weighted - seen, 0.0) + event, std::hypot(deviation, event)};",
+              "return {std::max(weighted - seen, 0.0), deviation};", "estimation/estimate.cc"),
+    estimator("lower limit not clipped at what was seen",
+              "return {std::max(part.seen, part.lower_law().lower_quantile(alpha / 2)),",
+              "return {part.lower_law().lower_quantile(alpha / 2),", "estimation/estimate.cc"),
+    estimator("limits at alpha instead of alpha/2",
+              "part.seen + part.upper_law().upper_quantile(alpha / 2)};",
+              "part.seen + part.upper_law().upper_quantile(alpha)};", "estimation/estimate.cc"),
+]
+
+
+class Workshop:
+    """A copy of the sources and the objects built from them."""
+
+    def __init__(self, compiler, directory):
+        self.compiler = compiler
+        self.pristine = directory / "src"
+        self.directory = directory
+        for room in ("base", "sampling", "estimation"):
+            shutil.copytree(ROOT / "src" / room, self.pristine / room)
+        self.objects = {}
+
+    def compile(self, source, include, target):
+        command = [self.compiler, *FLAGS, "-I", str(include), "-c", str(source), "-o", str(target)]
+        subprocess.run(command, check=True, timeout=300)
+        return target
+
+    def build_pristine(self):
+        """Everything once; mutants replace one object each."""
+        sources = sorted({*SAMPLING, *ESTIMATION, *SAMPLER_TESTS, *ESTIMATOR_TESTS})
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            built = pool.map(lambda name: self.compile(
+                self.pristine / name, self.pristine, self.object_path(name)), sources)
+            self.objects = dict(zip(sources, built))
+
+    def object_path(self, name):
+        return self.directory / (name.replace("/", "_") + ".o")
+
+    def mutated_sources(self, mutation):
+        original = (self.pristine / mutation.file).read_text()
+        found = original.count(mutation.text)
+        if found != 1:
+            raise SystemExit(f"{mutation.name}: its text occurs {found} times in {mutation.file}")
+        tree = pathlib.Path(tempfile.mkdtemp(dir=self.directory))
+        shutil.copytree(self.pristine, tree / "src")
+        (tree / "src" / mutation.file).write_text(
+            original.replace(mutation.text, mutation.replacement))
+        return tree
+
+    def program(self, mutation):
+        """The tests of a mutation, with it."""
+        tree = self.mutated_sources(mutation)
+        is_header = mutation.file.endswith(".h")
+        rebuilt = mutation.tests if is_header else (mutation.file,)
+        objects = {} if is_header else {
+            name: self.objects[name] for name in {*SAMPLING, *ESTIMATION, *mutation.tests}}
+        for name in rebuilt:
+            objects[name] = self.compile(tree / "src" / name, tree / "src",
+                                         tree / (name.replace("/", "_") + ".o"))
+        return self.link(list(objects.values()), tree / "tests")
+
+    def link(self, objects, program):
+        subprocess.run([self.compiler, *map(str, objects), "-o", str(program), "-lgtest",
+                        "-lgtest_main", "-pthread"], check=True, timeout=300)
+        return program
+
+
+def failures(program):
+    """Names of the tests that fail; a crash or a hang counts as one."""
+    try:
+        done = subprocess.run([str(program), "--gtest_brief=1"], capture_output=True, timeout=60,
+                              check=False)
+    except subprocess.TimeoutExpired:
+        return ["(hangs)"]
+    output = done.stdout.decode(errors="replace")
+    failed = re.findall(r"^\[  FAILED  \] (\w+\.\w+) \(", output, re.M)
+    if done.returncode != 0 and not failed:
+        return [f"(ends with {done.returncode})"]
+    return failed
+
+
+def check_pristine(workshop):
+    """The tests pass on what is not mutated, else their failures would prove nothing."""
+    for tests in (SAMPLER_TESTS, ESTIMATOR_TESTS):
+        names = {*SAMPLING, *ESTIMATION, *tests}
+        program = workshop.link([workshop.objects[name] for name in names],
+                                workshop.directory / "pristine")
+        failed = failures(program)
+        if failed:
+            raise SystemExit(f"without any mutation these fail: {', '.join(failed)}")
+
+
+def main(compiler):
+    survivors = []
+    with tempfile.TemporaryDirectory(prefix="geiger-mutants-") as directory:
+        workshop = Workshop(compiler, pathlib.Path(directory))
+        workshop.build_pristine()
+        check_pristine(workshop)
+        for mutation in MUTATIONS:
+            failed = failures(workshop.program(mutation))
+            print(f"{'caught  ' if failed else 'SURVIVED'} {mutation.name}")
+            for name in failed:
+                print(f"           {name}")
+            sys.stdout.flush()
+            survivors += [] if failed else [mutation.name]
+    print(f"{len(MUTATIONS) - len(survivors)} of {len(MUTATIONS)} mutants caught")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--list"]:
+        print("\n".join(mutation.name for mutation in MUTATIONS))
+        sys.exit(0)
+    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("CXX", "g++")))
