@@ -40,14 +40,14 @@ T value_or_refuse(const Outcome<T>& outcome) {
   return outcome.value();
 }
 
-/// The limits given as options: on every site with --by, else on the whole.
+/// The limits given as options: on the whole, and with --by on every site. A limit on
+/// bytes is then one of the sites only; a growth that is spread over many of them, each
+/// too small to count, must not pass.
 void add_limit(compare::Gates& gates, const Options& options, const Limit& limit,
                const char* source) {
-  if (options.by->empty()) {
-    gates.specs.push_back({{}, limit, source});
-    return;
-  }
-  gates.per_site.push_back({limit, source});
+  const bool has_sites = !options.by->empty();
+  if (!has_sites || limit.measured == Measured::kGrowth) gates.specs.push_back({{}, limit, source});
+  if (has_sites) gates.per_site.push_back({limit, source});
 }
 
 compare::Gates gates_of(const Options& options) {

@@ -114,6 +114,28 @@ std::string elide(std::string_view text, std::size_t columns) {
                      text.substr(suffix_within(text, tail)));
 }
 
+std::string wrapped(std::string_view paragraphs, std::size_t columns) {
+  std::string out;
+  std::size_t used = 0;
+  while (!paragraphs.empty()) {
+    const std::size_t end = std::min(paragraphs.find_first_of(" \n"), paragraphs.size());
+    const std::string_view word = paragraphs.substr(0, end);
+    const std::size_t width = columns_of(word);
+    if (used > 0) {
+      const bool fits = used + 1 + width <= columns;
+      out += fits ? ' ' : '\n';
+      used = fits ? used + 1 : 0;
+    }
+    out += word;
+    used += width;
+    const bool is_last = end < paragraphs.size() && paragraphs[end] == '\n';
+    if (is_last) out += '\n';
+    if (is_last) used = 0;
+    paragraphs.remove_prefix(std::min(end + 1, paragraphs.size()));
+  }
+  return out;
+}
+
 std::string pad_left(std::string_view text, std::size_t columns) {
   const std::size_t used = columns_of(text);
   return std::string(columns > used ? columns - used : 0, ' ').append(text);

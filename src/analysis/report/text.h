@@ -19,6 +19,10 @@ namespace geiger::report {
 /// At most `columns` wide: the middle goes, both ends stay ("alpha…omega").
 [[nodiscard]] std::string elide(std::string_view text, std::size_t columns);
 
+/// Paragraphs, each ended by a newline, broken at blanks into lines of at most so many
+/// columns; a longer word stays whole.
+[[nodiscard]] std::string wrapped(std::string_view paragraphs, std::size_t columns);
+
 [[nodiscard]] std::string pad_left(std::string_view text, std::size_t columns);
 [[nodiscard]] std::string pad_right(std::string_view text, std::size_t columns);
 
