@@ -109,8 +109,10 @@ int print_check(const Options& options, const compare::Gates& gates, compare::Co
   const report::CheckReport report{options.check,    std::move(verdicts), options.kind,
                                    options.grouping, collected.before,    collected.after};
   const report::Style style = output_style(options.check.level);
-  const bool is_printed =
-      options.is_json ? print_data(to_json(report)) : print_report(to_text(report, style), style);
+  const bool has_text = options.junit != "-";
+  const bool is_printed = options.is_json
+                              ? print_data(to_json(report))
+                              : !has_text || print_report(to_text(report, style), style);
   const bool is_written = write_junit(report, options.junit);
   return is_printed && is_written ? exit_code_of(report.verdicts.answer) : kExitFailed;
 }

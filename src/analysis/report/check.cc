@@ -94,6 +94,10 @@ std::string footer(const CheckReport& report, std::size_t left_out) {
   if (left_out > 0) {
     out += fmt::format("{} more; --top 0 shows them.\n", plural(left_out, "site"));
   }
+  if (report.verdicts.ignored_bytes > 0) {
+    out += fmt::format("Growth of a part counts beyond {} more than its limit (--ignore-below).\n",
+                       bound_bytes(report.verdicts.ignored_bytes));
+  }
   if (report.before.runs.size() == 1 && report.after.runs.size() == 1) {
     out += "One run per side: estimates hold the sampling error, not how much runs differ.\n";
   }

@@ -184,10 +184,9 @@ std::string left_out_text(const DiffReport& report) {
 
 std::string reach_text(const Comparison& comparison) {
   if (!(comparison.detectable_new > 0)) return "";
-  return fmt::format(
-      "Found four times out of five: a new {} of {}, a change of the total by {}.\n",
-      site_kind(comparison), bound_bytes(comparison.detectable_new),
-      bound_bytes(comparison.total.change.detectable));
+  return fmt::format("Found four times out of five: a new {} of {}, a change of the total by {}.\n",
+                     site_kind(comparison), bound_bytes(comparison.detectable_new),
+                     bound_bytes(comparison.total.change.detectable));
 }
 
 std::string footer(const DiffReport& report, const Style& style) {
