@@ -5,9 +5,9 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <iterator>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -21,6 +21,9 @@ using compare::GateSpec;
 using compare::Limit;
 using compare::Measured;
 using Specs = std::vector<GateSpec>;
+
+/// Nobody writes more limits than fit in here; a device would never end.
+constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 
 constexpr std::string_view kBlank = " \t\r";
 
@@ -106,14 +109,15 @@ Outcome<Specs> parse_budget(std::string_view text, const std::string& path) {
 }
 
 Outcome<Specs> read_budget(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open() || file.bad() || errno != 0) {
-    const int reason = errno;
-    return Outcome<Specs>::failure(
-        fmt::format("{}: {}", path, reason != 0 ? std::strerror(reason) : "cannot be read"));
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
+                                                             std::fclose);
+  if (!file) return Outcome<Specs>::failure(fmt::format("{}: {}", path, std::strerror(errno)));
+  std::string text(kMostBytes + 1, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  if (std::ferror(file.get()) != 0) {
+    return Outcome<Specs>::failure(fmt::format("{}: {}", path, std::strerror(errno)));
   }
+  if (text.size() > kMostBytes) return Outcome<Specs>::failure(path + ": too large for a budget");
   return parse_budget(text, path);
 }
 

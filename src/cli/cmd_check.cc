@@ -40,14 +40,14 @@ T value_or_refuse(const Outcome<T>& outcome) {
   return outcome.value();
 }
 
-/// The limits given as options: on every site with --by, else on the whole.
+/// The limits given as options: on the whole, and with --by on every site. A limit on
+/// bytes is then one of the sites only; a growth that is spread over many of them, each
+/// too small to count, must not pass.
 void add_limit(compare::Gates& gates, const Options& options, const Limit& limit,
                const char* source) {
-  if (options.by->empty()) {
-    gates.specs.push_back({{}, limit, source});
-    return;
-  }
-  gates.per_site.push_back({limit, source});
+  const bool has_sites = !options.by->empty();
+  if (!has_sites || limit.measured == Measured::kGrowth) gates.specs.push_back({{}, limit, source});
+  if (has_sites) gates.per_site.push_back({limit, source});
 }
 
 compare::Gates gates_of(const Options& options) {
@@ -109,8 +109,10 @@ int print_check(const Options& options, const compare::Gates& gates, compare::Co
   const report::CheckReport report{options.check,    std::move(verdicts), options.kind,
                                    options.grouping, collected.before,    collected.after};
   const report::Style style = output_style(options.check.level);
-  const bool is_printed =
-      options.is_json ? print_data(to_json(report)) : print_report(to_text(report, style), style);
+  const bool has_text = options.junit != "-";
+  const bool is_printed = options.is_json
+                              ? print_data(to_json(report))
+                              : !has_text || print_report(to_text(report, style), style);
   const bool is_written = write_junit(report, options.junit);
   return is_printed && is_written ? exit_code_of(report.verdicts.answer) : kExitFailed;
 }

@@ -124,6 +124,18 @@ void keep_first(std::vector<std::uint32_t>& places, std::vector<std::uint64_t>& 
   });
 }
 
+/// In pure mode large objects come and go in steps wider than E, on either side: the
+/// next event must be as large as they are (docs/estimators.md). Elsewhere a large
+/// weight tells of a large interval and of nothing else.
+void settle_weights(SiteSide& before, SiteSide& after, bool has_pure) {
+  const double heaviest =
+      has_pure ? std::max(before.sums.largest_weight, after.sums.largest_weight) : 0;
+  for (NodeSums* sums : {&before.sums, &after.sums}) {
+    if (sums->largest_interval > 0) sums->could_have_sampled(heaviest);
+    sums->largest_weight = 0;
+  }
+}
+
 }  // namespace
 
 /// Adds one recording: what is worked out once per run.
@@ -325,6 +337,11 @@ void Collector::settle_sides() {
     for (auto* sites : {&out_.sites, &out_.budgeted}) {
       for (Site& site : *sites) settle(side_of(site, which), certain_from, interval);
     }
+  }
+  const bool has_pure = out_.before.has_pure || out_.after.has_pure;
+  settle_weights(out_.before.total, out_.after.total, has_pure);
+  for (auto* sites : {&out_.sites, &out_.budgeted}) {
+    for (Site& site : *sites) settle_weights(site.before, site.after, has_pure);
   }
 }
 

@@ -185,6 +185,20 @@ TEST(Collector, KnowsWhichCertainObjectsTheOtherSidePutToTrial) {
   EXPECT_EQ(uneven(200, 200, true), 500);
 }
 
+TEST(Collector, LargeObjectsPutToTrialAreTheNextEventOnBothSides) {
+  const auto run_with = [](Bytes size, bool is_pure) {
+    TestRecording test(1024);
+    test.recording.processes[0].is_pure = is_pure;
+    test.sample(test.stack({test.location({"make"})}), size);
+    return test.recording;
+  };
+  for (const bool is_pure : {false, true}) {
+    const Collected collected = both(run_with(16, is_pure), run_with(8192, is_pure));
+    EXPECT_NEAR(collected.sites[0].before.sums.largest_interval, is_pure ? 8192 : 1024, 3);
+    EXPECT_NEAR(collected.sites[0].after.sums.largest_interval, is_pure ? 8192 : 1024, 3);
+  }
+}
+
 TEST(Collector, PatternsTakeWholeStacks) {
   Collector collector(Kind::kAllocated, {},
                       {{}, {"par*", "*"}, {"make", "*"}, {"make", "lib*"}, {"main", "target"}});

@@ -25,7 +25,7 @@ constexpr double kPower = 0.8;
 struct Task {
   GateResult result;
   Subject subject;
-  double ignore_below = 0;  ///< Growth by less passes.
+  double ignore_below = 0;  ///< Bytes by which growth may exceed its limit.
   bool is_testable = true;  ///< Its samples could show something.
 };
 
@@ -150,29 +150,16 @@ class Checker {
   }
 
   void answer_all() {
-    std::vector<Query> excess, change;
-    for (const Task& task : tasks_) {
-      excess.push_back({task.subject, factor_of(task.result.limit)});
-      change.push_back({task.subject, 1});
-    }
-    const double strict = strict_level();
-    const auto strict_excess = finder_.limits(excess, strict);
-    const auto plain_excess = finder_.limits(excess, gates_.level);
-    const bool ignores =
-        std::ranges::any_of(tasks_, [](const Task& t) { return t.ignore_below > 0; });
-    const auto strict_change = ignores ? finder_.limits(change, strict) : strict_excess;
-    const auto plain_change = ignores ? finder_.limits(change, gates_.level) : plain_excess;
+    std::vector<Query> queries;
+    for (const Task& task : tasks_) queries.push_back({task.subject, factor_of(task.result.limit)});
+    const auto strict = finder_.limits(queries, strict_level());
+    const auto plain = finder_.limits(queries, gates_.level);
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
       Task& task = tasks_[i];
-      const double bound = bound_of(task.result.limit);
-      const bool may_ignore = task.ignore_below > 0;
-      const bool is_above = strict_excess[i].interval.lo > bound &&
-                            (!may_ignore || strict_change[i].interval.lo > task.ignore_below);
-      const bool is_below = plain_excess[i].interval.hi <= bound ||
-                            (may_ignore && plain_change[i].interval.hi <= task.ignore_below);
-      if (is_above && task.is_testable) task.result.answer = Answer::kFail;
-      if (is_below) task.result.answer = Answer::kPass;
-      task.result.dispersion = plain_excess[i].dispersion;
+      const double bound = bound_of(task.result.limit) + task.ignore_below;
+      if (strict[i].interval.lo > bound && task.is_testable) task.result.answer = Answer::kFail;
+      if (plain[i].interval.hi <= bound) task.result.answer = Answer::kPass;
+      task.result.dispersion = plain[i].dispersion;
     }
   }
 
@@ -231,7 +218,8 @@ class Checker {
     if (before > 0) result.value = after / before - 1;
     if (result.value) {
       result.lo = std::min(result.lo, *result.value);
-      set_effort(task, {result.value, result.lo, result.hi}, result.limit.most);
+      set_effort(task, {result.value, result.lo, result.hi},
+                 result.limit.most + task.ignore_below / before);
     }
   }
 
@@ -244,6 +232,9 @@ class Checker {
   Verdicts verdicts(std::size_t named) {
     Verdicts out;
     out.site_gates = tasks_.size() - named;
+    for (const Task& task : tasks_) {
+      out.ignored_bytes = std::max(out.ignored_bytes, task.ignore_below);
+    }
     for (Task& task : tasks_) {
       const Answer answer = task.result.answer;
       ++(answer == Answer::kPass   ? out.passed

@@ -51,8 +51,8 @@ struct SiteGates {
 struct Gates {
   std::vector<GateSpec> specs;  ///< Their patterns are those that the collector was given.
   std::vector<SiteGates> per_site;
-  /// Growth of a part by fewer bytes than this never counts; nothing: a hundredth of
-  /// the whole before.
+  /// A part may exceed its limit on growth by so many bytes, for a small one soon grows
+  /// by a multiple; nothing: a hundredth of the whole before. The whole may not.
   std::optional<double> ignore_below;
   /// A wrong fail of any gate, and a wrong pass of one, have at most the probability
   /// 1 - level.
@@ -80,6 +80,7 @@ struct Verdicts {
   Answer answer = Answer::kPass;    ///< Fail if any failed, else undecided if any is.
   std::vector<GateResult> results;  ///< In the order asked; of sites only those that do
                                     ///< not pass, fails first.
+  double ignored_bytes = 0;         ///< By which parts may exceed a limit on growth.
   std::uint64_t site_gates = 0;     ///< Of per_site, in all.
   std::uint64_t passed = 0, failed = 0, undecided = 0;
 };

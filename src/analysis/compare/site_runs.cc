@@ -22,7 +22,9 @@ std::vector<NodeSums> run_sums(const SiteSide& side, const SideFacts& facts) {
   runs.front().samples = side.sums.samples;
   runs.front().certain_samples = side.sums.certain_samples;
   runs.front().bytes_seen = side.sums.bytes_seen;
-  runs.front().largest_weight = side.sums.largest_weight;
+  if (side.sums.largest_interval > 0) {
+    runs.front().could_have_sampled(side.sums.largest_interval);
+  }
   return runs;
 }
 

@@ -58,10 +58,6 @@ std::string runs_advice(double effort, const CheckReport& report) {
   return fmt::format("about {:.0f} runs per side", std::max(runs, most + 1));
 }
 
-std::string name_of_gate(const GateResult& result) {
-  return result.detail.empty() ? result.name : fmt::format("{}  {}", result.name, result.detail);
-}
-
 std::string heading(const CheckReport& report, const Style& style) {
   const compare::Verdicts& verdicts = report.verdicts;
   std::string title(compare::name_of(verdicts.answer));
@@ -88,8 +84,7 @@ std::string to_decide(const CheckReport& report) {
   std::size_t said = 0;
   for (const GateResult& result : report.verdicts.results) {
     if (result.answer != Answer::kUndecided || ++said > kSaid) continue;
-    out +=
-        fmt::format("To decide {}: {}.\n", printable(name_of_gate(result)), advice(result, report));
+    out += fmt::format("To decide {}: {}.\n", printable(result.name), advice(result, report));
   }
   return out;
 }
@@ -98,6 +93,10 @@ std::string footer(const CheckReport& report, std::size_t left_out) {
   std::string out;
   if (left_out > 0) {
     out += fmt::format("{} more; --top 0 shows them.\n", plural(left_out, "site"));
+  }
+  if (report.verdicts.ignored_bytes > 0) {
+    out += fmt::format("Growth of a part counts beyond {} more than its limit (--ignore-below).\n",
+                       bound_bytes(report.verdicts.ignored_bytes));
   }
   if (report.before.runs.size() == 1 && report.after.runs.size() == 1) {
     out += "One run per side: estimates hold the sampling error, not how much runs differ.\n";
@@ -113,7 +112,7 @@ std::string measured_text(const GateResult& result) {
 
 std::string limit_text(const compare::Limit& limit) {
   if (limit.measured == Measured::kBytes) return exact_bytes(static_cast<Bytes>(limit.most));
-  return growth_figure(limit.most, {limit.most, limit.most}).text();
+  return fmt::format("{:+.6g} %", 100 * limit.most);
 }
 
 std::string advice(const GateResult& result, const CheckReport& report) {
@@ -122,7 +121,7 @@ std::string advice(const GateResult& result, const CheckReport& report) {
   if (result.is_exact && !has_several) {
     return "let the program end by itself, so that its last bytes are counted";
   }
-  if (!result.value) return "an interval that sees the baseline's bytes as well";
+  if (!result.value || !result.hi) return "a much smaller --interval: this one misses most of it";
   if (!result.effort) return "no number of samples would decide: the value seems to be the limit";
   if (has_several && (result.is_exact || result.dispersion > kSamplingDominates)) {
     return runs_advice(*result.effort, report);
@@ -151,8 +150,10 @@ std::string to_text(const CheckReport& report, const Style& style) {
   }
   std::string out = heading(report, style);
   if (!results.empty()) out += grid.text(style) + "\n";
-  return out + to_decide(report) +
-         paint(style, Role::kFaint, footer(report, results.size() - std::min(top, results.size())));
+  return out + wrapped(to_decide(report), style.width) +
+         paint(
+             style, Role::kFaint,
+             wrapped(footer(report, results.size() - std::min(top, results.size())), style.width));
 }
 
 }  // namespace geiger::report

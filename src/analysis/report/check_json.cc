@@ -36,6 +36,7 @@ std::string to_json(const CheckReport& report) {
   json.field("answer", compare::name_of(report.verdicts.answer));
   json.field("passed", report.verdicts.passed).field("failed", report.verdicts.failed);
   json.field("undecided", report.verdicts.undecided);
+  json.field("ignored_bytes", report.verdicts.ignored_bytes);
   json.field("site_gates", report.verdicts.site_gates);
   json.key("before");
   write_side(json, report.options.before, report.before);

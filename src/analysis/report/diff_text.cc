@@ -184,16 +184,15 @@ std::string left_out_text(const DiffReport& report) {
 
 std::string reach_text(const Comparison& comparison) {
   if (!(comparison.detectable_new > 0)) return "";
-  return fmt::format(
-      "Found four times out of five: a new {} of {}, a change of the estimated total by {}.\n",
-      site_kind(comparison), bound_bytes(comparison.detectable_new),
-      bound_bytes(comparison.total.change.detectable));
+  return fmt::format("Found four times out of five: a new {} of {}, a change of the total by {}.\n",
+                     site_kind(comparison), bound_bytes(comparison.detectable_new),
+                     bound_bytes(comparison.total.change.detectable));
 }
 
 std::string footer(const DiffReport& report, const Style& style) {
   std::string out = left_out_text(report) + reach_text(report.comparison);
   for (const std::string& line : caveats(report.comparison)) out += line + "\n";
-  return out.empty() ? out : "\n" + paint(style, Role::kFaint, out);
+  return out.empty() ? out : "\n" + paint(style, Role::kFaint, wrapped(out, style.width));
 }
 
 }  // namespace

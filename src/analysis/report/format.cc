@@ -156,8 +156,11 @@ Figure signed_figure(double value, const Interval& interval, const Scale& scale,
   };
   const double size = std::max(std::abs(scaled), std::isfinite(half) ? half : below);
   const int natural = std::min(natural_decimals(size, scale), most_decimals);
-  if (!(half > 1e-9 * std::abs(scaled)))
-    return {text(std::max(natural, scale.factor == 1 ? 0 : 1)), ""};
+  if (!(half > 1e-9 * std::abs(scaled))) {
+    // One digit more than an estimate gets.
+    return {text(scale.factor == 1 ? 0 : std::clamp(natural + 1, 1, std::min(2, most_decimals))),
+            ""};
+  }
   if (std::isfinite(half) && std::abs(above - below) <= kSymmetric * half) {
     const int decimals = error_decimals(half, scale);
     return {text(decimals), fmt::format("± {}", number(half, decimals, Rounding::kUp))};

@@ -41,9 +41,9 @@ std::string case_name(const GateResult& result) {
 }
 
 std::string test_case(const GateResult& result, const CheckReport& report) {
-  const std::string head =
-      fmt::format("    <testcase classname=\"geiger.{}\" name=\"{} {}\"", xml(result.source),
-                  xml(case_name(result)), xml("<= " + limit_text(result.limit)));
+  const std::string name =
+      fmt::format("{} <= {} ({})", case_name(result), limit_text(result.limit), result.source);
+  const std::string head = fmt::format("    <testcase classname=\"geiger\" name=\"{}\"", xml(name));
   if (result.answer == Answer::kPass) return head + "/>\n";
   const std::string sentence =
       fmt::format("{}, limit {}", measured_text(result), limit_text(result.limit));
@@ -65,7 +65,7 @@ std::string passed_sites(const CheckReport& report, std::uint64_t& cases) {
   const std::uint64_t others = report.verdicts.passed - listed;
   if (others == 0) return "";
   ++cases;
-  return fmt::format("    <testcase classname=\"geiger.sites\" name=\"{} more within limits\"/>\n",
+  return fmt::format("    <testcase classname=\"geiger\" name=\"{} more within limits\"/>\n",
                      others);
 }
 

@@ -136,6 +136,17 @@ std::string wrap(std::string_view text, std::size_t indent, std::size_t width) {
   return out;
 }
 
+std::string wrapped(std::string_view paragraphs, std::size_t columns) {
+  std::string out;
+  while (!paragraphs.empty()) {
+    const std::size_t end = std::min(paragraphs.find('\n'), paragraphs.size());
+    out += wrap(paragraphs.substr(0, end), 0, columns);
+    if (end < paragraphs.size()) out += '\n';
+    paragraphs.remove_prefix(std::min(end + 1, paragraphs.size()));
+  }
+  return out;
+}
+
 std::string pad_left(std::string_view text, std::size_t columns) {
   const std::size_t used = columns_of(text);
   return std::string(columns > used ? columns - used : 0, ' ').append(text);

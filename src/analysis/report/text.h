@@ -23,6 +23,9 @@ namespace geiger::report {
 /// first begin with `indent` spaces, the first is taken to stand behind as many. A
 /// word that is too long stays whole on a line of its own.
 [[nodiscard]] std::string wrap(std::string_view text, std::size_t indent, std::size_t width);
+/// Paragraphs, each ended by a newline, broken at blanks into lines of at most so many
+/// columns; a longer word stays whole.
+[[nodiscard]] std::string wrapped(std::string_view paragraphs, std::size_t columns);
 
 [[nodiscard]] std::string pad_left(std::string_view text, std::size_t columns);
 [[nodiscard]] std::string pad_right(std::string_view text, std::size_t columns);

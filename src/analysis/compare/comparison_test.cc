@@ -1,0 +1,213 @@
+#include "analysis/compare/comparison.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "analysis/compare/test_sides.h"
+
+namespace geiger::compare {
+namespace {
+
+using profile::Kind;
+using profile::TestRecording;
+
+constexpr double kInterval = kTestInterval;
+
+Comparison compared(const std::vector<TestRecording>& before,
+                    const std::vector<TestRecording>& after, Kind kind = Kind::kAllocated) {
+  Collected collected = collect_runs(before, after, kind);
+  EXPECT_FALSE(problem_with(collected, 0.95));
+  return compare(std::move(collected), 0.95);
+}
+
+const Row& row(const Comparison& comparison, const std::string& name) {
+  for (const Row& row : comparison.rows) {
+    if (comparison.collected.sites[row.site].name == name) return row;
+  }
+  ADD_FAILURE() << "no site " << name;
+  return comparison.total;
+}
+
+TEST(Comparison, GivesEverySiteAVerdict) {
+  const auto before =
+      run_with({{"same", 400}, {"grew", 100}, {"shrank", 200}, {"gone", 50}, {"rare", 1}});
+  const auto after =
+      run_with({{"same", 410}, {"grew", 200}, {"shrank", 100}, {"new", 50}, {"rare", 2}});
+  const Comparison comparison = compared({before}, {after});
+  EXPECT_EQ(row(comparison, "same").verdict, Verdict::kNoise);
+  EXPECT_EQ(row(comparison, "grew").verdict, Verdict::kGrew);
+  EXPECT_EQ(row(comparison, "shrank").verdict, Verdict::kShrank);
+  EXPECT_EQ(row(comparison, "new").verdict, Verdict::kNew);
+  EXPECT_EQ(row(comparison, "gone").verdict, Verdict::kGone);
+  EXPECT_EQ(row(comparison, "rare").verdict, Verdict::kTooFew);
+  EXPECT_EQ(comparison.tested, 5U);
+  EXPECT_FALSE(comparison.run_deviation) << "one run per side shows the sampling error only";
+}
+
+TEST(Comparison, PutsChangesFirstAndTheLargestOnTop) {
+  const auto before = run_with({{"noisy", 10'000}, {"small", 10}, {"large", 100}});
+  const auto after = run_with({{"noisy", 10'150}, {"small", 60}, {"large", 300}});
+  const Comparison comparison = compared({before}, {after});
+  std::vector<std::string> names;
+  for (const Row& row : comparison.rows) names.push_back(comparison.collected.sites[row.site].name);
+  EXPECT_THAT(names, testing::ElementsAre("large", "small", "noisy"));
+}
+
+TEST(Comparison, NewSitesAreBounded) {
+  const Comparison comparison =
+      compared({run_with({{"main", 50}})}, {run_with({{"main", 50}, {"new", 20}})});
+  const Row& site = row(comparison, "new");
+  EXPECT_EQ(site.before.value, 0);
+  EXPECT_NEAR(site.before.interval.hi, 3.689 * kInterval, 3);
+  EXPECT_GT(site.change.interval.lo, 0);
+  EXPECT_LT(site.change.interval.lo, site.change.value);
+  EXPECT_GT(comparison.detectable_new, 5 * kInterval);
+  EXPECT_LT(comparison.detectable_new, 20 * kInterval);
+}
+
+TEST(Comparison, CertainPartsDifferWithoutError) {
+  TestRecording before = run_with({{"make", 30}});
+  TestRecording after = run_with({{"make", 30}});
+  after.sample(0, 1 << 20).is_certain = true;
+  const Comparison comparison = compared({before}, {after});
+  const Row& site = row(comparison, "make");
+  EXPECT_EQ(site.change.certain, 1 << 20);
+  EXPECT_DOUBLE_EQ(site.change.value, 1 << 20);
+  EXPECT_EQ(site.verdict, Verdict::kGrew);
+}
+
+TEST(Comparison, OneMoreCertainObjectMayStillBeNoise) {
+  TestRecording before = run_with({{"make", 30}});
+  TestRecording after = run_with({{"make", 29}});
+  after.sample(0, kTestInterval).is_certain = true;
+  EXPECT_EQ(row(compared({before}, {after}), "make").verdict, Verdict::kNoise);
+}
+
+TEST(Comparison, WithEveryByteSampledAllIsCertain) {
+  TestRecording before = run_with({{"make", 30}, {"same", 3}}, 1);
+  TestRecording after = run_with({{"make", 31}, {"same", 3}}, 1);
+  const Comparison comparison = compared({before}, {after});
+  const Row& site = row(comparison, "make");
+  EXPECT_EQ(site.change.value, 16);
+  EXPECT_EQ(site.change.interval.lo, 16);
+  EXPECT_EQ(site.change.interval.hi, 16);
+  EXPECT_EQ(site.verdict, Verdict::kGrew);
+  EXPECT_FALSE(is_change(row(comparison, "same").verdict));
+}
+
+TEST(Comparison, CountedTotalsDifferExactly) {
+  const auto before = run_with({{"make", 30}});
+  TestRecording after = run_with({{"make", 40}});
+  after.recording.threads[0].armed = 100;
+  const Comparison comparison = compared({before}, {after});
+  ASSERT_TRUE(comparison.exact);
+  EXPECT_EQ(comparison.exact->change(), 10 * kInterval);
+  EXPECT_FALSE(comparison.exact->is_settled());
+  EXPECT_EQ(comparison.exact->unsettled_after, 100);
+  EXPECT_FALSE(compared({before}, {after}, Kind::kLiveAtEnd).exact);
+}
+
+TEST(Comparison, BytesArePerRun) {
+  const auto run = run_with({{"make", 40}});
+  const Comparison comparison = compared({run}, {run, run, run});
+  const Row& site = row(comparison, "make");
+  EXPECT_NEAR(site.after.value, site.before.value, 1e-9 * site.before.value);
+  EXPECT_NEAR(site.change.value, 0, 1e-9 * site.before.value);
+  EXPECT_EQ(comparison.exact->change(), 0);
+}
+
+/// 30 sites, each of `mean` samples, which vary from run to run by `deviation`.
+TestRecording varying_run(std::mt19937_64& random, double mean, double deviation) {
+  std::vector<Sampled> sites;
+  std::normal_distribution<double> factor(1, deviation);
+  for (int i = 0; i < 30; ++i) {
+    std::poisson_distribution<int> samples(mean * std::max(0.0, factor(random)));
+    sites.emplace_back("site" + std::to_string(i), samples(random));
+  }
+  return run_with(sites);
+}
+
+std::size_t changes_in(const Comparison& comparison) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      comparison.rows, [](const Row& row) { return is_change(row.verdict); }));
+}
+
+TEST(Comparison, SeveralRunsDoNotCryWolf) {
+  // 30 sites x 20 comparisons in which nothing but runs differ, by 20 %. A comparison
+  // with any finding at all has a probability of at most 5 % (Benjamini-Hochberg under
+  // the complete null): more than 4 of 20 have one of 0.3 %.
+  std::mt19937_64 random(7);
+  int with_runs = 0;
+  int without = 0;
+  for (int i = 0; i < 20; ++i) {
+    std::vector<TestRecording> runs;
+    for (int run = 0; run < 6; ++run) runs.push_back(varying_run(random, 400, 0.2));
+    with_runs += changes_in(compared({runs[0], runs[1], runs[2]}, {runs[3], runs[4], runs[5]})) > 0;
+    without += changes_in(compared({runs[0]}, {runs[3]})) > 0;
+  }
+  EXPECT_LE(with_runs, 4);
+  EXPECT_GE(without, 18) << "one run per side cannot know; the report says so";
+}
+
+TEST(Comparison, SeveralRunsFindWhatIsThere) {
+  std::mt19937_64 random(8);
+  std::vector<TestRecording> before, after;
+  for (int run = 0; run < 4; ++run) {
+    before.push_back(varying_run(random, 400, 0.05));
+    after.push_back(varying_run(random, 400, 0.05));
+    const auto stack = after.back().stack({after.back().location({"site7"})});
+    for (int i = 0; i < 200; ++i) after.back().sample(stack, 16);
+  }
+  const Comparison comparison = compared(before, after);
+  EXPECT_EQ(row(comparison, "site7").verdict, Verdict::kGrew);
+  EXPECT_EQ(changes_in(comparison), 1U);
+  ASSERT_TRUE(comparison.run_deviation);
+  EXPECT_NEAR(*comparison.run_deviation, 0.05, 0.05);
+}
+
+TEST(Comparison, SaysWhyItCannotCompare) {
+  const auto run = run_with({{"make", 40}});
+  EXPECT_EQ(problem_with(collect_runs({run}, {}), 0.95), Error::kEmptySide);
+  EXPECT_EQ(problem_with(collect_runs({}, {run}), 0.95), Error::kEmptySide);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const double level : {0.0, 1.0, -1.0, 2.0, nan}) {
+    EXPECT_EQ(problem_with(collect_runs({run}, {run}), level), Error::kBadLevel);
+  }
+  const auto other = run_with({{"other", 40}});
+  EXPECT_EQ(problem_with(collect_runs({run}, {other}), 0.95), Error::kNothingInCommon);
+  const auto few = run_with({{"other", 2}});
+  EXPECT_FALSE(problem_with(collect_runs({run}, {few}), 0.95)) << "chance explains it";
+  EXPECT_FALSE(problem_with(collect_runs({run}, {run_with({})}), 0.95));
+}
+
+void expect_finite(const Change& change) {
+  for (const double number :
+       {change.value, change.interval.lo, change.interval.hi, change.certain, change.p_value,
+        change.q_value, change.detectable, change.dispersion}) {
+    EXPECT_TRUE(std::isfinite(number));
+  }
+}
+
+TEST(Comparison, NothingIsEverNaN) {
+  TestRecording huge = run_with({{"make", 1}});
+  huge.sample(0, Bytes{1} << 62).is_certain = true;
+  const std::vector<TestRecording> runs{run_with({}), run_with({{"make", 3}}), huge,
+                                        run_with({{"make", 2}}, 1),
+                                        run_with({{"make", 2}}, Bytes{1} << 40)};
+  for (const auto& before : runs) {
+    for (const auto& after : runs) {
+      for (const bool twice : {false, true}) {
+        const Comparison comparison =
+            compared({before}, twice ? std::vector{after, runs[1]} : std::vector{after});
+        expect_finite(comparison.total.change);
+        for (const Row& row : comparison.rows) expect_finite(row.change);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace geiger::compare
