@@ -1,11 +1,11 @@
 #include "estimation/coverage_table.h"
 
 #include <algorithm>
-#include <boost/math/distributions/normal.hpp>
 #include <boost/math/special_functions/beta.hpp>
 #include <cmath>
 
 #include "estimation/negative_binomial.h"
+#include "estimation/normal.h"
 #include "estimation/site_sampler.h"
 #include "estimation/sums.h"
 
@@ -29,7 +29,7 @@ double size_at(Mix mix, double p) {
       return 16;
     case Mix::kLognormal: {
       const double inside = std::clamp(p, 1e-12, 1 - 1e-12);
-      return 100 * std::exp(1.5 * boost::math::quantile(boost::math::normal(), inside));
+      return 100 * std::exp(1.5 * upper_normal_quantile(1 - inside));
     }
     case Mix::kPower: {
       constexpr double kExponent = 1.1;
@@ -94,10 +94,6 @@ std::uint64_t rounded_at_random(double value, std::mt19937_64& generator) {
   return static_cast<std::uint64_t>(value + uniform(generator));
 }
 
-double normal_quantile(double level) {
-  return boost::math::quantile(boost::math::normal(), 1 - alpha_of(level) / 2);
-}
-
 /// One replicate: a site, its samples, and what every method makes of them.
 void add_replicate(CellTally& tally, const Site& site, std::mt19937_64& generator,
                    IntervalBook& book) {
@@ -120,7 +116,9 @@ void add_replicate(CellTally& tally, const Site& site, std::mt19937_64& generato
     one.covered += is_below || is_above ? 0 : 1;
     one.missed_below += is_below ? 1 : 0;
     one.missed_above += is_above ? 1 : 0;
-    one.width += (interval.hi - interval.lo) / sampler.truth();
+    const double width = (interval.hi - interval.lo) / sampler.truth();
+    one.width += width;
+    one.width_squares += width * width;
   }
 }
 
@@ -144,6 +142,7 @@ void MethodTally::merge(const MethodTally& other) {
   missed_below += other.missed_below;
   missed_above += other.missed_above;
   width += other.width;
+  width_squares += other.width_squares;
 }
 
 double MethodTally::coverage() const {
@@ -162,13 +161,20 @@ double MethodTally::mean_width() const {
   return counted == 0 ? 0 : width / static_cast<double>(counted);
 }
 
+double MethodTally::mean_width_error() const {
+  if (counted < 2) return 0;
+  const auto n = static_cast<double>(counted);
+  return std::sqrt(std::max(0.0, width_squares / n - mean_width() * mean_width()) / (n - 1));
+}
+
 Interval IntervalBook::interval(Method method, const NodeSums& sums, double untried,
                                 double interval) {
   if (method == Method::kTotal) return estimate_bytes(sums, level_, Form::kTotal).interval;
   if (method == Method::kListed) return estimate_bytes(sums, level_, Form::kListed).interval;
   const double exact = sums.certain_bytes;
   if (method == Method::kNormal) {
-    const double half = normal_quantile(level_) * std::sqrt(sums.bytes_variance);
+    const double half =
+        upper_normal_quantile(alpha_of(level_) / 2) * std::sqrt(sums.bytes_variance);
     const double value = exact + sums.weighted_bytes;
     return {std::max(0.0, value - half), value + half};
   }

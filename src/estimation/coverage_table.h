@@ -68,12 +68,15 @@ struct MethodTally {
   std::uint64_t counted = 0;  ///< Replicates that it had to answer for.
   std::uint64_t covered = 0, missed_below = 0, missed_above = 0;
   double width = 0;  ///< Sum of interval width over true bytes.
+  double width_squares = 0;
 
   void merge(const MethodTally& other);
   /// Share covered with its exact interval (Clopper and Pearson); [0, 1] of nothing.
   [[nodiscard]] double coverage() const;
   [[nodiscard]] Interval coverage_interval(double level) const;
   [[nodiscard]] double mean_width() const;
+  /// Standard error of mean_width().
+  [[nodiscard]] double mean_width_error() const;
 };
 using CellTally = std::array<MethodTally, kMethods>;
 
