@@ -26,10 +26,11 @@ void register_export(CLI::App& app, int& exit_code);
 void register_symbolize(CLI::App& app, int& exit_code);
 void register_doctor(CLI::App& app, int& exit_code);
 void register_simulate(CLI::App& app, int& exit_code);
+void register_plan(CLI::App& app, int& exit_code);
 
 /// In the order of `geiger --help`.
 inline constexpr Register kCommands[] = {
     register_run,    register_summary,   register_table,  register_tree, register_stats,
-    register_export, register_symbolize, register_doctor, register_simulate};
+    register_export, register_symbolize, register_doctor, register_plan, register_simulate};
 
 }  // namespace geiger::cli

@@ -130,6 +130,17 @@ ProcessTotals all_totals(const Recording& recording) {
   return all;
 }
 
+Nanoseconds duration_of(const Recording& recording) {
+  if (recording.processes.empty()) return 0;
+  Nanoseconds start = recording.processes.front().start;
+  Nanoseconds end = start;
+  for (const Process& process : recording.processes) {
+    start = std::min(start, process.start);
+    end = std::max(end, process.end);
+  }
+  return end - start;
+}
+
 bool has_several_intervals(const Recording& recording, std::uint32_t process) {
   const Bytes first = recording.processes[process].interval;
   return std::ranges::any_of(samples_of(recording, process), [&](const Sample& sample) {

@@ -51,6 +51,9 @@ struct ProcessTotals {
 [[nodiscard]] estimation::NodeSums allocated_sums(const Recording& recording,
                                                   std::uint32_t process);
 
+/// From the first start to the last end; 0 without processes.
+[[nodiscard]] Nanoseconds duration_of(const Recording& recording);
+
 /// Whether samples of the process were drawn with more than its first interval.
 [[nodiscard]] bool has_several_intervals(const Recording& recording, std::uint32_t process);
 
