@@ -30,6 +30,8 @@ void register_export(CLI::App& app, int& exit_code);
 void register_symbolize(CLI::App& app, int& exit_code);
 void register_estimate(CLI::App& app, int& exit_code);
 void register_doctor(CLI::App& app, int& exit_code);
+void register_simulate(CLI::App& app, int& exit_code);
+void register_plan(CLI::App& app, int& exit_code);
 
 /// In the order of `geiger --help`.
 inline constexpr Register kCommands[] = {
@@ -41,6 +43,8 @@ inline constexpr Register kCommands[] = {
     register_diff,      //
     register_check,     //
     register_doctor,    //
+    register_plan,      //
+    register_simulate,  //
     register_estimate,  //
     register_export,    //
     register_symbolize,

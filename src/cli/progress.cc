@@ -4,8 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <utility>
+
+#include "analysis/report/format.h"
+#include "base/units.h"
 
 namespace geiger::cli {
 namespace {
@@ -16,12 +20,29 @@ constexpr auto kPatience = 500ms;
 constexpr auto kRedraw = 100ms;
 constexpr std::size_t kBarWidth = 30;
 
+std::string time_left(double seconds) {
+  return report::duration(static_cast<Nanoseconds>(std::ceil(seconds) * 1e9));
+}
+
 }  // namespace
+
+std::string progress_line(const std::string& what, std::size_t done, std::size_t total,
+                          double seconds) {
+  done = std::min(done, total);
+  const std::size_t filled = total == 0 ? 0 : kBarWidth * done / total;
+  std::string line = fmt::format("{} [{}{}] {} of {}", what, std::string(filled, '#'),
+                                 std::string(kBarWidth - filled, ' '), done, total);
+  if (done == 0 || !(seconds > 0)) return line;
+  const double rate = static_cast<double>(done) / seconds;
+  return line + fmt::format(", {:.3g}/s, {} left", rate,
+                            time_left(static_cast<double>(total - done) / rate));
+}
 
 Progress::Progress(std::string what)
     : what_(std::move(what)),
       is_shown_(isatty(STDERR_FILENO) == 1),
-      next_(Clock::now() + kPatience) {}
+      start_(Clock::now()),
+      next_(start_ + kPatience) {}
 
 Progress::~Progress() {
   if (is_drawn_) fmt::print(stderr, "\r\x1b[K");
@@ -31,9 +52,8 @@ void Progress::update(std::size_t done, std::size_t total) {
   if (!is_shown_ || total == 0 || Clock::now() < next_) return;
   next_ = Clock::now() + kRedraw;
   is_drawn_ = true;
-  const std::size_t filled = kBarWidth * std::min(done, total) / total;
-  fmt::print(stderr, "\r{} [{}{}] {} of {}\x1b[K", what_, std::string(filled, '#'),
-             std::string(kBarWidth - filled, ' '), done, total);
+  const std::chrono::duration<double> elapsed = Clock::now() - start_;
+  fmt::print(stderr, "\r{}\x1b[K", progress_line(what_, done, total, elapsed.count()));
 }
 
 }  // namespace geiger::cli

@@ -7,6 +7,10 @@
 
 namespace geiger::cli {
 
+/// "WHAT [###   ] 120 of 400, 35/s, 8 s left"; without rate before there is one.
+[[nodiscard]] std::string progress_line(const std::string& what, std::size_t done,
+                                        std::size_t total, double seconds);
+
 /// Draws nothing in the first half second and nothing off a terminal; erases
 /// itself when it goes.
 class Progress {
@@ -24,7 +28,7 @@ class Progress {
   std::string what_;
   bool is_shown_;
   bool is_drawn_ = false;
-  Clock::time_point next_;
+  Clock::time_point start_, next_;
 };
 
 }  // namespace geiger::cli

@@ -2,38 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <random>
+
+#include "estimation/site_sampler.h"
 
 namespace geiger::estimation {
 namespace {
-
-// A site taken apart: what is certain, and what is put to trial by size.
-struct Parts {
-  NodeSums certain;  // With E set: where every run starts.
-  std::vector<SizeGroup> tried;
-  double truth = 0;
-  double lambda = 0;
-};
-
-Parts take_apart(const Site& site) {
-  Parts parts;
-  const auto interval = static_cast<double>(site.interval);
-  parts.lambda = rate_of_interval(interval);
-  parts.certain.could_have_sampled(interval);
-  std::map<Bytes, std::uint64_t> tried;
-  for (const SizeGroup& group : site.objects) {
-    parts.truth += static_cast<double>(group.size) * static_cast<double>(group.count);
-    const bool is_certain = site.interval == 1 || (group.size >= site.interval && !site.is_pure);
-    if (is_certain) {
-      parts.certain.add_certain(group.size, group.count);
-    } else if (group.size > 0 && group.count > 0) {
-      tried[group.size] += group.count;
-    }
-  }
-  for (const auto& [size, count] : tried) parts.tried.push_back({size, count});
-  return parts;
-}
 
 // Collects weighted outcomes of runs.
 class Tally {
@@ -88,64 +62,32 @@ void for_each_binomial(std::uint64_t n, double pi, double missed, const Add& add
   }
 }
 
-Coverage enumerated(const Parts& parts, double level, Form form) {
-  Tally tally(parts.truth, level, form);
-  if (parts.tried.empty()) {
-    tally.add(parts.certain, 1);
+Coverage enumerated(const SiteSampler& sampler, double level, Form form) {
+  Tally tally(sampler.truth(), level, form);
+  if (sampler.tried().empty()) {
+    tally.add(sampler.certain(), 1);
     return tally.shares();
   }
-  const SizeGroup group = parts.tried.front();
-  const double pi = inclusion_probability(group.size, parts.lambda);
-  const double missed = std::exp(-parts.lambda * static_cast<double>(group.size));
+  const SizeGroup group = sampler.tried().front();
+  const double pi = inclusion_probability(group.size, sampler.lambda());
+  const double missed = std::exp(-sampler.lambda() * static_cast<double>(group.size));
   for_each_binomial(group.count, pi, missed, [&](std::uint64_t s, double weight) {
-    NodeSums sums = parts.certain;
-    sums.add(group.size, parts.lambda, s);
+    NodeSums sums = sampler.certain();
+    sums.add(group.size, sampler.lambda(), s);
     tally.add(sums, weight);
   });
   return tally.shares();
 }
 
-// One run of the process over the tried objects laid end to end: jump to the
-// next drawn byte, take its object, go on behind that. Costs one step per sample.
-class Simulation {
- public:
-  Simulation(const Parts& parts, std::uint64_t seed) : parts_(parts), generator_(seed) {
-    for (const SizeGroup& group : parts.tried) {
-      starts_.push_back(total_);
-      total_ += group.size * group.count;
-    }
-  }
-
-  NodeSums run() {
-    NodeSums sums = parts_.certain;
-    for (Bytes position = 0;;) {
-      const double skip = draw_skip();
-      if (!(skip < static_cast<double>(total_ - position))) return sums;
-      position += std::min(static_cast<Bytes>(skip), total_ - position - 1);
-      const auto group = std::upper_bound(starts_.begin(), starts_.end(), position) - 1;
-      const Bytes size = parts_.tried[group - starts_.begin()].size;
-      sums.add(size, parts_.lambda);
-      position = *group + ((position - *group) / size + 1) * size;
-    }
-  }
-
- private:
-  double draw_skip() {
-    const double u = static_cast<double>((generator_() >> 11) + 1) * 0x1p-53;
-    return std::floor(-std::log(u) / parts_.lambda);
-  }
-
-  const Parts& parts_;
-  std::mt19937_64 generator_;
-  std::vector<Bytes> starts_;
-  Bytes total_ = 0;
-};
-
-Coverage simulated(const Parts& parts, double level, Form form, std::uint64_t runs,
+Coverage simulated(const SiteSampler& sampler, double level, Form form, std::uint64_t runs,
                    std::uint64_t seed) {
-  Tally tally(parts.truth, level, form);
-  Simulation simulation(parts, seed);
-  for (std::uint64_t i = 0; i < runs; ++i) tally.add(simulation.run(), 1);
+  Tally tally(sampler.truth(), level, form);
+  std::mt19937_64 generator(seed);
+  for (std::uint64_t i = 0; i < runs; ++i) {
+    NodeSums sums = sampler.certain();
+    sampler.run(generator, [&](Bytes size, Bytes) { sums.add(size, sampler.lambda()); });
+    tally.add(sums, 1);
+  }
   Coverage coverage = tally.shares();
   // Two runs more of either outcome: never 0, also where all runs agreed.
   const double counted = tally.counted() + 4;
@@ -157,14 +99,14 @@ Coverage simulated(const Parts& parts, double level, Form form, std::uint64_t ru
 }  // namespace
 
 Coverage predicted_coverage(const Site& site, double level, Form form) {
-  const Parts parts = take_apart(site);
-  if (parts.tried.size() <= 1) return enumerated(parts, level, form);
-  return simulated(parts, level, form, 20000, 1);
+  const SiteSampler sampler(site);
+  if (sampler.tried().size() <= 1) return enumerated(sampler, level, form);
+  return simulated(sampler, level, form, 20000, 1);
 }
 
 Coverage simulated_coverage(const Site& site, double level, Form form, std::uint64_t runs,
                             std::uint64_t seed) {
-  return simulated(take_apart(site), level, form, runs, seed);
+  return simulated(SiteSampler(site), level, form, runs, seed);
 }
 
 }  // namespace geiger::estimation

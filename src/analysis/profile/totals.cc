@@ -153,6 +153,17 @@ std::optional<Bytes> exactly_allocated(const Recording& recording) {
   return totals.exact_bytes;
 }
 
+Nanoseconds duration_of(const Recording& recording) {
+  if (recording.processes.empty()) return 0;
+  Nanoseconds start = recording.processes.front().start;
+  Nanoseconds end = start;
+  for (const Process& process : recording.processes) {
+    start = std::min(start, process.start);
+    end = std::max(end, process.end);
+  }
+  return end - start;
+}
+
 bool has_several_intervals(const Recording& recording, std::uint32_t process) {
   const Bytes first = recording.processes[process].interval;
   return std::ranges::any_of(samples_of(recording, process), [&](const Sample& sample) {

@@ -57,6 +57,9 @@ struct ProcessTotals {
 /// no record dropped, nothing damaged. Estimates of parts can then be calibrated to it.
 [[nodiscard]] std::optional<Bytes> exactly_allocated(const Recording& recording);
 
+/// From the first start to the last end; 0 without processes.
+[[nodiscard]] Nanoseconds duration_of(const Recording& recording);
+
 /// Whether samples of the process were drawn with more than its first interval.
 [[nodiscard]] bool has_several_intervals(const Recording& recording, std::uint32_t process);
 

@@ -10,17 +10,6 @@ using profile::Kind;
 using profile::Profile;
 using profile::Recording;
 
-Nanoseconds duration_of(const Recording& recording) {
-  if (recording.processes.empty()) return 0;
-  Nanoseconds start = recording.processes.front().start;
-  Nanoseconds end = start;
-  for (const profile::Process& process : recording.processes) {
-    start = std::min(start, process.start);
-    end = std::max(end, process.end);
-  }
-  return end - start;
-}
-
 /// Sums of the allocated profile, one set per process.
 std::vector<estimation::NodeSums> sums_by_process(const Recording& recording,
                                                   const Profile& profile) {
@@ -93,7 +82,7 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   report.exact = profile::all_totals(recording);
   report.hits = profile::check_hits(recording);
   report.offsets = profile::check_offsets(recording);
-  report.duration = duration_of(recording);
+  report.duration = profile::duration_of(recording);
   const Profile allocated = select(recording, Kind::kAllocated);
   report.detection_limit = estimation::detection_limit(allocated.largest_interval, options.level);
   add_processes(report, recording, allocated);

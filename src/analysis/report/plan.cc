@@ -1,0 +1,179 @@
+#include "analysis/report/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "analysis/profile/labels.h"
+#include "analysis/profile/peak.h"
+#include "analysis/profile/profile.h"
+#include "analysis/profile/totals.h"
+#include "estimation/precision.h"
+
+namespace geiger::report {
+namespace {
+
+using estimation::Objects;
+using profile::Recording;
+
+constexpr Bytes kDefaultInterval = 512 * kKiB;
+constexpr std::size_t kFunctionsShown = 8;
+
+/// Small objects, the hardest case: the relative error of N bytes is sqrt(T/N).
+Outlook outlook(double bytes, double interval) {
+  const std::vector<Objects> bytewise{{1, bytes}};
+  const estimation::Expected expected = estimation::expected(bytewise, interval, false);
+  return {bytes, expected.samples + expected.certain, expected.chance, expected.relative_error};
+}
+
+std::optional<double> interval_for(double samples, const std::optional<double>& bytes) {
+  if (!bytes) return std::nullopt;
+  return std::max(1.0, *bytes / samples);
+}
+
+std::vector<Goal> goals_of(const PlanOptions& options, const std::optional<double>& bytes) {
+  std::vector<Goal> goals;
+  if (options.change) {
+    if (const auto samples =
+            estimation::samples_needed(*options.change, options.alpha, options.power)) {
+      goals.push_back({Goal::Kind::kChange, *samples, interval_for(*samples, bytes)});
+    }
+  }
+  if (options.precision) {
+    if (const auto samples = estimation::samples_for_precision(*options.precision, options.level)) {
+      goals.push_back({Goal::Kind::kPrecision, *samples, interval_for(*samples, bytes)});
+    }
+  }
+  return goals;
+}
+
+/// The largest interval that reaches all goals.
+std::optional<double> smallest(const std::vector<Goal>& goals) {
+  std::optional<double> least;
+  for (const Goal& goal : goals) {
+    if (goal.interval) least = std::min(least.value_or(*goal.interval), *goal.interval);
+  }
+  return least;
+}
+
+void choose_interval(PlanReport& report, double otherwise) {
+  const auto derived = smallest(report.goals);
+  report.is_interval_derived = !report.options.interval && derived.has_value();
+  if (report.options.interval) {
+    report.interval = static_cast<double>(*report.options.interval);
+  } else {
+    report.interval = derived ? estimation::round_interval(*derived) : otherwise;
+  }
+}
+
+/// Sizes of sites around the interval; without goals those of the figures.
+void look_out(PlanReport& report) {
+  const double interval = report.interval;
+  if (report.options.site) report.site = outlook(*report.options.site, interval);
+  report.detection_limit =
+      estimation::detection_limit(interval > 1 ? interval : 0, report.options.level);
+  for (const double multiple : {0.1, 1.0, 1.75, 3.0, 10.0, 100.0, 1000.0, 10000.0}) {
+    report.sites.push_back(outlook(std::max(1.0, multiple * interval), interval));
+  }
+}
+
+/// What a function allocated itself.
+struct Function {
+  std::string name;
+  std::vector<Objects> objects;
+  estimation::NodeSums sums;
+};
+using ByLabel = std::map<std::uint32_t, Function>;
+
+Objects objects_of(const profile::Entry& entry, const Recording& recording) {
+  const double lambda = recording.epochs[entry.epoch].lambda;
+  const bool is_certain = entry.is_certain || std::isinf(lambda);
+  const double pi = is_certain ? 1 : estimation::inclusion_probability(entry.requested, lambda);
+  return {static_cast<double>(entry.requested), pi > 0 ? static_cast<double>(entry.count) / pi : 0};
+}
+
+ByLabel group(const Recording& recording, const profile::Profile& allocated) {
+  const profile::Labels labels(recording);
+  ByLabel functions;
+  std::vector<std::uint32_t> stack;
+  for (const profile::Entry& entry : allocated.entries) {
+    stack.clear();
+    labels.collect(recording, entry.stack, stack);
+    Function& function = functions[stack.front()];
+    function.name = labels[stack.front()].name;
+    function.sums.could_have_sampled(allocated.largest_interval);
+    function.objects.push_back(objects_of(entry, recording));
+    accumulate(function.sums, entry, recording, allocated);
+  }
+  return functions;
+}
+
+std::vector<Objects> all_objects(const Recording& recording, const profile::Profile& allocated) {
+  std::vector<Objects> objects;
+  for (const profile::Entry& entry : allocated.entries) {
+    objects.push_back(objects_of(entry, recording));
+  }
+  return objects;
+}
+
+std::vector<FunctionOutlook> functions_of(const PlanReport& report, const Recording& recording,
+                                          const profile::Profile& allocated) {
+  std::vector<FunctionOutlook> functions;
+  const bool is_pure = recording.processes.front().is_pure;
+  for (const auto& [label, function] : group(recording, allocated)) {
+    functions.push_back({function.name, measure_row(function.sums, report.options.level),
+                         estimation::expected(function.objects, report.interval, is_pure),
+                         smallest(goals_of(report.options, bytes_for_order(function.sums)))});
+  }
+  std::ranges::sort(functions, [](const FunctionOutlook& a, const FunctionOutlook& b) {
+    if (a.now.bytes.value != b.now.bytes.value) return a.now.bytes.value > b.now.bytes.value;
+    return a.name < b.name;
+  });
+  if (functions.size() > kFunctionsShown) functions.resize(kFunctionsShown);
+  return functions;
+}
+
+RunOutlook outlook_of(const PlanReport& report, const Recording& recording,
+                      const profile::Profile& allocated) {
+  RunOutlook run;
+  run.duration = profile::duration_of(recording);
+  run.interval = recording.processes.front().interval;
+  run.allocated = measure_total(total(recording, allocated), report.options.level);
+  run.exact_bytes = static_cast<double>(profile::all_totals(recording).exact_bytes);
+  run.expected = estimation::expected(all_objects(recording, allocated), report.interval,
+                                      recording.processes.front().is_pure);
+  const double seconds = static_cast<double>(run.duration) / 1e9;
+  if (seconds > 0) run.events_per_second = (run.expected.samples + run.expected.certain) / seconds;
+  run.functions = functions_of(report, recording, allocated);
+  return run;
+}
+
+}  // namespace
+
+PlanReport plan_report(const PlanOptions& options) {
+  PlanReport report;
+  report.options = options;
+  report.goals = goals_of(options, options.site);
+  choose_interval(report, kDefaultInterval);
+  look_out(report);
+  return report;
+}
+
+PlanReport plan_report(const PlanOptions& options, const Recording& recording) {
+  if (recording.processes.empty()) return plan_report(options);
+  const profile::Profile allocated = select(recording, profile::Kind::kAllocated);
+  PlanReport report;
+  report.options = options;
+  if (!report.options.site) {
+    const auto exact = static_cast<double>(profile::all_totals(recording).exact_bytes);
+    if (exact > 0) report.options.site = exact;
+  }
+  report.goals = goals_of(options, report.options.site);
+  choose_interval(report,
+                  static_cast<double>(std::max<Bytes>(1, recording.processes.front().interval)));
+  look_out(report);
+  report.run = outlook_of(report, recording, allocated);
+  return report;
+}
+
+}  // namespace geiger::report

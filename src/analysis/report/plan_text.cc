@@ -1,0 +1,209 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/report/dots.h"
+#include "analysis/report/format.h"
+#include "analysis/report/grid.h"
+#include "analysis/report/plan.h"
+#include "analysis/report/plan_charts.h"
+#include "analysis/report/text.h"
+
+namespace geiger::report {
+namespace {
+
+constexpr std::size_t kLabelWidth = 18;
+constexpr std::size_t kPlotRows = 8;
+constexpr std::size_t kGap = 3;
+
+std::string percent(double share) { return fmt::format("{:.3g} %", 100 * share); }
+
+/// A chance, never rounded to certainty.
+std::string chance_text(double chance) {
+  if (chance >= 1) return "100 %";
+  if (chance > 0.9995) return "> 99.9 %";
+  return fmt::format("{:.1f} %", 100 * chance);
+}
+
+std::string error_text(double relative_error) {
+  return relative_error > 0 ? "± " + percent(relative_error) : "exact";
+}
+
+/// An expected number: "0.1", "1.75", "1,707".
+std::string number_text(double number) {
+  if (number < 100) return fmt::format("{:.3g}", number);
+  return exact_count(static_cast<std::uint64_t>(std::llround(number)));
+}
+
+/// In a sentence.
+std::string deviation_text(double relative_error) {
+  return relative_error > 0 ? "standard deviation " + percent(relative_error) : "exact";
+}
+
+std::string fact(const Style& style, std::string_view label, const std::string& value) {
+  constexpr std::size_t kIndent = kLabelWidth + 2;
+  return "  " + paint(style, Role::kFaint, pad_right(label, kLabelWidth)) +
+         wrap(value, kIndent, style.width) + "\n";
+}
+
+std::string bytes_text(double bytes) {
+  return exact_bytes(static_cast<Bytes>(std::llround(bytes)));
+}
+
+std::string heading(const PlanReport& report, const Style& style) {
+  std::string of = report.options.site ? "for a site of " + bytes_text(*report.options.site)
+                                       : std::string("of an interval");
+  if (report.run && report.options.site) of = "for " + bytes_text(*report.options.site) + " in all";
+  return paint(style, Role::kHeading, "Plan " + of) + "\n\n";
+}
+
+std::string goal_label(const PlanReport& report, const Goal& goal) {
+  const PlanOptions& options = report.options;
+  if (goal.kind == Goal::Kind::kChange) {
+    return fmt::format("to find a change of {:+.3g} % (power {:.4g} %, false alarms {:.4g} %)",
+                       100 * *options.change, 100 * options.power, 100 * options.alpha);
+  }
+  return fmt::format("to know it within {:.3g} % ({} interval, the wider side)",
+                     100 * *options.precision, level_text(options.level));
+}
+
+std::string goal_text(const PlanReport& report, const Goal& goal, const Style& style) {
+  const bool is_change = goal.kind == Goal::Kind::kChange;
+  const auto samples = static_cast<std::uint64_t>(std::ceil(goal.samples));
+  std::string out = "  " + wrap(goal_label(report, goal), 2, style.width) + "\n";
+  std::string answer = plural(samples, "sample") + (is_change ? " in each run" : "");
+  if (!goal.interval) {
+    answer += fmt::format(": an interval of its bytes / {}", exact_count(samples));
+  } else if (*goal.interval <= 1) {
+    answer += ", more than it has bytes: record every allocation, which leaves nothing to chance";
+  } else {
+    answer += fmt::format(": an interval of at most {}", bytes_text(std::floor(*goal.interval)));
+  }
+  return out + "    " + wrap(answer, 4, style.width) + "\n";
+}
+
+std::string interval_text(const PlanReport& report) {
+  if (report.interval <= 1) return "1 B: every allocation is recorded, nothing is estimated";
+  const std::string text = bytes_text(report.interval) + " between sampled bytes, on average";
+  return report.is_interval_derived ? text + "; rounded down" : text;
+}
+
+std::string cost_text(const PlanReport& report, double events, std::string_view per) {
+  const CostModel& cost = report.cost;
+  return fmt::format(
+      "{}: {} samples, {} to {} of processor time, {} to {} of trace", per, number_text(events),
+      duration(static_cast<Nanoseconds>(events * cost.least_seconds * 1e9)),
+      duration(static_cast<Nanoseconds>(events * cost.most_seconds * 1e9)),
+      bound_bytes(events * cost.least_trace_bytes), bound_bytes(events * cost.most_trace_bytes));
+}
+
+std::string cost(const PlanReport& report, const Style& style) {
+  if (report.run) {
+    const double events = report.run->expected.samples + report.run->expected.certain;
+    std::string out = fact(style, "cost", cost_text(report, events, "a run like this one"));
+    if (report.run->events_per_second > 0) {
+      out += fact(style, "",
+                  fmt::format("{:.3g} samples a second, at most {:.2g} % of a processor",
+                              report.run->events_per_second,
+                              100 * report.run->events_per_second * report.cost.most_seconds));
+    }
+    return out;
+  }
+  // No size mix has more events than one per interval.
+  return fact(style, "cost",
+              report.interval <= 1 ? "every allocation costs as much as a sample"
+                                   : cost_text(report, static_cast<double>(kGiB) / report.interval,
+                                               "for each GiB allocated, at most"));
+}
+
+std::string facts(const PlanReport& report, const Style& style) {
+  std::string out = fact(style, "interval", interval_text(report));
+  if (report.site) {
+    const Outlook& site = *report.site;
+    out +=
+        fact(style, report.run ? "small objects" : "the site",
+             fmt::format("{} samples expected, chance {} to be seen, {}", number_text(site.samples),
+                         chance_text(site.chance), deviation_text(site.relative_error)));
+  }
+  if (report.run) {
+    const estimation::Expected& run = report.run->expected;
+    out +=
+        fact(style, "as this run",
+             fmt::format("{} samples and {} certain objects expected, {}", number_text(run.samples),
+                         number_text(run.certain), deviation_text(run.relative_error)));
+  }
+  out += cost(report, style);
+  if (report.detection_limit >= 1) {
+    out += fact(style, "detection limit",
+                bound_bytes(report.detection_limit) + ": what has no sample allocated less");
+  }
+  return out;
+}
+
+std::string outlook_table(const PlanReport& report, const Style& style) {
+  if (report.interval <= 1) return "";
+  Grid grid({{"small objects", Align::kRight, false},
+             {"in intervals", Align::kRight, false},
+             {"samples", Align::kRight, false},
+             {"chance to be seen", Align::kRight, false},
+             {"relative error", Align::kRight, false}},
+            2);
+  for (const Outlook& one : report.sites) {
+    grid.add({bytes_text(one.bytes), number_text(one.bytes / report.interval),
+              number_text(one.samples), chance_text(one.chance), error_text(one.relative_error)});
+  }
+  return "\n" + grid.text(style);
+}
+
+std::string function_table(const PlanReport& report, const Style& style) {
+  if (!report.run || report.run->functions.empty()) return "";
+  std::vector<Column> columns;
+  append_figure_columns(columns, "allocated");
+  columns.push_back({"samples", Align::kRight, false});
+  columns.push_back({"error", Align::kRight, false});
+  if (!report.goals.empty()) columns.push_back({"goal needs", Align::kRight, false});
+  columns.push_back({"function", Align::kLeft, false});
+  Grid grid(std::move(columns), 2);
+  for (const FunctionOutlook& function : report.run->functions) {
+    std::vector<std::string> cells;
+    append_figure(cells, figure(function.now.bytes, Quantity::kBytes));
+    cells.push_back(number_text(function.expected.samples + function.expected.certain));
+    cells.push_back(error_text(function.expected.relative_error));
+    if (!report.goals.empty()) {
+      cells.push_back(function.goal_interval ? bytes_text(std::floor(*function.goal_interval))
+                                             : "-");
+    }
+    cells.push_back(printable(function.name));
+    grid.add(std::move(cells));
+  }
+  return fmt::format("\n{}\n{}", paint(style, Role::kHeading, "Expected of its functions"),
+                     grid.text(style));
+}
+
+std::string pictures(const PlanReport& report, const Style& style) {
+  if (report.interval <= 1) return "";
+  const std::size_t columns = (std::min<std::size_t>(style.width, 100) - kGap) / 2;
+  return "\n" + beside(draw_dots(chance_chart(report), columns, kPlotRows, style.has_unicode),
+                       draw_dots(error_chart(report), columns, kPlotRows, style.has_unicode), kGap);
+}
+
+/// As --interval takes it.
+std::string interval_option(double interval) {
+  const auto bytes = static_cast<Bytes>(interval);
+  return bytes % kKiB == 0 ? fmt::format("{}KiB", bytes / kKiB) : fmt::format("{}", bytes);
+}
+
+}  // namespace
+
+std::string to_text(const PlanReport& report, const Style& style) {
+  std::string out = heading(report, style);
+  for (const Goal& goal : report.goals) out += goal_text(report, goal, style);
+  if (!report.goals.empty()) out += "\n";
+  out += facts(report, style) + function_table(report, style) + outlook_table(report, style);
+  out += pictures(report, style);
+  return out + fmt::format("\nnext: geiger run --interval {} -- PROGRAM\n",
+                           interval_option(report.interval));
+}
+
+}  // namespace geiger::report

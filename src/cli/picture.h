@@ -1,0 +1,29 @@
+// --svg FILE: a report as a picture.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace geiger::cli {
+
+struct PictureOptions {
+  std::string path;  ///< Empty: no picture.
+  bool replaces = false;
+};
+
+/// --svg FILE and -f.
+void add_picture_options(CLI::App& verb, PictureOptions& options);
+
+/// Whether the file can be written, as far as that can be known before the work is
+/// done; if not, says why.
+[[nodiscard]] bool may_write(const PictureOptions& options);
+
+/// Draws and writes the picture, if one was asked for; says what went wrong.
+[[nodiscard]] bool write_picture(const PictureOptions& options,
+                                 const std::function<std::string()>& draw);
+
+}  // namespace geiger::cli

@@ -1,0 +1,229 @@
+"""doctor, plan and simulate: over a real run, over traces made wrong on purpose, and alone."""
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+GEIGER = os.path.abspath(sys.argv.pop(1))
+PROGRAM = ["perl", "-e", 'my %h; $h{$_} = "x" x ($_ % 300) for 1..20000; print scalar(keys %h)']
+RECORDS, TAIL_FIELD = 8192, 24
+SAMPLE, CERTAIN, RESERVED = 1, 0x01, 0x80
+OFFSET_FIELD = 48
+
+
+def geiger(*words, cwd, **environment):
+    env = {**os.environ, "LC_ALL": "C.UTF-8", **environment}
+    return subprocess.run([GEIGER, *words], cwd=cwd, env=env, capture_output=True, timeout=300)
+
+
+def tried_samples(trace):
+    """Offsets in the file of the samples that chance chose."""
+    tail = struct.unpack_from("<Q", trace, TAIL_FIELD)[0]
+    at = RECORDS
+    while at < tail:
+        header = struct.unpack_from("<Q", trace, at)[0]
+        words = header >> 16 & 0xfff
+        if header & 0xff == SAMPLE and not header >> 8 & (CERTAIN | RESERVED):
+            yield at
+        at += 8 * max(words, 1)
+
+
+class PlanningVerbs(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.here = tempfile.mkdtemp(prefix="geiger-verbs-")
+        run = geiger("run", "-q", "--interval", "1KiB", "--seed", "7", "-o", "a.geiger", "--", *PROGRAM,
+                     cwd=cls.here)
+        assert run.returncode == 0 and run.stdout == b"20000", run
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.here)
+
+    def geiger(self, *words, code=0, **environment):
+        done = geiger(*words, cwd=self.here, **environment)
+        self.assertEqual(done.returncode, code, done)
+        self.assertNotRegex(done.stdout.decode(), r"\b(nan|inf)\b")
+        return done.stdout.decode()
+
+    def json(self, *words, code=0):
+        document = json.loads(self.geiger(*words, "--json", code=code))
+        self.assertEqual(document["schema_version"], 1)
+        return document
+
+    def error(self, *words, code):
+        done = geiger(*words, cwd=self.here)
+        self.assertEqual(done.returncode, code, done)
+        line = done.stderr.decode().splitlines()[0]
+        self.assertTrue(line.startswith("geiger: "), line)
+        return line
+
+    def altered(self, name, change):
+        """A copy of the trace, each n-th tried sample changed by change(trace, at, n)."""
+        with open(os.path.join(self.here, "a.geiger"), "rb") as file:
+            trace = bytearray(file.read())
+        for n, at in enumerate(tried_samples(trace)):
+            change(trace, at, n)
+        with open(os.path.join(self.here, name), "wb") as file:
+            file.write(trace)
+        return name
+
+    def defects(self, *runs):
+        report = self.json("doctor", *runs, code=1)
+        self.assertFalse(report["healthy"])
+        return {one["check"] for one in report["findings"] if one["severity"] == "defect"}
+
+    # ------------------------------------------------------------- doctor ---
+
+    def test_doctor_finds_nothing_in_a_right_recording(self):
+        report = self.json("doctor", "a.geiger")
+        self.assertTrue(report["healthy"])
+        self.assertEqual(len(report["findings"]), 12)
+        self.assertGreater(report["offsets"]["samples"], 1000)
+        self.assertGreater(report["offsets"]["p_value"], 1e-6)
+        self.assertIn("healthy", self.geiger("doctor", "a.geiger"))
+
+    def test_summary_carries_the_self_check(self):
+        self.assertTrue(self.json("summary", "a.geiger")["self_check"]["passed"])
+        self.assertIn("self-check        passed", self.geiger("summary", "a.geiger"))
+
+    def test_doctor_finds_offsets_shifted_by_one(self):
+        def shift(trace, at, n):
+            offset = struct.unpack_from("<Q", trace, at + OFFSET_FIELD)[0]
+            struct.pack_into("<Q", trace, at + OFFSET_FIELD, offset + 1)
+        wrong = self.altered("shifted.trace", shift)
+        self.assertEqual(self.defects(wrong), {"offsets"})
+        summary = geiger("summary", wrong, cwd=self.here)
+        self.assertIn(b"self-check        FAILED", summary.stdout)
+        self.assertIn(b"warning: Drawn bytes", summary.stdout)
+
+    def test_doctor_finds_offsets_that_are_not_drawn(self):
+        wrong = self.altered("zeroed.trace", lambda trace, at, n: struct.pack_into(
+            "<Q", trace, at + OFFSET_FIELD, 0))
+        self.assertEqual(self.defects(wrong), {"offsets"})
+
+    def test_doctor_finds_hits_without_samples(self):
+        def drop(trace, at, n):
+            if n % 3 == 0:
+                trace[at + 1] |= RESERVED
+        self.assertEqual(self.defects(self.altered("dropped.trace", drop)), {"samples", "total"})
+
+    def test_doctor_finds_the_same_draws_twice(self):
+        shutil.copy(os.path.join(self.here, "a.geiger"), os.path.join(self.here, "again.trace"))
+        self.assertEqual(self.defects("a.geiger", "again.trace"), {"draws"})
+        report = self.json("doctor", "a.geiger", "again.trace", code=1)
+        self.assertEqual(report["shared_draws"][0]["threads"], 2)
+
+    def test_doctor_says_where_the_damage_is(self):
+        with open(os.path.join(self.here, "a.geiger"), "rb") as file:
+            whole = file.read()
+        with open(os.path.join(self.here, "half.trace"), "wb") as file:
+            file.write(whole[:len(whole) // 3 // 8 * 8])
+        self.assertIn("damage", self.defects("half.trace"))
+        self.assertIn("nowhere", self.error("doctor", "nowhere", code=1))
+
+    # --------------------------------------------------------------- plan ---
+
+    def test_plan_for_a_change(self):
+        plan = self.json("plan", "--site", "1GiB", "--change", "10%")
+        self.assertAlmostEqual(plan["goals"][0]["samples_needed"], 1648, delta=2)
+        self.assertEqual(plan["interval"], 512 * 1024)
+        self.assertGreater(plan["site"]["samples"], 1648)
+        text = self.geiger("plan", "--site", "1GiB", "--change", "10%")
+        self.assertIn("next: geiger run --interval 512KiB -- PROGRAM", text)
+        smaller = self.json("plan", "--site", "1GiB", "--change", "-10%")
+        self.assertLess(smaller["goals"][0]["samples_needed"], 1648)
+
+    def test_plan_for_a_precision(self):
+        plan = self.json("plan", "--site", "1GiB", "--precision", "22%")
+        self.assertAlmostEqual(plan["goals"][0]["samples_needed"], 96, delta=2)
+
+    def test_plan_of_an_interval(self):
+        plan = self.json("plan", "--interval", "64KiB")
+        chances = {round(one["bytes"] / 65536, 2): one["chance"] for one in plan["sites"]}
+        self.assertAlmostEqual(chances[3.0], 0.9502, delta=5e-5)
+        self.assertAlmostEqual(chances[1.75], 0.8262, delta=5e-5)
+        self.assertIn("relative error of N bytes", self.geiger("plan", "--interval", "64KiB"))
+
+    def test_plan_with_a_run(self):
+        samples = self.json("summary", "a.geiger")["allocated"]["bytes"]["samples"]
+        plan = self.json("plan", "a.geiger", "--change", "50%")
+        self.assertEqual(plan["run"]["interval"], 1024)
+        self.assertTrue(plan["run"]["functions"])
+        same = self.json("plan", "a.geiger")
+        self.assertAlmostEqual(same["run"]["expected"]["samples"], samples, delta=6 * samples ** 0.5)
+
+    def test_plan_refuses_what_cannot_be(self):
+        for words in (["--site", "0", "--change", "10%"], ["--change", "0"], ["--change", "-100%"],
+                      ["--change", "nan"], ["--precision", "-5%"], ["--interval", "0"],
+                      ["--power", "1"], ["--alpha", "0"], ["--power", "1%"], ["--ci", "100%"],
+                      ["--site", "10MiB"], ["--site", "ten", "--change", "10%"],
+                      ["a.geiger", "--site", "1MiB", "--change", "10%"]):
+            with self.subTest(words=words):
+                self.error("plan", *words, code=2)
+        self.assertIn("nowhere", self.error("plan", "nowhere", code=1))
+
+    # ----------------------------------------------------------- simulate ---
+
+    def test_simulate_repeats_itself_with_any_number_of_jobs(self):
+        words = ["simulate", "--replicates", "120", "--mix", "const16,huge", "--seed", "3"]
+        one = self.json(*words, "--jobs", "1")
+        self.assertEqual(one, self.json(*words, "--jobs", "5"))
+        self.assertNotEqual(one, self.json(*words[:-1], "4"))
+        self.assertEqual([row["mix"] for row in one["mixes"]], ["const16", "huge"])
+        for row in one["mixes"]:
+            for cell in row["cells"]:
+                for method in cell["methods"]:
+                    coverage = method["coverage"]
+                    self.assertLessEqual(coverage["lo"], coverage["value"])
+                    self.assertLessEqual(coverage["value"], coverage["hi"])
+
+    def test_simulate_shows_who_holds(self):
+        text = self.geiger("simulate", "--replicates", "400", "--mix", "const16", "--widths")
+        lines = {line[:14].strip(): line for line in text.splitlines() if "." in line[14:]}
+        self.assertIn("!", lines["normal"] + text)
+        self.assertIn("Mean width", text)
+        certain = self.json("simulate", "--replicates", "50", "--mix", "const2T", "--certain")
+        for cell in certain["mixes"][0]["cells"]:
+            self.assertEqual(cell["methods"][0]["coverage"]["value"], 1)
+            self.assertEqual(cell["methods"][1]["replicates"], 0)
+
+    def test_simulate_refuses_what_cannot_be(self):
+        for words in (["--replicates", "0"], ["--jobs", "0"], ["--mix", "nothing"], ["--ci", "1.5%x"],
+                      ["--seed", "x"]):
+            with self.subTest(words=words):
+                self.error("simulate", *words, code=2)
+
+    # ---------------------------------------------------------------- all ---
+
+    def test_pictures_are_whole_documents(self):
+        small = ["--replicates", "20", "--mix", "const16"]
+        for words in (["plan"], ["simulate", *small]):
+            self.geiger(*words, "--svg", "out.svg", "-f")
+            root = xml.etree.ElementTree.parse(os.path.join(self.here, "out.svg")).getroot()
+            self.assertTrue(root.tag.endswith("svg"))
+            self.assertIn("exists", self.error(*words, "--svg", "out.svg", code=1))
+            self.assertIn("No such file", self.error(*words, "--svg", "no/such/x.svg", code=1))
+
+    def test_plain_terminals_get_ascii(self):
+        for words in (["plan"], ["doctor", "a.geiger"],
+                      ["simulate", "--replicates", "20", "--mix", "const16"]):
+            self.assertTrue(self.geiger(*words, LC_ALL="C").isascii(), words)
+            self.assertNotIn("\x1b", self.geiger(*words))
+            self.assertIn("\x1b[", self.geiger(*words, CLICOLOR_FORCE="1"))
+            self.assertNotIn("\x1b", self.geiger(*words, CLICOLOR_FORCE="1", NO_COLOR="1"))
+
+    def test_help_has_examples(self):
+        for verb in ("doctor", "plan", "simulate"):
+            self.assertIn("Examples:\n  geiger " + verb, self.geiger(verb, "--help"))
+        self.assertIn("did you mean 'doctor'?", self.error("docter", code=2))
+        self.assertIn("did you mean 'simulate'?", self.error("simulat", code=2))
+
+
+if __name__ == "__main__":
+    unittest.main()

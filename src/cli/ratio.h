@@ -1,0 +1,17 @@
+// Shares and changes as people type them.
+#pragma once
+
+#include <string_view>
+
+#include "cli/outcome.h"
+
+namespace geiger::cli {
+
+/// A positive share, from "5%" or "0.05". The reason of a failure quotes the text.
+Outcome<double> parse_share(std::string_view text);
+
+/// A relative change, above -1 and not 0: "10%", "+10%", "-5%", "0.1", "2x" (twice as
+/// much: 1).
+Outcome<double> parse_change(std::string_view text);
+
+}  // namespace geiger::cli

@@ -1,0 +1,35 @@
+#include "cli/ratio.h"
+
+#include <gtest/gtest.h>
+
+namespace geiger::cli {
+namespace {
+
+TEST(ParseChange, ReadsWhatPeopleType) {
+  EXPECT_DOUBLE_EQ(parse_change("10%").value(), 0.1);
+  EXPECT_DOUBLE_EQ(parse_change("+10%").value(), 0.1);
+  EXPECT_DOUBLE_EQ(parse_change("-5%").value(), -0.05);
+  EXPECT_DOUBLE_EQ(parse_change("0.1").value(), 0.1);
+  EXPECT_DOUBLE_EQ(parse_change("200%").value(), 2);
+  EXPECT_DOUBLE_EQ(parse_change("2x").value(), 1);
+  EXPECT_DOUBLE_EQ(parse_change("0.5x").value(), -0.5);
+}
+
+TEST(ParseChange, RefusesTheRest) {
+  for (const char* bad : {"", "%", "x", "10", "-1", "-100%", "-200%", "0", "0%", "1x", "-2x", "nan",
+                          "inf%", "++1%", "10 %x", "1e400%", "ten"}) {
+    EXPECT_FALSE(parse_change(bad).has_value()) << bad;
+  }
+  EXPECT_EQ(parse_change("ten").reason(), "'ten' is no change (try 10%, -5% or 2x)");
+}
+
+TEST(ParseShare, IsPositive) {
+  EXPECT_DOUBLE_EQ(parse_share("5%").value(), 0.05);
+  EXPECT_DOUBLE_EQ(parse_share("0.05").value(), 0.05);
+  for (const char* bad : {"", "5", "-5%", "0", "nan", "inf"}) {
+    EXPECT_FALSE(parse_share(bad).has_value()) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace geiger::cli

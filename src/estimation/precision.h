@@ -1,0 +1,21 @@
+// How many samples, and how small an interval, a wanted precision takes.
+#pragma once
+
+#include <optional>
+
+namespace geiger::estimation {
+
+/// Expected samples of small objects with which the wider side of the FF-SG interval
+/// is `precision` (> 0; 0.05 = 5 %) of the value: the s with gq(1 - alpha/2; s + 1,
+/// s + 1) = s (1 + precision). Nothing for a precision or level that cannot be.
+[[nodiscard]] std::optional<double> samples_for_precision(double precision, double level);
+
+/// The inverse: the wider side, relative, that `samples` >= 0 samples of small
+/// objects give; +inf for none.
+[[nodiscard]] double precision_of(double samples, double level);
+
+/// The largest interval not above `interval` >= 1 that is easily said: below 1 KiB a
+/// whole number of bytes, from there a quarter of a power of two (320 KiB, 1.25 MiB).
+[[nodiscard]] double round_interval(double interval);
+
+}  // namespace geiger::estimation
