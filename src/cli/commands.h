@@ -28,11 +28,22 @@ void register_diff(CLI::App& app, int& exit_code);
 void register_check(CLI::App& app, int& exit_code);
 void register_export(CLI::App& app, int& exit_code);
 void register_symbolize(CLI::App& app, int& exit_code);
+void register_estimate(CLI::App& app, int& exit_code);
+void register_doctor(CLI::App& app, int& exit_code);
 
 /// In the order of `geiger --help`.
 inline constexpr Register kCommands[] = {
-    register_run,  register_summary, register_table,  register_tree,      register_stats,
-    register_diff, register_check,   register_export, register_symbolize,
+    register_run,       //
+    register_summary,   //
+    register_table,     //
+    register_tree,      //
+    register_stats,     //
+    register_diff,      //
+    register_check,     //
+    register_doctor,    //
+    register_estimate,  //
+    register_export,    //
+    register_symbolize,
 };
 
 }  // namespace geiger::cli

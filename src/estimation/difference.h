@@ -63,9 +63,8 @@ struct Growth {
 };
 
 /// MOVER for a ratio: the growths g for which the interval of after - (1 + g) before
-/// contains 0. Each limit may be used alone and is missed with a probability of at
-/// most (1 - level) / 2 at 95 and 99 % (2.6 % for very few samples) and up to 5.3 % at
-/// 90 %.
+/// contains 0. Each limit may be used alone: at 95 % it is missed with a probability of
+/// at most 2.5 %, at 90 % of at most 5.3 %.
 [[nodiscard]] Growth relative_growth(const Side& before, const Side& after, double level);
 
 }  // namespace geiger::estimation

@@ -105,6 +105,15 @@ Estimate estimate(double exact, const Uncertain& part, const NodeSums& sums, dou
                   is_conditional ? listed_form(part, alpha) : total_form(part, alpha));
 }
 
+// `event`: the heaviest object that may have been missed.
+Estimate objects_with_event(const NodeSums& sums, double event, double level, Form form) {
+  // Sizes differ within a node, so no count bounds the chance of being listed
+  // from below: 0, which leaves the upper limit of the total form.
+  const Uncertain part =
+      uncertain(static_cast<double>(sums.samples), sums.objects, sums.objects_variance, event, 0);
+  return estimate(static_cast<double>(sums.certain_samples), part, sums, level, form);
+}
+
 }  // namespace
 
 // A NaN gets the widest interval.
@@ -122,11 +131,16 @@ Estimate estimate_bytes(const NodeSums& sums, double level, Form form) {
 Estimate estimate_objects(const NodeSums& sums, double level, Form form) {
   // With no sample no size is known: N bytes hold at most N objects.
   const double event = sums.samples > 0 ? sums.largest_object_weight : sums.largest_interval;
-  // Sizes differ within a node, so no count bounds the chance of being listed
-  // from below: 0, which leaves the upper limit of the total form.
-  const Uncertain part =
-      uncertain(static_cast<double>(sums.samples), sums.objects, sums.objects_variance, event, 0);
-  return estimate(static_cast<double>(sums.certain_samples), part, sums, level, form);
+  return objects_with_event(sums, event, level, form);
+}
+
+Estimate estimate_objects_of_size_at_least(Bytes least_size, const NodeSums& sums, double level,
+                                           Form form) {
+  // 1/pi of the least size where sampling was sparsest; no E: nothing is unseen.
+  const double interval = sums.largest_interval;
+  const double heaviest =
+      interval > 0 ? 1 / inclusion_probability(std::max<Bytes>(least_size, 1), 1 / interval) : 0;
+  return objects_with_event(sums, std::max(heaviest, sums.largest_object_weight), level, form);
 }
 
 double detection_limit(double largest_interval, double level) {

@@ -84,6 +84,7 @@ class RecordingBuilder {
     sample.free_time = freed_ms == 0 ? 0 : kStart + freed_ms * 1'000'000;
     sample.address = 0x7f0000000000 + recording_.samples.size() * 4096;
     sample.is_certain = requested >= interval_;
+    sample.offset = offset_in(requested);
     recording_.samples.push_back(sample);
   }
 
@@ -95,6 +96,13 @@ class RecordingBuilder {
   template <typename Items>
   static std::uint32_t last(const Items& items) {
     return static_cast<std::uint32_t>(items.size() - 1);
+  }
+
+  /// Spread evenly, as a sampler spreads them below its interval: multiples of the
+  /// golden section.
+  [[nodiscard]] std::uint64_t offset_in(Bytes size) const {
+    const double turns = 0.6180339887498949 * static_cast<double>(recording_.samples.size() + 1);
+    return static_cast<std::uint64_t>((turns - std::floor(turns)) * static_cast<double>(size));
   }
 
   Recording recording_;

@@ -2,20 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 
+#include "analysis/profile/peak.h"
 #include "estimation/estimate.h"
-#include "estimation/sums.h"
 
 namespace geiger::profile {
 namespace {
-
-/// The samples of a process; Recording keeps them in order of processes.
-std::span<const Sample> samples_of(const Recording& recording, std::uint32_t process) {
-  const auto& samples = recording.samples;
-  return {std::ranges::lower_bound(samples, process, {}, &Sample::process),
-          std::ranges::upper_bound(samples, process, {}, &Sample::process)};
-}
 
 /// What a thread allocated since its counter was armed is known only from its next
 /// slow path, its end or the program's exit on.
@@ -45,15 +37,7 @@ void add_thread(ProcessTotals& totals, const Thread& thread) {
 }
 
 void add_estimate(ProcessTotals& totals, const Recording& recording, std::uint32_t process) {
-  estimation::NodeSums sums;
-  for (const Sample& sample : samples_of(recording, process)) {
-    const double lambda = recording.epochs[sample.epoch].lambda;
-    if (sample.is_certain || std::isinf(lambda)) {
-      sums.add_certain(sample.requested);
-    } else {
-      sums.add(sample.requested, lambda);
-    }
-  }
+  const estimation::NodeSums sums = allocated_sums(recording, process);
   totals.estimated_bytes = sums.certain_bytes + sums.weighted_bytes;
   totals.estimated_variance = sums.bytes_variance;
 }
@@ -95,6 +79,24 @@ double z_of(const ProcessTotals& totals, Bytes interval) {
 }
 
 }  // namespace
+
+std::span<const Sample> samples_of(const Recording& recording, std::uint32_t process) {
+  const auto& samples = recording.samples;
+  return {std::ranges::lower_bound(samples, process, {}, &Sample::process),
+          std::ranges::upper_bound(samples, process, {}, &Sample::process)};
+}
+
+estimation::NodeSums allocated_sums(const Recording& recording, std::uint32_t process) {
+  estimation::NodeSums sums;
+  for (const Sample& sample : samples_of(recording, process)) {
+    if (is_surely_sampled(recording, sample)) {
+      sums.add_certain(sample.requested);
+    } else {
+      sums.add(sample.requested, recording.epochs[sample.epoch].lambda);
+    }
+  }
+  return sums;
+}
 
 ProcessTotals process_totals(const Recording& recording, std::uint32_t process) {
   ProcessTotals totals = totals_of_image(recording, process);

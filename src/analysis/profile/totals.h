@@ -3,9 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <span>
 
 #include "analysis/profile/recording.h"
+#include "estimation/sums.h"
 
 namespace geiger::profile {
 
@@ -41,6 +42,14 @@ struct ProcessTotals {
 
 /// All processes together; z combines their numerators and variances.
 [[nodiscard]] ProcessTotals all_totals(const Recording& recording);
+
+/// The samples of one process: Recording keeps them in order of processes.
+[[nodiscard]] std::span<const Sample> samples_of(const Recording& recording, std::uint32_t process);
+
+/// Sums of everything sampled in one process, by requested bytes. E stands at what
+/// the samples imply.
+[[nodiscard]] estimation::NodeSums allocated_sums(const Recording& recording,
+                                                  std::uint32_t process);
 
 /// Whether samples of the process were drawn with more than its first interval.
 [[nodiscard]] bool has_several_intervals(const Recording& recording, std::uint32_t process);

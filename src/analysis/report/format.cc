@@ -253,6 +253,14 @@ std::string exact_share(std::uint64_t part, std::uint64_t whole) {
 
 std::string z_score(double z) { return fmt::format("{:.1f}", std::abs(z) < 0.05 ? 0.0 : z); }
 
+std::string p_value_text(double p) {
+  if (!(p >= 1e-300)) return "< 1e-300";
+  if (p < 1e-4) return fmt::format("{:.0e}", p);
+  return fmt::format("{:.2g}", p);
+}
+
+std::string p_equation(double p) { return (p >= 1e-300 ? "p = " : "p ") + p_value_text(p); }
+
 std::string plural(std::uint64_t count, const char* singular) {
   return fmt::format("{} {}{}", exact_count(count), singular, count == 1 ? "" : "s");
 }

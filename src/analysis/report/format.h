@@ -70,6 +70,11 @@ struct Share {
 /// A number of standard errors: "0.4", "-2.1", never "-0.0".
 [[nodiscard]] std::string z_score(double z);
 
+/// A p-value: "0.43", "0.0021", "3e-07"; "< 1e-300" where doubles end.
+[[nodiscard]] std::string p_value_text(double p);
+/// The same as an equation: "p = 0.43", "p < 1e-300".
+[[nodiscard]] std::string p_equation(double p);
+
 /// "1 sample", "2,000 samples".
 [[nodiscard]] std::string plural(std::uint64_t count, const char* singular);
 

@@ -91,6 +91,8 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   report.options = options;
   count_samples(report, recording);
   report.exact = profile::all_totals(recording);
+  report.hits = profile::check_hits(recording);
+  report.offsets = profile::check_offsets(recording);
   report.duration = duration_of(recording);
   const Profile allocated = select(recording, Kind::kAllocated);
   report.detection_limit = estimation::detection_limit(allocated.largest_interval, options.level);
@@ -107,6 +109,10 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   report.is_peak_halved = peak.rate_factor < 1;
   report.peak_time = time_of_largest_peak(recording, peak);
   return report;
+}
+
+bool passes_self_check(const SummaryReport& report) {
+  return !report.hits.has_failed() && !report.offsets.has_failed();
 }
 
 std::uint64_t all_drops(const SummaryReport& report) {

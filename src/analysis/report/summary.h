@@ -8,6 +8,7 @@
 
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
+#include "analysis/profile/selfcheck.h"
 #include "analysis/profile/totals.h"
 #include "analysis/report/measure.h"
 #include "analysis/report/style.h"
@@ -34,6 +35,8 @@ struct SummaryReport {
   std::uint64_t samples = 0;  ///< Certain ones included.
   std::uint64_t certain_samples = 0;
   profile::ProcessTotals exact;
+  profile::HitCheck hits;            ///< Over all processes.
+  estimation::OffsetReport offsets;  ///< Where drawn bytes lie, over all processes.
   Measure allocated, live_at_end, live_at_peak;
   bool is_peak_halved = false;
   Nanoseconds peak_time = 0;    ///< After the start; of the process whose peak is largest.
@@ -57,6 +60,9 @@ struct SummaryReport {
 /// what to type next.
 [[nodiscard]] std::string closing_lines(const SummaryReport& report,
                                         const profile::Recording& recording, const Style& style);
+
+/// Whether hits and offsets are such as a right sampler gives.
+[[nodiscard]] bool passes_self_check(const SummaryReport& report);
 
 /// Samples and frees that could not be recorded, all causes.
 [[nodiscard]] std::uint64_t all_drops(const SummaryReport& report);

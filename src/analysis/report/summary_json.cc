@@ -1,5 +1,6 @@
 #include "analysis/report/json.h"
 #include "analysis/report/names.h"
+#include "analysis/report/selfcheck_json.h"
 #include "analysis/report/share.h"
 #include "analysis/report/summary.h"
 
@@ -22,6 +23,13 @@ void write_exact(JsonWriter& json, const profile::ProcessTotals& totals) {
   json.field("certain_bytes", totals.certain_bytes).field("certain_count", totals.certain_count);
   json.field("trials", totals.trials).field("hits", totals.hits);
   json.field("tail_bytes", totals.tail_bytes).field("z", totals.z).end_object();
+}
+
+void write_self_check(JsonWriter& json, const SummaryReport& report) {
+  json.key("self_check").begin_object().field("passed", passes_self_check(report));
+  write_field(json, "hits", report.hits);
+  write_field(json, "offsets", report.offsets);
+  json.end_object();
 }
 
 void write_drops(JsonWriter& json, const std::array<std::uint64_t, 16>& drops) {
@@ -70,6 +78,7 @@ std::string to_json(const SummaryReport& report, const Recording& recording) {
   json.field("samples", report.samples).field("certain_samples", report.certain_samples);
   write_measure(json, "allocated", report.allocated);
   write_exact(json, report.exact);
+  write_self_check(json, report);
   write_measure(json, "live_at_end", report.live_at_end);
   write_measure(json, "live_at_peak", report.live_at_peak);
   json.field("peak_after_ns", report.peak_time).field("is_peak_halved", report.is_peak_halved);

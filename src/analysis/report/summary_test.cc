@@ -34,7 +34,8 @@ TEST(Summary, ReadsLikeThis) {
   samples           253                       1 of them certain: as large as the interval
   allocated         146 MiB ± 17              33.5 k [18.1, 56.9] objects
   exact total       144 MiB                   the estimate lies z = 0.2 from it, within chance
-  live at the peak  133 MiB ± 24              249 ms after the start; measured by half of the samples
+  self-check        passed                    hits z = 0.2, offsets of drawn bytes p = 1
+  live at the peak  127 MiB ± 23              247 ms after the start; measured by half of the samples
   live at the end   43.9 MiB [36.7, 52.6]     512 [397, 651] objects
   detection limit   1.85 MiB                  whatever has no sample allocated less
   threads           2
@@ -47,8 +48,8 @@ Most allocated, by function
   6.00 MiB [3.10, 10.49]       4.1 % ± 3.0  std::string::_M_create  libstdc++.so.6
 
 Most live at the peak, by function
-  121 MiB ± 24                 91 % ± 3    make_buffer  server
-   12 MiB exact + < 3.69 MiB  9.0 % ± 2.9  load_table  server
+  115 MiB ± 23                 91 % ± 4    make_buffer  server
+   12 MiB exact + < 3.69 MiB  9.5 % ± 3.1  load_table  server
 
 next: geiger table geiger-server.4711   or   geiger tree geiger-server.4711 --kind peak
 )");
@@ -68,6 +69,27 @@ TEST(Summary, SaysWhatWasLost) {
   EXPECT_THAT(text, HasSubstr("144 MiB + at most 1 MiB"));
   EXPECT_THAT(text, HasSubstr("2, the last bytes of 1 of them not counted"));
   EXPECT_THAT(text, HasSubstr("warning: a.geiger: offset 8192: \\x1b[31mbad"));
+}
+
+TEST(Summary, IsLoudOnlyAboutASelfCheckThatFails) {
+  Recording recording = small_server();
+  EXPECT_TRUE(json_of(recording)["self_check"]["passed"]);
+  EXPECT_THAT(text_of(recording), Not(HasSubstr("warning")));
+  for (profile::Sample& sample : recording.samples) sample.offset = 0;
+  EXPECT_THAT(text_of(recording), HasSubstr("  self-check        FAILED "));
+  EXPECT_THAT(text_of(recording), HasSubstr("warning: Drawn bytes do not lie where a right"));
+  const nlohmann::json check = json_of(recording)["self_check"];
+  EXPECT_FALSE(check["passed"]);
+  EXPECT_EQ(check["offsets"]["samples"], 252);
+  EXPECT_LT(check["offsets"]["p_value"], 1e-6);
+  EXPECT_LT(check["offsets"]["anderson_darling"]["p_value"], 1e-6);
+}
+
+TEST(Summary, SaysWhenHitsDisagreeWithTrials) {
+  Recording recording = small_server();
+  recording.threads[1].hits = 400;
+  EXPECT_THAT(text_of(recording), HasSubstr("  self-check        FAILED "));
+  EXPECT_FALSE(json_of(recording)["self_check"]["passed"]);
 }
 
 TEST(Summary, ListsSeveralProcesses) {
@@ -128,7 +150,7 @@ TEST(Summary, ClosingLinesFitBehindAnyProgram) {
   options.run = "geiger-server.4711";
   EXPECT_EQ(closing_lines(summary_report(recording, options), recording, {}),
             "geiger: 253 samples; allocated 146 MiB ± 17 (exactly 144 MiB, z = 0.2)\n"
-            "geiger: live at the peak 133 MiB ± 24, at the end 43.9 MiB [36.7, 52.6]\n"
+            "geiger: live at the peak 127 MiB ± 23, at the end 43.9 MiB [36.7, 52.6]\n"
             "geiger: next: geiger summary geiger-server.4711\n");
 }
 

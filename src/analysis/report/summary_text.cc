@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "analysis/profile/labels.h"
 #include "analysis/report/format.h"
@@ -21,11 +20,8 @@ constexpr std::size_t kLabelWidth = 18;
 constexpr std::size_t kProcessesShown = 20;
 constexpr std::size_t kWarningsShown = 10;
 
-/// |z| beyond this happens by chance once in 15,000 runs.
-constexpr double kSuspiciousZ = 4.0;
-
-/// Up to here nothing is said about z: 99.7 % of all runs.
-constexpr double kUsualZ = 3.0;
+/// So rare is |z| > 3: nothing is said of what is more frequent.
+constexpr double kUsual = 1.0 / 370;
 
 std::string fact(const Style& style, std::string_view label, std::string_view value,
                  std::string_view remark = "") {
@@ -73,12 +69,11 @@ std::string interval_text(const Recording& recording) {
                      exact_bytes(most));
 }
 
-std::string z_text(double z) {
-  if (std::abs(z) <= kUsualZ) return fmt::format("z = {} from it, within chance", z_score(z));
-  if (std::abs(z) <= kSuspiciousZ) {
-    return fmt::format("z = {} from it, which chance does once in 400 runs", z_score(z));
-  }
-  return fmt::format("z = {} from it, beyond chance", z_score(z));
+std::string z_text(const profile::HitCheck& hits) {
+  const std::string z = fmt::format("z = {} from it", z_score(hits.z));
+  if (hits.has_failed()) return z + ", beyond chance";
+  if (hits.p_value < kUsual) return z + ", which chance does once in 400 runs";
+  return z + ", within chance";
 }
 
 std::string exact_text(const ProcessTotals& totals) {
@@ -92,7 +87,15 @@ std::string exact_text(const ProcessTotals& totals) {
 std::string exact_remark(const SummaryReport& report) {
   const ProcessTotals& totals = report.exact;
   if (totals.trials == 0 || report.allocated.bytes.variance <= 0) return "";
-  return fmt::format("the estimate lies {}", z_text(totals.z));
+  return fmt::format("the estimate lies {}", z_text(report.hits));
+}
+
+std::string self_check(const SummaryReport& report, const Style& style) {
+  if (report.offsets.samples + report.offsets.impossible == 0) return "";
+  const std::string remark =
+      fmt::format("hits z = {}, offsets of drawn bytes {}", z_score(report.hits.z),
+                  p_equation(report.offsets.p_value()));
+  return fact(style, "self-check", passes_self_check(report) ? "passed" : "FAILED", remark);
 }
 
 std::string samples_remark(const SummaryReport& report) {
@@ -121,6 +124,7 @@ std::string facts(const SummaryReport& report, const Recording& recording, const
   out += fact(style, "samples", exact_count(report.samples), samples_remark(report));
   out += fact(style, "allocated", bytes_text(report.allocated), objects_text(report.allocated));
   out += fact(style, "exact total", exact_text(report.exact), exact_remark(report));
+  out += self_check(report, style);
   out += fact(style, "live at the peak", bytes_text(report.live_at_peak), peak_remark(report));
   out += fact(style, "live at the end", bytes_text(report.live_at_end),
               objects_text(report.live_at_end));
@@ -193,8 +197,12 @@ std::string site_list(std::string_view title, const std::vector<TableLine>& line
 std::string warning_list(const SummaryReport& report, const Recording& recording,
                          const Style& style) {
   std::vector<std::string> lines;
-  if (std::abs(report.exact.z) > kSuspiciousZ) {
+  if (report.hits.has_failed()) {
     lines.emplace_back("The estimate disagrees with the exact total: please report this.");
+  }
+  if (report.offsets.has_failed()) {
+    lines.emplace_back(
+        "Drawn bytes do not lie where a right sampler puts them; geiger doctor says more.");
   }
   if (report.samples == 0) {
     lines.emplace_back("Nothing was sampled. A smaller --interval sees smaller programs.");

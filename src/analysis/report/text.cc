@@ -114,24 +114,34 @@ std::string elide(std::string_view text, std::size_t columns) {
                      text.substr(suffix_within(text, tail)));
 }
 
-std::string wrapped(std::string_view paragraphs, std::size_t columns) {
+std::string wrap(std::string_view text, std::size_t indent, std::size_t width) {
   std::string out;
-  std::size_t used = 0;
-  while (!paragraphs.empty()) {
-    const std::size_t end = std::min(paragraphs.find_first_of(" \n"), paragraphs.size());
-    const std::string_view word = paragraphs.substr(0, end);
-    const std::size_t width = columns_of(word);
-    if (used > 0) {
-      const bool fits = used + 1 + width <= columns;
-      out += fits ? ' ' : '\n';
-      used = fits ? used + 1 : 0;
+  std::size_t used = indent;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::size_t columns = columns_of(word);
+    const bool is_first = used == indent;
+    if (!is_first && used + 1 + columns > width) {
+      out += '\n' + std::string(indent, ' ');
+      used = indent;
+    } else if (!is_first) {
+      out += ' ';
+      ++used;
     }
     out += word;
-    used += width;
-    const bool is_last = end < paragraphs.size() && paragraphs[end] == '\n';
-    if (is_last) out += '\n';
-    if (is_last) used = 0;
-    paragraphs.remove_prefix(std::min(end + 1, paragraphs.size()));
+    used += columns;
+  }
+  return out;
+}
+
+std::string wrap_lines(std::string_view lines, std::size_t width) {
+  std::string out;
+  while (!lines.empty()) {
+    const std::size_t end = std::min(lines.find('\n'), lines.size());
+    out += wrap(lines.substr(0, end), 0, width) + '\n';
+    lines.remove_prefix(std::min(end + 1, lines.size()));
   }
   return out;
 }

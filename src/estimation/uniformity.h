@@ -1,0 +1,72 @@
+// Whether drawn bytes lie where a right sampler puts them: the check that a trace
+// carries of itself. It knows nothing of the program, hence costs no information
+// (docs/estimators.md, "Testing the sampler with its own offsets").
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/units.h"
+
+namespace geiger::estimation {
+
+/// Probability integral transform of an offset, (1 - q^offset (1 - v p)) / pi(size):
+/// for a right sampler uniform on [0, 1) when `v` is, at every interval. At least
+/// 1 for what cannot have been drawn: offset >= size, size 0, a rate that is not
+/// positive, v outside [0, 1). Never NaN.
+[[nodiscard]] double offset_position(Bytes size, std::uint64_t offset, double lambda, double v);
+
+/// P(A^2 > x) of the Anderson-Darling statistic for many values, to full relative
+/// precision also where it is tiny. 1 for x <= 0 and NaN.
+[[nodiscard]] double anderson_darling_tail(double x);
+
+/// How probable a statistic as extreme is for a right sampler.
+struct Verdict {
+  double statistic = 0;
+  double p_value = 1;  ///< 1 where there was too little to test.
+};
+
+/// Whether `observed` independent events of which `expected` were to be expected
+/// are too few or too many: two-sided, exact for a Poisson number, on the safe side
+/// for events of any other probabilities. `statistic` is observed - expected.
+/// Nothing to test (p_value 1) unless `expected` is positive and finite.
+[[nodiscard]] Verdict test_count(std::uint64_t observed, double expected);
+
+/// What the offsets of a set of samples say.
+struct OffsetReport {
+  std::uint64_t samples = 0;     ///< Possible ones: what the tests rest on.
+  std::uint64_t impossible = 0;  ///< The drawn byte lies outside its allocation.
+  Verdict anderson_darling;      ///< Over the positions; from 10 samples on.
+  Verdict chi_square;            ///< Over `bins` equal bins; from 200 samples on.
+  unsigned bins = 0;             ///< 50 positions or more in each, on average; at most 64.
+  /// Drawn bytes that are the first of their allocation, and the last: `statistic`
+  /// is observed - expected. An off-by-one shows here first.
+  Verdict first_byte, last_byte;
+
+  /// Of all four tests together: their smallest p-value times 4, at most 1.
+  [[nodiscard]] double p_value() const;
+  /// Whether a right sampler can be ruled out: an impossible offset, or a p-value
+  /// that one in a million right recordings shows.
+  [[nodiscard]] bool has_failed() const;
+
+  static constexpr double kFalseAlarm = 1e-6;
+};
+
+/// Collects offsets of tried samples (not of certain ones, nor at T = 1).
+class OffsetCheck {
+ public:
+  /// `v` in [0, 1) must not depend on the offset: a hash of where the sample stands.
+  void add(Bytes size, std::uint64_t offset, double lambda, double v);
+  [[nodiscard]] OffsetReport report() const;
+
+ private:
+  struct Edge {
+    std::uint64_t observed = 0;
+    double expected = 0;
+  };
+  std::vector<double> positions_;
+  std::uint64_t impossible_ = 0;
+  Edge first_, last_;
+};
+
+}  // namespace geiger::estimation
