@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include <functional>
+#include <utility>
 
 #include "analysis/profile/test_recording.h"
 
@@ -185,18 +185,29 @@ TEST(Collector, KnowsWhichCertainObjectsTheOtherSidePutToTrial) {
   EXPECT_EQ(uneven(200, 200, true), 500);
 }
 
-TEST(Collector, LargeObjectsPutToTrialAreTheNextEventOnBothSides) {
-  const auto run_with = [](Bytes size, bool is_pure) {
-    TestRecording test(1024);
-    test.recording.processes[0].is_pure = is_pure;
+/// E of both sides of a site with one sample each that was put to trial.
+std::pair<double, double> next_events(Bytes before_interval, Bytes before_size,
+                                      Bytes after_interval, Bytes after_size) {
+  const auto run_with = [](Bytes interval, Bytes size) {
+    TestRecording test(interval);
     test.sample(test.stack({test.location({"make"})}), size);
     return test.recording;
   };
-  for (const bool is_pure : {false, true}) {
-    const Collected collected = both(run_with(16, is_pure), run_with(8192, is_pure));
-    EXPECT_NEAR(collected.sites[0].before.sums.largest_interval, is_pure ? 8192 : 1024, 3);
-    EXPECT_NEAR(collected.sites[0].after.sums.largest_interval, is_pure ? 8192 : 1024, 3);
-  }
+  const Site site =
+      both(run_with(before_interval, before_size), run_with(after_interval, after_size)).sites[0];
+  return {site.before.sums.largest_interval, site.after.sums.largest_interval};
+}
+
+TEST(Collector, LargeObjectsPutToTrialAreTheNextEventOnBothSides) {
+  const auto [before, after] = next_events(1024, 16, 1024, 8192);
+  EXPECT_NEAR(before, 8192, 3);
+  EXPECT_NEAR(after, 8192, 3);
+}
+
+TEST(Collector, SmallObjectsOfACoarseRunAreNotLarge) {
+  const auto [before, after] = next_events(16384, 16, 64, 16);
+  EXPECT_NEAR(before, 16384, 1);
+  EXPECT_NEAR(after, 64, 1);
 }
 
 TEST(Collector, PatternsTakeWholeStacks) {

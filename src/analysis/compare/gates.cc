@@ -18,6 +18,8 @@ using estimation::Interval;
 
 /// The part of the whole by which a site's growth is ignored unless told otherwise.
 constexpr double kIgnoredPart = 0.01;
+/// Sites listed at most; more would not be read, and each costs some work.
+constexpr std::ptrdiff_t kMostListed = 1000;
 /// With this probability the effort that is advised decides.
 constexpr double kPower = 0.8;
 
@@ -26,6 +28,7 @@ struct Task {
   GateResult result;
   Subject subject;
   double ignore_below = 0;  ///< Bytes by which growth may exceed its limit.
+  Limits strict, plain;     ///< Of after - factor * before: what fails and passes rest on.
   bool is_testable = true;  ///< Its samples could show something.
 };
 
@@ -52,6 +55,12 @@ SiteSide counted_side(const SideFacts& facts) {
   return side;
 }
 
+/// Bytes per run, certain ones included.
+double mean_bytes(const SiteSide& side, const SideFacts& facts) {
+  const double sum = side.sums.certain_bytes + side.sums.weighted_bytes;
+  return facts.runs.empty() ? 0 : sum / static_cast<double>(facts.runs.size());
+}
+
 double mean_unsettled(const SideFacts& facts) {
   double sum = 0;
   for (const RunFacts& run : facts.runs) sum += static_cast<double>(run.unsettled_bound);
@@ -72,6 +81,8 @@ class Checker {
       : collected_(collected),
         gates_(gates),
         finder_(collected),
+        ignored_bytes_(gates.ignore_below.value_or(
+            kIgnoredPart * mean_bytes(collected.before.total, collected.before))),
         counted_before_(counted_side(collected.before)),
         counted_after_(counted_side(collected.after)) {}
 
@@ -79,9 +90,13 @@ class Checker {
     for (std::size_t i = 0; i < gates_.specs.size(); ++i) add_spec(i);
     const std::size_t named = tasks_.size();
     for (const SiteGates& gates : gates_.per_site) add_sites(gates);
+    strict_level_ = strict_level();
     answer_all();
-    measure_all(named);
-    return verdicts(named);
+    Verdicts out = counts(named);
+    keep_listed(named);
+    measure_all();
+    for (Task& task : tasks_) out.results.push_back(std::move(task.result));
+    return out;
   }
 
  private:
@@ -94,7 +109,7 @@ class Checker {
     task.result.limit = spec.limit;
     if (spec.pattern.module != "*") task.result.detail = spec.pattern.module;
     task.subject = {.before = &site.before, .after = &site.after};
-    if (spec.limit.measured == Measured::kGrowth) task.ignore_below = ignored_bytes();
+    if (spec.limit.measured == Measured::kGrowth) task.ignore_below = ignored_bytes_;
     if (spec.pattern.matches_everything()) make_whole(task);
     tasks_.push_back(std::move(task));
   }
@@ -121,16 +136,10 @@ class Checker {
       task.result.source = gates.source;
       task.result.limit = gates.limit;
       task.subject = {.before = &site.before, .after = &site.after};
-      if (is_growth) task.ignore_below = ignored_bytes();
+      if (is_growth) task.ignore_below = ignored_bytes_;
       task.is_testable = !is_growth || is_testable(site);
       tasks_.push_back(std::move(task));
     }
-  }
-
-  double ignored_bytes() const {
-    const auto runs = static_cast<double>(std::max<std::size_t>(collected_.before.runs.size(), 1));
-    const double whole = estimation::estimate_bytes(collected_.before.total.sums, 0.5).value;
-    return gates_.ignore_below.value_or(kIgnoredPart * whole / runs);
   }
 
   bool is_testable(const Site& site) const {
@@ -152,7 +161,7 @@ class Checker {
   void answer_all() {
     std::vector<Query> queries;
     for (const Task& task : tasks_) queries.push_back({task.subject, factor_of(task.result.limit)});
-    const auto strict = finder_.limits(queries, strict_level());
+    const auto strict = finder_.limits(queries, strict_level_);
     const auto plain = finder_.limits(queries, gates_.level);
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
       Task& task = tasks_[i];
@@ -160,27 +169,39 @@ class Checker {
       if (strict[i].interval.lo > bound && task.is_testable) task.result.answer = Answer::kFail;
       if (plain[i].interval.hi <= bound) task.result.answer = Answer::kPass;
       task.result.dispersion = plain[i].dispersion;
+      task.strict = strict[i];
+      task.plain = plain[i];
     }
   }
 
-  /// Measures the named gates and the sites that are to be listed.
-  void measure_all(std::size_t named) {
-    std::vector<std::size_t> growing;
+  /// Moves the sites that do not pass, fails first, behind the named gates and drops
+  /// the others: what is left is listed.
+  void keep_listed(std::size_t named) {
+    const auto sites = tasks_.begin() + static_cast<std::ptrdiff_t>(named);
+    std::stable_sort(sites, tasks_.end(), [](const Task& a, const Task& b) {
+      return a.result.answer > b.result.answer;
+    });
+    const auto end = std::find_if(
+        sites, tasks_.end(), [](const Task& task) { return task.result.answer == Answer::kPass; });
+    tasks_.erase(std::min(end, sites + std::min(kMostListed, tasks_.end() - sites)), tasks_.end());
+  }
+
+  void measure_all() {
+    std::vector<Task*> growing;
     std::vector<Subject> subjects;
-    for (std::size_t i = 0; i < tasks_.size(); ++i) {
-      if (i >= named && tasks_[i].result.answer == Answer::kPass) continue;
-      count_samples(tasks_[i]);
-      if (tasks_[i].result.limit.measured == Measured::kBytes) {
-        measure_bytes(tasks_[i]);
+    for (Task& task : tasks_) {
+      count_samples(task);
+      if (task.result.limit.measured == Measured::kBytes) {
+        measure_bytes(task);
         continue;
       }
-      growing.push_back(i);
-      subjects.push_back(tasks_[i].subject);
+      growing.push_back(&task);
+      subjects.push_back(task.subject);
     }
-    const std::vector<double> lowest = finder_.lowest_growths(subjects, strict_level());
+    const std::vector<double> lowest = finder_.lowest_growths(subjects, strict_level_);
     const std::vector<double> highest = finder_.highest_growths(subjects, gates_.level);
     for (std::size_t i = 0; i < growing.size(); ++i) {
-      measure_growth(tasks_[growing[i]], {lowest[i], highest[i]});
+      measure_growth(*growing[i], {lowest[i], highest[i]});
     }
   }
 
@@ -194,33 +215,25 @@ class Checker {
   }
 
   void measure_bytes(Task& task) {
-    const Query query{task.subject, 0};
-    const Limits limits = finder_.limits(std::span(&query, 1), gates_.level).front();
-    const Limits strict = finder_.limits(std::span(&query, 1), strict_level()).front();
     GateResult& result = task.result;
-    result.value = limits.value;
-    result.lo = std::max(0.0, strict.interval.lo);
-    result.hi = limits.interval.hi;
-    if (result.limit.most > 0) {
-      const double most = result.limit.most;
-      set_effort(task, {limits.value / most - 1, result.lo / most - 1, *result.hi / most - 1}, 0);
-    }
+    result.value = task.plain.value;
+    result.lo = std::max(0.0, task.strict.interval.lo);
+    result.hi = task.plain.interval.hi;
+    const double most = result.limit.most;
+    if (!(most > 0)) return;
+    set_effort(task, {*result.value / most - 1, result.lo / most - 1, *result.hi / most - 1}, 0);
   }
 
   void measure_growth(Task& task, const Interval& growth) {
     GateResult& result = task.result;
     result.lo = growth.lo;
     if (std::isfinite(growth.hi)) result.hi = growth.hi;
-    const Query nothing{task.subject, 0};
-    const Query same{task.subject, 1};
-    const double after = finder_.limits(std::span(&nothing, 1), gates_.level).front().value;
-    const double before = after - finder_.limits(std::span(&same, 1), gates_.level).front().value;
-    if (before > 0) result.value = after / before - 1;
-    if (result.value) {
-      result.lo = std::min(result.lo, *result.value);
-      set_effort(task, {result.value, result.lo, result.hi},
-                 result.limit.most + task.ignore_below / before);
-    }
+    const double before = mean_bytes(*task.subject.before, collected_.before);
+    if (!(before > 0)) return;
+    result.value = mean_bytes(*task.subject.after, collected_.after) / before - 1;
+    result.lo = std::min(result.lo, *result.value);
+    set_effort(task, {result.value, result.lo, result.hi},
+               result.limit.most + task.ignore_below / before);
   }
 
   void set_effort(Task& task, const estimation::Growth& growth, double limit) const {
@@ -229,36 +242,37 @@ class Checker {
     task.result.effort = estimation::effort_to_decide(growth, limit, 2 * gates_.level - 1, kPower);
   }
 
-  Verdicts verdicts(std::size_t named) {
+  /// Of all gates, before some are dropped.
+  Verdicts counts(std::size_t named) const {
     Verdicts out;
     out.site_gates = tasks_.size() - named;
     for (const Task& task : tasks_) {
       out.ignored_bytes = std::max(out.ignored_bytes, task.ignore_below);
-    }
-    for (Task& task : tasks_) {
-      const Answer answer = task.result.answer;
-      ++(answer == Answer::kPass   ? out.passed
-         : answer == Answer::kFail ? out.failed
-                                   : out.undecided);
+      switch (task.result.answer) {
+        case Answer::kPass:
+          ++out.passed;
+          break;
+        case Answer::kUndecided:
+          ++out.undecided;
+          break;
+        case Answer::kFail:
+          ++out.failed;
+          break;
+      }
     }
     out.answer = out.failed > 0      ? Answer::kFail
                  : out.undecided > 0 ? Answer::kUndecided
                                      : Answer::kPass;
-    for (std::size_t i = 0; i < tasks_.size(); ++i) {
-      if (i >= named && tasks_[i].result.answer == Answer::kPass) continue;
-      out.results.push_back(std::move(tasks_[i].result));
-    }
-    const auto sites = out.results.begin() + static_cast<std::ptrdiff_t>(named);
-    std::stable_sort(sites, out.results.end(),
-                     [](const GateResult& a, const GateResult& b) { return a.answer > b.answer; });
     return out;
   }
 
   const Collected& collected_;
   const Gates& gates_;
   const LimitFinder finder_;
+  const double ignored_bytes_;
   const SiteSide counted_before_, counted_after_;
   std::vector<Task> tasks_;
+  double strict_level_ = 0;
 };
 
 }  // namespace

@@ -79,7 +79,7 @@ struct GateResult {
 struct Verdicts {
   Answer answer = Answer::kPass;    ///< Fail if any failed, else undecided if any is.
   std::vector<GateResult> results;  ///< In the order asked; of sites only those that do
-                                    ///< not pass, fails first.
+                                    ///< not pass, fails first, at most a thousand.
   double ignored_bytes = 0;         ///< By which parts may exceed a limit on growth.
   std::uint64_t site_gates = 0;     ///< Of per_site, in all.
   std::uint64_t passed = 0, failed = 0, undecided = 0;

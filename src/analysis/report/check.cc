@@ -89,15 +89,17 @@ std::string to_decide(const CheckReport& report) {
   return out;
 }
 
-std::string footer(const CheckReport& report, std::size_t left_out) {
+std::string footer(const CheckReport& report, std::uint64_t left_out) {
   std::string out;
   if (left_out > 0) {
-    out += fmt::format("{} more; --top 0 shows them.\n", plural(left_out, "site"));
+    out +=
+        fmt::format("{} not passed but not shown; --top 0 shows them.\n", plural(left_out, "gate"));
   }
   if (report.verdicts.ignored_bytes > 0) {
     out += fmt::format("Growth of a part counts beyond {} more than its limit (--ignore-below).\n",
                        bound_bytes(report.verdicts.ignored_bytes));
   }
+  if (report.before.is_halved || report.after.is_halved) out += halved_note();
   if (report.before.runs.size() == 1 && report.after.runs.size() == 1) {
     out += "One run per side: estimates hold the sampling error, not how much runs differ.\n";
   }
@@ -148,12 +150,15 @@ std::string to_text(const CheckReport& report, const Style& style) {
               printable(result.name)},
              printable(result.detail), result.answer == Answer::kPass);
   }
+  const std::uint64_t others = report.verdicts.failed + report.verdicts.undecided;
+  const auto listed = static_cast<std::uint64_t>(std::ranges::count_if(
+      results.begin(), results.begin() + static_cast<std::ptrdiff_t>(std::min(top, results.size())),
+      [](const GateResult& result) { return result.answer != Answer::kPass; }));
+  const std::uint64_t unlisted = others - listed;
   std::string out = heading(report, style);
   if (!results.empty()) out += grid.text(style) + "\n";
-  return out + wrapped(to_decide(report), style.width) +
-         paint(
-             style, Role::kFaint,
-             wrapped(footer(report, results.size() - std::min(top, results.size())), style.width));
+  return out + wrap_lines(to_decide(report), style.width) +
+         paint(style, Role::kFaint, wrap_lines(footer(report, unlisted), style.width));
 }
 
 }  // namespace geiger::report

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/report/format.h"
+#include "analysis/report/heading.h"
 
 namespace geiger::report {
 namespace {
@@ -68,6 +69,11 @@ std::vector<std::string> caveats(const Comparison& comparison) {
                                 100 * *comparison.run_deviation));
   } else {
     lines.push_back("Runs of one side differ by no more than the sampling error.");
+  }
+  if (collected.before.is_halved || collected.after.is_halved) {
+    std::string note = halved_note();
+    note.pop_back();
+    lines.push_back(std::move(note));
   }
   if (const std::uint64_t lost = dropped(collected.before) + dropped(collected.after); lost > 0) {
     lines.push_back(fmt::format("{} could not be recorded; 'geiger summary' says why.",

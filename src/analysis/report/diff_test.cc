@@ -50,6 +50,7 @@ gone  -2.50 MiB [-3.41, -1.75]  < 237 KiB                 2e-12  load  target
 new   +1.88 MiB [+1.22, +2.68]   1.88 MiB [1.26, 2.68]    1e-09  cache  target
 
 1 function differs by no more than noise, 1 has too few samples to say; --all shows them.
+q: the part of the rows up to here that chance is expected to have made.
 Found four times out of five: a new function of 503 KiB, a change of the total by 8.24 MiB.
 One run per side: the intervals hold the sampling error only, not how much runs differ by
 themselves. Several runs per side show that as well.

@@ -189,10 +189,19 @@ std::string reach_text(const Comparison& comparison) {
                      bound_bytes(comparison.total.change.detectable));
 }
 
+/// What the columns mean that do not speak for themselves.
+std::string legend(const DiffReport& report) {
+  std::string out;
+  if (report.options.shows_all && report.too_few > 0) out += "? has too few samples to say.\n";
+  if (report.changes > 0)
+    out += "q: the part of the rows up to here that chance is expected to have made.\n";
+  return out;
+}
+
 std::string footer(const DiffReport& report, const Style& style) {
-  std::string out = left_out_text(report) + reach_text(report.comparison);
+  std::string out = left_out_text(report) + legend(report) + reach_text(report.comparison);
   for (const std::string& line : caveats(report.comparison)) out += line + "\n";
-  return out.empty() ? out : "\n" + paint(style, Role::kFaint, wrapped(out, style.width));
+  return out.empty() ? out : "\n" + paint(style, Role::kFaint, wrap_lines(out, style.width));
 }
 
 }  // namespace

@@ -2,7 +2,10 @@
 // error inside.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analysis/report/check.h"
+#include "analysis/report/format.h"
 #include "analysis/report/text.h"
 
 namespace geiger::report {
@@ -56,28 +59,36 @@ std::string test_case(const GateResult& result, const CheckReport& report) {
                      element);
 }
 
-/// Sites that pass: one case stands for them all.
-std::string passed_sites(const CheckReport& report, std::uint64_t& cases) {
-  std::uint64_t listed = 0;
-  for (const GateResult& result : report.verdicts.results) {
-    listed += result.answer == Answer::kPass ? 1U : 0U;
-  }
-  const std::uint64_t others = report.verdicts.passed - listed;
-  if (others == 0) return "";
-  ++cases;
-  return fmt::format("    <testcase classname=\"geiger\" name=\"{} more within limits\"/>\n",
-                     others);
+std::uint64_t listed(const CheckReport& report, Answer answer) {
+  return static_cast<std::uint64_t>(
+      std::ranges::count(report.verdicts.results, answer, &GateResult::answer));
+}
+
+/// One case for all the sites that are not listed.
+std::string unlisted(std::uint64_t count, const char* what, const char* inside) {
+  if (count == 0) return "";
+  return fmt::format("    <testcase classname=\"geiger\" name=\"{} more {}\">{}</testcase>\n",
+                     exact_count(count), what, inside);
 }
 
 }  // namespace
 
 std::string to_junit(const CheckReport& report) {
-  std::uint64_t cases = report.verdicts.results.size();
+  const compare::Verdicts& verdicts = report.verdicts;
+  const std::uint64_t failed = verdicts.failed - listed(report, Answer::kFail);
+  const std::uint64_t undecided = verdicts.undecided - listed(report, Answer::kUndecided);
+  const std::uint64_t passed = verdicts.passed - listed(report, Answer::kPass);
   std::string body;
-  for (const GateResult& result : report.verdicts.results) body += test_case(result, report);
-  body += passed_sites(report, cases);
-  const std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\"", cases,
-                                         report.verdicts.failed, report.verdicts.undecided);
+  for (const GateResult& result : verdicts.results) body += test_case(result, report);
+  body += unlisted(failed, "over their limits", "<failure type=\"limit\"/>");
+  body += unlisted(undecided, "undecided", "<error type=\"undecided\"/>");
+  body += unlisted(passed, "within limits", "");
+  const auto one_if = [](std::uint64_t count) { return std::uint64_t{count > 0}; };
+  const std::string counts =
+      fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\"",
+                  verdicts.results.size() + one_if(failed) + one_if(undecided) + one_if(passed),
+                  listed(report, Answer::kFail) + one_if(failed),
+                  listed(report, Answer::kUndecided) + one_if(undecided));
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<testsuites {}>\n  <testsuite name=\"geiger check\" {} skipped=\"0\" time=\"0\">\n"

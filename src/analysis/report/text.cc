@@ -136,13 +136,12 @@ std::string wrap(std::string_view text, std::size_t indent, std::size_t width) {
   return out;
 }
 
-std::string wrapped(std::string_view paragraphs, std::size_t columns) {
+std::string wrap_lines(std::string_view lines, std::size_t width) {
   std::string out;
-  while (!paragraphs.empty()) {
-    const std::size_t end = std::min(paragraphs.find('\n'), paragraphs.size());
-    out += wrap(paragraphs.substr(0, end), 0, columns);
-    if (end < paragraphs.size()) out += '\n';
-    paragraphs.remove_prefix(std::min(end + 1, paragraphs.size()));
+  while (!lines.empty()) {
+    const std::size_t end = std::min(lines.find('\n'), lines.size());
+    out += wrap(lines.substr(0, end), 0, width) + '\n';
+    lines.remove_prefix(std::min(end + 1, lines.size()));
   }
   return out;
 }

@@ -23,9 +23,8 @@ namespace geiger::report {
 /// first begin with `indent` spaces, the first is taken to stand behind as many. A
 /// word that is too long stays whole on a line of its own.
 [[nodiscard]] std::string wrap(std::string_view text, std::size_t indent, std::size_t width);
-/// Paragraphs, each ended by a newline, broken at blanks into lines of at most so many
-/// columns; a longer word stays whole.
-[[nodiscard]] std::string wrapped(std::string_view paragraphs, std::size_t columns);
+/// wrap() of every line of `lines`, each ended by a newline, without indent.
+[[nodiscard]] std::string wrap_lines(std::string_view lines, std::size_t width);
 
 [[nodiscard]] std::string pad_left(std::string_view text, std::size_t columns);
 [[nodiscard]] std::string pad_right(std::string_view text, std::size_t columns);

@@ -43,12 +43,10 @@ TEST(Elide, KeepsBothEnds) {
   EXPECT_EQ(elide("abc", 0), "");
 }
 
-TEST(Text, ParagraphsAreWrappedAtBlanks) {
-  EXPECT_EQ(wrapped("one two three\nfour\n", 9), "one two\nthree\nfour\n");
-  EXPECT_EQ(wrapped("one two\n", 7), "one two\n");
-  EXPECT_EQ(wrapped("a longer-than-that b\n", 6), "a\nlonger-than-that\nb\n");
-  EXPECT_EQ(wrapped("± ± ±\n", 3), "± ±\n±\n");
-  EXPECT_EQ(wrapped("", 3), "");
+TEST(Text, LinesAreWrappedOneByOne) {
+  EXPECT_EQ(wrap_lines("one two three\nfour\n", 9), "one two\nthree\nfour\n");
+  EXPECT_EQ(wrap_lines("± ± ±", 3), "± ±\n±\n");
+  EXPECT_EQ(wrap_lines("", 3), "");
 }
 
 }  // namespace
