@@ -6,10 +6,10 @@
 * redis-server, with two configurations of the same data.
 
 Sources come from Debian through apt (the network is needed), patched as text that must occur
-exactly once. "Nothing else" is asked at the level 99.9 %: at 95 % one comparison in twenty may show a site
-that only chance changed. With fresh seeds one of the 11 comparisons and 8 known changes would
-fail with a probability of 2 %; the limits of `check` lie far from what they decide, but for
-the one that must not be decided.
+exactly once. "Nothing else" is asked at the level 99.9 %: at 95 % one comparison in twenty may
+show a site that only chance changed. With fresh seeds one of the 11 comparisons and 8 known
+changes would fail with a probability of 2 %; the limits of `check` lie far from what they
+decide, but for the one that must not be decided.
 """
 import json
 import os
