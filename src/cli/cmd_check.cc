@@ -142,7 +142,7 @@ void add_limits(CLI::App& verb, Options& options) {
   verb.add_option("--budget", options.budget, "File with limits per function (docs/ci.md)")
       ->type_name("FILE");
   verb.add_option("--ignore-below", options.ignore_below,
-                  "Growth of a function by fewer bytes never counts\n"
+                  "A part may exceed its --max-growth by so many bytes\n"
                   "(default: 1% of the baseline's total)")
       ->type_name("SIZE");
   verb.add_option("--junit", options.junit, "Also write JUnit XML")->type_name("FILE");
@@ -159,6 +159,7 @@ void register_check(CLI::App& app, int& exit_code) {
                    "       geiger check [limits] BASELINE... -- RUN...\n"
                    "       geiger check [limits without growth] RUN\n");
   verb->footer(
+      "\nLimits are on the total; with --by on every function, stack or module too.\n"
       "\nExit code: 0 every limit is kept, 3 one is exceeded, 4 undecided (what would decide is\n"
       "printed), 1 unreadable input, 2 usage. An answer is wrong with a probability of at most\n"
       "1 - level.\n");

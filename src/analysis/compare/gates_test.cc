@@ -117,9 +117,9 @@ TEST(Gates, SitesFailOnlyBeyondWhatChanceDoesToSomeOfThem) {
   after = before;
   after[0].second = 400 + static_cast<int>(2.9 * std::sqrt(800));
   Gates gates = growth_of_sites(0);
+  gates.ignore_below = 0;
   const auto many = answers({run_with(before)}, {run_with(after)}, gates);
   EXPECT_EQ(many.failed, 0U);
-  gates.ignore_below = 0;
   const auto one = answers({run_with({before[0]})}, {run_with({after[0]})}, gates);
   EXPECT_EQ(one.failed, 1U) << "the same change in a single site is evidence";
 }

@@ -62,8 +62,7 @@ std::vector<std::string> caveats(const Comparison& comparison) {
   if (!comparison.run_deviation) {
     lines.push_back(
         "One run per side: the intervals hold the sampling error only, not how much runs differ "
-        "by\n"
-        "themselves. Several runs per side show that as well.");
+        "by themselves. Several runs per side show that as well.");
   } else if (*comparison.run_deviation > 0) {
     lines.push_back(fmt::format("Typically {:.2g} % from run to run; the changes allow for that.",
                                 100 * *comparison.run_deviation));

@@ -75,7 +75,7 @@ Figure counted(double bytes, double unsettled) {
           unsettled > 0 ? fmt::format("+ ≤ {}", bound_bytes(unsettled)) : ""};
 }
 
-std::vector<std::string> exact_cells(const ExactTotals& exact) {
+std::vector<std::string> exact_cells(const ExactTotals& exact, bool has_growth) {
   const double change = exact.change();
   const estimation::Interval interval{change - exact.unsettled_before,
                                       change + exact.unsettled_after};
@@ -83,6 +83,7 @@ std::vector<std::string> exact_cells(const ExactTotals& exact) {
   append_figure(cells, counted(exact.before, exact.unsettled_before));
   append_figure(cells, counted(exact.after, exact.unsettled_after));
   append_figure(cells, change_figure(change, interval));
+  if (!has_growth) return cells;
   if (!(exact.before > 0)) {
     append_figure(cells, {});
     return cells;
@@ -92,26 +93,41 @@ std::vector<std::string> exact_cells(const ExactTotals& exact) {
   return cells;
 }
 
-std::vector<std::string> estimated_cells(const Comparison& comparison) {
+std::vector<std::string> estimated_cells(const Comparison& comparison, bool has_growth) {
   const Row& total = comparison.total;
   std::vector<std::string> cells{"estimated"};
   append_figure(cells, figure(total.before, Quantity::kBytes));
   append_figure(cells, figure(total.after, Quantity::kBytes));
   append_figure(cells, change_figure(total.change.value, total.change.interval));
-  append_figure(cells, {});
+  if (has_growth) append_figure(cells, {});
   return cells;
 }
 
-std::string totals_text(const Comparison& comparison, const Style& style) {
+Grid totals_grid(const Comparison& comparison, bool has_growth) {
   std::vector<Column> columns{{"", Align::kLeft, false}};
   append_figure_columns(columns, "before");
   append_figure_columns(columns, "after");
   append_figure_columns(columns, "change");
-  append_figure_columns(columns, "");
+  if (has_growth) append_figure_columns(columns, "");
   Grid grid(std::move(columns), 2);
-  if (comparison.exact) grid.add(exact_cells(*comparison.exact));
-  grid.add(estimated_cells(comparison));
-  return grid.text(style) + "\n";
+  if (comparison.exact) grid.add(exact_cells(*comparison.exact, has_growth));
+  grid.add(estimated_cells(comparison, has_growth));
+  return grid;
+}
+
+bool fits(const std::string& lines, std::size_t width) {
+  for (std::size_t start = 0, end = 0; start < lines.size(); start = end + 1) {
+    end = std::min(lines.find('\n', start), lines.size());
+    if (columns_of(std::string_view(lines).substr(start, end - start)) > width) return false;
+  }
+  return true;
+}
+
+std::string totals_text(const Comparison& comparison, const Style& style) {
+  Style plain = style;
+  plain.has_color = false;
+  const bool has_growth = fits(totals_grid(comparison, true).text(plain), style.width);
+  return totals_grid(comparison, has_growth).text(style) + "\n";
 }
 
 /// What a table has room for, the most important last to go.
