@@ -79,3 +79,11 @@ if(TARGET geiger_preload AND TARGET geiger_ingest AND TARGET geiger_estimation)
   geiger_process_test(truth_can_fail statistical truth.py --break --seeds 20)
   set_tests_properties(truth_can_fail PROPERTIES WILL_FAIL TRUE)
 endif()
+
+# One value from four places: library, command line, SQLite, PostgreSQL.
+if(TARGET geiger_preload AND TARGET geiger_estimation)
+  add_executable(statistics_library statistics_library.cc)
+  target_link_libraries(statistics_library PRIVATE geiger_estimation geiger_warnings
+                        nlohmann_json::nlohmann_json)
+  geiger_process_test(statistics_agree e2e statistics_agree.py)
+endif()

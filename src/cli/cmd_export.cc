@@ -8,6 +8,8 @@
 
 #include "analysis/export/folded.h"
 #include "analysis/export/pprof.h"
+#include "analysis/export/sql.h"
+#include "analysis/export/sqlite.h"
 #include "analysis/report/format.h"
 #include "analysis/report/measure.h"
 #include "cli/commands.h"
@@ -59,6 +61,24 @@ void write_folded(const Recording& recording, const Options& options, const expo
   exports::write_folded(recording, profile::select(recording, options.kind), sink);
 }
 
+void write_sql(const Recording& recording, const Options&, const exports::Sink& sink) {
+  exports::write_sql(recording, sink);
+}
+
+void write_sqlite(const Recording& recording, const Options&, const exports::Sink& sink) {
+  exports::write_sqlite(recording, sink);
+}
+
+/// Of the program itself rather than of a run.
+int write_text(const Options& options, std::string_view text) {
+  Output output(options.output, options.replaces);
+  output.write(text);
+  output.commit();
+  if (output.error().empty()) return kExitOk;
+  complain(output.error());
+  return kExitFailed;
+}
+
 int write_export(const Options& options, bool is_binary, const Writer& writer) {
   if (is_binary && options.output == "-" && isatty(STDOUT_FILENO) == 1) {
     complain("this format is not for terminals: -o FILE, or a pipe");
@@ -76,19 +96,48 @@ int write_export(const Options& options, bool is_binary, const Writer& writer) {
   return kExitFailed;
 }
 
-std::shared_ptr<Options> add_format(CLI::App& verb, const char* name, const char* help,
-                                    bool is_binary, Writer writer, int& exit_code) {
-  auto options = std::make_shared<Options>();
+/// One FORMAT of the verb with the options that all have.
+CLI::App* add_format(CLI::App& verb, const char* name, const char* help, Options& options) {
   CLI::App* format = verb.add_subcommand(name, help);
-  add_read_options(*format, options->read, false);
-  format->add_option("-o,--output", options->output, "File to write; - for standard output")
+  add_read_options(*format, options.read, false);
+  format->add_option("-o,--output", options.output, "File to write; - for standard output")
       ->type_name("FILE");
-  format->add_flag("-f,--force", options->replaces, "Replace the file if it exists");
-  if (!is_binary) add_kind_option(*format, options->kind);
-  format->callback([options, is_binary, writer = std::move(writer), &exit_code] {
-    exit_code = write_export(*options, is_binary, writer);
+  format->add_flag("-f,--force", options.replaces, "Replace the file if it exists");
+  return format;
+}
+
+void add_pprof(CLI::App& verb, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  add_format(verb, "pprof", "pprof's profile.proto, gzipped, for go tool pprof and its relatives",
+             *options)
+      ->callback([options, &exit_code] { exit_code = write_export(*options, true, write_pprof); });
+}
+
+void add_folded(CLI::App& verb, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* format = add_format(verb, "folded",
+                                "Folded stacks for flame graphs: root;caller;leaf BYTES", *options);
+  add_kind_option(*format, options->kind);
+  format->callback(
+      [options, &exit_code] { exit_code = write_export(*options, false, write_folded); });
+}
+
+void add_sqlite(CLI::App& verb, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  add_format(verb, "sqlite", "An SQLite database: samples, and views that estimate", *options)
+      ->callback([options, &exit_code] { exit_code = write_export(*options, true, write_sqlite); });
+}
+
+void add_sql(CLI::App& verb, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  auto has_views_only = std::make_shared<bool>(false);
+  CLI::App* format =
+      add_format(verb, "sql", "The same as SQL text, for SQLite and PostgreSQL", *options);
+  format->add_flag("--views", *has_views_only, "Only the views, which need no run");
+  format->callback([options, has_views_only, &exit_code] {
+    exit_code = *has_views_only ? write_text(*options, exports::sql_views())
+                                : write_export(*options, false, write_sql);
   });
-  return options;
 }
 
 }  // namespace
@@ -96,10 +145,10 @@ std::shared_ptr<Options> add_format(CLI::App& verb, const char* name, const char
 void register_export(CLI::App& app, int& exit_code) {
   CLI::App* verb = app.add_subcommand("export", "Write the profile for other tools");
   verb->require_subcommand(1);
-  add_format(*verb, "pprof", "pprof's profile.proto, gzipped, for go tool pprof and its relatives",
-             true, write_pprof, exit_code);
-  add_format(*verb, "folded", "Folded stacks for flame graphs: root;caller;leaf BYTES", false,
-             write_folded, exit_code);
+  add_pprof(*verb, exit_code);
+  add_folded(*verb, exit_code);
+  add_sqlite(*verb, exit_code);
+  add_sql(*verb, exit_code);
 }
 
 }  // namespace geiger::cli

@@ -22,15 +22,28 @@ void register_summary(CLI::App& app, int& exit_code);
 void register_table(CLI::App& app, int& exit_code);
 void register_tree(CLI::App& app, int& exit_code);
 void register_stats(CLI::App& app, int& exit_code);
+void register_diff(CLI::App& app, int& exit_code);
 void register_export(CLI::App& app, int& exit_code);
 void register_symbolize(CLI::App& app, int& exit_code);
+void register_estimate(CLI::App& app, int& exit_code);
 void register_doctor(CLI::App& app, int& exit_code);
 void register_simulate(CLI::App& app, int& exit_code);
 void register_plan(CLI::App& app, int& exit_code);
 
 /// In the order of `geiger --help`.
 inline constexpr Register kCommands[] = {
-    register_run,    register_summary,   register_table,  register_tree, register_stats,
-    register_export, register_symbolize, register_doctor, register_plan, register_simulate};
+    register_run,       //
+    register_summary,   //
+    register_table,     //
+    register_tree,      //
+    register_stats,     //
+    register_diff,      //
+    register_doctor,    //
+    register_estimate,  //
+    register_export,    //
+    register_plan,      //
+    register_simulate,  //
+    register_symbolize,
+};
 
 }  // namespace geiger::cli

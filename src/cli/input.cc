@@ -78,7 +78,13 @@ std::optional<double> parse_level(const std::string& text) {
   return level;
 }
 
-void add_level_option(CLI::App& verb, double& level) {
+void add_read_options(CLI::App& verb, ReadOptions& options, bool has_report) {
+  verb.add_option("RUN", options.runs, "Run directories or trace files (default: the newest here)")
+      ->type_name("");
+  if (has_report) add_report_options(verb, options.level, options.is_json);
+}
+
+void add_report_options(CLI::App& verb, double& level, bool& is_json) {
   verb.add_option_function<std::string>(
           "--ci,--level",
           [&level](const std::string& text) {
@@ -88,14 +94,7 @@ void add_level_option(CLI::App& verb, double& level) {
           },
           "Confidence level of the intervals (default 95%)")
       ->type_name("LEVEL");
-}
-
-void add_read_options(CLI::App& verb, ReadOptions& options, bool has_report) {
-  verb.add_option("RUN", options.runs, "Run directories or trace files (default: the newest here)")
-      ->type_name("");
-  if (!has_report) return;
-  add_level_option(verb, options.level);
-  verb.add_flag("--json", options.is_json, "Print JSON (docs/json.md)");
+  verb.add_flag("--json", is_json, "Print JSON (docs/json.md)");
 }
 
 void add_kind_option(CLI::App& verb, profile::Kind& kind) {

@@ -12,6 +12,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/run_options.h"
+#include "cli/sides.h"
 
 namespace geiger::cli {
 namespace {
@@ -105,6 +106,7 @@ int run(int argc, char** argv) {
     if (!shielded.has_value()) return usage_error(shielded.reason(), "geiger run");
     words = shielded.value();
   }
+  if (words[0] == "diff" || words[0] == "check") shield_divider(words);
   const int parsed = parse(app, words);
   return parsed != kExitOk ? parsed : exit_code;
 }

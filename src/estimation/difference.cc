@@ -32,44 +32,68 @@ Estimate sampled_part(const Side& side, double level) {
 // wider than E, so the next event must be as large as they are.
 constexpr double kHeaviestBelowInterval = 1.5819767068693265;
 
-double next_event(const NodeSums& sums, double heaviest) {
-  const double interval = clean(sums.largest_interval);
-  return heaviest > kHeaviestBelowInterval * interval * (1 + 1e-9) ? heaviest : interval;
+Side with_next_event(Side side, double heaviest) {
+  double& event = side.sums.largest_interval;
+  event = clean(event);
+  if (heaviest > kHeaviestBelowInterval * event * (1 + 1e-9)) event = heaviest;
+  return side;
 }
 
-// A side's bytes per run as the test sees them.
-struct Laws {
-  Gamma seen;  ///< Given the samples.
-  Gamma next;  ///< With one more event about to happen.
+// Two sides as they are compared.
+struct Pair {
+  Side before, after;
+
+  Pair(const Side& a, const Side& b) {
+    const double heaviest = std::max(clean(a.sums.largest_weight), clean(b.sums.largest_weight));
+    before = with_next_event(a, heaviest);
+    after = with_next_event(b, heaviest);
+  }
 };
 
-Laws laws_of(const Side& side, double event) {
+// A side's bytes per run as the test sees them.
+struct Tested {
+  double known;      ///< Uneven bytes.
+  double seen;       ///< B: how many of the sampled part are there at least.
+  double mean;       ///< Y.
+  double deviation;  ///< sqrt(V).
+  double event;      ///< E.
+};
+
+Tested tested(const Side& side) {
   const Estimate sampled = sampled_part(side, 0.5);
-  const double scale = 1 / runs_of(side);
-  const double mean = sampled.value + uneven_bytes_of(side);
-  const double deviation = std::sqrt(sampled.variance);
-  return {{mean * scale, deviation * scale},
-          {(mean + event) * scale, std::hypot(deviation, event) * scale}};
+  const double runs = runs_of(side);
+  return {uneven_bytes_of(side) / runs, std::min(clean(side.sums.bytes_seen), sampled.value) / runs,
+          sampled.value / runs, std::sqrt(sampled.variance) / runs,
+          side.sums.largest_interval / runs};
+}
+
+// P(few <= many) and P(few >= many), given the samples, with one more event about to
+// happen on the side of `many`. Bytes known on the one side that are known or seen on
+// the other too are left out on both: what remains of the law with the event is then
+// shifted to what was seen, as in the interval, and as skew as it should be.
+Order order_with_event(const Tested& few, const Tested& many) {
+  const double common = std::min(few.known, many.known + many.seen);
+  return order_of(
+      {few.mean + (few.known - common), few.deviation},
+      {many.mean + many.event + (many.known - common), std::hypot(many.deviation, many.event)});
 }
 
 struct PValues {
   double mid, exact;
 };
 
-PValues p_values(const Side& before, const Side& after) {
-  const double heaviest =
-      std::max(clean(before.sums.largest_weight), clean(after.sums.largest_weight));
-  const Laws a = laws_of(before, next_event(before.sums, heaviest));
-  const Laws b = laws_of(after, next_event(after.sums, heaviest));
-  const Order up = order_of(b.seen, a.next);    // Few bytes after, many before.
-  const Order down = order_of(b.next, a.seen);  // The other way round.
-  // `up.at_most` is the p-value of growth, `down.at_least` that of shrinking; for the
+PValues p_values(const Pair& sides) {
+  const Tested a = tested(sides.before);
+  const Tested b = tested(sides.after);
+  // "At most" is the p-value of growth in the one, of shrinking in the other; for the
   // mid-p version each is averaged with the other's complement.
-  const double growth = (up.at_most + down.at_most) / 2;
-  const double shrinking = (down.at_least + up.at_least) / 2;
-  const double mid = std::min(1.0, 2 * std::min(growth, shrinking));
+  const Order growth = order_with_event(b, a);
+  const Order shrinking = order_with_event(a, b);
+  const double mid =
+      std::min(growth.at_most + shrinking.at_least, shrinking.at_most + growth.at_least);
+  const double exact = 2 * std::min(growth.at_most, shrinking.at_most);
   // Nearly complete samples of large objects can leave the two in the other order.
-  return {mid, std::clamp(2 * std::min(up.at_most, down.at_least), mid, 1.0)};
+  return {std::min(1.0, mid), std::clamp(exact, std::min(1.0, mid), 1.0)};
 }
 
 // MOVER (Zou and Donner): the limits' distances from their estimates are what a
@@ -155,6 +179,18 @@ std::optional<double> highest_ratio(const Estimate& over, const Estimate& under)
   return ratio;
 }
 
+// Change per run of the certain bytes, and of those that were certain on both sides.
+struct Certain {
+  double all, even;
+};
+
+Certain certain_change(const Side& before, const Side& after) {
+  const double a = clean(before.sums.certain_bytes), b = clean(after.sums.certain_bytes);
+  return {b / runs_of(after) - a / runs_of(before),
+          (b - uneven_bytes_of(after)) / runs_of(after) -
+              (a - uneven_bytes_of(before)) / runs_of(before)};
+}
+
 // The whole of a side per run, in units of `unit` bytes.
 Estimate in_units(const Side& side, double level, double unit) {
   const double runs = runs_of(side);
@@ -165,21 +201,19 @@ Estimate in_units(const Side& side, double level, double unit) {
 }  // namespace
 
 Difference difference(const Side& before, const Side& after, double level) {
-  const double certain = clean(after.sums.certain_bytes) / runs_of(after) -
-                         clean(before.sums.certain_bytes) / runs_of(before);
-  const double even =
-      (clean(after.sums.certain_bytes) - uneven_bytes_of(after)) / runs_of(after) -
-      (clean(before.sums.certain_bytes) - uneven_bytes_of(before)) / runs_of(before);
-  const Estimate a = per_run(sampled_part(before, level), runs_of(before), 0);
-  const Estimate b = per_run(sampled_part(after, level), runs_of(after), 0);
+  const Pair sides(before, after);
+  const Certain certain = certain_change(before, after);
+  const Estimate a = per_run(sampled_part(sides.before, level), runs_of(before), 0);
+  const Estimate b = per_run(sampled_part(sides.after, level), runs_of(after), 0);
   const Interval sampled = mover(a, b);
-  const PValues p = p_values(before, after);
-  return {.value = certain + (b.value - a.value),
-          .interval = {certain + sampled.lo, certain + sampled.hi},
-          .certain = even,
+  const PValues p = p_values(sides);
+  return {.value = certain.all + (b.value - a.value),
+          .interval = {certain.all + sampled.lo, certain.all + sampled.hi},
+          .certain = certain.even,
           .p_value = p.mid,
           .exact_p_value = p.exact,
-          .detectable = detectable_growth(noise_of(before), noise_of(after), alpha_of(level))};
+          .detectable =
+              detectable_growth(noise_of(sides.before), noise_of(sides.after), alpha_of(level))};
 }
 
 double smallest_attainable_p(const Side& before, const Side& after) {
@@ -191,10 +225,11 @@ double smallest_attainable_p(const Side& before, const Side& after) {
 }
 
 Growth relative_growth(const Side& before, const Side& after, double level) {
-  const double unit = std::max(
-      {in_units(before, level, 1).interval.hi, in_units(after, level, 1).interval.hi, 1e-300});
-  const Estimate a = in_units(before, level, unit);
-  const Estimate b = in_units(after, level, unit);
+  const Pair sides(before, after);
+  const double unit = std::max({in_units(sides.before, level, 1).interval.hi,
+                                in_units(sides.after, level, 1).interval.hi, 1e-300});
+  const Estimate a = in_units(sides.before, level, unit);
+  const Estimate b = in_units(sides.after, level, unit);
   const Growth growth{.value = std::nullopt, .lowest = lowest_ratio(b, a) - 1, .highest = {}};
   const std::optional<double> highest = highest_ratio(b, a);
   if (!highest) return growth;

@@ -5,6 +5,7 @@
 // bytes, d = w - z the bytes not seen per sample.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 
 #include "base/units.h"
@@ -12,7 +13,8 @@
 namespace geiger::estimation {
 
 /// What a node of a profile keeps. Merging adds (maxima for E and c_max, the
-/// minimum for e), so it is exact over threads, processes and hosts in any order.
+/// minimum for e), so it holds over threads, processes and hosts in any order, up to
+/// the last bits, which counts.h keeps too.
 struct NodeSums {
   std::uint64_t samples = 0;          ///< s: sampled with pi < 1.
   std::uint64_t certain_samples = 0;  ///< XC: objects recorded with pi = 1.
@@ -41,6 +43,10 @@ struct NodeSums {
   /// misses nothing and leaves E alone.
   void could_have_sampled(double interval);
   void merge(const NodeSums& other);
+
+  /// No order of anything real, but one that tells different sums apart: whoever adds
+  /// sums in it gets the same bits wherever they came from.
+  friend auto operator<=>(const NodeSums&, const NodeSums&) = default;
 };
 
 /// pi(size) = 1 - e^(-lambda size), to full precision; 0 for size 0. Requires

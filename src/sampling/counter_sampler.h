@@ -52,7 +52,9 @@ class CounterSampler {
   void start(std::uint64_t seed, std::uint64_t interval, double lambda, bool pure);
 
   /// Goes on with another T. The pending skip count is replaced without looking
-  /// at it: a rule that looked (redraw only if the hit is near) would bias.
+  /// at it: a rule that looked (redraw only if the hit is near) would bias. Nor is it
+  /// rescaled by the ratio of the intervals, which saves the draw but is right only for
+  /// large intervals: skips are whole, and from T = 1 there is nothing to scale.
   /// Requires is_started(); settle() first.
   void change_interval(std::uint64_t interval, double lambda);
 

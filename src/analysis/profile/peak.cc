@@ -22,6 +22,11 @@ double weighted_bytes(const Recording& recording, const Sample& sample, double r
   return inclusion > 0 ? size / inclusion : 0;
 }
 
+/// The first sample of a process, which has at least one.
+const Sample* first_of(const Recording& recording, std::uint32_t process) {
+  return &*std::ranges::lower_bound(recording.samples, process, {}, &Sample::process);
+}
+
 std::vector<Event> events_of(const Recording& recording, bool is_split) {
   std::vector<Event> events;
   for (const Sample& sample : recording.samples) {
@@ -40,7 +45,7 @@ std::vector<Event> events_of(const Recording& recording, bool is_split) {
 
 estimation::Halves halves_of(const Recording& recording, const Sample& sample) {
   if (is_surely_sampled(recording, sample)) return {.in_first = true, .in_second = true};
-  const auto position = static_cast<std::uint64_t>(&sample - recording.samples.data());
+  const auto position = static_cast<std::uint64_t>(&sample - first_of(recording, sample.process));
   const std::uint64_t hash = spread(spread(0, recording.processes[sample.process].seed), position);
   return estimation::halves_of(sample.requested, sample.offset,
                                recording.epochs[sample.epoch].lambda, hash);

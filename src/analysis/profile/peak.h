@@ -30,8 +30,9 @@ namespace geiger::profile {
 
 /// Which halves drew a sample (estimation/thinning.h); certain ones are in both.
 /// `sample` lies in `recording`. The random bits are a hash of the process seed and
-/// the sample's position, so every reading of a recording splits alike, and so do
-/// two runs of one thread with the same seed.
+/// the sample's position in its process, so every reading of a recording splits alike,
+/// in whatever order it has the processes, and so do two runs of one thread with the
+/// same seed.
 [[nodiscard]] estimation::Halves halves_of(const Recording& recording, const Sample& sample);
 
 /// Live at `instant`: allocated by then, freed only later.

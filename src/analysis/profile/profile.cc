@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "analysis/profile/hash.h"
+#include "analysis/profile/kinds.h"
 #include "analysis/profile/peak.h"
 
 namespace geiger::profile {
@@ -106,22 +107,22 @@ Profile select(const Recording& recording, Kind kind) {
   return select_if(recording, Kind::kAllocated, [](const Sample&) { return true; });
 }
 
+estimation::Count count_of(const Entry& entry, const Recording& recording, const Profile& profile) {
+  const double lambda = recording.epochs[entry.epoch].lambda * profile.rate_factor;
+  return {entry.requested, entry.is_certain ? estimation::kCertainRate : lambda, entry.count};
+}
+
 void accumulate(estimation::NodeSums& sums, const Entry& entry, const Recording& recording,
                 const Profile& profile) {
-  if (entry.is_certain) {
-    sums.add_certain(entry.requested, entry.count);
-  } else {
-    const double lambda = recording.epochs[entry.epoch].lambda;
-    sums.add(entry.requested, lambda * profile.rate_factor, entry.count);
-  }
+  const estimation::Count count = count_of(entry, recording, profile);
+  sums.add(count.size, count.lambda, count.count);
   // What was not seen at this node may have been drawn with the largest interval.
   sums.could_have_sampled(profile.largest_interval);
 }
 
 estimation::NodeSums total(const Recording& recording, const Profile& profile) {
-  estimation::NodeSums sums;
+  estimation::NodeSums sums = sums_of(kinds_of(recording, profile).counts);
   sums.could_have_sampled(profile.largest_interval);
-  for (const Entry& entry : profile.entries) accumulate(sums, entry, recording, profile);
   return sums;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/profile/recording.h"
+#include "estimation/counts.h"
 #include "estimation/sums.h"
 
 namespace geiger::profile {
@@ -49,11 +50,16 @@ struct Profile {
 /// both. At T = 1 nothing is uncertain and nothing is split.
 [[nodiscard]] Profile select(const Recording& recording, Kind kind);
 
+/// What an entry's samples are to an estimate, by requested bytes.
+[[nodiscard]] estimation::Count count_of(const Entry& entry, const Recording& recording,
+                                         const Profile& profile);
+
 /// Adds one entry to a node's sums, by requested bytes.
 void accumulate(estimation::NodeSums& sums, const Entry& entry, const Recording& recording,
                 const Profile& profile);
 
-/// Sums over the whole profile (E set even when nothing was sampled).
+/// Sums over the whole profile (E set even when nothing was sampled). The same to the
+/// bit in whatever order its entries are.
 [[nodiscard]] estimation::NodeSums total(const Recording& recording, const Profile& profile);
 
 [[nodiscard]] std::string_view name_of(Kind kind);  ///< "allocated", "live", "peak".

@@ -1,15 +1,22 @@
 // Both views start from the sums per stack: a profile has far fewer stacks than
 // entries, and every grouping here is one of stacks.
+//
+// All adding is done in an order that follows from what is added, not from where it
+// was read: sizes within a stack, stacks by their sums, children by theirs. So the
+// same traces give the same bits in whatever order they are read.
 #include "analysis/profile/view.h"
 
 #include <tsl/robin_map.h>
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
+#include <span>
 #include <tuple>
 #include <utility>
 
 #include "analysis/profile/hash.h"
+#include "analysis/profile/kinds.h"
 #include "analysis/profile/labels.h"
 
 namespace geiger::profile {
@@ -22,21 +29,82 @@ struct StackSums {
   NodeSums sums;
 };
 
-/// The sums of every stack that the profile holds, in order of the stacks.
+/// Entries of a stack that are of one kind.
+struct KindCount {
+  std::uint32_t kind;
+  std::uint64_t count;
+};
+
+/// The entries by stack: those of stack i (0: no stack) end at ends[i].
+struct ByStack {
+  std::vector<KindCount> entries;
+  std::vector<std::size_t> ends;
+
+  ByStack(const Recording& recording, const Profile& profile, const Kinds& kinds)
+      : entries(profile.entries.size()), ends(recording.stacks.size() + 1, 0) {
+    // kNone wraps to 0.
+    for (const Entry& entry : profile.entries) ++ends[entry.stack + 1U];
+    std::partial_sum(ends.begin(), ends.end(), ends.begin());
+    std::vector<std::size_t> places = ends;
+    for (std::size_t i = 0; i < profile.entries.size(); ++i) {
+      const Entry& entry = profile.entries[i];
+      entries[--places[entry.stack + 1U]] = {kinds.order[i], entry.count};
+    }
+  }
+};
+
+/// Sums of one entry of each kind, made once: most entries count one.
+std::vector<NodeSums> sums_of_one(const Kinds& kinds) {
+  std::vector<NodeSums> sums(kinds.counts.size());
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    sums[i].add(kinds.counts[i].size, kinds.counts[i].lambda);
+  }
+  return sums;
+}
+
+/// Adds entries in the order of their kinds, which it brings them into.
+class StackAdder {
+ public:
+  explicit StackAdder(const Kinds& kinds) : kinds_(kinds), of_one_(sums_of_one(kinds)) {}
+
+  [[nodiscard]] NodeSums add(std::span<KindCount> entries) const {
+    std::ranges::sort(entries, {}, &KindCount::kind);
+    NodeSums sums;
+    for (std::size_t i = 0; i < entries.size() && entries[i].kind != kNone;) {
+      const std::uint32_t kind = entries[i].kind;
+      std::uint64_t count = 0;
+      for (; i < entries.size() && entries[i].kind == kind; ++i) count += entries[i].count;
+      if (count == 1) {
+        sums.merge(of_one_[kind]);
+      } else {
+        sums.add(kinds_.counts[kind].size, kinds_.counts[kind].lambda, count);
+      }
+    }
+    return sums;
+  }
+
+ private:
+  const Kinds& kinds_;
+  std::vector<NodeSums> of_one_;
+};
+
+/// The sums of every stack that the profile holds, in the order of adding.
 std::vector<StackSums> sums_by_stack(const Recording& recording, const Profile& profile) {
-  // kNone wraps to slot 0.
-  std::vector<StackSums> slots(recording.stacks.size() + 1);
-  std::vector<bool> is_used(slots.size(), false);
-  for (const Entry& entry : profile.entries) {
-    StackSums& slot = slots[entry.stack + 1U];
-    slot.stack = entry.stack;
-    is_used[entry.stack + 1U] = true;
-    accumulate(slot.sums, entry, recording, profile);
-  }
+  const Kinds kinds = kinds_of(recording, profile);
+  ByStack by_stack(recording, profile, kinds);
+  const StackAdder adder(kinds);
   std::vector<StackSums> used;
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (is_used[i]) used.push_back(slots[i]);
+  std::size_t start = 0;
+  for (std::size_t i = 0; i < by_stack.ends.size(); ++i) {
+    const std::size_t end = by_stack.ends[i];
+    if (start == end) continue;
+    const std::span entries(by_stack.entries.data() + start, end - start);
+    used.push_back({static_cast<std::uint32_t>(i) - 1U, adder.add(entries)});
+    used.back().sums.could_have_sampled(profile.largest_interval);
+    start = end;
   }
+  std::ranges::stable_sort(used,
+                           [](const StackSums& a, const StackSums& b) { return a.sums < b.sums; });
   return used;
 }
 
@@ -61,7 +129,8 @@ void sort_rows(std::vector<Row>& rows) {
     const double left = weighted_total(a.total);
     const double right = weighted_total(b.total);
     if (left != right) return left > right;
-    return std::tie(a.name, a.detail) < std::tie(b.name, b.detail);
+    const auto order = std::tie(a.name, a.detail) <=> std::tie(b.name, b.detail);
+    return order != 0 ? order < 0 : a.total < b.total;
   });
 }
 
@@ -181,11 +250,11 @@ class TreeBuilder {
     Tree tree;
     tree.nodes.resize(shapes_.size());
     for (std::size_t i = 0; i < slots.size(); ++i) tree.nodes[ends_[i]].self.merge(slots[i].sums);
-    for (std::size_t i = shapes_.size(); i-- > 0;) complete(tree, i);
+    for (std::uint32_t i = 0; i < shapes_.size(); ++i) describe(tree.nodes[i], i);
     for (std::uint32_t i = 1; i < shapes_.size(); ++i) {
       tree.nodes[shapes_[i].parent].children.push_back(i);
     }
-    for (TreeNode& node : tree.nodes) sort_children(tree, node);
+    for (std::size_t i = shapes_.size(); i-- > 0;) complete(tree, tree.nodes[i]);
     return tree;
   }
 
@@ -205,24 +274,29 @@ class TreeBuilder {
     return next;
   }
 
-  /// Describes a node whose descendants are complete, and adds it to its parent.
-  void complete(Tree& tree, std::size_t index) {
-    TreeNode& node = tree.nodes[index];
-    node.total.merge(node.self);
+  void describe(TreeNode& node, std::uint32_t index) const {
     node.children.reserve(shapes_[index].children);
     if (index == 0) return;
     const Label& label = labels_[shapes_[index].label];
     node.frame_or_location = label.frame_or_location;
     node.is_location = label.is_location;
     node.name = label.name;
-    tree.nodes[shapes_[index].parent].total.merge(node.total);
+  }
+
+  /// Adds up a node whose children are complete, in their order.
+  static void complete(const Tree& tree, TreeNode& node) {
+    sort_children(tree, node);
+    node.total.merge(node.self);
+    for (const std::uint32_t child : node.children) node.total.merge(tree.nodes[child].total);
   }
 
   static void sort_children(const Tree& tree, TreeNode& node) {
-    std::ranges::stable_sort(node.children, [&tree](std::uint32_t a, std::uint32_t b) {
-      const double left = weighted_total(tree.nodes[a].total);
-      const double right = weighted_total(tree.nodes[b].total);
-      return left != right ? left > right : tree.nodes[a].name < tree.nodes[b].name;
+    std::ranges::stable_sort(node.children, [&tree](std::uint32_t left, std::uint32_t right) {
+      const TreeNode& a = tree.nodes[left];
+      const TreeNode& b = tree.nodes[right];
+      const double more = weighted_total(a.total), less = weighted_total(b.total);
+      if (more != less) return more > less;
+      return a.name != b.name ? a.name < b.name : a.total < b.total;
     });
   }
 

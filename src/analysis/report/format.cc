@@ -130,6 +130,44 @@ Figure with_limits(const Estimate& estimate, Quantity quantity) {
                       number(limits.hi / scale.factor, decimals, Rounding::kUp))};
 }
 
+std::string with_sign(const std::string& number, double value) {
+  // What rounds to nothing has no sign.
+  if (number.find_first_of("123456789?") == std::string::npos) return number;
+  return (value < 0 ? "-" : "+") + number;
+}
+
+/// A limit of a change, away from its middle.
+std::string signed_limit(double scaled, int decimals, bool is_upper) {
+  const bool is_outward = is_upper == (scaled >= 0);
+  return with_sign(number(std::abs(scaled), decimals, is_outward ? Rounding::kUp : Rounding::kDown),
+                   scaled);
+}
+
+/// A change in units of `scale`, with its error in the same unit.
+Figure signed_figure(double value, const Interval& interval, const Scale& scale,
+                     int most_decimals) {
+  const double scaled = value / scale.factor;
+  const double below = scaled - interval.lo / scale.factor;
+  const double above = interval.hi / scale.factor - scaled;
+  const double half = std::max(below, above);
+  const auto text = [&](int decimals) {
+    return with_unit(with_sign(number(std::abs(scaled), decimals, Rounding::kNearest), scaled),
+                     scale);
+  };
+  const double size = std::max(std::abs(scaled), std::isfinite(half) ? half : below);
+  const int natural = std::min(natural_decimals(size, scale), most_decimals);
+  if (!(half > 1e-9 * std::abs(scaled)))
+    return {text(std::max(natural, scale.factor == 1 ? 0 : 1)), ""};
+  if (std::isfinite(half) && std::abs(above - below) <= kSymmetric * half) {
+    const int decimals = error_decimals(half, scale);
+    return {text(decimals), fmt::format("± {}", number(half, decimals, Rounding::kUp))};
+  }
+  const std::string upper =
+      std::isfinite(above) ? signed_limit(interval.hi / scale.factor, natural, true) : "…";
+  return {text(natural),
+          fmt::format("[{}, {}]", signed_limit(interval.lo / scale.factor, natural, false), upper)};
+}
+
 }  // namespace
 
 std::string Figure::text() const { return error.empty() ? value : value + " " + error; }
@@ -144,6 +182,23 @@ Figure figure(const Estimate& estimate, Quantity quantity) {
   const std::string limit = fmt::format("< {}", natural(unseen, quantity, Rounding::kUp));
   if (estimate.exact <= 0) return {limit, ""};
   return {exact_value(estimate.exact, quantity), fmt::format("exact + {}", limit)};
+}
+
+Figure change_figure(double value, const Interval& interval) {
+  const double half = std::max(value - interval.lo, interval.hi - value);
+  const double size = std::max(std::abs(value), half);
+  return signed_figure(value, interval, scale_of(size, Quantity::kBytes), kMaxDecimals);
+}
+
+Figure growth_figure(double value, const Interval& interval) {
+  constexpr Scale kPercent{0.01, "%"};
+  return signed_figure(value, interval, kPercent, 1);
+}
+
+std::string probability(double p) {
+  if (p < 1e-12) return "< 1e-12";
+  if (p < 0.001) return fmt::format("{:.0e}", p);
+  return p < 0.0995 ? fmt::format("{:.1g}", p) : fmt::format("{:.2f}", p);
 }
 
 std::string exact_bytes(Bytes bytes) {

@@ -29,6 +29,17 @@ struct Figure {
 /// The estimate as text. Non-finite parts are shown as "?".
 [[nodiscard]] Figure figure(const estimation::Estimate& estimate, Quantity quantity);
 
+/// A change of bytes: "+128 MiB ± 17", "-12.0 MiB [-14.2, -9.9]", "+100 MiB" where the
+/// interval is a point.
+[[nodiscard]] Figure change_figure(double value, const estimation::Interval& interval);
+
+/// A relative change, 0.12 for 12 %: "+12 % ± 3", "-4.1 % [-9.2, +2.4]", "+12.3 %" where
+/// the interval is a point. An upper limit that is infinite is left open: "[+40, ...]".
+[[nodiscard]] Figure growth_figure(double value, const estimation::Interval& interval);
+
+/// A probability: "0.04", "0.003", "2e-5", "< 1e-12".
+[[nodiscard]] std::string probability(double p);
+
 /// An exactly known number of bytes in binary units: "12.58 GiB", "512 KiB".
 [[nodiscard]] std::string exact_bytes(Bytes bytes);
 

@@ -77,6 +77,37 @@ TEST(Exact, BytesAndCounts) {
   EXPECT_EQ(exact_count(1234567), "1,234,567");
 }
 
+TEST(Change, HasASignAndItsError) {
+  const auto text = [](double value, double lo, double hi) {
+    return change_figure(value * kMega, {lo * kMega, hi * kMega}).text();
+  };
+  EXPECT_EQ(text(128, 111, 145), "+128 MiB ± 17");
+  EXPECT_EQ(text(-128, -145, -111), "-128 MiB ± 17");
+  EXPECT_EQ(text(-12, -14.2, -9), "-12.0 MiB [-14.2, -9.0]");
+  EXPECT_EQ(text(2, -0.239, 9.121), "+2.00 MiB [-0.24, +9.13]");
+  EXPECT_EQ(text(0, -1.5, 1.5), "0.0 MiB ± 1.5");
+  EXPECT_EQ(text(0.01, -16.98, 17), "0 MiB ± 17");
+  EXPECT_EQ(text(100, 100, 100), "+100.0 MiB");
+  EXPECT_EQ(text(0, 0, 0), "0 B");
+  EXPECT_EQ(change_figure(-5, {-5, -5}).text(), "-5 B");
+}
+
+TEST(Change, RelativeChangesArePerCent) {
+  EXPECT_EQ(growth_figure(0.12, {0.09, 0.15}).text(), "+12.0 % ± 3.0");
+  EXPECT_EQ(growth_figure(-0.041, {-0.092, 0.024}).text(), "-4.1 % [-9.2, +2.4]");
+  EXPECT_EQ(growth_figure(0.1234, {0.1234, 0.1234}).text(), "+12.3 %");
+  EXPECT_EQ(growth_figure(3, {0.4, std::numeric_limits<double>::infinity()}).text(),
+            "+300 % [+40, …]");
+}
+
+TEST(Change, ProbabilitiesNeverReadAsZero) {
+  EXPECT_EQ(probability(1), "1.00");
+  EXPECT_EQ(probability(0.042), "0.04");
+  EXPECT_EQ(probability(0.0031), "0.003");
+  EXPECT_EQ(probability(0.00002), "2e-05");
+  EXPECT_EQ(probability(0), "< 1e-12");
+}
+
 TEST(Duration, UsesTheFittingUnit) {
   EXPECT_EQ(duration(999), "999 ns");
   EXPECT_EQ(duration(1'500'000), "1.5 ms");

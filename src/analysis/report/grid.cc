@@ -38,11 +38,11 @@ Grid::Grid(std::vector<Column> columns, std::size_t indent)
   for (const Column& column : columns_) widths_.push_back(columns_of(column.heading));
 }
 
-void Grid::add(std::vector<std::string> cells, std::string tail) {
+void Grid::add(std::vector<std::string> cells, std::string tail, bool is_faint) {
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     widths_[i] = std::max(widths_[i], columns_of(cells[i]));
   }
-  lines_.push_back({std::move(cells), std::move(tail)});
+  lines_.push_back({std::move(cells), std::move(tail), is_faint});
 }
 
 std::size_t Grid::room_for_last(std::size_t width) const {
@@ -65,6 +65,7 @@ std::string Grid::drawn(const Line& line, std::size_t room, const Style& style) 
     out += is_padded ? aligned(cell, columns_[i].align, width) : cell;
   }
   strip_trailing_spaces(out);
+  if (line.is_faint) out = paint(style, Role::kFaint, out);
   return out + tail_within(line.tail, room, columns_of(line.cells.back()), style);
 }
 
@@ -79,7 +80,8 @@ std::string Grid::text(const Style& style) const {
   const bool has_headings = std::any_of(columns_.begin(), columns_.end(),
                                         [](const Column& c) { return !c.heading.empty(); });
   std::string out;
-  if (has_headings) out += paint(style, Role::kFaint, drawn({headings(), ""}, room, style)) + "\n";
+  if (has_headings)
+    out += paint(style, Role::kFaint, drawn({headings(), "", false}, room, style)) + "\n";
   for (const Line& line : lines_) out += drawn(line, room, style) + "\n";
   return out;
 }

@@ -26,8 +26,8 @@ class Grid {
   explicit Grid(std::vector<Column> columns, std::size_t indent = 0);
 
   /// Appends a line; `cells` has one cell per column. The last column must be
-  /// aligned to the left if there are tails.
-  void add(std::vector<std::string> cells, std::string tail = {});
+  /// aligned to the left if there are tails. A faint line matters less than others.
+  void add(std::vector<std::string> cells, std::string tail = {}, bool is_faint = false);
 
   /// Columns left for the last column in lines of `width`.
   [[nodiscard]] std::size_t room_for_last(std::size_t width) const;
@@ -39,6 +39,7 @@ class Grid {
   struct Line {
     std::vector<std::string> cells;
     std::string tail;
+    bool is_faint = false;
   };
 
   [[nodiscard]] std::string drawn(const Line& line, std::size_t room, const Style& style) const;

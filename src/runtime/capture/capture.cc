@@ -191,22 +191,14 @@ Decision decide_in(ThreadState& state, Bytes size, bool is_fresh) {
           .is_counted = counts};
 }
 
-void filter_add(const void* address) {
-  std::atomic<std::uint8_t>& count = filter[filter_slot(address)];
-  std::uint8_t seen = count.load(std::memory_order_relaxed);
-  while (seen != 255 && !count.compare_exchange_weak(seen, static_cast<std::uint8_t>(seen + 1),
-                                                     std::memory_order_relaxed)) {
+/// Puts an allocated address among the live samples. False: out of memory.
+bool insert_live(const void* address, std::uint64_t value) {
+  if (!image.live.insert(reinterpret_cast<std::uint64_t>(address), value)) return false;
+  filter.add(address);
+  if (filter.is_too_small(image.live.size())) {
+    filter.grow([](const auto& visit) { image.live.for_each(visit); });
   }
-}
-
-/// A byte that reached 255 no longer knows its count and stays.
-void filter_remove(const void* address) {
-  std::atomic<std::uint8_t>& count = filter[filter_slot(address)];
-  std::uint8_t seen = count.load(std::memory_order_relaxed);
-  while (seen != 255 && seen != 0 &&
-         !count.compare_exchange_weak(seen, static_cast<std::uint8_t>(seen - 1),
-                                      std::memory_order_relaxed)) {
-  }
+  return true;
 }
 
 /// Live entries: image number and sample, never 0 as images start at 1.
@@ -358,24 +350,23 @@ GEIGER_SLOW_PATH void record(const Decision& decision, const Allocation& allocat
   if (!decision.is_sample || decision.image != image.number) return;
   ThreadState& state = *decision.state;
   if (!state.has_name) record_name(state);
+  image.live.prefetch(reinterpret_cast<std::uint64_t>(allocation.address));
   const trace::Ref stack = record_stack(state, caller);
-  if (maybe_sampled(allocation.address)) close_unseen(allocation.address);
+  if (filter.maybe_holds(allocation.address)) close_unseen(allocation.address);
   const trace::Slot slot = write_sample(decision, allocation, stack);
   if (!slot) {
     image.writer.count_drop(trace::DropCause::kTraceFull);
     return;
   }
-  const auto address = reinterpret_cast<std::uint64_t>(allocation.address);
-  if (image.live.insert(address, live_value(slot.ref))) {
-    filter_add(allocation.address);
-  } else {
+  if (!insert_live(allocation.address, live_value(slot.ref))) {
     image.writer.count_drop(trace::DropCause::kLiveTableFull);
   }
 }
 
 std::uint64_t take(const void* address) {
+  const std::size_t mask = filter.mask();
   const std::uint64_t taken = image.live.take(reinterpret_cast<std::uint64_t>(address));
-  if (taken != 0) filter_remove(address);
+  if (taken != 0) filter.remove(address, mask);
   return taken;
 }
 
@@ -386,8 +377,7 @@ void settle_taken(std::uint64_t taken, const unwind::Registers& caller) {
 }
 
 void put_back(const void* address, std::uint64_t taken) {
-  if (taken == 0) return;
-  if (image.live.insert(reinterpret_cast<std::uint64_t>(address), taken)) filter_add(address);
+  if (taken != 0) insert_live(address, taken);
 }
 
 GEIGER_SLOW_PATH void release(const void* address, const unwind::Registers& caller) {

@@ -23,6 +23,7 @@
 #include <cstdint>
 
 #include "base/units.h"
+#include "runtime/capture/filter.h"
 #include "runtime/capture/thread_local.h"
 #include "runtime/unwind/unwind.h"
 #include "trace/format.h"

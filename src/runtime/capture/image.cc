@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/raw_syscall.h"
 #include "runtime/capture/arena.h"
+#include "runtime/capture/filter.h"
 #include "runtime/capture/thread_state.h"
 #include "runtime/unwind/unwind.h"
 #include "sampling/logarithm.h"
@@ -25,6 +26,7 @@
 namespace geiger::capture {
 
 constinit Image image{};
+constinit Filter filter{};
 constinit const char* allocator_path = "";
 
 namespace {
@@ -236,6 +238,7 @@ GEIGER_SLOW_PATH bool start_slow() {
   }
   image.settings = read_settings();
   image.number = 1;
+  filter.start();
   bool started = false;
   if (image.settings.directory != nullptr) {
     find_executable();

@@ -23,8 +23,16 @@ bool LiveTable::insert(std::uint64_t address, std::uint64_t value) {
     if (has_room && insert_into(*newest, address, value)) break;
     if (grow_slow(newest) == nullptr) return false;
   }
-  size_.fetch_add(1, std::memory_order_relaxed);
+  size_.fetch_add(1, std::memory_order_seq_cst);  // for_each() relies on the order.
   return true;
+}
+
+void LiveTable::prefetch(std::uint64_t address) const {
+  const Table* newest = newest_.load(std::memory_order_acquire);
+  if (newest == nullptr) return;
+  const Bucket& bucket = newest->buckets[hash(address) & newest->mask];
+  __builtin_prefetch(&bucket.addresses, 1);
+  __builtin_prefetch(&bucket.values, 1);
 }
 
 std::uint64_t LiveTable::take(std::uint64_t address) {

@@ -29,11 +29,31 @@ class LiveTable {
   /// Inserts an address that is not in the table. False: out of memory.
   bool insert(std::uint64_t address, std::uint64_t value);
 
+  /// Brings the place where insert(address, ...) is about to look near the processor.
+  void prefetch(std::uint64_t address) const;
+
   /// Removes an address and returns its value, 0 if it is not there. Values are
   /// never 0.
   std::uint64_t take(std::uint64_t address);
 
   [[nodiscard]] std::size_t size() const { return size_.load(std::memory_order_relaxed); }
+
+  /// Calls visit(const void* address) with the addresses in the table: each whose
+  /// insert() ended before this began (both touch the count sequentially
+  /// consistently), unless taken meanwhile, and perhaps later ones.
+  template <typename Visit>
+  void for_each(const Visit& visit) const {
+    if (size_.load(std::memory_order_seq_cst) == 0) return;
+    for (const Table* table = newest_.load(std::memory_order_acquire); table != nullptr;
+         table = table->older) {
+      for (std::size_t i = 0; i <= table->mask; ++i) {
+        for (const auto& slot : table->buckets[i].addresses) {
+          const std::uint64_t address = slot.load(std::memory_order_relaxed);
+          if (address != 0) visit(reinterpret_cast<const void*>(address));
+        }
+      }
+    }
+  }
 
  private:
   static constexpr std::size_t kSlots = 7;

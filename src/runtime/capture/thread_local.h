@@ -1,7 +1,8 @@
-// What the fast paths touch: one thread-local counter and one byte filter.
+// What the allocation's fast path touches: one thread-local counter. (That of free
+// touches the filter alone: filter.h.)
 //
-//   allocate(size):  countdown -= size; borrow?  -> slow path   (4 instructions)
-//   free(p):         filter[p / 16 mod 2^19] != 0? -> slow path (7 instructions)
+//   allocate(size):  countdown -= size; borrow?   -> slow path   (4 instructions)
+//   free(p):         is the filter's slot marked? -> slow path   (7 instructions)
 //
 // Invariant of the counter. Let armed be the value last stored and c the value
 // now: armed - c bytes were allocated since, none of them sampled. An allocation
@@ -12,7 +13,6 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 
 #include "base/attributes.h"
@@ -53,30 +53,6 @@ GEIGER_FAST_PATH bool borrows(std::uint64_t size) {
 /// Swaps the counter in one instruction (see borrows()).
 GEIGER_FAST_PATH std::uint64_t exchange_countdown(std::uint64_t value) {
   return std::atomic_ref(tls.countdown).exchange(value, std::memory_order_relaxed);
-}
-
-/// Says of any address whether it may be a live sample. A byte counts the live
-/// samples whose address falls on it; at 255 it stays. Large enough that 4,000
-/// live samples send some 1.5 % of the other frees to the slow path, small enough to
-/// stay near the caches (at twice the size free took a quarter longer in git); pages
-/// of it are touched only where samples live.
-inline constexpr std::size_t kFilterBytes = std::size_t{1} << 18;
-[[gnu::visibility("hidden")]] extern std::atomic<std::uint8_t> filter[kFilterBytes];
-
-GEIGER_FAST_PATH std::size_t filter_slot(const void* pointer) {
-  return reinterpret_cast<std::uintptr_t>(pointer) >> 4 & (kFilterBytes - 1);
-}
-
-/// The pointer reached this thread after its insertion, so a relaxed load sees it.
-/// Written out because the compiler does not fold an atomic load into a compare.
-GEIGER_FAST_PATH bool maybe_sampled(const void* pointer) {
-#if defined(__x86_64__)
-  bool is_set = false;
-  asm("cmpb $0, %1" : "=@ccne"(is_set) : "m"(filter[filter_slot(pointer)]));
-  return is_set;
-#else
-  return filter[filter_slot(pointer)].load(std::memory_order_relaxed) != 0;
-#endif
 }
 
 }  // namespace geiger::capture

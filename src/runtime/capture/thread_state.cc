@@ -8,7 +8,6 @@
 namespace geiger::capture {
 
 constinit thread_local ThreadLocal tls{};
-constinit std::atomic<std::uint8_t> filter[kFilterBytes]{};
 
 namespace {
 

@@ -2,7 +2,7 @@
 //
 //   not sampled   borrows(size)? no -> jump to the original     (the fast path)
 //   sampled       ..._slow: decide, call the original, record
-//   free          maybe_sampled(p)? no -> jump to the original
+//   free          filter.maybe_holds(p)? no -> jump to the original
 //
 // A size of 0 never borrows and so is never a sample. An overflowing product is
 // the original's to refuse.
@@ -42,7 +42,7 @@ GEIGER_SLOW_PATH void* calloc_slow(std::size_t count, std::size_t size) {
 void* reallocate(void* old, std::size_t size, const Decision& decision, EntryPoint entry_point,
                  const Registers& caller) {
   const std::uint64_t taken =
-      old != nullptr && capture::maybe_sampled(old) ? capture::take(old) : 0;
+      old != nullptr && capture::filter.maybe_holds(old) ? capture::take(old) : 0;
   void* pointer = originals.realloc(old, size);
   // Failure leaves the old block alone; realloc(p, 0) frees it, whatever it returns.
   if (pointer == nullptr && size != 0) {
@@ -140,7 +140,7 @@ GEIGER_EXPORT void* malloc(std::size_t size) {
 }
 
 GEIGER_EXPORT void free(void* pointer) {
-  if (capture::maybe_sampled(pointer)) [[unlikely]]
+  if (capture::filter.maybe_holds(pointer)) [[unlikely]]
     return free_slow(pointer);
   originals.free(pointer);
 }
@@ -156,7 +156,7 @@ GEIGER_EXPORT void* calloc(std::size_t count, std::size_t size) {
 GEIGER_EXPORT void* realloc(void* old, std::size_t size) {
   if (capture::borrows(size)) [[unlikely]]
     return realloc_drawn_slow(old, size);
-  if (capture::maybe_sampled(old)) [[unlikely]]
+  if (capture::filter.maybe_holds(old)) [[unlikely]]
     return realloc_known_slow(old, size);
   return originals.realloc(old, size);
 }
@@ -170,7 +170,7 @@ GEIGER_EXPORT void* reallocarray(void* old, std::size_t count, std::size_t size)
   }
   if (capture::borrows(bytes)) [[unlikely]]
     return reallocarray_drawn_slow(old, bytes);
-  if (capture::maybe_sampled(old)) [[unlikely]]
+  if (capture::filter.maybe_holds(old)) [[unlikely]]
     return realloc_known_slow(old, bytes);
   return originals.realloc(old, bytes);
 }
@@ -206,13 +206,13 @@ GEIGER_EXPORT void* pvalloc(std::size_t size) {
 }
 
 GEIGER_EXPORT void free_sized(void* pointer, std::size_t size) {
-  if (capture::maybe_sampled(pointer)) [[unlikely]]
+  if (capture::filter.maybe_holds(pointer)) [[unlikely]]
     return free_sized_slow(pointer, size);
   originals.free_sized(pointer, size);
 }
 
 GEIGER_EXPORT void free_aligned_sized(void* pointer, std::size_t alignment, std::size_t size) {
-  if (capture::maybe_sampled(pointer)) [[unlikely]] {
+  if (capture::filter.maybe_holds(pointer)) [[unlikely]] {
     return free_aligned_sized_slow(pointer, alignment, size);
   }
   originals.free_aligned_sized(pointer, alignment, size);

@@ -49,7 +49,7 @@ GEIGER_SLOW_PATH void delete_slow(void* pointer, Rest... rest) {
 
 template <auto kOriginal, class... Rest>
 GEIGER_FAST_PATH void delete_object(void* pointer, Rest... rest) {
-  if (capture::maybe_sampled(pointer)) [[unlikely]] {
+  if (capture::filter.maybe_holds(pointer)) [[unlikely]] {
     return delete_slow<kOriginal, Rest...>(pointer, rest...);
   }
   (cxx_originals.*kOriginal)(pointer, rest...);

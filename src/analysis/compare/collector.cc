@@ -1,0 +1,342 @@
+#include "analysis/compare/collector.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "analysis/profile/hash.h"
+#include "analysis/profile/labels.h"
+#include "analysis/profile/totals.h"
+
+namespace geiger::compare {
+namespace {
+
+using estimation::NodeSums;
+using profile::GroupBy;
+using profile::kNone;
+using profile::Labels;
+using profile::Profile;
+using profile::Recording;
+
+constexpr std::size_t kCallersShown = 3;
+
+RunFacts facts_of(const Recording& recording, const Profile& profile) {
+  const profile::ProcessTotals totals = profile::all_totals(recording);
+  RunFacts facts{totals.exact_bytes, totals.unsettled_bound, profile.largest_interval, 0,
+                 recording.processes.size()};
+  for (const profile::Process& process : recording.processes) {
+    facts.dropped += std::accumulate(process.drops.begin(), process.drops.end(), std::uint64_t{0});
+  }
+  return facts;
+}
+
+void note_intervals(SideFacts& side, const Recording& recording) {
+  for (const profile::Epoch& epoch : recording.epochs) {
+    const auto interval = static_cast<double>(epoch.interval);
+    const bool is_first = side.largest_interval == 0;
+    side.smallest_interval = is_first ? interval : std::min(side.smallest_interval, interval);
+    side.largest_interval = std::max(side.largest_interval, interval);
+  }
+}
+
+/// What one run, or one stack of it, saw at a site.
+struct Seen {
+  NodeSums sums;
+  CertainSizes certain;
+
+  void merge(const Seen& other) {
+    sums.merge(other.sums);
+    for (const auto& [size, count] : other.certain) certain[size] += count;
+  }
+};
+
+void add_run(SiteSide& side, const Seen& seen, std::uint32_t run) {
+  const NodeSums& sums = seen.sums;
+  side.sums.merge(sums);
+  for (const auto& [size, count] : seen.certain) side.certain_sizes[size] += count;
+  if (sums.samples + sums.certain_samples == 0) return;
+  side.values.push_back({run, sums.certain_bytes, sums.weighted_bytes, sums.bytes_variance});
+}
+
+/// What every stack of a profile saw.
+std::vector<std::pair<std::uint32_t, Seen>> seen_by_stack(const Recording& recording,
+                                                          const Profile& profile) {
+  std::unordered_map<std::uint32_t, CertainSizes> certain;
+  for (const profile::Entry& entry : profile.entries) {
+    if (entry.is_certain) certain[entry.stack][entry.requested] += entry.count;
+  }
+  std::vector<std::pair<std::uint32_t, Seen>> seen;
+  for (const profile::Row& row : profile::table(recording, profile, GroupBy::kStack)) {
+    const auto found = certain.find(row.stack);
+    seen.push_back(
+        {row.stack, {row.self, found == certain.end() ? CertainSizes{} : found->second}});
+  }
+  return seen;
+}
+
+/// Objects that one side may have put to trial although the other recorded them
+/// with certainty are smaller than this.
+double certain_everywhere(const Collected& collected) {
+  const SideFacts& before = collected.before;
+  const SideFacts& after = collected.after;
+  const bool is_mixed = before.has_pure || after.has_pure;
+  return is_mixed ? std::numeric_limits<double>::infinity()
+                  : std::max(before.largest_interval, after.largest_interval);
+}
+
+void settle(SiteSide& side, double certain_from, double largest_interval) {
+  side.sums.could_have_sampled(largest_interval);
+  for (const auto& [size, count] : side.certain_sizes) {
+    const auto bytes = static_cast<double>(size);
+    if (bytes < certain_from) side.uneven_bytes += bytes * static_cast<double>(count);
+  }
+  side.certain_sizes.clear();
+}
+
+/// Adds a site to another that turned out to be the same.
+void merge_side(SiteSide& into, const SiteSide& from) {
+  into.sums.merge(from.sums);
+  for (const auto& [size, count] : from.certain_sizes) into.certain_sizes[size] += count;
+  into.values.insert(into.values.end(), from.values.begin(), from.values.end());
+  std::ranges::stable_sort(into.values, {}, &RunValue::run);
+  std::vector<RunValue> merged;
+  for (const RunValue& value : into.values) {
+    if (merged.empty() || merged.back().run != value.run) {
+      merged.push_back(value);
+      continue;
+    }
+    merged.back().certain_bytes += value.certain_bytes;
+    merged.back().weighted_bytes += value.weighted_bytes;
+    merged.back().bytes_variance += value.bytes_variance;
+  }
+  into.values = std::move(merged);
+}
+
+/// Removes what occurs again, keeping the order; quadratic in the few that differ
+/// per stack would not do for deep recursion, so it marks what it has met.
+void keep_first(std::vector<std::uint32_t>& places, std::vector<std::uint64_t>& met,
+                std::uint64_t stack) {
+  std::erase_if(places, [&](std::uint32_t place) {
+    if (place >= met.size()) met.resize(place + 1U, 0);
+    return std::exchange(met[place], stack) == stack;
+  });
+}
+
+}  // namespace
+
+/// Adds one recording: what is worked out once per run.
+class Collector::Run {
+ public:
+  Run(Collector& collector, const Recording& recording)
+      : collector_(collector),
+        recording_(recording),
+        labels_(recording),
+        places_(collector.places_.of_labels(recording, labels_,
+                                            !collector.out_.grouping.is_inclusive)) {
+    if (collector_.out_.grouping.by != GroupBy::kModule) return;
+    for (std::uint32_t i = 0; i < recording.modules.size(); ++i) {
+      modules_.push_back(collector_.places_.of_module(recording, i));
+    }
+  }
+
+  /// Adds a stack to its sites and patterns.
+  void add(std::uint32_t stack, const Seen& seen) {
+    labels_.collect(recording_, stack, labels_of_stack_);
+    path_.clear();
+    for (const std::uint32_t label : labels_of_stack_) path_.push_back(places_[label]);
+    total_.merge(seen);
+    add_to_sites(stack, seen);
+    for (std::size_t i = 0; i < collector_.patterns_.size(); ++i) {
+      if (is_matched(i)) budgeted_[i].merge(seen);
+    }
+  }
+
+  /// Hands the sums of the run to a side; `run` is its number there.
+  void finish(Which which, std::uint32_t run) {
+    add_run(side_of(collector_.out_, which).total, total_, run);
+    for (const std::uint32_t site : used_) {
+      add_run(side_of(collector_.out_.sites[site], which), seen_[site], run);
+    }
+    for (std::size_t i = 0; i < budgeted_.size(); ++i) {
+      add_run(side_of(collector_.out_.budgeted[i], which), budgeted_[i], run);
+    }
+  }
+
+ private:
+  void add_to_sites(std::uint32_t stack, const Seen& seen) {
+    const Grouping& grouping = collector_.out_.grouping;
+    if (grouping.by == GroupBy::kStack) {
+      std::vector<std::uint32_t> whole = path_;
+      if (stack != kNone && recording_.stacks[stack].is_truncated) {
+        whole.push_back(collector_.places_.truncated());
+      }
+      return add_to(collector_.site_of(std::move(whole)), seen);
+    }
+    std::vector<std::uint32_t> groups = grouping.by == GroupBy::kModule ? modules_of(stack) : path_;
+    if (!grouping.is_inclusive) groups.resize(1);
+    keep_first(groups, met_, ++stacks_);
+    for (const std::uint32_t group : groups) add_to(site_of_place(group), seen);
+  }
+
+  std::uint32_t site_of_place(std::uint32_t place) {
+    if (place >= site_of_place_.size()) site_of_place_.resize(place + 1U, kNone);
+    std::uint32_t& site = site_of_place_[place];
+    if (site == kNone) site = collector_.site_of({place});
+    return site;
+  }
+
+  void add_to(std::uint32_t site, const Seen& seen) {
+    if (site >= seen_.size()) {
+      seen_.resize(site + 1U);
+      is_used_.resize(site + 1U, false);
+    }
+    if (!is_used_[site]) used_.push_back(site);
+    is_used_[site] = true;
+    seen_[site].merge(seen);
+  }
+
+  std::vector<std::uint32_t> modules_of(std::uint32_t stack) {
+    std::vector<std::uint32_t> modules;
+    if (stack != kNone) {
+      for (const std::uint32_t location : recording_.stacks[stack].locations) {
+        modules.push_back(module_place(recording_.locations[location].module));
+      }
+    }
+    if (modules.empty()) modules.push_back(module_place(kNone));
+    return modules;
+  }
+
+  std::uint32_t module_place(std::uint32_t module) {
+    return module < modules_.size() ? modules_[module]
+                                    : collector_.places_.of_module(recording_, kNone);
+  }
+
+  bool is_matched(std::size_t pattern) {
+    if (collector_.patterns_[pattern].matches_everything()) return true;
+    return std::ranges::any_of(
+        path_, [&](std::uint32_t place) { return collector_.is_match(pattern, place); });
+  }
+
+  Collector& collector_;
+  const Recording& recording_;
+  const Labels labels_;
+  std::vector<std::uint32_t> places_;   ///< By label.
+  std::vector<std::uint32_t> modules_;  ///< Places that stand for modules.
+  Seen total_;
+  std::vector<Seen> seen_;  ///< By site.
+  std::vector<bool> is_used_;
+  std::vector<std::uint32_t> used_;
+  std::vector<Seen> budgeted_ = std::vector<Seen>(collector_.patterns_.size());
+  std::vector<std::uint32_t> labels_of_stack_, path_;
+  std::vector<std::uint32_t> site_of_place_;
+  std::vector<std::uint64_t> met_;  ///< By place: the last stack that had it.
+  std::uint64_t stacks_ = 0;
+};
+
+std::size_t Collector::PlacesHash::operator()(const std::vector<std::uint32_t>& places) const {
+  std::uint64_t hash = profile::table_seed();
+  for (const std::uint32_t place : places) hash = profile::spread(hash, place);
+  return hash;
+}
+
+Collector::Collector(profile::Kind kind, const Grouping& grouping, std::vector<Pattern> patterns)
+    : patterns_(std::move(patterns)), matches_(patterns_.size()) {
+  out_.kind = kind;
+  out_.grouping = grouping;
+  for (const Pattern& pattern : patterns_) {
+    out_.budgeted.push_back({pattern.function, pattern.module, {}, {}, {}});
+  }
+}
+
+bool Collector::is_match(std::size_t pattern, std::uint32_t place) {
+  std::vector<bool>& known = matches_[pattern];
+  while (known.size() <= place) {
+    known.push_back(patterns_[pattern].matches(places_[static_cast<std::uint32_t>(known.size())]));
+  }
+  return known[place];
+}
+
+std::uint32_t Collector::site_of(std::vector<std::uint32_t> places) {
+  const auto next = static_cast<std::uint32_t>(out_.sites.size());
+  const auto [at, is_new] = known_.try_emplace(std::move(places), next);
+  if (is_new)
+    out_.sites.push_back(
+        {.name = {}, .detail = {}, .places = at->first, .before = {}, .after = {}});
+  return at->second;
+}
+
+std::optional<Error> Collector::add(Which which, const Recording& recording,
+                                    const Profile& profile) {
+  if (profile.kind != out_.kind) return Error::kDifferentKinds;
+  SideFacts& side = side_of(out_, which);
+  const auto number = static_cast<std::uint32_t>(side.runs.size());
+  side.runs.push_back(facts_of(recording, profile));
+  side.is_halved = side.is_halved || profile.rate_factor < 1;
+  note_intervals(side, recording);
+  for (const profile::Process& process : recording.processes) {
+    side.has_pure = side.has_pure || process.is_pure;
+  }
+  side.total.sums.could_have_sampled(profile.largest_interval);
+  Run run(*this, recording);
+  for (const auto& [stack, seen] : seen_by_stack(recording, profile)) run.add(stack, seen);
+  run.finish(which, number);
+  return std::nullopt;
+}
+
+void Collector::merge_rebuilt() {
+  const std::vector<std::uint32_t> shown = places_.unify_rebuilt();
+  SitesByPlaces known;
+  std::vector<Site> merged;
+  for (Site& site : out_.sites) {
+    for (std::uint32_t& place : site.places) place = shown[place];
+    const auto next = static_cast<std::uint32_t>(merged.size());
+    const auto [at, is_new] = known.try_emplace(site.places, next);
+    if (is_new) {
+      merged.push_back(std::move(site));
+      continue;
+    }
+    for (const Which which : kBoth)
+      merge_side(side_of(merged[at->second], which), side_of(site, which));
+  }
+  out_.sites = std::move(merged);
+}
+
+void Collector::describe(Site& site) const {
+  const Place& leaf = places_[site.places.front()];
+  site.name = leaf.name;
+  site.detail = leaf.module;
+  if (out_.grouping.by != GroupBy::kStack) return;
+  site.detail.clear();
+  for (std::size_t i = 1; i < std::min(site.places.size(), kCallersShown + 1); ++i) {
+    if (i > 1) site.detail += " < ";
+    site.detail += places_[site.places[i]].name;
+  }
+}
+
+void Collector::settle_sides() {
+  const double certain_from = certain_everywhere(out_);
+  for (const Which which : kBoth) {
+    SideFacts& side = side_of(out_, which);
+    // What was not seen at a site may have been missed by any of the runs.
+    const double interval = side.total.sums.largest_interval;
+    settle(side.total, certain_from, interval);
+    for (auto* sites : {&out_.sites, &out_.budgeted}) {
+      for (Site& site : *sites) settle(side_of(site, which), certain_from, interval);
+    }
+  }
+}
+
+Collected Collector::finish() {
+  merge_rebuilt();
+  settle_sides();
+  for (Site& site : out_.sites) describe(site);
+  std::ranges::sort(out_.sites, [](const Site& a, const Site& b) {
+    return std::tie(a.name, a.detail, a.places) < std::tie(b.name, b.detail, b.places);
+  });
+  for (std::uint32_t i = 0; i < places_.size(); ++i) out_.places.push_back(places_[i]);
+  return std::move(out_);
+}
+
+}  // namespace geiger::compare

@@ -1,0 +1,135 @@
+// Gathers the runs of two sides site by site. Runs are added one after another and
+// can be forgotten afterwards: what is kept grows with the sites, not with the
+// samples.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/compare/error.h"
+#include "analysis/compare/pattern.h"
+#include "analysis/compare/places.h"
+#include "analysis/profile/profile.h"
+#include "analysis/profile/recording.h"
+#include "analysis/profile/view.h"
+#include "estimation/sums.h"
+
+namespace geiger::compare {
+
+enum class Which : std::uint8_t { kBefore, kAfter };
+inline constexpr std::array kBoth{Which::kBefore, Which::kAfter};
+
+/// What a site is.
+struct Grouping {
+  profile::GroupBy by = profile::GroupBy::kFunction;
+  /// A function or module with all that it called, not only what it allocated
+  /// itself. Sites then overlap. A whole stack is the same either way.
+  bool is_inclusive = false;
+};
+
+/// What one run says about a site.
+struct RunValue {
+  std::uint32_t run = 0;  ///< Of its side, from 0.
+  double certain_bytes = 0;
+  double weighted_bytes = 0;
+  double bytes_variance = 0;  ///< Of the sampling.
+};
+
+/// How many objects of each size were recorded with certainty.
+using CertainSizes = std::map<Bytes, std::uint64_t>;
+
+/// One side of a site, all runs together.
+struct SiteSide {
+  estimation::NodeSums sums;     ///< Added over runs; E of all runs, whether they saw it or not.
+  std::vector<RunValue> values;  ///< Runs that saw it, ascending; the others saw nothing.
+  /// Certain bytes in objects that the other side may have put to trial (estimation::Side).
+  double uneven_bytes = 0;
+  CertainSizes certain_sizes;  ///< While collecting; empty in what finish() returns.
+};
+
+struct Site {
+  std::string name;
+  std::string detail;                 ///< Module; nearest callers of a stack.
+  std::vector<std::uint32_t> places;  ///< Leaf first: one place, or a whole stack.
+  SiteSide before, after;
+};
+
+/// A run as a whole.
+struct RunFacts {
+  Bytes exact_bytes = 0;      ///< Counted, all threads (profile/totals.h).
+  Bytes unsettled_bound = 0;  ///< At most so many bytes more.
+  double largest_interval = 0;
+  std::uint64_t dropped = 0;  ///< Samples and frees that could not be recorded.
+  std::uint64_t processes = 0;
+};
+
+struct SideFacts {
+  std::vector<RunFacts> runs;
+  SiteSide total;
+  double smallest_interval = 0, largest_interval = 0;  ///< In force, over all runs.
+  bool has_pure = false;   ///< Some process put objects of every size to trial.
+  bool is_halved = false;  ///< Half of the samples chose the peak (profile/peak.h).
+};
+
+struct Collected {
+  profile::Kind kind = profile::Kind::kAllocated;
+  Grouping grouping;
+  SideFacts before, after;
+  std::vector<Site> sites;     ///< In order of their names and details.
+  std::vector<Site> budgeted;  ///< One per pattern, in their order.
+  std::vector<Place> places;   ///< What Site::places refers to.
+};
+
+class Collector {
+ public:
+  Collector(profile::Kind kind, const Grouping& grouping, std::vector<Pattern> patterns = {});
+
+  /// Adds a run to a side. The recording is not needed afterwards.
+  [[nodiscard]] std::optional<Error> add(Which which, const profile::Recording& recording,
+                                         const profile::Profile& profile);
+
+  /// Hands over what was gathered; ends the collector.
+  [[nodiscard]] Collected finish();
+
+ private:
+  struct PlacesHash {
+    std::size_t operator()(const std::vector<std::uint32_t>& places) const;
+  };
+  using SitesByPlaces = std::unordered_map<std::vector<std::uint32_t>, std::uint32_t, PlacesHash>;
+
+  class Run;
+
+  std::uint32_t site_of(std::vector<std::uint32_t> places);
+  bool is_match(std::size_t pattern, std::uint32_t place);
+  void merge_rebuilt();
+  void settle_sides();
+  void describe(Site& site) const;
+
+  Collected out_;
+  std::vector<Pattern> patterns_;
+  std::vector<std::vector<bool>> matches_;  ///< By pattern and place, as far as known.
+  Places places_;
+  SitesByPlaces known_;
+};
+
+/// A side of a site, or of the whole.
+[[nodiscard]] inline SiteSide& side_of(Site& site, Which which) {
+  return which == Which::kBefore ? site.before : site.after;
+}
+[[nodiscard]] inline const SiteSide& side_of(const Site& site, Which which) {
+  return which == Which::kBefore ? site.before : site.after;
+}
+[[nodiscard]] inline SideFacts& side_of(Collected& collected, Which which) {
+  return which == Which::kBefore ? collected.before : collected.after;
+}
+[[nodiscard]] inline const SideFacts& side_of(const Collected& collected, Which which) {
+  return which == Which::kBefore ? collected.before : collected.after;
+}
+
+}  // namespace geiger::compare

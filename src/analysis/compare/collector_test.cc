@@ -1,0 +1,208 @@
+#include "analysis/compare/collector.h"
+
+#include <gmock/gmock.h>
+
+#include <functional>
+
+#include "analysis/profile/test_recording.h"
+
+namespace geiger::compare {
+namespace {
+
+using profile::GroupBy;
+using profile::Kind;
+using profile::Recording;
+using profile::TestRecording;
+using ::testing::DoubleEq;
+using ::testing::ElementsAre;
+
+/// One stack: leaf < parse < main, sampled `count` times.
+TestRecording run_of(const std::string& leaf, int count, Bytes interval = 1024) {
+  TestRecording test(interval);
+  test.recording.processes[0].executable = "/usr/bin/target";
+  const auto stack =
+      test.stack({test.location({leaf}), test.location({"parse"}), test.location({"main"})});
+  for (int i = 0; i < count; ++i) test.sample(stack, 16);
+  return test;
+}
+
+void add(Collector& collector, Which which, const Recording& recording,
+         Kind kind = Kind::kAllocated) {
+  ASSERT_FALSE(collector.add(which, recording, profile::select(recording, kind)));
+}
+
+std::vector<std::string> names_of(const Collected& collected) {
+  std::vector<std::string> names;
+  for (const Site& site : collected.sites) names.push_back(site.name + "|" + site.detail);
+  return names;
+}
+
+Collected both(const Recording& before, const Recording& after, GroupBy by = GroupBy::kFunction,
+               bool is_inclusive = false) {
+  Collector collector(Kind::kAllocated, {by, is_inclusive});
+  add(collector, Which::kBefore, before);
+  add(collector, Which::kAfter, after);
+  return collector.finish();
+}
+
+TEST(Names, StemsSurviveTheCompiler) {
+  EXPECT_EQ(stem_of("parse"), "parse");
+  EXPECT_EQ(stem_of("parse.constprop.0"), "parse");
+  EXPECT_EQ(stem_of("parse.isra.0.part.12"), "parse");
+  EXPECT_EQ(stem_of("parse.cold"), "parse");
+  EXPECT_EQ(stem_of("ns::f(int) [clone .constprop.0] [clone .cold]"), "ns::f(int)");
+  EXPECT_EQ(stem_of("f.llvm.123456789"), "f");
+  EXPECT_EQ(stem_of("v1.2"), "v1.2");
+  EXPECT_EQ(stem_of(".cold"), ".cold");
+  EXPECT_EQ(stem_of(""), "");
+  EXPECT_EQ(stem_of("42"), "42");
+}
+
+TEST(Names, ModulesAreKnownByTheirFiles) {
+  EXPECT_EQ(module_name("/usr/lib/libz.so.1.2.13"), "libz.so");
+  EXPECT_EQ(module_name("/opt/new/libz.so.1.3"), "libz.so");
+  EXPECT_EQ(module_name("/usr/bin/python3.11"), "python3.11");
+  EXPECT_EQ(module_name("[vdso]"), "[vdso]");
+  EXPECT_EQ(module_name(""), "");
+}
+
+TEST(Patterns, StarsAndQuestionMarksOnly) {
+  EXPECT_TRUE(matches("*", ""));
+  EXPECT_TRUE(matches("parse_*", "parse_request"));
+  EXPECT_FALSE(matches("parse_*", "reparse_request"));
+  EXPECT_TRUE(matches("*::push_back*", "std::vector<int>::push_back(int const&)"));
+  EXPECT_TRUE(matches("operator[]", "operator[]"));
+  EXPECT_FALSE(matches("operator[]", "operator["));
+  EXPECT_TRUE(matches("a?c*e", "abcde"));
+  EXPECT_TRUE(matches("*ab", "aab"));
+  EXPECT_FALSE(matches("", "a"));
+}
+
+TEST(Collector, MatchesSitesAcrossAddressesBuildsAndPaths) {
+  TestRecording before = run_of("make", 3);
+  TestRecording after = run_of("make.constprop.0", 5);
+  after.recording.modules[0] = {"/home/me/build/target-new", "ffff", 0x7f0000, 0x7f9000, 0x7f0000};
+  after.recording.processes[0].executable = "/home/me/build/target-new";
+  for (profile::Location& location : after.recording.locations) location.vaddr += 0x4444;
+  for (profile::Frame& frame : after.recording.frames) frame.line = 77;
+  for (const GroupBy by : {GroupBy::kFunction, GroupBy::kStack, GroupBy::kModule}) {
+    const Collected collected = both(before.recording, after.recording, by);
+    ASSERT_EQ(collected.sites.size(), 1U);
+    EXPECT_EQ(collected.sites[0].before.sums.samples, 3U);
+    EXPECT_EQ(collected.sites[0].after.sums.samples, 5U);
+  }
+  EXPECT_THAT(names_of(both(before.recording, after.recording)), ElementsAre("make|target"));
+  EXPECT_THAT(names_of(both(before.recording, after.recording, GroupBy::kStack)),
+              ElementsAre("make|parse < main"));
+  EXPECT_THAT(names_of(both(before.recording, after.recording, GroupBy::kModule)),
+              ElementsAre("target|"));
+}
+
+TEST(Collector, InclusiveSitesHoldWhatTheyCalledOnce) {
+  TestRecording test;
+  const auto main = test.location({"main"});
+  const auto walk = test.location({"walk"});
+  test.sample(test.stack({walk, walk, walk, main}), 16);
+  const Collected collected = both(test.recording, test.recording, GroupBy::kFunction, true);
+  EXPECT_THAT(names_of(collected), ElementsAre("main|target", "walk|target"));
+  EXPECT_EQ(collected.sites[0].before.sums.samples, 1U);
+  EXPECT_EQ(collected.sites[1].before.sums.samples, 1U);
+}
+
+TEST(Collector, AddressesAreSitesOnlyWithinOneBuild) {
+  TestRecording test;
+  test.sample(test.stack({test.location({}), test.location({"main"})}), 16);
+  test.sample(test.stack({test.location({}), test.location({"main"})}), 16);
+  EXPECT_THAT(names_of(both(test.recording, test.recording)),
+              ElementsAre("target+0x1000|target", "target+0x1020|target"));
+  TestRecording rebuilt = test;
+  rebuilt.recording.modules[0].build_id = "other";
+  for (const GroupBy by : {GroupBy::kFunction, GroupBy::kStack}) {
+    const Collected collected = both(test.recording, rebuilt.recording, by);
+    ASSERT_EQ(collected.sites.size(), 1U);
+    EXPECT_EQ(collected.sites[0].name, "[no name]");
+    EXPECT_EQ(collected.sites[0].before.sums.samples, 2U);
+    ASSERT_EQ(collected.sites[0].before.values.size(), 1U);
+    EXPECT_DOUBLE_EQ(collected.sites[0].before.values[0].weighted_bytes,
+                     collected.sites[0].before.sums.weighted_bytes);
+  }
+}
+
+TEST(Collector, WhatARunDidNotSeeItCouldHaveMissed) {
+  Collector collector(Kind::kAllocated, {});
+  add(collector, Which::kBefore, run_of("make", 4, 64).recording);
+  add(collector, Which::kBefore, run_of("other", 4, 8192).recording);
+  add(collector, Which::kAfter, run_of("make", 4, 64).recording);
+  const Collected collected = collector.finish();
+  ASSERT_EQ(collected.sites.size(), 2U);
+  const Site& make = collected.sites[0];
+  EXPECT_NEAR(make.before.sums.largest_interval, 8192, 1);
+  EXPECT_NEAR(make.after.sums.largest_interval, 64, 1);
+  ASSERT_EQ(make.before.values.size(), 1U);
+  EXPECT_EQ(make.before.values[0].run, 0U);
+  const Site& other = collected.sites[1];
+  EXPECT_EQ(other.before.values[0].run, 1U);
+  EXPECT_TRUE(other.after.values.empty());
+  EXPECT_NEAR(other.after.sums.largest_interval, 64, 1);
+  EXPECT_EQ(collected.before.smallest_interval, 64);
+  EXPECT_EQ(collected.before.largest_interval, 8192);
+}
+
+TEST(Collector, SidesAddUpTheirRuns) {
+  Collector collector(Kind::kAllocated, {});
+  double bytes = 0;
+  for (const int count : {3, 1, 7}) {
+    TestRecording run = run_of("make", count);
+    run.recording.threads.emplace_back().bytes = Bytes{1000} * static_cast<Bytes>(count);
+    add(collector, Which::kBefore, run.recording);
+    bytes += profile::total(run.recording, profile::select(run.recording, Kind::kAllocated))
+                 .weighted_bytes;
+  }
+  const Collected collected = collector.finish();
+  ASSERT_EQ(collected.before.runs.size(), 3U);
+  EXPECT_TRUE(collected.after.runs.empty());
+  EXPECT_EQ(collected.before.runs[2].exact_bytes, 7000U);
+  EXPECT_THAT(collected.before.total.sums.weighted_bytes, DoubleEq(bytes));
+  ASSERT_EQ(collected.sites[0].before.values.size(), 3U);
+  EXPECT_EQ(collected.sites[0].before.values[1].run, 1U);
+}
+
+TEST(Collector, KnowsWhichCertainObjectsTheOtherSidePutToTrial) {
+  const auto run_with = [](Bytes interval, bool is_pure) {
+    TestRecording test(interval);
+    test.recording.processes[0].is_pure = is_pure;
+    const auto stack = test.stack({test.location({"make"})});
+    for (const Bytes size : {100, 200, 300}) test.sample(stack, size).is_certain = size >= interval;
+    return test.recording;
+  };
+  const auto uneven = [&](Bytes before, Bytes after, bool is_pure = false) {
+    return both(run_with(before, false), run_with(after, is_pure)).sites[0].before.uneven_bytes;
+  };
+  EXPECT_EQ(uneven(100, 100), 0);
+  EXPECT_EQ(uneven(100, 200), 100);
+  EXPECT_EQ(uneven(100, 1000), 600);
+  EXPECT_EQ(uneven(200, 100), 0) << "what is uneven then is on the other side";
+  EXPECT_EQ(uneven(200, 200, true), 500);
+}
+
+TEST(Collector, PatternsTakeWholeStacks) {
+  Collector collector(Kind::kAllocated, {},
+                      {{}, {"par*", "*"}, {"make", "*"}, {"make", "lib*"}, {"main", "target"}});
+  add(collector, Which::kAfter, run_of("make", 3).recording);
+  add(collector, Which::kAfter, run_of("else", 2).recording);
+  const Collected collected = collector.finish();
+  std::vector<std::uint64_t> samples;
+  for (const Site& site : collected.budgeted) samples.push_back(site.after.sums.samples);
+  EXPECT_THAT(samples, ElementsAre(5U, 5U, 3U, 0U, 5U));
+}
+
+TEST(Collector, RefusesOtherKinds) {
+  const TestRecording test = run_of("make", 3);
+  Collector collector(Kind::kAllocated, {});
+  EXPECT_EQ(collector.add(Which::kAfter, test.recording,
+                          profile::select(test.recording, Kind::kLiveAtEnd)),
+            Error::kDifferentKinds);
+}
+
+}  // namespace
+}  // namespace geiger::compare

@@ -1,0 +1,84 @@
+// What changed between two sides: every site with its change, the interval of that,
+// and a verdict that allows for how many sites were looked at.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "analysis/compare/collector.h"
+#include "analysis/compare/error.h"
+#include "estimation/difference.h"
+#include "estimation/estimate.h"
+
+namespace geiger::compare {
+
+enum class Verdict : std::uint8_t {
+  kGrew,
+  kShrank,
+  kNew,     ///< Grew from nothing that was seen.
+  kGone,    ///< Shrank to nothing that was seen.
+  kNoise,   ///< The difference may well be chance.
+  kTooFew,  ///< So few samples that no difference could have shown.
+};
+
+/// Whether the verdict says that something changed.
+[[nodiscard]] constexpr bool is_change(Verdict verdict) { return verdict < Verdict::kNoise; }
+
+/// "grew", "shrank", "new", "gone", "noise", "too few samples".
+[[nodiscard]] std::string_view name_of(Verdict verdict);
+
+/// After minus before, in bytes per run.
+struct Change {
+  double value = 0;
+  estimation::Interval interval;
+  double certain = 0;     ///< Of what both sides recorded with certainty.
+  double p_value = 1;     ///< Of "the same bytes", two-sided.
+  double q_value = 1;     ///< Adjusted for the number of sites (Benjamini-Hochberg).
+  double detectable = 0;  ///< Smallest growth found with 80 % power, bytes per run.
+};
+
+/// One site, or the whole. Bytes per run; the intervals of `before` and `after` hold
+/// the sampling error, that of `change` also how much runs differ where there are
+/// several.
+struct Row {
+  std::uint32_t site = profile::kNone;  ///< Index into Collected::sites; kNone: the whole.
+  estimation::Estimate before, after;
+  Change change;
+  Verdict verdict = Verdict::kTooFew;
+};
+
+/// The whole as it was counted, not estimated: bytes per run, averaged over the runs
+/// of a side. Known for allocated bytes only.
+struct ExactTotals {
+  double before = 0, after = 0;
+  /// What threads had not settled when they were cut off: at most so much more.
+  double unsettled_before = 0, unsettled_after = 0;
+
+  [[nodiscard]] double change() const { return after - before; }
+  [[nodiscard]] bool is_settled() const { return unsettled_before + unsettled_after == 0; }
+};
+
+struct Comparison {
+  double level = 0.95;
+  Collected collected;
+  Row total;
+  std::optional<ExactTotals> exact;
+  std::vector<Row> rows;     ///< Changes first, then by size of the change, the largest first.
+  std::uint64_t tested = 0;  ///< Sites whose samples could have shown a difference.
+  /// Smallest bytes per run at which a site that was not there before is found.
+  double detectable_new = 0;
+};
+
+/// Why what was collected cannot be compared at `level`, if it cannot.
+[[nodiscard]] std::optional<Error> problem_with(const Collected& collected, double level);
+
+/// Compares the two sides. A site is said to have changed where its q-value is at most
+/// 1 - level. Requires that there is no problem with it.
+[[nodiscard]] Comparison compare(Collected collected, double level);
+
+/// The sums of a side of a site, as estimates take them.
+[[nodiscard]] estimation::Side as_side(const SiteSide& side, const SideFacts& facts);
+
+}  // namespace geiger::compare

@@ -1,0 +1,31 @@
+// Why two sides cannot be compared.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace geiger::compare {
+
+enum class Error : std::uint8_t {
+  kEmptySide,        ///< A side without a run.
+  kDifferentKinds,   ///< Profiles of allocated, live and peak bytes measure different things.
+  kNothingInCommon,  ///< Enough samples on both sides, and no site is on both.
+  kBadLevel,         ///< A level that is not strictly between 0 and 1.
+};
+
+/// One clause without a full stop.
+[[nodiscard]] constexpr std::string_view text_of(Error error) {
+  switch (error) {
+    case Error::kEmptySide:
+      return "a side has no run";
+    case Error::kDifferentKinds:
+      return "profiles of different kinds cannot be compared";
+    case Error::kNothingInCommon:
+      return "the two sides have nothing in common: are they runs of the same program?";
+    case Error::kBadLevel:
+      return "the level must lie between 0 and 1";
+  }
+  return "";
+}
+
+}  // namespace geiger::compare

@@ -1,0 +1,141 @@
+#include "analysis/compare/places.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+namespace geiger::compare {
+namespace {
+
+using profile::kNone;
+using profile::Label;
+using profile::Labels;
+using profile::Recording;
+
+/// What compilers append, with or without a number behind it.
+constexpr std::array<std::string_view, 6> kSuffixes{".constprop", ".isra",     ".part",
+                                                    ".cold",      ".lto_priv", ".llvm"};
+constexpr std::string_view kCloneMark = " [clone ";
+constexpr std::string_view kNoModule = "[no module]";
+constexpr char kSeparator = '\0';
+
+/// Where a last suffix starts, or npos.
+std::size_t suffix_start(std::string_view name) {
+  const std::size_t end = name.find_last_not_of("0123456789");
+  if (end == std::string_view::npos) return end;
+  const bool has_number = end + 1 < name.size() && name[end] == '.';
+  const std::string_view plain = name.substr(0, has_number ? end : name.size());
+  for (const std::string_view suffix : kSuffixes) {
+    if (plain.size() > suffix.size() && plain.ends_with(suffix))
+      return plain.size() - suffix.size();
+  }
+  return std::string_view::npos;
+}
+
+/// Whether the path is that of the program which the recording is about.
+bool is_program(const Recording& recording, const std::string& path) {
+  return !recording.processes.empty() && !path.empty() &&
+         recording.processes.front().executable == path;
+}
+
+/// Stands for all points without a name in a module.
+Place unnamed(const std::string& module) {
+  return {.name = module.empty() ? std::string(kNoModule) : "[no name]",
+          .module = module,
+          .build_id = {},
+          .is_unnamed = false};
+}
+
+}  // namespace
+
+std::string_view stem_of(std::string_view function) {
+  const std::size_t mark = function.find(kCloneMark);
+  if (mark != std::string_view::npos && mark > 0) function = function.substr(0, mark);
+  for (std::size_t at = suffix_start(function); at != std::string_view::npos;
+       at = suffix_start(function)) {
+    function = function.substr(0, at);
+  }
+  return function;
+}
+
+std::string_view module_name(std::string_view path) {
+  const std::string_view file = profile::file_name_of(path);
+  const std::size_t library = file.find(".so.");
+  return library == std::string_view::npos || library == 0 ? file : file.substr(0, library + 3);
+}
+
+std::string Places::module_of(const Recording& recording, std::uint32_t module) {
+  if (module >= recording.modules.size()) return "";
+  const std::string& path = recording.modules[module].path;
+  if (!is_program(recording, path)) return std::string(module_name(path));
+  if (program_.empty()) program_ = module_name(path);
+  return program_;
+}
+
+std::uint32_t Places::intern(Place place) {
+  std::string key = place.name;
+  (((key += kSeparator) += place.module) += kSeparator) += place.build_id;
+  key += place.is_unnamed ? 'u' : 'n';
+  const auto next = static_cast<std::uint32_t>(places_.size());
+  const auto [at, is_new] = known_.try_emplace(std::move(key), next);
+  if (is_new) places_.push_back(std::move(place));
+  return at->second;
+}
+
+std::vector<std::uint32_t> Places::of_labels(const Recording& recording, const Labels& labels,
+                                             bool keeps_addresses) {
+  std::vector<std::string> modules;
+  for (std::uint32_t i = 0; i < recording.modules.size(); ++i) {
+    modules.push_back(module_of(recording, i));
+  }
+  std::vector<std::uint32_t> places;
+  places.reserve(labels.size());
+  for (std::uint32_t i = 0; i < labels.size(); ++i) {
+    const Label& label = labels[i];
+    const bool has_module = label.module < recording.modules.size();
+    const std::string module = has_module ? modules[label.module] : "";
+    if (label.is_location && !keeps_addresses) {
+      places.push_back(intern(unnamed(module)));
+      continue;
+    }
+    Place place{.name = std::string(stem_of(label.name)),
+                .module = module,
+                .build_id = {},
+                .is_unnamed = label.is_location};
+    if (label.is_location && has_module) place.build_id = recording.modules[label.module].build_id;
+    places.push_back(intern(std::move(place)));
+  }
+  return places;
+}
+
+std::uint32_t Places::of_module(const Recording& recording, std::uint32_t module) {
+  std::string name = module_of(recording, module);
+  if (name.empty()) name = kNoModule;
+  return intern({.name = name, .module = {}, .build_id = {}, .is_unnamed = false});
+}
+
+std::uint32_t Places::truncated() {
+  return intern({.name = "[truncated]", .module = {}, .build_id = {}, .is_unnamed = false});
+}
+
+std::vector<std::uint32_t> Places::unify_rebuilt() {
+  std::map<std::string, std::vector<std::string>> builds;
+  for (const Place& place : places_) {
+    if (!place.is_unnamed) continue;
+    auto& seen = builds[place.module];
+    if (std::ranges::find(seen, place.build_id) == seen.end()) seen.push_back(place.build_id);
+  }
+  std::vector<std::uint32_t> shown;
+  for (std::uint32_t i = 0, size = static_cast<std::uint32_t>(places_.size()); i < size; ++i) {
+    shown.push_back(i);
+    if (!places_[i].is_unnamed) continue;
+    const std::string module = places_[i].module;
+    const auto& seen = builds[module];
+    if (seen.size() == 1 && !seen.front().empty()) continue;
+    shown[i] = intern(unnamed(module));
+  }
+  return shown;
+}
+
+}  // namespace geiger::compare

@@ -1,0 +1,66 @@
+// Functions by what they are called, so that they are the same function in every
+// recording: neither where a module was loaded nor where it lay on disk nor how
+// often it was rebuilt matters.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/profile/labels.h"
+#include "analysis/profile/recording.h"
+
+namespace geiger::compare {
+
+/// A function of a module, or a program point without a name.
+struct Place {
+  std::string name;
+  std::string module;    ///< module_name; empty outside every module.
+  std::string build_id;  ///< Of a point without a name: what its address refers to.
+  bool is_unnamed = false;
+};
+
+/// A function without what compilers append to the parts they split off, which
+/// differs from build to build: "foo.constprop.0" and "foo [clone .cold]" are "foo".
+[[nodiscard]] std::string_view stem_of(std::string_view function);
+
+/// What a module is known by: the file name of its path; of a shared library
+/// without its version ("libz.so.1.2.13" is "libz.so").
+[[nodiscard]] std::string_view module_name(std::string_view path);
+
+/// All places met so far in any recording, numbered. The same name in the same
+/// module is the same place.
+class Places {
+ public:
+  /// The place of every label of a recording, in order of the labels. The
+  /// executable of the recording's first process counts as the same module in all
+  /// recordings, whatever its file is called. Unless `keeps_addresses`, one place
+  /// stands for all points of a module that have no name.
+  [[nodiscard]] std::vector<std::uint32_t> of_labels(const profile::Recording& recording,
+                                                     const profile::Labels& labels,
+                                                     bool keeps_addresses);
+  /// The place that stands for a whole module; profile::kNone: for what lies outside all.
+  [[nodiscard]] std::uint32_t of_module(const profile::Recording& recording, std::uint32_t module);
+  /// The mark of a truncated stack.
+  [[nodiscard]] std::uint32_t truncated();
+
+  [[nodiscard]] const Place& operator[](std::uint32_t place) const { return places_[place]; }
+  [[nodiscard]] std::size_t size() const { return places_.size(); }
+
+  /// For every place the one to show instead of it. Addresses without names cannot
+  /// be compared across builds: where such points were met in several builds of a
+  /// module, or in one without a build id, one place stands for all of them.
+  [[nodiscard]] std::vector<std::uint32_t> unify_rebuilt();
+
+ private:
+  [[nodiscard]] std::uint32_t intern(Place place);
+  [[nodiscard]] std::string module_of(const profile::Recording& recording, std::uint32_t module);
+
+  std::vector<Place> places_;
+  std::unordered_map<std::string, std::uint32_t> known_;
+  std::string program_;  ///< Of the first recording; stands for all programs.
+};
+
+}  // namespace geiger::compare

@@ -1,0 +1,262 @@
+-- Estimates with intervals from the tables of an exported recording, in the SQL that
+-- SQLite (with its mathematical functions) and PostgreSQL have in common. The formulas
+-- are those of docs/estimators.md, and so are the letters; docs/sql.md has examples and
+-- the errors of the two approximations: the normal quantile and the gamma quantile.
+--
+-- Two habits of PostgreSQL shape the text: underflow and overflow are errors there, so
+-- exponents are bounded, and conditions stand in CASE, which alone keeps its order.
+
+-- The level in use: alpha, the quantile z that leaves alpha/2 above it (Wichura's
+-- algorithm AS 241, the shorter form: 1e-7 relative), and the exponential law's
+-- quantile ln(2/alpha).
+CREATE VIEW confidence AS
+WITH
+  tail AS (SELECT level, 1.0 - level AS alpha, (1.0 - level) / 2.0 AS p FROM settings),
+  variable AS (
+    SELECT level, alpha, p, 0.5 - p AS q,
+           CASE WHEN p < 0.075 THEN SQRT(-LN(p)) ELSE 0.180625 - (0.5 - p) * (0.5 - p) END AS r
+    FROM tail)
+SELECT
+  level, alpha, -LN(p) AS exponential_quantile,
+  CASE
+    WHEN p >= 0.075 THEN
+      q * (((59.109374720 * r + 159.29113202) * r + 50.434271938) * r + 3.3871327179)
+        / (((67.187563600 * r + 78.757757664) * r + 17.895169469) * r + 1.0)
+    WHEN r <= 5.0 THEN
+      (((0.17023821103 * (r - 1.6) + 1.3067284816) * (r - 1.6) + 2.7568153900) * (r - 1.6)
+        + 1.4234372777)
+        / ((0.12021132975 * (r - 1.6) + 0.73700164250) * (r - 1.6) + 1.0)
+    ELSE
+      (((0.017337203997 * (r - 5.0) + 0.42868294337) * (r - 5.0) + 3.0812263860) * (r - 5.0)
+        + 6.6579051150)
+        / ((0.012258202635 * (r - 5.0) + 0.24197894225) * (r - 5.0) + 1.0)
+  END AS z
+FROM variable;
+
+-- E per kind: the largest interval that anything was drawn with; 0 where nothing
+-- could be missed.
+CREATE VIEW largest_intervals AS
+SELECT profiles.kind,
+       COALESCE((SELECT MAX(1.0 / lambda) FROM intervals), 0.0) / profiles.rate_factor
+         AS largest_interval
+FROM profiles;
+
+-- The counts that each kind selects, with x = lambda z of those that chance selected.
+CREATE VIEW selected_counts AS
+SELECT kind, process_id, stack_id, size, is_certain, n, lambda * rate_factor * size AS x
+FROM (
+  SELECT profiles.kind, profiles.rate_factor, counts.process_id, counts.stack_id,
+         CAST(counts.size AS DOUBLE PRECISION) AS size,
+         CASE WHEN intervals.lambda IS NULL THEN 1 ELSE counts.is_certain END AS is_certain,
+         intervals.lambda,
+         CASE profiles.kind WHEN 'allocated' THEN counts.allocated
+                            WHEN 'live' THEN counts.live
+                            ELSE counts.peak END AS n
+  FROM counts
+  JOIN intervals ON intervals.interval_id = counts.interval_id
+  CROSS JOIN profiles) AS chosen
+-- An object of 0 bytes holds no trial: none can have been sampled.
+WHERE n > 0 AND (is_certain = 1 OR size > 0);
+
+-- pi = 1 - e^-x of what chance selected, NULL for certain objects. Below 1/32 the
+-- difference would cost digits; the series ends before its eighth term, 1e-15
+-- relative. `missed` is 1 - pi, taken as 0 where it is below 1e-260. Every process has a
+-- row of 0 samples outside all stacks, so that sums over nothing exist.
+CREATE VIEW selected_samples AS
+SELECT kind, process_id, stack_id, size, is_certain, n,
+  CASE
+    WHEN is_certain = 1 THEN NULL
+    WHEN x < 0.03125 THEN x * (1.0 - x / 2.0 * (1.0 - x / 3.0 * (1.0 - x / 4.0 *
+                               (1.0 - x / 5.0 * (1.0 - x / 6.0 * (1.0 - x / 7.0))))))
+    WHEN x > 600.0 THEN 1.0
+    ELSE 1.0 - EXP(-x)
+  END AS pi,
+  CASE WHEN is_certain = 1 OR x > 600.0 THEN 0.0 ELSE EXP(-x) END AS missed
+FROM selected_counts
+UNION ALL
+SELECT kind, process_id, -1, 0.0, 1, 0, NULL, 0.0 FROM profiles CROSS JOIN processes;
+
+-- The additive sums per stack and process: s, B, Y, V, C, VC, CB, and X and XC of the
+-- certain objects; c is the largest weight.
+CREATE VIEW stack_sums AS
+SELECT
+  kind, process_id, stack_id,
+  CAST(SUM(CASE WHEN is_certain = 1 THEN 0 ELSE n END) AS BIGINT) AS samples,
+  CAST(SUM(CASE WHEN is_certain = 1 THEN n ELSE 0 END) AS BIGINT) AS certain_samples,
+  SUM(CASE WHEN is_certain = 1 THEN n * size ELSE 0.0 END) AS certain_bytes,
+  SUM(CASE WHEN is_certain = 1 THEN 0.0 ELSE n * size END) AS bytes_seen,
+  SUM(CASE WHEN is_certain = 1 THEN 0.0 ELSE n * (size / pi) END) AS weighted_bytes,
+  SUM(CASE WHEN is_certain = 1 THEN 0.0 ELSE n * (size / pi) * (size * missed / pi) END)
+    AS bytes_variance,
+  SUM(CASE WHEN is_certain = 1 THEN 0.0 ELSE n / pi END) AS objects,
+  SUM(CASE WHEN is_certain = 1 THEN 0.0 ELSE n * missed / pi / pi END) AS objects_variance,
+  SUM(CASE WHEN is_certain = 1 THEN 0.0 ELSE n * size * missed / pi / pi END) AS covariance,
+  MAX(CASE WHEN is_certain = 1 THEN 0.0 ELSE 1.0 / pi END) AS largest_object_weight
+FROM selected_samples
+GROUP BY kind, process_id, stack_id;
+
+-- Functions and modules of a stack, once each even where they recur; `is_own`: the
+-- stack ends there.
+CREATE VIEW stack_functions AS
+SELECT stack_locations.stack_id, frames.function_id,
+       MAX(CASE WHEN stack_locations.position = 0 AND frames.position = 0 THEN 1 ELSE 0 END)
+         AS is_own
+FROM stack_locations
+JOIN frames ON frames.location_id = stack_locations.location_id
+GROUP BY stack_locations.stack_id, frames.function_id;
+
+CREATE VIEW stack_modules AS
+SELECT stack_locations.stack_id, locations.module_id,
+       MAX(CASE WHEN stack_locations.position = 0 THEN 1 ELSE 0 END) AS is_own
+FROM stack_locations
+JOIN locations ON locations.location_id = stack_locations.location_id
+GROUP BY stack_locations.stack_id, locations.module_id;
+
+CREATE VIEW process_stacks AS
+SELECT DISTINCT process_id, stack_id FROM counts
+UNION ALL
+SELECT process_id, -1 FROM processes;
+
+-- Which nodes the sums of a stack go to. Scope 'self': what ends at the node; `share`
+-- is 0 where the stack passes it only, so that such a node still has a row.
+CREATE VIEW memberships AS
+SELECT 'total' AS node, 'total' AS scope, 0 AS node_id, process_id, stack_id, 1 AS share
+FROM process_stacks
+UNION ALL
+SELECT 'process', 'total', process_id, process_id, stack_id, 1 FROM process_stacks
+UNION ALL
+SELECT 'stack', 'total', stack_id, process_id, stack_id, 1
+FROM process_stacks WHERE stack_id >= 0
+UNION ALL
+SELECT 'function', scope, function_id, process_id, process_stacks.stack_id,
+       CASE scope WHEN 'total' THEN 1 ELSE is_own END
+FROM process_stacks
+JOIN stack_functions ON stack_functions.stack_id = process_stacks.stack_id
+CROSS JOIN (SELECT 'total' AS scope UNION ALL SELECT 'self') AS scopes
+UNION ALL
+SELECT 'module', scope, module_id, process_id, process_stacks.stack_id,
+       CASE scope WHEN 'total' THEN 1 ELSE is_own END
+FROM process_stacks
+JOIN stack_modules ON stack_modules.stack_id = process_stacks.stack_id
+CROSS JOIN (SELECT 'total' AS scope UNION ALL SELECT 'self') AS scopes;
+
+CREATE VIEW node_sums AS
+SELECT
+  stack_sums.kind, node, scope, node_id,
+  CAST(SUM(share * samples) AS BIGINT) AS samples,
+  CAST(SUM(share * certain_samples) AS BIGINT) AS certain_samples,
+  SUM(share * certain_bytes) AS certain_bytes,
+  SUM(share * bytes_seen) AS bytes_seen,
+  SUM(share * weighted_bytes) AS weighted_bytes,
+  SUM(share * bytes_variance) AS bytes_variance,
+  SUM(share * objects) AS objects,
+  SUM(share * objects_variance) AS objects_variance,
+  SUM(share * covariance) AS covariance,
+  MAX(share * largest_object_weight) AS largest_object_weight,
+  MAX(largest_interval) AS largest_interval
+FROM memberships
+JOIN stack_sums ON stack_sums.process_id = memberships.process_id
+               AND stack_sums.stack_id = memberships.stack_id
+JOIN largest_intervals ON largest_intervals.kind = stack_sums.kind
+GROUP BY stack_sums.kind, node, scope, node_id;
+
+-- Bytes and objects have the same interval with other letters: what was seen (B or s),
+-- what that stands for (Y or C), its variance, and what the next unseen event may add
+-- (E or c; without samples no size is known, and N bytes hold at most N objects).
+CREATE VIEW node_quantities AS
+SELECT kind, node, scope, node_id, 'bytes' AS quantity, samples, certain_samples,
+       certain_bytes AS exact, bytes_seen AS seen, weighted_bytes AS weighted,
+       bytes_variance AS variance, largest_interval AS event
+FROM node_sums
+UNION ALL
+SELECT kind, node, scope, node_id, 'objects', samples, certain_samples,
+       certain_samples * 1.0, samples * 1.0, objects, objects_variance,
+       CASE WHEN samples > 0 THEN largest_object_weight ELSE largest_interval END
+FROM node_sums;
+
+-- The two gamma laws of the interval by their means and by their deviations relative
+-- to these. A gamma law of shape a has the relative deviation 1/sqrt(a).
+CREATE VIEW node_laws AS
+SELECT
+  kind, node, scope, node_id, quantity, samples, certain_samples, exact, seen, weighted,
+  variance, upper_mean,
+  CASE WHEN weighted > 0.0 THEN SQRT(variance) / weighted ELSE 0.0 END AS lower_deviation,
+  CASE WHEN upper_mean > 0.0 THEN SQRT(variance + event * event) / upper_mean ELSE 0.0 END
+    AS upper_deviation
+FROM (
+  SELECT kind, node, scope, node_id, quantity, samples, certain_samples, exact, seen, weighted,
+         variance, event,
+         CASE WHEN weighted > seen THEN weighted - seen ELSE 0.0 END + event AS upper_mean
+  FROM node_quantities) AS shifted;
+
+-- L = max(B, gq(alpha/2; Y, V)) and U = B + gq(1 - alpha/2; Y - B + E, V + E^2), with
+-- Wilson and Hilferty's cube for the gamma quantile gq. V = 0 leaves the exponential law
+-- of the next event, whose quantile is exact.
+CREATE VIEW node_limits AS
+SELECT
+  kind, node, scope, node_id, quantity, samples, certain_samples, exact, seen, weighted,
+  variance, level, lower_deviation, upper_deviation,
+  CASE WHEN lower_root > 0.0 THEN weighted * lower_root * lower_root * lower_root ELSE 0.0 END
+    AS lower_limit,
+  CASE WHEN variance > 0.0
+       THEN seen + upper_mean * upper_root * upper_root * upper_root
+       ELSE seen + upper_mean * exponential_quantile END AS upper_limit
+FROM (
+  SELECT kind, node, scope, node_id, quantity, samples, certain_samples, exact, seen, weighted,
+         variance, upper_mean, level, exponential_quantile, lower_deviation, upper_deviation,
+         1.0 - lower_deviation * lower_deviation / 9.0 - z * lower_deviation / 3.0
+           AS lower_root,
+         1.0 - upper_deviation * upper_deviation / 9.0 + z * upper_deviation / 3.0
+           AS upper_root
+  FROM node_laws CROSS JOIN confidence) AS cubes;
+
+-- The result: per kind, node ('total', 'process', 'stack', 'function', 'module'), scope
+-- ('self' or 'total') and quantity ('bytes' or 'objects') a value with its interval,
+-- which contains the value. `upper_shape` tells how good the upper limit is.
+CREATE VIEW estimates AS
+SELECT
+  kind, node, scope, node_id, quantity, samples, certain_samples,
+  exact + weighted AS value,
+  exact + CASE WHEN seen > lower_limit THEN CASE WHEN seen < weighted THEN seen ELSE weighted END
+               WHEN lower_limit < weighted THEN lower_limit
+               ELSE weighted END AS lo,
+  exact + CASE WHEN upper_limit > weighted THEN upper_limit ELSE weighted END AS hi,
+  variance, exact, level,
+  CASE WHEN upper_deviation > 0.0 THEN 1.0 / (upper_deviation * upper_deviation) END
+    AS upper_shape
+FROM node_limits;
+
+-- The same with names.
+CREATE VIEW total_estimates AS
+SELECT kind, quantity, samples, certain_samples, value, lo, hi, variance, exact, level
+FROM estimates WHERE node = 'total';
+
+CREATE VIEW process_estimates AS
+SELECT kind, process_id, pid, executable, quantity, samples, certain_samples, value, lo, hi,
+       variance, exact, level
+FROM estimates JOIN processes ON process_id = node_id
+WHERE node = 'process';
+
+CREATE VIEW function_estimates AS
+SELECT kind, function_id, name, file_name AS module, scope, quantity, samples, certain_samples,
+       value, lo, hi, variance, exact, level
+FROM estimates
+JOIN functions ON function_id = node_id
+JOIN modules ON modules.module_id = functions.module_id
+WHERE node = 'function';
+
+CREATE VIEW module_estimates AS
+SELECT kind, module_id, path, scope, quantity, samples, certain_samples, value, lo, hi,
+       variance, exact, level
+FROM estimates JOIN modules ON module_id = node_id
+WHERE node = 'module';
+
+-- A stack goes by its leaf; stack_locations and frames have the rest.
+CREATE VIEW stack_estimates AS
+SELECT kind, estimates.node_id AS stack_id, name AS leaf, quantity, samples, certain_samples,
+       value, lo, hi, variance, exact, level
+FROM estimates
+JOIN stack_locations ON stack_locations.stack_id = node_id AND stack_locations.position = 0
+JOIN frames ON frames.location_id = stack_locations.location_id AND frames.position = 0
+JOIN functions ON functions.function_id = frames.function_id
+WHERE node = 'stack';

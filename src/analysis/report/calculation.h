@@ -1,0 +1,26 @@
+// `estimate`: the estimators applied to samples that somebody names, with every sum
+// that they go through, so that a number can be checked by hand.
+#pragma once
+
+#include <string>
+
+#include "analysis/report/measure.h"
+#include "analysis/report/style.h"
+#include "estimation/estimate.h"
+#include "estimation/sums.h"
+
+namespace geiger::report {
+
+/// What is known of a node, and what follows from it.
+struct Calculation {
+  estimation::NodeSums sums;
+  double level = 0.95;  ///< In (0, 1).
+  estimation::Form form = estimation::Form::kTotal;
+  /// Rates of 1/T, as by an exponential law, instead of -ln(1 - 1/T).
+  bool is_poisson = false;
+};
+
+[[nodiscard]] std::string to_text(const Calculation& calculation, const Style& style);
+[[nodiscard]] std::string to_json(const Calculation& calculation);
+
+}  // namespace geiger::report

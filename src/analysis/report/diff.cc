@@ -1,0 +1,68 @@
+#include "analysis/report/diff.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "analysis/report/format.h"
+
+namespace geiger::report {
+namespace {
+
+using compare::Comparison;
+using compare::Row;
+using compare::Verdict;
+
+/// Sites are in order of their names, so their numbers stand for these.
+bool comes_first(const Row& a, const Row& b, DiffSort sort) {
+  switch (sort) {
+    case DiffSort::kChange:
+      return false;  // As compared: changes first, then by size.
+    case DiffSort::kBefore:
+      return a.before.value > b.before.value;
+    case DiffSort::kAfter:
+      return a.after.value > b.after.value;
+    case DiffSort::kName:
+      return a.site < b.site;
+  }
+  return false;
+}
+
+std::uint64_t dropped(const compare::SideFacts& facts) {
+  return std::accumulate(
+      facts.runs.begin(), facts.runs.end(), std::uint64_t{0},
+      [](std::uint64_t sum, const compare::RunFacts& run) { return sum + run.dropped; });
+}
+
+}  // namespace
+
+DiffReport diff_report(Comparison comparison, const DiffOptions& options) {
+  DiffReport report{options, std::move(comparison), {}, 0, 0, 0};
+  const std::vector<Row>& rows = report.comparison.rows;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Verdict verdict = rows[i].verdict;
+    const bool is_change = compare::is_change(verdict);
+    if (is_change || options.shows_all) report.lines.push_back(i);
+    ++(is_change ? report.changes : verdict == Verdict::kNoise ? report.noise : report.too_few);
+  }
+  std::ranges::stable_sort(report.lines, [&](std::size_t a, std::size_t b) {
+    return comes_first(rows[a], rows[b], options.sort);
+  });
+  if (options.top != 0 && report.lines.size() > options.top) report.lines.resize(options.top);
+  return report;
+}
+
+std::vector<std::string> caveats(const Comparison& comparison) {
+  std::vector<std::string> lines;
+  const compare::Collected& collected = comparison.collected;
+  if (const std::uint64_t lost = dropped(collected.before) + dropped(collected.after); lost > 0) {
+    lines.push_back(fmt::format("{} could not be recorded; 'geiger summary' says why.",
+                                plural(lost, "sample or free")));
+  }
+  return lines;
+}
+
+}  // namespace geiger::report

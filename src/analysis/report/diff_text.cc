@@ -1,0 +1,216 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/report/diff.h"
+#include "analysis/report/format.h"
+#include "analysis/report/grid.h"
+#include "analysis/report/heading.h"
+#include "analysis/report/table.h"
+#include "analysis/report/text.h"
+
+namespace geiger::report {
+namespace {
+
+using compare::Comparison;
+using compare::ExactTotals;
+using compare::Row;
+using compare::SideFacts;
+using compare::Site;
+
+/// Columns that a name needs before less important columns get theirs.
+constexpr std::size_t kRoomForName = 24;
+constexpr std::size_t kRunsNamed = 3;
+
+std::string site_kind(const Comparison& comparison) {
+  return std::string(name_of(comparison.collected.grouping.by));
+}
+
+std::string runs_text(const std::vector<std::string>& runs) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(runs.size(), kRunsNamed); ++i) {
+    text += (i > 0 ? ", " : "") + printable(runs[i]);
+  }
+  if (runs.size() <= kRunsNamed) return text;
+  return fmt::format("{} and {} more", text, exact_count(runs.size() - kRunsNamed));
+}
+
+std::string interval_text(const SideFacts& facts) {
+  const auto bytes = [](double interval) { return exact_bytes(static_cast<Bytes>(interval)); };
+  if (facts.largest_interval <= 1) return "every allocation recorded";
+  if (facts.smallest_interval == facts.largest_interval) {
+    return fmt::format("interval {}", bytes(facts.largest_interval));
+  }
+  return fmt::format("intervals {} to {}", bytes(facts.smallest_interval),
+                     bytes(facts.largest_interval));
+}
+
+std::string side_line(const char* name, const std::vector<std::string>& runs,
+                      const SideFacts& facts, const Style& style) {
+  const std::string tail =
+      fmt::format("  {}{}", facts.runs.size() > 1 ? plural(facts.runs.size(), "run") + ", " : "",
+                  interval_text(facts));
+  const std::size_t room = style.width - std::min(style.width - 20, tail.size() + 10);
+  return fmt::format("  {}  {}{}\n", paint(style, Role::kFaint, name), elide(runs_text(runs), room),
+                     paint(style, Role::kFaint, tail));
+}
+
+std::string bytes_of_kind(profile::Kind kind) {
+  const std::string text(kind_text(kind));
+  return kind == profile::Kind::kAllocated ? text + " bytes" : "bytes " + text;
+}
+
+std::string heading(const DiffReport& report, const Style& style) {
+  const Comparison& comparison = report.comparison;
+  const bool has_several =
+      comparison.collected.before.runs.size() + comparison.collected.after.runs.size() > 2;
+  const std::string title =
+      fmt::format("Change of {}{}, by {}{}", bytes_of_kind(comparison.collected.kind),
+                  has_several ? " per run" : "", site_kind(comparison),
+                  comparison.collected.grouping.is_inclusive ? " with all that it calls" : "");
+  return fmt::format("{}: {} intervals\n", paint(style, Role::kHeading, title),
+                     level_text(comparison.level)) +
+         side_line("before", report.options.before, comparison.collected.before, style) +
+         side_line("after ", report.options.after, comparison.collected.after, style) + "\n";
+}
+
+Figure counted(double bytes, double unsettled) {
+  return {exact_bytes(static_cast<Bytes>(std::llround(bytes))),
+          unsettled > 0 ? fmt::format("+ ≤ {}", bound_bytes(unsettled)) : ""};
+}
+
+std::vector<std::string> exact_cells(const ExactTotals& exact) {
+  const double change = exact.change();
+  const estimation::Interval interval{change - exact.unsettled_before,
+                                      change + exact.unsettled_after};
+  std::vector<std::string> cells{"counted"};
+  append_figure(cells, counted(exact.before, exact.unsettled_before));
+  append_figure(cells, counted(exact.after, exact.unsettled_after));
+  append_figure(cells, change_figure(change, interval));
+  if (!(exact.before > 0)) {
+    append_figure(cells, {});
+    return cells;
+  }
+  append_figure(cells, growth_figure(change / exact.before,
+                                     {interval.lo / exact.before, interval.hi / exact.before}));
+  return cells;
+}
+
+std::vector<std::string> estimated_cells(const Comparison& comparison) {
+  const Row& total = comparison.total;
+  std::vector<std::string> cells{"estimated"};
+  append_figure(cells, figure(total.before, Quantity::kBytes));
+  append_figure(cells, figure(total.after, Quantity::kBytes));
+  append_figure(cells, change_figure(total.change.value, total.change.interval));
+  append_figure(cells, {});
+  return cells;
+}
+
+std::string totals_text(const Comparison& comparison, const Style& style) {
+  std::vector<Column> columns{{"", Align::kLeft, false}};
+  append_figure_columns(columns, "before");
+  append_figure_columns(columns, "after");
+  append_figure_columns(columns, "change");
+  append_figure_columns(columns, "");
+  Grid grid(std::move(columns), 2);
+  if (comparison.exact) grid.add(exact_cells(*comparison.exact));
+  grid.add(estimated_cells(comparison));
+  return grid.text(style) + "\n";
+}
+
+/// What a table has room for, the most important last to go.
+enum class Columns : std::uint8_t { kChangeOnly, kWithAfter, kWithBefore, kWithDetectable };
+
+Grid grid_of(const DiffReport& report, Columns shown) {
+  const Comparison& comparison = report.comparison;
+  std::vector<Column> columns{{"", Align::kLeft, false}};
+  append_figure_columns(columns, "change");
+  if (shown >= Columns::kWithBefore) append_figure_columns(columns, "before");
+  if (shown >= Columns::kWithAfter) append_figure_columns(columns, "after");
+  columns.push_back({"q", Align::kRight, false});
+  if (shown >= Columns::kWithDetectable) columns.push_back({"detectable", Align::kRight, false});
+  columns.push_back({site_kind(comparison), Align::kLeft, false});
+  Grid grid(std::move(columns));
+  for (const std::size_t line : report.lines) {
+    const Row& row = comparison.rows[line];
+    const Site& site = comparison.collected.sites[row.site];
+    const bool is_too_few = row.verdict == compare::Verdict::kTooFew;
+    std::vector<std::string> cells{is_too_few ? "?" : std::string(name_of(row.verdict))};
+    append_figure(cells, change_figure(row.change.value, row.change.interval));
+    if (shown >= Columns::kWithBefore) append_figure(cells, figure(row.before, Quantity::kBytes));
+    if (shown >= Columns::kWithAfter) append_figure(cells, figure(row.after, Quantity::kBytes));
+    cells.push_back(is_too_few ? "-" : probability(row.change.q_value));
+    if (shown >= Columns::kWithDetectable) cells.push_back(bound_bytes(row.change.detectable));
+    cells.push_back(printable(site.name));
+    grid.add(std::move(cells), printable(site.detail), !compare::is_change(row.verdict));
+  }
+  return grid;
+}
+
+std::string rows_text(const DiffReport& report, const Style& style) {
+  for (const Columns shown :
+       {Columns::kWithDetectable, Columns::kWithBefore, Columns::kWithAfter}) {
+    const Grid grid = grid_of(report, shown);
+    if (grid.room_for_last(style.width) >= kRoomForName) return grid.text(style);
+  }
+  return grid_of(report, Columns::kChangeOnly).text(style);
+}
+
+std::string counted_sites(std::uint64_t count, const std::string& kind) {
+  return plural(count, kind.c_str());
+}
+
+/// What the rows leave out, in one line; nothing if they are complete.
+std::string left_out_text(const DiffReport& report) {
+  const std::string kind = site_kind(report.comparison);
+  const std::uint64_t eligible =
+      report.changes + (report.options.shows_all ? report.noise + report.too_few : 0);
+  std::string out;
+  if (eligible > report.lines.size()) {
+    out += fmt::format("{}; --top 0 shows them.\n",
+                       counted_sites(eligible - report.lines.size(), "more " + kind));
+  }
+  if (report.options.shows_all || report.noise + report.too_few == 0) return out;
+  std::string clause;
+  if (report.noise > 0) {
+    clause =
+        fmt::format("{} by no more than noise", counted_sites(report.noise, kind) +
+                                                    (report.noise == 1 ? " differs" : " differ"));
+  }
+  if (report.too_few > 0) {
+    clause += fmt::format(
+        "{}{} too few samples to say", clause.empty() ? "" : ", ",
+        (report.noise > 0 ? exact_count(report.too_few) : counted_sites(report.too_few, kind)) +
+            (report.too_few == 1 ? " has" : " have"));
+  }
+  return out + clause + "; --all shows them.\n";
+}
+
+std::string reach_text(const Comparison& comparison) {
+  if (!(comparison.detectable_new > 0)) return "";
+  return fmt::format(
+      "Found four times out of five: a new {} of {}, a change of the estimated total by {}.\n",
+      site_kind(comparison), bound_bytes(comparison.detectable_new),
+      bound_bytes(comparison.total.change.detectable));
+}
+
+std::string footer(const DiffReport& report, const Style& style) {
+  std::string out = left_out_text(report) + reach_text(report.comparison);
+  for (const std::string& line : caveats(report.comparison)) out += line + "\n";
+  return out.empty() ? out : "\n" + paint(style, Role::kFaint, out);
+}
+
+}  // namespace
+
+std::string to_text(const DiffReport& report, const Style& style) {
+  std::string out = heading(report, style) + totals_text(report.comparison, style);
+  if (report.lines.empty()) {
+    out += "No change was found that is more than noise.\n";
+  } else {
+    out += rows_text(report, style);
+  }
+  return out + footer(report, style);
+}
+
+}  // namespace geiger::report

@@ -1,0 +1,75 @@
+// `geiger diff`: what changed between two sides of runs.
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "analysis/compare/comparison.h"
+#include "analysis/report/diff.h"
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "cli/sides.h"
+#include "cli/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+using report::DiffSort;
+
+struct Options {
+  std::vector<std::string> runs;
+  double level = 0.95;
+  bool is_json = false;
+  report::DiffOptions diff;
+  compare::Grouping grouping;
+  profile::Kind kind = profile::Kind::kAllocated;
+};
+
+const std::map<std::string, DiffSort> kSorts{{"change", DiffSort::kChange},
+                                             {"before", DiffSort::kBefore},
+                                             {"after", DiffSort::kAfter},
+                                             {"name", DiffSort::kName}};
+
+int print_diff(Options& options) {
+  const auto sides = sides_of(options.runs, true);
+  if (!sides.has_value()) throw CLI::ValidationError("diff", sides.reason());
+  options.diff.before = sides.value().before;
+  options.diff.after = sides.value().after;
+  auto collection =
+      collect(sides.value(), compare::Collector(options.kind, options.grouping), options.kind);
+  if (!collection) return kExitFailed;
+  if (const auto error = compare::problem_with(collection->collected, options.level)) {
+    complain(compare::text_of(*error));
+    return kExitFailed;
+  }
+  const report::DiffReport report = report::diff_report(
+      compare::compare(std::move(collection->collected), options.level), options.diff);
+  const report::Style style = output_style(options.level);
+  const bool is_printed =
+      options.is_json ? print_data(to_json(report)) : print_report(to_text(report, style), style);
+  return is_printed && !collection->is_damaged ? kExitOk : kExitFailed;
+}
+
+}  // namespace
+
+void register_diff(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("diff", "What changed between two runs, or two sets of runs");
+  add_side_options(*verb, options->runs,
+                   "Usage: geiger diff [options] BEFORE AFTER\n"
+                   "       geiger diff [options] BEFORE... -- AFTER...\n");
+  add_report_options(*verb, options->level, options->is_json);
+  add_kind_option(*verb, options->kind);
+  add_grouping_options(*verb, options->grouping);
+  verb->add_option_function<std::string>(
+          "--sort", [options](const std::string& name) { options->diff.sort = kSorts.at(name); },
+          "change (default), before, after or name")
+      ->check(CLI::IsMember({"change", "before", "after", "name"}))
+      ->type_name("COLUMN");
+  verb->add_option("--top", options->diff.top, "Rows to show (default 30; 0: all)")->type_name("N");
+  verb->add_flag("--all", options->diff.shows_all, "Also rows that differ by no more than noise");
+  verb->callback([options, &exit_code] { exit_code = print_diff(*options); });
+}
+
+}  // namespace geiger::cli

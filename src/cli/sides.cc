@@ -1,0 +1,107 @@
+#include "cli/sides.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "cli/input.h"
+#include "cli/progress.h"
+#include "cli/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+/// A control character, which no shell completes to.
+const std::string kDivider = "\x1d";
+
+const std::map<std::string, profile::GroupBy> kGroups{{"function", profile::GroupBy::kFunction},
+                                                      {"stack", profile::GroupBy::kStack},
+                                                      {"module", profile::GroupBy::kModule}};
+
+/// CLI11 does not know about the divider.
+class SidesFormatter : public CLI::Formatter {
+ public:
+  explicit SidesFormatter(std::string usage) : usage_(std::move(usage)) {}
+  std::string make_usage(const CLI::App* /*app*/, std::string /*name*/) const override {
+    return usage_;
+  }
+
+ private:
+  std::string usage_;
+};
+
+bool add_run(const std::string& run, compare::Which which, profile::Kind kind,
+             compare::Collector& collector, bool& is_damaged) {
+  ReadOptions options;
+  options.runs = {run};
+  const auto input = read_input(options);
+  if (!input) return false;
+  is_damaged = is_damaged || input->ingested.damaged;
+  const auto error =
+      collector.add(which, input->recording(), profile::select(input->recording(), kind));
+  if (error) complain(fmt::format("{}: {}", run, compare::text_of(*error)));
+  return !error;
+}
+
+}  // namespace
+
+void shield_divider(std::vector<std::string>& words) {
+  std::ranges::replace(words, std::string("--"), kDivider);
+}
+
+void add_side_options(CLI::App& verb, std::vector<std::string>& words, const std::string& usage) {
+  verb.formatter(std::make_shared<SidesFormatter>(usage));
+  verb.add_option("RUN", words, "Run directories or trace files; -- divides the sides")
+      ->type_name("");
+}
+
+void add_grouping_options(CLI::App& verb, compare::Grouping& grouping) {
+  verb.add_option_function<std::string>(
+          "--by", [&grouping](const std::string& name) { grouping.by = kGroups.at(name); },
+          "function (default), stack or module")
+      ->check(CLI::IsMember({"function", "stack", "module"}))
+      ->type_name("GROUP");
+  verb.add_flag("--inclusive", grouping.is_inclusive,
+                "Count what a function or module calls as its own");
+}
+
+Outcome<Sides> sides_of(const std::vector<std::string>& words, bool needs_before) {
+  using Result = Outcome<Sides>;
+  const auto divider = std::ranges::find(words, kDivider);
+  if (divider != words.end()) {
+    Sides sides{{words.begin(), divider}, {divider + 1, words.end()}};
+    if (std::ranges::find(sides.after, kDivider) != sides.after.end()) {
+      return Result::failure("a second -- : there are only two sides");
+    }
+    if (sides.after.empty()) return Result::failure("no run behind --");
+    if (sides.before.empty() && needs_before) return Result::failure("no run in front of --");
+    return sides;
+  }
+  if (words.size() == 2) return Sides{{words[0]}, {words[1]}};
+  if (words.size() == 1 && !needs_before) return Sides{{}, words};
+  if (words.size() < 2) return Result::failure("two runs are needed: one before, one after");
+  return Result::failure("more than two runs: put -- between the sides");
+}
+
+std::optional<Collection> collect(const Sides& sides, compare::Collector collector,
+                                  profile::Kind kind) {
+  Collection collection;
+  Progress progress("reading runs");
+  const std::size_t all = sides.before.size() + sides.after.size();
+  std::size_t done = 0;
+  for (const compare::Which which : compare::kBoth) {
+    const auto& runs = which == compare::Which::kBefore ? sides.before : sides.after;
+    for (const std::string& run : runs) {
+      if (!add_run(run, which, kind, collector, collection.is_damaged)) return std::nullopt;
+      progress.update(++done, all);
+    }
+  }
+  collection.collected = collector.finish();
+  return collection;
+}
+
+}  // namespace geiger::cli

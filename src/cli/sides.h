@@ -1,0 +1,47 @@
+// Two sides on a command line, and reading them: BEFORE AFTER, or BEFORE... -- AFTER...
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/compare/collector.h"
+#include "cli/outcome.h"
+
+namespace CLI {
+class App;
+}
+
+namespace geiger::cli {
+
+struct Sides {
+  std::vector<std::string> before, after;
+};
+
+/// The parser takes "--" for the end of the options; here it divides the sides, and
+/// options may stand behind it. Replaces it by a word that the parser leaves alone.
+void shield_divider(std::vector<std::string>& words);
+
+/// The words of the sides, into `words`, and `usage` for the help.
+void add_side_options(CLI::App& verb, std::vector<std::string>& words, const std::string& usage);
+
+/// --by function|stack|module and --inclusive.
+void add_grouping_options(CLI::App& verb, compare::Grouping& grouping);
+
+/// The sides of the words left by the parser. Without a divider two words are a side
+/// each. `needs_before`: nothing before is an error; else a single word is the after
+/// side.
+[[nodiscard]] Outcome<Sides> sides_of(const std::vector<std::string>& words, bool needs_before);
+
+/// What came of reading.
+struct Collection {
+  compare::Collected collected;
+  bool is_damaged = false;  ///< Some trace; what could be read of it is in there.
+};
+
+/// Reads run after run, each forgotten when it was added. Nothing if one of them holds
+/// nothing to compare; the reason has been said.
+[[nodiscard]] std::optional<Collection> collect(const Sides& sides, compare::Collector collector,
+                                                profile::Kind kind);
+
+}  // namespace geiger::cli

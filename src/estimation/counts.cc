@@ -1,0 +1,99 @@
+#include "estimation/counts.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <iterator>
+#include <random>
+
+#include "estimation/thinning.h"
+
+namespace geiger::estimation {
+namespace {
+
+bool comes_before(const Count& a, const Count& b) {
+  return a.size != b.size ? a.size < b.size : a.lambda < b.lambda;
+}
+
+// Joins neighbours that are alike.
+void join(Counts& counts) {
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < counts.size(); ++i) {
+    if (is_alike(counts[last], counts[i])) {
+      counts[last].count += counts[i].count;
+    } else {
+      counts[++last] = counts[i];
+    }
+  }
+  if (!counts.empty()) counts.resize(last + 1);
+}
+
+// Each size and rate has a generator of its own, so that what becomes of one does not
+// depend on which others are there.
+std::mt19937_64 generator_for(const Count& count, std::uint64_t seed) {
+  const auto rate = std::bit_cast<std::uint64_t>(count.lambda);
+  std::seed_seq mixed{
+      static_cast<std::uint32_t>(seed),       static_cast<std::uint32_t>(seed >> 32),
+      static_cast<std::uint32_t>(count.size), static_cast<std::uint32_t>(count.size >> 32),
+      static_cast<std::uint32_t>(rate),       static_cast<std::uint32_t>(rate >> 32)};
+  return std::mt19937_64(mixed);
+}
+
+// How many of n survive, each by itself with probability `keep`.
+std::uint64_t survivors(std::uint64_t n, double keep, std::mt19937_64& generator) {
+  if (!(keep > 0)) return 0;
+  if (keep >= 1) return n;
+  return std::binomial_distribution<std::uint64_t>(n, keep)(generator);
+}
+
+}  // namespace
+
+void make_canonical(Counts& counts) {
+  std::erase_if(counts, [](const Count& count) {
+    return count.size == 0 || count.count == 0 || !(count.lambda > 0);
+  });
+  std::ranges::sort(counts, comes_before);
+  join(counts);
+}
+
+Counts merged(std::span<const Count> a, std::span<const Count> b) {
+  Counts both;
+  both.reserve(a.size() + b.size());
+  std::ranges::merge(a, b, std::back_inserter(both), comes_before);
+  join(both);
+  return both;
+}
+
+NodeSums sums_of(std::span<const Count> counts) {
+  NodeSums sums;
+  for (const Count& count : counts) sums.add(count.size, count.lambda, count.count);
+  return sums;
+}
+
+double certain_bytes_below(std::span<const Count> counts, double size) {
+  double bytes = 0;
+  for (const Count& count : counts) {
+    const auto z = static_cast<double>(count.size);
+    if (!(z < size)) break;
+    if (std::isinf(count.lambda)) bytes += z * static_cast<double>(count.count);
+  }
+  return bytes;
+}
+
+Counts thinned(std::span<const Count> counts, double interval, bool is_pure, std::uint64_t seed) {
+  const double to = rate_of_interval(std::max(interval, 1.0));
+  Counts kept(counts.begin(), counts.end());
+  for (Count& count : kept) {
+    const bool is_certain = std::isinf(count.lambda);
+    if (is_certain && !is_pure && static_cast<double>(count.size) >= interval) continue;
+    if (!(count.lambda > to)) continue;
+    std::mt19937_64 generator = generator_for(count, seed);
+    const double keep = is_certain ? inclusion_probability(count.size, to)
+                                   : keep_probability(count.size, count.lambda, to);
+    count = {count.size, to, survivors(count.count, keep, generator)};
+  }
+  make_canonical(kept);
+  return kept;
+}
+
+}  // namespace geiger::estimation

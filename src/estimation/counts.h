@@ -1,0 +1,60 @@
+// What a node's samples are before anything is computed from them: whole numbers.
+//
+// Sums of doubles depend on the order of adding in their last bits. Counts do not: to
+// merge threads, processes or hosts is to add integers, and sums taken from counts in
+// one fixed order are the same to the bit however the samples came together.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "base/units.h"
+#include "estimation/sums.h"
+
+namespace geiger::estimation {
+
+/// The rate of what is recorded with certainty.
+inline constexpr double kCertainRate = std::numeric_limits<double>::infinity();
+
+/// `count` samples alike in all that an estimate depends on.
+struct Count {
+  Bytes size = 0;
+  double lambda = kCertainRate;  ///< Rate that drew them; kCertainRate = pi 1.
+  std::uint64_t count = 0;
+
+  friend bool operator==(const Count&, const Count&) = default;
+};
+
+[[nodiscard]] inline bool is_alike(const Count& a, const Count& b) {
+  return a.size == b.size && a.lambda == b.lambda;
+}
+
+/// Canonical: ordered by size, then by rate, no two of the same size and rate, none
+/// that estimates nothing (no count, no size, no positive rate). Everything below
+/// gives and, where it says so, requires this.
+using Counts = std::vector<Count>;
+
+/// Brings counts in any order and repetition to the canonical form.
+void make_canonical(Counts& counts);
+
+/// Both together. Requires canonical ones.
+[[nodiscard]] Counts merged(std::span<const Count> a, std::span<const Count> b);
+
+/// Their sums, added in order. Requires canonical ones. E is what the samples
+/// themselves imply: state the intervals in force with could_have_sampled.
+[[nodiscard]] NodeSums sums_of(std::span<const Count> counts);
+
+/// Bytes of the certain objects smaller than `size`: what is uneven beside a recording
+/// whose largest interval is `size` (difference.h).
+[[nodiscard]] double certain_bytes_below(std::span<const Count> counts, double size);
+
+/// The samples that a recording with `interval` T >= 1 would have, drawn from these
+/// with `seed`: distributed exactly so, independently for every size and rate. Samples
+/// of intervals above T stay as they are. Certain objects of at least T bytes stay
+/// certain unless `is_pure`. Requires canonical ones; state E with T afterwards.
+[[nodiscard]] Counts thinned(std::span<const Count> counts, double interval, bool is_pure,
+                             std::uint64_t seed);
+
+}  // namespace geiger::estimation

@@ -1,0 +1,116 @@
+// The byte filter in front of the live table: of any address, whether it may be
+// that of a live sample. What free asks first, so it stays in the nearest cache.
+//
+//   slot(p) = p / 256 mod (mask + 1),   marks[slot] = live samples that fall on it
+//
+// A slot stands for 256 bytes of heap: neighbours share it, but the slots that a
+// program's working set touches are few. Addresses further apart collide with
+// probability (live samples) / (mask + 1), which growing keeps below 1 / 32.
+//
+// Growing, lock-free. With m = mask and n = next (n >= m, equal unless growing):
+//
+//   insert: the address enters the live table; then it is marked for every size
+//           from m to n
+//   grow:   n is published; then all addresses in the live table are marked for n;
+//           then n becomes m
+//   remove: m is read; the address leaves the live table; one mark is taken back
+//           for the m that was read
+//
+// Invariant: a live sample is marked at least once for every m that a thread which
+// may rightly free it can see. (1) m never shrinks and the free comes after the
+// insertion, so the freeing thread sees the m of the insertion or a later one. (2) A
+// later one was published after a scan of the live table that either found the
+// address, or began before the insertion; then the insertion saw n, because the
+// table's count and n are sequentially consistent. A mark too many (insertion and
+// scan both made it, or it belongs to an outgrown size) only costs a look-up.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/attributes.h"
+
+namespace geiger::capture {
+
+/// Zero-initialised it holds nothing; start() comes before the first add().
+/// Threads / Signals: lock-free. A growth that its thread leaves for ever (a jump
+/// out of a handler, a fork in another thread) is done again by whoever inserts
+/// when twice as many samples live. Fork: the child keeps its copy.
+class Filter {
+ public:
+  static constexpr std::size_t kLeastSlots = std::size_t{1} << 14;
+  static constexpr std::size_t kMostSlots = std::size_t{1} << 20;
+  static constexpr std::size_t kGrowth = 4;
+  static constexpr std::size_t kSlotsPerSample = 32;
+  static constexpr unsigned kLog2BlockBytes = 8;
+
+  constexpr Filter() = default;
+
+  void start() {
+    next_.store(kLeastSlots - 1, std::memory_order_relaxed);
+    mask_.store(kLeastSlots - 1, std::memory_order_relaxed);
+  }
+
+  /// False: no live sample has this address. The address reached this thread after
+  /// its insertion, so relaxed loads suffice; the second depends on the first.
+  /// Written out because the compiler does not fold atomic loads into operations.
+  GEIGER_FAST_PATH bool maybe_holds(const void* address) const {
+#if defined(__x86_64__)
+    std::uintptr_t slot = reinterpret_cast<std::uintptr_t>(address) >> kLog2BlockBytes;
+    bool is_marked = false;
+    asm("andq %1, %0" : "+r"(slot) : "m"(mask_) : "cc");
+    asm("cmpb $0, %1" : "=@ccne"(is_marked) : "m"(slots_[slot]));
+    return is_marked;
+#else
+    const std::size_t mask = mask_.load(std::memory_order_relaxed);
+    return slots_[slot_of(address, mask)].load(std::memory_order_relaxed) != 0;
+#endif
+  }
+
+  /// The mask to hand to remove(): read before the address leaves the live table.
+  [[nodiscard]] std::size_t mask() const { return mask_.load(std::memory_order_acquire); }
+
+  /// Marks an address that the live table holds already.
+  void add(const void* address);
+
+  /// Takes one mark back of an address that has left the live table.
+  void remove(const void* address, std::size_t mask);
+
+  /// Whether `live` samples are too many for the present size and nobody seems to be
+  /// about to enlarge it.
+  [[nodiscard]] bool is_too_small(std::size_t live) const;
+
+  /// Enlarges the filter. `for_each_live` calls its argument with every address in
+  /// the live table, after a sequentially consistent load of the table's count.
+  template <typename ForEachLive>
+  void grow(const ForEachLive& for_each_live) {
+    std::size_t mask = mask_.load(std::memory_order_relaxed);
+    const std::size_t next = enlarged(mask);
+    announce(next);
+    for_each_live([this, next](const void* address) { mark(address, next); });
+    mask_.compare_exchange_strong(mask, next, std::memory_order_release, std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr std::size_t enlarged(std::size_t mask) {
+    return std::min((mask + 1) * kGrowth, kMostSlots) - 1;
+  }
+  static std::size_t slot_of(const void* address, std::size_t mask) {
+    return reinterpret_cast<std::uintptr_t>(address) >> kLog2BlockBytes & mask;
+  }
+  /// Marks that no longer know their count and stay.
+  static constexpr std::uint8_t kUncounted = 255;
+
+  void announce(std::size_t next);
+  void mark(const void* address, std::size_t mask);
+
+  std::atomic<std::size_t> mask_{0};
+  std::atomic<std::size_t> next_{0};
+  alignas(64) std::atomic<std::uint8_t> slots_[kMostSlots]{};
+};
+
+[[gnu::visibility("hidden")]] extern constinit Filter filter;
+
+}  // namespace geiger::capture
