@@ -102,7 +102,7 @@ void register_simulate(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("simulate", "Try every kind of interval on known sites");
   estimation::TableSettings& settings = options->report.settings;
-  add_level_option(*verb, settings.level);
+  add_report_options(*verb, settings.level, options->is_json);
   verb->add_option("--seed", settings.seed, "Draw these numbers (default 1)")->type_name("N");
   verb->add_option("--replicates", settings.replicates, "Of each cell (default 2,000)")
       ->check(CLI::Range(std::uint64_t{1}, kMostReplicates))
@@ -122,7 +122,6 @@ void register_simulate(CLI::App& app, int& exit_code) {
                  "Objects of T and more are certain, as in recordings");
   verb->add_flag("--widths", options->report.has_widths, "Print mean widths too");
   add_picture_options(*verb, options->picture);
-  verb->add_flag("--json", options->is_json, "Print JSON (docs/json.md)");
   verb->footer(
       "\nMakes sites of known bytes, samples them, and counts how often each kind of interval\n"
       "contains the truth. docs/estimators.md says what the methods and mixes are.\n"

@@ -47,6 +47,8 @@ inline constexpr Register kCommands[] = {
     register_simulate,  //
     register_estimate,  //
     register_export,    //
+    register_plan,      //
+    register_simulate,  //
     register_symbolize,
 };
 

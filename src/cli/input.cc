@@ -78,18 +78,6 @@ std::optional<double> parse_level(const std::string& text) {
   return level;
 }
 
-void add_level_option(CLI::App& verb, double& level) {
-  verb.add_option_function<std::string>(
-          "--ci,--level",
-          [&level](const std::string& text) {
-            const auto parsed = parse_level(text);
-            if (!parsed) throw CLI::ValidationError("--ci", "'" + text + "' is no level like 95%");
-            level = *parsed;
-          },
-          "Confidence level of the intervals (default 95%)")
-      ->type_name("LEVEL");
-}
-
 void add_read_options(CLI::App& verb, ReadOptions& options, bool has_report) {
   verb.add_option("RUN", options.runs, "Run directories or trace files (default: the newest here)")
       ->type_name("");

@@ -1,6 +1,7 @@
 // Work on several threads, watched by the one that started it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -9,7 +10,7 @@
 
 namespace geiger::cli {
 
-/// Calls work(item) for each item below `items`, on `jobs` >= 1 threads. Each thread
+/// Calls work(item) for each item below `items`, on at most `jobs` >= 1 threads. Each thread
 /// gets its own `make_worker()`, so workers may keep what they like. Meanwhile
 /// watch(done) is called on this thread, every 20 ms. Nothing may throw.
 template <typename MakeWorker, typename Watch>
@@ -24,7 +25,7 @@ void work_in_parallel(std::size_t items, std::size_t jobs, const MakeWorker& mak
     }
   };
   std::vector<std::jthread> threads;
-  for (std::size_t i = 0; i < jobs; ++i) threads.emplace_back(run);
+  for (std::size_t i = 0; i < std::min(jobs, items); ++i) threads.emplace_back(run);
   while (done.load(std::memory_order_acquire) < items) {
     watch(done.load(std::memory_order_relaxed));
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -13,8 +13,9 @@ namespace geiger::estimation {
 namespace {
 
 constexpr double kT = static_cast<double>(kTableInterval);
-constexpr std::uint64_t kBlock = 100;
-constexpr std::size_t kClasses = 256;  // Of sizes in a site.
+constexpr std::uint64_t kLeastBlock = 100;
+constexpr std::uint64_t kMostBlocks = 1000;  // Of a cell: their tallies are kept.
+constexpr std::size_t kClasses = 256;        // Of sizes in a site.
 /// By number of objects, for half of the bytes: T/32 of 64 bytes for one of 2 T.
 constexpr double kSmallOfHalves = (kT / 32) / (kT / 32 + 1);
 
@@ -89,6 +90,11 @@ class SizesBySamples {
  private:
   std::vector<double> sizes_, cumulative_;
 };
+
+/// Replicates of a block; depends on nothing that may change a result.
+std::uint64_t block_size(const TableSettings& settings) {
+  return std::max(kLeastBlock, (settings.replicates + kMostBlocks - 1) / kMostBlocks);
+}
 
 std::uint64_t rounded_at_random(double value, std::mt19937_64& generator) {
   return static_cast<std::uint64_t>(value + uniform(generator));
@@ -222,7 +228,7 @@ Site draw_site(const Cell& cell, bool has_certain, std::mt19937_64& generator) {
 }
 
 std::uint64_t blocks_of(const TableSettings& settings) {
-  return (settings.replicates + kBlock - 1) / kBlock;
+  return (settings.replicates + block_size(settings) - 1) / block_size(settings);
 }
 
 CellTally simulate_block(const TableSettings& settings, const Cell& cell, std::uint64_t block,
@@ -235,8 +241,9 @@ CellTally simulate_block(const TableSettings& settings, const Cell& cell, std::u
                       block >> 32};
   std::mt19937_64 generator(seeds);
   CellTally tally{};
-  const std::uint64_t last = std::min(settings.replicates, (block + 1) * kBlock);
-  for (std::uint64_t i = block * kBlock; i < last; ++i) {
+  const std::uint64_t size = block_size(settings);
+  const std::uint64_t last = std::min(settings.replicates, (block + 1) * size);
+  for (std::uint64_t i = block * size; i < last; ++i) {
     const double place = (static_cast<double>(i) + 0.5) / static_cast<double>(settings.replicates);
     const Cell jittered{cell.mix, cell.samples * (0.65 + 0.7 * place)};
     add_replicate(tally, draw_site(jittered, settings.has_certain, generator), generator, book);

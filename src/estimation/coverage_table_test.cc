@@ -122,6 +122,16 @@ TEST(CoverageTable, RepeatsItselfWhateverTheOrder) {
             of(simulate_block(settings, cell, 0, forward), Method::kTotal).width);
 }
 
+// Every replicate is in one block, however many there are.
+TEST(CoverageTable, DividesReplicatesIntoBlocks) {
+  for (const std::uint64_t replicates : {1U, 100U, 101U, 100000U, 123456U, 10000000U}) {
+    const std::uint64_t blocks = blocks_of({.replicates = replicates});
+    EXPECT_GE(blocks, 1U);
+    EXPECT_LE(blocks, 1000U) << replicates;
+  }
+  EXPECT_EQ(of(simulate({.replicates = 101}, {Mix::kConst16, 1}), Method::kTotal).counted, 101U);
+}
+
 TEST(MethodTally, HasTheIntervalOfABinomialShare) {
   MethodTally tally;
   tally.counted = 100;

@@ -63,8 +63,7 @@ Chart error_chart(const PlanReport& report) {
 std::string to_svg(const PlanReport& report) {
   Sheet sheet;
   sheet.title = fmt::format("What an interval of {} shows", scaled(report, 1));
-  sheet.subtitle =
-      "small objects, the hardest case; larger ones are seen more often and known better";
+  sheet.subtitle = "small objects; of larger ones the chance is the same and the error smaller";
   sheet.reference_name = "95 % (three intervals)";
   sheet.columns = 2;
   sheet.charts = {chance_chart(report), error_chart(report)};

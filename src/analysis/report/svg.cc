@@ -15,8 +15,8 @@ namespace {
 
 constexpr double kChartWidth = 330;
 constexpr double kChartHeight = 210;
-constexpr double kLeft = 58;  // For the labels of the y axis.
-constexpr double kRight = 14;
+constexpr double kLeft = 58;   // For the labels of the y axis.
+constexpr double kRight = 30;  // Half of the last tick label of the x axis.
 constexpr double kTop = 34;
 constexpr double kBottom = 46;
 constexpr double kHeader = 62;
