@@ -85,7 +85,15 @@ void add_read_options(CLI::App& verb, ReadOptions& options, bool has_report) {
 }
 
 void add_report_options(CLI::App& verb, double& level, bool& is_json) {
-  add_level_option(verb, level);
+  verb.add_option_function<std::string>(
+          "--ci,--level",
+          [&level](const std::string& text) {
+            const auto parsed = parse_level(text);
+            if (!parsed) throw CLI::ValidationError("--ci", "'" + text + "' is no level like 95%");
+            level = *parsed;
+          },
+          "Confidence level of the intervals (default 95%)")
+      ->type_name("LEVEL");
   verb.add_flag("--json", is_json, "Print JSON (docs/json.md)");
 }
 

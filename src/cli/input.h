@@ -27,8 +27,6 @@ void add_read_options(CLI::App& verb, ReadOptions& options, bool has_report = tr
 
 /// --ci (or --level) and --json.
 void add_report_options(CLI::App& verb, double& level, bool& is_json);
-/// --ci LEVEL, also written --level.
-void add_level_option(CLI::App& verb, double& level);
 
 /// --kind allocated|live|peak.
 void add_kind_option(CLI::App& verb, profile::Kind& kind);
