@@ -26,12 +26,12 @@ void register_tree(CLI::App& app, int& exit_code);
 void register_stats(CLI::App& app, int& exit_code);
 void register_diff(CLI::App& app, int& exit_code);
 void register_check(CLI::App& app, int& exit_code);
+void register_doctor(CLI::App& app, int& exit_code);
+void register_plan(CLI::App& app, int& exit_code);
+void register_simulate(CLI::App& app, int& exit_code);
+void register_estimate(CLI::App& app, int& exit_code);
 void register_export(CLI::App& app, int& exit_code);
 void register_symbolize(CLI::App& app, int& exit_code);
-void register_estimate(CLI::App& app, int& exit_code);
-void register_doctor(CLI::App& app, int& exit_code);
-void register_simulate(CLI::App& app, int& exit_code);
-void register_plan(CLI::App& app, int& exit_code);
 
 /// In the order of `geiger --help`.
 inline constexpr Register kCommands[] = {
@@ -47,8 +47,6 @@ inline constexpr Register kCommands[] = {
     register_simulate,  //
     register_estimate,  //
     register_export,    //
-    register_plan,      //
-    register_simulate,  //
     register_symbolize,
 };
 
