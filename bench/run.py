@@ -3,8 +3,8 @@
 
     bench/run.py [SECTION...] [--rounds N]
 
-Sections (default: all): cpu, instructions, life, startup, size, report.  Build first;
-GEIGER_BUILD_DIR names the build (default: build/).  Every ratio is the median of
+Sections (default: all): cpu, instructions, life, startup, size, report, diff.  Build
+first; GEIGER_BUILD_DIR names the build (default: build/).  Every ratio is the median of
 paired runs: the variants of a round run one after another, in an order that turns
 with the round, and each is divided by that round's bare run.  No number here is a
 test: tests must not be timed.
@@ -172,27 +172,51 @@ def size(directory, _):
               f" {(total - in_stacks) / samples:12.1f}", flush=True)
 
 
-def report(directory, _):
-    """A report from a trace of 1,000,000 samples and 100,000 stacks."""
-    command_line = harness.BUILD / "bin" / "geiger"
+def time_verbs(commands):
+    """Name -> command line of geiger: prints its wall-clock and CPU time and its peak memory."""
+    script = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:],"
+              " stdout=subprocess.DEVNULL);"
+              " used = resource.getrusage(resource.RUSAGE_CHILDREN);"
+              " print(used.ru_utime + used.ru_stime, used.ru_maxrss)")
+    print("command              seconds     CPU   peak MiB")
+    for name, words in commands.items():
+        start = time.perf_counter()
+        shown = subprocess.run([sys.executable, "-c", script, harness.BUILD / "bin" / "geiger", *words],
+                               check=True, capture_output=True, text=True).stdout
+        cpu_time, peak = shown.split()
+        print(f"{name:19} {time.perf_counter() - start:8.2f} {float(cpu_time):7.2f}"
+              f" {int(peak) / 1024:10.0f}", flush=True)
+
+
+def record_stacks(directory, interval, seed):
+    """A trace of 1,000,000 blocks allocated from 100,000 stacks."""
     program = workloads.build_loops(directory)
     subprocess.run([program, "stacks", "1000000"], check=True,
-                   env=harness.environment([], geiger(1, directory)))
+                   env=harness.environment([], {**geiger(interval, directory),
+                                                "GEIGER_SEED": str(seed)}))
     path, = pathlib.Path(directory).glob("*.geiger")
-    print("command     seconds   peak MiB")
-    for verb in ("summary", "table", "tree"):
-        script = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True,"
-                  " stdout=subprocess.DEVNULL);"
-                  " print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
-        start = time.perf_counter()
-        peak = subprocess.run([sys.executable, "-c", script, command_line, verb, path], check=True,
-                              capture_output=True).stdout
-        print(f"{verb:10} {time.perf_counter() - start:8.2f} {int(peak) / 1024:10.0f}", flush=True)
-    remove_traces(directory)
+    return path.rename(path.with_name(f"seed{seed}.trace"))
+
+
+def report(directory, _):
+    """A report from a trace of 1,000,000 samples and 100,000 stacks."""
+    path = record_stacks(directory, 1, 1)
+    time_verbs({verb: [verb, path] for verb in ("summary", "table", "tree")})
+    path.unlink()
+
+
+def diff(directory, _):
+    """A comparison of two profiles of 100,000 stacks, several samples on each."""
+    sides = [record_stacks(directory, 1200, seed) for seed in (1, 2)]
+    time_verbs({f"{verb} --by {by}": [verb, *options, "--by", by, *sides]
+                for verb, options in (("diff", []), ("check", ["--max-growth", "50%"]))
+                for by in ("stack", "function")})
+    for path in sides:
+        path.unlink()
 
 
 SECTIONS = {function.__name__: function
-            for function in (cpu, instructions, life, startup, size, report)}
+            for function in (cpu, instructions, life, startup, size, report, diff)}
 
 
 def main():
