@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -35,8 +36,9 @@ void Output::open() {
   }
   if (exists && !replaces_) return fail("exists (-f replaces it)");
   file_ = std::make_unique<ingest::OutputFile>();
-  constexpr unsigned kMode = 0666;  // The umask decides.
-  if (const auto error = file_->create(path_, kMode)) error_ = error->text();
+  // A file that is replaced keeps its permissions.
+  const auto mode = exists ? std::optional<unsigned>(found.st_mode & 0777) : std::nullopt;
+  if (const auto error = file_->create(path_, mode)) error_ = error->text();
 }
 
 void Output::fail(const std::string& reason) {

@@ -196,6 +196,18 @@ class ReadingVerbs(unittest.TestCase):
         self.geiger("export", "folded", "-o", "once.txt")
         self.assertIn("exists", self.error("export", "folded", "-o", "once.txt"))
         self.geiger("export", "folded", "-f", "-o", "once.txt")
+
+    def test_outputs_have_the_permissions_of_the_umask(self):
+        before = os.umask(0o027)
+        try:
+            self.geiger("export", "folded", "-o", "mine.txt")
+        finally:
+            os.umask(before)
+        path = os.path.join(self.here, "mine.txt")
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o640)
+        os.chmod(path, 0o600)
+        self.geiger("export", "folded", "-f", "-o", "mine.txt")
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
         self.assertEqual([f for f in os.listdir(self.here) if f.startswith("once")], ["once.txt"])
 
     def test_outputs_that_cannot_be(self):

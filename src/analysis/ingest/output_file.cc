@@ -15,14 +15,15 @@ OutputFile::~OutputFile() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
-std::optional<Error> OutputFile::create(const std::string& path, unsigned mode) {
+std::optional<Error> OutputFile::create(const std::string& path, std::optional<unsigned> mode) {
   path_ = path;
   const std::string name = fmt::format("{}.{}.part", path, ::getpid());
-  descriptor_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+  descriptor_ = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                       mode.value_or(0666));
   if (descriptor_ < 0) return system_error(name, "cannot be created");
   temporary_ = name;
-  // Not subject to the umask: the permissions are those of the file replaced.
-  if (::fchmod(descriptor_, mode) != 0) return system_error(name, "cannot be given its mode");
+  if (mode && ::fchmod(descriptor_, *mode) != 0)
+    return system_error(name, "cannot be given its mode");
   return std::nullopt;
 }
 

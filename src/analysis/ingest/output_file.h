@@ -18,8 +18,10 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
   ~OutputFile();
 
-  /// Starts a file for `path` with the given permissions.
-  [[nodiscard]] std::optional<Error> create(const std::string& path, unsigned mode);
+  /// Starts a file for `path` with the given permissions, whatever the umask; without
+  /// any, with those that the umask leaves to a new file.
+  [[nodiscard]] std::optional<Error> create(const std::string& path,
+                                            std::optional<unsigned> mode = std::nullopt);
   [[nodiscard]] std::optional<Error> write(std::span<const std::byte> bytes);
   /// Gives it its name. An existing file is an error unless `replace`.
   [[nodiscard]] std::optional<Error> commit(bool replace);
