@@ -38,7 +38,7 @@ void add_parsed(CLI::App& verb, const char* name, const char* type, const char* 
 Outcome<Bytes> parse_positive_size(std::string_view text) {
   auto size = parse_size(text);
   if (size.has_value() && size.value() == 0) {
-    return Outcome<Bytes>::failure("0 bytes: nothing to see");
+    return Outcome<Bytes>::failure("at least 1 byte is needed");
   }
   return size;
 }

@@ -73,7 +73,9 @@ std::optional<double> parse_level(const std::string& text) {
   double level = 0;
   const auto [at, error] = std::from_chars(text.data(), end, level, std::chars_format::fixed);
   if (error != std::errc{} || at != end) return std::nullopt;
-  if (has_percent || level >= 1) level /= 100;
+  // Without the sign, "95" can only be meant in percent, "1.5" may be anything.
+  constexpr double kLeastPercent = 50;
+  if (has_percent || level >= kLeastPercent) level /= 100;
   if (!(level > 0 && level < 1)) return std::nullopt;
   return level;
 }

@@ -31,7 +31,8 @@ void add_report_options(CLI::App& verb, double& level, bool& is_json);
 /// --kind allocated|live|peak.
 void add_kind_option(CLI::App& verb, profile::Kind& kind);
 
-/// "0.95", "95" and "95%" are the same level; nothing outside (0, 1) is one.
+/// "0.95", "95" and "95%" are the same level; nothing outside (0, 1) is one, nor a
+/// number from 1 to 50 without the sign.
 [[nodiscard]] std::optional<double> parse_level(const std::string& text);
 
 struct Input {
