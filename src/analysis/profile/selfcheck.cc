@@ -7,6 +7,7 @@
 
 #include "analysis/profile/hash.h"
 #include "analysis/profile/peak.h"
+#include "estimation/normal.h"
 #include "estimation/sums.h"
 
 namespace geiger::profile {
@@ -38,7 +39,7 @@ struct Draw {
   Bytes size = 0;
   std::uint64_t offset = 0;
   std::uint32_t epoch = 0;
-  auto operator<=>(const Draw&) const = default;
+  auto operator<=>(const Draw&) const = default;  // NOLINT(modernize-use-nullptr): no pointer.
 };
 struct DrawnThread {
   std::uint32_t process = 0;
@@ -146,7 +147,7 @@ double expected_hits(const Recording& recording, std::uint32_t process,
 /// of a small interval are less spread than a Poisson number.
 double p_value_of(const HitCheck& check) {
   constexpr double kMany = 400;
-  if (check.expected >= kMany) return std::erfc(std::abs(check.z) / std::sqrt(2.0));
+  if (check.expected >= kMany) return 2 * estimation::normal_below(-std::abs(check.z));
   return estimation::test_count(check.hits, check.expected).p_value;
 }
 
