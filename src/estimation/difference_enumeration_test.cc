@@ -312,6 +312,18 @@ TEST(Level, InPureModeIsKeptToAThousandth) {
   }
 }
 
+// What is large beside the fine interval need not be so beside the coarse one; the
+// weights of the coarse side count all the same.
+TEST(Level, InPureModeIsKeptBetweenDifferentIntervals) {
+  for (const double size : {0.5, 0.9, 1.2, 2.0, 4.0}) {
+    Worst worst;
+    for (const std::uint64_t count : {1U, 3U, 8U, 20U}) {
+      worst.include(without_change({{static_cast<Bytes>(size * kT), count}}, 4, true));
+    }
+    for (int i = 0; i < 4; ++i) EXPECT_LE(worst.mid[i], 1) << size << " alpha " << kAlphas[i];
+  }
+}
+
 TEST(Mover, CoversChangesOfTinyObjects) {
   for (const double ratio : {1.0, 8.0}) {
     Worst worst;
