@@ -12,8 +12,8 @@
 
 namespace geiger::estimation {
 
-/// What a node of a profile keeps. Merging adds (maxima for E and c_max, the
-/// minimum for e), so it holds over threads, processes and hosts in any order, up to
+/// What a node of a profile keeps. Merging adds (maxima for E and c, the
+/// minimum for E_least), so it holds over threads, processes and hosts in any order, up to
 /// the last bits, which counts.h keeps too.
 struct NodeSums {
   std::uint64_t samples = 0;          ///< s: sampled with pi < 1.
@@ -46,6 +46,7 @@ struct NodeSums {
 
   /// No order of anything real, but one that tells different sums apart: whoever adds
   /// sums in it gets the same bits wherever they came from.
+  // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the 0 of a comparison for a pointer.
   friend auto operator<=>(const NodeSums&, const NodeSums&) = default;
 };
 

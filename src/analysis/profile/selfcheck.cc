@@ -39,7 +39,8 @@ struct Draw {
   Bytes size = 0;
   std::uint64_t offset = 0;
   std::uint32_t epoch = 0;
-  auto operator<=>(const Draw&) const = default;  // NOLINT(modernize-use-nullptr): no pointer.
+  // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the 0 of a comparison for a pointer.
+  auto operator<=>(const Draw&) const = default;
 };
 struct DrawnThread {
   std::uint32_t process = 0;
@@ -127,8 +128,8 @@ class CommonBeginnings {
       group.processes.push_back(thread.process);
     }
     std::ranges::sort(group.processes);
-    const auto repeated = std::ranges::unique(group.processes);
-    group.processes.erase(repeated.begin(), repeated.end());
+    group.processes.erase(std::unique(group.processes.begin(), group.processes.end()),
+                          group.processes.end());
     return group;
   }
 
