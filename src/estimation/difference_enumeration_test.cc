@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "estimation/difference.h"
+#include "estimation/test_outcomes.h"
 
 namespace geiger::estimation {
 namespace {
@@ -35,13 +36,6 @@ struct Outcome {
   Side side;
   double probability;
 };
-
-double binomial(std::uint64_t n, std::uint64_t k, double lambda_size) {
-  const auto a = static_cast<double>(n), b = static_cast<double>(k);
-  const double log_odds = std::log(std::expm1(lambda_size));
-  return std::exp(std::lgamma(a + 1) - std::lgamma(b + 1) - std::lgamma(a - b + 1) + b * log_odds -
-                  a * lambda_size);
-}
 
 constexpr double kNegligible = 1e-10;
 
