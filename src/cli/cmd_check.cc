@@ -134,7 +134,7 @@ int run_check(Options& options) {
   if (!collection) return kExitFailed;
   // Half a trace may hold half the bytes: no answer is better than that one.
   if (collection->is_damaged) return kExitFailed;
-  return print_check(options, gates, std::move(collection->collected));
+  return print_check(options, gates, collection->collected);
 }
 
 void add_limits(CLI::App& verb, Options& options) {
