@@ -28,7 +28,8 @@ LEAKS, LEAKED_BYTES = 20000, 1000
 
 
 def call(command, cwd=None, codes=(0,), **options):
-    done = subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True, timeout=900,
+    words = [str(word) for word in command]
+    done = subprocess.run(words, cwd=cwd, capture_output=True, timeout=900,
                           check=False, **options)
     if done.returncode not in codes:
         raise AssertionError(f"{command} ended with {done.returncode}\n"
@@ -99,7 +100,8 @@ class ChangedPrograms(unittest.TestCase):
         traces = []
         for seed in seeds:
             traces.append(cls.directory / f"{name}.{seed}.geiger")
-            call([GEIGER, "run", "-q", "--interval", interval, "--seed", seed, "-o", traces[-1], "--",
+            call([GEIGER, "run", "-q", "--interval", interval, "--seed", seed,
+                  "-o", traces[-1], "--",
                   *command])
         return traces
 
@@ -123,7 +125,8 @@ class ChangedPrograms(unittest.TestCase):
         return document
 
     def changed_rows(self, document):
-        return [row for row in document["rows"] if row["verdict"] in ("grew", "shrank", "new", "gone")]
+        return [row for row in document["rows"]
+                if row["verdict"] in ("grew", "shrank", "new", "gone")]
 
 
 class LuaLeak(ChangedPrograms):
@@ -144,7 +147,8 @@ end
         flags = ["-O2", "-g", "-DLUA_USE_POSIX"]
         sources = [path for path in sorted(folder.glob("*.c")) if path.name != "luac.c"]
         objects = compile_all(["gcc"], sources, flags, cls.directory / "lua")
-        leak = patched(folder / "lstrlib.c", "    luaL_pushresultsize(&b, totallen);\n  }\n  return 1;",
+        leak = patched(folder / "lstrlib.c",
+                       "    luaL_pushresultsize(&b, totallen);\n  }\n  return 1;",
                        "    luaL_pushresultsize(&b, totallen);\n  }\n"
                        "  { static void *volatile lost;\n"
                        f"    lost = malloc({LEAKED_BYTES}); }}\n  return 1;")
@@ -187,7 +191,8 @@ end
 
 class NinjaReserve(ChangedPrograms):
     """The vector of an edge's inputs gets its room at once instead of by doubling."""
-    units = ("build build_log clean clparser debug_flags depfile_parser deps_log disk_interface dyndep"
+    units = ("build build_log clean clparser debug_flags depfile_parser deps_log disk_interface"
+             " dyndep"
              " dyndep_parser edit_distance eval_env graph graphviz json lexer line_printer"
              " manifest_parser metrics missing_deps ninja parser state status string_piece_util"
              " subprocess-posix util version").split()
@@ -199,7 +204,8 @@ class NinjaReserve(ChangedPrograms):
         flags = ["-O2", "-g", "-w"]
         sources = [folder / f"{unit}.cc" for unit in cls.units]
         objects = compile_all(["g++"], sources, flags, cls.directory / "ninja")
-        reserve = patched(folder / "manifest_parser.cc", "  vector<EvalString> ins, outs, validations;\n",
+        reserve = patched(folder / "manifest_parser.cc",
+                          "  vector<EvalString> ins, outs, validations;\n",
                           "  vector<EvalString> ins, outs, validations;\n  ins.reserve(100);\n")
         changed = compile_all(["g++"], [reserve], flags, cls.directory / "ninja")
         kept = [path for path in objects if path.name != "manifest_parser.cc.o"]

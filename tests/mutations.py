@@ -23,7 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FLAGS = ["-std=c++20", "-O1", "-ffp-contract=off", f'-DGEIGER_SOURCE_DIR="{ROOT}"', "-w"]
 SAMPLING = ("sampling/counter_sampler.cc", "sampling/logarithm.cc")
 ESTIMATION = ("estimation/sums.cc", "estimation/estimate.cc", "estimation/gamma.cc",
-              "estimation/thinning.cc")
+              "estimation/normal.cc", "estimation/thinning.cc")
 SAMPLER_TESTS = ("sampling/counter_sampler_test.cc", "sampling/counter_sampler_stat_test.cc",
                  "sampling/logarithm_test.cc", "estimation/size_mixes_test.cc")
 ESTIMATOR_TESTS = ("estimation/sums_test.cc", "estimation/estimate_test.cc",
@@ -60,7 +60,8 @@ MUTATIONS = [
             "return quotient < 1 ? 0 : static_cast<std::uint64_t>(quotient) - 1;"),
     sampler("mean T instead of -1/log1p(-1/T)", "-natural_log(u) / lambda;",
             "-natural_log(u) * (lambda > 1e300 ? 0 : 1 / -__builtin_expm1(-lambda));"),
-    sampler("T off by one per cent", "-natural_log(u) / lambda;", "-natural_log(u) / lambda * 1.01;"),
+    sampler("T off by one per cent",
+            "-natural_log(u) / lambda;", "-natural_log(u) / lambda * 1.01;"),
     sampler("u may be 0", "((random_bits >> 11) + 1) * 0x1p-53;", "(random_bits >> 11) * 0x1p-53;"),
     sampler("26 bits of randomness", "((random_bits >> 11) + 1) * 0x1p-53;",
             "((random_bits >> 38) + 1) * 0x1p-26;"),
@@ -75,13 +76,15 @@ MUTATIONS = [
     sampler("neighbouring threads share their streams",
             "state = splitmix64(state) ^ thread_number;\n  return splitmix64(state);",
             "return state + thread_number;", "sampling/prng.h", ("sampling/prng_test.cc",)),
-    sampler("fork's child keeps the pending skip", "  generator_ = Xoshiro256pp(seed);\n  redraw();",
+    sampler("fork's child keeps the pending skip",
+            "  generator_ = Xoshiro256pp(seed);\n  redraw();",
             "  generator_ = Xoshiro256pp(seed);\n  if (skip_count_ == 0) redraw();"),
     # Certain objects.
     sampler("certain from T + 1 on", "if (size >= interval_ && !is_pure_)",
             "if (size > interval_ && !is_pure_)"),
     sampler("certain objects use up the skip", "return {Verdict::Kind::kCertain, 0};",
-            "return skip_count_ -= std::min(skip_count_, size), Verdict{Verdict::Kind::kCertain, 0};"),
+            "return skip_count_ -= std::min(skip_count_, size), "
+            "Verdict{Verdict::Kind::kCertain, 0};"),
     sampler("fast path armed with T", "return std::min(skip_count_, interval_ - 1);",
             "return std::min(skip_count_, interval_);"),
     sampler("settling loses a byte", "skip_count_ -= std::min(consumed, countdown());",
@@ -95,7 +98,8 @@ MUTATIONS = [
             "  interval_ = interval;\n  lambda_ = lambda;"),
     sampler("redrawn only when the hit is near",
             "  interval_ = interval;\n  lambda_ = lambda;\n  redraw();",
-            "  if (skip_count_ < interval_) redraw();\n  interval_ = interval;\n  lambda_ = lambda;"),
+            "  if (skip_count_ < interval_) redraw();\n  interval_ = interval;\n"
+            "  lambda_ = lambda;"),
     sampler("redrawn at the old rate",
             "  interval_ = interval;\n  lambda_ = lambda;\n  redraw();",
             "  redraw();\n  interval_ = interval;\n  lambda_ = lambda;"),

@@ -120,7 +120,8 @@ def script_of(compositions):
     intervals = compositions[0].intervals
     rows = [TABLES, "INSERT INTO settings VALUES (0.95);",
             "INSERT INTO profiles VALUES ('allocated', 1.0);",
-            "INSERT INTO processes VALUES (0, 't', 1, 1, 'x', 'a', 0, 0, 0, 0, '0', 0, 0, 0, 0, 0);"]
+            "INSERT INTO processes VALUES "
+            "(0, 't', 1, 1, 'x', 'a', 0, 0, 0, 0, '0', 0, 0, 0, 0, 0);"]
     for number, interval in enumerate(intervals):
         rate = compositions[0].rate(interval)
         rate = repr(rate) if math.isfinite(rate) else "NULL"
@@ -249,7 +250,8 @@ class Comparison(unittest.TestCase):
             self.assertGreater(shape, 0.5, what)
             bound = min(cap, upper_k / shape**1.5) + 3e-7 / math.sqrt(shape)
         seen = result["bytes_seen"] if quantity == "bytes" else result["samples"]
-        self.assert_close(hi, expected[1], f"{what}: hi", 1e-10, bound * (expected[1] - exact - seen))
+        self.assert_close(hi, expected[1], f"{what}: hi", 1e-10,
+                          bound * (expected[1] - exact - seen))
 
 
 class Compositions(Comparison):
@@ -280,7 +282,8 @@ class Compositions(Comparison):
 
     def check_command(self, composition, result, level, form="total"):
         words, data = composition.for_command()
-        document = json.loads(geiger("estimate", "--json", "--ci", str(level), "--file", "-", *words,
+        document = json.loads(geiger("estimate", "--json", "--ci", str(level),
+                                     "--file", "-", *words,
                                      *(["--listed"] if form == "listed" else []),
                                      data=data.encode()))
         what = f"command, {composition.name}"
@@ -395,7 +398,8 @@ class Recorded(Comparison):
         cls.directory = tempfile.mkdtemp(prefix="geiger-agree-")
         cls.addClassCleanup(shutil.rmtree, cls.directory)
         program = ("create table t(a, b); with recursive c(i) as (select 1 union all select i + 1"
-                   " from c where i < 20000) insert into t select i, hex(randomblob(i % 90)) from c;"
+                   " from c where i < 20000)"
+                   " insert into t select i, hex(randomblob(i % 90)) from c;"
                    " create index x on t(b); select count(*) from t;")
         for name, interval in (("a", "4KiB"), ("b", "64KiB")):
             geiger("run", "-q", "--interval", interval, "--seed", "3", "-o", name + ".geiger", "--",
@@ -403,8 +407,8 @@ class Recorded(Comparison):
         cls.runs = ["a.geiger", "b.geiger"]  # two intervals in one recording
 
     def table(self, kind, by):
-        return json.loads(geiger("table", *self.runs, "--json", "--top", "0", "--kind", kind, "--by",
-                                 by, cwd=self.directory))
+        return json.loads(geiger("table", *self.runs, "--json", "--top", "0", "--kind", kind,
+                                 "--by", by, cwd=self.directory))
 
     def databases(self):
         geiger("export", "sqlite", *self.runs, "-f", "-o", "run.db", cwd=self.directory)

@@ -3,15 +3,13 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <charconv>
-#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "analysis/profile/labels.h"
+#include "cli/ratio.h"
 #include "cli/sizes.h"
 
 namespace geiger::cli {
@@ -75,21 +73,6 @@ Outcome<GateSpec> parse_line(std::string_view line) {
 }
 
 }  // namespace
-
-Outcome<double> parse_growth(std::string_view text) {
-  std::string_view digits = trimmed(text);
-  const bool has_percent = digits.ends_with('%');
-  if (has_percent) digits = trimmed(digits.substr(0, digits.size() - 1));
-  if (digits.starts_with('+')) digits.remove_prefix(1);
-  double percent = 0;
-  const char* end = digits.data() + digits.size();
-  const auto [at, error] = std::from_chars(digits.data(), end, percent, std::chars_format::fixed);
-  const bool is_number = error == std::errc{} && at == end && std::isfinite(percent);
-  if (!has_percent || !is_number || percent <= -100 || percent > 1e6) {
-    return Outcome<double>::failure(fmt::format("'{}' is no growth like 5%", text));
-  }
-  return percent / 100;
-}
 
 Outcome<Specs> parse_budget(std::string_view text, const std::string& path) {
   Specs specs;

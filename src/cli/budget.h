@@ -15,9 +15,6 @@
 
 namespace geiger::cli {
 
-/// A growth from "5%", "+5%", "-10%" or "0%": 0.05, ... Above -100 %.
-[[nodiscard]] Outcome<double> parse_growth(std::string_view text);
-
 /// The gates of a budget. `path` is for messages, which name the line: "PATH:3: ...".
 [[nodiscard]] Outcome<std::vector<compare::GateSpec>> parse_budget(std::string_view text,
                                                                    const std::string& path);

@@ -12,18 +12,6 @@ std::string refusal(std::string_view text) {
   return specs.has_value() ? "" : specs.reason();
 }
 
-TEST(Growth, IsAPercentage) {
-  EXPECT_DOUBLE_EQ(parse_growth("5%").value(), 0.05);
-  EXPECT_DOUBLE_EQ(parse_growth("+2.5%").value(), 0.025);
-  EXPECT_DOUBLE_EQ(parse_growth("-10 %").value(), -0.1);
-  EXPECT_DOUBLE_EQ(parse_growth("0%").value(), 0);
-  for (const char* text :
-       {"5", "", "%", "five%", "-100%", "nan%", "inf%", "1e300%", "5%%", "5% x"}) {
-    EXPECT_FALSE(parse_growth(text).has_value()) << text;
-  }
-  EXPECT_EQ(parse_growth("5").reason(), "'5' is no growth like 5%");
-}
-
 TEST(Budget, HoldsALimitPerLine) {
   const auto specs = parse_budget(
       "# what the parser may take\n"

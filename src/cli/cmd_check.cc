@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/output.h"
+#include "cli/ratio.h"
 #include "cli/sides.h"
 #include "cli/sizes.h"
 #include "cli/terminal.h"
@@ -100,7 +101,8 @@ int exit_code_of(compare::Answer answer) {
   return kExitFailed;
 }
 
-int print_check(const Options& options, const compare::Gates& gates, compare::Collected collected) {
+int print_check(const Options& options, const compare::Gates& gates,
+                const compare::Collected& collected) {
   if (const auto error = compare::problem_with(collected, gates)) {
     complain(compare::text_of(*error));
     return kExitFailed;
@@ -132,7 +134,7 @@ int run_check(Options& options) {
   if (!collection) return kExitFailed;
   // Half a trace may hold half the bytes: no answer is better than that one.
   if (collection->is_damaged) return kExitFailed;
-  return print_check(options, gates, std::move(collection->collected));
+  return print_check(options, gates, collection->collected);
 }
 
 void add_limits(CLI::App& verb, Options& options) {

@@ -212,7 +212,8 @@ class CompareVerbs(unittest.TestCase):
                       ("diff", "a", "b", "--level", "1.5%%"), ("diff", "a", "b", "--level", "0"),
                       ("check", "a", "b"), ("check", "a", "b", "--max-growth", "5"),
                       ("check", "a", "b", "--max-growth", "nan%"),
-                      ("check", "a", "--max-growth", "5%"), ("check", "--", "a", "--max-growth", "5%"),
+                      ("check", "a", "--max-growth", "5%"),
+                      ("check", "--", "a", "--max-growth", "5%"),
                       ("check", "a", "b", "--max-bytes", "-3"),
                       ("check", "a", "b", "--max-growth", "5%", "--level", "40%"),
                       ("check", "a", "b", "--budget", "no-such-file")):

@@ -11,7 +11,8 @@ SMALL = "16@512KiB:3"
 
 
 def run(*words, data=b""):
-    return subprocess.run([GEIGER, *words], input=data, capture_output=True, timeout=60, check=False)
+    return subprocess.run([GEIGER, *words], input=data, capture_output=True, timeout=60,
+                          check=False)
 
 
 class EstimateVerb(unittest.TestCase):
@@ -32,8 +33,9 @@ class EstimateVerb(unittest.TestCase):
         words = self.document(SMALL, "--certain", "8MiB:2")
         csv = self.document("--file", "-", data=b"size,interval,count,certain\n"
                                                 b"16,524288,3\n8MiB,,2,1\n")
-        lines = self.document("--file", "-", data=b'{"size": 16, "interval": "512KiB", "count": 3}\n'
-                                                  b'{"size": 8388608, "count": 2, "certain": true}\n')
+        data = (b'{"size": 16, "interval": "512KiB", "count": 3}\n'
+                b'{"size": 8388608, "count": 2, "certain": true}\n')
+        lines = self.document("--file", "-", data=data)
         self.assertEqual(words, csv)
         self.assertEqual(words, lines)
         with tempfile.NamedTemporaryFile() as file:

@@ -3,22 +3,14 @@ import json
 import os
 import shutil
 import struct
-import subprocess
-import sys
-import tempfile
 import unittest
 import xml.etree.ElementTree
 
-GEIGER = os.path.abspath(sys.argv.pop(1))
-PROGRAM = ["perl", "-e", 'my %h; $h{$_} = "x" x ($_ % 300) for 1..20000; print scalar(keys %h)']
+from recorded_program import RecordedProgram, geiger
+
 RECORDS, TAIL_FIELD = 8192, 24
 SAMPLE, CERTAIN, RESERVED = 1, 0x01, 0x80
 OFFSET_FIELD = 48
-
-
-def geiger(*words, cwd, **environment):
-    env = {**os.environ, "LC_ALL": "C.UTF-8", **environment}
-    return subprocess.run([GEIGER, *words], cwd=cwd, env=env, capture_output=True, timeout=300)
 
 
 def tried_samples(trace):
@@ -33,24 +25,7 @@ def tried_samples(trace):
         at += 8 * max(words, 1)
 
 
-class PlanningVerbs(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.here = tempfile.mkdtemp(prefix="geiger-verbs-")
-        run = geiger("run", "-q", "--interval", "1KiB", "--seed", "7", "-o", "a.geiger", "--", *PROGRAM,
-                     cwd=cls.here)
-        assert run.returncode == 0 and run.stdout == b"20000", run
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.here)
-
-    def geiger(self, *words, code=0, **environment):
-        done = geiger(*words, cwd=self.here, **environment)
-        self.assertEqual(done.returncode, code, done)
-        self.assertNotRegex(done.stdout.decode(), r"\b(nan|inf)\b")
-        return done.stdout.decode()
-
+class PlanningVerbs(RecordedProgram):
     def json(self, *words, code=0):
         document = json.loads(self.geiger(*words, "--json", code=code))
         self.assertEqual(document["schema_version"], 1)
@@ -156,7 +131,8 @@ class PlanningVerbs(unittest.TestCase):
         self.assertEqual(plan["run"]["interval"], 1024)
         self.assertTrue(plan["run"]["functions"])
         same = self.json("plan", "a.geiger")
-        self.assertAlmostEqual(same["run"]["expected"]["samples"], samples, delta=6 * samples ** 0.5)
+        self.assertAlmostEqual(same["run"]["expected"]["samples"], samples,
+                               delta=6 * samples ** 0.5)
 
     def test_plan_refuses_what_cannot_be(self):
         for words in (["--site", "0", "--change", "10%"], ["--change", "0"], ["--change", "-100%"],
@@ -194,7 +170,8 @@ class PlanningVerbs(unittest.TestCase):
             self.assertEqual(cell["methods"][1]["replicates"], 0)
 
     def test_simulate_refuses_what_cannot_be(self):
-        for words in (["--replicates", "0"], ["--jobs", "0"], ["--mix", "nothing"], ["--ci", "1.5%x"],
+        for words in (["--replicates", "0"], ["--jobs", "0"], ["--mix", "nothing"],
+                      ["--ci", "1.5%x"],
                       ["--seed", "x"]):
             with self.subTest(words=words):
                 self.error("simulate", *words, code=2)

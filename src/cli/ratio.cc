@@ -10,8 +10,10 @@ namespace geiger::cli {
 namespace {
 
 std::optional<double> parse_number(std::string_view text) {
-  if (text.starts_with('+')) text.remove_prefix(1);
-  if (text.starts_with('+')) return std::nullopt;
+  if (text.starts_with('+')) {
+    text.remove_prefix(1);
+    if (text.starts_with('-')) return std::nullopt;
+  }
   double value = 0;
   const char* end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
@@ -19,12 +21,18 @@ std::optional<double> parse_number(std::string_view text) {
   return value;
 }
 
-/// "5%" is .05; a bare number from 1 on is more likely a forgotten % than a factor.
+/// "5%" and "5 %" are .05.
+std::optional<double> parse_percentage(std::string_view text) {
+  if (!text.ends_with('%')) return std::nullopt;
+  text.remove_suffix(1);
+  if (text.ends_with(' ')) text.remove_suffix(1);
+  const auto percent = parse_number(text);
+  return percent ? std::optional(*percent / 100) : std::nullopt;
+}
+
+/// A bare number from 1 on is more likely a forgotten % than a factor.
 std::optional<double> parse_ratio(std::string_view text) {
-  if (text.ends_with('%')) {
-    const auto percent = parse_number(text.substr(0, text.size() - 1));
-    return percent ? std::optional(*percent / 100) : std::nullopt;
-  }
+  if (text.ends_with('%')) return parse_percentage(text);
   const auto value = parse_number(text);
   return value && std::abs(*value) < 1 ? value : std::nullopt;
 }
@@ -45,6 +53,13 @@ Outcome<double> parse_change(std::string_view text) {
     return *ratio;
   }
   return Outcome<double>::failure(fmt::format("'{}' is no change (try 10%, -5% or 2x)", text));
+}
+
+Outcome<double> parse_growth(std::string_view text) {
+  constexpr double kMost = 1e4;
+  const auto growth = parse_percentage(text);
+  if (growth && *growth > -1 && *growth <= kMost) return *growth;
+  return Outcome<double>::failure(fmt::format("'{}' is no growth like 5%", text));
 }
 
 }  // namespace geiger::cli

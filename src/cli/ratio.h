@@ -14,4 +14,8 @@ Outcome<double> parse_share(std::string_view text);
 /// much: 1).
 Outcome<double> parse_change(std::string_view text);
 
+/// A growth to stay below, above -1: "5%", "+5 %", "-10%" or "0%". Without the % it is
+/// refused: in a limit nobody can see what was meant.
+Outcome<double> parse_growth(std::string_view text);
+
 }  // namespace geiger::cli

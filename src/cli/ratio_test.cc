@@ -31,5 +31,17 @@ TEST(ParseShare, IsPositive) {
   }
 }
 
+TEST(ParseGrowth, IsAPercentage) {
+  EXPECT_DOUBLE_EQ(parse_growth("5%").value(), 0.05);
+  EXPECT_DOUBLE_EQ(parse_growth("+2.5%").value(), 0.025);
+  EXPECT_DOUBLE_EQ(parse_growth("-10 %").value(), -0.1);
+  EXPECT_DOUBLE_EQ(parse_growth("0%").value(), 0);
+  for (const char* text :
+       {"5", "", "%", "five%", "-100%", "nan%", "inf%", "1e300%", "5%%", "5% x", "++5%", "+-5%"}) {
+    EXPECT_FALSE(parse_growth(text).has_value()) << text;
+  }
+  EXPECT_EQ(parse_growth("5").reason(), "'5' is no growth like 5%");
+}
+
 }  // namespace
 }  // namespace geiger::cli

@@ -5,36 +5,13 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 
-GEIGER = os.path.abspath(sys.argv.pop(1))
-PROGRAM = ["perl", "-e", 'my %h; $h{$_} = "x" x ($_ % 300) for 1..20000; print scalar(keys %h)']
+from recorded_program import RecordedProgram, geiger
 
 
-def geiger(*words, cwd, **environment):
-    env = {**os.environ, "LC_ALL": "C.UTF-8", **environment}
-    return subprocess.run([GEIGER, *words], cwd=cwd, env=env, capture_output=True, timeout=300)
-
-
-class ReadingVerbs(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.here = tempfile.mkdtemp(prefix="geiger-verbs-")
-        run = geiger("run", "-q", "--interval", "1KiB", "--seed", "7", "-o", "a.geiger", "--", *PROGRAM,
-                     cwd=cls.here)
-        assert run.returncode == 0 and run.stdout == b"20000", run
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.here)
-
-    def geiger(self, *words, code=0, **environment):
-        done = geiger(*words, cwd=self.here, **environment)
-        self.assertEqual(done.returncode, code, done)
-        return done.stdout.decode()
-
+class ReadingVerbs(RecordedProgram):
     def json(self, *words):
         document = json.loads(self.geiger(*words, "--json"))
         self.assertEqual(document["schema_version"], 1)
@@ -175,7 +152,8 @@ class ReadingVerbs(unittest.TestCase):
         self.geiger("export", "pprof", "-f", "-o", "raw.pb.gz")
         with open(os.path.join(self.here, "raw.pb.gz"), "rb") as packed:
             raw = gzip.decompress(packed.read())
-        text = subprocess.run(["protoc", "--decode_raw"], input=raw, capture_output=True, check=True)
+        text = subprocess.run(["protoc", "--decode_raw"], input=raw, capture_output=True,
+                              check=True)
         self.assertEqual(text.stdout.count(b"\n1 {") + text.stdout.startswith(b"1 {"), 10)
 
     def pprof(self, *words):
@@ -242,7 +220,8 @@ class ReadingVerbs(unittest.TestCase):
 
     def test_symbolize_keeps_names_with_the_trace(self):
         shutil.copy(os.path.join(self.here, "a.geiger"), os.path.join(self.here, "b.trace"))
-        self.assertRegex(self.geiger("symbolize", "b.trace"), r"^\d[\d,]* of \d[\d,]* locations named")
+        self.assertRegex(self.geiger("symbolize", "b.trace"),
+                         r"^\d[\d,]* of \d[\d,]* locations named")
         self.assertTrue(self.json("summary", "b.trace")["is_symbolized"])
         self.assertEqual(self.json("table", "b.trace"), self.json("table", "a.geiger"))
 

@@ -2,20 +2,14 @@
 
 #include <algorithm>
 #include <boost/math/special_functions/beta.hpp>
-#include <boost/math/special_functions/erf.hpp>
 #include <cmath>
 
 #include "estimation/gamma.h"
+#include "estimation/normal.h"
+#include "estimation/quiet.h"
 
 namespace geiger::estimation {
 namespace {
-
-namespace policies = boost::math::policies;
-using Quiet = policies::policy<
-    policies::domain_error<policies::ignore_error>, policies::pole_error<policies::ignore_error>,
-    policies::overflow_error<policies::ignore_error>,
-    policies::underflow_error<policies::ignore_error>,
-    policies::evaluation_error<policies::ignore_error>, policies::promote_double<false>>;
 
 // The inverse beta function loses its digits above; there the law of this many
 // sampled bytes is as good as constant beside one with a small shape, and the
@@ -34,8 +28,7 @@ double odds_to_share(double odds) { return std::isinf(odds) ? 1 : odds / (1 + od
 /// x with P(A / (A + B) <= x) = p where ln A - ln B is normal.
 double normal_share_quantile(const Gamma& a, const Gamma& b, double p) {
   const double variance = 1 / shape_of(a) + 1 / shape_of(b);
-  const double z = -std::sqrt(2.0) * boost::math::erfc_inv(2 * p, Quiet());
-  return odds_to_share(a.mean / b.mean * std::exp(z * std::sqrt(variance)));
+  return odds_to_share(a.mean / b.mean * std::exp(-upper_normal_quantile(p) * std::sqrt(variance)));
 }
 
 /// x with P(A / (A + B) <= x) = p: a beta law stretched by the two scales.

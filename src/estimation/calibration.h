@@ -37,7 +37,7 @@ namespace geiger::estimation {
 /// in the listed form, as good. The rule looks at their number alone. One that looks
 /// at the estimated share ("the dominant parts") picks the results that came out
 /// large, and its coverage falls to .944 for a threshold of 10 %, to .936 for 50 %
-/// (docs/estimators.md).
+/// (docs/estimators.md, section 13).
 [[nodiscard]] bool has_enough_to_calibrate(const NodeSums& part);
 
 inline constexpr std::uint64_t kSamplesToCalibrate = 5;

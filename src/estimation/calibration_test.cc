@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "estimation/gamma.h"
+#include "estimation/test_outcomes.h"
 
 namespace geiger::estimation {
 namespace {
@@ -27,24 +28,9 @@ struct Group {
   bool is_in_part;
 };
 
-struct Outcome {
-  std::uint64_t samples;
-  double probability;
-};
-
-std::vector<Outcome> outcomes_of(const Group& group) {
-  const auto n = static_cast<double>(group.count);
-  const double x = rate_of_interval(group.interval) * static_cast<double>(group.size);
-  const double log_odds = std::log(std::expm1(x));  // ln(pi / (1 - pi)).
-  std::vector<Outcome> outcomes;
-  for (std::uint64_t s = 0; s <= group.count; ++s) {
-    const auto k = static_cast<double>(s);
-    const double log_choose = std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
-    const double probability = std::exp(log_choose + k * log_odds - n * x);
-    if (probability > 1e-10) outcomes.push_back({s, probability});
-    if (probability <= 1e-10 && k > n * -std::expm1(-x)) break;
-  }
-  return outcomes;
+std::vector<SampledCount> outcomes_of(const Group& group) {
+  const double lambda_z = rate_of_interval(group.interval) * static_cast<double>(group.size);
+  return sampled_counts(group.count, lambda_z, 1e-10);
 }
 
 double bytes_of(const std::vector<Group>& groups, bool part_only) {
@@ -82,7 +68,7 @@ class Enumeration {
     if (probability < 1e-10) return;
     if (next == groups_.size()) return tally(part, whole, probability);
     const Group& group = groups_[next];
-    for (const Outcome& outcome : outcomes_[next]) {
+    for (const SampledCount& outcome : outcomes_[next]) {
       NodeSums more_part = part;
       NodeSums more_whole = whole;
       const double lambda = rate_of_interval(group.interval);
@@ -114,7 +100,7 @@ class Enumeration {
 
   const std::vector<Group>& groups_;
   double part_bytes_, all_bytes_;
-  std::vector<std::vector<Outcome>> outcomes_;
+  std::vector<std::vector<SampledCount>> outcomes_;
   Shares shares_;
 };
 

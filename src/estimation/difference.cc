@@ -1,4 +1,4 @@
-// Derivation and evidence: docs/estimators.md, "Differences".
+// Derivation and evidence: docs/estimators.md, section 14.
 #include "estimation/difference.h"
 
 #include <algorithm>
@@ -27,27 +27,21 @@ Estimate sampled_part(const Side& side, double level) {
   return estimate_bytes(sums, level);
 }
 
-// No object of less than T bytes weighs more than T / (1 - 1/e). A side with a heavier
-// one put large objects to trial (pure mode).
-constexpr double kHeaviestBelowInterval = 1.5819767068693265;
+// No object of less than T bytes weighs more than T / (1 - 1/e); the slack is for
+// rounding.
+constexpr double kHeaviestBelowInterval = 1.5819767068693265 * (1 + 1e-9);
 
+// Whether large objects were put to trial (pure mode).
 bool holds_large_trials(const NodeSums& sums) {
-  return clean(sums.largest_weight) >
-         kHeaviestBelowInterval * clean(sums.largest_interval) * (1 + 1e-9);
+  return clean(sums.largest_weight) > kHeaviestBelowInterval * clean(sums.largest_interval);
 }
 
-// Two sides as they are compared. Large objects come and go in steps wider than E: where
-// they were put to trial the next event must be as large as they are, on both sides.
+// Two sides as they are compared.
 struct Pair {
   Side before, after;
 
   Pair(const Side& a, const Side& b) : before(a), after(b) {
-    const bool is_pure = holds_large_trials(a.sums) || holds_large_trials(b.sums);
-    const double heaviest =
-        is_pure ? std::max(clean(a.sums.largest_weight), clean(b.sums.largest_weight)) : 0;
-    for (NodeSums* sums : {&before.sums, &after.sums}) {
-      sums->largest_interval = std::max(clean(sums->largest_interval), heaviest);
-    }
+    settle_next_event(before.sums, after.sums);
   }
 };
 
@@ -203,6 +197,16 @@ Estimate in_units(const Side& side, double level, double unit) {
 }
 
 }  // namespace
+
+void settle_next_event(NodeSums& before, NodeSums& after) {
+  const bool is_pure = holds_large_trials(before) || holds_large_trials(after);
+  const double heaviest =
+      is_pure ? std::max(clean(before.largest_weight), clean(after.largest_weight)) : 0;
+  for (NodeSums* sums : {&before, &after}) {
+    const double event = clean(sums->largest_interval);
+    sums->largest_interval = event > 0 ? std::max(event, heaviest) : 0;
+  }
+}
 
 Difference difference(const Side& before, const Side& after, double level) {
   const Pair sides(before, after);

@@ -45,6 +45,13 @@ struct Difference {
   double detectable = 0;
 };
 
+/// Settles E of two sides for what is compared. Large objects that were put to trial
+/// (pure mode) come and go in steps wider than E: the next event must then be as large
+/// as the largest weight on either, on each that can miss anything. A weight that is
+/// large only beside the other side's smaller interval tells of nothing. Doing it twice
+/// is doing it once. The functions below do it; who scales sides must do it before.
+void settle_next_event(NodeSums& before, NodeSums& after);
+
 /// Compares two sides at a confidence level. Any input gives finite numbers.
 [[nodiscard]] Difference difference(const Side& before, const Side& after, double level);
 

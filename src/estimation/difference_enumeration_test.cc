@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "estimation/difference.h"
+#include "estimation/test_outcomes.h"
 
 namespace geiger::estimation {
 namespace {
@@ -35,13 +36,6 @@ struct Outcome {
   Side side;
   double probability;
 };
-
-double binomial(std::uint64_t n, std::uint64_t k, double lambda_size) {
-  const auto a = static_cast<double>(n), b = static_cast<double>(k);
-  const double log_odds = std::log(std::expm1(lambda_size));
-  return std::exp(std::lgamma(a + 1) - std::lgamma(b + 1) - std::lgamma(a - b + 1) + b * log_odds -
-                  a * lambda_size);
-}
 
 constexpr double kNegligible = 1e-10;
 
@@ -309,6 +303,18 @@ TEST(Level, InPureModeIsKeptToAThousandth) {
       worst.include(without_change({{static_cast<Bytes>(size * kT), count}}, 1, true));
     }
     expect_level(worst, 3, std::to_string(size));
+  }
+}
+
+// What is large beside the fine interval need not be so beside the coarse one; the
+// weights of the coarse side count all the same.
+TEST(Level, InPureModeIsKeptBetweenDifferentIntervals) {
+  for (const double size : {0.5, 0.9, 1.2, 2.0, 4.0}) {
+    Worst worst;
+    for (const std::uint64_t count : {1U, 3U, 8U, 20U}) {
+      worst.include(without_change({{static_cast<Bytes>(size * kT), count}}, 4, true));
+    }
+    for (int i = 0; i < 4; ++i) EXPECT_LE(worst.mid[i], 1) << size << " alpha " << kAlphas[i];
   }
 }
 

@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "estimation/test_sums.h"
+
 namespace geiger::estimation {
 namespace {
 
@@ -16,16 +18,6 @@ constexpr double kT = 524288;
 
 void expect_near(double value, double expected, const std::string& what) {
   EXPECT_NEAR(value, expected, 1e-10 * std::abs(expected)) << what;
-}
-
-// `samples` objects so small that each stands for T bytes.
-NodeSums tiny(std::uint64_t samples, double interval) {
-  const auto n = static_cast<double>(samples);
-  return {.samples = samples,
-          .weighted_bytes = n * interval,
-          .bytes_variance = n * interval * interval,
-          .largest_interval = interval,
-          .smallest_interval = interval};
 }
 
 TEST(Difference, GivesTheReference) {

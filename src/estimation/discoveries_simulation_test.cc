@@ -11,6 +11,7 @@
 
 #include "estimation/difference.h"
 #include "estimation/discoveries.h"
+#include "estimation/test_sums.h"
 
 namespace geiger::estimation {
 namespace {
@@ -18,15 +19,6 @@ namespace {
 constexpr double kT = 65536;
 constexpr double kLimit = 0.085;
 constexpr double kRate = 0.05;
-
-NodeSums tiny(std::uint64_t samples, double interval) {
-  const auto n = static_cast<double>(samples);
-  return {.samples = samples,
-          .weighted_bytes = n * interval,
-          .bytes_variance = n * interval * interval,
-          .largest_interval = interval,
-          .smallest_interval = interval};
-}
 
 struct Pair {
   Side before, after;

@@ -11,21 +11,12 @@
 #include <random>
 
 #include "estimation/difference.h"
+#include "estimation/test_sums.h"
 
 namespace geiger::estimation {
 namespace {
 
 constexpr double kT = 65536;
-
-// `samples` objects so small that each stands for one interval.
-NodeSums tiny(std::uint64_t samples, double interval = kT) {
-  const auto n = static_cast<double>(samples);
-  return {.samples = samples,
-          .weighted_bytes = n * interval,
-          .bytes_variance = n * interval * interval,
-          .largest_interval = interval,
-          .smallest_interval = interval};
-}
 
 NodeSums certain(Bytes bytes) {
   NodeSums sums;
@@ -51,10 +42,11 @@ TEST(CompareRuns, IsStudentsTestForOneSite) {
 
 TEST(CompareRuns, NeverSaysMoreThanTheSamplingAllows) {
   // Runs that happen to agree exactly: no variation seen, but 4 samples are 4 samples.
-  const SiteRuns site{{tiny(4), tiny(4), tiny(4)}, {tiny(8), tiny(8), tiny(8)}};
+  const SiteRuns site{{tiny(4, kT), tiny(4, kT), tiny(4, kT)},
+                      {tiny(8, kT), tiny(8, kT), tiny(8, kT)}};
   const RunDifference row = compare_runs({&site, 1}, 0.95).sites[0];
   const Difference sampling =
-      difference({.sums = tiny(12), .runs = 3}, {.sums = tiny(24), .runs = 3}, 0.95);
+      difference({.sums = tiny(12, kT), .runs = 3}, {.sums = tiny(24, kT), .runs = 3}, 0.95);
   EXPECT_GE(row.p_value, sampling.p_value);
   EXPECT_LE(row.interval.lo, sampling.interval.lo);
   EXPECT_GE(row.interval.hi, sampling.interval.hi);
@@ -63,10 +55,10 @@ TEST(CompareRuns, NeverSaysMoreThanTheSamplingAllows) {
 }
 
 TEST(CompareRuns, WithOneRunPerSideIsTheSamplingErrorOnly) {
-  const SiteRuns site{{tiny(10)}, {tiny(30)}};
+  const SiteRuns site{{tiny(10, kT)}, {tiny(30, kT)}};
   const RunComparison result = compare_runs({&site, 1}, 0.95);
   EXPECT_FALSE(result.sees_runs);
-  const Difference sampling = difference({.sums = tiny(10)}, {.sums = tiny(30)}, 0.95);
+  const Difference sampling = difference({.sums = tiny(10, kT)}, {.sums = tiny(30, kT)}, 0.95);
   EXPECT_EQ(result.sites[0].p_value, sampling.p_value);
   EXPECT_EQ(result.sites[0].interval.lo, sampling.interval.lo);
   EXPECT_EQ(result.sites[0].degrees, 0);

@@ -15,7 +15,7 @@ struct Uncertain {
   double seen;       ///< B, or s for objects: what is there at least.
   double weighted;   ///< Y, or C.
   double deviation;  ///< sqrt(V), or sqrt(VC).
-  double event;      ///< E, or c_max: what the next unseen event may add.
+  double event;      ///< E, or c: what the next unseen event may add.
   double listing;    ///< e: P(no sample | N) is at least exp(-N / listing).
 
   [[nodiscard]] Gamma lower_law() const { return {weighted, deviation}; }

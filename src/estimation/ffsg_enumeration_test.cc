@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "estimation/estimate.h"
+#include "estimation/test_outcomes.h"
 
 namespace geiger::estimation {
 namespace {
@@ -25,25 +26,9 @@ struct Group {
   double interval;
 };
 
-struct Outcome {
-  std::uint64_t samples;
-  double probability;
-};
-
-// The binomial law of a group, without its improbable ends.
-std::vector<Outcome> outcomes_of(const Group& group) {
-  const auto n = static_cast<double>(group.count);
-  const double x = rate_of_interval(group.interval) * static_cast<double>(group.size);
-  const double log_odds = std::log(std::expm1(x));  // ln(pi / (1 - pi)).
-  std::vector<Outcome> outcomes;
-  for (std::uint64_t s = 0; s <= group.count; ++s) {
-    const auto k = static_cast<double>(s);
-    const double log_choose = std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
-    const double probability = std::exp(log_choose + k * log_odds - n * x);
-    if (probability > 1e-11) outcomes.push_back({s, probability});
-    if (probability <= 1e-11 && k > n * -std::expm1(-x)) break;
-  }
-  return outcomes;
+std::vector<SampledCount> outcomes_of(const Group& group) {
+  const double lambda_z = rate_of_interval(group.interval) * static_cast<double>(group.size);
+  return sampled_counts(group.count, lambda_z, 1e-11);
 }
 
 // Shares of the outcomes, per level.
@@ -69,11 +54,11 @@ void tally(Shares& shares, const NodeSums& sums, double truth, double probabilit
 }
 
 void enumerate(Shares& shares, const std::vector<Group>& groups,
-               const std::vector<std::vector<Outcome>>& outcomes, std::size_t next,
+               const std::vector<std::vector<SampledCount>>& outcomes, std::size_t next,
                const NodeSums& sums, double truth, double probability) {
   if (probability < 1e-12) return;
   if (next == groups.size()) return tally(shares, sums, truth, probability);
-  for (const Outcome& outcome : outcomes[next]) {
+  for (const SampledCount& outcome : outcomes[next]) {
     NodeSums extended = sums;
     extended.add(groups[next].size, rate_of_interval(groups[next].interval), outcome.samples);
     enumerate(shares, groups, outcomes, next + 1, extended, truth,
@@ -85,7 +70,7 @@ Shares shares_of(const std::vector<Group>& groups) {
   Shares shares;
   NodeSums start;
   double truth = 0;
-  std::vector<std::vector<Outcome>> outcomes;
+  std::vector<std::vector<SampledCount>> outcomes;
   for (const Group& group : groups) {
     start.could_have_sampled(group.interval);
     truth += static_cast<double>(group.size) * static_cast<double>(group.count);

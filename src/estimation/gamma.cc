@@ -1,21 +1,15 @@
 #include "estimation/gamma.h"
 
 #include <algorithm>
-#include <boost/math/special_functions/erf.hpp>
 #include <boost/math/special_functions/gamma.hpp>
 #include <cmath>
 #include <limits>
 
+#include "estimation/normal.h"
+#include "estimation/quiet.h"
+
 namespace geiger::estimation {
 namespace {
-
-namespace policies = boost::math::policies;
-// Underflow of a quantile to 0 is the right answer here and nothing throws.
-using Quiet = policies::policy<
-    policies::domain_error<policies::ignore_error>, policies::pole_error<policies::ignore_error>,
-    policies::overflow_error<policies::ignore_error>,
-    policies::underflow_error<policies::ignore_error>,
-    policies::evaluation_error<policies::ignore_error>, policies::promote_double<false>>;
 
 // Beyond the larger the law is its mean to the last digit of a double; below the
 // smaller all its mass but less than 1e-26 lies at 0 (the rest is far out).
@@ -39,14 +33,8 @@ double normal_of_cube(double shape, double x) {
   return 3 * std::sqrt(shape) * (std::cbrt(x / shape) - 1 + 1 / (9 * shape));
 }
 
-double normal_below(double z) { return std::erfc(-z / std::sqrt(2.0)) / 2; }
-
-double normal_lower_quantile(double p) {
-  return -std::sqrt(2.0) * boost::math::erfc_inv(2 * p, Quiet());
-}
-
 double gamma_upper_quantile(double shape, double p) {
-  if (shape > kNormalShape) return cube_of_normal(shape, -normal_lower_quantile(p));
+  if (shape > kNormalShape) return cube_of_normal(shape, upper_normal_quantile(p));
   return boost::math::gamma_q_inv(shape, p, Quiet());
 }
 
@@ -73,7 +61,7 @@ double scaled(double x, double scale, double limit) {
 }  // namespace
 
 double gamma_quantile(double shape, double p) {
-  if (shape > kNormalShape) return cube_of_normal(shape, normal_lower_quantile(p));
+  if (shape > kNormalShape) return cube_of_normal(shape, -upper_normal_quantile(p));
   return boost::math::gamma_p_inv(shape, p, Quiet());
 }
 

@@ -4,15 +4,11 @@
 #include <boost/math/special_functions/beta.hpp>
 #include <cmath>
 
+#include "estimation/normal.h"
+#include "estimation/quiet.h"
+
 namespace geiger::estimation {
 namespace {
-
-namespace policies = boost::math::policies;
-using Quiet = policies::policy<
-    policies::domain_error<policies::ignore_error>, policies::pole_error<policies::ignore_error>,
-    policies::overflow_error<policies::ignore_error>,
-    policies::underflow_error<policies::ignore_error>,
-    policies::evaluation_error<policies::ignore_error>, policies::promote_double<false>>;
 
 // From here on cube roots of gamma variables are normal to 1e-12 (gamma.cc), and so
 // is their difference.
@@ -64,7 +60,7 @@ Order by_cube_roots(const Gamma& first, const Gamma& second) {
   const Normal a = cube_root_of(first.mean / unit, shape_of(first));
   const Normal b = cube_root_of(second.mean / unit, shape_of(second));
   const double z = (b.mean - a.mean) / std::sqrt(a.variance + b.variance);
-  return {std::erfc(-z / std::sqrt(2.0)) / 2, std::erfc(z / std::sqrt(2.0)) / 2};
+  return {normal_below(z), normal_below(-z)};
 }
 
 }  // namespace

@@ -5,17 +5,12 @@
 #include <boost/math/tools/toms748_solve.hpp>
 #include <cmath>
 
+#include "estimation/normal.h"
+#include "estimation/quiet.h"
 #include "estimation/sums.h"
 
 namespace geiger::estimation {
 namespace {
-
-namespace policies = boost::math::policies;
-using Quiet = policies::policy<policies::domain_error<policies::ignore_error>,
-                               policies::pole_error<policies::ignore_error>,
-                               policies::overflow_error<policies::ignore_error>,
-                               policies::underflow_error<policies::ignore_error>,
-                               policies::evaluation_error<policies::ignore_error>>;
 
 constexpr double kMostSuccesses = 0x1p53;
 constexpr double kLeastRate = 0x1p-63;
@@ -167,7 +162,7 @@ double NegativeBinomial::camp_paulson_at_most(double failures) const {
   const double cube = std::cbrt(f * static_cast<double>(hit_ / miss_) / s);
   const double numerator = (1 - 1 / (9 * f)) * cube - (1 - 1 / (9 * s));
   const double deviation = std::sqrt(cube * cube / (9 * f) + 1 / (9 * s));
-  return std::erfc(-numerator / deviation / std::sqrt(2.0)) / 2;
+  return normal_below(numerator / deviation);
 }
 
 Checked<double> NegativeBinomial::camp_paulson_root(double target) const {

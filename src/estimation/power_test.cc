@@ -5,19 +5,12 @@
 #include <cmath>
 #include <limits>
 
+#include "estimation/test_sums.h"
+
 namespace geiger::estimation {
 namespace {
 
 constexpr double kT = 524288;
-
-NodeSums tiny(std::uint64_t samples) {
-  const auto n = static_cast<double>(samples);
-  return {.samples = samples,
-          .weighted_bytes = n * kT,
-          .bytes_variance = n * kT * kT,
-          .largest_interval = kT,
-          .smallest_interval = kT};
-}
 
 struct Tabulated {
   double change, alpha, power, samples;
@@ -66,7 +59,7 @@ double power_of_test(double samples, double change, double alpha) {
   for_each_poisson(samples, [&](std::uint64_t a, double pa) {
     for_each_poisson(samples * (1 + change), [&](std::uint64_t b, double pb) {
       if (pa * pb < 1e-9) return;
-      const Difference d = difference({.sums = tiny(a)}, {.sums = tiny(b)}, 0.95);
+      const Difference d = difference({.sums = tiny(a, kT)}, {.sums = tiny(b, kT)}, 0.95);
       if (d.p_value <= alpha) power += pa * pb;
     });
   });
@@ -89,7 +82,7 @@ TEST(SamplesNeeded, GivesTheTestItsPower) {
 // be a growth that the test finds in 80 % of cases, from nothing on.
 TEST(Detectable, IsFoundWithEightyPercent) {
   for (const std::uint64_t samples : {0U, 3U, 10U, 50U, 200U}) {
-    const Side side{.sums = tiny(samples)};
+    const Side side{.sums = tiny(samples, kT)};
     const double growth = difference(side, side, 0.95).detectable / kT;
     const auto before = std::max(static_cast<double>(samples), 1e-9);
     const double found = power_of_test(before, growth / before, 0.05);

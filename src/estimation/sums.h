@@ -12,8 +12,8 @@
 
 namespace geiger::estimation {
 
-/// What a node of a profile keeps. Merging adds (maxima for E and c_max, the
-/// minimum for e), so it holds over threads, processes and hosts in any order, up to
+/// What a node of a profile keeps. Merging adds (maxima for E and c, the
+/// minimum for E_least), so it holds over threads, processes and hosts in any order, up to
 /// the last bits, which counts.h keeps too.
 struct NodeSums {
   std::uint64_t samples = 0;          ///< s: sampled with pi < 1.
@@ -26,14 +26,14 @@ struct NodeSums {
   double objects_variance = 0;        ///< VC = sum (1-pi)/pi^2.
   double covariance = 0;              ///< CB = sum z (1-pi)/pi^2.
   double largest_interval = 0;        ///< E = max 1/lambda over all that could be sampled.
-  double smallest_interval = 0;       ///< e = min 1/lambda of the samples seen; 0 = no sample.
-  double largest_object_weight = 0;   ///< c_max = max 1/pi seen.
+  double smallest_interval = 0;       ///< E_least = min 1/lambda of samples seen; 0 = none.
+  double largest_object_weight = 0;   ///< c = max 1/pi seen.
   double largest_weight = 0;          ///< max z/pi seen.
 
   /// Adds `count` samples of `size` bytes drawn with rate `lambda` and then kept
   /// with probability `keep` in (0, 1] (1 unless thinned): pi = keep (1 - e^(-lambda
   /// size)). lambda = +inf (T = 1) gives pi = keep; pi = 1 that way is certain.
-  /// Raises E to what these samples alone imply, lowers e. Size 0, a rate that is not
+  /// Raises E to what these samples alone imply, lowers E_least. Size 0, a rate that is not
   /// positive and keep <= 0 cannot have been sampled: nothing is added.
   void add(Bytes size, double lambda, std::uint64_t count = 1, double keep = 1.0);
   /// Adds `count` certain objects (pi = 1).
@@ -46,12 +46,13 @@ struct NodeSums {
 
   /// No order of anything real, but one that tells different sums apart: whoever adds
   /// sums in it gets the same bits wherever they came from.
+  // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the 0 of a comparison for a pointer.
   friend auto operator<=>(const NodeSums&, const NodeSums&) = default;
 };
 
 /// The sums of what is in `whole` and not in `part`: exactly empty where the part has
 /// all samples, and never negative, as differences of rounded sums may be. E stays
-/// that of the whole; e and c_max do too, which are safe for any part of it.
+/// that of the whole; E_least and c do too, which are safe for any part of it.
 [[nodiscard]] NodeSums rest_of(const NodeSums& part, const NodeSums& whole);
 
 /// pi(size) = 1 - e^(-lambda size), to full precision; 0 for size 0. Requires

@@ -9,6 +9,7 @@
 #include "analysis/profile/hash.h"
 #include "analysis/profile/labels.h"
 #include "analysis/profile/totals.h"
+#include "estimation/difference.h"
 
 namespace geiger::compare {
 namespace {
@@ -122,27 +123,6 @@ void keep_first(std::vector<std::uint32_t>& places, std::vector<std::uint64_t>& 
     if (place >= met.size()) met.resize(place + 1U, 0);
     return std::exchange(met[place], stack) == stack;
   });
-}
-
-/// No object of less than T bytes weighs more than T / (1 - 1/e); the slack is for
-/// rounding.
-constexpr double kHeaviestBelowInterval = 1.5819767068693265 * (1 + 1e-9);
-
-/// The largest weight if it tells of large objects put to trial (pure mode), else 0.
-double large_weight(const NodeSums& sums) {
-  const bool is_large = sums.largest_weight > kHeaviestBelowInterval * sums.largest_interval;
-  return is_large ? sums.largest_weight : 0;
-}
-
-/// Large objects put to trial come and go in steps wider than E, on either side: the
-/// next event must be as large as they are. A weight that is large only beside the
-/// other side's smaller interval tells of nothing.
-void settle_next_event(NodeSums& before, NodeSums& after) {
-  const double heaviest = std::max(large_weight(before), large_weight(after));
-  for (NodeSums* sums : {&before, &after}) {
-    if (sums->largest_interval > 0) sums->could_have_sampled(heaviest);
-    sums->largest_weight = 0;
-  }
 }
 
 }  // namespace
@@ -347,9 +327,10 @@ void Collector::settle_sides() {
       for (Site& site : *sites) settle(side_of(site, which), certain_from, interval);
     }
   }
-  settle_next_event(out_.before.total.sums, out_.after.total.sums);
+  // Before gates scale a side: its next event grows with it then, the other side's does not.
+  estimation::settle_next_event(out_.before.total.sums, out_.after.total.sums);
   for (auto* sites : {&out_.sites, &out_.budgeted}) {
-    for (Site& site : *sites) settle_next_event(site.before.sums, site.after.sums);
+    for (Site& site : *sites) estimation::settle_next_event(site.before.sums, site.after.sums);
   }
 }
 

@@ -110,6 +110,7 @@ Verdict verdict_of(const Row& row, const Site* site, double alpha) {
 /// Judges the rows that could have shown something, together.
 void judge(Comparison& comparison, const std::vector<std::size_t>& tested) {
   std::vector<double> p;
+  p.reserve(tested.size());
   for (const std::size_t i : tested) p.push_back(comparison.rows[i].change.p_value);
   const std::vector<double> q = estimation::adjusted_p_values(p);
   for (std::size_t i = 0; i < tested.size(); ++i) {

@@ -144,6 +144,7 @@ TEST(Comparison, SeveralRunsDoNotCryWolf) {
   int without = 0;
   for (int i = 0; i < 20; ++i) {
     std::vector<TestRecording> runs;
+    runs.reserve(6);
     for (int run = 0; run < 6; ++run) runs.push_back(varying_run(random, 400, 0.2));
     with_runs += changes_in(compared({runs[0], runs[1], runs[2]}, {runs[3], runs[4], runs[5]})) > 0;
     without += changes_in(compared({runs[0]}, {runs[3]})) > 0;

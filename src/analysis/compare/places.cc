@@ -8,7 +8,6 @@
 namespace geiger::compare {
 namespace {
 
-using profile::kNone;
 using profile::Label;
 using profile::Labels;
 using profile::Recording;

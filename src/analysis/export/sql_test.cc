@@ -2,6 +2,7 @@
 // tested on whole databases by tests/statistics_agree.py.
 #include "analysis/export/sql.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -96,8 +97,8 @@ TEST(Sql, EstimatesAreThoseOfTheLibrary) {
     for (const std::string quantity : {"bytes", "objects"}) {
       const auto expected = quantity == "bytes" ? estimation::estimate_bytes(sums, 0.95)
                                                 : estimation::estimate_objects(sums, 0.95);
-      const std::string from =
-          " FROM total_estimates WHERE kind = '" + name + "' AND quantity = '" + quantity + "'";
+      const std::string from = fmt::format(
+          " FROM total_estimates WHERE kind = '{}' AND quantity = '{}'", name, quantity);
       EXPECT_NEAR(loaded.number("SELECT value" + from) / expected.value, 1, 1e-12) << name;
       EXPECT_NEAR(loaded.number("SELECT variance" + from) / expected.variance, 1, 1e-12) << name;
       // What the cube costs at shape 11, which is where the objects are (docs/sql.md).

@@ -102,6 +102,7 @@ std::vector<SizeSamples> most_sampled_sizes(const Recording& recording, std::siz
     if (!is_surely_sampled(recording, sample)) ++counts[{sample.requested, sample.epoch}];
   }
   std::vector<SizeSamples> sizes;
+  sizes.reserve(counts.size());
   for (const auto& [key, count] : counts) sizes.push_back({key.first, key.second, count});
   // Stable: the map has them by size.
   std::ranges::stable_sort(sizes, std::greater<>(), &SizeSamples::samples);

@@ -94,6 +94,7 @@ struct Line {
 
 std::vector<Line> lines_of(const std::vector<Row>& rows) {
   std::vector<Line> lines;
+  lines.reserve(rows.size());
   for (const Row& row : rows) lines.push_back({row.name, row.detail, row.self, row.total});
   return lines;
 }

@@ -108,8 +108,9 @@ Profile select(const Recording& recording, Kind kind) {
 }
 
 estimation::Count count_of(const Entry& entry, const Recording& recording, const Profile& profile) {
-  const double lambda = recording.epochs[entry.epoch].lambda * profile.rate_factor;
-  return {entry.requested, entry.is_certain ? estimation::kCertainRate : lambda, entry.count};
+  estimation::Count count{.size = entry.requested, .count = entry.count};
+  if (!entry.is_certain) count.lambda = recording.epochs[entry.epoch].lambda * profile.rate_factor;
+  return count;
 }
 
 void accumulate(estimation::NodeSums& sums, const Entry& entry, const Recording& recording,

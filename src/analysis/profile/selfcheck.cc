@@ -7,6 +7,7 @@
 
 #include "analysis/profile/hash.h"
 #include "analysis/profile/peak.h"
+#include "estimation/normal.h"
 #include "estimation/sums.h"
 
 namespace geiger::profile {
@@ -38,6 +39,7 @@ struct Draw {
   Bytes size = 0;
   std::uint64_t offset = 0;
   std::uint32_t epoch = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the 0 of a comparison for a pointer.
   auto operator<=>(const Draw&) const = default;
 };
 struct DrawnThread {
@@ -126,8 +128,8 @@ class CommonBeginnings {
       group.processes.push_back(thread.process);
     }
     std::ranges::sort(group.processes);
-    const auto repeated = std::ranges::unique(group.processes);
-    group.processes.erase(repeated.begin(), repeated.end());
+    group.processes.erase(std::unique(group.processes.begin(), group.processes.end()),
+                          group.processes.end());
     return group;
   }
 
@@ -146,7 +148,7 @@ double expected_hits(const Recording& recording, std::uint32_t process,
 /// of a small interval are less spread than a Poisson number.
 double p_value_of(const HitCheck& check) {
   constexpr double kMany = 400;
-  if (check.expected >= kMany) return std::erfc(std::abs(check.z) / std::sqrt(2.0));
+  if (check.expected >= kMany) return 2 * estimation::normal_below(-std::abs(check.z));
   return estimation::test_count(check.hits, check.expected).p_value;
 }
 

@@ -130,7 +130,7 @@ void sort_rows(std::vector<Row>& rows) {
     const double right = weighted_total(b.total);
     if (left != right) return left > right;
     const auto order = std::tie(a.name, a.detail) <=> std::tie(b.name, b.detail);
-    return order != 0 ? order < 0 : a.total < b.total;
+    return std::is_eq(order) ? a.total < b.total : std::is_lt(order);
   });
 }
 

@@ -60,14 +60,14 @@ std::vector<std::string> caveats(const Comparison& comparison) {
   std::vector<std::string> lines;
   const compare::Collected& collected = comparison.collected;
   if (!comparison.run_deviation) {
-    lines.push_back(
+    lines.emplace_back(
         "One run per side: the intervals hold the sampling error only, not how much runs differ "
         "by themselves. Several runs per side show that as well.");
   } else if (*comparison.run_deviation > 0) {
     lines.push_back(fmt::format("Typically {:.2g} % from run to run; the changes allow for that.",
                                 100 * *comparison.run_deviation));
   } else {
-    lines.push_back("Runs of one side differ by no more than the sampling error.");
+    lines.emplace_back("Runs of one side differ by no more than the sampling error.");
   }
   if (collected.before.is_halved || collected.after.is_halved) {
     std::string note = halved_note();

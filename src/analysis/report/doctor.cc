@@ -44,6 +44,7 @@ DoctorReport doctor_report(const Recording& recording, const DoctorOptions& opti
                                check_draws,  check_samples, check_total, check_threads,
                                check_drops,  check_stacks,  check_names, check_detection};
   std::vector<Finding> findings;
+  findings.reserve(kChecks.size());
   for (const auto check : kChecks) findings.push_back(check(patient));
   report.findings = std::move(findings);
   return report;

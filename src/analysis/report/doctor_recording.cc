@@ -13,7 +13,6 @@ namespace geiger::report {
 namespace {
 
 using profile::Ending;
-using profile::Process;
 using profile::Recording;
 
 std::uint64_t truncated_samples(const Recording& recording) {

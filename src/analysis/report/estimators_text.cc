@@ -12,7 +12,6 @@ namespace geiger::report {
 namespace {
 
 using estimation::Estimate;
-using estimation::Interval;
 
 /// A number that nothing is known of but itself: whole bytes or objects.
 std::uint64_t whole_number(double value) {

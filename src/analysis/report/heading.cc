@@ -40,9 +40,14 @@ std::string nothing_sampled(profile::Kind kind) {
   return fmt::format("Nothing that was sampled was {}. See --kind allocated.\n", kind_text(kind));
 }
 
-std::string calibrated_note(Bytes exact) {
-  return fmt::format("Bytes from {} samples on are calibrated to the exact total of {}.\n",
-                     estimation::kSamplesToCalibrate, exact_bytes(exact));
+std::string profile_footer(std::string notes, std::optional<Bytes> calibrated_to, bool is_halved,
+                           const Style& style) {
+  if (calibrated_to) {
+    notes += fmt::format("Bytes from {} samples on are calibrated to the exact total of {}.\n",
+                         estimation::kSamplesToCalibrate, exact_bytes(*calibrated_to));
+  }
+  if (is_halved) notes += halved_note();
+  return notes.empty() ? notes : fmt::format("\n{}", paint(style, Role::kFaint, notes));
 }
 
 std::string halved_note() {

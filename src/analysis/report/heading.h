@@ -1,6 +1,7 @@
 // Sentences that the reports of a profile share.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,8 +24,10 @@ namespace geiger::report {
 /// Instead of rows, when nothing was sampled.
 [[nodiscard]] std::string nothing_sampled(profile::Kind kind);
 
-/// Why rows differ from what their samples alone would say.
-[[nodiscard]] std::string calibrated_note(Bytes exact);
+/// Last lines of a text report: `notes`, which end their lines, and why rows differ from
+/// what their samples alone would say. Empty where there is nothing to note.
+[[nodiscard]] std::string profile_footer(std::string notes, std::optional<Bytes> calibrated_to,
+                                         bool is_halved, const Style& style);
 
 /// Why the peak rests on half of the samples only.
 [[nodiscard]] std::string halved_note();

@@ -46,7 +46,7 @@ std::string case_name(const GateResult& result) {
 std::string test_case(const GateResult& result, const CheckReport& report) {
   const std::string name =
       fmt::format("{} <= {} ({})", case_name(result), limit_text(result.limit), result.source);
-  const std::string head = fmt::format("    <testcase classname=\"geiger\" name=\"{}\"", xml(name));
+  const std::string head = fmt::format(R"(    <testcase classname="geiger" name="{}")", xml(name));
   if (result.answer == Answer::kPass) return head + "/>\n";
   const std::string sentence =
       fmt::format("{}, limit {}", measured_text(result), limit_text(result.limit));
@@ -85,7 +85,7 @@ std::string to_junit(const CheckReport& report) {
   body += unlisted(passed, "within limits", "");
   const auto one_if = [](std::uint64_t count) { return std::uint64_t{count > 0}; };
   const std::string counts =
-      fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\"",
+      fmt::format(R"(tests="{}" failures="{}" errors="{}")",
                   verdicts.results.size() + one_if(failed) + one_if(undecided) + one_if(passed),
                   listed(report, Answer::kFail) + one_if(failed),
                   listed(report, Answer::kUndecided) + one_if(undecided));

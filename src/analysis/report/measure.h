@@ -31,9 +31,11 @@ class Whole {
   [[nodiscard]] const estimation::NodeSums& sums() const { return sums_; }
   /// Known to the byte; nothing for other kinds than allocated.
   [[nodiscard]] std::optional<Bytes> exact() const { return exact_; }
-  /// Whether measures of parts with enough samples are calibrated: not in pure
-  /// recordings, for whose large objects that does not keep its coverage.
-  [[nodiscard]] bool calibrates() const { return calibrates_; }
+  /// The exact total, where measures of parts with enough samples are calibrated to it:
+  /// not in pure recordings, for whose large objects that does not keep its coverage.
+  [[nodiscard]] std::optional<Bytes> calibrated_to() const {
+    return calibrates_ ? exact_ : std::nullopt;
+  }
   /// Bytes of a part as measure_row shows them, without their error: for sorting
   /// and cutting off only.
   [[nodiscard]] double bytes_for_order(const estimation::NodeSums& part) const;

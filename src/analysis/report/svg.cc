@@ -71,8 +71,7 @@ class Canvas {
   void polyline(const std::vector<ChartPoint>& points, std::string_view color,
                 std::string_view dashes) {
     if (points.size() < 2) return;
-    add("<polyline fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\"{} points=\"", color,
-        dash(dashes));
+    add(R"(<polyline fill="none" stroke="{}" stroke-width="1.8"{} points=")", color, dash(dashes));
     for (const ChartPoint& point : points) add("{:.1f},{:.1f} ", point.x, point.y);
     add("\"/>\n");
   }
@@ -183,8 +182,9 @@ std::vector<std::string> legend_of(const Sheet& sheet) {
 void draw_legend(Canvas& canvas, const Sheet& sheet, const std::vector<std::string>& names,
                  std::size_t per_line) {
   for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::size_t line = i / per_line;
     const ChartPoint at{16 + kLegendEntry * static_cast<double>(i % per_line),
-                        kHeader + kLegendLine * static_cast<double>(i / per_line)};
+                        kHeader + kLegendLine * static_cast<double>(line)};
     const bool is_reference = !sheet.reference_name.empty() && i + 1 == names.size();
     const std::string_view color = is_reference ? "#555555" : kColors[i % kColors.size()];
     canvas.line({at.x, at.y - 4}, {at.x + 26, at.y - 4}, color, 1.8,
@@ -202,16 +202,18 @@ std::string draw_svg(const Sheet& sheet) {
   const double width = kChartWidth * static_cast<double>(columns);
   const std::vector<std::string> names = legend_of(sheet);
   const auto per_line = std::max<std::size_t>(1, static_cast<std::size_t>(width / kLegendEntry));
-  const double legend = kLegendLine * static_cast<double>((names.size() + per_line - 1) / per_line);
+  const std::size_t legend_lines = (names.size() + per_line - 1) / per_line;
+  const double legend = kLegendLine * static_cast<double>(legend_lines);
   const double height = kHeader + legend + kChartHeight * static_cast<double>(rows);
   Canvas canvas;
   canvas.text({16, 26}, sheet.title, Anchor::kStart, 16, " font-weight=\"bold\"");
   canvas.text({16, 44}, sheet.subtitle, Anchor::kStart, 11);
   draw_legend(canvas, sheet, names, per_line);
   for (std::size_t i = 0; i < sheet.charts.size(); ++i) {
+    const std::size_t row = i / columns;
     ChartDrawing(canvas, sheet.charts[i],
                  {kChartWidth * static_cast<double>(i % columns),
-                  kHeader + legend - 12 + kChartHeight * static_cast<double>(i / columns)})
+                  kHeader + legend - 12 + kChartHeight * static_cast<double>(row)})
         .draw();
   }
   return fmt::format(

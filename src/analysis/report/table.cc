@@ -141,19 +141,12 @@ std::string footer(const TableReport& report, const Style& style) {
   const bool any_uncertain = std::any_of(report.lines.begin(), report.lines.end(),
                                          [](const TableLine& l) { return l.is_order_uncertain; });
   if (any_uncertain) out += "~ may belong below the next row: their intervals overlap.\n";
-  if (report.calibrated_to) out += calibrated_note(*report.calibrated_to);
-  if (report.is_halved) out += halved_note();
-  return out.empty() ? out : fmt::format("\n{}", paint(style, Role::kFaint, out));
+  return profile_footer(std::move(out), report.calibrated_to, report.is_halved, style);
 }
 
 void write_line(JsonWriter& json, const TableLine& line, const profile::Recording& recording) {
   json.begin_object().field("name", line.name).field("detail", line.detail);
-  json.key("self").begin_object();
-  write_fields(json, line.self);
-  json.end_object().key("total").begin_object();
-  write_fields(json, line.total);
-  json.end_object();
-  write_field(json, line.share);
+  write_fields(json, line.self, line.total, line.share);
   json.field("is_order_uncertain", line.is_order_uncertain);
   if (line.stack < recording.stacks.size()) write_stack(json, recording, line.stack);
   json.end_object();
@@ -173,7 +166,7 @@ TableReport table_report(const profile::Recording& recording, const profile::Pro
                      {},
                      rows.size(),
                      {},
-                     whole.calibrates() ? whole.exact() : std::nullopt};
+                     whole.calibrated_to()};
   const std::size_t shown = options.top == 0 ? rows.size() : std::min(options.top, rows.size());
   for (std::size_t i = 0; i < std::min(shown + 1, rows.size()); ++i) {
     report.lines.push_back(line_of(rows[order[i]], whole, options));

@@ -88,21 +88,14 @@ std::string footer(const TreeReport& report, const Style& style) {
                        report.options.min_percent,
                        report.nodes - report.lines.size() == 1 ? "is" : "are");
   }
-  if (report.calibrated_to) out += calibrated_note(*report.calibrated_to);
-  if (report.is_halved) out += halved_note();
-  return out.empty() ? out : fmt::format("\n{}", paint(style, Role::kFaint, out));
+  return profile_footer(std::move(out), report.calibrated_to, report.is_halved, style);
 }
 
 void write_line(JsonWriter& json, const TreeLine& line, std::size_t index) {
   json.begin_object().field("id", index);
   if (index > 0) json.field("parent", line.parent);
   json.field("name", line.name);
-  json.key("self").begin_object();
-  write_fields(json, line.self);
-  json.end_object().key("total").begin_object();
-  write_fields(json, line.total);
-  json.end_object();
-  write_field(json, line.share);
+  write_fields(json, line.self, line.total, line.share);
   json.end_object();
 }
 
@@ -115,7 +108,7 @@ TreeReport tree_report(const profile::Recording& recording, const profile::Profi
   const Measure total = whole.measure_total(options.level);
   const double least = options.min_percent / 100 * shown_bytes(total).value;
   TreeReport report{profile.kind,      options, profile.rate_factor < 1,
-                    tree.nodes.size(), {},      whole.calibrates() ? whole.exact() : std::nullopt};
+                    tree.nodes.size(), {},      whole.calibrated_to()};
   std::vector<Pending> pending{{0, 0}};
   while (!pending.empty()) {
     const Pending next = pending.back();
