@@ -152,7 +152,7 @@ void expect_nominal(const Worst& worst, double slack = 0) {
 // As recorded by default: what reaches the interval is certain. At 95 and 99 %
 // each limit may be used alone; at 90 % the lower one misses up to .061.
 TEST(FfsgCoverage, IsNeverBelowTheLevelAsRecorded) {
-  const Worst worst = worst_of(Compositions(1, 0.999, false), 600);
+  const Worst worst = worst_of(Compositions(1, 0.999, false), 1000);
   expect_nominal(worst);
   for (int level = 1; level < 3; ++level) {
     EXPECT_LE(worst.below[level], (1 - kLevels[level]) / 2);
@@ -164,7 +164,7 @@ TEST(FfsgCoverage, IsNeverBelowTheLevelAsRecorded) {
 // thousands falls up to half a percent short. Catches a listed form that takes
 // the site for listed by the largest interval (.79 instead of .95).
 TEST(FfsgCoverage, IsNeverBelowTheLevelForMergedIntervals) {
-  const Worst worst = worst_of(Compositions(3, 0.999, true), 600);
+  const Worst worst = worst_of(Compositions(3, 0.999, true), 1000);
   expect_nominal(worst, 0.002);
   for (int level = 1; level < 3; ++level) {
     EXPECT_GE(worst.covered[level], kLevels[level]);
