@@ -75,6 +75,12 @@ bool SignalRelay::relay() {
   return child_changed;
 }
 
+void SignalRelay::discard() {
+  signalfd_siginfo info{};
+  while (read(fd_.get(), &info, sizeof info) == sizeof info) {
+  }
+}
+
 void SignalRelay::pass_on(const signalfd_siginfo& info) {
   const int signal = static_cast<int>(info.ssi_signo);
   const bool is_own = info.ssi_code <= 0 && info.ssi_pid == static_cast<std::uint32_t>(getpid());

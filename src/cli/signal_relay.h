@@ -26,6 +26,10 @@ class SignalRelay {
   /// child changed its state.
   bool relay();
 
+  /// Drops what waits: it was meant for a program that has ended. (kill() of a group
+  /// reaches the program first, which may be gone before geiger gets its own.)
+  void discard();
+
   /// Stops this process the way the program was stopped, so that a shell sees the
   /// job stop; returns when continued, with the program continued too.
   void stop_like(int signal);

@@ -88,6 +88,7 @@ int Supervisor::wait_for_end() {
     if (relay_.relay() && reap()) break;
   }
   if (feeder_) feeder_->finish();
+  relay_.discard();
   return status_;
 }
 
