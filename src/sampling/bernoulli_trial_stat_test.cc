@@ -1,7 +1,7 @@
 // The law of BernoulliTrial. Seeds are fixed, so nothing here is flaky; the limits are
 // what a right one with a fresh seed would exceed with probability below 1e-6 per
 // comparison (|z| < 5: 5.7e-7; p > 1e-6). What FastBernoulliTrial's comparison would
-// show stands with each test, measured on the same seeds by the mutation of that name.
+// show on the same seeds stands with each test as "there".
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -27,7 +27,7 @@ std::uint64_t next_skip(BernoulliTrial& trial) {
 
 // All blocks, and those right after a success. For a power of .999 at 1e-6 it takes
 // 64 (1 - pi)/(pi delta^2) blocks, delta = q^n p: 3e4 for (1/8, 1), 1.5e6 for (1/64, 16).
-// One trial too many after each draw shows z of +300 and more, +45, +6.
+// There z is +470 and +576, +65 and +174, +8.7 and +20 in the three cases.
 TEST(BernoulliTrialLaw, BlocksSucceedAtTheirRateAlsoRightAfterASuccess) {
   for (const auto [probability, count] : {Case{0.5, 1}, {0.125, 1}, {1.0 / 64, 16}}) {
     BernoulliTrial trial(probability, 101);
@@ -59,7 +59,7 @@ TEST(BernoulliTrialLaw, SkipsAreGeometric) {
 }
 
 // At probabilities of real use an error of one trial shows in the smallest skips only:
-// shifted down by one gives z = +14, rounded up -13.
+// z = +14 there, and for skips rounded up -13.
 TEST(BernoulliTrialLaw, FirstTrialAfterASuccessHasItsProbability) {
   constexpr double kProbability = 1.0 / 102400;
   constexpr int kDraws = 1 << 24;
@@ -76,7 +76,7 @@ TEST(BernoulliTrialLaw, FirstTrialAfterASuccessHasItsProbability) {
 }
 
 // Where in its block the success lies, found by a twin that goes trial by trial: the
-// geometric law cut at the block. One trial too many per draw: p below 1e-300.
+// geometric law cut at the block. There p is 0 and 2e-65.
 TEST(BernoulliTrialLaw, PlacesInBlocksAreTruncatedGeometric) {
   for (const std::uint64_t interval : {std::uint64_t{8}, std::uint64_t{64}}) {
     constexpr std::uint64_t kCount = 16;

@@ -1,4 +1,6 @@
 // The definitions of counter_sampler.h.
+#pragma once
+
 #include <algorithm>
 #include <type_traits>
 

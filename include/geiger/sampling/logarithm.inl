@@ -6,6 +6,8 @@
 // below 1/3. Plain Taylor coefficients take three terms more than a minimax
 // polynomial would, a price paid once per sample, and each of them can be
 // checked by eye.
+#pragma once
+
 #include <cstring>
 #include <limits>
 

@@ -1,4 +1,6 @@
 // The definition of skip_count.h.
+#pragma once
+
 #include <limits>
 
 #include "geiger/sampling/logarithm.h"
