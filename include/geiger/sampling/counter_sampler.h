@@ -71,13 +71,13 @@ class CounterSampler {
   /// break the contract and is taken as countdown()'s all.
   void settle(std::uint64_t consumed);
 
-  /// Puts `bytes` to trial that belong to no allocation (padding), after settle(); a
-  /// success among them is dropped, and said. As nothing of the outcome decides that it
-  /// is dropped, the bytes behind keep their law.
-  bool discard(std::uint64_t bytes);
-
   /// Decides one allocation, after settle(). Any size; 0 is never a sample.
   Verdict trial(std::uint64_t size);
+
+  /// Puts any number of bytes to trial, after settle(): no such thing as certain. A caller
+  /// may drop the verdict on bytes that belong to no allocation; as the outcome does not
+  /// decide that, the bytes behind keep their law. Requires is_started().
+  Verdict try_bytes(std::uint64_t bytes);
 
   /// Drops the pending trials and draws new ones; legal whenever that they are dropped
   /// does not depend on their outcome. Requires is_started().

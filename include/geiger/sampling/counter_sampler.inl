@@ -42,18 +42,13 @@ GEIGER_SAMPLING_INLINE void CounterSampler::settle(std::uint64_t consumed) {
   skip_count_ -= std::min(consumed, countdown());
 }
 
-GEIGER_SAMPLING_INLINE bool CounterSampler::discard(std::uint64_t bytes) {
-  if (bytes > skip_count_) {
-    redraw();
-    return true;
-  }
-  skip_count_ -= bytes;
-  return false;
-}
-
 GEIGER_SAMPLING_INLINE Verdict CounterSampler::trial(std::uint64_t size) {
   if (size == 0 || !is_started()) return {};
   if (size >= interval_ && !is_pure_) return {Verdict::Kind::kCertain, 0};
+  return try_bytes(size);
+}
+
+GEIGER_SAMPLING_INLINE Verdict CounterSampler::try_bytes(std::uint64_t size) {
   if (size <= skip_count_) {
     skip_count_ -= size;
     return {};
