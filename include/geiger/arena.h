@@ -147,6 +147,7 @@ class Arena {
   void arm();
   sampling::Verdict decide(std::size_t size);
   void count(std::uint64_t trials, bool is_hit);
+  void close_epoch();
   void report(const ArenaSample& sample);
   void free_all();
   std::uint64_t next_seed();
@@ -166,6 +167,7 @@ class Arena {
   bool is_reporting_ = false;
   sampling::CounterSampler sampler_;
   std::uint64_t seed_state_;
+  std::uint64_t epoch_trials_ = 0;  ///< Not in totals_ yet: those since T last changed.
   ArenaTotals totals_;
   ArenaOptions options_;
 };
