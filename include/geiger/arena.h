@@ -54,6 +54,10 @@ struct SampleSink {
   void (*allocated)(void* context, const ArenaSample& sample) noexcept = nullptr;
   /// Once per reported sample, when the arena frees everything.
   void (*freed)(void* context, const ArenaSample& sample) noexcept = nullptr;
+  /// The T to go on with, 0 for none; instead of ArenaOptions::interval. Asked when the
+  /// arena is made and behind each object of the slow path: the next object is the first
+  /// at a new T.
+  std::uint64_t (*interval)(void* context) noexcept = nullptr;
 };
 
 struct ArenaOptions {
@@ -61,7 +65,7 @@ struct ArenaOptions {
   std::size_t chunk_size = std::size_t{64} << 10;
   /// Where chunks come from; null: std::pmr::get_default_resource().
   std::pmr::memory_resource* upstream = nullptr;
-  /// T in bytes; 0: no sampling.
+  /// T in bytes; 0: no sampling. Not used if the sink has an interval().
   std::uint64_t interval = std::uint64_t{512} << 10;
   /// Also objects of T bytes and more are put to trial instead of being certain.
   bool is_pure = false;
@@ -148,6 +152,8 @@ class Arena {
   sampling::Verdict decide(std::size_t size);
   void count(std::uint64_t trials, bool is_hit);
   void close_epoch();
+  void start_epoch(std::uint64_t interval);
+  void follow_interval();
   void report(const ArenaSample& sample);
   void free_all();
   std::uint64_t next_seed();

@@ -80,7 +80,9 @@ inline Arena::Arena(const ArenaOptions& options) : seed_state_(options.seed), op
   // A chunk of no bytes at an address that is none, but not null.
   next_ = chunk_end_ = armed_at_ = reinterpret_cast<std::uintptr_t>(this);
   if (options.seed == 0) seed_state_ = arena::fresh_seed();
-  set_interval(options.interval);
+  start_epoch(options.interval);
+  follow_interval();
+  arm();
 }
 
 inline Arena::~Arena() {
@@ -100,15 +102,16 @@ inline Arena::~Arena() {
 [[gnu::noinline]] inline void* Arena::allocate_slow(std::size_t size, std::size_t alignment,
                                                     const char* type) {
   settle();
-  const std::uintptr_t begin = place(size, alignment);
+  auto* address = reinterpret_cast<void*>(place(size, alignment));
   totals_.bytes += size;
   const sampling::Verdict verdict = decide(size);
+  const double lambda = sampler_.lambda();
+  follow_interval();
   arm();
-  auto* address = reinterpret_cast<void*>(begin);
   if (verdict.kind != sampling::Verdict::Kind::kNotSampled) {
     const bool is_certain = verdict.kind == sampling::Verdict::Kind::kCertain;
     totals_.certain += is_certain;
-    report({address, size, alignment, verdict.offset, is_certain, sampler_.lambda(), type});
+    report({address, size, alignment, verdict.offset, is_certain, lambda, type});
   }
   return address;
 }
@@ -245,8 +248,15 @@ inline void Arena::release() {
   arm();
 }
 
-inline void Arena::set_interval(std::uint64_t interval) {
-  settle();
+// A change that came with a drawn byte takes effect behind it: that byte was drawn at the
+// old T, and what it decides is decided.
+inline void Arena::follow_interval() {
+  if (options_.sink.interval == nullptr) return;
+  const std::uint64_t wanted = options_.sink.interval(options_.sink.context);
+  if (wanted != sampler_.interval()) start_epoch(wanted);
+}
+
+inline void Arena::start_epoch(std::uint64_t interval) {
   close_epoch();
   if (interval == 0) {
     sampler_ = {};
@@ -255,6 +265,11 @@ inline void Arena::set_interval(std::uint64_t interval) {
   } else {
     sampler_.start(next_seed(), interval, sampling::rate_of(interval), options_.is_pure);
   }
+}
+
+inline void Arena::set_interval(std::uint64_t interval) {
+  settle();
+  start_epoch(interval);
   arm();
 }
 

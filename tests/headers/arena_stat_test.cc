@@ -216,6 +216,34 @@ TEST(ArenaLaw, ChangesOfTheIntervalKeepTheRates) {
   EXPECT_EQ(hits_of[1], 0);
 }
 
+// The profiler changes T now and then, and arenas find out when a drawn byte or a refill
+// brings them to their slow path: behind the byte that was drawn at the old T. Estimates
+// stay unbiased. Redrawing before the object at hand is decided loses it: z below -60.
+TEST(ArenaLaw, IntervalsThatAreFollowedKeepEstimatesUnbiased) {
+  struct Told : Hits {
+    std::uint64_t interval = 64;
+  };
+  constexpr Object kObject{24, 8};
+  double errors = 0, squares = 0;
+  for (std::uint64_t seed = 1; seed <= 4000; ++seed) {
+    Told told;
+    ArenaOptions options = with(told, seed);
+    options.sink.context = static_cast<Hits*>(&told);
+    options.sink.interval = [](void* hits) noexcept {
+      return static_cast<Told*>(static_cast<Hits*>(hits))->interval;
+    };
+    Arena arena(options);
+    for (int i = 0; i < 400; ++i) {
+      told.interval = i / 20 % 2 == 0 ? 64 : 512;
+      (void)allocate(arena, told, kObject);
+    }
+    const double error = told.sums.weighted_bytes - 400.0 * kObject.size;
+    errors += error;
+    squares += error * error;
+  }
+  EXPECT_LT(std::abs(errors / std::sqrt(squares)), 5);
+}
+
 // z of the totals is standard normal: mean 0 +- 1/sqrt(n), mean square 1 +- sqrt(2/n), both
 // within five of these. Padding is tried and hit like objects are.
 TEST(ArenaLaw, TotalsCheckThemselves) {

@@ -439,6 +439,33 @@ TEST(Arena, SwitchesSamplingOffAndOn) {
   EXPECT_EQ(log.allocated.size(), huge);
 }
 
+// The new T holds from the object behind a slow path on, and no sample is lost by it.
+TEST(Arena, FollowsTheIntervalOfItsSink) {
+  struct Told : Log {
+    std::uint64_t interval = 1;
+  } told;
+  ArenaOptions options;
+  options.chunk_size = 256;
+  options.interval = 77;
+  options.sink = told.sink();
+  options.sink.context = static_cast<Log*>(&told);
+  options.sink.interval = [](void* log) noexcept {
+    return static_cast<Told*>(static_cast<Log*>(log))->interval;
+  };
+  Arena arena(options);
+  EXPECT_EQ(arena.interval(), 1U);
+  told.interval = 0;
+  (void)arena.allocate(16);
+  ASSERT_EQ(told.allocated.size(), 1U);
+  EXPECT_EQ(told.allocated[0].lambda, sampling::rate_of(1));
+  EXPECT_EQ(arena.interval(), 0U);
+  told.interval = 1;
+  for (int i = 0; i < 14; ++i) (void)arena.allocate(16);  // To the end of the chunk.
+  EXPECT_EQ(told.allocated.size(), 1U);
+  for (int i = 0; i < 10; ++i) (void)arena.allocate(16);
+  EXPECT_EQ(told.allocated.size(), 10U);
+}
+
 TEST(Arena, FreshArenasDrawDifferentBytes) {
   std::vector<std::size_t> firsts;
   for (int i = 0; i < 20; ++i) {
