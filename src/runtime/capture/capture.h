@@ -76,6 +76,10 @@ void release(const void* address, const unwind::Registers& caller);
                                        std::uintptr_t{heap} << 48);
 }
 
+/// Lets the calling thread draw with the interval in force from here on, not only from its
+/// next slow path.
+void follow_now();
+
 /// The calling thread's state in the current image, or null: no memory, or no room.
 /// Requires is_recording().
 ThreadState* enrolled_state();

@@ -32,7 +32,8 @@ class TypeInForce {
 }  // namespace
 
 Rate current_rate() {
-  if (!is_recording()) return {};
+  bool is_fresh = false;
+  if (!ready(is_fresh)) return {};
   // The reference first: what it names is at least as old as the interval read next.
   const trace::Ref epoch = image.epoch.ref.load(std::memory_order_acquire);
   const auto& record = image.writer.at<trace::EpochRecord>(epoch);
@@ -60,16 +61,16 @@ GEIGER_SLOW_PATH Reported report_sample(const Report& report) {
   record(decision,
          {reinterpret_cast<const void*>(report.address), report.requested, report.usable,
           trace::EntryPoint::kReported, report.alignment, heap},
-         unwind::caller_registers());
+         report.caller);
   return Reported::kYes;
 }
 
-Reported report_free(NameId heap, std::uint64_t address) {
+Reported report_free(NameId heap, std::uint64_t address, const unwind::Registers& caller) {
   const std::uint16_t number = number_of(heap);
   if (number == 0) return Reported::kWrongHeap;
   if (address >= kAddressEnd) return Reported::kWrongAddress;
   const void* key = key_of(reinterpret_cast<const void*>(address), number);
-  if (filter.maybe_holds(key)) release(key, unwind::caller_registers());
+  if (filter.maybe_holds(key)) release(key, caller);
   return Reported::kYes;
 }
 
