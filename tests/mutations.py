@@ -137,9 +137,6 @@ MUTATIONS = [
     arena("limit one byte too far", "left = std::min(left, sampler_.countdown());",
           "left = std::min(left, sampler_.countdown() + 1);"),
     arena("bytes of the fast path not settled", "  sampler_.settle(passed);\n", ""),
-    arena("not armed anew behind objects with chunks of their own",
-          "  armed_at_ = next_;\n  std::uint64_t left", "  if (armed_at_ == next_ && combined_limit_ "
-          "!= 0) return;\n  armed_at_ = next_;\n  std::uint64_t left"),
     arena("interval of the sink followed before the object is decided",
           "  const sampling::Verdict verdict = decide(size);\n"
           "  const double lambda = sampler_.lambda();\n  follow_interval();\n",
