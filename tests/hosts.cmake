@@ -68,6 +68,10 @@ if(TARGET geiger_preload)
   geiger_process_test(real_programs e2e real_programs.py)
 endif()
 
+if(TARGET geiger_preload AND TARGET geiger)
+  geiger_process_test(package e2e package.py)
+endif()
+
 # Public headers only: no library of ours takes part.
 if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
   geiger_process_test(arena_instructions golden arena_instructions.py)

@@ -45,6 +45,10 @@ def bernoulli(name, text, replacement):
                    ("sampling/bernoulli_trial_test.cc", "sampling/bernoulli_trial_stat_test.cc"))
 
 
+def arena(name, text, replacement, file="geiger/arena.inl"):
+    return sampler(name, text, replacement, file, ("headers/arena_test.cc",))
+
+
 def estimator(name, text, replacement, file="estimation/sums.cc"):
     return Mutation(name, file, text, replacement, ESTIMATOR_TESTS)
 
@@ -127,6 +131,19 @@ MUTATIONS = [
               "lambda_ = rate_of_probability(probability);\n    draw();",
               "const bool is_first = lambda_ == 0;\n    lambda_ = rate_of_probability(probability);\n"
               "    if (is_first) draw();"),
+    # The pointer form.
+    arena("padding not tried in the slow path", "if (padding != 0 && sampler_.is_started()) {",
+          "if (padding > 1000 && sampler_.is_started()) {"),
+    arena("limit one byte too far", "left = std::min(left, sampler_.countdown());",
+          "left = std::min(left, sampler_.countdown() + 1);"),
+    arena("bytes of the fast path not settled", "  sampler_.settle(passed);\n", ""),
+    arena("interval of the sink followed before the object is decided",
+          "  const sampling::Verdict verdict = decide(size);\n"
+          "  const double lambda = sampler_.lambda();\n  follow_interval();\n",
+          "  follow_interval();\n  const sampling::Verdict verdict = decide(size);\n"
+          "  const double lambda = sampler_.lambda();\n"),
+    arena("sizes that wrap", "                       size <= static_cast<std::size_t>(PTRDIFF_MAX);",
+          "                       size <= static_cast<std::size_t>(SIZE_MAX);", "geiger/arena.h"),
     # Weights and intervals.
     estimator("rate 1/T where trials have log1p",
               "{ return -std::log1p(-1 / interval); }", "{ return 1 / interval; }"),
@@ -164,6 +181,7 @@ class Workshop:
         for room in ("base", "sampling", "estimation"):
             shutil.copytree(ROOT / "src" / room, self.pristine / room)
         shutil.copytree(ROOT / "include" / "geiger", self.pristine / "geiger")
+        shutil.copytree(ROOT / "tests" / "headers", self.pristine / "headers")
         self.objects = {}
 
     def compile(self, source, include, target):
@@ -196,7 +214,7 @@ class Workshop:
     def program(self, mutation):
         """The tests of a mutation, with it."""
         tree = self.mutated_sources(mutation)
-        is_header = mutation.file.endswith(".h")
+        is_header = mutation.file.endswith(".h") or mutation.file.startswith("geiger/arena")
         unit = SAMPLING[0] if mutation.file.endswith(".inl") else mutation.file
         rebuilt = (*SAMPLING, *mutation.tests) if is_header else (unit,)
         objects = {} if is_header else {

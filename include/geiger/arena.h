@@ -47,7 +47,8 @@ struct ArenaSample {
 ///
 /// They run inside the arena's slow path, in the thread that allocates. They may allocate,
 /// also from this arena: samples drawn meanwhile are not reported, but counted as dropped.
-/// They must not reset(), release() or destroy it; the first two then throw
+/// (Inside freed() that memory goes with the rest.) They must not reset(), release() or
+/// destroy it; the first two then throw
 /// std::logic_error, which here ends the program.
 struct SampleSink {
   void* context = nullptr;

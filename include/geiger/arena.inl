@@ -19,7 +19,7 @@ namespace geiger {
 namespace arena {
 
 template <class Error, class... Arguments>
-[[noreturn]] void fail(Arguments... arguments) {
+[[noreturn]] void fail([[maybe_unused]] Arguments... arguments) {
 #if defined(__cpp_exceptions)
   throw Error(arguments...);
 #else

@@ -43,7 +43,8 @@ class ArenaAllocator {
 
   /// `arena` must outlive the allocator and its copies.
   explicit ArenaAllocator(Arena& arena) noexcept : arena_(&arena) {}
-  template <class Other>
+  /// Containers rebind it to what they allocate.
+  template <class Other>  // NOLINTNEXTLINE(google-explicit-constructor)
   ArenaAllocator(const ArenaAllocator<Other>& other) noexcept : arena_(&other.arena()) {}
 
   /// Throws std::bad_array_new_length if `count` objects have no size.

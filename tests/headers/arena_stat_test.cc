@@ -103,9 +103,8 @@ Tally tally(Object object, bool discards, std::uint64_t seed) {
   return result;
 }
 
-// With padding kept out of the slow path's trials, "after a miss" is off by tens of
-// standard errors; with a redraw at each refill only if the hit was near, the first
-// objects of chunks are.
+// With padding kept out of the slow path's trials |z| is 68 to 214 where there is padding;
+// with a redraw at each refill only if the hit is near, 87 at the first objects of chunks.
 TEST(ArenaLaw, ObjectsAreIndependentAcrossRefillsAndPadding) {
   for (const bool discards : {false, true}) {
     for (const Object object : {Object{48, 16}, {40, 16}, {40, 64}, {1, 1}}) {
@@ -218,7 +217,7 @@ TEST(ArenaLaw, ChangesOfTheIntervalKeepTheRates) {
 
 // The profiler changes T now and then, and arenas find out when a drawn byte or a refill
 // brings them to their slow path: behind the byte that was drawn at the old T. Estimates
-// stay unbiased. Redrawing before the object at hand is decided loses it: z below -60.
+// stay unbiased. Redrawing before the object at hand is decided loses it: |z| = 51.
 TEST(ArenaLaw, IntervalsThatAreFollowedKeepEstimatesUnbiased) {
   struct Told : Hits {
     std::uint64_t interval = 64;

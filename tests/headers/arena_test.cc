@@ -4,17 +4,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstring>
-#include <list>
 #include <memory_resource>
 #include <stdexcept>
-#include <string>
-#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "arena_log.h"
 #include "geiger/arena_resource.h"
 #include "geiger/sampling/counter_sampler.h"
 
@@ -22,21 +19,6 @@ namespace geiger {
 namespace {
 
 using Kind = sampling::Verdict::Kind;
-
-struct Log {
-  std::vector<ArenaSample> allocated;
-  std::vector<ArenaSample> freed;
-
-  SampleSink sink() {
-    return {this,
-            [](void* log, const ArenaSample& sample) noexcept {
-              static_cast<Log*>(log)->allocated.push_back(sample);
-            },
-            [](void* log, const ArenaSample& sample) noexcept {
-              static_cast<Log*>(log)->freed.push_back(sample);
-            }};
-  }
-};
 
 // Counts what is out, and fails when told to.
 class Upstream : public std::pmr::memory_resource {
@@ -69,15 +51,6 @@ sampling::CounterSampler twin(std::uint64_t seed, std::uint64_t interval, bool i
   sampling::CounterSampler sampler;
   sampler.start(sampling::splitmix64(seed), interval, sampling::rate_of(interval), is_pure);
   return sampler;
-}
-
-ArenaOptions with(Log& log, std::uint64_t interval, std::uint64_t seed, bool is_pure = true) {
-  ArenaOptions options;
-  options.interval = interval;
-  options.seed = seed;
-  options.is_pure = is_pure;
-  options.sink = log.sink();
-  return options;
 }
 
 // The boundary: K bytes in one object, in two, and one more. Over seeds, so that K takes
@@ -372,7 +345,10 @@ TEST(Arena, AlignsBeyondItsChunks) {
 
 // Volatile: sizes and alignments that are known only at run time.
 TEST(Arena, RefusesWhatHasNoMeaning) {
-  Arena arena;
+  Upstream upstream;
+  ArenaOptions with_upstream;
+  with_upstream.upstream = &upstream;
+  Arena arena(with_upstream);
   for (const bool is_used : {false, true}) {
     for (volatile std::size_t wrong : {std::size_t{0}, std::size_t{3}, std::size_t{24}, SIZE_MAX}) {
       EXPECT_THROW((void)arena.allocate(8, wrong), std::invalid_argument) << wrong;
@@ -464,159 +440,6 @@ TEST(Arena, FollowsTheIntervalOfItsSink) {
   EXPECT_EQ(told.allocated.size(), 1U);
   for (int i = 0; i < 10; ++i) (void)arena.allocate(16);
   EXPECT_EQ(told.allocated.size(), 10U);
-}
-
-TEST(Arena, FreshArenasDrawDifferentBytes) {
-  std::vector<std::size_t> firsts;
-  for (int i = 0; i < 20; ++i) {
-    Log log;
-    Arena arena(with(log, 10000, 0));
-    std::size_t objects = 0;
-    while (log.allocated.empty()) (void)arena.allocate(1, 1), ++objects;
-    firsts.push_back(objects);
-  }
-  std::sort(firsts.begin(), firsts.end());
-  EXPECT_GT(std::unique(firsts.begin(), firsts.end()) - firsts.begin(), 10);
-}
-
-TEST(Arena, ReseedingDrawsAsANewArenaDoes) {
-  Log old_log, new_log;
-  Arena old_arena(with(old_log, 500, 1));
-  for (int i = 0; i < 100; ++i) (void)old_arena.allocate(16);
-  old_log.allocated.clear();
-  old_arena.reseed(77);
-  Arena new_arena(with(new_log, 500, 77));
-  for (int i = 0; i < 500; ++i) (void)old_arena.allocate(16), (void)new_arena.allocate(16);
-  ASSERT_EQ(old_log.allocated.size(), new_log.allocated.size());
-  for (std::size_t i = 0; i < new_log.allocated.size(); ++i) {
-    EXPECT_EQ(old_log.allocated[i].offset, new_log.allocated[i].offset);
-  }
-}
-
-// The child of fork makes arenas of its own; the same seed as the parent's next one would
-// draw the same bytes in both.
-TEST(Arena, ChildrenOfForkDrawTheirOwnBytes) {
-  const auto first_skips = [](std::uint64_t* skips) {
-    for (int i = 0; i < 4; ++i) {
-      Log log;
-      Arena arena(with(log, 1 << 20, 0));
-      while (log.allocated.empty()) (void)arena.allocate(64, 1), ++skips[i];
-    }
-  };
-  int ends[2];
-  ASSERT_EQ(pipe(ends), 0);
-  const pid_t child = fork();
-  std::uint64_t skips[4]{}, theirs[4]{};
-  first_skips(skips);
-  if (child == 0) _exit(write(ends[1], skips, sizeof skips) == sizeof skips ? 0 : 1);
-  ASSERT_EQ(read(ends[0], theirs, sizeof theirs), static_cast<ssize_t>(sizeof theirs));
-  ASSERT_EQ(waitpid(child, nullptr, 0), child);
-  EXPECT_NE(std::memcmp(skips, theirs, sizeof skips), 0);
-  close(ends[0]);
-  close(ends[1]);
-}
-
-struct Busy {
-  Arena* arena = nullptr;
-  int calls = 0;
-};
-
-TEST(Arena, ASinkMayAllocateFromItsArena) {
-  Busy busy;
-  ArenaOptions options;
-  options.interval = 1;
-  options.sink = {&busy,
-                  [](void* context, const ArenaSample&) noexcept {
-                    auto& self = *static_cast<Busy*>(context);
-                    ++self.calls;
-                    (void)self.arena->allocate(100);
-                  },
-                  nullptr};
-  Arena arena(options);
-  busy.arena = &arena;
-  for (int i = 0; i < 100; ++i) (void)arena.allocate(10);
-  EXPECT_EQ(busy.calls, 100);
-  EXPECT_EQ(arena.totals().dropped, 100U);
-  EXPECT_EQ(arena.totals().samples, 200U);
-}
-
-TEST(ArenaDeathTest, ASinkMustNotResetItsArena) {
-  EXPECT_DEATH(
-      {
-        Busy busy;
-        ArenaOptions options;
-        options.interval = 1;
-        options.sink.context = &busy;
-        options.sink.allocated = [](void* context, const ArenaSample&) noexcept {
-          static_cast<Busy*>(context)->arena->reset();
-        };
-        Arena arena(options);
-        busy.arena = &arena;
-        (void)arena.allocate(10);
-      },
-      "inside its sink");
-}
-
-static_assert(
-    !std::is_assignable_v<decltype(SampleSink::allocated)&, void (*)(void*, const ArenaSample&)>,
-    "a sink that may throw does not compile");
-
-namespace names {
-struct Order {
-  int id = 0;
-};
-template <class T>
-struct Box {
-  T value{};
-};
-}  // namespace names
-
-TEST(Arena, SamplesCarryTypes) {
-  Log log;
-  Arena arena(with(log, 1, 1));
-  auto* order = arena.make<names::Order>(names::Order{42});
-  EXPECT_EQ(order->id, 42);
-  (void)arena.make<names::Box<std::pair<int, unsigned char>>>();
-  (void)arena.allocate(8);
-  ASSERT_EQ(log.allocated.size(), 3U);
-  EXPECT_STREQ(log.allocated[0].type, "geiger::{anonymous}::names::Order");
-  EXPECT_STREQ(log.allocated[1].type,
-               "geiger::{anonymous}::names::Box<std::pair<int, unsigned char> >");
-  EXPECT_EQ(log.allocated[2].type, nullptr);
-  EXPECT_EQ(log.allocated[0].alignment, alignof(names::Order));
-  EXPECT_STREQ(type_name<int>(), "int");
-  EXPECT_STREQ(type_name<const char* [3]>(), "const char* [3]");
-}
-
-TEST(ArenaAllocator, NamesTheTypesOfContainers) {
-  Log log;
-  Arena arena(with(log, 1, 1));
-  std::vector<names::Order, ArenaAllocator<names::Order>> orders{
-      ArenaAllocator<names::Order>(arena)};
-  orders.resize(10);
-  ASSERT_EQ(log.allocated.size(), 1U);
-  EXPECT_STREQ(log.allocated[0].type, "geiger::{anonymous}::names::Order");
-  EXPECT_EQ(log.allocated[0].size, 10 * sizeof(names::Order));
-  std::list<int, ArenaAllocator<int>> numbers{ArenaAllocator<int>(arena)};
-  numbers.push_back(1);
-  EXPECT_STREQ(log.allocated.back().type, "std::_List_node<int>");
-  EXPECT_EQ(ArenaAllocator<int>(arena), ArenaAllocator<double>(arena));
-  Arena other;
-  EXPECT_NE(ArenaAllocator<int>(arena), ArenaAllocator<int>(other));
-}
-
-TEST(ArenaResource, ServesPmrContainers) {
-  Log log;
-  Arena arena(with(log, 1, 1));
-  ArenaResource resource(arena);
-  std::pmr::vector<std::pmr::string> words(&resource);
-  for (int i = 0; i < 100; ++i) words.emplace_back("a word that is too long for the string itself");
-  EXPECT_EQ(words[99].get_allocator().resource(), &resource);
-  EXPECT_GE(log.allocated.size(), 100U);
-  EXPECT_EQ(resource, ArenaResource(arena));
-  Arena other;
-  EXPECT_NE(resource, ArenaResource(other));
-  EXPECT_FALSE(resource == *std::pmr::new_delete_resource());
 }
 
 }  // namespace

@@ -97,13 +97,12 @@ inline double twice_atanh(double s) { return 2.0 * (s + rounded(s * series(s * s
 }  // namespace logarithm
 
 GEIGER_SAMPLING_INLINE double natural_log(double x) {
-  using namespace logarithm;
-  if (!(x > 0)) return x == 0 ? -kInfinity : kNan;
-  if (x == kInfinity) return x;
-  if (x >= 0x1p-1022) return log_reduced(reduce(x));
-  Reduced subnormal = reduce(x * 0x1p54);
+  if (!(x > 0)) return x == 0 ? -logarithm::kInfinity : logarithm::kNan;
+  if (x == logarithm::kInfinity) return x;
+  if (x >= 0x1p-1022) return logarithm::log_reduced(logarithm::reduce(x));
+  logarithm::Reduced subnormal = logarithm::reduce(x * 0x1p54);
   subnormal.exponent -= 54;
-  return log_reduced(subnormal);
+  return logarithm::log_reduced(subnormal);
 }
 
 // -ln(1 - 1/T) = ln(T / (T - 1)) = 2 atanh(1 / (2T - 1)): no cancellation, where
