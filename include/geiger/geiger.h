@@ -217,6 +217,21 @@ GEIGER_API geiger_status geiger_report_allocation_of(geiger_heap heap,
                                                      const geiger_allocation* allocation)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap) GEIGER_IGNORE(allocation))
 
+/* For allocators that put their bytes to trial themselves (geiger/arena.h): an allocation
+ * that they drew, with a probability of 1/interval per byte, at the byte `offset` from 0, or
+ * with certainty. Does not change the totals below. */
+typedef struct geiger_drawn {
+  geiger_allocation allocation;
+  uint64_t interval;
+  uint64_t offset; /* Below requested; 0 where is_certain. */
+  int is_certain;  /* Not below interval in size. */
+} geiger_drawn;
+GEIGER_API geiger_status geiger_report_drawn(geiger_heap heap, const geiger_drawn* drawn)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap) GEIGER_IGNORE(drawn))
+/* The interval in force, for them to draw with. Takes no lock. */
+GEIGER_API geiger_status geiger_get_interval_in_force(uint64_t* bytes)
+    GEIGER_WHERE_ABSENT(GEIGER_CLEAR(bytes))
+
 /* The allocation is about to go; call it before its address can be given out again. */
 GEIGER_API geiger_status geiger_report_free(geiger_heap heap, const void* address)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap) GEIGER_IGNORE(address))

@@ -25,6 +25,7 @@ struct HeapCounter {
   std::atomic<std::uint64_t> armed;  ///< What the countdown was last set to.
   sampling::CounterSampler sampler;
   Rate rate;  ///< The sampler draws with; image 0: nothing was recorded, nothing is tried.
+  std::atomic<std::uint64_t> interval;  ///< Of the rate, for others to read.
   std::atomic<std::uint64_t> bytes, trials, hits, certain_bytes, certain_objects, interrupted;
   std::atomic<double> expected, variance;  ///< Of the hits.
 };
@@ -150,6 +151,7 @@ void follow(HeapCounter& counter, const Rate& rate) {
     counter.sampler.change_interval(rate.interval, rate.lambda);
   }
   counter.rate = rate;
+  counter.interval.store(rate.interval, std::memory_order_relaxed);
 }
 
 void arm(HeapCounter& counter) {
@@ -255,6 +257,15 @@ GEIGER_SLOW_PATH geiger_status report_slow(const Reported& reported, bool has_bo
   return counter == nullptr ? GEIGER_NO_MEMORY : GEIGER_OK;
 }
 
+/// 0 for none, and for one that cannot be defined: the sample then has no type.
+NameId id_of(geiger_type* type) {
+  geiger_scope scope{};
+  if (type == nullptr || geiger_enter_type(type, &scope) != GEIGER_OK) return 0;
+  const NameId id = scope.inside;
+  (void)geiger_leave_type(&scope);
+  return id;
+}
+
 bool is_possible(const geiger_allocation& allocation) {
   const auto address = reinterpret_cast<std::uint64_t>(allocation.address);
   const std::size_t alignment = allocation.alignment;
@@ -335,6 +346,19 @@ void free_if_of_heap(void* context, std::uint64_t key, trace::Ref) {
 
 }  // namespace
 
+std::uint64_t largest_interval_of_heaps() {
+  std::uint64_t largest = 0;
+  for (const ThreadHeaps* heaps = all.load(std::memory_order_acquire); heaps != nullptr;
+       heaps = heaps->next) {
+    for (geiger_heap heap = 1; heap <= defined.load(std::memory_order_relaxed); ++heap) {
+      const HeapCounter* counter = heaps->of[heap].load(std::memory_order_acquire);
+      if (counter == nullptr) continue;
+      largest = std::max(largest, counter->interval.load(std::memory_order_relaxed));
+    }
+  }
+  return largest;
+}
+
 void restart_heaps_in_child() {
   for (ThreadHeaps* heaps = all.load(std::memory_order_acquire); heaps != nullptr;
        heaps = heaps->next) {
@@ -375,13 +399,35 @@ geiger_status geiger_report_allocation_of(geiger_heap heap, const geiger_allocat
   bool has_borrowed = false;
   if (!has_drawn(heap, allocation->requested, has_borrowed)) [[likely]]
     return GEIGER_OK;
-  geiger_scope scope{};
-  NameId type = 0;
-  if (allocation->type != nullptr && geiger_enter_type(allocation->type, &scope) == GEIGER_OK) {
-    type = scope.inside;
-    geiger_leave_type(&scope);
-  }
-  return report_slow({heap, *allocation, type}, has_borrowed, caller_registers());
+  return report_slow({heap, *allocation, id_of(allocation->type)}, has_borrowed,
+                     caller_registers());
+}
+
+geiger_status geiger_report_drawn(geiger_heap heap, const geiger_drawn* drawn) {
+  if (drawn == nullptr || !is_possible(drawn->allocation)) return GEIGER_BAD_ARGUMENT;
+  if (drawn->interval == 0 || drawn->interval > GEIGER_MAX_INTERVAL) return GEIGER_BAD_INTERVAL;
+  const std::uint64_t size = drawn->allocation.requested;
+  const bool is_certain = drawn->is_certain != 0;
+  // A certain one below the interval, or a byte behind the end, cannot have been drawn.
+  if (is_certain ? size < drawn->interval : drawn->offset >= size) return GEIGER_BAD_ARGUMENT;
+  if (connection() == nullptr) return GEIGER_NOT_AVAILABLE;
+  if (!is_heap(heap)) return GEIGER_WRONG_HEAP;
+  const Rate rate = connection()->rate_of_interval(drawn->interval);
+  if (rate.image == 0) return GEIGER_OK;  // Nothing records: as for all other reports.
+  const Verdict verdict{is_certain ? Verdict::Kind::kCertain : Verdict::Kind::kSampled,
+                        is_certain ? 0 : drawn->offset};
+  report({heap, drawn->allocation, id_of(drawn->allocation.type)}, verdict, rate,
+         caller_registers());
+  return GEIGER_OK;
+}
+
+geiger_status geiger_get_interval_in_force(uint64_t* bytes) {
+  if (bytes == nullptr) return GEIGER_BAD_ARGUMENT;
+  *bytes = 0;
+  if (connection() == nullptr) return GEIGER_NOT_AVAILABLE;
+  const Rate rate = connection()->current_rate();
+  *bytes = rate.interval;
+  return rate.image != 0 ? GEIGER_OK : GEIGER_NOT_RECORDING;
 }
 
 geiger_status geiger_report_free(geiger_heap heap, const void* address) {

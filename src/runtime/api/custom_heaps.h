@@ -12,7 +12,12 @@
 // and not tried. Fork: the child draws anew. Allocates: from the capture, not by malloc.
 #pragma once
 
+#include <cstdint>
+
 namespace geiger::api {
+
+/// The largest interval that anybody who reports still draws with.
+[[nodiscard]] std::uint64_t largest_interval_of_heaps();
 
 /// In a fork's child: the counters belong to the surviving thread or to nobody, and the
 /// next report of each meets the new image.

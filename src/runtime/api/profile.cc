@@ -92,6 +92,9 @@ void read_window(Profile& profile) {
       profile.samples.push_back(drawn);
     } else if (header.type == trace::RecordType::kFree && profile.has_lifetimes()) {
       mark_freed(profile.samples, profile.trace.at<trace::FreeRecord>(ref));
+    } else if (header.type == trace::RecordType::kEpoch) {
+      profile.largest_interval =
+          std::max(profile.largest_interval, profile.trace.at<trace::EpochRecord>(ref).interval);
     }
   };
   profile.unfinished = walk(profile.trace, profile.begin, profile.end, visit);
@@ -107,7 +110,6 @@ void keep_references(Profile& profile, const Directory& directory) {
     profile.threads[header.thread] = directory.thread(header.thread);
   }
   profile.modules = directory.modules();
-  profile.largest_interval = std::max(profile.interval, directory.largest_interval());
 }
 
 geiger_sample sample_of(const LiveTrace& trace, const Drawn& drawn, std::uint32_t tid) {

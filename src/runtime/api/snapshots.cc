@@ -88,7 +88,8 @@ geiger_status take(geiger_profile_kind kind, geiger_profile& out) {
   read_kind(*profile, status.live_samples);
   now.directory.read(profile->trace);
   keep_references(*profile, now.directory);
-  if (kind == GEIGER_PEAK) profile->largest_interval *= 2;  // One half estimates.
+  // What lives may be as old as the trace. Of the peak one half estimates.
+  profile->largest_interval = now.directory.largest_interval() * (kind == GEIGER_PEAK ? 2 : 1);
   profile->is_read = true;
   out.id = add_profile(now, std::move(profile));
   return GEIGER_OK;

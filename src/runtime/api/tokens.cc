@@ -3,8 +3,11 @@
 //   token = [begin, end) in the one stream of samples: starting and stopping read a
 //   position and, where the interval changes, write one epoch; nothing else depends on
 //   how many tokens run, or on how much they see.
+#include <algorithm>
+
 #include "base/clock.h"
 #include "runtime/api/connection.h"
+#include "runtime/api/custom_heaps.h"
 #include "runtime/api/gate.h"
 #include "runtime/api/profiles.h"
 #include "runtime/api/session.h"
@@ -25,6 +28,11 @@ geiger_status ask_for_interval(Session& now, Token& token) {
   if (token.interval >= own) return GEIGER_OK;
   token.demand = token.interval;
   return now.demand.want(token.demand);
+}
+
+/// Threads that have not met the present interval yet may still draw with an older one.
+std::uint64_t largest_interval_in_use() {
+  return std::max(connection()->largest_interval_in_use(), largest_interval_of_heaps());
 }
 
 void release(Session& now, const Token& token) {
@@ -48,6 +56,7 @@ geiger_status start(geiger_profile_kind kind, std::uint64_t interval, geiger_tok
     now.tokens.erase(at);
     return result;
   }
+  token.largest_interval = largest_interval_in_use();
   token.begin = trace.end;
   token.from = base::monotonic_now();
   at->second = token;
@@ -62,6 +71,7 @@ std::shared_ptr<Profile> profile_of(const Token& token, const LiveTrace& trace) 
   profile->begin = token.begin;
   profile->end = trace.end;
   profile->interval = token.interval;
+  profile->largest_interval = std::max(token.interval, token.largest_interval);
   profile->from = token.from;
   profile->to = base::monotonic_now();
   return profile;

@@ -78,8 +78,9 @@ bool enrol(ThreadState& state) {
   trace::Writer::commit(slot, header);
   state.record = record;
   state.index = index;
-  state.epoch = image.epoch.ref.load(std::memory_order_acquire);
-  const Drawing drawing = drawing_in(state.epoch);
+  const trace::Ref epoch = image.epoch.ref.load(std::memory_order_acquire);
+  state.epoch.store(epoch, std::memory_order_relaxed);
+  const Drawing drawing = drawing_in(epoch);
   state.sampler.start(sampling::thread_seed(image.seed, index), drawing.interval, drawing.lambda,
                       image.settings.is_pure);
   state.image = image.number;
@@ -158,8 +159,8 @@ bool was_abandoned(ThreadState& state, const void* frame) {
 void adopt_epoch(ThreadState& state) {
   follow_control();
   const trace::Ref epoch = image.epoch.ref.load(std::memory_order_acquire);
-  if (state.epoch == epoch) return;
-  state.epoch = epoch;
+  if (state.epoch.load(std::memory_order_relaxed) == epoch) return;
+  state.epoch.store(epoch, std::memory_order_relaxed);
   const Drawing drawing = drawing_in(epoch);
   state.sampler.change_interval(drawing.interval, drawing.lambda);
 }
@@ -181,7 +182,7 @@ Decision decide_in(ThreadState& state, Bytes size, bool is_fresh) {
   const Verdict verdict = state.sampler.trial(size);
   const bool counts = !is_paused();
   if (counts) count(state, size, verdict);
-  const trace::Ref epoch = state.epoch;
+  const trace::Ref epoch = state.epoch.load(std::memory_order_relaxed);
   adopt_epoch(state);
   arm(state);
   return {.state = &state,
@@ -371,6 +372,18 @@ void follow_now() {
   if (state == nullptr || state->image != image.number || !begin_settling(*state)) return;
   adopt_epoch(*state);
   arm(*state);
+}
+
+Bytes largest_interval_in_use() {
+  Bytes largest = image.epoch.interval.load(std::memory_order_relaxed);
+  for (const ThreadState* state = first_state(); state != nullptr; state = state->next) {
+    if (state->lifecycle.load(std::memory_order_acquire) != kLive) continue;
+    const trace::Ref epoch = state->epoch.load(std::memory_order_relaxed);
+    if (epoch != 0 && state->image == image.number) {
+      largest = std::max(largest, drawing_in(epoch).interval);
+    }
+  }
+  return largest;
 }
 
 void retract(const Decision& decision, Bytes size) {

@@ -80,6 +80,10 @@ void release(const void* address, const unwind::Registers& caller);
 /// next slow path.
 void follow_now();
 
+/// The largest interval that any thread still draws with; it only needs one slow path to
+/// give it up. Requires is_recording().
+[[nodiscard]] Bytes largest_interval_in_use();
+
 /// The calling thread's state in the current image, or null: no memory, or no room.
 /// Requires is_recording().
 ThreadState* enrolled_state();

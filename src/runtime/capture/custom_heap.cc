@@ -29,16 +29,25 @@ class TypeInForce {
   NameId before_;
 };
 
+Rate rate_in(trace::Ref epoch) {
+  const auto& record = image.writer.at<trace::EpochRecord>(epoch);
+  return {record.interval, __builtin_bit_cast(double, record.lambda_bits), epoch, image.number,
+          image.settings.is_pure};
+}
+
 }  // namespace
 
 Rate current_rate() {
   bool is_fresh = false;
   if (!ready(is_fresh)) return {};
-  // The reference first: what it names is at least as old as the interval read next.
-  const trace::Ref epoch = image.epoch.ref.load(std::memory_order_acquire);
-  const auto& record = image.writer.at<trace::EpochRecord>(epoch);
-  return {record.interval, __builtin_bit_cast(double, record.lambda_bits), epoch, image.number,
-          image.settings.is_pure};
+  return rate_in(image.epoch.ref.load(std::memory_order_acquire));
+}
+
+Rate rate_of_interval(std::uint64_t interval) {
+  const Rate current = current_rate();
+  if (current.image == 0 || current.interval == interval) return current;
+  const trace::Ref epoch = epoch_of_interval(interval);
+  return epoch == 0 ? Rate{} : rate_in(epoch);
 }
 
 GEIGER_SLOW_PATH Reported report_sample(const Report& report) {

@@ -26,6 +26,10 @@ struct Rate {
 /// Starts the image if this is a fork's child that has not allocated yet.
 [[nodiscard]] Rate current_rate();
 
+/// For who has drawn with an interval that may be in force no longer, or never was: the
+/// same with that one. Image 0 also where it cannot be recorded.
+[[nodiscard]] Rate rate_of_interval(std::uint64_t interval);
+
 /// An allocation that the reporter drew.
 struct Report {
   NameId heap = 0;            ///< Defined with NameKind::kHeap and its number as owner.

@@ -193,19 +193,28 @@ bool open_memory(bool is_child) {
   return true;
 }
 
-bool write_epoch(std::uint64_t interval) {
+/// 0: no room.
+trace::Ref record_epoch(std::uint64_t interval) {
   constexpr trace::RecordHeader kHeader{trace::RecordType::kEpoch, 0,
                                         sizeof(trace::EpochRecord) / 8, trace::kUnknownCpu, 0};
   const trace::Slot slot = image.writer.reserve(kHeader);
-  if (!slot) return false;
+  if (!slot) return 0;
   auto* record = reinterpret_cast<trace::EpochRecord*>(slot.words);
   record->time = base::monotonic_now();
   record->interval = interval;
   record->lambda_bits = std::bit_cast<std::uint64_t>(sampling::rate_of(interval));
   trace::Writer::commit(slot, kHeader);
+  image.epochs.insert(interval, slot.ref);
+  return slot.ref;
+}
+
+/// Puts an interval in force.
+bool write_epoch(std::uint64_t interval) {
+  const trace::Ref ref = record_epoch(interval);
+  if (ref == 0) return false;
   image.epoch.interval.store(interval, std::memory_order_relaxed);
-  // Last: a thread that sees the new reference sees its interval.
-  image.epoch.ref.store(slot.ref, std::memory_order_release);
+  // Last: a thread that sees the new reference finds its record whole.
+  image.epoch.ref.store(ref, std::memory_order_release);
   return true;
 }
 
@@ -268,6 +277,7 @@ GEIGER_SLOW_PATH bool start_child_slow() {
   }
   retire_all_but(own_state());
   image.stacks.reset();
+  image.epochs.reset();
   ++image.number;
   image.threads.store(0, std::memory_order_relaxed);
   image.modules_written.store(0, std::memory_order_relaxed);
@@ -317,6 +327,12 @@ bool set_interval(std::uint64_t interval) {
   const bool is_first =
       image.epoch.interval.compare_exchange_strong(current, interval, std::memory_order_acq_rel);
   return !is_first || write_epoch(interval);
+}
+
+trace::Ref epoch_of_interval(std::uint64_t interval) {
+  if (interval == 0 || interval > kMostInterval) return 0;
+  const trace::Ref known = image.epochs.find(interval);
+  return known != 0 ? known : record_epoch(interval);
 }
 
 void set_own_interval(std::uint64_t interval) {

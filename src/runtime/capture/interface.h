@@ -46,9 +46,11 @@ struct Interface {
   /// The calling thread follows at once, others at their next slow path.
   bool (*set_interval)(std::uint64_t interval);
   void (*set_own_interval)(std::uint64_t interval);
+  Bytes (*largest_interval_in_use)();
   /// Stops and resumes recording as the program's wish, apart from the control page's.
   void (*hold)(bool is_held);
   Rate (*current_rate)();
+  Rate (*rate_of_interval)(std::uint64_t interval);
   Reported (*report_sample)(const Report& report);
   Reported (*report_free)(NameId heap, std::uint64_t address, const unwind::Registers& caller);
   /// The trace as far as it is mapped: records lie at their reference * 8. Earlier
