@@ -5,17 +5,15 @@
 #include "runtime/api/connection.h"
 
 namespace geiger::api {
-namespace {
-
 /// Only what is in memory may stop: a file is the wish of who started the program.
-void hold(bool is_held) {
+void Demand::hold(bool is_held) {
   const capture::Interface* capture = connection();
-  if (capture != nullptr && capture->status().is_in_memory) capture->hold(is_held);
+  if (capture != nullptr && is_in_memory_) capture->hold(is_held);
 }
 
-}  // namespace
-
 void Demand::add_user() {
+  capture::Status status{};
+  is_in_memory_ = recorder(status) == GEIGER_OK && status.is_in_memory;
   if (users_++ == 0) hold(false);
 }
 
@@ -74,10 +72,7 @@ void Demand::restart(std::uint32_t users) {
   wanted_.clear();
   set_ = 0;
   users_ = users;
-  // The child's image has not started, so it cannot be asked whether it is in memory; nor
-  // need it be: a file's is never held, and resuming it changes nothing.
-  const capture::Interface* capture = connection();
-  if (capture != nullptr && users != 0) capture->hold(false);
+  hold(users == 0);
 }
 
 }  // namespace geiger::api

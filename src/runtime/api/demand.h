@@ -29,10 +29,12 @@ class Demand {
   void restart(std::uint32_t users);
 
  private:
+  void hold(bool is_held);
   std::uint64_t observe();
   geiger_status apply();
 
   std::uint32_t users_ = 0;
+  bool is_in_memory_ = false;
   std::uint64_t own_ = 0;
   std::uint64_t set_ = 0;  ///< What was set last for tokens; anything else comes from outside.
   std::multiset<std::uint64_t> wanted_;
