@@ -279,11 +279,13 @@ class Profile {
   [[nodiscard]] geiger_estimate total_where(Keeps&& keeps, geiger_measure measure = GEIGER_BYTES,
                                             double level = 0.95, geiger_heap heap = 0) const {
     geiger_estimate estimate;
-    const auto call = [](void* context, const geiger_sample* sample) {
-      return static_cast<int>((*static_cast<std::remove_reference_t<Keeps>*>(context))(*sample));
+    const auto ask = [&keeps](const geiger_sample& sample) -> bool { return keeps(sample); };
+    using Ask = decltype(ask);
+    const auto call = [](void* context, const geiger_sample* sample) -> int {
+      return (*static_cast<Ask* const*>(context))->operator()(*sample) ? 1 : 0;
     };
-    (void)geiger_estimate_total(profile_, measure, heap, call, std::addressof(keeps), level,
-                                &estimate);
+    Ask* context = &ask;
+    (void)geiger_estimate_total(profile_, measure, heap, call, &context, level, &estimate);
     return estimate;
   }
 
