@@ -123,7 +123,7 @@ class Trace:
         elif kind == THREAD_NAME:
             time, name = struct.unpack_from("<Q16s", body, 8)
             self.thread_names.append(ThreadName(ref, thread, time, text(name)))
-        else:
+        elif kind not in range(8, 12):  # Names, marks, mappings, utilization.
             raise FormatError(f"{self.path}: record type {kind} at {8 * ref}")
 
     def total(self, field):

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "runtime/api/executable_maps.h"
 #include "runtime/api/gate.h"
 #include "runtime/api/pprof_rows.h"
 #include "runtime/api/profiles.h"
@@ -41,6 +42,7 @@ enum Mapping : std::uint32_t {
   kMappingId = 1,
   kStart = 2,
   kLimit = 3,
+  kOffset = 4,
   kFilename = 5,
   kBuildId = 6
 };
@@ -223,12 +225,22 @@ class PprofWriter {
     return {reinterpret_cast<const char*>(&record + 1), record.text_bytes};
   }
 
+  /// Where the module's code is; all of the module if it has gone since.
+  ExecutableMap code_of(const Directory::Module& module) const {
+    for (const ExecutableMap& map : maps_) {
+      if (map.start >= module.start && map.end <= (module.end + 4095) / 4096 * 4096) return map;
+    }
+    return {module.start, module.end, 0};
+  }
+
   void write_mapping(std::size_t index) {
     const Directory::Module& module = *mappings_[index];
+    const ExecutableMap code = code_of(module);
     pbf_writer mapping(top_, field::kMapping);
     mapping.add_uint64(field::kMappingId, index + 1);
-    mapping.add_uint64(field::kStart, module.start);
-    mapping.add_uint64(field::kLimit, module.end);
+    mapping.add_uint64(field::kStart, code.start);
+    mapping.add_uint64(field::kLimit, code.end);
+    mapping.add_uint64(field::kOffset, code.offset);
     mapping.add_int64(field::kFilename, intern(module.path));
     mapping.add_int64(field::kBuildId, intern(hex_of(module.build_id)));
   }
@@ -254,7 +266,8 @@ class PprofWriter {
   std::unordered_map<std::string, std::int64_t> strings_;
   std::vector<const std::string*> strings_in_order_;  // Keys of a map stay where they are.
   std::vector<const Directory::Module*> mappings_;    // In the order of their ids.
-  std::vector<Address> locations_;                    // In the order of their ids.
+  const std::vector<ExecutableMap> maps_ = executable_maps();
+  std::vector<Address> locations_;  // In the order of their ids.
   std::unordered_map<Address, std::uint64_t> location_ids_;
 };
 
