@@ -14,10 +14,12 @@ namespace geiger::api {
 
 constinit thread_local ThreadLocal tls{};
 
-const capture::Interface* connection() {
-  // The address is the loader's to decide; nothing is cached that could be asked anew.
+constinit std::atomic<const capture::Interface*> found_capture{nullptr};
+
+const capture::Interface* connection_slow() {
   const capture::Interface* found = &geiger_capture_v1;
   if (found == nullptr || std::strcmp(found->version, GEIGER_VERSION) != 0) return nullptr;
+  found_capture.store(found, std::memory_order_relaxed);
   return found;
 }
 

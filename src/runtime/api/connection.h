@@ -3,6 +3,7 @@
 // Threads / Signals / Fork: safe; nothing here waits or allocates.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "base/attributes.h"
@@ -28,8 +29,14 @@ static_assert(sizeof(ThreadLocal) <= 64);
 
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local ThreadLocal tls;
 
+/// Null until the first call finds it.
+extern constinit std::atomic<const capture::Interface*> found_capture;
+[[nodiscard]] const capture::Interface* connection_slow();
 /// The capture of this process; null where there is none, or one of another version.
-[[nodiscard]] const capture::Interface* connection();
+[[nodiscard]] inline const capture::Interface* connection() {
+  const capture::Interface* found = found_capture.load(std::memory_order_relaxed);
+  return found != nullptr ? found : connection_slow();
+}
 
 [[nodiscard]] capture::Naming& naming_slow();
 /// The calling thread's names in force.
