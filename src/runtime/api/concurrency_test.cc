@@ -14,17 +14,6 @@ namespace {
 
 constexpr int kRounds = 150;
 
-/// The test program's addresses come from one counter: here each thread has its own.
-std::uint64_t allocate_at(std::uint64_t number, std::uint64_t size) {
-  const std::uint64_t address = test::address_of(number);
-  if (!capture::borrows(size)) return address;
-  capture::record(
-      capture::decide(size),
-      {reinterpret_cast<const void*>(address), size, size, trace::EntryPoint::kMalloc, 16},
-      unwind::caller_registers());
-  return address;
-}
-
 void allocate_under_labels(std::uint64_t thread, const Heap& heap) {
   static constinit Label request{"request"};
   for (std::uint64_t round = 0; round < kRounds; ++round) {
@@ -33,7 +22,7 @@ void allocate_under_labels(std::uint64_t thread, const Heap& heap) {
     EXPECT_EQ(inner.status(), GEIGER_OK);
     for (std::uint64_t i = 0; i < 100; ++i) {
       const std::uint64_t number = (thread + 1) << 24 | (round * 100 + i);
-      const std::uint64_t address = allocate_at(number, 100);
+      const std::uint64_t address = test::allocate_at(test::address_of(number), 100);
       const auto* block = reinterpret_cast<const void*>(address);
       EXPECT_EQ(heap.allocated(block, 100), GEIGER_OK);
       if (i % 2 == 0) {

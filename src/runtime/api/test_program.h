@@ -21,8 +21,8 @@ inline std::uint64_t number_of(std::uint64_t address) { return address >> 8; }
 
 inline std::uint64_t allocations = 0;  // So far, in the process.
 
-[[gnu::noinline]] inline std::uint64_t allocate(std::uint64_t size) {
-  const std::uint64_t address = address_of(++allocations);
+/// An allocation of the process's heap at this address.
+[[gnu::noinline]] inline std::uint64_t allocate_at(std::uint64_t address, std::uint64_t size) {
   if (!capture::borrows(size)) return address;
   const capture::Decision decision = capture::decide(size);
   capture::record(decision,
@@ -30,6 +30,10 @@ inline std::uint64_t allocations = 0;  // So far, in the process.
                    trace::EntryPoint::kMalloc, 16},
                   unwind::caller_registers());
   return address;
+}
+
+inline std::uint64_t allocate(std::uint64_t size) {
+  return allocate_at(address_of(++allocations), size);
 }
 
 [[gnu::noinline]] inline void release(std::uint64_t address) {

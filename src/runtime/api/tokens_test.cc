@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <map>
@@ -244,6 +245,72 @@ TEST(Snapshots, MeasureFragmentation) {
   ASSERT_NE(at, samples.end());
   EXPECT_EQ(at->value, 5);
   EXPECT_EQ(geiger_stop_profile(recording, nullptr), GEIGER_OK);
+}
+
+TEST(Snapshots, OfThePeakAreExactWhereEverythingIsDrawn) {
+  ASSERT_EQ(geiger_set_sampling_interval(1), GEIGER_OK);
+  ASSERT_EQ(geiger_start_recording(), GEIGER_OK);
+  std::vector<std::uint64_t> live;
+  constexpr std::uint64_t kLarge = std::uint64_t{1} << 30;  // Above all other tests' peaks.
+  for (int i = 0; i < 10; ++i) live.push_back(allocate(kLarge));
+  const std::uint64_t last = live.back();
+  release(live.front());
+  live.front() = allocate(kLarge / 2);
+  geiger_profile peak;
+  ASSERT_EQ(geiger_take_snapshot(GEIGER_PEAK, &peak), GEIGER_OK);
+  std::uint64_t bytes = 0;
+  std::uint64_t latest = 0;
+  for (const geiger_sample& sample : samples_of(peak)) {
+    if (sample.requested != kLarge) continue;
+    bytes += sample.requested;
+    latest = std::max(latest, sample.address);
+  }
+  EXPECT_EQ(bytes, 10 * kLarge);
+  EXPECT_EQ(latest, last);
+  for (const std::uint64_t address : live) release(address);
+  EXPECT_EQ(geiger_stop_recording(), GEIGER_OK);
+  ASSERT_EQ(geiger_set_sampling_interval(kInterval), GEIGER_OK);
+}
+
+TEST(Snapshots, OfResidencySeeEveryPage) {
+  constexpr std::uint64_t kPage = 4096;
+  constexpr std::uint64_t kPages = 3000;  // Several stretches of what is asked for at once.
+  char* memory = static_cast<char*>(mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  ASSERT_NE(memory, MAP_FAILED);
+  madvise(memory, kPages * kPage, MADV_NOHUGEPAGE);
+  const geiger_token recording = started(GEIGER_ALLOCATIONS, 1);
+  // Objects begin and end within pages; some pages are touched.
+  const auto start = reinterpret_cast<std::uint64_t>(memory);
+  const std::uint64_t end = start + kPages * kPage;
+  std::mt19937_64 random(6);
+  std::vector<std::uint64_t> addresses;
+  for (std::uint64_t at = start; at < end;) {
+    const std::uint64_t size = std::min(end - at, 1 + random() % (5 * kPage));
+    addresses.push_back(test::allocate_at(at, size));
+    at += size;
+  }
+  for (std::uint64_t page = 0; page < kPages; ++page) {
+    if (random() % 3 == 0) memory[page * kPage] = 1;
+  }
+  geiger_profile profile;
+  ASSERT_EQ(geiger_take_snapshot(GEIGER_RESIDENCY, &profile), GEIGER_OK);
+  std::vector<unsigned char> states(kPages);
+  ASSERT_EQ(mincore(memory, kPages * kPage, states.data()), 0);
+  std::size_t seen = 0;
+  for (const geiger_sample& sample : samples_of(profile)) {
+    if (sample.address < start || sample.address >= end) continue;
+    ++seen;
+    std::uint64_t resident = 0;
+    for (std::uint64_t byte = sample.address; byte < sample.address + sample.requested; ++byte) {
+      resident += states[(byte - start) / kPage] & 1;
+    }
+    EXPECT_EQ(sample.value, resident);
+  }
+  EXPECT_EQ(seen, addresses.size());
+  EXPECT_EQ(geiger_stop_profile(recording, nullptr), GEIGER_OK);
+  for (const std::uint64_t address : addresses) release(address);
+  munmap(memory, kPages * kPage);
 }
 
 /// 200 windows of one stream are independent, so each is a trial of its own.
