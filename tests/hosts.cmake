@@ -68,6 +68,15 @@ if(TARGET geiger_preload)
   geiger_process_test(real_programs e2e real_programs.py)
 endif()
 
+if(TARGET geiger_preload AND TARGET geiger)
+  geiger_process_test(package e2e package.py)
+endif()
+
+# Public headers only: no library of ours takes part.
+if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
+  geiger_process_test(arena_instructions golden arena_instructions.py)
+endif()
+
 # Estimates against a program's own truth; the second test shows that the first can
 # fail: the analysis is told to be wrong.
 if(TARGET geiger_preload AND TARGET geiger_ingest AND TARGET geiger_estimation)
