@@ -24,6 +24,7 @@ void register_summary(CLI::App& app, int& exit_code);
 void register_table(CLI::App& app, int& exit_code);
 void register_tree(CLI::App& app, int& exit_code);
 void register_stats(CLI::App& app, int& exit_code);
+void register_lifetimes(CLI::App& app, int& exit_code);
 void register_diff(CLI::App& app, int& exit_code);
 void register_check(CLI::App& app, int& exit_code);
 void register_doctor(CLI::App& app, int& exit_code);
@@ -35,18 +36,19 @@ void register_symbolize(CLI::App& app, int& exit_code);
 
 /// In the order of `geiger --help`.
 inline constexpr Register kCommands[] = {
-    register_run,       //
-    register_summary,   //
-    register_table,     //
-    register_tree,      //
-    register_stats,     //
-    register_diff,      //
-    register_check,     //
-    register_doctor,    //
-    register_plan,      //
-    register_simulate,  //
-    register_estimate,  //
-    register_export,    //
+    register_run,        //
+    register_summary,    //
+    register_table,      //
+    register_tree,       //
+    register_stats,      //
+    register_lifetimes,  //
+    register_diff,       //
+    register_check,      //
+    register_doctor,     //
+    register_plan,       //
+    register_simulate,   //
+    register_estimate,   //
+    register_export,     //
     register_symbolize,
 };
 
