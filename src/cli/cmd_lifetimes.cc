@@ -1,7 +1,9 @@
 // `geiger lifetimes`: how long objects live.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "analysis/report/lifetimes.h"
@@ -20,6 +22,7 @@ struct Options {
   ReadOptions read;
   report::LifetimesOptions lifetimes;
   PictureOptions picture;
+  std::optional<Nanoseconds> from, to;  ///< After the start of the first process.
 };
 
 const std::map<std::string, LifetimeGrouping> kGroupings{{"function", LifetimeGrouping::kFunction},
@@ -28,11 +31,29 @@ const std::map<std::string, LifetimeGrouping> kGroupings{{"function", LifetimeGr
                                                          {"size", LifetimeGrouping::kSize},
                                                          {"none", LifetimeGrouping::kWhole}};
 
+Nanoseconds start_of(const profile::Recording& recording) {
+  return std::ranges::min_element(recording.processes, {}, &profile::Process::start)->start;
+}
+
+profile::TimeSpan span_of(const Options& options, const profile::Recording& recording) {
+  profile::TimeSpan span;
+  const Nanoseconds start = start_of(recording);
+  const Nanoseconds room = span.to - start;  // Of the type, not of the recording.
+  if (options.from) span.from = start + std::min(*options.from, room);
+  if (options.to) span.to = start + std::min(*options.to, room);
+  return span;
+}
+
 int print_lifetimes(Options& options) {
+  if (options.from && options.to && *options.from >= *options.to) {
+    complain("lifetimes: --from must lie before --to");
+    return kExitUsage;
+  }
   if (!may_write(options.picture)) return kExitFailed;
   const auto input = read_input(options.read);
   if (!input) return kExitFailed;
   options.lifetimes.level = options.read.level;
+  options.lifetimes.selection.allocated_in = span_of(options, input->recording());
   const report::LifetimesReport report =
       report::lifetimes_report(input->recording(), options.lifetimes);
   if (!write_picture(options.picture, [&] { return to_svg(report); })) return kExitFailed;
@@ -42,17 +63,30 @@ int print_lifetimes(Options& options) {
   return is_printed ? input->exit_code() : kExitFailed;
 }
 
-void add_temporary(CLI::App& verb, Options& options) {
+/// An option whose text is a length of time.
+template <typename Store>
+void add_time(CLI::App& verb, const char* name, const char* help, const Store& store) {
   verb.add_option_function<std::string>(
-          "--temporary",
-          [&options](const std::string& text) {
-            const auto limit = parse_duration(text);
-            if (!limit.has_value()) throw CLI::ValidationError("--temporary", limit.reason());
-            if (limit.value() == 0) throw CLI::ValidationError("--temporary", "must be above 0");
-            options.lifetimes.temporary = limit.value();
+          name,
+          [name, store](const std::string& text) {
+            const auto time = parse_duration(text);
+            if (!time.has_value()) throw CLI::ValidationError(name, time.reason());
+            store(time.value());
           },
-          "Lives up to this are temporary (default 1ms)")
+          help)
       ->type_name("TIME");
+}
+
+void add_times(CLI::App& verb, Options& options) {
+  add_time(verb, "--temporary", "Lives up to this are temporary (default 1ms)",
+           [&options](Nanoseconds limit) {
+             if (limit == 0) throw CLI::ValidationError("--temporary", "must be above 0");
+             options.lifetimes.temporary = limit;
+           });
+  add_time(verb, "--from", "Only what was allocated so long after the start, or later",
+           [&options](Nanoseconds from) { options.from = from; });
+  add_time(verb, "--to", "Only what was allocated before this; it is watched on",
+           [&options](Nanoseconds to) { options.to = to; });
 }
 
 }  // namespace
@@ -70,7 +104,7 @@ void register_lifetimes(CLI::App& app, int& exit_code) {
       ->type_name("GROUP");
   verb->add_option("--top", options->lifetimes.top, "Rows to show (default 30; 0: all)")
       ->type_name("N");
-  add_temporary(*verb, *options);
+  add_times(*verb, *options);
   verb->add_flag("--observed-only", options->lifetimes.selection.observed_only,
                  "Only objects seen being freed; over-represents short lives");
   add_picture_options(*verb, options->picture);

@@ -241,18 +241,58 @@ void sort_sites(std::vector<LeakSite>& sites) {
   });
 }
 
+/// The suppression that a sample's stack falls under, stack by stack.
+class Suppressor {
+ public:
+  Suppressor(const Recording& recording, const Suppressions* suppressions) {
+    if (suppressions == nullptr || suppressions->is_empty()) return;
+    patterns_ = suppressions->size();
+    for (std::uint32_t i = 0; i < recording.stacks.size(); ++i) {
+      by_stack_.push_back(suppressions->match(recording, i));
+    }
+  }
+
+  [[nodiscard]] std::uint32_t pattern_of(const Sample& sample) const {
+    return sample.stack < by_stack_.size() ? by_stack_[sample.stack] : kNone;
+  }
+
+  [[nodiscard]] std::vector<SuppressedLeaks> suppressed(const Recording& recording) const {
+    std::vector<std::vector<std::uint32_t>> live(patterns_);
+    for (std::uint32_t i = 0; i < recording.samples.size(); ++i) {
+      const std::uint32_t pattern = pattern_of(recording.samples[i]);
+      if (pattern != kNone && recording.samples[i].free_time == 0) live[pattern].push_back(i);
+    }
+    std::vector<SuppressedLeaks> found;
+    for (std::uint32_t i = 0; i < live.size(); ++i) {
+      if (live[i].empty()) continue;
+      found.push_back({i, live[i].size(), sums_of_samples(recording, live[i])});
+    }
+    return found;
+  }
+
+ private:
+  std::size_t patterns_ = 0;
+  std::vector<std::uint32_t> by_stack_;  ///< Empty without suppressions.
+};
+
+bool is_any_alive(const Recording& recording, const LifetimeGroup& group) {
+  return std::ranges::any_of(
+      group.samples, [&](std::uint32_t index) { return recording.samples[index].free_time == 0; });
+}
+
 }  // namespace
 
 Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
   Leaks leaks;
   leaks.samples_needed = static_cast<std::uint64_t>(std::ceil(std::log2(kTests / options.q)));
+  const Suppressor suppressor(recording, options.suppressions);
+  leaks.suppressed = suppressor.suppressed(recording);
+  LifetimeSelection selection;
+  selection.keeps = [&](const Sample& sample) { return suppressor.pattern_of(sample) == kNone; };
   const Follower follower(recording, options);
   double all_live = 0;
-  for (LifetimeGroup& group : lifetime_groups(recording, options.by)) {
-    const bool is_alive = std::ranges::any_of(group.samples, [&](std::uint32_t index) {
-      return recording.samples[index].free_time == 0;
-    });
-    if (!is_alive) continue;
+  for (LifetimeGroup& group : lifetime_groups(recording, options.by, selection)) {
+    if (!is_any_alive(recording, group)) continue;
     leaks.sites.push_back(follower.judge(std::move(group)));
     all_live += bytes_of(leaks.sites.back().sums.alive);
   }

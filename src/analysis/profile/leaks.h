@@ -17,6 +17,7 @@
 
 #include "analysis/profile/lifetimes.h"
 #include "analysis/profile/recording.h"
+#include "analysis/profile/suppressions.h"
 #include "estimation/estimate.h"
 #include "estimation/sums.h"
 
@@ -24,9 +25,18 @@ namespace geiger::profile {
 
 struct LeakOptions {
   LifetimeGrouping by = LifetimeGrouping::kStack;
-  double level = 0.95;    ///< Of intervals, in (0, 1).
-  double q = 0.05;        ///< Expected share of false suspects that is accepted, in (0, 1).
+  double level = 0.95;  ///< Of intervals, in (0, 1).
+  double q = 0.05;      ///< Expected share of false suspects that is accepted, in (0, 1).
+  /// Stacks that one of them matches are no part of the search; may be null.
+  const Suppressions* suppressions = nullptr;
   double warm_up = 0.25;  ///< Share of each process's time, in [0, 0.9].
+};
+
+/// What one suppression took out of the search.
+struct SuppressedLeaks {
+  std::uint32_t pattern = 0;  ///< Index into the suppressions.
+  std::uint64_t samples = 0;  ///< Alive at the end.
+  estimation::NodeSums live;
 };
 
 enum class LeakVerdict : std::uint8_t {
@@ -62,6 +72,7 @@ struct LeakSite {
 
 struct Leaks {
   std::vector<LeakSite> sites;  ///< Suspects first, then undecided, then clear; by growth.
+  std::vector<SuppressedLeaks> suppressed;  ///< In order of patterns, those that matched.
   std::uint64_t tested = 0;
   /// Samples that a site needs before any outcome could be significant.
   std::uint64_t samples_needed = 0;

@@ -23,8 +23,11 @@ using estimation::NodeSums;
 
 constexpr std::uint16_t kUnknownCpu = 0xfff;
 
-bool is_selected(const Sample& sample, const LifetimeSelection& selection) {
+bool is_selected(const Sample& sample, LifetimeGrouping grouping,
+                 const LifetimeSelection& selection) {
   const TimeSpan& span = selection.allocated_in;
+  if (grouping == LifetimeGrouping::kFreeStack && sample.free_stack == kNone) return false;
+  if (selection.keeps && !selection.keeps(sample)) return false;
   return sample.time >= span.from && sample.time < span.to &&
          (sample.free_time != 0 || !selection.observed_only);
 }
@@ -44,6 +47,8 @@ class Grouper {
         return path_.front();
       case LifetimeGrouping::kStack:
         return sample.stack;
+      case LifetimeGrouping::kFreeStack:
+        return sample.free_stack;
       case LifetimeGrouping::kThread:
         return sample.thread;
       case LifetimeGrouping::kSize:
@@ -61,6 +66,7 @@ class Grouper {
         describe_function(group, labels_[key]);
         break;
       case LifetimeGrouping::kStack:
+      case LifetimeGrouping::kFreeStack:
         labels_.collect(recording_, key, path_);
         group.name = labels_[path_.front()].name;
         group.detail = nearest_callers(labels_, path_);
@@ -154,7 +160,7 @@ std::vector<LifetimeGroup> lifetime_groups(const Recording& recording, LifetimeG
   tsl::robin_map<std::uint32_t, std::uint32_t, SpreadHash> known;
   for (std::uint32_t i = 0; i < recording.samples.size(); ++i) {
     const Sample& sample = recording.samples[i];
-    if (!is_selected(sample, selection)) continue;
+    if (!is_selected(sample, grouping, selection)) continue;
     const std::uint32_t key = grouper.key_of(sample);
     const auto next = static_cast<std::uint32_t>(groups.size());
     const auto [place, is_new] = known.try_emplace(key, next);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <string>
@@ -22,11 +23,12 @@ namespace geiger::profile {
 
 /// What samples are put together by.
 enum class LifetimeGrouping : std::uint8_t {
-  kWhole,     ///< All in one.
-  kFunction,  ///< The function that called the allocator.
-  kStack,     ///< The whole call stack.
-  kThread,    ///< The thread that allocated.
-  kSize,      ///< Requested bytes, by powers of two.
+  kWhole,      ///< All in one.
+  kFunction,   ///< The function that called the allocator.
+  kStack,      ///< The whole call stack.
+  kFreeStack,  ///< The call stack that freed; only samples for which that is known.
+  kThread,     ///< The thread that allocated.
+  kSize,       ///< Requested bytes, by powers of two.
 };
 
 /// CLOCK_MONOTONIC instants, the last one excluded.
@@ -41,6 +43,8 @@ struct LifetimeSelection {
   /// Only objects that were also seen being freed. Short lives are then over-represented:
   /// the mean is .28 of the truth in a recording as long as the mean life.
   bool observed_only = false;
+  /// Samples that it is false for are left out; empty: none is.
+  std::function<bool(const Sample&)> keeps;
 };
 
 /// Disjoint parts of a group's samples, and the whole.
@@ -52,7 +56,7 @@ struct LifetimeSums {
 
 struct LifetimeGroup {
   std::string name, detail;            ///< As rows of a table have them (view.h).
-  std::uint32_t stack = kNone;         ///< kStack: the stack, if the samples have one.
+  std::uint32_t stack = kNone;         ///< kStack, kFreeStack: the stack, if there is one.
   std::vector<std::uint32_t> samples;  ///< Indexes into Recording::samples.
   double weighted_bytes = 0;           ///< What groups are ordered by, largest first.
 };

@@ -78,32 +78,20 @@ std::size_t shown_of(std::size_t count, std::size_t top) {
   return top == 0 ? count : std::min(count, top);
 }
 
-/// The samples freed at known places, put in the place of the stacks that allocated them.
-Recording by_free_stack(const Recording& recording) {
-  Recording freed = recording;
-  std::erase_if(freed.samples, [](const Sample& sample) {
-    return sample.free_time == 0 || sample.free_stack == profile::kNone;
-  });
-  for (Sample& sample : freed.samples) sample.stack = sample.free_stack;
-  return freed;
-}
-
 void add_free_places(LifetimesReport& report, const Recording& recording) {
-  const bool is_known = std::ranges::any_of(
-      recording.samples, [](const Sample& sample) { return sample.free_stack != profile::kNone; });
-  if (!is_known) return;
   const LifetimesOptions& options = report.options;
-  const Recording freed = by_free_stack(recording);
-  const auto all = lifetime_groups(freed, LifetimeGrouping::kWhole, options.selection);
-  if (all.empty()) return;
-  const auto whole = sums_of_samples(freed, all.front().samples);
-  const auto places = lifetime_groups(freed, LifetimeGrouping::kStack, options.selection);
+  const auto places = lifetime_groups(recording, LifetimeGrouping::kFreeStack, options.selection);
+  std::vector<std::uint32_t> all;
+  for (const LifetimeGroup& place : places) {
+    all.insert(all.end(), place.samples.begin(), place.samples.end());
+  }
+  const auto whole = sums_of_samples(recording, all);
   report.freed_at_count = places.size();
   for (std::size_t i = 0; i < shown_of(places.size(), options.top); ++i) {
     const LifetimeGroup& place = places[i];
     report.freed_at.push_back(
         {place.name, place.detail, place.stack, place.samples.size(),
-         share_of(sums_of_samples(freed, place.samples), whole, options.level)});
+         share_of(sums_of_samples(recording, place.samples), whole, options.level)});
   }
 }
 
@@ -147,6 +135,8 @@ std::string_view name_of(LifetimeGrouping by) {
       return "function";
     case LifetimeGrouping::kStack:
       return "stack";
+    case LifetimeGrouping::kFreeStack:
+      return "free stack";
     case LifetimeGrouping::kThread:
       return "thread";
     case LifetimeGrouping::kSize:
