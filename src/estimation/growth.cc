@@ -47,6 +47,13 @@ double scatter_of(std::span<const Change> changes, const Totals& totals) {
   return squares / static_cast<double>(totals.count - 1);
 }
 
+/// Half an interval; as good as everything where it is no number.
+double reach_of(double error, double quantile) {
+  if (!(error > 0)) return 0;
+  const double reach = error * quantile;
+  return reach < kLargestSum ? reach : kLargestSum;
+}
+
 }  // namespace
 
 Trend trend_of(std::span<const Change> changes, double level) {
@@ -54,8 +61,7 @@ Trend trend_of(std::span<const Change> changes, double level) {
   if (totals.count < 2) return {totals.value, {-kLargestSum, kLargestSum}, 1};
   const double error = std::sqrt(scatter_of(changes, totals) * totals.length);
   const Student law(static_cast<double>(totals.count - 1));
-  const double reach =
-      std::min(quantile(complement(law, alpha_of(level) / 2)) * error, kLargestSum);
+  const double reach = reach_of(error, quantile(complement(law, alpha_of(level) / 2)));
   Trend trend{totals.value, {totals.value - reach, totals.value + reach}, 1};
   if (!(totals.value > 0)) return trend;
   trend.p_value = error > 0 ? cdf(complement(law, std::min(totals.value / error, kLargestSum))) : 0;

@@ -164,8 +164,11 @@ SurvivalStep SurvivalCurve::with_band(const Point& point) const {
       point.length, point.alive, {0, 1}, std::min(point.at_risk * unit_, kLargestSum)};
   if (point.alive > 0) {
     step.band = band_of(point);
-  } else if (points_.size() > 1) {
-    step.band.hi = band_of(points_[points_.size() - 2]).hi;  // The curve never rises.
+  } else if (!points_.empty()) {
+    // All that was at risk went: what was missed of it is at most the detection limit.
+    const Point& before = points_.size() > 1 ? points_[points_.size() - 2] : start_;
+    const double missed = next_ * std::log(2 / alpha_) / point.at_risk;
+    step.band.hi = band_of(before).hi * std::min(missed, 1.0);
   }
   if (is_exact()) step.band = {point.alive, point.alive};
   return step;

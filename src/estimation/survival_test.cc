@@ -76,6 +76,15 @@ TEST(SurvivalCurve, IsTheEmpiricalOneWithoutCensoring) {
   EXPECT_EQ(curve.quantile(0.5).value, 20);
 }
 
+// Twelve that went at once are not known as badly as one.
+TEST(SurvivalCurve, IsBoundWhereEverythingWent) {
+  const SurvivalCurve curve(std::vector<Lifetime>(12, Lifetime{5, true, 1}), 0.95);
+  EXPECT_EQ(curve.at(5).alive, 0);
+  EXPECT_NEAR(curve.at(5).band.hi, std::log(40) / 12, 1e-12);
+  EXPECT_GE(curve.at(5).band.hi, clopper_pearson(0, 12).hi);
+  EXPECT_EQ(SurvivalCurve(freed_at({5}), 0.95).at(5).band.hi, 1);
+}
+
 // Certain objects add no error, and where nothing can be missed there is none.
 TEST(SurvivalCurve, IsExactWhereEverythingWasRecorded) {
   std::vector<Lifetime> lives{{1, true, 3, 0}, {2, false, 5, 0}, {4, true, 2, 0}, {6, false, 7, 0}};
