@@ -37,6 +37,11 @@ double weight_of(const Recording& recording, const Sample& sample) {
          estimation::inclusion_probability(count.size, count.lambda);
 }
 
+/// n samples that all stayed have p = 2^-n (difference.h), and there are two tests.
+std::uint64_t samples_needed(double q) {
+  return static_cast<std::uint64_t>(std::ceil(std::log2(kTests / q)));
+}
+
 /// Lives of freed objects and what they weigh.
 class FreedLives {
  public:
@@ -107,9 +112,23 @@ class Follower {
     site.old = growth_of(flow_of(site.group.samples, [&](const Sample& sample) {
       return own ? own : ages_[size_class_of(sample)];
     }));
-    site.is_tested = kTests * attainable_p(all) <= options_.q;
+    site.is_tested = could_be_significant(site.group);
     site.p_value = std::min(1.0, kTests * std::min(p_of(site.all), p_of(site.old)));
     return site;
+  }
+
+  /// Whether enough samples were allocated since the warm-up, or live at its end, that if
+  /// all had stayed it would have been significant. What became of them does not matter
+  /// here: else only the luckiest would be compared with one another.
+  [[nodiscard]] bool could_be_significant(const LifetimeGroup& group) const {
+    const auto count = std::ranges::count_if(group.samples, [&](std::uint32_t index) {
+      const Sample& sample = recording_.samples[index];
+      const ActiveTime& active = active_[sample.process];
+      return !windows_.is_warm_up(LeakWindows::place(sample.time, active)) ||
+             sample.free_time == 0 ||
+             !windows_.is_warm_up(LeakWindows::place(sample.free_time, active));
+    });
+    return static_cast<std::uint64_t>(count) >= samples_needed(options_.q);
   }
 
  private:
@@ -165,11 +184,6 @@ class Follower {
     return {.sums = sums, .runs = 1, .uneven_bytes = sums.certain_bytes};
   }
 
-  [[nodiscard]] double attainable_p(const Flow& flow) const {
-    if (flow.gained.empty() && flow.lost.empty()) return 1;
-    return smallest_attainable_p(side_of(flow.lost), side_of(flow.gained));
-  }
-
   [[nodiscard]] LeakGrowth growth_of(const Flow& flow) const {
     LeakGrowth growth;
     if (flow.gained.empty() && flow.lost.empty()) return growth;
@@ -211,13 +225,14 @@ class Follower {
   AgesBySize ages_;
 };
 
-/// Adjusts over the sites that could be significant at all: which those are follows from
-/// how many samples came and went, not from how many stayed.
-void adjust(Leaks& leaks) {
+/// Adjusts over the sites that could be significant, `gone` of which hold nothing any more:
+/// their p-value is 1.
+void adjust(Leaks& leaks, std::size_t gone) {
   std::vector<double> p;
   for (const LeakSite& site : leaks.sites) {
     if (site.is_tested) p.push_back(site.p_value);
   }
+  p.resize(p.size() + gone, 1.0);
   leaks.tested = p.size();
   const std::vector<double> q = estimation::adjusted_p_values(p);
   std::size_t next = 0;
@@ -284,19 +299,23 @@ bool is_any_alive(const Recording& recording, const LifetimeGroup& group) {
 
 Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
   Leaks leaks;
-  leaks.samples_needed = static_cast<std::uint64_t>(std::ceil(std::log2(kTests / options.q)));
+  leaks.samples_needed = samples_needed(options.q);
   const Suppressor suppressor(recording, options.suppressions);
   leaks.suppressed = suppressor.suppressed(recording);
   LifetimeSelection selection;
   selection.keeps = [&](const Sample& sample) { return suppressor.pattern_of(sample) == kNone; };
   const Follower follower(recording, options);
   double all_live = 0;
+  std::size_t gone = 0;
   for (LifetimeGroup& group : lifetime_groups(recording, options.by, selection)) {
-    if (!is_any_alive(recording, group)) continue;
+    if (!is_any_alive(recording, group)) {
+      gone += follower.could_be_significant(group);
+      continue;
+    }
     leaks.sites.push_back(follower.judge(std::move(group)));
     all_live += bytes_of(leaks.sites.back().sums.alive);
   }
-  adjust(leaks);
+  adjust(leaks, gone);
   for (LeakSite& site : leaks.sites) site.verdict = verdict_of(site, options.q, all_live);
   sort_sites(leaks.sites);
   return leaks;

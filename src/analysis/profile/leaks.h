@@ -78,7 +78,8 @@ struct Leaks {
   std::uint64_t samples_needed = 0;
 };
 
-/// Judges every site with something live. Requires `by` kStack or kFunction.
+/// Judges every site with something live; those without count among the tested. Requires `by`
+/// kStack or kFunction.
 [[nodiscard]] Leaks find_leaks(const Recording& recording, const LeakOptions& options);
 
 }  // namespace geiger::profile
