@@ -2,13 +2,18 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 
+#include "analysis/profile/cut.h"
+#include "analysis/profile/totals.h"
 #include "analysis/report/leaks.h"
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/sizes.h"
 #include "cli/terminal.h"
 #include "cli/text_file.h"
 
@@ -22,6 +27,7 @@ struct Options {
   ReadOptions read;
   report::LeaksOptions leaks;
   std::string suppressions;
+  std::optional<Nanoseconds> until;  ///< After the start of the first process.
   bool fails = false;
 };
 
@@ -37,6 +43,11 @@ Outcome<Suppressions> read_suppressions(const std::string& path) {
   return std::get<Suppressions>(std::move(parsed));
 }
 
+void cut_after(profile::Recording& recording, Nanoseconds time) {
+  const Nanoseconds start = profile::start_of(recording);
+  cut_at(recording, start + std::min(time, ~Nanoseconds{0} - start));
+}
+
 int exit_code_of(const Options& options, const report::LeaksReport& report, const Input& input) {
   // Half a trace may lack half the frees: no answer is better than that one.
   if (input.exit_code() != kExitOk) return input.exit_code();
@@ -50,8 +61,9 @@ int print_leaks(Options& options) {
     complain(suppressions.reason());
     return kExitUsage;
   }
-  const auto input = read_input(options.read);
+  auto input = read_input(options.read);
   if (!input) return kExitFailed;
+  if (options.until) cut_after(input->ingested.recording, *options.until);
   options.leaks.search.level = options.read.level;
   options.leaks.search.suppressions = &suppressions.value();
   const report::LeaksReport report = report::leaks_report(input->recording(), options.leaks);
@@ -98,6 +110,15 @@ void register_leaks(CLI::App& app, int& exit_code) {
             options->leaks.search.q);
   add_share(*verb, "--warm-up", "Share of the time that is not judged (default 25%)", 0.9,
             options->leaks.search.warm_up);
+  verb->add_option_function<std::string>(
+          "--until",
+          [options](const std::string& text) {
+            const auto time = parse_duration(text);
+            if (!time.has_value()) throw CLI::ValidationError("--until", time.reason());
+            options->until = time.value();
+          },
+          "Judge what was so long after the start, before\na program that tidies up at its end did")
+      ->type_name("TIME");
   verb->add_option("--suppressions", options->suppressions,
                    "File of known leaks, as LeakSanitizer reads it: leak:PATTERN")
       ->type_name("FILE");

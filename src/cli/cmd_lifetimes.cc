@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "analysis/profile/totals.h"
 #include "analysis/report/lifetimes.h"
 #include "cli/commands.h"
 #include "cli/input.h"
@@ -31,13 +32,9 @@ const std::map<std::string, LifetimeGrouping> kGroupings{{"function", LifetimeGr
                                                          {"size", LifetimeGrouping::kSize},
                                                          {"none", LifetimeGrouping::kWhole}};
 
-Nanoseconds start_of(const profile::Recording& recording) {
-  return std::ranges::min_element(recording.processes, {}, &profile::Process::start)->start;
-}
-
 profile::TimeSpan span_of(const Options& options, const profile::Recording& recording) {
   profile::TimeSpan span;
-  const Nanoseconds start = start_of(recording);
+  const Nanoseconds start = profile::start_of(recording);
   const Nanoseconds room = span.to - start;  // Of the type, not of the recording.
   if (options.from) span.from = start + std::min(*options.from, room);
   if (options.to) span.to = start + std::min(*options.to, room);

@@ -97,6 +97,13 @@ class LifetimeVerbs(unittest.TestCase):
         done = geiger("leaks", "1.geiger", "--fail", "--suppressions", known, cwd=self.here)
         self.assertIn(done.returncode, (0, 4))
 
+    def test_an_earlier_end_forgets_what_came_later(self):
+        report = self.json("leaks", "1.geiger", "--until", "1us")
+        self.assertEqual(report["live"]["samples"], 0)
+        whole = self.json("leaks", "1.geiger", "--until", "1h")
+        self.assertEqual(whole, self.json("leaks", "1.geiger"))
+        self.error("leaks", "1.geiger", "--until", "later")
+
     def test_too_few_samples_are_undecided(self):
         run = geiger("run", "-q", "--interval", "1MiB", "--seed", "3", "-o", "few.geiger", "--",
                      HOST, "3000", cwd=self.here)

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "analysis/profile/cut.h"
 #include "analysis/profile/lifetime_class.h"
 #include "analysis/profile/test_recording.h"
 
@@ -152,6 +153,21 @@ TEST_F(Lifetimes, TellsWhoFreesWhereThatIsKnown) {
   EXPECT_EQ(sums.freed_by_other_thread.certain_samples, 2U);
   EXPECT_EQ(sums.freed_on_known_cpu.certain_samples, 3U);
   EXPECT_EQ(sums.freed_on_other_cpu.certain_samples, 1U);
+}
+
+TEST_F(Lifetimes, AreThoseOfARecordingThatEndedEarlier) {
+  sample(make_, 100, 2000, 2100);
+  sample(make_, 100, 3000, 6000).free_thread = 0;
+  sample(make_, 100, 5000);
+  cut_at(test_.recording, 5000);
+  ASSERT_EQ(test_.recording.samples.size(), 2U);
+  EXPECT_EQ(test_.recording.samples[0].free_time, 2100U);
+  EXPECT_EQ(test_.recording.samples[1].free_time, 0U);
+  EXPECT_EQ(test_.recording.samples[1].free_thread, kNone);
+  EXPECT_EQ(watched_for(test_.recording, test_.recording.samples[1]), 2000U);
+  cut_at(test_.recording, 10);
+  EXPECT_TRUE(test_.recording.samples.empty());
+  EXPECT_EQ(test_.recording.processes[0].end, 1000U);
 }
 
 TEST(LifetimeClass, GoesByDecades) {

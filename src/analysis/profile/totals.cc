@@ -162,14 +162,15 @@ std::optional<Bytes> exactly_allocated(const Recording& recording) {
   return totals.exact_bytes;
 }
 
-Nanoseconds duration_of(const Recording& recording) {
+Nanoseconds start_of(const Recording& recording) {
   if (recording.processes.empty()) return 0;
-  Nanoseconds start = recording.processes.front().start;
+  return std::ranges::min_element(recording.processes, {}, &Process::start)->start;
+}
+
+Nanoseconds duration_of(const Recording& recording) {
+  const Nanoseconds start = start_of(recording);
   Nanoseconds end = start;
-  for (const Process& process : recording.processes) {
-    start = std::min(start, process.start);
-    end = std::max(end, process.end);
-  }
+  for (const Process& process : recording.processes) end = std::max(end, process.end);
   return end - start;
 }
 

@@ -64,6 +64,9 @@ struct ProcessTotals {
 /// no record dropped, nothing damaged. Estimates of parts can then be calibrated to it.
 [[nodiscard]] std::optional<Bytes> exactly_allocated(const Recording& recording);
 
+/// When the first process started; 0 without processes.
+[[nodiscard]] Nanoseconds start_of(const Recording& recording);
+
 /// From the first start to the last end; 0 without processes.
 [[nodiscard]] Nanoseconds duration_of(const Recording& recording);
 
