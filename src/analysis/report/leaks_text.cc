@@ -16,8 +16,11 @@ using profile::Recording;
 /// Frames of a stack that evidence shows; the rest is counted.
 constexpr std::size_t kFramesShown = 8;
 
-std::string fact(std::string_view name, const std::string& value) {
-  return fmt::format("     {}  {}\n", pad_right(name, 11), value);
+constexpr std::size_t kFactIndent = 18;
+
+std::string fact(std::string_view name, const std::string& value, const Style& style) {
+  return fmt::format("     {}  {}\n", pad_right(name, kFactIndent - 7),
+                     wrap(value, kFactIndent, style.width));
 }
 
 std::string place(const LeakLine& line) {
@@ -76,11 +79,11 @@ std::string suspect(std::size_t number, const LeakLine& line, const Recording& r
                     const profile::Labels& labels, const Style& style) {
   std::string out = fmt::format("{:3}. {}\n", number,
                                 paint(style, Role::kWarning, elide(place(line), style.width - 5)));
-  out += fact("live now", live(line)) + fact("growth", growth(line));
+  out += fact("live now", live(line), style) + fact("growth", growth(line), style);
   if (line.site.oldest > 0) {
-    out += fact("oldest", duration(line.site.oldest) + " of those since the warm-up");
+    out += fact("oldest", duration(line.site.oldest) + " of those since the warm-up", style);
   }
-  out += fact("evidence", wrap(evidence(line), 18, style.width));
+  out += fact("evidence", evidence(line), style);
   return out + frames(line, recording, labels) + "\n";
 }
 
