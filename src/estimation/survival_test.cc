@@ -85,6 +85,38 @@ TEST(SurvivalCurve, IsBoundWhereEverythingWent) {
   EXPECT_EQ(SurvivalCurve(freed_at({5}), 0.95).at(5).band.hi, 1);
 }
 
+// What the variance is by its definition: the answer of the logarithm to a little more
+// weight on each sample, taken by differences.
+double variance_by_differences(const std::vector<Lifetime>& lives, double length) {
+  constexpr double kStep = 1e-5;
+  const auto logarithm_with = [&](std::size_t i, double factor) {
+    std::vector<Lifetime> changed = lives;
+    changed[i].weight *= factor;
+    return std::log(SurvivalCurve(changed, 0.95).at(length).alive);
+  };
+  double variance = 0;
+  for (std::size_t i = 0; i < lives.size(); ++i) {
+    const double answer =
+        (logarithm_with(i, 1 + kStep) - logarithm_with(i, 1 - kStep)) / (2 * kStep);
+    variance += lives[i].missed * answer * answer;
+  }
+  return variance;
+}
+
+// Heavy samples that live longer than light ones: Greenwood's formula has a seventh of it.
+TEST(SurvivalCurve, HasTheVarianceOfSampling) {
+  std::vector<Lifetime> lives;
+  for (int i = 0; i < 30; ++i) lives.push_back({1 + 0.01 * i, true, 1, 1});
+  for (int i = 0; i < 10; ++i) lives.push_back({2 + 0.1 * i, i % 3 != 0, 20, 0.75});
+  const SurvivalCurve curve(lives, 0.95);
+  const SurvivalStep step = curve.at(1.5);
+  const double variance = variance_by_differences(lives, 1.5);
+  const Gamma fewer{-std::log(step.alive), std::sqrt(variance)};
+  EXPECT_NEAR(step.band.hi, std::exp(-fewer.lower_quantile(0.025)), 1e-7);
+  const Gamma by_greenwood{-std::log(step.alive), std::sqrt(30.0 / 230 / 200)};
+  EXPECT_GT(step.band.hi, std::exp(-by_greenwood.lower_quantile(0.025)) + 0.01);
+}
+
 // Certain objects add no error, and where nothing can be missed there is none.
 TEST(SurvivalCurve, IsExactWhereEverythingWasRecorded) {
   std::vector<Lifetime> lives{{1, true, 3, 0}, {2, false, 5, 0}, {4, true, 2, 0}, {6, false, 7, 0}};

@@ -96,6 +96,37 @@ TEST_F(LeaksOf, BeingAliveIsNoEvidence) {
   }
 }
 
+// One sample in each window is as even as can be, and still only twelve samples.
+TEST_F(LeaksOf, EvennessDoesNotMakeUpForSamples) {
+  const auto leak = site("leak");
+  const LeakWindows windows(0.25);
+  double place = 0.25;
+  for (std::size_t i = 0; i < kLeakWindows; place += windows.length_of(i++)) {
+    test_.sample(leak, 100, 1000 + static_cast<Nanoseconds>(1000 * place) + 20);
+  }
+  const LeakSite found = leaks().sites.front();
+  EXPECT_EQ(found.kept, 12U);
+  EXPECT_GE(found.all.p_value, 1e-4) << "about 2^-12";
+}
+
+// Nothing is sampled here, so only the program's own ups and downs are left to explain it:
+// a sawtooth a little shorter than a window of even lengths would be. Each phase.
+TEST_F(LeaksOf, ASawtoothInStepWithTheWindowsIsNone) {
+  constexpr Nanoseconds kTime = 16'000, kPeriod = 984;
+  for (Nanoseconds phase = 0; phase < kPeriod; phase += 41) {
+    TestRecording exact(1);
+    exact.recording.processes[0].end = 20'000;
+    const auto saw = exact.stack({exact.location({"saw"})});
+    for (Nanoseconds at = 0; at < kTime; at += 4) {
+      const Nanoseconds emptied = ((at + phase) / kPeriod + 1) * kPeriod - phase;
+      exact.sample(saw, 8, 1000 + at, emptied < kTime ? 1000 + emptied : 0);
+    }
+    for (const LeakSite& site : find_leaks(exact.recording, {}).sites) {
+      EXPECT_EQ(site.verdict, LeakVerdict::kClear) << phase;
+    }
+  }
+}
+
 TEST_F(LeaksOf, FewSamplesAreUndecided) {
   const auto leak = site("leak");
   for (Nanoseconds at = 1305; at < 1900; at += 150) test_.sample(leak, 100, at);

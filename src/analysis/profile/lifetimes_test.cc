@@ -58,6 +58,7 @@ TEST_F(Lifetimes, WeighsBytesOrObjects) {
   EXPECT_DOUBLE_EQ(curve(CurveOver::kBytes).at(100).alive, 0.25);
   EXPECT_DOUBLE_EQ(curve(CurveOver::kObjects).at(100).alive, 0.5);
   EXPECT_DOUBLE_EQ(curve(CurveOver::kBytes).at(99).alive, 1);
+  EXPECT_DOUBLE_EQ(curve(CurveOver::kBytes).at(9000).alive, 0.25) << "censored, not freed";
   EXPECT_EQ(curve(CurveOver::kBytes).longest(), 9000);
   // What was certain has no error, but smaller objects may have been missed.
   EXPECT_EQ(curve(CurveOver::kBytes).at(99).band.hi, 1);
