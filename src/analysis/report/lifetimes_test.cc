@@ -120,6 +120,7 @@ TEST(LengthFigure, LeavesOpenWhatIsNotKnown) {
   EXPECT_EQ(length_figure(Quantile{{}, 9e9, {}}, 9e9).text(), "> 9.00 s");
   EXPECT_EQ(length_figure(Quantile{5e2, 5e2, 5e2}, 9e9).text(), "500 ns");
   EXPECT_EQ(length_figure(Quantile{}, 0).text(), "-");
+  EXPECT_EQ(length_figure(Quantile{}, 9e9).text(), "> 9.00 s") << "exact, and not reached";
 }
 
 /// A site that keeps all of 200 buffers, evenly over two seconds, beside the server's.

@@ -159,16 +159,15 @@ std::string notes(const LifetimesReport& report, const Style& style) {
 }  // namespace
 
 Figure length_figure(const estimation::SurvivalCurve::Quantile& quantile, double longest) {
-  if (!quantile.lo && !quantile.value) return {"-", ""};
+  if (!quantile.value && !(longest > 0)) return {"-", ""};  // Nothing was watched.
   const std::string value =
       quantile.value ? length_text(*quantile.value) : "> " + length_text(longest);
-  const double lo = quantile.lo.value_or(0);
-  if (quantile.value && quantile.hi && lo == *quantile.value && *quantile.hi == lo) {
-    return {value, ""};
-  }
-  if (!quantile.value && lo >= longest) return {value, ""};
-  const std::string hi = quantile.hi ? length_text(*quantile.hi) : "…";
-  return {value, fmt::format("[{}, {}]", length_text(lo), hi)};
+  const double lo = quantile.lo.value_or(longest);
+  const double hi = quantile.hi.value_or(longest);
+  const bool is_point =
+      quantile.value ? quantile.hi && lo == *quantile.value && hi == lo : lo >= longest;
+  if (is_point) return {value, ""};
+  return {value, fmt::format("[{}, {}]", length_text(lo), quantile.hi ? length_text(hi) : "…")};
 }
 
 std::string to_text(const LifetimesReport& report, const Style& style) {
