@@ -146,7 +146,7 @@ TEST(LeaksReport, ShowsTheEvidence) {
   EXPECT_EQ(report.lines[0].never_freed.value, 1);
   EXPECT_GT(report.lines[0].rate.interval.lo, 0);
   const std::string text = to_text(report, recording, {});
-  EXPECT_THAT(text, HasSubstr("1 of 1 site tested"));
+  EXPECT_THAT(text, HasSubstr("1 of 2 sites tested"));
   EXPECT_THAT(text, HasSubstr("1. leak  main"));
   EXPECT_THAT(text, HasSubstr("live now"));
   EXPECT_THAT(text, HasSubstr("per second"));
