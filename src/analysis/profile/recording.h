@@ -66,9 +66,10 @@ struct Sample {
   Address address = 0;
   Bytes requested = 0;
   Bytes usable = 0;
-  std::uint64_t offset = 0;  ///< Drawn byte; no meaning if certain.
-  std::uint16_t cpu = 0xfff;
-  std::uint8_t entry_point = 0;  ///< trace::EntryPoint.
+  std::uint64_t offset = 0;        ///< Drawn byte; no meaning if certain.
+  std::uint16_t cpu = 0xfff;       ///< That allocated it; 0xfff = unknown.
+  std::uint16_t free_cpu = 0xfff;  ///< That freed it.
+  std::uint8_t entry_point = 0;    ///< trace::EntryPoint.
   std::uint8_t log2_alignment = 0;
   std::uint32_t label = kNone;        ///< Innermost, into Recording::labels.
   std::uint32_t type = kNone;         ///< As the program named it, into Recording::types.
