@@ -22,10 +22,12 @@ timespec to_timespec(nanoseconds time) {
 
 }  // namespace
 
-Supervisor::Supervisor(pid_t program, const std::string& directory, RecordingWindow window)
+Supervisor::Supervisor(pid_t program, const std::string& directory, RecordingWindow window,
+                       ObservationOptions observation)
     : program_(program), relay_(program) {
   if (directory.empty()) return;
   feeder_.emplace(directory);
+  if (observation.observes) observer_.emplace(observation.wants_waste);
   if (window.delay.count() > 0) {
     opens_ = start_ + window.delay;
     feeder_->set_paused(true);
@@ -62,6 +64,12 @@ void Supervisor::keep_window() {
   }
 }
 
+nanoseconds Supervisor::observe() {
+  if (!observer_) return kForever;
+  observer_->follow(feeder_->writing());
+  return nanoseconds(observer_->round());
+}
+
 nanoseconds Supervisor::next_wait(nanoseconds proposed) const {
   const auto now = Clock::now();
   for (const auto& instant : {opens_, closes_}) {
@@ -83,6 +91,7 @@ int Supervisor::wait_for_end() {
     if (feeder_) {
       idle = feeder_->round();
       keep_window();
+      idle = std::min(idle, observe());
     }
     wait(next_wait(idle));
     if (relay_.relay() && reap()) break;

@@ -223,6 +223,14 @@ void TraceFeeder::set_paused(bool is_paused) {
   for (auto& trace : watched_) trace.set_paused(is_paused);
 }
 
+std::vector<observe::Writing> TraceFeeder::writing() const {
+  std::vector<observe::Writing> traces;
+  for (const auto& trace : watched_) {
+    traces.push_back({directory_ + "/" + trace.name(), trace.pid()});
+  }
+  return traces;
+}
+
 std::chrono::milliseconds TraceFeeder::round() {
   discover();
   bool is_busy = false;

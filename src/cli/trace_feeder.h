@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/observe/observer.h"
 #include "base/units.h"
 #include "cli/unique_fd.h"
 #include "trace/format.h"
@@ -77,6 +78,9 @@ class TraceFeeder {
   void set_paused(bool is_paused);
   /// Lets go of every trace.
   void finish() { watched_.clear(); }
+
+  /// The traces that processes write now.
+  [[nodiscard]] std::vector<observe::Writing> writing() const;
 
   /// The errno of the last refused allocation, 0 if none was refused.
   [[nodiscard]] int refused() const { return refused_; }

@@ -13,7 +13,7 @@
 namespace geiger::ingest {
 
 struct Options {
-  bool read_symbols = true;  ///< Also unpack the stored symbols.
+  bool read_chunks = true;  ///< Also unpack stored symbols and observations.
 };
 
 /// Stored symbols of one process, still encoded (analysis/symbolize decodes them).
@@ -33,7 +33,7 @@ struct ImagePlace {
 struct Ingested {
   profile::Recording recording;
   std::vector<SymbolPayload> symbols;
-  std::vector<ImagePlace> places;  ///< Per process: where store_symbols puts its symbols.
+  std::vector<ImagePlace> places;  ///< Per process: where store_chunks puts its chunks.
   bool damaged = false;            ///< Something was unusable: exit code 1.
 };
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/profile/observations.h"
 #include "base/units.h"
 
 namespace geiger::profile {
@@ -112,8 +113,9 @@ struct Recording {
   std::vector<Frame> frames;
   std::vector<Location> locations;
   std::vector<Stack> stacks;
-  std::vector<Sample> samples;        ///< In order of (process, record).
-  std::vector<std::string> warnings;  ///< One line each: damaged places, losses.
+  std::vector<Sample> samples;             ///< In order of (process, record).
+  std::vector<Observations> observations;  ///< In order of processes; not of all.
+  std::vector<std::string> warnings;       ///< One line each: damaged places, losses.
   bool is_symbolized = false;
 };
 

@@ -225,6 +225,7 @@ bool start_image(bool is_child) {
   if (!is_wanted(is_child) || !watch_forks()) return false;
   image.seed = choose_seed(is_child);
   if (!open_trace(is_child) || !write_epoch(image.settings.interval)) return false;
+  list_ranges(image.writer.header()->runtime_ranges);
   image.writer.header()->state.store(trace::State::kSampling, std::memory_order_release);
   return true;
 }
