@@ -29,6 +29,7 @@ class LiveSet {
   void take(const trace::Record& record);
 
   [[nodiscard]] std::size_t size() const { return live_.size(); }
+  [[nodiscard]] bool contains(trace::Ref ref) const { return live_.contains(ref); }
   /// In order of addresses.
   [[nodiscard]] std::vector<LiveSample> by_address() const;
   /// Whether the allocator has put objects into [start, end). Of freed objects only those

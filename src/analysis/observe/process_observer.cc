@@ -11,6 +11,7 @@
 #include "analysis/observe/pagemap.h"
 #include "analysis/observe/proc_text.h"
 #include "analysis/observe/runtime_ranges.h"
+#include "analysis/observe/stranded.h"
 #include "base/clock.h"
 
 namespace geiger::observe {
@@ -158,6 +159,7 @@ std::optional<Snapshot> ProcessObserver::snapshot(Nanoseconds now) {
     snapshot.residency_fault = "too many live samples to look up";
   } else {
     add_residency(samples, pagemap, snapshot);
+    if (wants_waste_) add_waste(files_, mappings, pagemap, samples, follower_, snapshot);
   }
   return snapshot;
 }

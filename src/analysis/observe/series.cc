@@ -19,7 +19,7 @@ void merge(SeriesPoint& into, const SeriesPoint& from) {
 void Series::add(Nanoseconds time, const profile::MemoryCounts& counts) {
   const SeriesPoint point{time, counts, counts.resident};
   // A reading that comes a little early starts a point all the same.
-  if (!points_.empty() && time < opened_ + step_ / 2) return merge(points_.back(), point);
+  if (!points_.empty() && time < opened_ + step_ - step_ / 4) return merge(points_.back(), point);
   if (points_.size() == kMostPoints) {
     thin();
     return add(time, counts);
