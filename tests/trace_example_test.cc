@@ -260,7 +260,7 @@ Meanings meanings_of_sample(const Record& record) {
                       static_cast<unsigned>(sample.entry_point()), sample.log2_alignment()),
           pair("usable", sample.usable(), "heap", sample.heap()),
           number("offset", sample.offset),
-          pair("label", sample.label, "reserved", sample.reserved)};
+          pair("label", sample.label, "type", sample.type)};
 }
 
 Meanings meanings_of_free(const Record& record) {

@@ -29,7 +29,7 @@ Header = collections.namedtuple("Header", (
     " sealed_end image_bytes runtime_version executable allocator"))
 Sample = collections.namedtuple("Sample", (
     "ref thread cpu certain time stack epoch address requested entry_point log2_alignment usable"
-    " heap offset label"))
+    " heap offset label type"))
 Free = collections.namedtuple("Free", "ref thread cpu unseen time sample stack")
 Stack = collections.namedtuple("Stack", "ref truncated frames")
 Module = collections.namedtuple("Module", "ref start end bias time build_id path")
@@ -96,11 +96,12 @@ class Trace:
         cpu, thread = word >> 28 & 0xfff, word >> 40
         if kind == SAMPLE:
             (_, time, stack, epoch, address, requested_kind, usable_heap, offset, label,
-             _) = struct.unpack("<QQIIQQQQII", body)
+             name_of_type) = struct.unpack("<QQIIQQQQII", body)
             self.samples.append(Sample(
                 ref, thread, cpu, bool(flags & 1), time, stack, epoch, address,
                 requested_kind & (1 << 48) - 1, requested_kind >> 48 & 0xff, requested_kind >> 56,
-                usable_heap & (1 << 48) - 1, usable_heap >> 48, offset, label))
+                usable_heap & (1 << 48) - 1, usable_heap >> 48, offset, label,
+                name_of_type))
         elif kind == FREE:
             _, time, sample, stack = struct.unpack("<QQII", body)
             self.frees.append(Free(ref, thread, cpu, bool(flags & 1), time, sample, stack))

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 #include <random>
+#include <tuple>
 
 #include "estimation/thinning.h"
 
@@ -12,7 +13,7 @@ namespace geiger::estimation {
 namespace {
 
 bool comes_before(const Count& a, const Count& b) {
-  return a.size != b.size ? a.size < b.size : a.lambda < b.lambda;
+  return std::tie(a.size, a.lambda, a.value) < std::tie(b.size, b.lambda, b.value);
 }
 
 // Joins neighbours that are alike.
@@ -31,7 +32,8 @@ void join(Counts& counts) {
 // Each size and rate has a generator of its own, so that what becomes of one does not
 // depend on which others are there.
 std::mt19937_64 generator_for(const Count& count, std::uint64_t seed) {
-  const auto rate = std::bit_cast<std::uint64_t>(count.lambda);
+  const Bytes part = count.value == kWholeSize ? 0 : count.value;
+  const std::uint64_t rate = std::bit_cast<std::uint64_t>(count.lambda) + (part << 32 | part >> 32);
   std::seed_seq mixed{
       static_cast<std::uint32_t>(seed),       static_cast<std::uint32_t>(seed >> 32),
       static_cast<std::uint32_t>(count.size), static_cast<std::uint32_t>(count.size >> 32),
@@ -50,7 +52,7 @@ std::uint64_t survivors(std::uint64_t n, double keep, std::mt19937_64& generator
 
 void make_canonical(Counts& counts) {
   std::erase_if(counts, [](const Count& count) {
-    return count.size == 0 || count.count == 0 || !(count.lambda > 0);
+    return count.size == 0 || count.count == 0 || count.value == 0 || !(count.lambda > 0);
   });
   std::ranges::sort(counts, comes_before);
   join(counts);
@@ -64,9 +66,13 @@ Counts merged(std::span<const Count> a, std::span<const Count> b) {
   return both;
 }
 
+void add(NodeSums& sums, const Count& kind, std::uint64_t count) {
+  sums.add(kind.size, kind.lambda, count, 1.0, kind.value);
+}
+
 NodeSums sums_of(std::span<const Count> counts) {
   NodeSums sums;
-  for (const Count& count : counts) sums.add(count.size, count.lambda, count.count);
+  for (const Count& count : counts) add(sums, count, count.count);
   return sums;
 }
 
@@ -90,7 +96,7 @@ Counts thinned(std::span<const Count> counts, double interval, bool is_pure, std
     std::mt19937_64 generator = generator_for(count, seed);
     const double keep = is_certain ? inclusion_probability(count.size, to)
                                    : keep_probability(count.size, count.lambda, to);
-    count = {count.size, to, survivors(count.count, keep, generator)};
+    count = {count.size, to, survivors(count.count, keep, generator), count.value};
   }
   make_canonical(kept);
   return kept;

@@ -23,16 +23,17 @@ struct Count {
   Bytes size = 0;
   double lambda = kCertainRate;  ///< Rate that drew them; kCertainRate = pi 1.
   std::uint64_t count = 0;
+  Bytes value = kWholeSize;  ///< Bytes to sum for each, if not its size (sums.h).
 
   friend bool operator==(const Count&, const Count&) = default;
 };
 
 [[nodiscard]] inline bool is_alike(const Count& a, const Count& b) {
-  return a.size == b.size && a.lambda == b.lambda;
+  return a.size == b.size && a.lambda == b.lambda && a.value == b.value;
 }
 
-/// Canonical: ordered by size, then by rate, no two of the same size and rate, none
-/// that estimates nothing (no count, no size, no positive rate). Everything below
+/// Canonical: ordered by size, then by rate, then by value, no two alike in these, none
+/// that estimates nothing (no count, no size, no positive rate, no value). Everything below
 /// gives and, where it says so, requires this.
 using Counts = std::vector<Count>;
 
@@ -41,6 +42,9 @@ void make_canonical(Counts& counts);
 
 /// Both together. Requires canonical ones.
 [[nodiscard]] Counts merged(std::span<const Count> a, std::span<const Count> b);
+
+/// Adds `count` samples of the kind that `kind` is, whatever its own count.
+void add(NodeSums& sums, const Count& kind, std::uint64_t count);
 
 /// Their sums, added in order. Requires canonical ones. E is what the samples
 /// themselves imply: state the intervals in force with could_have_sampled.

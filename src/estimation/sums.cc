@@ -26,27 +26,30 @@ double inclusion_probability(Bytes size, double lambda) {
   return size == 0 ? 0 : -std::expm1(-lambda * static_cast<double>(size));
 }
 
-void NodeSums::add(Bytes size, double lambda, std::uint64_t count, double keep) {
+void NodeSums::add(Bytes size, double lambda, std::uint64_t count, double keep, Bytes value) {
   keep = std::min(keep, 1.0);
-  if (size == 0 || count == 0 || !(lambda > 0) || !(keep > 0)) return;
-  if (keep == 1 && std::isinf(lambda)) return add_certain(size, count);
+  if (value == kWholeSize) value = size;
+  if (size == 0 || value == 0 || count == 0 || !(lambda > 0) || !(keep > 0)) return;
+  if (keep == 1 && std::isinf(lambda)) return add_certain(value, count);
   const auto z = static_cast<double>(size);
+  const auto y = static_cast<double>(value);
   const auto n = static_cast<double>(count);
   const double pi = keep * inclusion_probability(size, lambda);
   // 1 - pi without cancellation: e^(-lambda z) alone carries it for large z.
   const double missed = (1 - keep) + keep * std::exp(-lambda * z);
   samples += count;
-  bytes_seen += n * z;
-  weighted_bytes += n * (z / pi);
-  bytes_variance += n * (z / pi) * (z * missed / pi);
+  bytes_seen += n * y;
+  weighted_bytes += n * (y / pi);
+  bytes_variance += n * (y / pi) * (y * missed / pi);
   objects += n / pi;
   objects_variance += n * missed / pi / pi;
-  covariance += n * z * missed / pi / pi;
+  covariance += n * y * missed / pi / pi;
   const double interval = interval_of(z, lambda, keep);
-  largest_interval = std::max(largest_interval, interval);
-  smallest_interval = smaller(smallest_interval, interval);
+  const double ratio = y / z;
+  largest_interval = std::max(largest_interval, interval * std::max(ratio, 1.0));
+  smallest_interval = smaller(smallest_interval, interval * ratio);
   largest_object_weight = std::max(largest_object_weight, 1 / pi);
-  largest_weight = std::max(largest_weight, z / pi);
+  largest_weight = std::max(largest_weight, y / pi);
 }
 
 void NodeSums::add_certain(Bytes size, std::uint64_t count) {

@@ -7,14 +7,23 @@
 
 #include <compare>
 #include <cstdint>
+#include <limits>
 
 #include "base/units.h"
 
 namespace geiger::estimation {
 
+/// A sample stands for its whole size, not for a part of it.
+inline constexpr Bytes kWholeSize = std::numeric_limits<Bytes>::max();
+
 /// What a node of a profile keeps. Merging adds (maxima for E and c, the
 /// minimum for E_least), so it holds over threads, processes and hosts in any order, up to
 /// the last bits, which counts.h keeps too.
+///
+/// Where another property y of the objects is summed (resident bytes, overhead), y stands
+/// for z in X, B, Y, V, CB and the largest weight, while pi stays that of z. An object
+/// that was missed may then weigh y/z times E: samples raise E by their ratio where it
+/// is above 1, and scale E_least by it.
 struct NodeSums {
   std::uint64_t samples = 0;          ///< s: sampled with pi < 1.
   std::uint64_t certain_samples = 0;  ///< XC: objects recorded with pi = 1.
@@ -35,8 +44,11 @@ struct NodeSums {
   /// size)). lambda = +inf (T = 1) gives pi = keep; pi = 1 that way is certain.
   /// Raises E to what these samples alone imply, lowers E_least. Size 0, a rate that is not
   /// positive and keep <= 0 cannot have been sampled: nothing is added.
-  void add(Bytes size, double lambda, std::uint64_t count = 1, double keep = 1.0);
-  /// Adds `count` certain objects (pi = 1).
+  /// `value`: the bytes y to sum for each in place of its size; of 0 there is nothing to
+  /// sum.
+  void add(Bytes size, double lambda, std::uint64_t count = 1, double keep = 1.0,
+           Bytes value = kWholeSize);
+  /// Adds `count` certain objects (pi = 1) of `size` bytes to sum.
   void add_certain(Bytes size, std::uint64_t count = 1);
   /// States that allocations could have been sampled at this interval though
   /// none was: raises E. Call it for every epoch and thinning in force. T = 1

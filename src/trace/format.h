@@ -119,6 +119,8 @@ struct ControlPage {
   std::atomic<std::uint64_t> requested_interval;  ///< 0 = as started.
   std::atomic<std::uint32_t> paused;              ///< 1 = draw, but record nothing.
   std::atomic<std::uint32_t> supervised;          ///< 1 = somebody raises watermark.
+  /// A new number asks for one utilization record per live sample (0 = never asked).
+  std::atomic<std::uint32_t> wanted_utilization;
 };
 
 // ---------------------------------------------------------------- records ---
@@ -132,7 +134,11 @@ enum class RecordType : std::uint8_t {
   kThread = 5,
   kEpoch = 6,
   kThreadName = 7,
-  kMaxKnown = 7,
+  kName = 8,
+  kMark = 9,
+  kMapping = 10,
+  kUtilization = 11,
+  kMaxKnown = 11,
 };
 
 /// Header word: type 8 | flags 8 | words 12 | cpu 12 | thread 24.
@@ -182,6 +188,7 @@ enum class EntryPoint : std::uint8_t {
   kNewArray = 10,
   kNewAligned = 11,
   kNewArrayAligned = 12,
+  kReported = 13,  ///< The program said so, of a heap that it manages itself.
 };
 
 /// A reference to a record: its offset from the image's start / 8. 0 = none.
@@ -197,8 +204,8 @@ struct SampleRecord {
   std::uint64_t requested_kind;  ///< requested:48 | entry point:8 | log2 alignment:8.
   std::uint64_t usable_heap;     ///< usable:48 | heap id:16 (0 = the process heap).
   std::uint64_t offset;          ///< 0-based index of the drawn byte.
-  std::uint32_t label;           ///< 0 = none.
-  std::uint32_t reserved;
+  Ref label;                     ///< The innermost label's NameRecord, 0 = none.
+  Ref type;                      ///< The type's NameRecord, 0 = not told.
 
   static constexpr std::uint64_t kSizeMask = (std::uint64_t{1} << 48) - 1;
   [[nodiscard]] constexpr Bytes requested() const { return requested_kind & kSizeMask; }
@@ -280,6 +287,56 @@ struct ThreadNameRecord {
   std::uint64_t header;
   std::uint64_t time;
   char name[16];
+};
+
+/// What a name is given to.
+enum class NameKind : std::uint32_t { kLabel = 1, kType = 2, kHeap = 3 };
+
+/// A name that samples refer to, written before the first of them. `text_bytes` bytes
+/// without a NUL follow, padded to a word.
+struct NameRecord {
+  std::uint64_t header;
+  NameKind kind;
+  /// kLabel: the NameRecord of the label around it, 0 = none. kHeap: its heap id, 1 and up.
+  std::uint32_t owner;
+  std::uint32_t text_bytes;
+  std::uint32_t reserved;
+};
+
+/// An instant with a name; the text as in NameRecord.
+struct MarkRecord {
+  std::uint64_t header;
+  std::uint64_t time;
+  std::uint32_t text_bytes;
+  std::uint32_t reserved;
+};
+
+enum class MappingKind : std::uint32_t { kMap = 1, kUnmap = 2, kRemap = 3, kBreak = 4 };
+
+/// A successful mmap, munmap, mremap or move of the program break by the program
+/// itself, 64 bytes.
+struct MappingRecord {
+  std::uint64_t header;
+  std::uint64_t time;
+  Ref stack;
+  MappingKind kind;
+  std::uint64_t address;      ///< Where it is now; kBreak: the new break.
+  std::uint64_t bytes;        ///< Length asked for; 0 for kBreak.
+  std::uint64_t old_address;  ///< kRemap: where it was; kBreak: the old break.
+  std::uint64_t old_bytes;    ///< kRemap.
+  std::uint32_t protection;   ///< kMap: PROT_*.
+  std::uint32_t flags;        ///< kMap: MAP_*; kRemap: MREMAP_*.
+};
+static_assert(sizeof(MappingRecord) == 64);
+
+/// How full the slab of a live sample is, as its allocator says.
+struct UtilizationRecord {
+  std::uint64_t header;
+  std::uint64_t time;
+  Ref sample;
+  std::uint32_t reserved;
+  std::uint64_t slab_bytes;
+  std::uint64_t free_bytes;
 };
 
 // ----------------------------------------------------------------- chunks ---

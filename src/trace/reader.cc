@@ -9,14 +9,18 @@ namespace {
 
 /// Words that the fixed part of each known type takes.
 constexpr std::uint64_t kFixedWords[] = {
-    0,                             // kNone
-    sizeof(SampleRecord) / 8,      // kSample
-    sizeof(FreeRecord) / 8,        // kFree
-    sizeof(StackRecord) / 8,       // kStack
-    sizeof(ModuleRecord) / 8,      // kModule
-    sizeof(ThreadRecord) / 8,      // kThread
-    sizeof(EpochRecord) / 8,       // kEpoch
-    sizeof(ThreadNameRecord) / 8,  // kThreadName
+    0,                              // kNone
+    sizeof(SampleRecord) / 8,       // kSample
+    sizeof(FreeRecord) / 8,         // kFree
+    sizeof(StackRecord) / 8,        // kStack
+    sizeof(ModuleRecord) / 8,       // kModule
+    sizeof(ThreadRecord) / 8,       // kThread
+    sizeof(EpochRecord) / 8,        // kEpoch
+    sizeof(ThreadNameRecord) / 8,   // kThreadName
+    sizeof(NameRecord) / 8,         // kName
+    sizeof(MarkRecord) / 8,         // kMark
+    sizeof(MappingRecord) / 8,      // kMapping
+    sizeof(UtilizationRecord) / 8,  // kUtilization
 };
 static_assert(std::size(kFixedWords) == static_cast<std::size_t>(RecordType::kMaxKnown) + 1);
 
@@ -41,6 +45,12 @@ Fault check_module(const Record& record) {
   return module.path_bytes == 0 || text > room ? Fault::kModuleText : Fault::kNone;
 }
 
+template <typename Layout>
+Fault check_text(const Record& record) {
+  const std::uint64_t room = record.words.size_bytes() - sizeof(Layout);
+  return record.as<Layout>().text_bytes > room ? Fault::kText : Fault::kNone;
+}
+
 Fault check_epoch(const Record& record) {
   const auto& epoch = record.as<EpochRecord>();
   const bool draws = epoch.interval >= 1 && std::bit_cast<double>(epoch.lambda_bits) > 0.0;
@@ -56,6 +66,10 @@ Fault check_body(const Record& record) {
       return check_module(record);
     case RecordType::kEpoch:
       return check_epoch(record);
+    case RecordType::kName:
+      return check_text<NameRecord>(record);
+    case RecordType::kMark:
+      return check_text<MarkRecord>(record);
     default:
       return Fault::kNone;
   }
@@ -132,6 +146,8 @@ std::string_view reason_of(Fault fault) {
       return "a stack with more frames than its record holds";
     case Fault::kModuleText:
       return "a module whose path or build id runs out of its record";
+    case Fault::kText:
+      return "a text that runs out of its record";
     case Fault::kEpochValues:
       return "a sampling interval that nothing can be drawn with";
   }
@@ -164,6 +180,14 @@ std::span<const std::uint64_t> frames_of(const Record& stack) {
 std::span<const std::uint8_t> build_id_of(const Record& module) {
   const std::byte* text = body_of(module, sizeof(ModuleRecord));
   return {reinterpret_cast<const std::uint8_t*>(text), module.as<ModuleRecord>().build_id_bytes};
+}
+
+std::string_view text_of(const Record& record) {
+  const bool is_name = record.header.type == RecordType::kName;
+  const std::size_t fixed = is_name ? sizeof(NameRecord) : sizeof(MarkRecord);
+  const std::size_t bytes =
+      is_name ? record.as<NameRecord>().text_bytes : record.as<MarkRecord>().text_bytes;
+  return {reinterpret_cast<const char*>(body_of(record, fixed)), bytes};
 }
 
 std::string_view path_of(const Record& module) {

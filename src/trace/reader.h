@@ -39,6 +39,7 @@ enum class Fault : std::uint8_t {
   kTooSmall,     ///< A record smaller than its type needs.
   kStackCount,   ///< More frames than the record or the format holds.
   kModuleText,   ///< Build id or path reach out of the record, or no path.
+  kText,         ///< A text that reaches out of its record.
   kEpochValues,  ///< An interval or a rate that nothing can be drawn with.
 };
 
@@ -101,6 +102,8 @@ struct Hole {
 /// Raw bytes of the build id and the path (without its NUL) of a kModule record.
 [[nodiscard]] std::span<const std::uint8_t> build_id_of(const Record& module);
 [[nodiscard]] std::string_view path_of(const Record& module);
+/// The text of a kName or kMark record.
+[[nodiscard]] std::string_view text_of(const Record& record);
 
 /// What RecordReader::next() came to.
 enum class Step : std::uint8_t {

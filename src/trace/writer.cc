@@ -202,6 +202,12 @@ Slot Writer::reserve(const RecordHeader& header) {
   return {words, static_cast<Ref>(begin / 8)};
 }
 
+const char* Writer::base(Bytes& bytes) const {
+  const std::size_t current = current_.load(std::memory_order_acquire);
+  bytes = first_mapping_ << current;
+  return mappings_[current].load(std::memory_order_relaxed);
+}
+
 void Writer::commit(const Slot& slot, const RecordHeader& header) {
   std::atomic_ref(slot.words[0]).store(header.pack(), std::memory_order_release);
 }

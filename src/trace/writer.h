@@ -62,6 +62,16 @@ class Writer {
   /// Records the reason and the time; later reserve() calls fail at once.
   void stop(StopReason reason, int error, Nanoseconds now);
 
+  /// Where records can be read: the current mapping, and how many bytes of it show the
+  /// file. A record of which the reference is known lies in it.
+  [[nodiscard]] const char* base(Bytes& bytes) const;
+  /// A record of this trace.
+  template <typename Layout>
+  [[nodiscard]] const Layout& at(Ref ref) const {
+    Bytes bytes = 0;
+    return *reinterpret_cast<const Layout*>(base(bytes) + Bytes{ref} * 8);
+  }
+
   [[nodiscard]] bool is_stopped() const { return stopped_.load(std::memory_order_relaxed); }
   [[nodiscard]] FileHeader* header() const { return header_; }
   [[nodiscard]] const ControlPage* control() const { return control_; }

@@ -65,7 +65,10 @@ ImageDecoder::ImageDecoder(profile::Recording& recording, Interner& interner, co
     : recording_(recording),
       interner_(interner),
       process_(static_cast<std::uint32_t>(recording.processes.size())),
-      first_sample_(recording.samples.size()) {
+      first_sample_(recording.samples.size()),
+      first_heap_sample_(recording.heap_samples.size()),
+      first_mark_(recording.marks.size()),
+      first_mapping_(recording.mappings.size()) {
   recording_.processes.push_back(process_of(image.header(), path));
   recording_.processes.back().trace_bytes = image.extent().size;
   const Bytes interval = image.header().interval;
@@ -91,6 +94,14 @@ void ImageDecoder::decode(const Record& record) {
       return decode_epoch(record);
     case RecordType::kThreadName:
       return decode_thread_name(record);
+    case RecordType::kName:
+      return decode_name(record);
+    case RecordType::kMark:
+      return decode_mark(record);
+    case RecordType::kMapping:
+      return decode_mapping(record);
+    case RecordType::kUtilization:
+      return decode_utilization(record);
     case RecordType::kNone:
       return;
   }
@@ -116,17 +127,103 @@ void ImageDecoder::decode_sample(const Record& record) {
   sample.entry_point = static_cast<std::uint8_t>(layout.entry_point());
   sample.log2_alignment = static_cast<std::uint8_t>(layout.log2_alignment());
   sample.is_certain = (record.header.flags & trace::kFlagCertain) != 0;
+  sample.label = name_of(layout.label, trace::NameKind::kLabel);
+  sample.type = name_of(layout.type, trace::NameKind::kType);
+  sample.heap = heap_of(layout.heap());
   saw(layout.time);
-  samples_.add(record.ref(), static_cast<std::uint32_t>(recording_.samples.size()));
-  recording_.samples.push_back(sample);
+  const bool is_own = sample.heap == profile::kProcessHeap;
+  auto& samples = is_own ? recording_.samples : recording_.heap_samples;
+  (is_own ? samples_ : heap_samples_).add(record.ref(), static_cast<std::uint32_t>(samples.size()));
+  samples.push_back(sample);
+}
+
+/// 0 means the process's own heap; another id that nobody named is a heap all the same.
+std::uint32_t ImageDecoder::heap_of(std::uint16_t id) {
+  if (id == 0) return profile::kProcessHeap;
+  const auto known = heaps_.find(id);
+  if (known != heaps_.end()) return known->second;
+  return heaps_[id] = interner_.heap(fmt::format("heap {}", id));
+}
+
+std::uint32_t ImageDecoder::name_of(trace::Ref ref, trace::NameKind kind) {
+  if (ref == 0) return kNone;
+  const auto known = names_.find(ref);
+  if (known != names_.end() && known->second.kind == kind) return known->second.index;
+  ++oddities_.unknown_names;
+  return kNone;
+}
+
+void ImageDecoder::decode_name(const Record& record) {
+  const auto& layout = record.as<trace::NameRecord>();
+  const std::string text(trace::text_of(record));
+  switch (layout.kind) {
+    case trace::NameKind::kLabel: {
+      const std::uint32_t parent = name_of(layout.owner, trace::NameKind::kLabel);
+      names_[record.ref()] = {layout.kind, interner_.label(text, parent)};
+      return;
+    }
+    case trace::NameKind::kType:
+      names_[record.ref()] = {layout.kind, interner_.type(text)};
+      return;
+    case trace::NameKind::kHeap:
+      heaps_[layout.owner] = interner_.heap(text);
+      return;
+  }
+  ++oddities_.unknown_names;
+}
+
+void ImageDecoder::decode_mark(const Record& record) {
+  const auto& layout = record.as<trace::MarkRecord>();
+  saw(layout.time);
+  recording_.marks.push_back(
+      {process_, record.header.thread, layout.time, std::string(trace::text_of(record))});
+}
+
+void ImageDecoder::decode_mapping(const Record& record) {
+  const auto& layout = record.as<trace::MappingRecord>();
+  saw(layout.time);
+  const bool is_known =
+      layout.kind >= trace::MappingKind::kMap && layout.kind <= trace::MappingKind::kBreak;
+  if (!is_known) return void(++oddities_.unknown_types);
+  profile::MappingEvent event;
+  event.kind = static_cast<profile::MappingEvent::Kind>(layout.kind);
+  event.protection = static_cast<std::uint8_t>(layout.protection);
+  event.flags = layout.flags;
+  event.process = process_;
+  event.thread = record.header.thread;
+  event.stack = stack_of(layout.stack);
+  event.time = layout.time;
+  event.address = layout.address;
+  event.bytes = layout.bytes;
+  event.old_address = layout.old_address;
+  event.old_bytes = layout.old_bytes;
+  recording_.mappings.push_back(event);
+}
+
+void ImageDecoder::decode_utilization(const Record& record) {
+  const auto& layout = record.as<trace::UtilizationRecord>();
+  saw(layout.time);
+  const std::uint32_t sample = samples_.find(layout.sample);
+  if (sample == kNone || layout.free_bytes > layout.slab_bytes) {
+    return void(++oddities_.impossible_utilization);
+  }
+  recording_.utilization.push_back({sample, layout.time, layout.slab_bytes, layout.free_bytes});
+}
+
+profile::Sample* ImageDecoder::sample_at(trace::Ref ref) {
+  if (const std::uint32_t index = samples_.find(ref); index != kNone) {
+    return &recording_.samples[index];
+  }
+  const std::uint32_t index = heap_samples_.find(ref);
+  return index == kNone ? nullptr : &recording_.heap_samples[index];
 }
 
 void ImageDecoder::decode_free(const Record& record) {
   const auto& layout = record.as<trace::FreeRecord>();
   saw(layout.time);
-  const std::uint32_t index = samples_.find(layout.sample);
-  if (index == kNone) return void(++oddities_.frees_without_sample);
-  profile::Sample& sample = recording_.samples[index];
+  profile::Sample* found = sample_at(layout.sample);
+  if (found == nullptr) return void(++oddities_.frees_without_sample);
+  profile::Sample& sample = *found;
   if (sample.free_time != 0) return void(++oddities_.repeated_frees);
   // 0 means alive, and nothing is freed before it was allocated.
   sample.free_time = std::max({layout.time, sample.time, Nanoseconds{1}});
@@ -250,10 +347,19 @@ void ImageDecoder::resolve_threads() {
     const std::uint32_t index = thread_of(thread);
     if (index != kNone) recording_.threads[index].name = name;
   }
-  for (std::size_t i = first_sample_; i < recording_.samples.size(); ++i) {
-    profile::Sample& sample = recording_.samples[i];
-    sample.thread = thread_of(sample.thread);
-    sample.free_thread = thread_of(sample.free_thread);
+  const auto resolve = [this](std::vector<profile::Sample>& samples, std::size_t first) {
+    for (std::size_t i = first; i < samples.size(); ++i) {
+      samples[i].thread = thread_of(samples[i].thread);
+      samples[i].free_thread = thread_of(samples[i].free_thread);
+    }
+  };
+  resolve(recording_.samples, first_sample_);
+  resolve(recording_.heap_samples, first_heap_sample_);
+  for (std::size_t i = first_mark_; i < recording_.marks.size(); ++i) {
+    recording_.marks[i].thread = thread_of(recording_.marks[i].thread);
+  }
+  for (std::size_t i = first_mapping_; i < recording_.mappings.size(); ++i) {
+    recording_.mappings[i].thread = thread_of(recording_.mappings[i].thread);
   }
 }
 
@@ -279,6 +385,8 @@ void ImageDecoder::warn(const Oddities& oddities) {
   line(oddities.samples_without_stack, "references to stacks that were never written");
   line(oddities.frees_without_sample, "frees that name no sample of this trace, ignored");
   line(oddities.repeated_frees, "repeated frees of a sample, ignored");
+  line(oddities.unknown_names, "names that were never written or are of another kind, ignored");
+  line(oddities.impossible_utilization, "slabs that cannot be as full as they say, ignored");
   line(oddities.corrected_rates, "intervals with a rate that is not theirs, corrected");
 }
 

@@ -46,6 +46,8 @@ class ImageDecoder {
     std::uint64_t frees_without_sample = 0;
     std::uint64_t repeated_frees = 0;
     std::uint64_t corrected_rates = 0;
+    std::uint64_t unknown_names = 0;
+    std::uint64_t impossible_utilization = 0;
   };
 
   void decode_sample(const trace::Record& record);
@@ -56,11 +58,18 @@ class ImageDecoder {
   void decode_thread(const trace::Record& record);
   void decode_epoch(const trace::Record& record);
   void decode_thread_name(const trace::Record& record);
+  void decode_name(const trace::Record& record);
+  void decode_mark(const trace::Record& record);
+  void decode_mapping(const trace::Record& record);
+  void decode_utilization(const trace::Record& record);
 
   [[nodiscard]] std::uint32_t location_of(Address address);
   [[nodiscard]] std::uint32_t stack_of(trace::Ref ref);
   [[nodiscard]] std::uint32_t epoch_of(trace::Ref ref);
   [[nodiscard]] std::uint32_t add_epoch(Bytes interval, double lambda);
+  [[nodiscard]] std::uint32_t name_of(trace::Ref ref, trace::NameKind kind);
+  [[nodiscard]] std::uint32_t heap_of(std::uint16_t id);
+  [[nodiscard]] profile::Sample* sample_at(trace::Ref ref);
   [[nodiscard]] std::uint32_t thread_of(std::uint32_t thread) const;
   void saw(Nanoseconds time);
   void resolve_threads();
@@ -69,10 +78,11 @@ class ImageDecoder {
   profile::Recording& recording_;
   Interner& interner_;
   std::uint32_t process_;
-  std::size_t first_sample_;
+  /// Where this image's part of each vector begins.
+  std::size_t first_sample_, first_heap_sample_, first_mark_, first_mapping_;
   std::uint32_t first_epoch_ = profile::kNone;  ///< Of the header's interval.
   Nanoseconds last_time_ = 0;
-  RefIndex samples_;
+  RefIndex samples_, heap_samples_;
   RefIndex stacks_;
   RefIndex epochs_;
   ModuleMap modules_;
@@ -80,6 +90,13 @@ class ImageDecoder {
       locations_;  ///< Valid until the next module.
   tsl::robin_map<std::uint32_t, std::uint32_t, profile::SpreadHash> threads_;
   tsl::robin_map<std::uint32_t, std::string, profile::SpreadHash> thread_names_;
+  /// What a name's record says: its kind, and the index of the label or type.
+  struct KnownName {
+    trace::NameKind kind;
+    std::uint32_t index;
+  };
+  tsl::robin_map<trace::Ref, KnownName, profile::SpreadHash> names_;
+  tsl::robin_map<std::uint32_t, std::uint32_t, profile::SpreadHash> heaps_;  ///< By heap id.
   Oddities oddities_;
 };
 

@@ -48,6 +48,28 @@ std::uint32_t Interner::epoch(Bytes interval, double lambda) {
   return place->second;
 }
 
+std::uint32_t Interner::label(const std::string& text, std::uint32_t parent) {
+  const auto next = static_cast<std::uint32_t>(recording_.labels.size());
+  const auto [place, is_new] = labels_.try_emplace({parent, text}, next);
+  if (is_new) recording_.labels.push_back({text, parent});
+  return place->second;
+}
+
+std::uint32_t Interner::name(const std::string& text, Names& known,
+                             std::vector<profile::Name>& all) {
+  const auto [place, is_new] = known.try_emplace(text, static_cast<std::uint32_t>(all.size()));
+  if (is_new) all.push_back({text});
+  return place->second;
+}
+
+std::uint32_t Interner::type(const std::string& text) {
+  return name(text, types_, recording_.types);
+}
+
+std::uint32_t Interner::heap(const std::string& text) {
+  return name(text, heaps_, recording_.heaps);
+}
+
 std::size_t Interner::PointHash::operator()(const Point& point) const {
   return spread(spread(spread(table_seed(), point.module), point.vaddr), point.process);
 }

@@ -29,6 +29,9 @@ class Interner {
   /// Takes the stack if it is new, else leaves it unchanged.
   std::uint32_t stack(profile::Stack& stack);
   std::uint32_t epoch(Bytes interval, double lambda);
+  std::uint32_t label(const std::string& text, std::uint32_t parent);
+  std::uint32_t type(const std::string& text);
+  std::uint32_t heap(const std::string& text);
 
  private:
   struct Point {
@@ -49,7 +52,12 @@ class Interner {
     bool operator()(std::uint32_t a, std::uint32_t b) const;
   };
 
+  using Names = std::map<std::string, std::uint32_t>;
+  static std::uint32_t name(const std::string& text, Names& known, std::vector<profile::Name>& all);
+
   profile::Recording& recording_;
+  std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> labels_;  ///< By parent, text.
+  Names types_, heaps_;
   std::map<std::pair<std::string, std::string>, std::uint32_t> modules_;  ///< By path, build id.
   std::map<std::pair<Bytes, std::uint64_t>, std::uint32_t> epochs_;  ///< By T and lambda's bits.
   tsl::robin_map<Point, std::uint32_t, PointHash> points_;

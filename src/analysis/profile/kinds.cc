@@ -13,7 +13,8 @@ using estimation::Count;
 
 struct KindHash {
   std::size_t operator()(const Count& count) const {
-    return spread(spread(table_seed(), count.size), std::bit_cast<std::uint64_t>(count.lambda));
+    const std::uint64_t hash = spread(spread(table_seed(), count.size), count.value);
+    return spread(hash, std::bit_cast<std::uint64_t>(count.lambda));
   }
 };
 

@@ -22,14 +22,17 @@ double weighted_bytes(const Recording& recording, const Sample& sample, double r
   return inclusion > 0 ? size / inclusion : 0;
 }
 
-/// The first sample of a process, which has at least one.
-const Sample* first_of(const Recording& recording, std::uint32_t process) {
-  return &*std::ranges::lower_bound(recording.samples, process, {}, &Sample::process);
+/// The sample's place among those of its process.
+std::uint64_t position_of(const Recording& recording, const Sample& sample) {
+  const auto& samples = recording.samples_beside(sample.heap);
+  const auto first = std::ranges::lower_bound(samples, sample.process, {}, &Sample::process);
+  return static_cast<std::uint64_t>(&sample - &*first);
 }
 
-std::vector<Event> events_of(const Recording& recording, bool is_split) {
+std::vector<Event> events_of(const Recording& recording, bool is_split, std::uint32_t heap) {
   std::vector<Event> events;
-  for (const Sample& sample : recording.samples) {
+  for (const Sample& sample : recording.samples_beside(heap)) {
+    if (sample.heap != heap) continue;
     if (is_split && !halves_of(recording, sample).in_first) continue;
     const double bytes = weighted_bytes(recording, sample, is_split ? 0.5 : 1.0);
     events.push_back({sample.process, sample.time, bytes});
@@ -45,17 +48,18 @@ std::vector<Event> events_of(const Recording& recording, bool is_split) {
 
 estimation::Halves halves_of(const Recording& recording, const Sample& sample) {
   if (is_surely_sampled(recording, sample)) return {.in_first = true, .in_second = true};
-  const auto position = static_cast<std::uint64_t>(&sample - first_of(recording, sample.process));
-  const std::uint64_t hash = spread(spread(0, recording.processes[sample.process].seed), position);
+  const std::uint64_t seed = recording.processes[sample.process].seed;
+  const std::uint64_t hash = spread(spread(0, seed), position_of(recording, sample));
   return estimation::halves_of(sample.requested, sample.offset,
                                recording.epochs[sample.epoch].lambda, hash);
 }
 
-std::vector<Nanoseconds> locate_peaks(const Recording& recording, bool is_split) {
+std::vector<Nanoseconds> locate_peaks(const Recording& recording, bool is_split,
+                                      std::uint32_t heap) {
   std::vector<Nanoseconds> peaks;
   for (const Process& process : recording.processes) peaks.push_back(process.start);
   std::vector<double> largest(peaks.size(), 0.0);
-  const std::vector<Event> events = events_of(recording, is_split);
+  const std::vector<Event> events = events_of(recording, is_split, heap);
   double live = 0;
   for (std::size_t i = 0; i < events.size(); ++i) {
     const Event& event = events[i];

@@ -42,7 +42,8 @@ namespace geiger::profile {
 
 /// Per process, the first instant at which its estimated live heap was largest: by
 /// the first half if `is_split`, else by all samples. The start of the process
-/// where it holds none.
-[[nodiscard]] std::vector<Nanoseconds> locate_peaks(const Recording& recording, bool is_split);
+/// where it holds none. `heap`: which one is meant.
+[[nodiscard]] std::vector<Nanoseconds> locate_peaks(const Recording& recording, bool is_split,
+                                                    std::uint32_t heap = kProcessHeap);
 
 }  // namespace geiger::profile

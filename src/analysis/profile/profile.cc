@@ -18,7 +18,7 @@ namespace {
 bool is_same_key(const Entry& a, const Entry& b) {
   const auto key = [](const Entry& entry) {
     return std::tie(entry.stack, entry.process, entry.thread, entry.epoch, entry.requested,
-                    entry.usable, entry.is_certain);
+                    entry.usable, entry.is_certain, entry.value, entry.label, entry.type);
   };
   return key(a) == key(b);
 }
@@ -27,7 +27,9 @@ std::uint64_t hash_of(const Entry& entry) {
   std::uint64_t hash = spread(table_seed(), entry.stack);
   hash = spread(hash, entry.requested);
   hash = spread(hash, std::uint64_t{entry.thread} << 32 | entry.process);
-  return spread(spread(hash, entry.usable), std::uint64_t{entry.epoch} << 1 | entry.is_certain);
+  hash = spread(hash, std::uint64_t{entry.label} << 32 | entry.type);
+  hash = spread(spread(hash, entry.usable), entry.value);
+  return spread(hash, std::uint64_t{entry.epoch} << 1 | entry.is_certain);
 }
 
 /// Collects samples into entries, in order of first appearance.
@@ -37,8 +39,16 @@ class EntrySet {
       : entries_(entries), known_(64, Hash{entries}, Same{entries}) {}
 
   void add(const Sample& sample, bool is_certain) {
-    entries_.push_back({sample.stack, sample.process, sample.thread, sample.epoch, sample.requested,
-                        sample.usable, 1, is_certain});
+    entries_.push_back({.stack = sample.stack,
+                        .process = sample.process,
+                        .thread = sample.thread,
+                        .epoch = sample.epoch,
+                        .requested = sample.requested,
+                        .usable = sample.usable,
+                        .count = 1,
+                        .is_certain = is_certain,
+                        .label = sample.label,
+                        .type = sample.type});
     const auto [place, is_new] = known_.insert(entries_.size() - 1);
     if (is_new) return;
     entries_.pop_back();
@@ -67,24 +77,35 @@ double largest_interval_of(const Recording& recording, double rate_factor) {
   return largest / rate_factor;
 }
 
-Profile select_if(const Recording& recording, Kind kind,
-                  const std::function<bool(const Sample&)>& is_selected) {
+bool is_kept(const Selection& selection, const Sample& sample) {
+  return sample.heap == selection.heap && (!selection.keeps || selection.keeps(sample));
+}
+
+template <typename IsSelected>
+Profile select_if(const Recording& recording, const Selection& selection,
+                  const IsSelected& is_selected) {
   Profile profile;
-  profile.kind = kind;
+  profile.kind = selection.kind;
   EntrySet entries(profile.entries);
-  for (const Sample& sample : recording.samples) {
-    if (is_selected(sample)) entries.add(sample, is_surely_sampled(recording, sample));
+  for (const Sample& sample : recording.samples_beside(selection.heap)) {
+    if (!is_kept(selection, sample) || !is_selected(sample)) continue;
+    entries.add(sample, is_surely_sampled(recording, sample));
   }
   profile.largest_interval = largest_interval_of(recording, profile.rate_factor);
   return profile;
 }
 
-Profile select_peak(const Recording& recording) {
-  const bool is_split = std::ranges::any_of(recording.samples, [&](const Sample& sample) {
-    return !is_surely_sampled(recording, sample);
-  });
-  std::vector<Nanoseconds> peaks = locate_peaks(recording, is_split);
-  Profile profile = select_if(recording, Kind::kLiveAtPeak, [&](const Sample& sample) {
+bool is_in_window(const Selection& selection, const Sample& sample) {
+  return !(selection.from && sample.time < *selection.from) &&
+         !(selection.to && sample.time >= *selection.to);
+}
+
+Profile select_peak(const Recording& recording, const Selection& selection) {
+  const auto& samples = recording.samples_beside(selection.heap);
+  const bool is_split = std::ranges::any_of(
+      samples, [&](const Sample& sample) { return !is_surely_sampled(recording, sample); });
+  std::vector<Nanoseconds> peaks = locate_peaks(recording, is_split, selection.heap);
+  Profile profile = select_if(recording, selection, [&](const Sample& sample) {
     return halves_of(recording, sample).in_second && is_live_at(sample, peaks[sample.process]);
   });
   if (is_split) profile.rate_factor = 0.5;
@@ -95,20 +116,29 @@ Profile select_peak(const Recording& recording) {
 
 }  // namespace
 
-Profile select(const Recording& recording, Kind kind) {
-  switch (kind) {
+Profile select(const Recording& recording, const Selection& selection) {
+  switch (selection.kind) {
     case Kind::kAllocated:
       break;
     case Kind::kLiveAtEnd:
-      return select_if(recording, kind, [](const Sample& sample) { return sample.free_time == 0; });
+      return select_if(recording, selection,
+                       [](const Sample& sample) { return sample.free_time == 0; });
     case Kind::kLiveAtPeak:
-      return select_peak(recording);
+      return select_peak(recording, selection);
   }
-  return select_if(recording, Kind::kAllocated, [](const Sample&) { return true; });
+  return select_if(recording, selection,
+                   [&](const Sample& sample) { return is_in_window(selection, sample); });
+}
+
+Profile select(const Recording& recording, Kind kind) {
+  Selection selection;
+  selection.kind = kind;
+  return select(recording, selection);
 }
 
 estimation::Count count_of(const Entry& entry, const Recording& recording, const Profile& profile) {
-  estimation::Count count{.size = entry.requested, .count = entry.count};
+  estimation::Count count{.size = entry.requested, .count = entry.count, .value = entry.value};
+  if (entry.value == entry.requested) count.value = estimation::kWholeSize;
   if (!entry.is_certain) count.lambda = recording.epochs[entry.epoch].lambda * profile.rate_factor;
   return count;
 }
@@ -116,7 +146,7 @@ estimation::Count count_of(const Entry& entry, const Recording& recording, const
 void accumulate(estimation::NodeSums& sums, const Entry& entry, const Recording& recording,
                 const Profile& profile) {
   const estimation::Count count = count_of(entry, recording, profile);
-  sums.add(count.size, count.lambda, count.count);
+  estimation::add(sums, count, count.count);
   // What was not seen at this node may have been drawn with the largest interval.
   sums.could_have_sampled(profile.largest_interval);
 }

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +30,19 @@ struct Entry {
   Bytes usable = 0;
   std::uint64_t count = 0;
   bool is_certain = false;
+  Bytes value = estimation::kWholeSize;  ///< Bytes it stands for, if not `requested`.
+  std::uint32_t label = kNone;
+  std::uint32_t type = kNone;
+};
+
+/// Which samples a profile is made of.
+struct Selection {
+  Kind kind = Kind::kAllocated;
+  /// kAllocated: allocated at from <= time < to. CLOCK_MONOTONIC; nothing: no limit.
+  std::optional<Nanoseconds> from, to;
+  std::uint32_t heap = kProcessHeap;  ///< Samples of this heap only.
+  /// Samples that it is false for are left out; empty: none is.
+  std::function<bool(const Sample&)> keeps;
 };
 
 /// Entries index into the recording they were selected from.
@@ -38,16 +53,19 @@ struct Profile {
   /// rate: 1/2 where one half of the process located the peak and the other half
   /// estimates it, else 1.
   double rate_factor = 1.0;
-  /// E: the largest interval (over rate_factor) that anything was drawn with.
+  /// E: the largest interval (over rate_factor) that anything was drawn with, times the
+  /// largest ratio of value to size among the entries where that is above 1.
   double largest_interval = 0;
   /// CLOCK_MONOTONIC instant of kLiveAtPeak per process; empty for other kinds.
   std::vector<Nanoseconds> peak_times;
 };
 
-/// Selects the samples of `kind`. kLiveAtPeak: the sampling process is split into
+/// Selects samples. kLiveAtPeak: the sampling process is split into
 /// two independent ones of half its rate (peak.h); one locates the instant per
 /// process, the other is selected, with rate_factor = 1/2; certain samples count in
 /// both. At T = 1 nothing is uncertain and nothing is split.
+[[nodiscard]] Profile select(const Recording& recording, const Selection& selection);
+/// Of a kind without further limits.
 [[nodiscard]] Profile select(const Recording& recording, Kind kind);
 
 /// What an entry's samples are to an estimate, by requested bytes.

@@ -15,6 +15,9 @@ namespace geiger::profile {
 /// Index types: positions in the vectors of Recording. kNone = absent.
 inline constexpr std::uint32_t kNone = 0xffffffff;
 
+/// The heap of what the process's own allocator gave.
+inline constexpr std::uint32_t kProcessHeap = kNone;
+
 /// A mapped executable or shared object of one process image.
 struct Module {
   std::string path;
@@ -68,8 +71,57 @@ struct Sample {
   std::uint16_t cpu = 0xfff;
   std::uint8_t entry_point = 0;  ///< trace::EntryPoint.
   std::uint8_t log2_alignment = 0;
-  bool is_certain = false;   ///< pi = 1.
-  bool free_unseen = false;  ///< Its free was inferred, not seen.
+  std::uint32_t label = kNone;        ///< Innermost, into Recording::labels.
+  std::uint32_t type = kNone;         ///< As the program named it, into Recording::types.
+  std::uint32_t heap = kProcessHeap;  ///< Else into Recording::heaps.
+  bool is_certain = false;            ///< pi = 1.
+  bool free_unseen = false;           ///< Its free was inferred, not seen.
+};
+
+/// A name that the program gave: of a type, or of a heap that it manages itself.
+struct Name {
+  std::string text;
+  bool operator==(const Name&) const = default;
+};
+
+/// A label that was in force, inside another one or not: "tenant=acme" in "request".
+struct ScopedLabel {
+  std::string text;
+  std::uint32_t parent = kNone;  ///< The label around it, into Recording::labels.
+  bool operator==(const ScopedLabel&) const = default;
+};
+
+/// An instant that the program, or whoever watched it, gave a name.
+struct Mark {
+  std::uint32_t process = 0;
+  std::uint32_t thread = kNone;
+  Nanoseconds time = 0;
+  std::string name;
+};
+
+/// What the program did to its address space by itself, past its allocator. Exact:
+/// every call is recorded.
+struct MappingEvent {
+  enum class Kind : std::uint8_t { kMap = 1, kUnmap = 2, kRemap = 3, kBreak = 4 };
+  Kind kind = Kind::kMap;
+  std::uint8_t protection = 0;  ///< PROT_* of kMap.
+  std::uint32_t flags = 0;      ///< MAP_* of kMap, MREMAP_* of kRemap.
+  std::uint32_t process = 0;
+  std::uint32_t thread = kNone;
+  std::uint32_t stack = kNone;
+  Nanoseconds time = 0;
+  Address address = 0;      ///< Where it is now; the new end of the data segment for kBreak.
+  Bytes bytes = 0;          ///< Length, as asked for.
+  Address old_address = 0;  ///< kRemap: where it was; kBreak: the old end.
+  Bytes old_bytes = 0;      ///< kRemap.
+};
+
+/// How full the slab is that a live sample lies in, as its allocator said.
+struct Utilization {
+  std::uint32_t sample = kNone;  ///< Into Recording::samples.
+  Nanoseconds time = 0;
+  Bytes slab_bytes = 0;  ///< Of the whole slab (or extent).
+  Bytes free_bytes = 0;  ///< Of its free regions.
 };
 
 struct Thread {
@@ -113,10 +165,24 @@ struct Recording {
   std::vector<Frame> frames;
   std::vector<Location> locations;
   std::vector<Stack> stacks;
-  std::vector<Sample> samples;             ///< In order of (process, record).
+  std::vector<Sample> samples;  ///< In order of (process, record).
+  std::vector<ScopedLabel> labels;
+  std::vector<Name> types;
+  std::vector<Name> heaps;
+  std::vector<Mark> marks;  ///< In order of (process, record), like all below.
+  std::vector<MappingEvent> mappings;
+  std::vector<Utilization> utilization;
+  /// Of heaps that the program manages itself: memory that may well be part of a
+  /// sample of the process's own heap, so the two are never added.
+  std::vector<Sample> heap_samples;
   std::vector<Observations> observations;  ///< In order of processes; not of all.
   std::vector<std::string> warnings;       ///< One line each: damaged places, losses.
   bool is_symbolized = false;
+
+  /// The vector that samples of a heap stand in, with those of others.
+  [[nodiscard]] const std::vector<Sample>& samples_beside(std::uint32_t heap) const {
+    return heap == kProcessHeap ? samples : heap_samples;
+  }
 };
 
 }  // namespace geiger::profile

@@ -49,10 +49,16 @@ std::size_t trim(Recording& recording, const LeadingFrames& leading) {
   }
   if (shortened == 0) return 0;
   const std::vector<std::uint32_t> moved = unify(recording.stacks);
-  for (Sample& sample : recording.samples) {
-    if (sample.stack != kNone) sample.stack = moved[sample.stack];
-    if (sample.free_stack != kNone) sample.free_stack = moved[sample.free_stack];
+  const auto move = [&moved](std::uint32_t& stack) {
+    if (stack != kNone) stack = moved[stack];
+  };
+  for (std::vector<Sample>* samples : {&recording.samples, &recording.heap_samples}) {
+    for (Sample& sample : *samples) {
+      move(sample.stack);
+      move(sample.free_stack);
+    }
   }
+  for (MappingEvent& event : recording.mappings) move(event.stack);
   return shortened;
 }
 

@@ -57,7 +57,7 @@ struct ByStack {
 std::vector<NodeSums> sums_of_one(const Kinds& kinds) {
   std::vector<NodeSums> sums(kinds.counts.size());
   for (std::size_t i = 0; i < sums.size(); ++i) {
-    sums[i].add(kinds.counts[i].size, kinds.counts[i].lambda);
+    estimation::add(sums[i], kinds.counts[i], 1);
   }
   return sums;
 }
@@ -77,7 +77,7 @@ class StackAdder {
       if (count == 1) {
         sums.merge(of_one_[kind]);
       } else {
-        sums.add(kinds_.counts[kind].size, kinds_.counts[kind].lambda, count);
+        estimation::add(sums, kinds_.counts[kind], count);
       }
     }
     return sums;

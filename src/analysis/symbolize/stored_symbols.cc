@@ -37,13 +37,20 @@ void mark_stack(const Recording& recording, std::uint32_t stack, std::vector<boo
 std::vector<bool> locations_of(const Recording& recording, std::uint32_t process) {
   std::vector<bool> used(recording.locations.size());
   std::vector<bool> is_done(recording.stacks.size());
-  for (const profile::Sample& sample : recording.samples) {
-    if (sample.process != process) continue;
-    for (const std::uint32_t stack : {sample.stack, sample.free_stack}) {
-      if (stack >= is_done.size() || is_done[stack]) continue;
-      is_done[stack] = true;
-      mark_stack(recording, stack, used);
+  const auto mark = [&](std::uint32_t stack) {
+    if (stack >= is_done.size() || is_done[stack]) return;
+    is_done[stack] = true;
+    mark_stack(recording, stack, used);
+  };
+  for (const auto* samples : {&recording.samples, &recording.heap_samples}) {
+    for (const profile::Sample& sample : *samples) {
+      if (sample.process != process) continue;
+      mark(sample.stack);
+      mark(sample.free_stack);
     }
+  }
+  for (const profile::MappingEvent& event : recording.mappings) {
+    if (event.process == process) mark(event.stack);
   }
   return used;
 }

@@ -7,7 +7,9 @@
 #include "base/attributes.h"
 #include "base/clock.h"
 #include "base/raw_syscall.h"
+#include "runtime/capture/events.h"
 #include "runtime/capture/image.h"
+#include "runtime/capture/names.h"
 #include "runtime/capture/record_stack.h"
 #include "runtime/capture/thread_state.h"
 #include "sampling/prng.h"
@@ -72,17 +74,6 @@ bool enrol(ThreadState& state) {
   state.image = image.number;
   return true;
 }
-
-/// The calling thread's state in the current image, or null.
-ThreadState* enrolled_state() {
-  ThreadState* state = own_state();
-  if (state == nullptr) state = adopt_state(image.writer.header()->pid);
-  if (state == nullptr) return nullptr;
-  if (state->image != image.number && !enrol(*state)) return nullptr;
-  return state;
-}
-
-bool is_paused() { return image.writer.control()->paused.load(std::memory_order_relaxed) != 0; }
 
 /// Takes `bytes` that passed without trial (a handler allocated inside decide())
 /// off the skip count. A sample among them cannot be recorded any more.
@@ -220,6 +211,7 @@ void record_free(std::uint64_t taken, trace::Ref stack, std::uint8_t flags) {
   record->sample = sample;
   record->stack = stack;
   trace::Writer::commit(slot, header);
+  tell_freed(state, sample, *record);
 }
 
 /// The allocator handed out an address whose sample we believe alive: its free
@@ -253,7 +245,15 @@ unsigned log2_of(std::size_t alignment) {
 
 Bytes clamped(Bytes size) { return std::min(size, trace::SampleRecord::kSizeMask); }
 
+/// The names in force, as records of this trace, which precede the sample.
+struct NameRefs {
+  trace::Ref label;
+  trace::Ref type;
+};
+NameRefs names_in_force() { return {ref_of_name(tls.naming.label), ref_of_name(tls.naming.type)}; }
+
 trace::Slot write_sample(const Decision& decision, const Allocation& allocation, trace::Ref stack) {
+  const NameRefs names = names_in_force();
   const RecordHeader header =
       header_of(RecordType::kSample, sizeof(trace::SampleRecord), decision.state->index,
                 decision.is_certain ? trace::kFlagCertain : std::uint8_t{0});
@@ -267,8 +267,10 @@ trace::Slot write_sample(const Decision& decision, const Allocation& allocation,
   record->requested_kind = clamped(allocation.requested) |
                            std::uint64_t{static_cast<std::uint8_t>(allocation.entry_point)} << 48 |
                            std::uint64_t{log2_of(allocation.alignment)} << 56;
-  record->usable_heap = clamped(allocation.usable);
+  record->usable_heap = clamped(allocation.usable) | std::uint64_t{allocation.heap} << 48;
   record->offset = decision.offset;
+  record->label = names.label;
+  record->type = names.type;
   trace::Writer::commit(slot, header);
   return slot;
 }
@@ -318,6 +320,14 @@ void settle_for_good(ThreadState& state) {
 
 }  // namespace
 
+ThreadState* enrolled_state() {
+  ThreadState* state = own_state();
+  if (state == nullptr) state = adopt_state(image.writer.header()->pid);
+  if (state == nullptr) return nullptr;
+  if (state->image != image.number && !enrol(*state)) return nullptr;
+  return state;
+}
+
 GEIGER_SLOW_PATH Decision decide(Bytes size) {
   if (size > kLargestSize) {
     tls.countdown += size;  // No allocator can serve it.
@@ -350,17 +360,19 @@ GEIGER_SLOW_PATH void record(const Decision& decision, const Allocation& allocat
   if (!decision.is_sample || decision.image != image.number) return;
   ThreadState& state = *decision.state;
   if (!state.has_name) record_name(state);
-  image.live.prefetch(reinterpret_cast<std::uint64_t>(allocation.address));
+  const void* key = key_of(allocation.address, allocation.heap);
+  image.live.prefetch(reinterpret_cast<std::uint64_t>(key));
   const trace::Ref stack = record_stack(state, caller);
-  if (filter.maybe_holds(allocation.address)) close_unseen(allocation.address);
+  if (filter.maybe_holds(key)) close_unseen(key);
   const trace::Slot slot = write_sample(decision, allocation, stack);
   if (!slot) {
     image.writer.count_drop(trace::DropCause::kTraceFull);
     return;
   }
-  if (!insert_live(allocation.address, live_value(slot.ref))) {
+  if (!insert_live(key, live_value(slot.ref))) {
     image.writer.count_drop(trace::DropCause::kLiveTableFull);
   }
+  tell_sampled(state, slot.ref, *reinterpret_cast<const trace::SampleRecord*>(slot.words));
 }
 
 std::uint64_t take(const void* address) {

@@ -24,6 +24,7 @@
 
 #include "base/units.h"
 #include "runtime/capture/filter.h"
+#include "runtime/capture/names.h"
 #include "runtime/capture/thread_local.h"
 #include "runtime/unwind/unwind.h"
 #include "trace/format.h"
@@ -47,7 +48,8 @@ struct Allocation {
   Bytes requested;
   Bytes usable;
   trace::EntryPoint entry_point;
-  std::size_t alignment;  ///< 0 or 1: the allocator's own.
+  std::size_t alignment;   ///< 0 or 1: the allocator's own.
+  std::uint16_t heap = 0;  ///< 0: the process's own; else one that the program manages.
 };
 
 /// Called when borrows(size) said so, before the allocator is: settles the bytes
@@ -66,6 +68,17 @@ void record(const Decision& decision, const Allocation& allocation,
 /// The program frees `address` (or is about to): if it is a live sample, removes
 /// and records it. Call before the allocator gets the address.
 void release(const void* address, const unwind::Registers& caller);
+
+/// What the live table and the filter know an allocation by: heaps that the program
+/// manages may use the same addresses. Addresses have 48 bits.
+[[nodiscard]] inline const void* key_of(const void* address, std::uint16_t heap) {
+  return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(address) |
+                                       std::uintptr_t{heap} << 48);
+}
+
+/// The calling thread's state in the current image, or null: no memory, or no room.
+/// Requires is_recording().
+ThreadState* enrolled_state();
 
 /// Removes a live sample without recording; 0 if `address` is none.
 std::uint64_t take(const void* address);

@@ -89,7 +89,9 @@ class Filter {
     std::size_t mask = mask_.load(std::memory_order_relaxed);
     const std::size_t next = enlarged(mask);
     announce(next);
-    for_each_live([this, next](const void* address) { mark(address, next); });
+    for_each_live([this, next](std::uint64_t address, std::uint64_t /*value*/) {
+      mark(reinterpret_cast<const void*>(address), next);
+    });
     mask_.compare_exchange_strong(mask, next, std::memory_order_release, std::memory_order_relaxed);
   }
 

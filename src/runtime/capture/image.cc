@@ -184,6 +184,15 @@ bool open_trace(bool is_child) {
   return false;
 }
 
+/// A trace that only this process reads, through the API. Pages are taken as they are
+/// written; a child's has its own.
+bool open_memory(bool is_child) {
+  void* memory = map_pages(image.settings.capacity);
+  if (memory == nullptr) return false;
+  image.writer.open_memory(memory, image.settings.capacity, identity(is_child));
+  return true;
+}
+
 bool write_epoch(std::uint64_t interval) {
   constexpr trace::RecordHeader kHeader{trace::RecordType::kEpoch, 0,
                                         sizeof(trace::EpochRecord) / 8, trace::kUnknownCpu, 0};
@@ -215,7 +224,7 @@ bool watch_forks() {
 }
 
 bool is_wanted(bool is_child) {
-  if (image.settings.directory == nullptr) return false;
+  if (image.settings.directory == nullptr && !image.settings.in_memory) return false;
   if (image.settings.follow_children) return true;
   const auto pid = static_cast<std::uint64_t>(raw_syscall(SYS_getpid));
   return !is_child && (image.settings.root_pid == 0 || image.settings.root_pid == pid);
@@ -224,7 +233,9 @@ bool is_wanted(bool is_child) {
 bool start_image(bool is_child) {
   if (!is_wanted(is_child) || !watch_forks()) return false;
   image.seed = choose_seed(is_child);
-  if (!open_trace(is_child) || !write_epoch(image.settings.interval)) return false;
+  image.followed.store(0, std::memory_order_relaxed);
+  const bool is_open = image.settings.in_memory ? open_memory(is_child) : open_trace(is_child);
+  if (!is_open || !write_epoch(image.settings.interval)) return false;
   list_ranges(image.writer.header()->runtime_ranges);
   image.writer.header()->state.store(trace::State::kSampling, std::memory_order_release);
   return true;
@@ -240,8 +251,9 @@ GEIGER_SLOW_PATH bool start_slow() {
   image.settings = read_settings();
   image.number = 1;
   filter.start();
+  image.is_held.store(image.settings.in_memory, std::memory_order_relaxed);
   bool started = false;
-  if (image.settings.directory != nullptr) {
+  if (image.settings.directory != nullptr || image.settings.in_memory) {
     find_executable();
     unwind::init();
     started = start_image(false);
@@ -286,12 +298,27 @@ bool is_recording() {
 void follow_control() {
   const std::uint64_t wanted =
       image.writer.control()->requested_interval.load(std::memory_order_relaxed);
-  std::uint64_t current = image.epoch.interval.load(std::memory_order_relaxed);
-  if (wanted == 0 || wanted == current) return;
-  // One thread writes the epoch; the others meet it at their next slow path.
-  if (image.epoch.interval.compare_exchange_strong(current, wanted, std::memory_order_acq_rel)) {
-    write_epoch(wanted);
+  std::uint64_t followed = image.followed.load(std::memory_order_relaxed);
+  // What was followed once may have been changed by the program since.
+  if (wanted == followed || wanted == 0 || wanted > kMostInterval) return;
+  if (image.followed.compare_exchange_strong(followed, wanted, std::memory_order_relaxed)) {
+    set_interval(wanted);
   }
+}
+
+bool is_paused() {
+  return image.is_held.load(std::memory_order_relaxed) ||
+         image.writer.control()->paused.load(std::memory_order_relaxed) != 0;
+}
+
+bool set_interval(std::uint64_t interval) {
+  if (interval == 0 || interval > kMostInterval || !is_recording()) return false;
+  std::uint64_t current = image.epoch.interval.load(std::memory_order_relaxed);
+  if (interval == current) return true;
+  // One thread writes the epoch; the others meet it at their next slow path.
+  const bool is_first =
+      image.epoch.interval.compare_exchange_strong(current, interval, std::memory_order_acq_rel);
+  return !is_first || write_epoch(interval);
 }
 
 const char* executable_path() { return executable; }

@@ -13,8 +13,8 @@
 
 #include "base/units.h"
 #include "runtime/capture/live_table.h"
+#include "runtime/capture/number_table.h"
 #include "runtime/capture/settings.h"
-#include "runtime/capture/stack_table.h"
 #include "trace/writer.h"
 
 namespace geiger::capture {
@@ -37,7 +37,11 @@ struct Image {
   std::atomic<std::uint32_t> modules_written;
   Epoch epoch;
   trace::Writer writer;
-  StackTable stacks;
+  NumberTable stacks;  ///< Hash -> StackRecord.
+  /// The program wants nothing recorded for now, whatever the control page says.
+  std::atomic<bool> is_held;
+  /// The interval that the control page asked for last.
+  std::atomic<std::uint64_t> followed;
   LiveTable live;  ///< Inherited by fork's child, with the parent's image numbers.
 };
 
@@ -51,6 +55,16 @@ bool ready(bool& is_fresh);
 /// child that only frees or exits leaves no trace. False after the trace stopped:
 /// counters then no longer say what was allocated.
 bool is_recording();
+
+/// Bytes are put to trial, but nothing is recorded or counted.
+[[nodiscard]] bool is_paused();
+
+/// Longest interval that can be asked for: 1 TiB.
+inline constexpr std::uint64_t kMostInterval = std::uint64_t{1} << 40;
+
+/// Draws with another interval from here on; other threads from their next slow path.
+/// False: not recording, no room in the trace, or not within [1, kMostInterval].
+bool set_interval(std::uint64_t interval);
 
 /// Path of the allocator, as set_allocator_path() was told.
 extern const char* allocator_path;

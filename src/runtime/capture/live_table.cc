@@ -74,7 +74,9 @@ std::uint64_t LiveTable::take_from(Table& table, std::uint64_t address) {
     Bucket& bucket = table.buckets[(home + step) & table.mask];
     for (std::size_t i = 0; i < kSlots; ++i) {
       if (bucket.addresses[i].load(std::memory_order_relaxed) != address) continue;
+      // 0 before the slot is free: for_each() never sees it under the next address.
       const std::uint64_t value = bucket.values[i].load(std::memory_order_relaxed);
+      bucket.values[i].store(0, std::memory_order_relaxed);
       bucket.addresses[i].store(0, std::memory_order_release);
       table.used.fetch_sub(1, std::memory_order_relaxed);
       for (std::size_t back = 0; back < step; ++back) {

@@ -38,18 +38,20 @@ class LiveTable {
 
   [[nodiscard]] std::size_t size() const { return size_.load(std::memory_order_relaxed); }
 
-  /// Calls visit(const void* address) with the addresses in the table: each whose
-  /// insert() ended before this began (both touch the count sequentially
-  /// consistently), unless taken meanwhile, and perhaps later ones.
+  /// Calls visit(address, value) with what is in the table: each whose insert() ended
+  /// before this began (both touch the count sequentially consistently), unless taken
+  /// meanwhile, and perhaps later ones. The value is 0 while an insertion of another
+  /// thread is under way, else the address's own.
   template <typename Visit>
   void for_each(const Visit& visit) const {
     if (size_.load(std::memory_order_seq_cst) == 0) return;
     for (const Table* table = newest_.load(std::memory_order_acquire); table != nullptr;
          table = table->older) {
       for (std::size_t i = 0; i <= table->mask; ++i) {
-        for (const auto& slot : table->buckets[i].addresses) {
-          const std::uint64_t address = slot.load(std::memory_order_relaxed);
-          if (address != 0) visit(reinterpret_cast<const void*>(address));
+        const Bucket& bucket = table->buckets[i];
+        for (std::size_t slot = 0; slot < kSlots; ++slot) {
+          const std::uint64_t address = bucket.addresses[slot].load(std::memory_order_acquire);
+          if (address != 0) visit(address, bucket.values[slot].load(std::memory_order_relaxed));
         }
       }
     }

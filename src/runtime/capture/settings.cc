@@ -6,6 +6,9 @@
 
 extern "C" void* __libc_stack_end;  // NOLINT: the loader's name.
 
+/// Defined by libgeiger.so where the program has it from the start.
+extern "C" [[gnu::weak, gnu::visibility("default")]] const char geiger_api_version[];
+
 namespace geiger::capture {
 namespace {
 
@@ -73,6 +76,8 @@ bool apply_mode(const char* text, Settings& settings) {
   }
 }
 
+constexpr Bytes kMemoryCapacity = 256 * kMiB;
+
 bool apply_number(char** environment, const char* name, std::uint64_t& value, bool& is_given) {
   const char* text = value_of(environment, name);
   is_given = text != nullptr;
@@ -87,12 +92,16 @@ Settings read_settings() {
   char** environment = initial_environment();
   const char* mode = value_of(environment, "GEIGER_MODE");
   bool is_given = false;
+  bool has_capacity = false;
   const bool is_valid =
       apply_number(environment, "GEIGER_INTERVAL", settings.interval, is_given) &&
-      apply_number(environment, "GEIGER_CAPACITY", settings.capacity, is_given) &&
+      apply_number(environment, "GEIGER_CAPACITY", settings.capacity, has_capacity) &&
       apply_number(environment, "GEIGER_SEED", settings.seed, settings.has_seed) &&
       (mode == nullptr || apply_mode(mode, settings)) && settings.interval > 0;
-  if (is_valid) settings.directory = value_of(environment, "GEIGER_DIR");
+  if (!is_valid) return settings;
+  settings.directory = value_of(environment, "GEIGER_DIR");
+  settings.in_memory = settings.directory == nullptr && geiger_api_version != nullptr;
+  if (settings.in_memory && !has_capacity) settings.capacity = kMemoryCapacity;
   if (settings.directory != nullptr && *settings.directory != '/') settings.directory = nullptr;
   return settings;
 }

@@ -1,9 +1,10 @@
 // What the environment asks of the runtime (docs/runtime-settings.md).
 //
-//   GEIGER_DIR=PATH          where traces go; absent: the runtime stays inert
+//   GEIGER_DIR=PATH          where traces go; absent: the runtime stays inert, or records
+//                            in memory at the program's demand if that has libgeiger.so
 //   GEIGER_INTERVAL=BYTES    sampling interval T >= 1 (default 524288)
 //   GEIGER_SEED=NUMBER       process seed (default: getrandom)
-//   GEIGER_CAPACITY=BYTES    most bytes of one trace (default 4 GiB)
+//   GEIGER_CAPACITY=BYTES    most bytes of one trace (default 4 GiB; 256 MiB in memory)
 //   GEIGER_MODE=WORD,...     pure, fp, nochildren, paused, freestacks, root=PID
 #pragma once
 
@@ -14,7 +15,8 @@
 namespace geiger::capture {
 
 struct Settings {
-  const char* directory = nullptr;  ///< Null: inert.
+  const char* directory = nullptr;  ///< Null: inert, or in memory.
+  bool in_memory = false;
   Bytes interval = 512 * kKiB;
   Bytes capacity = 4 * kGiB;
   std::uint64_t seed = 0;

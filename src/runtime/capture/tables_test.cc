@@ -10,7 +10,7 @@
 
 #include "runtime/capture/arena.h"
 #include "runtime/capture/live_table.h"
-#include "runtime/capture/stack_table.h"
+#include "runtime/capture/number_table.h"
 
 namespace geiger::capture {
 namespace {
@@ -140,14 +140,14 @@ TEST(LiveTable, FindsWhatAnotherThreadInserted) {
   EXPECT_EQ(missing, 0);
 }
 
-TEST(StackTable, RemembersThroughGrowth) {
-  static constinit StackTable table;
+TEST(NumberTable, RemembersThroughGrowth) {
+  static constinit NumberTable table;
   std::mt19937_64 random(3);
   std::vector<std::uint64_t> hashes(100'000);
   for (std::size_t i = 0; i < hashes.size(); ++i) {
     hashes[i] = random();
     EXPECT_EQ(table.find(hashes[i]), 0U);
-    table.insert(hashes[i], static_cast<trace::Ref>(i + 1));
+    table.insert(hashes[i], static_cast<std::uint32_t>(i + 1));
   }
   std::size_t found = 0;
   for (std::size_t i = 0; i < hashes.size(); ++i) found += table.find(hashes[i]) == i + 1;

@@ -21,6 +21,12 @@ namespace geiger::capture {
 
 struct ThreadState;
 
+/// What the program says of its allocations from here on, as ids of names (names.h).
+struct Naming {
+  std::uint32_t label;  ///< 0 = none.
+  std::uint32_t type;   ///< Of the allocation under way, 0 = not told.
+};
+
 /// Initial-exec, plain data, no destructor: valid in every phase of a thread.
 struct ThreadLocal {
   std::uint64_t countdown;
@@ -30,6 +36,7 @@ struct ThreadLocal {
   /// Frame that asks the allocator for a usable size, null if none does: tcmalloc
   /// allocates when it is asked first.
   const void* sizing_frame;
+  Naming naming;
 };
 static_assert(sizeof(ThreadLocal) <= 64);
 

@@ -76,6 +76,7 @@ ThreadState* adopt_state(std::uint32_t pid) {
   state->epoch = 0;
   state->is_ending = false;
   state->nested_decisions = 0;
+  state->is_telling = false;
   state->has_name = false;
   state->countdown = &tls.countdown;
   tls.state = state;

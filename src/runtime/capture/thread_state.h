@@ -46,6 +46,7 @@ struct alignas(64) ThreadState {
   bool is_foreign;                       ///< Its start was not seen, so its end will not be.
   bool is_ending;                        ///< Every further allocation settles at once.
   std::uint32_t nested_decisions;        ///< In a row, while `armed` was kTaken.
+  bool is_telling;                       ///< Inside a listener (events.h).
   bool has_name;
   char name[16];
   std::uint64_t frames[trace::kMaxFrames];

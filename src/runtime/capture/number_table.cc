@@ -1,4 +1,4 @@
-#include "runtime/capture/stack_table.h"
+#include "runtime/capture/number_table.h"
 
 #include "base/attributes.h"
 #include "runtime/capture/arena.h"
@@ -17,21 +17,21 @@ std::uint64_t nonzero(std::uint64_t hash) { return hash == 0 ? 1 : hash; }
 
 }  // namespace
 
-trace::Ref StackTable::find(std::uint64_t hash) const {
+std::uint32_t NumberTable::find(std::uint64_t hash) const {
   hash = nonzero(hash);
   for (const Table* table = newest_.load(std::memory_order_acquire); table != nullptr;
        table = table->older) {
     for (std::size_t i = 0; i < kMaxProbe; ++i) {
       const Slot& slot = table->slots[(hash + i) & table->mask];
       const std::uint64_t seen = slot.hash.load(std::memory_order_acquire);
-      if (seen == hash) return slot.ref.load(std::memory_order_acquire);
+      if (seen == hash) return slot.number.load(std::memory_order_acquire);
       if (seen == 0) break;
     }
   }
   return 0;
 }
 
-void StackTable::insert(std::uint64_t hash, trace::Ref ref) {
+void NumberTable::insert(std::uint64_t hash, std::uint32_t number) {
   hash = nonzero(hash);
   Table* newest = newest_.load(std::memory_order_acquire);
   if (newest == nullptr || newest->used.load(std::memory_order_relaxed) > (newest->mask + 1) / 2) {
@@ -43,14 +43,14 @@ void StackTable::insert(std::uint64_t hash, trace::Ref ref) {
     std::uint64_t expected = 0;
     if (slot.hash.compare_exchange_strong(expected, hash, std::memory_order_acq_rel)) {
       newest->used.fetch_add(1, std::memory_order_relaxed);
-      slot.ref.store(ref, std::memory_order_release);
+      slot.number.store(number, std::memory_order_release);
       return;
     }
     if (expected == hash) return;
   }
 }
 
-GEIGER_SLOW_PATH StackTable::Table* StackTable::grow_slow(Table* newest) {
+GEIGER_SLOW_PATH NumberTable::Table* NumberTable::grow_slow(Table* newest) {
   const std::size_t slots = newest == nullptr ? kFirstSlots : (newest->mask + 1) * kGrowth;
   auto* table = static_cast<Table*>(arena_allocate(sizeof(Table)));
   if (table == nullptr) return nullptr;

@@ -1,0 +1,76 @@
+#include "runtime/capture/custom_heap.h"
+
+#include "base/attributes.h"
+#include "runtime/capture/image.h"
+#include "runtime/capture/thread_local.h"
+
+namespace geiger::capture {
+namespace {
+
+constexpr std::uint64_t kAddressEnd = std::uint64_t{1} << 48;
+
+/// The number of a heap from 1 up, 0 if the name is no heap's.
+std::uint16_t number_of(NameId heap) {
+  const NamedThing thing = name_at(heap);
+  return thing.kind == trace::NameKind::kHeap ? static_cast<std::uint16_t>(thing.owner) : 0;
+}
+
+/// Sets the type in force for as long as it lives.
+class TypeInForce {
+ public:
+  explicit TypeInForce(NameId type) : before_(tls.naming.type) {
+    if (type != 0) tls.naming.type = type;
+  }
+  TypeInForce(const TypeInForce&) = delete;
+  TypeInForce& operator=(const TypeInForce&) = delete;
+  ~TypeInForce() { tls.naming.type = before_; }
+
+ private:
+  NameId before_;
+};
+
+}  // namespace
+
+Rate current_rate() {
+  if (!is_recording()) return {};
+  // The reference first: what it names is at least as old as the interval read next.
+  const trace::Ref epoch = image.epoch.ref.load(std::memory_order_acquire);
+  const auto& record = image.writer.at<trace::EpochRecord>(epoch);
+  return {record.interval, __builtin_bit_cast(double, record.lambda_bits), epoch, image.number,
+          image.settings.is_pure};
+}
+
+GEIGER_SLOW_PATH Reported report_sample(const Report& report) {
+  if (!is_recording()) return Reported::kNotRecording;
+  const std::uint16_t heap = number_of(report.heap);
+  if (heap == 0) return Reported::kWrongHeap;
+  if (report.address >= kAddressEnd || report.address == 0) return Reported::kWrongAddress;
+  if (report.rate.image != image.number) return Reported::kOtherImage;
+  if (is_paused()) return Reported::kYes;
+  ThreadState* state = enrolled_state();
+  if (state == nullptr || ref_of_name(report.heap) == 0) return Reported::kNotRecording;
+  const TypeInForce type(report.type);
+  const Decision decision{.state = state,
+                          .offset = report.offset,
+                          .epoch = report.rate.epoch,
+                          .image = report.rate.image,
+                          .is_sample = true,
+                          .is_certain = report.is_certain,
+                          .is_counted = false};
+  record(decision,
+         {reinterpret_cast<const void*>(report.address), report.requested, report.usable,
+          trace::EntryPoint::kReported, report.alignment, heap},
+         unwind::caller_registers());
+  return Reported::kYes;
+}
+
+Reported report_free(NameId heap, std::uint64_t address) {
+  const std::uint16_t number = number_of(heap);
+  if (number == 0) return Reported::kWrongHeap;
+  if (address >= kAddressEnd) return Reported::kWrongAddress;
+  const void* key = key_of(reinterpret_cast<const void*>(address), number);
+  if (filter.maybe_holds(key)) release(key, unwind::caller_registers());
+  return Reported::kYes;
+}
+
+}  // namespace geiger::capture

@@ -1,0 +1,50 @@
+// Heaps that the program manages itself: pools, arenas, memory of devices.
+//
+// Who manages one has a sampler of its own (the same process: a trial per byte) and
+// reports what it drew. Totals of threads and their check against the hits speak of the
+// process's heap alone.
+//
+// Threads / Signals / Fork: as capture.h.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/capture/capture.h"
+
+namespace geiger::capture {
+
+/// What to draw with, and where it belongs. A sample that was drawn with another image's
+/// or epoch's rate is reported with that.
+struct Rate {
+  std::uint64_t interval;  ///< T, bytes.
+  double lambda;
+  trace::Ref epoch;
+  std::uint32_t image;  ///< 0: nothing is recorded.
+  bool is_pure;         ///< Nothing is certain.
+};
+[[nodiscard]] Rate current_rate();
+
+/// An allocation that the reporter drew.
+struct Report {
+  NameId heap = 0;            ///< Defined with NameKind::kHeap and its number as owner.
+  NameId type = 0;            ///< 0: none, or that in force in the thread.
+  std::uint64_t address = 0;  ///< Below 2^48.
+  Bytes requested = 0;
+  Bytes usable = 0;
+  std::size_t alignment = 0;
+  std::uint64_t offset = 0;
+  Rate rate;
+  bool is_certain = false;
+};
+
+enum class Reported { kYes, kNotRecording, kOtherImage, kWrongHeap, kWrongAddress };
+
+/// Records a drawn allocation with the stack of the caller. Nothing is recorded while
+/// paused, which is no error (kYes).
+Reported report_sample(const Report& report);
+
+/// An allocation of a custom heap is gone: records that if it is a live sample. Cheap
+/// when it is not. kWrongHeap for an id that is no heap.
+Reported report_free(NameId heap, std::uint64_t address);
+
+}  // namespace geiger::capture

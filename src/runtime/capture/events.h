@@ -1,0 +1,32 @@
+// Who is told, inside the process, of every sample and of every free of one.
+//
+// Threads: called on the thread that allocates or frees, after the record is committed
+// and outside every table operation. What it allocates is put to trial as ever, but of
+// samples in there it is not told. Signals: may be called in a handler that allocates.
+// It must return: a jump or an exception out of it leaves its thread untold from then on.
+#pragma once
+
+#include <atomic>
+
+#include "trace/format.h"
+
+namespace geiger::capture {
+
+struct ThreadState;
+
+struct Listener {
+  /// `sample` is the record's reference in the trace of this process.
+  void (*sampled)(void* context, trace::Ref sample, const trace::SampleRecord& record);
+  void (*freed)(void* context, trace::Ref sample, const trace::FreeRecord& record);
+  void* context;
+};
+
+/// At most one; null = none. What was stored once must stay valid for ever: a thread may
+/// be about to call it.
+[[gnu::visibility("hidden")]] extern constinit std::atomic<const Listener*> listener;
+
+/// Tells the listener, unless it is the one who allocates.
+void tell_sampled(ThreadState& state, trace::Ref sample, const trace::SampleRecord& record);
+void tell_freed(ThreadState* state, trace::Ref sample, const trace::FreeRecord& record);
+
+}  // namespace geiger::capture

@@ -1,0 +1,58 @@
+#include "runtime/capture/interface.h"
+
+namespace geiger::capture {
+namespace {
+
+Status status() {
+  bool is_fresh = false;
+  ready(is_fresh);
+  const trace::FileHeader* header = image.writer.header();
+  Status status{};
+  status.phase = image.phase.load(std::memory_order_acquire);
+  status.is_in_memory = image.settings.in_memory;
+  status.image = image.number;
+  status.header = header;
+  if (header == nullptr) return status;
+  status.stop_reason = header->stop_reason.load(std::memory_order_relaxed);
+  status.stop_errno = header->stop_errno;
+  status.is_recording = is_recording();
+  status.is_paused = is_paused();
+  status.interval = image.epoch.interval.load(std::memory_order_relaxed);
+  status.live_samples = image.live.size();
+  return status;
+}
+
+Naming* naming() { return &tls.naming; }
+
+void hold(bool is_held) { image.is_held.store(is_held, std::memory_order_relaxed); }
+
+const char* trace_base(Bytes& bytes) { return image.writer.base(bytes); }
+
+void for_each_live(void (*visit)(void* context, std::uint64_t key, trace::Ref sample),
+                   void* context) {
+  image.live.for_each([&](std::uint64_t key, std::uint64_t value) {
+    if (value >> 32 == image.number) visit(context, key, static_cast<trace::Ref>(value));
+  });
+}
+
+}  // namespace
+}  // namespace geiger::capture
+
+namespace capture = geiger::capture;
+
+extern "C" constinit const capture::Interface geiger_capture_v1{
+    .version = GEIGER_VERSION,
+    .status = capture::status,
+    .naming = capture::naming,
+    .define_name = capture::define_name,
+    .name_at = capture::name_at,
+    .write_mark = capture::write_mark,
+    .set_interval = capture::set_interval,
+    .hold = capture::hold,
+    .current_rate = capture::current_rate,
+    .report_sample = capture::report_sample,
+    .report_free = capture::report_free,
+    .trace_base = capture::trace_base,
+    .for_each_live = capture::for_each_live,
+    .listener = &capture::listener,
+};

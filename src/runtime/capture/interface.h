@@ -1,0 +1,65 @@
+// What libgeiger.so may ask of the capture that lives in the same process.
+//
+// The preload library exports one symbol, a table of functions. Both libraries come
+// from one build: libgeiger.so compares the versions and keeps still where they differ.
+//
+// Threads / Signals / Fork: as each function says where it is declared. Ids and
+// references of samples are those of this process image; a child by fork has its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/capture/capture.h"
+#include "runtime/capture/custom_heap.h"
+#include "runtime/capture/events.h"
+#include "runtime/capture/image.h"
+#include "runtime/capture/names.h"
+#include "runtime/capture/thread_local.h"
+
+namespace geiger::capture {
+
+/// How the capture stands at one instant.
+struct Status {
+  Phase phase;
+  trace::StopReason stop_reason;
+  std::int32_t stop_errno;
+  bool is_recording;
+  bool is_paused;
+  bool is_in_memory;  ///< No file: the trace is for this process alone.
+  std::uint32_t image;
+  std::uint64_t interval;
+  std::size_t live_samples;
+  const trace::FileHeader* header;  ///< Null before the image started.
+};
+
+struct Interface {
+  const char* version;
+  /// Starts the image if no allocation has yet.
+  Status (*status)();
+  /// The calling thread's names in force, to be stored into.
+  Naming* (*naming)();
+  NameId (*define_name)(trace::NameKind kind, std::uint32_t owner, const char* text,
+                        std::size_t bytes);
+  NamedThing (*name_at)(NameId name);
+  bool (*write_mark)(const char* text, std::size_t bytes);
+  bool (*set_interval)(std::uint64_t interval);
+  /// Stops and resumes recording as the program's wish, apart from the control page's.
+  void (*hold)(bool is_held);
+  Rate (*current_rate)();
+  Reported (*report_sample)(const Report& report);
+  Reported (*report_free)(NameId heap, std::uint64_t address);
+  /// The trace as far as it is mapped: records lie at their reference * 8. Earlier
+  /// results stay valid.
+  const char* (*trace_base)(Bytes& bytes);
+  /// Calls visit(context, key, sample) with each live sample of this image: see
+  /// LiveTable::for_each. Does not stop anybody.
+  void (*for_each_live)(void (*visit)(void* context, std::uint64_t key, trace::Ref sample),
+                        void* context);
+  std::atomic<const Listener*>* listener;
+};
+
+}  // namespace geiger::capture
+
+/// Weak for who may find no capture in the process.
+extern "C" [[gnu::visibility("default")]] const geiger::capture::Interface geiger_capture_v1;

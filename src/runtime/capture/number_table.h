@@ -1,0 +1,45 @@
+// 64-bit hash -> 32-bit number, never 0: the records of stacks, the ids of names.
+// Insert-only. A collision of two among a million hashes has probability 3e-8.
+//
+// Threads / Signals: lock-free; of two threads that insert the same hash at once one
+// prevails. Fork: the child keeps its copy, or resets it. Allocates: pages from the
+// kernel when it grows.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace geiger::capture {
+
+class NumberTable {
+ public:
+  constexpr NumberTable() = default;
+
+  /// The number of this hash, 0 if it has none yet.
+  [[nodiscard]] std::uint32_t find(std::uint64_t hash) const;
+
+  /// Remembers a number. Without memory it forgets.
+  void insert(std::uint64_t hash, std::uint32_t number);
+
+  /// Forgets everything (fork child). The pages are left to the parent's copy.
+  void reset() { newest_.store(nullptr, std::memory_order_relaxed); }
+
+ private:
+  struct Slot {
+    std::atomic<std::uint64_t> hash;
+    std::atomic<std::uint32_t> number;
+  };
+  struct Table {
+    Table* older;
+    std::size_t mask;
+    std::atomic<std::size_t> used;
+    Slot* slots;
+  };
+
+  Table* grow_slow(Table* newest);
+
+  std::atomic<Table*> newest_{nullptr};
+};
+
+}  // namespace geiger::capture
