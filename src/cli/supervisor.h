@@ -49,6 +49,7 @@ class Supervisor {
   [[nodiscard]] std::chrono::nanoseconds next_wait(std::chrono::nanoseconds proposed) const;
   void keep_window();
   [[nodiscard]] std::chrono::nanoseconds observe();
+  void ask_utilization();
   void wait(std::chrono::nanoseconds at_most) const;
   bool reap();
 
@@ -59,6 +60,7 @@ class Supervisor {
   Clock::time_point start_ = Clock::now();
   std::optional<Clock::time_point> opens_;
   std::optional<Clock::time_point> closes_;
+  std::optional<Clock::time_point> asks_;  ///< When to ask for the utilization of slabs next.
   int status_ = 0;
 };
 

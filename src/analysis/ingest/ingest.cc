@@ -124,6 +124,10 @@ class Ingestion {
 
   void read_image(const InputFile& file, const Image& image) {
     const bool is_open = is_being_written(file, image);
+    std::vector<std::string> observed;
+    if (is_open && options_.observe) {
+      observed.push_back(options_.observe(file.path(), image.header().pid));
+    }
     ImageDecoder decoder(result_.recording, interner_, image, file.path());
     ImageReader records(file, image, is_open);
     records.run(decoder);
@@ -134,6 +138,7 @@ class Ingestion {
       error.reason += fmt::format("; {} records before it are used", records.reader().committed());
       note(error);
     }
+    if (!observed.empty()) take_observations(file, observed.back(), decoder);
     if (options_.read_chunks) take_chunks(file, image, decoder);
   }
 

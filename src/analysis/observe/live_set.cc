@@ -31,6 +31,8 @@ void LiveSet::take(const trace::Record& record) {
     add(record);
   } else if (record.header.type == trace::RecordType::kFree) {
     live_.erase(record.as<trace::FreeRecord>().sample);
+  } else if (record.header.type == trace::RecordType::kMapping) {
+    mappings_.take(record.as<trace::MappingRecord>());
   }
 }
 

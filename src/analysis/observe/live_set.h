@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/ingest/input_file.h"
+#include "analysis/observe/owned_ranges.h"
 #include "base/units.h"
 #include "trace/reader.h"
 
@@ -35,11 +36,13 @@ class LiveSet {
   /// Whether the allocator has put objects into [start, end). Of freed objects only those
   /// count that are too small to have had a mapping of their own.
   [[nodiscard]] bool is_heap(Address start, Address end) const;
+  [[nodiscard]] const OwnMappings& mappings() const { return mappings_; }
 
  private:
   void add(const trace::Record& record);
 
   tsl::robin_map<trace::Ref, LiveSample> live_;
+  OwnMappings mappings_;
   std::map<Address, Address> places_;  ///< Per 64 KiB one address that an object had.
 };
 

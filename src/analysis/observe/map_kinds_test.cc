@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/observe/runtime_ranges.h"
+#include "analysis/observe/owned_ranges.h"
 
 namespace geiger::observe {
 namespace {
@@ -59,7 +59,7 @@ TEST(MapKinds, TellsThemApart) {
   EXPECT_EQ(sum, expected);
 }
 
-TEST(RuntimeRanges, MoveWithoutChangingTheSum) {
+TEST(OwnedRanges, MoveWithoutChangingTheSum) {
   const std::vector<Mapping> mappings = {mapping(0x10000, 0x20000, "")};
   const std::vector<MapKind> kinds = {MapKind::kAnonymous};
   profile::MapTable maps = totals_of(mappings, kinds);
@@ -70,9 +70,42 @@ TEST(RuntimeRanges, MoveWithoutChangingTheSum) {
       },
       4096);
   const std::vector<Range> ranges = {{0x8000, 0x9000}, {0x1f000, 0x5000}, {0x40000, 0x1000}};
-  move_runtime_ranges(ranges, mappings, kinds, pagemap, maps);
+  move_ranges(ranges, mappings, kinds, MapKind::kRuntime, false, pagemap, maps);
   EXPECT_EQ(maps[static_cast<std::size_t>(MapKind::kRuntime)].resident, 0x2000U);
   EXPECT_EQ(maps[static_cast<std::size_t>(MapKind::kAnonymous)].resident, 0x8000U - 0x2000);
+}
+
+trace::MappingRecord call(trace::MappingKind kind, Address address, Bytes bytes,
+                          Address old_address = 0, Bytes old_bytes = 0) {
+  trace::MappingRecord record{};
+  record.kind = kind;
+  record.address = address;
+  record.bytes = bytes;
+  record.old_address = old_address;
+  record.old_bytes = old_bytes;
+  return record;
+}
+
+TEST(OwnedRanges, FollowMappingCalls) {
+  using trace::MappingKind;
+  OwnMappings own;
+  const auto shown = [&] {
+    std::vector<std::pair<Address, Bytes>> all;
+    for (const Range& range : own.ranges()) all.emplace_back(range.start, range.bytes);
+    return all;
+  };
+  using All = std::vector<std::pair<Address, Bytes>>;
+  own.take(call(MappingKind::kMap, 0x10000, 0x10000));
+  own.take(call(MappingKind::kUnmap, 0x14000, 0x4000));
+  EXPECT_EQ(shown(), (All{{0x10000, 0x4000}, {0x18000, 0x8000}}));
+  own.take(call(MappingKind::kMap, 0x12000, 0x8000));  // over both
+  EXPECT_EQ(shown(), (All{{0x10000, 0x2000}, {0x12000, 0x8000}, {0x1a000, 0x6000}}));
+  own.take(call(MappingKind::kRemap, 0x50000, 0x9000, 0x12000, 0x8000));
+  EXPECT_EQ(shown(), (All{{0x10000, 0x2000}, {0x1a000, 0x6000}, {0x50000, 0x9000}}));
+  own.take(call(MappingKind::kBreak, 0x90000, 0));
+  own.take(call(MappingKind::kMap, ~Address{0} - 5, 0x1000));  // wraps around
+  own.take(call(MappingKind::kUnmap, 0, ~Bytes{0}));
+  EXPECT_TRUE(shown().empty());
 }
 
 }  // namespace

@@ -1,9 +1,6 @@
 #include "analysis/observe/occupancy.h"
 
 #include <algorithm>
-#include <cmath>
-
-#include "analysis/profile/hash.h"
 
 namespace geiger::observe {
 
@@ -57,13 +54,6 @@ Bytes PageOccupancy::wholly_free() const {
   Bytes bytes = wholly_free_;
   for (const PageUse& use : pages_) bytes += use.used > 0 ? 0 : use.free;
   return bytes;
-}
-
-Bytes rounded_at_random(double bytes, std::uint64_t salt) {
-  if (!(bytes > 0)) return 0;
-  const double whole = std::floor(bytes);
-  const double uniform = static_cast<double>(profile::spread(0, salt) >> 11) * 0x1p-53;
-  return static_cast<Bytes>(whole) + (uniform < bytes - whole ? 1 : 0);
 }
 
 }  // namespace geiger::observe

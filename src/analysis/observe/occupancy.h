@@ -47,8 +47,4 @@ class PageOccupancy {
   Bytes wholly_free_ = 0;  ///< On pages between those of pages_.
 };
 
-/// `bytes` as a whole number that is right on average: the part behind the point decides
-/// how often it is the larger one. `salt` names the draw, so that it can be repeated.
-[[nodiscard]] Bytes rounded_at_random(double bytes, std::uint64_t salt);
-
 }  // namespace geiger::observe

@@ -61,19 +61,5 @@ TEST(Occupancy, AKnownPage) {
   EXPECT_DOUBLE_EQ(occupancy.waste_of(0x123000, 0x124000), 0);
 }
 
-/// The mean of 100,000 draws of 0.3 has a standard error of 0.00145: 5 of them.
-TEST(Occupancy, RoundsRightOnAverage) {
-  double sum = 0;
-  for (std::uint64_t salt = 0; salt < 100'000; ++salt) {
-    const Bytes rounded = rounded_at_random(2.3, salt);
-    EXPECT_TRUE(rounded == 2 || rounded == 3);
-    sum += static_cast<double>(rounded);
-  }
-  EXPECT_NEAR(sum / 100'000, 2.3, 0.0073);
-  EXPECT_EQ(rounded_at_random(7, 3), 7U);
-  EXPECT_EQ(rounded_at_random(0, 3), 0U);
-  EXPECT_EQ(rounded_at_random(-1, 3), 0U);
-}
-
 }  // namespace
 }  // namespace geiger::observe

@@ -8,9 +8,9 @@
 #include <cstring>
 
 #include "analysis/observe/map_kinds.h"
+#include "analysis/observe/owned_ranges.h"
 #include "analysis/observe/pagemap.h"
 #include "analysis/observe/proc_text.h"
-#include "analysis/observe/runtime_ranges.h"
 #include "analysis/observe/stranded.h"
 #include "base/clock.h"
 
@@ -93,7 +93,8 @@ bool ProcessObserver::is_snapshot_due(Nanoseconds now) const {
   const Nanoseconds rest = std::clamp(age / 4, kPace.least_rest, kPace.rest);
   const auto paid = static_cast<Nanoseconds>(static_cast<double>(last_cost_) / kPace.most_cost);
   if (now < last_end_ + std::max(rest, paid)) return false;
-  if (now >= last_end_ + std::max(kPace.idle_rest, paid)) return true;
+  const Nanoseconds idle = std::clamp(age / 2, kPace.least_rest, kPace.idle_rest);
+  if (now >= last_end_ + std::max(idle, paid)) return true;
   const auto most = static_cast<double>(found_.at_maximum->counts.resident);
   return static_cast<double>(counts_.resident) >= most * (1 + kPace.growth);
 }
@@ -152,7 +153,10 @@ std::optional<Snapshot> ProcessObserver::snapshot(Nanoseconds now) {
     return snapshot;
   }
   Pagemap pagemap(reader_of(file.get()), follower_.header().page_size);
-  move_runtime_ranges(runtime_ranges(follower_.header()), mappings, kinds, pagemap, snapshot.maps);
+  move_ranges(runtime_ranges(follower_.header()), mappings, kinds, MapKind::kRuntime, false,
+              pagemap, snapshot.maps);
+  move_ranges(follower_.live().mappings().ranges(), mappings, kinds, MapKind::kMapped, true,
+              pagemap, snapshot.maps);
   if (!is_up_to_date) {
     snapshot.residency_fault = "the trace grew faster than it could be read";
   } else if (samples.size() > kMostSamples) {

@@ -21,7 +21,8 @@ struct SnapshotPace {
   /// Rest between two, at most; in a young process a quarter of its age.
   Nanoseconds rest = 500'000'000;
   Nanoseconds least_rest = 10'000'000;
-  /// Without a new maximum one is taken all the same, so that the last is recent.
+  /// Without a new maximum one is taken all the same, so that the last is recent; in a
+  /// young process after half its age.
   Nanoseconds idle_rest = 1'000'000'000;
   /// A maximum is new when it exceeds the last one caught by this share.
   double growth = 0.05;

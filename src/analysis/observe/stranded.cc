@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "analysis/observe/glibc_heap.h"
+#include "analysis/profile/measured.h"
 #include "base/clock.h"
 
 namespace geiger::observe {
@@ -41,7 +42,8 @@ void take_waste(const HeapWalk& walk, std::span<const LiveSample> samples, Snaps
     if (std::ranges::find(walk.unmatched, sample.ref) != walk.unmatched.end()) continue;
     const ChunkRange chunk = chunk_of(sample);
     const double waste = walk.occupancy.waste_of(chunk.start, chunk.end);
-    snapshot.waste.push_back({sample.ref, rounded_at_random(waste, snapshot.time ^ sample.ref)});
+    snapshot.waste.push_back(
+        {sample.ref, profile::rounded_at_random(waste, snapshot.time ^ sample.ref)});
   }
   std::ranges::sort(snapshot.waste, {}, &profile::SampleWaste::sample);
   snapshot.waste_fault.clear();

@@ -6,6 +6,8 @@ std::string_view name_of(MapKind kind) {
   switch (kind) {
     case MapKind::kMallocHeap:
       return "malloc heap";
+    case MapKind::kMapped:
+      return "mapped by the program";
     case MapKind::kAnonymous:
       return "other anonymous";
     case MapKind::kStack:

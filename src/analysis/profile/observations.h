@@ -18,14 +18,15 @@ namespace geiger::profile {
 /// Each resident page counts for one kind.
 enum class MapKind : std::uint8_t {
   kMallocHeap,  ///< [heap], and anonymous maps that hold objects from the allocator.
-  kAnonymous,   ///< Other anonymous memory: the program's own maps, JIT code, caches.
+  kMapped,      ///< What the program mapped by itself, past its allocator.
+  kAnonymous,   ///< Other anonymous memory: of libraries, of the loader.
   kStack,       ///< Stacks of threads whose stack pointer could be read.
   kFile,        ///< Mapped files: code, data, the pages that were copied from them.
   kShared,      ///< Shared memory: tmpfs, memfd, System V, shared anonymous.
   kRuntime,     ///< Geiger itself: the mapped trace, the runtime's library and tables.
   kOther,       ///< vdso and the like.
 };
-inline constexpr std::size_t kMapKinds = 7;
+inline constexpr std::size_t kMapKinds = 8;
 
 /// Bytes of one kind.
 struct MapTotals {
