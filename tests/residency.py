@@ -57,21 +57,29 @@ class Residency(unittest.TestCase):
                                                "--json", trace]).stdout)
         return summary["processes"][0]["start_ns"] + json.loads(outcome.stdout)["after_ns"]
 
-    def compare(self, kind, mode, interval, seeds, env=None):
+    def compare(self, kinds, mode, interval, seeds, env=None):
+        """What the analysis says of each kind in the same runs, and the program's truth."""
         with tempfile.TemporaryDirectory() as directory:
             runs = [self.run_once(directory, mode, interval, seed, env) for seed in seeds]
             truth = runs[0][1]
             path = os.path.join(directory, "truth.json")
             with open(path, "w") as file:
                 json.dump(truth, file)
-            result = subprocess.run(
-                [str(harness.BUILD / "bin" / "residency_analysis"),
-                 *(["--break"] if self.is_broken else []), kind, str(interval), path,
-                 *[trace for trace, _ in runs]], check=True, capture_output=True).stdout
-            return json.loads(result), truth
+            return {kind: self.analyse(kind, interval, path, [trace for trace, _ in runs])
+                    for kind in kinds}, truth
 
-    def check_share(self, kind, mode, interval, env=None):
-        result, _ = self.compare(kind, mode, interval, range(1, self.seeds + 1), env)
+    def analyse(self, kind, interval, truth, traces):
+        command = [str(harness.BUILD / "bin" / "residency_analysis"),
+                   *(["--break"] if self.is_broken else []), kind, str(interval), truth, *traces]
+        return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+
+    def check_shares(self, kinds, mode, interval, env=None):
+        results, _ = self.compare(kinds, mode, interval, range(1, self.seeds + 1), env)
+        for kind, result in results.items():
+            with self.subTest(kind=kind):
+                self.check_share(kind, result)
+
+    def check_share(self, kind, result):
         for run in result["runs"]:
             self.assertNotIn("fault", run)
         intervals = result["intervals"]
@@ -83,27 +91,24 @@ class Residency(unittest.TestCase):
         self.assertGreater(share, 0.95 - 4 * math.sqrt(0.95 * 0.05 / intervals))
 
     def test_interval_one_is_mincore(self):
-        for kind in ("resident", "untouched"):
-            result, _ = self.compare(kind, "pages", 1, [1])
+        results, _ = self.compare(("resident", "untouched"), "pages", 1, [1])
+        for kind, result in results.items():
             run, = result["runs"]
             self.assertEqual(run["estimate"], run["truth"], kind)
 
     def test_interval_one_is_the_heap(self):
-        result, truth = self.compare("stranded", "heap", 1, [1], NO_CACHES)
-        run, = result["runs"]
+        results, truth = self.compare(("stranded",), "heap", 1, [1], NO_CACHES)
+        run, = results["stranded"]["runs"]
         self.assertNotIn("fault", run)
         print("stranded:", run, "malloc says", truth["free"], "free,", truth["top"], "at the top")
         self.assertLess(abs(run["estimate"] / run["truth"] - 1), 0.01)
         self.assertLess(run["estimate"], 1.01 * truth["free"])
 
-    def test_resident(self):
-        self.check_share("resident", "pages", PAGES_INTERVAL)
+    def test_pages(self):
+        self.check_shares(("resident", "untouched"), "pages", PAGES_INTERVAL)
 
-    def test_untouched(self):
-        self.check_share("untouched", "pages", PAGES_INTERVAL)
-
-    def test_stranded(self):
-        self.check_share("stranded", "heap", HEAP_INTERVAL, NO_CACHES)
+    def test_heap(self):
+        self.check_shares(("stranded",), "heap", HEAP_INTERVAL, NO_CACHES)
 
 
 if __name__ == "__main__":

@@ -154,10 +154,16 @@ std::optional<ArenaHeap> arena_heap_at(const ReadMemory& read, Address heap) {
   return ArenaHeap{(arena + kArenaState + 15) / 16 * 16, heap + bytes};
 }
 
-/// Whether the chunk has a mapping of its own: the whole of it is in use.
-bool has_own_mapping(const ReadMemory& read, const LiveSample& sample) {
-  std::uint64_t word = 0;
-  return read(sample.address - 8, &word, sizeof word) && (word & kHasOwnMapping) != 0;
+/// Without the samples whose chunks have mappings of their own, which are wholly in use.
+std::vector<LiveSample> in_heaps(const ReadMemory& read, std::span<const LiveSample> samples) {
+  Words words(read);
+  std::vector<LiveSample> inside;
+  for (const LiveSample& sample : samples) {
+    std::uint64_t word = 0;
+    const bool is_own = words.read(sample.address - 8, word) && (word & kHasOwnMapping) != 0;
+    if (!is_own) inside.push_back(sample);
+  }
+  return inside;
 }
 
 /// The heaps of arenas in a mapping (neighbours may share one), or all of [heap].
@@ -166,10 +172,11 @@ std::optional<std::string> walk_mapping(const ReadMemory& read, const Mapping& m
   if (mapping.path == "[heap]") {
     return walk_heap(read, mapping.start, mapping.end, samples, walk);
   }
-  while (!samples.empty()) {
-    const Address start = samples.front().address / kArenaHeap * kArenaHeap;
-    const auto own = samples_in(samples, start, start + kArenaHeap);
-    samples = samples.subspan(own.size());
+  const std::vector<LiveSample> inside = in_heaps(read, samples);
+  for (std::span<const LiveSample> rest(inside); !rest.empty();) {
+    const Address start = rest.front().address / kArenaHeap * kArenaHeap;
+    const auto own = samples_in(rest, start, start + kArenaHeap);
+    rest = rest.subspan(own.size());
     const auto heap = start >= mapping.start ? arena_heap_at(read, start) : std::nullopt;
     if (!heap) return "live samples lie outside of every heap of glibc";
     if (auto reason = walk_heap(read, heap->first, heap->end, own, walk)) return reason;
@@ -192,12 +199,8 @@ std::optional<std::string> walk_heap(const ReadMemory& read, Address start, Addr
 
 std::optional<std::string> walk_glibc(const ReadMemory& read, std::span<const Mapping> mappings,
                                       std::span<const LiveSample> samples, HeapWalk& walk) {
-  std::vector<LiveSample> inside;
-  for (const LiveSample& sample : samples) {
-    if (!has_own_mapping(read, sample)) inside.push_back(sample);
-  }
   for (const Mapping& mapping : mappings) {
-    const auto own = samples_in(inside, mapping.start, mapping.end);
+    const auto own = samples_in(samples, mapping.start, mapping.end);
     if (own.empty()) continue;
     if (auto reason = walk_mapping(read, mapping, own, walk)) return reason;
   }

@@ -39,7 +39,7 @@ class ProcessObserver {
   /// A snapshot whether or not one is due.
   void observe_at_once(Nanoseconds now);
   [[nodiscard]] Nanoseconds next() const { return next_; }
-  /// Time spent so far.
+  /// Processor time spent so far.
   [[nodiscard]] Nanoseconds cost() const { return found_.cost; }
 
   /// What was found. Samples are named by the references of their records.

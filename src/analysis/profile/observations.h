@@ -67,7 +67,7 @@ struct SampleWaste {
 /// What was read at one instant.
 struct Snapshot {
   Nanoseconds time = 0;  ///< When the reading began.
-  Nanoseconds cost = 0;  ///< How long it took.
+  Nanoseconds cost = 0;  ///< Processor time it took.
   MapTable maps{};
   MemoryCounts counts;
   /// Live samples with where they lay. Meaningful if `residency_fault` is empty.
@@ -92,7 +92,7 @@ struct Observations {
   std::uint32_t process = 0;           ///< Index into Recording::processes.
   std::vector<SeriesPoint> series;     ///< In order of time.
   Bytes high_water = 0;                ///< The kernel's own maximum, when last read.
-  Nanoseconds cost = 0;                ///< Time spent on observing it.
+  Nanoseconds cost = 0;                ///< Processor time spent on observing it.
   std::uint64_t refused = 0;           ///< Readings that failed: no permission, gone.
   std::string fault;                   ///< Why nothing could be read; empty otherwise.
   std::optional<Snapshot> at_maximum;  ///< At the largest RSS that was caught.

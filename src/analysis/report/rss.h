@@ -58,7 +58,7 @@ struct RssReport {
   std::string residency_fault;  ///< Then all live bytes are taken to be resident.
   std::vector<profile::SeriesPoint> series;
   std::uint64_t refused = 0;  ///< Readings that failed.
-  Nanoseconds cost = 0;       ///< Of all readings.
+  Nanoseconds cost = 0;       ///< Processor time of all readings.
   Nanoseconds observed = 0;   ///< From the first reading to the last.
 };
 
