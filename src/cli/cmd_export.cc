@@ -117,7 +117,7 @@ void add_folded(CLI::App& verb, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* format = add_format(verb, "folded",
                                 "Folded stacks for flame graphs: root;caller;leaf BYTES", *options);
-  add_kind_option(*format, options->selection.kind);
+  add_part_kind_option(*format, options->selection.kind);
   add_moment_option(*format, options->selection.moment);
   format->callback(
       [options, &exit_code] { exit_code = write_export(*options, false, write_folded); });

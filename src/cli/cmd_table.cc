@@ -50,7 +50,7 @@ void register_table(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("table", "Where the memory went, row by row");
   add_read_options(*verb, options->read);
-  add_kind_option(*verb, options->selection.kind);
+  add_part_kind_option(*verb, options->selection.kind);
   add_moment_option(*verb, options->selection.moment);
   verb->add_option_function<std::string>(
           "--by", [options](const std::string& name) { options->table.by = kGroups.at(name); },

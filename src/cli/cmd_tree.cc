@@ -37,7 +37,7 @@ void register_tree(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("tree", "The call tree, each branch with what it allocated");
   add_read_options(*verb, options->read);
-  add_kind_option(*verb, options->selection.kind);
+  add_part_kind_option(*verb, options->selection.kind);
   add_moment_option(*verb, options->selection.moment);
   verb->add_flag("--inverted", options->tree.is_inverted, "Callees above their callers");
   verb->add_option("--min-percent", options->tree.min_percent,

@@ -19,6 +19,9 @@ constexpr std::uint64_t kFlags = 7;
 constexpr Bytes kArenaHeap = 64 * kMiB;
 constexpr Bytes kArenaState = 2200;  ///< sizeof(struct malloc_state) since 2.26.
 
+/// A heap grows no more than this between two readings.
+constexpr Bytes kMostGrowth = 64 * kMiB;
+
 /// Heaps with more chunks than these take longer than a snapshot may.
 constexpr std::uint64_t kMostChunks = 20'000'000;
 
@@ -69,8 +72,10 @@ class Chain {
     if (!read_size(at_, size)) return fault_;
     for (std::uint64_t count = 0; count < kMostChunks; ++count) {
       const Address next = at_ + size;
-      if (next == end_) {
-        step(next, false);  // The last one is what new chunks are cut from.
+      // The last chunk is what new ones are cut from. The heap may have grown since its
+      // end was read, and that chunk with it.
+      if (next >= end_) {
+        step(end_, false);
         return finish();
       }
       std::uint64_t next_size = 0;
@@ -93,7 +98,8 @@ class Chain {
     flags_ = word & kFlags;
     size = word & ~kFlags;
     const bool is_possible = size >= kLeastChunk || size == kFencepost;
-    if (is_possible && size % 16 == 0 && size <= end_ - address && !(flags_ & kHasOwnMapping)) {
+    if (is_possible && size % 16 == 0 && size <= end_ - address + kMostGrowth &&
+        !(flags_ & kHasOwnMapping)) {
       return true;
     }
     fault_ = "a heap makes no sense (its program may have changed it meanwhile)";

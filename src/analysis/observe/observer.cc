@@ -7,10 +7,12 @@
 namespace geiger::observe {
 namespace {
 
-/// All readings of all processes take at most this share of the time, after a
-/// beginning on credit.
+/// All readings of all processes take at most this share of the time, after a beginning
+/// on credit: beyond it there are no snapshots until time has passed. The counters alone
+/// are read on, which costs little (ProcessObserver).
 constexpr double kMostCost = 0.01;
-constexpr Nanoseconds kCredit = 20'000'000;
+constexpr Nanoseconds kCredit = 50'000'000;
+constexpr Nanoseconds kLeastWait = 5'000'000;
 constexpr Nanoseconds kLongestWait = 1'000'000'000;
 
 }  // namespace
@@ -40,14 +42,13 @@ Nanoseconds Observer::round() {
   Nanoseconds wait = kLongestWait;
   for (auto& [path, process] : observed_) {
     const Nanoseconds now = base::monotonic_now();
-    if (now >= process->next() && can_afford(now)) {
+    if (now >= process->next()) {
       const Nanoseconds before = process->cost();
-      process->observe(now);
+      process->observe(now, can_afford(now));
       cost_ += process->cost() - before;
     }
     const Nanoseconds after = base::monotonic_now();
-    constexpr Nanoseconds kLeastWait = 5'000'000;
-    wait = std::min(wait, std::max(kLeastWait, process->next() - std::min(process->next(), after)));
+    wait = std::min(wait, std::max(kLeastWait, std::max(process->next(), after) - after));
   }
   return wait;
 }

@@ -39,6 +39,9 @@ class Pagemap {
   /// read is untouched.
   [[nodiscard]] RangeResidency residency(Address start, Bytes bytes);
 
+  /// Drops what was read: pages come and go, and look swapped while the kernel moves them.
+  void forget() { window_.clear(); }
+
   /// Pages whose entries could be read.
   [[nodiscard]] std::uint64_t pages_read() const { return pages_read_; }
 

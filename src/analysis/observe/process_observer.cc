@@ -71,8 +71,19 @@ ProcessObserver::ProcessObserver(pid_t pid, const std::string& trace, bool wants
     found_.fault = "the process ended before it was observed";
   } else if (auto reason = follower_.open(trace)) {
     found_.fault = *reason;
+  } else if (!writes_trace()) {
+    // Another pid namespace, another user, or gone already.
+    found_.fault = "no process that may be read has this number and writes this trace";
   }
   next_ = started_;
+}
+
+bool ProcessObserver::writes_trace() const {
+  const auto text = files_.read("maps");
+  const auto mappings = text ? parse_smaps(*text) : std::vector<Mapping>{};
+  const MapFacts facts{trace_name_, follower_.inode(), &follower_.live(), {}, {}};
+  return std::ranges::any_of(mappings,
+                             [&](const Mapping& mapping) { return is_trace(mapping, facts); });
 }
 
 bool ProcessObserver::read_counts(Nanoseconds now) {
@@ -92,15 +103,14 @@ bool ProcessObserver::is_snapshot_due(Nanoseconds now) const {
   if (!found_.last) return now >= started_ + kPace.least_rest;
   const Nanoseconds age = last_end_ - started_;
   const Nanoseconds rest = std::clamp(age / 4, kPace.least_rest, kPace.rest);
-  const auto paid = static_cast<Nanoseconds>(static_cast<double>(last_cost_) / kPace.most_cost);
-  if (now < last_end_ + std::max(rest, paid)) return false;
+  if (now < last_end_ + rest) return false;
   const Nanoseconds idle = std::clamp(age / 2, kPace.least_rest, kPace.idle_rest);
-  if (now >= last_end_ + std::max(idle, paid)) return true;
+  if (now >= last_end_ + idle) return true;
   const auto most = static_cast<double>(found_.at_maximum->counts.resident);
   return static_cast<double>(counts_.resident) >= most * (1 + kPace.growth);
 }
 
-void ProcessObserver::observe(Nanoseconds now) {
+void ProcessObserver::observe(Nanoseconds now, bool may_take_snapshot) {
   if (!found_.fault.empty()) {
     next_ = ~Nanoseconds{0};
     return;
@@ -109,7 +119,7 @@ void ProcessObserver::observe(Nanoseconds now) {
   bool is_read = false;
   timed(reading, [&] { is_read = read_counts(now); });
   found_.cost += reading;
-  if (is_read && is_snapshot_due(now)) take_snapshot(now);
+  if (is_read && may_take_snapshot && is_snapshot_due(now)) take_snapshot(now);
   // A young process is looked at more often: it may be over before the first step is.
   const Nanoseconds age = now - started_;
   const Nanoseconds step = std::min(series_.step(), std::max(age / 4, kPace.least_rest));
@@ -117,14 +127,18 @@ void ProcessObserver::observe(Nanoseconds now) {
 }
 
 void ProcessObserver::observe_at_once(Nanoseconds now) {
-  if (found_.fault.empty() && read_counts(now)) take_snapshot(now);
+  if (!found_.fault.empty()) return;
+  // Nobody waits for anything else here, so the whole trace may be read.
+  constexpr int kSteps = trace::kMaxCapacity / kMostTrace;
+  for (int i = 0; i < kSteps && !follower_.follow(kMostTrace, now); ++i) {
+  }
+  if (read_counts(now)) take_snapshot(now);
 }
 
 void ProcessObserver::take_snapshot(Nanoseconds now) {
   std::optional<Snapshot> taken;
   Nanoseconds cost = 0;
   timed(cost, [&] { taken = snapshot(now); });
-  last_cost_ = cost;
   last_end_ = base::monotonic_now();
   found_.cost += cost;
   if (!taken) return void(++found_.refused);

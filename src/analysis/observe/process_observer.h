@@ -14,10 +14,8 @@
 
 namespace geiger::observe {
 
-/// When snapshots are due; every bound holds at once.
+/// When snapshots are due, if they can be afforded.
 struct SnapshotPace {
-  /// A snapshot may take this share of the time since the last one.
-  double most_cost = 0.01;
   /// Rest between two, at most; in a young process a quarter of its age.
   Nanoseconds rest = 500'000'000;
   Nanoseconds least_rest = 10'000'000;
@@ -33,9 +31,9 @@ class ProcessObserver {
   /// `trace` is the file that process `pid` writes.
   ProcessObserver(pid_t pid, const std::string& trace, bool wants_waste);
 
-  /// One reading of the counters, and a snapshot if one is due. Nothing is due before
-  /// next() again.
-  void observe(Nanoseconds now);
+  /// One reading of the counters, and a snapshot if one is due and may be taken. Nothing
+  /// is due before next() again.
+  void observe(Nanoseconds now, bool may_take_snapshot);
   /// A snapshot whether or not one is due.
   void observe_at_once(Nanoseconds now);
   [[nodiscard]] Nanoseconds next() const { return next_; }
@@ -46,6 +44,7 @@ class ProcessObserver {
   [[nodiscard]] profile::Observations take();
 
  private:
+  [[nodiscard]] bool writes_trace() const;
   [[nodiscard]] bool read_counts(Nanoseconds now);
   [[nodiscard]] bool is_snapshot_due(Nanoseconds now) const;
   void take_snapshot(Nanoseconds now);
@@ -61,8 +60,7 @@ class ProcessObserver {
   profile::MemoryCounts counts_;  ///< As last read.
   Nanoseconds started_ = 0;
   Nanoseconds next_ = 0;
-  Nanoseconds last_end_ = 0;   ///< When the last snapshot was done.
-  Nanoseconds last_cost_ = 0;  ///< What it cost.
+  Nanoseconds last_end_ = 0;  ///< When the last snapshot was done.
 };
 
 }  // namespace geiger::observe

@@ -16,7 +16,7 @@ namespace {
 using profile::Snapshot;
 
 /// A walk that meets a change of the heap is repeated, not believed.
-constexpr int kTries = 4;
+constexpr int kTries = 2;
 constexpr Bytes kMostTrace = 16 * kMiB;
 
 std::string_view file_name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
@@ -55,7 +55,10 @@ void add_waste(const ProcessFiles& files, std::span<const Mapping> mappings, Pag
                std::span<const LiveSample> samples, TraceFollower& follower, Snapshot& snapshot) {
   const std::string_view allocator = file_name_of(follower.header().allocator);
   if (!allocator.starts_with("libc.so") && !allocator.starts_with("libc-2")) {
-    snapshot.waste_fault = std::string(allocator) + " does not tell from outside";
+    snapshot.waste_fault =
+        allocator.starts_with("libjemalloc")
+            ? "jemalloc answers when the program allocates next, which it has not since"
+            : std::string(allocator) + " does not tell from outside";
     return;
   }
   const Descriptor memory = files.open("mem");
@@ -65,6 +68,7 @@ void add_waste(const ProcessFiles& files, std::span<const Mapping> mappings, Pag
   }
   const ReadMemory read = reader_of(memory.get(), pagemap);
   for (int i = 0; i < kTries; ++i) {
+    pagemap.forget();
     HeapWalk walk{PageOccupancy(follower.header().page_size), {}};
     const auto reason = walk_glibc(read, mappings, samples, walk);
     if (!reason && all_were_freed(walk.unmatched, follower)) {
