@@ -107,7 +107,8 @@ class Rss(unittest.TestCase):
             exported = sum(int(line.rsplit(b" ", 1)[1]) for line in folded.splitlines())
             self.assertAlmostEqual(exported, total["value"], delta=1)
         # Every second block of 1008 bytes is free beside a live one.
-        stranded = self.report("table", "--kind", "stranded", "--at", "last", run)["total"]["bytes"]
+        stranded = self.report("table", "--kind", "stranded", "--at", "last",
+                               run)["total"]["bytes"]
         self.assertGreater(stranded["hi"], 25 * harness.MIB)
         self.assertLess(stranded["lo"], 34 * harness.MIB)
 
