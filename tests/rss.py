@@ -90,7 +90,7 @@ class Rss(unittest.TestCase):
         times = [point["after_ns"] for point in report["series"]]
         self.assertEqual(times, sorted(times))
         self.assertGreater(len(times), 5)
-        # Readings are cheap: 1 % of a processor after 50 ms on credit, which one snapshot may exceed.
+        # Readings are cheap: 1 % of a processor after 50 ms on credit, which the last may exceed.
         self.assertLess(report["cost_ns"], 0.02 * report["observed_ns"] + 150e6)
 
     def test_kinds_in_every_view(self):
