@@ -24,6 +24,7 @@ void register_run(CLI::App& app, int& exit_code);
 void register_summary(CLI::App& app, int& exit_code);
 void register_table(CLI::App& app, int& exit_code);
 void register_tree(CLI::App& app, int& exit_code);
+void register_rss(CLI::App& app, int& exit_code);
 void register_stats(CLI::App& app, int& exit_code);
 void register_lifetimes(CLI::App& app, int& exit_code);
 void register_leaks(CLI::App& app, int& exit_code);
@@ -42,6 +43,7 @@ inline constexpr Register kCommands[] = {
     register_summary,    //
     register_table,      //
     register_tree,       //
+    register_rss,        //
     register_stats,      //
     register_lifetimes,  //
     register_leaks,      //

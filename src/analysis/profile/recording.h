@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/profile/observations.h"
 #include "base/units.h"
 
 namespace geiger::profile {
@@ -175,7 +176,8 @@ struct Recording {
   /// Of heaps that the program manages itself: memory that may well be part of a
   /// sample of the process's own heap, so the two are never added.
   std::vector<Sample> heap_samples;
-  std::vector<std::string> warnings;  ///< One line each: damaged places, losses.
+  std::vector<Observations> observations;  ///< In order of processes; not of all.
+  std::vector<std::string> warnings;       ///< One line each: damaged places, losses.
   bool is_symbolized = false;
 
   /// The vector that samples of a heap stand in, with those of others.
