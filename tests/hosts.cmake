@@ -21,12 +21,15 @@ function(geiger_host name source)
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/hosts)
 endfunction()
 
-foreach(host acknowledge changes edges exits first limits loading loops news processes signals threads truth)
+foreach(host acknowledge changes edges exits first lifetimes limits loading loops news processes
+    residency signals threads truth)
   geiger_host(${host} hosts/${host}.cc)
 endforeach()
 # A fixed address lets the analysis tell sites from the addresses that truth prints.
 target_compile_options(host_truth PRIVATE -fno-pie)
 target_link_options(host_truth PRIVATE -no-pie)
+target_compile_options(host_residency PRIVATE -fno-pie)
+target_link_options(host_residency PRIVATE -no-pie)
 geiger_host(plugin hosts/plugin.cc SHARED)
 geiger_host(exact_count hosts/exact_count.cc SHARED)
 target_compile_options(host_exact_count PRIVATE -Wno-ignored-attributes)  # of function types
@@ -87,6 +90,17 @@ if(TARGET geiger_preload AND TARGET geiger_ingest AND TARGET geiger_estimation)
   geiger_process_test(truth statistical truth.py)
   geiger_process_test(truth_can_fail statistical truth.py --break --seeds 20)
   set_tests_properties(truth_can_fail PROPERTIES WILL_FAIL TRUE)
+endif()
+
+# What lies where, against a program that asks mincore and knows its own heap.
+if(TARGET geiger_preload AND TARGET geiger_ingest AND TARGET geiger)
+  add_executable(residency_analysis residency_analysis.cc)
+  target_link_libraries(residency_analysis PRIVATE geiger_ingest geiger_profile geiger_estimation
+                        geiger_warnings nlohmann_json::nlohmann_json)
+  geiger_process_test(residency statistical residency.py)
+  geiger_process_test(residency_can_fail statistical residency.py --break --seeds 5)
+  set_tests_properties(residency_can_fail PROPERTIES WILL_FAIL TRUE)
+  geiger_process_test(rss e2e rss.py)
 endif()
 
 # One value from four places: library, command line, SQLite, PostgreSQL.
