@@ -6,8 +6,10 @@
 
 /// That the capture finds this tells it to record in memory where no directory is set.
 extern "C" {
+// NOLINTBEGIN(readability-identifier-naming): a C name.
 [[gnu::visibility("default")]] extern const char geiger_api_version[];
 const char geiger_api_version[] = GEIGER_VERSION;
+// NOLINTEND(readability-identifier-naming)
 }
 
 namespace geiger::api {

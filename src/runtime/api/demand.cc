@@ -6,7 +6,7 @@
 
 namespace geiger::api {
 /// Only what is in memory may stop: a file is the wish of who started the program.
-void Demand::hold(bool is_held) {
+void Demand::hold(bool is_held) const {
   const capture::Interface* capture = connection();
   if (capture != nullptr && is_in_memory_) capture->hold(is_held);
 }

@@ -29,7 +29,7 @@ class Demand {
   void restart(std::uint32_t users);
 
  private:
-  void hold(bool is_held);
+  void hold(bool is_held) const;
   std::uint64_t observe();
   geiger_status apply();
 

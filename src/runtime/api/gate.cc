@@ -40,7 +40,7 @@ void watch_forks() {
 
 }  // namespace
 
-Gate::Gate() : status_(GEIGER_IN_LISTENER) {
+Gate::Gate() {
   if (tls.listener != nullptr) return;
   const int error = pthread_mutex_lock(&mutex);
   status_ = error == 0 ? GEIGER_OK : GEIGER_BUSY;

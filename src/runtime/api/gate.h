@@ -27,7 +27,7 @@ class Gate {
   [[nodiscard]] geiger_status status() const { return status_; }
 
  private:
-  geiger_status status_;
+  geiger_status status_ = GEIGER_IN_LISTENER;
 };
 
 /// Whether what is being caught is no exception but a thread's end (pthread_cancel,

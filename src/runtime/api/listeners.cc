@@ -113,13 +113,13 @@ void told_freed(void*, trace::Ref sample, const trace::FreeRecord& record) {
   tell(&Place::freed, trace, drawn);
 }
 
-constinit const capture::Listener listener{told_sampled, told_freed, nullptr};
+constinit const capture::Listener kListener{told_sampled, told_freed, nullptr};
 
 /// Once and for ever: a thread may be about to call it.
 void connect() {
   static const bool is_connected = [] {
     next_listener = connection()->listener->load(std::memory_order_acquire);
-    connection()->listener->store(&listener, std::memory_order_release);
+    connection()->listener->store(&kListener, std::memory_order_release);
     return true;
   }();
   (void)is_connected;

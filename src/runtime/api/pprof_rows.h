@@ -32,6 +32,7 @@ struct PprofRow {
   trace::Ref stack, label, type;
   std::uint32_t thread;
   Bytes requested;
+  // NOLINTNEXTLINE(modernize-use-nullptr): it takes a 0 of the compiler's for ours.
   auto operator<=>(const PprofRow&) const = default;
 };
 

@@ -70,4 +70,5 @@ struct Interface {
 }  // namespace geiger::capture
 
 /// Weak for who may find no capture in the process.
+// NOLINTNEXTLINE(readability-identifier-naming): a C name.
 extern "C" [[gnu::visibility("default")]] const geiger::capture::Interface geiger_capture_v1;
