@@ -96,6 +96,8 @@ class Package(unittest.TestCase):
         with_blanks = self.environment
         run(["make", "-C", build / "pkg-config"], env=with_blanks)
         self.assertEqual(run([build / "pkg-config" / "app"]), "1 float 51\n")
+        self.assertEqual(run([build / "pkg-config" / "api"]),
+                         "no error, interposed 1, in memory 1\n")
         preload = run(["pkg-config", "--variable=preload", "geiger"], env=with_blanks).strip()
         self.assertTrue(os.path.exists(preload.replace("\\ ", " ")), preload)
 
