@@ -24,6 +24,7 @@ void register_summary(CLI::App& app, int& exit_code);
 void register_table(CLI::App& app, int& exit_code);
 void register_tree(CLI::App& app, int& exit_code);
 void register_stats(CLI::App& app, int& exit_code);
+void register_marks(CLI::App& app, int& exit_code);
 void register_diff(CLI::App& app, int& exit_code);
 void register_check(CLI::App& app, int& exit_code);
 void register_doctor(CLI::App& app, int& exit_code);
@@ -40,6 +41,7 @@ inline constexpr Register kCommands[] = {
     register_table,     //
     register_tree,      //
     register_stats,     //
+    register_marks,     //
     register_diff,      //
     register_check,     //
     register_doctor,    //

@@ -55,14 +55,6 @@ void symbolize_here(profile::Recording& recording) {
   say_lines(outcome.hints, kHintsSaid);
 }
 
-std::optional<profile::Kind> kind_of(const std::string& name) {
-  for (const auto kind :
-       {profile::Kind::kAllocated, profile::Kind::kLiveAtEnd, profile::Kind::kLiveAtPeak}) {
-    if (profile::name_of(kind) == name) return kind;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 int Input::exit_code() const { return ingested.damaged ? kExitFailed : kExitOk; }
@@ -97,15 +89,6 @@ void add_report_options(CLI::App& verb, double& level, bool& is_json) {
           "Confidence level of the intervals (default 95%)")
       ->type_name("LEVEL");
   verb.add_flag("--json", is_json, "Print JSON (docs/json.md)");
-}
-
-void add_kind_option(CLI::App& verb, profile::Kind& kind) {
-  verb.add_option_function<std::string>(
-          "--kind", [&kind](const std::string& name) { kind = kind_of(name).value_or(kind); },
-          "allocated: everything (default); live: not freed at the end;\n"
-          "peak: live when most was")
-      ->check(CLI::IsMember({"allocated", "live", "peak"}))
-      ->type_name("KIND");
 }
 
 std::optional<Input> read_traces(const ReadOptions& options) {

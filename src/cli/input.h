@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "analysis/ingest/ingest.h"
-#include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
 
 namespace CLI {
@@ -27,9 +26,6 @@ void add_read_options(CLI::App& verb, ReadOptions& options, bool has_report = tr
 
 /// --ci (or --level) and --json.
 void add_report_options(CLI::App& verb, double& level, bool& is_json);
-
-/// --kind allocated|live|peak.
-void add_kind_option(CLI::App& verb, profile::Kind& kind);
 
 /// "0.95", "95" and "95%" are the same level; nothing outside (0, 1) is one, nor a
 /// number from 1 to 50 without the sign.
