@@ -11,35 +11,34 @@ namespace {
 /// argument's type.
 struct Rule {
   std::string_view name;     ///< Up to the bracket before the type.
-  std::string_view members;  ///< What follows behind the bracket.
+  std::string_view members;  ///< What follows behind the bracket,
+  bool is_start = false;     ///< as the whole name or, if so, as the start of one.
 };
 
 /// All there is to know; the order does not matter. Tested one by one on real names.
 constexpr std::array kRules{
     // libstdc++ 12 and later, 4.0 to 11, and where the base class was inlined.
-    Rule{"std::__new_allocator<", "::allocate("},
-    Rule{"__gnu_cxx::new_allocator<", "::allocate("},
-    Rule{"std::allocator<", "::allocate("},
-    Rule{"std::pmr::polymorphic_allocator<", "::allocate("},
+    Rule{"std::__new_allocator<", "::allocate"},
+    Rule{"__gnu_cxx::new_allocator<", "::allocate"},
+    Rule{"std::allocator<", "::allocate"},
+    Rule{"std::pmr::polymorphic_allocator<", "::allocate"},
     // libc++
-    Rule{"std::__1::allocator<", "::allocate("},
-    Rule{"std::__1::allocator<", "::allocate["},
+    Rule{"std::__1::allocator<", "::allocate"},
     // operator new stands directly below these.
-    Rule{"std::make_unique<", "("},
-    Rule{"std::make_unique_for_overwrite<", "("},
-    Rule{"std::__1::make_unique<", "("},
-    Rule{"std::__1::make_unique<", "["},
+    Rule{"std::make_unique<", ""},
+    Rule{"std::make_unique_for_overwrite<", ""},
+    Rule{"std::__1::make_unique<", ""},
     // Of a string only the characters are ever allocated; so also without debug
     // information, where nothing shows the allocator.
-    Rule{"std::__cxx11::basic_string<", "::_M_"},
-    Rule{"std::__cxx11::basic_string<", "::reserve("},
+    Rule{"std::__cxx11::basic_string<", "::_M_", true},
+    Rule{"std::__cxx11::basic_string<", "::reserve"},
     // Rust; legacy mangling writes the parameter instead of the type.
-    Rule{"<alloc::raw_vec::RawVec<", ">::"},
-    Rule{"alloc::raw_vec::RawVec<", "::"},
-    Rule{"<alloc::boxed::Box<", ">::"},
-    Rule{"alloc::boxed::Box<", "::"},
-    Rule{"<alloc::vec::Vec<", ">::"},
-    Rule{"alloc::vec::Vec<", "::"},
+    Rule{"<alloc::raw_vec::RawVec<", ">::", true},
+    Rule{"alloc::raw_vec::RawVec<", "::", true},
+    Rule{"<alloc::boxed::Box<", ">::", true},
+    Rule{"alloc::boxed::Box<", "::", true},
+    Rule{"<alloc::vec::Vec<", ">::", true},
+    Rule{"alloc::vec::Vec<", "::", true},
 };
 
 /// Nodes that hold one object of the type that they name first.
@@ -52,15 +51,17 @@ constexpr std::array<std::string_view, 12> kHolders{
     "std::__1::__value_type<",       "core::mem::manually_drop::ManuallyDrop<"};
 
 /// Between what allocates a type and what allocates bytes.
-constexpr std::array<std::string_view, 9> kPassOn{"alloc::alloc::",
-                                                  "<alloc::alloc::Global as ",
-                                                  "alloc::raw_vec::finish_",
-                                                  "alloc::raw_vec::RawVecInner<",
-                                                  "<alloc::raw_vec::RawVecInner",
-                                                  "std::__1::__libcpp_allocate",
-                                                  "std::__1::__libcpp_operator_new",
-                                                  "void* std::__1::__libcpp_operator_new",
-                                                  "std::__allocate_guarded"};
+constexpr std::array<std::string_view, 11> kPassOn{"alloc::alloc::",
+                                                   "<alloc::alloc::Global>::",
+                                                   "<alloc::alloc::Global as ",
+                                                   "alloc::boxed::box_new_uninit",
+                                                   "alloc::raw_vec::finish_",
+                                                   "alloc::raw_vec::RawVecInner<",
+                                                   "<alloc::raw_vec::RawVecInner",
+                                                   "std::__1::__libcpp_allocate",
+                                                   "std::__1::__libcpp_operator_new",
+                                                   "void* std::__1::__libcpp_operator_new",
+                                                   "std::__allocate_guarded"};
 
 /// Where the name stands in the function: at its start, or behind a return type, and not
 /// within an argument.
@@ -125,13 +126,20 @@ bool is_parameter(std::string_view type) {
   return type.size() == 1 && std::isupper(static_cast<unsigned char>(type[0])) != 0;
 }
 
+/// Parameters follow, or a tag, or nothing: inlined functions are often without.
+bool has_member(std::string_view rest, const Rule& rule) {
+  if (!rest.starts_with(rule.members)) return false;
+  rest.remove_prefix(rule.members.size());
+  return rule.is_start || rest.empty() || rest[0] == '(' || rest[0] == '[';
+}
+
 std::optional<std::string> apply(const Rule& rule, std::string_view function) {
   const std::size_t at = place_of(function, rule.name);
   if (at == std::string_view::npos) return std::nullopt;
   const std::string_view inside = function.substr(at + rule.name.size());
   const Bracket bracket = bracket_of(inside);
   if (bracket.end == std::string_view::npos) return std::nullopt;
-  if (!inside.substr(bracket.end).starts_with(rule.members)) return std::nullopt;
+  if (!has_member(inside.substr(bracket.end), rule)) return std::nullopt;
   const std::string_view type = without_holders(bracket.first);
   if (type.empty() || is_parameter(type)) return std::nullopt;
   return std::string(type);

@@ -25,6 +25,10 @@ constexpr Known kKnown[] = {
      "const*)",
      "std::function<void (int, char const*)>"},
     {"std::__new_allocator<Order*>::allocate(unsigned long, void const*)", "Order*"},
+    // Inlined ones may come without parameters.
+    {"std::__new_allocator<(anonymous namespace)::Order>::allocate",
+     "(anonymous namespace)::Order"},
+    {"std::make_unique<Order, int>", "Order"},
     // Nodes are what they hold.
     {"std::__new_allocator<std::_Rb_tree_node<std::pair<int const, Order> > "
      ">::allocate(unsigned long, void const*)",
@@ -65,6 +69,8 @@ constexpr Known kKnown[] = {
     {"Order::Order(int)", ""},
     {"void take(std::allocator<Order>::allocate(unsigned long))", ""},
     {"std::allocator<Order>::deallocate(Order*, unsigned long)", ""},
+    {"std::allocator<Order>::allocate_at_least", ""},
+    {"std::make_unique<Order>::operator()", ""},
     {"main", ""},
     {"", ""},
     // Damaged names end somewhere.
@@ -96,6 +102,10 @@ TEST(TypeRules, EveryPrefixOfANameIsHarmless) {
 TEST(TypeRules, LayersOfRustPassOn) {
   EXPECT_TRUE(passes_allocation_on("alloc::alloc::exchange_malloc"));
   EXPECT_TRUE(passes_allocation_on("alloc::raw_vec::finish_grow"));
+  EXPECT_TRUE(passes_allocation_on("<alloc::alloc::Global>::alloc_impl_runtime"));
+  EXPECT_TRUE(passes_allocation_on("<alloc::raw_vec::RawVecInner>::try_allocate_in"));
+  EXPECT_TRUE(passes_allocation_on("alloc::raw_vec::RawVecInner<A>::finish_grow"));
+  EXPECT_TRUE(passes_allocation_on("alloc::boxed::box_new_uninit"));
   EXPECT_TRUE(passes_allocation_on("<alloc::alloc::Global as core::alloc::Allocator>::allocate"));
   EXPECT_FALSE(passes_allocation_on("shop::make_order"));
   EXPECT_FALSE(passes_allocation_on("<alloc::raw_vec::RawVec<u8>>::grow_one"));

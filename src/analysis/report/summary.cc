@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 namespace geiger::report {
 namespace {
@@ -60,10 +61,13 @@ void count_samples(SummaryReport& report, const Recording& recording) {
   const profile::Chosen chosen = profile::choose(recording, report.options.selection);
   report.samples = chosen.samples.size();
   report.stacks = stacks.size();
+  std::set<std::uint32_t> met;
   for (const profile::Sample* sample : chosen.samples) {
+    met.insert(sample->stack);
     if (sample->is_certain) ++report.certain_samples;
     if (sample->stack < stacks.size() && stacks[sample->stack].is_truncated) ++report.truncated;
   }
+  if (report.is_part()) report.stacks = met.size();
 }
 
 TableReport sites(const Recording& recording, const Profile& profile,

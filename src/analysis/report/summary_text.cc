@@ -147,7 +147,7 @@ std::string facts(const SummaryReport& report, const Recording& recording, const
     out += fact(style, "detection limit", bound_bytes(report.detection_limit),
                 "whatever has no sample allocated less");
   }
-  out += fact(style, "threads", threads_text(report));
+  if (!report.is_part()) out += fact(style, "threads", threads_text(report));
   out += fact(style, "stacks", exact_count(report.stacks),
               exact_share(report.truncated, report.samples) + " of the samples have cut-off ones");
   return out;

@@ -1,5 +1,5 @@
 // Names are defined for the whole process, so these tests see what those before them
-// defined; the one that uses up all ids stands last.
+// defined; the suite that uses up all ids stands last.
 #include "runtime/capture/names.h"
 
 #include <gtest/gtest.h>
@@ -141,7 +141,9 @@ TEST_F(Recorded, WithoutRoomThereIsNoReference) {
   const std::string longest(kMaxNameBytes, 'r');
   trace::Ref ref = 1;
   for (int i = 0; ref != 0 && i < 100; ++i) {
-    ref = ref_of_name(define(NameKind::kType, longest.substr(0, 1000) + std::to_string(i)));
+    const NameId name = define(NameKind::kType, longest.substr(0, 1000) + std::to_string(i));
+    ASSERT_NE(name, 0U);
+    ref = ref_of_name(name);
   }
   EXPECT_EQ(ref, 0U);
 }
@@ -151,7 +153,7 @@ TEST_F(Recorded, NoMarkIsWrittenWhereNothingRecords) {
   EXPECT_FALSE(write_mark(nullptr, 0));
 }
 
-TEST(Names, EndAtTheirMostAndStayKnown) {
+TEST(NamesUsedUp, AreRefusedAndStayKnown) {
   NameId last = 0;
   NameId name = 1;
   for (NameId i = 0; name != 0 && i <= kMaxNames; ++i) {
