@@ -103,6 +103,7 @@ int write_export(const Options& options, bool is_binary, const Writer& writer) {
     const auto input = read_input(options.read);
     if (!input) return kExitFailed;
     const Subject subject = subject_or_refuse(options.selection, input->recording());
+    if (!can_select(input->recording(), subject.selection)) return kExitFailed;
     writer(input->recording(), options, subject,
            [&](std::string_view bytes) { output.write(bytes); });
     output.commit();
@@ -113,13 +114,14 @@ int write_export(const Options& options, bool is_binary, const Writer& writer) {
 }
 
 /// One FORMAT of the verb with the options that all have.
-CLI::App* add_format(CLI::App& verb, const char* name, const char* help, Options& options) {
+CLI::App* add_format(CLI::App& verb, const char* name, const char* help, Options& options,
+                     Kinds kinds = Kinds::kOfWholeObjects) {
   CLI::App* format = verb.add_subcommand(name, help);
   add_read_options(*format, options.read, false);
   format->add_option("-o,--output", options.output, "File to write; - for standard output")
       ->type_name("FILE");
   format->add_flag("-f,--force", options.replaces, "Replace the file if it exists");
-  add_selection_options(*format, options.selection);
+  add_selection_options(*format, options.selection, kinds);
   return format;
 }
 
@@ -132,7 +134,8 @@ void add_pprof(CLI::App& verb, int& exit_code) {
 
 void add_folded(CLI::App& verb, int& exit_code) {
   auto options = std::make_shared<Options>();
-  add_format(verb, "folded", "Folded stacks for flame graphs: root;caller;leaf BYTES", *options)
+  add_format(verb, "folded", "Folded stacks for flame graphs: root;caller;leaf BYTES", *options,
+             Kinds::kAll)
       ->callback(
           [options, &exit_code] { exit_code = write_export(*options, false, write_folded); });
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "analysis/profile/measured.h"
 #include "analysis/report/table.h"
 #include "cli/commands.h"
 #include "cli/input.h"
@@ -43,10 +44,12 @@ report::TableReport report_of(const profile::Recording& recording, const Options
 }
 
 int print_table(Options& options) {
+  options.read.observes_running = profile::is_measured(kind_of(options.selection));
   const auto input = read_input(options.read);
   if (!input) return kExitFailed;
   options.table.level = options.read.level;
   Subject subject = subject_or_refuse(options.selection, input->recording());
+  if (!can_select(input->recording(), subject.selection)) return kExitFailed;
   options.table.scope = std::move(subject.scope);
   const report::TableReport report =
       report_of(input->recording(), options, std::move(subject.selection));
@@ -77,7 +80,7 @@ void register_table(CLI::App& app, int& exit_code) {
       ->type_name("COLUMN");
   verb->add_option("--top", options->table.top, "Rows to show (default 30; 0: all)")
       ->type_name("N");
-  add_selection_options(*verb, options->selection);
+  add_selection_options(*verb, options->selection, Kinds::kAll);
   verb->callback([options, &exit_code] { exit_code = print_table(*options); });
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "analysis/profile/measured.h"
 #include "analysis/report/tree.h"
 #include "cli/commands.h"
 #include "cli/input.h"
@@ -19,10 +20,12 @@ struct Options {
 };
 
 int print_tree(Options& options) {
+  options.read.observes_running = profile::is_measured(kind_of(options.selection));
   const auto input = read_input(options.read);
   if (!input) return kExitFailed;
   options.tree.level = options.read.level;
   Subject subject = subject_or_refuse(options.selection, input->recording());
+  if (!can_select(input->recording(), subject.selection)) return kExitFailed;
   options.tree.scope = std::move(subject.scope);
   const profile::Profile profile = profile::select(input->recording(), subject.selection);
   const report::TreeReport report = report::tree_report(input->recording(), profile, options.tree);
@@ -43,7 +46,7 @@ void register_tree(CLI::App& app, int& exit_code) {
                    "Leave out branches with less of the total (default 1)")
       ->check(CLI::Range(0.0, 100.0))
       ->type_name("P");
-  add_selection_options(*verb, options->selection);
+  add_selection_options(*verb, options->selection, Kinds::kAll);
   verb->callback([options, &exit_code] { exit_code = print_tree(*options); });
 }
 

@@ -6,7 +6,10 @@
 #include <charconv>
 #include <cmath>
 
+#include "analysis/ingest/observation_chunk.h"
 #include "analysis/ingest/runs.h"
+#include "analysis/observe/observer.h"
+#include "analysis/profile/measured.h"
 #include "analysis/profile/trim.h"
 #include "analysis/symbolize/symbolize.h"
 #include "analysis/symbolize/trim.h"
@@ -45,6 +48,10 @@ void apply_stored_symbols(ingest::Ingested& ingested) {
                     ingested.recording.processes[stored.process].trace_path));
     ingested.damaged = true;
   }
+}
+
+std::string observe_process(const std::string& trace, std::uint32_t pid) {
+  return ingest::encode_observations(observe::observe_now(static_cast<pid_t>(pid), trace, true));
 }
 
 void symbolize_here(profile::Recording& recording) {
@@ -91,10 +98,31 @@ void add_report_options(CLI::App& verb, double& level, bool& is_json) {
   verb.add_flag("--json", is_json, "Print JSON (docs/json.md)");
 }
 
+void add_moment_option(CLI::App& verb, profile::Moment& moment) {
+  verb.add_option_function<std::string>(
+          "--at",
+          [&moment](const std::string& name) {
+            moment = name == "last" ? profile::Moment::kLast : profile::Moment::kMaximum;
+          },
+          "maximum: when RSS was largest (default); last: shortly before the end")
+      ->check(CLI::IsMember({"maximum", "last"}))
+      ->type_name("MOMENT");
+}
+
+bool can_select(const profile::Recording& recording, const profile::Selection& selection) {
+  const auto reason = profile::unavailable(recording, selection.kind, selection.moment);
+  if (reason) {
+    complain(fmt::format("{} is not available: {}", profile::name_of(selection.kind), *reason));
+  }
+  return !reason;
+}
+
 std::optional<Input> read_traces(const ReadOptions& options) {
   const auto runs = runs_of(options);
   if (!runs) return std::nullopt;
-  Input input{ingest::read_recording(*runs), runs->size() == 1 ? runs->front() : ""};
+  ingest::Options reading;
+  if (options.observes_running) reading.observe = observe_process;
+  Input input{ingest::read_recording(*runs, reading), runs->size() == 1 ? runs->front() : ""};
   apply_stored_symbols(input.ingested);
   if (input.ingested.damaged) say_lines(input.recording().warnings, kWarningsSaid);
   if (!input.recording().processes.empty()) return input;

@@ -21,6 +21,7 @@ struct RunOptions {
   bool symbolizes = true;
   RuntimeSettings runtime;
   RecordingWindow window;
+  ObservationOptions observation;
 };
 
 /// Adds the verb to `app`. The program's words are not CLI11's to judge: each is

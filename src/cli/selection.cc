@@ -5,7 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
+#include "analysis/profile/measured.h"
 #include "analysis/profile/totals.h"
+#include "analysis/report/heading.h"
 #include "cli/filters.h"
 #include "cli/terminal.h"
 #include "cli/when.h"
@@ -16,22 +18,38 @@ namespace {
 using profile::Kind;
 using Result = Outcome<Subject>;
 
-std::optional<Kind> kind_named(const std::string& name) {
-  for (const auto kind : {Kind::kAllocated, Kind::kLiveAtEnd, Kind::kLiveAtPeak}) {
-    if (profile::name_of(kind) == name) return kind;
-  }
-  return std::nullopt;
+constexpr const char* kWholeKindsHelp =
+    "allocated: everything (default); live: not freed at the end, or --at;\n"
+    "peak: live when most was";
+constexpr const char* kAllKindsHelp =
+    "allocated: everything (default); live: not freed at the end, or --at;\n"
+    "peak: live when most was;\n"
+    "resident, swapped, untouched: where live objects lay at the RSS maximum;\n"
+    "overhead, live-overhead: given beyond what was asked for;\n"
+    "stranded: free beside live objects (run --fragmentation)";
+constexpr const char* kOfWholeObjects[] = {"allocated", "live", "peak"};
+constexpr const char* kAllKinds[] = {"allocated", "live",          "peak",
+                                     "resident",  "swapped",       "untouched",
+                                     "overhead",  "live-overhead", "stranded"};
+
+bool is_of_snapshot(Kind kind) {
+  return profile::is_measured(kind) && kind != Kind::kOverhead && kind != Kind::kLiveOverhead;
 }
 
 /// Why the options cannot go together; empty if they can.
 std::string contradiction(const SelectionOptions& options) {
   const bool has_window = !options.from.empty() || !options.to.empty();
   const bool has_at = !options.at.empty();
-  if (has_at && options.kind.value_or(Kind::kLiveAtEnd) != Kind::kLiveAtEnd) {
-    return "--at says when it was live: --kind live";
-  }
+  const Kind kind = options.kind.value_or(Kind::kLiveAtEnd);
   if (has_at && has_window) return "--at is an instant, --from and --to are a window: not both";
-  if (has_window && options.kind == Kind::kLiveAtEnd) {
+  if (has_at && is_of_snapshot(kind)) {
+    const bool is_known = options.at == "maximum" || options.at == "last";
+    return is_known ? "" : "--at of what is read from snapshots: maximum or last";
+  }
+  if (has_at && kind != Kind::kLiveAtEnd) return "--at says when it was live: --kind live";
+  const bool is_of_instant =
+      is_of_snapshot(kind) || (options.kind && *options.kind == Kind::kLiveAtEnd);
+  if (has_window && is_of_instant) {
     return "--from and --to are of what was allocated; --at WHEN is for --kind live";
   }
   return "";
@@ -46,6 +64,11 @@ class Instants {
   /// Empty, or why not.
   [[nodiscard]] std::string apply(const SelectionOptions& options) {
     subject_.selection.kind = kind_of(options);
+    if (is_of_snapshot(subject_.selection.kind)) {
+      const bool is_last = options.at == "last";
+      subject_.selection.moment = is_last ? profile::Moment::kLast : profile::Moment::kMaximum;
+      return "";
+    }
     if (!options.at.empty()) return apply_at(options.at);
     std::optional<Instant> from, to;
     for (const auto& [name, text, instant] :
@@ -107,8 +130,7 @@ class Instants {
   [[nodiscard]] std::string window_text(const std::optional<Instant>& from,
                                         const std::optional<Instant>& to, bool has_from,
                                         bool has_to) const {
-    const bool is_peak = subject_.selection.kind == Kind::kLiveAtPeak;
-    const std::string what = is_peak ? "live at the peak" : "allocated";
+    const std::string_view what = report::kind_text(subject_.selection.kind);
     if (!has_to) return fmt::format("{} from {} on", what, from->text);
     return fmt::format("{} from {} to {}", what, has_from ? from->text : "the start", to->text);
   }
@@ -129,22 +151,11 @@ void describe_filters(const SelectionOptions& options, report::Scope& scope) {
 
 }  // namespace
 
-void add_kind_options(CLI::App& verb, SelectionOptions& options) {
-  verb.add_option_function<std::string>(
-          "--kind", [&options](const std::string& name) { options.kind = kind_named(name); },
-          "allocated: everything (default); live: not freed at the end, or --at;\n"
-          "peak: live when most was")
-      ->check(CLI::IsMember({"allocated", "live", "peak"}))
-      ->type_name("KIND");
-  verb.add_option("--at", options.at, std::string("What was live at that instant: ") + kWhenForms)
-      ->type_name("WHEN");
-}
-
 void add_window_options(CLI::App& verb, SelectionOptions& options) {
   verb.add_option("--from", options.from,
-                  "What was allocated from then on (WHEN as of --at: 2s, 50%)")
+                  std::string("What was allocated from WHEN on:\n") + kWhenForms)
       ->type_name("WHEN");
-  verb.add_option("--to", options.to, "What was allocated before then")->type_name("WHEN");
+  verb.add_option("--to", options.to, "What was allocated before WHEN")->type_name("WHEN");
 }
 
 void add_filter_options(CLI::App& verb, SelectionOptions& options) {
@@ -159,14 +170,32 @@ void add_filter_options(CLI::App& verb, SelectionOptions& options) {
       ->allow_extra_args(false);
   verb.add_option("--function", options.function, "Only stacks through this function: '*Cache::*'")
       ->type_name("NAME");
+}
+
+void add_heap_option(CLI::App& verb, SelectionOptions& options) {
   verb.add_option("--heap", options.heap, "Instead of the process's heap one that it reported")
       ->type_name("NAME");
 }
 
-void add_selection_options(CLI::App& verb, SelectionOptions& options) {
-  add_kind_options(verb, options);
+void add_selection_options(CLI::App& verb, SelectionOptions& options, Kinds kinds) {
+  const bool has_all = kinds == Kinds::kAll;
+  const std::vector<std::string> names =
+      has_all ? std::vector<std::string>(std::begin(kAllKinds), std::end(kAllKinds))
+              : std::vector<std::string>(std::begin(kOfWholeObjects), std::end(kOfWholeObjects));
+  verb.add_option_function<std::string>(
+          "--kind",
+          [&options](const std::string& name) { options.kind = profile::kind_named(name); },
+          has_all ? kAllKindsHelp : kWholeKindsHelp)
+      ->check(CLI::IsMember(names))
+      ->type_name("KIND");
+  verb.add_option("--at", options.at,
+                  has_all ? "What was live at WHEN; of what is read from snapshots:\n"
+                            "maximum (default) or last"
+                          : "What was live at WHEN")
+      ->type_name("WHEN");
   add_window_options(verb, options);
   add_filter_options(verb, options);
+  add_heap_option(verb, options);
 }
 
 Result subject_of(const SelectionOptions& options, const profile::Recording& recording) {

@@ -25,14 +25,19 @@ struct SelectionOptions {
   std::vector<std::uint32_t> pids;
 };
 
-/// --kind and --at.
-void add_kind_options(CLI::App& verb, SelectionOptions& options);
+/// Which kinds a verb knows: those of whole objects, or also those of parts of them
+/// (profile::is_measured).
+enum class Kinds : std::uint8_t { kOfWholeObjects, kAll };
+
 /// --from and --to.
 void add_window_options(CLI::App& verb, SelectionOptions& options);
-/// --thread, --label, --type, --size, --pid, --function, --heap.
+/// --thread, --label, --type, --size, --pid, --function.
 void add_filter_options(CLI::App& verb, SelectionOptions& options);
-/// All of them.
-void add_selection_options(CLI::App& verb, SelectionOptions& options);
+/// --heap.
+void add_heap_option(CLI::App& verb, SelectionOptions& options);
+/// All of them, --kind and --at.
+void add_selection_options(CLI::App& verb, SelectionOptions& options,
+                           Kinds kinds = Kinds::kOfWholeObjects);
 
 /// What the options ask of one recording, for selecting and in words.
 struct Subject {

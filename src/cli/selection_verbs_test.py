@@ -197,6 +197,19 @@ class SelectionVerbs(unittest.TestCase):
             total, = database.execute("SELECT SUM(size * allocated) FROM counts").fetchone()
         self.assertEqual(total, expected)
 
+    def test_lifetimes_take_windows_and_filters(self):
+        load = self.json("lifetimes", "--to", "loaded", "--label", "load", "--by", "none")
+        self.assertEqual(load["whole"]["allocated"]["bytes"]["value"], self.truth["load"])
+        self.assertEqual(load["selection"]["only"], [{"what": "label", "which": "load"}])
+        self.refused("--to", "peak", verb="lifetimes", run="sampled")
+
+    def test_instants_of_snapshots_have_names_of_their_own(self):
+        self.assertIn("maximum or last", self.refused("--kind", "resident", "--at", "50%"))
+        self.refused("--kind", "resident", "--from", "50%")
+        overhead = ("--kind", "overhead", "--label", "request")
+        self.assertGreater(self.table(*overhead, "--from", "loaded")["total"]["bytes"]["value"], 0)
+        self.assertEqual(self.table(*overhead, "--to", "loaded")["total"]["bytes"]["value"], 0)
+
     def test_estimators_in_a_window(self):
         part = ("--from", "loaded", "--to", "step#2", "--label", "request")
         document = self.json("stats", "--estimators", *part, run="sampled")
@@ -211,7 +224,8 @@ class SelectionVerbs(unittest.TestCase):
         self.refused("--estimators", "--kind", "peak", verb="stats")
 
     def test_peak_within_a_window(self):
-        table = self.table("--kind", "peak", "--from", "loaded", "--to", "step#1", "--label", "load")
+        table = self.table("--kind", "peak", "--from", "loaded", "--to", "step#1", "--label",
+                           "load")
         self.assertEqual(table["total"]["bytes"]["value"], self.truth["load"])
 
     def test_windows_that_the_samples_bound(self):

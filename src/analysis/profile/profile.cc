@@ -7,9 +7,11 @@
 #include <functional>
 #include <span>
 #include <tuple>
+#include <utility>
 
 #include "analysis/profile/hash.h"
 #include "analysis/profile/kinds.h"
+#include "analysis/profile/measured.h"
 #include "analysis/profile/peak.h"
 
 namespace geiger::profile {
@@ -159,6 +161,7 @@ Chosen choose(const Recording& recording, const Selection& selection) {
 }
 
 Profile select(const Recording& recording, const Selection& selection) {
+  if (is_measured(selection.kind)) return select_measured(recording, selection);
   Chosen chosen = choose(recording, selection);
   Profile profile;
   profile.kind = selection.kind;
@@ -202,16 +205,31 @@ estimation::NodeSums total(const Recording& recording, const Profile& profile) {
   return sums;
 }
 
+namespace {
+
+constexpr std::pair<Kind, std::string_view> kNames[] = {
+    {Kind::kAllocated, "allocated"},
+    {Kind::kLiveAtEnd, "live"},
+    {Kind::kLiveAtPeak, "peak"},
+    {Kind::kResident, "resident"},
+    {Kind::kSwapped, "swapped"},
+    {Kind::kUntouched, "untouched"},
+    {Kind::kStranded, "stranded"},
+    {Kind::kOverhead, "overhead"},
+    {Kind::kLiveOverhead, "live-overhead"},
+};
+
+}  // namespace
+
 std::string_view name_of(Kind kind) {
-  switch (kind) {
-    case Kind::kAllocated:
-      return "allocated";
-    case Kind::kLiveAtEnd:
-      return "live";
-    case Kind::kLiveAtPeak:
-      return "peak";
-  }
-  return "unknown";
+  const auto named = std::ranges::find(kNames, kind, &std::pair<Kind, std::string_view>::first);
+  return named == std::end(kNames) ? "unknown" : named->second;
+}
+
+std::optional<Kind> kind_named(std::string_view name) {
+  const auto named = std::ranges::find(kNames, name, &std::pair<Kind, std::string_view>::second);
+  if (named == std::end(kNames)) return std::nullopt;
+  return named->first;
 }
 
 }  // namespace geiger::profile

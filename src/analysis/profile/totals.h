@@ -7,6 +7,7 @@
 #include <span>
 
 #include "analysis/profile/recording.h"
+#include "estimation/counts.h"
 #include "estimation/sums.h"
 
 namespace geiger::profile {
@@ -46,6 +47,12 @@ struct ProcessTotals {
 
 /// The samples of one process: Recording keeps them in order of processes.
 [[nodiscard]] std::span<const Sample> samples_of(const Recording& recording, std::uint32_t process);
+
+/// 1/lambda of the sparsest sampling that was in force; 0 without epochs and at T = 1.
+[[nodiscard]] double largest_interval(const Recording& recording);
+
+/// What one sample is to an estimate, by requested bytes.
+[[nodiscard]] estimation::Count count_of(const Recording& recording, const Sample& sample);
 
 /// Sums of everything sampled in one process, by requested bytes. E stands at what
 /// the samples imply.
