@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analysis/export/rounding.h"
+#include "estimation/rounding.h"
 
 namespace geiger::exports {
 namespace {
@@ -64,11 +64,11 @@ PprofTable pprof_table(const Recording& recording, const Types& types, const Pro
   PprofTable table{rows_of(types, allocated, live), {}};
   const auto fill = [&](const Profile& profile, std::size_t objects, std::size_t samples) {
     const Columns columns = columns_of(recording, types, profile, table.rows);
-    table.columns[objects] = round_to_total(columns.objects);
-    table.columns[objects + 1] = round_to_total(columns.bytes);
-    table.columns[objects + 4] = round_to_total(columns.objects_variance);
-    table.columns[objects + 5] = round_to_total(columns.bytes_variance);
-    table.columns[samples] = round_to_total(columns.samples);
+    table.columns[objects] = estimation::round_to_total(columns.objects);
+    table.columns[objects + 1] = estimation::round_to_total(columns.bytes);
+    table.columns[objects + 4] = estimation::round_to_total(columns.objects_variance);
+    table.columns[objects + 5] = estimation::round_to_total(columns.bytes_variance);
+    table.columns[samples] = estimation::round_to_total(columns.samples);
   };
   fill(allocated, 0, 8);
   fill(live, 2, 9);
