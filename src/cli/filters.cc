@@ -36,8 +36,7 @@ std::string list_of(const std::vector<std::string>& names) {
 std::string nothing_matches(const char* what, const std::string& asked,
                             std::vector<std::string> names) {
   std::ranges::sort(names);
-  const auto same = std::ranges::unique(names);
-  names.erase(same.begin(), same.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   std::string text = fmt::format("no {} '{}' was seen", what, asked);
   if (names.empty()) return text;
   if (const auto meant = closest(asked, names)) {
