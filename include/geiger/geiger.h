@@ -36,7 +36,14 @@ extern "C" {
 #define GEIGER_WHERE_ABSENT(...) ;
 #endif
 
-typedef enum geiger_status {
+/* C passes any int for an enumerator; so it has a value in C++ too. */
+#ifdef __cplusplus
+#define GEIGER_AS_INT : int
+#else
+#define GEIGER_AS_INT
+#endif
+
+typedef enum geiger_status GEIGER_AS_INT {
   GEIGER_OK = 0,
   GEIGER_NOT_AVAILABLE,   /* No capture in this process, or one of another version. */
   GEIGER_NOT_RECORDING,   /* Capture is inert or has stopped: geiger_get_status() says why. */
@@ -263,7 +270,7 @@ typedef struct geiger_profile {
   uint64_t id;
 } geiger_profile;
 
-typedef enum geiger_profile_kind {
+typedef enum geiger_profile_kind GEIGER_AS_INT {
   GEIGER_ALLOCATIONS,        /* What is allocated while the token runs. */
   GEIGER_LIFETIMES,          /* The same with what became of each; of what outlives the token it
                                 is known only that it does (is_freed is 0). */
@@ -334,7 +341,7 @@ GEIGER_API geiger_status geiger_get_profile_info(geiger_profile profile,
                                                  geiger_profile_info* info)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(profile) GEIGER_CLEAR(info))
 
-typedef enum geiger_measure {
+typedef enum geiger_measure GEIGER_AS_INT {
   GEIGER_BYTES,   /* Requested. */
   GEIGER_OBJECTS,
   GEIGER_VALUE    /* Bytes of geiger_sample.value. */
@@ -401,6 +408,7 @@ GEIGER_API geiger_status geiger_remove_listener(geiger_listener listener)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(listener))
 
 #undef GEIGER_WHERE_ABSENT
+#undef GEIGER_AS_INT
 #ifdef GEIGER_ABSENT
 #undef GEIGER_CLEAR
 #undef GEIGER_IGNORE

@@ -30,17 +30,19 @@ class Gate {
   geiger_status status_;
 };
 
-/// Runs `call` so that no exception leaves it, except the one that ends a thread
-/// (pthread_cancel, pthread_exit), which must not be stopped.
+/// Whether what is being caught is no exception but a thread's end (pthread_cancel,
+/// pthread_exit), which must not be stopped: it has no type.
+inline bool ends_thread() { return abi::__cxa_current_exception_type() == nullptr; }
+
+/// Runs `call` so that no exception leaves it but a thread's end.
 template <typename Call>
 geiger_status guarded(const Call& call) {
   try {
     return call();
   } catch (const std::bad_alloc&) {
     return GEIGER_NO_MEMORY;
-  } catch (const abi::__forced_unwind&) {
-    throw;
   } catch (...) {
+    if (ends_thread()) throw;
     return GEIGER_THREW;
   }
 }

@@ -75,11 +75,10 @@ void call(Place& place, Function Place::*function, const geiger_sample& sample) 
   if (!call.is_wanted() || place.*function == nullptr) return;
   try {
     (place.*function)(place.context, &sample);
-  } catch (const abi::__forced_unwind&) {
-    throw;  // The thread is being ended: not ours to stop.
   } catch (const std::exception& error) {
     fail(place, error.what());
   } catch (...) {
+    if (ends_thread()) throw;
     fail(place, "not a std::exception");
   }
 }
