@@ -109,7 +109,8 @@ void pool() {
     report.rate = rate;
     report.is_certain = is_certain;
     EXPECT(capture()->report_sample(report) == geiger::capture::Reported::kYes);
-    if (i % 2 == 0) capture()->report_free(heap, report.address);
+    if (i % 2 == 0)
+      capture()->report_free(heap, report.address, geiger::unwind::caller_registers());
   }
 }
 
