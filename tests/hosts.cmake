@@ -21,7 +21,7 @@ function(geiger_host name source)
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/hosts)
 endfunction()
 
-foreach(host acknowledge changes edges exits first limits loading loops news processes signals threads truth)
+foreach(host acknowledge changes edges exits first limits loading loops mappings news processes signals threads truth)
   geiger_host(${host} hosts/${host}.cc)
 endforeach()
 # A fixed address lets the analysis tell sites from the addresses that truth prints.

@@ -17,7 +17,9 @@ RECORDS_OFFSET = 8192
 HEADER = struct.Struct("<8sIIQQIIiIIIIIQQQQQ16QQQ32s1024s1024s")
 RESERVED = 0x80
 
-SAMPLE, FREE, STACK, MODULE, THREAD, EPOCH, THREAD_NAME = range(1, 8)
+(SAMPLE, FREE, STACK, MODULE, THREAD, EPOCH, THREAD_NAME, NAME, MARK, MAPPING,
+ UTILIZATION) = range(1, 12)
+MAPPING_KINDS = ("", "map", "unmap", "remap", "break", "protect")
 STATES = ("starting", "sampling", "off", "exited")
 DROP_CAUSES = ("trace_full", "reentered", "live_table_full", "unseen_free")
 ENTRY_POINTS = ("malloc", "calloc", "realloc", "reallocarray", "posix_memalign", "aligned_alloc",
@@ -37,6 +39,8 @@ Thread = collections.namedtuple("Thread", (
     "ref index foreign start tid end bytes trials hits certain_bytes certain_count tail_bytes"
     " armed pending calls"))
 Epoch = collections.namedtuple("Epoch", "ref time interval lam")
+Mapping = collections.namedtuple("Mapping", (
+    "ref thread time stack kind address bytes old_address old_bytes protection flags"))
 ThreadName = collections.namedtuple("ThreadName", "ref thread time name")
 
 
@@ -68,6 +72,7 @@ class Trace:
         self.path = path
         self.header = read_header(data)
         self.samples, self.frees, self.modules, self.thread_names = [], [], [], []
+        self.mappings = []
         self.stacks, self.threads, self.epochs = {}, {}, {}
         self.uncommitted = 0
         self.records = 0
@@ -123,7 +128,9 @@ class Trace:
         elif kind == THREAD_NAME:
             time, name = struct.unpack_from("<Q16s", body, 8)
             self.thread_names.append(ThreadName(ref, thread, time, text(name)))
-        else:
+        elif kind == MAPPING:
+            self.mappings.append(Mapping(ref, thread, *struct.unpack_from("<QIIQQQQII", body, 8)))
+        elif kind not in (NAME, MARK, UTILIZATION):
             raise FormatError(f"{self.path}: record type {kind} at {8 * ref}")
 
     def total(self, field):

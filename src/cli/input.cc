@@ -57,7 +57,9 @@ void symbolize_here(profile::Recording& recording) {
 
 std::optional<profile::Kind> kind_of(const std::string& name) {
   for (const auto kind :
-       {profile::Kind::kAllocated, profile::Kind::kLiveAtEnd, profile::Kind::kLiveAtPeak}) {
+       {profile::Kind::kAllocated, profile::Kind::kLiveAtEnd, profile::Kind::kLiveAtPeak,
+        profile::Kind::kMapped, profile::Kind::kMappedAtPeak, profile::Kind::kMappedTotal,
+        profile::Kind::kReserved, profile::Kind::kMappedFiles}) {
     if (profile::name_of(kind) == name) return kind;
   }
   return std::nullopt;
@@ -103,8 +105,11 @@ void add_kind_option(CLI::App& verb, profile::Kind& kind) {
   verb.add_option_function<std::string>(
           "--kind", [&kind](const std::string& name) { kind = kind_of(name).value_or(kind); },
           "allocated: everything (default); live: not freed at the end;\n"
-          "peak: live when most was")
-      ->check(CLI::IsMember({"allocated", "live", "peak"}))
+          "peak: live when most was;\n"
+          "mapped, mapped-peak, mapped-total, mapped-files, reserved: what the program\n"
+          "mapped past its allocator")
+      ->check(CLI::IsMember({"allocated", "live", "peak", "mapped", "mapped-peak", "mapped-total",
+                             "mapped-files", "reserved"}))
       ->type_name("KIND");
 }
 

@@ -10,6 +10,7 @@
 
 #include "analysis/profile/hash.h"
 #include "analysis/profile/kinds.h"
+#include "analysis/profile/mappings.h"
 #include "analysis/profile/peak.h"
 
 namespace geiger::profile {
@@ -125,6 +126,12 @@ Profile select(const Recording& recording, const Selection& selection) {
                        [](const Sample& sample) { return sample.free_time == 0; });
     case Kind::kLiveAtPeak:
       return select_peak(recording, selection);
+    case Kind::kMapped:
+    case Kind::kMappedAtPeak:
+    case Kind::kMappedTotal:
+    case Kind::kReserved:
+    case Kind::kMappedFiles:
+      return select_mappings(recording, selection);
   }
   return select_if(recording, selection,
                    [&](const Sample& sample) { return is_in_window(selection, sample); });
@@ -165,6 +172,16 @@ std::string_view name_of(Kind kind) {
       return "live";
     case Kind::kLiveAtPeak:
       return "peak";
+    case Kind::kMapped:
+      return "mapped";
+    case Kind::kMappedAtPeak:
+      return "mapped-peak";
+    case Kind::kMappedTotal:
+      return "mapped-total";
+    case Kind::kReserved:
+      return "reserved";
+    case Kind::kMappedFiles:
+      return "mapped-files";
   }
   return "unknown";
 }

@@ -18,6 +18,12 @@ enum class Kind : std::uint8_t {
   kAllocated,   ///< Everything allocated while recording.
   kLiveAtEnd,   ///< Not freed when the recording ended.
   kLiveAtPeak,  ///< Live at the instant of the largest estimated live heap.
+  // Of what the program mapped past its allocator, exact (mappings.h):
+  kMapped,        ///< Accessible at the end, not of files.
+  kMappedAtPeak,  ///< Accessible when most was.
+  kMappedTotal,   ///< Everything that became accessible.
+  kReserved,      ///< Mapped, but not accessible at the end.
+  kMappedFiles,   ///< Of files, accessible at the end.
 };
 
 /// Samples alike in all that a view can group by.
@@ -39,6 +45,7 @@ struct Entry {
 struct Selection {
   Kind kind = Kind::kAllocated;
   /// kAllocated: allocated at from <= time < to. CLOCK_MONOTONIC; nothing: no limit.
+  /// What they mean to kinds of mappings: mappings.h.
   std::optional<Nanoseconds> from, to;
   std::uint32_t heap = kProcessHeap;  ///< Samples of this heap only.
   /// Samples that it is false for are left out; empty: none is.
@@ -80,6 +87,6 @@ void accumulate(estimation::NodeSums& sums, const Entry& entry, const Recording&
 /// bit in whatever order its entries are.
 [[nodiscard]] estimation::NodeSums total(const Recording& recording, const Profile& profile);
 
-[[nodiscard]] std::string_view name_of(Kind kind);  ///< "allocated", "live", "peak".
+[[nodiscard]] std::string_view name_of(Kind kind);  ///< "allocated", "live", "peak", ...
 
 }  // namespace geiger::profile

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/profile/mappings.h"
 #include "analysis/report/format.h"
 #include "estimation/calibration.h"
 
@@ -15,6 +16,16 @@ std::string_view kind_text(profile::Kind kind) {
       return "live at the end";
     case profile::Kind::kLiveAtPeak:
       return "live at the peak";
+    case profile::Kind::kMapped:
+      return "mapped at the end";
+    case profile::Kind::kMappedAtPeak:
+      return "mapped at the peak of mappings";
+    case profile::Kind::kMappedTotal:
+      return "mapped in all";
+    case profile::Kind::kReserved:
+      return "reserved at the end";
+    case profile::Kind::kMappedFiles:
+      return "of mapped files at the end";
   }
   return "";
 }
@@ -36,6 +47,10 @@ std::string profile_heading(profile::Kind kind, std::string_view view, const Mea
 std::string nothing_sampled(profile::Kind kind) {
   if (kind == profile::Kind::kAllocated) {
     return "Nothing was sampled. A smaller --interval sees smaller programs.\n";
+  }
+  if (profile::is_of_mappings(kind)) {
+    return fmt::format("Nothing was {} by the program itself, past its allocator.\n",
+                       kind_text(kind));
   }
   return fmt::format("Nothing that was sampled was {}. See --kind allocated.\n", kind_text(kind));
 }
