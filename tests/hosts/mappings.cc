@@ -74,8 +74,8 @@ void remaps() {
       mremap(moved, 2 * kPage, 5 * kPage, MREMAP_MAYMOVE | MREMAP_FIXED, target));
   EXPECT(there == target && there[0] == 'a');
 #ifdef MREMAP_DONTUNMAP
-  char* left = static_cast<char*>(mremap(there, 5 * kPage, 5 * kPage,
-                                         MREMAP_MAYMOVE | MREMAP_DONTUNMAP, nullptr));
+  char* left = static_cast<char*>(
+      mremap(there, 5 * kPage, 5 * kPage, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, nullptr));
   EXPECT(left != MAP_FAILED && left[0] == 'a' && there[0] == 0);
   EXPECT(munmap(left, 5 * kPage) == 0);
 #endif

@@ -151,10 +151,9 @@ void AddressSpace::give_up(const MappingEvent& event) {
 
 Bytes AddressSpace::take_up(const MappingEvent& event) {
   const Span span = span_of(event.address, event.bytes);
-  const Bytes old_bytes =
-      leaves_old_range(event)
-          ? 0
-          : span_of(event.old_address, event.old_bytes).end - event.old_address;
+  const Bytes old_bytes = leaves_old_range(event)
+                              ? 0
+                              : span_of(event.old_address, event.old_bytes).end - event.old_address;
   const Address grown = std::min(span.end, span.start + std::min(old_bytes, span.end - span.start));
   Range added{span.end, event.stack, event.thread, event.stack, MappedAs::kMemory, false};
   // What is added is like what it is added to; unlike anything known, it is memory.

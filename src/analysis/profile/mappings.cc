@@ -24,8 +24,8 @@ std::vector<Step> steps_of(const Recording& recording, std::uint32_t process) {
   std::vector<Step> steps;
   for (const MappingEvent& event : events_of(recording, process)) {
     const Nanoseconds took = std::min(event.took, event.time);
-    const bool begins = event.kind == MappingEvent::Kind::kUnmap ||
-                        event.kind == MappingEvent::Kind::kRemap;
+    const bool begins =
+        event.kind == MappingEvent::Kind::kUnmap || event.kind == MappingEvent::Kind::kRemap;
     if (begins) steps.push_back({event.time - took, &event, true});
     if (event.kind != MappingEvent::Kind::kUnmap) steps.push_back({event.time, &event, false});
   }
@@ -125,7 +125,8 @@ Profile select_mappings(const Recording& recording, const Selection& selection) 
   profile.kind = selection.kind;
   const Nanoseconds from = selection.from.value_or(0);
   const Nanoseconds to = selection.to.value_or(kEnd);
-  const bool is_instant = selection.kind != Kind::kMappedTotal && selection.kind != Kind::kMappedAtPeak;
+  const bool is_instant =
+      selection.kind != Kind::kMappedTotal && selection.kind != Kind::kMappedAtPeak;
   const Nanoseconds last = is_instant || to == 0 ? to : to - 1;
   for (std::uint32_t process = 0; process < recording.processes.size(); ++process) {
     if (selection.kind == Kind::kMappedTotal) {
@@ -137,8 +138,7 @@ Profile select_mappings(const Recording& recording, const Selection& selection) 
       instant = peak_of(recording, process, from, last);
       profile.peak_times.push_back(instant);
     }
-    add_ranges(profile, space_at(recording, process, instant), process,
-               asked_for(selection.kind));
+    add_ranges(profile, space_at(recording, process, instant), process, asked_for(selection.kind));
   }
   return profile;
 }

@@ -48,8 +48,8 @@ class Maps {
   void protect(std::uint32_t stack, Address page, Bytes pages, std::uint8_t protection) {
     add(Event::kProtect, stack, page, pages).protection = protection;
   }
-  MappingEvent& remap(std::uint32_t stack, Address from, Bytes old_pages, Address to,
-                      Bytes pages, std::uint32_t flags = 1) {
+  MappingEvent& remap(std::uint32_t stack, Address from, Bytes old_pages, Address to, Bytes pages,
+                      std::uint32_t flags = 1) {
     MappingEvent& event = add(Event::kRemap, stack, to, pages);
     event.old_address = from * kPage;
     event.old_bytes = old_pages * kPage;
@@ -121,12 +121,12 @@ TEST(Mappings, ReservationsAreNoMemoryUntilCommitted) {
   maps.map(0, 100, 1000, 0);
   EXPECT_EQ(maps.pages(Kind::kMapped), Pages{});
   EXPECT_EQ(maps.pages(Kind::kReserved), (Pages{{0, 1000}}));
-  maps.protect(1, 200, 50, kReadWrite);           // Committed by mprotect,
-  maps.map(2, 300, 30, kReadWrite);               // and by a fixed mmap.
-  maps.protect(3, 210, 10, 5);                    // From write to execute: no new owner.
+  maps.protect(1, 200, 50, kReadWrite);  // Committed by mprotect,
+  maps.map(2, 300, 30, kReadWrite);      // and by a fixed mmap.
+  maps.protect(3, 210, 10, 5);           // From write to execute: no new owner.
   EXPECT_EQ(maps.pages(Kind::kMapped), (Pages{{1, 50}, {2, 30}}));
   EXPECT_EQ(maps.pages(Kind::kReserved), (Pages{{0, 920}}));
-  maps.protect(4, 240, 20, 0);                    // Back to who reserved.
+  maps.protect(4, 240, 20, 0);  // Back to who reserved.
   EXPECT_EQ(maps.pages(Kind::kMapped), (Pages{{1, 40}, {2, 30}}));
   EXPECT_EQ(maps.pages(Kind::kReserved), (Pages{{0, 930}}));
   EXPECT_EQ(maps.pages(Kind::kMappedTotal), (Pages{{1, 50}, {2, 30}}));
@@ -211,10 +211,10 @@ TEST(Mappings, RemapsGiveTheirPlaceUpWhenTheyBegin) {
 
 TEST(Mappings, InstantsAndWindows) {
   Maps maps;
-  maps.map(0, 10, 5);    // 1010
-  maps.map(1, 20, 50);   // 1020
-  maps.unmap(20, 50);    // 1030
-  maps.map(2, 80, 7);    // 1040
+  maps.map(0, 10, 5);   // 1010
+  maps.map(1, 20, 50);  // 1020
+  maps.unmap(20, 50);   // 1030
+  maps.map(2, 80, 7);   // 1040
   EXPECT_EQ(maps.pages(Kind::kMapped, {}, 1010), (Pages{{0, 5}}));
   EXPECT_EQ(maps.pages(Kind::kMapped, {}, 1029), (Pages{{0, 5}, {1, 50}}));
   EXPECT_EQ(maps.pages(Kind::kMapped), (Pages{{0, 5}, {2, 7}}));
@@ -253,8 +253,8 @@ TEST(Mappings, AreExact) {
 TEST(Mappings, ImpossibleRangesDoNoHarm) {
   Maps maps;
   constexpr Address kTop = ~Address{0};
-  for (const Event kind : {Event::kMap, Event::kProtect, Event::kRemap, Event::kBreak,
-                           Event::kUnmap}) {
+  for (const Event kind :
+       {Event::kMap, Event::kProtect, Event::kRemap, Event::kBreak, Event::kUnmap}) {
     for (const Address address : {Address{0}, Address{1}, kTop - 1, kTop}) {
       for (const Bytes bytes : {Bytes{0}, Bytes{1}, kTop - 1, kTop}) {
         MappingEvent& event = maps.add(kind, 0, 0, 0);
@@ -269,7 +269,8 @@ TEST(Mappings, ImpossibleRangesDoNoHarm) {
   }
   for (const Kind kind : {Kind::kMapped, Kind::kMappedAtPeak, Kind::kMappedTotal, Kind::kReserved,
                           Kind::kMappedFiles}) {
-    for (const Entry& entry : select(maps.recording(), kind).entries) EXPECT_GT(entry.requested, 0U);
+    for (const Entry& entry : select(maps.recording(), kind).entries)
+      EXPECT_GT(entry.requested, 0U);
   }
 }
 

@@ -35,13 +35,21 @@ std::string bytes_of_kind(profile::Kind kind) {
   return kind == profile::Kind::kAllocated ? text + " bytes" : "bytes " + text;
 }
 
+std::string_view count_heading(profile::Kind kind) {
+  return profile::is_of_mappings(kind) ? "ranges" : "samples";
+}
+
 std::string profile_heading(profile::Kind kind, std::string_view view, const Measure& total,
                             const Style& style) {
   std::string title = fmt::format("{}, {}", kind_text(kind), view);
   title[0] = static_cast<char>(title[0] - 'a' + 'A');
-  return fmt::format("{}: {} from {}, {} intervals\n\n", paint(style, Role::kHeading, title),
-                     total_figure(total).text(), plural(total.samples, "sample"),
-                     level_text(style.level));
+  title = paint(style, Role::kHeading, title);
+  if (profile::is_of_mappings(kind)) {
+    return fmt::format("{}: {} exactly, in {}\n\n", title, total_figure(total).text(),
+                       plural(total.samples, "range"));
+  }
+  return fmt::format("{}: {} from {}, {} intervals\n\n", title, total_figure(total).text(),
+                     plural(total.samples, "sample"), level_text(style.level));
 }
 
 std::string nothing_sampled(profile::Kind kind) {

@@ -17,6 +17,10 @@ namespace geiger::report {
 /// "allocated bytes", "bytes live at the end", "bytes live at the peak".
 [[nodiscard]] std::string bytes_of_kind(profile::Kind kind);
 
+/// What a profile's entries count, as the heading of a column: "samples"; "ranges" of
+/// mappings.
+[[nodiscard]] std::string_view count_heading(profile::Kind kind);
+
 /// First lines of a text report: kind, view, total, samples, level.
 [[nodiscard]] std::string profile_heading(profile::Kind kind, std::string_view view,
                                           const Measure& total, const Style& style);

@@ -118,6 +118,17 @@ std::string peak_remark(const SummaryReport& report) {
   return out;
 }
 
+/// Exact, and beside what went through the allocator.
+std::string mapped_itself(const SummaryReport& report, const Style& style) {
+  const MappedLine& mapped = report.mapped;
+  if (!mapped.is_seen) return "";
+  std::string remark =
+      fmt::format("{} at the end, {} reserved, {} of files", exact_bytes(mapped.at_end.memory),
+                  exact_bytes(mapped.at_end.reserved), exact_bytes(mapped.at_end.files));
+  if (mapped.misses_inherited) remark += "; what forks inherited is not counted";
+  return fact(style, "mapped by itself", exact_bytes(mapped.at_peak) + " at most", remark);
+}
+
 std::string facts(const SummaryReport& report, const Recording& recording, const Style& style) {
   std::string out;
   out += fact(style, "interval", interval_text(recording));
@@ -128,6 +139,7 @@ std::string facts(const SummaryReport& report, const Recording& recording, const
   out += fact(style, "live at the peak", bytes_text(report.live_at_peak), peak_remark(report));
   out += fact(style, "live at the end", bytes_text(report.live_at_end),
               objects_text(report.live_at_end));
+  out += mapped_itself(report, style);
   if (report.detection_limit >= 1) {
     out += fact(style, "detection limit", bound_bytes(report.detection_limit),
                 "whatever has no sample allocated less");

@@ -9,6 +9,7 @@
 #include "runtime/capture/image.h"
 #include "runtime/capture/record_stack.h"
 #include "runtime/capture/thread_state.h"
+#include "runtime/probes/probes.h"
 #include "runtime/unwind/modules.h"
 
 namespace geiger::capture {
@@ -62,6 +63,8 @@ GEIGER_SLOW_PATH void write(MappingRecord record, const unwind::Registers& calle
   if (!slot) return image.writer.count_drop(trace::DropCause::kTraceFull);
   *reinterpret_cast<MappingRecord*>(slot.words) = record;
   trace::Writer::commit(slot, header);
+  if (probes::wants_mappings()) [[unlikely]]
+    probes::fire_mapping(record);
 }
 
 MappingRecord record_of(MappingKind kind, const void* address, Bytes bytes) {
