@@ -66,6 +66,8 @@ if(TARGET geiger_preload)
   geiger_process_test(killed e2e killed.py)
   geiger_process_test(battery e2e battery.py)
   geiger_process_test(real_programs e2e real_programs.py)
+  geiger_process_test(mappings e2e mappings.py)
+  geiger_process_test(events e2e events.py)
 endif()
 
 # Estimates against a program's own truth; the second test shows that the first can

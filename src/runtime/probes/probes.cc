@@ -57,9 +57,10 @@ GEIGER_SLOW_PATH void fire_sample(trace::Ref sample, const trace::SampleRecord& 
   const std::uint64_t kind =
       static_cast<std::uint64_t>(record.entry_point()) | std::uint64_t{record.heap()} << 16;
   const std::uint64_t alignment = std::uint64_t{1} << (record.log2_alignment() & 63);
-  STAP_PROBE12(geiger, sample, record.address, requested, record.usable(), weight, record.offset,
-               alignment, record.stack, thread_of(record.header), record.label, record.type, sample,
-               kind);
+  // bpftrace reads the first six arguments only (arg0 to arg5, x86-64).
+  STAP_PROBE12(geiger, sample, record.address, requested, record.usable(), weight, sample,
+               record.stack, record.offset, alignment, record.label, record.type,
+               thread_of(record.header), kind);
   // The memory of a custom heap may be a sample of the process's own as well.
   if (record.heap() == 0) fire_otel_alloc(record.address, requested, weight);
 }
@@ -84,7 +85,7 @@ GEIGER_SLOW_PATH void fire_interval(Bytes interval, double lambda) {
 
 GEIGER_SLOW_PATH void fire_mapping(const trace::MappingRecord& record) {
   STAP_PROBE8(geiger, mapping, static_cast<std::uint32_t>(record.kind), record.address,
-              record.bytes, record.old_address, record.old_bytes, record.protection, record.flags,
+              record.bytes, record.protection, record.old_address, record.old_bytes, record.flags,
               record.stack);
 }
 
