@@ -128,6 +128,25 @@ class Bpftrace(harness.ProcessTest):
         self.assertEqual(seen["mappings"], len(trace.mappings))
         self.assertEqual(seen["mapped"], sum(m.bytes for m in trace.mappings))
 
+    def test_names_marks_and_intervals(self):
+        script = """
+            usdt:LIB:geiger:mark     { @marks = count(); printf("mark %s\\n", str(arg0, arg1)); }
+            usdt:LIB:geiger:interval { @intervals = count(); @sum = sum(arg0); }
+            BEGIN { printf("attached\\n"); }
+        """
+        tracer = self.attach(script)
+        with harness.Recorder(INTERVAL) as recorder:
+            recorder.preloads = [LIBRARY]
+            recorded = recorder.run([harness.host("told")])
+        self.assertEqual(recorded.outcome.status, 0)
+        tracer.send_signal(2)
+        os.set_blocking(tracer.stdout.fileno(), True)
+        output = tracer.communicate(timeout=60)[0].decode()
+        self.assertIn("mark half-time\n", output)
+        self.assertIn("@marks: 1\n", output)
+        self.assertIn("@intervals: 2\n", output)  # The first one, and that of the program.
+        self.assertIn(f"@sum: {4096 + 8192}\n", output)
+
     def test_attached_while_running(self):
         """Nobody listens, somebody does, nobody does: the trace knows all the while."""
         program = ("import sys\nfor line in sys.stdin:\n"
@@ -231,9 +250,10 @@ class Lttng(harness.ProcessTest):
         self.assertNotIn("discarded", run.stderr)
         return run.stdout.splitlines()
 
-    def start_program(self, program):
+    def start_program(self, program=None, command=None):
         run = [harness.BUILD / "bin" / "geiger", "run", "-q", "--lttng", "--interval", str(INTERVAL),
-               "-o", f"{self.home}/run.geiger", "--", "/usr/bin/python3", "-c", program]
+               "-o", f"{self.home}/run.geiger", "--",
+               *(command or ["/usr/bin/python3", "-c", program])]
         program = subprocess.Popen(run, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    env={**self.environment, "LTTNG_UST_REGISTER_TIMEOUT": "-1"})
         self.addCleanup(Bpftrace.end, program)
@@ -273,6 +293,18 @@ class Lttng(harness.ProcessTest):
         freed = {field(line, "sample") for line in lines if "geiger:sample_freed:" in line}
         self.assertLessEqual(freed, {f.sample for f in trace.frees})
         self.assertGreater(len(freed), 0.9 * len(trace.frees))
+
+    def test_names(self):
+        self.start_session()
+        program = self.start_program(command=[harness.host("told")])
+        self.assertEqual(program.communicate(timeout=60)[0], b"told\n")
+        lines = [line for line in self.events() if "requested = 10000," in line]
+        named = [line for line in lines if 'type = "Order"' in line]
+        self.assertEqual(len(lines), 80)  # At least as large as the interval: all certain.
+        self.assertEqual(len(named), 50)
+        for line in named:
+            self.assertIn('label = "tenant=acme"', line)
+            self.assertIn("weighted_bytes = 10000,", line)
 
     def test_enabled_and_disabled_while_running(self):
         self.start_session()

@@ -27,6 +27,8 @@ endforeach()
 # A fixed address lets the analysis tell sites from the addresses that truth prints.
 target_compile_options(host_truth PRIVATE -fno-pie)
 target_link_options(host_truth PRIVATE -no-pie)
+geiger_host(told hosts/told.cc)
+target_include_directories(host_told PRIVATE ${PROJECT_SOURCE_DIR}/src)
 geiger_host(plugin hosts/plugin.cc SHARED)
 geiger_host(exact_count hosts/exact_count.cc SHARED)
 target_compile_options(host_exact_count PRIVATE -Wno-ignored-attributes)  # of function types

@@ -29,6 +29,7 @@ struct Options {
   std::string output = "-";
   bool replaces = false;
   Kind kind = Kind::kAllocated;
+  bool is_of_mappings = false;  ///< pprof: of what was mapped, not allocated.
 };
 
 using Writer = std::function<void(const Recording&, const Options&, const exports::Sink&)>;
@@ -43,10 +44,14 @@ std::string total_comment(const char* name, const Recording& recording, const Pr
 }
 
 void write_pprof(const Recording& recording, const Options& options, const exports::Sink& sink) {
-  const Profile allocated = profile::select(recording, Kind::kAllocated);
-  const Profile live = profile::select(recording, Kind::kLiveAtEnd);
+  const bool is_mapped = options.is_of_mappings;
+  const Profile allocated =
+      profile::select(recording, is_mapped ? Kind::kMappedTotal : Kind::kAllocated);
+  const Profile live = profile::select(recording, is_mapped ? Kind::kMapped : Kind::kLiveAtEnd);
   exports::PprofOptions pprof;
-  if (!recording.processes.empty()) {
+  if (is_mapped) {
+    pprof.comments.emplace_back("mapped past the allocator, every call counted by geiger");
+  } else if (!recording.processes.empty()) {
     pprof.comments.push_back(
         fmt::format("estimated by geiger from samples, one byte in {} on average",
                     report::exact_bytes(recording.processes.front().interval)));
@@ -108,9 +113,13 @@ CLI::App* add_format(CLI::App& verb, const char* name, const char* help, Options
 
 void add_pprof(CLI::App& verb, int& exit_code) {
   auto options = std::make_shared<Options>();
-  add_format(verb, "pprof", "pprof's profile.proto, gzipped, for go tool pprof and its relatives",
-             *options)
-      ->callback([options, &exit_code] { exit_code = write_export(*options, true, write_pprof); });
+  CLI::App* format =
+      add_format(verb, "pprof",
+                 "pprof's profile.proto, gzipped, for go tool pprof and its relatives", *options);
+  format->add_flag("--mapped", options->is_of_mappings,
+                   "What the program mapped past its allocator, instead of allocations");
+  format->callback(
+      [options, &exit_code] { exit_code = write_export(*options, true, write_pprof); });
 }
 
 void add_folded(CLI::App& verb, int& exit_code) {

@@ -26,9 +26,7 @@ fs::path own_executable() {
   return started_as != nullptr ? fs::canonical(started_as, error) : fs::path();
 }
 
-fs::path library_root() {
-  return own_executable().parent_path().parent_path() / "lib" / "geiger";
-}
+fs::path library_root() { return own_executable().parent_path().parent_path() / "lib" / "geiger"; }
 
 std::string loaded_from(const std::string& root, const char* library) {
   return root + "/$LIB/" + library;

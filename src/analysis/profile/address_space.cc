@@ -10,6 +10,17 @@ namespace {
 // As Linux numbers them on every machine that can be recorded.
 constexpr std::uint32_t kAnonymous = 0x20;
 constexpr std::uint32_t kDontUnmap = 4;
+constexpr std::uint32_t kHugePages = 0x40000;
+constexpr unsigned kHugeShift = 26;
+constexpr Bytes kUsualHugePage = 2 * kMiB;
+
+/// What a map consists of, and its length is rounded up to. The size of huge pages is in
+/// the flags, as its logarithm, where it is not the usual one.
+Bytes page_of(const MappingEvent& event, Bytes page_bytes) {
+  if ((event.flags & kHugePages) == 0) return page_bytes;
+  const unsigned log2 = event.flags >> kHugeShift & 63;
+  return log2 == 0 ? kUsualHugePage : Bytes{1} << log2;
+}
 
 MappedAs mapped_as(std::uint8_t protection, bool is_of_file) {
   if (protection == 0) return MappedAs::kReserved;
@@ -51,11 +62,15 @@ Bytes AddressSpace::finish(const MappingEvent& event) {
 
 /// Whole pages; empty where the trace says what cannot be.
 AddressSpace::Span AddressSpace::span_of(Address address, Bytes bytes) const {
+  return span_of(address, bytes, page_bytes_);
+}
+
+AddressSpace::Span AddressSpace::span_of(Address address, Bytes bytes, Bytes page_bytes) {
   constexpr Address kEnd = std::numeric_limits<Address>::max();
   const Bytes rest = kEnd - address;
   if (bytes >= rest) return {address, kEnd};
-  const Bytes over = bytes % page_bytes_;
-  const Bytes padding = over == 0 ? 0 : page_bytes_ - over;
+  const Bytes over = bytes % page_bytes;
+  const Bytes padding = over == 0 ? 0 : page_bytes - over;
   return {address, address + bytes + std::min(padding, rest - bytes)};
 }
 
@@ -90,7 +105,7 @@ void AddressSpace::erase(Span span) {
 }
 
 Bytes AddressSpace::map(const MappingEvent& event) {
-  const Span span = span_of(event.address, event.bytes);
+  const Span span = span_of(event.address, event.bytes, page_of(event, page_bytes_));
   const bool is_of_file = (event.flags & kAnonymous) == 0;
   const MappedAs as = mapped_as(event.protection, is_of_file);
   erase(span);

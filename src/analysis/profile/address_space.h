@@ -73,6 +73,7 @@ class AddressSpace {
   };
 
   [[nodiscard]] Span span_of(Address address, Bytes bytes) const;
+  [[nodiscard]] static Span span_of(Address address, Bytes bytes, Bytes page_bytes);
   void split(Address at);
   void put(Address start, const Range& range);
   Ranges::iterator remove(Ranges::iterator place);

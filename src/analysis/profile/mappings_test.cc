@@ -96,6 +96,14 @@ TEST(Mappings, CountWholePagesByStack) {
   EXPECT_EQ(mapped_bytes_at(maps.recording(), 0).memory, 4 * kPage);
 }
 
+TEST(Mappings, HugePagesAreWholeToo) {
+  constexpr std::uint32_t kHuge = 0x40000;
+  Maps maps;
+  maps.map(0, 512, 1, kReadWrite, kPrivateAnonymous | kHuge);
+  maps.map(1, 262144, 1, kReadWrite, kPrivateAnonymous | kHuge | 30U << 26);
+  EXPECT_EQ(maps.pages(Kind::kMapped), (Pages{{0, 512}, {1, 262144}}));
+}
+
 TEST(Mappings, PartialUnmapsTakeExactlyTheirPart) {
   Maps maps;
   maps.map(0, 10, 10);

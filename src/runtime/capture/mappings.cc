@@ -46,7 +46,8 @@ bool ready_to_map() {
 bool is_wanted(MappingKind kind, const unwind::Registers& caller) {
   if (is_left_out(caller.ip)) return false;
   const bool takes = kind == MappingKind::kMap || kind == MappingKind::kBreak;
-  return (takes ? ready_to_map() : is_recording()) && !is_paused();
+  return (takes ? ready_to_map() : is_recording()) && image.settings.records_mappings &&
+         !is_paused();
 }
 
 /// Completes and writes `record`; its time, if it has none, is now.
