@@ -122,6 +122,13 @@ class TestTrace {
     return append(RecordType::kThreadName, body, 0, index);
   }
 
+  /// All but its header, which is this trace's.
+  Ref mapping(const MappingRecord& record, std::uint32_t thread = 0) {
+    std::uint64_t body[sizeof record / 8];
+    std::memcpy(body, &record, sizeof record);
+    return append(RecordType::kMapping, std::span(body).subspan(1), 0, thread);
+  }
+
   void hole(std::size_t words) { words_.resize(words_.size() + words, 0); }
   void reserved(std::uint16_t words) {
     std::vector<std::uint64_t> body(words - 1U, 0xabcdefabcdefabcd);

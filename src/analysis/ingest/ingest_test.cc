@@ -45,6 +45,43 @@ TestTrace small_trace() {
   return trace;
 }
 
+TEST_F(Ingest, DecodesMappings) {
+  using Kind = profile::MappingEvent::Kind;
+  TestTrace trace;
+  trace.epoch(1024);
+  const Ref stack = trace.stack({0x1010});
+  trace.mapping({.time = 10,
+                 .stack = stack,
+                 .kind = trace::MappingKind::kMap,
+                 .address = 0x7000,
+                 .bytes = 100,
+                 .protection = 3,
+                 .flags = 0x22});
+  trace.mapping({.time = 30,
+                 .kind = trace::MappingKind::kRemap,
+                 .address = 0x9000,
+                 .bytes = 200,
+                 .old_address = 0x7000,
+                 .old_bytes = 100,
+                 .protection = 1000});
+  trace.mapping({.time = 40, .kind = trace::MappingKind::kProtect, .protection = 5});
+  trace.mapping({.time = 50, .kind = trace::MappingKind{77}});
+  const Ingested result = read(trace.bytes());
+  const auto& mappings = result.recording.mappings;
+  ASSERT_EQ(mappings.size(), 3U);
+  EXPECT_EQ(mappings[0].kind, Kind::kMap);
+  EXPECT_EQ(mappings[0].protection, 3);
+  EXPECT_EQ(mappings[0].stack, 0U);
+  EXPECT_EQ(mappings[0].took, 0U);
+  EXPECT_EQ(mappings[1].took, 1000U);  // Not its protection.
+  EXPECT_EQ(mappings[1].protection, 0);
+  EXPECT_EQ(mappings[1].old_address, 0x7000U);
+  EXPECT_EQ(mappings[2].kind, Kind::kProtect);
+  EXPECT_EQ(mappings[2].protection, 5);
+  EXPECT_EQ(result.recording.processes[0].page_bytes, 4096U);
+  EXPECT_FALSE(result.recording.warnings.empty());  // Of the kind that nobody knows.
+}
+
 TEST_F(Ingest, DecodesATrace) {
   const Ingested result = read(small_trace().bytes());
   const auto& recording = result.recording;

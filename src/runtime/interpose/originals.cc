@@ -315,6 +315,7 @@ GEIGER_SLOW_PATH void resolve() {
   originals = found;
   capture::set_allocator_path(allocator.module->l_name);
   is_resolved = true;
+  resolve_mappings();  // Now, as the loader's list may change under a later look.
 }
 
 GEIGER_SLOW_PATH void resolve_mappings_slow() {
