@@ -44,6 +44,7 @@ double inverse_power_of_two(int k) {
 double one_minus_exp(double x) {
   if (!(x >= 0)) return std::numeric_limits<double>::quiet_NaN();
   if (x >= kLargest) return 1;
+  // NOLINTNEXTLINE(bugprone-incorrect-roundings): x >= 0; at the fold either k will do.
   const auto k = static_cast<int>(x * kInverseLn2 + 0.5);
   const auto count = static_cast<double>(k);
   const double r = (x - count * kLn2High) - count * kLn2Low;
@@ -53,6 +54,7 @@ double one_minus_exp(double x) {
 
 std::uint64_t weighted_bytes(std::uint64_t size, double lambda) {
   const auto bytes = static_cast<double>(size);
+  // NOLINTNEXTLINE(bugprone-incorrect-roundings): positive, and lround is libm's.
   return static_cast<std::uint64_t>(bytes / one_minus_exp(lambda * bytes) + 0.5);
 }
 

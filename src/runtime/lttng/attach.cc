@@ -15,6 +15,7 @@
 #include "sampling/exponential.h"
 
 /// Undefined where nothing is captured.
+// NOLINTNEXTLINE(readability-redundant-declaration): it is weak here alone.
 extern "C" [[gnu::weak]] const geiger::capture::Interface geiger_capture_v1;
 
 namespace geiger::lttng {

@@ -9,6 +9,8 @@
 extern "C" {
 #endif
 
+/* NOLINTBEGIN(readability-identifier-naming): C has no namespaces. */
+
 /* Not NUL-terminated; no bytes: no name. */
 struct geiger_lttng_text {
   const char* text;
@@ -39,6 +41,8 @@ struct geiger_lttng_free {
   uint32_t thread;
   uint8_t is_unseen; /* The address came back; the free itself was not seen. */
 };
+
+/* NOLINTEND(readability-identifier-naming) */
 
 /* Whether a session has the event enabled at this moment. */
 int geiger_lttng_wants_samples(void);

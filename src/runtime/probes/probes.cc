@@ -2,7 +2,7 @@
 
 // Arguments stand in registers: not every reader of notes knows other places.
 #define STAP_SDT_ARG_CONSTRAINT r
-#define _SDT_HAS_SEMAPHORES 1
+#define _SDT_HAS_SEMAPHORES 1  // NOLINT: the name that sys/sdt.h looks for.
 #include <sys/sdt.h>
 
 #include "base/attributes.h"
