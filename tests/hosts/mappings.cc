@@ -227,12 +227,17 @@ void in_fork_children() {
   EXPECT(munmap(before, 4 * kPage) == 0);
 }
 
+constexpr int kChurnRounds = 2000;
+
+/// Gives addresses back twice a round, and keeps a page, which may well lie where another
+/// thread has just given some back.
 void* churn(void*) {
-  for (int round = 0; round < 300; ++round) {
-    char* block = map(4);
-    block[0] = 't';
-    block = static_cast<char*>(mremap(block, 4 * kPage, 9 * kPage, MREMAP_MAYMOVE));
-    munmap(block, 9 * kPage);
+  for (int round = 0; round < kChurnRounds; ++round) {
+    char* block = map(2);
+    block = static_cast<char*>(mremap(block, 2 * kPage, 5 * kPage, MREMAP_MAYMOVE));
+    map(1);
+    munmap(block, 5 * kPage);
+    map(1);
   }
   return nullptr;
 }
