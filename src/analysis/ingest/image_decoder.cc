@@ -373,7 +373,7 @@ void ImageDecoder::finish(const trace::RecordReader& reader, bool is_open) {
   if (is_open) process.ending = profile::Ending::kStillOpen;
   process.records = reader.committed();
   process.uncommitted = reader.uncommitted();
-  oddities_.unknown_types = reader.unknown();
+  oddities_.unknown_types += reader.unknown();
   warn(oddities_);
 }
 

@@ -50,22 +50,25 @@ TEST_F(Ingest, DecodesMappings) {
   TestTrace trace;
   trace.epoch(1024);
   const Ref stack = trace.stack({0x1010});
-  trace.mapping({.time = 10,
-                 .stack = stack,
-                 .kind = trace::MappingKind::kMap,
-                 .address = 0x7000,
-                 .bytes = 100,
-                 .protection = 3,
-                 .flags = 0x22});
-  trace.mapping({.time = 30,
-                 .kind = trace::MappingKind::kRemap,
-                 .address = 0x9000,
-                 .bytes = 200,
-                 .old_address = 0x7000,
-                 .old_bytes = 100,
-                 .protection = 1000});
-  trace.mapping({.time = 40, .kind = trace::MappingKind::kProtect, .protection = 5});
-  trace.mapping({.time = 50, .kind = trace::MappingKind{77}});
+  trace::MappingRecord map{};
+  map.time = 10;
+  map.stack = stack;
+  map.kind = trace::MappingKind::kMap;
+  map.address = 0x7000;
+  map.bytes = 100;
+  map.protection = 3;
+  trace.mapping(map);
+  trace::MappingRecord remap{};
+  remap.time = 30;
+  remap.kind = trace::MappingKind::kRemap;
+  remap.old_address = 0x7000;
+  remap.protection = 1000;
+  trace.mapping(remap);
+  map.kind = trace::MappingKind::kProtect;
+  map.protection = 5;
+  trace.mapping(map);
+  map.kind = trace::MappingKind{77};
+  trace.mapping(map);
   const Ingested result = read(trace.bytes());
   const auto& mappings = result.recording.mappings;
   ASSERT_EQ(mappings.size(), 3U);
