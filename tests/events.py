@@ -299,10 +299,10 @@ class Lttng(harness.ProcessTest):
         self.assertLessEqual(freed, {f.sample for f in trace.frees})
         self.assertGreater(len(freed), 0.9 * len(trace.frees))
 
-    def test_names(self):
+    def test_names_beside_another_listener(self):
         self.start_session()
         program = self.start_program(command=[harness.host("told")])
-        self.assertEqual(program.communicate(timeout=60)[0], b"told\n")
+        self.assertEqual(program.communicate(timeout=60)[0], b"80 told\n")
         lines = [line for line in self.events() if "requested = 10000," in line]
         named = [line for line in lines if "_type_length = 5," in line]
         self.assertEqual(len(lines), 80)  # At least as large as the interval: all certain.

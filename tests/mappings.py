@@ -53,6 +53,15 @@ class Replay(harness.ProcessTest):
         self.assertGreater(pages, 50)
         self.assertEqual(mapped, pages * PAGE + EARLY)
 
+    def test_only_what_succeeded_is_recorded(self):
+        recorded, _ = self.mapped("failures")
+        self.assertEqual([m.kind for m in recorded.traces[0].mappings], [1, 1, 2])
+
+    def test_breaks_have_both_ends(self):
+        recorded, _ = self.mapped("breaks")
+        moves = [m.address - m.old_address for m in recorded.traces[0].mappings if m.kind == 4]
+        self.assertEqual(moves, 20 * [3 * PAGE, 2 * PAGE, -5 * PAGE])
+
     def test_what_was_given_back_is_gone(self):
         for scenario, left in (("before_main", 0), ("partial_unmaps", EARLY),
                                ("fixed_maps", EARLY), ("remaps", EARLY), ("breaks", EARLY),
@@ -81,6 +90,12 @@ class Replay(harness.ProcessTest):
         recorded, mapped = self.mapped("account", mode=["paused"])
         self.assertEqual(recorded.traces[0].mappings, [])
         self.assertEqual(mapped, 0)
+
+    def test_nothing_is_recorded_where_not_wanted(self):
+        recorded, mapped = self.mapped("account", mode=["nomappings"])
+        self.assertEqual(recorded.traces[0].mappings, [])
+        self.assertEqual(mapped, 0)
+        self.assertTrue(recorded.traces[0].samples)
 
     def test_children_by_fork_are_said_to_lack_their_inheritance(self):
         with harness.Recorder(INTERVAL) as recorder:

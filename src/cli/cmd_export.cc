@@ -56,9 +56,11 @@ void write_pprof(const Recording& recording, const Options& options, const expor
         fmt::format("estimated by geiger from samples, one byte in {} on average",
                     report::exact_bytes(recording.processes.front().interval)));
   }
-  const double level = options.read.level;
-  pprof.comments.push_back(total_comment("alloc", recording, allocated, level));
-  pprof.comments.push_back(total_comment("inuse", recording, live, level));
+  if (!is_mapped) {
+    const double level = options.read.level;
+    pprof.comments.push_back(total_comment("alloc", recording, allocated, level));
+    pprof.comments.push_back(total_comment("inuse", recording, live, level));
+  }
   exports::write_pprof(recording, allocated, live, pprof, sink);
 }
 
