@@ -9,6 +9,9 @@ target_compile_options(geiger_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wcast-align -Wundef
   $<$<BOOL:${GEIGER_WERROR}>:-Werror>)
 
+# Rooms, and above them the public headers.
+set(GEIGER_INCLUDE_DIRECTORIES ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+
 set(GEIGER_RUNTIME_FLAGS
   -fPIC -fno-exceptions -fno-rtti -fno-threadsafe-statics -fvisibility=hidden
   -fvisibility-inlines-hidden -fasynchronous-unwind-tables
@@ -44,12 +47,12 @@ function(_geiger_archive target sources depends)
   list(LENGTH sources count)
   if(count EQUAL 0)
     add_library(${target} INTERFACE)
-    target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR}/src)
+    target_include_directories(${target} INTERFACE ${GEIGER_INCLUDE_DIRECTORIES})
     target_link_libraries(${target} INTERFACE ${depends})
     return()
   endif()
   add_library(${target} STATIC ${sources})
-  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_include_directories(${target} PUBLIC ${GEIGER_INCLUDE_DIRECTORIES})
   target_link_libraries(${target} PUBLIC ${depends} PRIVATE geiger_warnings)
 endfunction()
 
@@ -63,7 +66,7 @@ function(geiger_test name label)
     return()
   endif()
   add_executable(${name} ${ARG_SOURCES})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_include_directories(${name} PRIVATE ${GEIGER_INCLUDE_DIRECTORIES})
   target_compile_definitions(${name} PRIVATE GEIGER_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                                              GEIGER_BINARY_DIR="${PROJECT_BINARY_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gmock GTest::gtest_main geiger_warnings)

@@ -21,7 +21,8 @@ function(geiger_host name source)
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/hosts)
 endfunction()
 
-foreach(host acknowledge changes edges exits first limits loading loops mappings news processes signals threads truth)
+foreach(host acknowledge changes edges exits first lifetimes limits loading loops mappings news
+    processes residency signals threads truth)
   geiger_host(${host} hosts/${host}.cc)
 endforeach()
 # A fixed address lets the analysis tell sites from the addresses that truth prints.
@@ -29,6 +30,8 @@ target_compile_options(host_truth PRIVATE -fno-pie)
 target_link_options(host_truth PRIVATE -no-pie)
 geiger_host(told hosts/told.cc)
 target_include_directories(host_told PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_compile_options(host_residency PRIVATE -fno-pie)
+target_link_options(host_residency PRIVATE -no-pie)
 geiger_host(plugin hosts/plugin.cc SHARED)
 geiger_host(exact_count hosts/exact_count.cc SHARED)
 target_compile_options(host_exact_count PRIVATE -Wno-ignored-attributes)  # of function types
@@ -72,6 +75,15 @@ if(TARGET geiger_preload)
   geiger_process_test(events e2e events.py)
 endif()
 
+if(TARGET geiger_preload AND TARGET geiger)
+  geiger_process_test(package e2e package.py)
+endif()
+
+# Public headers only: no library of ours takes part.
+if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
+  geiger_process_test(arena_instructions golden arena_instructions.py)
+endif()
+
 # Estimates against a program's own truth; the second test shows that the first can
 # fail: the analysis is told to be wrong.
 if(TARGET geiger_preload AND TARGET geiger_ingest AND TARGET geiger_estimation)
@@ -82,6 +94,17 @@ if(TARGET geiger_preload AND TARGET geiger_ingest AND TARGET geiger_estimation)
   geiger_process_test(truth statistical truth.py)
   geiger_process_test(truth_can_fail statistical truth.py --break --seeds 20)
   set_tests_properties(truth_can_fail PROPERTIES WILL_FAIL TRUE)
+endif()
+
+# What lies where, against a program that asks mincore and knows its own heap.
+if(TARGET geiger_preload AND TARGET geiger_ingest AND TARGET geiger)
+  add_executable(residency_analysis residency_analysis.cc)
+  target_link_libraries(residency_analysis PRIVATE geiger_ingest geiger_profile geiger_estimation
+                        geiger_warnings nlohmann_json::nlohmann_json)
+  geiger_process_test(residency statistical residency.py)
+  geiger_process_test(residency_can_fail statistical residency.py --break --seeds 5)
+  set_tests_properties(residency_can_fail PROPERTIES WILL_FAIL TRUE)
+  geiger_process_test(rss e2e rss.py)
 endif()
 
 # One value from four places: library, command line, SQLite, PostgreSQL.

@@ -20,8 +20,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FLAGS = ["-std=c++20", "-O1", "-ffp-contract=off", f'-DGEIGER_SOURCE_DIR="{ROOT}"', "-w"]
-SAMPLING = ("sampling/counter_sampler.cc", "sampling/logarithm.cc")
+FLAGS = ["-std=c++20", "-O1", f'-DGEIGER_SOURCE_DIR="{ROOT}"', "-DGEIGER_SAMPLING_COMPILED", "-w"]
+SAMPLING = ("sampling/compiled.cc",)  # what the room's .inl files are compiled in
 ESTIMATION = ("estimation/sums.cc", "estimation/estimate.cc", "estimation/gamma.cc",
               "estimation/normal.cc", "estimation/thinning.cc")
 SAMPLER_TESTS = ("sampling/counter_sampler_test.cc", "sampling/counter_sampler_stat_test.cc",
@@ -32,8 +32,21 @@ ESTIMATOR_TESTS = ("estimation/sums_test.cc", "estimation/estimate_test.cc",
 Mutation = collections.namedtuple("Mutation", "name file text replacement tests")
 
 
-def sampler(name, text, replacement, file="sampling/counter_sampler.cc", tests=SAMPLER_TESTS):
+def sampler(name, text, replacement, file="geiger/sampling/counter_sampler.inl", tests=SAMPLER_TESTS):
     return Mutation(name, file, text, replacement, tests)
+
+
+def skip_law(name, text, replacement):
+    return sampler(name, text, replacement, "geiger/sampling/skip_count.inl")
+
+
+def bernoulli(name, text, replacement):
+    return sampler(name, text, replacement, "geiger/bernoulli_trial.h",
+                   ("sampling/bernoulli_trial_test.cc", "sampling/bernoulli_trial_stat_test.cc"))
+
+
+def arena(name, text, replacement, file="geiger/arena.inl"):
+    return sampler(name, text, replacement, file, ("headers/arena_test.cc",))
 
 
 def estimator(name, text, replacement, file="estimation/sums.cc"):
@@ -53,29 +66,29 @@ MUTATIONS = [
             "  skip_count_ -= std::min(skip_count_, tail);\n  return sampled;"),
     sampler("skip kept after a miss", "    skip_count_ -= size;\n", "",),
     # The law of the skips.
-    sampler("skips rounded up", "return static_cast<std::uint64_t>(quotient);",
-            "return static_cast<std::uint64_t>(quotient) + (quotient > 0);"),
-    sampler("skips one too small (TCMalloc's floor - 1)",
-            "return static_cast<std::uint64_t>(quotient);",
-            "return quotient < 1 ? 0 : static_cast<std::uint64_t>(quotient) - 1;"),
-    sampler("mean T instead of -1/log1p(-1/T)", "-natural_log(u) / lambda;",
-            "-natural_log(u) * (lambda > 1e300 ? 0 : 1 / -__builtin_expm1(-lambda));"),
-    sampler("T off by one per cent",
-            "-natural_log(u) / lambda;", "-natural_log(u) / lambda * 1.01;"),
-    sampler("u may be 0", "((random_bits >> 11) + 1) * 0x1p-53;", "(random_bits >> 11) * 0x1p-53;"),
-    sampler("26 bits of randomness", "((random_bits >> 11) + 1) * 0x1p-53;",
-            "((random_bits >> 38) + 1) * 0x1p-26;"),
-    sampler("skips cut at 10 T", "if (!(quotient < 0x1p64))",
-            "if (quotient > 10 / lambda) return static_cast<std::uint64_t>(10 / lambda);\n"
-            "  if (!(quotient < 0x1p64))"),
+    skip_law("skips rounded up", "return static_cast<std::uint64_t>(quotient);",
+             "return static_cast<std::uint64_t>(quotient) + (quotient > 0);"),
+    skip_law("skips one too small (TCMalloc's floor - 1)",
+             "return static_cast<std::uint64_t>(quotient);",
+             "return quotient < 1 ? 0 : static_cast<std::uint64_t>(quotient) - 1;"),
+    skip_law("mean T instead of -1/log1p(-1/T)", "-natural_log(u) / lambda;",
+             "-natural_log(u) * (lambda > 1e300 ? 0 : 1 / -__builtin_expm1(-lambda));"),
+    skip_law("T off by one per cent",
+             "-natural_log(u) / lambda;", "-natural_log(u) / lambda * 1.01;"),
+    skip_law("u may be 0", "((random_bits >> 11) + 1) * 0x1p-53;", "(random_bits >> 11) * 0x1p-53;"),
+    skip_law("26 bits of randomness", "((random_bits >> 11) + 1) * 0x1p-53;",
+             "((random_bits >> 38) + 1) * 0x1p-26;"),
+    skip_law("skips cut at 10 T", "if (!(quotient < 0x1p64))",
+             "if (quotient > 10 / lambda) return static_cast<std::uint64_t>(10 / lambda);\n"
+             "  if (!(quotient < 0x1p64))"),
     # Seeds.
     sampler("constant seed (heapprofd, Memray)", "generator_ = Xoshiro256pp(seed);",
             "generator_ = Xoshiro256pp(1);"),
     sampler("all threads share a stream", "state = splitmix64(state) ^ thread_number;",
-            "state = splitmix64(state);", "sampling/prng.h", ("sampling/prng_test.cc",)),
+            "state = splitmix64(state);", "geiger/sampling/prng.h", ("sampling/prng_test.cc",)),
     sampler("neighbouring threads share their streams",
             "state = splitmix64(state) ^ thread_number;\n  return splitmix64(state);",
-            "return state + thread_number;", "sampling/prng.h", ("sampling/prng_test.cc",)),
+            "return state + thread_number;", "geiger/sampling/prng.h", ("sampling/prng_test.cc",)),
     sampler("fork's child keeps the pending skip",
             "  generator_ = Xoshiro256pp(seed);\n  redraw();",
             "  generator_ = Xoshiro256pp(seed);\n  if (skip_count_ == 0) redraw();"),
@@ -103,16 +116,44 @@ MUTATIONS = [
     sampler("redrawn at the old rate",
             "  interval_ = interval;\n  lambda_ = lambda;\n  redraw();",
             "  redraw();\n  interval_ = interval;\n  lambda_ = lambda;"),
+    # Trials in blocks.
+    bernoulli("n == skip taken for a success (FastBernoulliTrial)",
+              "    if (count <= skip_count_) {\n      skip_count_ -= count;\n      return false;\n"
+              "    }\n    return reaches_success(count);",
+              "    if (count < skip_count_) {\n      skip_count_ -= count;\n      return false;\n"
+              "    }\n    draw();\n    return true;"),
+    bernoulli("skips one too small", "skip_count_ = skip_count_of(generator_.next(), lambda_);",
+              "skip_count_ = skip_count_of(generator_.next(), lambda_);\n"
+              "      if (skip_count_ > 0) --skip_count_;"),
+    bernoulli("clamped skips end in a success", "is_clamped_ = skip_count_ == kUnbounded;",
+              "is_clamped_ = probability_ == 0;"),
+    bernoulli("old skip kept under a new probability",
+              "lambda_ = rate_of_probability(probability);\n    draw();",
+              "const bool is_first = lambda_ == 0;\n    lambda_ = rate_of_probability(probability);\n"
+              "    if (is_first) draw();"),
+    # The pointer form.
+    arena("padding not tried in the slow path", "if (padding != 0 && sampler_.is_started()) {",
+          "if (padding > 1000 && sampler_.is_started()) {"),
+    arena("limit one byte too far", "left = std::min(left, sampler_.countdown());",
+          "left = std::min(left, sampler_.countdown() + 1);"),
+    arena("bytes of the fast path not settled", "  sampler_.settle(passed);\n", ""),
+    arena("interval of the sink followed before the object is decided",
+          "  const sampling::Verdict verdict = decide(size);\n"
+          "  const double lambda = sampler_.lambda();\n  follow_interval();\n",
+          "  follow_interval();\n  const sampling::Verdict verdict = decide(size);\n"
+          "  const double lambda = sampler_.lambda();\n"),
+    arena("sizes that wrap", "                       size <= static_cast<std::size_t>(PTRDIFF_MAX);",
+          "                       size <= static_cast<std::size_t>(SIZE_MAX);", "geiger/arena.h"),
     # Weights and intervals.
     estimator("rate 1/T where trials have log1p",
               "{ return -std::log1p(-1 / interval); }", "{ return 1 / interval; }"),
-    estimator("every sample weighs T", "weighted_bytes += n * (z / pi);",
+    estimator("every sample weighs T", "weighted_bytes += n * (y / pi);",
               "weighted_bytes += n / lambda;"),
     estimator("objects not scaled (Memray)", "objects += n / pi;", "objects += n;"),
-    estimator("weights rounded to whole objects (TCMalloc)", "weighted_bytes += n * (z / pi);",
-              "weighted_bytes += n * z * std::floor(1 / pi + 0.5);"),
-    estimator("variance of T s", "bytes_variance += n * (z / pi) * (z * missed / pi);",
-              "bytes_variance += n * (z / pi) * (z / pi);"),
+    estimator("weights rounded to whole objects (TCMalloc)", "weighted_bytes += n * (y / pi);",
+              "weighted_bytes += n * y * std::floor(1 / pi + 0.5);"),
+    estimator("variance of T s", "bytes_variance += n * (y / pi) * (y * missed / pi);",
+              "bytes_variance += n * (y / pi) * (y / pi);"),
     estimator("certain objects counted as sampled", "certain_samples += count;",
               "samples += count;"),
     estimator("merging keeps the smaller E",
@@ -139,6 +180,8 @@ class Workshop:
         self.directory = directory
         for room in ("base", "sampling", "estimation"):
             shutil.copytree(ROOT / "src" / room, self.pristine / room)
+        shutil.copytree(ROOT / "include" / "geiger", self.pristine / "geiger")
+        shutil.copytree(ROOT / "tests" / "headers", self.pristine / "headers")
         self.objects = {}
 
     def compile(self, source, include, target):
@@ -171,8 +214,9 @@ class Workshop:
     def program(self, mutation):
         """The tests of a mutation, with it."""
         tree = self.mutated_sources(mutation)
-        is_header = mutation.file.endswith(".h")
-        rebuilt = mutation.tests if is_header else (mutation.file,)
+        is_header = mutation.file.endswith(".h") or mutation.file.startswith("geiger/arena")
+        unit = SAMPLING[0] if mutation.file.endswith(".inl") else mutation.file
+        rebuilt = (*SAMPLING, *mutation.tests) if is_header else (unit,)
         objects = {} if is_header else {
             name: self.objects[name] for name in {*SAMPLING, *ESTIMATION, *mutation.tests}}
         for name in rebuilt:

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analysis/ingest/ingest.h"
+#include "analysis/ingest/observation_chunk.h"
 #include "analysis/ingest/seal.h"
 #include "analysis/report/style.h"
 #include "analysis/report/summary.h"
@@ -82,24 +83,42 @@ report::Style error_style() {
   return style;
 }
 
-// Names go behind the records of each image, so that the run reads the same on a
-// machine without the binaries.
-void store_names(ingest::Ingested& ingested, const Traces& traces, bool is_quiet) {
+void look_up_names(profile::Recording& recording, bool is_quiet) {
   symbolize::Options options;
   std::optional<Progress> progress;
   if (!is_quiet) progress.emplace("looking up names");
   options.progress = [&progress](std::size_t done, std::size_t total) {
     if (progress) progress->update(done, total);
   };
-  symbolize::symbolize(ingested.recording, options);
-  std::map<std::string, std::vector<ingest::ImageSymbols>> files;
+  symbolize::symbolize(recording, options);
+}
+
+// Names go behind the records of each image, so that the run reads the same on a
+// machine without the binaries.
+void store_names(const ingest::Ingested& ingested, const Traces& traces) {
+  std::map<std::string, std::vector<ingest::ImageChunks>> files;
   for (std::uint32_t i = 0; i < ingested.places.size(); ++i) {
     const auto& place = ingested.places[i];
     if (!traces.has_ended(place.path)) continue;
-    files[place.path].push_back({place.image, symbolize::encode_symbols(ingested.recording, i)});
+    files[place.path].push_back(
+        {place.image,
+         {{trace::ChunkType::kSymbols, symbolize::encode_symbols(ingested.recording, i)}}});
   }
-  for (const auto& [path, symbols] : files) {
-    if (const auto error = ingest::store_symbols(path, symbols)) complain(error->text());
+  for (const auto& [path, chunks] : files) {
+    if (const auto error = ingest::store_chunks(path, chunks)) complain(error->text());
+  }
+}
+
+// Before anything is read, so that the observations come back with the samples that they
+// are about. A trace that cannot be changed says so when it is sealed.
+void store_observations(const Afterwards& run, const Traces& traces) {
+  if (run.observer == nullptr) return;
+  for (const std::string& path : traces.ended) {
+    const auto observed = run.observer->take(path);
+    if (!observed) continue;
+    const ingest::ImageChunks chunks[] = {
+        {0, {{trace::ChunkType::kObservations, ingest::encode_observations(*observed)}}}};
+    static_cast<void>(ingest::store_chunks(path, chunks));
   }
 }
 
@@ -142,14 +161,16 @@ AfterwardsResult finish(const Afterwards& run) {
     say_nothing_recorded(run);
     return {};
   }
-  auto ingested = ingest::read_recording(traces.all, {.read_symbols = false});
+  store_observations(run, traces);
+  auto ingested = ingest::read_recording(traces.all);
   for (const auto& warning : ingested.recording.warnings) complain(warning);
   if (ingested.recording.processes.empty()) {
     complain("nothing was recorded: no trace can be read");
     return {.has_running_processes = traces.running() > 0};
   }
   seal_all(ingested, traces);
-  if (run.symbolizes) store_names(ingested, traces, run.is_quiet);
+  if (run.symbolizes) look_up_names(ingested.recording, run.is_quiet);
+  if (run.symbolizes) store_names(ingested, traces);
   const std::string shown = pack(run, traces);
   say_what_was_recorded(run, traces, ingested.recording, shown);
   return {.has_running_processes = traces.running() > 0};

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "analysis/observe/observer.h"
+
 namespace geiger::cli {
 
 /// A run whose program has ended.
@@ -15,9 +17,10 @@ struct Afterwards {
   bool replaces = false;  ///< -f.
   bool is_quiet = false;
   bool symbolizes = true;
-  pid_t program = 0;     ///< Its process; reaped already.
-  std::string obstacle;  ///< Why nothing may have been recorded, or empty.
-  int refused = 0;       ///< errno of refused trace storage, 0 if none.
+  pid_t program = 0;                      ///< Its process; reaped already.
+  std::string obstacle;                   ///< Why nothing may have been recorded, or empty.
+  int refused = 0;                        ///< errno of refused trace storage, 0 if none.
+  observe::Observer* observer = nullptr;  ///< What was read about the processes, if anything.
 };
 
 struct AfterwardsResult {

@@ -2,15 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 #include <utility>
 
 #include "analysis/profile/labels.h"
 #include "cli/ratio.h"
 #include "cli/sizes.h"
+#include "cli/text_file.h"
 
 namespace geiger::cli {
 namespace {
@@ -19,9 +16,6 @@ using compare::GateSpec;
 using compare::Limit;
 using compare::Measured;
 using Specs = std::vector<GateSpec>;
-
-/// Nobody writes more limits than fit in here; a device would never end.
-constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 
 constexpr std::string_view kBlank = " \t\r";
 
@@ -92,16 +86,9 @@ Outcome<Specs> parse_budget(std::string_view text, const std::string& path) {
 }
 
 Outcome<Specs> read_budget(const std::string& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
-                                                             std::fclose);
-  if (!file) return Outcome<Specs>::failure(fmt::format("{}: {}", path, std::strerror(errno)));
-  std::string text(kMostBytes + 1, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
-  if (std::ferror(file.get()) != 0) {
-    return Outcome<Specs>::failure(fmt::format("{}: {}", path, std::strerror(errno)));
-  }
-  if (text.size() > kMostBytes) return Outcome<Specs>::failure(path + ": too large for a budget");
-  return parse_budget(text, path);
+  const auto text = read_text_file(path);
+  if (!text.has_value()) return Outcome<Specs>::failure(text.reason());
+  return parse_budget(text.value(), path);
 }
 
 }  // namespace geiger::cli

@@ -50,7 +50,7 @@ TEST(Budget, RefusalsNameTheLine) {
 
 TEST(Budget, FilesThatAreNotThere) {
   EXPECT_EQ(read_budget("/no/such/file").reason(), "/no/such/file: No such file or directory");
-  EXPECT_EQ(read_budget("/dev/zero").reason(), "/dev/zero: too large for a budget");
+  EXPECT_EQ(read_budget("/dev/zero").reason(), "/dev/zero: too large, 1 MiB is the most");
   EXPECT_EQ(read_budget("/tmp").reason(), "/tmp: Is a directory");
 }
 

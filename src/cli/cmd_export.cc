@@ -28,7 +28,7 @@ struct Options {
   ReadOptions read;
   std::string output = "-";
   bool replaces = false;
-  Kind kind = Kind::kAllocated;
+  profile::Selection selection;
   bool is_of_mappings = false;  ///< pprof: of what was mapped, not allocated.
 };
 
@@ -65,7 +65,7 @@ void write_pprof(const Recording& recording, const Options& options, const expor
 }
 
 void write_folded(const Recording& recording, const Options& options, const exports::Sink& sink) {
-  exports::write_folded(recording, profile::select(recording, options.kind), sink);
+  exports::write_folded(recording, profile::select(recording, options.selection), sink);
 }
 
 void write_sql(const Recording& recording, const Options&, const exports::Sink& sink) {
@@ -94,7 +94,7 @@ int write_export(const Options& options, bool is_binary, const Writer& writer) {
   Output output(options.output, options.replaces);
   if (output.error().empty()) {
     const auto input = read_input(options.read);
-    if (!input) return kExitFailed;
+    if (!input || !can_select(input->recording(), options.selection)) return kExitFailed;
     writer(input->recording(), options, [&](std::string_view bytes) { output.write(bytes); });
     output.commit();
     if (output.error().empty()) return input->exit_code();
@@ -128,7 +128,8 @@ void add_folded(CLI::App& verb, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* format = add_format(verb, "folded",
                                 "Folded stacks for flame graphs: root;caller;leaf BYTES", *options);
-  add_kind_option(*format, options->kind);
+  add_part_kind_option(*format, options->selection.kind);
+  add_moment_option(*format, options->selection.moment);
   format->callback(
       [options, &exit_code] { exit_code = write_export(*options, false, write_folded); });
 }

@@ -42,7 +42,7 @@ class Run {
   void prepare_directory(pid_t pid);
   [[nodiscard]] int run_in_place(const std::string& reason) const;
   int supervise(Launch& launch, const SignalState& signals);
-  int finish(int status, pid_t pid, int refused);
+  int finish(int status, pid_t pid, Supervisor& supervisor);
   void say(const std::string& sentence) const {
     if (!options_.is_quiet && !sentence.empty()) fmt::print(stderr, "geiger: {}\n", sentence);
   }
@@ -122,7 +122,7 @@ int Run::supervise(Launch& launch, const SignalState& signals) {
                                       ? without_runtime(own_environment())
                                       : with_runtime(own_environment(), options_.runtime,
                                                      preload_->word(), directory_, launch.pid());
-  Supervisor supervisor(launch.pid(), directory_, options_.window);
+  Supervisor supervisor(launch.pid(), directory_, options_.window, options_.observation);
   const int error = launch.execute(environment);
   if (error != 0) {
     if (!directory_.empty()) remove_run_directory(directory_);
@@ -131,10 +131,10 @@ int Run::supervise(Launch& launch, const SignalState& signals) {
   }
   const int status = supervisor.wait_for_end();
   sigprocmask(SIG_SETMASK, &signals.mask, nullptr);  // from here on ^C means geiger
-  return finish(status, launch.pid(), supervisor.refused());
+  return finish(status, launch.pid(), supervisor);
 }
 
-int Run::finish(int status, pid_t pid, int refused) {
+int Run::finish(int status, pid_t pid, Supervisor& supervisor) {
   if (!directory_.empty()) {
     const Afterwards afterwards{.directory = directory_,
                                 .file = output_.file(),
@@ -144,7 +144,8 @@ int Run::finish(int status, pid_t pid, int refused) {
                                 .symbolizes = options_.symbolizes,
                                 .program = pid,
                                 .obstacle = target_.sentence(),
-                                .refused = refused};
+                                .refused = supervisor.refused(),
+                                .observer = supervisor.observer()};
     if (finish_run(afterwards).has_running_processes) preload_->keep();
   }
   preload_.reset();  // before a signal may end this process

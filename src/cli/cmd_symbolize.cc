@@ -23,11 +23,13 @@ struct Options {
 };
 
 /// The names of each image, by file.
-std::map<std::string, std::vector<ingest::ImageSymbols>> encode_all(const Input& input) {
-  std::map<std::string, std::vector<ingest::ImageSymbols>> files;
+std::map<std::string, std::vector<ingest::ImageChunks>> encode_all(const Input& input) {
+  std::map<std::string, std::vector<ingest::ImageChunks>> files;
   for (std::uint32_t i = 0; i < input.ingested.places.size(); ++i) {
     const ingest::ImagePlace& place = input.ingested.places[i];
-    files[place.path].push_back({place.image, symbolize::encode_symbols(input.recording(), i)});
+    files[place.path].push_back(
+        {place.image,
+         {{trace::ChunkType::kSymbols, symbolize::encode_symbols(input.recording(), i)}}});
   }
   return files;
 }
@@ -35,7 +37,7 @@ std::map<std::string, std::vector<ingest::ImageSymbols>> encode_all(const Input&
 bool store_all(const Input& input) {
   bool is_stored = true;
   for (const auto& [path, symbols] : encode_all(input)) {
-    const auto error = ingest::store_symbols(path, symbols);
+    const auto error = ingest::store_chunks(path, symbols);
     if (!error) continue;
     complain(error->text());
     is_stored = false;

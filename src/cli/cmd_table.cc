@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "analysis/profile/measured.h"
 #include "analysis/report/table.h"
 #include "cli/commands.h"
 #include "cli/input.h"
@@ -18,7 +19,7 @@ using report::SortBy;
 struct Options {
   ReadOptions read;
   report::TableOptions table;
-  profile::Kind kind = profile::Kind::kAllocated;
+  profile::Selection selection;
 };
 
 const std::map<std::string, GroupBy> kGroups{
@@ -29,10 +30,12 @@ const std::map<std::string, SortBy> kSorts{{"self", SortBy::kSelf},
                                            {"name", SortBy::kName}};
 
 int print_table(Options& options) {
+  options.read.observes_running = profile::is_measured(options.selection.kind);
   const auto input = read_input(options.read);
   if (!input) return kExitFailed;
   options.table.level = options.read.level;
-  const profile::Profile profile = profile::select(input->recording(), options.kind);
+  if (!can_select(input->recording(), options.selection)) return kExitFailed;
+  const profile::Profile profile = profile::select(input->recording(), options.selection);
   const report::TableReport report =
       report::table_report(input->recording(), profile, options.table);
   const report::Style style = output_style(options.read.level);
@@ -47,7 +50,8 @@ void register_table(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("table", "Where the memory went, row by row");
   add_read_options(*verb, options->read);
-  add_kind_option(*verb, options->kind);
+  add_part_kind_option(*verb, options->selection.kind);
+  add_moment_option(*verb, options->selection.moment);
   verb->add_option_function<std::string>(
           "--by", [options](const std::string& name) { options->table.by = kGroups.at(name); },
           "function (default), stack or module")

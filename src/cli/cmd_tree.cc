@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "analysis/profile/measured.h"
 #include "analysis/report/tree.h"
 #include "cli/commands.h"
 #include "cli/input.h"
@@ -13,14 +14,16 @@ namespace {
 struct Options {
   ReadOptions read;
   report::TreeOptions tree;
-  profile::Kind kind = profile::Kind::kAllocated;
+  profile::Selection selection;
 };
 
 int print_tree(Options& options) {
+  options.read.observes_running = profile::is_measured(options.selection.kind);
   const auto input = read_input(options.read);
   if (!input) return kExitFailed;
   options.tree.level = options.read.level;
-  const profile::Profile profile = profile::select(input->recording(), options.kind);
+  if (!can_select(input->recording(), options.selection)) return kExitFailed;
+  const profile::Profile profile = profile::select(input->recording(), options.selection);
   const report::TreeReport report = report::tree_report(input->recording(), profile, options.tree);
   const report::Style style = output_style(options.read.level);
   const bool is_printed = options.read.is_json ? print_data(to_json(report))
@@ -34,7 +37,8 @@ void register_tree(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("tree", "The call tree, each branch with what it allocated");
   add_read_options(*verb, options->read);
-  add_kind_option(*verb, options->kind);
+  add_part_kind_option(*verb, options->selection.kind);
+  add_moment_option(*verb, options->selection.moment);
   verb->add_flag("--inverted", options->tree.is_inverted, "Callees above their callers");
   verb->add_option("--min-percent", options->tree.min_percent,
                    "Leave out branches with less of the total (default 1)")

@@ -12,7 +12,8 @@ namespace geiger::cli {
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;  ///< Something failed or the input was damaged.
 inline constexpr int kExitUsage = 2;
-inline constexpr int kExitOverLimit = 3;  ///< Of `check`: a limit is exceeded.
+inline constexpr int kExitOverLimit =
+    3;  ///< Of `check`: a limit is exceeded; of `leaks`: suspects.
 inline constexpr int kExitUndecided = 4;  ///< Of `check`: too few samples to say.
 
 /// One verb: adds its subcommand to `app`; when the user chose it, its callback
@@ -23,7 +24,10 @@ void register_run(CLI::App& app, int& exit_code);
 void register_summary(CLI::App& app, int& exit_code);
 void register_table(CLI::App& app, int& exit_code);
 void register_tree(CLI::App& app, int& exit_code);
+void register_rss(CLI::App& app, int& exit_code);
 void register_stats(CLI::App& app, int& exit_code);
+void register_lifetimes(CLI::App& app, int& exit_code);
+void register_leaks(CLI::App& app, int& exit_code);
 void register_diff(CLI::App& app, int& exit_code);
 void register_check(CLI::App& app, int& exit_code);
 void register_doctor(CLI::App& app, int& exit_code);
@@ -35,18 +39,21 @@ void register_symbolize(CLI::App& app, int& exit_code);
 
 /// In the order of `geiger --help`.
 inline constexpr Register kCommands[] = {
-    register_run,       //
-    register_summary,   //
-    register_table,     //
-    register_tree,      //
-    register_stats,     //
-    register_diff,      //
-    register_check,     //
-    register_doctor,    //
-    register_plan,      //
-    register_simulate,  //
-    register_estimate,  //
-    register_export,    //
+    register_run,        //
+    register_summary,    //
+    register_table,      //
+    register_tree,       //
+    register_rss,        //
+    register_stats,      //
+    register_lifetimes,  //
+    register_leaks,      //
+    register_diff,       //
+    register_check,      //
+    register_doctor,     //
+    register_plan,       //
+    register_simulate,   //
+    register_estimate,   //
+    register_export,     //
     register_symbolize,
 };
 

@@ -6,7 +6,10 @@
 #include <charconv>
 #include <cmath>
 
+#include "analysis/ingest/observation_chunk.h"
 #include "analysis/ingest/runs.h"
+#include "analysis/observe/observer.h"
+#include "analysis/profile/measured.h"
 #include "analysis/profile/trim.h"
 #include "analysis/symbolize/symbolize.h"
 #include "analysis/symbolize/trim.h"
@@ -47,22 +50,16 @@ void apply_stored_symbols(ingest::Ingested& ingested) {
   }
 }
 
+std::string observe_process(const std::string& trace, std::uint32_t pid) {
+  return ingest::encode_observations(observe::observe_now(static_cast<pid_t>(pid), trace, true));
+}
+
 void symbolize_here(profile::Recording& recording) {
   Progress progress("looking up names");
   symbolize::Options options;
   options.progress = [&](std::size_t done, std::size_t total) { progress.update(done, total); };
   const symbolize::Outcome outcome = symbolize::symbolize(recording, options);
   say_lines(outcome.hints, kHintsSaid);
-}
-
-std::optional<profile::Kind> kind_of(const std::string& name) {
-  for (const auto kind :
-       {profile::Kind::kAllocated, profile::Kind::kLiveAtEnd, profile::Kind::kLiveAtPeak,
-        profile::Kind::kMapped, profile::Kind::kMappedAtPeak, profile::Kind::kMappedTotal,
-        profile::Kind::kReserved, profile::Kind::kMappedFiles}) {
-    if (profile::name_of(kind) == name) return kind;
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -103,7 +100,8 @@ void add_report_options(CLI::App& verb, double& level, bool& is_json) {
 
 void add_kind_option(CLI::App& verb, profile::Kind& kind) {
   verb.add_option_function<std::string>(
-          "--kind", [&kind](const std::string& name) { kind = kind_of(name).value_or(kind); },
+          "--kind",
+          [&kind](const std::string& name) { kind = profile::kind_named(name).value_or(kind); },
           "allocated: everything (default); live: not freed at the end;\n"
           "peak: live when most was;\n"
           "mapped, mapped-peak, mapped-total, mapped-files, reserved: what the program\n"
@@ -113,10 +111,48 @@ void add_kind_option(CLI::App& verb, profile::Kind& kind) {
       ->type_name("KIND");
 }
 
+void add_part_kind_option(CLI::App& verb, profile::Kind& kind) {
+  verb.add_option_function<std::string>(
+          "--kind",
+          [&kind](const std::string& name) { kind = profile::kind_named(name).value_or(kind); },
+          "allocated: everything (default); live: not freed at the end;\n"
+          "peak: live when most was;\n"
+          "resident, swapped, untouched: where live objects lay at the RSS maximum;\n"
+          "overhead, live-overhead: given beyond what was asked for;\n"
+          "stranded: free beside live objects (run --fragmentation);\n"
+          "mapped, mapped-peak, mapped-total, mapped-files, reserved: what the program\n"
+          "mapped past its allocator")
+      ->check(CLI::IsMember({"allocated", "live", "peak", "resident", "swapped", "untouched",
+                             "overhead", "live-overhead", "stranded", "mapped", "mapped-peak",
+                             "mapped-total", "mapped-files", "reserved"}))
+      ->type_name("KIND");
+}
+
+void add_moment_option(CLI::App& verb, profile::Moment& moment) {
+  verb.add_option_function<std::string>(
+          "--at",
+          [&moment](const std::string& name) {
+            moment = name == "last" ? profile::Moment::kLast : profile::Moment::kMaximum;
+          },
+          "maximum: when RSS was largest (default); last: shortly before the end")
+      ->check(CLI::IsMember({"maximum", "last"}))
+      ->type_name("MOMENT");
+}
+
+bool can_select(const profile::Recording& recording, const profile::Selection& selection) {
+  const auto reason = profile::unavailable(recording, selection.kind, selection.moment);
+  if (reason) {
+    complain(fmt::format("{} is not available: {}", profile::name_of(selection.kind), *reason));
+  }
+  return !reason;
+}
+
 std::optional<Input> read_traces(const ReadOptions& options) {
   const auto runs = runs_of(options);
   if (!runs) return std::nullopt;
-  Input input{ingest::read_recording(*runs), runs->size() == 1 ? runs->front() : ""};
+  ingest::Options reading;
+  if (options.observes_running) reading.observe = observe_process;
+  Input input{ingest::read_recording(*runs, reading), runs->size() == 1 ? runs->front() : ""};
   apply_stored_symbols(input.ingested);
   if (input.ingested.damaged) say_lines(input.recording().warnings, kWarningsSaid);
   if (!input.recording().processes.empty()) return input;

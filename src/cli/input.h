@@ -20,6 +20,7 @@ struct ReadOptions {
   std::vector<std::string> runs;  ///< Trace files and run directories; none: the newest here.
   double level = 0.95;            ///< In (0, 1).
   bool is_json = false;
+  bool observes_running = false;  ///< Also read the memory of processes that still run.
 };
 
 /// RUN..., and with `has_report` also --ci and --json.
@@ -30,6 +31,14 @@ void add_report_options(CLI::App& verb, double& level, bool& is_json);
 
 /// --kind allocated|live|peak.
 void add_kind_option(CLI::App& verb, profile::Kind& kind);
+/// --kind with the kinds that sum a part of each object, and --at for those of them that
+/// are read from a snapshot.
+void add_part_kind_option(CLI::App& verb, profile::Kind& kind);
+void add_moment_option(CLI::App& verb, profile::Moment& moment);
+
+/// False where the run does not tell; then the reason has been said.
+[[nodiscard]] bool can_select(const profile::Recording& recording,
+                              const profile::Selection& selection);
 
 /// "0.95", "95" and "95%" are the same level; nothing outside (0, 1) is one, nor a
 /// number from 1 to 50 without the sign.

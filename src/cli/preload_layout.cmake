@@ -38,9 +38,10 @@ endif()
 
 if(TARGET geiger_preload)
   set_target_properties(geiger_preload PROPERTIES
-    LIBRARY_OUTPUT_DIRECTORY ${GEIGER_PRELOAD_DIR} OUTPUT_NAME geiger-preload)
+    LIBRARY_OUTPUT_DIRECTORY ${GEIGER_PRELOAD_DIR} OUTPUT_NAME geiger-preload EXPORT_NAME preload)
   add_dependencies(geiger geiger_preload)
-  install(TARGETS geiger_preload LIBRARY DESTINATION lib/geiger/${GEIGER_LIB_TOKEN})
+  install(TARGETS geiger_preload EXPORT geiger_targets
+          LIBRARY DESTINATION lib/geiger/${GEIGER_LIB_TOKEN})
 endif()
 if(TARGET geiger_lttng)
   set_target_properties(geiger_lttng PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${GEIGER_PRELOAD_DIR})

@@ -103,6 +103,15 @@ void add_window_options(CLI::App& run, RunOptions& options) {
       ->type_name("TIME");
 }
 
+void add_observation_options(CLI::App& run, RunOptions& options) {
+  run.add_flag("--fragmentation", options.observation.wants_waste,
+               "Also find out what the allocator keeps free beside live objects\n"
+               "(for table --kind stranded)");
+  run.add_flag_callback(
+      "--no-observe", [&options] { options.observation.observes = false; },
+      "Read nothing about the memory of the processes (for geiger rss)");
+}
+
 void add_program_words(CLI::App& run, RunOptions& options) {
   run.add_option_function<std::vector<std::string>>(
          kProgramWord,
@@ -142,6 +151,7 @@ CLI::App* add_run_options(CLI::App& app, RunOptions& options) {
   add_output_options(*run, options);
   add_sampling_options(*run, options);
   add_window_options(*run, options);
+  add_observation_options(*run, options);
   add_program_words(*run, options);
   return run;
 }

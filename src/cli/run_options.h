@@ -22,6 +22,7 @@ struct RunOptions {
   bool tells_lttng = false;
   RuntimeSettings runtime;
   RecordingWindow window;
+  ObservationOptions observation;
 };
 
 /// Adds the verb to `app`. The program's words are not CLI11's to judge: each is

@@ -22,10 +22,13 @@ timespec to_timespec(nanoseconds time) {
 
 }  // namespace
 
-Supervisor::Supervisor(pid_t program, const std::string& directory, RecordingWindow window)
+Supervisor::Supervisor(pid_t program, const std::string& directory, RecordingWindow window,
+                       ObservationOptions observation)
     : program_(program), relay_(program) {
   if (directory.empty()) return;
   feeder_.emplace(directory);
+  if (observation.observes) observer_.emplace(observation.wants_waste);
+  if (observer_ && observation.wants_waste) asks_ = start_ + std::chrono::milliseconds(500);
   if (window.delay.count() > 0) {
     opens_ = start_ + window.delay;
     feeder_->set_paused(true);
@@ -62,9 +65,25 @@ void Supervisor::keep_window() {
   }
 }
 
+// Each answer takes the program's time and a record per live sample, so the rests grow
+// with the run: the last answer is at most a tenth of the run, and a second, old.
+void Supervisor::ask_utilization() {
+  const auto now = Clock::now();
+  if (!asks_ || now < *asks_) return;
+  feeder_->ask_utilization();
+  asks_ = now + std::chrono::seconds(1) + (now - start_) / 10;
+}
+
+nanoseconds Supervisor::observe() {
+  if (!observer_) return kForever;
+  ask_utilization();
+  observer_->follow(feeder_->writing());
+  return nanoseconds(observer_->round());
+}
+
 nanoseconds Supervisor::next_wait(nanoseconds proposed) const {
   const auto now = Clock::now();
-  for (const auto& instant : {opens_, closes_}) {
+  for (const auto& instant : {opens_, closes_, asks_}) {
     if (instant) proposed = std::min(proposed, std::max(*instant - now, nanoseconds(0)));
   }
   return proposed;
@@ -83,6 +102,7 @@ int Supervisor::wait_for_end() {
     if (feeder_) {
       idle = feeder_->round();
       keep_window();
+      idle = std::min(idle, observe());
     }
     wait(next_wait(idle));
     if (relay_.relay() && reap()) break;

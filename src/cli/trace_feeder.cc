@@ -132,6 +132,10 @@ void WatchedTrace::set_paused(bool is_paused) {
   control_->paused.store(is_paused ? 1 : 0, std::memory_order_release);
 }
 
+void WatchedTrace::ask_utilization() {
+  control_->wanted_utilization.fetch_add(1, std::memory_order_relaxed);
+}
+
 Bytes WatchedTrace::bytes_ahead(Bytes tail) const {
   const bool is_short = tail < trace::kRecordsOffset + kShort;
   return is_short ? kAheadOfShort : std::max(kAhead, 8 * growth_);
@@ -221,6 +225,18 @@ void TraceFeeder::set_paused(bool is_paused) {
   is_paused_ = is_paused;
   sets_paused_ = true;
   for (auto& trace : watched_) trace.set_paused(is_paused);
+}
+
+void TraceFeeder::ask_utilization() {
+  for (auto& trace : watched_) trace.ask_utilization();
+}
+
+std::vector<observe::Writing> TraceFeeder::writing() const {
+  std::vector<observe::Writing> traces;
+  for (const auto& trace : watched_) {
+    traces.push_back({directory_ + "/" + trace.name(), trace.pid()});
+  }
+  return traces;
 }
 
 std::chrono::milliseconds TraceFeeder::round() {

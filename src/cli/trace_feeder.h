@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/observe/observer.h"
 #include "base/units.h"
 #include "cli/unique_fd.h"
 #include "trace/format.h"
@@ -43,6 +44,8 @@ class WatchedTrace {
   [[nodiscard]] int refused() const { return refused_; }
 
   void set_paused(bool is_paused);
+  /// Asks for the utilization of the slabs that live samples lie in.
+  void ask_utilization();
   /// Raises the watermark where the writer comes close. Returns whether records
   /// were added since the last call.
   bool feed();
@@ -77,6 +80,11 @@ class TraceFeeder {
   void set_paused(bool is_paused);
   /// Lets go of every trace.
   void finish() { watched_.clear(); }
+
+  /// Asks every process for the utilization of slabs.
+  void ask_utilization();
+  /// The traces that processes write now.
+  [[nodiscard]] std::vector<observe::Writing> writing() const;
 
   /// The errno of the last refused allocation, 0 if none was refused.
   [[nodiscard]] int refused() const { return refused_; }

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "estimation/normal.h"
+#include "estimation/gamma.h"
 
 namespace geiger::estimation {
 namespace {
@@ -31,40 +31,27 @@ std::vector<Lifetime> usable_by_length(std::span<const Lifetime> lifetimes) {
   return lives;
 }
 
-// Limits of S whose log(-log S) is normal: they stay within (0, 1), which those of S
-// itself do not for few samples. `variance` is that of log S.
-Interval band_of(double alive, double variance, double z) {
-  if (!(alive < 1)) return {alive, 1};
-  if (!(alive > 0)) return {0, 0};
-  const double logarithm = std::log(alive);
-  const double reach = z * std::sqrt(variance) / -logarithm;
-  // Around the value even where rounding is all there is.
-  return {std::min(alive, std::exp(logarithm * std::exp(reach))),
-          std::max(alive, std::exp(logarithm * std::exp(-reach)))};
+double missed_of(const Lifetime& life) {
+  return life.missed < 1 ? std::max(life.missed, 0.0) : 1.0;
 }
 
-// Nothing freed among samples worth n of equal weight: S^n is at least alpha / 2.
-Interval band_without_frees(double alpha, std::span<const Lifetime> lives) {
-  if (lives.empty()) return {0, 1};
-  double sum = 0, squares = 0;
-  for (const Lifetime& life : lives) {
-    sum += life.weight;
-    squares += life.weight * life.weight;
-  }
-  return {std::pow(alpha / 2, squares / sum / sum), 1};
-}
-
-// Weight of each life and all that are longer. Added from the longest down, so that
-// what is at risk at the end is no small difference of large sums.
-std::vector<double> weights_from(std::span<const Lifetime> lives) {
+// What each life and all that are longer add up to. Added from the longest down, so
+// that what is at risk at the end is no small difference of large sums.
+template <typename Value>
+std::vector<double> sums_from(std::span<const Lifetime> lives, const Value& value_of) {
   std::vector<double> sums(lives.size() + 1, 0.0);
-  for (std::size_t i = lives.size(); i-- > 0;) sums[i] = sums[i + 1] + lives[i].weight;
+  for (std::size_t i = lives.size(); i-- > 0;) sums[i] = sums[i + 1] + value_of(lives[i]);
   return sums;
 }
 
+double weight_of(const Lifetime& life) { return life.weight; }
+
+/// What a life adds to the variance of a sum of weights.
+double square_of(const Lifetime& life) { return missed_of(life) * life.weight * life.weight; }
+
 // What was freed at the length of life `first`.
 struct Freed {
-  double weight = 0, squares = 0;
+  double weight = 0;
   std::size_t end = 0;  ///< The first life that is longer.
   bool is_all = true;   ///< No life is longer and none of this length was censored.
 };
@@ -77,59 +64,140 @@ Freed freed_from(std::span<const Lifetime> lives, std::size_t first) {
     freed.is_all &= life.is_freed;
     if (!life.is_freed) continue;
     freed.weight += life.weight;
-    freed.squares += life.weight * life.weight;
   }
   freed.is_all &= freed.end == lives.size();
   return freed;
 }
 
+// The variance of -log S, by two formulas that are the same for equal weights.
+//
+// Sampling's own: a little more weight on one sample changes -log S by its answer; it
+// gains while the sample is at risk, and the sample's own free takes 1/left back. The sum
+// of their squares is right where lives and weights go together, as they do. But it fails
+// where one sample was nearly all that was left: what it does to S is not little.
+//
+// Greenwood's: the variance of each step given what was at risk. It grows without bound
+// there, as it should, but knows nothing of weights. So the larger of the two counts.
+class Variance {
+ public:
+  explicit Variance(std::span<const Lifetime> lives)
+      : lives_(lives), squares_(sums_from(lives, square_of)) {}
+
+  /// Goes past the lives [first, freed.end), all of one length; gives the variance just
+  /// behind it.
+  double pass(std::size_t first, const Freed& freed, double here, double left) {
+    if (freed.weight > 0 && left > 0) gained_ += freed.weight / here / left;
+    for (std::size_t i = first; i < freed.end; ++i) {
+      const double own = lives_[i].is_freed && left > 0 ? 1 / left : 0;
+      answered_ += square_of(lives_[i]) * (gained_ - own) * (gained_ - own);
+      if (lives_[i].is_freed && left > 0) greenwood_ += square_of(lives_[i]) / here / left;
+    }
+    const double larger = std::max(answered_ + gained_ * gained_ * squares_[freed.end], greenwood_);
+    return larger < kLargestSum ? larger : kLargestSum;
+  }
+
+ private:
+  std::span<const Lifetime> lives_;
+  std::vector<double> squares_;
+  double gained_ = 0;
+  double answered_ = 0;  ///< Of samples no longer at risk: their answers stay.
+  double greenwood_ = 0;
+};
+
+// As heavy as what was seen, by the sum of squares.
+double typical_weight(std::span<const Lifetime> lives) {
+  const double sum = sums_from(lives, weight_of).front();
+  return sum > 0 ? sums_from(lives, square_of).front() / sum : 0;
+}
+
+double usable_weight(double weight) { return weight > 0 ? std::min(weight, kLargestSum) : 0; }
+
 }  // namespace
 
-SurvivalCurve::SurvivalCurve(std::span<const Lifetime> lifetimes, double level) {
+SurvivalCurve::SurvivalCurve(std::span<const Lifetime> lifetimes, const SurvivalDesign& design)
+    : alpha_(alpha_of(design.level)) {
   std::vector<Lifetime> lives = usable_by_length(lifetimes);
+  if (lives.empty()) return;
+  longest_ = lives.back().length;
   // Only ratios of weights matter; the largest as the unit keeps squares finite.
-  const double unit = largest_weight(lives);
-  for (Lifetime& life : lives) life.weight /= unit;
-  const std::vector<double> at_risk = weights_from(lives);
-  const double alpha = alpha_of(level);
-  const double z = upper_normal_quantile(alpha / 2);
-  start_.at_risk = std::min(at_risk.front() * unit, kLargestSum);
-  start_.band = band_without_frees(alpha, lives);
-  SurvivalStep step = start_;
-  double variance = 0;  // Of the logarithm of the share alive.
+  unit_ = largest_weight(lives);
+  for (Lifetime& life : lives) life.weight /= unit_;
+  squares_ = sums_from(lives, square_of).front();
+  next_ = design.next ? usable_weight(*design.next) / unit_ : typical_weight(lives);
+  const std::vector<double> at_risk = sums_from(lives, weight_of);
+  start_.at_risk = start_.later = at_risk.front();
+  Point point = start_;
+  Variance variance(lives);
   for (std::size_t i = 0; i < lives.size();) {
     const Freed freed = freed_from(lives, i);
-    step.length = lives[i].length;
-    const double here = at_risk[i];
-    step.at_risk = std::min(here * unit, kLargestSum);
-    i = freed.end;
-    if (!(freed.weight > 0)) continue;
-    const double left = freed.is_all ? 0 : std::max(here - freed.weight, 0.0);
-    step.alive *= left / here;
-    if (step.alive > 0) {
-      variance += freed.squares / here / left;
-      step.band = band_of(step.alive, variance, z);
-    } else {
-      step.band.lo = 0;  // And nothing above the limit before: the curve never rises.
+    point.length = lives[i].length;
+    point.at_risk = at_risk[i];
+    const double left = freed.is_all ? 0 : std::max(point.at_risk - freed.weight, 0.0);
+    point.variance = variance.pass(i, freed, point.at_risk, left);
+    point.later = at_risk[freed.end];
+    if (freed.weight > 0) {
+      point.alive *= left / point.at_risk;
+      frees_.push_back(points_.size());
     }
-    steps_.push_back(step);
+    points_.push_back(point);
+    i = freed.end;
   }
 }
 
+// A gamma interval for a weighted sum of rare events (Fay and Feuer), as that of a
+// node's bytes: the next event is one more object among those that live longer.
+Interval SurvivalCurve::band_of(const Point& point) const {
+  const double sum = std::max(-std::log(point.alive), 0.0);
+  const double deviation = std::sqrt(point.variance);
+  const Gamma fewer{sum, deviation};
+  const double hi = sum > 0 ? std::exp(-fewer.lower_quantile(alpha_ / 2)) : 1;
+  Interval band{0, std::clamp(hi, point.alive, 1.0)};
+  if (!(point.later > 0)) return band;
+  const double event = std::min(next_ / point.later, kLargestSum);
+  const Gamma more{sum + event, std::hypot(deviation, event)};
+  band.lo = std::min(std::exp(-more.upper_quantile(alpha_ / 2)), point.alive);
+  return band;
+}
+
+SurvivalStep SurvivalCurve::with_band(const Point& point) const {
+  SurvivalStep step{
+      point.length, point.alive, {0, 1}, std::min(point.at_risk * unit_, kLargestSum)};
+  if (point.alive > 0) {
+    step.band = band_of(point);
+  } else if (!points_.empty()) {
+    // All that was at risk went: what was missed of it is at most the detection limit.
+    const Point& before = points_.size() > 1 ? points_[points_.size() - 2] : start_;
+    const double missed = next_ * std::log(2 / alpha_) / point.at_risk;
+    step.band.hi = band_of(before).hi * std::min(missed, 1.0);
+  }
+  if (is_exact()) step.band = {point.alive, point.alive};
+  return step;
+}
+
+SurvivalStep SurvivalCurve::step(std::size_t i) const { return with_band(points_[frees_[i]]); }
+
 SurvivalStep SurvivalCurve::at(double length) const {
-  const auto next = std::ranges::upper_bound(steps_, length, {}, &SurvivalStep::length);
-  return next == steps_.begin() ? start_ : *(next - 1);
+  const auto next = std::ranges::upper_bound(points_, length, {}, &Point::length);
+  return with_band(next == points_.begin() ? start_ : *(next - 1));
 }
 
 SurvivalCurve::Quantile SurvivalCurve::quantile(double p) const {
-  Quantile quantile;
   const double wanted = 1 - p;
-  for (const SurvivalStep& step : steps_) {
-    if (!quantile.lo && step.band.lo <= wanted) quantile.lo = step.length;
-    if (!quantile.value && step.alive <= wanted) quantile.value = step.length;
-    if (!quantile.hi && step.band.hi <= wanted) quantile.hi = step.length;
-  }
-  return quantile;
+  const auto length_of = [&](auto place) -> std::optional<double> {
+    if (place == points_.end()) return std::nullopt;
+    return place->length;
+  };
+  // The limits fall with the curve but for rounding, so their crossings are searched for
+  // on either side of its own.
+  const auto value = std::ranges::partition_point(
+      points_, [&](const Point& point) { return point.alive > wanted; });
+  const auto is_above = [&](const Point& point) { return with_band(point).band.lo > wanted; };
+  const auto lo = std::partition_point(points_.begin(), value, is_above);
+  const auto hi = std::partition_point(
+      value, points_.end(), [&](const Point& point) { return with_band(point).band.hi > wanted; });
+  // So few samples that the first free of all might have come at once.
+  const bool is_open = !points_.empty() && !is_above(start_);
+  return {length_of(value), is_open ? std::optional<double>(0) : length_of(lo), length_of(hi)};
 }
 
 }  // namespace geiger::estimation

@@ -5,12 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <boost/math/special_functions/beta.hpp>
 #include <cmath>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <random>
 
+#include "estimation/gamma.h"
 #include "estimation/sums.h"
 
 namespace geiger::estimation {
@@ -26,7 +29,7 @@ TEST(SurvivalCurve, GivesTheReference) {
   }
   std::ranges::reverse(lives);  // Given in any order.
   const SurvivalCurve curve(lives, 0.95);
-  ASSERT_EQ(curve.steps().size(), block["S"].size());
+  ASSERT_EQ(curve.size(), block["S"].size());
   for (const auto& [time, expected] : block["S"].items()) {
     const SurvivalStep step = curve.at(std::stod(time));
     EXPECT_EQ(step.length, std::stod(time));
@@ -40,24 +43,98 @@ std::vector<Lifetime> freed_at(const std::vector<double>& lengths) {
   return lives;
 }
 
-// Without censoring the curve is the share of lives that are longer, and the variance
-// of its logarithm is Greenwood's: (1 - S) / (n S).
+/// The limits of a share of which k in n are left (Clopper and Pearson), by the beta law.
+Interval clopper_pearson(int k, int n) {
+  return {k == 0 ? 0 : boost::math::ibeta_inv(k, n - k + 1, 0.025),
+          k == n ? 1 : boost::math::ibeta_inv(k + 1, n - k, 0.975)};
+}
+
+// Without censoring the curve is the share of lives that are longer, the variance of its
+// logarithm is Greenwood's, (1 - S) / (n S), and the limits are near the exact ones of a
+// share, the lower one on its safe side.
 TEST(SurvivalCurve, IsTheEmpiricalOneWithoutCensoring) {
-  const SurvivalCurve curve(freed_at({1, 2, 3, 4, 5, 6, 7, 8}), 0.95);
-  for (int k = 1; k < 8; ++k) {
+  constexpr int kLives = 40;
+  std::vector<double> lengths(kLives);
+  std::iota(lengths.begin(), lengths.end(), 1);
+  const SurvivalCurve curve(freed_at(lengths), 0.95);
+  for (int k = 1; k < kLives; ++k) {
     const SurvivalStep step = curve.at(k + 0.5);
-    const double s = 1 - k / 8.0;
+    const double s = 1 - k / double{kLives};
     EXPECT_NEAR(step.alive, s, 1e-12);
-    const double reach = 1.959963984540054 * std::sqrt((1 - s) / (8 * s)) / -std::log(s);
-    EXPECT_NEAR(step.band.lo, std::exp(std::log(s) * std::exp(reach)), 1e-10);
-    EXPECT_NEAR(step.band.hi, std::exp(std::log(s) * std::exp(-reach)), 1e-10);
+    const Gamma fewer{-std::log(s), std::sqrt((1 - s) / (kLives * s))};
+    EXPECT_NEAR(step.band.hi, std::exp(-fewer.lower_quantile(0.025)), 1e-10);
+    const Interval exact = clopper_pearson(kLives - k, kLives);
+    EXPECT_NEAR(step.band.hi, exact.hi, 0.02) << k;
+    EXPECT_NEAR(step.band.lo, exact.lo, 0.03) << k;
+    EXPECT_LE(step.band.lo, exact.lo + 1e-12) << k;
   }
-  EXPECT_EQ(curve.at(8).alive, 0);
-  EXPECT_EQ(curve.at(8).band.lo, 0);
-  EXPECT_EQ(curve.at(8).band.hi, curve.at(7).band.hi);
+  EXPECT_EQ(curve.at(kLives).alive, 0);
+  EXPECT_EQ(curve.at(kLives).band.lo, 0);
+  EXPECT_EQ(curve.at(kLives).band.hi, curve.at(kLives - 1).band.hi);
   EXPECT_EQ(curve.at(0.5).alive, 1);
-  EXPECT_NEAR(curve.at(0.5).band.lo, std::pow(0.025, 1.0 / 8), 1e-12);
-  EXPECT_EQ(curve.quantile(0.5).value, 4);
+  EXPECT_NEAR(curve.at(0.5).band.lo, std::pow(0.025, 1.0 / kLives), 1e-12);
+  EXPECT_EQ(curve.quantile(0.5).value, 20);
+}
+
+// Twelve that went at once are not known as badly as one.
+TEST(SurvivalCurve, IsBoundWhereEverythingWent) {
+  const SurvivalCurve curve(std::vector<Lifetime>(12, Lifetime{5, true, 1}), 0.95);
+  EXPECT_EQ(curve.at(5).alive, 0);
+  EXPECT_NEAR(curve.at(5).band.hi, std::log(40) / 12, 1e-12);
+  EXPECT_GE(curve.at(5).band.hi, clopper_pearson(0, 12).hi);
+  EXPECT_EQ(SurvivalCurve(freed_at({5}), 0.95).at(5).band.hi, 1);
+}
+
+// What the variance is by its definition: the answer of the logarithm to a little more
+// weight on each sample, taken by differences.
+double variance_by_differences(const std::vector<Lifetime>& lives, double length) {
+  constexpr double kStep = 1e-5;
+  const auto logarithm_with = [&](std::size_t i, double factor) {
+    std::vector<Lifetime> changed = lives;
+    changed[i].weight *= factor;
+    return std::log(SurvivalCurve(changed, 0.95).at(length).alive);
+  };
+  double variance = 0;
+  for (std::size_t i = 0; i < lives.size(); ++i) {
+    const double answer =
+        (logarithm_with(i, 1 + kStep) - logarithm_with(i, 1 - kStep)) / (2 * kStep);
+    variance += lives[i].missed * answer * answer;
+  }
+  return variance;
+}
+
+// Heavy samples that live longer than light ones: Greenwood's formula has a seventh of it.
+TEST(SurvivalCurve, HasTheVarianceOfSampling) {
+  std::vector<Lifetime> lives;
+  for (int i = 0; i < 30; ++i) lives.push_back({1 + 0.01 * i, true, 1, 1});
+  for (int i = 0; i < 10; ++i) lives.push_back({2 + 0.1 * i, i % 3 != 0, 20, 0.75});
+  const SurvivalCurve curve(lives, 0.95);
+  const SurvivalStep step = curve.at(1.5);
+  const double variance = variance_by_differences(lives, 1.5);
+  const Gamma fewer{-std::log(step.alive), std::sqrt(variance)};
+  EXPECT_NEAR(step.band.hi, std::exp(-fewer.lower_quantile(0.025)), 1e-7);
+  const Gamma by_greenwood{-std::log(step.alive), std::sqrt(30.0 / 230 / 200)};
+  EXPECT_GT(step.band.hi, std::exp(-by_greenwood.lower_quantile(0.025)) + 0.01);
+}
+
+// Certain objects add no error, and where nothing can be missed there is none.
+TEST(SurvivalCurve, IsExactWhereEverythingWasRecorded) {
+  std::vector<Lifetime> lives{{1, true, 3, 0}, {2, false, 5, 0}, {4, true, 2, 0}, {6, false, 7, 0}};
+  const SurvivalCurve exact(lives, {.level = 0.95, .next = 0.0});
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    EXPECT_EQ(exact.step(i).band.lo, exact.step(i).alive);
+    EXPECT_EQ(exact.step(i).band.hi, exact.step(i).alive);
+  }
+  EXPECT_EQ(exact.quantile(0.1).lo, 1);
+  EXPECT_EQ(exact.quantile(0.1).hi, 1);
+  // Smaller objects may have been missed: as much as one sample's worth is not unlikely.
+  const SurvivalCurve missing(lives, {.level = 0.95, .next = 1.0});
+  EXPECT_NEAR(missing.at(0).band.lo, std::exp(-std::log(40.0) / 17), 1e-12);
+  EXPECT_EQ(missing.at(1).band.hi, missing.at(1).alive);
+  // Half missed, half the variance.
+  for (Lifetime& life : lives) life.missed = 0.5;
+  const SurvivalCurve half(lives, {.level = 0.95, .next = 1.0});
+  EXPECT_GT(half.at(1).band.hi, missing.at(1).band.hi);
 }
 
 TEST(SurvivalCurve, CountsFreesBeforeWhatIsCensoredAtThem) {
@@ -71,28 +148,33 @@ TEST(SurvivalCurve, DependsOnRelativeWeightsOnly) {
   const SurvivalCurve plain(lives, 0.95);
   for (Lifetime& life : lives) life.weight *= 1e200;
   const SurvivalCurve scaled(lives, 0.95);
-  ASSERT_EQ(plain.steps().size(), scaled.steps().size());
-  for (std::size_t i = 0; i < plain.steps().size(); ++i) {
-    EXPECT_NEAR(plain.steps()[i].alive, scaled.steps()[i].alive, 1e-12);
-    EXPECT_NEAR(plain.steps()[i].band.lo, scaled.steps()[i].band.lo, 1e-12);
+  ASSERT_EQ(plain.size(), scaled.size());
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    EXPECT_NEAR(plain.step(i).alive, scaled.step(i).alive, 1e-12);
+    EXPECT_NEAR(plain.step(i).band.lo, scaled.step(i).band.lo, 1e-12);
   }
   EXPECT_NEAR(plain.at(0).band.lo, scaled.at(0).band.lo, 1e-12);
 }
 
 TEST(SurvivalCurve, SaysWhatItCannotKnow) {
   const SurvivalCurve nothing({}, 0.95);
-  EXPECT_TRUE(nothing.steps().empty());
+  EXPECT_EQ(nothing.size(), 0U);
   EXPECT_EQ(nothing.at(5).alive, 1);
   EXPECT_EQ(nothing.at(5).band.lo, 0);
   EXPECT_FALSE(nothing.quantile(0.5).value);
   const SurvivalCurve alive(std::vector<Lifetime>{{3, false, 1}, {4, false, 1}}, 0.95);
-  EXPECT_TRUE(alive.steps().empty());
+  EXPECT_EQ(alive.size(), 0U);
+  EXPECT_EQ(alive.longest(), 4);
   EXPECT_FALSE(alive.quantile(0.5).value);
-  // The curve reaches one half, its upper limit does not.
+  // The curve reaches one half; three samples do not tell the limits.
   const auto median = SurvivalCurve(freed_at({1, 2, 3}), 0.95).quantile(0.5);
-  EXPECT_EQ(median.lo, 1);
+  EXPECT_EQ(median.lo, 0);
   EXPECT_EQ(median.value, 2);
   EXPECT_FALSE(median.hi);
+  // Behind the longest length watched everything is possible.
+  const SurvivalCurve long_lived(std::vector<Lifetime>(100, Lifetime{7, false, 1}), 0.95);
+  EXPECT_EQ(long_lived.quantile(0.5).lo, 7);
+  EXPECT_FALSE(long_lived.quantile(0.5).value);
 }
 
 TEST(SurvivalCurve, IsNeverNan) {
@@ -112,10 +194,13 @@ TEST(SurvivalCurve, IsNeverNan) {
   const auto any = [&] { return values[generator() % std::size(values)]; };
   for (int i = 0; i < 20000; ++i) {
     std::vector<Lifetime> lives(generator() % 6);
-    for (Lifetime& life : lives) life = {any(), generator() % 2 == 0, any()};
-    const SurvivalCurve curve(lives, levels[generator() % std::size(levels)]);
+    for (Lifetime& life : lives) life = {any(), generator() % 2 == 0, any(), any()};
+    SurvivalDesign design{.level = levels[generator() % std::size(levels)]};
+    if (generator() % 2 == 0) design.next = any();
+    const SurvivalCurve curve(lives, design);
     double before = 1;
-    for (const SurvivalStep& step : curve.steps()) {
+    for (std::size_t step_index = 0; step_index < curve.size(); ++step_index) {
+      const SurvivalStep step = curve.step(step_index);
       ASSERT_TRUE(step.alive >= 0 && step.alive <= before) << i;
       ASSERT_TRUE(step.band.lo >= 0 && step.band.lo <= step.alive) << i;
       ASSERT_TRUE(step.band.hi <= 1 && step.band.hi >= step.alive) << i;

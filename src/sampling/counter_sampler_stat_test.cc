@@ -4,13 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <boost/math/special_functions/gamma.hpp>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <vector>
 
 #include "sampling/counter_sampler.h"
+#include "sampling/geometric_law.h"
 #include "sampling/logarithm.h"
 
 namespace geiger::sampling {
@@ -23,27 +22,6 @@ CounterSampler started(std::uint64_t seed, std::uint64_t interval) {
   CounterSampler sampler;
   sampler.start(seed, interval, rate_of(interval), true);
   return sampler;
-}
-
-double z_score(double hits, double trials, double probability) {
-  const double variance = trials * probability * (1 - probability);
-  return (hits - trials * probability) / std::sqrt(variance);
-}
-
-// P(a chi-square variable with counts.size() - 1 degrees of freedom is larger).
-double chi_square_p(const std::vector<double>& counts, const std::vector<double>& probabilities) {
-  const double total = std::accumulate(counts.begin(), counts.end(), 0.0);
-  double statistic = 0;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    const double expected = total * probabilities[i];
-    statistic += (counts[i] - expected) * (counts[i] - expected) / expected;
-  }
-  return boost::math::gamma_q((static_cast<double>(counts.size()) - 1) / 2, statistic / 2);
-}
-
-// P(K >= k) for the geometric law of T.
-double survival(std::uint64_t k, std::uint64_t interval) {
-  return std::exp(static_cast<double>(k) * std::log1p(-1.0 / static_cast<double>(interval)));
 }
 
 struct SizeAndInterval {
@@ -77,22 +55,14 @@ TEST(CounterSamplerLaw, HitRateIsRightAlsoForTheFirstObjectAfterAHit) {
 // the rate, T off by one percent.
 TEST(CounterSamplerLaw, SkipsAreGeometric) {
   for (const std::uint64_t interval : {std::uint64_t{8}, std::uint64_t{16}, std::uint64_t{1024}}) {
-    std::vector<std::uint64_t> starts{0};
-    std::vector<double> probabilities;
-    for (std::uint64_t k = 1; survival(starts.back(), interval) > 1.0 / 200; ++k) {
-      const double mass = survival(starts.back(), interval) - survival(k, interval);
-      if (mass < 1.0 / 200) continue;
-      probabilities.push_back(mass);
-      starts.push_back(k);
-    }
-    probabilities.push_back(survival(starts.back(), interval));
-    std::vector<double> counts(starts.size());
+    const SkipBins bins(1.0 / static_cast<double>(interval), 200);
+    std::vector<double> counts(bins.starts.size());
     CounterSampler sampler = started(202, interval);
     for (int i = 0; i < 1000000; ++i) {
       const std::uint64_t skip = sampler.trial(kHuge).offset;
-      ++counts[std::upper_bound(starts.begin(), starts.end(), skip) - starts.begin() - 1];
+      ++counts[bins.bin_of(skip)];
     }
-    EXPECT_GT(chi_square_p(counts, probabilities), 1e-6) << interval;
+    EXPECT_GT(chi_square_p(counts, bins.probabilities), 1e-6) << interval;
   }
 }
 
@@ -140,17 +110,14 @@ TEST(CounterSamplerLaw, SkipsPassAndersonDarling) {
 // sensitive to errors at the boundary; also catches a wrong u.
 TEST(CounterSamplerLaw, OffsetsAreTruncatedGeometric) {
   for (const auto [size, interval] : {SizeAndInterval{4, 8}, {16, 64}, {100, 64}, {16, 1024}}) {
-    const double pi = 1 - survival(size, interval);
-    std::vector<double> probabilities(size), counts(size);
-    for (std::uint64_t i = 0; i < size; ++i) {
-      probabilities[i] = (survival(i, interval) - survival(i + 1, interval)) / pi;
-    }
+    std::vector<double> counts(size);
     CounterSampler sampler = started(505, interval);
     for (int i = 0; i < 3000000; ++i) {
       const Verdict verdict = sampler.trial(size);
       if (verdict.kind == Kind::kSampled) ++counts[verdict.offset];
     }
-    EXPECT_GT(chi_square_p(counts, probabilities), 1e-6) << size << " of " << interval;
+    EXPECT_GT(chi_square_p(counts, offset_probabilities(size, interval)), 1e-6)
+        << size << " of " << interval;
   }
 }
 

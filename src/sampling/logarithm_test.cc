@@ -67,8 +67,8 @@ TEST(NaturalLog, HasTheLimits) {
   EXPECT_LE(natural_log_ulps(std::numeric_limits<double>::max()), 1.0);
 }
 
-// A digest of 100,000 results, computed outside C++: fails where a compiler fuses or reorders, which
-// would make one seed give two sets of samples.
+// A digest of 100,000 results, computed outside C++: fails where a compiler fuses or reorders,
+// which would make one seed give two sets of samples.
 TEST(NaturalLog, IsTheSameToTheBitEverywhere) {
   Xoshiro256pp generator(3);
   std::uint64_t digest = 0;
@@ -100,6 +100,21 @@ TEST(RateOf, KeepsItsDigitsWhereOneMinusPLosesThem) {
 TEST(RateOf, IsInfiniteWhereEveryByteIsDrawn) {
   EXPECT_EQ(rate_of(1), kInfinity);
   EXPECT_EQ(rate_of(0), kInfinity);
+}
+
+// p = 1/T gives both rates; other probabilities against long double.
+TEST(RateOfProbability, IsWithinThreeUlpForEveryProbability) {
+  Xoshiro256pp generator(5);
+  for (int i = 0; i < 200000; ++i) {
+    const double fraction = static_cast<double>((generator.next() >> 11) + 1) * 0x1p-53;
+    const double probability = std::ldexp(fraction, -(i % 1000));
+    if (probability >= 1) continue;
+    const auto exact = static_cast<long double>(probability);
+    ASSERT_LE(ulps(rate_of_probability(probability), -std::log1p(-exact)), 3.0) << probability;
+  }
+  EXPECT_EQ(rate_of_probability(0), 0);
+  EXPECT_EQ(rate_of_probability(1), kInfinity);
+  EXPECT_DOUBLE_EQ(rate_of_probability(0.5), rate_of(2));
 }
 
 }  // namespace

@@ -72,6 +72,13 @@ inline constexpr std::uint32_t kModeFramePointers = 2;  ///< --unwind fp.
 inline constexpr std::uint32_t kModeForked = 4;         ///< A fork child's image.
 inline constexpr std::uint32_t kModeFreeStacks = 8;     ///< Free records carry stacks.
 
+/// Anonymous memory that the runtime has mapped for itself.
+struct RuntimeRange {
+  std::atomic<std::uint64_t> start;
+  std::atomic<std::uint64_t> bytes;  ///< 0 = not used.
+};
+inline constexpr std::size_t kMaxRuntimeRanges = 64;
+
 struct FileHeader {
   char magic[8];
   std::uint32_t version;
@@ -98,6 +105,9 @@ struct FileHeader {
   char runtime_version[32];
   char executable[1024];  ///< Path of the image, NUL-terminated.
   char allocator[1024];   ///< Path of the module that provides malloc.
+  /// For whoever adds up the process's memory; neighbours are one range. What does not
+  /// fit is not listed.
+  RuntimeRange runtime_ranges[kMaxRuntimeRanges];
 };
 static_assert(sizeof(FileHeader) <= kControlOffset);
 
@@ -339,7 +349,7 @@ struct UtilizationRecord {
 // ----------------------------------------------------------------- chunks ---
 
 inline constexpr char kChunkMagic[4] = {'G', 'C', 'H', 'K'};
-enum class ChunkType : std::uint32_t { kSymbols = 1 };
+enum class ChunkType : std::uint32_t { kSymbols = 1, kObservations = 2 };
 enum class Codec : std::uint32_t { kNone = 0, kZstd = 1 };
 
 /// Behind `sealed_end`, each 8-byte aligned, each followed by `stored_bytes`.

@@ -228,9 +228,10 @@ Step RecordReader::next() {
     if (!is_fed && position_ + header.words * kWord <= end_) break;
     if (!take(header)) return Step::kWindow;
     const bool is_reserved = (header.flags & kReserved) != 0;
+    reserved_ = position_;
     advance(header.words);
     ++(is_reserved ? uncommitted_ : committed_);
-    if (is_reserved) continue;
+    if (is_reserved) return Step::kPending;
     if (is_known(header.type)) return Step::kRecord;
     ++unknown_;
   }
@@ -282,6 +283,18 @@ void RecordReader::retry_hole() {
   hole_ = {};
   window_ = {};
   used_ = 0;
+}
+
+void RecordReader::retry_reserved() {
+  --uncommitted_;
+  position_ = reserved_;
+  window_ = {};
+  used_ = 0;
+}
+
+void RecordReader::extend(const ImageExtent& extent) {
+  extent_ = extent;
+  end_ = std::max(end_, extent.records_end);
 }
 
 /// At the window's end: finds out whether the file ends here too.

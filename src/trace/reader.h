@@ -107,9 +107,10 @@ struct Hole {
 
 /// What RecordReader::next() came to.
 enum class Step : std::uint8_t {
-  kRecord,  ///< record() is a committed record of a known type.
-  kHole,    ///< Zero words were skipped: hole().
-  kWindow,  ///< The window is used up; feed() the next, unless is_done().
+  kRecord,   ///< record() is a committed record of a known type.
+  kHole,     ///< Zero words were skipped: hole().
+  kPending,  ///< A record was skipped whose body is not written (yet).
+  kWindow,   ///< The window is used up; feed() the next, unless is_done().
 };
 
 /// Walks the records of one image through windows of it.
@@ -138,6 +139,12 @@ class RecordReader {
   /// For live traces: a header word may have been written after it was read as
   /// zero and before the words behind it were read, which then are no boundary.
   void retry_hole();
+  /// Right after Step::kPending: the same for that record.
+  void retry_reserved();
+
+  /// Records were added to a live trace: `extent` is its new extent. A reader that was
+  /// done goes on.
+  void extend(const ImageExtent& extent);
 
   [[nodiscard]] bool is_done() const { return position_ >= end_ || has_failed(); }
   [[nodiscard]] bool has_failed() const { return error_.fault != Fault::kNone; }
@@ -161,6 +168,7 @@ class RecordReader {
   std::span<const std::uint64_t> window_;
   std::uint64_t used_ = 0;  ///< Words of the window behind us.
   std::uint64_t position_ = kRecordsOffset;
+  std::uint64_t reserved_ = 0;  ///< Where the last skipped record starts.
   ImageExtent extent_;
   std::uint64_t end_ = kRecordsOffset;
   std::uint64_t committed_ = 0;

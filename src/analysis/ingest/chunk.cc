@@ -84,7 +84,9 @@ class ChunkWalk {
       std::string reason = implausible(header, image_.extent().size - at_ - sizeof(ChunkHeader));
       if (reason.empty()) reason = take(header);
       if (!reason.empty()) return reason;
-      at_ += sizeof(ChunkHeader) + padded(header.stored_bytes);
+      const std::uint64_t bytes = sizeof(ChunkHeader) + padded(header.stored_bytes);
+      chunks_.places.push_back({header.type, at_, bytes});
+      at_ += bytes;
     }
     return {};
   }
@@ -98,13 +100,17 @@ class ChunkWalk {
   }
 
   [[nodiscard]] std::string take(const ChunkHeader& header) {
-    if (header.type != trace::ChunkType::kSymbols) return {};
+    const bool is_symbols = header.type == trace::ChunkType::kSymbols;
+    if (!is_symbols && header.type != trace::ChunkType::kObservations) return {};
     std::string stored(header.stored_bytes, '\0');
     if (!load(at_ + sizeof header, stored.data(), stored.size())) return "a chunk is cut short";
     std::string reason;
     std::optional<std::string> payload = decode_chunk(header, stored, reason);
-    if (payload) chunks_.symbols.push_back(std::move(*payload));
-    return reason;
+    if (payload)
+      (is_symbols ? chunks_.symbols : chunks_.observations).push_back(std::move(*payload));
+    if (is_symbols || reason.empty()) return reason;
+    chunks_.observations_error = Error{file_.path(), image_.offset() + at_, reason};
+    return {};
   }
 
   const InputFile& file_;

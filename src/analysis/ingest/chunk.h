@@ -25,11 +25,22 @@ inline constexpr std::uint64_t kMaxChunkBytes = std::uint64_t{1} << 30;
 [[nodiscard]] std::optional<std::string> decode_chunk(const trace::ChunkHeader& header,
                                                       std::string_view stored, std::string& reason);
 
+/// Where a chunk stands.
+struct ChunkPlace {
+  trace::ChunkType type{};
+  std::uint64_t offset = 0;  ///< From the image's start.
+  std::uint64_t bytes = 0;   ///< With header and padding; may pass the image's end.
+};
+
 /// The chunks of an image.
 struct Chunks {
-  std::vector<std::string> symbols;  ///< Payloads of kSymbols, in order.
-  std::optional<Error> error;        ///< Damage; what came before it is good.
-  bool is_unfinished = false;        ///< The last one was being written when its writer died.
+  std::vector<std::string> symbols;       ///< Payloads of kSymbols, in order.
+  std::vector<std::string> observations;  ///< Payloads of kObservations, in order.
+  std::vector<ChunkPlace> places;         ///< Of all, those of unknown types included.
+  std::optional<Error> error;             ///< Damage; what came before it is good.
+  /// Damage to observations, which nothing else depends on: they are left out.
+  std::optional<Error> observations_error;
+  bool is_unfinished = false;  ///< The last one was being written when its writer died.
 };
 
 [[nodiscard]] Chunks read_chunks(const InputFile& file, const Image& image);

@@ -231,6 +231,7 @@ void ImageDecoder::decode_free(const Record& record) {
   // 0 means alive, and nothing is freed before it was allocated.
   sample.free_time = std::max({layout.time, sample.time, Nanoseconds{1}});
   sample.free_thread = record.header.thread;
+  sample.free_cpu = record.header.cpu;
   sample.free_stack = stack_of(layout.stack);
   sample.free_unseen = (record.header.flags & trace::kFlagUnseen) != 0;
 }

@@ -33,6 +33,8 @@ class ImageDecoder {
   void finish(const trace::RecordReader& reader, bool is_open);
 
   [[nodiscard]] std::uint32_t process() const { return process_; }
+  /// The sample of a record; profile::kNone if it is none.
+  [[nodiscard]] std::uint32_t sample_of(trace::Ref ref) const { return samples_.find(ref); }
 
  private:
   /// Records whose contents contradict one another; each count is a warning.

@@ -9,6 +9,7 @@
 #include "analysis/ingest/image_decoder.h"
 #include "analysis/ingest/input_file.h"
 #include "analysis/ingest/interner.h"
+#include "analysis/ingest/observation_chunk.h"
 #include "analysis/ingest/runs.h"
 
 namespace geiger::ingest {
@@ -51,7 +52,7 @@ class ImageReader {
     for (auto step = reader_.next(); step != trace::Step::kWindow; step = reader_.next()) {
       if (step == trace::Step::kRecord) {
         decoder.decode(reader_.record());
-      } else if (looks_left_ > 0 && was_filled(reader_.hole())) {
+      } else if (step == trace::Step::kHole && looks_left_ > 0 && was_filled(reader_.hole())) {
         --looks_left_;
         reader_.retry_hole();
         return;
@@ -88,8 +89,21 @@ class Ingestion {
 
  private:
   void note(const Error& error) {
-    result_.recording.warnings.push_back(error.text());
+    warn(error);
     result_.damaged = true;
+  }
+
+  void warn(const Error& error) { result_.recording.warnings.push_back(error.text()); }
+
+  void take_observations(const InputFile& file, const std::string& payload,
+                         const ImageDecoder& decoder) {
+    auto decoded =
+        decode_observations(payload, [&](trace::Ref ref) { return decoder.sample_of(ref); });
+    if (!decoded) {
+      return warn({file.path(), std::nullopt, "the stored observations cannot be read"});
+    }
+    decoded->process = decoder.process();
+    result_.recording.observations.push_back(std::move(*decoded));
   }
 
   void read_file(const std::string& path) {
@@ -110,6 +124,10 @@ class Ingestion {
 
   void read_image(const InputFile& file, const Image& image) {
     const bool is_open = is_being_written(file, image);
+    std::vector<std::string> observed;
+    if (is_open && options_.observe) {
+      observed.push_back(options_.observe(file.path(), image.header().pid));
+    }
     ImageDecoder decoder(result_.recording, interner_, image, file.path());
     ImageReader records(file, image, is_open);
     records.run(decoder);
@@ -120,14 +138,17 @@ class Ingestion {
       error.reason += fmt::format("; {} records before it are used", records.reader().committed());
       note(error);
     }
-    if (options_.read_symbols) read_symbols(file, image, decoder.process());
+    if (!observed.empty()) take_observations(file, observed.back(), decoder);
+    if (options_.read_chunks) take_chunks(file, image, decoder);
   }
 
-  void read_symbols(const InputFile& file, const Image& image, std::uint32_t process) {
+  void take_chunks(const InputFile& file, const Image& image, const ImageDecoder& decoder) {
     Chunks chunks = read_chunks(file, image);
     for (std::string& payload : chunks.symbols) {
-      result_.symbols.push_back({process, std::move(payload)});
+      result_.symbols.push_back({decoder.process(), std::move(payload)});
     }
+    if (chunks.observations_error) warn(*chunks.observations_error);
+    if (!chunks.observations.empty()) take_observations(file, chunks.observations.back(), decoder);
     if (chunks.error) note(*chunks.error);
     if (!chunks.is_unfinished) return;
     result_.recording.warnings.push_back(

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,8 +13,13 @@
 
 namespace geiger::ingest {
 
+/// Encoded observations of a running process (observation_chunk.h), by its trace.
+using Observe = std::function<std::string(const std::string& path, std::uint32_t pid)>;
+
 struct Options {
-  bool read_symbols = true;  ///< Also unpack the stored symbols.
+  bool read_chunks = true;  ///< Also unpack stored symbols and observations.
+  /// Asked for every process that still writes its trace, before that is read; may be empty.
+  Observe observe;
 };
 
 /// Stored symbols of one process, still encoded (analysis/symbolize decodes them).
@@ -33,7 +39,7 @@ struct ImagePlace {
 struct Ingested {
   profile::Recording recording;
   std::vector<SymbolPayload> symbols;
-  std::vector<ImagePlace> places;  ///< Per process: where store_symbols puts its symbols.
+  std::vector<ImagePlace> places;  ///< Per process: where store_chunks puts its chunks.
   bool damaged = false;            ///< Something was unusable: exit code 1.
 };
 

@@ -344,6 +344,25 @@ TEST(ModuleMap, LaterRangesSplitEarlierOnes) {
   EXPECT_EQ(at(205), 3);
 }
 
+TEST_F(Ingest, KeepsTheCpusOfAllocationAndFree) {
+  TestTrace trace;
+  const Ref epoch = trace.epoch(1024);
+  const Ref sample = trace.sample({.epoch = epoch});
+  const Ref free = trace.free(sample, 3000);
+  const auto set_cpu = [&](Ref ref, std::uint16_t cpu) {
+    std::uint64_t* word = trace.word_at(std::uint64_t{ref} * 8);
+    auto header = trace::RecordHeader::unpack(*word);
+    header.cpu = cpu;
+    *word = header.pack();
+  };
+  EXPECT_EQ(read(trace.bytes()).recording.samples[0].free_cpu, trace::kUnknownCpu);
+  set_cpu(sample, 5);
+  set_cpu(free, 3);
+  const auto recording = read(trace.bytes()).recording;
+  EXPECT_EQ(recording.samples[0].cpu, 5);
+  EXPECT_EQ(recording.samples[0].free_cpu, 3);
+}
+
 /// Against an array of addresses, the slow reference.
 TEST(ModuleMap, AgreesWithPaintingAnArray) {
   std::mt19937_64 random(5);

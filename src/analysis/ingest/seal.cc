@@ -84,9 +84,10 @@ class LoneImage {
     return system_error(path_, "cannot be cut to size");
   }
 
-  /// Appends a chunk, its header last, and states the size of the image.
-  [[nodiscard]] std::optional<Error> append(const Image& image, std::string_view chunk) {
-    const std::uint64_t end = image.extent().records_end;
+  /// Appends chunks at `end`, the header of the first one last, and states the size of
+  /// the image.
+  [[nodiscard]] std::optional<Error> append(std::uint64_t end, std::string_view chunk) {
+    if (auto error = put(offsetof(FileHeader, image_bytes), 0)) return error;
     const std::size_t body = std::min(chunk.size(), sizeof(ChunkHeader));
     if (auto error = write(end + body, chunk.substr(body))) return error;
     if (auto error = write(end, chunk.substr(0, body))) return error;
@@ -114,35 +115,69 @@ class LoneImage {
   int descriptor_ = -1;
 };
 
+/// The encoded chunks of an image, one behind the other; nullptr gives none.
+std::string encoded(const ImageChunks* own) {
+  std::string bytes;
+  if (own == nullptr) return bytes;
+  for (const ChunkContents& chunk : own->chunks) bytes += encode_chunk(chunk.type, chunk.payload);
+  return bytes;
+}
+
+const ImageChunks* find_own(std::span<const ImageChunks> all, const Image& image) {
+  const auto own = std::ranges::find(all, image.index(), &ImageChunks::image);
+  return own == all.end() ? nullptr : &*own;
+}
+
+/// The chunks of an image that those of `own` do not replace. None where something
+/// about them is wrong.
+std::vector<ChunkPlace> kept_chunks(const InputFile& file, const Image& image,
+                                    const ImageChunks* own) {
+  if (image.header().sealed_end != image.extent().records_end) return {};
+  Chunks chunks = read_chunks(file, image);
+  if (chunks.error) return {};
+  if (own == nullptr) return std::move(chunks.places);
+  std::erase_if(chunks.places, [&](const ChunkPlace& place) {
+    return std::ranges::find(own->chunks, place.type, &ChunkContents::type) != own->chunks.end();
+  });
+  return std::move(chunks.places);
+}
+
+/// Whether the image is finished and has chunks, none of the types of `own`.
+bool can_add(const InputFile& file, const Image& image, const ImageChunks& own) {
+  const Chunks chunks = read_chunks(file, image);
+  return !chunks.error && !chunks.is_unfinished && !chunks.places.empty() &&
+         image.extent().size % 8 == 0 &&
+         kept_chunks(file, image, &own).size() == chunks.places.size();
+}
+
 /// Copies images into a new file, sealed.
 class ImageCopier {
  public:
   explicit ImageCopier(OutputFile& output) : output_(output), buffer_(std::size_t{1} << 20) {}
 
-  /// `chunk`: to follow instead of the image's own chunks; nullptr keeps those.
+  /// `own`: chunks to store with the image's other ones; may be nullptr.
   [[nodiscard]] std::optional<Error> copy(const InputFile& file, const Image& image,
-                                          const std::string* chunk) {
+                                          const ImageChunks* own) {
     const std::uint64_t end = image.extent().records_end;
-    const std::uint64_t kept_end = chunk == nullptr ? chunks_end(file, image) : end;
-    const std::uint64_t size = padded(kept_end) + (chunk == nullptr ? 0 : chunk->size());
+    const std::vector<ChunkPlace> kept = kept_chunks(file, image, own);
+    const std::string added = encoded(own);
+    std::uint64_t size = padded(end) + added.size();
+    for (const ChunkPlace& place : kept) size += padded(bytes_there(place, image));
     if (auto error = copy_header(image, end, size)) return error;
-    if (auto error = copy_range(file, image, trace::kControlOffset, kept_end)) return error;
-    constexpr std::byte kPadding[8] = {};
-    if (auto error = output_.write(std::span(kPadding).first(padded(kept_end) - kept_end))) {
-      return error;
+    if (auto error = copy_range(file, image, trace::kControlOffset, end)) return error;
+    for (const ChunkPlace& place : kept) {
+      const std::uint64_t to = place.offset + bytes_there(place, image);
+      if (auto error = copy_range(file, image, place.offset, to)) return error;
     }
-    return chunk == nullptr ? std::nullopt : output_.write(bytes_of(*chunk));
+    return output_.write(bytes_of(added));
   }
 
  private:
   static std::uint64_t padded(std::uint64_t bytes) { return (bytes + 7) & ~std::uint64_t{7}; }
 
-  /// Where the chunks to keep end; the end of the records if there are none.
-  static std::uint64_t chunks_end(const InputFile& file, const Image& image) {
-    if (image.header().sealed_end != image.extent().records_end) return image.extent().records_end;
-    const Chunks chunks = read_chunks(file, image);
-    const bool is_whole = !chunks.error && !chunks.is_unfinished;
-    return is_whole ? image.extent().size : image.extent().records_end;
+  /// The last chunk's padding may be missing.
+  static std::uint64_t bytes_there(const ChunkPlace& place, const Image& image) {
+    return std::min(place.bytes, image.extent().size - place.offset);
   }
 
   [[nodiscard]] std::optional<Error> copy_header(const Image& image, std::uint64_t sealed_end,
@@ -153,8 +188,10 @@ class ImageCopier {
     return output_.write(page);
   }
 
+  /// Followed by zeros up to a multiple of 8 bytes.
   [[nodiscard]] std::optional<Error> copy_range(const InputFile& file, const Image& image,
                                                 std::uint64_t from, std::uint64_t to) {
+    const std::uint64_t missing = padded(to) - to;
     while (from < to) {
       const auto part =
           std::span(buffer_).first(std::min<std::uint64_t>(buffer_.size(), to - from));
@@ -164,14 +201,17 @@ class ImageCopier {
       if (auto error = output_.write(part)) return error;
       from += part.size();
     }
-    return std::nullopt;
+    constexpr std::byte kPadding[8] = {};
+    return output_.write(std::span(kPadding).first(missing));
   }
 
   OutputFile& output_;
   std::vector<std::byte> buffer_;
 };
 
-std::optional<Error> store_in_place(const std::string& path, std::string_view chunk) {
+/// `is_added`: behind the chunks that are there, else in their place.
+std::optional<Error> store_in_place(const std::string& path, std::string_view chunks,
+                                    bool is_added) {
   LoneImage lone(path);
   if (auto error = lone.open()) return error;
   // Read again under the lock.
@@ -180,22 +220,18 @@ std::optional<Error> store_in_place(const std::string& path, std::string_view ch
   Image image;
   if (auto error = image.read(file, 0, 0)) return error;
   if (auto error = check_sealable(file, image)) return error;
+  if (is_added) return lone.append(image.extent().size, chunks);
   if (auto error = lone.seal(image)) return error;
-  return lone.append(image, chunk);
+  return lone.append(image.extent().records_end, chunks);
 }
 
 std::optional<Error> store_beside(const InputFile& file, const std::vector<Image>& images,
-                                  std::span<const ImageSymbols> symbols) {
+                                  std::span<const ImageChunks> chunks) {
   OutputFile output;
   if (auto error = output.create(file.path(), file.mode())) return error;
   ImageCopier copier(output);
   for (const Image& image : images) {
-    const auto own = std::ranges::find(symbols, image.index(), &ImageSymbols::image);
-    std::string chunk;
-    if (own != symbols.end()) chunk = encode_chunk(trace::ChunkType::kSymbols, own->payload);
-    if (auto error = copier.copy(file, image, own == symbols.end() ? nullptr : &chunk)) {
-      return error;
-    }
+    if (auto error = copier.copy(file, image, find_own(chunks, image))) return error;
   }
   return output.commit(true);
 }
@@ -208,23 +244,27 @@ std::optional<Error> seal_trace(const std::string& path) {
   Image image;
   if (auto error = image.read(file, 0, 0)) return error;
   if (image.extent().is_sealed) return std::nullopt;
-  return store_in_place(path, {});
+  return store_in_place(path, {}, false);
 }
 
-std::optional<Error> store_symbols(const std::string& path, std::span<const ImageSymbols> symbols) {
+std::optional<Error> store_chunks(const std::string& path, std::span<const ImageChunks> images) {
   InputFile file;
   if (auto error = file.open(path)) return error;
   const ImageList list = images_of(file);
   if (list.error) return list.error;
-  if (list.images.size() > 1) {
-    for (const Image& image : list.images) {
-      if (auto error = check_sealable(file, image)) return error;
-    }
-    return store_beside(file, list.images, symbols);
+  const ImageChunks* first = list.images.empty() ? nullptr : find_own(images, list.images.front());
+  if (list.images.size() == 1 && first == nullptr) return seal_trace(path);
+  if (list.images.size() == 1 && can_add(file, list.images.front(), *first)) {
+    return store_in_place(path, encoded(first), true);
   }
-  const auto own = std::ranges::find(symbols, 0U, &ImageSymbols::image);
-  if (own == symbols.end()) return seal_trace(path);
-  return store_in_place(path, encode_chunk(trace::ChunkType::kSymbols, own->payload));
+  // In place only where a kill between two writes cannot lose what is to stay.
+  if (list.images.size() == 1 && kept_chunks(file, list.images.front(), first).empty()) {
+    return store_in_place(path, encoded(first), false);
+  }
+  for (const Image& image : list.images) {
+    if (auto error = check_sealable(file, image)) return error;
+  }
+  return store_beside(file, list.images, images);
 }
 
 std::optional<Error> pack_images(std::span<const std::string> files, const std::string& output,

@@ -1,4 +1,4 @@
-// Finishing traces whose processes are gone: sealing, storing symbols, packing.
+// Finishing traces whose processes are gone: sealing, storing chunks, packing.
 //
 // A trace that is sealed ends behind its last record instead of at its capacity,
 // and chunks may follow. Everything here keeps a file readable at any instant,
@@ -12,26 +12,34 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "analysis/ingest/error.h"
+#include "trace/format.h"
 
 namespace geiger::ingest {
 
-/// Symbols (encoded) for one image of a file.
-struct ImageSymbols {
-  std::uint32_t image = 0;  ///< Position among the images of the file, from 0.
+/// What a chunk is to hold.
+struct ChunkContents {
+  trace::ChunkType type{};
   std::string payload;
+};
+
+/// Chunks for one image of a file.
+struct ImageChunks {
+  std::uint32_t image = 0;  ///< Position among the images of the file, from 0.
+  std::vector<ChunkContents> chunks;
 };
 
 /// Seals the image of a trace and gives its unused space back. A sealed one stays
 /// as it is. Fails for a trace that its process still writes.
 [[nodiscard]] std::optional<Error> seal_trace(const std::string& path);
 
-/// Seals the images of a file and stores symbols behind those named, in place of
-/// what was stored before. Fails for a trace that its process still writes, and
-/// while another geiger changes the file.
-[[nodiscard]] std::optional<Error> store_symbols(const std::string& path,
-                                                 std::span<const ImageSymbols> symbols);
+/// Seals the images of a file and stores chunks behind those named, in place of what
+/// was stored there with the same types; chunks of other types stay. Fails for a trace
+/// that its process still writes, and while another geiger changes the file.
+[[nodiscard]] std::optional<Error> store_chunks(const std::string& path,
+                                                std::span<const ImageChunks> images);
 
 /// Writes all images of `files`, in order, into one new file of mode 0600, sealed
 /// and with their chunks. An image that its process still writes goes in as it is

@@ -12,6 +12,7 @@
 
 #include "analysis/ingest/chunk.h"
 #include "analysis/ingest/ingest.h"
+#include "analysis/ingest/observation_chunk.h"
 #include "analysis/ingest/runs.h"
 #include "analysis/ingest/test_files.h"
 #include "trace/test_trace.h"
@@ -42,8 +43,12 @@ struct Seal : ::testing::Test {
   }
   static std::optional<Error> store(const std::string& path, std::uint32_t image,
                                     const std::string& payload) {
-    const ImageSymbols symbols[] = {{image, payload}};
-    return store_symbols(path, symbols);
+    return store(path, image, trace::ChunkType::kSymbols, payload);
+  }
+  static std::optional<Error> store(const std::string& path, std::uint32_t image,
+                                    trace::ChunkType type, const std::string& payload) {
+    const ImageChunks chunks[] = {{image, {{type, payload}}}};
+    return store_chunks(path, chunks);
   }
   static Ingested read(const std::string& path) {
     const std::string paths[] = {path};
@@ -85,6 +90,88 @@ TEST_F(Seal, StoresAndReplacesSymbols) {
   EXPECT_THAT(result.recording.warnings, IsEmpty());
   ASSERT_FALSE(store(path, 0, ""));
   EXPECT_THAT(payloads(read(path)), ElementsAre(""));
+}
+
+std::string some_observations(Nanoseconds time) {
+  profile::Observations observations;
+  observations.series.push_back({time, {.resident = 8192, .anonymous = 8192}, 4096});
+  profile::Snapshot snapshot;
+  snapshot.time = time;
+  snapshot.maps[0] = {16384, 8192, 4096};
+  const trace::Ref first = (trace::kRecordsOffset + 32) / 8;
+  snapshot.residency = {{first, 100, 7}, {first + 8, 0, 50}, {first + 9, 1, 1}};
+  snapshot.waste = {{first + 16, 12}};
+  snapshot.waste_fault.clear();
+  observations.last = snapshot;
+  return encode_observations(observations);
+}
+
+TEST_F(Seal, ObservationsNameSamples) {
+  const std::string path = killed("a.geiger", 3);
+  ASSERT_FALSE(store(path, 0, trace::ChunkType::kObservations, some_observations(5)));
+  const Ingested result = read(path);
+  EXPECT_FALSE(result.damaged);
+  ASSERT_EQ(result.recording.observations.size(), 1U);
+  const profile::Observations& found = result.recording.observations.front();
+  ASSERT_EQ(found.series.size(), 1U);
+  EXPECT_EQ(found.series[0].time, 5U);
+  EXPECT_EQ(found.series[0].least, 4096U);
+  EXPECT_EQ(found.series[0].counts.anonymous, 8192U);
+  EXPECT_FALSE(found.at_maximum);
+  ASSERT_TRUE(found.last);
+  EXPECT_EQ(found.last->of(profile::MapKind::kMallocHeap).swapped, 4096U);
+  ASSERT_EQ(found.last->residency.size(), 2U) << "one names no sample";
+  EXPECT_EQ(found.last->residency[1].sample, 1U);
+  EXPECT_EQ(found.last->residency[1].swapped, 50U);
+  ASSERT_EQ(found.last->waste.size(), 1U);
+  EXPECT_EQ(found.last->waste[0].sample, 2U);
+}
+
+TEST_F(Seal, ChunksOfOtherTypesStay) {
+  const std::string path = killed("a.geiger", 3);
+  ASSERT_FALSE(store(path, 0, trace::ChunkType::kObservations, some_observations(5)));
+  ASSERT_FALSE(store(path, 0, kNames));   // added behind
+  ASSERT_FALSE(store(path, 0, "other"));  // in the place of the first names
+  ASSERT_FALSE(store(path, 0, trace::ChunkType::kObservations, some_observations(6)));
+  const std::string inputs[] = {path};
+  ASSERT_FALSE(pack_images(inputs, files.path("all.geiger"), false));
+  for (const std::string& each : {path, files.path("all.geiger")}) {
+    const Ingested result = read(each);
+    EXPECT_FALSE(result.damaged);
+    EXPECT_THAT(result.recording.warnings, IsEmpty());
+    EXPECT_THAT(payloads(result), ElementsAre("other"));
+    ASSERT_EQ(result.recording.observations.size(), 1U);
+    EXPECT_EQ(result.recording.observations[0].series[0].time, 6U);
+  }
+}
+
+/// Whatever byte of it is wrong, or wherever it ends: a warning at most, and no more
+/// than a whole reading.
+TEST_F(Seal, DamagedObservationsAreLeftOut) {
+  const std::string path = killed("a.geiger", 3);
+  ASSERT_FALSE(store(path, 0, "names"));
+  ASSERT_FALSE(store(path, 0, trace::ChunkType::kObservations, some_observations(5)));
+  const std::string good = TestFiles::read(path);
+  std::string bad = good;
+  bad[bad.size() - 9] ^= 1;
+  files.write("bad.geiger", std::as_bytes(std::span(bad)));
+  const Ingested result = read(files.path("bad.geiger"));
+  EXPECT_FALSE(result.damaged);
+  EXPECT_THAT(payloads(result), ElementsAre("names"));
+  EXPECT_THAT(result.recording.warnings, ElementsAre(HasSubstr("checksum")));
+  EXPECT_THAT(result.recording.observations, IsEmpty());
+
+  const std::string payload = some_observations(5);
+  const auto sample_of = [](trace::Ref) { return 0U; };
+  for (std::size_t size = 0; size < payload.size(); ++size) {
+    static_cast<void>(decode_observations(payload.substr(0, size), sample_of));
+    for (const int bit : {0, 3, 7}) {
+      std::string wrong = payload;
+      wrong[size] = static_cast<char>(wrong[size] ^ (1 << bit));
+      static_cast<void>(decode_observations(wrong, sample_of));
+    }
+  }
+  EXPECT_FALSE(decode_observations("\xff\xff\xff", sample_of));
 }
 
 /// Every prefix of the writes that storing makes, as a kill would leave them.
@@ -175,8 +262,9 @@ TEST_F(Pack, SymbolsOfAPackedImageCanBeReplaced) {
   const std::string inputs[] = {killed("a.geiger", 3), killed("b.geiger", 5)};
   const std::string output = files.path("all.geiger");
   ASSERT_FALSE(pack_images(inputs, output, false));
-  const ImageSymbols both[] = {{1, "of b"}, {0, kNames}};
-  ASSERT_FALSE(store_symbols(output, both));
+  constexpr auto kSymbols = trace::ChunkType::kSymbols;
+  const ImageChunks both[] = {{1, {{kSymbols, "of b"}}}, {0, {{kSymbols, kNames}}}};
+  ASSERT_FALSE(store_chunks(output, both));
   EXPECT_THAT(payloads(read(output)), ElementsAre(kNames, "of b"));
   ASSERT_FALSE(store(output, 0, "of a"));
   const Ingested result = read(output);

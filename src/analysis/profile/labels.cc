@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 #include <unordered_map>
 
@@ -73,6 +74,17 @@ void Labels::collect(const Recording& recording, std::uint32_t stack,
     }
   }
   if (out.empty()) out.push_back(kNoStack);
+}
+
+std::string nearest_callers(const Labels& labels, std::span<const std::uint32_t> path) {
+  constexpr std::size_t kCallersShown = 3;
+  std::string text;
+  const std::size_t end = std::min(path.size(), kCallersShown + 1);
+  for (std::size_t i = 1; i < end; ++i) {
+    if (i > 1) text += " < ";
+    text += labels[path[i]].name;
+  }
+  return text;
 }
 
 }  // namespace geiger::profile

@@ -47,4 +47,8 @@ class Labels {
   std::vector<std::uint32_t> ids_;
 };
 
+/// The callers next to the leaf of a collected stack: "b < c < d". Empty for a leaf alone.
+[[nodiscard]] std::string nearest_callers(const Labels& labels,
+                                          std::span<const std::uint32_t> path);
+
 }  // namespace geiger::profile

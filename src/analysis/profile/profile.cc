@@ -7,10 +7,12 @@
 #include <functional>
 #include <span>
 #include <tuple>
+#include <utility>
 
 #include "analysis/profile/hash.h"
 #include "analysis/profile/kinds.h"
 #include "analysis/profile/mappings.h"
+#include "analysis/profile/measured.h"
 #include "analysis/profile/peak.h"
 
 namespace geiger::profile {
@@ -132,6 +134,8 @@ Profile select(const Recording& recording, const Selection& selection) {
     case Kind::kReserved:
     case Kind::kMappedFiles:
       return select_mappings(recording, selection);
+    default:
+      return select_measured(recording, selection);
   }
   return select_if(recording, selection,
                    [&](const Sample& sample) { return is_in_window(selection, sample); });
@@ -164,26 +168,36 @@ estimation::NodeSums total(const Recording& recording, const Profile& profile) {
   return sums;
 }
 
+namespace {
+
+constexpr std::pair<Kind, std::string_view> kNames[] = {
+    {Kind::kAllocated, "allocated"},
+    {Kind::kLiveAtEnd, "live"},
+    {Kind::kLiveAtPeak, "peak"},
+    {Kind::kMapped, "mapped"},
+    {Kind::kMappedAtPeak, "mapped-peak"},
+    {Kind::kMappedTotal, "mapped-total"},
+    {Kind::kReserved, "reserved"},
+    {Kind::kMappedFiles, "mapped-files"},
+    {Kind::kResident, "resident"},
+    {Kind::kSwapped, "swapped"},
+    {Kind::kUntouched, "untouched"},
+    {Kind::kStranded, "stranded"},
+    {Kind::kOverhead, "overhead"},
+    {Kind::kLiveOverhead, "live-overhead"},
+};
+
+}  // namespace
+
 std::string_view name_of(Kind kind) {
-  switch (kind) {
-    case Kind::kAllocated:
-      return "allocated";
-    case Kind::kLiveAtEnd:
-      return "live";
-    case Kind::kLiveAtPeak:
-      return "peak";
-    case Kind::kMapped:
-      return "mapped";
-    case Kind::kMappedAtPeak:
-      return "mapped-peak";
-    case Kind::kMappedTotal:
-      return "mapped-total";
-    case Kind::kReserved:
-      return "reserved";
-    case Kind::kMappedFiles:
-      return "mapped-files";
-  }
-  return "unknown";
+  const auto named = std::ranges::find(kNames, kind, &std::pair<Kind, std::string_view>::first);
+  return named == std::end(kNames) ? "unknown" : named->second;
+}
+
+std::optional<Kind> kind_named(std::string_view name) {
+  const auto named = std::ranges::find(kNames, name, &std::pair<Kind, std::string_view>::second);
+  if (named == std::end(kNames)) return std::nullopt;
+  return named->first;
 }
 
 }  // namespace geiger::profile

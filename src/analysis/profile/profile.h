@@ -18,6 +18,14 @@ enum class Kind : std::uint8_t {
   kAllocated,   ///< Everything allocated while recording.
   kLiveAtEnd,   ///< Not freed when the recording ended.
   kLiveAtPeak,  ///< Live at the instant of the largest estimated live heap.
+  // Of a part of each object (measured.h). At the moment of a snapshot:
+  kResident,   ///< Its bytes on resident pages.
+  kSwapped,    ///< On pages that were swapped out.
+  kUntouched,  ///< On pages that were never touched, or given back.
+  kStranded,   ///< Free bytes of its page or slab that it answers for.
+  // Usable beyond requested bytes:
+  kOverhead,      ///< Of everything allocated.
+  kLiveOverhead,  ///< Of what was live at the end.
   // Of what the program mapped past its allocator, exact (mappings.h):
   kMapped,        ///< Accessible at the end, not of files.
   kMappedAtPeak,  ///< Accessible when most was.
@@ -25,6 +33,9 @@ enum class Kind : std::uint8_t {
   kReserved,      ///< Mapped, but not accessible at the end.
   kMappedFiles,   ///< Of files, accessible at the end.
 };
+
+/// Which snapshot of a process.
+enum class Moment : std::uint8_t { kMaximum, kLast };
 
 /// Samples alike in all that a view can group by.
 struct Entry {
@@ -48,6 +59,7 @@ struct Selection {
   /// What they mean to kinds of mappings: mappings.h.
   std::optional<Nanoseconds> from, to;
   std::uint32_t heap = kProcessHeap;  ///< Samples of this heap only.
+  Moment moment = Moment::kMaximum;   ///< Of kinds that are read from a snapshot.
   /// Samples that it is false for are left out; empty: none is.
   std::function<bool(const Sample&)> keeps;
 };
@@ -88,5 +100,7 @@ void accumulate(estimation::NodeSums& sums, const Entry& entry, const Recording&
 [[nodiscard]] estimation::NodeSums total(const Recording& recording, const Profile& profile);
 
 [[nodiscard]] std::string_view name_of(Kind kind);  ///< "allocated", "live", "peak", ...
+/// The kind of a name.
+[[nodiscard]] std::optional<Kind> kind_named(std::string_view name);
 
 }  // namespace geiger::profile

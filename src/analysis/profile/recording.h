@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/profile/observations.h"
 #include "base/units.h"
 
 namespace geiger::profile {
@@ -66,9 +67,10 @@ struct Sample {
   Address address = 0;
   Bytes requested = 0;
   Bytes usable = 0;
-  std::uint64_t offset = 0;  ///< Drawn byte; no meaning if certain.
-  std::uint16_t cpu = 0xfff;
-  std::uint8_t entry_point = 0;  ///< trace::EntryPoint.
+  std::uint64_t offset = 0;        ///< Drawn byte; no meaning if certain.
+  std::uint16_t cpu = 0xfff;       ///< That allocated it; 0xfff = unknown.
+  std::uint16_t free_cpu = 0xfff;  ///< That freed it.
+  std::uint8_t entry_point = 0;    ///< trace::EntryPoint.
   std::uint8_t log2_alignment = 0;
   std::uint32_t label = kNone;        ///< Innermost, into Recording::labels.
   std::uint32_t type = kNone;         ///< As the program named it, into Recording::types.
@@ -177,7 +179,8 @@ struct Recording {
   /// Of heaps that the program manages itself: memory that may well be part of a
   /// sample of the process's own heap, so the two are never added.
   std::vector<Sample> heap_samples;
-  std::vector<std::string> warnings;  ///< One line each: damaged places, losses.
+  std::vector<Observations> observations;  ///< In order of processes; not of all.
+  std::vector<std::string> warnings;       ///< One line each: damaged places, losses.
   bool is_symbolized = false;
 
   /// The vector that samples of a heap stand in, with those of others.

@@ -96,14 +96,23 @@ std::span<const Sample> samples_of(const Recording& recording, std::uint32_t pro
           std::ranges::upper_bound(samples, process, {}, &Sample::process)};
 }
 
+double largest_interval(const Recording& recording) {
+  double largest = 0;
+  for (const Epoch& epoch : recording.epochs) largest = std::max(largest, 1 / epoch.lambda);
+  return largest;
+}
+
+estimation::Count count_of(const Recording& recording, const Sample& sample) {
+  const bool is_sure = is_surely_sampled(recording, sample);
+  const double lambda = is_sure ? estimation::kCertainRate : recording.epochs[sample.epoch].lambda;
+  return {sample.requested, lambda, 1};
+}
+
 estimation::NodeSums allocated_sums(const Recording& recording, std::uint32_t process) {
   estimation::NodeSums sums;
   for (const Sample& sample : samples_of(recording, process)) {
-    if (is_surely_sampled(recording, sample)) {
-      sums.add_certain(sample.requested);
-    } else {
-      sums.add(sample.requested, recording.epochs[sample.epoch].lambda);
-    }
+    const estimation::Count count = count_of(recording, sample);
+    sums.add(count.size, count.lambda);
   }
   return sums;
 }
@@ -153,14 +162,15 @@ std::optional<Bytes> exactly_allocated(const Recording& recording) {
   return totals.exact_bytes;
 }
 
-Nanoseconds duration_of(const Recording& recording) {
+Nanoseconds start_of(const Recording& recording) {
   if (recording.processes.empty()) return 0;
-  Nanoseconds start = recording.processes.front().start;
+  return std::ranges::min_element(recording.processes, {}, &Process::start)->start;
+}
+
+Nanoseconds duration_of(const Recording& recording) {
+  const Nanoseconds start = start_of(recording);
   Nanoseconds end = start;
-  for (const Process& process : recording.processes) {
-    start = std::min(start, process.start);
-    end = std::max(end, process.end);
-  }
+  for (const Process& process : recording.processes) end = std::max(end, process.end);
   return end - start;
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "analysis/profile/recording.h"
+#include "estimation/counts.h"
 #include "estimation/sums.h"
 
 namespace geiger::profile {
@@ -47,6 +48,12 @@ struct ProcessTotals {
 /// The samples of one process: Recording keeps them in order of processes.
 [[nodiscard]] std::span<const Sample> samples_of(const Recording& recording, std::uint32_t process);
 
+/// 1/lambda of the sparsest sampling that was in force; 0 without epochs and at T = 1.
+[[nodiscard]] double largest_interval(const Recording& recording);
+
+/// What one sample is to an estimate, by requested bytes.
+[[nodiscard]] estimation::Count count_of(const Recording& recording, const Sample& sample);
+
 /// Sums of everything sampled in one process, by requested bytes. E stands at what
 /// the samples imply.
 [[nodiscard]] estimation::NodeSums allocated_sums(const Recording& recording,
@@ -56,6 +63,9 @@ struct ProcessTotals {
 /// sample among them was recorded: all threads settled, all images ended by themselves,
 /// no record dropped, nothing damaged. Estimates of parts can then be calibrated to it.
 [[nodiscard]] std::optional<Bytes> exactly_allocated(const Recording& recording);
+
+/// When the first process started; 0 without processes.
+[[nodiscard]] Nanoseconds start_of(const Recording& recording);
 
 /// From the first start to the last end; 0 without processes.
 [[nodiscard]] Nanoseconds duration_of(const Recording& recording);

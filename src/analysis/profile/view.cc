@@ -108,18 +108,6 @@ std::vector<StackSums> sums_by_stack(const Recording& recording, const Profile& 
   return used;
 }
 
-constexpr std::size_t kCallersShown = 3;
-
-std::string nearest_callers(const Labels& labels, const std::vector<std::uint32_t>& path) {
-  std::string text;
-  const std::size_t end = std::min(path.size(), kCallersShown + 1);
-  for (std::size_t i = 1; i < end; ++i) {
-    if (i > 1) text += " < ";
-    text += labels[path[i]].name;
-  }
-  return text;
-}
-
 std::string module_path(const Recording& recording, std::uint32_t module) {
   return module == kNone ? std::string("[no module]") : recording.modules[module].path;
 }

@@ -16,6 +16,18 @@ std::string_view kind_text(profile::Kind kind) {
       return "live at the end";
     case profile::Kind::kLiveAtPeak:
       return "live at the peak";
+    case profile::Kind::kResident:
+      return "resident";
+    case profile::Kind::kSwapped:
+      return "swapped out";
+    case profile::Kind::kUntouched:
+      return "never touched";
+    case profile::Kind::kStranded:
+      return "stranded beside live objects";
+    case profile::Kind::kOverhead:
+      return "given beyond what was asked for";
+    case profile::Kind::kLiveOverhead:
+      return "given beyond what was asked for, live at the end";
     case profile::Kind::kMapped:
       return "mapped at the end";
     case profile::Kind::kMappedAtPeak:

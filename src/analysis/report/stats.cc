@@ -20,15 +20,6 @@ using estimation::NodeSums;
 using profile::Recording;
 using profile::Sample;
 
-/// 1/lambda of the sparsest sampling that was in force.
-double largest_interval(const Recording& recording) {
-  double largest = 0;
-  for (const profile::Epoch& epoch : recording.epochs) {
-    largest = std::max(largest, 1 / epoch.lambda);
-  }
-  return largest;
-}
-
 /// Adds everything allocated to the group that `group_of` names; what no group
 /// stands for is left out.
 void add_samples(const Recording& recording, std::vector<NodeSums>& sums,
@@ -53,7 +44,7 @@ void add_samples(const Recording& recording, std::vector<NodeSums>& sums,
 std::vector<NodeSums> sums_by(const Recording& recording, std::size_t groups,
                               const std::function<std::size_t(const Sample&)>& group_of) {
   std::vector<NodeSums> sums(groups);
-  for (NodeSums& one : sums) one.could_have_sampled(largest_interval(recording));
+  for (NodeSums& one : sums) one.could_have_sampled(profile::largest_interval(recording));
   add_samples(recording, sums, group_of);
   return sums;
 }
@@ -82,7 +73,7 @@ std::vector<SizeClass> sizes_of(const Recording& recording, double level) {
   const double exact_from = always_recorded(recording);
   for (std::size_t i = 0; i < kSizeClasses; ++i) {
     if (static_cast<double>(least_of(i)) >= exact_from) continue;
-    sums[i].could_have_sampled(largest_interval(recording));
+    sums[i].could_have_sampled(profile::largest_interval(recording));
   }
   add_samples(recording, sums, [](const Sample& sample) {
     return static_cast<std::size_t>(std::bit_width(sample.requested));

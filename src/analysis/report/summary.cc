@@ -114,6 +114,9 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   report.top_live_at_peak = std::move(at_peak.lines);
   report.is_peak_halved = peak.rate_factor < 1;
   report.peak_time = time_of_largest_peak(recording, peak);
+  RssOptions rss;
+  rss.level = options.level;
+  report.rss = rss_report(recording, rss).report;
   return report;
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "analysis/profile/selfcheck.h"
 #include "analysis/profile/totals.h"
 #include "analysis/report/measure.h"
+#include "analysis/report/rss.h"
 #include "analysis/report/style.h"
 #include "analysis/report/table.h"
 
@@ -57,6 +59,8 @@ struct SummaryReport {
   std::array<std::uint64_t, 16> drops{};  ///< By cause, over all processes.
   std::vector<ProcessLine> processes;     ///< In order of their starts.
   std::vector<TableLine> top_allocated, top_live_at_peak;
+  /// Of the process whose resident memory was largest; nothing if none was observed.
+  std::optional<RssReport> rss;
 };
 
 [[nodiscard]] SummaryReport summary_report(const profile::Recording& recording,

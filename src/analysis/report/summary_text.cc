@@ -140,6 +140,9 @@ std::string facts(const SummaryReport& report, const Recording& recording, const
   out += fact(style, "live at the end", bytes_text(report.live_at_end),
               objects_text(report.live_at_end));
   out += mapped_itself(report, style);
+  if (report.rss) {
+    out += fact(style, "resident memory", explained_line(*report.rss) + "; geiger rss adds it up");
+  }
   if (report.detection_limit >= 1) {
     out += fact(style, "detection limit", bound_bytes(report.detection_limit),
                 "whatever has no sample allocated less");
@@ -259,6 +262,9 @@ std::string closing_lines(const SummaryReport& report, const Recording& recordin
                                 exact_text(report.exact), z_score(report.exact.z));
   out += fmt::format("geiger: live at the peak {}, at the end {}\n",
                      bytes_text(report.live_at_peak), bytes_text(report.live_at_end));
+  if (report.rss) {
+    out += fmt::format("geiger: {} (geiger rss adds it up)\n", explained_line(*report.rss));
+  }
   if (all_drops(report) > 0) {
     out += fmt::format("geiger: {} dropped; geiger summary says why\n",
                        exact_count(all_drops(report)));

@@ -22,12 +22,46 @@ struct alignas(64) Chunk {
 constinit Chunk first{};
 constinit std::atomic<Chunk*> current{&first};
 
+/// What map_pages() gave, and the list of the trace that shows the same.
+constinit trace::RuntimeRange taken[trace::kMaxRuntimeRanges]{};
+constinit std::atomic<trace::RuntimeRange*> listed{nullptr};
+
+void show(std::size_t i) {
+  trace::RuntimeRange* list = listed.load(std::memory_order_acquire);
+  if (list == nullptr) return;
+  list[i].start.store(taken[i].start.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  list[i].bytes.store(taken[i].bytes.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+/// Joins the range to the one above it, where the kernel puts the next mapping, or
+/// takes a slot for it. Two threads at once may leave one of them a little off.
+void note_range(std::uint64_t start, std::uint64_t bytes) {
+  for (std::size_t i = 0; i < trace::kMaxRuntimeRanges; ++i) {
+    std::uint64_t above = start + bytes;
+    std::uint64_t none = 0;
+    const bool joins =
+        taken[i].start.compare_exchange_strong(above, start, std::memory_order_relaxed);
+    if (!joins && !taken[i].start.compare_exchange_strong(none, start, std::memory_order_relaxed)) {
+      continue;
+    }
+    taken[i].bytes.fetch_add(bytes, std::memory_order_relaxed);
+    return show(i);
+  }
+}
+
 }  // namespace
+
+void list_ranges(trace::RuntimeRange (&ranges)[trace::kMaxRuntimeRanges]) {
+  listed.store(ranges, std::memory_order_release);
+  for (std::size_t i = 0; i < trace::kMaxRuntimeRanges; ++i) show(i);
+}
 
 void* map_pages(std::size_t bytes) {
   const long result = base::raw_syscall(SYS_mmap, 0, long(bytes), PROT_READ | PROT_WRITE,
                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return base::is_error(result) ? nullptr : reinterpret_cast<void*>(result);
+  if (base::is_error(result)) return nullptr;
+  note_range(static_cast<std::uint64_t>(result), bytes);
+  return reinterpret_cast<void*>(result);
 }
 
 void* arena_allocate(std::size_t bytes) {

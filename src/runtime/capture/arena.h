@@ -6,10 +6,15 @@
 
 #include <cstddef>
 
+#include "trace/format.h"
+
 namespace geiger::capture {
 
 /// Zeroed pages, or null. One system call.
 void* map_pages(std::size_t bytes);
+
+/// From now on `ranges`, of a trace's header, lists what map_pages() gave and gives.
+void list_ranges(trace::RuntimeRange (&ranges)[trace::kMaxRuntimeRanges]);
 
 /// Zeroed memory aligned to 64 bytes out of 64 KiB chunks, or null. `bytes` must
 /// be at most 4 KiB.

@@ -12,6 +12,7 @@
 #include "runtime/capture/names.h"
 #include "runtime/capture/record_stack.h"
 #include "runtime/capture/thread_state.h"
+#include "runtime/capture/utilization.h"
 #include "sampling/prng.h"
 
 namespace geiger::capture {
@@ -373,6 +374,7 @@ GEIGER_SLOW_PATH void record(const Decision& decision, const Allocation& allocat
     image.writer.count_drop(trace::DropCause::kLiveTableFull);
   }
   tell_sampled(state, slot.ref, *reinterpret_cast<const trace::SampleRecord*>(slot.words));
+  serve_utilization();
 }
 
 std::uint64_t take(const void* address) {

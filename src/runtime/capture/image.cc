@@ -237,8 +237,10 @@ bool start_image(bool is_child) {
   if (!is_wanted(is_child) || !watch_forks()) return false;
   image.seed = choose_seed(is_child);
   image.followed.store(0, std::memory_order_relaxed);
+  image.utilization_served.store(0, std::memory_order_relaxed);
   const bool is_open = image.settings.in_memory ? open_memory(is_child) : open_trace(is_child);
   if (!is_open || !write_epoch(image.settings.interval)) return false;
+  list_ranges(image.writer.header()->runtime_ranges);
   image.writer.header()->state.store(trace::State::kSampling, std::memory_order_release);
   return true;
 }

@@ -42,6 +42,8 @@ struct Image {
   std::atomic<bool> is_held;
   /// The interval that the control page asked for last.
   std::atomic<std::uint64_t> followed;
+  /// The request for slabs' utilization that was served last.
+  std::atomic<std::uint32_t> utilization_served;
   LiveTable live;  ///< Inherited by fork's child, with the parent's image numbers.
 };
 

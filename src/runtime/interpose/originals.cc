@@ -8,6 +8,7 @@
 #include "base/attributes.h"
 #include "runtime/capture/capture.h"
 #include "runtime/capture/mappings.h"
+#include "runtime/capture/utilization.h"
 #include "runtime/interpose/elf_lookup.h"
 
 namespace geiger::interpose {
@@ -314,6 +315,8 @@ GEIGER_SLOW_PATH void resolve() {
   assign(found.thrd_create, find_next("thrd_create"));
   originals = found;
   capture::set_allocator_path(allocator.module->l_name);
+  capture::set_mallctl(
+      reinterpret_cast<capture::Mallctl>(find_in(allocator.module, "mallctl").address));
   is_resolved = true;
   resolve_mappings();  // Now, as the loader's list may change under a later look.
 }

@@ -1,0 +1,74 @@
+// Arenas for containers: as a memory resource, and as an allocator that names its type.
+//
+// Both free nothing by themselves: memory comes back when the arena is reset, and until then
+// every sampled object counts as live, whatever the container thinks.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <memory_resource>
+#include <new>
+
+#include "geiger/arena.h"
+
+namespace geiger {
+
+/// For std::pmr containers. Equal to another resource of the same arena. Samples carry no
+/// type, as a resource is asked for bytes.
+class ArenaResource final : public std::pmr::memory_resource {
+ public:
+  /// `arena` must outlive the resource.
+  explicit ArenaResource(Arena& arena) : arena_(&arena) {}
+
+  [[nodiscard]] Arena& arena() const { return *arena_; }
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    return arena_->allocate(bytes, alignment);
+  }
+  void do_deallocate(void*, std::size_t, std::size_t) override {}
+  [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override {
+    const auto* same = dynamic_cast<const ArenaResource*>(&other);
+    return same != nullptr && same->arena_ == arena_;
+  }
+
+  Arena* arena_;
+};
+
+/// An allocator whose samples carry the name of T: of the node where a container rebinds it.
+template <class T>
+class ArenaAllocator {
+ public:
+  using value_type = T;
+
+  /// `arena` must outlive the allocator and its copies.
+  explicit ArenaAllocator(Arena& arena) noexcept : arena_(&arena) {}
+  /// Containers rebind it to what they allocate.
+  template <class Other>  // NOLINTNEXTLINE(google-explicit-constructor)
+  ArenaAllocator(const ArenaAllocator<Other>& other) noexcept : arena_(&other.arena()) {}
+
+  /// Throws std::bad_array_new_length if `count` objects have no size.
+  [[nodiscard]] T* allocate(std::size_t count) {
+    if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) {
+      arena::fail<std::bad_array_new_length>();
+    }
+    return static_cast<T*>(arena_->allocate(count * sizeof(T), alignof(T), type_name<T>()));
+  }
+  void deallocate(T*, std::size_t) noexcept {}
+
+  [[nodiscard]] Arena& arena() const noexcept { return *arena_; }
+
+  template <class Other>
+  bool operator==(const ArenaAllocator<Other>& other) const noexcept {
+    return arena_ == &other.arena();
+  }
+  template <class Other>
+  bool operator!=(const ArenaAllocator<Other>& other) const noexcept {
+    return !(*this == other);
+  }
+
+ private:
+  Arena* arena_;
+};
+
+}  // namespace geiger

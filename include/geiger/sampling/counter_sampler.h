@@ -1,0 +1,104 @@
+// The sampler in its counter form: which allocations contain a drawn byte.
+//
+// Every allocated byte is a trial that succeeds with probability p = 1/T. Not the
+// coins are drawn but the gaps between successes: the skip count K, the number of
+// failed trials before the next success, with P(K = k) = q^k p. Then
+//
+//   an allocation of `size` bytes is a sample  <=>  size > K
+//
+// and its drawn byte has the offset K. At size == K every byte is a failed trial
+// and the next byte is the success, so the allocation is no sample and K becomes
+// 0; an allocation of 0 bytes holds no trial and never is one.
+//
+// Certain objects. Unless `pure`, an allocation of at least T bytes is recorded
+// with probability 1 and is not put to trial at all: it leaves K as it is. As K
+// may be larger than T, the fast path's counter is armed with min(K, T - 1), so
+// that every certain object overruns it and is seen.
+//
+// Invariant between calls, once started: K >= 0 is the number of trials still to
+// fail. The fast path may let bytes pass while their sum stays <= countdown();
+// settle() then takes them off K, trial() decides the one that did not fit.
+//
+//   0 <= countdown() <= K,   countdown() <= T - 1 unless pure
+#pragma once
+
+#include <cstdint>
+
+#include "geiger/sampling/prng.h"
+#include "geiger/sampling/skip_count.h"
+
+namespace geiger::sampling {
+
+/// What became of one allocation.
+struct Verdict {
+  enum class Kind : std::uint8_t {
+    kNotSampled,
+    kSampled,  ///< Contains the drawn byte at `offset`.
+    kCertain,  ///< At least T bytes: recorded with probability 1; `offset` is 0.
+  };
+  Kind kind = Kind::kNotSampled;
+  std::uint64_t offset = 0;  ///< 0-based, below the size.
+};
+
+/// Zero-initialised is valid and means unarmed: countdown() is 0, so the first
+/// nonzero allocation leaves the fast path and finds !is_started().
+///
+/// Threads: owned by one. Signals: a handler must not enter while its thread is
+/// inside. Fork: the child must reseed() before its first allocation is decided,
+/// else parent and child draw the same bytes. Allocates: never.
+class CounterSampler {
+ public:
+  /// Starts with a fresh skip count. `interval` = T >= 1 in bytes, `lambda` =
+  /// rate_of(T). `pure`: every allocation is put to trial, none is certain.
+  void start(std::uint64_t seed, std::uint64_t interval, double lambda, bool pure);
+
+  /// Goes on with another T. The pending skip count is replaced without looking
+  /// at it: a rule that looked (redraw only if the hit is near) would bias. Nor is it
+  /// rescaled by the ratio of the intervals, which saves the draw but is right only for
+  /// large intervals: skips are whole, and from T = 1 there is nothing to scale.
+  /// Requires is_started(); settle() first.
+  void change_interval(std::uint64_t interval, double lambda);
+
+  /// Goes on with another generator and a fresh skip count (fork's child).
+  void reseed(std::uint64_t seed);
+
+  /// Bytes that may pass unseen from now on: what to set the fast path's counter
+  /// to. An allocation larger than what is left of it must come to trial().
+  [[nodiscard]] std::uint64_t countdown() const;
+
+  /// States that `consumed` bytes passed since countdown() was last handed out,
+  /// all in allocations that fitted. Requires consumed <= countdown(); more would
+  /// break the contract and is taken as countdown()'s all.
+  void settle(std::uint64_t consumed);
+
+  /// Decides one allocation, after settle(). Any size; 0 is never a sample.
+  Verdict trial(std::uint64_t size);
+
+  /// Puts any number of bytes to trial, after settle(): no such thing as certain. A caller
+  /// may drop the verdict on bytes that belong to no allocation; as the outcome does not
+  /// decide that, the bytes behind keep their law. Requires is_started().
+  Verdict try_bytes(std::uint64_t bytes);
+
+  /// Drops the pending trials and draws new ones; legal whenever that they are dropped
+  /// does not depend on their outcome. Requires is_started().
+  void redraw();
+
+  [[nodiscard]] std::uint64_t interval() const { return interval_; }  ///< T; 0 = unarmed.
+  [[nodiscard]] double lambda() const { return lambda_; }
+  [[nodiscard]] bool is_pure() const { return is_pure_; }
+  [[nodiscard]] bool is_started() const { return interval_ != 0; }
+
+ private:
+  Xoshiro256pp generator_;
+  std::uint64_t skip_count_ = 0;
+  std::uint64_t interval_ = 0;
+  double lambda_ = 0;
+  bool is_pure_ = false;
+};
+
+}  // namespace geiger::sampling
+
+#ifndef GEIGER_SAMPLING_COMPILED
+#define GEIGER_SAMPLING_INLINE inline
+#include "geiger/sampling/counter_sampler.inl"
+#endif

@@ -1,0 +1,65 @@
+// The definitions of counter_sampler.h.
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+
+#include "geiger/sampling/counter_sampler.h"
+
+namespace geiger::sampling {
+
+// Lives in thread-local storage of initial-exec TLS: no construction, no
+// destruction, few bytes.
+static_assert(std::is_trivially_copyable_v<CounterSampler>);
+static_assert(std::is_trivially_destructible_v<CounterSampler>);
+static_assert(sizeof(CounterSampler) <= 64);
+
+GEIGER_SAMPLING_INLINE void CounterSampler::start(std::uint64_t seed, std::uint64_t interval,
+                                                  double lambda, bool pure) {
+  interval_ = interval;
+  lambda_ = lambda;
+  is_pure_ = pure;
+  reseed(seed);
+}
+
+GEIGER_SAMPLING_INLINE void CounterSampler::change_interval(std::uint64_t interval, double lambda) {
+  interval_ = interval;
+  lambda_ = lambda;
+  redraw();
+}
+
+GEIGER_SAMPLING_INLINE void CounterSampler::reseed(std::uint64_t seed) {
+  generator_ = Xoshiro256pp(seed);
+  redraw();
+}
+
+GEIGER_SAMPLING_INLINE std::uint64_t CounterSampler::countdown() const {
+  if (is_pure_ || !is_started()) return skip_count_;
+  return std::min(skip_count_, interval_ - 1);
+}
+
+GEIGER_SAMPLING_INLINE void CounterSampler::settle(std::uint64_t consumed) {
+  skip_count_ -= std::min(consumed, countdown());
+}
+
+GEIGER_SAMPLING_INLINE Verdict CounterSampler::trial(std::uint64_t size) {
+  if (size == 0 || !is_started()) return {};
+  if (size >= interval_ && !is_pure_) return {Verdict::Kind::kCertain, 0};
+  return try_bytes(size);
+}
+
+GEIGER_SAMPLING_INLINE Verdict CounterSampler::try_bytes(std::uint64_t size) {
+  if (size <= skip_count_) {
+    skip_count_ -= size;
+    return {};
+  }
+  const Verdict sampled{Verdict::Kind::kSampled, skip_count_};
+  redraw();
+  return sampled;
+}
+
+GEIGER_SAMPLING_INLINE void CounterSampler::redraw() {
+  skip_count_ = skip_count_of(generator_.next(), lambda_);
+}
+
+}  // namespace geiger::sampling

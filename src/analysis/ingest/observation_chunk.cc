@@ -1,0 +1,320 @@
+#include "analysis/ingest/observation_chunk.h"
+
+#include <algorithm>
+#include <protozero/pbf_reader.hpp>
+#include <protozero/pbf_writer.hpp>
+
+#include "analysis/profile/recording.h"
+
+namespace geiger::ingest {
+namespace {
+
+using profile::MapTable;
+using profile::MemoryCounts;
+using profile::Observations;
+using profile::SampleResidency;
+using profile::SampleWaste;
+using profile::SeriesPoint;
+using profile::Snapshot;
+
+// Field numbers. None is ever used again for something else.
+namespace in_observations {
+constexpr int kSeries = 1, kHighWater = 2, kCost = 3, kRefused = 4, kFault = 5, kAtMaximum = 6,
+              kLast = 7;
+}
+namespace in_point {
+constexpr int kTime = 1, kCounts = 2, kLeast = 3;
+}
+namespace in_snapshot {
+constexpr int kTime = 1, kCost = 2, kMaps = 3, kCounts = 4, kSamples = 5, kResident = 6,
+              kSwapped = 7, kResidencyFault = 8, kWasteSamples = 9, kWaste = 10, kWasteFault = 11;
+}
+
+/// Memory of any machine is below it, so sums of a few cannot overflow.
+constexpr Bytes kMostBytes = Bytes{1} << 56;
+constexpr std::size_t kMostPoints = 1U << 20;
+constexpr std::size_t kMostText = 1000;
+
+// ---------------------------------------------------------------- encoding ---
+
+using Numbers = std::vector<std::uint64_t>;
+
+void add_numbers(protozero::pbf_writer& writer, int field, const Numbers& numbers) {
+  writer.add_packed_uint64(static_cast<protozero::pbf_tag_type>(field), numbers.begin(),
+                           numbers.end());
+}
+
+void add_number(protozero::pbf_writer& writer, int field, std::uint64_t value) {
+  writer.add_uint64(static_cast<protozero::pbf_tag_type>(field), value);
+}
+
+void add_text(protozero::pbf_writer& writer, int field, std::string_view text) {
+  if (text.empty()) return;
+  writer.add_string(static_cast<protozero::pbf_tag_type>(field), text.data(),
+                    std::min(text.size(), kMostText));
+}
+
+Numbers numbers_of(const MemoryCounts& counts) {
+  return {counts.anonymous, counts.file, counts.shared, counts.swapped, counts.resident};
+}
+
+Numbers numbers_of(const MapTable& maps) {
+  Numbers numbers;
+  for (const profile::MapTotals& totals : maps) {
+    numbers.insert(numbers.end(), {totals.size, totals.resident, totals.swapped});
+  }
+  return numbers;
+}
+
+std::string encode(const SeriesPoint& point) {
+  std::string bytes;
+  protozero::pbf_writer writer(bytes);
+  add_number(writer, in_point::kTime, point.time);
+  add_numbers(writer, in_point::kCounts, numbers_of(point.counts));
+  add_number(writer, in_point::kLeast, point.least);
+  return bytes;
+}
+
+/// A column of a list; references as differences, which are small.
+template <class List, class Of>
+Numbers column(const List& list, Of of) {
+  Numbers numbers;
+  for (const auto& each : list) numbers.push_back(of(each));
+  return numbers;
+}
+
+Numbers differences(Numbers numbers) {
+  for (std::size_t i = numbers.size(); i-- > 1;) numbers[i] -= numbers[i - 1];
+  return numbers;
+}
+
+std::string encode(const Snapshot& snapshot) {
+  std::string bytes;
+  protozero::pbf_writer writer(bytes);
+  add_number(writer, in_snapshot::kTime, snapshot.time);
+  add_number(writer, in_snapshot::kCost, snapshot.cost);
+  add_numbers(writer, in_snapshot::kMaps, numbers_of(snapshot.maps));
+  add_numbers(writer, in_snapshot::kCounts, numbers_of(snapshot.counts));
+  const auto& residency = snapshot.residency;
+  add_numbers(writer, in_snapshot::kSamples,
+              differences(column(residency, [](const auto& each) { return each.sample; })));
+  add_numbers(writer, in_snapshot::kResident,
+              column(residency, [](const auto& each) { return each.resident; }));
+  add_numbers(writer, in_snapshot::kSwapped,
+              column(residency, [](const auto& each) { return each.swapped; }));
+  add_text(writer, in_snapshot::kResidencyFault, snapshot.residency_fault);
+  const auto& waste = snapshot.waste;
+  add_numbers(writer, in_snapshot::kWasteSamples,
+              differences(column(waste, [](const auto& each) { return each.sample; })));
+  add_numbers(writer, in_snapshot::kWaste,
+              column(waste, [](const auto& each) { return each.bytes; }));
+  add_text(writer, in_snapshot::kWasteFault, snapshot.waste_fault);
+  return bytes;
+}
+
+// ---------------------------------------------------------------- decoding ---
+
+/// Thrown and caught within this file, like protozero's own exceptions.
+struct Implausible {};
+
+template <class Value>
+Value checked(Value value, bool is_plausible) {
+  if (!is_plausible) throw Implausible{};
+  return value;
+}
+
+Numbers read_numbers(protozero::pbf_reader& reader) {
+  const auto range = reader.get_packed_uint64();
+  return {range.begin(), range.end()};
+}
+
+Bytes read_bytes(std::uint64_t value) { return checked(value, value <= kMostBytes); }
+
+std::string read_text(protozero::pbf_reader& reader) {
+  const auto view = reader.get_view();
+  return {view.data(), std::min(view.size(), kMostText)};
+}
+
+MemoryCounts counts_of(const Numbers& numbers) {
+  checked(0, numbers.size() >= 5);
+  return {.resident = read_bytes(numbers[4]),
+          .anonymous = read_bytes(numbers[0]),
+          .file = read_bytes(numbers[1]),
+          .shared = read_bytes(numbers[2]),
+          .swapped = read_bytes(numbers[3])};
+}
+
+MapTable maps_of(const Numbers& numbers) {
+  MapTable maps{};
+  checked(0, numbers.size() >= 3 * maps.size());
+  for (std::size_t i = 0; i < maps.size(); ++i) {
+    maps[i] = {read_bytes(numbers[3 * i]), read_bytes(numbers[3 * i + 1]),
+               read_bytes(numbers[3 * i + 2])};
+  }
+  return maps;
+}
+
+SeriesPoint decode_point(protozero::pbf_reader reader) {
+  SeriesPoint point;
+  while (reader.next()) {
+    switch (static_cast<int>(reader.tag())) {
+      case in_point::kTime:
+        point.time = reader.get_uint64();
+        break;
+      case in_point::kCounts:
+        point.counts = counts_of(read_numbers(reader));
+        break;
+      case in_point::kLeast:
+        point.least = read_bytes(reader.get_uint64());
+        break;
+      default:
+        reader.skip();
+    }
+  }
+  return point;
+}
+
+/// The columns of a snapshot as they stand in the payload.
+struct Columns {
+  Numbers samples, resident, swapped, waste_samples, waste;
+};
+
+trace::Ref next_ref(std::uint64_t& last, std::uint64_t difference) {
+  last += difference;
+  return static_cast<trace::Ref>(checked(last, last <= ~trace::Ref{0}));
+}
+
+void take_residency(const Columns& columns, const SampleOf& sample_of, Snapshot& snapshot) {
+  const std::size_t count = columns.samples.size();
+  checked(0, columns.resident.size() == count && columns.swapped.size() == count);
+  std::uint64_t ref = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t sample = sample_of(next_ref(ref, columns.samples[i]));
+    if (sample == profile::kNone) continue;
+    snapshot.residency.push_back(
+        {sample, read_bytes(columns.resident[i]), read_bytes(columns.swapped[i])});
+  }
+}
+
+void take_waste(const Columns& columns, const SampleOf& sample_of, Snapshot& snapshot) {
+  checked(0, columns.waste.size() == columns.waste_samples.size());
+  std::uint64_t ref = 0;
+  for (std::size_t i = 0; i < columns.waste.size(); ++i) {
+    const std::uint32_t sample = sample_of(next_ref(ref, columns.waste_samples[i]));
+    if (sample != profile::kNone) snapshot.waste.push_back({sample, read_bytes(columns.waste[i])});
+  }
+}
+
+Snapshot decode_snapshot(protozero::pbf_reader reader, const SampleOf& sample_of) {
+  Snapshot snapshot;
+  snapshot.waste_fault.clear();
+  Columns columns;
+  while (reader.next()) {
+    switch (static_cast<int>(reader.tag())) {
+      case in_snapshot::kTime:
+        snapshot.time = reader.get_uint64();
+        break;
+      case in_snapshot::kCost:
+        snapshot.cost = reader.get_uint64();
+        break;
+      case in_snapshot::kMaps:
+        snapshot.maps = maps_of(read_numbers(reader));
+        break;
+      case in_snapshot::kCounts:
+        snapshot.counts = counts_of(read_numbers(reader));
+        break;
+      case in_snapshot::kSamples:
+        columns.samples = read_numbers(reader);
+        break;
+      case in_snapshot::kResident:
+        columns.resident = read_numbers(reader);
+        break;
+      case in_snapshot::kSwapped:
+        columns.swapped = read_numbers(reader);
+        break;
+      case in_snapshot::kResidencyFault:
+        snapshot.residency_fault = read_text(reader);
+        break;
+      case in_snapshot::kWasteSamples:
+        columns.waste_samples = read_numbers(reader);
+        break;
+      case in_snapshot::kWaste:
+        columns.waste = read_numbers(reader);
+        break;
+      case in_snapshot::kWasteFault:
+        snapshot.waste_fault = read_text(reader);
+        break;
+      default:
+        reader.skip();
+    }
+  }
+  take_residency(columns, sample_of, snapshot);
+  take_waste(columns, sample_of, snapshot);
+  return snapshot;
+}
+
+Observations decode(protozero::pbf_reader reader, const SampleOf& sample_of) {
+  Observations observations;
+  while (reader.next()) {
+    switch (static_cast<int>(reader.tag())) {
+      case in_observations::kSeries:
+        checked(0, observations.series.size() < kMostPoints);
+        observations.series.push_back(decode_point(reader.get_message()));
+        break;
+      case in_observations::kHighWater:
+        observations.high_water = read_bytes(reader.get_uint64());
+        break;
+      case in_observations::kCost:
+        observations.cost = reader.get_uint64();
+        break;
+      case in_observations::kRefused:
+        observations.refused = reader.get_uint64();
+        break;
+      case in_observations::kFault:
+        observations.fault = read_text(reader);
+        break;
+      case in_observations::kAtMaximum:
+        observations.at_maximum = decode_snapshot(reader.get_message(), sample_of);
+        break;
+      case in_observations::kLast:
+        observations.last = decode_snapshot(reader.get_message(), sample_of);
+        break;
+      default:
+        reader.skip();
+    }
+  }
+  checked(0, std::ranges::is_sorted(observations.series, {}, &SeriesPoint::time));
+  return observations;
+}
+
+}  // namespace
+
+std::string encode_observations(const Observations& observations) {
+  std::string bytes;
+  protozero::pbf_writer writer(bytes);
+  for (const SeriesPoint& point : observations.series) {
+    writer.add_message(in_observations::kSeries, encode(point));
+  }
+  add_number(writer, in_observations::kHighWater, observations.high_water);
+  add_number(writer, in_observations::kCost, observations.cost);
+  add_number(writer, in_observations::kRefused, observations.refused);
+  add_text(writer, in_observations::kFault, observations.fault);
+  if (observations.at_maximum) {
+    writer.add_message(in_observations::kAtMaximum, encode(*observations.at_maximum));
+  }
+  if (observations.last) writer.add_message(in_observations::kLast, encode(*observations.last));
+  return bytes;
+}
+
+std::optional<Observations> decode_observations(std::string_view payload,
+                                                const SampleOf& sample_of) {
+  try {
+    return decode(protozero::pbf_reader(payload.data(), payload.size()), sample_of);
+  } catch (const Implausible&) {
+    return std::nullopt;
+  } catch (const protozero::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace geiger::ingest

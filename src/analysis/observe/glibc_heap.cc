@@ -1,0 +1,216 @@
+#include "analysis/observe/glibc_heap.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <vector>
+
+namespace geiger::observe {
+namespace {
+
+constexpr Bytes kHeader = 16;   ///< From a chunk to its object.
+constexpr Bytes kOverhead = 8;  ///< Chunk size minus usable size: the size word.
+constexpr Bytes kLeastChunk = 32;
+constexpr Bytes kFencepost = 16;  ///< Two of them end what a heap had before it moved on.
+constexpr std::uint64_t kPreviousInUse = 1;
+constexpr std::uint64_t kHasOwnMapping = 2;
+constexpr std::uint64_t kFlags = 7;
+
+constexpr Bytes kArenaHeap = 64 * kMiB;
+constexpr Bytes kArenaState = 2200;  ///< sizeof(struct malloc_state) since 2.26.
+
+/// A heap grows no more than this between two readings.
+constexpr Bytes kMostGrowth = 64 * kMiB;
+
+/// Heaps with more chunks than these take longer than a snapshot may.
+constexpr std::uint64_t kMostChunks = 20'000'000;
+
+/// Words of the process through a window of a few pages, so that small chunks cost one
+/// read per window and large ones one page.
+class Words {
+ public:
+  explicit Words(const ReadMemory& read) : read_(read), window_(kWindowBytes / 8) {}
+
+  [[nodiscard]] bool read(Address address, std::uint64_t& word) {
+    if (address < start_ || address + 8 > start_ + bytes_) load(address);
+    if (address < start_ || address + 8 > start_ + bytes_) return false;
+    std::memcpy(&word, reinterpret_cast<const char*>(window_.data()) + (address - start_), 8);
+    return true;
+  }
+
+ private:
+  static constexpr Bytes kWindowBytes = 64 * kKiB;
+  static constexpr Bytes kPage = 4096;
+
+  // The whole window if all of it is there, else as many pages as are.
+  void load(Address address) {
+    start_ = address / kPage * kPage;
+    bytes_ = 0;
+    if (read_(start_, window_.data(), kWindowBytes)) {
+      bytes_ = kWindowBytes;
+      return;
+    }
+    auto* into = reinterpret_cast<char*>(window_.data());
+    while (bytes_ < kWindowBytes && read_(start_ + bytes_, into + bytes_, kPage)) bytes_ += kPage;
+  }
+
+  const ReadMemory& read_;
+  std::vector<std::uint64_t> window_;
+  Address start_ = 0;
+  Bytes bytes_ = 0;
+};
+
+/// A walk along one chain.
+class Chain {
+ public:
+  Chain(const ReadMemory& read, Address start, Address end, std::span<const LiveSample> samples,
+        HeapWalk& walk)
+      : words_(read), at_(start), end_(end), samples_(samples), walk_(walk) {}
+
+  [[nodiscard]] std::optional<std::string> follow() {
+    std::uint64_t size = 0;
+    if (!read_size(at_, size)) return fault_;
+    for (std::uint64_t count = 0; count < kMostChunks; ++count) {
+      const Address next = at_ + size;
+      // The last chunk is what new ones are cut from. The heap may have grown since its
+      // end was read, and that chunk with it.
+      if (next >= end_) {
+        step(end_, false);
+        return finish();
+      }
+      std::uint64_t next_size = 0;
+      if (!read_size(next, next_size)) return fault_;
+      step(next, (flags_ & kPreviousInUse) != 0);
+      if (next_size == kFencepost) return finish();
+      size = next_size;
+    }
+    return "a heap has too many chunks";
+  }
+
+ private:
+  /// The size of the chunk at `address` into `size`, its flags into flags_.
+  [[nodiscard]] bool read_size(Address address, std::uint64_t& size) {
+    std::uint64_t word = 0;
+    if (!words_.read(address + 8, word)) {
+      fault_ = "a part of a heap is not in memory";
+      return false;
+    }
+    flags_ = word & kFlags;
+    size = word & ~kFlags;
+    const bool is_possible = size >= kLeastChunk || size == kFencepost;
+    if (is_possible && size % 16 == 0 && size <= end_ - address + kMostGrowth &&
+        !(flags_ & kHasOwnMapping)) {
+      return true;
+    }
+    fault_ = "a heap makes no sense (its program may have changed it meanwhile)";
+    return false;
+  }
+
+  /// The chunk [at_, next) is whole.
+  void step(Address next, bool is_used) {
+    for (; first_ < samples_.size() && samples_[first_].address < next + kHeader; ++first_) {
+      const LiveSample& sample = samples_[first_];
+      const ChunkRange range = chunk_of(sample);
+      const bool is_this = range.start == at_ && range.end == next && is_used;
+      if (!is_this) walk_.unmatched.push_back(sample.ref);
+    }
+    walk_.occupancy.add(at_, next, is_used);
+    at_ = next;
+  }
+
+  [[nodiscard]] std::optional<std::string> finish() {
+    for (; first_ < samples_.size(); ++first_) walk_.unmatched.push_back(samples_[first_].ref);
+    return std::nullopt;
+  }
+
+  Words words_;
+  Address at_;
+  Address end_;
+  std::span<const LiveSample> samples_;
+  HeapWalk& walk_;
+  std::size_t first_ = 0;  ///< Of the samples not met yet.
+  std::uint64_t flags_ = 0;
+  std::string fault_;
+};
+
+std::span<const LiveSample> samples_in(std::span<const LiveSample> samples, Address start,
+                                       Address end) {
+  const auto first = std::ranges::lower_bound(samples, start, {}, &LiveSample::address);
+  const auto last = std::ranges::lower_bound(samples, end, {}, &LiveSample::address);
+  return {first, last};
+}
+
+/// The chunks of a thread's heap.
+struct ArenaHeap {
+  Address first = 0, end = 0;
+};
+
+/// They lie behind the heap's description, and behind the arena's where this is its first
+/// heap.
+std::optional<ArenaHeap> arena_heap_at(const ReadMemory& read, Address heap) {
+  std::array<std::uint64_t, 3> description{};  // its arena; the heap before, or 0; bytes
+  if (!read(heap, description.data(), sizeof description)) return std::nullopt;
+  const auto [arena, before, bytes] = description;
+  const Bytes description_bytes = arena % kArenaHeap;
+  const bool is_sane = description_bytes >= 32 && description_bytes <= 128 && bytes >= 4096 &&
+                       bytes <= kArenaHeap && bytes % 16 == 0;
+  if (!is_sane) return std::nullopt;
+  if (before != 0) return ArenaHeap{heap + description_bytes, heap + bytes};
+  if (arena - description_bytes != heap) return std::nullopt;
+  return ArenaHeap{(arena + kArenaState + 15) / 16 * 16, heap + bytes};
+}
+
+/// Without the samples whose chunks have mappings of their own, which are wholly in use.
+std::vector<LiveSample> in_heaps(const ReadMemory& read, std::span<const LiveSample> samples) {
+  Words words(read);
+  std::vector<LiveSample> inside;
+  for (const LiveSample& sample : samples) {
+    std::uint64_t word = 0;
+    const bool is_own = words.read(sample.address - 8, word) && (word & kHasOwnMapping) != 0;
+    if (!is_own) inside.push_back(sample);
+  }
+  return inside;
+}
+
+/// The heaps of arenas in a mapping (neighbours may share one), or all of [heap].
+std::optional<std::string> walk_mapping(const ReadMemory& read, const Mapping& mapping,
+                                        std::span<const LiveSample> samples, HeapWalk& walk) {
+  if (mapping.path == "[heap]") {
+    return walk_heap(read, mapping.start, mapping.end, samples, walk);
+  }
+  const std::vector<LiveSample> inside = in_heaps(read, samples);
+  for (std::span<const LiveSample> rest(inside); !rest.empty();) {
+    const Address start = rest.front().address / kArenaHeap * kArenaHeap;
+    const auto own = samples_in(rest, start, start + kArenaHeap);
+    rest = rest.subspan(own.size());
+    const auto heap = start >= mapping.start ? arena_heap_at(read, start) : std::nullopt;
+    if (!heap) return "live samples lie outside of every heap of glibc";
+    if (auto reason = walk_heap(read, heap->first, heap->end, own, walk)) return reason;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+ChunkRange chunk_of(const LiveSample& sample) {
+  const Address start = sample.address - kHeader;
+  return {start, start + sample.usable + kOverhead};
+}
+
+std::optional<std::string> walk_heap(const ReadMemory& read, Address start, Address end,
+                                     std::span<const LiveSample> samples, HeapWalk& walk) {
+  if (end - start < kLeastChunk) return "a heap without room for a chunk";
+  return Chain(read, start, end, samples, walk).follow();
+}
+
+std::optional<std::string> walk_glibc(const ReadMemory& read, std::span<const Mapping> mappings,
+                                      std::span<const LiveSample> samples, HeapWalk& walk) {
+  for (const Mapping& mapping : mappings) {
+    const auto own = samples_in(samples, mapping.start, mapping.end);
+    if (own.empty()) continue;
+    if (auto reason = walk_mapping(read, mapping, own, walk)) return reason;
+  }
+  return std::nullopt;
+}
+
+}  // namespace geiger::observe

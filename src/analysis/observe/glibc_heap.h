@@ -1,0 +1,59 @@
+// The chunks of glibc's heaps, read from outside while the process runs.
+//
+// A heap is a chain: each chunk begins with two words, of which the second holds its
+// size and, in its lowest bits, whether the chunk before is in use, whether it has a
+// mapping of its own, and whether it belongs to an arena of a thread. The main arena's
+// chain fills [heap]; the other arenas' fill the beginning of areas of 64 MiB that are
+// aligned to their size. (glibc 2.26 and later on 64-bit machines; malloc.c, arena.c)
+//
+// Chunks that a thread keeps in its cache (tcache, at most seven of a size) or that wait
+// in a fastbin look as if they were in use, and count so.
+//
+// The process goes on while it is read. So nothing is believed that does not fit: every
+// size must be possible, the chain must end where the heap does, and every sample that
+// still lives when the walk is over must be a chunk of it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/observe/live_set.h"
+#include "analysis/observe/occupancy.h"
+#include "analysis/observe/proc_text.h"
+
+namespace geiger::observe {
+
+/// Reads [address, address + size) of the process; false where a page of it is not
+/// there. Must not bring pages back from swap or touch new ones.
+using ReadMemory = std::function<bool(Address address, void* into, std::size_t size)>;
+
+/// The chunk of an object: from 16 bytes before it to the next chunk.
+struct ChunkRange {
+  Address start = 0, end = 0;
+};
+[[nodiscard]] ChunkRange chunk_of(const LiveSample& sample);
+
+struct HeapWalk {
+  PageOccupancy occupancy;
+  /// Samples that are no chunk of their heap: freed meanwhile, or the walk went wrong.
+  std::vector<trace::Ref> unmatched;
+};
+
+/// Adds the chunks of the heap in [start, end). `samples` are the live samples in that
+/// range, in order of addresses. The reason if the chain makes no sense; then `walk` is of
+/// no use.
+[[nodiscard]] std::optional<std::string> walk_heap(const ReadMemory& read, Address start,
+                                                   Address end, std::span<const LiveSample> samples,
+                                                   HeapWalk& walk);
+
+/// Adds the heaps of all arenas that live samples lie in. `mappings` in order.
+[[nodiscard]] std::optional<std::string> walk_glibc(const ReadMemory& read,
+                                                    std::span<const Mapping> mappings,
+                                                    std::span<const LiveSample> samples,
+                                                    HeapWalk& walk);
+
+}  // namespace geiger::observe

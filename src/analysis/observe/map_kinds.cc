@@ -1,0 +1,78 @@
+#include "analysis/observe/map_kinds.h"
+
+#include <algorithm>
+
+namespace geiger::observe {
+namespace {
+
+using profile::MapKind;
+
+constexpr std::string_view kRuntimeLibrary = "/libgeiger-preload.so";
+
+bool holds_any(const Mapping& mapping, std::span<const Address> addresses) {
+  const auto first = std::ranges::lower_bound(addresses, mapping.start);
+  return first != addresses.end() && mapping.holds(*first);
+}
+
+bool holds_sample(const Mapping& mapping, std::span<const LiveSample> samples) {
+  const auto first = std::ranges::lower_bound(samples, mapping.start, {}, &LiveSample::address);
+  return first != samples.end() && mapping.holds(first->address);
+}
+
+bool is_shared_memory(const Mapping& mapping) {
+  const auto starts = [&](std::string_view prefix) { return mapping.path.starts_with(prefix); };
+  return starts("/memfd:") || starts("/dev/shm/") || starts("/dev/zero") || starts("/SYSV") ||
+         (mapping.is_shared && !mapping.path.starts_with('/'));
+}
+
+/// Zero-initialised data of a library lies behind its file in an anonymous mapping.
+bool is_bss_of_runtime(std::span<const Mapping> mappings, std::size_t i) {
+  return i > 0 && mappings[i].path.empty() && mappings[i].is_writable &&
+         mappings[i - 1].end == mappings[i].start &&
+         mappings[i - 1].path.ends_with(kRuntimeLibrary);
+}
+
+MapKind kind_of_anonymous(const Mapping& mapping, const MapFacts& facts) {
+  if (mapping.path == "[heap]") return MapKind::kMallocHeap;
+  if (mapping.path == "[stack]" || holds_any(mapping, facts.stacks)) return MapKind::kStack;
+  if (mapping.path.starts_with('[') && !mapping.path.starts_with("[anon")) return MapKind::kOther;
+  const bool is_heap =
+      facts.live->is_heap(mapping.start, mapping.end) || holds_sample(mapping, facts.samples);
+  return is_heap ? MapKind::kMallocHeap : MapKind::kAnonymous;
+}
+
+MapKind kind_of(std::span<const Mapping> mappings, std::size_t i, const MapFacts& facts) {
+  const Mapping& mapping = mappings[i];
+  if (is_trace(mapping, facts) || mapping.path.ends_with(kRuntimeLibrary)) return MapKind::kRuntime;
+  if (is_bss_of_runtime(mappings, i)) return MapKind::kRuntime;
+  if (is_shared_memory(mapping)) return MapKind::kShared;
+  if (mapping.path.starts_with('/') || mapping.inode != 0) return MapKind::kFile;
+  return kind_of_anonymous(mapping, facts);
+}
+
+}  // namespace
+
+bool is_trace(const Mapping& mapping, const MapFacts& facts) {
+  return mapping.is_shared && mapping.inode == facts.trace_inode &&
+         mapping.path.ends_with("/" + facts.trace_name);
+}
+
+std::vector<MapKind> kinds_of(std::span<const Mapping> mappings, const MapFacts& facts) {
+  std::vector<MapKind> kinds;
+  kinds.reserve(mappings.size());
+  for (std::size_t i = 0; i < mappings.size(); ++i) kinds.push_back(kind_of(mappings, i, facts));
+  return kinds;
+}
+
+profile::MapTable totals_of(std::span<const Mapping> mappings, std::span<const MapKind> kinds) {
+  profile::MapTable table{};
+  for (std::size_t i = 0; i < mappings.size(); ++i) {
+    profile::MapTotals& totals = table[static_cast<std::size_t>(kinds[i])];
+    totals.size += mappings[i].end - mappings[i].start;
+    totals.resident += mappings[i].resident;
+    totals.swapped += mappings[i].swapped;
+  }
+  return table;
+}
+
+}  // namespace geiger::observe

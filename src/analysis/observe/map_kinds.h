@@ -1,0 +1,34 @@
+// Which mapping is what.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/observe/live_set.h"
+#include "analysis/observe/proc_text.h"
+#include "analysis/profile/observations.h"
+
+namespace geiger::observe {
+
+/// What tells mappings apart beside themselves.
+struct MapFacts {
+  std::string trace_name;  ///< Of the trace's file, without directories.
+  std::uint64_t trace_inode = 0;
+  const LiveSet* live = nullptr;        ///< Not null.
+  std::span<const LiveSample> samples;  ///< The live ones, in order of addresses.
+  std::span<const Address> stacks;      ///< Stack pointers, sorted.
+};
+
+/// Whether the mapping shows the trace that is being followed: its process wrote it.
+[[nodiscard]] bool is_trace(const Mapping& mapping, const MapFacts& facts);
+
+/// The kind of each mapping. Anonymous memory of the runtime that lies in a mapping of
+/// its own cannot be told here (runtime_ranges.h).
+[[nodiscard]] std::vector<profile::MapKind> kinds_of(std::span<const Mapping> mappings,
+                                                     const MapFacts& facts);
+
+[[nodiscard]] profile::MapTable totals_of(std::span<const Mapping> mappings,
+                                          std::span<const profile::MapKind> kinds);
+
+}  // namespace geiger::observe

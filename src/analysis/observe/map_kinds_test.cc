@@ -1,0 +1,112 @@
+#include "analysis/observe/map_kinds.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/observe/owned_ranges.h"
+
+namespace geiger::observe {
+namespace {
+
+using profile::MapKind;
+using ::testing::ElementsAre;
+
+Mapping mapping(Address start, Address end, std::string path, bool is_shared = false,
+                std::uint64_t inode = 0) {
+  Mapping made;
+  made.start = start;
+  made.end = end;
+  made.is_readable = made.is_writable = true;
+  made.is_shared = is_shared;
+  made.inode = inode;
+  made.path = std::move(path);
+  made.resident = (end - start) / 2;
+  return made;
+}
+
+TEST(MapKinds, TellsThemApart) {
+  const std::vector<Mapping> mappings = {
+      mapping(0x1000, 0x2000, "/bin/program", false, 5),
+      mapping(0x2000, 0x3000, "[heap]"),
+      mapping(0x10000, 0x20000, ""),                                 // holds a sample
+      mapping(0x20000, 0x30000, ""),                                 // holds nothing
+      mapping(0x30000, 0x40000, ""),                                 // a thread's stack
+      mapping(0x40000, 0x50000, "/tmp/run/a.1.1.geiger", true, 77),  // the trace
+      mapping(0x50000, 0x60000, "/tmp/run/a.1.1.geiger", true, 78),  // another file
+      mapping(0x60000, 0x70000, "/lib/libgeiger-preload.so", false, 9),
+      mapping(0x70000, 0x80000, ""),  // its bss
+      mapping(0x80000, 0x90000, "/dev/shm/x (deleted)", true, 3),
+      mapping(0x90000, 0xa0000, "/memfd:jit", false, 4),
+      mapping(0xa0000, 0xb0000, "[anon:arena]"),
+      mapping(0xb0000, 0xc0000, "[vdso]"),
+      mapping(0xc0000, 0xd0000, "[stack]"),
+  };
+  const LiveSet live;
+  const std::vector<LiveSample> samples = {{1, 0x10100, 8, 24}};
+  const std::vector<Address> stacks = {0x3ff00};
+  const MapFacts facts{"a.1.1.geiger", 77, &live, samples, stacks};
+  const auto kinds = kinds_of(mappings, facts);
+  EXPECT_THAT(kinds,
+              ElementsAre(MapKind::kFile, MapKind::kMallocHeap, MapKind::kMallocHeap,
+                          MapKind::kAnonymous, MapKind::kStack, MapKind::kRuntime, MapKind::kFile,
+                          MapKind::kRuntime, MapKind::kRuntime, MapKind::kShared, MapKind::kShared,
+                          MapKind::kAnonymous, MapKind::kOther, MapKind::kStack));
+  const profile::MapTable totals = totals_of(mappings, kinds);
+  Bytes sum = 0;
+  for (const profile::MapTotals& each : totals) sum += each.resident;
+  Bytes expected = 0;
+  for (const Mapping& each : mappings) expected += each.resident;
+  EXPECT_EQ(sum, expected);
+}
+
+TEST(OwnedRanges, MoveWithoutChangingTheSum) {
+  const std::vector<Mapping> mappings = {mapping(0x10000, 0x20000, "")};
+  const std::vector<MapKind> kinds = {MapKind::kAnonymous};
+  profile::MapTable maps = totals_of(mappings, kinds);
+  Pagemap pagemap(
+      [](std::uint64_t, std::uint64_t* entries, std::size_t count) {
+        std::fill(entries, entries + count, std::uint64_t{1} << 63);
+        return count;
+      },
+      4096);
+  const std::vector<Range> ranges = {{0x8000, 0x9000}, {0x1f000, 0x5000}, {0x40000, 0x1000}};
+  move_ranges(ranges, mappings, kinds, MapKind::kRuntime, false, pagemap, maps);
+  EXPECT_EQ(maps[static_cast<std::size_t>(MapKind::kRuntime)].resident, 0x2000U);
+  EXPECT_EQ(maps[static_cast<std::size_t>(MapKind::kAnonymous)].resident, 0x8000U - 0x2000);
+}
+
+trace::MappingRecord call(trace::MappingKind kind, Address address, Bytes bytes,
+                          Address old_address = 0, Bytes old_bytes = 0) {
+  trace::MappingRecord record{};
+  record.kind = kind;
+  record.address = address;
+  record.bytes = bytes;
+  record.old_address = old_address;
+  record.old_bytes = old_bytes;
+  return record;
+}
+
+TEST(OwnedRanges, FollowMappingCalls) {
+  using trace::MappingKind;
+  OwnMappings own;
+  const auto shown = [&] {
+    std::vector<std::pair<Address, Bytes>> all;
+    for (const Range& range : own.ranges()) all.emplace_back(range.start, range.bytes);
+    return all;
+  };
+  using All = std::vector<std::pair<Address, Bytes>>;
+  own.take(call(MappingKind::kMap, 0x10000, 0x10000));
+  own.take(call(MappingKind::kUnmap, 0x14000, 0x4000));
+  EXPECT_EQ(shown(), (All{{0x10000, 0x4000}, {0x18000, 0x8000}}));
+  own.take(call(MappingKind::kMap, 0x12000, 0x8000));  // over both
+  EXPECT_EQ(shown(), (All{{0x10000, 0x2000}, {0x12000, 0x8000}, {0x1a000, 0x6000}}));
+  own.take(call(MappingKind::kRemap, 0x50000, 0x9000, 0x12000, 0x8000));
+  EXPECT_EQ(shown(), (All{{0x10000, 0x2000}, {0x1a000, 0x6000}, {0x50000, 0x9000}}));
+  own.take(call(MappingKind::kBreak, 0x90000, 0));
+  own.take(call(MappingKind::kMap, ~Address{0} - 5, 0x1000));  // wraps around
+  own.take(call(MappingKind::kUnmap, 0, ~Bytes{0}));
+  EXPECT_TRUE(shown().empty());
+}
+
+}  // namespace
+}  // namespace geiger::observe

@@ -1,0 +1,69 @@
+#include "analysis/observe/observer.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+
+namespace geiger::observe {
+namespace {
+
+/// All readings of all processes take at most this share of the time, after a beginning
+/// on credit: beyond it there are no snapshots until time has passed. The counters alone
+/// are read on, which costs little (ProcessObserver).
+constexpr double kMostCost = 0.01;
+constexpr Nanoseconds kCredit = 50'000'000;
+constexpr Nanoseconds kLeastWait = 5'000'000;
+constexpr Nanoseconds kLongestWait = 1'000'000'000;
+
+}  // namespace
+
+void Observer::follow(const std::vector<Writing>& traces) {
+  if (started_ == 0) started_ = base::monotonic_now();
+  for (auto at = observed_.begin(); at != observed_.end();) {
+    if (std::ranges::find(traces, at->first, &Writing::path) != traces.end()) {
+      ++at;
+      continue;
+    }
+    found_[at->first] = at->second->take();
+    at = observed_.erase(at);
+  }
+  for (const Writing& trace : traces) {
+    if (observed_.contains(trace.path)) continue;
+    observed_[trace.path] = std::make_unique<ProcessObserver>(trace.pid, trace.path, wants_waste_);
+  }
+}
+
+bool Observer::can_afford(Nanoseconds now) const {
+  const auto earned = static_cast<Nanoseconds>(static_cast<double>(now - started_) * kMostCost);
+  return cost_ <= kCredit + earned;
+}
+
+Nanoseconds Observer::round() {
+  Nanoseconds wait = kLongestWait;
+  for (auto& [path, process] : observed_) {
+    const Nanoseconds now = base::monotonic_now();
+    if (now >= process->next()) {
+      const Nanoseconds before = process->cost();
+      process->observe(now, can_afford(now));
+      cost_ += process->cost() - before;
+    }
+    const Nanoseconds after = base::monotonic_now();
+    wait = std::min(wait, std::max(kLeastWait, std::max(process->next(), after) - after));
+  }
+  return wait;
+}
+
+std::optional<profile::Observations> Observer::take(const std::string& path) {
+  follow({});
+  const auto found = found_.extract(path);
+  if (found.empty()) return std::nullopt;
+  return std::move(found.mapped());
+}
+
+profile::Observations observe_now(pid_t pid, const std::string& trace, bool wants_waste) {
+  ProcessObserver process(pid, trace, wants_waste);
+  process.observe_at_once(base::monotonic_now());
+  return process.take();
+}
+
+}  // namespace geiger::observe

@@ -1,0 +1,50 @@
+// Observes all processes of a run, on the thread of whoever calls it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/observe/process_observer.h"
+#include "analysis/profile/observations.h"
+
+namespace geiger::observe {
+
+/// A trace that a process writes.
+struct Writing {
+  std::string path;
+  pid_t pid = 0;
+};
+
+class Observer {
+ public:
+  /// `wants_waste`: also walk allocators' heaps (--fragmentation).
+  explicit Observer(bool wants_waste) : wants_waste_(wants_waste) {}
+
+  /// The traces being written now: new ones are observed from here on, others no more.
+  void follow(const std::vector<Writing>& traces);
+  /// Makes the readings that are due. Returns how long the next round may wait.
+  [[nodiscard]] Nanoseconds round();
+
+  /// What was found of a trace, if anything; forgets it.
+  [[nodiscard]] std::optional<profile::Observations> take(const std::string& path);
+
+ private:
+  [[nodiscard]] bool can_afford(Nanoseconds now) const;
+
+  bool wants_waste_;
+  Nanoseconds started_ = 0;
+  Nanoseconds cost_ = 0;
+  std::map<std::string, std::unique_ptr<ProcessObserver>> observed_;
+  std::map<std::string, profile::Observations> found_;
+};
+
+/// Observes a process once, right now, while it writes `trace`.
+[[nodiscard]] profile::Observations observe_now(pid_t pid, const std::string& trace,
+                                                bool wants_waste);
+
+}  // namespace geiger::observe

@@ -1,0 +1,65 @@
+#include "analysis/observe/occupancy.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace geiger::observe {
+namespace {
+
+struct Block {
+  Address start, end;
+  bool is_used;
+};
+
+std::vector<Block> blocks_of(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<Block> blocks;
+  Address at = 0x10000 + 16 * (random() % 64);
+  for (int i = 0; i < 400; ++i) {
+    const bool is_large = random() % 20 == 0;
+    const Bytes bytes = 32 + 16 * (random() % (is_large ? 3000 : 40));
+    blocks.push_back({at, at + bytes, random() % 3 != 0});
+    at += bytes;
+  }
+  return blocks;
+}
+
+/// All used bytes together answer for all free bytes on pages that hold some: what the
+/// estimator of stranded bytes rests on.
+TEST(Occupancy, UsedBlocksAnswerForAllThatIsStranded) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    PageOccupancy occupancy(4096);
+    Bytes free = 0;
+    for (const Block& block : blocks_of(seed)) {
+      occupancy.add(block.start, block.end, block.is_used);
+      if (!block.is_used) free += block.end - block.start;
+    }
+    double answered = 0;
+    for (const Block& block : blocks_of(seed)) {
+      if (block.is_used) answered += occupancy.waste_of(block.start, block.end);
+    }
+    const auto stranded = static_cast<double>(occupancy.stranded());
+    EXPECT_NEAR(answered, stranded, 1e-6 * stranded);
+    EXPECT_LE(occupancy.stranded() + occupancy.wholly_free(), free);
+    EXPECT_GT(occupancy.stranded(), 0U);
+  }
+}
+
+TEST(Occupancy, AKnownPage) {
+  PageOccupancy occupancy(4096);
+  occupancy.add(0x1000, 0x1400, true);
+  occupancy.add(0x1400, 0x1c00, false);
+  occupancy.add(0x1c00, 0x2000, true);
+  occupancy.add(0x2000, 0x9800, false);  // seven whole pages and a half
+  occupancy.add(0x9800, 0xa000, true);
+  EXPECT_DOUBLE_EQ(occupancy.waste_of(0x1000, 0x1400), 1024);
+  EXPECT_DOUBLE_EQ(occupancy.waste_of(0x9800, 0xa000), 2048);
+  EXPECT_EQ(occupancy.stranded(), 4096U);
+  EXPECT_EQ(occupancy.wholly_free(), 7U * 4096);
+  EXPECT_DOUBLE_EQ(occupancy.waste_of(0x3000, 0x4000), 0);
+  EXPECT_DOUBLE_EQ(occupancy.waste_of(0x123000, 0x124000), 0);
+}
+
+}  // namespace
+}  // namespace geiger::observe

@@ -1,0 +1,47 @@
+#include "analysis/observe/pagemap.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace geiger::observe {
+
+PageState page_state(std::uint64_t entry) {
+  constexpr std::uint64_t kPresent = std::uint64_t{1} << 63;
+  constexpr std::uint64_t kSwapped = std::uint64_t{1} << 62;
+  if ((entry & kPresent) != 0) return PageState::kResident;
+  return (entry & kSwapped) != 0 ? PageState::kSwapped : PageState::kUntouched;
+}
+
+Pagemap::Pagemap(Read read, Bytes page_bytes)
+    : read_(std::move(read)), page_bits_(static_cast<unsigned>(std::countr_zero(page_bytes))) {}
+
+PageState Pagemap::state_of(std::uint64_t page) {
+  if (page < first_ || page - first_ >= window_.size()) {
+    first_ = page / kWindow * kWindow;
+    window_.assign(kWindow, 0);
+    const std::size_t count = read_(first_, window_.data(), kWindow);
+    pages_read_ += count;
+    std::fill(window_.begin() + static_cast<std::ptrdiff_t>(std::min(count, kWindow)),
+              window_.end(), 0);
+  }
+  return page_state(window_[page - first_]);
+}
+
+RangeResidency Pagemap::residency(Address start, Bytes bytes) {
+  RangeResidency found;
+  // An address space ends far below 2^64: a range that wraps around is nobody's.
+  const Address end = start + bytes;
+  if (end < start) return found;
+  for (Address at = start; at < end;) {
+    const std::uint64_t page = at >> page_bits_;
+    const Address next = std::min(end, (page + 1) << page_bits_);
+    const PageState state = state_of(page);
+    if (state == PageState::kResident) found.resident += next - at;
+    if (state == PageState::kSwapped) found.swapped += next - at;
+    at = next;
+  }
+  return found;
+}
+
+}  // namespace geiger::observe

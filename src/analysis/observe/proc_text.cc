@@ -1,0 +1,129 @@
+#include "analysis/observe/proc_text.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace geiger::observe {
+namespace {
+
+/// Takes the first line off.
+std::string_view next_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
+/// Takes the first word off, and the blanks before it.
+std::string_view next_word(std::string_view& line) {
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  const std::size_t end = std::min(line.find_first_of(" \t"), line.size());
+  const std::string_view word = line.substr(0, end);
+  line.remove_prefix(end);
+  return word;
+}
+
+std::optional<std::uint64_t> number(std::string_view word, int base) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value, base);
+  if (error != std::errc{} || end != word.data() + word.size()) return std::nullopt;
+  return value;
+}
+
+/// "Name:   12 kB" in bytes; no machine has more than the limit.
+std::optional<Bytes> kilobytes(std::string_view line, std::string_view name) {
+  constexpr std::uint64_t kMostKilobytes = std::uint64_t{1} << 44;
+  if (!line.starts_with(name) || line.size() == name.size() || line[name.size()] != ':') {
+    return std::nullopt;
+  }
+  line.remove_prefix(name.size() + 1);
+  const auto value = number(next_word(line), 10);
+  if (!value || *value > kMostKilobytes || next_word(line) != "kB") return std::nullopt;
+  return *value * kKiB;
+}
+
+/// "START-END PERMS OFFSET DEVICE INODE  PATH"
+std::optional<Mapping> parse_head(std::string_view line) {
+  std::string_view range = next_word(line);
+  const std::string_view permissions = next_word(line);
+  const std::size_t dash = range.find('-');
+  if (dash == std::string_view::npos || permissions.size() != 4) return std::nullopt;
+  const auto start = number(range.substr(0, dash), 16);
+  const auto end = number(range.substr(dash + 1), 16);
+  next_word(line);  // offset
+  next_word(line);  // device
+  const auto inode = number(next_word(line), 10);
+  if (!start || !end || !inode || *start >= *end) return std::nullopt;
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  Mapping mapping;
+  mapping.start = *start;
+  mapping.end = *end;
+  mapping.is_readable = permissions[0] == 'r';
+  mapping.is_writable = permissions[1] == 'w';
+  mapping.is_shared = permissions[3] == 's';
+  mapping.inode = *inode;
+  mapping.path = line;
+  return mapping;
+}
+
+void take_field(std::string_view line, Mapping& mapping) {
+  const Bytes size = mapping.end - mapping.start;
+  if (const auto resident = kilobytes(line, "Rss")) mapping.resident = std::min(*resident, size);
+  if (const auto swapped = kilobytes(line, "Swap")) mapping.swapped = std::min(*swapped, size);
+}
+
+}  // namespace
+
+std::optional<Status> parse_status(std::string_view text) {
+  Status status;
+  bool has_memory = false;
+  while (!text.empty()) {
+    const std::string_view line = next_line(text);
+    const auto take = [&](std::string_view name, Bytes& into) {
+      const auto value = kilobytes(line, name);
+      if (value) into = *value;
+      return value.has_value();
+    };
+    take("VmHWM", status.high_water);
+    has_memory |= take("VmRSS", status.counts.resident);
+    take("RssAnon", status.counts.anonymous);
+    take("RssFile", status.counts.file);
+    take("RssShmem", status.counts.shared);
+    take("VmSwap", status.counts.swapped);
+  }
+  if (!has_memory) return std::nullopt;
+  status.high_water = std::max(status.high_water, status.counts.resident);
+  return status;
+}
+
+std::vector<Mapping> parse_smaps(std::string_view text) {
+  std::vector<Mapping> mappings;
+  bool is_known = false;  // Fields belong to the mapping above them.
+  while (!text.empty()) {
+    const std::string_view line = next_line(text);
+    auto mapping = parse_head(line);
+    if (!mapping) {
+      if (is_known) take_field(line, mappings.back());
+      continue;
+    }
+    is_known = mappings.empty() || mappings.back().end <= mapping->start;
+    if (is_known) mappings.push_back(std::move(*mapping));
+  }
+  return mappings;
+}
+
+std::optional<Address> parse_stack_pointer(std::string_view text) {
+  // "NUMBER ARGUMENTS... SP PC", "-1 SP PC" outside of calls, "running".
+  std::string_view line = next_line(text);
+  std::vector<std::string_view> words;
+  for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) {
+    words.push_back(word);
+  }
+  if (words.size() < 3) return std::nullopt;
+  std::string_view pointer = words[words.size() - 2];
+  if (!pointer.starts_with("0x")) return std::nullopt;
+  pointer.remove_prefix(2);
+  return number(pointer, 16);
+}
+
+}  // namespace geiger::observe

@@ -1,0 +1,197 @@
+#include "analysis/observe/process_observer.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "analysis/observe/map_kinds.h"
+#include "analysis/observe/owned_ranges.h"
+#include "analysis/observe/pagemap.h"
+#include "analysis/observe/proc_text.h"
+#include "analysis/observe/stranded.h"
+#include "base/clock.h"
+
+namespace geiger::observe {
+namespace {
+
+using profile::MapKind;
+using profile::Snapshot;
+
+/// Bytes of trace that one snapshot reads: below 50 ms of decoding.
+constexpr Bytes kMostTrace = 64 * kMiB;
+constexpr std::size_t kMostSamples = 1U << 20;
+/// A reading costs some 30 us: this many times as long passes until the next.
+constexpr Nanoseconds kReadingRest = 200;
+
+constexpr SnapshotPace kPace{};
+
+std::string file_name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+Pagemap::Read reader_of(int fd) {
+  return [fd](std::uint64_t first, std::uint64_t* entries, std::size_t count) -> std::size_t {
+    const auto offset = static_cast<off_t>(first * sizeof *entries);
+    const ssize_t bytes = ::pread(fd, entries, count * sizeof *entries, offset);
+    return bytes < 0 ? 0 : static_cast<std::size_t>(bytes) / sizeof *entries;
+  };
+}
+
+void add_residency(const std::vector<LiveSample>& samples, Pagemap& pagemap, Snapshot& snapshot) {
+  snapshot.residency.reserve(samples.size());
+  for (const LiveSample& sample : samples) {
+    const RangeResidency found = pagemap.residency(sample.address, sample.requested);
+    snapshot.residency.push_back({sample.ref, found.resident, found.swapped});
+  }
+  std::ranges::sort(snapshot.residency, {}, &profile::SampleResidency::sample);
+  if (!samples.empty() && pagemap.pages_read() == 0) {
+    snapshot.residency.clear();
+    snapshot.residency_fault = "the process ended while it was read";
+  }
+}
+
+/// Runs something and adds the processor time it took: on a busy machine the clock would
+/// count others' work.
+template <class Function>
+void timed(Nanoseconds& cost, Function function) {
+  const Nanoseconds start = base::clock_now(CLOCK_THREAD_CPUTIME_ID);
+  function();
+  cost += base::clock_now(CLOCK_THREAD_CPUTIME_ID) - start;
+}
+
+}  // namespace
+
+ProcessObserver::ProcessObserver(pid_t pid, const std::string& trace, bool wants_waste)
+    : files_(pid),
+      trace_name_(file_name_of(trace)),
+      wants_waste_(wants_waste),
+      started_(base::monotonic_now()) {
+  if (!files_.is_open()) {
+    found_.fault = "the process ended before it was observed";
+  } else if (auto reason = follower_.open(trace)) {
+    found_.fault = *reason;
+  } else if (!writes_trace()) {
+    // Another pid namespace, another user, or gone already.
+    found_.fault = "no process that may be read has this number and writes this trace";
+  }
+  next_ = started_;
+}
+
+bool ProcessObserver::writes_trace() const {
+  const auto text = files_.read("maps");
+  const auto mappings = text ? parse_smaps(*text) : std::vector<Mapping>{};
+  const MapFacts facts{trace_name_, follower_.inode(), &follower_.live(), {}, {}};
+  return std::ranges::any_of(mappings,
+                             [&](const Mapping& mapping) { return is_trace(mapping, facts); });
+}
+
+bool ProcessObserver::read_counts(Nanoseconds now) {
+  const auto text = files_.read("status");
+  const auto status = text ? parse_status(*text) : std::nullopt;
+  if (!status) {
+    ++found_.refused;
+    return false;
+  }
+  counts_ = status->counts;
+  found_.high_water = std::max(found_.high_water, status->high_water);
+  series_.add(now, counts_);
+  return true;
+}
+
+bool ProcessObserver::is_snapshot_due(Nanoseconds now) const {
+  if (!found_.last) return now >= started_ + kPace.least_rest;
+  const Nanoseconds age = last_end_ - started_;
+  const Nanoseconds rest = std::clamp(age / 4, kPace.least_rest, kPace.rest);
+  if (now < last_end_ + rest) return false;
+  const Nanoseconds idle = std::clamp(age / 2, kPace.least_rest, kPace.idle_rest);
+  if (now >= last_end_ + idle) return true;
+  const auto most = static_cast<double>(found_.at_maximum->counts.resident);
+  return static_cast<double>(counts_.resident) >= most * (1 + kPace.growth);
+}
+
+void ProcessObserver::observe(Nanoseconds now, bool may_take_snapshot) {
+  if (!found_.fault.empty()) {
+    next_ = ~Nanoseconds{0};
+    return;
+  }
+  Nanoseconds reading = 0;
+  bool is_read = false;
+  timed(reading, [&] { is_read = read_counts(now); });
+  found_.cost += reading;
+  if (is_read && may_take_snapshot && is_snapshot_due(now)) take_snapshot(now);
+  // A young process is looked at more often: it may be over before the first step is.
+  const Nanoseconds age = now - started_;
+  const Nanoseconds step = std::min(series_.step(), std::max(age / 4, kPace.least_rest));
+  next_ = now + std::max(step, kReadingRest * reading);
+}
+
+void ProcessObserver::observe_at_once(Nanoseconds now) {
+  if (!found_.fault.empty()) return;
+  // Nobody waits for anything else here, so the whole trace may be read.
+  constexpr int kSteps = trace::kMaxCapacity / kMostTrace;
+  for (int i = 0; i < kSteps && !follower_.follow(kMostTrace, now); ++i) {
+  }
+  if (read_counts(now)) take_snapshot(now);
+}
+
+void ProcessObserver::take_snapshot(Nanoseconds now) {
+  std::optional<Snapshot> taken;
+  Nanoseconds cost = 0;
+  timed(cost, [&] { taken = snapshot(now); });
+  last_end_ = base::monotonic_now();
+  found_.cost += cost;
+  if (!taken) return void(++found_.refused);
+  taken->cost = cost;
+  keep(std::move(*taken));
+}
+
+std::optional<Snapshot> ProcessObserver::snapshot(Nanoseconds now) {
+  Snapshot snapshot;
+  snapshot.time = base::monotonic_now();
+  snapshot.counts = counts_;
+  const bool is_up_to_date = follower_.follow(kMostTrace, now);
+  const auto text = files_.read("smaps");
+  if (!text || text->empty()) return std::nullopt;
+  const std::vector<Mapping> mappings = parse_smaps(*text);
+  const std::vector<LiveSample> samples = follower_.live().by_address();
+  std::vector<Address> stacks = files_.stack_pointers();
+  std::ranges::sort(stacks);
+  const MapFacts facts{trace_name_, follower_.inode(), &follower_.live(), samples, stacks};
+  const auto writes = [&](const Mapping& mapping) { return is_trace(mapping, facts); };
+  if (std::ranges::none_of(mappings, writes)) return std::nullopt;  // Another process's number.
+  const std::vector<MapKind> kinds = kinds_of(mappings, facts);
+  snapshot.maps = totals_of(mappings, kinds);
+  const Descriptor file = files_.open("pagemap");
+  if (!file.is_open()) {
+    snapshot.residency_fault = std::string("pagemap: ") + std::strerror(errno);
+    return snapshot;
+  }
+  Pagemap pagemap(reader_of(file.get()), follower_.header().page_size);
+  move_ranges(runtime_ranges(follower_.header()), mappings, kinds, MapKind::kRuntime, false,
+              pagemap, snapshot.maps);
+  move_ranges(follower_.live().mappings().ranges(), mappings, kinds, MapKind::kMapped, true,
+              pagemap, snapshot.maps);
+  if (!is_up_to_date) {
+    snapshot.residency_fault = "the trace grew faster than it could be read";
+  } else if (samples.size() > kMostSamples) {
+    snapshot.residency_fault = "too many live samples to look up";
+  } else {
+    add_residency(samples, pagemap, snapshot);
+    if (wants_waste_) add_waste(files_, mappings, pagemap, samples, follower_, snapshot);
+  }
+  return snapshot;
+}
+
+void ProcessObserver::keep(Snapshot snapshot) {
+  const bool is_larger = !found_.at_maximum || snapshot.resident() > found_.at_maximum->resident();
+  if (is_larger) found_.at_maximum = snapshot;
+  found_.last = std::move(snapshot);
+}
+
+profile::Observations ProcessObserver::take() {
+  found_.series = series_.points();
+  return std::move(found_);
+}
+
+}  // namespace geiger::observe

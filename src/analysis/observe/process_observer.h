@@ -1,0 +1,66 @@
+// Observes one process: its memory over time, and at chosen instants where its live
+// samples lie.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "analysis/observe/live_set.h"
+#include "analysis/observe/process_files.h"
+#include "analysis/observe/series.h"
+#include "analysis/profile/observations.h"
+
+namespace geiger::observe {
+
+/// When snapshots are due, if they can be afforded.
+struct SnapshotPace {
+  /// Rest between two, at most; in a young process a quarter of its age.
+  Nanoseconds rest = 500'000'000;
+  Nanoseconds least_rest = 10'000'000;
+  /// Without a new maximum one is taken all the same, so that the last is recent; in a
+  /// young process after half its age.
+  Nanoseconds idle_rest = 1'000'000'000;
+  /// A maximum is new when it exceeds the last one caught by this share.
+  double growth = 0.05;
+};
+
+class ProcessObserver {
+ public:
+  /// `trace` is the file that process `pid` writes.
+  ProcessObserver(pid_t pid, const std::string& trace, bool wants_waste);
+
+  /// One reading of the counters, and a snapshot if one is due and may be taken. Nothing
+  /// is due before next() again.
+  void observe(Nanoseconds now, bool may_take_snapshot);
+  /// A snapshot whether or not one is due.
+  void observe_at_once(Nanoseconds now);
+  [[nodiscard]] Nanoseconds next() const { return next_; }
+  /// Processor time spent so far.
+  [[nodiscard]] Nanoseconds cost() const { return found_.cost; }
+
+  /// What was found. Samples are named by the references of their records.
+  [[nodiscard]] profile::Observations take();
+
+ private:
+  [[nodiscard]] bool writes_trace() const;
+  [[nodiscard]] bool read_counts(Nanoseconds now);
+  [[nodiscard]] bool is_snapshot_due(Nanoseconds now) const;
+  void take_snapshot(Nanoseconds now);
+  [[nodiscard]] std::optional<profile::Snapshot> snapshot(Nanoseconds now);
+  void keep(profile::Snapshot snapshot);
+
+  ProcessFiles files_;
+  std::string trace_name_;
+  bool wants_waste_;
+  TraceFollower follower_;
+  Series series_;
+  profile::Observations found_;
+  profile::MemoryCounts counts_;  ///< As last read.
+  Nanoseconds started_ = 0;
+  Nanoseconds next_ = 0;
+  Nanoseconds last_end_ = 0;  ///< When the last snapshot was done.
+};
+
+}  // namespace geiger::observe

@@ -1,0 +1,21 @@
+// The free bytes that live samples answer for, of one process at one instant.
+#pragma once
+
+#include <span>
+
+#include "analysis/observe/live_set.h"
+#include "analysis/observe/pagemap.h"
+#include "analysis/observe/proc_text.h"
+#include "analysis/observe/process_files.h"
+#include "analysis/profile/observations.h"
+
+namespace geiger::observe {
+
+/// Fills Snapshot::waste or says in Snapshot::waste_fault why it cannot. `samples` are
+/// the live ones in order of addresses; `follower` is asked again which of them still
+/// live when the heap has been walked.
+void add_waste(const ProcessFiles& files, std::span<const Mapping> mappings, Pagemap& pagemap,
+               std::span<const LiveSample> samples, TraceFollower& follower,
+               profile::Snapshot& snapshot);
+
+}  // namespace geiger::observe

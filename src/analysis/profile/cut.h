@@ -1,0 +1,13 @@
+// A recording as it would be, had it ended earlier.
+#pragma once
+
+#include "analysis/profile/recording.h"
+
+namespace geiger::profile {
+
+/// Forgets samples and frees from `instant` (CLOCK_MONOTONIC) on and ends processes there;
+/// those that began later keep no sample. What threads counted stays: it is known for
+/// their whole time only. Utilization, whose samples it names by index, is dropped.
+void cut_at(Recording& recording, Nanoseconds instant);
+
+}  // namespace geiger::profile

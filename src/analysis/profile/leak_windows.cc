@@ -1,0 +1,56 @@
+#include "analysis/profile/leak_windows.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace geiger::profile {
+
+std::vector<ActiveTime> active_times(const Recording& recording) {
+  std::vector<ActiveTime> times(recording.processes.size());
+  for (const Sample& sample : recording.samples) {
+    ActiveTime& active = times[sample.process];
+    active.from = active.from == 0 ? sample.time : std::min(active.from, sample.time);
+    active.to = std::max(active.to, sample.time);
+  }
+  return times;
+}
+
+LeakWindows::LeakWindows(double warm_up) {
+  // Lengths from 0.5 to 1.5 of the mean, by multiples of the golden section.
+  std::array<double, kLeakWindows> lengths{};
+  double sum = 0;
+  for (std::size_t i = 0; i < kLeakWindows; ++i) {
+    const double turns = 0.6180339887498949 * static_cast<double>(i + 1);
+    lengths[i] = 0.5 + (turns - std::floor(turns));
+    sum += lengths[i];
+  }
+  bounds_.front() = warm_up;
+  for (std::size_t i = 0; i < kLeakWindows; ++i) {
+    bounds_[i + 1] = bounds_[i] + (1 - warm_up) * lengths[i] / sum;
+  }
+}
+
+double LeakWindows::place(Nanoseconds time, const ActiveTime& active) {
+  if (time <= active.from) return 0;
+  if (time >= active.to) return 1;
+  return static_cast<double>(time - active.from) / static_cast<double>(active.to - active.from);
+}
+
+std::size_t LeakWindows::window_of(double place) const {
+  const auto next = std::upper_bound(bounds_.begin() + 1, bounds_.end() - 1, place);
+  return static_cast<std::size_t>(next - bounds_.begin()) - 1;
+}
+
+bool LeakWindows::is_lasting(const std::array<double, kLeakWindows>& changes) const {
+  constexpr std::size_t kThird = kLeakWindows / 3;
+  double first = 0, last = 0, first_length = 0, last_length = 0;
+  for (std::size_t i = 0; i < kThird; ++i) {
+    first += changes[i];
+    first_length += length_of(i);
+    last += changes[kLeakWindows - 1 - i];
+    last_length += length_of(kLeakWindows - 1 - i);
+  }
+  return last > 0 && last / last_length >= 0.5 * first / first_length;
+}
+
+}  // namespace geiger::profile

@@ -1,0 +1,50 @@
+// Time as the search for leaks divides it: a warm-up, then windows of uneven lengths.
+//
+// The windows are uneven so that no period of the program is a multiple of all of them: of
+// a sawtooth as long as even windows, each would see the same small piece more.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "analysis/profile/recording.h"
+#include "estimation/growth.h"
+
+namespace geiger::profile {
+
+inline constexpr std::size_t kLeakWindows = 12;
+
+/// The time in which a process's allocations were recorded: from its first sample to its
+/// last.
+struct ActiveTime {
+  Nanoseconds from = 0, to = 0;
+};
+
+/// By process; {0, 0} where fewer than two instants are known.
+[[nodiscard]] std::vector<ActiveTime> active_times(const Recording& recording);
+
+class LeakWindows {
+ public:
+  /// `warm_up` in [0, 1).
+  explicit LeakWindows(double warm_up);
+
+  /// Where an instant lies in its process's time, 0 to 1; what comes later counts as 1.
+  [[nodiscard]] static double place(Nanoseconds time, const ActiveTime& active);
+
+  [[nodiscard]] bool is_warm_up(double place) const { return place < bounds_.front(); }
+  /// The window of a place behind the warm-up.
+  [[nodiscard]] std::size_t window_of(double place) const;
+  /// Share of all time.
+  [[nodiscard]] double length_of(std::size_t window) const {
+    return bounds_[window + 1] - bounds_[window];
+  }
+
+  /// Whether the last third grew at least half as fast as the first.
+  [[nodiscard]] bool is_lasting(const std::array<double, kLeakWindows>& changes) const;
+
+ private:
+  std::array<double, kLeakWindows + 1> bounds_{};
+};
+
+}  // namespace geiger::profile

@@ -1,0 +1,210 @@
+#include "analysis/profile/measured.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "analysis/profile/hash.h"
+#include "analysis/profile/mappings.h"
+#include "analysis/profile/peak.h"
+
+namespace geiger::profile {
+namespace {
+
+/// Collects entries, one per sample.
+class Collector {
+ public:
+  Collector(const Recording& recording, const Selection& selection)
+      : recording_(recording), selection_(selection) {
+    profile_.kind = selection.kind;
+    for (const Epoch& epoch : recording.epochs) {
+      interval_ = std::max(interval_, 1.0 / epoch.lambda);
+    }
+  }
+
+  void add(const Sample& sample, Bytes value) {
+    if (value == 0 || sample.requested == 0) return;
+    if (sample.heap != selection_.heap || (selection_.keeps && !selection_.keeps(sample))) return;
+    profile_.entries.push_back({.stack = sample.stack,
+                                .process = sample.process,
+                                .thread = sample.thread,
+                                .epoch = sample.epoch,
+                                .requested = sample.requested,
+                                .usable = sample.usable,
+                                .count = 1,
+                                .is_certain = is_surely_sampled(recording_, sample),
+                                .value = value,
+                                .label = sample.label,
+                                .type = sample.type});
+    ratio_ = std::max(ratio_, static_cast<double>(value) / static_cast<double>(sample.requested));
+  }
+
+  [[nodiscard]] Profile finish() {
+    // An object that was missed may weigh as much more as the heaviest seen.
+    profile_.largest_interval = interval_ * ratio_;
+    return std::move(profile_);
+  }
+
+ private:
+  const Recording& recording_;
+  const Selection& selection_;
+  Profile profile_;
+  double interval_ = 0;
+  double ratio_ = 1;
+};
+
+Bytes residency_of(const SampleResidency& found, Bytes requested, Kind kind) {
+  const Bytes resident = std::min(found.resident, requested);
+  const Bytes swapped = std::min(found.swapped, requested - resident);
+  if (kind == Kind::kResident) return resident;
+  return kind == Kind::kSwapped ? swapped : requested - resident - swapped;
+}
+
+void add_residency(const Recording& recording, const Selection& selection, Collector& collector) {
+  for (const Observations& observations : recording.observations) {
+    const Snapshot* snapshot = snapshot_at(observations, selection.moment);
+    if (snapshot == nullptr || !snapshot->residency_fault.empty()) continue;
+    for (const SampleResidency& found : snapshot->residency) {
+      const Sample& sample = recording.samples[found.sample];
+      if (!was_live(sample, *snapshot)) continue;
+      collector.add(sample, residency_of(found, sample.requested, selection.kind));
+    }
+  }
+}
+
+void add_overhead(const Recording& recording, const Selection& selection, Collector& collector) {
+  for (const Sample& sample : recording.samples_beside(selection.heap)) {
+    const bool is_in_window = !(selection.from && sample.time < *selection.from) &&
+                              !(selection.to && sample.time >= *selection.to);
+    if (!is_in_window || (selection.kind == Kind::kLiveOverhead && sample.free_time != 0)) continue;
+    collector.add(sample, sample.usable - std::min(sample.usable, sample.requested));
+  }
+}
+
+void add_waste(const Recording& recording, const Selection& selection, Collector& collector) {
+  for (const Observations& observations : recording.observations) {
+    const Snapshot* snapshot = snapshot_at(observations, selection.moment);
+    if (snapshot == nullptr || !snapshot->waste_fault.empty()) continue;
+    for (const SampleWaste& waste : snapshot->waste) {
+      const Sample& sample = recording.samples[waste.sample];
+      if (was_live(sample, *snapshot)) collector.add(sample, waste.bytes);
+    }
+  }
+}
+
+/// What allocators said last of each process: samples that were live then.
+std::map<std::uint32_t, Nanoseconds> last_told(const Recording& recording) {
+  std::map<std::uint32_t, Nanoseconds> last;
+  for (const Utilization& told : recording.utilization) {
+    Nanoseconds& time = last[recording.samples[told.sample].process];
+    time = std::max(time, told.time);
+  }
+  return last;
+}
+
+/// The sample's share of its slab's used bytes answers for that share of the free ones.
+double waste_of(const Sample& sample, const Utilization& told) {
+  const Bytes used = told.slab_bytes - told.free_bytes;
+  if (used == 0) return 0;
+  const double share =
+      std::min(1.0, static_cast<double>(sample.usable) / static_cast<double>(used));
+  return share * static_cast<double>(told.free_bytes);
+}
+
+void add_utilization(const Recording& recording, Collector& collector) {
+  const auto last = last_told(recording);
+  // The newest of each sample.
+  std::map<std::uint32_t, const Utilization*> newest;
+  for (const Utilization& told : recording.utilization) {
+    const Utilization*& kept = newest[told.sample];
+    if (kept == nullptr || kept->time <= told.time) kept = &told;
+  }
+  for (const auto& [index, told] : newest) {
+    const Sample& sample = recording.samples[index];
+    const bool is_live = sample.free_time == 0 || sample.free_time > last.at(sample.process);
+    if (!is_live) continue;
+    collector.add(sample, rounded_at_random(waste_of(sample, *told), told->time ^ index));
+  }
+}
+
+bool has_utilization(const Recording& recording, std::uint32_t process) {
+  return std::ranges::any_of(recording.utilization, [&](const Utilization& told) {
+    return recording.samples[told.sample].process == process;
+  });
+}
+
+}  // namespace
+
+bool is_measured(Kind kind) {
+  const bool is_of_sizes =
+      kind == Kind::kAllocated || kind == Kind::kLiveAtEnd || kind == Kind::kLiveAtPeak;
+  return !is_of_sizes && !is_of_mappings(kind);
+}
+
+const Snapshot* snapshot_at(const Observations& observations, Moment moment) {
+  const auto& kept = moment == Moment::kMaximum ? observations.at_maximum : observations.last;
+  return kept ? &*kept : nullptr;
+}
+
+const Observations* observations_of(const Recording& recording, std::uint32_t process) {
+  const auto found = std::ranges::find(recording.observations, process, &Observations::process);
+  return found == recording.observations.end() ? nullptr : &*found;
+}
+
+Profile select_measured(const Recording& recording, const Selection& selection) {
+  Collector collector(recording, selection);
+  switch (selection.kind) {
+    case Kind::kOverhead:
+    case Kind::kLiveOverhead:
+      add_overhead(recording, selection, collector);
+      break;
+    case Kind::kStranded:
+      add_waste(recording, selection, collector);
+      add_utilization(recording, collector);
+      break;
+    default:
+      add_residency(recording, selection, collector);
+  }
+  return collector.finish();
+}
+
+std::optional<std::string> unavailable(const Recording& recording, std::uint32_t process, Kind kind,
+                                       Moment moment) {
+  const bool needs_waste = kind == Kind::kStranded;
+  if (kind == Kind::kOverhead || kind == Kind::kLiveOverhead || !is_measured(kind)) {
+    return std::nullopt;
+  }
+  if (needs_waste && has_utilization(recording, process)) return std::nullopt;
+  const Observations* observations = observations_of(recording, process);
+  if (observations == nullptr) {
+    return "the process was not observed: geiger run does that, and not with --no-observe";
+  }
+  if (!observations->fault.empty()) return observations->fault;
+  const Snapshot* snapshot = snapshot_at(*observations, moment);
+  if (snapshot == nullptr) return "the process ended before its memory was read";
+  const std::string& fault = needs_waste ? snapshot->waste_fault : snapshot->residency_fault;
+  if (fault.empty()) return std::nullopt;
+  return fault;
+}
+
+std::optional<std::string> unavailable(const Recording& recording, Kind kind, Moment moment) {
+  std::optional<std::string> reason;
+  bool is_of_observed = false;  // Such a reason says more than that nobody looked.
+  for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
+    auto own = unavailable(recording, i, kind, moment);
+    if (!own) return std::nullopt;
+    const bool is_observed = observations_of(recording, i) != nullptr;
+    if (!reason || (is_observed && !is_of_observed)) reason = std::move(own);
+    is_of_observed |= is_observed;
+  }
+  return reason;
+}
+
+Bytes rounded_at_random(double bytes, std::uint64_t salt) {
+  if (!(bytes > 0)) return 0;
+  const double whole = std::floor(bytes);
+  const double uniform = static_cast<double>(spread(0, salt) >> 11) * 0x1p-53;
+  return static_cast<Bytes>(whole) + (uniform < bytes - whole ? 1 : 0);
+}
+
+}  // namespace geiger::profile

@@ -1,0 +1,45 @@
+// Profiles of a part of each object instead of its size: the bytes on resident pages,
+// what the allocator gave beyond what was asked for, the free bytes beside it.
+//
+// An object's inclusion probability stays that of its size z; y takes the place of z in
+// every sum (docs/estimators.md, Parts of objects).
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "analysis/profile/profile.h"
+
+namespace geiger::profile {
+
+/// Whether a kind sums something else than sizes.
+[[nodiscard]] bool is_measured(Kind kind);
+
+/// The snapshot of a moment; nullptr if there is none.
+[[nodiscard]] const Snapshot* snapshot_at(const Observations& observations, Moment moment);
+[[nodiscard]] const Observations* observations_of(const Recording& recording,
+                                                  std::uint32_t process);
+
+/// Whether a sample of a snapshot was live at it: a free that could not be read in time
+/// is known from the trace.
+[[nodiscard]] inline bool was_live(const Sample& sample, const Snapshot& snapshot) {
+  return sample.free_time == 0 || sample.free_time > snapshot.time;
+}
+
+/// The samples of a measured kind with what they stand for. Processes that nothing is
+/// known of are left out: unavailable() says why.
+[[nodiscard]] Profile select_measured(const Recording& recording, const Selection& selection);
+
+/// Why nothing can be said about a kind of a process; nothing if something can.
+[[nodiscard]] std::optional<std::string> unavailable(const Recording& recording,
+                                                     std::uint32_t process, Kind kind,
+                                                     Moment moment);
+/// The reason of a process, rather one that was observed, if nothing can be said of any.
+[[nodiscard]] std::optional<std::string> unavailable(const Recording& recording, Kind kind,
+                                                     Moment moment);
+
+/// `bytes` as a whole number that is right on average: the part behind the point decides
+/// how often it is the larger one. `salt` names the draw, so that it can be repeated.
+[[nodiscard]] Bytes rounded_at_random(double bytes, std::uint64_t salt);
+
+}  // namespace geiger::profile

@@ -1,0 +1,173 @@
+#include "analysis/profile/measured.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "estimation/estimate.h"
+
+namespace geiger::profile {
+namespace {
+
+constexpr Bytes kInterval = 100;
+
+/// An object with what is known of it.
+struct Object {
+  Bytes requested, usable, resident, swapped, waste;
+};
+const std::vector<Object> kObjects = {
+    {8, 24, 8, 0, 700}, {40, 40, 10, 5, 3},  {90, 104, 0, 90, 50}, {17, 24, 17, 0, 999},
+    {64, 72, 0, 0, 1},  {1, 24, 1, 0, 4000}, {55, 56, 5, 50, 0},   {500, 504, 99, 1, 7}};
+
+double inclusion(const Object& object) {
+  return estimation::inclusion_probability(
+      object.requested, estimation::rate_of_interval(static_cast<double>(kInterval)));
+}
+
+/// The recording in which the objects of `subset` were sampled, all alive at the end.
+Recording recording_of(unsigned subset) {
+  Recording recording;
+  recording.processes.resize(1);
+  recording.processes[0].interval = kInterval;
+  recording.epochs.push_back(
+      {kInterval, estimation::rate_of_interval(static_cast<double>(kInterval))});
+  Observations observations;
+  Snapshot snapshot;
+  snapshot.time = 100;
+  snapshot.waste_fault.clear();
+  for (unsigned i = 0; i < kObjects.size(); ++i) {
+    if ((subset >> i & 1U) == 0) continue;
+    const auto index = static_cast<std::uint32_t>(recording.samples.size());
+    Sample sample;
+    sample.time = 1;
+    sample.requested = kObjects[i].requested;
+    sample.usable = kObjects[i].usable;
+    recording.samples.push_back(sample);
+    snapshot.residency.push_back({index, kObjects[i].resident, kObjects[i].swapped});
+    snapshot.waste.push_back({index, kObjects[i].waste});
+  }
+  observations.at_maximum = snapshot;
+  recording.observations.push_back(observations);
+  return recording;
+}
+
+double value_of(const Object& object, Kind kind) {
+  switch (kind) {
+    case Kind::kResident:
+      return static_cast<double>(object.resident);
+    case Kind::kSwapped:
+      return static_cast<double>(object.swapped);
+    case Kind::kUntouched:
+      return static_cast<double>(object.requested - object.resident - object.swapped);
+    case Kind::kStranded:
+      return static_cast<double>(object.waste);
+    default:
+      return static_cast<double>(object.usable - object.requested);
+  }
+}
+
+/// Over every outcome of sampling, each with its probability: the estimate is right on
+/// average, and so is the estimate of its variance.
+class Enumeration : public ::testing::TestWithParam<Kind> {};
+
+TEST_P(Enumeration, IsUnbiasedWithItsVariance) {
+  double mean = 0, square = 0, variance = 0;
+  for (unsigned subset = 0; subset < 1U << kObjects.size(); ++subset) {
+    double probability = 1;
+    for (unsigned i = 0; i < kObjects.size(); ++i) {
+      const double pi = inclusion(kObjects[i]);
+      probability *= (subset >> i & 1U) != 0 ? pi : 1 - pi;
+    }
+    const Recording recording = recording_of(subset);
+    const estimation::NodeSums sums = total(recording, select(recording, GetParam()));
+    mean += probability * sums.weighted_bytes;
+    square += probability * sums.weighted_bytes * sums.weighted_bytes;
+    variance += probability * sums.bytes_variance;
+  }
+  double truth = 0;
+  for (const Object& object : kObjects) truth += value_of(object, GetParam());
+  EXPECT_NEAR(mean, truth, 1e-9 * truth);
+  const double expected = square - mean * mean;
+  EXPECT_NEAR(variance, expected, 1e-9 * expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, Enumeration,
+                         ::testing::Values(Kind::kResident, Kind::kSwapped, Kind::kUntouched,
+                                           Kind::kStranded, Kind::kOverhead, Kind::kLiveOverhead),
+                         [](const auto& kind) {
+                           std::string name(name_of(kind.param));
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+TEST(Measured, TheHeaviestRatioBoundsTheNextEvent) {
+  const Recording recording = recording_of(0xff);
+  const double plain = select(recording, Kind::kAllocated).largest_interval;
+  EXPECT_DOUBLE_EQ(select(recording, Kind::kResident).largest_interval, plain);
+  EXPECT_DOUBLE_EQ(select(recording, Kind::kOverhead).largest_interval, 23 * plain);
+  EXPECT_DOUBLE_EQ(select(recording, Kind::kStranded).largest_interval, 4000 * plain);
+}
+
+TEST(Measured, ResidentSwappedAndUntouchedAreTheLiveHeap) {
+  const Recording recording = recording_of(0xff);
+  double sum = 0;
+  for (const Kind kind : {Kind::kResident, Kind::kSwapped, Kind::kUntouched}) {
+    sum += total(recording, select(recording, kind)).weighted_bytes;
+  }
+  EXPECT_NEAR(sum, total(recording, select(recording, Kind::kLiveAtEnd)).weighted_bytes, 1e-6);
+}
+
+TEST(Measured, WhatWasFreedBeforeTheSnapshotIsLeftOut) {
+  Recording recording = recording_of(0xff);
+  for (Sample& sample : recording.samples) sample.free_time = 50;
+  EXPECT_TRUE(select(recording, Kind::kResident).entries.empty());
+  EXPECT_TRUE(select(recording, Kind::kLiveOverhead).entries.empty());
+  EXPECT_FALSE(select(recording, Kind::kOverhead).entries.empty());
+}
+
+TEST(Measured, NothingIsSaidWhereNothingIsKnown) {
+  Recording recording = recording_of(0xff);
+  EXPECT_FALSE(unavailable(recording, Kind::kResident, Moment::kMaximum));
+  EXPECT_TRUE(unavailable(recording, Kind::kResident, Moment::kLast));
+  recording.observations[0].at_maximum->residency_fault = "pagemap: refused";
+  EXPECT_EQ(unavailable(recording, Kind::kResident, Moment::kMaximum), "pagemap: refused");
+  EXPECT_TRUE(select(recording, Kind::kResident).entries.empty());
+  EXPECT_FALSE(unavailable(recording, Kind::kOverhead, Moment::kMaximum));
+  recording.observations.clear();
+  EXPECT_TRUE(unavailable(recording, Kind::kStranded, Moment::kMaximum));
+  EXPECT_FALSE(unavailable(recording, Kind::kAllocated, Moment::kMaximum));
+}
+
+TEST(Measured, ASlabsUsersShareItsFreeBytes) {
+  Recording recording = recording_of(0x3);
+  recording.observations.clear();
+  recording.utilization = {{0, 10, 4096, 4096}, {0, 20, 4096, 1024}, {1, 20, 4096, 0}};
+  EXPECT_FALSE(unavailable(recording, Kind::kStranded, Moment::kMaximum));
+  const Profile profile = select(recording, Kind::kStranded);
+  ASSERT_EQ(profile.entries.size(), 1U);  // the other's slab is full
+  EXPECT_EQ(profile.entries[0].value, 8U) << "24 of 3072 used bytes answer for 8 of 1024";
+}
+
+TEST(Measured, KindsHaveNames) {
+  for (int i = 0; i <= static_cast<int>(Kind::kLiveOverhead); ++i) {
+    EXPECT_EQ(kind_named(name_of(static_cast<Kind>(i))), static_cast<Kind>(i));
+  }
+  EXPECT_FALSE(kind_named("nothing"));
+}
+
+/// The mean of 100,000 draws of 0.3 has a standard error of 0.00145: 5 of them.
+TEST(Occupancy, RoundsRightOnAverage) {
+  double sum = 0;
+  for (std::uint64_t salt = 0; salt < 100'000; ++salt) {
+    const Bytes rounded = rounded_at_random(2.3, salt);
+    EXPECT_TRUE(rounded == 2 || rounded == 3);
+    sum += static_cast<double>(rounded);
+  }
+  EXPECT_NEAR(sum / 100'000, 2.3, 0.0073);
+  EXPECT_EQ(rounded_at_random(7, 3), 7U);
+  EXPECT_EQ(rounded_at_random(0, 3), 0U);
+  EXPECT_EQ(rounded_at_random(-1, 3), 0U);
+}
+
+}  // namespace
+}  // namespace geiger::profile

@@ -1,0 +1,105 @@
+// What was read about a process from outside while it ran: its memory by the
+// kernel's books, and where the live samples lay at chosen instants. Pure data, like
+// the recording it belongs to.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/units.h"
+
+namespace geiger::profile {
+
+/// What a stretch of a process's memory is, as far as it can be told from outside.
+/// Each resident page counts for one kind.
+enum class MapKind : std::uint8_t {
+  kMallocHeap,  ///< [heap], and anonymous maps that hold objects from the allocator.
+  kMapped,      ///< What the program mapped by itself, past its allocator.
+  kAnonymous,   ///< Other anonymous memory: of libraries, of the loader.
+  kStack,       ///< Stacks of threads whose stack pointer could be read.
+  kFile,        ///< Mapped files: code, data, the pages that were copied from them.
+  kShared,      ///< Shared memory: tmpfs, memfd, System V, shared anonymous.
+  kRuntime,     ///< Geiger itself: the mapped trace, the runtime's library and tables.
+  kOther,       ///< vdso and the like.
+};
+inline constexpr std::size_t kMapKinds = 8;
+
+/// Bytes of one kind.
+struct MapTotals {
+  Bytes size = 0;  ///< Of address space.
+  Bytes resident = 0;
+  Bytes swapped = 0;
+};
+using MapTable = std::array<MapTotals, kMapKinds>;
+
+/// The kernel's counters at an instant. They may lag by some hundred KiB.
+struct MemoryCounts {
+  Bytes resident = 0;  ///< anonymous + file + shared.
+  Bytes anonymous = 0, file = 0, shared = 0;
+  Bytes swapped = 0;
+};
+
+/// A stretch of the series: one reading, or several that were merged.
+struct SeriesPoint {
+  Nanoseconds time = 0;  ///< CLOCK_MONOTONIC, of `counts`.
+  MemoryCounts counts;   ///< The reading with most resident.
+  Bytes least = 0;       ///< Least resident of the readings merged.
+};
+
+/// Where the bytes of a live sample's object lay. What is neither resident nor
+/// swapped was never touched, or given back.
+struct SampleResidency {
+  std::uint32_t sample = 0;  ///< Index into Recording::samples.
+  Bytes resident = 0;        ///< On resident pages, of [address, address + requested).
+  Bytes swapped = 0;
+};
+
+/// The free bytes that a live sample answers for (docs/estimators.md, Stranded bytes).
+struct SampleWaste {
+  std::uint32_t sample = 0;
+  Bytes bytes = 0;  ///< Rounded at random, so that it is right on average.
+};
+
+/// What was read at one instant.
+struct Snapshot {
+  Nanoseconds time = 0;  ///< When the reading began.
+  Nanoseconds cost = 0;  ///< Processor time it took.
+  MapTable maps{};
+  MemoryCounts counts;
+  /// Live samples with where they lay. Meaningful if `residency_fault` is empty.
+  std::vector<SampleResidency> residency;
+  std::string residency_fault;  ///< Why there is none.
+  std::vector<SampleWaste> waste;
+  std::string waste_fault = "not asked for";  ///< Why there is none; empty if there is.
+
+  [[nodiscard]] const MapTotals& of(MapKind kind) const {
+    return maps[static_cast<std::size_t>(kind)];
+  }
+  /// All kinds together.
+  [[nodiscard]] Bytes resident() const {
+    Bytes sum = 0;
+    for (const MapTotals& totals : maps) sum += totals.resident;
+    return sum;
+  }
+};
+
+/// Of one process.
+struct Observations {
+  std::uint32_t process = 0;           ///< Index into Recording::processes.
+  std::vector<SeriesPoint> series;     ///< In order of time.
+  Bytes high_water = 0;                ///< The kernel's own maximum, when last read.
+  Nanoseconds cost = 0;                ///< Processor time spent on observing it.
+  std::uint64_t refused = 0;           ///< Readings that failed: no permission, gone.
+  std::string fault;                   ///< Why nothing could be read; empty otherwise.
+  std::optional<Snapshot> at_maximum;  ///< At the largest RSS that was caught.
+  std::optional<Snapshot> last;        ///< The last before the end.
+};
+
+/// "malloc heap", "other anonymous", ...
+[[nodiscard]] std::string_view name_of(MapKind kind);
+
+}  // namespace geiger::profile

@@ -1,0 +1,68 @@
+#include "analysis/report/json.h"
+#include "analysis/report/leaks.h"
+#include "analysis/report/lifetimes.h"
+#include "analysis/report/stack_json.h"
+
+namespace geiger::report {
+namespace {
+
+using profile::Recording;
+
+void write_growth(JsonWriter& json, std::string_view name, const profile::LeakGrowth& growth) {
+  json.key(name).begin_object().field("bytes", growth.bytes);
+  json.field("lo", growth.interval.lo).field("hi", growth.interval.hi);
+  json.field("p_value", growth.p_value).field("is_lasting", growth.is_lasting).end_object();
+}
+
+void write_line(JsonWriter& json, const LeakLine& line, const Recording& recording) {
+  const profile::LeakSite& site = line.site;
+  json.begin_object().field("name", site.group.name).field("detail", site.group.detail);
+  json.field("verdict", name_of(site.verdict)).key("live").begin_object();
+  write_fields(json, line.live);
+  json.end_object().key("never_freed").begin_object().field("value", line.never_freed.value);
+  json.field("lo", line.never_freed.interval.lo).field("hi", line.never_freed.interval.hi);
+  json.end_object();
+  write_growth(json, "growth", site.all);
+  write_growth(json, "growth_of_old", site.old);
+  json.key("bytes_per_second").begin_object().field("value", line.rate.value);
+  json.field("lo", line.rate.interval.lo).field("hi", line.rate.interval.hi).end_object();
+  json.field("seconds", site.seconds).field("oldest_ns", site.oldest);
+  json.field("old_from_ns", site.old_from);
+  json.field("samples_since_warm_up", site.since).field("samples_kept", site.kept);
+  json.field("is_tested", site.is_tested);
+  json.field("p_value", site.p_value).field("q_value", site.q_value);
+  if (site.group.stack < recording.stacks.size()) write_stack(json, recording, site.group.stack);
+  json.end_object();
+}
+
+void write_suppressed(JsonWriter& json, const LeaksReport& report) {
+  json.key("suppressed").begin_array();
+  for (const SuppressedLine& line : report.suppressed) {
+    json.begin_object().field("pattern", line.pattern);
+    write_fields(json, line.live);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace
+
+std::string to_json(const LeaksReport& report, const Recording& recording) {
+  const profile::LeakOptions& search = report.options.search;
+  JsonWriter json;
+  json.begin_object().field("schema_version", kSchemaVersion).field("report", "leaks");
+  json.field("level", search.level).field("q", search.q).field("warm_up", search.warm_up);
+  json.field("by", name_of(search.by));
+  json.field("suspects", report.suspects).field("undecided", report.undecided);
+  json.field("clear", report.clear).field("tested", report.tested);
+  json.field("samples_needed", report.samples_needed).key("live").begin_object();
+  write_fields(json, report.live);
+  json.end_object().key("sites").begin_array();
+  for (const LeakLine& line : report.lines) write_line(json, line, recording);
+  json.end_array();
+  write_suppressed(json, report);
+  json.end_object();
+  return json.take();
+}
+
+}  // namespace geiger::report

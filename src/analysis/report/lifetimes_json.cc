@@ -1,0 +1,99 @@
+#include "analysis/report/json.h"
+#include "analysis/report/lifetimes.h"
+#include "analysis/report/share.h"
+#include "analysis/report/stack_json.h"
+
+namespace geiger::report {
+namespace {
+
+using profile::Recording;
+
+void write_share(JsonWriter& json, std::string_view name, const std::optional<Share>& share) {
+  if (!share) return;
+  json.key(name).begin_object().field("value", share->value);
+  json.field("lo", share->interval.lo).field("hi", share->interval.hi).end_object();
+}
+
+void write_length(JsonWriter& json, std::string_view name, const std::optional<double>& length) {
+  // What a recording is too short to tell is no number.
+  if (length) json.field(name, *length);
+}
+
+void write_quantiles(JsonWriter& json, const LifetimeFigures& figures) {
+  json.key("quantiles").begin_array();
+  for (std::size_t i = 0; i < kFreedShares.size(); ++i) {
+    json.begin_object().field("freed", kFreedShares[i]);
+    write_length(json, "value_ns", figures.quantiles[i].value);
+    write_length(json, "lo_ns", figures.quantiles[i].lo);
+    write_length(json, "hi_ns", figures.quantiles[i].hi);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_steps(JsonWriter& json, const LifetimeFigures& figures) {
+  json.field("step_count", figures.step_count).key("steps").begin_array();
+  for (const estimation::SurvivalStep& step : figures.steps) {
+    json.begin_object().field("ns", step.length).field("alive", step.alive);
+    json.field("lo", step.band.lo).field("hi", step.band.hi);
+    json.field("at_risk", step.at_risk).end_object();
+  }
+  json.end_array();
+}
+
+void write_figures(JsonWriter& json, std::string_view name, const LifetimeFigures& figures) {
+  json.key(name).begin_object().field("longest_ns", figures.longest);
+  write_quantiles(json, figures);
+  write_share(json, "temporary", figures.temporary);
+  write_steps(json, figures);
+  json.end_object();
+}
+
+void write_line(JsonWriter& json, const LifetimeLine& line, const Recording& recording) {
+  json.begin_object().field("name", line.name).field("detail", line.detail);
+  json.key("allocated").begin_object();
+  write_fields(json, line.allocated);
+  json.end_object().field("freed_samples", line.freed_samples);
+  write_share(json, "never_freed", line.never_freed);
+  write_share(json, "freed_by_other_thread", line.other_thread);
+  write_share(json, "freed_on_other_cpu", line.other_cpu);
+  write_figures(json, "over_bytes", line.bytes);
+  write_figures(json, "over_objects", line.objects);
+  if (line.stack < recording.stacks.size()) write_stack(json, recording, line.stack);
+  json.end_object();
+}
+
+void write_free_places(JsonWriter& json, const LifetimesReport& report,
+                       const Recording& recording) {
+  json.field("freed_at_count", report.freed_at_count).key("freed_at").begin_array();
+  for (const FreedAt& place : report.freed_at) {
+    json.begin_object().field("name", place.name).field("detail", place.detail);
+    json.field("samples", place.samples);
+    write_field(json, place.share);
+    if (place.stack < recording.stacks.size()) write_stack(json, recording, place.stack);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace
+
+std::string to_json(const LifetimesReport& report, const Recording& recording) {
+  const LifetimesOptions& options = report.options;
+  JsonWriter json;
+  json.begin_object().field("schema_version", kSchemaVersion).field("report", "lifetimes");
+  json.field("level", options.level).field("by", name_of(options.by));
+  json.field("observed_only", options.selection.observed_only);
+  json.field("temporary_ns", options.temporary);
+  json.field("unseen_frees", report.unseen_frees).field("dropped_frees", report.dropped_frees);
+  json.key("whole");
+  write_line(json, report.whole, recording);
+  json.field("group_count", report.groups).key("groups").begin_array();
+  for (const LifetimeLine& line : report.lines) write_line(json, line, recording);
+  json.end_array();
+  write_free_places(json, report, recording);
+  json.end_object();
+  return json.take();
+}
+
+}  // namespace geiger::report

@@ -1,0 +1,136 @@
+// `geiger leaks`: sites that keep growing.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "analysis/profile/cut.h"
+#include "analysis/profile/totals.h"
+#include "analysis/report/leaks.h"
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "cli/sizes.h"
+#include "cli/terminal.h"
+#include "cli/text_file.h"
+
+namespace geiger::cli {
+namespace {
+
+using profile::LifetimeGrouping;
+using profile::Suppressions;
+
+struct Options {
+  ReadOptions read;
+  report::LeaksOptions leaks;
+  std::string suppressions;
+  std::optional<Nanoseconds> until;  ///< After the start of the first process.
+  bool fails = false;
+};
+
+Outcome<Suppressions> read_suppressions(const std::string& path) {
+  if (path.empty()) return Suppressions();
+  const auto text = read_text_file(path);
+  if (!text.has_value()) return Outcome<Suppressions>::failure(text.reason());
+  auto parsed = Suppressions::parse(text.value());
+  if (const auto* error = std::get_if<profile::SuppressionError>(&parsed)) {
+    return Outcome<Suppressions>::failure(
+        fmt::format("{}:{}: {}", path, error->line, error->reason));
+  }
+  return std::get<Suppressions>(std::move(parsed));
+}
+
+void cut_after(profile::Recording& recording, Nanoseconds time) {
+  const Nanoseconds start = profile::start_of(recording);
+  cut_at(recording, start + std::min(time, ~Nanoseconds{0} - start));
+}
+
+int exit_code_of(const Options& options, const report::LeaksReport& report, const Input& input) {
+  // Half a trace may lack half the frees: no answer is better than that one.
+  if (input.exit_code() != kExitOk) return input.exit_code();
+  if (!options.fails || (report.suspects == 0 && report.undecided == 0)) return kExitOk;
+  return report.suspects > 0 ? kExitOverLimit : kExitUndecided;
+}
+
+int print_leaks(Options& options) {
+  const auto suppressions = read_suppressions(options.suppressions);
+  if (!suppressions.has_value()) {
+    complain(suppressions.reason());
+    return kExitUsage;
+  }
+  auto input = read_input(options.read);
+  if (!input) return kExitFailed;
+  if (options.until) cut_after(input->ingested.recording, *options.until);
+  options.leaks.search.level = options.read.level;
+  options.leaks.search.suppressions = &suppressions.value();
+  const report::LeaksReport report = report::leaks_report(input->recording(), options.leaks);
+  const report::Style style = output_style(options.read.level);
+  const bool is_printed = options.read.is_json
+                              ? print_data(to_json(report, input->recording()))
+                              : print_report(to_text(report, input->recording(), style), style);
+  return is_printed ? exit_code_of(options, report, *input) : kExitFailed;
+}
+
+/// A probability in (0, 1), as "5%" or "0.05"; parse_level reads those as well, but takes
+/// 50 to 99 without the sign for per cent.
+void add_share(CLI::App& verb, const char* name, const char* help, double most, double& into) {
+  verb.add_option_function<std::string>(
+          name,
+          [name, most, &into](const std::string& text) {
+            const auto share = parse_level(text);
+            if (!share || *share > most) {
+              throw CLI::ValidationError(
+                  name, fmt::format("'{}' is no share above 0 and up to {:g}%", text, 100 * most));
+            }
+            into = *share;
+          },
+          help)
+      ->type_name("SHARE");
+}
+
+}  // namespace
+
+void register_leaks(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("leaks", "Sites that keep growing, with the evidence");
+  add_read_options(*verb, options->read);
+  verb->add_option_function<std::string>(
+          "--by",
+          [options](const std::string& name) {
+            options->leaks.search.by =
+                name == "function" ? LifetimeGrouping::kFunction : LifetimeGrouping::kStack;
+          },
+          "stack (default) or function")
+      ->check(CLI::IsMember({"stack", "function"}))
+      ->type_name("GROUP");
+  add_share(*verb, "--q", "Share of false suspects to accept (default 5%)", 0.5,
+            options->leaks.search.q);
+  add_share(*verb, "--warm-up", "Share of the time that is not judged (default 25%)", 0.9,
+            options->leaks.search.warm_up);
+  verb->add_option_function<std::string>(
+          "--until",
+          [options](const std::string& text) {
+            const auto time = parse_duration(text);
+            if (!time.has_value()) throw CLI::ValidationError("--until", time.reason());
+            options->until = time.value();
+          },
+          "Judge what was so long after the start, before\na program that tidies up at its end did")
+      ->type_name("TIME");
+  verb->add_option("--suppressions", options->suppressions,
+                   "File of known leaks, as LeakSanitizer reads it: leak:PATTERN")
+      ->type_name("FILE");
+  verb->add_flag("--all", options->leaks.shows_all, "List the other sites with live bytes too");
+  verb->add_option("--top", options->leaks.top, "Sites to show (default 20; 0: all)")
+      ->type_name("N");
+  verb->add_flag("--fail", options->fails,
+                 "Exit with 3 if something is suspect, with 4 if undecided");
+  verb->footer(
+      "\nBeing alive at the end is no leak. Suspect is what goes on growing after the warm-up,\n"
+      "beyond what sampling and the program's ups and downs explain (docs/lifetimes.md).\n");
+  verb->callback([options, &exit_code] { exit_code = print_leaks(*options); });
+}
+
+}  // namespace geiger::cli

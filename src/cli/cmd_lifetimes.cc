@@ -1,0 +1,114 @@
+// `geiger lifetimes`: how long objects live.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "analysis/profile/totals.h"
+#include "analysis/report/lifetimes.h"
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "cli/picture.h"
+#include "cli/sizes.h"
+#include "cli/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+using profile::LifetimeGrouping;
+
+struct Options {
+  ReadOptions read;
+  report::LifetimesOptions lifetimes;
+  PictureOptions picture;
+  std::optional<Nanoseconds> from, to;  ///< After the start of the first process.
+};
+
+const std::map<std::string, LifetimeGrouping> kGroupings{{"function", LifetimeGrouping::kFunction},
+                                                         {"stack", LifetimeGrouping::kStack},
+                                                         {"thread", LifetimeGrouping::kThread},
+                                                         {"size", LifetimeGrouping::kSize},
+                                                         {"none", LifetimeGrouping::kWhole}};
+
+profile::TimeSpan span_of(const Options& options, const profile::Recording& recording) {
+  profile::TimeSpan span;
+  const Nanoseconds start = profile::start_of(recording);
+  const Nanoseconds room = span.to - start;  // Of the type, not of the recording.
+  if (options.from) span.from = start + std::min(*options.from, room);
+  if (options.to) span.to = start + std::min(*options.to, room);
+  return span;
+}
+
+int print_lifetimes(Options& options) {
+  if (options.from && options.to && *options.from >= *options.to) {
+    complain("lifetimes: --from must lie before --to");
+    return kExitUsage;
+  }
+  if (!may_write(options.picture)) return kExitFailed;
+  const auto input = read_input(options.read);
+  if (!input) return kExitFailed;
+  options.lifetimes.level = options.read.level;
+  options.lifetimes.selection.allocated_in = span_of(options, input->recording());
+  const report::LifetimesReport report =
+      report::lifetimes_report(input->recording(), options.lifetimes);
+  if (!write_picture(options.picture, [&] { return to_svg(report); })) return kExitFailed;
+  const report::Style style = output_style(options.read.level);
+  const bool is_printed = options.read.is_json ? print_data(to_json(report, input->recording()))
+                                               : print_report(to_text(report, style), style);
+  return is_printed ? input->exit_code() : kExitFailed;
+}
+
+/// An option whose text is a length of time.
+template <typename Store>
+void add_time(CLI::App& verb, const char* name, const char* help, const Store& store) {
+  verb.add_option_function<std::string>(
+          name,
+          [name, store](const std::string& text) {
+            const auto time = parse_duration(text);
+            if (!time.has_value()) throw CLI::ValidationError(name, time.reason());
+            store(time.value());
+          },
+          help)
+      ->type_name("TIME");
+}
+
+void add_times(CLI::App& verb, Options& options) {
+  add_time(verb, "--temporary", "Lives up to this are temporary (default 1ms)",
+           [&options](Nanoseconds limit) {
+             if (limit == 0) throw CLI::ValidationError("--temporary", "must be above 0");
+             options.lifetimes.temporary = limit;
+           });
+  add_time(verb, "--from", "Only what was allocated so long after the start, or later",
+           [&options](Nanoseconds from) { options.from = from; });
+  add_time(verb, "--to", "Only what was allocated before this; it is watched on",
+           [&options](Nanoseconds to) { options.to = to; });
+}
+
+}  // namespace
+
+void register_lifetimes(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb =
+      app.add_subcommand("lifetimes", "How long objects live, and where they are freed");
+  add_read_options(*verb, options->read);
+  verb->add_option_function<std::string>(
+          "--by",
+          [options](const std::string& name) { options->lifetimes.by = kGroupings.at(name); },
+          "function (default), stack, thread, size or none")
+      ->check(CLI::IsMember({"function", "stack", "thread", "size", "none"}))
+      ->type_name("GROUP");
+  verb->add_option("--top", options->lifetimes.top, "Rows to show (default 30; 0: all)")
+      ->type_name("N");
+  add_times(*verb, *options);
+  verb->add_flag("--observed-only", options->lifetimes.selection.observed_only,
+                 "Only objects seen being freed; over-represents short lives");
+  add_picture_options(*verb, options->picture);
+  verb->footer(
+      "\nWhat is alive at the end counts as long as it was watched (docs/lifetimes.md).\n"
+      "Who frees is recorded always, where from with geiger run --free-stacks.\n");
+  verb->callback([options, &exit_code] { exit_code = print_lifetimes(*options); });
+}
+
+}  // namespace geiger::cli

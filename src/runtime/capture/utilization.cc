@@ -1,0 +1,89 @@
+#include "runtime/capture/utilization.h"
+
+#include "base/attributes.h"
+#include "base/clock.h"
+#include "runtime/capture/image.h"
+
+namespace geiger::capture {
+namespace {
+
+constexpr std::size_t kMostSamples = 65536;
+constexpr std::size_t kBatch = 64;
+
+constinit Mallctl ask = nullptr;
+
+/// The words of the answer for one pointer; all 0 for what is not jemalloc's.
+struct Answer {
+  std::size_t free_regions;
+  std::size_t regions;
+  std::size_t slab_bytes;
+};
+static_assert(sizeof(Answer) == 3 * sizeof(std::size_t));
+
+/// Pointers to ask about together.
+class Batch {
+ public:
+  void add(std::uint64_t address, trace::Ref sample) {
+    addresses_[count_] = address;
+    samples_[count_++] = sample;
+    if (count_ == kBatch) flush();
+  }
+
+  void flush() {
+    Answer answers[kBatch];
+    std::size_t bytes = count_ * sizeof(Answer);
+    const std::size_t count = count_;
+    count_ = 0;
+    if (count == 0 || ask("experimental.utilization.batch_query", answers, &bytes, addresses_,
+                          count * sizeof addresses_[0]) != 0) {
+      return;
+    }
+    const std::uint64_t now = base::monotonic_now();
+    for (std::size_t i = 0; i < count; ++i) write(samples_[i], answers[i], now);
+  }
+
+ private:
+  static void write(trace::Ref sample, const Answer& answer, std::uint64_t now) {
+    if (answer.regions == 0 || answer.free_regions > answer.regions) return;
+    constexpr trace::RecordHeader kHeader{trace::RecordType::kUtilization, 0,
+                                          sizeof(trace::UtilizationRecord) / 8, trace::kUnknownCpu,
+                                          0};
+    const trace::Slot slot = image.writer.reserve(kHeader);
+    if (!slot) return;
+    auto* record = reinterpret_cast<trace::UtilizationRecord*>(slot.words);
+    record->time = now;
+    record->sample = sample;
+    record->slab_bytes = answer.slab_bytes;
+    record->free_bytes = answer.slab_bytes / answer.regions * answer.free_regions;
+    trace::Writer::commit(slot, kHeader);
+  }
+
+  std::uint64_t addresses_[kBatch];
+  trace::Ref samples_[kBatch];
+  std::size_t count_ = 0;
+};
+
+GEIGER_SLOW_PATH void serve_slow() {
+  Batch batch;
+  image.live.for_each([&](std::uint64_t key, std::uint64_t value) {
+    const bool is_own = value >> 32 == image.number && key >> 48 == 0;
+    if (is_own) batch.add(key, static_cast<trace::Ref>(value));
+  });
+  batch.flush();
+}
+
+}  // namespace
+
+void set_mallctl(Mallctl mallctl) { ask = mallctl; }
+
+void serve_utilization() {
+  std::uint32_t served = image.utilization_served.load(std::memory_order_relaxed);
+  const std::uint32_t wanted =
+      image.writer.control()->wanted_utilization.load(std::memory_order_relaxed);
+  if (wanted == served || ask == nullptr) return;
+  const bool is_ours =
+      image.utilization_served.compare_exchange_strong(served, wanted, std::memory_order_relaxed);
+  if (is_ours && image.live.size() <= kMostSamples) serve_slow();
+}
+
+}  // namespace geiger::capture

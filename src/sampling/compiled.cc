@@ -1,0 +1,5 @@
+// The public headers' functions as objects of this library.
+#define GEIGER_SAMPLING_INLINE
+#include "geiger/sampling/counter_sampler.inl"
+#include "geiger/sampling/logarithm.inl"
+#include "geiger/sampling/skip_count.inl"

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Counts what an arena executes per allocation: sampling off, sampling on, and a plain arena.
+
+callgrind counts exactly, so the table is golden; after a change that is meant
+
+    arena_instructions.py --update
+
+rewrites it.  Method: a loop runs N and 2N times, differences divided by N are per call, loop
+included.  One chunk holds all and no drawn byte is reached: this is the fast path.  The
+plain arena (headers/plain_arena.h) has no virtual form, so `pmr` has no third column.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import harness
+
+TABLE = harness.ROOT / "tests" / "golden" / "arena_instructions.txt"
+COUNT = 20000
+LOOPS = ("constant", "make", "sized", "aligned", "pmr")
+PROGRAM = harness.host("arena_loops")
+
+
+def instructions(loop, count, mode):
+    with tempfile.TemporaryDirectory() as directory:
+        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={directory}/out",
+                   PROGRAM, loop, str(count), mode]
+        done = subprocess.run(command, check=True, capture_output=True, text=True,
+                              env=harness.environment([]))
+        return int(re.search(r"Collected : (\d+)", done.stderr)[1])
+
+
+def per_call(loop, mode):
+    difference = instructions(loop, 2 * COUNT, mode) - instructions(loop, COUNT, mode)
+    return difference / COUNT
+
+
+def measure():
+    return {loop: [per_call(loop, mode) for mode in ("off", "on", "plain")
+                   if (loop, mode) != ("pmr", "plain")] for loop in LOOPS}
+
+
+def format_table(table):
+    lines = ["   off     on  plain  loop"]
+    for loop, counts in table.items():
+        cells = "".join(f"{count:6.2f} " for count in counts)
+        lines.append(f"{cells:21} {loop}")
+    return "\n".join(lines) + "\n"
+
+
+def code_of(function):
+    text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", f"--disassemble={function}",
+                           PROGRAM], check=True, capture_output=True, text=True).stdout
+    return re.findall(r"^\s+[0-9a-f]+:\s+(.*)$", text, re.M)
+
+
+class ArenaInstructions(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        harness.require("valgrind", "objdump")
+        cls.table = measure()
+
+    def test_golden(self):
+        self.assertEqual(format_table(self.table), TABLE.read_text(),
+                         "if meant: tests/arena_instructions.py --update, and say why")
+
+    def test_sampling_executes_the_same_instructions(self):
+        for loop, counts in self.table.items():
+            self.assertEqual(counts[0], counts[1], loop)
+
+    def test_no_more_than_a_plain_arena(self):
+        for loop, counts in self.table.items():
+            if len(counts) == 3:
+                self.assertLessEqual(counts[1], counts[2], loop)
+
+    def test_one_comparison_no_thread_local_storage_no_call_but_the_slow_path(self):
+        for function in ("fast_constant", "fast_make", "fast_sized", "fast_aligned"):
+            code = code_of(function)
+            self.assertGreater(len(code), 4, function)
+            self.assertFalse([line for line in code if "%fs" in line or "tls" in line], code)
+            called = [line for line in code if re.match(r"(call|jmp)\s.*<(?!fast_)", line)]
+            self.assertTrue(all("allocate_slow" in line or "refuse" in line for line in called),
+                            called)
+            self.assertEqual(len([line for line in code if line.startswith("cmp")]), 1, code)
+
+
+if __name__ == "__main__":
+    if "--update" in sys.argv:
+        TABLE.write_text(format_table(measure()))
+    else:
+        unittest.main()

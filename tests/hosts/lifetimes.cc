@@ -1,0 +1,97 @@
+// A program whose objects live for known parts of its run:
+//
+//   load_table()   allocates at the start and keeps it: alive at the end, but no leak
+//   use_scratch()  frees at once
+//   cache_entry()  keeps a bounded number, the oldest goes: lives for kCached rounds
+//   hand_over()    is freed by another thread, one round later
+//   lose()         is never freed: the leak
+//
+//   lifetimes [ROUNDS]    short sleeps between rounds spread them over time
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+
+#include "scenario.h"
+
+namespace {
+
+constexpr int kCached = 200;
+constexpr std::size_t kBytes = 1000;
+
+void* ring[kCached];
+std::deque<void*> lost;
+
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+void* handed = nullptr;
+bool is_over = false;
+
+void* free_what_is_handed_over(void*) {
+  pthread_mutex_lock(&lock);
+  while (true) {
+    while (handed == nullptr && !is_over) pthread_cond_wait(&changed, &lock);
+    if (handed == nullptr) break;
+    free(handed);
+    handed = nullptr;
+    pthread_cond_broadcast(&changed);
+  }
+  pthread_mutex_unlock(&lock);
+  return nullptr;
+}
+
+}  // namespace
+
+extern "C" {
+
+__attribute__((noinline)) void* load_table() {
+  void** table = static_cast<void**>(malloc(4000 * sizeof(void*)));
+  for (int i = 0; i < 4000; ++i) table[i] = opaque(malloc(kBytes));
+  return table;
+}
+
+__attribute__((noinline)) void use_scratch() {
+  void* scratch = opaque(malloc(kBytes));
+  free(scratch);
+}
+
+__attribute__((noinline)) void cache_entry(int round) {
+  free(ring[round % kCached]);
+  ring[round % kCached] = opaque(malloc(kBytes));
+}
+
+__attribute__((noinline)) void hand_over() {
+  void* object = opaque(malloc(kBytes));
+  pthread_mutex_lock(&lock);
+  while (handed != nullptr) pthread_cond_wait(&changed, &lock);
+  handed = object;
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&lock);
+}
+
+__attribute__((noinline)) void lose() { lost.push_back(opaque(malloc(kBytes))); }
+
+}  // extern "C"
+
+int main(int argc, char** argv) {
+  const int rounds = argc > 1 ? std::atoi(argv[1]) : 4000;
+  pthread_t thread;
+  pthread_create(&thread, nullptr, free_what_is_handed_over, nullptr);
+  void* table = opaque(load_table());
+  for (int round = 0; round < rounds; ++round) {
+    use_scratch();
+    cache_entry(round);
+    hand_over();
+    lose();
+    usleep(100);
+  }
+  pthread_mutex_lock(&lock);
+  is_over = true;
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&lock);
+  pthread_join(thread, nullptr);
+  std::printf("%d rounds, %zu lost, table %s\n", rounds, lost.size(), table ? "kept" : "gone");
+  return 0;
+}

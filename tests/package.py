@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""What `cmake --install` leaves: programs of others are built against it by find_package and
+by pkg-config, the examples too, after the installed tree was moved.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import harness
+
+DOWNSTREAM = harness.ROOT / "tests" / "downstream"
+EXAMPLES = harness.ROOT / "examples"
+STANDARDS = ("c++17", "c++20")
+COMPILERS = [name for name in ("g++", "clang++") if shutil.which(name)]
+STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Wno-sign-conversion",
+          "-Wundef", "-Werror"]
+
+
+def run(command, **options):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                          timeout=300, **options)
+    if done.returncode != 0:
+        raise AssertionError(f"{command} ends with {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+class Package(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = pathlib.Path(tempfile.mkdtemp(prefix="geiger package "))  # with a blank
+        run(["cmake", "--install", harness.BUILD, "--prefix", cls.directory / "first"])
+        cls.prefix = cls.directory / "moved"
+        (cls.directory / "first").rename(cls.prefix)
+        cls.environment = harness.environment([], {
+            "CMAKE_PREFIX_PATH": str(cls.prefix),
+            "PKG_CONFIG_PATH": str(next(cls.prefix.rglob("geiger.pc")).parent)})
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.directory, ignore_errors=True)
+
+    def configure(self, source, build, **options):
+        run(["cmake", "-S", source, "-B", build, "-D", "CMAKE_BUILD_TYPE=Release"],
+            env=self.environment, **options)
+
+    def test_installs_headers_and_nothing_of_ours(self):
+        names = {path.relative_to(self.prefix / "include").as_posix()
+                 for path in (self.prefix / "include").rglob("*") if path.is_file()}
+        self.assertIn("geiger/arena.h", names)
+        self.assertIn("geiger/sampling/skip_count.inl", names)
+        self.assertFalse([name for name in names if not re.fullmatch(
+            r"geiger/[a-z_/]+\.(h|hpp|inl)", name)])
+
+    def test_each_header_stands_alone(self):
+        include = self.prefix / "include"
+        headers = sorted(path.relative_to(include) for path in include.rglob("*.h"))
+        self.assertGreater(len(headers), 6)
+        for compiler in COMPILERS:
+            for standard in STANDARDS:
+                text = "".join(f"#include <{header}>\n" for header in headers)
+                for body in [text, *(f"#include <{header}>\n" for header in headers)][:1 if (
+                        compiler, standard) != ("g++", "c++17") else None]:
+                    run([compiler, f"-std={standard}", *STRICT, "-I", include, "-fsyntax-only",
+                         "-x", "c++", "-"], input=body)
+
+    def test_sampling_needs_no_exceptions_and_no_type_information(self):
+        run(["g++", "-std=c++17", *STRICT, "-fno-exceptions", "-fno-rtti", "-I",
+             self.prefix / "include", "-fsyntax-only", "-x", "c++", "-"],
+            input="#include <geiger/bernoulli_trial.h>\n#include <geiger/arena.h>\n")
+
+    def test_find_package(self):
+        build = self.directory / "with cmake"
+        self.configure(DOWNSTREAM / "cmake", build)
+        run(["cmake", "--build", build])
+        self.assertEqual(run([build / "app"]), "1 float 51\n")
+        preload = pathlib.Path((build / "preload.txt").read_text().strip())
+        self.assertTrue(preload.samefile(next(self.prefix.rglob("x86_64*/libgeiger-preload.so"))))
+
+    def test_find_package_refuses_another_version(self):
+        source = self.directory / "other"
+        source.mkdir()
+        (source / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.16)\nproject(other NONE)\n"
+            "find_package(geiger 9 REQUIRED)\n")
+        with self.assertRaisesRegex(AssertionError, r"compatible\s+with requested version"):
+            self.configure(source, self.directory / "other build")
+
+    def test_pkg_config(self):
+        harness.require("pkg-config", "make")
+        build = self.directory / "pkg"
+        shutil.copytree(DOWNSTREAM, build)
+        with_blanks = self.environment
+        run(["make", "-C", build / "pkg-config"], env=with_blanks)
+        self.assertEqual(run([build / "pkg-config" / "app"]), "1 float 51\n")
+        preload = run(["pkg-config", "--variable=preload", "geiger"], env=with_blanks).strip()
+        self.assertTrue(os.path.exists(preload.replace("\\ ", " ")), preload)
+
+    def test_examples_build_and_run_against_it(self):
+        build = self.directory / "examples"
+        self.configure(EXAMPLES, build)
+        run(["cmake", "--build", build, "--parallel", "2"])
+        said = run(["ctest", "--test-dir", build], env=self.environment)
+        self.assertIn("100% tests passed", said)
+
+    def test_the_installed_command_records(self):
+        build = self.directory / "recorded"
+        build.mkdir()
+        program = build / "app"
+        run(["g++", "-std=c++20", "-I", self.prefix / "include", DOWNSTREAM / "main.cc", "-o",
+             program])
+        run([self.prefix / "bin" / "geiger", "run", "-q", "--", program], cwd=build,
+            env=harness.environment([]))
+        summary = run([self.prefix / "bin" / "geiger", "summary"], cwd=build)
+        self.assertIn("4 MiB exact", summary)
+
+
+if __name__ == "__main__":
+    unittest.main()
