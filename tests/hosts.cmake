@@ -22,7 +22,7 @@ function(geiger_host name source)
 endfunction()
 
 foreach(host acknowledge changes edges exits first lifetimes limits loading loops mappings news
-    processes residency signals threads truth)
+    phases processes residency signals threads truth)
   geiger_host(${host} hosts/${host}.cc)
 endforeach()
 # A fixed address lets the analysis tell sites from the addresses that truth prints.
@@ -32,6 +32,9 @@ geiger_host(told hosts/told.cc)
 target_include_directories(host_told PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_compile_options(host_residency PRIVATE -fno-pie)
 target_link_options(host_residency PRIVATE -no-pie)
+# It talks to the runtime that it finds.
+target_include_directories(host_phases PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_compile_features(host_phases PRIVATE cxx_std_20)
 geiger_host(plugin hosts/plugin.cc SHARED)
 geiger_host(exact_count hosts/exact_count.cc SHARED)
 target_compile_options(host_exact_count PRIVATE -Wno-ignored-attributes)  # of function types

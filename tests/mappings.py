@@ -55,11 +55,11 @@ class Replay(harness.ProcessTest):
 
     def test_only_what_succeeded_is_recorded(self):
         recorded, _ = self.mapped("failures")
-        self.assertEqual([m.kind for m in recorded.traces[0].mappings], [1, 1, 2])
+        self.assertEqual([m.kind for m in recorded.traces[0].mappings], ["map", "map", "unmap"])
 
     def test_breaks_have_both_ends(self):
         recorded, _ = self.mapped("breaks")
-        moves = [m.address - m.old_address for m in recorded.traces[0].mappings if m.kind == 4]
+        moves = [m.address - m.old_address for m in recorded.traces[0].mappings if m.kind == "break"]
         self.assertEqual(moves, 20 * [3 * PAGE, 2 * PAGE, -5 * PAGE])
 
     def test_what_was_given_back_is_gone(self):
@@ -78,7 +78,7 @@ class Replay(harness.ProcessTest):
         rounds = 4 * 2000
         self.assertEqual(mapped, EARLY + 2 * rounds * PAGE)
         kinds = [m.kind for m in recorded.traces[0].mappings]
-        self.assertEqual(kinds.count(3), rounds)
+        self.assertEqual(kinds.count("remap"), rounds)
 
     def test_reservations_stand_apart(self):
         with harness.Recorder(INTERVAL) as recorder:

@@ -274,7 +274,8 @@ struct ThreadRecord {
   std::atomic<std::uint64_t> calls;  ///< Allocations that took the slow path.
 };
 
-/// From here on threads that read it draw with this interval.
+/// An interval that samples refer to. Threads begin to draw with it when they see it; one
+/// that a reporter of a custom heap drew with need not have been in force.
 struct EpochRecord {
   std::uint64_t header;
   std::uint64_t time;

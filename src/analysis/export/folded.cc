@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/export/frame_name.h"
-#include "analysis/export/rounding.h"
+#include "estimation/rounding.h"
 #include "analysis/profile/labels.h"
 
 namespace geiger::exports {
@@ -135,7 +135,7 @@ void write_folded(const profile::Recording& recording, const profile::Profile& p
   std::vector<double> bytes;
   bytes.reserve(paths.size());
   for (const Path& path : paths) bytes.push_back(path.bytes);
-  const std::vector<std::int64_t> rounded = round_to_total(bytes);
+  const std::vector<std::int64_t> rounded = estimation::round_to_total(bytes);
   std::string out;
   for (std::size_t i = 0; i < paths.size(); ++i) {
     if (rounded[i] > 0) append_line(out, paths[i], rounded[i], folder);

@@ -154,17 +154,27 @@ std::uint32_t ImageDecoder::name_of(trace::Ref ref, trace::NameKind kind) {
   return kNone;
 }
 
+/// Whoever goes through the labels around a label may rely on there being few.
+void ImageDecoder::decode_label(trace::Ref ref, trace::Ref around, const std::string& text) {
+  constexpr std::uint32_t kDeepest = 63;
+  std::uint32_t parent = name_of(around, trace::NameKind::kLabel);
+  std::uint32_t depth = parent == kNone ? 0 : names_[around].depth + 1;
+  if (depth > kDeepest) {
+    ++oddities_.unknown_names;
+    parent = kNone;
+    depth = 0;
+  }
+  names_[ref] = {trace::NameKind::kLabel, interner_.label(text, parent), depth};
+}
+
 void ImageDecoder::decode_name(const Record& record) {
   const auto& layout = record.as<trace::NameRecord>();
   const std::string text(trace::text_of(record));
   switch (layout.kind) {
-    case trace::NameKind::kLabel: {
-      const std::uint32_t parent = name_of(layout.owner, trace::NameKind::kLabel);
-      names_[record.ref()] = {layout.kind, interner_.label(text, parent)};
-      return;
-    }
+    case trace::NameKind::kLabel:
+      return decode_label(record.ref(), layout.owner, text);
     case trace::NameKind::kType:
-      names_[record.ref()] = {layout.kind, interner_.type(text)};
+      names_[record.ref()] = {layout.kind, interner_.type(text), 0};
       return;
     case trace::NameKind::kHeap:
       heaps_[layout.owner] = interner_.heap(text);

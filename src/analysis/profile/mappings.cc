@@ -107,27 +107,23 @@ MappedAs asked_for(Kind kind) {
 
 }  // namespace
 
+bool is_of_mappings_at_instant(Kind kind) {
+  return kind == Kind::kMapped || kind == Kind::kReserved || kind == Kind::kMappedFiles;
+}
+
 bool is_of_mappings(Kind kind) {
-  switch (kind) {
-    case Kind::kMapped:
-    case Kind::kMappedAtPeak:
-    case Kind::kMappedTotal:
-    case Kind::kReserved:
-    case Kind::kMappedFiles:
-      return true;
-    default:
-      return false;
-  }
+  return is_of_mappings_at_instant(kind) || kind == Kind::kMappedAtPeak ||
+         kind == Kind::kMappedTotal;
 }
 
 Profile select_mappings(const Recording& recording, const Selection& selection) {
   Profile profile;
   profile.kind = selection.kind;
+  profile.is_part = selection.is_part();
   const Nanoseconds from = selection.from.value_or(0);
   const Nanoseconds to = selection.to.value_or(kEnd);
-  const bool is_instant =
-      selection.kind != Kind::kMappedTotal && selection.kind != Kind::kMappedAtPeak;
-  const Nanoseconds last = is_instant || to == 0 ? to : to - 1;
+  const bool is_of_instant = is_of_mappings_at_instant(selection.kind);
+  const Nanoseconds last = is_of_instant ? selection.at.value_or(kEnd) : to - (to == kEnd ? 0 : 1);
   for (std::uint32_t process = 0; process < recording.processes.size(); ++process) {
     if (selection.kind == Kind::kMappedTotal) {
       add_gains(profile, recording, process, from, last);

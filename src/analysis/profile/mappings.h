@@ -12,10 +12,13 @@ namespace geiger::profile {
 /// Whether a kind speaks of mappings, not of allocations.
 [[nodiscard]] bool is_of_mappings(Kind kind);
 
+/// Whether it is of those that speak of one instant.
+[[nodiscard]] bool is_of_mappings_at_instant(Kind kind);
+
 /// The ranges that the kind asks for, one certain entry each, with the bytes of whole
 /// pages. Requires is_of_mappings(selection.kind).
 ///
-///   kMapped, kReserved, kMappedFiles   at the instant `to`; nothing: at the end
+///   kMapped, kReserved, kMappedFiles   at the instant `at`; nothing: at the end
 ///   kMappedAtPeak    at the instant of each process at which most was accessible,
 ///                    within [from, to)
 ///   kMappedTotal     all that became accessible at from <= time < to

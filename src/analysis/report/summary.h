@@ -14,6 +14,7 @@
 #include "analysis/profile/totals.h"
 #include "analysis/report/measure.h"
 #include "analysis/report/rss.h"
+#include "analysis/report/scope.h"
 #include "analysis/report/style.h"
 #include "analysis/report/table.h"
 
@@ -23,6 +24,10 @@ struct SummaryOptions {
   double level = 0.95;    ///< In (0, 1).
   std::string run;        ///< As the user named it, for the commands to type next; may be empty.
   std::size_t sites = 5;  ///< Rows of each list of sites.
+  /// Of kind kAllocated: what allocated bytes are of. The peak is then the one within its
+  /// window, and what was live at the end is what was at the window's.
+  profile::Selection selection = {};
+  Scope scope = {};  ///< What the selection is, in words.
 };
 
 /// One image: what is known exactly of it, and its estimate.
@@ -61,6 +66,9 @@ struct SummaryReport {
   std::vector<TableLine> top_allocated, top_live_at_peak;
   /// Of the process whose resident memory was largest; nothing if none was observed.
   std::optional<RssReport> rss;
+
+  /// Counts and self-checks are of the whole recording, not of a part.
+  [[nodiscard]] bool is_part() const { return options.selection.is_part(); }
 };
 
 [[nodiscard]] SummaryReport summary_report(const profile::Recording& recording,

@@ -82,10 +82,13 @@ std::string to_json(const SummaryReport& report, const Recording& recording) {
   JsonWriter json;
   json.begin_object().field("schema_version", kSchemaVersion).field("report", "summary");
   json.field("level", report.options.level).field("duration_ns", report.duration);
+  write_field(json, report.options.scope);
   json.field("samples", report.samples).field("certain_samples", report.certain_samples);
   write_measure(json, "allocated", report.allocated);
-  write_exact(json, report.exact);
-  write_self_check(json, report);
+  if (!report.is_part()) {
+    write_exact(json, report.exact);
+    write_self_check(json, report);
+  }
   write_measure(json, "live_at_end", report.live_at_end);
   write_measure(json, "live_at_peak", report.live_at_peak);
   if (report.mapped.is_seen) write_mapped(json, report.mapped);

@@ -49,6 +49,17 @@ void add(std::atomic<std::uint64_t>& total, std::uint64_t value) {
   total.store(total.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
 }
 
+/// T and lambda of an epoch, from its record: of the image's own fields one may be newer
+/// than another while the interval changes.
+struct Drawing {
+  std::uint64_t interval;
+  double lambda;
+};
+Drawing drawing_in(trace::Ref epoch) {
+  const auto& record = image.writer.at<trace::EpochRecord>(epoch);
+  return {record.interval, __builtin_bit_cast(double, record.lambda_bits)};
+}
+
 /// Writes the thread's record into the current image and starts its sampler.
 bool enrol(ThreadState& state) {
   const std::uint32_t index = image.threads.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -68,10 +79,11 @@ bool enrol(ThreadState& state) {
   trace::Writer::commit(slot, header);
   state.record = record;
   state.index = index;
-  state.epoch = image.epoch.ref.load(std::memory_order_acquire);
-  state.sampler.start(sampling::thread_seed(image.seed, index),
-                      image.epoch.interval.load(std::memory_order_relaxed),
-                      image.epoch.lambda.load(std::memory_order_relaxed), image.settings.is_pure);
+  const trace::Ref epoch = image.epoch.ref.load(std::memory_order_acquire);
+  state.epoch.store(epoch, std::memory_order_relaxed);
+  const Drawing drawing = drawing_in(epoch);
+  state.sampler.start(sampling::thread_seed(image.seed, index), drawing.interval, drawing.lambda,
+                      image.settings.is_pure);
   state.image = image.number;
   return true;
 }
@@ -148,10 +160,10 @@ bool was_abandoned(ThreadState& state, const void* frame) {
 void adopt_epoch(ThreadState& state) {
   follow_control();
   const trace::Ref epoch = image.epoch.ref.load(std::memory_order_acquire);
-  if (state.epoch == epoch) return;
-  state.epoch = epoch;
-  state.sampler.change_interval(image.epoch.interval.load(std::memory_order_relaxed),
-                                image.epoch.lambda.load(std::memory_order_relaxed));
+  if (state.epoch.load(std::memory_order_relaxed) == epoch) return;
+  state.epoch.store(epoch, std::memory_order_relaxed);
+  const Drawing drawing = drawing_in(epoch);
+  state.sampler.change_interval(drawing.interval, drawing.lambda);
 }
 
 Decision decide_in(ThreadState& state, Bytes size, bool is_fresh) {
@@ -171,7 +183,7 @@ Decision decide_in(ThreadState& state, Bytes size, bool is_fresh) {
   const Verdict verdict = state.sampler.trial(size);
   const bool counts = !is_paused();
   if (counts) count(state, size, verdict);
-  const trace::Ref epoch = state.epoch;
+  const trace::Ref epoch = state.epoch.load(std::memory_order_relaxed);
   adopt_epoch(state);
   arm(state);
   return {.state = &state,
@@ -294,13 +306,20 @@ void settle_others(const ThreadState* self) {
   }
 }
 
+/// Takes the counter out of use for as long as its thread settles it. False: it is
+/// deciding already, further up its stack.
+bool begin_settling(ThreadState& state) {
+  const std::uint64_t armed = state.armed.exchange(kTaken, std::memory_order_relaxed);
+  if (armed == kTaken) return false;
+  state.deciding_frame = __builtin_frame_address(0);
+  settle(state, armed, exchange_countdown(kGrace));
+  return true;
+}
+
 /// Settles what the calling thread has allocated; from here every allocation of
 /// it does so itself.
 void settle_for_good(ThreadState& state) {
-  const std::uint64_t armed = state.armed.exchange(kTaken, std::memory_order_relaxed);
-  if (armed == kTaken) return;
-  state.deciding_frame = __builtin_frame_address(0);
-  settle(state, armed, exchange_countdown(kGrace));
+  if (!begin_settling(state)) return;
   state.is_ending = true;
   arm(state);
 }
@@ -346,6 +365,26 @@ GEIGER_SLOW_PATH Decision decide(Bytes size) {
     return {};
   }
   return decide_in(*state, size, is_fresh);
+}
+
+void follow_now() {
+  if (!is_recording()) return;
+  ThreadState* state = own_state();
+  if (state == nullptr || state->image != image.number || !begin_settling(*state)) return;
+  adopt_epoch(*state);
+  arm(*state);
+}
+
+Bytes largest_interval_in_use() {
+  Bytes largest = image.epoch.interval.load(std::memory_order_relaxed);
+  for (const ThreadState* state = first_state(); state != nullptr; state = state->next) {
+    if (state->lifecycle.load(std::memory_order_acquire) != kLive) continue;
+    const trace::Ref epoch = state->epoch.load(std::memory_order_relaxed);
+    if (epoch != 0 && state->image == image.number) {
+      largest = std::max(largest, drawing_in(epoch).interval);
+    }
+  }
+  return largest;
 }
 
 void retract(const Decision& decision, Bytes size) {

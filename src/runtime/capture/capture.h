@@ -76,6 +76,14 @@ void release(const void* address, const unwind::Registers& caller);
                                        std::uintptr_t{heap} << 48);
 }
 
+/// Lets the calling thread draw with the interval in force from here on, not only from its
+/// next slow path.
+void follow_now();
+
+/// The largest interval that any thread still draws with; it only needs one slow path to
+/// give it up. Requires is_recording().
+[[nodiscard]] Bytes largest_interval_in_use();
+
 /// The calling thread's state in the current image, or null: no memory, or no room.
 /// Requires is_recording().
 ThreadState* enrolled_state();

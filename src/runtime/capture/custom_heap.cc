@@ -29,15 +29,25 @@ class TypeInForce {
   NameId before_;
 };
 
-}  // namespace
-
-Rate current_rate() {
-  if (!is_recording()) return {};
-  // The reference first: what it names is at least as old as the interval read next.
-  const trace::Ref epoch = image.epoch.ref.load(std::memory_order_acquire);
+Rate rate_in(trace::Ref epoch) {
   const auto& record = image.writer.at<trace::EpochRecord>(epoch);
   return {record.interval, __builtin_bit_cast(double, record.lambda_bits), epoch, image.number,
           image.settings.is_pure};
+}
+
+}  // namespace
+
+Rate current_rate() {
+  bool is_fresh = false;
+  if (!ready(is_fresh)) return {};
+  return rate_in(image.epoch.ref.load(std::memory_order_acquire));
+}
+
+Rate rate_of_interval(std::uint64_t interval) {
+  const Rate current = current_rate();
+  if (current.image == 0 || current.interval == interval) return current;
+  const trace::Ref epoch = epoch_of_interval(interval);
+  return epoch == 0 ? Rate{} : rate_in(epoch);
 }
 
 GEIGER_SLOW_PATH Reported report_sample(const Report& report) {
@@ -60,16 +70,16 @@ GEIGER_SLOW_PATH Reported report_sample(const Report& report) {
   record(decision,
          {reinterpret_cast<const void*>(report.address), report.requested, report.usable,
           trace::EntryPoint::kReported, report.alignment, heap},
-         unwind::caller_registers());
+         report.caller);
   return Reported::kYes;
 }
 
-Reported report_free(NameId heap, std::uint64_t address) {
+Reported report_free(NameId heap, std::uint64_t address, const unwind::Registers& caller) {
   const std::uint16_t number = number_of(heap);
   if (number == 0) return Reported::kWrongHeap;
   if (address >= kAddressEnd) return Reported::kWrongAddress;
   const void* key = key_of(reinterpret_cast<const void*>(address), number);
-  if (filter.maybe_holds(key)) release(key, unwind::caller_registers());
+  if (filter.maybe_holds(key)) release(key, caller);
   return Reported::kYes;
 }
 

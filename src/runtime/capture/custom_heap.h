@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "runtime/capture/capture.h"
+#include "runtime/unwind/unwind.h"
 
 namespace geiger::capture {
 
@@ -22,7 +23,12 @@ struct Rate {
   std::uint32_t image;  ///< 0: nothing is recorded.
   bool is_pure;         ///< Nothing is certain.
 };
+/// Starts the image if this is a fork's child that has not allocated yet.
 [[nodiscard]] Rate current_rate();
+
+/// For who has drawn with an interval that may be in force no longer, or never was: the
+/// same with that one. Image 0 also where it cannot be recorded.
+[[nodiscard]] Rate rate_of_interval(std::uint64_t interval);
 
 /// An allocation that the reporter drew.
 struct Report {
@@ -35,16 +41,17 @@ struct Report {
   std::uint64_t offset = 0;
   Rate rate;
   bool is_certain = false;
+  unwind::Registers caller{};  ///< Where the stack begins: in the program, not in its reporter.
 };
 
 enum class Reported { kYes, kNotRecording, kOtherImage, kWrongHeap, kWrongAddress };
 
-/// Records a drawn allocation with the stack of the caller. Nothing is recorded while
+/// Records a drawn allocation. Nothing is recorded while
 /// paused, which is no error (kYes).
 Reported report_sample(const Report& report);
 
 /// An allocation of a custom heap is gone: records that if it is a live sample. Cheap
 /// when it is not. kWrongHeap for an id that is no heap.
-Reported report_free(NameId heap, std::uint64_t address);
+Reported report_free(NameId heap, std::uint64_t address, const unwind::Registers& caller);
 
 }  // namespace geiger::capture

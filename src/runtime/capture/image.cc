@@ -153,7 +153,7 @@ trace::Identity identity(bool is_child) {
   if (image.settings.use_frame_pointers) mode |= trace::kModeFramePointers;
   if (image.settings.free_stacks) mode |= trace::kModeFreeStacks;
   return {.seed = image.seed,
-          .interval = image.settings.interval,
+          .interval = image.own_interval.load(std::memory_order_relaxed),
           .mode = mode,
           .start_monotonic = base::monotonic_now(),
           .start_realtime = base::realtime_now(),
@@ -194,23 +194,30 @@ bool open_memory(bool is_child) {
   return true;
 }
 
-bool write_epoch(std::uint64_t interval) {
+/// 0: no room.
+trace::Ref record_epoch(std::uint64_t interval) {
   constexpr trace::RecordHeader kHeader{trace::RecordType::kEpoch, 0,
                                         sizeof(trace::EpochRecord) / 8, trace::kUnknownCpu, 0};
   const trace::Slot slot = image.writer.reserve(kHeader);
-  if (!slot) return false;
-  const double lambda = sampling::rate_of(interval);
+  if (!slot) return 0;
   auto* record = reinterpret_cast<trace::EpochRecord*>(slot.words);
   record->time = base::monotonic_now();
   record->interval = interval;
-  record->lambda_bits = std::bit_cast<std::uint64_t>(lambda);
+  record->lambda_bits = std::bit_cast<std::uint64_t>(sampling::rate_of(interval));
   trace::Writer::commit(slot, kHeader);
-  image.epoch.lambda.store(lambda, std::memory_order_relaxed);
+  image.epochs.insert(interval, slot.ref);
+  return slot.ref;
+}
+
+/// Puts an interval in force.
+bool write_epoch(std::uint64_t interval) {
+  const trace::Ref ref = record_epoch(interval);
+  if (ref == 0) return false;
   image.epoch.interval.store(interval, std::memory_order_relaxed);
-  // Last: a thread that sees the new reference sees its interval.
-  image.epoch.ref.store(slot.ref, std::memory_order_release);
+  // Last: a thread that sees the new reference finds its record whole.
+  image.epoch.ref.store(ref, std::memory_order_release);
   if (probes::wants_intervals()) [[unlikely]]
-    probes::fire_interval(interval, lambda);
+    probes::fire_interval(interval, sampling::rate_of(interval));
   return true;
 }
 
@@ -239,7 +246,7 @@ bool start_image(bool is_child) {
   image.followed.store(0, std::memory_order_relaxed);
   image.utilization_served.store(0, std::memory_order_relaxed);
   const bool is_open = image.settings.in_memory ? open_memory(is_child) : open_trace(is_child);
-  if (!is_open || !write_epoch(image.settings.interval)) return false;
+  if (!is_open || !write_epoch(image.own_interval.load(std::memory_order_relaxed))) return false;
   list_ranges(image.writer.header()->runtime_ranges);
   image.writer.header()->state.store(trace::State::kSampling, std::memory_order_release);
   return true;
@@ -253,6 +260,7 @@ GEIGER_SLOW_PATH bool start_slow() {
     return false;
   }
   image.settings = read_settings();
+  set_own_interval(image.settings.interval);
   image.number = 1;
   filter.start();
   image.is_held.store(image.settings.in_memory, std::memory_order_relaxed);
@@ -274,6 +282,7 @@ GEIGER_SLOW_PATH bool start_child_slow() {
   }
   retire_all_but(own_state());
   image.stacks.reset();
+  image.epochs.reset();
   ++image.number;
   image.threads.store(0, std::memory_order_relaxed);
   image.modules_written.store(0, std::memory_order_relaxed);
@@ -323,6 +332,16 @@ bool set_interval(std::uint64_t interval) {
   const bool is_first =
       image.epoch.interval.compare_exchange_strong(current, interval, std::memory_order_acq_rel);
   return !is_first || write_epoch(interval);
+}
+
+trace::Ref epoch_of_interval(std::uint64_t interval) {
+  if (interval == 0 || interval > kMostInterval) return 0;
+  const trace::Ref known = image.epochs.find(interval);
+  return known != 0 ? known : record_epoch(interval);
+}
+
+void set_own_interval(std::uint64_t interval) {
+  image.own_interval.store(interval, std::memory_order_relaxed);
 }
 
 const char* executable_path() { return executable; }

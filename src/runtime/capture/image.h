@@ -23,9 +23,8 @@ enum class Phase : std::uint32_t { kUninitialised, kStarting, kSampling, kOff };
 
 /// The interval in force. A thread that meets a new one redraws its skip count.
 struct Epoch {
-  std::atomic<trace::Ref> ref;
+  std::atomic<trace::Ref> ref;  ///< Its record, which says what to draw with.
   std::atomic<std::uint64_t> interval;
-  std::atomic<double> lambda;
 };
 
 struct Image {
@@ -36,8 +35,10 @@ struct Image {
   std::atomic<std::uint32_t> threads;  ///< Thread indexes given out.
   std::atomic<std::uint32_t> modules_written;
   Epoch epoch;
+  std::atomic<std::uint64_t> own_interval;  ///< What a fork's child starts with.
   trace::Writer writer;
   NumberTable stacks;  ///< Hash -> StackRecord.
+  NumberTable epochs;  ///< Interval -> an EpochRecord of it.
   /// The program wants nothing recorded for now, whatever the control page says.
   std::atomic<bool> is_held;
   /// The interval that the control page asked for last.
@@ -67,6 +68,13 @@ inline constexpr std::uint64_t kMostInterval = std::uint64_t{1} << 40;
 /// Draws with another interval from here on; other threads from their next slow path.
 /// False: not recording, no room in the trace, or not within [1, kMostInterval].
 bool set_interval(std::uint64_t interval);
+
+/// A record of this interval, in force or not, for samples that were drawn with it. 0: no
+/// room in the trace, or not within [1, kMostInterval]. Requires is_recording().
+[[nodiscard]] trace::Ref epoch_of_interval(std::uint64_t interval);
+
+/// What children start with; as set_interval() does not outlast a fork.
+void set_own_interval(std::uint64_t interval);
 
 /// Path of the allocator, as set_allocator_path() was told.
 extern const char* allocator_path;

@@ -1,5 +1,7 @@
 #include "runtime/capture/interface.h"
 
+#include "runtime/capture/arena.h"
+
 namespace geiger::capture {
 namespace {
 
@@ -24,7 +26,15 @@ Status status() {
 
 Naming* naming() { return &tls.naming; }
 
+bool set_interval_here(std::uint64_t interval) {
+  if (!set_interval(interval)) return false;
+  follow_now();
+  return true;
+}
+
 void hold(bool is_held) { image.is_held.store(is_held, std::memory_order_relaxed); }
+
+const std::uint64_t* countdown() { return &tls.countdown; }
 
 const char* trace_base(Bytes& bytes) { return image.writer.base(bytes); }
 
@@ -47,12 +57,17 @@ extern "C" constinit const capture::Interface geiger_capture_v1{
     .define_name = capture::define_name,
     .name_at = capture::name_at,
     .write_mark = capture::write_mark,
-    .set_interval = capture::set_interval,
+    .set_interval = capture::set_interval_here,
+    .set_own_interval = capture::set_own_interval,
+    .largest_interval_in_use = capture::largest_interval_in_use,
     .hold = capture::hold,
     .current_rate = capture::current_rate,
+    .rate_of_interval = capture::rate_of_interval,
     .report_sample = capture::report_sample,
     .report_free = capture::report_free,
     .trace_base = capture::trace_base,
     .for_each_live = capture::for_each_live,
     .listener = &capture::listener,
+    .countdown = capture::countdown,
+    .allocate = capture::arena_allocate,
 };

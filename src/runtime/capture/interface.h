@@ -43,12 +43,16 @@ struct Interface {
                         std::size_t bytes);
   NamedThing (*name_at)(NameId name);
   bool (*write_mark)(const char* text, std::size_t bytes);
+  /// The calling thread follows at once, others at their next slow path.
   bool (*set_interval)(std::uint64_t interval);
+  void (*set_own_interval)(std::uint64_t interval);
+  Bytes (*largest_interval_in_use)();
   /// Stops and resumes recording as the program's wish, apart from the control page's.
   void (*hold)(bool is_held);
   Rate (*current_rate)();
+  Rate (*rate_of_interval)(std::uint64_t interval);
   Reported (*report_sample)(const Report& report);
-  Reported (*report_free)(NameId heap, std::uint64_t address);
+  Reported (*report_free)(NameId heap, std::uint64_t address, const unwind::Registers& caller);
   /// The trace as far as it is mapped: records lie at their reference * 8. Earlier
   /// results stay valid.
   const char* (*trace_base)(Bytes& bytes);
@@ -57,6 +61,10 @@ struct Interface {
   void (*for_each_live)(void (*visit)(void* context, std::uint64_t key, trace::Ref sample),
                         void* context);
   std::atomic<const Listener*>* listener;
+  /// The calling thread's counter of bytes: moves with every allocation that is seen.
+  const std::uint64_t* (*countdown)();
+  /// Zeroed memory that did not come through malloc and is never given back.
+  void* (*allocate)(std::size_t bytes);
 };
 
 }  // namespace geiger::capture

@@ -43,21 +43,24 @@ static_assert(sizeof(ThreadLocal) <= 64);
 [[gnu::tls_model("initial-exec"),
   gnu::visibility("hidden")]] extern constinit thread_local ThreadLocal tls;
 
-/// Puts `size` bytes to trial: true when the slow path must decide. One
-/// instruction reads, subtracts and stores, so a signal cannot fall in between.
-GEIGER_FAST_PATH bool borrows(std::uint64_t size) {
+/// Takes `size` off a counter: true when it borrows. One instruction reads, subtracts and
+/// stores, so a signal cannot fall in between.
+GEIGER_FAST_PATH bool borrows_from(std::uint64_t& counter, std::uint64_t size) {
 #if defined(__x86_64__)
   bool borrow = false;
-  asm volatile("subq %2, %0" : "+m"(tls.countdown), "=@ccb"(borrow) : "r"(size));
+  asm volatile("subq %2, %0" : "+m"(counter), "=@ccb"(borrow) : "r"(size));
   return borrow;
 #else
-  const std::uint64_t before = tls.countdown;
-  tls.countdown = before - size;
+  const std::uint64_t before = counter;
+  counter = before - size;
   return size > before;
 #endif
 }
 
-/// Swaps the counter in one instruction (see borrows()).
+/// Puts `size` bytes to trial: true when the slow path must decide.
+GEIGER_FAST_PATH bool borrows(std::uint64_t size) { return borrows_from(tls.countdown, size); }
+
+/// Swaps the counter in one instruction (see borrows_from()).
 GEIGER_FAST_PATH std::uint64_t exchange_countdown(std::uint64_t value) {
   return std::atomic_ref(tls.countdown).exchange(value, std::memory_order_relaxed);
 }

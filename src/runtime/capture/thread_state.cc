@@ -73,7 +73,7 @@ ThreadState* adopt_state(std::uint32_t pid) {
   state->record = nullptr;
   state->tid = static_cast<std::uint64_t>(base::raw_syscall(SYS_gettid));
   state->image = 0;
-  state->epoch = 0;
+  state->epoch.store(0, std::memory_order_relaxed);
   state->is_ending = false;
   state->nested_decisions = 0;
   state->is_telling = false;

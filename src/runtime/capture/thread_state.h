@@ -38,7 +38,7 @@ struct alignas(64) ThreadState {
   std::uint64_t* countdown;              ///< The owner's thread-local counter.
   std::uint32_t image;                   ///< Which image the record belongs to; 0 = none.
   std::uint32_t index;                   ///< Thread index in the trace.
-  trace::Ref epoch;                      ///< The epoch its skip count was drawn in.
+  std::atomic<trace::Ref> epoch;         ///< The epoch its skip count was drawn in.
   std::atomic<std::uint32_t> lifecycle;  ///< Lifecycle.
   std::atomic<std::uint32_t> reading;    ///< Exit reads the counter: do not end yet.
   std::uint64_t tid;                     ///< Of the last owner, as the kernel knows it.

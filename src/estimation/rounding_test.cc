@@ -1,4 +1,4 @@
-#include "analysis/export/rounding.h"
+#include "estimation/rounding.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-namespace geiger::exports {
+namespace geiger::estimation {
 namespace {
 
 std::int64_t sum(const std::vector<std::int64_t>& values) {
@@ -41,4 +41,4 @@ TEST(Rounding, ClampsWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace geiger::exports
+}  // namespace geiger::estimation

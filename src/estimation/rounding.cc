@@ -1,11 +1,11 @@
-#include "analysis/export/rounding.h"
+#include "estimation/rounding.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <numeric>
 
-namespace geiger::exports {
+namespace geiger::estimation {
 namespace {
 
 constexpr double kLargest = 0x1p62;
@@ -46,4 +46,4 @@ std::vector<std::int64_t> round_to_total(const std::vector<double>& values) {
   return rounded;
 }
 
-}  // namespace geiger::exports
+}  // namespace geiger::estimation

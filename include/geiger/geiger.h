@@ -1,0 +1,413 @@
+/* The C interface of geiger: profiles of the running program, from inside it.
+ *
+ * Link with geiger::geiger (or `pkg-config --libs geiger`). The same program then works
+ *
+ *   linked      capture runs in memory, and only once something asks for samples;
+ *   preloaded   under `geiger run`: the same calls speak of the trace that is written;
+ *   absent      compiled with -DGEIGER_ABSENT: every call is an inline no-op that returns
+ *               GEIGER_NOT_AVAILABLE and clears what it would have filled in; nothing to
+ *               link.
+ *
+ * Every function returns a geiger_status. None aborts, prints, or throws. What a function
+ * fills in is cleared where it fails. docs/api.md says of each function whether it may be
+ * called in a signal handler, a listener or a fork's child.
+ *
+ * C11 and C++. For C++ there is more in geiger.hpp. */
+#ifndef GEIGER_GEIGER_H
+#define GEIGER_GEIGER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifdef GEIGER_ABSENT
+#define GEIGER_API static inline
+#define GEIGER_WHERE_ABSENT(...) \
+  { __VA_ARGS__ return GEIGER_NOT_AVAILABLE; }
+#define GEIGER_CLEAR(pointer) \
+  if ((pointer) != NULL) memset((void*)(pointer), 0, sizeof *(pointer));
+#define GEIGER_IGNORE(argument) (void)(argument);
+#else
+#define GEIGER_API extern __attribute__((visibility("default")))
+#define GEIGER_WHERE_ABSENT(...) ;
+#endif
+
+typedef enum geiger_status {
+  GEIGER_OK = 0,
+  GEIGER_NOT_AVAILABLE,   /* No capture in this process, or one of another version. */
+  GEIGER_NOT_RECORDING,   /* Capture is inert or has stopped: geiger_get_status() says why. */
+  GEIGER_BAD_ARGUMENT,    /* A null pointer, an empty or too long text, a size or address that
+                             cannot be. */
+  GEIGER_BAD_INTERVAL,    /* Not within 1 byte and 1 TiB. */
+  GEIGER_BAD_LEVEL,       /* A confidence level not strictly between 0 and 1. */
+  GEIGER_BAD_HANDLE,      /* A token, profile, label or listener that was never given out. */
+  GEIGER_WRONG_HEAP,      /* No heap has this number. */
+  GEIGER_WRONG_NESTING,   /* Scopes within this one had not been left; they are now. */
+  GEIGER_NOT_ENTERED,     /* The scope is not entered, or was left already. Nothing changed. */
+  GEIGER_WRONG_THREAD,    /* The scope belongs to another thread. Nothing changed. */
+  GEIGER_OTHER_PROCESS,   /* The handle was made before a fork, by the parent. */
+  GEIGER_ALREADY_STOPPED, /* The token was stopped, the profile or listener removed before. */
+  GEIGER_IN_LISTENER,     /* Not from within a listener. */
+  GEIGER_BUSY,            /* The call interrupted (signal handler) one like it. */
+  GEIGER_LIMIT,           /* One of the limits below is reached. */
+  GEIGER_NO_MEMORY,
+  GEIGER_FAILED_IO,       /* Writing failed; errno says why. */
+  GEIGER_THREW            /* A function of the caller threw an exception; it ends here. */
+} geiger_status;
+
+/* Limits. Texts are in bytes, without a NUL. */
+#define GEIGER_MAX_TEXT 1024
+#define GEIGER_MAX_NESTING 16 /* labels within labels */
+#define GEIGER_MAX_NAMES 65536 /* labels (in each surrounding label) and types, for ever */
+#define GEIGER_MAX_HEAPS 255
+#define GEIGER_MAX_LISTENERS 32
+#define GEIGER_MAX_INTERVAL (UINT64_C(1) << 40)
+
+/* A text that is not terminated. Valid as long as the process. */
+typedef struct geiger_text {
+  const char* data;
+  size_t size;
+} geiger_text;
+
+/* What a status means, in words; never null. Static storage. */
+#ifdef GEIGER_ABSENT
+static inline const char* geiger_status_message(geiger_status status) {
+  return status == GEIGER_OK ? "no error" : "compiled without geiger";
+}
+static inline const char* geiger_get_version(void) { return "absent"; }
+#else
+GEIGER_API const char* geiger_status_message(geiger_status status);
+/* "0.1.0" */
+GEIGER_API const char* geiger_get_version(void);
+#endif
+
+/* ---------------------------------------------------------------- status --- */
+
+typedef struct geiger_recorder {
+  int is_interposed;    /* malloc of this program leads to geiger. */
+  int is_recording;     /* Samples can be taken: neither inert nor stopped. */
+  int is_paused;        /* Nothing is recorded at the moment. */
+  int is_in_memory;     /* Linked, not preloaded: there is no file. */
+  int stop_reason;      /* 0: has not stopped. 1: trace full. 2: no space. 3: no mapping. */
+  int stop_errno;       /* Of a refused system call. */
+  uint64_t interval;    /* In force, bytes; the program's own or a token's smaller one. */
+  uint64_t own_interval;/* As set by geiger_set_sampling_interval() or from outside. */
+  uint64_t live_samples;
+  uint64_t trace_bytes, trace_capacity;
+  uint64_t dropped;     /* Records lost, of all causes. */
+  uint32_t open_tokens;
+  uint32_t listeners;
+  uint32_t failed_listeners; /* Removed because they threw. */
+  char listener_error[128];  /* What the last of them threw. */
+} geiger_recorder;
+
+GEIGER_API geiger_status geiger_get_status(geiger_recorder* recorder)
+    GEIGER_WHERE_ABSENT(GEIGER_CLEAR(recorder))
+
+/* Records from here on, until stopped as often. Without a file (linked) nothing is recorded
+ * until a token, a listener or this asks for it: live and peak snapshots know only objects
+ * allocated since. No effect under `geiger run`, which records anyway. */
+GEIGER_API geiger_status geiger_start_recording(void) GEIGER_WHERE_ABSENT()
+GEIGER_API geiger_status geiger_stop_recording(void) GEIGER_WHERE_ABSENT()
+
+/* The mean number of bytes between two samples, 1 to 2^40. Threads follow at their next
+ * sample. Tokens that want a smaller interval are served as long as they run. Objects of at
+ * least this size are recorded with certainty. */
+GEIGER_API geiger_status geiger_set_sampling_interval(uint64_t bytes)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(bytes))
+GEIGER_API geiger_status geiger_get_sampling_interval(uint64_t* bytes)
+    GEIGER_WHERE_ABSENT(GEIGER_CLEAR(bytes))
+
+/* Gives this instant a name in the trace. */
+GEIGER_API geiger_status geiger_write_mark(const char* name)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(name))
+
+/* ---------------------------------------------------------------- labels --- */
+
+/* A label: static, initialised once, entered any number of times by any thread.
+ *   static geiger_label tenant = GEIGER_LABEL("tenant=acme"); */
+typedef struct geiger_label {
+  const char* text; /* Must stay valid. */
+  uint64_t known;   /* The library's. */
+} geiger_label;
+#define GEIGER_LABEL(text) \
+  { (text), 0 }
+
+/* One entry of a scope, to be left by the same thread, not to be copied. Zeros: left. */
+typedef struct geiger_scope {
+  uint32_t inside; /* The library's, all of them. */
+  uint32_t before;
+  uint32_t depth;
+  uint32_t is_entered;
+  uint64_t thread;
+} geiger_scope;
+
+/* Labels are forms of one text within another: entering "phase=parse" within "request" puts
+ * allocations under request > phase=parse. Entering costs a comparison and a store once the
+ * label is known within its surroundings. */
+GEIGER_API geiger_status geiger_enter_label(geiger_label* label, geiger_scope* scope)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(label) GEIGER_CLEAR(scope))
+/* The same for a text of any origin; looks it up each time. */
+GEIGER_API geiger_status geiger_enter_label_text(const char* text, geiger_scope* scope)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(text) GEIGER_CLEAR(scope))
+/* Leaves what was entered. Scopes entered within and not left are left too
+ * (GEIGER_WRONG_NESTING). */
+GEIGER_API geiger_status geiger_leave_label(geiger_scope* scope)
+    GEIGER_WHERE_ABSENT(GEIGER_CLEAR(scope))
+
+/* The label in force in this thread, to be taken over by another thread or by a coroutine
+ * that goes on: geiger_resume_label() puts it in force until the scope is left. 0 is the
+ * absence of a label. */
+GEIGER_API geiger_status geiger_current_label(uint32_t* label)
+    GEIGER_WHERE_ABSENT(GEIGER_CLEAR(label))
+GEIGER_API geiger_status geiger_resume_label(uint32_t label, geiger_scope* scope)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(label) GEIGER_CLEAR(scope))
+/* The id of a text within a label (0: within none). */
+GEIGER_API geiger_status geiger_define_label(const char* text, uint32_t around, uint32_t* label)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(text) GEIGER_IGNORE(around) GEIGER_CLEAR(label))
+
+/* ----------------------------------------------------------------- types --- */
+
+/* As geiger_label; says what is being allocated. */
+typedef struct geiger_type {
+  const char* name;
+  uint64_t known;
+} geiger_type;
+#define GEIGER_TYPE(name) \
+  { (name), 0 }
+
+/* Names the type of this thread's allocations until the scope is left. To be entered right
+ * around one allocation, not around the construction of the object. */
+GEIGER_API geiger_status geiger_enter_type(geiger_type* type, geiger_scope* scope)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(type) GEIGER_CLEAR(scope))
+GEIGER_API geiger_status geiger_leave_type(geiger_scope* scope)
+    GEIGER_WHERE_ABSENT(GEIGER_CLEAR(scope))
+
+/* ---------------------------------------------------------- custom heaps --- */
+
+/* A heap that the program manages itself: a pool, an arena, memory of a device. 0 is the
+ * process's own, of which nothing can be reported. */
+typedef uint32_t geiger_heap;
+
+/* The heap of this name, the same one for the same name. */
+GEIGER_API geiger_status geiger_define_heap(const char* name, geiger_heap* heap)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(name) GEIGER_CLEAR(heap))
+
+/* An allocation succeeded; call it after each, before anybody can free it. The bytes are put
+ * to trial as malloc's are, at the same interval. Not drawn: a subtraction and a branch.
+ * `address` in [1, 2^48), unique among the live ones of its heap, need not be readable;
+ * `size` up to 2^47. */
+GEIGER_API geiger_status geiger_report_allocation(geiger_heap heap, const void* address,
+                                                  size_t size)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap) GEIGER_IGNORE(address) GEIGER_IGNORE(size))
+
+typedef struct geiger_allocation {
+  const void* address;
+  size_t requested;
+  size_t usable;     /* 0: as requested. */
+  size_t alignment;  /* 0, or a power of two. */
+  geiger_type* type; /* Null: as in force. */
+} geiger_allocation;
+/* The same with more about it. */
+GEIGER_API geiger_status geiger_report_allocation_of(geiger_heap heap,
+                                                     const geiger_allocation* allocation)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap) GEIGER_IGNORE(allocation))
+
+/* For allocators that put their bytes to trial themselves (geiger/arena.h): an allocation
+ * that they drew, with a probability of 1/interval per byte, at the byte `offset` from 0, or
+ * with certainty. Does not change the totals below. */
+typedef struct geiger_drawn {
+  geiger_allocation allocation;
+  uint64_t interval;
+  uint64_t offset; /* Below requested; 0 where is_certain. */
+  int is_certain;  /* Not below interval in size. */
+} geiger_drawn;
+GEIGER_API geiger_status geiger_report_drawn(geiger_heap heap, const geiger_drawn* drawn)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap) GEIGER_IGNORE(drawn))
+/* The interval in force, for them to draw with. Takes no lock. */
+GEIGER_API geiger_status geiger_get_interval_in_force(uint64_t* bytes)
+    GEIGER_WHERE_ABSENT(GEIGER_CLEAR(bytes))
+
+/* The allocation is about to go; call it before its address can be given out again. */
+GEIGER_API geiger_status geiger_report_free(geiger_heap heap, const void* address)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap) GEIGER_IGNORE(address))
+/* All allocations of the heap are about to go. Reads the table of live samples once. */
+GEIGER_API geiger_status geiger_report_reset(geiger_heap heap)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap))
+
+/* What was reported of a heap by this process, exact up to what threads have not settled yet
+ * (less than one interval each); and the check of the sampler on itself. */
+typedef struct geiger_heap_totals {
+  uint64_t bytes;         /* Requested, of all reports that succeeded. */
+  uint64_t trials;        /* Bytes put to trial. */
+  uint64_t hits;          /* Trials that succeeded. */
+  uint64_t certain_bytes; /* In objects recorded with certainty. */
+  uint64_t certain_objects;
+  uint64_t interrupted;   /* Allocations that were not tried: reported by a signal handler or
+                             a listener in the middle of another report of the thread. */
+  double z;               /* (hits - expected) / standard deviation; 0 where nothing is random. */
+} geiger_heap_totals;
+GEIGER_API geiger_status geiger_get_heap_totals(geiger_heap heap, geiger_heap_totals* totals)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap) GEIGER_CLEAR(totals))
+
+/* -------------------------------------------------------------- profiles --- */
+
+typedef struct geiger_token {
+  uint64_t id;
+} geiger_token;
+typedef struct geiger_profile {
+  uint64_t id;
+} geiger_profile;
+
+typedef enum geiger_profile_kind {
+  GEIGER_ALLOCATIONS,        /* What is allocated while the token runs. */
+  GEIGER_LIFETIMES,          /* The same with what became of each; of what outlives the token it
+                                is known only that it does (is_freed is 0). */
+  GEIGER_COMPLETE_LIFETIMES, /* Only what was freed while the token ran: short lives are seen
+                                more often than long ones. */
+  GEIGER_LIVE,               /* Live now. */
+  GEIGER_PEAK,               /* Live when the heap was estimated largest. */
+  GEIGER_FRAGMENTATION,      /* Live now; the value is usable - requested. */
+  GEIGER_RESIDENCY           /* Live now; the value is the bytes that are in memory. */
+} geiger_profile_kind;
+
+/* Starts a profile of allocations or lifetimes. Any number may run at once; each sees what
+ * it would see alone. `interval`: 0 is the program's own at this moment. A larger one gets
+ * the samples thinned to it; a smaller one holds for the whole process while the token
+ * runs, and others have theirs thinned. Two system calls at most. */
+GEIGER_API geiger_status geiger_start_profile(geiger_profile_kind kind, uint64_t interval,
+                                              geiger_token* token)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(kind) GEIGER_IGNORE(interval) GEIGER_CLEAR(token))
+/* Ends it, in any thread. Keeps but positions: the samples are read when they are asked
+ * for. `profile` may be null to drop it. */
+GEIGER_API geiger_status geiger_stop_profile(geiger_token token, geiger_profile* profile)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(token) GEIGER_CLEAR(profile))
+/* A profile of what is live. Nobody is stopped: what is allocated or freed meanwhile may or
+ * may not be in it. GEIGER_RESIDENCY leaves out custom heaps. */
+GEIGER_API geiger_status geiger_take_snapshot(geiger_profile_kind kind, geiger_profile* profile)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(kind) GEIGER_CLEAR(profile))
+GEIGER_API geiger_status geiger_free_profile(geiger_profile profile)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(profile))
+
+typedef struct geiger_sample {
+  const uint64_t* frames; /* Return addresses, innermost first. Valid as long as the process. */
+  size_t frame_count;
+  uint64_t address;
+  uint64_t requested;    /* Bytes. */
+  uint64_t usable;
+  uint64_t alignment;    /* 1 where none was asked for. */
+  uint64_t offset;       /* Of the drawn byte; 0 where is_certain. */
+  uint64_t value;        /* What the profile measures of it: bytes, see geiger_profile_kind. */
+  double weight;         /* Objects it stands for, 1 / probability. */
+  double weighted_bytes; /* requested * weight. */
+  uint64_t interval;     /* It was drawn with, or thinned to. */
+  uint64_t time;         /* ns, CLOCK_MONOTONIC. */
+  uint64_t lifetime;     /* ns, so far where it is not freed. 0 in profiles of allocations. */
+  geiger_text type;      /* Empty where unknown. */
+  geiger_text labels[GEIGER_MAX_NESTING]; /* Innermost first. */
+  uint32_t label_count;
+  geiger_heap heap;
+  uint32_t thread;       /* The kernel's number of the thread that allocated it. */
+  uint8_t is_certain;    /* Recorded with probability 1. */
+  uint8_t is_freed;
+} geiger_sample;
+
+/* Called with each sample; other than 0 ends the visit. It must not free the profile. */
+typedef int (*geiger_visitor)(void* context, const geiger_sample* sample);
+GEIGER_API geiger_status geiger_visit_samples(geiger_profile profile, geiger_visitor visit,
+                                              void* context)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(profile) GEIGER_IGNORE(visit) GEIGER_IGNORE(context))
+
+typedef struct geiger_profile_info {
+  geiger_profile_kind kind;
+  uint64_t samples;   /* Of all heaps. */
+  uint64_t from, to;  /* ns, CLOCK_MONOTONIC; equal for snapshots. Of the peak: its instant. */
+  uint64_t interval;  /* The largest that anything in it could have been drawn with. */
+  uint64_t unfinished;/* Records that a thread had begun and not finished: at most so many
+                         samples or frees are missing. */
+} geiger_profile_info;
+GEIGER_API geiger_status geiger_get_profile_info(geiger_profile profile,
+                                                 geiger_profile_info* info)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(profile) GEIGER_CLEAR(info))
+
+typedef enum geiger_measure {
+  GEIGER_BYTES,   /* Requested. */
+  GEIGER_OBJECTS,
+  GEIGER_VALUE    /* Bytes of geiger_sample.value. */
+} geiger_measure;
+
+/* An estimate with its confidence interval. */
+typedef struct geiger_estimate {
+  double value;
+  double lowest, highest;
+  double variance;
+  double exact;     /* The part of value that is known without error. */
+  uint64_t samples; /* That are not certain. */
+} geiger_estimate;
+
+/* Which samples to add: true for each that counts. */
+typedef int (*geiger_predicate)(void* context, const geiger_sample* sample);
+/* Estimates the total of one heap (0: the process's). `keeps`: null for all of it.
+ * `level` in (0, 1), for example 0.95. */
+GEIGER_API geiger_status geiger_estimate_total(geiger_profile profile, geiger_measure measure,
+                                               geiger_heap heap, geiger_predicate keeps,
+                                               void* context, double level,
+                                               geiger_estimate* estimate)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(profile) GEIGER_IGNORE(measure) GEIGER_IGNORE(heap)
+                            GEIGER_IGNORE(keeps) GEIGER_IGNORE(context) GEIGER_IGNORE(level)
+                                GEIGER_CLEAR(estimate))
+
+/* Takes the next bytes of a file; other than 0 ends the writing with GEIGER_FAILED_IO. */
+typedef int (*geiger_writer)(void* context, const void* data, size_t size);
+/* Writes one heap's samples in pprof's format, without symbols and not compressed. Sample
+ * types are those of `geiger export`; a profile fills the alloc or the inuse columns. */
+GEIGER_API geiger_status geiger_write_pprof(geiger_profile profile, geiger_heap heap,
+                                            geiger_writer write, void* context)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(profile) GEIGER_IGNORE(heap) GEIGER_IGNORE(write)
+                            GEIGER_IGNORE(context))
+GEIGER_API geiger_status geiger_write_pprof_to(geiger_profile profile, geiger_heap heap,
+                                               int descriptor)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(profile) GEIGER_IGNORE(heap) GEIGER_IGNORE(descriptor))
+/* Creates or replaces a file. */
+GEIGER_API geiger_status geiger_write_pprof_file(geiger_profile profile, geiger_heap heap,
+                                                 const char* path)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(profile) GEIGER_IGNORE(heap) GEIGER_IGNORE(path))
+
+/* ------------------------------------------------------------- listeners --- */
+
+typedef struct geiger_listener {
+  uint64_t id;
+} geiger_listener;
+
+/* Called in the thread that allocates or frees, from within its malloc or free, wherever
+ * that is: locks of the program may be held. It may allocate and free (counted as ever, not
+ * told), enter and leave labels and types, report to heaps, write marks and ask for the
+ * status; everything else returns GEIGER_IN_LISTENER. It must return: one that throws a C++
+ * exception is not called again (geiger_get_status()). Either may be null.
+ * `freed`: the sample as it was allocated, with its lifetime. */
+typedef void (*geiger_on_sample)(void* context, const geiger_sample* sample);
+typedef void (*geiger_on_free)(void* context, const geiger_sample* sample);
+GEIGER_API geiger_status geiger_add_listener(geiger_on_sample sampled, geiger_on_free freed,
+                                             void* context, geiger_listener* listener)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(sampled) GEIGER_IGNORE(freed) GEIGER_IGNORE(context)
+                            GEIGER_CLEAR(listener))
+/* When it returns, no call is under way any more and none will come: it waits for those of
+ * other threads. */
+GEIGER_API geiger_status geiger_remove_listener(geiger_listener listener)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(listener))
+
+#undef GEIGER_WHERE_ABSENT
+#ifdef GEIGER_ABSENT
+#undef GEIGER_CLEAR
+#undef GEIGER_IGNORE
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,51 @@
+// Where the API meets the capture, and what a thread of the program keeps for it.
+//
+// Threads / Signals / Fork: safe; nothing here waits or allocates.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/attributes.h"
+#include "geiger/geiger.h"
+#include "runtime/capture/interface.h"
+
+namespace geiger::api {
+
+struct ThreadHeaps;
+
+/// Initial-exec and plain: valid in every phase of a thread.
+struct ThreadLocal {
+  capture::Naming* naming;    ///< Null until the thread's first call.
+  ThreadHeaps* heaps;         ///< Null until it reports to a heap.
+  std::uint32_t label_depth;  ///< Scopes entered and not left.
+  std::uint32_t type_depth;
+  const void* listener;    ///< Whose call it is in; null outside of listeners.
+  bool is_reporting;       ///< In the slow path of a report: another one is an interruption.
+  bool has_ended;          ///< Its heaps were given back.
+  capture::Naming unused;  ///< In force where there is no capture.
+};
+static_assert(sizeof(ThreadLocal) <= 64);
+
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local ThreadLocal tls;
+
+/// Null until the first call finds it.
+extern constinit std::atomic<const capture::Interface*> found_capture;
+[[nodiscard]] const capture::Interface* connection_slow();
+/// The capture of this process; null where there is none, or one of another version.
+[[nodiscard]] inline const capture::Interface* connection() {
+  const capture::Interface* found = found_capture.load(std::memory_order_relaxed);
+  return found != nullptr ? found : connection_slow();
+}
+
+[[nodiscard]] capture::Naming& naming_slow();
+/// The calling thread's names in force.
+GEIGER_FAST_PATH capture::Naming& naming() {
+  return tls.naming != nullptr ? *tls.naming : naming_slow();
+}
+
+/// How the capture stands. GEIGER_OK where samples can be taken; then the connection is
+/// not null and the status has a header.
+[[nodiscard]] geiger_status recorder(capture::Status& status);
+
+}  // namespace geiger::api

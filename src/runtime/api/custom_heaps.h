@@ -1,0 +1,26 @@
+// Heaps that the program manages itself: reports put to trial, thread by thread.
+//
+// A thread has a counter of its own for every heap it reports to:
+//
+//   countdown -= size; borrow?  ->  settle, try, count, arm again     (slow path)
+//
+// with the sampler and the rules of the process's own heap (runtime/capture). Counters
+// are never freed: the next thread goes on with those of one that has ended, and with
+// their skip counts, which nothing that was seen depends on.
+//
+// Signals: a handler may report; what interrupts a slow path of its own thread is counted
+// and not tried. Fork: the child draws anew. Allocates: from the capture, not by malloc.
+#pragma once
+
+#include <cstdint>
+
+namespace geiger::api {
+
+/// The largest interval that anybody who reports still draws with.
+[[nodiscard]] std::uint64_t largest_interval_of_heaps();
+
+/// In a fork's child: the counters belong to the surviving thread or to nobody, and the
+/// next report of each meets the new image.
+void restart_heaps_in_child();
+
+}  // namespace geiger::api

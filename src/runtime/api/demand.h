@@ -1,0 +1,43 @@
+// Whether anybody wants samples, and how many: holds and resumes a recording in memory,
+// and sets the smallest interval that the program or a token asks for.
+//
+//   in force = min(own, what tokens want),   held <=> in memory and no user
+#pragma once
+
+#include <cstdint>
+#include <set>
+
+#include "geiger/geiger.h"
+
+namespace geiger::api {
+
+class Demand {
+ public:
+  /// Somebody wants samples. Recording goes on when this returns.
+  void add_user();
+  void remove_user();
+
+  /// The interval is wanted as long as a token runs.
+  [[nodiscard]] geiger_status want(std::uint64_t interval);
+  void want_no_more(std::uint64_t interval);
+
+  /// The program's own interval.
+  [[nodiscard]] geiger_status set_own(std::uint64_t interval);
+  [[nodiscard]] std::uint64_t own();
+
+  /// A fork's child starts with the program's own interval and these users.
+  void restart(std::uint32_t users);
+
+ private:
+  void hold(bool is_held);
+  std::uint64_t observe();
+  geiger_status apply();
+
+  std::uint32_t users_ = 0;
+  bool is_in_memory_ = false;
+  std::uint64_t own_ = 0;
+  std::uint64_t set_ = 0;  ///< What was set last for tokens; anything else comes from outside.
+  std::multiset<std::uint64_t> wanted_;
+};
+
+}  // namespace geiger::api

@@ -1,0 +1,57 @@
+// The one lock of what is not done per sample: tokens, profiles, settings, definitions.
+//
+// It is refused, never waited for, where waiting could not end: in a listener, which
+// may have been called by an allocation under the lock, and in a signal handler that
+// interrupted its own thread under it.
+//
+// Fork: held over it by the thread that forks, so the child finds everything whole.
+#pragma once
+
+#include <cxxabi.h>
+
+#include <new>
+#include <utility>
+
+#include "geiger/geiger.h"
+
+namespace geiger::api {
+
+class Gate {
+ public:
+  Gate();
+  ~Gate();
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+
+  /// GEIGER_OK, or why it was refused: GEIGER_IN_LISTENER, GEIGER_BUSY.
+  [[nodiscard]] geiger_status status() const { return status_; }
+
+ private:
+  geiger_status status_;
+};
+
+/// Runs `call` so that no exception leaves it, except the one that ends a thread
+/// (pthread_cancel, pthread_exit), which must not be stopped.
+template <typename Call>
+geiger_status guarded(const Call& call) {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    return GEIGER_NO_MEMORY;
+  } catch (const abi::__forced_unwind&) {
+    throw;
+  } catch (...) {
+    return GEIGER_THREW;
+  }
+}
+
+/// The same under the lock.
+template <typename Call>
+geiger_status guarded_by_gate(const Call& call) {
+  return guarded([&] {
+    const Gate gate;
+    return gate.status() != GEIGER_OK ? gate.status() : call();
+  });
+}
+
+}  // namespace geiger::api

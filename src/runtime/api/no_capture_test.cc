@@ -1,0 +1,63 @@
+// The library in a program that has no capture: every call says so and does nothing.
+#include <gtest/gtest.h>
+
+#include "geiger/geiger.hpp"
+
+namespace geiger::api {
+namespace {
+
+TEST(NoCapture, IsSaidByEveryCall) {
+  std::uint64_t number = 1;
+  std::uint32_t id = 1;
+  geiger_recorder recorder;
+  geiger_scope scope;
+  geiger_token token;
+  geiger_profile profile;
+  geiger_listener listener;
+  geiger_heap_totals totals;
+  geiger_label label = GEIGER_LABEL("label");
+  geiger_type type = GEIGER_TYPE("type");
+  const auto nothing = [](void*, const geiger_sample*) {};
+  const geiger_status statuses[] = {
+      geiger_get_status(&recorder),
+      geiger_start_recording(),
+      geiger_stop_recording(),
+      geiger_set_sampling_interval(1),
+      geiger_get_sampling_interval(&number),
+      geiger_get_interval_in_force(&number),
+      geiger_write_mark("mark"),
+      geiger_enter_label(&label, &scope),
+      geiger_enter_label_text("text", &scope),
+      geiger_current_label(&id),
+      geiger_resume_label(0, &scope),
+      geiger_define_label("text", 0, &id),
+      geiger_enter_type(&type, &scope),
+      geiger_define_heap("heap", &id),
+      geiger_report_allocation(1, &number, 8),
+      geiger_report_free(1, &number),
+      geiger_report_reset(1),
+      geiger_get_heap_totals(1, &totals),
+      geiger_start_profile(GEIGER_ALLOCATIONS, 0, &token),
+      geiger_take_snapshot(GEIGER_LIVE, &profile),
+      geiger_add_listener(nothing, nothing, nullptr, &listener),
+  };
+  for (std::size_t i = 0; i < std::size(statuses); ++i) {
+    EXPECT_EQ(statuses[i], GEIGER_NOT_AVAILABLE) << i;
+  }
+  EXPECT_EQ(number, 0);
+  EXPECT_EQ(geiger_leave_label(&scope), GEIGER_NOT_ENTERED);
+}
+
+TEST(NoCapture, LeavesTheProgramAsItIs) {
+  const LabelScope scope("label");
+  const Heap heap("heap");
+  Token token;
+  const auto made = make_unique<int>(5);
+  std::vector<int, Allocator<int>> numbers(100);
+  EXPECT_EQ(*made, 5);
+  EXPECT_FALSE(token.stop());
+  EXPECT_FALSE(Profile::snapshot());
+}
+
+}  // namespace
+}  // namespace geiger::api

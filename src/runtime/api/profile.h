@@ -1,0 +1,67 @@
+// A profile: samples of the one stream that this process records, chosen by position.
+//
+// A token that has stopped keeps its positions only; its samples are read when somebody
+// asks for them, and then kept. Snapshots are read at once.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "geiger/geiger.h"
+#include "runtime/api/directory.h"
+#include "runtime/api/live_trace.h"
+
+namespace geiger::api {
+
+/// A sample as the profile has it: thinned, perhaps freed.
+struct Drawn {
+  trace::Ref ref;
+  bool is_certain;
+  bool is_freed;
+  std::uint64_t interval;  ///< It counts as drawn with this one.
+  double lambda;
+  Nanoseconds until;  ///< Its end, or that of the profile.
+  Bytes value;
+};
+
+struct Profile {
+  geiger_profile_kind kind = GEIGER_ALLOCATIONS;
+  LiveTrace trace;
+  Bytes begin = 0, end = 0;    ///< Positions, of tokens.
+  std::uint64_t interval = 0;  ///< To thin to; 0: no thinning.
+  Nanoseconds from = 0, to = 0;
+  bool is_read = false;
+
+  std::vector<Drawn> samples;
+  std::vector<Directory::Thread> threads;  ///< By index, of those in samples.
+  std::vector<Directory::Module> modules;
+  std::uint64_t largest_interval = 0;  ///< Nothing in it was drawn with a larger one.
+  std::uint64_t unfinished = 0;
+
+  [[nodiscard]] bool has_lifetimes() const {
+    return kind == GEIGER_LIFETIMES || kind == GEIGER_COMPLETE_LIFETIMES;
+  }
+  [[nodiscard]] bool is_snapshot() const { return kind >= GEIGER_LIVE; }
+};
+
+/// Whether a sample is in the stream thinned to a mean interval, and as what. The answer
+/// is always the same, and what is in a coarser stream is in every finer one.
+[[nodiscard]] bool thinned(const LiveTrace& trace, trace::Ref sample, std::uint64_t interval,
+                           Drawn& drawn);
+
+/// Reads the samples of a token's positions.
+void read_window(Profile& profile);
+
+/// Keeps of the directory what the profile's samples refer to.
+void keep_references(Profile& profile, const Directory& directory);
+
+/// A sample of the trace as users see it: `until` = 0 for one without a lifetime.
+[[nodiscard]] geiger_sample sample_of(const LiveTrace& trace, const Drawn& drawn,
+                                      std::uint32_t tid);
+
+/// As recorded, with its own rate and not freed.
+[[nodiscard]] Drawn as_recorded(const LiveTrace& trace, trace::Ref sample);
+
+[[nodiscard]] geiger_sample sample_of(const Profile& profile, const Drawn& drawn);
+
+}  // namespace geiger::api

@@ -1,0 +1,66 @@
+#include "runtime/api/residency.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+namespace geiger::api {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::size_t kStretch = 512;
+constexpr std::uint64_t kPresent = std::uint64_t{1} << 63;
+
+}  // namespace
+
+Residency::Residency() : pagemap_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
+
+Residency::~Residency() {
+  if (pagemap_ >= 0) close(pagemap_);
+}
+
+Bytes Residency::resident(Address address, Bytes bytes) {
+  Bytes sum = 0;
+  const Address end = address + bytes;
+  for (Address at = address; at < end;) {
+    const Address next = std::min(end, (at / kPage + 1) * kPage);
+    if (is_resident(at / kPage)) sum += next - at;
+    at = next;
+  }
+  return sum;
+}
+
+bool Residency::is_resident(std::uint64_t page) {
+  if (page < first_ || page - first_ >= states_.size()) load(page);
+  return states_[page - first_];
+}
+
+void Residency::load(std::uint64_t page) {
+  first_ = page;
+  states_.assign(kStretch, false);
+  if (pagemap_ < 0 || !load_from_pagemap()) load_by_mincore();
+}
+
+bool Residency::load_from_pagemap() {
+  std::array<std::uint64_t, kStretch> entries{};
+  const ssize_t got = pread(pagemap_, entries.data(), sizeof entries,
+                            static_cast<off_t>(first_ * sizeof entries[0]));
+  if (got < static_cast<ssize_t>(sizeof entries[0])) return false;
+  const auto count = static_cast<std::size_t>(got) / sizeof entries[0];
+  for (std::size_t i = 0; i < count; ++i) states_[i] = (entries[i] & kPresent) != 0;
+  return true;
+}
+
+/// Page by page: of a stretch with a hole it says nothing.
+void Residency::load_by_mincore() {
+  for (std::size_t i = 0; i < kStretch; ++i) {
+    unsigned char state = 0;
+    auto* address = reinterpret_cast<void*>((first_ + i) * kPage);
+    states_[i] = mincore(address, kPage, &state) == 0 && (state & 1) != 0;
+  }
+}
+
+}  // namespace geiger::api

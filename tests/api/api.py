@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""The API in whole programs: linked, preloaded, without a capture and compiled absent;
+before main and after it, in handlers and in threads that end; its files in pprof."""
+import collections
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import harness  # noqa: E402
+
+LIBRARY = harness.BUILD / "lib" / "libgeiger.so"
+MAY_NEED = {"libstdc++.so.6", "libm.so.6", "libgcc_s.so.1", "libc.so.6",
+            "ld-linux-x86-64.so.2"}
+OK, NOT_AVAILABLE = 0, 1
+
+
+def api_host(name):
+    path = harness.BUILD / "api_hosts" / name
+    if not path.exists():
+        raise unittest.SkipTest(f"{name} was not built")
+    return str(path)
+
+
+def readelf(path, *options):
+    return subprocess.run(["readelf", "--wide", *options, str(path)], check=True,
+                          capture_output=True, text=True).stdout
+
+
+def statuses(text):
+    """The calls and what they returned, in order."""
+    return [(name, int(status)) for name, status in re.findall(r"^(\w+) (\d+)$", text, re.M)]
+
+
+class Client(harness.ProcessTest):
+    """One source, four ways to build and start it."""
+
+    def check_full(self, outcome, **expected):
+        self.assertEqual((outcome.status, outcome.stderr), (0, b""), outcome)
+        text = outcome.stdout.decode()
+        self.assertEqual({status for name, status in statuses(text)}, {OK}, text)
+        facts = {name: int(value) for name, value in
+                 re.findall(r"(interposed|memory|paused|samples|labelled|heap|calls) (\d+)", text)}
+        # "heap 0" is also the status of the call; the count is the later one.
+        self.assertEqual(facts["interposed"], 1)
+        for name, value in expected.items():
+            self.assertEqual(facts[name], value, text)
+        low, high = map(int, re.search(r"truth 2000000 in (\d+) \.\. (\d+)", text).groups())
+        self.assertTrue(low <= 2000000 <= high, text)  # wrong in one of two million seeds
+        self.assertGreater(facts["heap"], 200)
+        self.assertGreater(facts["labelled"] - facts["heap"], 200)
+
+    def test_linked(self):
+        outcome = harness.run_bare([api_host("client_linked")], env={"GEIGER_SEED": "1"})
+        self.check_full(outcome, memory=1, paused=1)
+
+    def test_linked_with_another_allocator(self):
+        outcome = harness.run_bare([api_host("client_jemalloc")], env={"GEIGER_SEED": "1"})
+        self.check_full(outcome, memory=1, paused=1)
+
+    def test_linked_and_recorded(self):
+        recorded = harness.record([api_host("client_linked")], interval=65536)
+        self.check_full(recorded.outcome, memory=0, paused=0)
+        self.assertEqual(len(recorded.traces), 1)
+
+    def test_preloaded(self):
+        recorded = harness.record([api_host("client_alone")], interval=65536)
+        self.check_full(recorded.outcome, memory=0, paused=0)
+        self.assert_sound(recorded)
+
+    def test_without_a_capture(self):
+        for name in ("client_alone", "client_absent"):
+            outcome = harness.run_bare([api_host(name)])
+            self.assertEqual((outcome.status, outcome.stderr), (0, b""))
+            seen = collections.defaultdict(set)
+            for call, status in statuses(outcome.stdout.decode()):
+                seen[call].add(status)
+            for call in ("status", "heap", "mark", "listener", "start", "enter", "live"):
+                self.assertEqual(seen[call], {NOT_AVAILABLE}, f"{name}: {call}")
+            self.assertNotIn(OK, set().union(*seen.values()), name)
+            self.assertIn(b"samples 0 labelled 0 heap 0 calls 0", outcome.stdout)
+
+    def test_absent_links_nothing(self):
+        self.assertNotIn("geiger", readelf(api_host("client_absent"), "-d").split("RUNPATH")[0])
+
+
+class Programs(harness.ProcessTest):
+    def test_before_main_and_after_it(self):
+        outcome = harness.run_bare([api_host("early")])
+        self.assertEqual((outcome.status, outcome.stderr), (0, b""), outcome)
+        self.assertEqual(outcome.stdout.decode().splitlines(), [
+            "started 0 entered 0 left 0", "stopped 0",
+            # At 1 byte nothing is unsettled; every thread's last report is counted too.
+            f"labelled 1 heap {50 * (100 * 10 + 100)}", "after 0"])
+
+    def test_in_handlers_at_1_khz(self):
+        outcome = harness.run_bare([api_host("signals")], timeout=100)
+        self.assertEqual((outcome.status, outcome.stderr), (0, b""), outcome)
+        self.assertIn(b"handled 1", outcome.stdout)
+
+    def test_opened_later(self):
+        recorded = harness.record([api_host("late"), LIBRARY], interval=4096)
+        self.assertEqual(recorded.outcome.stdout, b"status 0 mark 0 closed 0\n")
+        outcome = harness.run_bare([api_host("late"), LIBRARY])
+        self.assertEqual(outcome.stdout, b"status 1 mark 1 closed 0\n")
+
+
+class Binary(unittest.TestCase):
+    def test_needs_only_what_is_there(self):
+        needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", readelf(LIBRARY, "-d")))
+        self.assertLessEqual(needed, MAY_NEED)
+
+    def test_exports_the_interface_alone(self):
+        names = [line.split()[7] for line in readelf(LIBRARY, "--dyn-syms").splitlines()
+                 if len(line.split()) >= 8 and line.split()[4] in ("GLOBAL", "WEAK")
+                 and line.split()[6] not in ("UND", "ABS")]
+        declared = set(re.findall(r"\bgeiger_[a-z_]+(?=\()",
+                                  (harness.ROOT / "include/geiger/geiger.h").read_text()))
+        self.assertEqual({name.split("@")[0] for name in names}, declared | {"geiger_api_version"})
+
+    def test_thread_local_storage_is_small_and_direct(self):
+        sizes = [int(line.split()[5], 16) for line in readelf(LIBRARY, "-l").splitlines()
+                 if line.split()[:1] == ["TLS"]]
+        self.assertLessEqual(sum(sizes), 128)
+        for kind in ("DTPMOD", "DTPOFF", "TLSDESC"):
+            self.assertNotIn(kind, readelf(LIBRARY, "-r"))
+
+    def test_capture_comes_before_every_allocator(self):
+        needed = re.findall(r"\(NEEDED\).*\[(.*)\]", readelf(api_host("client_jemalloc"), "-d"))
+        self.assertEqual(needed[0], "libgeiger-preload.so")
+        self.assertLess(needed.index("libgeiger-preload.so"), needed.index("libjemalloc.so.2"))
+        self.assertIn("libgeiger.so.0", needed)
+
+
+class Pprof(unittest.TestCase):
+    def test_tool_reads_the_same_totals(self):
+        harness.require("go")
+        with tempfile.TemporaryDirectory() as directory:
+            path = pathlib.Path(directory) / "profile.pb"
+            outcome = harness.run_bare([api_host("client_linked"), path], env={"GEIGER_SEED": "2"})
+            self.assertEqual(outcome.status, 0)
+            raw = subprocess.run(["go", "tool", "pprof", "-raw", str(path)], check=True,
+                                 capture_output=True, text=True,
+                                 env={**os.environ, "HOME": directory}).stdout
+            self.assertIn("alloc_objects/count alloc_space/bytes[dflt] inuse_objects/count "
+                          "inuse_space/bytes alloc_objects_variance/count^2", raw)
+            rows = [list(map(int, line.split(":")[0].split())) for line in raw.splitlines()
+                    if re.match(r"^\s+\d+(\s+\d+){9}:", line)]
+            weighted = int(re.search(rb"weighted (\d+)", outcome.stdout).group(1))
+            self.assertEqual(sum(row[1] for row in rows), weighted)
+            self.assertEqual({row[2] for row in rows}, {0})
+            self.assertIn("tenant:[acme]", raw)
+            self.assertIn("label:[request]", raw)
+            self.check_addresses(raw)
+
+    def check_addresses(self, raw):
+        """The innermost frame of the program lies in the function that allocates."""
+        maps = {int(n): (int(start, 16), int(offset, 16), path) for n, start, offset, path in
+                re.findall(r"^(\d+): 0x(\w+)/0x\w+/0x(\w+) (\S+)", raw, re.M)}
+        start, offset, path = maps[1]
+        self.assertTrue(path.endswith("client_linked"))
+        addresses = [int(a, 16) for a in re.findall(r"^\s+\d+: 0x(\w+) M=1", raw, re.M)]
+        names = subprocess.run(["addr2line", "-f", "-i", "-e", path,
+                                *(hex(a - start + offset) for a in addresses)],
+                               check=True, capture_output=True, text=True).stdout
+        self.assertIn("work", names)
+
+
+class Examples(unittest.TestCase):
+    def test_run_under_the_recorder_too(self):
+        for name in ("service", "pool", "tokens", "listener"):
+            recorded = harness.record([harness.BUILD / "bin" / f"example_{name}"], interval=65536)
+            self.assertEqual(recorded.outcome.status, 0, (name, recorded.outcome))
+
+
+if __name__ == "__main__":
+    unittest.main()
