@@ -20,7 +20,7 @@ RESERVED = 0x80
 (SAMPLE, FREE, STACK, MODULE, THREAD, EPOCH, THREAD_NAME, NAME, MARK, MAPPING,
  UTILIZATION) = range(1, 12)
 NAME_KINDS = {1: "label", 2: "type", 3: "heap"}
-MAPPING_KINDS = {1: "map", 2: "unmap", 3: "remap", 4: "break"}
+MAPPING_KINDS = {1: "map", 2: "unmap", 3: "remap", 4: "break", 5: "protect"}
 STATES = ("starting", "sampling", "off", "exited")
 DROP_CAUSES = ("trace_full", "reentered", "live_table_full", "unseen_free")
 ENTRY_POINTS = ("malloc", "calloc", "realloc", "reallocarray", "posix_memalign", "aligned_alloc",

@@ -10,6 +10,7 @@
 #include "analysis/export/pprof.h"
 #include "analysis/export/sql.h"
 #include "analysis/export/sqlite.h"
+#include "analysis/profile/mappings.h"
 #include "analysis/report/format.h"
 #include "analysis/report/measure.h"
 #include "cli/commands.h"
@@ -48,11 +49,15 @@ void write_pprof(const Recording& recording, const Options& options, const Subje
                  const exports::Sink& sink) {
   const profile::Selection& part = subject.selection;
   const bool is_peak = part.kind == Kind::kLiveAtPeak;
-  const Profile allocated = profile::select(recording, of_kind(part, Kind::kAllocated));
-  const Profile live =
-      profile::select(recording, of_kind(part, is_peak ? Kind::kLiveAtPeak : Kind::kLiveAtEnd));
+  const bool is_mapped = profile::is_of_mappings(part.kind);
+  const Kind all = is_mapped ? Kind::kMappedTotal : Kind::kAllocated;
+  const Kind held = is_mapped ? Kind::kMapped : is_peak ? Kind::kLiveAtPeak : Kind::kLiveAtEnd;
+  const Profile allocated = profile::select(recording, of_kind(part, all));
+  const Profile live = profile::select(recording, of_kind(part, held));
   exports::PprofOptions pprof;
-  if (!recording.processes.empty()) {
+  if (is_mapped) {
+    pprof.comments.emplace_back("mapped past the allocator, every call counted by geiger");
+  } else if (!recording.processes.empty()) {
     pprof.comments.push_back(
         fmt::format("estimated by geiger from samples, one byte in {} on average",
                     report::exact_bytes(recording.processes.front().interval)));
@@ -62,6 +67,7 @@ void write_pprof(const Recording& recording, const Options& options, const Subje
     pprof.comments.push_back(fmt::format("{}{}{}", report::text_of(subject.scope, part.kind),
                                          only.empty() ? "" : "; ", only));
   }
+  if (is_mapped) return exports::write_pprof(recording, allocated, live, pprof, sink);
   const double level = options.read.level;
   pprof.comments.push_back(total_comment("alloc", recording, allocated, level));
   pprof.comments.push_back(total_comment("inuse", recording, live, level));
@@ -128,7 +134,7 @@ CLI::App* add_format(CLI::App& verb, const char* name, const char* help, Options
 void add_pprof(CLI::App& verb, int& exit_code) {
   auto options = std::make_shared<Options>();
   add_format(verb, "pprof", "pprof's profile.proto, gzipped, for go tool pprof and its relatives",
-             *options)
+             *options, Kinds::kWithMappings)
       ->callback([options, &exit_code] { exit_code = write_export(*options, true, write_pprof); });
 }
 

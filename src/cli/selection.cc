@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <initializer_list>
 #include <utility>
 
+#include "analysis/profile/mappings.h"
 #include "analysis/profile/measured.h"
 #include "analysis/profile/totals.h"
 #include "analysis/report/heading.h"
@@ -21,19 +23,54 @@ using Result = Outcome<Subject>;
 constexpr const char* kWholeKindsHelp =
     "allocated: everything (default); live: not freed at the end, or --at;\n"
     "peak: live when most was";
-constexpr const char* kAllKindsHelp =
-    "allocated: everything (default); live: not freed at the end, or --at;\n"
-    "peak: live when most was;\n"
-    "resident, swapped, untouched: where live objects lay at the RSS maximum;\n"
+constexpr const char* kMappingKindsHelp =
+    ";\nmapped, mapped-peak, mapped-total, mapped-files, reserved: what the program\n"
+    "mapped past its allocator";
+constexpr const char* kPartKindsHelp =
+    ";\nresident, swapped, untouched: where live objects lay at the RSS maximum;\n"
     "overhead, live-overhead: given beyond what was asked for;\n"
     "stranded: free beside live objects (run --fragmentation)";
-constexpr const char* kOfWholeObjects[] = {"allocated", "live", "peak"};
-constexpr const char* kAllKinds[] = {"allocated", "live",          "peak",
-                                     "resident",  "swapped",       "untouched",
-                                     "overhead",  "live-overhead", "stranded"};
+
+/// The names of the kinds that a verb knows, and what they are.
+struct KnownKinds {
+  std::vector<std::string> names{"allocated", "live", "peak"};
+  std::string help = kWholeKindsHelp;
+};
+
+KnownKinds known(Kinds kinds) {
+  KnownKinds known;
+  const auto add = [&known](std::initializer_list<const char*> names, const char* help) {
+    known.names.insert(known.names.end(), names.begin(), names.end());
+    known.help += help;
+  };
+  if (kinds == Kinds::kAll) {
+    add({"resident", "swapped", "untouched", "overhead", "live-overhead", "stranded"},
+        kPartKindsHelp);
+  }
+  if (kinds != Kinds::kOfWholeObjects) {
+    add({"mapped", "mapped-peak", "mapped-total", "mapped-files", "reserved"}, kMappingKindsHelp);
+  }
+  return known;
+}
 
 bool is_of_snapshot(Kind kind) {
   return profile::is_measured(kind) && kind != Kind::kOverhead && kind != Kind::kLiveOverhead;
+}
+
+/// The same of kinds that are about mappings, not samples.
+std::string contradiction_of_mappings(const SelectionOptions& options, Kind kind) {
+  const bool has_filter = !options.heap.empty() || !options.thread.empty() ||
+                          !options.label.empty() || !options.type.empty() ||
+                          !options.size.empty() || !options.function.empty() ||
+                          !options.pids.empty();
+  if (has_filter) return "filters are of what was allocated, not of what was mapped";
+  const bool is_of_instant = profile::is_of_mappings_at_instant(kind);
+  if (options.at == "peak") return "most was mapped when --kind mapped-peak says";
+  if (is_of_instant && !(options.from.empty() && options.to.empty())) {
+    return "what was mapped in a window: --kind mapped-total";
+  }
+  if (!is_of_instant && !options.at.empty()) return "what was mapped at an instant: --kind mapped";
+  return "";
 }
 
 /// Why the options cannot go together; empty if they can.
@@ -42,6 +79,7 @@ std::string contradiction(const SelectionOptions& options) {
   const bool has_at = !options.at.empty();
   const Kind kind = options.kind.value_or(Kind::kLiveAtEnd);
   if (has_at && has_window) return "--at is an instant, --from and --to are a window: not both";
+  if (profile::is_of_mappings(kind)) return contradiction_of_mappings(options, kind);
   if (has_at && is_of_snapshot(kind)) {
     const bool is_known = options.at == "maximum" || options.at == "last";
     return is_known ? "" : "--at of what is read from snapshots: maximum or last";
@@ -53,6 +91,14 @@ std::string contradiction(const SelectionOptions& options) {
     return "--from and --to are of what was allocated; --at WHEN is for --kind live";
   }
   return "";
+}
+
+/// "live at mark:warm" of kinds that are otherwise of the end.
+std::string text_at(Kind kind, const std::string& instant) {
+  constexpr std::string_view kTheEnd = "the end";
+  std::string text(report::kind_text(kind));
+  text.resize(text.size() - kTheEnd.size());
+  return text + instant;
 }
 
 /// Instants of one option, resolved.
@@ -96,7 +142,7 @@ class Instants {
     }
     subject_.selection.at = at.time;
     subject_.scope.at = after_start(at);
-    subject_.scope.when = "live at " + at.text;
+    subject_.scope.when = text_at(subject_.selection.kind, at.text);
     return "";
   }
 
@@ -179,14 +225,12 @@ void add_heap_option(CLI::App& verb, SelectionOptions& options) {
 
 void add_selection_options(CLI::App& verb, SelectionOptions& options, Kinds kinds) {
   const bool has_all = kinds == Kinds::kAll;
-  const std::vector<std::string> names =
-      has_all ? std::vector<std::string>(std::begin(kAllKinds), std::end(kAllKinds))
-              : std::vector<std::string>(std::begin(kOfWholeObjects), std::end(kOfWholeObjects));
+  const KnownKinds kinds_of_verb = known(kinds);
   verb.add_option_function<std::string>(
           "--kind",
           [&options](const std::string& name) { options.kind = profile::kind_named(name); },
-          has_all ? kAllKindsHelp : kWholeKindsHelp)
-      ->check(CLI::IsMember(names))
+          kinds_of_verb.help)
+      ->check(CLI::IsMember(kinds_of_verb.names))
       ->type_name("KIND");
   verb.add_option("--at", options.at,
                   has_all ? "What was live at WHEN; of what is read from snapshots:\n"
@@ -228,14 +272,15 @@ report::Scope scope_as_typed(const SelectionOptions& options) {
   report::Scope scope;
   describe_filters(options, scope);
   const Kind kind = kind_of(options);
-  if (kind == Kind::kLiveAtEnd && !options.at.empty() && options.at != "end") {
-    scope.when = "live at " + options.at;
+  const bool is_of_instant = kind == Kind::kLiveAtEnd || profile::is_of_mappings_at_instant(kind);
+  if (is_of_instant && !options.at.empty() && options.at != "end") {
+    scope.when = text_at(kind, options.at);
   }
   const bool has_window = !options.from.empty() || !options.to.empty();
   if (!has_window) return scope;
-  scope.when = fmt::format(
-      "{} from {} to {}", kind == Kind::kLiveAtPeak ? "live at the peak" : "allocated",
-      options.from.empty() ? "start" : options.from, options.to.empty() ? "end" : options.to);
+  scope.when = fmt::format("{} from {} to {}", report::kind_text(kind),
+                           options.from.empty() ? "start" : options.from,
+                           options.to.empty() ? "end" : options.to);
   return scope;
 }
 

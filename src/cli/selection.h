@@ -25,9 +25,9 @@ struct SelectionOptions {
   std::vector<std::uint32_t> pids;
 };
 
-/// Which kinds a verb knows: those of whole objects, or also those of parts of them
-/// (profile::is_measured).
-enum class Kinds : std::uint8_t { kOfWholeObjects, kAll };
+/// Which kinds a verb knows: those of whole objects, also those of what was mapped
+/// (profile::is_of_mappings), or also those of parts of objects (profile::is_measured).
+enum class Kinds : std::uint8_t { kOfWholeObjects, kWithMappings, kAll };
 
 /// --from and --to.
 void add_window_options(CLI::App& verb, SelectionOptions& options);

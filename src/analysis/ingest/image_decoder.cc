@@ -35,6 +35,7 @@ profile::Process process_of(const trace::FileHeader& header, const std::string& 
   process.end = header.stop_monotonic;
   process.seed = header.seed;
   process.interval = header.interval;
+  if (header.page_size != 0) process.page_bytes = header.page_size;
   process.stop_reason = static_cast<std::uint32_t>(header.stop_reason.load());
   process.stop_errno = header.stop_errno;
   for (std::size_t i = 0; i < process.drops.size(); ++i) process.drops[i] = header.drops[i].load();
@@ -193,11 +194,13 @@ void ImageDecoder::decode_mapping(const Record& record) {
   const auto& layout = record.as<trace::MappingRecord>();
   saw(layout.time);
   const bool is_known =
-      layout.kind >= trace::MappingKind::kMap && layout.kind <= trace::MappingKind::kBreak;
+      layout.kind >= trace::MappingKind::kMap && layout.kind <= trace::MappingKind::kProtect;
   if (!is_known) return void(++oddities_.unknown_types);
   profile::MappingEvent event;
   event.kind = static_cast<profile::MappingEvent::Kind>(layout.kind);
-  event.protection = static_cast<std::uint8_t>(layout.protection);
+  const bool is_remap = layout.kind == trace::MappingKind::kRemap;
+  if (is_remap) event.took = layout.protection;
+  if (!is_remap) event.protection = static_cast<std::uint8_t>(layout.protection);
   event.flags = layout.flags;
   event.process = process_;
   event.thread = record.header.thread;

@@ -45,6 +45,45 @@ TestTrace small_trace() {
   return trace;
 }
 
+TEST_F(Ingest, DecodesMappings) {
+  using Kind = profile::MappingEvent::Kind;
+  TestTrace trace;
+  trace.epoch(1024);
+  const Ref stack = trace.stack({0x1010});
+  TestTrace::Mapped map;
+  map.time = 10;
+  map.stack = stack;
+  map.kind = trace::MappingKind::kMap;
+  map.address = 0x7000;
+  map.bytes = 100;
+  trace.mapping(map);
+  TestTrace::Mapped remap;
+  remap.time = 30;
+  remap.kind = trace::MappingKind::kRemap;
+  remap.old_address = 0x7000;
+  remap.protection = 1000;
+  trace.mapping(remap);
+  map.kind = trace::MappingKind::kProtect;
+  map.protection = 5;
+  trace.mapping(map);
+  map.kind = trace::MappingKind{77};
+  trace.mapping(map);
+  const Ingested result = read(trace.bytes());
+  const auto& mappings = result.recording.mappings;
+  ASSERT_EQ(mappings.size(), 3U);
+  EXPECT_EQ(mappings[0].kind, Kind::kMap);
+  EXPECT_EQ(mappings[0].protection, 3);
+  EXPECT_EQ(mappings[0].stack, 0U);
+  EXPECT_EQ(mappings[0].took, 0U);
+  EXPECT_EQ(mappings[1].took, 1000U);  // Not its protection.
+  EXPECT_EQ(mappings[1].protection, 0);
+  EXPECT_EQ(mappings[1].old_address, 0x7000U);
+  EXPECT_EQ(mappings[2].kind, Kind::kProtect);
+  EXPECT_EQ(mappings[2].protection, 5);
+  EXPECT_EQ(result.recording.processes[0].page_bytes, 4096U);
+  EXPECT_FALSE(result.recording.warnings.empty());  // Of the kind that nobody knows.
+}
+
 TEST_F(Ingest, DecodesATrace) {
   const Ingested result = read(small_trace().bytes());
   const auto& recording = result.recording;

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/profile/hash.h"
+#include "analysis/profile/mappings.h"
 #include "analysis/profile/peak.h"
 
 namespace geiger::profile {
@@ -139,7 +140,9 @@ bool has_utilization(const Recording& recording, std::uint32_t process) {
 }  // namespace
 
 bool is_measured(Kind kind) {
-  return kind != Kind::kAllocated && kind != Kind::kLiveAtEnd && kind != Kind::kLiveAtPeak;
+  const bool is_of_sizes =
+      kind == Kind::kAllocated || kind == Kind::kLiveAtEnd || kind == Kind::kLiveAtPeak;
+  return !is_of_sizes && !is_of_mappings(kind);
 }
 
 const Snapshot* snapshot_at(const Observations& observations, Moment moment) {

@@ -11,6 +11,7 @@
 
 #include "analysis/profile/hash.h"
 #include "analysis/profile/kinds.h"
+#include "analysis/profile/mappings.h"
 #include "analysis/profile/measured.h"
 #include "analysis/profile/peak.h"
 
@@ -138,7 +139,8 @@ void choose_peak(Chosen& chosen, const Recording& recording, const Selection& se
 }  // namespace
 
 Selection of_kind(Selection selection, Kind kind) {
-  if (kind == Kind::kLiveAtEnd) {
+  const bool is_of_instant = kind == Kind::kLiveAtEnd || is_of_mappings_at_instant(kind);
+  if (is_of_instant) {
     if (!selection.at) selection.at = selection.to;
     selection.from.reset();
     selection.to.reset();
@@ -162,6 +164,7 @@ Chosen choose(const Recording& recording, const Selection& selection) {
 
 Profile select(const Recording& recording, const Selection& selection) {
   if (is_measured(selection.kind)) return select_measured(recording, selection);
+  if (is_of_mappings(selection.kind)) return select_mappings(recording, selection);
   Chosen chosen = choose(recording, selection);
   Profile profile;
   profile.kind = selection.kind;
@@ -208,15 +211,13 @@ estimation::NodeSums total(const Recording& recording, const Profile& profile) {
 namespace {
 
 constexpr std::pair<Kind, std::string_view> kNames[] = {
-    {Kind::kAllocated, "allocated"},
-    {Kind::kLiveAtEnd, "live"},
-    {Kind::kLiveAtPeak, "peak"},
-    {Kind::kResident, "resident"},
-    {Kind::kSwapped, "swapped"},
-    {Kind::kUntouched, "untouched"},
-    {Kind::kStranded, "stranded"},
-    {Kind::kOverhead, "overhead"},
-    {Kind::kLiveOverhead, "live-overhead"},
+    {Kind::kAllocated, "allocated"},      {Kind::kLiveAtEnd, "live"},
+    {Kind::kLiveAtPeak, "peak"},          {Kind::kMapped, "mapped"},
+    {Kind::kMappedAtPeak, "mapped-peak"}, {Kind::kMappedTotal, "mapped-total"},
+    {Kind::kReserved, "reserved"},        {Kind::kMappedFiles, "mapped-files"},
+    {Kind::kResident, "resident"},        {Kind::kSwapped, "swapped"},
+    {Kind::kUntouched, "untouched"},      {Kind::kStranded, "stranded"},
+    {Kind::kOverhead, "overhead"},        {Kind::kLiveOverhead, "live-overhead"},
 };
 
 }  // namespace

@@ -27,6 +27,12 @@ enum class Kind : std::uint8_t {
   // Usable beyond requested bytes:
   kOverhead,      ///< Of everything allocated.
   kLiveOverhead,  ///< Of what was live at the end.
+  // Of what the program mapped past its allocator, exact (mappings.h):
+  kMapped,        ///< Accessible at the end, not of files.
+  kMappedAtPeak,  ///< Accessible when most was.
+  kMappedTotal,   ///< Everything that became accessible.
+  kReserved,      ///< Mapped, but not accessible at the end.
+  kMappedFiles,   ///< Of files, accessible at the end.
 };
 
 /// Which snapshot of a process.
@@ -52,7 +58,7 @@ struct Entry {
 struct Selection {
   Kind kind = Kind::kAllocated;
   /// kAllocated: allocated at from <= time < to. kLiveAtPeak: the peak among the instants
-  /// from <= t < to. Nothing: no limit.
+  /// from <= t < to. Nothing: no limit. What they and `at` mean to kinds of mappings: mappings.h.
   std::optional<Nanoseconds> from, to;
   /// kLiveAtEnd: live at this instant instead, in the processes that were there at it.
   std::optional<Nanoseconds> at;

@@ -18,6 +18,10 @@ namespace geiger::report {
 /// "allocated bytes", "bytes live at the end", "bytes live at mark:warm; only thread io-1".
 [[nodiscard]] std::string bytes_of(const Scope& scope, profile::Kind kind);
 
+/// What a profile's entries count, as the heading of a column: "samples"; "ranges" of
+/// mappings.
+[[nodiscard]] std::string_view count_heading(profile::Kind kind);
+
 /// First lines of a text report: kind or scope, view, total, samples, level.
 [[nodiscard]] std::string profile_heading(profile::Kind kind, std::string_view view,
                                           const Measure& total, const Style& style,

@@ -70,6 +70,22 @@ void count_samples(SummaryReport& report, const Recording& recording) {
   if (report.is_part()) report.stacks = met.size();
 }
 
+MappedLine mapped_line(const Recording& recording) {
+  MappedLine line;
+  line.is_seen = !recording.mappings.empty();
+  if (!line.is_seen) return line;
+  line.at_peak = static_cast<Bytes>(
+      profile::total(recording, select(recording, Kind::kMappedAtPeak)).certain_bytes);
+  for (std::uint32_t process = 0; process < recording.processes.size(); ++process) {
+    const profile::MappedBytes at_end = profile::mapped_bytes_at(recording, process);
+    line.at_end.memory += at_end.memory;
+    line.at_end.reserved += at_end.reserved;
+    line.at_end.files += at_end.files;
+    line.misses_inherited |= recording.processes[process].is_fork_child;
+  }
+  return line;
+}
+
 TableReport sites(const Recording& recording, const Profile& profile,
                   const SummaryOptions& options) {
   TableOptions table;
@@ -96,6 +112,7 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   report.top_allocated = std::move(table.lines);
   const Profile live = select(recording, of_kind(options.selection, Kind::kLiveAtEnd));
   report.live_at_end = measure_total(total(recording, live), options.level);
+  if (!report.is_part()) report.mapped = mapped_line(recording);
   const Profile peak = select(recording, of_kind(options.selection, Kind::kLiveAtPeak));
   TableReport at_peak = sites(recording, peak, options);
   report.live_at_peak = at_peak.total;

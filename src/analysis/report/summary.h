@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/profile/mappings.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
 #include "analysis/profile/selfcheck.h"
@@ -37,6 +38,14 @@ struct ProcessLine {
   Measure allocated;
 };
 
+/// What the program mapped past its allocator, over all processes.
+struct MappedLine {
+  Bytes at_peak = 0;              ///< Accessible memory; the sum of each process's largest.
+  profile::MappedBytes at_end;    ///< In force when the recording ended.
+  bool is_seen = false;           ///< Anything was mapped.
+  bool misses_inherited = false;  ///< A child by fork had maps of its parent besides.
+};
+
 struct SummaryReport {
   SummaryOptions options;
   std::uint64_t samples = 0;  ///< Certain ones included.
@@ -45,6 +54,7 @@ struct SummaryReport {
   profile::HitCheck hits;            ///< Over all processes.
   estimation::OffsetReport offsets;  ///< Where drawn bytes lie, over all processes.
   Measure allocated, live_at_end, live_at_peak;
+  MappedLine mapped;
   bool is_peak_halved = false;
   Nanoseconds peak_time = 0;    ///< After the start; of the process whose peak is largest.
   Nanoseconds duration = 0;     ///< From the first start to the last end.

@@ -69,6 +69,13 @@ void write_sites(JsonWriter& json, std::string_view name, const std::vector<Tabl
   json.end_array();
 }
 
+void write_mapped(JsonWriter& json, const MappedLine& mapped) {
+  json.key("mapped").begin_object().field("peak_bytes", mapped.at_peak);
+  json.field("bytes", mapped.at_end.memory).field("reserved_bytes", mapped.at_end.reserved);
+  json.field("file_bytes", mapped.at_end.files);
+  json.field("misses_inherited", mapped.misses_inherited).end_object();
+}
+
 }  // namespace
 
 std::string to_json(const SummaryReport& report, const Recording& recording) {
@@ -84,6 +91,7 @@ std::string to_json(const SummaryReport& report, const Recording& recording) {
   }
   write_measure(json, "live_at_end", report.live_at_end);
   write_measure(json, "live_at_peak", report.live_at_peak);
+  if (report.mapped.is_seen) write_mapped(json, report.mapped);
   json.field("peak_after_ns", report.peak_time).field("is_peak_halved", report.is_peak_halved);
   json.field("detection_limit_bytes", report.detection_limit);
   json.field("stacks", report.stacks).field("truncated_samples", report.truncated);

@@ -119,6 +119,17 @@ std::string peak_remark(const SummaryReport& report) {
   return out;
 }
 
+/// Exact, and beside what went through the allocator.
+std::string mapped_itself(const SummaryReport& report, const Style& style) {
+  const MappedLine& mapped = report.mapped;
+  if (!mapped.is_seen) return "";
+  std::string remark =
+      fmt::format("{} at the end, {} reserved, {} of files", exact_bytes(mapped.at_end.memory),
+                  exact_bytes(mapped.at_end.reserved), exact_bytes(mapped.at_end.files));
+  if (mapped.misses_inherited) remark += "; what forks inherited is not counted";
+  return fact(style, "mapped by itself", exact_bytes(mapped.at_peak) + " at most", remark);
+}
+
 /// What part of the recording all that follows is of.
 std::string scope_lines(const SummaryReport& report) {
   const Scope& scope = report.options.scope;
@@ -143,6 +154,7 @@ std::string facts(const SummaryReport& report, const Recording& recording, const
   const bool has_end = report.options.selection.to.has_value();
   out += fact(style, has_end ? "live at its end" : "live at the end",
               bytes_text(report.live_at_end), objects_text(report.live_at_end));
+  out += mapped_itself(report, style);
   if (report.rss && !report.is_part()) {
     out += fact(style, "resident memory", explained_line(*report.rss) + "; geiger rss adds it up");
   }

@@ -110,7 +110,7 @@ std::vector<Column> columns_for(const TableReport& report, bool has_share) {
   append_figure_columns(columns, has_two_measures(report) ? "self" : "bytes");
   if (has_two_measures(report)) append_figure_columns(columns, "total");
   if (has_share) append_figure_columns(columns, "share");
-  columns.push_back({"samples", Align::kRight, false});
+  columns.push_back({std::string(count_heading(report.kind)), Align::kRight, false});
   columns.push_back({std::string(name_of(report.options.by)), Align::kLeft, false});
   return columns;
 }

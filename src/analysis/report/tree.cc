@@ -136,7 +136,7 @@ std::string to_text(const TreeReport& report, const Style& style) {
   std::vector<Column> columns;
   append_figure_columns(columns, "total");
   append_figure_columns(columns, "share");
-  columns.push_back({"samples", Align::kRight, false});
+  columns.push_back({std::string(count_heading(report.kind)), Align::kRight, false});
   columns.push_back({"call tree", Align::kLeft, false});
   Grid grid(std::move(columns));
   const std::vector<Indent> indents = indents_of(report.lines);
