@@ -25,7 +25,7 @@ INTERVALS = (1, 4096, 512 * harness.KIB)
 MAY_LOSE = {"limits/address_space", "limits/file_size", "limits/closed_all",
             "limits/death_by_limit", "limits/locked_memory", "limits/stack_size",
             "limits/file_size_at_once", "limits/address_space_at_once",
-            "limits/credentials_at_once",
+            "limits/credentials_at_once", "mappings/address_space_limit",
             "signals/jumps_out", "signals/allocating_handler", "signals/alternate_stack",
             "loading/deep_binding"}
 # A process that is killed, or jumps out of a signal handler, may leave one record or
@@ -91,6 +91,9 @@ class Battery(harness.ProcessTest):
 
     def test_loading(self):
         self.check_program("loading")
+
+    def test_mappings(self):
+        self.check_program("mappings")
 
 
 class Foreign(harness.ProcessTest):

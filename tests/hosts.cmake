@@ -21,15 +21,20 @@ function(geiger_host name source)
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/hosts)
 endfunction()
 
-foreach(host acknowledge changes edges exits first lifetimes limits loading loops news processes
-    residency signals threads truth)
+foreach(host acknowledge changes edges exits first lifetimes limits loading loops mappings news
+    phases processes residency signals threads truth)
   geiger_host(${host} hosts/${host}.cc)
 endforeach()
 # A fixed address lets the analysis tell sites from the addresses that truth prints.
 target_compile_options(host_truth PRIVATE -fno-pie)
 target_link_options(host_truth PRIVATE -no-pie)
+geiger_host(told hosts/told.cc)
+target_include_directories(host_told PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_compile_options(host_residency PRIVATE -fno-pie)
 target_link_options(host_residency PRIVATE -no-pie)
+# It talks to the runtime that it finds.
+target_include_directories(host_phases PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_compile_features(host_phases PRIVATE cxx_std_20)
 geiger_host(plugin hosts/plugin.cc SHARED)
 geiger_host(exact_count hosts/exact_count.cc SHARED)
 target_compile_options(host_exact_count PRIVATE -Wno-ignored-attributes)  # of function types
@@ -69,6 +74,8 @@ if(TARGET geiger_preload)
   geiger_process_test(killed e2e killed.py)
   geiger_process_test(battery e2e battery.py)
   geiger_process_test(real_programs e2e real_programs.py)
+  geiger_process_test(mappings e2e mappings.py)
+  geiger_process_test(events e2e events.py)
 endif()
 
 if(TARGET geiger_preload AND TARGET geiger)

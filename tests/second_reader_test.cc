@@ -70,6 +70,36 @@ std::string run_reader(const std::string& bytes) {
   return output;
 }
 
+std::string with_text(std::string body, std::string_view text) { return body += text; }
+
+/// Names, a mark, a mapping, a slab, and a sample of another heap with labels.
+void add_what_programs_say(Image& image, Ref stack, Ref epoch) {
+  NameRecord name{};
+  name.kind = NameKind::kLabel;
+  name.text_bytes = 7;
+  const Ref request = image.add(RecordType::kName, 0, 1, with_text(body_of(name), "request"));
+  name.owner = request;
+  name.text_bytes = 11;
+  const Ref tenant = image.add(RecordType::kName, 0, 1, with_text(body_of(name), "tenant=acme"));
+  MarkRecord mark{};
+  mark.text_bytes = 4;
+  image.add(RecordType::kMark, 0, 1, with_text(body_of(mark), "warm"));
+  MappingRecord mapping{};
+  mapping.stack = stack;
+  mapping.kind = MappingKind::kUnmap;
+  image.add(RecordType::kMapping, 0, 1, body_of(mapping));
+  SampleRecord sample{};
+  sample.stack = stack;
+  sample.epoch = epoch;
+  sample.requested_kind = 10 | std::uint64_t{13} << 48;
+  sample.usable_heap = 10 | std::uint64_t{2} << 48;
+  sample.label = tenant;
+  const Ref pooled = image.add(RecordType::kSample, 0, 1, body_of(sample));
+  UtilizationRecord slab{};
+  slab.sample = pooled;
+  image.add(RecordType::kUtilization, 0, 1, body_of(slab));
+}
+
 std::string sample_image() {
   Image image;
   EpochRecord epoch{};
@@ -99,6 +129,7 @@ std::string sample_image() {
   sample.requested_kind = 100;
   image.add(RecordType::kSample, 0, 1, body_of(sample));
   image.add(RecordType::kSample, kReserved, 1, body_of(sample));
+  add_what_programs_say(image, stack_ref, epoch_ref);
   FreeRecord free_record{};
   free_record.sample = certain;
   image.add(RecordType::kFree, 0, 1, body_of(free_record));
@@ -107,12 +138,28 @@ std::string sample_image() {
 
 TEST(TraceReader, AgreesWithTheStructs) {
   const std::string output = run_reader(sample_image());
-  for (const char* line :
-       {"\"pid\": 77", "\"state\": \"exited\"", "\"interval\": 1000", "\"samples\": 2",
-        "\"certain\": 1", "\"uncommitted\": 1", "\"frees\": 1", "\"truncated_stacks\": 1",
-        "\"bytes\": 5111", "\"hits\": 2", "\"unseen_free\": 9", "\"unsettled_threads\": 1",
-        "\"executable\": \"/bin/program\"", "\"allocator\": \"/lib/libc.so.6\"", "\"new\": 1",
-        "\"malloc\": 1"})
+  for (const char* line : {"\"pid\": 77",
+                           "\"state\": \"exited\"",
+                           "\"interval\": 1000",
+                           "\"samples\": 3",
+                           "\"certain\": 1",
+                           "\"uncommitted\": 1",
+                           "\"frees\": 1",
+                           "\"truncated_stacks\": 1",
+                           "\"bytes\": 5111",
+                           "\"hits\": 2",
+                           "\"unseen_free\": 9",
+                           "\"unsettled_threads\": 1",
+                           "\"executable\": \"/bin/program\"",
+                           "\"allocator\": \"/lib/libc.so.6\"",
+                           "\"new\": 1",
+                           "\"malloc\": 1",
+                           "\"reported\": 1",
+                           "\"request\"",
+                           "\"request / tenant=acme\"",
+                           "\"warm\"",
+                           "\"unmap\": 1",
+                           "\"utilization\": 1"})
     EXPECT_NE(output.find(line), std::string::npos) << line << " is not in\n" << output;
 }
 

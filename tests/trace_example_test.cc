@@ -101,6 +101,14 @@ std::vector<std::uint64_t> module_body() {
   return body;
 }
 
+/// A label that is in no other.
+std::vector<std::uint64_t> name_body(const std::string& text) {
+  std::vector<std::uint64_t> body = {static_cast<std::uint32_t>(NameKind::kLabel), text.size()};
+  const auto words = words_of(text);
+  body.insert(body.end(), words.begin(), words.end());
+  return body;
+}
+
 /// start, tid, end, bytes, trials, hits, certain bytes and count, tails,
 /// armed, pending, calls: as the story in the document leaves them.
 constexpr std::uint64_t kTotals[] = {1001, 4711, 0, 4960, 801, 1, 4096, 1, 63, 1023, 0, 3};
@@ -116,9 +124,14 @@ void write_killed(ExampleImage& image) {
   const std::uint64_t context = stack | std::uint64_t{epoch} << 32;
   const Ref sample = image.put({RecordType::kSample, 0, 0, 2, 1},
                                {2020, context, 0x5555555592a0, 160, 168, 96, 0});
+  const Ref label = image.put({RecordType::kName, 0, 0, kUnknownCpu, 1}, name_body("request"));
   image.put({RecordType::kSample, kFlagCertain, 0, 2, 1},
-            {2030, context, 0x555555559350, 4096 | std::uint64_t{1} << 48, 4104, 0, 0});
+            {2030, context, 0x555555559350, 4096 | std::uint64_t{1} << 48, 4104, 0, label});
   image.put({RecordType::kFree, 0, 0, 2, 1}, {2040, sample});
+  image.put({RecordType::kMark, 0, 0, kUnknownCpu, 1}, {2050, 4, words_of("warm")[0]});
+  image.put({RecordType::kMapping, 0, 0, 2, 1},
+            {2060, stack | std::uint64_t{1} << 32, 0x7f0000000000, 65536, 0, 0,
+             3 | std::uint64_t{0x22} << 32});
   EXPECT_TRUE(image.reserve({RecordType::kFree, 0, 0, 2, 1}, 2));
   image.header().tail += 24;
   image.control().watermark = kCapacity;
@@ -232,13 +245,15 @@ std::string dump_control(std::string_view bytes) {
   dump.lines(kControlOffset,
              {number("watermark", control.watermark.load()),
               number("requested interval", control.requested_interval.load()),
-              pair("paused", control.paused.load(), "supervised", control.supervised.load())});
+              pair("paused", control.paused.load(), "supervised", control.supervised.load()),
+              pair("wanted utilization", control.wanted_utilization.load(), "reserved", 0)});
   return dump.take();
 }
 
 const char* name_of(RecordType type) {
-  constexpr const char* kNames[] = {"none",   "sample", "free",  "stack",
-                                    "module", "thread", "epoch", "thread name"};
+  constexpr const char* kNames[] = {"none",   "sample", "free",    "stack",
+                                    "module", "thread", "epoch",   "thread name",
+                                    "name",   "mark",   "mapping", "utilization"};
   return kNames[static_cast<std::size_t>(type)];
 }
 
@@ -310,11 +325,51 @@ Meanings meanings_of_thread_name(const Record& record) {
   return {number("time", name.time), fmt::format("name \"{}\"", printable({name.name, 16})), ""};
 }
 
+/// The text behind the fixed part, one line for its first word.
+void append_text(Meanings& meanings, const Record& record) {
+  meanings.push_back(fmt::format("text \"{}\"", text_of(record)));
+  meanings.resize(record.words.size() - 1);
+}
+
+Meanings meanings_of_name(const Record& record) {
+  const auto& name = record.as<NameRecord>();
+  Meanings meanings = {pair("kind", static_cast<std::uint32_t>(name.kind), "owner", name.owner),
+                       pair("text bytes", name.text_bytes, "reserved", name.reserved)};
+  append_text(meanings, record);
+  return meanings;
+}
+
+Meanings meanings_of_mark(const Record& record) {
+  const auto& mark = record.as<MarkRecord>();
+  Meanings meanings = {number("time", mark.time),
+                       pair("text bytes", mark.text_bytes, "reserved", mark.reserved)};
+  append_text(meanings, record);
+  return meanings;
+}
+
+Meanings meanings_of_mapping(const Record& record) {
+  const auto& mapping = record.as<MappingRecord>();
+  return {number("time", mapping.time),
+          pair("stack", mapping.stack, "kind", static_cast<std::uint32_t>(mapping.kind)),
+          fmt::format("address {:#x}", mapping.address),
+          number("bytes", mapping.bytes),
+          fmt::format("old address {:#x}", mapping.old_address),
+          number("old bytes", mapping.old_bytes),
+          fmt::format("protection {}, flags {:#x}", mapping.protection, mapping.flags)};
+}
+
+Meanings meanings_of_utilization(const Record& record) {
+  const auto& slab = record.as<UtilizationRecord>();
+  return {number("time", slab.time), pair("sample", slab.sample, "reserved", slab.reserved),
+          number("slab bytes", slab.slab_bytes), number("free bytes", slab.free_bytes)};
+}
+
 Meanings meanings_of(const Record& record) {
   constexpr Meanings (*kPrinters[])(const Record&) = {
-      nullptr,           meanings_of_sample,     meanings_of_free,
-      meanings_of_stack, meanings_of_module,     meanings_of_thread,
-      meanings_of_epoch, meanings_of_thread_name};
+      nullptr,           meanings_of_sample,      meanings_of_free,
+      meanings_of_stack, meanings_of_module,      meanings_of_thread,
+      meanings_of_epoch, meanings_of_thread_name, meanings_of_name,
+      meanings_of_mark,  meanings_of_mapping,     meanings_of_utilization};
   return kPrinters[static_cast<std::size_t>(record.header.type)](record);
 }
 
@@ -438,12 +493,17 @@ TEST(TraceExample, IsATrace) {
   EXPECT_FALSE(read.damaged);
   EXPECT_TRUE(recording.warnings.empty());
   ASSERT_EQ(recording.processes.size(), 2U);
-  EXPECT_EQ(recording.processes[0].records, 8U);
+  EXPECT_EQ(recording.processes[0].records, 11U);
   EXPECT_EQ(recording.processes[0].uncommitted, 2U);
   EXPECT_TRUE(recording.processes[1].is_fork_child);
   ASSERT_EQ(recording.samples.size(), 2U);
   EXPECT_EQ(recording.samples[0].free_time, 2040U);
   EXPECT_TRUE(recording.samples[1].is_certain);
+  EXPECT_EQ(recording.labels.at(recording.samples[1].label).text, "request");
+  ASSERT_EQ(recording.marks.size(), 1U);
+  EXPECT_EQ(recording.marks[0].name, "warm");
+  ASSERT_EQ(recording.mappings.size(), 1U);
+  EXPECT_EQ(recording.mappings[0].bytes, 65536U);
 }
 
 TEST(TraceExample, CarriesItsSymbols) {

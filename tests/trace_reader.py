@@ -17,11 +17,15 @@ RECORDS_OFFSET = 8192
 HEADER = struct.Struct("<8sIIQQIIiIIIIIQQQQQ16QQQ32s1024s1024s")
 RESERVED = 0x80
 
-SAMPLE, FREE, STACK, MODULE, THREAD, EPOCH, THREAD_NAME = range(1, 8)
+(SAMPLE, FREE, STACK, MODULE, THREAD, EPOCH, THREAD_NAME, NAME, MARK, MAPPING,
+ UTILIZATION) = range(1, 12)
+NAME_KINDS = {1: "label", 2: "type", 3: "heap"}
+MAPPING_KINDS = {1: "map", 2: "unmap", 3: "remap", 4: "break", 5: "protect"}
 STATES = ("starting", "sampling", "off", "exited")
 DROP_CAUSES = ("trace_full", "reentered", "live_table_full", "unseen_free")
 ENTRY_POINTS = ("malloc", "calloc", "realloc", "reallocarray", "posix_memalign", "aligned_alloc",
-                "memalign", "valloc", "pvalloc", "new", "new[]", "new_aligned", "new[]_aligned")
+                "memalign", "valloc", "pvalloc", "new", "new[]", "new_aligned", "new[]_aligned",
+                "reported")
 
 Header = collections.namedtuple("Header", (
     "magic version machine capacity tail state stop_reason stop_errno mode pid parent_pid page_size"
@@ -38,6 +42,11 @@ Thread = collections.namedtuple("Thread", (
     " armed pending calls"))
 Epoch = collections.namedtuple("Epoch", "ref time interval lam")
 ThreadName = collections.namedtuple("ThreadName", "ref thread time name")
+Name = collections.namedtuple("Name", "ref kind owner text")
+Mark = collections.namedtuple("Mark", "ref thread time text")
+Mapping = collections.namedtuple("Mapping", (
+    "ref thread time stack kind address bytes old_address old_bytes protection flags"))
+Utilization = collections.namedtuple("Utilization", "ref time sample slab_bytes free_bytes")
 
 
 class FormatError(Exception):
@@ -68,7 +77,8 @@ class Trace:
         self.path = path
         self.header = read_header(data)
         self.samples, self.frees, self.modules, self.thread_names = [], [], [], []
-        self.stacks, self.threads, self.epochs = {}, {}, {}
+        self.stacks, self.threads, self.epochs, self.names = {}, {}, {}, {}
+        self.marks, self.mappings, self.utilization = [], [], []
         self.uncommitted = 0
         self.records = 0
         self._read_records(data)
@@ -123,8 +133,35 @@ class Trace:
         elif kind == THREAD_NAME:
             time, name = struct.unpack_from("<Q16s", body, 8)
             self.thread_names.append(ThreadName(ref, thread, time, text(name)))
-        elif kind not in range(8, 12):  # Names, marks, mappings, utilization.
+        elif kind == NAME:
+            what, owner, size = struct.unpack_from("<III", body, 8)
+            self.names[ref] = Name(ref, NAME_KINDS[what], owner, self._text(body, 24, size))
+        elif kind == MARK:
+            time, size = struct.unpack_from("<QI", body, 8)
+            self.marks.append(Mark(ref, thread, time, self._text(body, 24, size)))
+        elif kind == MAPPING:
+            (time, stack, what, address, size, old_address, old_size, protection,
+             mapping_flags) = struct.unpack_from("<QIIQQQQII", body, 8)
+            self.mappings.append(Mapping(ref, thread, time, stack, MAPPING_KINDS[what], address,
+                                         size, old_address, old_size, protection, mapping_flags))
+        elif kind == UTILIZATION:
+            time, sample, _, slab, free = struct.unpack_from("<QIIQQ", body, 8)
+            self.utilization.append(Utilization(ref, time, sample, slab, free))
+        else:
             raise FormatError(f"{self.path}: record type {kind} at {8 * ref}")
+
+    def _text(self, body, start, size):
+        if start + size > len(body):
+            raise FormatError(f"{self.path}: a text of {size} bytes in a record of {len(body)}")
+        return body[start:start + size].decode(errors="replace")
+
+    def label_path(self, ref):
+        """The texts of a label and those around it, outermost first."""
+        path = []
+        while ref:
+            path.insert(0, self.names[ref].text)
+            ref = self.names[ref].owner
+        return path
 
     def total(self, field):
         """Sum of one ThreadRecord field over all threads; `pending` bytes are failed trials."""
@@ -151,8 +188,9 @@ class Trace:
         return (hits - p * trials) / math.sqrt(trials * p * q)
 
     def estimated_bytes(self):
-        """Horvitz-Thompson: every sample stands for requested / pi bytes."""
-        return sum(s.requested / self.inclusion_probability(s) for s in self.samples)
+        """Horvitz-Thompson: every sample of the process's heap stands for requested / pi bytes."""
+        return sum(s.requested / self.inclusion_probability(s) for s in self.samples
+                   if s.heap == 0)
 
     def inclusion_probability(self, sample):
         lam = self.epochs[sample.epoch].lam
@@ -175,6 +213,9 @@ class Trace:
                 raise FormatError(f"{self.path}: sample {sample.ref} names no epoch")
             if sample.thread not in self.threads:
                 raise FormatError(f"{self.path}: sample {sample.ref} names no thread")
+            for ref, kind in ((sample.label, "label"), (sample.type, "type")):
+                if ref and (ref not in self.names or self.names[ref].kind != kind):
+                    raise FormatError(f"{self.path}: sample {sample.ref} has no such {kind}")
             if not sample.certain and sample.offset >= sample.requested:
                 raise FormatError(f"{self.path}: sample {sample.ref} drew a byte outside itself")
             if sample.usable < sample.requested:
@@ -214,6 +255,11 @@ def summary(trace):
         "truncated_stacks": sum(s.truncated for s in trace.stacks.values()),
         "modules": len(trace.modules),
         "threads": len(trace.threads),
+        "labels": sorted(" / ".join(trace.label_path(ref)) for ref, name in trace.names.items()
+                         if name.kind == "label"),
+        "marks": [mark.text for mark in trace.marks],
+        "mappings": dict(collections.Counter(mapping.kind for mapping in trace.mappings)),
+        "utilization": len(trace.utilization),
         "bytes": trace.total("bytes"),
         "trials": trace.total("trials"),
         "hits": trace.total("hits"),

@@ -28,7 +28,7 @@ struct Options {
   std::string junit, budget, max_growth, max_bytes, ignore_below;
   compare::Grouping grouping;
   CLI::Option* by = nullptr;
-  profile::Kind kind = profile::Kind::kAllocated;
+  SelectionOptions selection;
 };
 
 [[noreturn]] void refuse(const std::string& sentence) {
@@ -108,8 +108,9 @@ int print_check(const Options& options, const compare::Gates& gates,
     return kExitFailed;
   }
   compare::Verdicts verdicts = compare::check(collected, gates);
-  const report::CheckReport report{options.check,    std::move(verdicts), options.kind,
-                                   options.grouping, collected.before,    collected.after};
+  const report::CheckReport report{
+      options.check,    std::move(verdicts), kind_of(options.selection),
+      options.grouping, collected.before,    collected.after};
   const report::Style style = output_style(options.check.level);
   const bool has_text = options.junit != "-";
   const bool is_printed = options.is_json
@@ -121,6 +122,7 @@ int print_check(const Options& options, const compare::Gates& gates,
 
 int run_check(Options& options) {
   const compare::Gates gates = gates_of(options);
+  options.check.scope = scope_as_typed(options.selection);
   const auto sides = sides_of(options.runs, needs_before(gates));
   if (!sides.has_value()) refuse(sides.reason());
   if (!(gates.level > 0.5)) refuse(std::string(text_of(compare::Error::kBadGateLevel)));
@@ -128,9 +130,10 @@ int run_check(Options& options) {
   options.check.after = sides.value().after;
   std::vector<compare::Pattern> patterns;
   for (const auto& spec : gates.specs) patterns.push_back(spec.pattern);
-  auto collection = collect(sides.value(),
-                            compare::Collector(options.kind, options.grouping, std::move(patterns)),
-                            options.kind);
+  auto collection =
+      collect(sides.value(),
+              compare::Collector(kind_of(options.selection), options.grouping, std::move(patterns)),
+              options.selection);
   if (!collection) return kExitFailed;
   // Half a trace may hold half the bytes: no answer is better than that one.
   if (collection->is_damaged) return kExitFailed;
@@ -167,10 +170,10 @@ void register_check(CLI::App& app, int& exit_code) {
       "1 - level.\n");
   add_limits(*verb, *options);
   add_report_options(*verb, options->check.level, options->is_json);
-  add_kind_option(*verb, options->kind);
   options->by = add_grouping_options(*verb, options->grouping);
   verb->add_option("--top", options->check.top, "Gates to list (default 30; 0: all)")
       ->type_name("N");
+  add_selection_options(*verb, options->selection, Kinds::kWithMappings);
   verb->callback([options, &exit_code] { exit_code = run_check(*options); });
 }
 

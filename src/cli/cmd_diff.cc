@@ -23,7 +23,7 @@ struct Options {
   bool is_json = false;
   report::DiffOptions diff;
   compare::Grouping grouping;
-  profile::Kind kind = profile::Kind::kAllocated;
+  SelectionOptions selection;
 };
 
 const std::map<std::string, DiffSort> kSorts{{"change", DiffSort::kChange},
@@ -36,8 +36,10 @@ int print_diff(Options& options) {
   if (!sides.has_value()) throw CLI::ValidationError("diff", sides.reason());
   options.diff.before = sides.value().before;
   options.diff.after = sides.value().after;
+  options.diff.scope = scope_as_typed(options.selection);
   auto collection =
-      collect(sides.value(), compare::Collector(options.kind, options.grouping), options.kind);
+      collect(sides.value(), compare::Collector(kind_of(options.selection), options.grouping),
+              options.selection);
   if (!collection) return kExitFailed;
   if (const auto error = compare::problem_with(collection->collected, options.level)) {
     complain(compare::text_of(*error));
@@ -60,7 +62,6 @@ void register_diff(CLI::App& app, int& exit_code) {
                    "Usage: geiger diff [options] BEFORE AFTER\n"
                    "       geiger diff [options] BEFORE... -- AFTER...\n");
   add_report_options(*verb, options->level, options->is_json);
-  add_kind_option(*verb, options->kind);
   add_grouping_options(*verb, options->grouping);
   verb->add_option_function<std::string>(
           "--sort", [options](const std::string& name) { options->diff.sort = kSorts.at(name); },
@@ -69,6 +70,7 @@ void register_diff(CLI::App& app, int& exit_code) {
       ->type_name("COLUMN");
   verb->add_option("--top", options->diff.top, "Rows to show (default 30; 0: all)")->type_name("N");
   verb->add_flag("--all", options->diff.shows_all, "Also rows that differ by no more than noise");
+  add_selection_options(*verb, options->selection, Kinds::kWithMappings);
   verb->callback([options, &exit_code] { exit_code = print_diff(*options); });
 }
 

@@ -10,11 +10,13 @@
 #include "analysis/export/pprof.h"
 #include "analysis/export/sql.h"
 #include "analysis/export/sqlite.h"
+#include "analysis/profile/mappings.h"
 #include "analysis/report/format.h"
 #include "analysis/report/measure.h"
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/output.h"
+#include "cli/selection.h"
 #include "cli/terminal.h"
 
 namespace geiger::cli {
@@ -28,10 +30,11 @@ struct Options {
   ReadOptions read;
   std::string output = "-";
   bool replaces = false;
-  profile::Selection selection;
+  SelectionOptions selection;
 };
 
-using Writer = std::function<void(const Recording&, const Options&, const exports::Sink&)>;
+using Writer =
+    std::function<void(const Recording&, const Options&, const Subject&, const exports::Sink&)>;
 
 std::string total_comment(const char* name, const Recording& recording, const Profile& profile,
                           double level) {
@@ -42,31 +45,48 @@ std::string total_comment(const char* name, const Recording& recording, const Pr
                      objects_figure(measure).text());
 }
 
-void write_pprof(const Recording& recording, const Options& options, const exports::Sink& sink) {
-  const Profile allocated = profile::select(recording, Kind::kAllocated);
-  const Profile live = profile::select(recording, Kind::kLiveAtEnd);
+void write_pprof(const Recording& recording, const Options& options, const Subject& subject,
+                 const exports::Sink& sink) {
+  const profile::Selection& part = subject.selection;
+  const bool is_peak = part.kind == Kind::kLiveAtPeak;
+  const bool is_mapped = profile::is_of_mappings(part.kind);
+  const Kind all = is_mapped ? Kind::kMappedTotal : Kind::kAllocated;
+  const Kind held = is_mapped ? Kind::kMapped : is_peak ? Kind::kLiveAtPeak : Kind::kLiveAtEnd;
+  const Profile allocated = profile::select(recording, of_kind(part, all));
+  const Profile live = profile::select(recording, of_kind(part, held));
   exports::PprofOptions pprof;
-  if (!recording.processes.empty()) {
+  if (is_mapped) {
+    pprof.comments.emplace_back("mapped past the allocator, every call counted by geiger");
+  } else if (!recording.processes.empty()) {
     pprof.comments.push_back(
         fmt::format("estimated by geiger from samples, one byte in {} on average",
                     report::exact_bytes(recording.processes.front().interval)));
   }
+  if (subject.scope.is_part() || is_peak) {
+    const std::string only = report::only_text(subject.scope);
+    pprof.comments.push_back(fmt::format("{}{}{}", report::text_of(subject.scope, part.kind),
+                                         only.empty() ? "" : "; ", only));
+  }
+  if (is_mapped) return exports::write_pprof(recording, allocated, live, pprof, sink);
   const double level = options.read.level;
   pprof.comments.push_back(total_comment("alloc", recording, allocated, level));
   pprof.comments.push_back(total_comment("inuse", recording, live, level));
   exports::write_pprof(recording, allocated, live, pprof, sink);
 }
 
-void write_folded(const Recording& recording, const Options& options, const exports::Sink& sink) {
-  exports::write_folded(recording, profile::select(recording, options.selection), sink);
+void write_folded(const Recording& recording, const Options&, const Subject& subject,
+                  const exports::Sink& sink) {
+  exports::write_folded(recording, profile::select(recording, subject.selection), sink);
 }
 
-void write_sql(const Recording& recording, const Options&, const exports::Sink& sink) {
-  exports::write_sql(recording, sink);
+void write_sql(const Recording& recording, const Options&, const Subject& subject,
+               const exports::Sink& sink) {
+  exports::write_sql(recording, sink, subject.selection);
 }
 
-void write_sqlite(const Recording& recording, const Options&, const exports::Sink& sink) {
-  exports::write_sqlite(recording, sink);
+void write_sqlite(const Recording& recording, const Options&, const Subject& subject,
+                  const exports::Sink& sink) {
+  exports::write_sqlite(recording, sink, subject.selection);
 }
 
 /// Of the program itself rather than of a run.
@@ -87,8 +107,11 @@ int write_export(const Options& options, bool is_binary, const Writer& writer) {
   Output output(options.output, options.replaces);
   if (output.error().empty()) {
     const auto input = read_input(options.read);
-    if (!input || !can_select(input->recording(), options.selection)) return kExitFailed;
-    writer(input->recording(), options, [&](std::string_view bytes) { output.write(bytes); });
+    if (!input) return kExitFailed;
+    const Subject subject = subject_or_refuse(options.selection, input->recording());
+    if (!can_select(input->recording(), subject.selection)) return kExitFailed;
+    writer(input->recording(), options, subject,
+           [&](std::string_view bytes) { output.write(bytes); });
     output.commit();
     if (output.error().empty()) return input->exit_code();
   }
@@ -97,30 +120,30 @@ int write_export(const Options& options, bool is_binary, const Writer& writer) {
 }
 
 /// One FORMAT of the verb with the options that all have.
-CLI::App* add_format(CLI::App& verb, const char* name, const char* help, Options& options) {
+CLI::App* add_format(CLI::App& verb, const char* name, const char* help, Options& options,
+                     Kinds kinds = Kinds::kOfWholeObjects) {
   CLI::App* format = verb.add_subcommand(name, help);
   add_read_options(*format, options.read, false);
   format->add_option("-o,--output", options.output, "File to write; - for standard output")
       ->type_name("FILE");
   format->add_flag("-f,--force", options.replaces, "Replace the file if it exists");
+  add_selection_options(*format, options.selection, kinds);
   return format;
 }
 
 void add_pprof(CLI::App& verb, int& exit_code) {
   auto options = std::make_shared<Options>();
   add_format(verb, "pprof", "pprof's profile.proto, gzipped, for go tool pprof and its relatives",
-             *options)
+             *options, Kinds::kWithMappings)
       ->callback([options, &exit_code] { exit_code = write_export(*options, true, write_pprof); });
 }
 
 void add_folded(CLI::App& verb, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* format = add_format(verb, "folded",
-                                "Folded stacks for flame graphs: root;caller;leaf BYTES", *options);
-  add_part_kind_option(*format, options->selection.kind);
-  add_moment_option(*format, options->selection.moment);
-  format->callback(
-      [options, &exit_code] { exit_code = write_export(*options, false, write_folded); });
+  add_format(verb, "folded", "Folded stacks for flame graphs: root;caller;leaf BYTES", *options,
+             Kinds::kAll)
+      ->callback(
+          [options, &exit_code] { exit_code = write_export(*options, false, write_folded); });
 }
 
 void add_sqlite(CLI::App& verb, int& exit_code) {

@@ -1,16 +1,15 @@
 // `geiger lifetimes`: how long objects live.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 
-#include "analysis/profile/totals.h"
 #include "analysis/report/lifetimes.h"
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/picture.h"
+#include "cli/selection.h"
 #include "cli/sizes.h"
 #include "cli/terminal.h"
 
@@ -23,7 +22,7 @@ struct Options {
   ReadOptions read;
   report::LifetimesOptions lifetimes;
   PictureOptions picture;
-  std::optional<Nanoseconds> from, to;  ///< After the start of the first process.
+  SelectionOptions selection;  ///< A window and filters.
 };
 
 const std::map<std::string, LifetimeGrouping> kGroupings{{"function", LifetimeGrouping::kFunction},
@@ -32,25 +31,25 @@ const std::map<std::string, LifetimeGrouping> kGroupings{{"function", LifetimeGr
                                                          {"size", LifetimeGrouping::kSize},
                                                          {"none", LifetimeGrouping::kWhole}};
 
-profile::TimeSpan span_of(const Options& options, const profile::Recording& recording) {
-  profile::TimeSpan span;
-  const Nanoseconds start = profile::start_of(recording);
-  const Nanoseconds room = span.to - start;  // Of the type, not of the recording.
-  if (options.from) span.from = start + std::min(*options.from, room);
-  if (options.to) span.to = start + std::min(*options.to, room);
-  return span;
+/// Weighs every sample by itself, so half of them will not do.
+void select(Options& options, const profile::Recording& recording) {
+  Subject subject = subject_or_refuse(options.selection, recording);
+  if (subject.selection.is_chosen_by_half) {
+    throw CLI::ValidationError("lifetimes: a window that the peak bounds has half of the samples");
+  }
+  profile::LifetimeSelection& selection = options.lifetimes.selection;
+  selection.allocated_in.from = subject.selection.from.value_or(selection.allocated_in.from);
+  selection.allocated_in.to = subject.selection.to.value_or(selection.allocated_in.to);
+  selection.keeps = std::move(subject.selection.keeps);
+  options.lifetimes.scope = std::move(subject.scope);
 }
 
 int print_lifetimes(Options& options) {
-  if (options.from && options.to && *options.from >= *options.to) {
-    complain("lifetimes: --from must lie before --to");
-    return kExitUsage;
-  }
   if (!may_write(options.picture)) return kExitFailed;
   const auto input = read_input(options.read);
   if (!input) return kExitFailed;
   options.lifetimes.level = options.read.level;
-  options.lifetimes.selection.allocated_in = span_of(options, input->recording());
+  select(options, input->recording());
   const report::LifetimesReport report =
       report::lifetimes_report(input->recording(), options.lifetimes);
   if (!write_picture(options.picture, [&] { return to_svg(report); })) return kExitFailed;
@@ -80,10 +79,8 @@ void add_times(CLI::App& verb, Options& options) {
              if (limit == 0) throw CLI::ValidationError("--temporary", "must be above 0");
              options.lifetimes.temporary = limit;
            });
-  add_time(verb, "--from", "Only what was allocated so long after the start, or later",
-           [&options](Nanoseconds from) { options.from = from; });
-  add_time(verb, "--to", "Only what was allocated before this; it is watched on",
-           [&options](Nanoseconds to) { options.to = to; });
+  add_window_options(verb, options.selection);
+  add_filter_options(verb, options.selection);
 }
 
 }  // namespace

@@ -79,6 +79,9 @@ void Run::prepare_directory(pid_t pid) {
     complain(created.reason() + ": the program runs unprofiled");
     return;
   }
+  if (options_.tells_lttng && !preload.value().add_lttng()) {
+    complain("this geiger was built without LTTng: the program runs without it");
+  }
   preload_.emplace(std::move(preload.value()));
   directory_ = directory;
 }

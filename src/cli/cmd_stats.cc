@@ -1,11 +1,13 @@
 // `geiger stats`: what the allocations were like.
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <utility>
 
 #include "analysis/report/estimators.h"
 #include "analysis/report/stats.h"
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/selection.h"
 #include "cli/terminal.h"
 
 namespace geiger::cli {
@@ -14,14 +16,23 @@ namespace {
 struct Options {
   ReadOptions read;
   report::StatsOptions stats;
+  SelectionOptions selection;
   bool compares_estimators = false;
 };
 
 int print_estimators(const Options& options) {
   const auto input = read_input(options.read);
   if (!input) return kExitFailed;
-  const report::EstimatorsReport report =
-      report::estimators_report(input->recording(), options.read.level);
+  const Subject subject = subject_or_refuse(options.selection, input->recording());
+  const bool is_halved =
+      subject.selection.kind == profile::Kind::kLiveAtPeak || subject.selection.is_chosen_by_half;
+  if (is_halved) {
+    throw CLI::ValidationError(
+        "--estimators: at the peak only half of the samples count, for which "
+        "the other designs have no answer");
+  }
+  const report::EstimatorsReport report = report::estimators_report(
+      input->recording(), options.read.level, subject.selection, subject.scope);
   const report::Style style = output_style(options.read.level);
   const bool is_printed = options.read.is_json ? print_data(to_json(report))
                                                : print_report(to_text(report, style), style);
@@ -31,7 +42,10 @@ int print_estimators(const Options& options) {
 int print_stats(Options& options) {
   const auto input = read_input(options.read);
   if (!input) return kExitFailed;
+  Subject subject = subject_or_refuse(options.selection, input->recording());
   options.stats.level = options.read.level;
+  options.stats.selection = std::move(subject.selection);
+  options.stats.scope = std::move(subject.scope);
   const report::StatsReport report = report::stats_report(input->recording(), options.stats);
   const report::Style style = output_style(options.read.level);
   const bool is_printed = options.read.is_json
@@ -51,6 +65,7 @@ void register_stats(CLI::App& app, int& exit_code) {
       ->type_name("N");
   verb->add_flag("--estimators", options->compares_estimators,
                  "Instead: the estimators and intervals of all designs, side by side");
+  add_selection_options(*verb, options->selection);
   verb->callback([options, &exit_code] {
     exit_code = options->compares_estimators ? print_estimators(*options) : print_stats(*options);
   });

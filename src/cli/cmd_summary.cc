@@ -1,38 +1,51 @@
 // `geiger summary`: what ran and how well it was seen.
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <utility>
 
 #include "analysis/report/summary.h"
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/selection.h"
 #include "cli/terminal.h"
 
 namespace geiger::cli {
 namespace {
 
-int summarise(const ReadOptions& options) {
-  auto input = read_input(options);
+struct Options {
+  ReadOptions read;
+  SelectionOptions selection;
+};
+
+int summarise(const Options& options) {
+  auto input = read_input(options.read);
   if (!input) return kExitFailed;
   profile::Recording& recording = input->ingested.recording;
   report::SummaryOptions summary;
-  summary.level = options.level;
+  Subject subject = subject_or_refuse(options.selection, recording);
+  summary.level = options.read.level;
+  summary.selection = std::move(subject.selection);
+  summary.scope = std::move(subject.scope);
   summary.run = input->shown;
   const report::SummaryReport report = report::summary_report(recording, summary);
-  if (options.is_json) {
+  if (options.read.is_json) {
     return print_data(to_json(report, recording)) ? input->exit_code() : kExitFailed;
   }
   // Damage has been said on standard error already.
   if (input->ingested.damaged) recording.warnings.clear();
-  const report::Style style = output_style(options.level);
+  const report::Style style = output_style(options.read.level);
   return print_report(to_text(report, recording, style), style) ? input->exit_code() : kExitFailed;
 }
 
 }  // namespace
 
 void register_summary(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<ReadOptions>();
+  auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("summary", "What ran, its totals, and how sure they are");
-  add_read_options(*verb, *options);
+  add_read_options(*verb, options->read);
+  add_window_options(*verb, options->selection);
+  add_filter_options(*verb, options->selection);
+  add_heap_option(*verb, options->selection);
   verb->callback([options, &exit_code] { exit_code = summarise(*options); });
 }
 

@@ -3,11 +3,14 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "analysis/profile/mappings.h"
 #include "analysis/profile/measured.h"
 #include "analysis/report/table.h"
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/selection.h"
 #include "cli/terminal.h"
 
 namespace geiger::cli {
@@ -19,25 +22,43 @@ using report::SortBy;
 struct Options {
   ReadOptions read;
   report::TableOptions table;
-  profile::Selection selection;
+  SelectionOptions selection;
 };
 
 const std::map<std::string, GroupBy> kGroups{
-    {"function", GroupBy::kFunction}, {"stack", GroupBy::kStack}, {"module", GroupBy::kModule}};
+    {"function", GroupBy::kFunction}, {"stack", GroupBy::kStack}, {"module", GroupBy::kModule},
+    {"thread", GroupBy::kThread},     {"tid", GroupBy::kTid},     {"size", GroupBy::kSize},
+    {"type", GroupBy::kType},         {"label", GroupBy::kLabel}, {"lifetime", GroupBy::kLifetime},
+    {"heap", GroupBy::kHeap}};
 const std::map<std::string, SortBy> kSorts{{"self", SortBy::kSelf},
                                            {"total", SortBy::kTotal},
                                            {"samples", SortBy::kSamples},
-                                           {"name", SortBy::kName}};
+                                           {"name", SortBy::kName},
+                                           {"natural", SortBy::kNatural}};
+
+report::TableReport report_of(const profile::Recording& recording, const Options& options,
+                              profile::Selection selection) {
+  const GroupBy by = options.table.by;
+  const bool is_of_allocations = by == GroupBy::kHeap || by == GroupBy::kLifetime ||
+                                 by == GroupBy::kType || by == GroupBy::kLabel;
+  if (is_of_allocations && profile::is_of_mappings(selection.kind)) {
+    throw CLI::ValidationError("--by: what was mapped has no heap, lifetime, type or label");
+  }
+  if (by == GroupBy::kHeap) return report::heaps_report(recording, selection, options.table);
+  selection.tells_lifetimes = by == GroupBy::kLifetime;
+  return report::table_report(recording, profile::select(recording, selection), options.table);
+}
 
 int print_table(Options& options) {
-  options.read.observes_running = profile::is_measured(options.selection.kind);
+  options.read.observes_running = profile::is_measured(kind_of(options.selection));
   const auto input = read_input(options.read);
   if (!input) return kExitFailed;
   options.table.level = options.read.level;
-  if (!can_select(input->recording(), options.selection)) return kExitFailed;
-  const profile::Profile profile = profile::select(input->recording(), options.selection);
+  Subject subject = subject_or_refuse(options.selection, input->recording());
+  if (!can_select(input->recording(), subject.selection)) return kExitFailed;
+  options.table.scope = std::move(subject.scope);
   const report::TableReport report =
-      report::table_report(input->recording(), profile, options.table);
+      report_of(input->recording(), options, std::move(subject.selection));
   const report::Style style = output_style(options.read.level);
   const bool is_printed = options.read.is_json ? print_data(to_json(report, input->recording()))
                                                : print_report(to_text(report, style), style);
@@ -50,20 +71,22 @@ void register_table(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("table", "Where the memory went, row by row");
   add_read_options(*verb, options->read);
-  add_part_kind_option(*verb, options->selection.kind);
-  add_moment_option(*verb, options->selection.moment);
   verb->add_option_function<std::string>(
           "--by", [options](const std::string& name) { options->table.by = kGroups.at(name); },
-          "function (default), stack or module")
-      ->check(CLI::IsMember({"function", "stack", "module"}))
+          "function (default), stack, module, thread, tid, size, type, label,\n"
+          "lifetime or heap")
+      ->check(CLI::IsMember({"function", "stack", "module", "thread", "tid", "size", "type",
+                             "label", "lifetime", "heap"}))
       ->type_name("GROUP");
   verb->add_option_function<std::string>(
           "--sort", [options](const std::string& name) { options->table.sort = kSorts.at(name); },
-          "self (default), total, samples or name")
-      ->check(CLI::IsMember({"self", "total", "samples", "name"}))
+          "self (default), total, samples, name, or natural: sizes and\n"
+          "lifetimes in their order")
+      ->check(CLI::IsMember({"self", "total", "samples", "name", "natural"}))
       ->type_name("COLUMN");
   verb->add_option("--top", options->table.top, "Rows to show (default 30; 0: all)")
       ->type_name("N");
+  add_selection_options(*verb, options->selection, Kinds::kAll);
   verb->callback([options, &exit_code] { exit_code = print_table(*options); });
 }
 

@@ -1,11 +1,13 @@
 // `geiger tree`: who called whom to allocate.
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <utility>
 
 #include "analysis/profile/measured.h"
 #include "analysis/report/tree.h"
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/selection.h"
 #include "cli/terminal.h"
 
 namespace geiger::cli {
@@ -14,16 +16,18 @@ namespace {
 struct Options {
   ReadOptions read;
   report::TreeOptions tree;
-  profile::Selection selection;
+  SelectionOptions selection;
 };
 
 int print_tree(Options& options) {
-  options.read.observes_running = profile::is_measured(options.selection.kind);
+  options.read.observes_running = profile::is_measured(kind_of(options.selection));
   const auto input = read_input(options.read);
   if (!input) return kExitFailed;
   options.tree.level = options.read.level;
-  if (!can_select(input->recording(), options.selection)) return kExitFailed;
-  const profile::Profile profile = profile::select(input->recording(), options.selection);
+  Subject subject = subject_or_refuse(options.selection, input->recording());
+  if (!can_select(input->recording(), subject.selection)) return kExitFailed;
+  options.tree.scope = std::move(subject.scope);
+  const profile::Profile profile = profile::select(input->recording(), subject.selection);
   const report::TreeReport report = report::tree_report(input->recording(), profile, options.tree);
   const report::Style style = output_style(options.read.level);
   const bool is_printed = options.read.is_json ? print_data(to_json(report))
@@ -37,13 +41,12 @@ void register_tree(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("tree", "The call tree, each branch with what it allocated");
   add_read_options(*verb, options->read);
-  add_part_kind_option(*verb, options->selection.kind);
-  add_moment_option(*verb, options->selection.moment);
   verb->add_flag("--inverted", options->tree.is_inverted, "Callees above their callers");
   verb->add_option("--min-percent", options->tree.min_percent,
                    "Leave out branches with less of the total (default 1)")
       ->check(CLI::Range(0.0, 100.0))
       ->type_name("P");
+  add_selection_options(*verb, options->selection, Kinds::kAll);
   verb->callback([options, &exit_code] { exit_code = print_tree(*options); });
 }
 

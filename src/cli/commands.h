@@ -26,6 +26,7 @@ void register_table(CLI::App& app, int& exit_code);
 void register_tree(CLI::App& app, int& exit_code);
 void register_rss(CLI::App& app, int& exit_code);
 void register_stats(CLI::App& app, int& exit_code);
+void register_marks(CLI::App& app, int& exit_code);
 void register_lifetimes(CLI::App& app, int& exit_code);
 void register_leaks(CLI::App& app, int& exit_code);
 void register_diff(CLI::App& app, int& exit_code);
@@ -45,6 +46,7 @@ inline constexpr Register kCommands[] = {
     register_tree,       //
     register_rss,        //
     register_stats,      //
+    register_marks,      //
     register_lifetimes,  //
     register_leaks,      //
     register_diff,       //

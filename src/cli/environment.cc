@@ -28,6 +28,7 @@ std::string mode_words(const RuntimeSettings& settings, int program) {
   if (!settings.follows_children) words.emplace_back("nochildren");
   if (settings.starts_paused) words.emplace_back("paused");
   if (settings.records_free_stacks) words.emplace_back("freestacks");
+  if (!settings.records_mappings) words.emplace_back("nomappings");
   return fmt::format("{}", fmt::join(words, ","));
 }
 

@@ -19,6 +19,7 @@ struct RuntimeSettings {
   bool follows_children = true;
   bool starts_paused = false;
   bool records_free_stacks = false;
+  bool records_mappings = true;
 };
 
 /// Words "NAME=value".

@@ -98,30 +98,6 @@ void add_report_options(CLI::App& verb, double& level, bool& is_json) {
   verb.add_flag("--json", is_json, "Print JSON (docs/json.md)");
 }
 
-void add_kind_option(CLI::App& verb, profile::Kind& kind) {
-  verb.add_option_function<std::string>(
-          "--kind",
-          [&kind](const std::string& name) { kind = profile::kind_named(name).value_or(kind); },
-          "allocated: everything (default); live: not freed at the end;\n"
-          "peak: live when most was")
-      ->check(CLI::IsMember({"allocated", "live", "peak"}))
-      ->type_name("KIND");
-}
-
-void add_part_kind_option(CLI::App& verb, profile::Kind& kind) {
-  verb.add_option_function<std::string>(
-          "--kind",
-          [&kind](const std::string& name) { kind = profile::kind_named(name).value_or(kind); },
-          "allocated: everything (default); live: not freed at the end;\n"
-          "peak: live when most was;\n"
-          "resident, swapped, untouched: where live objects lay at the RSS maximum;\n"
-          "overhead, live-overhead: given beyond what was asked for;\n"
-          "stranded: free beside live objects (run --fragmentation)")
-      ->check(CLI::IsMember({"allocated", "live", "peak", "resident", "swapped", "untouched",
-                             "overhead", "live-overhead", "stranded"}))
-      ->type_name("KIND");
-}
-
 void add_moment_option(CLI::App& verb, profile::Moment& moment) {
   verb.add_option_function<std::string>(
           "--at",

@@ -29,11 +29,7 @@ void add_read_options(CLI::App& verb, ReadOptions& options, bool has_report = tr
 /// --ci (or --level) and --json.
 void add_report_options(CLI::App& verb, double& level, bool& is_json);
 
-/// --kind allocated|live|peak.
-void add_kind_option(CLI::App& verb, profile::Kind& kind);
-/// --kind with the kinds that sum a part of each object, and --at for those of them that
-/// are read from a snapshot.
-void add_part_kind_option(CLI::App& verb, profile::Kind& kind);
+/// --at maximum|last, of what is read from a snapshot.
 void add_moment_option(CLI::App& verb, profile::Moment& moment);
 
 /// False where the run does not tell; then the reason has been said.

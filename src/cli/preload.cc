@@ -16,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLibrary = "libgeiger-preload.so";
+constexpr const char* kLttngLibrary = "libgeiger-lttng.so";
 
 fs::path own_executable() {
   std::error_code error;
@@ -23,6 +24,12 @@ fs::path own_executable() {
   if (!error) return self;
   const auto* started_as = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
   return started_as != nullptr ? fs::canonical(started_as, error) : fs::path();
+}
+
+fs::path library_root() { return own_executable().parent_path().parent_path() / "lib" / "geiger"; }
+
+std::string loaded_from(const std::string& root, const char* library) {
+  return root + "/$LIB/" + library;
 }
 
 bool can_stand_in_preload(const std::string& path) {
@@ -44,11 +51,13 @@ std::string make_stand_in(const fs::path& target) {
 
 }  // namespace
 
-PreloadPath::PreloadPath(std::string word, std::string stand_in)
-    : word_(std::move(word)), stand_in_(std::move(stand_in)) {}
+PreloadPath::PreloadPath(const std::string& root, std::string stand_in)
+    : root_(root), word_(loaded_from(root, kLibrary)), stand_in_(std::move(stand_in)) {}
 
 PreloadPath::PreloadPath(PreloadPath&& other) noexcept
-    : word_(std::move(other.word_)), stand_in_(std::exchange(other.stand_in_, {})) {}
+    : root_(std::move(other.root_)),
+      word_(std::move(other.word_)),
+      stand_in_(std::exchange(other.stand_in_, {})) {}
 
 PreloadPath::~PreloadPath() {
   if (stand_in_.empty()) return;
@@ -57,19 +66,25 @@ PreloadPath::~PreloadPath() {
 }
 
 Outcome<PreloadPath> PreloadPath::locate() {
-  const fs::path root = own_executable().parent_path().parent_path() / "lib" / "geiger";
+  const fs::path root = library_root();
   const fs::path library = root / GEIGER_LIB_TOKEN / kLibrary;
   if (access(library.c_str(), R_OK) != 0) {
     return Outcome<PreloadPath>::failure(fmt::format("{} is missing", library.string()));
   }
-  const std::string tail = std::string("/$LIB/") + kLibrary;
-  if (can_stand_in_preload(root.string())) return PreloadPath(root.string() + tail, {});
+  if (can_stand_in_preload(root.string())) return PreloadPath(root.string(), {});
   const std::string stand_in = make_stand_in(root);
   if (stand_in.empty()) {
     return Outcome<PreloadPath>::failure(
         fmt::format("LD_PRELOAD cannot hold '{}' and /tmp is not writable", root.string()));
   }
-  return PreloadPath(stand_in + "/lib" + tail, stand_in);
+  return PreloadPath(stand_in + "/lib", stand_in);
+}
+
+bool PreloadPath::add_lttng() {
+  const fs::path library = library_root() / GEIGER_LIB_TOKEN / kLttngLibrary;
+  if (access(library.c_str(), R_OK) != 0) return false;
+  word_ += ":" + loaded_from(root_, kLttngLibrary);
+  return true;
 }
 
 }  // namespace geiger::cli

@@ -17,6 +17,9 @@ class PreloadPath {
   /// with a symbolic link stands in for it.
   [[nodiscard]] static Outcome<PreloadPath> locate();
 
+  /// Adds the library that tells LTTng. False: geiger was built without it.
+  [[nodiscard]] bool add_lttng();
+
   PreloadPath(PreloadPath&& other) noexcept;
   PreloadPath(const PreloadPath&) = delete;
   PreloadPath& operator=(const PreloadPath&) = delete;
@@ -29,7 +32,8 @@ class PreloadPath {
   void keep() { stand_in_.clear(); }
 
  private:
-  PreloadPath(std::string word, std::string stand_in);
+  PreloadPath(const std::string& root, std::string stand_in);
+  std::string root_;  // what the loader finds the libraries under
   std::string word_;
   std::string stand_in_;  // directory to remove, or empty
 };

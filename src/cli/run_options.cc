@@ -78,6 +78,10 @@ void add_sampling_options(CLI::App& run, RunOptions& options) {
       ->check(CLI::IsMember({"auto", "fp"}))
       ->type_name("");
   run.add_flag("--free-stacks", runtime.records_free_stacks, "Record where samples are freed");
+  run.add_flag_callback(
+      "--no-mappings", [&runtime] { runtime.records_mappings = false; },
+      "Do not record what the program maps past its allocator");
+  run.add_flag("--lttng", options.tells_lttng, "Also tell LTTng-UST sessions (docs/events.md)");
 }
 
 void add_window_options(CLI::App& run, RunOptions& options) {

@@ -19,6 +19,7 @@ struct RunOptions {
   bool replaces = false;
   bool is_quiet = false;
   bool symbolizes = true;
+  bool tells_lttng = false;
   RuntimeSettings runtime;
   RecordingWindow window;
   ObservationOptions observation;

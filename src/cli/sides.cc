@@ -34,15 +34,17 @@ class SidesFormatter : public CLI::Formatter {
   std::string usage_;
 };
 
-bool add_run(const std::string& run, compare::Which which, profile::Kind kind,
+bool add_run(const std::string& run, compare::Which which, const SelectionOptions& selection,
              compare::Collector& collector, bool& is_damaged) {
   ReadOptions options;
   options.runs = {run};
   const auto input = read_input(options);
   if (!input) return false;
   is_damaged = is_damaged || input->ingested.damaged;
-  const auto error =
-      collector.add(which, input->recording(), profile::select(input->recording(), kind));
+  const auto subject = subject_of(selection, input->recording());
+  if (!subject.has_value()) throw CLI::ValidationError(run + ": " + subject.reason());
+  const auto error = collector.add(which, input->recording(),
+                                   profile::select(input->recording(), subject.value().selection));
   if (error) complain(fmt::format("{}: {}", run, compare::text_of(*error)));
   return !error;
 }
@@ -90,7 +92,7 @@ Outcome<Sides> sides_of(const std::vector<std::string>& words, bool needs_before
 }
 
 std::optional<Collection> collect(const Sides& sides, compare::Collector collector,
-                                  profile::Kind kind) {
+                                  const SelectionOptions& selection) {
   Collection collection;
   Progress progress("reading runs");
   const std::size_t all = sides.before.size() + sides.after.size();
@@ -98,7 +100,7 @@ std::optional<Collection> collect(const Sides& sides, compare::Collector collect
   for (const compare::Which which : compare::kBoth) {
     const auto& runs = which == compare::Which::kBefore ? sides.before : sides.after;
     for (const std::string& run : runs) {
-      if (!add_run(run, which, kind, collector, collection.is_damaged)) return std::nullopt;
+      if (!add_run(run, which, selection, collector, collection.is_damaged)) return std::nullopt;
       progress.update(++done, all);
     }
   }

@@ -7,6 +7,7 @@
 
 #include "analysis/compare/collector.h"
 #include "cli/outcome.h"
+#include "cli/selection.h"
 
 namespace CLI {
 class App;
@@ -40,9 +41,9 @@ struct Collection {
   bool is_damaged = false;  ///< Some trace; what could be read of it is in there.
 };
 
-/// Reads run after run, each forgotten when it was added. Nothing if one of them holds
-/// nothing to compare; the reason has been said.
+/// Reads run after run, each forgotten when what is selected of it was added. Nothing if one of
+/// them holds nothing to compare; the reason has been said.
 [[nodiscard]] std::optional<Collection> collect(const Sides& sides, compare::Collector collector,
-                                                profile::Kind kind);
+                                                const SelectionOptions& selection);
 
 }  // namespace geiger::cli

@@ -10,6 +10,8 @@
 #include <map>
 #include <random>
 
+#include "estimation/thinning.h"
+
 namespace geiger::estimation {
 namespace {
 
@@ -37,6 +39,21 @@ TEST(Counts, BecomeCanonical) {
   Counts none;
   make_canonical(none);
   EXPECT_TRUE(none.empty());
+}
+
+// Objects of one size and rate are not alike if something else is summed of them.
+TEST(Counts, KeepValuesApart) {
+  Counts counts{{8, 0.1, 2, 5}, {8, 0.1, 1}, {8, 0.1, 3, 5}, {8, 0.1, 4, 0}, {8, 0.1, 7, 2}};
+  make_canonical(counts);
+  EXPECT_EQ(counts, (Counts{{8, 0.1, 7, 2}, {8, 0.1, 5, 5}, {8, 0.1, 1}}));
+  const Counts both = merged(counts, Counts{{8, 0.1, 1, 2}, {8, 0.1, 1, 3}});
+  EXPECT_EQ(both, (Counts{{8, 0.1, 8, 2}, {8, 0.1, 1, 3}, {8, 0.1, 5, 5}, {8, 0.1, 1}}));
+  NodeSums expected;
+  expected.add(8, 0.1, 8, 1.0, 2);
+  expected.add(8, 0.1, 1, 1.0, 3);
+  expected.add(8, 0.1, 5, 1.0, 5);
+  expected.add(8, 0.1, 1);
+  EXPECT_TRUE(has_equal_bits(sums_of(both), expected));
 }
 
 // Parts of one set of samples, merged in any order and any grouping.
@@ -140,6 +157,25 @@ TEST(Thinned, TreatsEachSizeByItself) {
   const Counts two{{16, rate_of_interval(kT), 1000}, {32, rate_of_interval(kT), 50}};
   EXPECT_EQ(thinned(one, 4 * kT, false, 9)[0], thinned(two, 4 * kT, false, 9)[0]);
   EXPECT_NE(thinned(one, 4 * kT, false, 9), thinned(one, 4 * kT, false, 10));
+}
+
+// Whether an object stays depends on its size alone; values of one size do not share
+// their draws either.
+TEST(Thinned, KeepsValues) {
+  const double from = rate_of_interval(kT);
+  const Counts counts{{16, from, 1000, 4}, {16, from, 1000, 8}, {16, from, 1000}};
+  const Counts kept = thinned(counts, 4 * kT, false, 9);
+  ASSERT_EQ(kept.size(), 3U);
+  EXPECT_EQ(kept[0].value, 4U);
+  EXPECT_EQ(kept[1].value, 8U);
+  EXPECT_EQ(kept[2].value, kWholeSize);
+  EXPECT_FALSE(kept[0].count == kept[1].count && kept[1].count == kept[2].count);
+  const double keep = keep_probability(16, from, rate_of_interval(4 * kT));
+  for (const Count& count : kept) {
+    const double z =
+        (static_cast<double>(count.count) - 1000 * keep) / std::sqrt(1000 * keep * (1 - keep));
+    EXPECT_LT(std::abs(z), 5) << count.value;
+  }
 }
 
 TEST(Thinned, KeepsWhatTheIntervalLetsPass) {

@@ -18,12 +18,19 @@ namespace {
 
 constexpr double kT = 65536;
 constexpr double kLevels[] = {0.9, 0.95, 0.99};
+constexpr double kRatios[] = {0.1, 0.5, 1, 3};  ///< Of a value to its object's size.
 
-// `count` objects of `size` bytes that were tried with their own interval.
+// `count` objects of `size` bytes that were tried with their own interval, and of
+// which `ratio` times their size is summed (their resident bytes, their overhead).
 struct Group {
   Bytes size;
   std::uint64_t count;
   double interval;
+  double ratio = 1;
+
+  [[nodiscard]] Bytes value() const {
+    return static_cast<Bytes>(std::llround(ratio * static_cast<double>(size)));
+  }
 };
 
 std::vector<SampledCount> outcomes_of(const Group& group) {
@@ -60,20 +67,22 @@ void enumerate(Shares& shares, const std::vector<Group>& groups,
   if (next == groups.size()) return tally(shares, sums, truth, probability);
   for (const SampledCount& outcome : outcomes[next]) {
     NodeSums extended = sums;
-    extended.add(groups[next].size, rate_of_interval(groups[next].interval), outcome.samples);
+    extended.add(groups[next].size, rate_of_interval(groups[next].interval), outcome.samples, 1.0,
+                 groups[next].value());
     enumerate(shares, groups, outcomes, next + 1, extended, truth,
               probability * outcome.probability);
   }
 }
 
-Shares shares_of(const std::vector<Group>& groups) {
+// `largest_ratio`: of value to size, as it is known of the whole profile.
+Shares shares_of(const std::vector<Group>& groups, double largest_ratio = 1) {
   Shares shares;
   NodeSums start;
   double truth = 0;
   std::vector<std::vector<SampledCount>> outcomes;
   for (const Group& group : groups) {
-    start.could_have_sampled(group.interval);
-    truth += static_cast<double>(group.size) * static_cast<double>(group.count);
+    start.could_have_sampled(group.interval * largest_ratio);
+    truth += static_cast<double>(group.value()) * static_cast<double>(group.count);
     outcomes.push_back(outcomes_of(group));
   }
   enumerate(shares, groups, outcomes, 0, start, truth, 1);
@@ -84,8 +93,12 @@ Shares shares_of(const std::vector<Group>& groups) {
 // samples, up to two groups of a few large ones.
 class Compositions {
  public:
-  Compositions(std::uint64_t seed, double largest_size, bool has_mixed_intervals)
-      : generator_(seed), largest_size_(largest_size), has_mixed_(has_mixed_intervals) {}
+  Compositions(std::uint64_t seed, double largest_size, bool has_mixed_intervals,
+               bool has_values = false)
+      : generator_(seed),
+        largest_size_(largest_size),
+        has_mixed_(has_mixed_intervals),
+        has_values_(has_values) {}
 
   std::vector<Group> next() {
     std::vector<Group> groups;
@@ -98,23 +111,26 @@ class Compositions {
  private:
   double uniform() { return static_cast<double>(generator_() >> 11) * 0x1p-53; }
   double log_uniform(double low, double high) { return low * std::pow(high / low, uniform()); }
+  double ratio() { return has_values_ ? kRatios[static_cast<int>(uniform() * 4)] : 1; }
   double interval() { return has_mixed_ ? kT / std::exp2(std::floor(uniform() * 6)) : kT; }
 
   Group small() {
     const double t = interval();
     const auto size = static_cast<Bytes>(log_uniform(16, 2048));
     const double expected = log_uniform(0.05, 30);
-    return {size, static_cast<std::uint64_t>(1 + expected * t / static_cast<double>(size)), t};
+    return {size, static_cast<std::uint64_t>(1 + expected * t / static_cast<double>(size)), t,
+            ratio()};
   }
   Group large() {
     const double t = interval();
     return {static_cast<Bytes>(t * log_uniform(0.25, largest_size_)),
-            static_cast<std::uint64_t>(log_uniform(1, 20)), t};
+            static_cast<std::uint64_t>(log_uniform(1, 20)), t, ratio()};
   }
 
   std::mt19937_64 generator_;
   double largest_size_;
   bool has_mixed_;
+  bool has_values_;
 };
 
 // The extremes over many compositions.
@@ -135,9 +151,9 @@ struct Worst {
   }
 };
 
-Worst worst_of(Compositions compositions, int count) {
+Worst worst_of(Compositions compositions, int count, double largest_ratio = 1) {
   Worst worst;
-  for (int i = 0; i < count; ++i) worst.include(shares_of(compositions.next()));
+  for (int i = 0; i < count; ++i) worst.include(shares_of(compositions.next(), largest_ratio));
   return worst;
 }
 
@@ -179,6 +195,26 @@ TEST(FfsgCoverage, IsNearTheLevelInPureMode) {
   const Worst worst = worst_of(Compositions(2, 10, false), 600);
   expect_nominal(worst, 0.004);
   EXPECT_GE(worst.covered[1], 0.95);
+}
+
+// Sums of values from a tenth to three times the size, mixed within one node, where E
+// stands at the largest ratio of the profile.
+TEST(FfsgCoverage, IsNeverBelowTheLevelForValues) {
+  const Worst worst = worst_of(Compositions(4, 0.999, false, true), 1000, 3);
+  expect_nominal(worst, 0.002);
+  for (int level = 1; level < 3; ++level) {
+    EXPECT_GE(worst.covered[level], kLevels[level]);
+    EXPECT_GE(worst.covered_listed[level], kLevels[level]);
+  }
+}
+
+// Why E has to: a node without samples whose objects are worth three times their size
+// would be said to hold at most 3.7 T, which it exceeds with a probability of e^(-1.23).
+TEST(FfsgCoverage, FallsShortForValuesWhoseRatioIsNotStated) {
+  const auto count = static_cast<std::uint64_t>(1.25 * kT / 64);
+  const std::vector<Group> worth_more{{64, count, kT, 3}};
+  EXPECT_LT(shares_of(worth_more, 1).covered[1], 0.75);
+  EXPECT_GE(shares_of(worth_more, 3).covered[1], 0.95);
 }
 
 // One kind of object, finely over the number of expected samples: where the

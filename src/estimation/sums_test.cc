@@ -45,6 +45,48 @@ TEST(NodeSums, GivesTheReferenceWeights) {
   EXPECT_GT(compared, 150);
 }
 
+// Another property y of the objects: the weights stay those of the size.
+TEST(NodeSums, SumsAValueInPlaceOfTheSize) {
+  const double lambda = rate_of_interval(1000);
+  for (const Bytes size : {Bytes{10}, Bytes{700}, Bytes{4000}}) {
+    NodeSums plain;
+    plain.add(size, lambda, 3);
+    for (const Bytes value : {Bytes{1}, size / 2, size, 3 * size}) {
+      NodeSums sums;
+      sums.add(size, lambda, 3, 1.0, value);
+      const double ratio = static_cast<double>(value) / static_cast<double>(size);
+      expect_near(sums.bytes_seen, ratio * plain.bytes_seen, "B");
+      expect_near(sums.weighted_bytes, ratio * plain.weighted_bytes, "Y");
+      expect_near(sums.bytes_variance, ratio * ratio * plain.bytes_variance, "V");
+      expect_near(sums.covariance, ratio * plain.covariance, "CB");
+      expect_near(sums.largest_weight, ratio * plain.largest_weight, "largest weight");
+      // Objects are counted as ever.
+      EXPECT_EQ(sums.samples, plain.samples);
+      EXPECT_EQ(sums.objects, plain.objects);
+      EXPECT_EQ(sums.objects_variance, plain.objects_variance);
+      EXPECT_EQ(sums.largest_object_weight, plain.largest_object_weight);
+      // A missed object may be worth more than its size, a seen one less.
+      expect_near(sums.largest_interval, std::max(ratio, 1.0) / lambda, "E");
+      expect_near(sums.smallest_interval, ratio / lambda, "E_least");
+    }
+  }
+}
+
+TEST(NodeSums, SumsNothingOfValueZero) {
+  NodeSums sums;
+  sums.add(64, 0.01, 5, 1.0, 0);
+  sums.add(64, kInfinity, 5, 1.0, 0);
+  EXPECT_EQ(sums, NodeSums{});
+}
+
+TEST(NodeSums, SumsTheValueOfWhatIsCertain) {
+  NodeSums sums;
+  sums.add(4096, kInfinity, 2, 1.0, 100);
+  EXPECT_EQ(sums.certain_samples, 2U);
+  EXPECT_EQ(sums.certain_bytes, 200);
+  EXPECT_EQ(sums.samples, 0U);
+}
+
 TEST(NodeSums, AddsACountAsThatManySamples) {
   NodeSums one_by_one, at_once;
   for (int i = 0; i < 1000; ++i) one_by_one.add(48, 1e-5);

@@ -312,10 +312,17 @@ struct MarkRecord {
   std::uint32_t reserved;
 };
 
-enum class MappingKind : std::uint32_t { kMap = 1, kUnmap = 2, kRemap = 3, kBreak = 4 };
+enum class MappingKind : std::uint32_t {
+  kMap = 1,
+  kUnmap = 2,
+  kRemap = 3,
+  kBreak = 4,
+  kProtect = 5,
+};
 
-/// A successful mmap, munmap, mremap or move of the program break by the program
-/// itself, 64 bytes.
+/// A successful mmap, munmap, mremap, mprotect or move of the program break by the
+/// program itself, 64 bytes. `time` is taken before what gives addresses away (kUnmap)
+/// and behind all else, so that by time no range is used before it was given away.
 struct MappingRecord {
   std::uint64_t header;
   std::uint64_t time;
@@ -325,7 +332,7 @@ struct MappingRecord {
   std::uint64_t bytes;        ///< Length asked for; 0 for kBreak.
   std::uint64_t old_address;  ///< kRemap: where it was; kBreak: the old break.
   std::uint64_t old_bytes;    ///< kRemap.
-  std::uint32_t protection;   ///< kMap: PROT_*.
+  std::uint32_t protection;   ///< kMap, kProtect: PROT_*. kRemap: ns that the call took.
   std::uint32_t flags;        ///< kMap: MAP_*; kRemap: MREMAP_*.
 };
 static_assert(sizeof(MappingRecord) == 64);

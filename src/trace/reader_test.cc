@@ -57,6 +57,20 @@ TestTrace small_trace() {
   return trace;
 }
 
+/// The same with what programs say themselves.
+TestTrace talkative_trace() {
+  TestTrace trace = small_trace();
+  const Ref request = trace.name(NameKind::kLabel, 0, "request");
+  const Ref tenant = trace.name(NameKind::kLabel, request, "tenant=acme");
+  const Ref type = trace.name(NameKind::kType, 0, "Order");
+  trace.name(NameKind::kHeap, 3, "pool");
+  trace.mark("warm", 2100, 1);
+  const Ref sample = trace.sample({.thread = 1, .label = tenant, .type = type, .heap = 3});
+  trace.mapping({.kind = MappingKind::kRemap, .old_address = 0x1000, .old_bytes = 4096});
+  trace.utilization(sample, 4096, 1024);
+  return trace;
+}
+
 TEST(ReadHeader, AcceptsASoundHeader) {
   TestTrace trace = small_trace();
   const auto image = trace.bytes();
@@ -149,6 +163,33 @@ TEST(RecordReader, DecodesTypes) {
   EXPECT_FALSE(reader.has_failed());
 }
 
+TEST(RecordReader, DecodesWhatProgramsSay) {
+  const auto image = talkative_trace().bytes();
+  ImageExtent extent;
+  ASSERT_EQ(read_header(image, image.size(), extent).fault, Fault::kNone);
+  RecordReader reader(extent);
+  reader.feed(std::span(image).subspan(kRecordsOffset));
+  std::vector<std::string> texts;
+  for (Step step = reader.next(); step != Step::kWindow; step = reader.next()) {
+    if (step != Step::kRecord) continue;
+    const Record& record = reader.record();
+    const bool has_text =
+        record.header.type == RecordType::kName || record.header.type == RecordType::kMark;
+    if (has_text) texts.emplace_back(text_of(record));
+    if (record.header.type == RecordType::kMapping) {
+      EXPECT_EQ(record.as<MappingRecord>().kind, MappingKind::kRemap);
+      EXPECT_EQ(record.as<MappingRecord>().old_bytes, 4096U);
+      EXPECT_EQ(record.as<MappingRecord>().flags, 0x22U);
+    }
+    if (record.header.type == RecordType::kUtilization) {
+      EXPECT_EQ(record.as<UtilizationRecord>().free_bytes, 1024U);
+    }
+  }
+  EXPECT_EQ(reader.error().fault, Fault::kNone);
+  EXPECT_EQ(reader.committed(), 16U);
+  EXPECT_THAT(texts, ElementsAre("request", "tenant=acme", "Order", "pool", "warm"));
+}
+
 TEST(RecordReader, ATailPastTheCapacityIsClamped) {
   TestTrace trace = small_trace();
   trace.hole(2);
@@ -203,6 +244,14 @@ TEST(RecordReader, DamageEndsTheReadingAndSaysWhere) {
   expect(outcome_with(RecordType::kNone, {1, 2}), Fault::kNoType);
   expect(outcome_with(RecordType::kEpoch, {1, 0, 0x3ff0000000000000}), Fault::kEpochValues);
   expect(outcome_with(RecordType::kEpoch, {1, 512, 0x7ff8000000000000}), Fault::kEpochValues);
+  expect(outcome_with(RecordType::kName, {1, 9, 0}), Fault::kText);
+  expect(outcome_with(RecordType::kName, {1, 0xffffffff, 0}), Fault::kText);
+  expect(outcome_with(RecordType::kName, {1}), Fault::kTooSmall);
+  expect(outcome_with(RecordType::kMark, {5, 1}), Fault::kText);
+  expect(outcome_with(RecordType::kMark, {5, 0xffffffff, 0, 0}), Fault::kText);
+  expect(outcome_with(RecordType::kMark, {5}), Fault::kTooSmall);
+  expect(outcome_with(RecordType::kMapping, {1, 2, 3, 4, 5, 6}), Fault::kTooSmall);
+  expect(outcome_with(RecordType::kUtilization, {1, 2, 3}), Fault::kTooSmall);
 }
 
 TEST(RecordReader, SizesOutOfPlaceAreDamage) {
@@ -263,7 +312,7 @@ TEST(RecordReader, AHoleCanBeReadAgain) {
 }
 
 TEST(RecordReader, SurvivesSeededMutations) {
-  const auto sound = small_trace().bytes();
+  const auto sound = talkative_trace().bytes();
   std::mt19937_64 random(20240611);
   for (int round = 0; round < 10000; ++round) {
     auto image = sound;

@@ -78,15 +78,18 @@ class TestTrace {
     Bytes requested = 64;
     std::uint32_t thread = 0;
     bool is_certain = false;
+    Ref label = 0;
+    Ref type = 0;
+    std::uint16_t heap = 0;
   };
   Ref sample(const Drawn& drawn) {
     const std::uint64_t body[] = {drawn.time,
                                   drawn.stack | std::uint64_t{drawn.epoch} << 32,
                                   drawn.address,
                                   drawn.requested | std::uint64_t{4} << 56,
-                                  drawn.requested,
+                                  drawn.requested | std::uint64_t{drawn.heap} << 48,
                                   0,
-                                  0};
+                                  drawn.label | std::uint64_t{drawn.type} << 32};
     return append(RecordType::kSample, body, drawn.is_certain ? kFlagCertain : 0, drawn.thread);
   }
 
@@ -122,6 +125,46 @@ class TestTrace {
     return append(RecordType::kThreadName, body, 0, index);
   }
 
+  /// `owner`: the label around a label, the number of a heap.
+  Ref name(NameKind kind, std::uint32_t owner, std::string_view text) {
+    const std::uint64_t fixed[] = {static_cast<std::uint32_t>(kind) | std::uint64_t{owner} << 32,
+                                   text.size()};
+    return append_text(RecordType::kName, fixed, text, 0);
+  }
+
+  Ref mark(std::string_view text, std::uint64_t time, std::uint32_t thread = 0) {
+    const std::uint64_t fixed[] = {time, text.size()};
+    return append_text(RecordType::kMark, fixed, text, thread);
+  }
+
+  struct Mapped {
+    std::uint64_t time = 2000;
+    Ref stack = 0;
+    MappingKind kind = MappingKind::kMap;
+    Address address = 0x7f0000000000;
+    Bytes bytes = 65536;
+    Address old_address = 0;
+    Bytes old_bytes = 0;
+    std::uint32_t protection = 3, flags = 0x22;
+    std::uint32_t thread = 0;
+  };
+  Ref mapping(const Mapped& mapped) {
+    const std::uint64_t body[] = {
+        mapped.time,
+        mapped.stack | std::uint64_t{static_cast<std::uint32_t>(mapped.kind)} << 32,
+        mapped.address,
+        mapped.bytes,
+        mapped.old_address,
+        mapped.old_bytes,
+        mapped.protection | std::uint64_t{mapped.flags} << 32};
+    return append(RecordType::kMapping, body, 0, mapped.thread);
+  }
+
+  Ref utilization(Ref sample, Bytes slab, Bytes free, std::uint64_t time = 2500) {
+    const std::uint64_t body[] = {time, sample, slab, free};
+    return append(RecordType::kUtilization, body);
+  }
+
   void hole(std::size_t words) { words_.resize(words_.size() + words, 0); }
   void reserved(std::uint16_t words) {
     std::vector<std::uint64_t> body(words - 1U, 0xabcdefabcdefabcd);
@@ -141,6 +184,14 @@ class TestTrace {
   }
 
  private:
+  Ref append_text(RecordType type, std::span<const std::uint64_t> fixed, std::string_view text,
+                  std::uint32_t thread) {
+    std::vector<std::uint64_t> body(fixed.begin(), fixed.end());
+    body.resize(body.size() + (text.size() + 7) / 8, 0);
+    std::memcpy(body.data() + fixed.size(), text.data(), text.size());
+    return append(type, body, 0, thread);
+  }
+
   std::vector<std::uint64_t> words_;
 };
 

@@ -79,6 +79,8 @@ struct SideFacts {
 
 struct Collected {
   profile::Kind kind = profile::Kind::kAllocated;
+  /// Of some run only a part was selected: what was counted of whole runs is not of it.
+  bool is_part = false;
   Grouping grouping;
   SideFacts before, after;
   std::vector<Site> sites;     ///< In order of their names and details.

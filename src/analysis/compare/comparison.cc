@@ -122,7 +122,7 @@ void judge(Comparison& comparison, const std::vector<std::size_t>& tested) {
 }
 
 std::optional<ExactTotals> exact_totals(const Collected& collected) {
-  if (collected.kind != profile::Kind::kAllocated) return std::nullopt;
+  if (collected.kind != profile::Kind::kAllocated || collected.is_part) return std::nullopt;
   ExactTotals totals;
   const auto average = [](const SideFacts& facts, Bytes RunFacts::*member) {
     double sum = 0;

@@ -118,7 +118,7 @@ class Checker {
     task.result.name = "total";
     task.subject.is_whole = true;
     task.ignore_below = 0;
-    if (collected_.kind != profile::Kind::kAllocated) return;
+    if (collected_.kind != profile::Kind::kAllocated || collected_.is_part) return;
     task.result.is_exact = true;
     task.subject = {.before = &counted_before_,
                     .after = &counted_after_,

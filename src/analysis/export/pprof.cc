@@ -9,6 +9,8 @@
 #include "analysis/export/frame_name.h"
 #include "analysis/export/gzip.h"
 #include "analysis/export/pprof_rows.h"
+#include "analysis/profile/groupings.h"
+#include "analysis/profile/types.h"
 
 namespace geiger::exports {
 namespace {
@@ -57,6 +59,7 @@ class PprofWriter {
  public:
   PprofWriter(const Recording& recording, const Sink& sink)
       : recording_(recording),
+        types_(recording),
         gzip_(sink),
         location_ids_(recording.locations.size()),
         function_of_frame_(recording.frames.size()) {
@@ -72,8 +75,9 @@ class PprofWriter {
                    intern(anything_live ? "inuse_space" : "alloc_space"));
   }
 
-  void write_samples(const PprofTable& table) {
-    const Labels labels{intern("bytes"), intern("thread")};
+  void write_samples(const profile::Profile& allocated, const profile::Profile& live) {
+    const PprofTable table = pprof_table(recording_, types_, allocated, live);
+    const Labels labels{intern("bytes"), intern("thread"), intern("label"), intern("type")};
     for (const profile::Thread& thread : recording_.threads) {
       thread_names_.push_back(
           intern(thread.name.empty() ? "tid " + std::to_string(thread.tid) : thread.name));
@@ -115,7 +119,7 @@ class PprofWriter {
 
  private:
   struct Labels {
-    std::int64_t bytes, thread;
+    std::int64_t bytes, thread, label, type;
   };
 
   void flush(std::size_t threshold) {
@@ -208,10 +212,21 @@ class PprofWriter {
       label.add_int64(field::kNum, static_cast<std::int64_t>(row.requested));
       label.add_int64(field::kNumUnit, labels.bytes);
     }
-    if (row.thread >= recording_.threads.size()) return;
+    if (row.thread < recording_.threads.size()) {
+      write_label(sample, labels.thread, thread_names_[row.thread]);
+    }
+    if (row.label < recording_.labels.size()) {
+      write_label(sample, labels.label, intern(profile::path_of_label(recording_, row.label)));
+    }
+    if (row.type != profile::Types::kUnknown) {
+      write_label(sample, labels.type, intern(types_[row.type]));
+    }
+  }
+
+  static void write_label(pbf_writer& sample, std::int64_t key, std::int64_t text) {
     pbf_writer label(sample, field::kLabel);
-    label.add_int64(field::kKey, labels.thread);
-    label.add_int64(field::kStr, thread_names_[row.thread]);
+    label.add_int64(field::kKey, key);
+    label.add_int64(field::kStr, text);
   }
 
   void write_mapping(std::uint32_t index) {
@@ -274,6 +289,7 @@ class PprofWriter {
   }
 
   const Recording& recording_;
+  const profile::Types types_;
   GzipStream gzip_;
   std::string buffer_;
   pbf_writer top_{buffer_};
@@ -294,7 +310,7 @@ void write_pprof(const Recording& recording, const profile::Profile& allocated,
                  const profile::Profile& live, const PprofOptions& options, const Sink& sink) {
   PprofWriter writer(recording, sink);
   writer.write_sample_types(!live.entries.empty());
-  writer.write_samples(pprof_table(recording, allocated, live));
+  writer.write_samples(allocated, live);
   writer.write_header(options);
   writer.finish();
 }

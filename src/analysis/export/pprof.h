@@ -22,10 +22,11 @@ struct PprofOptions {
   std::vector<std::string> comments;
 };
 
-/// Writes one gzipped profile. `allocated` and `live` are the profiles of those
-/// kinds of `recording`. Integers are rounded so that the sum of each column is
-/// the rounded sum of the estimates. default_sample_type is inuse_space if
-/// anything is live, else alloc_space.
+/// Writes one gzipped profile. `allocated` and `live` (at the end, an instant, the peak)
+/// are profiles of `recording`. Samples have the labels "bytes" (the requested size, a
+/// number), "thread", "label" (with those around it) and "type", where they are known. Integers are
+/// rounded so that the sum of each column is the rounded sum of the estimates. default_sample_type
+/// is inuse_space if anything is live, else alloc_space.
 void write_pprof(const profile::Recording& recording, const profile::Profile& allocated,
                  const profile::Profile& live, const PprofOptions& options, const Sink& sink);
 

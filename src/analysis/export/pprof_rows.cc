@@ -10,14 +10,18 @@ namespace {
 using profile::Entry;
 using profile::Profile;
 using profile::Recording;
+using profile::Types;
 
-PprofRow row_of(const Entry& entry) { return {entry.stack, entry.thread, entry.requested}; }
+PprofRow row_of(const Entry& entry, const Types& types) {
+  return {entry.stack, entry.thread, entry.requested, entry.label,
+          types.of(entry.type, entry.stack)};
+}
 
-std::vector<PprofRow> rows_of(const Profile& allocated, const Profile& live) {
+std::vector<PprofRow> rows_of(const Types& types, const Profile& allocated, const Profile& live) {
   std::vector<PprofRow> rows;
   rows.reserve(allocated.entries.size());
   for (const Profile* profile : {&allocated, &live}) {
-    for (const Entry& entry : profile->entries) rows.push_back(row_of(entry));
+    for (const Entry& entry : profile->entries) rows.push_back(row_of(entry, types));
   }
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
@@ -41,13 +45,13 @@ struct Columns {
   std::vector<double> objects, bytes, objects_variance, bytes_variance, samples;
 };
 
-Columns columns_of(const Recording& recording, const Profile& profile,
+Columns columns_of(const Recording& recording, const Types& types, const Profile& profile,
                    const std::vector<PprofRow>& rows) {
   Columns columns(rows.size());
   for (const Entry& entry : profile.entries) {
     estimation::NodeSums sums;
     accumulate(sums, entry, recording, profile);
-    const auto at = std::lower_bound(rows.begin(), rows.end(), row_of(entry));
+    const auto at = std::lower_bound(rows.begin(), rows.end(), row_of(entry, types));
     columns.add(static_cast<std::size_t>(at - rows.begin()), sums);
   }
   return columns;
@@ -55,10 +59,11 @@ Columns columns_of(const Recording& recording, const Profile& profile,
 
 }  // namespace
 
-PprofTable pprof_table(const Recording& recording, const Profile& allocated, const Profile& live) {
-  PprofTable table{rows_of(allocated, live), {}};
+PprofTable pprof_table(const Recording& recording, const Types& types, const Profile& allocated,
+                       const Profile& live) {
+  PprofTable table{rows_of(types, allocated, live), {}};
   const auto fill = [&](const Profile& profile, std::size_t objects, std::size_t samples) {
-    const Columns columns = columns_of(recording, profile, table.rows);
+    const Columns columns = columns_of(recording, types, profile, table.rows);
     table.columns[objects] = estimation::round_to_total(columns.objects);
     table.columns[objects + 1] = estimation::round_to_total(columns.bytes);
     table.columns[objects + 4] = estimation::round_to_total(columns.objects_variance);

@@ -1,5 +1,5 @@
 // The samples of a pprof profile before they are written: one row per stack,
-// block size and thread, one column of integers per sample type.
+// block size, thread, label and type, one column of integers per sample type.
 #pragma once
 
 #include <array>
@@ -9,6 +9,7 @@
 
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
+#include "analysis/profile/types.h"
 
 namespace geiger::exports {
 
@@ -31,6 +32,8 @@ struct PprofRow {
   std::uint32_t stack = profile::kNone;
   std::uint32_t thread = profile::kNone;
   Bytes requested = 0;
+  std::uint32_t label = profile::kNone;
+  std::uint32_t type = profile::Types::kUnknown;
   // NOLINTNEXTLINE(modernize-use-nullptr): it takes a 0 of the compiler's for ours.
   auto operator<=>(const PprofRow&) const = default;
 };
@@ -42,7 +45,7 @@ struct PprofTable {
 };
 
 [[nodiscard]] PprofTable pprof_table(const profile::Recording& recording,
-                                     const profile::Profile& allocated,
+                                     const profile::Types& types, const profile::Profile& allocated,
                                      const profile::Profile& live);
 
 }  // namespace geiger::exports

@@ -38,8 +38,8 @@ using Counts = std::map<CountKey, std::array<std::uint64_t, kKinds.size()>>;
 
 class SqlWriter {
  public:
-  SqlWriter(const Recording& recording, const Sink& sink)
-      : recording_(recording), labels_(recording), sink_(sink) {}
+  SqlWriter(const Recording& recording, const profile::Selection& part, const Sink& sink)
+      : recording_(recording), part_(part), labels_(recording), sink_(sink) {}
 
   void write() {
     count();
@@ -74,7 +74,7 @@ class SqlWriter {
 
   void count() {
     for (std::size_t i = 0; i < kKinds.size(); ++i) {
-      const Profile profile = profile::select(recording_, kKinds[i]);
+      const Profile profile = profile::select(recording_, profile::of_kind(part_, kKinds[i]));
       rate_factors_[i] = profile.rate_factor;
       for (const Entry& entry : profile.entries) {
         counts_[{entry.process, stack_id(entry.stack), entry.epoch, entry.requested,
@@ -227,6 +227,7 @@ class SqlWriter {
   }
 
   const Recording& recording_;
+  const profile::Selection& part_;
   const Labels labels_;
   const Sink& sink_;
   Counts counts_;
@@ -236,10 +237,11 @@ class SqlWriter {
 
 }  // namespace
 
-void write_sql(const profile::Recording& recording, const Sink& sink) {
+void write_sql(const profile::Recording& recording, const Sink& sink,
+               const profile::Selection& part) {
   sink("BEGIN;\n");
   sink(sql_tables());
-  SqlWriter(recording, sink).write();
+  SqlWriter(recording, part, sink).write();
   sink(sql_views());
   sink("COMMIT;\n");
 }

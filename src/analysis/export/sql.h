@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "analysis/export/sink.h"
+#include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
 
 namespace geiger::exports {
@@ -17,7 +18,9 @@ namespace geiger::exports {
 
 /// One script: tables, rows, views, in one transaction. Every call of `sink` hands
 /// over whole statements. Integers beyond 2^63 - 1, which no SQL integer holds, are
-/// written as that. Levels are set in SQL; the script starts with 95 %.
-void write_sql(const profile::Recording& recording, const Sink& sink);
+/// written as that. Levels are set in SQL; the script starts with 95 %. `part`: what of
+/// the recording its counts are of, each kind as profile::of_kind() says.
+void write_sql(const profile::Recording& recording, const Sink& sink,
+               const profile::Selection& part = {});
 
 }  // namespace geiger::exports

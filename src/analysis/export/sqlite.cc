@@ -35,12 +35,14 @@ Database in_memory() {
 
 }  // namespace
 
-void write_sqlite(const profile::Recording& recording, const Sink& sink) {
+void write_sqlite(const profile::Recording& recording, const Sink& sink,
+                  const profile::Selection& part) {
   const Database database = in_memory();
-  write_sql(recording, [&](std::string_view statements) {
+  const auto run = [&](std::string_view statements) {
     const std::string text(statements);
     check(database.get(), sqlite3_exec(database.get(), text.c_str(), nullptr, nullptr, nullptr));
-  });
+  };
+  write_sql(recording, run, part);
   sqlite3_int64 size = 0;
   const std::unique_ptr<unsigned char, Free> file(
       sqlite3_serialize(database.get(), "main", &size, 0));

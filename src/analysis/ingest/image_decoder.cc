@@ -35,6 +35,7 @@ profile::Process process_of(const trace::FileHeader& header, const std::string& 
   process.end = header.stop_monotonic;
   process.seed = header.seed;
   process.interval = header.interval;
+  if (header.page_size != 0) process.page_bytes = header.page_size;
   process.stop_reason = static_cast<std::uint32_t>(header.stop_reason.load());
   process.stop_errno = header.stop_errno;
   for (std::size_t i = 0; i < process.drops.size(); ++i) process.drops[i] = header.drops[i].load();
@@ -153,17 +154,27 @@ std::uint32_t ImageDecoder::name_of(trace::Ref ref, trace::NameKind kind) {
   return kNone;
 }
 
+/// Whoever goes through the labels around a label may rely on there being few.
+void ImageDecoder::decode_label(trace::Ref ref, trace::Ref around, const std::string& text) {
+  constexpr std::uint32_t kDeepest = 63;
+  std::uint32_t parent = name_of(around, trace::NameKind::kLabel);
+  std::uint32_t depth = parent == kNone ? 0 : names_[around].depth + 1;
+  if (depth > kDeepest) {
+    ++oddities_.unknown_names;
+    parent = kNone;
+    depth = 0;
+  }
+  names_[ref] = {trace::NameKind::kLabel, interner_.label(text, parent), depth};
+}
+
 void ImageDecoder::decode_name(const Record& record) {
   const auto& layout = record.as<trace::NameRecord>();
   const std::string text(trace::text_of(record));
   switch (layout.kind) {
-    case trace::NameKind::kLabel: {
-      const std::uint32_t parent = name_of(layout.owner, trace::NameKind::kLabel);
-      names_[record.ref()] = {layout.kind, interner_.label(text, parent)};
-      return;
-    }
+    case trace::NameKind::kLabel:
+      return decode_label(record.ref(), layout.owner, text);
     case trace::NameKind::kType:
-      names_[record.ref()] = {layout.kind, interner_.type(text)};
+      names_[record.ref()] = {layout.kind, interner_.type(text), 0};
       return;
     case trace::NameKind::kHeap:
       heaps_[layout.owner] = interner_.heap(text);
@@ -183,11 +194,13 @@ void ImageDecoder::decode_mapping(const Record& record) {
   const auto& layout = record.as<trace::MappingRecord>();
   saw(layout.time);
   const bool is_known =
-      layout.kind >= trace::MappingKind::kMap && layout.kind <= trace::MappingKind::kBreak;
+      layout.kind >= trace::MappingKind::kMap && layout.kind <= trace::MappingKind::kProtect;
   if (!is_known) return void(++oddities_.unknown_types);
   profile::MappingEvent event;
   event.kind = static_cast<profile::MappingEvent::Kind>(layout.kind);
-  event.protection = static_cast<std::uint8_t>(layout.protection);
+  const bool is_remap = layout.kind == trace::MappingKind::kRemap;
+  if (is_remap) event.took = layout.protection;
+  if (!is_remap) event.protection = static_cast<std::uint8_t>(layout.protection);
   event.flags = layout.flags;
   event.process = process_;
   event.thread = record.header.thread;
@@ -371,7 +384,7 @@ void ImageDecoder::finish(const trace::RecordReader& reader, bool is_open) {
   if (is_open) process.ending = profile::Ending::kStillOpen;
   process.records = reader.committed();
   process.uncommitted = reader.uncommitted();
-  oddities_.unknown_types = reader.unknown();
+  oddities_.unknown_types += reader.unknown();
   warn(oddities_);
 }
 

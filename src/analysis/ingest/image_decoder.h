@@ -59,6 +59,7 @@ class ImageDecoder {
   void decode_epoch(const trace::Record& record);
   void decode_thread_name(const trace::Record& record);
   void decode_name(const trace::Record& record);
+  void decode_label(trace::Ref ref, trace::Ref around, const std::string& text);
   void decode_mark(const trace::Record& record);
   void decode_mapping(const trace::Record& record);
   void decode_utilization(const trace::Record& record);
@@ -94,6 +95,7 @@ class ImageDecoder {
   struct KnownName {
     trace::NameKind kind;
     std::uint32_t index;
+    std::uint32_t depth = 0;  ///< Of a label: those around it.
   };
   tsl::robin_map<trace::Ref, KnownName, profile::SpreadHash> names_;
   tsl::robin_map<std::uint32_t, std::uint32_t, profile::SpreadHash> heaps_;  ///< By heap id.

@@ -45,6 +45,45 @@ TestTrace small_trace() {
   return trace;
 }
 
+TEST_F(Ingest, DecodesMappings) {
+  using Kind = profile::MappingEvent::Kind;
+  TestTrace trace;
+  trace.epoch(1024);
+  const Ref stack = trace.stack({0x1010});
+  TestTrace::Mapped map;
+  map.time = 10;
+  map.stack = stack;
+  map.kind = trace::MappingKind::kMap;
+  map.address = 0x7000;
+  map.bytes = 100;
+  trace.mapping(map);
+  TestTrace::Mapped remap;
+  remap.time = 30;
+  remap.kind = trace::MappingKind::kRemap;
+  remap.old_address = 0x7000;
+  remap.protection = 1000;
+  trace.mapping(remap);
+  map.kind = trace::MappingKind::kProtect;
+  map.protection = 5;
+  trace.mapping(map);
+  map.kind = trace::MappingKind{77};
+  trace.mapping(map);
+  const Ingested result = read(trace.bytes());
+  const auto& mappings = result.recording.mappings;
+  ASSERT_EQ(mappings.size(), 3U);
+  EXPECT_EQ(mappings[0].kind, Kind::kMap);
+  EXPECT_EQ(mappings[0].protection, 3);
+  EXPECT_EQ(mappings[0].stack, 0U);
+  EXPECT_EQ(mappings[0].took, 0U);
+  EXPECT_EQ(mappings[1].took, 1000U);  // Not its protection.
+  EXPECT_EQ(mappings[1].protection, 0);
+  EXPECT_EQ(mappings[1].old_address, 0x7000U);
+  EXPECT_EQ(mappings[2].kind, Kind::kProtect);
+  EXPECT_EQ(mappings[2].protection, 5);
+  EXPECT_EQ(result.recording.processes[0].page_bytes, 4096U);
+  EXPECT_FALSE(result.recording.warnings.empty());  // Of the kind that nobody knows.
+}
+
 TEST_F(Ingest, DecodesATrace) {
   const Ingested result = read(small_trace().bytes());
   const auto& recording = result.recording;
@@ -160,6 +199,120 @@ TEST_F(Ingest, WarnsAboutWhatMakesNoSense) {
   ASSERT_EQ(result.recording.samples.size(), 4U);
   EXPECT_EQ(result.recording.samples[2].free_time, 2000U) << "not before it was allocated";
   EXPECT_NEAR(result.recording.epochs.back().lambda, 1 / 4096.0, 1e-6);
+}
+
+TEST_F(Ingest, DecodesWhatProgramsSay) {
+  TestTrace trace;
+  trace.thread(1, 4711, {});
+  const Ref request = trace.name(trace::NameKind::kLabel, 0, "request");
+  const Ref tenant = trace.name(trace::NameKind::kLabel, request, "tenant=acme");
+  const Ref type = trace.name(trace::NameKind::kType, 0, "Order");
+  trace.name(trace::NameKind::kHeap, 3, "pool");
+  trace.mark("warm", 2100, 1);
+  const Ref stack = trace.stack({0x9000});
+  const Ref own = trace.sample({.thread = 1, .label = tenant, .type = type});
+  const Ref pooled = trace.sample({.time = 2200, .label = request, .heap = 3});
+  trace.sample({.time = 2300, .heap = 7});
+  trace.free(pooled, 2900);
+  trace.mapping({.time = 2400, .stack = stack, .bytes = 8192, .thread = 1});
+  trace.utilization(own, 4096, 1024);
+  const Ingested result = read(trace.bytes());
+  const auto& recording = result.recording;
+  EXPECT_THAT(recording.warnings, IsEmpty());
+  ASSERT_EQ(recording.labels.size(), 2U);
+  EXPECT_EQ(recording.labels[0], (profile::ScopedLabel{"request", kNone}));
+  EXPECT_EQ(recording.labels[1], (profile::ScopedLabel{"tenant=acme", 0}));
+  ASSERT_EQ(recording.samples.size(), 1U) << "samples of other heaps stand by themselves";
+  EXPECT_EQ(recording.samples[0].label, 1U);
+  EXPECT_EQ(recording.samples[0].heap, profile::kProcessHeap);
+  EXPECT_EQ(recording.types.at(recording.samples[0].type).text, "Order");
+  ASSERT_EQ(recording.heap_samples.size(), 2U);
+  EXPECT_EQ(recording.heaps.at(recording.heap_samples[0].heap).text, "pool");
+  EXPECT_EQ(recording.heap_samples[0].label, 0U);
+  EXPECT_EQ(recording.heap_samples[0].free_time, 2900U);
+  EXPECT_EQ(recording.heaps.at(recording.heap_samples[1].heap).text, "heap 7");
+  ASSERT_EQ(recording.marks.size(), 1U);
+  EXPECT_EQ(recording.marks[0].name, "warm");
+  EXPECT_EQ(recording.marks[0].time, 2100U);
+  EXPECT_EQ(recording.marks[0].thread, 0U);
+  ASSERT_EQ(recording.mappings.size(), 1U);
+  EXPECT_EQ(recording.mappings[0].kind, profile::MappingEvent::Kind::kMap);
+  EXPECT_EQ(recording.mappings[0].bytes, 8192U);
+  EXPECT_EQ(recording.mappings[0].protection, 3U);
+  EXPECT_EQ(recording.mappings[0].flags, 0x22U);
+  EXPECT_EQ(recording.mappings[0].stack, 0U);
+  EXPECT_EQ(recording.mappings[0].thread, 0U);
+  ASSERT_EQ(recording.utilization.size(), 1U);
+  EXPECT_EQ(recording.utilization[0].sample, 0U);
+  EXPECT_EQ(recording.utilization[0].slab_bytes, 4096U);
+}
+
+TEST_F(Ingest, NamesOfSeveralProcessesAreOne) {
+  const auto image = [](const char* inner) {
+    TestTrace trace;
+    const Ref request = trace.name(trace::NameKind::kLabel, 0, "request");
+    trace.sample({.label = trace.name(trace::NameKind::kLabel, request, inner)});
+    trace.name(trace::NameKind::kHeap, 1, "pool");
+    trace.sample({.heap = 1});
+    return trace.bytes();
+  };
+  const std::string paths[] = {files.write("a.geiger", image("acme")),
+                               files.write("b.geiger", image("acme")),
+                               files.write("c.geiger", image("zeta"))};
+  const auto recording = read_recording(paths).recording;
+  EXPECT_EQ(recording.labels.size(), 3U);
+  EXPECT_EQ(recording.heaps.size(), 1U);
+  EXPECT_EQ(recording.samples[0].label, recording.samples[1].label);
+  EXPECT_NE(recording.samples[0].label, recording.samples[2].label);
+}
+
+TEST_F(Ingest, IgnoresNamesAndSlabsThatMakeNoSense) {
+  TestTrace trace;
+  const Ref type = trace.name(trace::NameKind::kType, 0, "Order");
+  // A label within a type, one within what was never written, one within itself.
+  const Ref odd = trace.name(trace::NameKind::kLabel, type, "odd");
+  trace.name(trace::NameKind::kLabel, 77, "lost");
+  trace.name(trace::NameKind::kLabel, static_cast<Ref>(trace.end() / 8), "own");
+  trace.name(static_cast<trace::NameKind>(9), 0, "future");
+  // A type for a label, a label for a type.
+  const Ref sample = trace.sample({.label = type, .type = odd});
+  trace.utilization(sample, 1024, 2048);
+  trace.utilization(odd, 1024, 512);
+  trace.mapping({.kind = static_cast<trace::MappingKind>(0)});
+  const Ingested result = read(trace.bytes());
+  const auto& recording = result.recording;
+  EXPECT_FALSE(result.damaged);
+  for (const profile::ScopedLabel& label : recording.labels) EXPECT_EQ(label.parent, kNone);
+  EXPECT_EQ(recording.samples.at(0).label, kNone);
+  EXPECT_EQ(recording.samples.at(0).type, kNone);
+  EXPECT_THAT(recording.utilization, IsEmpty());
+  EXPECT_THAT(recording.mappings, IsEmpty());
+  const auto has = [&](const char* text) {
+    return std::ranges::any_of(recording.warnings, [&](const std::string& warning) {
+      return warning.find(text) != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(has("6 names that were never written"))
+      << ::testing::PrintToString(recording.warnings);
+  EXPECT_TRUE(has("2 slabs that cannot be")) << ::testing::PrintToString(recording.warnings);
+  EXPECT_TRUE(has("unknown types")) << ::testing::PrintToString(recording.warnings);
+}
+
+// The runtime nests 16 deep; what a file claims beyond reason would cost its square.
+TEST_F(Ingest, CutsLabelsThatNestWithoutEnd) {
+  TestTrace trace;
+  Ref label = 0;
+  for (int i = 0; i < 1000; ++i) label = trace.name(trace::NameKind::kLabel, label, "again");
+  trace.sample({.label = label});
+  const auto recording = read(trace.bytes()).recording;
+  std::size_t deepest = 0;
+  for (std::uint32_t i = 0; i < recording.labels.size(); ++i) {
+    std::size_t depth = 0;
+    for (std::uint32_t at = i; at != kNone; at = recording.labels[at].parent) ++depth;
+    deepest = std::max(deepest, depth);
+  }
+  EXPECT_LE(deepest, 64U);
+  EXPECT_FALSE(recording.warnings.empty());
 }
 
 TEST_F(Ingest, FlagsReachTheSample) {

@@ -22,7 +22,8 @@ constexpr std::uint64_t kSalt = 0xd6a5;
 
 /// Random bits that belong to a sample: every reading of a recording draws alike.
 std::uint64_t random_of(const Recording& recording, const Sample& sample) {
-  const auto position = static_cast<std::uint64_t>(&sample - recording.samples.data());
+  const auto& samples = recording.samples_beside(sample.heap);
+  const auto position = static_cast<std::uint64_t>(&sample - samples.data());
   return spread(spread(kSalt, recording.processes[sample.process].seed), position);
 }
 
@@ -88,18 +89,24 @@ class Collector {
 
 }  // namespace
 
-Designs designs_of(const Recording& recording, std::optional<std::uint32_t> stack) {
+Designs designs_of(const Recording& recording, const Chosen& chosen,
+                   std::optional<std::uint32_t> stack) {
   Collector collector(recording);
-  for (const Sample& sample : recording.samples) {
-    if (!stack || sample.stack == *stack) collector.add(sample);
+  for (const Sample* sample : chosen.samples) {
+    if (!stack || sample->stack == *stack) collector.add(*sample);
   }
   return collector.finish();
 }
 
-std::vector<SizeSamples> most_sampled_sizes(const Recording& recording, std::size_t most) {
+Designs designs_of(const Recording& recording) {
+  return designs_of(recording, choose(recording, {}));
+}
+
+std::vector<SizeSamples> most_sampled_sizes(const Recording& recording, const Chosen& chosen,
+                                            std::size_t most) {
   std::map<std::pair<Bytes, std::uint32_t>, std::uint64_t> counts;
-  for (const Sample& sample : recording.samples) {
-    if (!is_surely_sampled(recording, sample)) ++counts[{sample.requested, sample.epoch}];
+  for (const Sample* sample : chosen.samples) {
+    if (!is_surely_sampled(recording, *sample)) ++counts[{sample->requested, sample->epoch}];
   }
   std::vector<SizeSamples> sizes;
   sizes.reserve(counts.size());

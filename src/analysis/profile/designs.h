@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
 #include "estimation/designs.h"
 #include "estimation/sums.h"
@@ -24,9 +25,12 @@ struct Designs {
   std::uint64_t impossible = 0;
 };
 
-/// All samples, or those of one `stack`.
-[[nodiscard]] Designs designs_of(const Recording& recording,
+/// The samples that were chosen, or those of one `stack` among them. Their instants must
+/// not have been chosen by half of the samples: the other designs have no halves.
+[[nodiscard]] Designs designs_of(const Recording& recording, const Chosen& chosen,
                                  std::optional<std::uint32_t> stack = std::nullopt);
+/// All samples.
+[[nodiscard]] Designs designs_of(const Recording& recording);
 
 /// Samples with pi < 1 of one requested size, drawn in one epoch.
 struct SizeSamples {
@@ -37,6 +41,6 @@ struct SizeSamples {
 
 /// The `most` sizes with most samples, those first; equals by size.
 [[nodiscard]] std::vector<SizeSamples> most_sampled_sizes(const Recording& recording,
-                                                          std::size_t most);
+                                                          const Chosen& chosen, std::size_t most);
 
 }  // namespace geiger::profile

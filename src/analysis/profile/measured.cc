@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/profile/hash.h"
+#include "analysis/profile/mappings.h"
 #include "analysis/profile/peak.h"
 
 namespace geiger::profile {
@@ -16,6 +17,8 @@ class Collector {
   Collector(const Recording& recording, const Selection& selection)
       : recording_(recording), selection_(selection) {
     profile_.kind = selection.kind;
+    profile_.is_part = selection.is_part();
+    profile_.heap = selection.heap;
     for (const Epoch& epoch : recording.epochs) {
       interval_ = std::max(interval_, 1.0 / epoch.lambda);
     }
@@ -24,17 +27,19 @@ class Collector {
   void add(const Sample& sample, Bytes value) {
     if (value == 0 || sample.requested == 0) return;
     if (sample.heap != selection_.heap || (selection_.keeps && !selection_.keeps(sample))) return;
-    profile_.entries.push_back({.stack = sample.stack,
-                                .process = sample.process,
-                                .thread = sample.thread,
-                                .epoch = sample.epoch,
-                                .requested = sample.requested,
-                                .usable = sample.usable,
-                                .count = 1,
-                                .is_certain = is_surely_sampled(recording_, sample),
-                                .value = value,
-                                .label = sample.label,
-                                .type = sample.type});
+    profile_.entries.push_back(
+        {.stack = sample.stack,
+         .process = sample.process,
+         .thread = sample.thread,
+         .epoch = sample.epoch,
+         .requested = sample.requested,
+         .usable = sample.usable,
+         .count = 1,
+         .is_certain = is_surely_sampled(recording_, sample),
+         .value = value,
+         .label = sample.label,
+         .type = sample.type,
+         .lifetime = selection_.tells_lifetimes ? lifetime_class_of(sample) : LifetimeClass{0}});
     ratio_ = std::max(ratio_, static_cast<double>(value) / static_cast<double>(sample.requested));
   }
 
@@ -135,7 +140,9 @@ bool has_utilization(const Recording& recording, std::uint32_t process) {
 }  // namespace
 
 bool is_measured(Kind kind) {
-  return kind != Kind::kAllocated && kind != Kind::kLiveAtEnd && kind != Kind::kLiveAtPeak;
+  const bool is_of_sizes =
+      kind == Kind::kAllocated || kind == Kind::kLiveAtEnd || kind == Kind::kLiveAtPeak;
+  return !is_of_sizes && !is_of_mappings(kind);
 }
 
 const Snapshot* snapshot_at(const Observations& observations, Moment moment) {

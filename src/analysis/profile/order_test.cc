@@ -60,6 +60,7 @@ Recording read(const Recorded& recorded, const std::vector<std::size_t>& order) 
   TestRecording test;
   test.recording.processes.clear();
   test.recording.epochs.clear();
+  test.recording.labels = {{"request", kNone}, {"tenant", 0}, {"parse", 1}};
   for (std::size_t i = 0; i < kFunctions; ++i) {
     test.location(i % 4 == 0 ? std::vector<std::string>{}
                              : std::vector<std::string>{"f" + std::to_string(i % 9)});
@@ -69,6 +70,9 @@ Recording read(const Recorded& recorded, const std::vector<std::size_t>& order) 
     // Intervals differ, and so does E.
     const std::uint32_t index = test.add_process(Bytes{1024} << (process % 3));
     test.recording.processes[index].seed = process;
+    test.recording.processes[index].pid = 100 + static_cast<std::uint32_t>(process);
+    test.recording.threads.push_back(
+        {.process = index, .tid = process, .name = "t" + std::to_string(process % 3)});
     for (const auto& sampled : recorded.processes[process]) {
       const auto place = std::ranges::find(known, sampled.functions);
       const auto stack = static_cast<std::uint32_t>(place - known.begin());
@@ -79,6 +83,9 @@ Recording read(const Recorded& recorded, const std::vector<std::size_t>& order) 
       Sample& sample = test.sample(stack, sampled.size, sampled.time, sampled.free_time);
       sample.process = index;
       sample.epoch = index;
+      sample.thread = index;
+      sample.label = static_cast<std::uint32_t>(sampled.size % 4);
+      if (sample.label == 3) sample.label = kNone;
       sample.offset = sampled.offset;
       sample.is_certain = sampled.is_certain;
     }
@@ -109,7 +116,9 @@ void walk(const Tree& tree, std::uint32_t node, std::size_t depth, std::vector<L
 std::vector<Line> everything(const Recording& recording, Kind kind) {
   const Profile profile = select(recording, kind);
   std::vector<Line> all{{"total", {}, {}, total(recording, profile)}};
-  for (const GroupBy group : {GroupBy::kFunction, GroupBy::kStack, GroupBy::kModule}) {
+  for (const GroupBy group :
+       {GroupBy::kFunction, GroupBy::kStack, GroupBy::kModule, GroupBy::kThread, GroupBy::kTid,
+        GroupBy::kSize, GroupBy::kType, GroupBy::kLabel}) {
     const std::vector<Line> lines = lines_of(table(recording, profile, group));
     all.insert(all.end(), lines.begin(), lines.end());
   }

@@ -54,25 +54,42 @@ estimation::Halves halves_of(const Recording& recording, const Sample& sample) {
                                recording.epochs[sample.epoch].lambda, hash);
 }
 
-std::vector<Nanoseconds> locate_peaks(const Recording& recording, bool is_split,
-                                      std::uint32_t heap) {
-  std::vector<Nanoseconds> peaks;
-  for (const Process& process : recording.processes) peaks.push_back(process.start);
-  std::vector<double> largest(peaks.size(), 0.0);
-  const std::vector<Event> events = events_of(recording, is_split, heap);
+bool is_any_uncertain(const Recording& recording, std::uint32_t heap) {
+  return std::ranges::any_of(recording.samples_beside(heap), [&](const Sample& sample) {
+    return !is_surely_sampled(recording, sample);
+  });
+}
+
+std::vector<Peak> locate_peaks(const Recording& recording, bool is_split, const Selection& within) {
+  const Nanoseconds from = within.from.value_or(0);
+  const Nanoseconds to = within.to.value_or(~Nanoseconds{0});
+  std::vector<Peak> peaks;
+  for (const Process& process : recording.processes) {
+    peaks.push_back({std::max(process.start, from), 0});
+  }
+  const std::vector<Event> events = events_of(recording, is_split, within.heap);
   double live = 0;
   for (std::size_t i = 0; i < events.size(); ++i) {
     const Event& event = events[i];
     const bool is_first = i == 0 || events[i - 1].process != event.process;
     live = is_first ? event.bytes : live + event.bytes;
-    // The heap at an instant is what all events of that instant leave behind.
-    const bool more_now = i + 1 < events.size() && events[i + 1].process == event.process &&
-                          events[i + 1].time == event.time;
-    if (more_now || live <= largest[event.process]) continue;
-    largest[event.process] = live;
-    peaks[event.process] = event.time;
+    const bool is_last = i + 1 == events.size() || events[i + 1].process != event.process;
+    // The heap at an instant is what all events up to it leave behind; before the window
+    // only the last of them counts, from the window's start on.
+    const Nanoseconds next = is_last ? ~Nanoseconds{0} : events[i + 1].time;
+    const Nanoseconds instant = std::max(event.time, from);
+    if (next <= instant || instant >= to || live <= peaks[event.process].bytes) continue;
+    peaks[event.process] = {instant, live};
   }
   return peaks;
+}
+
+Nanoseconds largest_peak(const Recording& recording, std::uint32_t heap) {
+  Selection within;
+  within.heap = heap;
+  const auto peaks = locate_peaks(recording, is_any_uncertain(recording, heap), within);
+  const auto largest = std::ranges::max_element(peaks, {}, &Peak::bytes);
+  return largest == peaks.end() ? 0 : largest->time;
 }
 
 }  // namespace geiger::profile

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
 #include "estimation/thinning.h"
 
@@ -40,10 +41,28 @@ namespace geiger::profile {
   return sample.time <= instant && (sample.free_time == 0 || sample.free_time > instant);
 }
 
-/// Per process, the first instant at which its estimated live heap was largest: by
-/// the first half if `is_split`, else by all samples. The start of the process
-/// where it holds none. `heap`: which one is meant.
-[[nodiscard]] std::vector<Nanoseconds> locate_peaks(const Recording& recording, bool is_split,
-                                                    std::uint32_t heap = kProcessHeap);
+/// Where a process held most.
+struct Peak {
+  Nanoseconds time = 0;
+  /// The estimate that was largest there: overstated by having been chosen. For comparing
+  /// processes only.
+  double bytes = 0;
+};
+
+/// Whether any sample beside those of `heap` has pi < 1, so that it takes two halves to
+/// choose an instant and to measure at it.
+[[nodiscard]] bool is_any_uncertain(const Recording& recording, std::uint32_t heap);
+
+/// Per process, the first instant at which its estimated live heap was largest: by the
+/// first half if `is_split`, else by all samples. Looks at the heap and the window
+/// (from <= t < to) of `within` and at nothing else of it: of filtered samples the peak of
+/// all is asked for. The start of process or window, whichever is later, where it holds
+/// none.
+[[nodiscard]] std::vector<Peak> locate_peaks(const Recording& recording, bool is_split,
+                                             const Selection& within);
+
+/// The instant of the largest of these peaks, located by the first half: the window that
+/// it bounds is to be selected with is_chosen_by_half.
+[[nodiscard]] Nanoseconds largest_peak(const Recording& recording, std::uint32_t heap);
 
 }  // namespace geiger::profile

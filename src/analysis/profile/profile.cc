@@ -11,6 +11,7 @@
 
 #include "analysis/profile/hash.h"
 #include "analysis/profile/kinds.h"
+#include "analysis/profile/mappings.h"
 #include "analysis/profile/measured.h"
 #include "analysis/profile/peak.h"
 
@@ -20,7 +21,8 @@ namespace {
 bool is_same_key(const Entry& a, const Entry& b) {
   const auto key = [](const Entry& entry) {
     return std::tie(entry.stack, entry.process, entry.thread, entry.epoch, entry.requested,
-                    entry.usable, entry.is_certain, entry.value, entry.label, entry.type);
+                    entry.usable, entry.is_certain, entry.value, entry.label, entry.type,
+                    entry.lifetime);
   };
   return key(a) == key(b);
 }
@@ -31,6 +33,7 @@ std::uint64_t hash_of(const Entry& entry) {
   hash = spread(hash, std::uint64_t{entry.thread} << 32 | entry.process);
   hash = spread(hash, std::uint64_t{entry.label} << 32 | entry.type);
   hash = spread(spread(hash, entry.usable), entry.value);
+  hash = spread(hash, entry.lifetime);
   return spread(hash, std::uint64_t{entry.epoch} << 1 | entry.is_certain);
 }
 
@@ -40,7 +43,7 @@ class EntrySet {
   explicit EntrySet(std::vector<Entry>& entries)
       : entries_(entries), known_(64, Hash{entries}, Same{entries}) {}
 
-  void add(const Sample& sample, bool is_certain) {
+  void add(const Sample& sample, bool is_certain, LifetimeClass lifetime) {
     entries_.push_back({.stack = sample.stack,
                         .process = sample.process,
                         .thread = sample.thread,
@@ -50,7 +53,8 @@ class EntrySet {
                         .count = 1,
                         .is_certain = is_certain,
                         .label = sample.label,
-                        .type = sample.type});
+                        .type = sample.type,
+                        .lifetime = lifetime});
     const auto [place, is_new] = known_.insert(entries_.size() - 1);
     if (is_new) return;
     entries_.pop_back();
@@ -83,55 +87,98 @@ bool is_kept(const Selection& selection, const Sample& sample) {
   return sample.heap == selection.heap && (!selection.keeps || selection.keeps(sample));
 }
 
+bool is_in_window(const Selection& selection, Nanoseconds time) {
+  return !(selection.from && time < *selection.from) && !(selection.to && time >= *selection.to);
+}
+
+/// A process is there from its start to the last thing recorded of it.
+bool is_running(const Process& process, Nanoseconds instant) {
+  return process.start <= instant && instant <= process.end;
+}
+
 template <typename IsSelected>
-Profile select_if(const Recording& recording, const Selection& selection,
-                  const IsSelected& is_selected) {
-  Profile profile;
-  profile.kind = selection.kind;
-  EntrySet entries(profile.entries);
+void choose_if(Chosen& chosen, const Recording& recording, const Selection& selection,
+               const IsSelected& is_selected) {
   for (const Sample& sample : recording.samples_beside(selection.heap)) {
-    if (!is_kept(selection, sample) || !is_selected(sample)) continue;
-    entries.add(sample, is_surely_sampled(recording, sample));
+    if (is_kept(selection, sample) && is_selected(sample)) chosen.samples.push_back(&sample);
   }
-  profile.largest_interval = largest_interval_of(recording, profile.rate_factor);
-  return profile;
 }
 
-bool is_in_window(const Selection& selection, const Sample& sample) {
-  return !(selection.from && sample.time < *selection.from) &&
-         !(selection.to && sample.time >= *selection.to);
+bool is_live_then(const Recording& recording, const Selection& selection, const Sample& sample) {
+  if (!selection.at) return sample.free_time == 0;
+  return is_live_at(sample, *selection.at) &&
+         is_running(recording.processes[sample.process], *selection.at);
 }
 
-Profile select_peak(const Recording& recording, const Selection& selection) {
-  const auto& samples = recording.samples_beside(selection.heap);
-  const bool is_split = std::ranges::any_of(
-      samples, [&](const Sample& sample) { return !is_surely_sampled(recording, sample); });
-  std::vector<Nanoseconds> peaks = locate_peaks(recording, is_split, selection.heap);
-  Profile profile = select_if(recording, selection, [&](const Sample& sample) {
-    return halves_of(recording, sample).in_second && is_live_at(sample, peaks[sample.process]);
+/// What instants that are given select.
+void choose_given(Chosen& chosen, const Recording& recording, const Selection& selection) {
+  const bool is_split = selection.is_chosen_by_half && is_any_uncertain(recording, selection.heap);
+  choose_if(chosen, recording, selection, [&](const Sample& sample) {
+    const bool is_selected = selection.kind == Kind::kAllocated
+                                 ? is_in_window(selection, sample.time)
+                                 : is_live_then(recording, selection, sample);
+    return is_selected && (!is_split || halves_of(recording, sample).in_second);
   });
-  if (is_split) profile.rate_factor = 0.5;
-  profile.largest_interval = largest_interval_of(recording, profile.rate_factor);
-  profile.peak_times = std::move(peaks);
-  return profile;
+  if (is_split) chosen.rate_factor = 0.5;
+}
+
+void choose_peak(Chosen& chosen, const Recording& recording, const Selection& selection) {
+  const bool is_split = is_any_uncertain(recording, selection.heap);
+  for (const Peak& peak : locate_peaks(recording, is_split, selection)) {
+    chosen.peak_times.push_back(peak.time);
+  }
+  choose_if(chosen, recording, selection, [&](const Sample& sample) {
+    const Nanoseconds peak = chosen.peak_times[sample.process];
+    // Only a window can begin after a process has ended.
+    const bool is_there = !selection.from || is_running(recording.processes[sample.process], peak);
+    return is_there && is_live_at(sample, peak) && halves_of(recording, sample).in_second;
+  });
+  if (is_split) chosen.rate_factor = 0.5;
 }
 
 }  // namespace
 
-Profile select(const Recording& recording, const Selection& selection) {
-  switch (selection.kind) {
-    case Kind::kAllocated:
-      break;
-    case Kind::kLiveAtEnd:
-      return select_if(recording, selection,
-                       [](const Sample& sample) { return sample.free_time == 0; });
-    case Kind::kLiveAtPeak:
-      return select_peak(recording, selection);
-    default:
-      return select_measured(recording, selection);
+Selection of_kind(Selection selection, Kind kind) {
+  const bool is_of_instant = kind == Kind::kLiveAtEnd || is_of_mappings_at_instant(kind);
+  if (is_of_instant) {
+    if (!selection.at) selection.at = selection.to;
+    selection.from.reset();
+    selection.to.reset();
+  } else {
+    selection.at.reset();
   }
-  return select_if(recording, selection,
-                   [&](const Sample& sample) { return is_in_window(selection, sample); });
+  selection.kind = kind;
+  return selection;
+}
+
+Chosen choose(const Recording& recording, const Selection& selection) {
+  Chosen chosen;
+  if (selection.kind == Kind::kLiveAtPeak) {
+    choose_peak(chosen, recording, selection);
+  } else {
+    choose_given(chosen, recording, selection);
+  }
+  chosen.largest_interval = largest_interval_of(recording, chosen.rate_factor);
+  return chosen;
+}
+
+Profile select(const Recording& recording, const Selection& selection) {
+  if (is_measured(selection.kind)) return select_measured(recording, selection);
+  if (is_of_mappings(selection.kind)) return select_mappings(recording, selection);
+  Chosen chosen = choose(recording, selection);
+  Profile profile;
+  profile.kind = selection.kind;
+  EntrySet entries(profile.entries);
+  for (const Sample* sample : chosen.samples) {
+    entries.add(*sample, is_surely_sampled(recording, *sample),
+                selection.tells_lifetimes ? lifetime_class_of(*sample) : LifetimeClass{0});
+  }
+  profile.rate_factor = chosen.rate_factor;
+  profile.largest_interval = chosen.largest_interval;
+  profile.peak_times = std::move(chosen.peak_times);
+  profile.is_part = selection.is_part();
+  profile.heap = selection.heap;
+  return profile;
 }
 
 Profile select(const Recording& recording, Kind kind) {
@@ -164,15 +211,13 @@ estimation::NodeSums total(const Recording& recording, const Profile& profile) {
 namespace {
 
 constexpr std::pair<Kind, std::string_view> kNames[] = {
-    {Kind::kAllocated, "allocated"},
-    {Kind::kLiveAtEnd, "live"},
-    {Kind::kLiveAtPeak, "peak"},
-    {Kind::kResident, "resident"},
-    {Kind::kSwapped, "swapped"},
-    {Kind::kUntouched, "untouched"},
-    {Kind::kStranded, "stranded"},
-    {Kind::kOverhead, "overhead"},
-    {Kind::kLiveOverhead, "live-overhead"},
+    {Kind::kAllocated, "allocated"},      {Kind::kLiveAtEnd, "live"},
+    {Kind::kLiveAtPeak, "peak"},          {Kind::kMapped, "mapped"},
+    {Kind::kMappedAtPeak, "mapped-peak"}, {Kind::kMappedTotal, "mapped-total"},
+    {Kind::kReserved, "reserved"},        {Kind::kMappedFiles, "mapped-files"},
+    {Kind::kResident, "resident"},        {Kind::kSwapped, "swapped"},
+    {Kind::kUntouched, "untouched"},      {Kind::kStranded, "stranded"},
+    {Kind::kOverhead, "overhead"},        {Kind::kLiveOverhead, "live-overhead"},
 };
 
 }  // namespace

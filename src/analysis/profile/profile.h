@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/profile/lifetime_class.h"
 #include "analysis/profile/recording.h"
 #include "estimation/counts.h"
 #include "estimation/sums.h"
@@ -26,6 +27,12 @@ enum class Kind : std::uint8_t {
   // Usable beyond requested bytes:
   kOverhead,      ///< Of everything allocated.
   kLiveOverhead,  ///< Of what was live at the end.
+  // Of what the program mapped past its allocator, exact (mappings.h):
+  kMapped,        ///< Accessible at the end, not of files.
+  kMappedAtPeak,  ///< Accessible when most was.
+  kMappedTotal,   ///< Everything that became accessible.
+  kReserved,      ///< Mapped, but not accessible at the end.
+  kMappedFiles,   ///< Of files, accessible at the end.
 };
 
 /// Which snapshot of a process.
@@ -44,17 +51,43 @@ struct Entry {
   Bytes value = estimation::kWholeSize;  ///< Bytes it stands for, if not `requested`.
   std::uint32_t label = kNone;
   std::uint32_t type = kNone;
+  LifetimeClass lifetime = 0;  ///< If the selection tells lifetimes.
 };
 
-/// Which samples a profile is made of.
+/// Which samples a profile is made of. Instants are of CLOCK_MONOTONIC.
 struct Selection {
   Kind kind = Kind::kAllocated;
-  /// kAllocated: allocated at from <= time < to. CLOCK_MONOTONIC; nothing: no limit.
+  /// kAllocated: allocated at from <= time < to. kLiveAtPeak: the peak among the instants
+  /// from <= t < to. Nothing: no limit. What they and `at` mean to kinds of mappings: mappings.h.
   std::optional<Nanoseconds> from, to;
+  /// kLiveAtEnd: live at this instant instead, in the processes that were there at it.
+  std::optional<Nanoseconds> at;
+  /// `from`, `to` or `at` were chosen by the first half of the samples (peak.h), so that the
+  /// second has to be measured.
+  bool is_chosen_by_half = false;
   std::uint32_t heap = kProcessHeap;  ///< Samples of this heap only.
   Moment moment = Moment::kMaximum;   ///< Of kinds that are read from a snapshot.
   /// Samples that it is false for are left out; empty: none is.
   std::function<bool(const Sample&)> keeps;
+  bool tells_lifetimes = false;  ///< Entries are told apart by the lifetimes of objects.
+
+  /// Whether it leaves out anything of its kind: what is known of the whole is then not
+  /// known of what it selects.
+  [[nodiscard]] bool is_part() const {
+    return from || to || at || heap != kProcessHeap || static_cast<bool>(keeps);
+  }
+};
+
+/// The same part of another kind. Of a window what is live is what was at its end, and the
+/// peak is the one within it.
+[[nodiscard]] Selection of_kind(Selection selection, Kind kind);
+
+/// The samples that a selection chooses: what a profile counts, one by one.
+struct Chosen {
+  std::vector<const Sample*> samples;  ///< In the order of the recording.
+  double rate_factor = 1.0;            ///< As of Profile.
+  double largest_interval = 0;         ///< As of Profile, all entries by their size.
+  std::vector<Nanoseconds> peak_times;
 };
 
 /// Entries index into the recording they were selected from.
@@ -70,12 +103,19 @@ struct Profile {
   double largest_interval = 0;
   /// CLOCK_MONOTONIC instant of kLiveAtPeak per process; empty for other kinds.
   std::vector<Nanoseconds> peak_times;
+  /// Only a part of its kind: of a window, an instant, another heap, filtered.
+  bool is_part = false;
+  std::uint32_t heap = kProcessHeap;
 };
 
-/// Selects samples. kLiveAtPeak: the sampling process is split into
+/// Chooses samples. kLiveAtPeak: the sampling process is split into
 /// two independent ones of half its rate (peak.h); one locates the instant per
 /// process, the other is selected, with rate_factor = 1/2; certain samples count in
-/// both. At T = 1 nothing is uncertain and nothing is split.
+/// both. At T = 1 nothing is uncertain and nothing is split. They point into the
+/// recording.
+[[nodiscard]] Chosen choose(const Recording& recording, const Selection& selection);
+
+/// Counts the samples that `selection` chooses.
 [[nodiscard]] Profile select(const Recording& recording, const Selection& selection);
 /// Of a kind without further limits.
 [[nodiscard]] Profile select(const Recording& recording, Kind kind);

@@ -38,6 +38,145 @@ TEST(Select, LiveAtEndLeavesOutWhatWasFreed) {
   EXPECT_EQ(profile.entries[0].requested, 128U);
 }
 
+std::vector<Bytes> sizes_of(const Recording& recording, const Selection& selection) {
+  std::vector<Bytes> sizes;
+  for (const Entry& entry : select(recording, selection).entries) {
+    for (std::uint64_t i = 0; i < entry.count; ++i) sizes.push_back(entry.requested);
+  }
+  std::ranges::sort(sizes);
+  return sizes;
+}
+
+TEST(Select, AWindowBeginsAtItsFirstInstantAndEndsBeforeItsLast) {
+  TestRecording test;
+  for (Nanoseconds time = 1; time <= 5; ++time) test.sample(kNone, time, 1000 * time);
+  Selection selection;
+  selection.from = 2000;
+  selection.to = 4000;
+  EXPECT_EQ(sizes_of(test.recording, selection), (std::vector<Bytes>{2, 3}));
+  selection.to.reset();
+  EXPECT_EQ(sizes_of(test.recording, selection), (std::vector<Bytes>{2, 3, 4, 5}));
+  selection.from.reset();
+  selection.to = 2000;
+  EXPECT_EQ(sizes_of(test.recording, selection), (std::vector<Bytes>{1}));
+  EXPECT_TRUE(select(test.recording, selection).is_part);
+  EXPECT_FALSE(select(test.recording, Selection{}).is_part);
+}
+
+TEST(Select, LiveAtAnInstantInTheProcessesThatWereThere) {
+  TestRecording test;
+  const auto late = test.add_process();
+  test.recording.processes[0].end = 9000;
+  test.recording.processes[late].start = 5000;
+  test.recording.processes[late].end = 20'000;
+  test.sample(kNone, 1, 2000, 4000);
+  test.sample(kNone, 2, 3000, 0);
+  test.sample(kNone, 3, 6000, 0).process = late;
+  Selection selection;
+  selection.kind = Kind::kLiveAtEnd;
+  const auto live_at = [&](Nanoseconds instant) {
+    selection.at = instant;
+    return sizes_of(test.recording, selection);
+  };
+  EXPECT_EQ(live_at(1999), (std::vector<Bytes>{}));
+  EXPECT_EQ(live_at(2000), (std::vector<Bytes>{1}));
+  EXPECT_EQ(live_at(3999), (std::vector<Bytes>{1, 2}));
+  EXPECT_EQ(live_at(4000), (std::vector<Bytes>{2})) << "a free takes effect at its instant";
+  EXPECT_EQ(live_at(9000), (std::vector<Bytes>{2, 3}));
+  EXPECT_EQ(live_at(9001), (std::vector<Bytes>{3})) << "its process has ended";
+  selection.at.reset();
+  EXPECT_EQ(sizes_of(test.recording, selection), (std::vector<Bytes>{2, 3}));
+}
+
+TEST(Select, OneHeapAndWhatAFilterKeeps) {
+  TestRecording test;
+  test.recording.heaps = {{"pool"}, {"gpu"}};
+  for (Bytes size = 1; size <= 3; ++size) test.sample(kNone, size).label = size == 2 ? 0 : kNone;
+  for (const std::uint32_t heap : {0U, 1U, 1U}) {
+    Sample sample = test.recording.samples[0];
+    sample.heap = heap;
+    sample.requested = 10 + heap;
+    test.recording.heap_samples.push_back(sample);
+  }
+  Selection selection;
+  selection.keeps = [](const Sample& sample) { return sample.label == 0; };
+  EXPECT_EQ(sizes_of(test.recording, selection), (std::vector<Bytes>{2}));
+  selection.keeps = {};
+  selection.heap = 1;
+  EXPECT_EQ(sizes_of(test.recording, selection), (std::vector<Bytes>{11, 11}));
+  EXPECT_EQ(select(test.recording, selection).heap, 1U);
+  selection.heap = kProcessHeap;
+  EXPECT_EQ(sizes_of(test.recording, selection), (std::vector<Bytes>{1, 2, 3}));
+}
+
+TEST(Select, LabelsTypesAndLifetimesTellEntriesApart) {
+  TestRecording test;
+  test.sample(kNone, 64, 2000, 2500);
+  test.sample(kNone, 64, 2000, 2600);
+  test.sample(kNone, 64, 2000, 0);
+  test.sample(kNone, 64, 2000, 2500).label = 1;
+  test.sample(kNone, 64, 2000, 2500).type = 1;
+  EXPECT_EQ(select(test.recording, Selection{}).entries.size(), 3U);
+  Selection selection;
+  selection.tells_lifetimes = true;
+  const Profile profile = select(test.recording, selection);
+  EXPECT_EQ(profile.entries.size(), 4U);
+  EXPECT_EQ(profile.entries[1].lifetime, kAliveAtEnd);
+}
+
+TEST(Select, ThePeakWithinAWindow) {
+  TestRecording test(1);
+  test.recording.processes[0].end = 9000;
+  test.sample(kNone, 100, 2000, 3000);
+  test.sample(kNone, 50, 4000, 6000);
+  test.sample(kNone, 20, 5000, 8000);
+  test.sample(kNone, 60, 7000, 8000);
+  Selection selection;
+  selection.kind = Kind::kLiveAtPeak;
+  const auto peak_at = [&](Nanoseconds from, Nanoseconds to) {
+    selection.from = from;
+    selection.to = to;
+    return select(test.recording, selection).peak_times.at(0);
+  };
+  EXPECT_EQ(peak_at(0, 9000), 2000U);
+  EXPECT_EQ(peak_at(2500, 9000), 2500U) << "still live where the window begins";
+  EXPECT_EQ(peak_at(3000, 9000), 7000U);
+  EXPECT_EQ(peak_at(3000, 7000), 5000U);
+  EXPECT_EQ(sizes_of(test.recording, selection), (std::vector<Bytes>{20, 50}));
+  EXPECT_EQ(peak_at(8000, 9000), 8000U);
+  EXPECT_EQ(sizes_of(test.recording, selection), (std::vector<Bytes>{}));
+}
+
+// A window that the samples themselves bound is measured by the other half of them.
+TEST(Select, WhatHalfOfTheSamplesChoseIsMeasuredByTheOther) {
+  TestRecording test;
+  for (int i = 0; i < 1000; ++i) test.sample(kNone, 64, 2000, 0).offset = i % 64;
+  test.sample(kNone, 4096, 2000, 0).is_certain = true;
+  Selection selection;
+  selection.to = 3000;
+  selection.is_chosen_by_half = true;
+  const Profile profile = select(test.recording, selection);
+  EXPECT_EQ(profile.rate_factor, 0.5);
+  EXPECT_NEAR(profile.largest_interval, 2048, 2);
+  const auto sizes = sizes_of(test.recording, selection);
+  EXPECT_EQ(std::ranges::count(sizes, 4096), 1);
+  EXPECT_GT(sizes.size(), 400U);
+  EXPECT_LT(sizes.size(), 600U);
+}
+
+TEST(Select, APartOfAnotherKind) {
+  Selection window;
+  window.from = 1000;
+  window.to = 2000;
+  EXPECT_EQ(of_kind(window, Kind::kLiveAtEnd).at, 2000U);
+  EXPECT_FALSE(of_kind(window, Kind::kLiveAtEnd).from);
+  EXPECT_EQ(of_kind(window, Kind::kLiveAtPeak).from, 1000U);
+  Selection instant;
+  instant.kind = Kind::kLiveAtEnd;
+  instant.at = 3000;
+  EXPECT_FALSE(of_kind(instant, Kind::kAllocated).is_part());
+}
+
 TEST(Select, NothingIsSplitWhereEverythingIsCertain) {
   TestRecording test(1);
   test.sample(kNone, 100, 2000, 4000);
@@ -94,9 +233,9 @@ TEST(Peak, FreesAndAllocationsOfOneInstantCountTogether) {
   TestRecording test(1);
   test.sample(kNone, 100, 2000, 3000);
   test.sample(kNone, 100, 3000, 4000);
-  EXPECT_EQ(locate_peaks(test.recording, false)[0], 2000U);
+  EXPECT_EQ(locate_peaks(test.recording, false, {})[0].time, 2000U);
   test.sample(kNone, 1, 3000, 4000);
-  EXPECT_EQ(locate_peaks(test.recording, false)[0], 3000U);
+  EXPECT_EQ(locate_peaks(test.recording, false, {})[0].time, 3000U);
 }
 
 TEST(Peak, HalvesAreFairAndRepeatable) {
@@ -154,7 +293,7 @@ PeakMeans flat_heap_peak(Bytes size) {
     }
     const Profile peak = select(test.recording, Kind::kLiveAtPeak);
     means.split += total(test.recording, peak).weighted_bytes / kLive / kRuns;
-    const Nanoseconds chosen = locate_peaks(test.recording, false)[0];
+    const Nanoseconds chosen = locate_peaks(test.recording, false, {})[0].time;
     for (const Sample& sample : test.recording.samples) {
       if (is_live_at(sample, chosen)) means.naive += static_cast<double>(size) / pi / kLive / kRuns;
     }

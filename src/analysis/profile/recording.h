@@ -103,14 +103,16 @@ struct Mark {
 /// What the program did to its address space by itself, past its allocator. Exact:
 /// every call is recorded.
 struct MappingEvent {
-  enum class Kind : std::uint8_t { kMap = 1, kUnmap = 2, kRemap = 3, kBreak = 4 };
+  enum class Kind : std::uint8_t { kMap = 1, kUnmap = 2, kRemap = 3, kBreak = 4, kProtect = 5 };
   Kind kind = Kind::kMap;
-  std::uint8_t protection = 0;  ///< PROT_* of kMap.
+  std::uint8_t protection = 0;  ///< PROT_* of kMap and kProtect.
   std::uint32_t flags = 0;      ///< MAP_* of kMap, MREMAP_* of kRemap.
   std::uint32_t process = 0;
   std::uint32_t thread = kNone;
   std::uint32_t stack = kNone;
+  /// Of kUnmap when it began, else when it was done; kRemap began `took` before.
   Nanoseconds time = 0;
+  Nanoseconds took = 0;
   Address address = 0;      ///< Where it is now; the new end of the data segment for kBreak.
   Bytes bytes = 0;          ///< Length, as asked for.
   Address old_address = 0;  ///< kRemap: where it was; kBreak: the old end.
@@ -153,6 +155,7 @@ struct Process {
   std::uint32_t stop_reason = 0;  ///< trace::StopReason.
   std::int32_t stop_errno = 0;
   std::array<std::uint64_t, 16> drops{};  ///< By trace::DropCause.
+  Bytes page_bytes = 4096;
   Bytes trace_bytes = 0;
   std::uint64_t records = 0;
   std::uint64_t uncommitted = 0;  ///< Records reserved but never committed.

@@ -162,9 +162,18 @@ std::optional<Bytes> exactly_allocated(const Recording& recording) {
   return totals.exact_bytes;
 }
 
+double always_recorded_from(const Recording& recording) {
+  const bool any_pure = std::ranges::any_of(recording.processes, &Process::is_pure);
+  double least = any_pure ? HUGE_VAL : 0;
+  for (const Epoch& epoch : recording.epochs) {
+    least = std::max(least, static_cast<double>(epoch.interval));
+  }
+  return least;
+}
+
 Nanoseconds start_of(const Recording& recording) {
-  if (recording.processes.empty()) return 0;
-  return std::ranges::min_element(recording.processes, {}, &Process::start)->start;
+  const auto& processes = recording.processes;
+  return processes.empty() ? 0 : std::ranges::min(processes, {}, &Process::start).start;
 }
 
 Nanoseconds duration_of(const Recording& recording) {

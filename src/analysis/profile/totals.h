@@ -64,7 +64,11 @@ struct ProcessTotals {
 /// no record dropped, nothing damaged. Estimates of parts can then be calibrated to it.
 [[nodiscard]] std::optional<Bytes> exactly_allocated(const Recording& recording);
 
-/// When the first process started; 0 without processes.
+/// The size from which every allocation was recorded, in bytes: the largest interval;
+/// infinite where some process recorded nothing with certainty.
+[[nodiscard]] double always_recorded_from(const Recording& recording);
+
+/// CLOCK_MONOTONIC of the first start of a process; 0 without processes.
 [[nodiscard]] Nanoseconds start_of(const Recording& recording);
 
 /// From the first start to the last end; 0 without processes.

@@ -1,5 +1,5 @@
-// Both views start from the sums per stack: a profile has far fewer stacks than
-// entries, and every grouping here is one of stacks.
+// Trees, and the tables that group stacks, start from the sums per stack: a profile has
+// far fewer stacks than entries. The other tables are in groupings.cc.
 //
 // All adding is done in an order that follows from what is added, not from where it
 // was read: sizes within a stack, stacks by their sums, children by theirs. So the
@@ -15,8 +15,9 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/profile/group_sums.h"
+#include "analysis/profile/groupings.h"
 #include "analysis/profile/hash.h"
-#include "analysis/profile/kinds.h"
 #include "analysis/profile/labels.h"
 
 namespace geiger::profile {
@@ -29,82 +30,14 @@ struct StackSums {
   NodeSums sums;
 };
 
-/// Entries of a stack that are of one kind.
-struct KindCount {
-  std::uint32_t kind;
-  std::uint64_t count;
-};
-
-/// The entries by stack: those of stack i (0: no stack) end at ends[i].
-struct ByStack {
-  std::vector<KindCount> entries;
-  std::vector<std::size_t> ends;
-
-  ByStack(const Recording& recording, const Profile& profile, const Kinds& kinds)
-      : entries(profile.entries.size()), ends(recording.stacks.size() + 1, 0) {
-    // kNone wraps to 0.
-    for (const Entry& entry : profile.entries) ++ends[entry.stack + 1U];
-    std::partial_sum(ends.begin(), ends.end(), ends.begin());
-    std::vector<std::size_t> places = ends;
-    for (std::size_t i = 0; i < profile.entries.size(); ++i) {
-      const Entry& entry = profile.entries[i];
-      entries[--places[entry.stack + 1U]] = {kinds.order[i], entry.count};
-    }
-  }
-};
-
-/// Sums of one entry of each kind, made once: most entries count one.
-std::vector<NodeSums> sums_of_one(const Kinds& kinds) {
-  std::vector<NodeSums> sums(kinds.counts.size());
-  for (std::size_t i = 0; i < sums.size(); ++i) {
-    estimation::add(sums[i], kinds.counts[i], 1);
-  }
-  return sums;
-}
-
-/// Adds entries in the order of their kinds, which it brings them into.
-class StackAdder {
- public:
-  explicit StackAdder(const Kinds& kinds) : kinds_(kinds), of_one_(sums_of_one(kinds)) {}
-
-  [[nodiscard]] NodeSums add(std::span<KindCount> entries) const {
-    std::ranges::sort(entries, {}, &KindCount::kind);
-    NodeSums sums;
-    for (std::size_t i = 0; i < entries.size() && entries[i].kind != kNone;) {
-      const std::uint32_t kind = entries[i].kind;
-      std::uint64_t count = 0;
-      for (; i < entries.size() && entries[i].kind == kind; ++i) count += entries[i].count;
-      if (count == 1) {
-        sums.merge(of_one_[kind]);
-      } else {
-        estimation::add(sums, kinds_.counts[kind], count);
-      }
-    }
-    return sums;
-  }
-
- private:
-  const Kinds& kinds_;
-  std::vector<NodeSums> of_one_;
-};
-
 /// The sums of every stack that the profile holds, in the order of adding.
 std::vector<StackSums> sums_by_stack(const Recording& recording, const Profile& profile) {
-  const Kinds kinds = kinds_of(recording, profile);
-  ByStack by_stack(recording, profile, kinds);
-  const StackAdder adder(kinds);
+  // kNone wraps to 0.
+  const auto group_of = [](const Entry& entry) { return entry.stack + 1U; };
   std::vector<StackSums> used;
-  std::size_t start = 0;
-  for (std::size_t i = 0; i < by_stack.ends.size(); ++i) {
-    const std::size_t end = by_stack.ends[i];
-    if (start == end) continue;
-    const std::span entries(by_stack.entries.data() + start, end - start);
-    used.push_back({static_cast<std::uint32_t>(i) - 1U, adder.add(entries)});
-    used.back().sums.could_have_sampled(profile.largest_interval);
-    start = end;
+  for (GroupSums& group : sums_by(recording, profile, recording.stacks.size() + 1, group_of)) {
+    used.push_back({group.group - 1U, group.sums});
   }
-  std::ranges::stable_sort(used,
-                           [](const StackSums& a, const StackSums& b) { return a.sums < b.sums; });
   return used;
 }
 
@@ -300,6 +233,11 @@ class TreeBuilder {
 }  // namespace
 
 std::vector<Row> table(const Recording& recording, const Profile& profile, GroupBy group) {
+  if (!is_of_stacks(group)) {
+    std::vector<Row> rows = table_of_groups(recording, profile, group);
+    sort_rows(rows);
+    return rows;
+  }
   const std::vector<StackSums> by_stack = sums_by_stack(recording, profile);
   std::vector<Row> rows;
   switch (group) {
@@ -311,6 +249,8 @@ std::vector<Row> table(const Recording& recording, const Profile& profile, Group
       break;
     case GroupBy::kModule:
       rows = table_of_modules(recording, by_stack);
+      break;
+    default:
       break;
   }
   sort_rows(rows);

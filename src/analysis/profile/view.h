@@ -20,19 +20,28 @@ enum class GroupBy : std::uint8_t {
   kFunction,  ///< A function of a module, inlined ones included.
   kStack,     ///< A whole call stack.
   kModule,    ///< An executable or shared object.
+  kThread,    ///< Threads of one name, of all processes.
+  kTid,       ///< A thread.
+  kSize,      ///< Requested bytes by powers of two.
+  kType,      ///< What the objects are, as far as anything tells (types.h).
+  kLabel,     ///< A label within those around it: "request / tenant=acme".
+  kLifetime,  ///< Decades (lifetime_class.h); of profiles that tell lifetimes.
+  kHeap,      ///< The heap that the profile is of: one row.
 };
 
 /// A row of a table.
 struct Row {
-  std::string name;             ///< Function, leaf function of the stack, module file name.
-  std::string detail;           ///< Module file name, nearest callers (" < "), module path.
+  std::string name;             ///< Function, leaf function of the stack, module file name ...
+  std::string detail;           ///< Module file name, nearest callers (" < "), module path ...
   std::uint32_t stack = kNone;  ///< The stack of a kStack row, else the first one met.
   estimation::NodeSums self;    ///< Allocated by the row itself (at the leaf).
   estimation::NodeSums total;   ///< With everything it called; a stack counts once
-                                ///< even where the row recurs in it.
+                                ///< even where the row recurs in it. Of a label: with
+                                ///< those inside it. Else the same as self.
+  std::uint32_t place = 0;      ///< In the natural order, where there is one: of sizes ...
 };
 
-/// The rows of a profile, ordered by total (kStack: self and total are the same).
+/// The rows of a profile, ordered by total.
 [[nodiscard]] std::vector<Row> table(const Recording& recording, const Profile& profile,
                                      GroupBy group);
 

@@ -72,7 +72,7 @@ std::string heading(const CheckReport& report, const Style& style) {
   add(verdicts.undecided, "undecided");
   add(verdicts.passed, "passed");
   return fmt::format("{}: {} ({}{}; {} limits)\n\n", paint(style, role, title), counts,
-                     bytes_of_kind(report.kind),
+                     bytes_of(report.options.scope, report.kind),
                      report.before.runs.size() + report.after.runs.size() > 2 ? " per run" : "",
                      level_text(report.options.level));
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/compare/gates.h"
+#include "analysis/report/scope.h"
 #include "analysis/report/style.h"
 
 namespace geiger::report {
@@ -13,6 +14,7 @@ struct CheckOptions {
   std::vector<std::string> before, after;  ///< The runs as the user named them.
   double level = 0.95;
   std::size_t top = 30;  ///< Sites listed in the text; 0 = all.
+  Scope scope;           ///< What part of every run is checked, as typed.
 };
 
 struct CheckReport {

@@ -33,6 +33,7 @@ std::string to_json(const CheckReport& report) {
   json.begin_object().field("schema_version", kSchemaVersion).field("report", "check");
   json.field("kind", profile::name_of(report.kind)).field("by", name_of(report.grouping.by));
   json.field("level", report.options.level);
+  write_field(json, report.options.scope);
   json.field("answer", compare::name_of(report.verdicts.answer));
   json.field("passed", report.verdicts.passed).field("failed", report.verdicts.failed);
   json.field("undecided", report.verdicts.undecided);

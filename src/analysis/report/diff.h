@@ -7,6 +7,7 @@
 
 #include "analysis/compare/comparison.h"
 #include "analysis/report/json.h"
+#include "analysis/report/scope.h"
 #include "analysis/report/style.h"
 
 namespace geiger::report {
@@ -18,6 +19,7 @@ struct DiffOptions {
   DiffSort sort = DiffSort::kChange;
   std::size_t top = 30;    ///< Rows; 0 = all of those that are to be shown.
   bool shows_all = false;  ///< Also rows whose difference may be chance.
+  Scope scope;             ///< What part of every run is compared, as typed.
 };
 
 struct DiffReport {

@@ -70,6 +70,7 @@ std::string to_json(const DiffReport& report) {
   json.begin_object().field("schema_version", kSchemaVersion).field("report", "diff");
   json.field("kind", profile::name_of(collected.kind)).field("by", name_of(collected.grouping.by));
   json.field("is_inclusive", collected.grouping.is_inclusive).field("level", comparison.level);
+  write_field(json, report.options.scope);
   json.key("before");
   write_side(json, report.options.before, collected.before);
   json.key("after");

@@ -60,10 +60,10 @@ std::string heading(const DiffReport& report, const Style& style) {
   const Comparison& comparison = report.comparison;
   const bool has_several =
       comparison.collected.before.runs.size() + comparison.collected.after.runs.size() > 2;
-  const std::string title =
-      fmt::format("Change of {}{}, by {}{}", bytes_of_kind(comparison.collected.kind),
-                  has_several ? " per run" : "", site_kind(comparison),
-                  comparison.collected.grouping.is_inclusive ? " with all that it calls" : "");
+  const std::string title = fmt::format(
+      "Change of {}{}, by {}{}", bytes_of(report.options.scope, comparison.collected.kind),
+      has_several ? " per run" : "", site_kind(comparison),
+      comparison.collected.grouping.is_inclusive ? " with all that it calls" : "");
   return fmt::format("{}: {} intervals\n", paint(style, Role::kHeading, title),
                      level_text(comparison.level)) +
          side_line("before", report.options.before, comparison.collected.before, style) +

@@ -170,9 +170,10 @@ void compare_with_exact(std::vector<IntervalLine>& lines, Bytes exact) {
   }
 }
 
-std::vector<SizeLine> sizes_of(const Recording& recording, double level) {
+std::vector<SizeLine> sizes_of(const Recording& recording, const profile::Chosen& chosen,
+                               double level) {
   std::vector<SizeLine> lines;
-  for (const profile::SizeSamples& seen : profile::most_sampled_sizes(recording, kSizes)) {
+  for (const profile::SizeSamples& seen : profile::most_sampled_sizes(recording, chosen, kSizes)) {
     const profile::Epoch& epoch = recording.epochs[seen.epoch];
     const auto interval =
         estimation::same_size_objects_interval(seen.samples, seen.size, epoch.lambda, level);
@@ -186,12 +187,14 @@ std::vector<SizeLine> sizes_of(const Recording& recording, double level) {
   return lines;
 }
 
-std::vector<EstimatorTable> sites_of(const Recording& recording, double level) {
-  const profile::Profile profile = profile::select(recording, profile::Kind::kAllocated);
+std::vector<EstimatorTable> sites_of(const Recording& recording,
+                                     const profile::Selection& selection,
+                                     const profile::Chosen& chosen, double level) {
+  const profile::Profile profile = profile::select(recording, selection);
   const auto rows = profile::table(recording, profile, profile::GroupBy::kStack);
   std::vector<EstimatorTable> sites;
   for (std::size_t i = 0; i < std::min(kSites, rows.size()); ++i) {
-    sites.push_back(table_of(profile::designs_of(recording, rows[i].stack), level));
+    sites.push_back(table_of(profile::designs_of(recording, chosen, rows[i].stack), level));
     sites.back().name = rows[i].name;
     sites.back().detail = rows[i].detail;
   }
@@ -200,16 +203,21 @@ std::vector<EstimatorTable> sites_of(const Recording& recording, double level) {
 
 }  // namespace
 
-EstimatorsReport estimators_report(const Recording& recording, double level) {
-  const Designs whole = profile::designs_of(recording);
+EstimatorsReport estimators_report(const Recording& recording, double level,
+                                   const profile::Selection& selection, const Scope& scope) {
+  const profile::Chosen chosen = profile::choose(recording, selection);
+  const Designs whole = profile::designs_of(recording, chosen);
   EstimatorsReport report;
   report.level = level;
-  report.exact = profile::exactly_allocated(recording);
+  report.kind = selection.kind;
+  report.scope = scope;
+  const bool is_whole = selection.kind == profile::Kind::kAllocated && !selection.is_part();
+  if (is_whole) report.exact = profile::exactly_allocated(recording);
   report.impossible = whole.impossible;
   report.whole = table_of(whole, level);
   report.intervals = intervals_of(whole, level);
-  report.sizes = sizes_of(recording, level);
-  report.sites = sites_of(recording, level);
+  report.sizes = sizes_of(recording, chosen, level);
+  report.sites = sites_of(recording, selection, chosen, level);
   if (!report.exact) return report;
   compare_with_exact(report.whole, *report.exact);
   compare_with_exact(report.intervals, *report.exact);

@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
+#include "analysis/report/scope.h"
 #include "analysis/report/style.h"
 #include "estimation/average_size.h"
 #include "estimation/estimate.h"
@@ -36,7 +38,7 @@ struct EstimatorTable {
   std::optional<estimation::AverageSize> average_size;
 };
 
-/// One way to an interval for the bytes of the whole run.
+/// One way to an interval for the bytes of all that is selected.
 struct IntervalLine {
   std::string_view key, name;
   std::optional<estimation::Interval> interval;  ///< None where it has no answer.
@@ -54,6 +56,8 @@ struct SizeLine {
 
 struct EstimatorsReport {
   double level = 0.95;
+  profile::Kind kind = profile::Kind::kAllocated;
+  Scope scope;
   std::optional<Bytes> exact;    ///< Known to the byte.
   std::uint64_t impossible = 0;  ///< Samples with offsets that cannot be, left out.
   EstimatorTable whole;
@@ -62,8 +66,11 @@ struct EstimatorsReport {
   std::vector<EstimatorTable> sites;  ///< The stacks with most bytes, at most three.
 };
 
-/// Everything allocated. `level` in (0, 1).
-[[nodiscard]] EstimatorsReport estimators_report(const profile::Recording& recording, double level);
+/// What `selection` chooses; not at the peak, nor at instants chosen by half of the
+/// samples. `level` in (0, 1).
+[[nodiscard]] EstimatorsReport estimators_report(const profile::Recording& recording, double level,
+                                                 const profile::Selection& selection = {},
+                                                 const Scope& scope = {});
 
 [[nodiscard]] std::string to_text(const EstimatorsReport& report, const Style& style);
 [[nodiscard]] std::string to_json(const EstimatorsReport& report);

@@ -49,7 +49,8 @@ void write_intervals(JsonWriter& json, const std::vector<IntervalLine>& lines) {
 std::string to_json(const EstimatorsReport& report) {
   JsonWriter json;
   json.begin_object().field("schema_version", kSchemaVersion).field("report", "estimators");
-  json.field("level", report.level);
+  json.field("level", report.level).field("kind", profile::name_of(report.kind));
+  write_field(json, report.scope);
   if (report.exact) json.field("exact_bytes", *report.exact);
   json.field("impossible_samples", report.impossible);
   json.key("whole").begin_object();

@@ -6,6 +6,7 @@
 #include "analysis/report/estimators.h"
 #include "analysis/report/format.h"
 #include "analysis/report/grid.h"
+#include "analysis/report/heading.h"
 #include "analysis/report/text.h"
 
 namespace geiger::report {
@@ -116,9 +117,12 @@ std::string sizes(const EstimatorsReport& report, const Style& style) {
 }
 
 std::string heading(const EstimatorsReport& report, const Style& style) {
+  std::string title = text_of(report.scope, report.kind) + ", by every design's estimator";
+  title[0] = static_cast<char>(title[0] - 'a' + 'A');
+  const std::string only = only_text(report.scope);
   std::string out =
-      fmt::format("{}: {}, {} of them certain, the same in every line\n",
-                  paint(style, Role::kHeading, "Allocated, by every design's estimator"),
+      fmt::format("{}{}{}: {}, {} of them certain, the same in every line\n",
+                  paint(style, Role::kHeading, title), only.empty() ? "" : "; ", only,
                   plural(report.whole.samples + report.whole.certain_samples, "sample"),
                   exact_count(report.whole.certain_samples));
   out += report.exact ? fmt::format("{} exactly; {} intervals\n", exact_bytes(*report.exact),

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/profile/mappings.h"
 #include "analysis/report/format.h"
 #include "estimation/calibration.h"
 
@@ -27,25 +28,52 @@ std::string_view kind_text(profile::Kind kind) {
       return "given beyond what was asked for";
     case profile::Kind::kLiveOverhead:
       return "given beyond what was asked for, live at the end";
+    case profile::Kind::kMapped:
+      return "mapped at the end";
+    case profile::Kind::kMappedAtPeak:
+      return "mapped at the peak of mappings";
+    case profile::Kind::kMappedTotal:
+      return "mapped in all";
+    case profile::Kind::kReserved:
+      return "reserved at the end";
+    case profile::Kind::kMappedFiles:
+      return "of mapped files at the end";
   }
   return "";
 }
 
-std::string bytes_of_kind(profile::Kind kind) {
-  const std::string text(kind_text(kind));
-  return kind == profile::Kind::kAllocated ? text + " bytes" : "bytes " + text;
+std::string bytes_of(const Scope& scope, profile::Kind kind) {
+  const std::string text = text_of(scope, kind);
+  const bool is_all = scope.when.empty() && kind == profile::Kind::kAllocated;
+  const std::string only = only_text(scope);
+  return (is_all ? text + " bytes" : "bytes " + text) + (only.empty() ? "" : ", " + only);
+}
+
+std::string_view count_heading(profile::Kind kind) {
+  return profile::is_of_mappings(kind) ? "ranges" : "samples";
 }
 
 std::string profile_heading(profile::Kind kind, std::string_view view, const Measure& total,
-                            const Style& style) {
-  std::string title = fmt::format("{}, {}", kind_text(kind), view);
+                            const Style& style, const Scope& scope) {
+  std::string title = fmt::format("{}, {}", text_of(scope, kind), view);
   title[0] = static_cast<char>(title[0] - 'a' + 'A');
-  return fmt::format("{}: {} from {}, {} intervals\n\n", paint(style, Role::kHeading, title),
-                     total_figure(total).text(), plural(total.samples, "sample"),
-                     level_text(style.level));
+  const std::string only = only_text(scope);
+  title = paint(style, Role::kHeading, title);
+  if (!only.empty()) title += "; " + only;
+  if (profile::is_of_mappings(kind)) {
+    return fmt::format("{}: {} exactly, in {}\n\n", title, total_figure(total).text(),
+                       plural(total.samples, "range"));
+  }
+  return fmt::format("{}: {} from {}, {} intervals\n\n", title, total_figure(total).text(),
+                     plural(total.samples, "sample"), level_text(style.level));
 }
 
-std::string nothing_sampled(profile::Kind kind) {
+std::string nothing_sampled(profile::Kind kind, const Scope& scope) {
+  if (profile::is_of_mappings(kind)) {
+    return fmt::format("Nothing was {} by the program itself, past its allocator.\n",
+                       text_of(scope, kind));
+  }
+  if (scope.is_part()) return "Nothing of this was sampled: it is less than the limit above.\n";
   if (kind == profile::Kind::kAllocated) {
     return "Nothing was sampled. A smaller --interval sees smaller programs.\n";
   }

@@ -7,6 +7,7 @@
 
 #include "analysis/profile/profile.h"
 #include "analysis/report/measure.h"
+#include "analysis/report/scope.h"
 #include "analysis/report/style.h"
 
 namespace geiger::report {
@@ -14,15 +15,20 @@ namespace geiger::report {
 /// "allocated", "live at the end", "live at the peak".
 [[nodiscard]] std::string_view kind_text(profile::Kind kind);
 
-/// "allocated bytes", "bytes live at the end", "bytes live at the peak".
-[[nodiscard]] std::string bytes_of_kind(profile::Kind kind);
+/// "allocated bytes", "bytes live at the end", "bytes live at mark:warm; only thread io-1".
+[[nodiscard]] std::string bytes_of(const Scope& scope, profile::Kind kind);
 
-/// First lines of a text report: kind, view, total, samples, level.
+/// What a profile's entries count, as the heading of a column: "samples"; "ranges" of
+/// mappings.
+[[nodiscard]] std::string_view count_heading(profile::Kind kind);
+
+/// First lines of a text report: kind or scope, view, total, samples, level.
 [[nodiscard]] std::string profile_heading(profile::Kind kind, std::string_view view,
-                                          const Measure& total, const Style& style);
+                                          const Measure& total, const Style& style,
+                                          const Scope& scope = {});
 
 /// Instead of rows, when nothing was sampled.
-[[nodiscard]] std::string nothing_sampled(profile::Kind kind);
+[[nodiscard]] std::string nothing_sampled(profile::Kind kind, const Scope& scope = {});
 
 /// Last lines of a text report: `notes`, which end their lines, and why rows differ from
 /// what their samples alone would say. Empty where there is nothing to note.

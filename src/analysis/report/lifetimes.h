@@ -12,6 +12,7 @@
 #include "analysis/profile/recording.h"
 #include "analysis/report/format.h"
 #include "analysis/report/measure.h"
+#include "analysis/report/scope.h"
 #include "analysis/report/style.h"
 #include "estimation/survival.h"
 
@@ -20,6 +21,7 @@ namespace geiger::report {
 struct LifetimesOptions {
   profile::LifetimeGrouping by = profile::LifetimeGrouping::kFunction;
   profile::LifetimeSelection selection;
+  Scope scope;                        ///< What the selection is, in words.
   std::size_t top = 30;               ///< Groups listed; 0 = all.
   double level = 0.95;                ///< In (0, 1).
   Nanoseconds temporary = 1'000'000;  ///< Lives up to this are temporary.

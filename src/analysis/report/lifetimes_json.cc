@@ -85,6 +85,7 @@ std::string to_json(const LifetimesReport& report, const Recording& recording) {
   json.field("level", options.level).field("by", name_of(options.by));
   json.field("observed_only", options.selection.observed_only);
   json.field("temporary_ns", options.temporary);
+  write_field(json, options.scope);
   json.field("unseen_frees", report.unseen_frees).field("dropped_frees", report.dropped_frees);
   json.key("whole");
   write_line(json, report.whole, recording);

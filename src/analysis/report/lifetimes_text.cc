@@ -28,8 +28,11 @@ std::string heading(const LifetimesReport& report, const Style& style) {
   const LifetimesOptions& options = report.options;
   std::string title = "Lifetimes";
   if (options.selection.observed_only) title += " of what was seen being freed";
+  if (!options.scope.when.empty()) title += " of what was " + printable(options.scope.when);
   if (options.by != LifetimeGrouping::kWhole) title += fmt::format(", by {}", name_of(options.by));
-  return fmt::format("{}: {} from {}, {} intervals\n\n", paint(style, Role::kHeading, title),
+  const std::string only = only_text(options.scope);
+  return fmt::format("{}{}{}: {} from {}, {} intervals\n\n", paint(style, Role::kHeading, title),
+                     only.empty() ? "" : "; ", only,
                      figure(report.whole.allocated.bytes, Quantity::kBytes).text(),
                      plural(report.whole.allocated.samples, "sample"), level_text(style.level));
 }

@@ -34,7 +34,7 @@ Measure measure_row(const NodeSums& sums, double level) {
 
 Whole::Whole(const profile::Recording& recording, const profile::Profile& profile)
     : sums_(profile::total(recording, profile)) {
-  if (profile.kind != profile::Kind::kAllocated) return;
+  if (profile.kind != profile::Kind::kAllocated || profile.is_part) return;
   exact_ = profile::exactly_allocated(recording);
   calibrates_ = exact_ && !is_any_pure(recording);
 }

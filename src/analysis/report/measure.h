@@ -29,7 +29,8 @@ class Whole {
   Whole(const profile::Recording& recording, const profile::Profile& profile);
 
   [[nodiscard]] const estimation::NodeSums& sums() const { return sums_; }
-  /// Known to the byte; nothing for other kinds than allocated.
+  /// Known to the byte; nothing for other kinds than allocated, nor for a part of it: a
+  /// window, a filter.
   [[nodiscard]] std::optional<Bytes> exact() const { return exact_; }
   /// The exact total, where measures of parts with enough samples are calibrated to it:
   /// not in pure recordings, for whose large objects that does not keep its coverage.

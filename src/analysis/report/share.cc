@@ -35,13 +35,12 @@ void write_field(JsonWriter& json, const Share& share) {
   json.field("lo", share.interval.lo).field("hi", share.interval.hi).end_object();
 }
 
-void write_fields(JsonWriter& json, const Measure& self, const Measure& total, const Share& share) {
+void write_fields(JsonWriter& json, const Measure& self, const Measure& total) {
   json.key("self").begin_object();
   write_fields(json, self);
   json.end_object().key("total").begin_object();
   write_fields(json, total);
   json.end_object();
-  write_field(json, share);
 }
 
 }  // namespace geiger::report

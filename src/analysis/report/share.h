@@ -21,7 +21,7 @@ namespace geiger::report {
 /// The field "share": {value, lo, hi}.
 void write_field(JsonWriter& json, const Share& share);
 
-/// The fields "self", "total" and "share" of a row.
-void write_fields(JsonWriter& json, const Measure& self, const Measure& total, const Share& share);
+/// The fields "self" and "total" of a row.
+void write_fields(JsonWriter& json, const Measure& self, const Measure& total);
 
 }  // namespace geiger::report

@@ -10,7 +10,6 @@
 #include <numeric>
 
 #include "analysis/profile/peak.h"
-#include "analysis/profile/profile.h"
 #include "analysis/report/names.h"
 
 namespace geiger::report {
@@ -20,32 +19,42 @@ using estimation::NodeSums;
 using profile::Recording;
 using profile::Sample;
 
-/// Adds everything allocated to the group that `group_of` names; what no group
-/// stands for is left out.
-void add_samples(const Recording& recording, std::vector<NodeSums>& sums,
+/// The samples that the statistics are of.
+struct Basis {
+  const Recording& recording;
+  profile::Chosen chosen;
+  profile::Profile profile;  ///< Without entries: what weighs them.
+
+  Basis(const Recording& from, const profile::Selection& selection)
+      : recording(from), chosen(profile::choose(from, selection)) {
+    profile.rate_factor = chosen.rate_factor;
+    profile.largest_interval = chosen.largest_interval;
+  }
+};
+
+/// Adds every sample to the group that `group_of` names; what no group stands for is
+/// left out.
+void add_samples(const Basis& basis, std::vector<NodeSums>& sums,
                  const std::function<std::size_t(const Sample&)>& group_of) {
-  const profile::Profile everything;
-  for (const Sample& sample : recording.samples) {
-    const std::size_t group = group_of(sample);
+  profile::Profile weighing;
+  weighing.rate_factor = basis.profile.rate_factor;
+  for (const Sample* sample : basis.chosen.samples) {
+    const std::size_t group = group_of(*sample);
     if (group >= sums.size()) continue;
-    const profile::Entry entry{sample.stack,
-                               sample.process,
-                               sample.thread,
-                               sample.epoch,
-                               sample.requested,
-                               sample.usable,
-                               1,
-                               profile::is_surely_sampled(recording, sample)};
-    accumulate(sums[group], entry, recording, everything);
+    const profile::Entry entry{.epoch = sample->epoch,
+                               .requested = sample->requested,
+                               .count = 1,
+                               .is_certain = profile::is_surely_sampled(basis.recording, *sample)};
+    accumulate(sums[group], entry, basis.recording, weighing);
   }
 }
 
 /// One set of sums per group, any of which may hold what was not sampled.
-std::vector<NodeSums> sums_by(const Recording& recording, std::size_t groups,
+std::vector<NodeSums> sums_by(const Basis& basis, std::size_t groups,
                               const std::function<std::size_t(const Sample&)>& group_of) {
   std::vector<NodeSums> sums(groups);
-  for (NodeSums& one : sums) one.could_have_sampled(profile::largest_interval(recording));
-  add_samples(recording, sums, group_of);
+  for (NodeSums& one : sums) one.could_have_sampled(basis.profile.largest_interval);
+  add_samples(basis, sums, group_of);
   return sums;
 }
 
@@ -57,25 +66,14 @@ Bytes least_of(std::size_t size_class) {
   return size_class == 0 ? 0 : Bytes{1} << (size_class - 1);
 }
 
-/// Sizes from which every allocation is recorded: a class of them misses nothing.
-double always_recorded(const Recording& recording) {
-  const bool any_pure = std::any_of(recording.processes.begin(), recording.processes.end(),
-                                    [](const profile::Process& p) { return p.is_pure; });
-  double least = any_pure ? HUGE_VAL : 0;
-  for (const profile::Epoch& epoch : recording.epochs) {
-    least = std::max(least, static_cast<double>(epoch.interval));
-  }
-  return least;
-}
-
-std::vector<SizeClass> sizes_of(const Recording& recording, double level) {
+std::vector<SizeClass> sizes_of(const Basis& basis, double level) {
   std::vector<NodeSums> sums(kSizeClasses);
-  const double exact_from = always_recorded(recording);
+  const double exact_from = profile::always_recorded_from(basis.recording);
   for (std::size_t i = 0; i < kSizeClasses; ++i) {
     if (static_cast<double>(least_of(i)) >= exact_from) continue;
-    sums[i].could_have_sampled(profile::largest_interval(recording));
+    sums[i].could_have_sampled(basis.profile.largest_interval);
   }
-  add_samples(recording, sums, [](const Sample& sample) {
+  add_samples(basis, sums, [](const Sample& sample) {
     return static_cast<std::size_t>(std::bit_width(sample.requested));
   });
   const auto first = std::find_if(sums.begin(), sums.end(), is_seen);
@@ -88,9 +86,9 @@ std::vector<SizeClass> sizes_of(const Recording& recording, double level) {
   return classes;
 }
 
-std::vector<Group> entry_points_of(const Recording& recording, double level) {
+std::vector<Group> entry_points_of(const Basis& basis, double level) {
   constexpr std::size_t kAll = 256;
-  const auto sums = sums_by(recording, kAll, [](const Sample& sample) {
+  const auto sums = sums_by(basis, kAll, [](const Sample& sample) {
     return static_cast<std::size_t>(sample.entry_point);
   });
   std::vector<Group> groups;
@@ -124,8 +122,8 @@ std::size_t lifetime_of(const Sample& sample) {
   return i;
 }
 
-std::vector<Group> lifetimes_of(const Recording& recording, double level) {
-  const auto sums = sums_by(recording, kLifetimes.size() + 1, lifetime_of);
+std::vector<Group> lifetimes_of(const Basis& basis, double level) {
+  const auto sums = sums_by(basis, kLifetimes.size() + 1, lifetime_of);
   std::vector<Group> groups;
   for (std::size_t i = 0; i < sums.size(); ++i) {
     const char* name = i < kLifetimes.size() ? kLifetimes[i].name : "still live at the end";
@@ -134,11 +132,12 @@ std::vector<Group> lifetimes_of(const Recording& recording, double level) {
   return groups;
 }
 
-std::vector<DepthClass> depths_of(const Recording& recording) {
+std::vector<DepthClass> depths_of(const Basis& basis) {
+  const auto& stacks = basis.recording.stacks;
   std::vector<DepthClass> classes;
-  for (const Sample& sample : recording.samples) {
-    if (sample.stack >= recording.stacks.size()) continue;
-    const std::uint64_t depth = recording.stacks[sample.stack].locations.size();
+  for (const Sample* sample : basis.chosen.samples) {
+    if (sample->stack >= stacks.size()) continue;
+    const std::uint64_t depth = stacks[sample->stack].locations.size();
     const auto width = static_cast<std::size_t>(std::bit_width(depth));
     while (classes.size() <= width) {
       const std::uint64_t least = least_of(classes.size());
@@ -152,43 +151,61 @@ std::vector<DepthClass> depths_of(const Recording& recording) {
   return classes;
 }
 
-std::vector<ThreadLine> threads_of(const Recording& recording, const StatsOptions& options) {
-  const auto& threads = recording.threads;
-  const auto sums = sums_by(recording, threads.size(), [](const Sample& sample) {
+/// By what is counted of them; of a part, where nothing is, by what is estimated.
+std::vector<ThreadLine> threads_of(const Basis& basis, const StatsReport& report,
+                                   std::uint64_t& count) {
+  const auto& threads = basis.recording.threads;
+  const auto sums = sums_by(basis, threads.size(), [](const Sample& sample) {
     return static_cast<std::size_t>(sample.thread);
   });
-  std::vector<std::uint32_t> order(threads.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return threads[a].bytes > threads[b].bytes;
+  const bool is_of_part = is_part(report);
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t i = 0; i < threads.size(); ++i) {
+    if (!is_of_part || is_seen(sums[i])) order.push_back(i);
+  }
+  count = order.size();
+  std::ranges::stable_sort(order, std::greater<>(), [&](std::uint32_t i) {
+    return is_of_part ? bytes_for_order(sums[i]) : static_cast<double>(threads[i].bytes);
   });
-  if (options.threads > 0 && order.size() > options.threads) order.resize(options.threads);
+  const std::size_t most = report.options.threads;
+  if (most > 0 && order.size() > most) order.resize(most);
   std::vector<ThreadLine> lines;
   lines.reserve(order.size());
   for (const std::uint32_t index : order) {
-    lines.push_back({index, threads[index].bytes, measure_row(sums[index], options.level)});
+    lines.push_back({index, threads[index].bytes, measure_row(sums[index], report.options.level)});
   }
   return lines;
 }
 
+std::uint64_t truncated_of(const Basis& basis) {
+  const auto& stacks = basis.recording.stacks;
+  return static_cast<std::uint64_t>(
+      std::ranges::count_if(basis.chosen.samples, [&](const Sample* sample) {
+        return sample->stack < stacks.size() && stacks[sample->stack].is_truncated;
+      }));
+}
+
 }  // namespace
 
+bool is_part(const StatsReport& report) {
+  const profile::Selection& selection = report.options.selection;
+  return selection.kind != profile::Kind::kAllocated || selection.is_part();
+}
+
 StatsReport stats_report(const Recording& recording, const StatsOptions& options) {
+  const Basis basis(recording, options.selection);
   StatsReport report;
   report.options = options;
+  report.is_halved = basis.chosen.rate_factor < 1;
   report.total = measure_total(
-      sums_by(recording, 1, [](const Sample&) { return std::size_t{0}; }).front(), options.level);
-  report.sizes = sizes_of(recording, options.level);
-  report.entry_points = entry_points_of(recording, options.level);
-  report.lifetimes = lifetimes_of(recording, options.level);
-  report.depths = depths_of(recording);
-  report.truncated_samples = static_cast<std::uint64_t>(
-      std::count_if(recording.samples.begin(), recording.samples.end(), [&](const Sample& sample) {
-        return sample.stack < recording.stacks.size() &&
-               recording.stacks[sample.stack].is_truncated;
-      }));
-  report.threads = threads_of(recording, options);
-  report.thread_count = recording.threads.size();
+      sums_by(basis, 1, [](const Sample&) { return std::size_t{0}; }).front(), options.level);
+  report.sizes = sizes_of(basis, options.level);
+  report.entry_points = entry_points_of(basis, options.level);
+  report.lifetimes = lifetimes_of(basis, options.level);
+  report.depths = depths_of(basis);
+  report.truncated_samples = truncated_of(basis);
+  report.threads = threads_of(basis, report, report.thread_count);
+  if (is_part(report)) return report;
   for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
     report.processes.push_back(profile::process_totals(recording, i));
   }

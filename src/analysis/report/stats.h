@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
 #include "analysis/profile/totals.h"
 #include "analysis/report/measure.h"
+#include "analysis/report/scope.h"
 #include "analysis/report/style.h"
 
 namespace geiger::report {
@@ -16,9 +18,11 @@ namespace geiger::report {
 struct StatsOptions {
   double level = 0.95;       ///< In (0, 1).
   std::size_t threads = 20;  ///< Threads listed, those with most bytes; 0 = all.
+  profile::Selection selection = {};
+  Scope scope = {};  ///< What the selection is, in words.
 };
 
-/// A named group of the samples, everything allocated.
+/// A named group of the samples selected.
 struct Group {
   std::string name;
   Measure measure;
@@ -37,7 +41,8 @@ struct DepthClass {
 
 struct ThreadLine {
   std::uint32_t thread = profile::kNone;  ///< Index into Recording::threads.
-  Bytes exact_bytes = 0;                  ///< Counted up to the thread's last settling.
+  Bytes exact_bytes = 0;                  ///< Counted up to the thread's last settling,
+                                          ///< over the whole recording.
   Measure measure;
 };
 
@@ -49,10 +54,14 @@ struct StatsReport {
   std::vector<Group> lifetimes;     ///< Shortest first, then "still live at the end".
   std::vector<DepthClass> depths;
   std::uint64_t truncated_samples = 0;
-  std::vector<ThreadLine> threads;  ///< Largest first.
+  std::vector<ThreadLine> threads;  ///< Largest first; of a part only those sampled in it.
   std::uint64_t thread_count = 0;
+  bool is_halved = false;                         ///< Half the samples chose an instant.
   std::vector<profile::ProcessTotals> processes;  ///< In order of the recording.
 };
+
+/// Whether it leaves anything allocated out, so that nothing counted is of it.
+[[nodiscard]] bool is_part(const StatsReport& report);
 
 [[nodiscard]] StatsReport stats_report(const profile::Recording& recording,
                                        const StatsOptions& options);

@@ -44,7 +44,7 @@ void write_threads(JsonWriter& json, const StatsReport& report, const Recording&
       json.field("pid", recording.processes[thread.process].pid);
     }
     json.field("start_ns", thread.start).field("end_ns", thread.end);
-    json.field("exact_bytes", line.exact_bytes);
+    if (!is_part(report)) json.field("exact_bytes", line.exact_bytes);
     write_fields(json, line.measure);
     json.end_object();
   }
@@ -68,7 +68,11 @@ void write_processes(JsonWriter& json, const StatsReport& report, const Recordin
 std::string to_json(const StatsReport& report, const Recording& recording) {
   JsonWriter json;
   json.begin_object().field("schema_version", kSchemaVersion).field("report", "stats");
-  json.field("level", report.options.level).key("total").begin_object();
+  json.field("level", report.options.level);
+  json.field("kind", profile::name_of(report.options.selection.kind));
+  json.field("is_halved", report.is_halved);
+  write_field(json, report.options.scope);
+  json.key("total").begin_object();
   write_fields(json, report.total);
   json.end_object();
   write_sizes(json, report.sizes);

@@ -112,13 +112,16 @@ std::string depths(const StatsReport& report, const Style& style) {
 }
 
 std::string threads(const StatsReport& report, const Recording& recording, const Style& style) {
-  std::vector<Column> columns{{"counted", Align::kRight, false}};
+  const bool has_counts = !is_part(report);
+  std::vector<Column> columns;
+  if (has_counts) columns.push_back({"counted", Align::kRight, false});
   append_figure_columns(columns, "estimated");
   columns.push_back({"samples", Align::kRight, false});
   columns.push_back({"thread", Align::kLeft, false});
   Grid grid(std::move(columns), 2);
   for (const ThreadLine& line : report.threads) {
-    std::vector<std::string> cells{exact_bytes(line.exact_bytes)};
+    std::vector<std::string> cells;
+    if (has_counts) cells.push_back(exact_bytes(line.exact_bytes));
     append_figure(cells, figure(line.measure.bytes, Quantity::kBytes));
     cells.push_back(exact_count(line.measure.samples));
     cells.push_back(printable(thread_name(recording.threads[line.thread])));
@@ -153,11 +156,13 @@ std::string processes(const StatsReport& report, const Recording& recording, con
 }  // namespace
 
 std::string to_text(const StatsReport& report, const Recording& recording, const Style& style) {
-  std::string out = profile_heading(profile::Kind::kAllocated, "statistics", report.total, style);
+  const profile::Kind kind = report.options.selection.kind;
+  const Scope& scope = report.options.scope;
+  std::string out = profile_heading(kind, "statistics", report.total, style, scope);
   out.pop_back();  // Every section brings its own empty line.
   if (report.total.samples == 0) {
     out += '\n';
-    out += nothing_sampled(profile::Kind::kAllocated);
+    out += nothing_sampled(kind, scope);
   } else {
     out += sizes(report, style);
     out += groups(report.entry_points, "Entry points", style);
@@ -166,7 +171,7 @@ std::string to_text(const StatsReport& report, const Recording& recording, const
   }
   if (!report.threads.empty()) out += threads(report, recording, style);
   if (!report.processes.empty()) out += processes(report, recording, style);
-  return out;
+  return out + profile_footer("", std::nullopt, report.is_halved, style);
 }
 
 }  // namespace geiger::report

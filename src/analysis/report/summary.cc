@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 namespace geiger::report {
 namespace {
@@ -54,15 +55,35 @@ Nanoseconds time_of_largest_peak(const Recording& recording, const Profile& peak
   return at > start ? at - start : 0;
 }
 
+/// How many samples `selection` chooses, certain ones, and with truncated stacks.
 void count_samples(SummaryReport& report, const Recording& recording) {
-  report.samples = recording.samples.size();
-  report.stacks = recording.stacks.size();
-  for (const profile::Sample& sample : recording.samples) {
-    if (sample.is_certain) ++report.certain_samples;
-    if (sample.stack < recording.stacks.size() && recording.stacks[sample.stack].is_truncated) {
-      ++report.truncated;
-    }
+  const auto& stacks = recording.stacks;
+  const profile::Chosen chosen = profile::choose(recording, report.options.selection);
+  report.samples = chosen.samples.size();
+  report.stacks = stacks.size();
+  std::set<std::uint32_t> met;
+  for (const profile::Sample* sample : chosen.samples) {
+    met.insert(sample->stack);
+    if (sample->is_certain) ++report.certain_samples;
+    if (sample->stack < stacks.size() && stacks[sample->stack].is_truncated) ++report.truncated;
   }
+  if (report.is_part()) report.stacks = met.size();
+}
+
+MappedLine mapped_line(const Recording& recording) {
+  MappedLine line;
+  line.is_seen = !recording.mappings.empty();
+  if (!line.is_seen) return line;
+  line.at_peak = static_cast<Bytes>(
+      profile::total(recording, select(recording, Kind::kMappedAtPeak)).certain_bytes);
+  for (std::uint32_t process = 0; process < recording.processes.size(); ++process) {
+    const profile::MappedBytes at_end = profile::mapped_bytes_at(recording, process);
+    line.at_end.memory += at_end.memory;
+    line.at_end.reserved += at_end.reserved;
+    line.at_end.files += at_end.files;
+    line.misses_inherited |= recording.processes[process].is_fork_child;
+  }
+  return line;
 }
 
 TableReport sites(const Recording& recording, const Profile& profile,
@@ -83,15 +104,16 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   report.hits = profile::check_hits(recording);
   report.offsets = profile::check_offsets(recording);
   report.duration = profile::duration_of(recording);
-  const Profile allocated = select(recording, Kind::kAllocated);
+  const Profile allocated = select(recording, of_kind(options.selection, Kind::kAllocated));
   report.detection_limit = estimation::detection_limit(allocated.largest_interval, options.level);
   add_processes(report, recording, allocated);
   TableReport table = sites(recording, allocated, options);
   report.allocated = table.total;
   report.top_allocated = std::move(table.lines);
-  report.live_at_end =
-      measure_total(total(recording, select(recording, Kind::kLiveAtEnd)), options.level);
-  const Profile peak = select(recording, Kind::kLiveAtPeak);
+  const Profile live = select(recording, of_kind(options.selection, Kind::kLiveAtEnd));
+  report.live_at_end = measure_total(total(recording, live), options.level);
+  if (!report.is_part()) report.mapped = mapped_line(recording);
+  const Profile peak = select(recording, of_kind(options.selection, Kind::kLiveAtPeak));
   TableReport at_peak = sites(recording, peak, options);
   report.live_at_peak = at_peak.total;
   report.top_live_at_peak = std::move(at_peak.lines);

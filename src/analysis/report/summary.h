@@ -7,12 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "analysis/profile/mappings.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
 #include "analysis/profile/selfcheck.h"
 #include "analysis/profile/totals.h"
 #include "analysis/report/measure.h"
 #include "analysis/report/rss.h"
+#include "analysis/report/scope.h"
 #include "analysis/report/style.h"
 #include "analysis/report/table.h"
 
@@ -22,6 +24,10 @@ struct SummaryOptions {
   double level = 0.95;    ///< In (0, 1).
   std::string run;        ///< As the user named it, for the commands to type next; may be empty.
   std::size_t sites = 5;  ///< Rows of each list of sites.
+  /// Of kind kAllocated: what allocated bytes are of. The peak is then the one within its
+  /// window, and what was live at the end is what was at the window's.
+  profile::Selection selection = {};
+  Scope scope = {};  ///< What the selection is, in words.
 };
 
 /// One image: what is known exactly of it, and its estimate.
@@ -32,6 +38,14 @@ struct ProcessLine {
   Measure allocated;
 };
 
+/// What the program mapped past its allocator, over all processes.
+struct MappedLine {
+  Bytes at_peak = 0;              ///< Accessible memory; the sum of each process's largest.
+  profile::MappedBytes at_end;    ///< In force when the recording ended.
+  bool is_seen = false;           ///< Anything was mapped.
+  bool misses_inherited = false;  ///< A child by fork had maps of its parent besides.
+};
+
 struct SummaryReport {
   SummaryOptions options;
   std::uint64_t samples = 0;  ///< Certain ones included.
@@ -40,6 +54,7 @@ struct SummaryReport {
   profile::HitCheck hits;            ///< Over all processes.
   estimation::OffsetReport offsets;  ///< Where drawn bytes lie, over all processes.
   Measure allocated, live_at_end, live_at_peak;
+  MappedLine mapped;
   bool is_peak_halved = false;
   Nanoseconds peak_time = 0;    ///< After the start; of the process whose peak is largest.
   Nanoseconds duration = 0;     ///< From the first start to the last end.
@@ -51,6 +66,9 @@ struct SummaryReport {
   std::vector<TableLine> top_allocated, top_live_at_peak;
   /// Of the process whose resident memory was largest; nothing if none was observed.
   std::optional<RssReport> rss;
+
+  /// Counts and self-checks are of the whole recording, not of a part.
+  [[nodiscard]] bool is_part() const { return options.selection.is_part(); }
 };
 
 [[nodiscard]] SummaryReport summary_report(const profile::Recording& recording,

@@ -69,18 +69,29 @@ void write_sites(JsonWriter& json, std::string_view name, const std::vector<Tabl
   json.end_array();
 }
 
+void write_mapped(JsonWriter& json, const MappedLine& mapped) {
+  json.key("mapped").begin_object().field("peak_bytes", mapped.at_peak);
+  json.field("bytes", mapped.at_end.memory).field("reserved_bytes", mapped.at_end.reserved);
+  json.field("file_bytes", mapped.at_end.files);
+  json.field("misses_inherited", mapped.misses_inherited).end_object();
+}
+
 }  // namespace
 
 std::string to_json(const SummaryReport& report, const Recording& recording) {
   JsonWriter json;
   json.begin_object().field("schema_version", kSchemaVersion).field("report", "summary");
   json.field("level", report.options.level).field("duration_ns", report.duration);
+  write_field(json, report.options.scope);
   json.field("samples", report.samples).field("certain_samples", report.certain_samples);
   write_measure(json, "allocated", report.allocated);
-  write_exact(json, report.exact);
-  write_self_check(json, report);
+  if (!report.is_part()) {
+    write_exact(json, report.exact);
+    write_self_check(json, report);
+  }
   write_measure(json, "live_at_end", report.live_at_end);
   write_measure(json, "live_at_peak", report.live_at_peak);
+  if (report.mapped.is_seen) write_mapped(json, report.mapped);
   json.field("peak_after_ns", report.peak_time).field("is_peak_halved", report.is_peak_halved);
   json.field("detection_limit_bytes", report.detection_limit);
   json.field("stacks", report.stacks).field("truncated_samples", report.truncated);

@@ -5,6 +5,7 @@
 #include "analysis/profile/labels.h"
 #include "analysis/report/format.h"
 #include "analysis/report/grid.h"
+#include "analysis/report/heading.h"
 #include "analysis/report/names.h"
 #include "analysis/report/summary.h"
 #include "analysis/report/text.h"
@@ -118,24 +119,50 @@ std::string peak_remark(const SummaryReport& report) {
   return out;
 }
 
+/// Exact, and beside what went through the allocator.
+std::string mapped_itself(const SummaryReport& report, const Style& style) {
+  const MappedLine& mapped = report.mapped;
+  if (!mapped.is_seen) return "";
+  std::string remark =
+      fmt::format("{} at the end, {} reserved, {} of files", exact_bytes(mapped.at_end.memory),
+                  exact_bytes(mapped.at_end.reserved), exact_bytes(mapped.at_end.files));
+  if (mapped.misses_inherited) remark += "; what forks inherited is not counted";
+  return fact(style, "mapped by itself", exact_bytes(mapped.at_peak) + " at most", remark);
+}
+
+/// What part of the recording all that follows is of.
+std::string scope_lines(const SummaryReport& report) {
+  const Scope& scope = report.options.scope;
+  if (!report.is_part()) return "";
+  const std::string only = only_text(scope);
+  std::string out = fmt::format("{}{}{}\n", text_of(scope, profile::Kind::kAllocated),
+                                only.empty() ? "" : "; ", only);
+  out[0] = static_cast<char>(out[0] - 'a' + 'A');
+  return out + (scope.is_halved ? halved_note() : "");
+}
+
 std::string facts(const SummaryReport& report, const Recording& recording, const Style& style) {
   std::string out;
   out += fact(style, "interval", interval_text(recording));
   out += fact(style, "samples", exact_count(report.samples), samples_remark(report));
   out += fact(style, "allocated", bytes_text(report.allocated), objects_text(report.allocated));
-  out += fact(style, "exact total", exact_text(report.exact), exact_remark(report));
-  out += self_check(report, style);
+  if (!report.is_part()) {
+    out += fact(style, "exact total", exact_text(report.exact), exact_remark(report));
+    out += self_check(report, style);
+  }
   out += fact(style, "live at the peak", bytes_text(report.live_at_peak), peak_remark(report));
-  out += fact(style, "live at the end", bytes_text(report.live_at_end),
-              objects_text(report.live_at_end));
-  if (report.rss) {
+  const bool has_end = report.options.selection.to.has_value();
+  out += fact(style, has_end ? "live at its end" : "live at the end",
+              bytes_text(report.live_at_end), objects_text(report.live_at_end));
+  out += mapped_itself(report, style);
+  if (report.rss && !report.is_part()) {
     out += fact(style, "resident memory", explained_line(*report.rss) + "; geiger rss adds it up");
   }
   if (report.detection_limit >= 1) {
     out += fact(style, "detection limit", bound_bytes(report.detection_limit),
                 "whatever has no sample allocated less");
   }
-  out += fact(style, "threads", threads_text(report));
+  if (!report.is_part()) out += fact(style, "threads", threads_text(report));
   out += fact(style, "stacks", exact_count(report.stacks),
               exact_share(report.truncated, report.samples) + " of the samples have cut-off ones");
   return out;
@@ -235,9 +262,10 @@ std::string to_text(const SummaryReport& report, const Recording& recording, con
   if (recording.processes.empty()) return out + warning_list(report, recording, style);
   out += paint(style, Role::kFaint,
                fmt::format("± and [ ] are {} intervals", level_text(style.level))) +
-         "\n\n";
+         "\n";
+  out += scope_lines(report) + "\n";
   out += facts(report, recording, style) + drops(report, style);
-  out += process_list(report, recording, style);
+  if (!report.is_part()) out += process_list(report, recording, style);
   out += site_list("Most allocated, by function", report.top_allocated, style);
   out += site_list("Most live at the peak, by function", report.top_live_at_peak, style);
   return out + warning_list(report, recording, style) + next_command(report);

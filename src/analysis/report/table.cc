@@ -40,6 +40,7 @@ struct Rank {
 Rank rank_of(const std::vector<Row>& rows, std::uint32_t index, SortBy sort, const Whole& whole) {
   const Row& row = rows[index];
   if (sort == SortBy::kName) return {index, 0, 0};
+  if (sort == SortBy::kNatural) return {index, -static_cast<double>(row.place), 0};
   const double total = whole.bytes_for_order(row.total);
   if (sort == SortBy::kTotal) return {index, total, total};
   if (sort == SortBy::kSelf) return {index, whole.bytes_for_order(row.self), total};
@@ -69,7 +70,7 @@ std::vector<std::uint32_t> ordered(const std::vector<Row>& rows, SortBy sort, co
 /// Intervals of neighbours that overlap leave their order open. One row more
 /// than is shown is estimated, so that the last row can be marked too.
 void mark_uncertain_order(std::vector<TableLine>& lines, SortBy sort) {
-  if (sort == SortBy::kSamples || sort == SortBy::kName) return;
+  if (sort != SortBy::kSelf && sort != SortBy::kTotal) return;
   for (std::size_t i = 0; i + 1 < lines.size(); ++i) {
     const estimation::Estimate& upper = shown_bytes(sorted_measure(lines[i], sort));
     const estimation::Estimate& lower = shown_bytes(sorted_measure(lines[i + 1], sort));
@@ -98,14 +99,18 @@ TableLine line_of(const Row& row, const Whole& whole, const TableOptions& option
   return line;
 }
 
-bool has_two_measures(const TableReport& report) { return report.options.by != GroupBy::kStack; }
+/// Only what calls or contains something else has a total beside what is its own.
+bool has_two_measures(const TableReport& report) {
+  const GroupBy by = report.options.by;
+  return by == GroupBy::kFunction || by == GroupBy::kModule || by == GroupBy::kLabel;
+}
 
 std::vector<Column> columns_for(const TableReport& report, bool has_share) {
   std::vector<Column> columns{{"", Align::kLeft, false}};
   append_figure_columns(columns, has_two_measures(report) ? "self" : "bytes");
   if (has_two_measures(report)) append_figure_columns(columns, "total");
   if (has_share) append_figure_columns(columns, "share");
-  columns.push_back({"samples", Align::kRight, false});
+  columns.push_back({std::string(count_heading(report.kind)), Align::kRight, false});
   columns.push_back({std::string(name_of(report.options.by)), Align::kLeft, false});
   return columns;
 }
@@ -141,12 +146,18 @@ std::string footer(const TableReport& report, const Style& style) {
   const bool any_uncertain = std::any_of(report.lines.begin(), report.lines.end(),
                                          [](const TableLine& l) { return l.is_order_uncertain; });
   if (any_uncertain) out += "~ may belong below the next row: their intervals overlap.\n";
+  if (!report.has_whole) {
+    out +=
+        "The heading is of the process's own heap; another may lie within it and is not added.\n";
+  }
   return profile_footer(std::move(out), report.calibrated_to, report.is_halved, style);
 }
 
-void write_line(JsonWriter& json, const TableLine& line, const profile::Recording& recording) {
+void write_line(JsonWriter& json, const TableLine& line, bool has_whole,
+                const profile::Recording& recording) {
   json.begin_object().field("name", line.name).field("detail", line.detail);
-  write_fields(json, line.self, line.total, line.share);
+  write_fields(json, line.self, line.total);
+  if (has_whole) write_field(json, line.share);
   json.field("is_order_uncertain", line.is_order_uncertain);
   if (line.stack < recording.stacks.size()) write_stack(json, recording, line.stack);
   json.end_object();
@@ -177,12 +188,41 @@ TableReport table_report(const profile::Recording& recording, const profile::Pro
   return report;
 }
 
+TableReport heaps_report(const profile::Recording& recording, const profile::Selection& selection,
+                         const TableOptions& options) {
+  TableReport report;
+  report.options = options;
+  report.kind = selection.kind;
+  report.has_whole = false;
+  std::vector<std::uint32_t> heaps{profile::kProcessHeap};
+  for (std::uint32_t i = 0; i < recording.heaps.size(); ++i) heaps.push_back(i);
+  TableOptions of_one = options;
+  of_one.by = GroupBy::kHeap;
+  for (const std::uint32_t heap : heaps) {
+    profile::Selection own = selection;
+    own.heap = heap;
+    TableReport one = table_report(recording, profile::select(recording, own), of_one);
+    if (heap == profile::kProcessHeap) {
+      report.total = one.total;
+      report.calibrated_to = one.calibrated_to;
+    }
+    report.is_halved |= one.is_halved;
+    report.lines.insert(report.lines.end(), one.lines.begin(), one.lines.end());
+  }
+  report.rows = report.lines.size();
+  std::ranges::stable_sort(report.lines, std::greater<>(),
+                           [&](const TableLine& line) { return shown_bytes(line.self).value; });
+  mark_uncertain_order(report.lines, options.sort);
+  return report;
+}
+
 std::string to_text(const TableReport& report, const Style& style) {
+  const Scope& scope = report.options.scope;
   std::string out = profile_heading(report.kind, fmt::format("by {}", name_of(report.options.by)),
-                                    report.total, style);
-  if (report.lines.empty()) return out + nothing_sampled(report.kind);
+                                    report.total, style, scope);
+  if (report.lines.empty()) return out + nothing_sampled(report.kind, scope);
   const Grid with_share = grid_of(report, true);
-  const bool has_room = with_share.room_for_last(style.width) >= kRoomForName;
+  const bool has_room = report.has_whole && with_share.room_for_last(style.width) >= kRoomForName;
   out += (has_room ? with_share : grid_of(report, false)).text(style);
   return out + footer(report, style);
 }
@@ -192,12 +232,15 @@ std::string to_json(const TableReport& report, const profile::Recording& recordi
   json.begin_object().field("schema_version", kSchemaVersion).field("report", "table");
   json.field("kind", profile::name_of(report.kind)).field("by", name_of(report.options.by));
   json.field("level", report.options.level).field("is_halved", report.is_halved);
+  write_field(json, report.options.scope);
   json.key("total").begin_object();
   write_fields(json, report.total);
   json.end_object().field("row_count", report.rows);
   if (report.total.calibrated) json.field("exact_bytes", report.total.calibrated->value);
   json.key("rows").begin_array();
-  for (const TableLine& line : report.lines) write_line(json, line, recording);
+  for (const TableLine& line : report.lines) {
+    write_line(json, line, report.has_whole, recording);
+  }
   json.end_array().key("others").begin_object();
   write_fields(json, report.others);
   json.end_object().end_object();
@@ -212,6 +255,20 @@ std::string_view name_of(GroupBy by) {
       return "stack";
     case GroupBy::kModule:
       return "module";
+    case GroupBy::kThread:
+      return "thread";
+    case GroupBy::kTid:
+      return "tid";
+    case GroupBy::kSize:
+      return "size";
+    case GroupBy::kType:
+      return "type";
+    case GroupBy::kLabel:
+      return "label";
+    case GroupBy::kLifetime:
+      return "lifetime";
+    case GroupBy::kHeap:
+      return "heap";
   }
   return "";
 }

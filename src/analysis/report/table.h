@@ -1,4 +1,4 @@
-// `table`: where the memory went, one row per function, stack or module.
+// `table`: where the memory went, one row per function, stack, module, thread, ...
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,25 @@
 #include "analysis/profile/view.h"
 #include "analysis/report/format.h"
 #include "analysis/report/measure.h"
+#include "analysis/report/scope.h"
 #include "analysis/report/style.h"
 
 namespace geiger::report {
 
-enum class SortBy : std::uint8_t { kSelf, kTotal, kSamples, kName };
+enum class SortBy : std::uint8_t {
+  kSelf,
+  kTotal,
+  kSamples,
+  kName,
+  kNatural,  ///< Sizes and lifetimes ascending, all else by name.
+};
 
 struct TableOptions {
   profile::GroupBy by = profile::GroupBy::kFunction;
   SortBy sort = SortBy::kSelf;
   std::size_t top = 30;  ///< Rows; 0 = all.
   double level = 0.95;   ///< In (0, 1).
+  Scope scope;           ///< What part of the recording the profile is of.
 };
 
 struct TableLine {
@@ -45,6 +53,8 @@ struct TableReport {
   Measure others;          ///< Self of the rows left out.
   /// The exact total, where rows are calibrated to it.
   std::optional<Bytes> calibrated_to;
+  /// Rows are parts of a total. Heaps are none: one may lie within another.
+  bool has_whole = true;
 };
 
 /// Groups, sorts, cuts to the top rows and estimates those.
@@ -52,10 +62,15 @@ struct TableReport {
                                        const profile::Profile& profile,
                                        const TableOptions& options);
 
+/// One row per heap, each selected and estimated by itself; `options.by` is kHeap.
+[[nodiscard]] TableReport heaps_report(const profile::Recording& recording,
+                                       const profile::Selection& selection,
+                                       const TableOptions& options);
+
 [[nodiscard]] std::string to_text(const TableReport& report, const Style& style);
 [[nodiscard]] std::string to_json(const TableReport& report, const profile::Recording& recording);
 
-/// "function", "stack", "module".
+/// "function", "stack", "module", "thread", ...
 [[nodiscard]] std::string_view name_of(profile::GroupBy by);
 
 }  // namespace geiger::report

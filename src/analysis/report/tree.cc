@@ -95,7 +95,8 @@ void write_line(JsonWriter& json, const TreeLine& line, std::size_t index) {
   json.begin_object().field("id", index);
   if (index > 0) json.field("parent", line.parent);
   json.field("name", line.name);
-  write_fields(json, line.self, line.total, line.share);
+  write_fields(json, line.self, line.total);
+  write_field(json, line.share);
   json.end_object();
 }
 
@@ -128,12 +129,14 @@ TreeReport tree_report(const profile::Recording& recording, const profile::Profi
 std::string to_text(const TreeReport& report, const Style& style) {
   std::string out =
       profile_heading(report.kind, report.options.is_inverted ? "callees first" : "callers first",
-                      report.lines.front().total, style);
-  if (report.lines.front().total.samples == 0) return out + nothing_sampled(report.kind);
+                      report.lines.front().total, style, report.options.scope);
+  if (report.lines.front().total.samples == 0) {
+    return out + nothing_sampled(report.kind, report.options.scope);
+  }
   std::vector<Column> columns;
   append_figure_columns(columns, "total");
   append_figure_columns(columns, "share");
-  columns.push_back({"samples", Align::kRight, false});
+  columns.push_back({std::string(count_heading(report.kind)), Align::kRight, false});
   columns.push_back({"call tree", Align::kLeft, false});
   Grid grid(std::move(columns));
   const std::vector<Indent> indents = indents_of(report.lines);
@@ -156,6 +159,7 @@ std::string to_json(const TreeReport& report) {
   json.field("kind", profile::name_of(report.kind)).field("level", report.options.level);
   json.field("is_inverted", report.options.is_inverted).field("is_halved", report.is_halved);
   json.field("min_percent", report.options.min_percent).field("node_count", report.nodes);
+  write_field(json, report.options.scope);
   const Measure& total = report.lines.front().total;
   if (total.calibrated) json.field("exact_bytes", total.calibrated->value);
   json.key("nodes").begin_array();

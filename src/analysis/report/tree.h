@@ -9,6 +9,7 @@
 #include "analysis/profile/profile.h"
 #include "analysis/report/format.h"
 #include "analysis/report/measure.h"
+#include "analysis/report/scope.h"
 #include "analysis/report/style.h"
 
 namespace geiger::report {
@@ -17,6 +18,7 @@ struct TreeOptions {
   bool is_inverted = false;
   double min_percent = 1.0;  ///< Branches with less of the total are left out; 0..100.
   double level = 0.95;       ///< In (0, 1).
+  Scope scope;               ///< What part of the recording the profile is of.
 };
 
 struct TreeLine {

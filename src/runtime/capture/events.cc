@@ -1,12 +1,32 @@
 #include "runtime/capture/events.h"
 
+#include <limits>
+
+#include "base/attributes.h"
+#include "runtime/capture/image.h"
 #include "runtime/capture/thread_state.h"
+#include "runtime/probes/probes.h"
 
 namespace geiger::capture {
 
 constinit std::atomic<const Listener*> listener{nullptr};
 
+namespace {
+
+GEIGER_SLOW_PATH void probe_sample(trace::Ref sample, const trace::SampleRecord& record) {
+  const bool is_certain =
+      (trace::RecordHeader::unpack(record.header).flags & trace::kFlagCertain) != 0;
+  const auto& epoch = image.writer.at<trace::EpochRecord>(record.epoch);
+  probes::fire_sample(sample, record,
+                      is_certain ? std::numeric_limits<double>::infinity()
+                                 : __builtin_bit_cast(double, epoch.lambda_bits));
+}
+
+}  // namespace
+
 void tell_sampled(ThreadState& state, trace::Ref sample, const trace::SampleRecord& record) {
+  if (probes::wants_samples()) [[unlikely]]
+    probe_sample(sample, record);
   const Listener* told = listener.load(std::memory_order_acquire);
   if (told == nullptr || state.is_telling) return;
   state.is_telling = true;
@@ -15,6 +35,8 @@ void tell_sampled(ThreadState& state, trace::Ref sample, const trace::SampleReco
 }
 
 void tell_freed(ThreadState* state, trace::Ref sample, const trace::FreeRecord& record) {
+  if (probes::wants_frees()) [[unlikely]]
+    probes::fire_free(sample, image.writer.at<trace::SampleRecord>(sample), record);
   const Listener* told = listener.load(std::memory_order_acquire);
   if (told == nullptr || state == nullptr || state->is_telling) return;
   state->is_telling = true;

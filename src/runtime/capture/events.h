@@ -1,4 +1,5 @@
-// Who is told, inside the process, of every sample and of every free of one.
+// Who is told, inside the process, of every sample and of every free of one: the probes
+// that tools attach to, then one listener.
 //
 // Threads: called on the thread that allocates or frees, after the record is committed
 // and outside every table operation. What it allocates is put to trial as ever, but of

@@ -15,6 +15,7 @@
 #include "runtime/capture/arena.h"
 #include "runtime/capture/filter.h"
 #include "runtime/capture/thread_state.h"
+#include "runtime/probes/probes.h"
 #include "runtime/unwind/unwind.h"
 #include "sampling/logarithm.h"
 #include "sampling/prng.h"
@@ -215,6 +216,8 @@ bool write_epoch(std::uint64_t interval) {
   image.epoch.interval.store(interval, std::memory_order_relaxed);
   // Last: a thread that sees the new reference finds its record whole.
   image.epoch.ref.store(ref, std::memory_order_release);
+  if (probes::wants_intervals()) [[unlikely]]
+    probes::fire_interval(interval, sampling::rate_of(interval));
   return true;
 }
 

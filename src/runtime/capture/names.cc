@@ -9,6 +9,7 @@
 #include "runtime/capture/arena.h"
 #include "runtime/capture/image.h"
 #include "runtime/capture/thread_state.h"
+#include "runtime/probes/probes.h"
 
 namespace geiger::capture {
 namespace {
@@ -169,6 +170,8 @@ bool write_mark(const char* text, std::size_t bytes) {
   record->text_bytes = static_cast<std::uint32_t>(bytes);
   memcpy(record + 1, text, bytes);
   trace::Writer::commit(slot, header);
+  if (probes::wants_marks()) [[unlikely]]
+    probes::fire_mark(text, record->text_bytes, record->time);
   return true;
 }
 

@@ -58,6 +58,7 @@ bool apply_mode_word(const char* begin, const char* end, Settings& settings) {
   if (is_word(begin, end, "fp")) return settings.use_frame_pointers = true;
   if (is_word(begin, end, "paused")) return settings.starts_paused = true;
   if (is_word(begin, end, "freestacks")) return settings.free_stacks = true;
+  if (is_word(begin, end, "nomappings")) return !(settings.records_mappings = false);
   if (is_word(begin, end, "nochildren")) return !(settings.follow_children = false);
   constexpr std::size_t kRootLength = 5;
   if (end - begin > 5 && strncmp(begin, "root=", kRootLength) == 0) {

@@ -5,7 +5,7 @@
 //   GEIGER_INTERVAL=BYTES    sampling interval T >= 1 (default 524288)
 //   GEIGER_SEED=NUMBER       process seed (default: getrandom)
 //   GEIGER_CAPACITY=BYTES    most bytes of one trace (default 4 GiB; 256 MiB in memory)
-//   GEIGER_MODE=WORD,...     pure, fp, nochildren, paused, freestacks, root=PID
+//   GEIGER_MODE=WORD,...     pure, fp, nochildren, paused, freestacks, nomappings, root=PID
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,7 @@ struct Settings {
   bool follow_children = true;
   bool starts_paused = false;
   bool free_stacks = false;
+  bool records_mappings = true;
 };
 
 /// Reads the environment the process was started with. A value that cannot be

@@ -3,8 +3,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include <atomic>
+
 #include "base/attributes.h"
 #include "runtime/capture/capture.h"
+#include "runtime/capture/mappings.h"
 #include "runtime/capture/utilization.h"
 #include "runtime/interpose/elf_lookup.h"
 
@@ -68,6 +71,7 @@ void assign_aligned(Originals& found, const link_map* allocator) {
 
 constinit bool is_resolved = false;
 constinit bool is_cxx_resolved = false;
+constinit bool are_mappings_resolved = false;
 
 // ------------------------------------------------------------ operator new ---
 
@@ -210,6 +214,24 @@ void assign_own(CxxOriginals& table, const link_map* allocator) {
          find_in(allocator, "_ZdaPvSt11align_val_tRKSt9nothrow_t"));
 }
 
+/// Libraries that map memory to look at the program, not for it.
+bool is_of_a_tool(const link_map* module) {
+  if (module->l_name == nullptr) return false;
+  return strstr(module->l_name, "/libgeiger") != nullptr ||
+         strstr(module->l_name, "/liblttng-ust") != nullptr;
+}
+
+/// Once: of threads that resolve at the same time, the first.
+void leave_out_allocator_and_tools() {
+  static constinit std::atomic<bool> is_begun{false};
+  if (is_begun.exchange(true, std::memory_order_relaxed)) return;
+  const Definition allocator = find_next("malloc");
+  if (allocator.module != nullptr) capture::leave_out(allocator.module);
+  for (const link_map* module = _r_debug.r_map; module != nullptr; module = module->l_next) {
+    if (is_of_a_tool(module)) capture::leave_out(module);
+  }
+}
+
 /// libstdc++ and libc++ only forward to malloc.
 bool is_plain_runtime(const link_map* module) {
   if (module == nullptr || module->l_name == nullptr) return false;
@@ -236,6 +258,8 @@ constinit Originals originals = {
     .pthread_create = First<&Originals::pthread_create>::call,
     .thrd_create = First<&Originals::thrd_create>::call,
 };
+
+constinit MappingOriginals mapping_originals{};
 
 constinit CxxOriginals cxx_originals = {
     .new_plain = FirstCxx<&CxxOriginals::new_plain>::call,
@@ -294,6 +318,25 @@ GEIGER_SLOW_PATH void resolve() {
   capture::set_mallctl(
       reinterpret_cast<capture::Mallctl>(find_in(allocator.module, "mallctl").address));
   is_resolved = true;
+  resolve_mappings();  // Now, as the loader's list may change under a later look.
+}
+
+GEIGER_SLOW_PATH void resolve_mappings_slow() {
+  MappingOriginals found{};
+  assign(found.mmap, find_next("mmap"));
+  assign(found.munmap, find_next("munmap"));
+  assign(found.mremap, find_next("mremap"));
+  assign(found.mprotect, find_next("mprotect"));
+  assign(found.sbrk, find_next("sbrk"));
+  assign(found.brk, find_next("brk"));
+  mapping_originals = found;
+  leave_out_allocator_and_tools();
+  are_mappings_resolved = true;
+}
+
+void resolve_mappings() {
+  if (!are_mappings_resolved) [[unlikely]]
+    resolve_mappings_slow();
 }
 
 std::size_t usable_size_of(void* pointer, std::size_t requested) {

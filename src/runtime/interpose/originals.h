@@ -16,9 +16,11 @@
 #pragma once
 
 #include <pthread.h>
+#include <sys/types.h>
 #include <threads.h>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace geiger::interpose {
 
@@ -39,6 +41,17 @@ struct Originals {
   int (*thrd_create)(thrd_t*, thrd_start_t, void*);
 };
 [[gnu::visibility("hidden")]] extern constinit Originals originals;
+
+/// The address space. Null until resolve_mappings().
+struct MappingOriginals {
+  void* (*mmap)(void*, std::size_t, int, int, int, off_t);
+  int (*munmap)(void*, std::size_t);
+  void* (*mremap)(void*, std::size_t, std::size_t, int, ...);
+  int (*mprotect)(void*, std::size_t, int);
+  void* (*sbrk)(std::intptr_t);
+  int (*brk)(void*);
+};
+[[gnu::visibility("hidden")]] extern constinit MappingOriginals mapping_originals;
 
 /// `nothrow` arguments are references to an empty struct: plain pointers here.
 struct CxxOriginals {
@@ -70,6 +83,10 @@ struct CxxOriginals {
 
 /// Resolves the C family if that has not happened. Cheap afterwards.
 void resolve();
+
+/// Resolves the functions of the address space, and says whose calls are left out. Cheap
+/// afterwards.
+void resolve_mappings();
 
 /// What the allocator gave for `requested` bytes; at least those. An allocation
 /// that the allocator makes while it answers gets no answer of its own.

@@ -338,6 +338,11 @@ void learn_permanent_modules() {
   g_permanent_count.store(count, std::memory_order_release);  // Pairs with find_permanent.
 }
 
+AddressRange range_of(const void* link_map) {
+  Object object = {0, 0, static_cast<const struct link_map*>(link_map), nullptr};
+  return measure(object) ? AddressRange{object.start, object.end} : AddressRange{0, 0};
+}
+
 bool find_module(std::uint64_t pc, FoundModule& found) {
   if (const std::uint32_t id = find_permanent(pc)) {
     found = found_in(entry_of(id));

@@ -1,0 +1,41 @@
+// `geiger marks`: the instants that have names.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "analysis/report/marks.h"
+#include "cli/commands.h"
+#include "cli/input.h"
+#include "cli/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+struct Options {
+  ReadOptions read;
+  report::MarksOptions marks;
+};
+
+int print_marks(Options& options) {
+  const auto input = read_traces(options.read);
+  if (!input) return kExitFailed;
+  options.marks.level = options.read.level;
+  const report::MarksReport report = report::marks_report(input->recording(), options.marks);
+  const report::Style style = output_style(options.read.level);
+  const bool is_printed = options.read.is_json
+                              ? print_data(to_json(report, input->recording()))
+                              : print_report(to_text(report, input->recording(), style), style);
+  return is_printed ? input->exit_code() : kExitFailed;
+}
+
+}  // namespace
+
+void register_marks(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("marks", "Instants with names, and the heap at each");
+  add_read_options(*verb, options->read);
+  verb->add_option("--top", options->marks.top, "Marks to list (default 50; 0: all)")
+      ->type_name("N");
+  verb->callback([options, &exit_code] { exit_code = print_marks(*options); });
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,19 @@
+// 1 - e^-x without libm, for the same reasons and by the same rules as logarithm.h.
+//
+// Threads, signals, fork: pure functions. Allocates: never.
+#pragma once
+
+#include <cstdint>
+
+namespace geiger::sampling {
+
+/// 1 - e^-x, within 2 ulp for every x >= 0, subnormals included; 1 for +inf. NaN for
+/// x < 0 and NaN.
+[[nodiscard]] double one_minus_exp(double x);
+
+/// How many bytes one sampled object of `size` >= 1 bytes stands for, drawn at `lambda`
+/// per byte (rate_of()): size / (1 - e^(-lambda size)), rounded to a whole byte. At
+/// lambda = +inf the size itself.
+[[nodiscard]] std::uint64_t weighted_bytes(std::uint64_t size, double lambda);
+
+}  // namespace geiger::sampling
