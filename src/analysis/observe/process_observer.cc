@@ -164,6 +164,7 @@ std::optional<Snapshot> ProcessObserver::snapshot(Nanoseconds now) {
   snapshot.maps = totals_of(mappings, kinds);
   const Descriptor file = files_.open("pagemap");
   if (!file.is_open()) {
+    if (errno == ESRCH) return std::nullopt;
     snapshot.residency_fault = std::string("pagemap: ") + std::strerror(errno);
     return snapshot;
   }
@@ -180,6 +181,9 @@ std::optional<Snapshot> ProcessObserver::snapshot(Nanoseconds now) {
     add_residency(samples, pagemap, snapshot);
     if (wants_waste_) add_waste(files_, mappings, pagemap, samples, follower_, snapshot);
   }
+  // What was read of a process that was ending is not what it held.
+  const auto status = files_.read("status");
+  if (!status || !parse_status(*status)) return std::nullopt;
   return snapshot;
 }
 

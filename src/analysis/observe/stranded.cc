@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include "analysis/observe/glibc_heap.h"
 #include "analysis/profile/measured.h"
@@ -21,13 +22,54 @@ constexpr Bytes kMostTrace = 16 * kMiB;
 
 std::string_view file_name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-/// Reads only what is in memory: a read of another page would bring it there.
-ReadMemory reader_of(int fd, Pagemap& pagemap) {
-  return [fd, &pagemap](Address address, void* into, std::size_t size) {
-    if (pagemap.residency(address, size).resident != size) return false;
-    return ::pread(fd, into, size, static_cast<off_t>(address)) == static_cast<ssize_t>(size);
-  };
-}
+/// The memory of another process, some pages at a time: a walk asks for 16 bytes here and
+/// there, and a system call for each would cost more than the walk. Reads only what is in
+/// memory: a read of another page would bring it there.
+class MemoryReader {
+ public:
+  MemoryReader(int fd, Pagemap& pagemap, Bytes page_bytes)
+      : fd_(fd), pagemap_(pagemap), page_bytes_(page_bytes), buffer_(kPages * page_bytes) {}
+
+  bool read(Address address, void* into, std::size_t size) {
+    for (auto* to = static_cast<char*>(into); size > 0;) {
+      const bool is_here = start_ <= address && address < end_;
+      if (!is_here && !fill(address)) return false;
+      const std::size_t bytes = std::min(size, static_cast<std::size_t>(end_ - address));
+      std::memcpy(to, buffer_.data() + (address - start_), bytes);
+      to += bytes;
+      address += bytes;
+      size -= bytes;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kPages = 16;
+
+  bool is_resident(Address page) const {
+    return pagemap_.residency(page, page_bytes_).resident == page_bytes_;
+  }
+
+  /// The page of `address` and those that follow it in memory. Less than a page read is
+  /// none: the process unmaps it, or ends.
+  bool fill(Address address) {
+    const Address start = address / page_bytes_ * page_bytes_;
+    start_ = end_ = 0;
+    Bytes bytes = 0;
+    while (bytes < buffer_.size() && is_resident(start + bytes)) bytes += page_bytes_;
+    const ssize_t read = ::pread(fd_, buffer_.data(), bytes, static_cast<off_t>(start));
+    if (read < static_cast<ssize_t>(page_bytes_)) return false;
+    start_ = start;
+    end_ = start + static_cast<Bytes>(read) / page_bytes_ * page_bytes_;
+    return true;
+  }
+
+  int fd_;
+  Pagemap& pagemap_;
+  Bytes page_bytes_;
+  std::vector<char> buffer_;
+  Address start_ = 0, end_ = 0;  ///< What the buffer shows.
+};
 
 /// A chunk that was no chunk of its heap must have been freed meanwhile.
 bool all_were_freed(const std::vector<trace::Ref>& unmatched, TraceFollower& follower) {
@@ -37,9 +79,10 @@ bool all_were_freed(const std::vector<trace::Ref>& unmatched, TraceFollower& fol
                               [&](trace::Ref ref) { return follower.live().contains(ref); });
 }
 
-void take_waste(const HeapWalk& walk, std::span<const LiveSample> samples, Snapshot& snapshot) {
+void take_waste(HeapWalk& walk, std::span<const LiveSample> samples, Snapshot& snapshot) {
+  std::ranges::sort(walk.unmatched);
   for (const LiveSample& sample : samples) {
-    if (std::ranges::find(walk.unmatched, sample.ref) != walk.unmatched.end()) continue;
+    if (std::ranges::binary_search(walk.unmatched, sample.ref)) continue;
     const ChunkRange chunk = chunk_of(sample);
     const double waste = walk.occupancy.waste_of(chunk.start, chunk.end);
     snapshot.waste.push_back(
@@ -66,9 +109,12 @@ void add_waste(const ProcessFiles& files, std::span<const Mapping> mappings, Pag
     snapshot.waste_fault = std::string("mem: ") + std::strerror(errno);
     return;
   }
-  const ReadMemory read = reader_of(memory.get(), pagemap);
   for (int i = 0; i < kTries; ++i) {
     pagemap.forget();
+    MemoryReader reader(memory.get(), pagemap, follower.header().page_size);
+    const ReadMemory read = [&reader](Address address, void* into, std::size_t size) {
+      return reader.read(address, into, size);
+    };
     HeapWalk walk{PageOccupancy(follower.header().page_size), {}};
     const auto reason = walk_glibc(read, mappings, samples, walk);
     if (!reason && all_were_freed(walk.unmatched, follower)) {
