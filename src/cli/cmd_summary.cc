@@ -27,6 +27,7 @@ int summarise(const Options& options) {
   summary.selection = std::move(subject.selection);
   summary.scope = std::move(subject.scope);
   summary.run = input->shown;
+  summary.has_all_kinds = true;
   const report::SummaryReport report = report::summary_report(recording, summary);
   if (options.read.is_json) {
     return print_data(to_json(report, recording)) ? input->exit_code() : kExitFailed;

@@ -84,6 +84,9 @@ struct LifetimesReport {
 /// "none", "function", "stack", "thread", "size".
 [[nodiscard]] std::string_view name_of(profile::LifetimeGrouping by);
 
+/// The fields "value_ns", "lo_ns" and "hi_ns"; what the curve does not reach has none.
+void write_fields(JsonWriter& json, const estimation::SurvivalCurve::Quantile& quantile);
+
 /// A quantile as text: "1.2 ms [850 us, 1.3 ms]", "> 12 s" of one that the curve does not
 /// reach, "[850 us, …]" where its upper limit is open.
 [[nodiscard]] Figure length_figure(const estimation::SurvivalCurve::Quantile& quantile,

@@ -23,9 +23,7 @@ void write_quantiles(JsonWriter& json, const LifetimeFigures& figures) {
   json.key("quantiles").begin_array();
   for (std::size_t i = 0; i < kFreedShares.size(); ++i) {
     json.begin_object().field("freed", kFreedShares[i]);
-    write_length(json, "value_ns", figures.quantiles[i].value);
-    write_length(json, "lo_ns", figures.quantiles[i].lo);
-    write_length(json, "hi_ns", figures.quantiles[i].hi);
+    write_fields(json, figures.quantiles[i]);
     json.end_object();
   }
   json.end_array();
@@ -77,6 +75,12 @@ void write_free_places(JsonWriter& json, const LifetimesReport& report,
 }
 
 }  // namespace
+
+void write_fields(JsonWriter& json, const estimation::SurvivalCurve::Quantile& quantile) {
+  write_length(json, "value_ns", quantile.value);
+  write_length(json, "lo_ns", quantile.lo);
+  write_length(json, "hi_ns", quantile.hi);
+}
 
 std::string to_json(const LifetimesReport& report, const Recording& recording) {
   const LifetimesOptions& options = report.options;

@@ -86,6 +86,26 @@ MappedLine mapped_line(const Recording& recording) {
   return line;
 }
 
+std::vector<KindLine> further_kinds(const Recording& recording, double level) {
+  std::vector<KindLine> lines;
+  for (const Kind kind :
+       {Kind::kLiveOverhead, Kind::kResident, Kind::kSwapped, Kind::kUntouched, Kind::kStranded}) {
+    profile::Selection selection;
+    selection.kind = kind;
+    if (profile::unavailable(recording, kind, selection.moment)) continue;
+    const Measure measure = measure_total(total(recording, select(recording, selection)), level);
+    if (measure.samples > 0) lines.push_back({kind, measure});
+  }
+  return lines;
+}
+
+LifetimeLine lifetimes_of_all(const Recording& recording, double level) {
+  LifetimesOptions options;
+  options.by = profile::LifetimeGrouping::kWhole;
+  options.level = level;
+  return lifetimes_report(recording, options).whole;
+}
+
 TableReport sites(const Recording& recording, const Profile& profile,
                   const SummaryOptions& options) {
   TableOptions table;
@@ -119,6 +139,10 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   report.top_live_at_peak = std::move(at_peak.lines);
   report.is_peak_halved = peak.rate_factor < 1;
   report.peak_time = time_of_largest_peak(recording, peak);
+  if (options.has_all_kinds && !report.is_part()) {
+    report.kinds = further_kinds(recording, options.level);
+    if (report.samples > 0) report.lifetimes = lifetimes_of_all(recording, options.level);
+  }
   RssOptions rss;
   rss.level = options.level;
   report.rss = rss_report(recording, rss).report;

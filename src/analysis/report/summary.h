@@ -12,6 +12,7 @@
 #include "analysis/profile/recording.h"
 #include "analysis/profile/selfcheck.h"
 #include "analysis/profile/totals.h"
+#include "analysis/report/lifetimes.h"
 #include "analysis/report/measure.h"
 #include "analysis/report/rss.h"
 #include "analysis/report/scope.h"
@@ -24,6 +25,9 @@ struct SummaryOptions {
   double level = 0.95;    ///< In (0, 1).
   std::string run;        ///< As the user named it, for the commands to type next; may be empty.
   std::size_t sites = 5;  ///< Rows of each list of sites.
+  /// Also a line for each further kind of profile that the recording can tell; a pass over
+  /// all samples each.
+  bool has_all_kinds = false;
   /// Of kind kAllocated: what allocated bytes are of. The peak is then the one within its
   /// window, and what was live at the end is what was at the window's.
   profile::Selection selection = {};
@@ -46,6 +50,12 @@ struct MappedLine {
   bool misses_inherited = false;  ///< A child by fork had maps of its parent besides.
 };
 
+/// A kind that sums something else than sizes.
+struct KindLine {
+  profile::Kind kind = profile::Kind::kLiveOverhead;
+  Measure measure;
+};
+
 struct SummaryReport {
   SummaryOptions options;
   std::uint64_t samples = 0;  ///< Certain ones included.
@@ -55,6 +65,8 @@ struct SummaryReport {
   estimation::OffsetReport offsets;  ///< Where drawn bytes lie, over all processes.
   Measure allocated, live_at_end, live_at_peak;
   MappedLine mapped;
+  std::vector<KindLine> kinds;            ///< Of SummaryOptions::has_all_kinds, those with samples.
+  std::optional<LifetimeLine> lifetimes;  ///< The whole; of has_all_kinds.
   bool is_peak_halved = false;
   Nanoseconds peak_time = 0;    ///< After the start; of the process whose peak is largest.
   Nanoseconds duration = 0;     ///< From the first start to the last end.

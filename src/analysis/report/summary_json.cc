@@ -76,6 +76,22 @@ void write_mapped(JsonWriter& json, const MappedLine& mapped) {
   json.field("misses_inherited", mapped.misses_inherited).end_object();
 }
 
+/// Objects by the name of their kind, and lives.
+void write_kinds(JsonWriter& json, const SummaryReport& report) {
+  json.key("kinds").begin_object();
+  for (const KindLine& line : report.kinds) {
+    write_measure(json, profile::name_of(line.kind), line.measure);
+  }
+  json.end_object();
+  if (!report.lifetimes) return;
+  const LifetimeFigures& lives = report.lifetimes->bytes;
+  json.key("lifetimes").begin_object().key("median").begin_object();
+  write_fields(json, lives.quantiles[kMedian]);
+  json.end_object().key("temporary").begin_object();
+  write_field(json, lives.temporary);
+  json.end_object().end_object();
+}
+
 }  // namespace
 
 std::string to_json(const SummaryReport& report, const Recording& recording) {
@@ -91,6 +107,7 @@ std::string to_json(const SummaryReport& report, const Recording& recording) {
   }
   write_measure(json, "live_at_end", report.live_at_end);
   write_measure(json, "live_at_peak", report.live_at_peak);
+  if (report.options.has_all_kinds) write_kinds(json, report);
   if (report.mapped.is_seen) write_mapped(json, report.mapped);
   json.field("peak_after_ns", report.peak_time).field("is_peak_halved", report.is_peak_halved);
   json.field("detection_limit_bytes", report.detection_limit);

@@ -55,6 +55,25 @@ next: geiger table geiger-server.4711   or   geiger tree geiger-server.4711 --ki
 )");
 }
 
+TEST(Summary, NamesEveryKindThatTheRecordingTells) {
+  Recording recording = small_server();
+  for (profile::Sample& sample : recording.samples) sample.usable = sample.requested + 16;
+  SummaryOptions options;
+  options.has_all_kinds = true;
+  const SummaryReport report = summary_report(recording, options);
+  ASSERT_EQ(report.kinds.size(), 1U);
+  EXPECT_EQ(report.kinds[0].kind, profile::Kind::kLiveOverhead);
+  const std::string text = to_text(report, recording, {});
+  EXPECT_THAT(text, HasSubstr("\n  live-overhead     "));
+  EXPECT_THAT(text, HasSubstr("\n  median lifetime"));
+  const auto json = nlohmann::json::parse(to_json(report, recording));
+  const auto& bytes = json["kinds"]["live-overhead"]["bytes"];
+  EXPECT_LE(bytes["lo"], bytes["value"]);
+  EXPECT_LE(bytes["value"], bytes["hi"]);
+  EXPECT_TRUE(json["lifetimes"]["temporary"].contains("share"));
+  EXPECT_FALSE(json_of(recording).contains("kinds"));
+}
+
 TEST(Summary, SaysWhatWasLost) {
   Recording recording = small_server();
   recording.processes[0].ending = profile::Ending::kSwitchedOff;

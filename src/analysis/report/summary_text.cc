@@ -130,6 +130,21 @@ std::string mapped_itself(const SummaryReport& report, const Style& style) {
   return fact(style, "mapped by itself", exact_bytes(mapped.at_peak) + " at most", remark);
 }
 
+/// Of the kinds that sum something else than sizes, and of lives.
+std::string further_kinds(const SummaryReport& report, const Style& style) {
+  std::string out;
+  for (const KindLine& line : report.kinds) {
+    out += fact(style, profile::name_of(line.kind), bytes_text(line.measure),
+                std::string(kind_text(line.kind)));
+  }
+  if (!report.lifetimes) return out;
+  const LifetimeFigures& lives = report.lifetimes->bytes;
+  const std::string median = length_figure(lives.quantiles[kMedian], lives.longest).text();
+  return out + fact(style, "median lifetime", median,
+                    fmt::format("of the bytes; {} are freed within 1 ms",
+                                figure(lives.temporary).text()));
+}
+
 /// What part of the recording all that follows is of.
 std::string scope_lines(const SummaryReport& report) {
   const Scope& scope = report.options.scope;
@@ -154,6 +169,7 @@ std::string facts(const SummaryReport& report, const Recording& recording, const
   const bool has_end = report.options.selection.to.has_value();
   out += fact(style, has_end ? "live at its end" : "live at the end",
               bytes_text(report.live_at_end), objects_text(report.live_at_end));
+  out += further_kinds(report, style);
   out += mapped_itself(report, style);
   if (report.rss && !report.is_part()) {
     out += fact(style, "resident memory", explained_line(*report.rss) + "; geiger rss adds it up");
