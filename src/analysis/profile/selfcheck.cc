@@ -158,23 +158,23 @@ HitCheck check_hits(const Recording& recording, std::uint32_t process) {
   const ProcessTotals totals = process_totals(recording, process);
   HitCheck check{.hits = totals.conclusive_hits,
                  .expected = expected_hits(recording, process, totals),
-                 .z = totals.z};
-  if (!has_several_intervals(recording, process)) check.p_value = p_value_of(check);
+                 .z = totals.z,
+                 .is_testable = !has_several_intervals(recording, process)};
+  if (check.is_testable) check.p_value = p_value_of(check);
   return check;
 }
 
 HitCheck check_hits(const Recording& recording) {
   HitCheck all;
-  bool is_testable = true;
   for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
     const HitCheck one = check_hits(recording, i);
     if (!(one.expected > 0)) continue;
     all.hits += one.hits;
     all.expected += one.expected;
-    is_testable = is_testable && !has_several_intervals(recording, i);
+    all.is_testable = all.is_testable && one.is_testable;
   }
   all.z = all_totals(recording).z;
-  if (is_testable) all.p_value = p_value_of(all);
+  if (all.is_testable) all.p_value = p_value_of(all);
   return all;
 }
 

@@ -19,8 +19,11 @@ struct HitCheck {
   double expected = 0;
   double z = 0;
   /// Two-sided; from z for 400 expected hits and more, else of a Poisson number. 1
-  /// where nothing was tried or the interval changed while recording.
+  /// where nothing was tried.
   double p_value = 1;
+  /// False where the interval changed while recording: which trials were at which is not
+  /// known, `expected` and `z` say nothing and `p_value` stays 1.
+  bool is_testable = true;
 
   [[nodiscard]] bool has_failed() const { return p_value < kFalseAlarm; }
   static constexpr double kFalseAlarm = 6.3e-5;  ///< That of |z| > 4.

@@ -72,6 +72,10 @@ Finding check_hits(const Patient& patient) {
   const auto fails = [&](const ProcessCheck& check) { return check.hits.p_value < each; };
   const std::string failed =
       say_of_each(patient, fails, [](const ProcessCheck& check) { return hits_text(check.hits); });
+  if (failed.empty() && !report.hits.is_testable) {
+    return {Severity::kGood, "hits",
+            "Hits were not tested where the interval changed while recording.", "", ""};
+  }
   if (failed.empty() && !fails_together(report, report.hits)) {
     return {Severity::kGood, "hits", "Hits fit the trials: " + hits_text(report.hits) + ".", "",
             ""};

@@ -23,6 +23,7 @@ void write_field(JsonWriter& json, std::string_view name, const estimation::Offs
 
 void write_field(JsonWriter& json, std::string_view name, const profile::HitCheck& check) {
   json.key(name).begin_object().field("observed", check.hits);
+  json.field("is_testable", check.is_testable);
   json.field("expected", check.expected).field("z", check.z);
   json.field("p_value", check.p_value).end_object();
 }

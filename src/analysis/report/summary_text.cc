@@ -88,14 +88,17 @@ std::string exact_text(const ProcessTotals& totals) {
 std::string exact_remark(const SummaryReport& report) {
   const ProcessTotals& totals = report.exact;
   if (totals.trials == 0 || report.allocated.bytes.variance <= 0) return "";
+  if (!report.hits.is_testable) return "";
   return fmt::format("the estimate lies {}", z_text(report.hits));
 }
 
 std::string self_check(const SummaryReport& report, const Style& style) {
   if (report.offsets.samples + report.offsets.impossible == 0) return "";
+  const std::string hits = report.hits.is_testable
+                               ? fmt::format("hits z = {}", z_score(report.hits.z))
+                               : "hits not tested: the interval changed";
   const std::string remark =
-      fmt::format("hits z = {}, offsets of drawn bytes {}", z_score(report.hits.z),
-                  p_equation(report.offsets.p_value()));
+      fmt::format("{}, offsets of drawn bytes {}", hits, p_equation(report.offsets.p_value()));
   return fact(style, "self-check", passes_self_check(report) ? "passed" : "FAILED", remark);
 }
 
@@ -134,8 +137,10 @@ std::string mapped_itself(const SummaryReport& report, const Style& style) {
 std::string further_kinds(const SummaryReport& report, const Style& style) {
   std::string out;
   for (const KindLine& line : report.kinds) {
+    const bool is_overhead = line.kind == profile::Kind::kLiveOverhead;
     out += fact(style, profile::name_of(line.kind), bytes_text(line.measure),
-                std::string(kind_text(line.kind)));
+                is_overhead ? "beyond what was asked for, live at the end"
+                            : "of what was live at the largest RSS");
   }
   if (!report.lifetimes) return out;
   const LifetimeFigures& lives = report.lifetimes->bytes;
@@ -211,7 +216,8 @@ std::string process_list(const SummaryReport& report, const Recording& recording
     std::vector<std::string> cells{std::to_string(process.pid), exact_count(line.samples)};
     append_figure(cells, figure(line.allocated.bytes, Quantity::kBytes));
     cells.push_back(exact_bytes(line.exact.exact_bytes));
-    cells.push_back(z_score(line.exact.z));
+    const bool is_testable = profile::check_hits(recording, line.index).is_testable;
+    cells.push_back(is_testable ? z_score(line.exact.z) : "-");
     cells.push_back(printable(profile::file_name_of(process.executable)));
     grid.add(std::move(cells), ending_text(process));
   }
@@ -289,9 +295,11 @@ std::string to_text(const SummaryReport& report, const Recording& recording, con
 
 std::string closing_lines(const SummaryReport& report, const Recording& recording,
                           const Style& style) {
-  std::string out = fmt::format("geiger: {}; allocated {} (exactly {}, z = {})\n",
-                                plural(report.samples, "sample"), bytes_text(report.allocated),
-                                exact_text(report.exact), z_score(report.exact.z));
+  const std::string z =
+      report.hits.is_testable ? fmt::format(", z = {}", z_score(report.exact.z)) : "";
+  std::string out =
+      fmt::format("geiger: {}; allocated {} (exactly {}{})\n", plural(report.samples, "sample"),
+                  bytes_text(report.allocated), exact_text(report.exact), z);
   out += fmt::format("geiger: live at the peak {}, at the end {}\n",
                      bytes_text(report.live_at_peak), bytes_text(report.live_at_end));
   if (report.rss) {
