@@ -7,7 +7,10 @@ memory is read on the spot.  What cannot be known is one sentence and exit code 
 """
 import json
 import os
+import re
+import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -107,11 +110,23 @@ class Rss(unittest.TestCase):
             folded = self.geiger("export", "folded", *words).stdout
             exported = sum(int(line.rsplit(b" ", 1)[1]) for line in folded.splitlines())
             self.assertAlmostEqual(exported, total["value"], delta=1)
+            self.check_pprof(words, kind, total["value"])
         # Every second block of 1008 bytes is free beside a live one.
         stranded = self.report("table", "--kind", "stranded", "--at", "last",
                                run)["total"]["bytes"]
         self.assertGreater(stranded["hi"], 25 * harness.MIB)
         self.assertLess(stranded["lo"], 34 * harness.MIB)
+
+    def check_pprof(self, words, kind, value):
+        if not shutil.which("go"):
+            return
+        export = os.path.join(self.directory.name, "out.pb.gz")
+        self.geiger("export", "pprof", "-f", "-o", export, *words)
+        column = "alloc_space" if kind == "overhead" else "inuse_space"
+        top = subprocess.run(["go", "tool", "pprof", "-top", f"-sample_index={column}", "-unit=B",
+                              export], check=True, capture_output=True, text=True).stdout
+        found = float(re.search(r"Total samples = (\d+)B", top)[1])
+        self.assertAlmostEqual(found, value, delta=1, msg=top)
 
     def test_jemalloc_tells_of_its_slabs(self):
         if not harness.ALLOCATORS["jemalloc"].exists():

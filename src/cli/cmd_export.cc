@@ -5,12 +5,14 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "analysis/export/folded.h"
 #include "analysis/export/pprof.h"
 #include "analysis/export/sql.h"
 #include "analysis/export/sqlite.h"
 #include "analysis/profile/mappings.h"
+#include "analysis/profile/measured.h"
 #include "analysis/report/format.h"
 #include "analysis/report/measure.h"
 #include "cli/commands.h"
@@ -45,15 +47,30 @@ std::string total_comment(const char* name, const Recording& recording, const Pr
                      objects_figure(measure).text());
 }
 
+/// What pprof's alloc_* and inuse_* columns are of. Residency and what is stranded are of
+/// an instant: nothing stands in alloc_* then.
+struct PprofKinds {
+  std::optional<Kind> allocated;
+  Kind held;
+};
+PprofKinds pprof_kinds_of(Kind kind) {
+  if (profile::is_of_mappings(kind)) return {Kind::kMappedTotal, Kind::kMapped};
+  if (kind == Kind::kOverhead) return {Kind::kOverhead, Kind::kLiveOverhead};
+  if (kind == Kind::kLiveOverhead) return {Kind::kOverhead, Kind::kLiveOverhead};
+  if (profile::is_measured(kind)) return {std::nullopt, kind};
+  const bool is_peak = kind == Kind::kLiveAtPeak;
+  return {Kind::kAllocated, is_peak ? Kind::kLiveAtPeak : Kind::kLiveAtEnd};
+}
+
 void write_pprof(const Recording& recording, const Options& options, const Subject& subject,
                  const exports::Sink& sink) {
   const profile::Selection& part = subject.selection;
   const bool is_peak = part.kind == Kind::kLiveAtPeak;
   const bool is_mapped = profile::is_of_mappings(part.kind);
-  const Kind all = is_mapped ? Kind::kMappedTotal : Kind::kAllocated;
-  const Kind held = is_mapped ? Kind::kMapped : is_peak ? Kind::kLiveAtPeak : Kind::kLiveAtEnd;
-  const Profile allocated = profile::select(recording, of_kind(part, all));
-  const Profile live = profile::select(recording, of_kind(part, held));
+  const PprofKinds kinds = pprof_kinds_of(part.kind);
+  const Profile allocated =
+      kinds.allocated ? profile::select(recording, of_kind(part, *kinds.allocated)) : Profile{};
+  const Profile live = profile::select(recording, of_kind(part, kinds.held));
   exports::PprofOptions pprof;
   if (is_mapped) {
     pprof.comments.emplace_back("mapped past the allocator, every call counted by geiger");
@@ -62,14 +79,16 @@ void write_pprof(const Recording& recording, const Options& options, const Subje
         fmt::format("estimated by geiger from samples, one byte in {} on average",
                     report::exact_bytes(recording.processes.front().interval)));
   }
-  if (subject.scope.is_part() || is_peak) {
+  if (subject.scope.is_part() || is_peak || profile::is_measured(part.kind)) {
     const std::string only = report::only_text(subject.scope);
     pprof.comments.push_back(fmt::format("{}{}{}", report::text_of(subject.scope, part.kind),
                                          only.empty() ? "" : "; ", only));
   }
   if (is_mapped) return exports::write_pprof(recording, allocated, live, pprof, sink);
   const double level = options.read.level;
-  pprof.comments.push_back(total_comment("alloc", recording, allocated, level));
+  if (kinds.allocated) {
+    pprof.comments.push_back(total_comment("alloc", recording, allocated, level));
+  }
   pprof.comments.push_back(total_comment("inuse", recording, live, level));
   exports::write_pprof(recording, allocated, live, pprof, sink);
 }
@@ -134,7 +153,7 @@ CLI::App* add_format(CLI::App& verb, const char* name, const char* help, Options
 void add_pprof(CLI::App& verb, int& exit_code) {
   auto options = std::make_shared<Options>();
   add_format(verb, "pprof", "pprof's profile.proto, gzipped, for go tool pprof and its relatives",
-             *options, Kinds::kWithMappings)
+             *options, Kinds::kAll)
       ->callback([options, &exit_code] { exit_code = write_export(*options, true, write_pprof); });
 }
 
