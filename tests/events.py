@@ -77,10 +77,10 @@ class Bpftrace(harness.ProcessTest):
             self.skipTest("bpftrace needs root")
         directory = tempfile.mkdtemp(prefix="library-")
         self.addCleanup(shutil.rmtree, directory)
-        self.library = shutil.copy(LIBRARY, directory)
+        self.probed = shutil.copy(LIBRARY, directory)
 
     def attach(self, script):
-        tracer = subprocess.Popen(["bpftrace", "-e", script.replace("LIB", self.library)],
+        tracer = subprocess.Popen(["bpftrace", "-e", script.replace("LIB", self.probed)],
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(self.end, tracer)
         os.set_blocking(tracer.stdout.fileno(), False)
@@ -110,7 +110,7 @@ class Bpftrace(harness.ProcessTest):
     def test_counts_and_sums(self):
         tracer = self.attach(self.SCRIPT)
         with harness.Recorder(INTERVAL) as recorder:
-            recorder.preloads = [self.library]
+            recorder.preloads = [self.probed]
             recorded = recorder.run(PROGRAM)
         seen = self.maps_of(tracer)
         trace, = recorded.traces
@@ -141,7 +141,7 @@ class Bpftrace(harness.ProcessTest):
         """
         tracer = self.attach(script)
         with harness.Recorder(INTERVAL) as recorder:
-            recorder.preloads = [self.library]
+            recorder.preloads = [self.probed]
             recorded = recorder.run([harness.host("told")])
         self.assertEqual(recorded.outcome.status, 0)
         tracer.send_signal(2)
@@ -158,7 +158,7 @@ class Bpftrace(harness.ProcessTest):
                    "    kept = [bytes(i % 3000) for i in range(5000)]\n"
                    "    print(line, end='', flush=True)")
         with harness.Recorder(INTERVAL) as recorder:
-            recorder.preloads = [self.library]
+            recorder.preloads = [self.probed]
             target = recorder.start(["/usr/bin/python3", "-c", program], stdin=subprocess.PIPE)
             self.addCleanup(self.end, target)
 
