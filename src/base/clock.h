@@ -7,9 +7,16 @@
 
 namespace geiger::base {
 
+using ClockFunction = int(clockid_t, timespec*);
+
+/// Who is asked. The runtime sets it to the C library's own function: one that a program
+/// preloads to live in another time (faketime) would make durations wrong, and might
+/// allocate or lock inside an allocation.
+inline constinit ClockFunction* clock_function = clock_gettime;
+
 inline Nanoseconds clock_now(clockid_t clock) {
   timespec now{};
-  clock_gettime(clock, &now);
+  clock_function(clock, &now);
   return static_cast<Nanoseconds>(now.tv_sec) * 1'000'000'000 +
          static_cast<Nanoseconds>(now.tv_nsec);
 }

@@ -1,15 +1,42 @@
 // System calls without libc around them: no errno, no cancellation point, no
 // lazy binding, no interposition. The result is the kernel's: -errno on failure.
 //
+// A program that confines itself (seccomp) may be killed for a call it never makes on its
+// own. So it is never made: raw_syscall() then answers -EPERM without asking the kernel,
+// which every caller has to be able to take anyway.
+//
 // Threads / Signals / Fork: safe everywhere. Allocates: never.
 #pragma once
 
 #include <sys/syscall.h>
 
+#include <atomic>
+
 namespace geiger::base {
+
+/// What the process leaves itself of the system.
+enum class Confinement : int {
+  kNone = 0,
+  kToAllocators = 1,  ///< Calls that an allocator makes too: mmap and munmap.
+  kTotal = 2,         ///< None.
+};
+
+/// Of this library's copy of the calls, for the whole process.
+inline constinit std::atomic<Confinement> confinement{Confinement::kNone};
+
+/// Refuses, as the kernel might.
+inline constexpr long kRefused = -1;  // -EPERM
+
+inline bool may_call(long number) {
+  const Confinement now = confinement.load(std::memory_order_relaxed);
+  if (now == Confinement::kNone) [[likely]]
+    return true;
+  return now == Confinement::kToAllocators && (number == SYS_mmap || number == SYS_munmap);
+}
 
 inline long raw_syscall(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0,
                         long f = 0) {
+  if (!may_call(number)) return kRefused;
 #if defined(__x86_64__)
   long result = 0;
   register long r10 asm("r10") = d;

@@ -45,8 +45,10 @@ inline constexpr std::size_t kMaxFrames = 255;
 enum class State : std::uint32_t {
   kStarting = 0,
   kSampling = 1,
-  kOff = 2,     ///< Switched itself off: see StopReason.
-  kExited = 3,  ///< The program ended through exit(); totals are final.
+  kOff = 2,        ///< Switched itself off: see StopReason.
+  kExited = 3,     ///< The program ended through exit(); totals are final.
+  kContinued = 4,  ///< Goes on in the next segment.
+  kStopped = 5,    ///< Ended on request (dormant again, or detached); the program goes on.
 };
 
 /// Why a runtime stopped recording before the program ended.
@@ -63,6 +65,7 @@ enum class DropCause : std::uint32_t {
   kReentered = 1,      ///< A signal handler allocated inside the slow path.
   kLiveTableFull = 2,  ///< The sample is recorded, its free will not be.
   kUnseenFree = 3,     ///< An address came back while its sample still lived.
+  kUncarried = 4,      ///< A live sample that the checkpoint had no room for.
   kCount = 16,
 };
 
@@ -71,6 +74,9 @@ inline constexpr std::uint32_t kModePure = 1;           ///< No certain objects.
 inline constexpr std::uint32_t kModeFramePointers = 2;  ///< --unwind fp.
 inline constexpr std::uint32_t kModeForked = 4;         ///< A fork child's image.
 inline constexpr std::uint32_t kModeFreeStacks = 8;     ///< Free records carry stacks.
+inline constexpr std::uint32_t kModeContinued = 16;     ///< Opens with a checkpoint.
+inline constexpr std::uint32_t kModeAggregated = 32;    ///< Tallies instead of samples.
+inline constexpr std::uint32_t kModeAttached = 64;      ///< Began in a running process: what lived before is not known.
 
 /// Anonymous memory that the runtime has mapped for itself.
 struct RuntimeRange {
@@ -108,8 +114,26 @@ struct FileHeader {
   /// For whoever adds up the process's memory; neighbours are one range. What does not
   /// fit is not listed.
   RuntimeRange runtime_ranges[kMaxRuntimeRanges];
+  /// Segments of one image have the same pid and `image_start`, which is start_monotonic of
+  /// the first; they are numbered from 0.
+  std::uint64_t image_start;
+  std::uint32_t segment;
+  std::uint32_t reserved1;
 };
 static_assert(sizeof(FileHeader) <= kControlOffset);
+
+/// A mark that is set from outside. Whoever sets it claims the slot (sequence even -> odd),
+/// fills it and publishes it (odd -> even); the runtime writes the record at its next slow
+/// path, or at exit, and sets `taken` to the sequence that it found.
+struct ControlMark {
+  std::atomic<std::uint32_t> sequence;  ///< 0 = never used; odd = being filled.
+  std::atomic<std::uint32_t> taken;
+  std::uint64_t time;  ///< ns, CLOCK_MONOTONIC: when it was set, not when it was taken.
+  std::uint32_t text_bytes;
+  char text[108];
+};
+static_assert(sizeof(ControlMark) == 128);
+inline constexpr std::size_t kControlMarks = 8;
 
 /// Written by whoever watches the target; read at every slow path.
 struct ControlPage {
@@ -121,7 +145,11 @@ struct ControlPage {
   std::atomic<std::uint32_t> supervised;          ///< 1 = somebody raises watermark.
   /// A new number asks for one utilization record per live sample (0 = never asked).
   std::atomic<std::uint32_t> wanted_utilization;
+  /// A new number asks to go on in a new segment (0 = never asked).
+  std::atomic<std::uint32_t> wanted_segment;
+  ControlMark marks[kControlMarks];
 };
+static_assert(sizeof(ControlPage) <= kRecordsOffset - kControlOffset);
 
 // ---------------------------------------------------------------- records ---
 
@@ -138,7 +166,11 @@ enum class RecordType : std::uint8_t {
   kMark = 9,
   kMapping = 10,
   kUtilization = 11,
-  kMaxKnown = 11,
+  kCarried = 12,
+  kCheckpoint = 13,
+  kThinning = 14,
+  kTally = 15,
+  kMaxKnown = kTally,
 };
 
 /// Header word: type 8 | flags 8 | words 12 | cpu 12 | thread 24.
@@ -170,6 +202,13 @@ inline constexpr std::uint8_t kFlagCertain = 0x01;
 inline constexpr std::uint8_t kFlagTruncated = 0x01;
 /// FreeRecord: not a free seen by us; the address came back from the allocator.
 inline constexpr std::uint8_t kFlagUnseen = 0x01;
+/// CarriedRecord: void, what it was to carry has ended.
+inline constexpr std::uint8_t kFlagVoid = 0x40;
+/// TallyRecord: of samples whose frees nobody tells of (thinning).
+inline constexpr std::uint8_t kFlagUntracked = 0x04;
+/// ThreadRecord: written by a checkpoint for what it carries, with totals of 0; the thread's
+/// own record comes later, if it still allocates.
+inline constexpr std::uint8_t kFlagCarriedThread = 0x02;
 /// ThreadRecord: no thread start was seen, so its end will not be either.
 inline constexpr std::uint8_t kFlagForeignThread = 0x01;
 
@@ -221,6 +260,70 @@ struct SampleRecord {
   }
 };
 static_assert(sizeof(SampleRecord) == 64);
+
+/// A sample of an earlier segment that lived when this one began, 80 bytes. References in
+/// `sample` are to records of this segment, frees refer to this record; its header is not
+/// used, its time is that of the allocation.
+struct CarriedRecord {
+  std::uint64_t header;  ///< Flags as of the sample's record.
+  SampleRecord sample;
+  Ref previous;  ///< Its record in the segment before this one, 0 = in an earlier one.
+  std::uint32_t reserved;
+};
+static_assert(sizeof(CarriedRecord) == 80);
+
+/// The checkpoint is whole: every sample that lived at `time` and lives on is above. A sample
+/// of the segment before that was neither freed there nor carried ended in between.
+struct CheckpointRecord {
+  std::uint64_t header;
+  std::uint64_t time;
+  std::uint64_t carried;
+  std::uint64_t lost;  ///< Live samples that could not be carried.
+};
+
+/// Chance from 0 to 2^64 - 1 by which samples are thinned: uniform whatever the program does
+/// (splitmix64's mixing of the seed, the time and the address), and the same in every segment.
+[[nodiscard]] constexpr std::uint64_t chance_of(std::uint64_t seed, const SampleRecord& sample) {
+  std::uint64_t z = seed + sample.time * 0x9e3779b97f4a7c15U;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebU;
+  z = (z ^ z >> 31) + sample.address;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebU;
+  return z ^ z >> 31;
+}
+/// Whether a sample outlasts a thinning.
+[[nodiscard]] constexpr bool is_kept(std::uint64_t chance, std::uint32_t level) {
+  return level == 0 || (level < 64 && chance >> (64 - level) == 0);
+}
+
+/// From `time` on the fate of a sample is known only where is_kept(chance, level); the
+/// others, also those to come, count as allocated, and nobody knows how long they live.
+/// Every further one has a larger level.
+struct ThinningRecord {
+  std::uint64_t header;
+  std::uint64_t time;
+  std::uint32_t level;  ///< Kept with probability 2^-level.
+  std::uint32_t reserved;
+};
+
+/// Samples that are alike, counted (kModeAggregated), 80 bytes. Like the thread's record it
+/// changes after its commit.
+struct TallyRecord {
+  std::uint64_t header;  ///< Flags as of a sample's record; thread 0.
+  std::uint64_t first;   ///< ns, when the first of them was allocated.
+  Ref stack;
+  Ref epoch;
+  std::uint64_t requested_kind;  ///< As in SampleRecord.
+  std::uint64_t usable_heap;     ///< As in SampleRecord.
+  Ref label;
+  Ref type;
+  std::atomic<std::uint64_t> allocated;  ///< Samples so far.
+  std::atomic<std::uint64_t> freed;      ///< Of them, freed again.
+  std::atomic<std::uint64_t> last;       ///< ns, when the last was allocated.
+  std::uint64_t reserved;
+};
+static_assert(sizeof(TallyRecord) == 80);
 
 /// The free of a sampled allocation, 24 bytes.
 struct FreeRecord {

@@ -21,6 +21,10 @@ constexpr std::uint64_t kFixedWords[] = {
     sizeof(MarkRecord) / 8,         // kMark
     sizeof(MappingRecord) / 8,      // kMapping
     sizeof(UtilizationRecord) / 8,  // kUtilization
+    sizeof(CarriedRecord) / 8,      // kCarried
+    sizeof(CheckpointRecord) / 8,   // kCheckpoint
+    sizeof(ThinningRecord) / 8,     // kThinning
+    sizeof(TallyRecord) / 8,        // kTally
 };
 static_assert(std::size(kFixedWords) == static_cast<std::size_t>(RecordType::kMaxKnown) + 1);
 

@@ -99,11 +99,73 @@ class TestTrace {
     return append(RecordType::kFree, body, flags, thread);
   }
 
+  /// A sample of the segment before, whose record there was `previous`.
+  Ref carried(const Drawn& drawn, Ref previous, std::uint8_t flags = 0) {
+    const std::uint64_t body[] = {0,
+                                  drawn.time,
+                                  drawn.stack | std::uint64_t{drawn.epoch} << 32,
+                                  drawn.address,
+                                  drawn.requested | std::uint64_t{4} << 56,
+                                  drawn.requested | std::uint64_t{drawn.heap} << 48,
+                                  0,
+                                  drawn.label | std::uint64_t{drawn.type} << 32,
+                                  previous};
+    const auto certain = drawn.is_certain ? kFlagCertain : std::uint8_t{0};
+    return append(RecordType::kCarried, body, flags | certain, drawn.thread);
+  }
+
+  Ref checkpoint(std::uint64_t carried, std::uint64_t lost = 0, std::uint64_t time = 1000) {
+    const std::uint64_t body[] = {time, carried, lost};
+    return append(RecordType::kCheckpoint, body);
+  }
+
+  Ref thinning(std::uint32_t level, std::uint64_t time = 2000) {
+    const std::uint64_t body[] = {time, level};
+    return append(RecordType::kThinning, body);
+  }
+
+  struct Tallied {
+    Ref stack = 0;
+    Ref epoch = 0;
+    Bytes requested = 64;
+    Bytes usable = 64;
+    std::uint64_t allocated = 1, freed = 0;
+    bool is_certain = false;
+    bool is_tracked = true;
+    std::uint64_t first = 2000, last = 2500;
+  };
+  Ref tally(const Tallied& tallied) {
+    const std::uint64_t body[] = {tallied.first,
+                                  tallied.stack | std::uint64_t{tallied.epoch} << 32,
+                                  tallied.requested,
+                                  tallied.usable,
+                                  0,
+                                  tallied.allocated,
+                                  tallied.freed,
+                                  tallied.last,
+                                  0};
+    const int flags =
+        (tallied.is_certain ? kFlagCertain : 0) | (tallied.is_tracked ? 0 : kFlagUntracked);
+    return append(RecordType::kTally, body, static_cast<std::uint8_t>(flags));
+  }
+
+  /// Makes it segment `number` of an image that began at `began`.
+  void be_segment(std::uint32_t number, std::uint64_t start, std::uint64_t stop,
+                  State state = State::kContinued, std::uint64_t began = 1000) {
+    header().image_start = began;
+    header().segment = number;
+    header().start_monotonic = start;
+    header().start_realtime = start;
+    header().stop_monotonic = stop;
+    header().state = state;
+    if (number > 0) header().mode |= kModeContinued;
+  }
+
   struct Totals {
     std::uint64_t end = 0, bytes = 0, trials = 0, hits = 0, certain_bytes = 0, certain_count = 0,
                   tail_bytes = 0, armed = 0, pending = 0, calls = 0;
   };
-  Ref thread(std::uint32_t index, std::uint64_t tid, const Totals& totals) {
+  Ref thread(std::uint32_t index, std::uint64_t tid, const Totals& totals, std::uint8_t flags = 0) {
     const std::uint64_t body[] = {1000,
                                   tid,
                                   totals.end,
@@ -116,7 +178,7 @@ class TestTrace {
                                   totals.armed,
                                   totals.pending,
                                   totals.calls};
-    return append(RecordType::kThread, body, 0, index);
+    return append(RecordType::kThread, body, flags, index);
   }
 
   Ref thread_name(std::uint32_t index, std::string_view name) {

@@ -178,12 +178,45 @@ void Writer::write_header(Bytes capacity, const Identity& identity) {
   copy_text(header->runtime_version, sizeof header->runtime_version, identity.runtime_version);
   copy_text(header->executable, sizeof header->executable, identity.executable);
   copy_text(header->allocator, sizeof header->allocator, identity.allocator);
+  header->image_start = identity.image_start == 0 ? identity.start_monotonic : identity.image_start;
+  header->segment = identity.segment;
   control_->paused.store(identity.is_paused ? 1 : 0, std::memory_order_relaxed);
+  if (identity.asked != nullptr) inherit(*identity.asked);
   // The magic last and as one word: whoever watches the target and acquires it
   // sees the rest.
   std::atomic_ref(*reinterpret_cast<std::uint64_t*>(header->magic))
       .store(std::bit_cast<std::uint64_t>(kMagic), std::memory_order_release);
   header_ = header;
+}
+
+/// Storage is what each segment has to be given itself; marks go where they were set.
+void Writer::inherit(const ControlPage& asked) {
+  const auto copy = [](auto& to, const auto& from) {
+    to.store(from.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  };
+  copy(control_->requested_interval, asked.requested_interval);
+  copy(control_->paused, asked.paused);
+  copy(control_->wanted_utilization, asked.wanted_utilization);
+  copy(control_->wanted_segment, asked.wanted_segment);
+}
+
+void Writer::close() {
+  if (header_ == nullptr) return;
+  for (std::size_t i = 0; i < kMaxMappings; ++i) {
+    char* mapping = mappings_[i].exchange(nullptr, std::memory_order_relaxed);
+    if (mapping == nullptr) continue;
+    raw_syscall(SYS_munmap, reinterpret_cast<long>(mapping),
+                static_cast<long>(first_mapping_ << i));
+  }
+  header_ = nullptr;
+  control_ = nullptr;
+}
+
+void Writer::finish(State state, Nanoseconds now) {
+  // Whoever ended it may cut the file as soon as it reads so.
+  if (state == State::kStopped) stopped_.store(true, std::memory_order_relaxed);
+  header_->stop_monotonic = now;
+  header_->state.store(state, std::memory_order_release);
 }
 
 Slot Writer::reserve(const RecordHeader& header) {
@@ -223,6 +256,12 @@ void Writer::stop(StopReason reason, int error, Nanoseconds now) {
   header_->stop_monotonic = now;
   header_->stop_reason.store(reason, std::memory_order_relaxed);
   header_->state.store(State::kOff, std::memory_order_release);
+}
+
+void Writer::allocate_mapped() {
+  if (header_ != nullptr && !is_stopped()) {
+    populate(std::min(capacity_, first_mapping_ << current_.load(std::memory_order_acquire)));
+  }
 }
 
 bool Writer::is_writable(Bytes end) const {

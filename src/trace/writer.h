@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 
 #include "base/units.h"
 #include "trace/format.h"
@@ -33,6 +34,11 @@ struct Identity {
   const char* allocator;
   const char* runtime_version;
   bool is_paused;  ///< Initial value of ControlPage::paused.
+  /// Of segments: start_monotonic of the first, 0 in that itself.
+  Nanoseconds image_start = 0;
+  std::uint32_t segment = 0;
+  /// The segment that this one goes on from: what is asked of it is asked of this one.
+  const ControlPage* asked = nullptr;
 };
 
 class Writer {
@@ -48,6 +54,9 @@ class Writer {
   /// Maps an already allocated image in memory instead of a file (tests).
   void open_memory(void* memory, Bytes capacity, const Identity& identity);
 
+  /// Unmaps the trace. Nobody may be inside, or ever use what lies in it again.
+  void close();
+
   [[nodiscard]] bool is_open() const { return header_ != nullptr; }
 
   /// Reserves a record of `header.words` words and stores its header marked
@@ -62,6 +71,16 @@ class Writer {
   /// Records the reason and the time; later reserve() calls fail at once.
   void stop(StopReason reason, int error, Nanoseconds now);
 
+  /// Ends the trace on purpose; what is reserved already may still be committed.
+  void finish(State state, Nanoseconds now);
+
+  /// Bytes from the image's start that are reserved.
+  [[nodiscard]] Bytes tail() const { return header_->tail.load(std::memory_order_relaxed); }
+
+  /// Allocates storage for all that is mapped, as far as the file system has it: for a
+  /// writer that will not be able to ask later.
+  void allocate_mapped();
+
   /// Where records can be read: the current mapping, and how many bytes of it show the
   /// file. A record of which the reference is known lies in it.
   [[nodiscard]] const char* base(Bytes& bytes) const;
@@ -75,9 +94,12 @@ class Writer {
   [[nodiscard]] bool is_stopped() const { return stopped_.load(std::memory_order_relaxed); }
   [[nodiscard]] FileHeader* header() const { return header_; }
   [[nodiscard]] const ControlPage* control() const { return control_; }
+  /// The one part of the control page that the runtime answers in.
+  [[nodiscard]] std::span<ControlMark, kControlMarks> marks() const { return control_->marks; }
 
  private:
   void write_header(Bytes capacity, const Identity& identity);
+  void inherit(const ControlPage& asked);
   void start_mapping(char* base, Bytes bytes, Bytes allocated);
   [[nodiscard]] bool is_writable(Bytes end) const;
   bool make_writable_slow(Bytes end);

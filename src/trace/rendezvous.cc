@@ -1,0 +1,107 @@
+#include "trace/rendezvous.h"
+
+#include <string.h>
+
+namespace geiger::trace {
+namespace {
+
+/// Appends to a text of fixed room; what does not fit makes it unusable, not shorter.
+class Text {
+ public:
+  Text(char* to, std::size_t room) : to_(to), room_(room) { to_[0] = '\0'; }
+  Text& append(const char* text) {
+    for (; *text != '\0'; ++text) put(*text);
+    return *this;
+  }
+  Text& append(std::uint64_t number) {
+    char digits[20];
+    int count = 0;
+    do {
+      digits[count++] = static_cast<char>('0' + number % 10);
+      number /= 10;
+    } while (number != 0);
+    while (count > 0) put(digits[--count]);
+    return *this;
+  }
+  [[nodiscard]] bool fits() const { return used_ < room_; }
+
+ private:
+  void put(char c) {
+    if (used_ + 1 < room_) {
+      to_[used_] = c;
+      to_[used_ + 1] = '\0';
+    }
+    ++used_;
+  }
+  char* to_;
+  std::size_t room_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace
+
+bool is_bell(const Bell& bell) {
+  return memcmp(bell.magic, kBellMagic, sizeof bell.magic) == 0 &&
+         bell.version == kRendezvousVersion;
+}
+
+void begin_bell(Bell& bell) {
+  memcpy(bell.magic, kBellMagic, sizeof bell.magic);
+  bell.version = kRendezvousVersion;
+}
+
+bool is_rendezvous_of(const Rendezvous& page, std::uint32_t pid, std::uint64_t start_ticks) {
+  return memcmp(page.magic, kRendezvousMagic, sizeof page.magic) == 0 &&
+         page.version == kRendezvousVersion && page.pid == pid && page.start_ticks == start_ticks;
+}
+
+void begin_rendezvous(Rendezvous& page, std::uint32_t pid, std::uint64_t start_ticks) {
+  memcpy(page.magic, kRendezvousMagic, sizeof page.magic);
+  page.version = kRendezvousVersion;
+  page.pid = pid;
+  page.start_ticks = start_ticks;
+}
+
+bool rendezvous_place(int index, const char* runtime_directory, std::uint32_t uid,
+                      RendezvousPlace& place) {
+  place.parent_is_shared = index == kRendezvousPlaces - 1;
+  Text parent(place.parent, sizeof place.parent);
+  Text name(place.name, sizeof place.name);
+  if (place.parent_is_shared) {
+    parent.append("/tmp");
+    name.append("geiger-").append(uid);
+    return true;
+  }
+  name.append("geiger");
+  if (index == 1) {
+    parent.append("/run/user/").append(uid);
+    return true;
+  }
+  if (index != 0 || runtime_directory == nullptr || runtime_directory[0] != '/') return false;
+  return parent.append(runtime_directory).fits();
+}
+
+void rendezvous_name(std::uint32_t pid, std::uint64_t start_ticks, char (&name)[32]) {
+  Text(name, sizeof name).append(pid).append(".").append(start_ticks);
+}
+
+std::uint64_t start_ticks_in(const char* stat, std::size_t bytes) {
+  constexpr int kFieldsBehindName = 20;  // State is field 3; the start is field 22.
+  const char* end = stat + bytes;
+  const char* at = end;
+  while (at != stat && *(at - 1) != ')') --at;
+  if (at == stat) return 0;
+  for (int field = 0; field < kFieldsBehindName; ++field) {
+    if (field != 0) {
+      while (at != end && *at != ' ') ++at;
+    }
+    while (at != end && *at == ' ') ++at;
+  }
+  std::uint64_t ticks = 0;
+  for (; at != end && *at >= '0' && *at <= '9'; ++at) {
+    ticks = ticks * 10 + static_cast<std::uint64_t>(*at - '0');
+  }
+  return at != end && *at == ' ' ? ticks : 0;
+}
+
+}  // namespace geiger::trace

@@ -1,0 +1,135 @@
+// How a program that sleeps is woken from outside: two kinds of files in a directory of its
+// user, $XDG_RUNTIME_DIR/geiger, else /run/user/UID/geiger, else /tmp/geiger-UID.
+//
+//   bell         one per directory, for ever; every sleeping program maps it when it starts
+//                and looks at one word of it
+//   PID.START    the rendezvous of one process, made by who wants something of it
+//
+//   controller   writes the request into the rendezvous, then rings the bell
+//   program      finds the bell rung for its process id, comes to the rendezvous, and from
+//                then on looks at one word of that
+//
+// Why not a file per process from the start: most processes are short and nobody asks for
+// them, and a program that has forbidden itself system calls (seccomp) would be killed for
+// making one late. So it makes none until it is called, and who calls can see from outside
+// that it may.
+//
+// START is the process's start in clock ticks since boot (field 22 of /proc/PID/stat): a
+// process id that went to somebody else makes another name. Directories are 0700, files 0600,
+// of the program's user or root: who may write there may ptrace the program as well.
+//
+// Nothing here asks the system for anything. Threads: the fields say who writes them.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/units.h"
+
+namespace geiger::trace {
+
+inline constexpr char kRendezvousMagic[8] = {'G', 'E', 'I', 'G', 'E', 'R', '\r', 'R'};
+inline constexpr char kBellMagic[8] = {'G', 'E', 'I', 'G', 'E', 'R', '\r', 'B'};
+inline constexpr char kBellName[] = "bell";
+inline constexpr std::uint32_t kRendezvousVersion = 1;
+/// Size of either file.
+inline constexpr Bytes kRendezvousBytes = 4096;
+/// Paths with their NUL, both of directories and of files.
+inline constexpr std::size_t kRendezvousPath = 1024;
+
+/// Written by controllers, read by every program that sleeps.
+struct Bell {
+  char magic[8];
+  std::uint32_t version;
+  std::atomic<std::uint32_t> rings;  ///< So far.
+  /// Ring n, counted from 1, was for process called[n % kCalled], by its own count.
+  static constexpr std::uint32_t kCalled = 64;
+  std::atomic<std::uint32_t> called[kCalled];
+
+  /// Controllers only: calls the process. Two at once may take each other's entry, so whoever
+  /// is not answered rings again.
+  void ring(std::uint32_t pid) {
+    const std::uint32_t next = rings.load(std::memory_order_relaxed) + 1;
+    called[next % kCalled].store(pid, std::memory_order_relaxed);
+    rings.fetch_add(1, std::memory_order_release);
+  }
+  /// Whether the process was called after ring `heard`; true also where that is forgotten.
+  [[nodiscard]] bool has_called(std::uint32_t pid, std::uint32_t heard, std::uint32_t now) const {
+    if (now - heard >= kCalled) return true;
+    for (std::uint32_t ring = heard + 1; ring != now + 1; ++ring) {
+      if (called[ring % kCalled].load(std::memory_order_relaxed) == pid) return true;
+    }
+    return false;
+  }
+};
+static_assert(sizeof(Bell) <= kRendezvousBytes);
+
+enum class Presence : std::uint32_t {
+  kAbsent = 0,     ///< The program has not come yet.
+  kDormant = 1,    ///< Draws nothing, records nothing, waits for a request.
+  kRecording = 2,  ///< Writes a trace.
+};
+
+/// A request is a number: odd asks for a recording, even for none. Only a number that was not
+/// served yet means anything, so a request is carried out once.
+struct Rendezvous {
+  char magic[8];
+  std::uint32_t version;
+  std::uint32_t pid;  ///< As the program sees itself.
+  std::uint64_t start_ticks;
+
+  // Written by the runtime; valid once it has come.
+  std::atomic<Presence> presence;
+  std::atomic<std::uint32_t> served;  ///< The last request carried out, or refused.
+  std::atomic<std::int32_t> error;    ///< errno that refused it, else 0.
+  std::uint32_t has_directory;        ///< 1: traces have a place (GEIGER_DIR) unless told another.
+  std::uint64_t own_interval;         ///< Sampling interval unless told another, bytes.
+
+  // Written by controllers, one at a time (they hold flock on the file).
+  std::atomic<std::uint32_t> wanted;
+  std::uint32_t reserved;
+  std::atomic<std::uint64_t> wanted_interval;  ///< For the next recording; 0 = its own.
+  char directory[kRendezvousPath];  ///< For its trace, absolute; empty: the program's own.
+};
+static_assert(sizeof(Rendezvous) <= kRendezvousBytes);
+
+[[nodiscard]] constexpr bool wants_recording(std::uint32_t request) { return request % 2 == 1; }
+
+/// The next request after `last` that asks for a recording, or for none.
+[[nodiscard]] constexpr std::uint32_t next_request(std::uint32_t last, bool recording) {
+  return wants_recording(last + 1) == recording ? last + 1 : last + 2;
+}
+
+[[nodiscard]] bool is_bell(const Bell& bell);
+/// Fills in magic and version.
+void begin_bell(Bell& bell);
+
+/// Whether the page is one of this version, of this process.
+[[nodiscard]] bool is_rendezvous_of(const Rendezvous& page, std::uint32_t pid,
+                                    std::uint64_t start_ticks);
+
+/// Fills in magic, version and who it is for.
+void begin_rendezvous(Rendezvous& page, std::uint32_t pid, std::uint64_t start_ticks);
+
+/// A directory that must exist and belong to the program's user, and the one to be made in it.
+struct RendezvousPlace {
+  char parent[kRendezvousPath];
+  char name[32];
+  bool parent_is_shared;  ///< /tmp: anybody may write there, so only the inner one is checked.
+};
+inline constexpr int kRendezvousPlaces = 3;
+
+/// The `index`th place to look, 0 to kRendezvousPlaces - 1; false: there is none.
+/// `runtime_directory` is XDG_RUNTIME_DIR of the program, null or empty if it has none.
+[[nodiscard]] bool rendezvous_place(int index, const char* runtime_directory, std::uint32_t uid,
+                                    RendezvousPlace& place);
+
+/// "PID.START" and a NUL; needs 32 bytes at most.
+void rendezvous_name(std::uint32_t pid, std::uint64_t start_ticks, char (&name)[32]);
+
+/// Field 22 of the text of /proc/PID/stat; 0: not such a text. The name of the program in it
+/// may hold anything, also blanks and parentheses.
+[[nodiscard]] std::uint64_t start_ticks_in(const char* stat, std::size_t bytes);
+
+}  // namespace geiger::trace
