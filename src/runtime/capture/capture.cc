@@ -3,14 +3,21 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/uio.h>
 
 #include "base/attributes.h"
 #include "base/clock.h"
 #include "base/raw_syscall.h"
+#include "runtime/capture/attach.h"
+#include "runtime/capture/checkpoint.h"
+#include "runtime/capture/confinement.h"
+#include "runtime/capture/dormancy.h"
 #include "runtime/capture/events.h"
 #include "runtime/capture/image.h"
+#include "runtime/capture/live_samples.h"
 #include "runtime/capture/names.h"
 #include "runtime/capture/record_stack.h"
+#include "runtime/capture/tally.h"
 #include "runtime/capture/thread_state.h"
 #include "runtime/capture/utilization.h"
 #include "sampling/prng.h"
@@ -18,6 +25,7 @@
 namespace geiger::capture {
 namespace {
 
+using base::is_error;
 using base::raw_syscall;
 using sampling::Verdict;
 using trace::RecordHeader;
@@ -32,6 +40,14 @@ constexpr std::uint64_t kGrace = kMiB;
 
 /// No address space holds more (x86-64, aarch64).
 constexpr Bytes kLargestSize = Bytes{1} << 47;
+
+/// How long a thread that cannot draw is not to ask again. A process that sleeps looks up as
+/// often as one that records does at least; an attached one may be attached again.
+std::uint64_t sleep_of(Phase phase) {
+  if (phase == Phase::kStarting) return 0;
+  if (sleeps()) return image.settings.interval - 1;
+  return image.is_attached ? kGrace : kNever;
+}
 
 std::uint16_t current_cpu() {
   const int cpu = sched_getcpu();
@@ -55,36 +71,45 @@ struct Drawing {
   std::uint64_t interval;
   double lambda;
 };
-Drawing drawing_in(trace::Ref epoch) {
-  const auto& record = image.writer.at<trace::EpochRecord>(epoch);
+Drawing drawing_in(const Segment& segment, trace::Ref epoch) {
+  const auto& record = segment.writer.at<trace::EpochRecord>(epoch);
   return {record.interval, __builtin_bit_cast(double, record.lambda_bits)};
 }
 
-/// Writes the thread's record into the current image and starts its sampler.
-bool enrol(ThreadState& state) {
+/// A thread's first record in this image.
+bool enrol_first(ThreadState& state, Segment& segment) {
   const std::uint32_t index = image.threads.fetch_add(1, std::memory_order_relaxed) + 1;
   if (index > trace::kMaxThread) return false;
-  const bool is_forked = state.image != 0;
-  if (is_forked) state.tid = static_cast<std::uint64_t>(raw_syscall(SYS_gettid));
-  const bool is_main = state.tid == image.writer.header()->pid;
+  const bool is_forked = state.generation != 0;
+  if (is_forked) state.tid = own_thread_id();
+  const bool is_main = state.tid == segment.writer.header()->pid;
   state.is_foreign = !is_main && tls.stack_high == 0;
-  const RecordHeader header =
-      header_of(RecordType::kThread, sizeof(trace::ThreadRecord), index,
-                state.is_foreign ? trace::kFlagForeignThread : std::uint8_t{0});
-  const trace::Slot slot = image.writer.reserve(header);
-  if (!slot) return false;
-  auto* record = reinterpret_cast<trace::ThreadRecord*>(slot.words);
-  record->start = base::monotonic_now();
-  record->tid = state.tid;
-  trace::Writer::commit(slot, header);
-  state.record = record;
+  // What was allocated before is not this image's: nothing to settle.
+  if (state.armed.load(std::memory_order_relaxed) != kTaken)
+    state.armed.store(0, std::memory_order_relaxed);
   state.index = index;
-  const trace::Ref epoch = image.epoch.ref.load(std::memory_order_acquire);
+  state.start = base::monotonic_now();
+  state.has_name = false;
+  trace::ThreadRecord* record = write_thread(segment, state, 0);
+  if (record == nullptr) return false;
+  state.record = record;
+  const trace::Ref epoch = segment.epoch.ref.load(std::memory_order_acquire);
   state.epoch.store(epoch, std::memory_order_relaxed);
-  const Drawing drawing = drawing_in(epoch);
+  const Drawing drawing = drawing_in(segment, epoch);
   state.sampler.start(sampling::thread_seed(image.seed, index), drawing.interval, drawing.lambda,
                       image.settings.is_pure);
-  state.image = image.number;
+  state.generation = image.generation;
+  return true;
+}
+
+/// Goes on in another segment with the trials that are pending.
+bool enrol_again(ThreadState& state, Segment& segment) {
+  const trace::Ref epoch = epoch_of_interval(segment, state.sampler.interval());
+  if (epoch == 0) return false;
+  trace::ThreadRecord* record = write_thread(segment, state, 0);
+  if (record == nullptr) return false;
+  state.record = record;
+  state.epoch.store(epoch, std::memory_order_relaxed);
   return true;
 }
 
@@ -95,7 +120,7 @@ void settle_unseen(ThreadState& state, std::uint64_t bytes) {
   add(state.record->bytes, bytes);
   add(state.record->trials, bytes);
   if (verdict.kind == Verdict::Kind::kNotSampled) return;
-  image.writer.count_drop(trace::DropCause::kReentered);
+  current_segment().writer.count_drop(trace::DropCause::kReentered);
 }
 
 /// Settles the bytes since the counter was armed, given what it holds now.
@@ -153,20 +178,20 @@ void arm(ThreadState& state) {
 bool was_abandoned(ThreadState& state, const void* frame) {
   constexpr std::uint32_t kTooMany = 16;
   if (frame >= state.deciding_frame || ++state.nested_decisions > kTooMany) return true;
-  image.writer.count_drop(trace::DropCause::kReentered);
+  current_segment().writer.count_drop(trace::DropCause::kReentered);
   return false;
 }
 
-void adopt_epoch(ThreadState& state) {
-  follow_control();
-  const trace::Ref epoch = image.epoch.ref.load(std::memory_order_acquire);
+void adopt_epoch(ThreadState& state, Segment& segment) {
+  follow_control(segment);
+  const trace::Ref epoch = segment.epoch.ref.load(std::memory_order_acquire);
   if (state.epoch.load(std::memory_order_relaxed) == epoch) return;
   state.epoch.store(epoch, std::memory_order_relaxed);
-  const Drawing drawing = drawing_in(epoch);
+  const Drawing drawing = drawing_in(segment, epoch);
   state.sampler.change_interval(drawing.interval, drawing.lambda);
 }
 
-Decision decide_in(ThreadState& state, Bytes size, bool is_fresh) {
+Decision decide_in(ThreadState& state, Segment& segment, Bytes size, bool is_fresh) {
   const void* frame = __builtin_frame_address(0);
   // The borrow left the counter at (rest - size) mod 2^64, from where it would not
   // borrow again for ever: first of all it gets the grace.
@@ -184,39 +209,29 @@ Decision decide_in(ThreadState& state, Bytes size, bool is_fresh) {
   const bool counts = !is_paused();
   if (counts) count(state, size, verdict);
   const trace::Ref epoch = state.epoch.load(std::memory_order_relaxed);
-  adopt_epoch(state);
+  const std::uint64_t interval = state.sampler.interval();
+  adopt_epoch(state, segment);
   arm(state);
   return {.state = &state,
           .offset = verdict.offset,
           .epoch = epoch,
-          .image = image.number,
+          .interval = interval,
+          .segment = segment.number.load(std::memory_order_relaxed),
           .is_sample = counts && verdict.kind != Verdict::Kind::kNotSampled,
           .is_certain = verdict.kind == Verdict::Kind::kCertain,
           .is_counted = counts};
 }
 
-/// Puts an allocated address among the live samples. False: out of memory.
-bool insert_live(const void* address, std::uint64_t value) {
-  if (!image.live.insert(reinterpret_cast<std::uint64_t>(address), value)) return false;
-  filter.add(address);
-  if (filter.is_too_small(image.live.size())) {
-    filter.grow([](const auto& visit) { image.live.for_each(visit); });
-  }
-  return true;
-}
-
-/// Live entries: image number and sample, never 0 as images start at 1.
-std::uint64_t live_value(trace::Ref sample) { return std::uint64_t{image.number} << 32 | sample; }
-
-void record_free(std::uint64_t taken, trace::Ref stack, std::uint8_t flags) {
+void record_free(Segment& segment, ThreadState* state, std::uint64_t taken, trace::Ref stack,
+                 std::uint8_t flags) {
+  if (!is_of(segment, taken)) return;  // The parent's sample, or it ended with a segment.
   const auto sample = static_cast<trace::Ref>(taken);
-  if (taken >> 32 != image.number) return;  // The parent's sample.
-  ThreadState* state = enrolled_state();
+  if (image.settings.aggregates) return tally_free(segment, sample);
   const RecordHeader header = header_of(RecordType::kFree, sizeof(trace::FreeRecord),
                                         state == nullptr ? 0 : state->index, flags);
-  const trace::Slot slot = image.writer.reserve(header);
+  const trace::Slot slot = segment.writer.reserve(header);
   if (!slot) {
-    image.writer.count_drop(trace::DropCause::kTraceFull);
+    segment.writer.count_drop(trace::DropCause::kTraceFull);
     return;
   }
   auto* record = reinterpret_cast<trace::FreeRecord*>(slot.words);
@@ -224,32 +239,24 @@ void record_free(std::uint64_t taken, trace::Ref stack, std::uint8_t flags) {
   record->sample = sample;
   record->stack = stack;
   trace::Writer::commit(slot, header);
-  tell_freed(state, sample, *record);
+  tell_freed(segment, state, sample, *record);
 }
 
 /// The allocator handed out an address whose sample we believe alive: its free
 /// went past us (RTLD_DEEPBIND, static code, private APIs of the allocator).
-void close_unseen(const void* address) {
-  const std::uint64_t taken = take(address);
+void close_unseen(Segment& segment, ThreadState& state, const void* key) {
+  const std::uint64_t taken = take_live(key);
   if (taken == 0) return;
-  image.writer.count_drop(trace::DropCause::kUnseenFree);
-  record_free(taken, 0, trace::kFlagUnseen);
+  segment.writer.count_drop(trace::DropCause::kUnseenFree);
+  record_free(segment, &state, taken, 0, trace::kFlagUnseen);
 }
 
-void record_name(ThreadState& state) {
+void record_name(Segment& segment, ThreadState& state) {
   char name[16] = {};
-  prctl(PR_GET_NAME, name);
+  if (is_error(raw_syscall(SYS_prctl, PR_GET_NAME, reinterpret_cast<long>(name)))) return;
   if (state.has_name && memcmp(name, state.name, sizeof name) == 0) return;
-  const RecordHeader header =
-      header_of(RecordType::kThreadName, sizeof(trace::ThreadNameRecord), state.index);
-  const trace::Slot slot = image.writer.reserve(header);
-  if (!slot) return;
-  auto* record = reinterpret_cast<trace::ThreadNameRecord*>(slot.words);
-  record->time = base::monotonic_now();
-  memcpy(record->name, name, sizeof name);
-  trace::Writer::commit(slot, header);
   memcpy(state.name, name, sizeof name);
-  state.has_name = true;
+  state.has_name = write_thread_name(segment, state);
 }
 
 unsigned log2_of(std::size_t alignment) {
@@ -263,47 +270,114 @@ struct NameRefs {
   trace::Ref label;
   trace::Ref type;
 };
-NameRefs names_in_force() { return {ref_of_name(tls.naming.label), ref_of_name(tls.naming.type)}; }
+NameRefs names_in_force(Segment& segment) {
+  return {ref_of_name(segment, tls.naming.label), ref_of_name(segment, tls.naming.type)};
+}
 
-trace::Slot write_sample(const Decision& decision, const Allocation& allocation, trace::Ref stack) {
-  const NameRefs names = names_in_force();
-  const RecordHeader header =
-      header_of(RecordType::kSample, sizeof(trace::SampleRecord), decision.state->index,
-                decision.is_certain ? trace::kFlagCertain : std::uint8_t{0});
-  const trace::Slot slot = image.writer.reserve(header);
-  if (!slot) return slot;
+trace::SampleRecord sample_of(Segment& segment, const Decision& decision,
+                              const Allocation& allocation, trace::Ref stack) {
+  const NameRefs names = names_in_force(segment);
+  const bool is_here = decision.segment == segment.number.load(std::memory_order_relaxed);
+  return {.header = 0,
+          .time = base::monotonic_now(),
+          .stack = stack,
+          .epoch = is_here ? decision.epoch : epoch_of_interval(segment, decision.interval),
+          .address = reinterpret_cast<std::uint64_t>(allocation.address),
+          .requested_kind = clamped(allocation.requested) |
+                            std::uint64_t{static_cast<std::uint8_t>(allocation.entry_point)} << 48 |
+                            std::uint64_t{log2_of(allocation.alignment)} << 56,
+          .usable_heap = clamped(allocation.usable) | std::uint64_t{allocation.heap} << 48,
+          .offset = decision.offset,
+          .label = names.label,
+          .type = names.type};
+}
+
+std::uint8_t flags_of(const Decision& decision) {
+  return decision.is_certain ? trace::kFlagCertain : std::uint8_t{0};
+}
+
+/// Writes the sample and returns what the live table is to know it by; 0: no room.
+std::uint64_t write_sample(Segment& segment, const Decision& decision, const Allocation& allocation,
+                           trace::Ref stack) {
+  const RecordHeader header = header_of(RecordType::kSample, sizeof(trace::SampleRecord),
+                                        decision.state->index, flags_of(decision));
+  trace::SampleRecord sample = sample_of(segment, decision, allocation, stack);
+  const trace::Slot slot = segment.writer.reserve(header);
+  if (!slot) return 0;
+  sample.header = slot.words[0];
   auto* record = reinterpret_cast<trace::SampleRecord*>(slot.words);
-  record->time = base::monotonic_now();
-  record->stack = stack;
-  record->epoch = decision.epoch;
-  record->address = reinterpret_cast<std::uint64_t>(allocation.address);
-  record->requested_kind = clamped(allocation.requested) |
-                           std::uint64_t{static_cast<std::uint8_t>(allocation.entry_point)} << 48 |
-                           std::uint64_t{log2_of(allocation.alignment)} << 56;
-  record->usable_heap = clamped(allocation.usable) | std::uint64_t{allocation.heap} << 48;
-  record->offset = decision.offset;
-  record->label = names.label;
-  record->type = names.type;
+  *record = sample;
   trace::Writer::commit(slot, header);
-  return slot;
+  tell_sampled(segment, *decision.state, slot.ref, *record);
+  return live_value(segment, slot.ref);
+}
+
+/// The same where samples are counted.
+std::uint64_t count_sample(Segment& segment, const Decision& decision, const Allocation& allocation,
+                           trace::Ref stack, bool tracks) {
+  const auto untracked = tracks ? std::uint8_t{0} : trace::kFlagUntracked;
+  const trace::Ref counted = tally(segment, sample_of(segment, decision, allocation, stack),
+                                   static_cast<std::uint8_t>(flags_of(decision) | untracked));
+  return counted == 0 ? 0 : live_value(segment, counted);
+}
+
+/// From here on the free of the sample is of interest. Without memory it is not recorded.
+void track(Segment& segment, const void* key, std::uint64_t value) {
+  if (!insert_live(key, value)) {
+    segment.writer.count_drop(trace::DropCause::kLiveTableFull);
+  }
+  Segment& now = *image.segment.load(std::memory_order_seq_cst);
+  if (&now != &segment) carry(now, segment, reinterpret_cast<std::uint64_t>(key), value);
+  thin_if_too_many(now);
+}
+
+void write_and_track(Segment& segment, const Decision& decision, const Allocation& allocation,
+                     trace::Ref stack, const void* key) {
+  const bool is_counted = image.settings.aggregates;
+  const bool tracks_address =
+      is_counted && is_tracked(chance_of_address(reinterpret_cast<std::uint64_t>(key)));
+  const std::uint64_t value =
+      is_counted ? count_sample(segment, decision, allocation, stack, tracks_address)
+                 : write_sample(segment, decision, allocation, stack);
+  if (value == 0) return segment.writer.count_drop(trace::DropCause::kTraceFull);
+  const bool tracks =
+      is_counted
+          ? tracks_address
+          : is_tracked(chance_at(segment, sample_at(segment, static_cast<trace::Ref>(value))));
+  if (tracks) track(segment, key, value);
+}
+
+/// The record that the end of the image finds a thread in: its own, or a new one if it has
+/// not run since the segment began.
+trace::ThreadRecord* last_record(Segment& segment, const ThreadState& state) {
+  const bool is_here = state.segment == segment.number.load(std::memory_order_relaxed);
+  return is_here ? state.record : write_thread(segment, state, 0);
 }
 
 /// Reads the counters of threads that are still alive, as the program exits.
 /// They go on, so what they allocate from here stays bounded by `armed` alone.
-void settle_others(const ThreadState* self) {
+void settle_others(Segment& segment, const ThreadState* self) {
   for (ThreadState* state = first_state(); state != nullptr; state = state->next) {
-    if (state == self || state->is_foreign || state->image != image.number) continue;
+    if (state == self || state->is_foreign || state->generation != image.generation) continue;
     state->reading.store(1, std::memory_order_seq_cst);
     const std::uint64_t armed = state->armed.load(std::memory_order_seq_cst);
     if (state->lifecycle.load(std::memory_order_seq_cst) == kLive && armed != kTaken) {
       const std::uint64_t rest = std::atomic_ref(*state->countdown).load(std::memory_order_relaxed);
-      if (rest <= armed) {
-        state->record->pending.store(armed - rest, std::memory_order_relaxed);
-        state->record->armed.store(0, std::memory_order_relaxed);
+      trace::ThreadRecord* record = rest <= armed ? last_record(segment, *state) : nullptr;
+      if (record != nullptr) {
+        record->pending.store(armed - rest, std::memory_order_relaxed);
+        record->armed.store(0, std::memory_order_relaxed);
       }
     }
     state->reading.store(0, std::memory_order_release);
   }
+}
+
+/// The calling thread is never asked again.
+void forget_state() {
+  exchange_countdown(kNever);
+  tls.state->tid = 0;
+  tls.state = nullptr;
 }
 
 /// Takes the counter out of use for as long as its thread settles it. False: it is
@@ -324,28 +398,92 @@ void settle_for_good(ThreadState& state) {
   arm(state);
 }
 
-/// exit(), after the program's own destructors that run before ours.
-[[gnu::destructor]] void finish() {
-  if (!is_recording()) return;
+/// The counter of a thread whose end would not have been seen: its memory may be gone.
+/// kTaken: it is.
+std::uint64_t counter_of_foreign(const ThreadState& state, std::uint32_t pid) {
+  std::uint64_t rest = 0;
+  const iovec here{&rest, sizeof rest};
+  const iovec there{state.countdown, sizeof rest};
+  const bool is_there = raw_syscall(SYS_tgkill, pid, static_cast<long>(state.tid), 0) == 0;
+  const long got = raw_syscall(SYS_process_vm_readv, pid, reinterpret_cast<long>(&here), 1,
+                               reinterpret_cast<long>(&there), 1);
+  return is_there && got == sizeof rest ? rest : kTaken;
+}
+
+/// When recording ends and the program runs on, nobody else settles threads that were
+/// there before it began.
+void settle_foreign(Segment& segment) {
+  const std::uint32_t pid = segment.writer.header()->pid;
+  for (ThreadState* state = first_state(); state != nullptr; state = state->next) {
+    if (!state->is_foreign || state->generation != image.generation) continue;
+    const std::uint64_t armed = state->armed.load(std::memory_order_seq_cst);
+    if (armed == kTaken) continue;
+    const std::uint64_t rest = counter_of_foreign(*state, pid);
+    if (rest > armed) continue;
+    trace::ThreadRecord* record = last_record(segment, *state);
+    if (record == nullptr) continue;
+    record->pending.store(armed - rest, std::memory_order_relaxed);
+    record->armed.store(0, std::memory_order_relaxed);
+  }
+}
+
+/// Totals as final as they can be while others go on.
+void end_recording(trace::State end) {
+  Segment& segment = current_segment();
   ThreadState* self = own_state();
-  if (self != nullptr && self->image == image.number) {
-    record_name(*self);
+  if (self != nullptr && self->generation == image.generation && enrol(*self, segment)) {
+    record_name(segment, *self);
     settle_for_good(*self);
   }
-  settle_others(self);
-  trace::FileHeader* header = image.writer.header();
-  header->stop_monotonic = base::monotonic_now();
-  header->state.store(trace::State::kExited, std::memory_order_release);
+  settle_others(segment, self);
+  if (end == trace::State::kStopped) settle_foreign(segment);
+  take_marks(segment);
+  segment.writer.finish(end, base::monotonic_now());
+}
+
+/// exit(), after the program's own destructors that run before ours.
+[[gnu::destructor]] void finish() {
+  const bool is_ours = is_recording();
+  if (is_ours) end_recording(trace::State::kExited);
+  if (is_ours || is_asleep()) leave_rendezvous();
+}
+
+/// Somebody wants no recording any more. The allocation under way is not part of it.
+GEIGER_SLOW_PATH void fall_asleep(Bytes size) {
+  if (!claim_end()) return;
+  tls.countdown += size;
+  if (is_recording()) end_recording(trace::State::kStopped);
+  if (ThreadState* self = own_state(); self != nullptr) self->is_ending = false;
+  go_to_sleep();
+}
+
+/// The process does not record: lets the thread run. Inside a decide() of its own that a
+/// handler interrupted the counter stays as that left it.
+Decision pass_unseen(Bytes size) {
+  const ThreadState* state = own_state();
+  if (sleeps() && state != nullptr && state->armed.load(std::memory_order_relaxed) == kTaken) {
+    tls.countdown += size;
+    return {};
+  }
+  exchange_countdown(sleep_of(image.phase.load(std::memory_order_relaxed)));
+  return {};
 }
 
 }  // namespace
 
-ThreadState* enrolled_state() {
+ThreadState* known_state() {
   ThreadState* state = own_state();
-  if (state == nullptr) state = adopt_state(image.writer.header()->pid);
-  if (state == nullptr) return nullptr;
-  if (state->image != image.number && !enrol(*state)) return nullptr;
+  if (state == nullptr) state = adopt_state(current_segment().writer.header()->pid);
   return state;
+}
+
+bool enrol(ThreadState& state, Segment& segment) {
+  const std::uint32_t number = segment.number.load(std::memory_order_relaxed);
+  if (state.segment == number) return true;
+  const bool is_known = state.generation == image.generation;
+  if (!(is_known ? enrol_again(state, segment) : enrol_first(state, segment))) return false;
+  state.segment = number;
+  return true;
 }
 
 GEIGER_SLOW_PATH Decision decide(Bytes size) {
@@ -354,34 +492,46 @@ GEIGER_SLOW_PATH Decision decide(Bytes size) {
     return {};
   }
   bool is_fresh = false;
-  if (!ready(is_fresh)) {
-    const Phase phase = image.phase.load(std::memory_order_relaxed);
-    exchange_countdown(phase == Phase::kStarting ? 0 : kNever);
-    return {};
-  }
-  ThreadState* state = enrolled_state();
+  if (sleeps() && must_sleep(is_fresh)) fall_asleep(size);
+  if (!is_fresh && !ready(is_fresh)) return pass_unseen(size);
+  ThreadState* state = known_state();
   if (state == nullptr) {
-    exchange_countdown(kNever);
+    exchange_countdown(sleep_of(Phase::kOff));
     return {};
   }
-  return decide_in(*state, size, is_fresh);
+  const PinnedSegment segment(*state);
+  // What passed before a thread's first slow path in a recording is no part of it.
+  is_fresh |= sleeps() && state->generation != image.generation;
+  if (!enrol(*state, *segment)) {
+    exchange_countdown(sleep_of(Phase::kOff));
+    return {};
+  }
+  const Decision decision = decide_in(*state, *segment, size, is_fresh);
+  take_marks(*segment);
+  if (is_next_due(*segment)) [[unlikely]]
+    go_on_in_next();
+  return decision;
 }
 
 void follow_now() {
   if (!is_recording()) return;
   ThreadState* state = own_state();
-  if (state == nullptr || state->image != image.number || !begin_settling(*state)) return;
-  adopt_epoch(*state);
+  if (state == nullptr || state->generation != image.generation) return;
+  const PinnedSegment segment(*state);
+  if (!enrol(*state, *segment) || !begin_settling(*state)) return;
+  adopt_epoch(*state, *segment);
   arm(*state);
 }
 
 Bytes largest_interval_in_use() {
-  Bytes largest = image.epoch.interval.load(std::memory_order_relaxed);
+  const Segment& segment = current_segment();
+  const std::uint32_t number = segment.number.load(std::memory_order_relaxed);
+  Bytes largest = segment.epoch.interval.load(std::memory_order_relaxed);
   for (const ThreadState* state = first_state(); state != nullptr; state = state->next) {
     if (state->lifecycle.load(std::memory_order_acquire) != kLive) continue;
     const trace::Ref epoch = state->epoch.load(std::memory_order_relaxed);
-    if (epoch != 0 && state->image == image.number) {
-      largest = std::max(largest, drawing_in(epoch).interval);
+    if (epoch != 0 && state->segment == number) {
+      largest = std::max(largest, drawing_in(segment, epoch).interval);
     }
   }
   return largest;
@@ -389,6 +539,8 @@ Bytes largest_interval_in_use() {
 
 void retract(const Decision& decision, Bytes size) {
   if (!decision.is_counted || !decision.is_certain) return;
+  // Of a segment that has ended meanwhile the totals are as they are.
+  if (decision.state->segment != decision.segment || !is_recording()) return;
   trace::ThreadRecord& totals = *decision.state->record;
   add(totals.bytes, -size);
   add(totals.certain_bytes, -size);
@@ -397,36 +549,29 @@ void retract(const Decision& decision, Bytes size) {
 
 GEIGER_SLOW_PATH void record(const Decision& decision, const Allocation& allocation,
                              const unwind::Registers& caller) {
-  if (!decision.is_sample || decision.image != image.number) return;
+  if (!decision.is_sample || decision.segment < image.first_number || !is_recording()) return;
   ThreadState& state = *decision.state;
-  if (!state.has_name) record_name(state);
+  const PinnedSegment segment(state);
+  if (!state.has_name) record_name(*segment, state);
   const void* key = key_of(allocation.address, allocation.heap);
   image.live.prefetch(reinterpret_cast<std::uint64_t>(key));
-  const trace::Ref stack = record_stack(state, caller);
-  if (filter.maybe_holds(key)) close_unseen(key);
-  const trace::Slot slot = write_sample(decision, allocation, stack);
-  if (!slot) {
-    image.writer.count_drop(trace::DropCause::kTraceFull);
-    return;
-  }
-  if (!insert_live(key, live_value(slot.ref))) {
-    image.writer.count_drop(trace::DropCause::kLiveTableFull);
-  }
-  tell_sampled(state, slot.ref, *reinterpret_cast<const trace::SampleRecord*>(slot.words));
-  serve_utilization();
+  const trace::Ref stack = record_stack(*segment, state, caller);
+  if (filter.maybe_holds(key)) close_unseen(*segment, state, key);
+  write_and_track(*segment, decision, allocation, stack, key);
+  serve_utilization(*segment);
 }
 
-std::uint64_t take(const void* address) {
-  const std::size_t mask = filter.mask();
-  const std::uint64_t taken = image.live.take(reinterpret_cast<std::uint64_t>(address));
-  if (taken != 0) filter.remove(address, mask);
-  return taken;
-}
+std::uint64_t take(const void* address) { return take_live(address); }
 
 void settle_taken(std::uint64_t taken, const unwind::Registers& caller) {
   if (taken == 0 || !is_recording()) return;
-  ThreadState* state = image.settings.free_stacks ? enrolled_state() : nullptr;
-  record_free(taken, state == nullptr ? 0 : record_stack(*state, caller), 0);
+  ThreadState* state = known_state();
+  if (state == nullptr) return;
+  const PinnedSegment segment(*state);
+  if (!is_of(*segment, taken) || !enrol(*state, *segment)) return;
+  const bool wants_stack = image.settings.free_stacks && !image.settings.aggregates;
+  const trace::Ref stack = wants_stack ? record_stack(*segment, *state, caller) : 0;
+  record_free(*segment, state, taken, stack, 0);
 }
 
 void put_back(const void* address, std::uint64_t taken) {
@@ -443,16 +588,38 @@ void begin_thread() {
   tls.stack_high = reinterpret_cast<std::uint64_t>(__builtin_thread_pointer());
 }
 
+/// The last of a thread in the recording. False: it is in none.
+static bool end_in_recording(ThreadState& state) {
+  if (!is_recording() || state.generation != image.generation) return false;
+  const PinnedSegment segment(state);
+  if (!enrol(state, *segment)) return false;
+  if (state.has_name) record_name(*segment, state);
+  settle_for_good(state);
+  state.record->end.store(base::monotonic_now(), std::memory_order_relaxed);
+  return true;
+}
+
 void end_thread() {
   ThreadState* state = own_state();
-  if (state == nullptr || !is_recording() || state->image != image.number) return;
-  if (state->has_name) record_name(*state);
-  settle_for_good(*state);
-  state->record->end.store(base::monotonic_now(), std::memory_order_relaxed);
+  if (state == nullptr || (!end_in_recording(*state) && !sleeps())) return;
+  // Nobody may be asked whether the thread is gone before its state serves another: the
+  // destructors that follow are left unseen instead.
+  if (is_confined()) forget_state();
   retire_state(*state);
   // Exit may be reading our counter: it lies in memory that goes with the thread.
   while (state->reading.load(std::memory_order_seq_cst) != 0) {
   }
+}
+
+void detach() {
+  if (is_recording()) {
+    Segment& segment = current_segment();
+    settle_others(segment, nullptr);
+    settle_foreign(segment);
+    take_marks(segment);
+    segment.writer.finish(trace::State::kStopped, base::monotonic_now());
+  }
+  image.phase.store(Phase::kDetached, std::memory_order_release);
 }
 
 void set_allocator_path(const char* path) { allocator_path = path; }

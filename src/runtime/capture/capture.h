@@ -31,12 +31,15 @@
 
 namespace geiger::capture {
 
+struct Segment;
+
 /// What decide() found; record() needs it.
 struct Decision {
   ThreadState* state = nullptr;
   std::uint64_t offset = 0;
   trace::Ref epoch = 0;
-  std::uint32_t image = 0;
+  std::uint64_t interval = 0;  ///< Of the epoch: what `epoch` is in another segment.
+  std::uint32_t segment = 0;   ///< Number of the one that `epoch` is in.
   bool is_sample = false;
   bool is_certain = false;
   bool is_counted = false;  ///< Went into the thread's totals (not paused).
@@ -84,9 +87,11 @@ void follow_now();
 /// give it up. Requires is_recording().
 [[nodiscard]] Bytes largest_interval_in_use();
 
-/// The calling thread's state in the current image, or null: no memory, or no room.
-/// Requires is_recording().
-ThreadState* enrolled_state();
+/// The calling thread's state, or null: no memory. Requires is_recording().
+ThreadState* known_state();
+
+/// Gives a thread a record in a segment. False: no room.
+bool enrol(ThreadState& state, Segment& segment);
 
 /// Removes a live sample without recording; 0 if `address` is none.
 std::uint64_t take(const void* address);

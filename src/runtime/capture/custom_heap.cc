@@ -29,10 +29,10 @@ class TypeInForce {
   NameId before_;
 };
 
-Rate rate_in(trace::Ref epoch) {
-  const auto& record = image.writer.at<trace::EpochRecord>(epoch);
-  return {record.interval, __builtin_bit_cast(double, record.lambda_bits), epoch, image.number,
-          image.settings.is_pure};
+Rate rate_in(const Segment& segment, trace::Ref epoch) {
+  const auto& record = segment.writer.at<trace::EpochRecord>(epoch);
+  return {record.interval, __builtin_bit_cast(double, record.lambda_bits), epoch,
+          segment.number.load(std::memory_order_relaxed), image.settings.is_pure};
 }
 
 }  // namespace
@@ -40,14 +40,16 @@ Rate rate_in(trace::Ref epoch) {
 Rate current_rate() {
   bool is_fresh = false;
   if (!ready(is_fresh)) return {};
-  return rate_in(image.epoch.ref.load(std::memory_order_acquire));
+  Segment& segment = current_segment();
+  return rate_in(segment, segment.epoch.ref.load(std::memory_order_acquire));
 }
 
 Rate rate_of_interval(std::uint64_t interval) {
   const Rate current = current_rate();
   if (current.image == 0 || current.interval == interval) return current;
-  const trace::Ref epoch = epoch_of_interval(interval);
-  return epoch == 0 ? Rate{} : rate_in(epoch);
+  Segment& segment = current_segment();
+  const trace::Ref epoch = epoch_of_interval(segment, interval);
+  return epoch == 0 ? Rate{} : rate_in(segment, epoch);
 }
 
 GEIGER_SLOW_PATH Reported report_sample(const Report& report) {
@@ -55,15 +57,19 @@ GEIGER_SLOW_PATH Reported report_sample(const Report& report) {
   const std::uint16_t heap = number_of(report.heap);
   if (heap == 0) return Reported::kWrongHeap;
   if (report.address >= kAddressEnd || report.address == 0) return Reported::kWrongAddress;
-  if (report.rate.image != image.number) return Reported::kOtherImage;
+  Segment& segment = current_segment();
+  if (report.rate.image != segment.number.load(std::memory_order_relaxed))
+    return Reported::kOtherImage;
   if (is_paused()) return Reported::kYes;
-  ThreadState* state = enrolled_state();
-  if (state == nullptr || ref_of_name(report.heap) == 0) return Reported::kNotRecording;
+  ThreadState* state = known_state();
+  if (state == nullptr || !enrol(*state, segment) || ref_of_name(segment, report.heap) == 0)
+    return Reported::kNotRecording;
   const TypeInForce type(report.type);
   const Decision decision{.state = state,
                           .offset = report.offset,
                           .epoch = report.rate.epoch,
-                          .image = report.rate.image,
+                          .interval = report.rate.interval,
+                          .segment = report.rate.image,
                           .is_sample = true,
                           .is_certain = report.is_certain,
                           .is_counted = false};

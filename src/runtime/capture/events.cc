@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "base/attributes.h"
-#include "runtime/capture/image.h"
+#include "runtime/capture/live_samples.h"
 #include "runtime/capture/thread_state.h"
 #include "runtime/probes/probes.h"
 
@@ -13,10 +13,11 @@ constinit std::atomic<const Listener*> listener{nullptr};
 
 namespace {
 
-GEIGER_SLOW_PATH void probe_sample(trace::Ref sample, const trace::SampleRecord& record) {
+GEIGER_SLOW_PATH void probe_sample(const Segment& segment, trace::Ref sample,
+                                   const trace::SampleRecord& record) {
   const bool is_certain =
       (trace::RecordHeader::unpack(record.header).flags & trace::kFlagCertain) != 0;
-  const auto& epoch = image.writer.at<trace::EpochRecord>(record.epoch);
+  const auto& epoch = segment.writer.at<trace::EpochRecord>(record.epoch);
   probes::fire_sample(sample, record,
                       is_certain ? std::numeric_limits<double>::infinity()
                                  : __builtin_bit_cast(double, epoch.lambda_bits));
@@ -24,9 +25,10 @@ GEIGER_SLOW_PATH void probe_sample(trace::Ref sample, const trace::SampleRecord&
 
 }  // namespace
 
-void tell_sampled(ThreadState& state, trace::Ref sample, const trace::SampleRecord& record) {
+void tell_sampled(const Segment& segment, ThreadState& state, trace::Ref sample,
+                  const trace::SampleRecord& record) {
   if (probes::wants_samples()) [[unlikely]]
-    probe_sample(sample, record);
+    probe_sample(segment, sample, record);
   const Listener* told = listener.load(std::memory_order_acquire);
   if (told == nullptr || state.is_telling) return;
   state.is_telling = true;
@@ -34,9 +36,10 @@ void tell_sampled(ThreadState& state, trace::Ref sample, const trace::SampleReco
   state.is_telling = false;
 }
 
-void tell_freed(ThreadState* state, trace::Ref sample, const trace::FreeRecord& record) {
+void tell_freed(const Segment& segment, ThreadState* state, trace::Ref sample,
+                const trace::FreeRecord& record) {
   if (probes::wants_frees()) [[unlikely]]
-    probes::fire_free(sample, image.writer.at<trace::SampleRecord>(sample), record);
+    probes::fire_free(sample, sample_at(segment, sample), record);
   const Listener* told = listener.load(std::memory_order_acquire);
   if (told == nullptr || state == nullptr || state->is_telling) return;
   state->is_telling = true;

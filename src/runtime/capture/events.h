@@ -13,6 +13,7 @@
 
 namespace geiger::capture {
 
+struct Segment;
 struct ThreadState;
 
 struct Listener {
@@ -27,7 +28,9 @@ struct Listener {
 [[gnu::visibility("hidden")]] extern constinit std::atomic<const Listener*> listener;
 
 /// Tells the listener, unless it is the one who allocates.
-void tell_sampled(ThreadState& state, trace::Ref sample, const trace::SampleRecord& record);
-void tell_freed(ThreadState* state, trace::Ref sample, const trace::FreeRecord& record);
+void tell_sampled(const Segment& segment, ThreadState& state, trace::Ref sample,
+                  const trace::SampleRecord& record);
+void tell_freed(const Segment& segment, ThreadState* state, trace::Ref sample,
+                const trace::FreeRecord& record);
 
 }  // namespace geiger::capture

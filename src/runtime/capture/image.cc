@@ -7,17 +7,17 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
-#include <bit>
-
+#include "base/attachment.h"
 #include "base/attributes.h"
 #include "base/clock.h"
 #include "base/raw_syscall.h"
 #include "runtime/capture/arena.h"
+#include "runtime/capture/checkpoint.h"
+#include "runtime/capture/dormancy.h"
 #include "runtime/capture/filter.h"
+#include "runtime/capture/live_samples.h"
 #include "runtime/capture/thread_state.h"
-#include "runtime/probes/probes.h"
 #include "runtime/unwind/unwind.h"
-#include "sampling/logarithm.h"
 #include "sampling/prng.h"
 
 #ifndef MADV_WIPEONFORK
@@ -36,7 +36,6 @@ using base::is_error;
 using base::raw_syscall;
 
 constexpr std::size_t kPathBytes = 1024;
-constexpr int kMaxNameTries = 1000;
 
 constinit char executable[kPathBytes]{};
 
@@ -59,41 +58,6 @@ void enter_child() {
   exchange_countdown(0);
 }
 
-/// Text built without libc's formatting.
-class PathBuilder {
- public:
-  void append(const char* text) {
-    for (; *text != '\0'; ++text) put(*text);
-  }
-  /// File names stay readable in any shell.
-  void append_plain(const char* text) {
-    for (; *text != '\0'; ++text) {
-      const char c = *text;
-      const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                            (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '+';
-      put(is_plain ? c : '_');
-    }
-  }
-  void append(std::uint64_t number) {
-    char digits[20];
-    int count = 0;
-    do {
-      digits[count++] = static_cast<char>('0' + number % 10);
-      number /= 10;
-    } while (number != 0);
-    while (count > 0) put(digits[--count]);
-  }
-  [[nodiscard]] const char* text() const { return text_; }
-  [[nodiscard]] bool fits() const { return length_ < sizeof text_ - 1; }
-
- private:
-  void put(char c) {
-    if (length_ < sizeof text_ - 1) text_[length_++] = c;
-  }
-  char text_[kPathBytes]{};
-  std::size_t length_ = 0;
-};
-
 void find_executable() {
   const long length =
       raw_syscall(SYS_readlinkat, -100 /* AT_FDCWD */, reinterpret_cast<long>("/proc/self/exe"),
@@ -104,14 +68,6 @@ void find_executable() {
   }
   const auto* name = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
   if (name != nullptr) strncpy(executable, name, kPathBytes - 1);
-}
-
-/// What the user started: the name given to exec, also of a link or a script.
-const char* program_name() {
-  const auto* started = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
-  if (started == nullptr) started = executable;
-  const char* slash = strrchr(started, '/');
-  return slash == nullptr ? started : slash + 1;
 }
 
 /// Enough of a hash to tell programs apart in derived seeds (FNV-1a).
@@ -126,6 +82,7 @@ std::uint64_t hash_text(const char* text) {
 std::uint64_t choose_seed(bool is_child) {
   std::uint64_t seed = 0;
   if (image.settings.has_seed) {
+    if (!is_child && sleeps() && image.generation > 0) return sampling::splitmix64(image.seed);
     seed = is_child ? image.seed + 0x9e3779b97f4a7c15U * forks.load(std::memory_order_relaxed)
                     : image.settings.seed;
     const auto pid = static_cast<std::uint64_t>(raw_syscall(SYS_getpid));
@@ -147,80 +104,6 @@ std::uint64_t choose_seed(bool is_child) {
   return sampling::splitmix64(seed);
 }
 
-trace::Identity identity(bool is_child) {
-  std::uint32_t mode = is_child ? trace::kModeForked : 0;
-  if (image.settings.is_pure) mode |= trace::kModePure;
-  if (image.settings.use_frame_pointers) mode |= trace::kModeFramePointers;
-  if (image.settings.free_stacks) mode |= trace::kModeFreeStacks;
-  return {.seed = image.seed,
-          .interval = image.own_interval.load(std::memory_order_relaxed),
-          .mode = mode,
-          .start_monotonic = base::monotonic_now(),
-          .start_realtime = base::realtime_now(),
-          .executable = executable,
-          .allocator = allocator_path,
-          .runtime_version = GEIGER_VERSION,
-          .is_paused = image.settings.starts_paused};
-}
-
-/// DIR/<program>.<pid>.<n>.geiger with the first free n: pids return, and exec
-/// keeps them.
-bool open_trace(bool is_child) {
-  const trace::Identity who = identity(is_child);
-  const auto pid = static_cast<std::uint64_t>(raw_syscall(SYS_getpid));
-  for (int n = 0; n < kMaxNameTries; ++n) {
-    PathBuilder path;
-    path.append(image.settings.directory);
-    path.append("/");
-    path.append_plain(program_name());
-    path.append(".");
-    path.append(pid);
-    path.append(".");
-    path.append(static_cast<std::uint64_t>(n));
-    path.append(".geiger");
-    if (!path.fits()) return false;
-    const int error = image.writer.open(path.text(), image.settings.capacity, who);
-    if (error != EEXIST) return error == 0;
-  }
-  return false;
-}
-
-/// A trace that only this process reads, through the API. Pages are taken as they are
-/// written; a child's has its own.
-bool open_memory(bool is_child) {
-  void* memory = map_pages(image.settings.capacity);
-  if (memory == nullptr) return false;
-  image.writer.open_memory(memory, image.settings.capacity, identity(is_child));
-  return true;
-}
-
-/// 0: no room.
-trace::Ref record_epoch(std::uint64_t interval) {
-  constexpr trace::RecordHeader kHeader{trace::RecordType::kEpoch, 0,
-                                        sizeof(trace::EpochRecord) / 8, trace::kUnknownCpu, 0};
-  const trace::Slot slot = image.writer.reserve(kHeader);
-  if (!slot) return 0;
-  auto* record = reinterpret_cast<trace::EpochRecord*>(slot.words);
-  record->time = base::monotonic_now();
-  record->interval = interval;
-  record->lambda_bits = std::bit_cast<std::uint64_t>(sampling::rate_of(interval));
-  trace::Writer::commit(slot, kHeader);
-  image.epochs.insert(interval, slot.ref);
-  return slot.ref;
-}
-
-/// Puts an interval in force.
-bool write_epoch(std::uint64_t interval) {
-  const trace::Ref ref = record_epoch(interval);
-  if (ref == 0) return false;
-  image.epoch.interval.store(interval, std::memory_order_relaxed);
-  // Last: a thread that sees the new reference finds its record whole.
-  image.epoch.ref.store(ref, std::memory_order_release);
-  if (probes::wants_intervals()) [[unlikely]]
-    probes::fire_interval(interval, sampling::rate_of(interval));
-  return true;
-}
-
 bool watch_forks() {
   if (is_own_process == nullptr) {
     void* page = map_pages(4096);
@@ -234,7 +117,8 @@ bool watch_forks() {
 }
 
 bool is_wanted(bool is_child) {
-  if (image.settings.directory == nullptr && !image.settings.in_memory) return false;
+  const bool has_place = image.settings.directory != nullptr || image.settings.in_memory;
+  if (!has_place && !sleeps()) return false;
   if (image.settings.follow_children) return true;
   const auto pid = static_cast<std::uint64_t>(raw_syscall(SYS_getpid));
   return !is_child && (image.settings.root_pid == 0 || image.settings.root_pid == pid);
@@ -243,13 +127,36 @@ bool is_wanted(bool is_child) {
 bool start_image(bool is_child) {
   if (!is_wanted(is_child) || !watch_forks()) return false;
   image.seed = choose_seed(is_child);
+  image.is_forked = is_child;
+  if (sleeps()) image.is_attached = !is_child;
+  image.open_error = 0;
+  ++image.generation;
+  image.first_number = image.last_number + 1;
+  if (is_child) image.next_file = 0;
+  image.threads.store(0, std::memory_order_relaxed);
   image.followed.store(0, std::memory_order_relaxed);
   image.utilization_served.store(0, std::memory_order_relaxed);
-  const bool is_open = image.settings.in_memory ? open_memory(is_child) : open_trace(is_child);
-  if (!is_open || !write_epoch(image.own_interval.load(std::memory_order_relaxed))) return false;
-  list_ranges(image.writer.header()->runtime_ranges);
-  image.writer.header()->state.store(trace::State::kSampling, std::memory_order_release);
+  image.segment_served.store(0, std::memory_order_relaxed);
+  image.is_continuing.store(0, std::memory_order_relaxed);
+  image.thinning.store(0, std::memory_order_relaxed);
+  Segment* segment = open_segment(nullptr);
+  if (segment == nullptr) return false;
+  list_ranges(segment->writer.header()->runtime_ranges);
+  segment->full_at = full_at(*segment);
+  image.segment.store(segment, std::memory_order_release);
+  segment->writer.header()->state.store(trace::State::kSampling, std::memory_order_release);
   return true;
+}
+
+/// What is safe only while nobody else runs is done before going to sleep.
+bool lie_down() {
+  const bool is_ready = is_wanted(false) && watch_forks() && hang_bell();
+  if (is_ready) {
+    find_executable();
+    unwind::init();
+  }
+  image.phase.store(is_ready ? Phase::kDormant : Phase::kOff, std::memory_order_release);
+  return false;
 }
 
 /// First slow path of a process. Other threads' first allocations may pass
@@ -261,9 +168,9 @@ GEIGER_SLOW_PATH bool start_slow() {
   }
   image.settings = read_settings();
   set_own_interval(image.settings.interval);
-  image.number = 1;
   filter.start();
   image.is_held.store(image.settings.in_memory, std::memory_order_relaxed);
+  if (sleeps()) return lie_down();
   bool started = false;
   if (image.settings.directory != nullptr || image.settings.in_memory) {
     find_executable();
@@ -281,22 +188,124 @@ GEIGER_SLOW_PATH bool start_child_slow() {
     return false;
   }
   retire_all_but(own_state());
-  image.stacks.reset();
-  image.epochs.reset();
-  ++image.number;
-  image.threads.store(0, std::memory_order_relaxed);
-  image.modules_written.store(0, std::memory_order_relaxed);
+  forget_rendezvous();
   const bool started = start_image(true);
   image.phase.store(started ? Phase::kSampling : Phase::kOff, std::memory_order_release);
   return started;
 }
 
+/// A request to record, met by this thread.
+GEIGER_SLOW_PATH bool wake_slow() {
+  Phase expected = Phase::kDormant;
+  if (!image.phase.compare_exchange_strong(expected, Phase::kStarting, std::memory_order_acq_rel)) {
+    return false;
+  }
+  const Wish wish = accept_request();
+  image.settings.directory = wish.directory;
+  const bool has_interval = wish.interval != 0 && wish.interval <= kMostInterval;
+  set_own_interval(has_interval ? wish.interval : image.settings.interval);
+  image.open_error = 0;
+  const bool started = wish.directory != nullptr && start_image(false);
+  // Nobody is inside of what was refused: the next request finds the process as it was.
+  const int error = started ? 0 : (image.open_error != 0 ? image.open_error : ENOENT);
+  answer_request(started ? trace::Presence::kRecording : trace::Presence::kDormant, error);
+  image.phase.store(started ? Phase::kSampling : Phase::kDormant, std::memory_order_release);
+  return started;
+}
+
+/// What an earlier image of this process left is not the next one's.
+void forget_image() {
+  if (const Segment* last = image.segment.load(std::memory_order_relaxed); last != nullptr) {
+    retire_gone(last->writer.header()->pid);
+  }
+  image.live.for_each([](std::uint64_t address, std::uint64_t) {
+    take_live(reinterpret_cast<const void*>(address));
+  });
+}
+
+void begin_first_image() {
+  filter.start();
+  find_executable();
+  unwind::init_late();
+}
+
 }  // namespace
+
+bool must_sleep(bool& is_fresh) {
+  const Phase phase = image.phase.load(std::memory_order_acquire);
+  const bool is_dormant = phase == Phase::kDormant;
+  if (!is_dormant && phase != Phase::kSampling) return false;
+  if (is_own_process->load(std::memory_order_relaxed) == 0) {
+    if (!is_dormant) return false;  // ready() sees to the child of a process that records.
+    forget_rendezvous();
+    is_own_process->store(1, std::memory_order_relaxed);
+  }
+  const Request request = pending_request();
+  if (request == Request::kNone) return false;
+  if (is_dormant == (request == Request::kStart)) {
+    is_fresh = is_dormant && wake_slow();
+    return !is_dormant;
+  }
+  accept_request();
+  answer_request(is_dormant ? trace::Presence::kDormant : trace::Presence::kRecording, 0);
+  return false;
+}
+
+bool is_asleep() {
+  return image.phase.load(std::memory_order_acquire) == Phase::kDormant &&
+         is_own_process->load(std::memory_order_relaxed) != 0;
+}
+
+bool claim_end() {
+  if (image.is_ending.exchange(1, std::memory_order_acq_rel) != 0) return false;
+  // Another thread may have done it since this one heard of the request.
+  const bool is_due = image.phase.load(std::memory_order_acquire) == Phase::kSampling &&
+                      pending_request() == Request::kStop;
+  if (!is_due) image.is_ending.store(0, std::memory_order_release);
+  return is_due;
+}
+
+void go_to_sleep() {
+  accept_request();
+  image.phase.store(Phase::kDormant, std::memory_order_release);
+  image.is_ending.store(0, std::memory_order_release);
+  answer_request(trace::Presence::kDormant, 0);
+}
+
+void prepare_child() { prepare_fork(); }
+
+void begin_child() {
+  if (is_own_process == nullptr || is_own_process->load(std::memory_order_relaxed) != 0) return;
+  enter_child();
+}
+
+int start_attached(const Settings& settings) {
+  Phase phase = image.phase.load(std::memory_order_acquire);
+  const bool is_first = phase == Phase::kUninitialised;
+  if ((!is_first && phase != Phase::kDetached) ||
+      !image.phase.compare_exchange_strong(phase, Phase::kStarting, std::memory_order_acq_rel)) {
+    return base::kIsRecording;
+  }
+  if (is_first) {
+    begin_first_image();
+  } else {
+    forget_image();
+  }
+  image.is_attached = true;
+  image.settings = settings;
+  set_own_interval(settings.interval);
+  image.is_held.store(false, std::memory_order_relaxed);
+  const bool started = start_image(false);
+  image.phase.store(started ? Phase::kSampling : Phase::kDetached, std::memory_order_release);
+  if (started) return 0;
+  return image.open_error != 0 ? image.open_error : ENOMEM;
+}
 
 bool ready(bool& is_fresh) {
   const Phase phase = image.phase.load(std::memory_order_acquire);
   if (phase == Phase::kSampling) {
-    if (is_own_process->load(std::memory_order_relaxed) != 0) return !image.writer.is_stopped();
+    if (is_own_process->load(std::memory_order_relaxed) != 0)
+      return !current_segment().writer.is_stopped();
     return is_fresh = start_child_slow();
   }
   if (phase == Phase::kUninitialised) return is_fresh = start_slow();
@@ -305,12 +314,13 @@ bool ready(bool& is_fresh) {
 
 bool is_recording() {
   return image.phase.load(std::memory_order_acquire) == Phase::kSampling &&
-         is_own_process->load(std::memory_order_relaxed) != 0 && !image.writer.is_stopped();
+         is_own_process->load(std::memory_order_relaxed) != 0 &&
+         !current_segment().writer.is_stopped();
 }
 
-void follow_control() {
+void follow_control(Segment& segment) {
   const std::uint64_t wanted =
-      image.writer.control()->requested_interval.load(std::memory_order_relaxed);
+      segment.writer.control()->requested_interval.load(std::memory_order_relaxed);
   std::uint64_t followed = image.followed.load(std::memory_order_relaxed);
   // What was followed once may have been changed by the program since.
   if (wanted == followed || wanted == 0 || wanted > kMostInterval) return;
@@ -321,23 +331,18 @@ void follow_control() {
 
 bool is_paused() {
   return image.is_held.load(std::memory_order_relaxed) ||
-         image.writer.control()->paused.load(std::memory_order_relaxed) != 0;
+         current_segment().writer.control()->paused.load(std::memory_order_relaxed) != 0;
 }
 
 bool set_interval(std::uint64_t interval) {
   if (interval == 0 || interval > kMostInterval || !is_recording()) return false;
-  std::uint64_t current = image.epoch.interval.load(std::memory_order_relaxed);
+  Segment& segment = current_segment();
+  std::uint64_t current = segment.epoch.interval.load(std::memory_order_relaxed);
   if (interval == current) return true;
   // One thread writes the epoch; the others meet it at their next slow path.
   const bool is_first =
-      image.epoch.interval.compare_exchange_strong(current, interval, std::memory_order_acq_rel);
-  return !is_first || write_epoch(interval);
-}
-
-trace::Ref epoch_of_interval(std::uint64_t interval) {
-  if (interval == 0 || interval > kMostInterval) return 0;
-  const trace::Ref known = image.epochs.find(interval);
-  return known != 0 ? known : record_epoch(interval);
+      segment.epoch.interval.compare_exchange_strong(current, interval, std::memory_order_acq_rel);
+  return !is_first || write_epoch(segment, interval);
 }
 
 void set_own_interval(std::uint64_t interval) {

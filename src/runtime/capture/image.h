@@ -2,8 +2,11 @@
 //
 // Phases, only downwards except for fork's child, which starts again:
 //
-//   kUninitialised -> kStarting -> kSampling
+//   kUninitialised -> kStarting -> kSampling -> kDetached  (by order; may start again)
 //                          \-----> kOff  (no settings, no trace, or nochildren)
+//
+// A process that sleeps until it is called (dormancy.h) is kDormant where others are kOff, and
+// goes from there to kSampling and back, through kStarting.
 //
 // Zero-initialised is kUninitialised: the first slow path starts it.
 #pragma once
@@ -13,39 +16,51 @@
 
 #include "base/units.h"
 #include "runtime/capture/live_table.h"
-#include "runtime/capture/number_table.h"
+#include "runtime/capture/segment.h"
 #include "runtime/capture/settings.h"
-#include "trace/writer.h"
 
 namespace geiger::capture {
 
-enum class Phase : std::uint32_t { kUninitialised, kStarting, kSampling, kOff };
-
-/// The interval in force. A thread that meets a new one redraws its skip count.
-struct Epoch {
-  std::atomic<trace::Ref> ref;  ///< Its record, which says what to draw with.
-  std::atomic<std::uint64_t> interval;
+enum class Phase : std::uint32_t {
+  kUninitialised,
+  kStarting,
+  kSampling,
+  kOff,
+  kDetached,
+  kDormant,
 };
 
 struct Image {
   std::atomic<Phase> phase;
-  std::uint32_t number;  ///< 1 for the image of exec, +1 with every fork; live entries carry it.
+  /// Processes that this memory has belonged to: +1 in every child by fork.
+  std::uint32_t generation;
+  bool is_forked;
+  std::uint32_t first_number;  ///< Of this image's segments.
+  std::uint32_t last_number;   ///< Given to a segment.
   Settings settings;
-  std::uint64_t seed;                  ///< Process seed of this image.
-  std::atomic<std::uint32_t> threads;  ///< Thread indexes given out.
-  std::atomic<std::uint32_t> modules_written;
-  Epoch epoch;
+  std::atomic<std::uint32_t> is_ending;     ///< 1: a thread ends the recording on request.
+  std::uint64_t seed;                       ///< Process seed of this image.
+  std::atomic<std::uint32_t> threads;       ///< Thread indexes given out.
   std::atomic<std::uint64_t> own_interval;  ///< What a fork's child starts with.
-  trace::Writer writer;
-  NumberTable stacks;  ///< Hash -> StackRecord.
-  NumberTable epochs;  ///< Interval -> an EpochRecord of it.
   /// The program wants nothing recorded for now, whatever the control page says.
   std::atomic<bool> is_held;
   /// The interval that the control page asked for last.
   std::atomic<std::uint64_t> followed;
-  /// The request for slabs' utilization that was served last.
+  /// The requests of the control page that were served last.
   std::atomic<std::uint32_t> utilization_served;
-  LiveTable live;  ///< Inherited by fork's child, with the parent's image numbers.
+  std::atomic<std::uint32_t> segment_served;
+  std::atomic<std::uint32_t> is_continuing;  ///< Somebody opens the next segment.
+  std::uint32_t next_file;                   ///< Number of the next trace's name.
+  std::uint32_t files[kMostKept + 1];        ///< Of the last segments' names, by segment.
+  std::atomic<Segment*> segment;             ///< The one that is written.
+  Segment segments[kSegments];
+  /// Live samples are kept track of with probability 2^-level (live_samples.h).
+  std::atomic<std::uint32_t> thinning;
+  /// Began in a running process: by attaching, when counters are never put to sleep for good
+  /// as another image may follow, or when a sleeper was woken.
+  bool is_attached;
+  int open_error;  ///< Of the last trace that could not be opened, 0 if none.
+  LiveTable live;  ///< Inherited by fork's child, with the parent's segment numbers.
 };
 
 [[gnu::visibility("hidden")]] extern Image image;
@@ -53,6 +68,29 @@ struct Image {
 /// True when samples can be taken now; starts the image at its first call and
 /// again in fork's child. `is_fresh` is set when this call started it.
 bool ready(bool& is_fresh);
+
+/// Of a process that sleeps(): wakes up where somebody wants a recording; `is_fresh` as of
+/// ready(). True: somebody wants none any more, and who asked ends it and goes to sleep.
+[[nodiscard]] bool must_sleep(bool& is_fresh);
+
+/// Whether this process sleeps now.
+[[nodiscard]] bool is_asleep();
+
+/// Takes it upon the calling thread to end the recording. False: another does, or it has ended.
+[[nodiscard]] bool claim_end();
+
+/// The recording of a process that sleeps() has ended on request.
+void go_to_sleep();
+
+/// Around a fork of which the C library's fork handlers hear nothing: before it, and in the
+/// child, whose next allocation then starts its image. Without, what is left of the calling
+/// thread's countdown would pass unseen. No-op where the child shares its parent's memory.
+void prepare_child();
+void begin_child();
+
+/// Starts an image by order, the first of this process or one after a kDetached. 0, the
+/// errno of the trace, or base::kIsRecording.
+int start_attached(const Settings& settings);
 
 /// True when this process records: unlike ready(), starts nothing, so a fork's
 /// child that only frees or exits leaves no trace. False after the trace stopped:
@@ -62,16 +100,9 @@ bool is_recording();
 /// Bytes are put to trial, but nothing is recorded or counted.
 [[nodiscard]] bool is_paused();
 
-/// Longest interval that can be asked for: 1 TiB.
-inline constexpr std::uint64_t kMostInterval = std::uint64_t{1} << 40;
-
 /// Draws with another interval from here on; other threads from their next slow path.
 /// False: not recording, no room in the trace, or not within [1, kMostInterval].
 bool set_interval(std::uint64_t interval);
-
-/// A record of this interval, in force or not, for samples that were drawn with it. 0: no
-/// room in the trace, or not within [1, kMostInterval]. Requires is_recording().
-[[nodiscard]] trace::Ref epoch_of_interval(std::uint64_t interval);
 
 /// What children start with; as set_interval() does not outlast a fork.
 void set_own_interval(std::uint64_t interval);
@@ -80,7 +111,7 @@ void set_own_interval(std::uint64_t interval);
 extern const char* allocator_path;
 
 /// Adopts an interval that the control page asks for, in a new epoch.
-void follow_control();
+void follow_control(Segment& segment);
 
 /// The executable's path for module records, "" if unknown.
 const char* executable_path();

@@ -8,18 +8,19 @@ namespace {
 Status status() {
   bool is_fresh = false;
   ready(is_fresh);
-  const trace::FileHeader* header = image.writer.header();
+  const Segment* segment = image.segment.load(std::memory_order_acquire);
+  const trace::FileHeader* header = segment == nullptr ? nullptr : segment->writer.header();
   Status status{};
   status.phase = image.phase.load(std::memory_order_acquire);
   status.is_in_memory = image.settings.in_memory;
-  status.image = image.number;
   status.header = header;
   if (header == nullptr) return status;
+  status.image = segment->number.load(std::memory_order_relaxed);
   status.stop_reason = header->stop_reason.load(std::memory_order_relaxed);
   status.stop_errno = header->stop_errno;
   status.is_recording = is_recording();
   status.is_paused = is_paused();
-  status.interval = image.epoch.interval.load(std::memory_order_relaxed);
+  status.interval = segment->epoch.interval.load(std::memory_order_relaxed);
   status.live_samples = image.live.size();
   return status;
 }
@@ -36,12 +37,13 @@ void hold(bool is_held) { image.is_held.store(is_held, std::memory_order_relaxed
 
 const std::uint64_t* countdown() { return &tls.countdown; }
 
-const char* trace_base(Bytes& bytes) { return image.writer.base(bytes); }
+const char* trace_base(Bytes& bytes) { return current_segment().writer.base(bytes); }
 
 void for_each_live(void (*visit)(void* context, std::uint64_t key, trace::Ref sample),
                    void* context) {
+  const std::uint32_t number = current_segment().number.load(std::memory_order_relaxed);
   image.live.for_each([&](std::uint64_t key, std::uint64_t value) {
-    if (value >> 32 == image.number) visit(context, key, static_cast<trace::Ref>(value));
+    if (value >> 32 == number) visit(context, key, static_cast<trace::Ref>(value));
   });
 }
 

@@ -79,18 +79,55 @@ std::uint64_t LiveTable::take_from(Table& table, std::uint64_t address) {
         continue;
       }
       // 0 before the slot is free: for_each() never sees it under the next address.
-      const std::uint64_t value = bucket.values[i].load(std::memory_order_relaxed);
-      bucket.values[i].store(0, std::memory_order_relaxed);
+      const std::uint64_t value = bucket.values[i].exchange(0, std::memory_order_relaxed);
       bucket.addresses[i].store(0, std::memory_order_release);
-      table.used.fetch_sub(1, std::memory_order_relaxed);
-      for (std::size_t back = 0; back < step; ++back) {
-        table.buckets[(home + back) & table.mask].overflow.fetch_sub(1, std::memory_order_relaxed);
-      }
+      if (value == kLeaving) return 0;  // remove_entry() counts it out.
+      leave(table, (home + step) & table.mask, address);
       return value;
     }
     if (bucket.overflow.load(std::memory_order_relaxed) == 0) return 0;
   }
   return 0;
+}
+
+/// Counts an entry out that stood in `bucket`.
+void LiveTable::leave(Table& table, std::size_t bucket, std::uint64_t address) {
+  table.used.fetch_sub(1, std::memory_order_relaxed);
+  for (std::size_t at = hash(address) & table.mask; at != bucket; at = (at + 1) & table.mask) {
+    table.buckets[at].overflow.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+bool LiveTable::remove_entry(Table& table, std::size_t bucket, std::size_t slot,
+                             std::uint64_t address, std::uint64_t value) {
+  std::atomic<std::uint64_t>& values = table.buckets[bucket].values[slot];
+  std::atomic<std::uint64_t>& addresses = table.buckets[bucket].addresses[slot];
+  if (!values.compare_exchange_strong(value, kLeaving, std::memory_order_relaxed)) return false;
+  std::uint64_t seen = address;
+  addresses.compare_exchange_strong(seen, 0, std::memory_order_relaxed);
+  std::uint64_t leaving = kLeaving;
+  values.compare_exchange_strong(leaving, 0, std::memory_order_relaxed);
+  leave(table, bucket, address);
+  size_.fetch_sub(1, std::memory_order_relaxed);
+  return true;
+}
+
+bool LiveTable::exchange(std::uint64_t address, std::uint64_t value, std::uint64_t with) {
+  for (Table* table = newest_.load(std::memory_order_acquire); table != nullptr;
+       table = table->older) {
+    for (std::size_t step = 0; step <= table->mask; ++step) {
+      Bucket& bucket = table->buckets[(hash(address) + step) & table->mask];
+      for (std::size_t i = 0; i < kSlots; ++i) {
+        if (bucket.addresses[i].load(std::memory_order_relaxed) != address) continue;
+        std::uint64_t expected = value;
+        if (bucket.values[i].compare_exchange_strong(expected, with, std::memory_order_release)) {
+          return true;
+        }
+      }
+      if (bucket.overflow.load(std::memory_order_relaxed) == 0) break;
+    }
+  }
+  return false;
 }
 
 GEIGER_SLOW_PATH LiveTable::Table* LiveTable::grow_slow(Table* newest) {

@@ -33,8 +33,33 @@ class LiveTable {
   void prefetch(std::uint64_t address) const;
 
   /// Removes an address and returns its value, 0 if it is not there. Values are
-  /// never 0.
+  /// never 0 and
+  /// never all ones.
   std::uint64_t take(std::uint64_t address);
+
+  /// Gives an entry another value if it still has this one. False: it was taken meanwhile.
+  bool exchange(std::uint64_t address, std::uint64_t value, std::uint64_t with);
+
+  /// Removes the entries for which `is_to_go(address, value)`, and tells forget(address, value). An
+  /// address whose owner takes it, allocates it again and inserts it while its entry is
+  /// between two instructions here would be lost: its end is then seen when the allocator
+  /// returns it once more.
+  template <typename Test, typename Forget>
+  void remove_if(const Test& is_to_go, const Forget& forget) {
+    for (Table* table = newest_.load(std::memory_order_acquire); table != nullptr;
+         table = table->older) {
+      for (std::size_t i = 0; i <= table->mask; ++i) {
+        for (std::size_t slot = 0; slot < kSlots; ++slot) {
+          const Bucket& bucket = table->buckets[i];
+          const std::uint64_t address = bucket.addresses[slot].load(std::memory_order_acquire);
+          const std::uint64_t value = bucket.values[slot].load(std::memory_order_relaxed);
+          if (address == 0 || value == 0 || value == kLeaving || !is_to_go(address, value))
+            continue;
+          if (remove_entry(*table, i, slot, address, value)) forget(address, value);
+        }
+      }
+    }
+  }
 
   [[nodiscard]] std::size_t size() const { return size_.load(std::memory_order_relaxed); }
 
@@ -59,6 +84,8 @@ class LiveTable {
 
  private:
   static constexpr std::size_t kSlots = 7;
+  /// The value of an entry that remove_if() is about to remove; no other has it.
+  static constexpr std::uint64_t kLeaving = ~std::uint64_t{0};
   struct alignas(64) Bucket {
     std::atomic<std::uint64_t> overflow;
     std::atomic<std::uint64_t> addresses[kSlots];
@@ -74,6 +101,9 @@ class LiveTable {
 
   Table* grow_slow(Table* newest);
   static bool insert_into(Table& table, std::uint64_t address, std::uint64_t value);
+  bool remove_entry(Table& table, std::size_t bucket, std::size_t slot, std::uint64_t address,
+                    std::uint64_t value);
+  static void leave(Table& table, std::size_t bucket, std::uint64_t address);
   static std::uint64_t take_from(Table& table, std::uint64_t address);
 
   std::atomic<Table*> newest_{nullptr};

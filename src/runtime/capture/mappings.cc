@@ -53,15 +53,17 @@ bool is_wanted(MappingKind kind, const unwind::Registers& caller) {
 /// Completes and writes `record`; its time, if it has none, is now.
 GEIGER_SLOW_PATH void write(MappingRecord record, const unwind::Registers& caller) {
   if (!is_wanted(record.kind, caller)) return;
-  ThreadState* state = enrolled_state();
+  ThreadState* state = known_state();
   if (state == nullptr) return;
+  const PinnedSegment segment(*state);
+  if (!enrol(*state, *segment)) return;
   const trace::RecordHeader header{trace::RecordType::kMapping, 0, sizeof(MappingRecord) / 8,
                                    trace::kUnknownCpu, state->index};
   if (record.time == 0) record.time = base::monotonic_now();
   record.header = header.pack() | std::uint64_t{trace::kReserved} << 8;
-  record.stack = record_stack(*state, caller);
-  const trace::Slot slot = image.writer.reserve(header);
-  if (!slot) return image.writer.count_drop(trace::DropCause::kTraceFull);
+  record.stack = record_stack(*segment, *state, caller);
+  const trace::Slot slot = segment->writer.reserve(header);
+  if (!slot) return segment->writer.count_drop(trace::DropCause::kTraceFull);
   *reinterpret_cast<MappingRecord*>(slot.words) = record;
   trace::Writer::commit(slot, header);
   if (probes::wants_mappings()) [[unlikely]]

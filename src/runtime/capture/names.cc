@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "base/attributes.h"
@@ -23,7 +24,7 @@ struct Entry {
   std::uint32_t owner;
   std::uint32_t bytes;
   std::uint32_t nesting;  ///< Labels around it.
-  /// Image number << 32 | record: belongs to the image that it names.
+  /// Segment number << 32 | record: belongs to the segment that it names.
   std::atomic<std::uint64_t> place;
 
   /// The text follows the entry.
@@ -97,19 +98,29 @@ GEIGER_SLOW_PATH NameId add(std::uint64_t hash, NameKind kind, std::uint32_t own
   return winner == 0 ? id : winner;
 }
 
+/// The id of what a record of a segment names; 0 for 0.
+NameId id_of(const Segment& segment, trace::Ref ref) {
+  if (ref == 0) return 0;
+  const auto& record = segment.writer.at<trace::NameRecord>(ref);
+  const bool is_nested = record.kind == NameKind::kLabel && record.owner != 0;
+  const auto* text = reinterpret_cast<const char*>(&record + 1);
+  return define_name(record.kind, is_nested ? id_of(segment, record.owner) : record.owner, text,
+                     record.text_bytes);
+}
+
 std::uint16_t words_for(std::size_t fixed, std::size_t text_bytes) {
   return static_cast<std::uint16_t>((fixed + text_bytes + 7) / 8);
 }
 
 std::uint32_t own_index() {
   const ThreadState* state = own_state();
-  return state != nullptr && state->image == image.number ? state->index : 0;
+  return state != nullptr && state->generation == image.generation ? state->index : 0;
 }
 
-trace::Ref write_name(const Entry& entry, std::uint32_t owner) {
+trace::Ref write_name(Segment& segment, const Entry& entry, std::uint32_t owner) {
   const RecordHeader header{RecordType::kName, 0, words_for(sizeof(trace::NameRecord), entry.bytes),
                             trace::kUnknownCpu, own_index()};
-  const trace::Slot slot = image.writer.reserve(header);
+  const trace::Slot slot = segment.writer.reserve(header);
   if (!slot) return 0;
   auto* record = reinterpret_cast<trace::NameRecord*>(slot.words);
   record->kind = entry.kind;
@@ -118,6 +129,38 @@ trace::Ref write_name(const Entry& entry, std::uint32_t owner) {
   memcpy(record + 1, entry.text(), entry.bytes);
   trace::Writer::commit(slot, header);
   return slot.ref;
+}
+
+bool write_mark_at(Segment& segment, Nanoseconds time, const char* text, std::size_t bytes,
+                   std::uint32_t thread) {
+  const RecordHeader header{RecordType::kMark, 0, words_for(sizeof(trace::MarkRecord), bytes),
+                            trace::kUnknownCpu, thread};
+  const trace::Slot slot = segment.writer.reserve(header);
+  if (!slot) return false;
+  auto* record = reinterpret_cast<trace::MarkRecord*>(slot.words);
+  record->time = time;
+  record->text_bytes = static_cast<std::uint32_t>(bytes);
+  memcpy(record + 1, text, bytes);
+  trace::Writer::commit(slot, header);
+  if (probes::wants_marks()) [[unlikely]]
+    probes::fire_mark(text, record->text_bytes, record->time);
+  return true;
+}
+
+/// One slot of the control page. Whoever sets marks may fill it anew meanwhile: then that
+/// one is taken the next time.
+void take_mark(Segment& segment, trace::ControlMark& mark) {
+  const std::uint32_t sequence = mark.sequence.load(std::memory_order_acquire);
+  std::uint32_t taken = mark.taken.load(std::memory_order_relaxed);
+  if (sequence == taken || sequence % 2 != 0) return;
+  char text[sizeof mark.text];
+  memcpy(text, mark.text, sizeof text);
+  const std::size_t bytes = std::min<std::size_t>(mark.text_bytes, sizeof text);
+  const Nanoseconds time = mark.time;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (mark.sequence.load(std::memory_order_relaxed) != sequence) return;
+  if (!mark.taken.compare_exchange_strong(taken, sequence, std::memory_order_acq_rel)) return;
+  write_mark_at(segment, time, text, bytes, 0);
 }
 
 }  // namespace
@@ -140,17 +183,21 @@ NameId define_name(NameKind kind, std::uint32_t owner, const char* text, std::si
   return id != 0 ? id : add(hash, kind, owner, nesting, text, bytes);
 }
 
-trace::Ref ref_of_name(NameId name) {
+trace::Ref ref_of_name(Segment& segment, NameId name) {
   Entry* entry = entry_of(name);
   if (entry == nullptr) return 0;
   const std::uint64_t place = entry->place.load(std::memory_order_relaxed);
-  if (place >> 32 == image.number) return static_cast<trace::Ref>(place);
+  const std::uint64_t number = segment.number.load(std::memory_order_relaxed);
+  if (place >> 32 == number) return static_cast<trace::Ref>(place);
   const bool is_nested = entry->kind == NameKind::kLabel && entry->owner != 0;
-  const trace::Ref ref = write_name(*entry, is_nested ? ref_of_name(entry->owner) : entry->owner);
-  if (ref != 0) {
-    entry->place.store(std::uint64_t{image.number} << 32 | ref, std::memory_order_relaxed);
-  }
+  const trace::Ref ref =
+      write_name(segment, *entry, is_nested ? ref_of_name(segment, entry->owner) : entry->owner);
+  if (ref != 0) entry->place.store(number << 32 | ref, std::memory_order_relaxed);
   return ref;
+}
+
+trace::Ref carry_name(Segment& segment, const Segment& before, trace::Ref ref) {
+  return ref_of_name(segment, id_of(before, ref));
 }
 
 NamedThing name_at(NameId name) {
@@ -161,18 +208,11 @@ NamedThing name_at(NameId name) {
 
 bool write_mark(const char* text, std::size_t bytes) {
   if (text == nullptr || bytes > kMaxNameBytes || !is_recording()) return false;
-  const RecordHeader header{RecordType::kMark, 0, words_for(sizeof(trace::MarkRecord), bytes),
-                            trace::kUnknownCpu, own_index()};
-  const trace::Slot slot = image.writer.reserve(header);
-  if (!slot) return false;
-  auto* record = reinterpret_cast<trace::MarkRecord*>(slot.words);
-  record->time = base::monotonic_now();
-  record->text_bytes = static_cast<std::uint32_t>(bytes);
-  memcpy(record + 1, text, bytes);
-  trace::Writer::commit(slot, header);
-  if (probes::wants_marks()) [[unlikely]]
-    probes::fire_mark(text, record->text_bytes, record->time);
-  return true;
+  return write_mark_at(current_segment(), base::monotonic_now(), text, bytes, own_index());
+}
+
+void take_marks(Segment& segment) {
+  for (trace::ControlMark& mark : segment.writer.marks()) take_mark(segment, mark);
 }
 
 }  // namespace geiger::capture

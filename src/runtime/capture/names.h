@@ -17,6 +17,8 @@
 
 namespace geiger::capture {
 
+struct Segment;
+
 /// 0 = none.
 using NameId = std::uint32_t;
 
@@ -30,9 +32,15 @@ inline constexpr std::uint32_t kMaxNesting = 16;
 /// no label, or no memory is left.
 NameId define_name(trace::NameKind kind, std::uint32_t owner, const char* text, std::size_t bytes);
 
-/// The record of a name in the image that is recording; written now if it has none. 0
-/// for 0, and when the trace has no room.
-trace::Ref ref_of_name(NameId name);
+/// The record of a name in a segment; written now if it has none. 0 for 0, and when the
+/// trace has no room.
+trace::Ref ref_of_name(Segment& segment, NameId name);
+
+/// The record in `segment` of the name that `ref` is in `before`; 0 for 0.
+trace::Ref carry_name(Segment& segment, const Segment& before, trace::Ref ref);
+
+/// Takes the marks that were set from outside and writes their records.
+void take_marks(Segment& segment);
 
 /// What define_name() was told.
 struct NamedThing {

@@ -78,7 +78,6 @@ TEST(Names, LieOnlyWithinLabels) {
 TEST(Names, OfUnknownIdsAreNone) {
   for (const NameId name : {NameId{0}, kMaxNames, kMaxNames + 1, NameId{0xffffffff}}) {
     EXPECT_EQ(name_at(name).text, nullptr);
-    EXPECT_EQ(ref_of_name(name), 0U);
   }
 }
 
@@ -86,18 +85,21 @@ TEST(Names, OfUnknownIdsAreNone) {
 class Recorded : public ::testing::Test {
  protected:
   Recorded() : memory_(kBytes / 8) {
-    image.writer.open_memory(memory_.data(), kBytes,
-                             {.seed = 1,
-                              .interval = 1024,
-                              .mode = 0,
-                              .start_monotonic = 1,
-                              .start_realtime = 1,
-                              .executable = "",
-                              .allocator = "",
-                              .runtime_version = "",
-                              .is_paused = false});
-    image.number = ++images_;
+    image.segment.store(&image.segments[0], std::memory_order_relaxed);
+    segment().writer.open_memory(memory_.data(), kBytes,
+                                 {.seed = 1,
+                                  .interval = 1024,
+                                  .mode = 0,
+                                  .start_monotonic = 1,
+                                  .start_realtime = 1,
+                                  .executable = "",
+                                  .allocator = "",
+                                  .runtime_version = "",
+                                  .is_paused = false});
+    segment().number = ++numbers_;
   }
+
+  [[nodiscard]] static Segment& segment() { return current_segment(); }
 
   [[nodiscard]] const trace::NameRecord& at(trace::Ref ref) const {
     return *reinterpret_cast<const trace::NameRecord*>(&memory_[ref]);
@@ -108,30 +110,30 @@ class Recorded : public ::testing::Test {
 
  private:
   static constexpr Bytes kBytes = 1 << 16;
-  static inline std::uint32_t images_ = 100;
+  static inline std::uint32_t numbers_ = 100;
   std::vector<std::uint64_t> memory_;
 };
 
 TEST_F(Recorded, AreWrittenOnceWithTheLabelsAroundThemBefore) {
   const NameId outer = define(NameKind::kLabel, "outer");
   const NameId inner = define(NameKind::kLabel, "inner", outer);
-  const trace::Ref ref = ref_of_name(inner);
+  const trace::Ref ref = ref_of_name(segment(), inner);
   ASSERT_NE(ref, 0U);
   EXPECT_EQ(text_at(ref), "inner");
   const trace::Ref around = at(ref).owner;
   EXPECT_LT(around, ref);
   EXPECT_EQ(text_at(around), "outer");
   EXPECT_EQ(at(around).owner, 0U);
-  EXPECT_EQ(ref_of_name(inner), ref);
-  EXPECT_EQ(ref_of_name(outer), around);
+  EXPECT_EQ(ref_of_name(segment(), inner), ref);
+  EXPECT_EQ(ref_of_name(segment(), outer), around);
 }
 
 // A fork's child writes a trace of its own: the ids stay, the records are new.
-TEST_F(Recorded, AreWrittenAnewInEveryImage) {
+TEST_F(Recorded, AreWrittenAnewInEverySegment) {
   const NameId name = define(NameKind::kHeap, "pool", 5);
-  const trace::Ref first = ref_of_name(name);
-  ++image.number;
-  const trace::Ref second = ref_of_name(name);
+  const trace::Ref first = ref_of_name(segment(), name);
+  ++segment().number;
+  const trace::Ref second = ref_of_name(segment(), name);
   EXPECT_GT(second, first);
   EXPECT_EQ(at(second).owner, 5U) << "the number of the heap";
   EXPECT_EQ(text_at(second), "pool");
@@ -143,7 +145,7 @@ TEST_F(Recorded, WithoutRoomThereIsNoReference) {
   for (int i = 0; ref != 0 && i < 100; ++i) {
     const NameId name = define(NameKind::kType, longest.substr(0, 1000) + std::to_string(i));
     ASSERT_NE(name, 0U);
-    ref = ref_of_name(name);
+    ref = ref_of_name(segment(), name);
   }
   EXPECT_EQ(ref, 0U);
 }

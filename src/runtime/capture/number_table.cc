@@ -1,6 +1,9 @@
 #include "runtime/capture/number_table.h"
 
+#include <sys/mman.h>
+
 #include "base/attributes.h"
+#include "base/raw_syscall.h"
 #include "runtime/capture/arena.h"
 
 namespace geiger::capture {
@@ -47,6 +50,16 @@ void NumberTable::insert(std::uint64_t hash, std::uint32_t number) {
       return;
     }
     if (expected == hash) return;
+  }
+}
+
+void NumberTable::wipe() {
+  for (Table* table = newest_.load(std::memory_order_acquire); table != nullptr;
+       table = table->older) {
+    const std::size_t bytes = (table->mask + 1) * sizeof(Slot);
+    base::raw_syscall(SYS_madvise, reinterpret_cast<long>(table->slots), static_cast<long>(bytes),
+                      MADV_DONTNEED);
+    table->used.store(0, std::memory_order_relaxed);
   }
 }
 

@@ -22,8 +22,9 @@ class NumberTable {
   /// Remembers a number. Without memory it forgets.
   void insert(std::uint64_t hash, std::uint32_t number);
 
-  /// Forgets everything (fork child). The pages are left to the parent's copy.
-  void reset() { newest_.store(nullptr, std::memory_order_relaxed); }
+  /// Forgets everything and gives the memory of the numbers back; whoever looks meanwhile
+  /// finds nothing.
+  void wipe();
 
  private:
   struct Slot {

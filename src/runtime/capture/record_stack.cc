@@ -6,6 +6,8 @@
 #include "base/attributes.h"
 #include "base/clock.h"
 #include "runtime/capture/image.h"
+#include "runtime/capture/tally.h"
+#include "runtime/capture/thread_state.h"
 
 extern "C" void* __libc_stack_end;  // NOLINT: the loader's name.
 
@@ -39,7 +41,7 @@ const char* module_path(const unwind::Module& module) {
 }
 
 /// Build id, then the path with its NUL, padded to a word.
-bool write_module(const unwind::Module& module) {
+bool write_module(Segment& segment, const unwind::Module& module) {
   const char* path = module_path(module);
   const std::size_t path_bytes = strnlen(path, kMaxPath) + 1;
   const std::size_t text_bytes = (module.build_id_bytes + path_bytes + 7) / 8 * 8;
@@ -47,7 +49,7 @@ bool write_module(const unwind::Module& module) {
       RecordType::kModule, 0,
       static_cast<std::uint16_t>((sizeof(trace::ModuleRecord) + text_bytes) / 8),
       trace::kUnknownCpu, 0};
-  const trace::Slot slot = image.writer.reserve(header);
+  const trace::Slot slot = segment.writer.reserve(header);
   if (!slot) return false;
   auto* record = reinterpret_cast<trace::ModuleRecord*>(slot.words);
   record->start = module.start;
@@ -65,25 +67,25 @@ bool write_module(const unwind::Module& module) {
 
 /// Module records precede the stacks that need them. Two threads may both write
 /// one; readers take the later of the same.
-void write_new_modules() {
+void write_new_modules(Segment& segment) {
   const std::uint32_t known = unwind::modules_known();
-  std::uint32_t written = image.modules_written.load(std::memory_order_acquire);
+  std::uint32_t written = segment.modules_written.load(std::memory_order_acquire);
   if (written >= known) return;
   for (std::uint32_t id = written + 1; id <= known; ++id) {
-    if (!write_module(unwind::module(id))) return;
+    if (!write_module(segment, unwind::module(id))) return;
   }
-  while (written < known &&
-         !image.modules_written.compare_exchange_weak(written, known, std::memory_order_acq_rel)) {
+  while (written < known && !segment.modules_written.compare_exchange_weak(
+                                written, known, std::memory_order_acq_rel)) {
   }
 }
 
-trace::Ref write_stack(const unwind::Trace& walked) {
-  write_new_modules();
+trace::Ref write_stack(Segment& segment, const unwind::Trace& walked) {
+  write_new_modules(segment);
   const RecordHeader header{
       RecordType::kStack, walked.truncated ? trace::kFlagTruncated : std::uint8_t{0},
       static_cast<std::uint16_t>(sizeof(trace::StackRecord) / 8 + walked.count), trace::kUnknownCpu,
       0};
-  const trace::Slot slot = image.writer.reserve(header);
+  const trace::Slot slot = segment.writer.reserve(header);
   if (!slot) return 0;
   auto* record = reinterpret_cast<trace::StackRecord*>(slot.words);
   record->count = walked.count;
@@ -92,41 +94,58 @@ trace::Ref write_stack(const unwind::Trace& walked) {
   return slot.ref;
 }
 
-trace::Ref find_or_write(const unwind::Trace& walked) {
+trace::Ref find_or_write(Segment& segment, const unwind::Trace& walked) {
   const std::uint64_t hash = walked.hash + (walked.truncated ? 1 : 0);
-  if (const trace::Ref known = image.stacks.find(hash); known != 0) return known;
-  const trace::Ref ref = write_stack(walked);
-  if (ref != 0) image.stacks.insert(hash, ref);
+  if (const trace::Ref known = segment.stacks.find(hash); known != 0) return known;
+  if (image.settings.aggregates && !tells_apart(segment)) return 0;
+  const trace::Ref ref = write_stack(segment, walked);
+  if (ref != 0) segment.stacks.insert(hash, ref);
   return ref;
 }
 
-trace::Ref walk_into(std::uint64_t* frames, std::size_t capacity, const ThreadState& state,
-                     const unwind::Registers& caller) {
+trace::Ref walk_into(std::uint64_t* frames, std::size_t capacity, Segment& segment,
+                     const ThreadState& state, const unwind::Registers& caller) {
   unwind::Trace walked{.frames = frames, .capacity = capacity};
   const auto mode =
       image.settings.use_frame_pointers ? unwind::Mode::kFramePointers : unwind::Mode::kAuto;
   unwind::walk(caller, stack_bounds(state, caller.sp), mode, walked);
-  return find_or_write(walked);
+  return find_or_write(segment, walked);
 }
 
-GEIGER_SLOW_PATH trace::Ref record_nested(const ThreadState& state,
+GEIGER_SLOW_PATH trace::Ref record_nested(Segment& segment, const ThreadState& state,
                                           const unwind::Registers& caller) {
   std::uint64_t frames[kNestedFrames];
-  return walk_into(frames, kNestedFrames, state, caller);
+  return walk_into(frames, kNestedFrames, segment, state, caller);
 }
 
 }  // namespace
 
-trace::Ref record_stack(ThreadState& state, const unwind::Registers& caller) {
+trace::Ref record_stack(Segment& segment, ThreadState& state, const unwind::Registers& caller) {
   const void* frame = __builtin_frame_address(0);
   // A deeper frame than the one that walks interrupted it; a shallower one finds
   // a walk that a handler jumped out of.
   if (state.walking_frame != nullptr && frame < state.walking_frame) {
-    return record_nested(state, caller);
+    return record_nested(segment, state, caller);
   }
   state.walking_frame = frame;
-  const trace::Ref ref = walk_into(state.frames, trace::kMaxFrames, state, caller);
+  const trace::Ref ref = walk_into(state.frames, trace::kMaxFrames, segment, state, caller);
   state.walking_frame = nullptr;
+  return ref;
+}
+
+// The hash of a walk is over the ids of modules too, which the record does not hold: carried
+// stacks are known by where they stood, and may be there twice.
+trace::Ref carry_stack(Segment& segment, trace::Ref before, const trace::StackRecord& record) {
+  const std::uint64_t key = (std::uint64_t{before} << 32 | 1) * 0x9e3779b97f4a7c15U;
+  if (const trace::Ref known = segment.stacks.find(key); known != 0) return known;
+  const auto flags = RecordHeader::unpack(record.header).flags;
+  const unwind::Trace walked{
+      .frames = const_cast<std::uint64_t*>(reinterpret_cast<const std::uint64_t*>(&record + 1)),
+      .capacity = record.count,
+      .count = record.count,
+      .truncated = (flags & trace::kFlagTruncated) != 0};
+  const trace::Ref ref = write_stack(segment, walked);
+  if (ref != 0) segment.stacks.insert(key, ref);
   return ref;
 }
 

@@ -5,13 +5,17 @@
 // walk gets a short stack, flagged truncated. Allocates: never through malloc.
 #pragma once
 
-#include "runtime/capture/thread_state.h"
+#include "runtime/capture/segment.h"
 #include "runtime/unwind/unwind.h"
 #include "trace/format.h"
 
 namespace geiger::capture {
 
-/// Reference of the stack's record; 0 if it could not be recorded.
-trace::Ref record_stack(ThreadState& state, const unwind::Registers& caller);
+/// Reference of the stack's record in this segment; 0 if it could not be recorded.
+trace::Ref record_stack(Segment& segment, ThreadState& state, const unwind::Registers& caller);
+
+/// Reference, in this segment, of the stack that `record` holds, which stands at `before` in
+/// the segment before this one; 0 if it could not be recorded.
+trace::Ref carry_stack(Segment& segment, trace::Ref before, const trace::StackRecord& record);
 
 }  // namespace geiger::capture

@@ -52,13 +52,22 @@ bool is_word(const char* begin, const char* end, const char* word) {
   return strlen(word) == length && strncmp(begin, word, length) == 0;
 }
 
-bool apply_mode_word(const char* begin, const char* end, Settings& settings) {
+/// Words of GEIGER_MODE that do not say how to record, but when.
+struct Start {
+  bool is_off = false;
+  bool is_dormant = false;
+};
+
+bool apply_mode_word(const char* begin, const char* end, Settings& settings, Start& start) {
   if (begin == end) return true;
+  if (is_word(begin, end, "off")) return start.is_off = true;
+  if (is_word(begin, end, "dormant")) return start.is_dormant = true;
   if (is_word(begin, end, "pure")) return settings.is_pure = true;
   if (is_word(begin, end, "fp")) return settings.use_frame_pointers = true;
   if (is_word(begin, end, "paused")) return settings.starts_paused = true;
   if (is_word(begin, end, "freestacks")) return settings.free_stacks = true;
   if (is_word(begin, end, "nomappings")) return !(settings.records_mappings = false);
+  if (is_word(begin, end, "aggregate")) return settings.aggregates = true;
   if (is_word(begin, end, "nochildren")) return !(settings.follow_children = false);
   constexpr std::size_t kRootLength = 5;
   if (end - begin > 5 && strncmp(begin, "root=", kRootLength) == 0) {
@@ -67,11 +76,11 @@ bool apply_mode_word(const char* begin, const char* end, Settings& settings) {
   return false;
 }
 
-bool apply_mode(const char* text, Settings& settings) {
+bool apply_mode(const char* text, Settings& settings, Start& start) {
   for (const char* begin = text;;) {
     const char* end = begin;
     while (*end != '\0' && *end != ',') ++end;
-    if (!apply_mode_word(begin, end, settings)) return false;
+    if (!apply_mode_word(begin, end, settings, start)) return false;
     if (*end == '\0') return true;
     begin = end + 1;
   }
@@ -79,32 +88,90 @@ bool apply_mode(const char* text, Settings& settings) {
 
 constexpr Bytes kMemoryCapacity = 256 * kMiB;
 
+/// The programs that write their title over arguments and environment (redis, nginx, postgres)
+/// leave other text, or none, where the setting stood: a child by fork reads this copy. Longer
+/// paths than fit cannot name a trace either.
+constinit char directory[1024]{};
+constinit char runtime_directory[256]{};
+
+/// Null if it is not an absolute path that fits.
+template <std::size_t N>
+const char* keep(const char* path, char (&copy)[N]) {
+  if (path == nullptr || *path != '/' || strlen(path) >= N) return nullptr;
+  return strcpy(copy, path);
+}
+
 bool apply_number(char** environment, const char* name, std::uint64_t& value, bool& is_given) {
   const char* text = value_of(environment, name);
   is_given = text != nullptr;
   return text == nullptr || parse_number(text, nullptr, value);
 }
 
-}  // namespace
-
-Settings read_settings() {
-  Settings settings;
-  if (getauxval(AT_SECURE) != 0) return settings;  // A privileged program is left alone.
-  char** environment = initial_environment();
+/// False: a value cannot be read.
+bool read_words(char** environment, Settings& settings) {
   const char* mode = value_of(environment, "GEIGER_MODE");
   bool is_given = false;
   bool has_capacity = false;
+  Start start;
   const bool is_valid =
       apply_number(environment, "GEIGER_INTERVAL", settings.interval, is_given) &&
       apply_number(environment, "GEIGER_CAPACITY", settings.capacity, has_capacity) &&
       apply_number(environment, "GEIGER_SEED", settings.seed, settings.has_seed) &&
-      (mode == nullptr || apply_mode(mode, settings)) && settings.interval > 0;
-  if (!is_valid) return settings;
-  settings.directory = value_of(environment, "GEIGER_DIR");
-  settings.in_memory = settings.directory == nullptr && geiger_api_version != nullptr;
+      apply_number(environment, "GEIGER_SEGMENT", settings.segment, is_given) &&
+      apply_number(environment, "GEIGER_KEEP", settings.keep, is_given) &&
+      apply_number(environment, "GEIGER_LIVE", settings.live, is_given) &&
+      (mode == nullptr || apply_mode(mode, settings, start)) && settings.interval > 0 &&
+      settings.keep <= kMostKept && settings.live >= kLeastLive;
+  if (!is_valid || start.is_off) return false;
+  const char* path = value_of(environment, "GEIGER_DIR");
+  settings.directory = keep(path, directory);
+  if (path != nullptr && settings.directory == nullptr) return false;
+  settings.is_dormant = start.is_dormant || (path == nullptr && geiger_api_version == nullptr);
+  settings.in_memory = path == nullptr && !settings.is_dormant;
+  settings.runtime_directory = keep(value_of(environment, "XDG_RUNTIME_DIR"), runtime_directory);
   if (settings.in_memory && !has_capacity) settings.capacity = kMemoryCapacity;
-  if (settings.directory != nullptr && *settings.directory != '/') settings.directory = nullptr;
+  // Whoever reads the trace from within refers to the records of its samples.
+  if (geiger_api_version != nullptr) {
+    settings.segment = 0;
+    settings.aggregates = false;
+    settings.live = ~std::uint64_t{0};
+  }
+  if (settings.aggregates) settings.segment = 0;  // It has nothing to carry on.
+  return true;
+}
+
+constexpr std::size_t kMaxLines = 16;
+
+/// What attaching was told, as an environment block; an image's directory points into it.
+constinit char told[4096]{};
+constinit char* told_words[kMaxLines + 1]{};
+
+/// False: too long, or too many.
+bool keep_lines(const char* lines) {
+  if (strlen(lines) >= sizeof told) return false;
+  strcpy(told, lines);
+  std::size_t count = 0;
+  for (char* line = told; *line != '\0'; ++count) {
+    if (count == kMaxLines) return false;
+    told_words[count] = line;
+    line = strchrnul(line, '\n');
+    if (*line != '\0') *line++ = '\0';
+  }
+  told_words[count] = nullptr;
+  return true;
+}
+
+}  // namespace
+
+Settings read_settings() {
+  Settings settings;
+  // A privileged program is left alone.
+  if (getauxval(AT_SECURE) == 0) static_cast<void>(read_words(initial_environment(), settings));
   return settings;
+}
+
+bool read_settings_from(const char* lines, Settings& settings) {
+  return keep_lines(lines) && read_words(told_words, settings) && settings.directory != nullptr;
 }
 
 }  // namespace geiger::capture

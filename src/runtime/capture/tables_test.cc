@@ -154,7 +154,7 @@ TEST(NumberTable, RemembersThroughGrowth) {
   EXPECT_EQ(found, hashes.size());
   table.insert(0, 77);
   EXPECT_EQ(table.find(0), 77U);
-  table.reset();
+  table.wipe();
   EXPECT_EQ(table.find(hashes[0]), 0U);
 }
 

@@ -22,6 +22,7 @@ constinit std::atomic<ThreadState*> search_from{nullptr};
 
 /// A number that went to a new thread says "still there": then it is not reused.
 bool is_gone(std::uint64_t tid, std::uint32_t pid) {
+  if (tid == 0) return true;  // It gave the state up before it ended.
   return base::raw_syscall(SYS_tgkill, pid, static_cast<long>(tid), 0) == -ESRCH;
 }
 
@@ -63,6 +64,11 @@ ThreadState* new_state() {
 
 }  // namespace
 
+std::uint64_t own_thread_id() {
+  const long id = base::raw_syscall(SYS_gettid);
+  return base::is_error(id) ? kUnknownThread : static_cast<std::uint64_t>(id);
+}
+
 ThreadState* adopt_state(std::uint32_t pid) {
   ThreadState* state = reuse_state(pid);
   if (state == nullptr) state = new_state();
@@ -71,8 +77,11 @@ ThreadState* adopt_state(std::uint32_t pid) {
   state->deciding_frame = nullptr;
   state->walking_frame = nullptr;
   state->record = nullptr;
-  state->tid = static_cast<std::uint64_t>(base::raw_syscall(SYS_gettid));
-  state->image = 0;
+  state->tid = own_thread_id();
+  state->segment = 0;
+  state->generation = 0;
+  state->pin.store(0, std::memory_order_relaxed);
+  state->pin_frame = nullptr;
   state->epoch.store(0, std::memory_order_relaxed);
   state->is_ending = false;
   state->nested_decisions = 0;
@@ -91,6 +100,13 @@ void retire_state(ThreadState& state) {
 }
 
 ThreadState* first_state() { return registry.load(std::memory_order_acquire); }
+
+void retire_gone(std::uint32_t pid) {
+  for (ThreadState* state = first_state(); state != nullptr; state = state->next) {
+    const bool is_live = state->lifecycle.load(std::memory_order_acquire) == kLive;
+    if (is_live && is_gone(state->tid, pid)) retire_state(*state);
+  }
+}
 
 void retire_all_but(const ThreadState* survivor) {
   for (ThreadState* state = first_state(); state != nullptr; state = state->next) {

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/units.h"
 #include "runtime/capture/thread_local.h"
 #include "sampling/counter_sampler.h"
 #include "trace/format.h"
@@ -34,14 +35,18 @@ struct alignas(64) ThreadState {
   const void* deciding_frame;
   /// Frame address of the slow path that uses `frames`, null if none does.
   const void* walking_frame;
-  trace::ThreadRecord* record;           ///< Lies in the trace of `image`.
+  trace::ThreadRecord* record;           ///< Lies in the trace of `segment`.
   std::uint64_t* countdown;              ///< The owner's thread-local counter.
-  std::uint32_t image;                   ///< Which image the record belongs to; 0 = none.
-  std::uint32_t index;                   ///< Thread index in the trace.
-  std::atomic<trace::Ref> epoch;         ///< The epoch its skip count was drawn in.
+  std::uint32_t segment;                 ///< Number of the segment of its record; 0 = none.
+  std::uint32_t generation;              ///< Of the image that gave it its index; 0 = none.
+  std::uint32_t index;                   ///< Thread index in all traces of the image.
+  Nanoseconds start;                     ///< Of its first slow path in this image.
+  std::atomic<std::uint32_t> pin;        ///< Number of the segment in use, 0 = none (segment.h).
+  const void* pin_frame;                 ///< Frame address of the slow path that uses it.
+  std::atomic<trace::Ref> epoch;         ///< The epoch its skip count was drawn in, of `segment`.
   std::atomic<std::uint32_t> lifecycle;  ///< Lifecycle.
   std::atomic<std::uint32_t> reading;    ///< Exit reads the counter: do not end yet.
-  std::uint64_t tid;                     ///< Of the last owner, as the kernel knows it.
+  std::uint64_t tid;                     ///< Of the last owner; 0: it gave the state up.
   ThreadState* next;                     ///< Registry, newest first.
   bool is_foreign;                       ///< Its start was not seen, so its end will not be.
   bool is_ending;                        ///< Every further allocation settles at once.
@@ -53,6 +58,12 @@ struct alignas(64) ThreadState {
 };
 
 enum Lifecycle : std::uint32_t { kFree = 0, kAdopting = 1, kLive = 2 };
+
+/// The id of a thread that could not ask for it: no thread has it.
+inline constexpr std::uint64_t kUnknownThread = (std::uint64_t{1} << 31) - 1;
+
+/// The calling thread's id, or kUnknownThread.
+std::uint64_t own_thread_id();
 
 /// The calling thread's own state, or null if it has none yet.
 GEIGER_FAST_PATH ThreadState* own_state() { return tls.state; }
@@ -66,6 +77,9 @@ void retire_state(ThreadState& state);
 
 /// All states, newest first.
 ThreadState* first_state();
+
+/// Frees the states of threads that ended unseen.
+void retire_gone(std::uint32_t pid);
 
 /// In fork's child: every state but `survivor` belongs to a thread that is gone.
 void retire_all_but(const ThreadState* survivor);

@@ -23,6 +23,8 @@ static_assert(sizeof(Answer) == 3 * sizeof(std::size_t));
 /// Pointers to ask about together.
 class Batch {
  public:
+  explicit Batch(Segment& segment) : segment_(segment) {}
+
   void add(std::uint64_t address, trace::Ref sample) {
     addresses_[count_] = address;
     samples_[count_++] = sample;
@@ -43,12 +45,12 @@ class Batch {
   }
 
  private:
-  static void write(trace::Ref sample, const Answer& answer, std::uint64_t now) {
+  void write(trace::Ref sample, const Answer& answer, std::uint64_t now) {
     if (answer.regions == 0 || answer.free_regions > answer.regions) return;
     constexpr trace::RecordHeader kHeader{trace::RecordType::kUtilization, 0,
                                           sizeof(trace::UtilizationRecord) / 8, trace::kUnknownCpu,
                                           0};
-    const trace::Slot slot = image.writer.reserve(kHeader);
+    const trace::Slot slot = segment_.writer.reserve(kHeader);
     if (!slot) return;
     auto* record = reinterpret_cast<trace::UtilizationRecord*>(slot.words);
     record->time = now;
@@ -58,15 +60,17 @@ class Batch {
     trace::Writer::commit(slot, kHeader);
   }
 
+  Segment& segment_;
   std::uint64_t addresses_[kBatch];
   trace::Ref samples_[kBatch];
   std::size_t count_ = 0;
 };
 
-GEIGER_SLOW_PATH void serve_slow() {
-  Batch batch;
+GEIGER_SLOW_PATH void serve_slow(Segment& segment) {
+  Batch batch(segment);
+  const std::uint32_t number = segment.number.load(std::memory_order_relaxed);
   image.live.for_each([&](std::uint64_t key, std::uint64_t value) {
-    const bool is_own = value >> 32 == image.number && key >> 48 == 0;
+    const bool is_own = value >> 32 == number && key >> 48 == 0;
     if (is_own) batch.add(key, static_cast<trace::Ref>(value));
   });
   batch.flush();
@@ -76,14 +80,14 @@ GEIGER_SLOW_PATH void serve_slow() {
 
 void set_mallctl(Mallctl mallctl) { ask = mallctl; }
 
-void serve_utilization() {
+void serve_utilization(Segment& segment) {
   std::uint32_t served = image.utilization_served.load(std::memory_order_relaxed);
   const std::uint32_t wanted =
-      image.writer.control()->wanted_utilization.load(std::memory_order_relaxed);
+      segment.writer.control()->wanted_utilization.load(std::memory_order_relaxed);
   if (wanted == served || ask == nullptr) return;
   const bool is_ours =
       image.utilization_served.compare_exchange_strong(served, wanted, std::memory_order_relaxed);
-  if (is_ours && image.live.size() <= kMostSamples) serve_slow();
+  if (is_ours && image.live.size() <= kMostSamples) serve_slow(segment);
 }
 
 }  // namespace geiger::capture

@@ -15,6 +15,8 @@
 
 namespace geiger::capture {
 
+struct Segment;
+
 /// jemalloc's control function.
 using Mallctl = int (*)(const char* name, void* old, std::size_t* old_bytes, void* fresh,
                         std::size_t fresh_bytes);
@@ -24,6 +26,6 @@ void set_mallctl(Mallctl mallctl);
 
 /// Serves a request if there is a new one: call it where the thread is outside of every
 /// allocator. More live samples than 65,536 get no answer: it would take too long.
-void serve_utilization();
+void serve_utilization(Segment& segment);
 
 }  // namespace geiger::capture

@@ -3,6 +3,13 @@
 #include "base/loaded_symbol.h"
 
 namespace geiger::interpose {
+namespace {
+
+constinit bool searches_all = false;
+
+}  // namespace
+
+void search_all_modules() { searches_all = true; }
 
 Definition find_in(const link_map* module, const char* name) {
   void* address = base::find_symbol(module, name);
@@ -10,12 +17,13 @@ Definition find_in(const link_map* module, const char* name) {
 }
 
 Definition find_next(const char* name) {
-  bool is_behind_us = false;
+  bool is_candidate = searches_all;
   for (const link_map* module = _r_debug.r_map; module != nullptr; module = module->l_next) {
-    if (is_behind_us) {
+    const bool is_own = module->l_ld == _DYNAMIC;
+    if (is_candidate && !is_own) {
       if (const Definition found = find_in(module, name); found.address != nullptr) return found;
     }
-    is_behind_us = is_behind_us || module->l_ld == _DYNAMIC;
+    is_candidate = is_candidate || is_own;
   }
   return {};
 }

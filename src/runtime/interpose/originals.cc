@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "base/attributes.h"
+#include "base/clock.h"
 #include "runtime/capture/capture.h"
 #include "runtime/capture/mappings.h"
 #include "runtime/capture/utilization.h"
@@ -284,6 +285,7 @@ constinit CxxOriginals cxx_originals = {
     .delete_array_aligned_nothrow = FirstCxx<&CxxOriginals::delete_array_aligned_nothrow>::call,
 };
 
+constinit SystemOriginals system_originals{};
 constinit bool passes_new_through = false;
 constinit bool new_is_malloc = false;
 
@@ -292,6 +294,12 @@ void* try_new(std::size_t size, const void*) { return originals.malloc(size); }
 void* try_new(std::size_t size, std::size_t alignment) { return allocate_aligned(size, alignment); }
 void* try_new(std::size_t size, std::size_t alignment, const void*) {
   return allocate_aligned(size, alignment);
+}
+
+/// The C library's own, whoever stands before it.
+void find_clock() {
+  const link_map* library = find_next("gnu_get_libc_version").module;
+  if (library != nullptr) assign(base::clock_function, find_in(library, "clock_gettime"));
 }
 
 GEIGER_SLOW_PATH void resolve() {
@@ -317,8 +325,10 @@ GEIGER_SLOW_PATH void resolve() {
   capture::set_allocator_path(allocator.module->l_name);
   capture::set_mallctl(
       reinterpret_cast<capture::Mallctl>(find_in(allocator.module, "mallctl").address));
+  find_clock();
   is_resolved = true;
   resolve_mappings();  // Now, as the loader's list may change under a later look.
+  resolve_system();
 }
 
 GEIGER_SLOW_PATH void resolve_mappings_slow() {
@@ -337,6 +347,17 @@ GEIGER_SLOW_PATH void resolve_mappings_slow() {
 void resolve_mappings() {
   if (!are_mappings_resolved) [[unlikely]]
     resolve_mappings_slow();
+}
+
+void resolve_system() {
+  if (system_originals.syscall != nullptr) [[likely]]
+    return;
+  SystemOriginals found{};
+  assign(found.prctl, find_next("prctl"));
+  assign(found.clone, find_next("clone"));
+  assign(found.fork_bare, find_next("_Fork"));
+  assign(found.syscall, find_next("syscall"));
+  system_originals = found;
 }
 
 std::size_t usable_size_of(void* pointer, std::size_t requested) {
@@ -367,6 +388,11 @@ GEIGER_SLOW_PATH void resolve_cxx() {
   }
   cxx_originals = table;
   is_cxx_resolved = true;
+}
+
+void resolve_cxx_again() {
+  if (fallbacks.new_plain == nullptr) is_cxx_resolved = false;
+  resolve_cxx();
 }
 
 }  // namespace geiger::interpose

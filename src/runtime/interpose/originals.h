@@ -53,6 +53,15 @@ struct MappingOriginals {
 };
 [[gnu::visibility("hidden")]] extern constinit MappingOriginals mapping_originals;
 
+/// Ways to the kernel past the C library. Null until resolve_system().
+struct SystemOriginals {
+  int (*prctl)(int, ...);
+  long (*syscall)(long, ...);
+  int (*clone)(int (*)(void*), void*, int, void*, ...);
+  pid_t (*fork_bare)();  ///< _Fork; null before glibc 2.34.
+};
+[[gnu::visibility("hidden")]] extern constinit SystemOriginals system_originals;
+
 /// `nothrow` arguments are references to an empty struct: plain pointers here.
 struct CxxOriginals {
   void* (*new_plain)(std::size_t);
@@ -88,6 +97,9 @@ void resolve();
 /// afterwards.
 void resolve_mappings();
 
+/// Resolves the ways to the kernel. Cheap afterwards.
+void resolve_system();
+
 /// What the allocator gave for `requested` bytes; at least those. An allocation
 /// that the allocator makes while it answers gets no answer of its own.
 std::size_t usable_size_of(void* pointer, std::size_t requested);
@@ -105,5 +117,8 @@ void* try_new(std::size_t size, std::size_t alignment, const void* nothrow);
 
 /// Resolves the C++ family. Cheap afterwards.
 void resolve_cxx();
+
+/// The same, and once more if there was no C++ library yet.
+void resolve_cxx_again();
 
 }  // namespace geiger::interpose

@@ -214,6 +214,79 @@ TEST(Expression, MayLoadOnceAndAdd) {
   evaluate_bytes({}, 0, false);
 }
 
+TEST(Expression, ReadsOperandsOfEverySize) {
+  // rbp + 0, then an operand, then DW_OP_plus.
+  const auto offset_of = [](std::vector<std::uint8_t> operand) {
+    operand.insert(operand.begin(), {0x76, 0x00});
+    operand.push_back(0x22);
+    return evaluate_bytes(operand, 0).offset;
+  };
+  EXPECT_EQ(offset_of({0x08, 0xff}), 255);
+  EXPECT_EQ(offset_of({0x09, 0xff}), -1);
+  EXPECT_EQ(offset_of({0x0a, 0xfe, 0xff}), 65534);
+  EXPECT_EQ(offset_of({0x0b, 0xfe, 0xff}), -2);
+  EXPECT_EQ(offset_of({0x0c, 0xfd, 0xff, 0xff, 0xff}), 4294967293);
+  EXPECT_EQ(offset_of({0x0d, 0xfd, 0xff, 0xff, 0xff}), -3);
+  EXPECT_EQ(offset_of({0x0e, 1, 0, 0, 0, 1, 0, 0, 0}), 0x100000001);
+  EXPECT_EQ(offset_of({0x0f, 0xfc, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}), -4);
+  EXPECT_EQ(offset_of({0x10, 0x80, 0x01}), 128);
+  EXPECT_EQ(offset_of({0x11, 0x7f}), -1);
+  EXPECT_EQ(offset_of({0x96, 0x4f, 0x96}), 31);
+}
+
+TEST(Expression, CalculatesWithConstantsAndOneRegister) {
+  EXPECT_EQ(evaluate_bytes({0x35, 0x76, 0x02, 0x22}, 0).offset, 7);   // 5 + (rbp + 2)
+  EXPECT_EQ(evaluate_bytes({0x76, 0x02, 0x35, 0x1c}, 0).offset, -3);  // (rbp + 2) - 5
+  // rbp + (13 & 6), rbp + (1 << 5), nothing left of 1 << 64, rbp + (2 >= 3).
+  EXPECT_EQ(evaluate_bytes({0x76, 0, 0x3d, 0x36, 0x1a, 0x22}, 0).offset, 4);
+  EXPECT_EQ(evaluate_bytes({0x76, 0, 0x31, 0x35, 0x24, 0x22}, 0).offset, 32);
+  EXPECT_EQ(evaluate_bytes({0x76, 0, 0x31, 0x08, 64, 0x24, 0x22}, 0).offset, 0);
+  EXPECT_EQ(evaluate_bytes({0x76, 0, 0x32, 0x33, 0x2a, 0x22}, 0).offset, 0);
+}
+
+TEST(Expression, WithoutATermIsRefused) {
+  evaluate_bytes({0x76, 0, 0x77, 0, 0x22}, 0, false);  // rbp + rsp
+  evaluate_bytes({0x76, 0, 0x31, 0x1a}, 0, false);     // rbp & 1
+  evaluate_bytes({0x31, 0x22}, 0, false);              // an operand is missing
+  evaluate_bytes({0x06}, 0, false);                    // nothing to load
+  evaluate_bytes({0x23, 1}, 0, false);                 // nothing to add to
+  evaluate_bytes({0x31, 0x06}, 0, false);              // [1]
+  evaluate_bytes({0x76, 0, 0xe0}, 0, false);           // an unknown operation
+  evaluate_bytes({0x76, 0, 0x0c, 1}, 0, false);        // a cut operand
+  evaluate_bytes(std::vector<std::uint8_t>(9, 0x31), 0, false);  // deeper than the stack
+}
+
+std::uint64_t pointer_in(std::uint8_t encoding, const std::vector<std::uint8_t>& bytes,
+                         bool is_known = true) {
+  const FencedCopy copy(bytes.data(), bytes.size());
+  Cursor cursor(copy.range(), address_of(copy.begin()));
+  const std::uint64_t value = cursor.pointer(encoding);
+  EXPECT_EQ(cursor.ok(), is_known);
+  return (encoding & 0x10) != 0 ? value - address_of(copy.begin()) : value;
+}
+
+TEST(Pointer, IsReadInEveryFormat) {
+  const std::vector<std::uint8_t> bytes = {0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f};
+  EXPECT_EQ(pointer_in(0x00, bytes), 0x7ffffffffffffffeU);
+  EXPECT_EQ(pointer_in(0x04, bytes), 0x7ffffffffffffffeU);
+  EXPECT_EQ(pointer_in(0x0c, bytes), 0x7ffffffffffffffeU);
+  EXPECT_EQ(pointer_in(0x02, bytes), 0xfffeU);
+  EXPECT_EQ(pointer_in(0x03, bytes), 0xfffffffeU);
+  EXPECT_EQ(pointer_in(0x0a, bytes), ~std::uint64_t{1});
+  EXPECT_EQ(pointer_in(0x0b, bytes), ~std::uint64_t{1});
+  EXPECT_EQ(pointer_in(0x01, {0x80, 0x01}), 128U);
+  EXPECT_EQ(pointer_in(0x09, {0x7f}), ~std::uint64_t{0});
+  EXPECT_EQ(pointer_in(0x1b, {0x10, 0, 0, 0}), 16U);  // relative to where it stands
+}
+
+TEST(Pointer, OfOtherBasesAndFormatsIsRefused) {
+  const std::vector<std::uint8_t> bytes(8, 1);
+  for (const int encoding : {0x05, 0x0d, 0x20, 0x30, 0x40, 0x80}) {
+    pointer_in(static_cast<std::uint8_t>(encoding), bytes, false);
+  }
+  pointer_in(0x03, {1, 2, 3}, false);  // cut
+}
+
 TEST(Rule, KeepsWhatFits) {
   FoundRow found{};
   found.row.cfa = {dwarf::kRbp, true, -8, 0};

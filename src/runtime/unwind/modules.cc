@@ -382,6 +382,10 @@ void init() {
   learn_permanent_modules();
 }
 
+void init_late() {
+  if (!g_is_begun.exchange(true, std::memory_order_relaxed)) find_loader_lookup();
+}
+
 std::uint32_t modules_known() { return g_known.load(std::memory_order_acquire); }
 
 const Module& module(std::uint32_t id) { return entry_of(id).module; }

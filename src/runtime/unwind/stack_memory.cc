@@ -1,6 +1,6 @@
 #include "runtime/unwind/stack_memory.h"
 
-#include <asm/unistd.h>
+#include "base/raw_syscall.h"
 
 namespace geiger::unwind {
 namespace {
@@ -10,16 +10,12 @@ constexpr long kFault = -14;           // -EFAULT
 constexpr long kNoSuchHow = -1;
 
 // rt_sigprocmask reads the set before it looks at `how`: EFAULT when it cannot,
-// EINVAL and no effect otherwise. Unlike process_vm_readv it is in every seccomp
-// filter that a C library can run under. Inline, because errno is the host's.
+// EINVAL and no effect otherwise. Unlike process_vm_readv it is in nearly every seccomp
+// filter that a C library can run under; a program that confines itself is not asked.
 bool is_readable(std::uint64_t page) {
-  long result = 0;
-  register long size asm("r10") = 8;
-  asm volatile("syscall"
-               : "=a"(result)
-               : "0"(__NR_rt_sigprocmask), "D"(kNoSuchHow), "S"(page), "d"(nullptr), "r"(size)
-               : "rcx", "r11", "memory");
-  return result != kFault;
+  const long result = base::raw_syscall(SYS_rt_sigprocmask, kNoSuchHow, static_cast<long>(page), 0,
+                                        sizeof(std::uint64_t));
+  return result != kFault && result != base::kRefused;
 }
 
 }  // namespace

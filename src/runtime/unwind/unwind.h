@@ -85,6 +85,10 @@ struct Trace {
 /// pointer, and a walk that cannot go on is truncated.
 void init();
 
+/// The same for a runtime that comes into a running process: any module may be unloaded,
+/// so frames in all of them are checked.
+void init_late();
+
 /// Walks from `start` to the outermost frame; frames[0] = start.ip. `start` must
 /// be a live point of this thread's stack, or garbage: then the walk is short.
 /// Bounded: at most `capacity` frames, two passes.

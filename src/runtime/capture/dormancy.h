@@ -1,0 +1,49 @@
+// A process that sleeps until somebody wants a recording of it (trace/rendezvous.h).
+//
+//   first slow path    the bell is mapped, the descriptor closed
+//   every further one  one word of the bell is read, or of the rendezvous once there is one
+//   called             the rendezvous is mapped; its requests are carried out
+//
+// Asleep, a thread's counter is set to T - 1 without a draw: nothing is put to trial, so there
+// is nothing to draw, and a request is met T bytes later at the latest. When a recording
+// begins, each thread draws its first skip count at its next slow path. Where that lies
+// depends on sizes alone, so every byte from there on has the same chance.
+//
+// Threads / Signals: lock-free; one thread carries a request out. Fork: the child hears the
+// same bell and has a rendezvous of its own. Allocates: never.
+#pragma once
+
+#include <cstdint>
+
+#include "trace/rendezvous.h"
+
+namespace geiger::capture {
+
+/// Whether this process goes to sleep when nobody wants a recording (any more).
+[[nodiscard]] bool sleeps();
+
+/// Finds or makes the bell, once in a process. False: there is no place for one that only this user
+/// may write to.
+[[nodiscard]] bool hang_bell();
+
+/// What somebody wants that has not been carried out yet.
+enum class Request { kNone, kStart, kStop };
+[[nodiscard]] Request pending_request();
+
+/// What a request asks for besides; valid until the next one is accepted.
+struct Wish {
+  const char* directory;   ///< Null: there is none.
+  std::uint64_t interval;  ///< 0: the settings' own.
+};
+Wish accept_request();
+
+/// Tells whoever waits how the request was answered: errno that refused it, else 0.
+void answer_request(trace::Presence presence, int error);
+
+/// In fork's child: the rendezvous is the parent's.
+void forget_rendezvous();
+
+/// At exit: removes the file, if there is one.
+void leave_rendezvous();
+
+}  // namespace geiger::capture

@@ -1,0 +1,257 @@
+#include "runtime/capture/segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include <bit>
+#include <iterator>
+
+#include "base/attributes.h"
+#include "base/clock.h"
+#include "base/raw_syscall.h"
+#include "runtime/capture/arena.h"
+#include "runtime/capture/image.h"
+#include "runtime/capture/thread_state.h"
+#include "runtime/probes/probes.h"
+#include "sampling/logarithm.h"
+
+namespace geiger::capture {
+namespace {
+
+using base::is_error;
+using base::raw_syscall;
+
+constexpr std::size_t kPathBytes = 1024;
+constexpr std::uint32_t kMaxNameTries = 1000;
+
+/// Text built without libc's formatting.
+class PathBuilder {
+ public:
+  void append(const char* text) {
+    for (; *text != '\0'; ++text) put(*text);
+  }
+  /// File names stay readable in any shell.
+  void append_plain(const char* text) {
+    for (; *text != '\0'; ++text) {
+      const char c = *text;
+      const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                            (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '+';
+      put(is_plain ? c : '_');
+    }
+  }
+  void append(std::uint64_t number) {
+    char digits[20];
+    int count = 0;
+    do {
+      digits[count++] = static_cast<char>('0' + number % 10);
+      number /= 10;
+    } while (number != 0);
+    while (count > 0) put(digits[--count]);
+  }
+  [[nodiscard]] const char* text() const { return text_; }
+  [[nodiscard]] bool fits() const { return length_ < sizeof text_ - 1; }
+
+ private:
+  void put(char c) {
+    if (length_ < sizeof text_ - 1) text_[length_++] = c;
+  }
+  char text_[kPathBytes]{};
+  std::size_t length_ = 0;
+};
+
+/// What the user started: the name given to exec, also of a link or a script.
+const char* program_name() {
+  const auto* started = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  if (started == nullptr) started = executable_path();
+  const char* slash = strrchr(started, '/');
+  return slash == nullptr ? started : slash + 1;
+}
+
+trace::Identity identity(const Segment* before) {
+  std::uint32_t mode = image.is_forked ? trace::kModeForked : 0;
+  if (image.is_attached) mode |= trace::kModeAttached;
+  if (image.settings.is_pure) mode |= trace::kModePure;
+  if (image.settings.use_frame_pointers) mode |= trace::kModeFramePointers;
+  if (image.settings.free_stacks) mode |= trace::kModeFreeStacks;
+  if (image.settings.aggregates) mode |= trace::kModeAggregated;
+  if (before != nullptr) mode |= trace::kModeContinued;
+  const trace::FileHeader* last = before == nullptr ? nullptr : before->writer.header();
+  return {.seed = image.seed,
+          .interval = before == nullptr ? image.own_interval.load(std::memory_order_relaxed)
+                                        : before->epoch.interval.load(std::memory_order_relaxed),
+          .mode = mode,
+          .start_monotonic = base::monotonic_now(),
+          .start_realtime = base::realtime_now(),
+          .executable = executable_path(),
+          .allocator = allocator_path,
+          .runtime_version = GEIGER_VERSION,
+          .is_paused = image.settings.starts_paused,
+          .image_start = last == nullptr ? 0 : last->image_start,
+          .segment = last == nullptr ? 0 : last->segment + 1,
+          .asked = before == nullptr ? nullptr : before->writer.control()};
+}
+
+/// DIR/<program>.<pid>.<n>.geiger
+PathBuilder trace_path(std::uint32_t n) {
+  PathBuilder path;
+  path.append(image.settings.directory);
+  path.append("/");
+  path.append_plain(program_name());
+  path.append(".");
+  path.append(static_cast<std::uint64_t>(raw_syscall(SYS_getpid)));
+  path.append(".");
+  path.append(std::uint64_t{n});
+  path.append(".geiger");
+  return path;
+}
+
+/// The first free n: pids return, and exec keeps them.
+bool open_file(Segment& segment, const trace::Identity& who) {
+  for (std::uint32_t tries = 0; tries < kMaxNameTries; ++tries) {
+    const std::uint32_t n = image.next_file++;
+    const PathBuilder path = trace_path(n);
+    image.open_error =
+        path.fits() ? segment.writer.open(path.text(), image.settings.capacity, who) : ENAMETOOLONG;
+    if (image.open_error == EEXIST) continue;
+    image.files[who.segment % std::size(image.files)] = n;
+    return image.open_error == 0;
+  }
+  return false;
+}
+
+/// A trace that only this process reads, through the API. Pages are taken as they are
+/// written; a child's has its own.
+bool open_memory(Segment& segment, const trace::Identity& who) {
+  void* memory = map_pages(image.settings.capacity);
+  if (memory == nullptr) return false;
+  segment.writer.open_memory(memory, image.settings.capacity, who);
+  return true;
+}
+
+bool is_pinned(std::uint32_t number) {
+  for (const ThreadState* state = first_state(); state != nullptr; state = state->next) {
+    if (state->pin.load(std::memory_order_relaxed) == number) return true;
+  }
+  return false;
+}
+
+/// A place that nobody can be inside of, emptied.
+Segment* free_place() {
+  const Segment* current = image.segment.load(std::memory_order_relaxed);
+  for (Segment& segment : image.segments) {
+    const std::uint32_t number = segment.number.load(std::memory_order_relaxed);
+    if (&segment == current || (number != 0 && is_pinned(number))) continue;
+    segment.writer.close();
+    segment.stacks.wipe();
+    segment.epochs.wipe();
+    segment.tallies.wipe();
+    segment.modules_written.store(0, std::memory_order_relaxed);
+    return &segment;
+  }
+  return nullptr;
+}
+
+/// 0: no room.
+trace::Ref record_epoch(Segment& segment, std::uint64_t interval) {
+  constexpr trace::RecordHeader kHeader{trace::RecordType::kEpoch, 0,
+                                        sizeof(trace::EpochRecord) / 8, trace::kUnknownCpu, 0};
+  const trace::Slot slot = segment.writer.reserve(kHeader);
+  if (!slot) return 0;
+  auto* record = reinterpret_cast<trace::EpochRecord*>(slot.words);
+  record->time = base::monotonic_now();
+  record->interval = interval;
+  record->lambda_bits = std::bit_cast<std::uint64_t>(sampling::rate_of(interval));
+  trace::Writer::commit(slot, kHeader);
+  segment.epochs.insert(interval, slot.ref);
+  return slot.ref;
+}
+
+}  // namespace
+
+Segment& current_segment() { return *image.segment.load(std::memory_order_acquire); }
+
+// A frame at or above the one that pinned finds that a handler jumped out of it.
+PinnedSegment::PinnedSegment(ThreadState& state) : state_(state) {
+  const void* frame = __builtin_frame_address(0);
+  const bool is_nested = state.pin_frame != nullptr && frame < state.pin_frame;
+  outer_ = is_nested ? state.pin.load(std::memory_order_relaxed) : 0;
+  outer_frame_ = is_nested ? state.pin_frame : nullptr;
+  state.pin_frame = frame;
+  do {
+    segment_ = &current_segment();
+    state.pin.store(segment_->number.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  } while (segment_ != &current_segment());
+}
+
+PinnedSegment::~PinnedSegment() {
+  state_.pin.store(outer_, std::memory_order_relaxed);
+  state_.pin_frame = outer_frame_;
+}
+
+GEIGER_SLOW_PATH Segment* open_segment(const Segment* before) {
+  Segment* segment = free_place();
+  if (segment == nullptr) return nullptr;
+  const trace::Identity who = identity(before);
+  const bool is_open =
+      image.settings.in_memory ? open_memory(*segment, who) : open_file(*segment, who);
+  if (!is_open || !write_epoch(*segment, who.interval)) return nullptr;
+  segment->number.store(++image.last_number, std::memory_order_relaxed);
+  return segment;
+}
+
+trace::ThreadRecord* write_thread(Segment& segment, const ThreadState& state, std::uint8_t flags) {
+  if (state.is_foreign) flags |= trace::kFlagForeignThread;
+  const trace::RecordHeader header{trace::RecordType::kThread, flags,
+                                   sizeof(trace::ThreadRecord) / 8, trace::kUnknownCpu,
+                                   state.index};
+  const trace::Slot slot = segment.writer.reserve(header);
+  if (!slot) return nullptr;
+  auto* record = reinterpret_cast<trace::ThreadRecord*>(slot.words);
+  record->start = state.start;
+  record->tid = state.tid;
+  trace::Writer::commit(slot, header);
+  const bool goes_on = segment.writer.header()->segment != 0;
+  if (goes_on && state.has_name) write_thread_name(segment, state);
+  return record;
+}
+
+bool write_thread_name(Segment& segment, const ThreadState& state) {
+  constexpr auto kWords = static_cast<std::uint16_t>(sizeof(trace::ThreadNameRecord) / 8);
+  const trace::RecordHeader header{trace::RecordType::kThreadName, 0, kWords, trace::kUnknownCpu,
+                                   state.index};
+  const trace::Slot slot = segment.writer.reserve(header);
+  if (!slot) return false;
+  auto* record = reinterpret_cast<trace::ThreadNameRecord*>(slot.words);
+  record->time = base::monotonic_now();
+  memcpy(record->name, state.name, sizeof record->name);
+  trace::Writer::commit(slot, header);
+  return true;
+}
+
+void remove_trace(std::uint32_t n) {
+  const PathBuilder path = trace_path(n);
+  if (path.fits()) {
+    raw_syscall(SYS_unlinkat, AT_FDCWD, reinterpret_cast<long>(path.text()), 0);
+  }
+}
+
+bool write_epoch(Segment& segment, std::uint64_t interval) {
+  const trace::Ref ref = record_epoch(segment, interval);
+  if (ref == 0) return false;
+  segment.epoch.interval.store(interval, std::memory_order_relaxed);
+  // Last: a thread that sees the new reference finds its record whole.
+  segment.epoch.ref.store(ref, std::memory_order_release);
+  if (probes::wants_intervals()) [[unlikely]]
+    probes::fire_interval(interval, sampling::rate_of(interval));
+  return true;
+}
+
+trace::Ref epoch_of_interval(Segment& segment, std::uint64_t interval) {
+  if (interval == 0 || interval > kMostInterval) return 0;
+  const trace::Ref known = segment.epochs.find(interval);
+  return known != 0 ? known : record_epoch(segment, interval);
+}
+
+}  // namespace geiger::capture

@@ -1,0 +1,114 @@
+// Ways to the kernel past the C library, taken by programs that restrict themselves or make
+// processes of their own. Whatever else prctl and syscall are called for goes straight on.
+// An inline system call instruction is not seen.
+//
+//   a seccomp filter, the end of the clock    the runtime must know before it is in force
+//   a fork without fork handlers              the child must know before it allocates
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "runtime/capture/confinement.h"
+#include "runtime/capture/image.h"
+#include "runtime/interpose/originals.h"
+
+using namespace geiger;             // NOLINT: the C names below live outside.
+using namespace geiger::interpose;  // NOLINT
+
+namespace {
+
+base::Confinement confinement_of(bool is_strict) {
+  return is_strict ? base::Confinement::kTotal : base::Confinement::kToAllocators;
+}
+
+bool restricts(long number, long mode) {
+  return number == SYS_seccomp &&
+         (mode == SECCOMP_SET_MODE_STRICT || mode == SECCOMP_SET_MODE_FILTER);
+}
+
+/// clone3 keeps its flags in memory: whether memory is shared shows in the child.
+bool forks(long number, long flags) {
+  if (number == SYS_clone) return (flags & CLONE_VM) == 0;
+#ifdef SYS_fork
+  if (number == SYS_fork) return true;
+#endif
+  return number == SYS_clone3;
+}
+
+struct ChildStart {
+  int (*function)(void*);
+  void* argument;
+};
+
+int run_child(void* block) {
+  const ChildStart start = *static_cast<ChildStart*>(block);
+  capture::begin_child();
+  return start.function(start.argument);
+}
+
+}  // namespace
+
+// The headers declare both variadic: other C++ names for the same symbols. Arguments that
+// the caller did not give are passed on as whatever lies there, as the original finds them.
+extern "C" {
+[[gnu::visibility("default")]] int enter_prctl(int, long, long, long, long) asm("prctl");
+[[gnu::visibility("default")]] long enter_syscall(long, long, long, long, long, long,
+                                                  long) asm("syscall");
+[[gnu::visibility("default")]] int enter_clone(int (*)(void*), void*, int, void*, void*, void*,
+                                               void*) asm("clone");
+[[gnu::visibility("default")]] pid_t enter_fork_bare() asm("_Fork");
+}
+
+int enter_prctl(int option, long a, long b, long c, long d) {
+  resolve_system();
+  const bool takes_clock = option == PR_SET_TSC && a == PR_TSC_SIGSEGV;
+  if (option != PR_SET_SECCOMP && !takes_clock) {
+    return system_originals.prctl(option, a, b, c, d);
+  }
+  const capture::Attempt attempt{confinement_of(takes_clock || a == SECCOMP_MODE_STRICT)};
+  const int result = system_originals.prctl(option, a, b, c, d);
+  attempt.end(result == 0);
+  return result;
+}
+
+long enter_syscall(long number, long a, long b, long c, long d, long e, long f) {
+  resolve_system();
+  if (forks(number, a)) [[unlikely]] {
+    capture::prepare_child();
+    const long child = system_originals.syscall(number, a, b, c, d, e, f);
+    if (child == 0) capture::begin_child();
+    return child;
+  }
+  if (!restricts(number, a)) [[likely]]
+    return system_originals.syscall(number, a, b, c, d, e, f);
+  const capture::Attempt attempt{confinement_of(a == SECCOMP_SET_MODE_STRICT)};
+  const long result = system_originals.syscall(number, a, b, c, d, e, f);
+  attempt.end(result >= 0);
+  return result;
+}
+
+/// The start routine lies in the caller's frame, of which the child has a copy.
+int enter_clone(int (*function)(void*), void* stack, int flags, void* argument, void* parent_tid,
+                void* tls, void* child_tid) {
+  resolve_system();
+  if ((flags & CLONE_VM) != 0) {
+    return system_originals.clone(function, stack, flags, argument, parent_tid, tls, child_tid);
+  }
+  ChildStart start{function, argument};
+  capture::prepare_child();
+  return system_originals.clone(run_child, stack, flags, &start, parent_tid, tls, child_tid);
+}
+
+pid_t enter_fork_bare() {
+  resolve_system();
+  if (system_originals.fork_bare == nullptr) {
+    errno = ENOSYS;
+    return -1;
+  }
+  capture::prepare_child();
+  const pid_t child = system_originals.fork_bare();
+  if (child == 0) capture::begin_child();
+  return child;
+}
