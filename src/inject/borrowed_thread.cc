@@ -1,0 +1,364 @@
+#include "inject/borrowed_thread.h"
+
+#include <elf.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+
+namespace geiger::inject {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr Address kStackBytes = Address{256} << 10;
+constexpr Address kGuardBytes = 4096;
+constexpr Address kTextBytes = 8192;  ///< At the stack's far end.
+constexpr std::size_t kMostExtended = std::size_t{32} << 10;
+constexpr milliseconds kLongestStop{2000};
+constexpr milliseconds kLongestCall{3000};
+
+constexpr std::uint64_t bit(int signal) { return std::uint64_t{1} << (signal - 1); }
+/// They come from what the thread does itself; blocked, the kernel would reset their handlers.
+constexpr std::uint64_t kFaults =
+    bit(SIGSEGV) | bit(SIGBUS) | bit(SIGILL) | bit(SIGFPE) | bit(SIGTRAP) | bit(SIGSYS);
+
+bool is_event_stop(int status) { return status >> 16 == PTRACE_EVENT_STOP; }
+
+/// A line of numbers in hexadecimal, as "SigIgn:\t0000000000001000".
+std::uint64_t status_mask(pid_t pid, pid_t tid, const std::string& key) {
+  std::ifstream in(fmt::format("/proc/{}/task/{}/status", pid, tid));
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with(key + ":")) return std::stoull(line.substr(key.size() + 1), nullptr, 16);
+  }
+  return 0;
+}
+
+}  // namespace
+
+// Blocked, it wakes sigtimedwait though it is ignored by default.
+int BorrowedThread::wait_for_stop(Clock::time_point deadline, int& status) {
+  sigset_t child;
+  sigset_t before;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  pthread_sigmask(SIG_BLOCK, &child, &before);
+  int result = ETIMEDOUT;
+  do {
+    const pid_t got = waitpid(tid_, &status, __WALL | WNOHANG);
+    if (got == tid_) result = WIFSTOPPED(status) ? 0 : ESRCH;
+    if (got < 0 && errno != EINTR) result = errno == ECHILD ? ESRCH : errno;
+    if (result != ETIMEDOUT) break;
+    constexpr timespec kStep{0, 20'000'000};
+    sigtimedwait(&child, nullptr, &kStep);
+  } while (Clock::now() < deadline);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return result;
+}
+
+bool BorrowedThread::resume(int request, int signal) const {
+  return ptrace(static_cast<__ptrace_request>(request), tid_, nullptr,
+                reinterpret_cast<void*>(static_cast<long>(signal))) == 0;
+}
+
+int BorrowedThread::seize() {
+  if (ptrace(PTRACE_SEIZE, tid_, nullptr, reinterpret_cast<void*>(PTRACE_O_TRACESYSGOOD)) != 0) {
+    return errno;
+  }
+  is_seized_ = true;
+  if (ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr) != 0) {
+    is_lost_ = true;
+    return errno;
+  }
+  const auto deadline = Clock::now() + kLongestStop;
+  int status = 0;
+  while (true) {
+    if (const int error = wait_for_stop(deadline, status); error != 0) {
+      is_lost_ = true;
+      return error;
+    }
+    if (is_event_stop(status)) break;
+    // A signal came first: it is delivered, and the stop follows.
+    if (!resume(PTRACE_CONT, WSTOPSIG(status))) return errno;
+  }
+  stopped_ = Clock::now();
+  return ptrace(PTRACE_GETREGS, tid_, nullptr, &saved_) == 0 ? 0 : errno;
+}
+
+bool BorrowedThread::is_in_sequence() const {
+#ifdef PTRACE_GET_RSEQ_CONFIGURATION
+  struct __ptrace_rseq_configuration configuration {};
+  const long got = ptrace(static_cast<__ptrace_request>(PTRACE_GET_RSEQ_CONFIGURATION), tid_,
+                          reinterpret_cast<void*>(sizeof configuration), &configuration);
+  if (got < 0 || configuration.rseq_abi_pointer == 0) return false;
+  constexpr Address kDescriptorOffset = 8;  // struct rseq: cpu ids, then rseq_cs.
+  const auto at = memory_.get<Address>(configuration.rseq_abi_pointer + kDescriptorOffset);
+  struct Sequence {
+    std::uint32_t version, flags;
+    std::uint64_t start, bytes, abort;
+  };
+  if (!at || *at == 0) return false;
+  const auto sequence = memory_.get<Sequence>(*at);
+  return sequence && saved_.rip - sequence->start < sequence->bytes;
+#else
+  return false;
+#endif
+}
+
+bool BorrowedThread::set_registers(const user_regs_struct& registers) const {
+  return ptrace(PTRACE_SETREGS, tid_, nullptr, &registers) == 0;
+}
+
+// The kernel resets the action of a fault that is ignored before it stops for us.
+void BorrowedThread::save_fault_action() {
+  if ((status_mask(pid_, tid_, "SigIgn") & bit(SIGSEGV)) == 0) return;
+  const auto got = system_call_by_stops(SYS_rt_sigaction, {SIGSEGV, 0, text_at_, 8});
+  restores_action_ = got == 0 && memory_.read(text_at_, &fault_action_, sizeof fault_action_);
+}
+
+std::string BorrowedThread::make_stack() {
+  const auto stack = system_call_by_stops(
+      SYS_mmap, {0, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, static_cast<Address>(-1), 0});
+  if (!stack) return "the thread ended meanwhile";
+  if (*stack < 0 && *stack > -4096) {
+    return fmt::format("no memory for a stack: {}", std::strerror(static_cast<int>(-*stack)));
+  }
+  stack_ = static_cast<Address>(*stack);
+  text_at_ = stack_ + kGuardBytes;
+  save_fault_action();
+  if (system_call(SYS_mprotect, {stack_, kGuardBytes, PROT_NONE}) != 0) return "no guard page";
+  const auto location = call(places_.errno_location, {});
+  if (!location) return failure_;
+  errno_at_ = *location;
+  return memory_.read(errno_at_, &errno_, sizeof errno_) ? "" : "errno cannot be read";
+}
+
+std::string BorrowedThread::borrow(const CallPlaces& places, Address stack) {
+  places_ = places;
+  extended_.resize(kMostExtended);
+  iovec area{extended_.data(), extended_.size()};
+  if (ptrace(PTRACE_GETREGSET, tid_, reinterpret_cast<void*>(NT_X86_XSTATE), &area) != 0) {
+    return fmt::format("its registers cannot be read: {}", std::strerror(errno));
+  }
+  extended_.resize(area.iov_len);
+  std::uint64_t blocked = ~kFaults;
+  if (ptrace(PTRACE_GETSIGMASK, tid_, reinterpret_cast<void*>(sizeof mask_), &mask_) != 0 ||
+      ptrace(PTRACE_SETSIGMASK, tid_, reinterpret_cast<void*>(sizeof blocked), &blocked) != 0) {
+    return fmt::format("its signals cannot be held: {}", std::strerror(errno));
+  }
+  is_borrowed_ = true;
+  if (stack == 0) return make_stack();
+  keeps_stack_ = true;
+  stack_ = stack;
+  text_at_ = stack_ + kGuardBytes;
+  save_fault_action();
+  return "";
+}
+
+Address BorrowedThread::keep_stack() {
+  keeps_stack_ = true;
+  return stack_;
+}
+
+bool BorrowedThread::took_signal(int signal) {
+  siginfo_t info{};
+  const bool is_fault = signal < 64 && (kFaults & bit(signal)) != 0 &&
+                        ptrace(PTRACE_GETSIGINFO, tid_, nullptr, &info) == 0 && info.si_code > 0;
+  if (is_fault) return false;
+  kept_signals_.push_back(signal);
+  return true;
+}
+
+// A lock that another thread holds for long, perhaps while it waits for this one: as long
+// as nothing is held yet, the call can be given up.
+bool BorrowedThread::can_abandon() {
+  int status = 0;
+  if (ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr) != 0 ||
+      wait_for_stop(Clock::now() + kLongestStop, status) != 0) {
+    return false;
+  }
+  user_regs_struct now{};
+  std::vector<std::uint32_t> words((places_.loader_end - places_.loader_begin) / 4);
+  const bool waits = ptrace(PTRACE_GETREGS, tid_, nullptr, &now) == 0 &&
+                     now.orig_rax == SYS_futex && now.rdi >= places_.loader_begin &&
+                     now.rdi < places_.loader_end;
+  const bool is_read = memory_.read(places_.loader_begin, words.data(), words.size() * 4);
+  const auto owner = static_cast<std::uint32_t>(tid_);
+  const bool holds = std::find(words.begin(), words.end(), owner) != words.end();
+  if (waits && is_read && !holds) return true;
+  static_cast<void>(resume(PTRACE_CONT));
+  return false;
+}
+
+BorrowedThread::Stop BorrowedThread::run_until(Stop wanted) {
+  const int request = wanted == Stop::kSystemCall ? PTRACE_SYSCALL : PTRACE_CONT;
+  if (!resume(request)) return Stop::kLost;
+  auto deadline = Clock::now() + kLongestCall;
+  while (true) {
+    int status = 0;
+    const int error = wait_for_stop(deadline, status);
+    if (error == ETIMEDOUT) {
+      if (can_abandon()) return Stop::kTooLong;
+      deadline = Clock::now() + kLongestCall;
+      continue;
+    }
+    if (error != 0) return Stop::kLost;
+    const int signal = WSTOPSIG(status);
+    if (signal == (SIGTRAP | 0x80) && wanted == Stop::kSystemCall) return Stop::kSystemCall;
+    if (!is_event_stop(status) && signal != (SIGTRAP | 0x80) && !took_signal(signal)) {
+      user_regs_struct now{};
+      const bool is_read = ptrace(PTRACE_GETREGS, tid_, nullptr, &now) == 0;
+      return is_read && signal == SIGSEGV && now.rip == 0 ? Stop::kReturned : Stop::kFault;
+    }
+    if (!resume(request)) return Stop::kLost;
+  }
+}
+
+user_regs_struct BorrowedThread::for_system_call(long number,
+                                                 std::initializer_list<Address> arguments) const {
+  user_regs_struct call = saved_;
+  std::array<Address, 6> values{};
+  std::copy(arguments.begin(), arguments.end(), values.begin());
+  call.rax = static_cast<Address>(number);
+  call.orig_rax = static_cast<Address>(-1);  // No restart of what it was in.
+  call.rip = places_.syscall_instruction;
+  call.rdi = values[0];
+  call.rsi = values[1];
+  call.rdx = values[2];
+  call.r10 = values[3];
+  call.r8 = values[4];
+  call.r9 = values[5];
+  return call;
+}
+
+// Needs no stack: stops where the call is entered and left.
+std::optional<long> BorrowedThread::system_call_by_stops(long number,
+                                                         std::initializer_list<Address> arguments) {
+  user_regs_struct call = for_system_call(number, arguments);
+  if (is_lost_ || !set_registers(call) || run_until(Stop::kSystemCall) != Stop::kSystemCall ||
+      run_until(Stop::kSystemCall) != Stop::kSystemCall ||
+      ptrace(PTRACE_GETREGS, tid_, nullptr, &call) != 0) {
+    is_lost_ = true;
+    return std::nullopt;
+  }
+  return static_cast<long>(call.rax);
+}
+
+std::optional<long> BorrowedThread::system_call(long number,
+                                                std::initializer_list<Address> arguments) {
+  if (places_.syscall_and_return == 0) return system_call_by_stops(number, arguments);
+  user_regs_struct call = for_system_call(number, arguments);
+  const Address nowhere = 0;
+  call.rip = places_.syscall_and_return;
+  call.rsp = stack_ + kGuardBytes + kStackBytes - 64;
+  if (is_lost_ || !memory_.write(call.rsp, &nowhere, sizeof nowhere) || !set_registers(call) ||
+      run_until(Stop::kReturned) != Stop::kReturned ||
+      ptrace(PTRACE_GETREGS, tid_, nullptr, &call) != 0) {
+    is_lost_ = true;
+    return std::nullopt;
+  }
+  return static_cast<long>(call.rax);
+}
+
+std::optional<std::uint64_t> BorrowedThread::call(Address function,
+                                                  std::initializer_list<Address> arguments) {
+  constexpr Address kDirection = 0x400;
+  user_regs_struct call = saved_;
+  std::array<Address, 3> values{};
+  std::copy(arguments.begin(), arguments.end(), values.begin());
+  const Address top = stack_ + kGuardBytes + kStackBytes - 64;  // 16-byte aligned.
+  const Address nowhere = 0;
+  call.rsp = top - 8;
+  call.rbp = 0;
+  call.rip = function;
+  call.rax = 0;
+  call.orig_rax = static_cast<Address>(-1);
+  call.eflags &= ~kDirection;
+  call.rdi = values[0];
+  call.rsi = values[1];
+  call.rdx = values[2];
+  if (is_lost_ || !memory_.write(call.rsp, &nowhere, sizeof nowhere) || !set_registers(call)) {
+    failure_ = "the thread ended meanwhile";
+    return std::nullopt;
+  }
+  const Stop stop = run_until(Stop::kReturned);
+  if (stop == Stop::kReturned && ptrace(PTRACE_GETREGS, tid_, nullptr, &call) == 0) {
+    return call.rax;
+  }
+  is_lost_ = stop == Stop::kLost;
+  is_abandoned_ = stop != Stop::kLost;
+  failure_ = stop == Stop::kTooLong ? "another thread is loading a library and does not finish"
+             : stop == Stop::kFault ? "a call in it faulted"
+                                    : "it ended meanwhile";
+  return std::nullopt;
+}
+
+std::optional<Address> BorrowedThread::place_text(const std::string& text) {
+  if (text.size() >= kTextBytes || !memory_.write(text_at_, text.c_str(), text.size() + 1)) {
+    return std::nullopt;
+  }
+  return text_at_;
+}
+
+// epoll_wait ends with EINTR by any stop. Without a timeout it can be made again, unless a
+// signal waits, which is what the program wants to know by EINTR.
+void BorrowedThread::repeat_uninterruptible() {
+  const auto timeout = static_cast<std::int32_t>(saved_.r10);
+  const bool is_endless =
+      (saved_.orig_rax == SYS_epoll_wait || saved_.orig_rax == SYS_epoll_pwait) && timeout < 0;
+  if (!is_endless || static_cast<long>(saved_.rax) != -EINTR) return;
+  const std::uint64_t waiting =
+      status_mask(pid_, tid_, "SigPnd") | status_mask(pid_, tid_, "ShdPnd");
+  const std::uint64_t blocked = is_borrowed_ ? mask_ : status_mask(pid_, tid_, "SigBlk");
+  if ((waiting & ~blocked) != 0) return;
+  saved_.rax = saved_.orig_rax;
+  saved_.orig_rax = static_cast<Address>(-1);
+  saved_.rip -= 2;  // The length of the instruction.
+}
+
+void BorrowedThread::restore_registers() {
+  if (is_borrowed_) {
+    iovec area{extended_.data(), extended_.size()};
+    ptrace(PTRACE_SETREGSET, tid_, reinterpret_cast<void*>(NT_X86_XSTATE), &area);
+    ptrace(PTRACE_SETSIGMASK, tid_, reinterpret_cast<void*>(sizeof mask_), &mask_);
+  }
+  repeat_uninterruptible();
+  static_cast<void>(set_registers(saved_));
+}
+
+void BorrowedThread::release() {
+  if (!is_seized_) return;
+  is_seized_ = false;
+  if (!is_lost_) {
+    if (restores_action_ && memory_.write(text_at_, &fault_action_, sizeof fault_action_)) {
+      static_cast<void>(system_call_by_stops(SYS_rt_sigaction, {SIGSEGV, text_at_, 0, 8}));
+    }
+    // A call that was given up may have left its stack's address behind.
+    if (stack_ != 0 && !is_abandoned_ && !keeps_stack_) {
+      static_cast<void>(system_call_by_stops(SYS_munmap, {stack_, kGuardBytes + kStackBytes}));
+    }
+    if (errno_at_ != 0) static_cast<void>(memory_.write(errno_at_, &errno_, sizeof errno_));
+    if (!is_lost_) restore_registers();
+  }
+  ptrace(PTRACE_DETACH, tid_, nullptr, nullptr);
+  stopped_for_ = Clock::now() - stopped_;
+  for (const int signal : kept_signals_) {
+    if (signal == SIGSTOP || signal == SIGTSTP) {
+      kill(pid_, signal);
+    } else {
+      syscall(SYS_tgkill, pid_, tid_, signal);
+    }
+  }
+}
+
+}  // namespace geiger::inject

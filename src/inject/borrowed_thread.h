@@ -1,0 +1,106 @@
+// A thread of another process that runs calls of ours for a moment and then goes on as if
+// nothing had been: registers with all their extended state, errno, the signal mask, and
+// the system call it was in.
+//
+//   seize    PTRACE_SEIZE, PTRACE_INTERRUPT; other threads run on
+//   borrow   signals blocked (they wait, and are delivered afterwards), a private stack
+//   call     to a function that returns to address 0, where the fault is caught
+//   release  everything back, and detached; never leaves a thread stopped
+//
+// What a thread in a system call sees is what a stop by any debugger causes: calls that the
+// kernel restarts are restarted; epoll_wait without a timeout, which is not, is repeated.
+#pragma once
+
+#include <signal.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include <array>
+#include <chrono>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "inject/remote_memory.h"
+
+namespace geiger::inject {
+
+/// Where calls that are not ours to make find what they need.
+struct CallPlaces {
+  Address syscall_instruction = 0;  ///< Any two bytes 0f 05 in executable memory.
+  Address syscall_and_return = 0;   ///< The same with c3 behind, 0 = none: one stop, not two.
+  Address errno_location = 0;       ///< __errno_location.
+  Address loader_begin = 0;         ///< _rtld_global: the loader's locks.
+  Address loader_end = 0;
+};
+
+class BorrowedThread {
+ public:
+  BorrowedThread(pid_t pid, pid_t tid) : pid_(pid), tid_(tid), memory_(pid) {}
+  ~BorrowedThread() { release(); }
+  BorrowedThread(const BorrowedThread&) = delete;
+  BorrowedThread& operator=(const BorrowedThread&) = delete;
+
+  /// Stops the thread. An errno; ESRCH when it is gone, ETIMEDOUT when it does not stop.
+  [[nodiscard]] int seize();
+  [[nodiscard]] const user_regs_struct& registers() const { return saved_; }
+  /// In a restartable sequence, whose abort it would miss.
+  [[nodiscard]] bool is_in_sequence() const;
+
+  /// Prepares for calls. Empty, or why not. `stack`: one that an earlier thread kept, for
+  /// functions that leave errno alone; 0: a new one, for any.
+  [[nodiscard]] std::string borrow(const CallPlaces& places, Address stack);
+  /// The stack stays for later; its address.
+  [[nodiscard]] Address keep_stack();
+  /// A system call's result, -errno on failure; nothing: the thread was lost.
+  [[nodiscard]] std::optional<long> system_call(long number, std::initializer_list<Address> = {});
+  /// A function's result; nothing: see failure().
+  [[nodiscard]] std::optional<std::uint64_t> call(Address function,
+                                                  std::initializer_list<Address> arguments);
+  [[nodiscard]] const std::string& failure() const { return failure_; }
+  /// Copies a text to where arguments of calls may point.
+  [[nodiscard]] std::optional<Address> place_text(const std::string& text);
+
+  /// Gives everything back and detaches.
+  void release();
+  [[nodiscard]] std::chrono::nanoseconds stopped_for() const { return stopped_for_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  enum class Stop { kReturned, kSystemCall, kLost, kFault, kTooLong };
+
+  [[nodiscard]] int wait_for_stop(Clock::time_point deadline, int& status);
+  [[nodiscard]] bool resume(int request, int signal = 0) const;
+  [[nodiscard]] Stop run_until(Stop wanted);
+  [[nodiscard]] bool took_signal(int signal);
+  [[nodiscard]] bool set_registers(const user_regs_struct& registers) const;
+  [[nodiscard]] bool can_abandon();
+  [[nodiscard]] std::string make_stack();
+  [[nodiscard]] std::optional<long> system_call_by_stops(long number,
+                                                         std::initializer_list<Address> arguments);
+  [[nodiscard]] user_regs_struct for_system_call(long number,
+                                                 std::initializer_list<Address> arguments) const;
+  void save_fault_action();
+  void restore_registers();
+  void repeat_uninterruptible();
+
+  pid_t pid_, tid_;
+  RemoteMemory memory_;
+  CallPlaces places_;
+  bool is_seized_ = false, is_borrowed_ = false, is_lost_ = false, is_abandoned_ = false;
+  bool keeps_stack_ = false;
+  user_regs_struct saved_{};
+  std::vector<char> extended_;
+  std::uint64_t mask_ = 0;
+  Address stack_ = 0, text_at_ = 0, errno_at_ = 0;
+  int errno_ = 0;
+  std::array<std::uint64_t, 4> fault_action_{};
+  bool restores_action_ = false;
+  std::vector<int> kept_signals_;
+  std::string failure_;
+  Clock::time_point stopped_{};
+  std::chrono::nanoseconds stopped_for_{0};
+};
+
+}  // namespace geiger::inject

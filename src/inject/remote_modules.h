@@ -1,0 +1,67 @@
+// The modules of a running process, by its maps, and their symbols, by its memory: the
+// files may be gone, replaced, or in another mount namespace.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "inject/remote_memory.h"
+
+namespace geiger::inject {
+
+struct CodeRange {
+  Address begin = 0, end = 0;
+  [[nodiscard]] bool holds(Address address) const { return address >= begin && address < end; }
+};
+
+/// What a frame in a module says about its thread.
+enum class ModuleKind {
+  kOrdinary,
+  kLibc,  ///< libc, and libpthread and libdl where they are libraries of their own.
+  kLoader,
+  kAllocator,  ///< Defines malloc and is not libc.
+  kRuntime,    ///< geiger's own.
+};
+
+struct RemoteModule {
+  std::string path;  ///< As the maps say it.
+  Address base = 0;  ///< Where its ELF header is.
+  Address end = 0;
+  ModuleKind kind = ModuleKind::kOrdinary;
+  std::vector<CodeRange> code;
+};
+
+struct RemoteSymbol {
+  Address address = 0;
+  std::uint64_t bytes = 0;
+  std::string name;
+};
+
+/// Modules in the text of /proc/PID/maps; kinds by names alone.
+[[nodiscard]] std::vector<RemoteModule> modules_in(std::string_view maps);
+
+/// Modules of a process, kinds by names alone; empty if it is gone or may not be read.
+[[nodiscard]] std::vector<RemoteModule> named_modules_of(pid_t pid);
+
+/// Modules of a process with kinds that need their symbols; empty if it is gone or may
+/// not be read.
+[[nodiscard]] std::vector<RemoteModule> modules_of(pid_t pid);
+
+/// Where `module` defines `name`, by its GNU hash table; nothing if it does not.
+[[nodiscard]] std::optional<RemoteSymbol> find_symbol(const RemoteMemory& memory,
+                                                      const RemoteModule& module,
+                                                      std::string_view name);
+
+/// Every function that `module` defines, by ascending address; several may share one.
+[[nodiscard]] std::vector<RemoteSymbol> functions_of(const RemoteMemory& memory,
+                                                     const RemoteModule& module);
+
+/// The first of `modules` that is of this kind, or nullptr.
+[[nodiscard]] const RemoteModule* first_of(const std::vector<RemoteModule>& modules,
+                                           ModuleKind kind);
+
+}  // namespace geiger::inject

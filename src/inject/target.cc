@@ -1,0 +1,140 @@
+#include "inject/target.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+namespace geiger::inject {
+namespace {
+
+std::optional<std::string> contents_of(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) return std::nullopt;
+  return std::string{std::istreambuf_iterator<char>(in), {}};
+}
+
+void read_users(std::istringstream& words, ProcessFacts& facts) {
+  unsigned real = 0, saved = 0;
+  words >> real >> facts.uid >> saved;
+  facts.has_one_user = real == facts.uid && saved == facts.uid;
+}
+
+void read_line(const std::string& line, ProcessFacts& facts) {
+  const auto colon = line.find(':');
+  if (colon == std::string::npos) return;
+  const std::string key = line.substr(0, colon);
+  std::istringstream words(line.substr(colon + 1));
+  unsigned ignored = 0;
+  if (key == "Name") std::getline(words >> std::ws, facts.name);
+  if (key == "State") words >> facts.state;
+  if (key == "Tgid") words >> facts.group;
+  if (key == "TracerPid") words >> facts.tracer;
+  if (key == "Uid") read_users(words, facts);
+  if (key == "Gid") words >> ignored >> facts.gid;
+  if (key == "Seccomp") words >> facts.seccomp;
+  if (key == "VmSize") facts.has_memory = true;
+}
+
+std::string yama_text() {
+  const auto scope = contents_of("/proc/sys/kernel/yama/ptrace_scope");
+  const int level = scope ? std::atoi(scope->c_str()) : 0;
+  if (level == 0) return "";
+  return fmt::format("kernel.yama.ptrace_scope is {}", level);
+}
+
+}  // namespace
+
+std::optional<ProcessFacts> parse_facts(const std::string& status, const std::string& stat) {
+  ProcessFacts facts;
+  std::istringstream lines(status);
+  for (std::string line; std::getline(lines, line);) read_line(line, facts);
+  // The name in parentheses may hold anything; the start time is field 22.
+  const auto name_end = stat.rfind(')');
+  if (facts.group == 0 || name_end == std::string::npos) return std::nullopt;
+  std::istringstream fields(stat.substr(name_end + 1));
+  std::string field;
+  constexpr int kStartAfterName = 20;
+  for (int i = 0; i < kStartAfterName; ++i) fields >> field;
+  if (!fields || field.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
+  facts.start = std::stoull(field);
+  return facts;
+}
+
+std::optional<ProcessFacts> facts_of(pid_t pid) {
+  const auto status = contents_of(fmt::format("/proc/{}/status", pid));
+  const auto stat = contents_of(fmt::format("/proc/{}/stat", pid));
+  if (!status || !stat) return std::nullopt;
+  return parse_facts(*status, *stat);
+}
+
+std::string obstacle_of(pid_t pid, const std::optional<ProcessFacts>& facts, bool despite_seccomp) {
+  if (pid <= 0 || !facts) return fmt::format("there is no process {}", pid);
+  if (pid == getpid()) return "it cannot attach to itself";
+  if (facts->group != pid) {
+    return fmt::format("{} is a thread of process {}: attach to that", pid, facts->group);
+  }
+  if (facts->state == 'Z' || facts->state == 'X') {
+    return fmt::format("process {} has ended already (a zombie)", pid);
+  }
+  if (!facts->has_memory) return fmt::format("process {} is a thread of the kernel", pid);
+  if (facts->tracer != 0) {
+    return fmt::format("process {} is being traced by process {}", pid, facts->tracer);
+  }
+  const bool is_ours = facts->uid == geteuid() && facts->has_one_user;
+  if (!is_ours && geteuid() != 0) {
+    return fmt::format("process {} belongs to another user (uid {})", pid, facts->uid);
+  }
+  if (facts->seccomp != 0 && !despite_seccomp) {
+    return fmt::format(
+        "process {} filters its system calls (seccomp), and one that the runtime "
+        "makes might end it",
+        pid);
+  }
+  return "";
+}
+
+std::string refusal_text(pid_t pid, int error) {
+  if (error == ESRCH) return fmt::format("process {} ended meanwhile", pid);
+  if (error == ETIMEDOUT)
+    return fmt::format("process {} does not stop (it waits in the kernel)", pid);
+  if (error != EPERM) {
+    return fmt::format("process {} cannot be traced: {}", pid, std::strerror(error));
+  }
+  const std::string yama = yama_text();
+  return fmt::format(
+      "the kernel does not let us trace process {}{}", pid,
+      yama.empty() ? " (not dumpable, traced, or beyond our rights)" : fmt::format(" ({})", yama));
+}
+
+std::optional<PresentRuntime> runtime_in(pid_t pid, const std::vector<RemoteModule>& modules) {
+  const RemoteModule* runtime = first_of(modules, ModuleKind::kRuntime);
+  if (runtime == nullptr) return std::nullopt;
+  const RemoteMemory memory(pid);
+  PresentRuntime present{*runtime, {}};
+  const auto at = find_symbol(memory, *runtime, base::kAttachmentObject);
+  if (at) static_cast<void>(memory.read(at->address, &present.said, sizeof present.said));
+  present.said.version[sizeof present.said.version - 1] = '\0';
+  present.said.directory[sizeof present.said.directory - 1] = '\0';
+  return present;
+}
+
+std::string obstacle_of_runtime(pid_t pid, const std::optional<PresentRuntime>& present) {
+  if (!present) return "";
+  switch (static_cast<base::AttachState>(present->said.state)) {
+    case base::AttachState::kNever:
+      return fmt::format("process {0} was started with geiger: use 'geiger ctl {0} start'", pid);
+    case base::AttachState::kAttached:
+      return fmt::format("process {} is being recorded already, in {}", pid,
+                         present->said.directory);
+    case base::AttachState::kDetached:
+      break;
+  }
+  return "";
+}
+
+}  // namespace geiger::inject

@@ -1,0 +1,68 @@
+#include "inject/target.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace geiger::inject {
+namespace {
+
+constexpr const char* kStatus =
+    "Name:\tsome thing\nState:\tS (sleeping)\nTgid:\t77\nTracerPid:\t0\nUid:\t5\t5\t5\t5\n"
+    "Gid:\t6\t7\t6\t6\nVmSize:\t 100 kB\nSeccomp:\t0\n";
+constexpr const char* kStat =
+    "77 (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20 21\n";
+
+ProcessFacts facts_with(void (*change)(ProcessFacts&)) {
+  ProcessFacts facts = *parse_facts(kStatus, kStat);
+  facts.uid = geteuid();
+  change(facts);
+  return facts;
+}
+
+TEST(Target, FactsAreRead) {
+  const auto facts = parse_facts(kStatus, kStat);
+  ASSERT_TRUE(facts.has_value());
+  EXPECT_EQ(facts->name, "some thing");
+  EXPECT_EQ(facts->state, 'S');
+  EXPECT_EQ(facts->group, 77);
+  EXPECT_EQ(facts->uid, 5U);
+  EXPECT_EQ(facts->gid, 7U);
+  EXPECT_TRUE(facts->has_memory);
+  EXPECT_EQ(facts->start, 4242U);
+}
+
+TEST(Target, OtherTextsAreRefused) {
+  EXPECT_FALSE(parse_facts("", kStat).has_value());
+  EXPECT_FALSE(parse_facts(kStatus, "77 (a) S 1 2").has_value());
+  EXPECT_FALSE(parse_facts(kStatus, "").has_value());
+}
+
+TEST(Target, ObstaclesAreSentences) {
+  EXPECT_EQ(obstacle_of(77, facts_with([](ProcessFacts&) {}), false), "");
+  EXPECT_NE(obstacle_of(77, std::nullopt, false).find("no process 77"), std::string::npos);
+  EXPECT_NE(obstacle_of(0, std::nullopt, false), "");
+  EXPECT_NE(obstacle_of(78, facts_with([](ProcessFacts&) {}), false).find("thread of process 77"),
+            std::string::npos);
+  const auto says = [](void (*change)(ProcessFacts&), const char* word) {
+    return obstacle_of(77, facts_with(change), false).find(word) != std::string::npos;
+  };
+  EXPECT_TRUE(says([](ProcessFacts& facts) { facts.state = 'Z'; }, "zombie"));
+  EXPECT_TRUE(says([](ProcessFacts& facts) { facts.has_memory = false; }, "kernel"));
+  EXPECT_TRUE(says([](ProcessFacts& facts) { facts.tracer = 9; }, "traced by process 9"));
+  EXPECT_TRUE(says([](ProcessFacts& facts) { facts.seccomp = 2; }, "seccomp"));
+}
+
+TEST(Target, SeccompCanBeAllowed) {
+  EXPECT_EQ(obstacle_of(77, facts_with([](ProcessFacts& facts) { facts.seccomp = 2; }), true), "");
+}
+
+TEST(Target, ThisProcessHasFacts) {
+  const auto facts = facts_of(getpid());
+  ASSERT_TRUE(facts.has_value());
+  EXPECT_EQ(facts->group, getpid());
+  EXPECT_EQ(facts->uid, geteuid());
+  EXPECT_NE(obstacle_of(getpid(), facts, false), "");
+}
+
+}  // namespace
+}  // namespace geiger::inject
