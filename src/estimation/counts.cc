@@ -13,7 +13,7 @@ namespace geiger::estimation {
 namespace {
 
 bool comes_before(const Count& a, const Count& b) {
-  return std::tie(a.size, a.lambda, a.value) < std::tie(b.size, b.lambda, b.value);
+  return std::tie(a.size, a.lambda, a.value, a.keep) < std::tie(b.size, b.lambda, b.value, b.keep);
 }
 
 // Joins neighbours that are alike.
@@ -52,7 +52,8 @@ std::uint64_t survivors(std::uint64_t n, double keep, std::mt19937_64& generator
 
 void make_canonical(Counts& counts) {
   std::erase_if(counts, [](const Count& count) {
-    return count.size == 0 || count.count == 0 || count.value == 0 || !(count.lambda > 0);
+    return count.size == 0 || count.count == 0 || count.value == 0 || !(count.lambda > 0) ||
+           !(count.keep > 0);
   });
   std::ranges::sort(counts, comes_before);
   join(counts);
@@ -67,7 +68,11 @@ Counts merged(std::span<const Count> a, std::span<const Count> b) {
 }
 
 void add(NodeSums& sums, const Count& kind, std::uint64_t count) {
-  sums.add(kind.size, kind.lambda, count, 1.0, kind.value);
+  sums.add(kind.size, kind.lambda, count, kind.keep, kind.value);
+}
+
+double inclusion_probability(const Count& count) {
+  return std::min(count.keep, 1.0) * inclusion_probability(count.size, count.lambda);
 }
 
 NodeSums sums_of(std::span<const Count> counts) {
@@ -81,7 +86,7 @@ double certain_bytes_below(std::span<const Count> counts, double size) {
   for (const Count& count : counts) {
     const auto z = static_cast<double>(count.size);
     if (!(z < size)) break;
-    if (std::isinf(count.lambda)) bytes += z * static_cast<double>(count.count);
+    if (is_certain(count)) bytes += z * static_cast<double>(count.count);
   }
   return bytes;
 }
@@ -90,13 +95,13 @@ Counts thinned(std::span<const Count> counts, double interval, bool is_pure, std
   const double to = rate_of_interval(std::max(interval, 1.0));
   Counts kept(counts.begin(), counts.end());
   for (Count& count : kept) {
-    const bool is_certain = std::isinf(count.lambda);
-    if (is_certain && !is_pure && static_cast<double>(count.size) >= interval) continue;
+    const bool is_sure = std::isinf(count.lambda);
+    if (is_sure && !is_pure && static_cast<double>(count.size) >= interval) continue;
     if (!(count.lambda > to)) continue;
     std::mt19937_64 generator = generator_for(count, seed);
-    const double keep = is_certain ? inclusion_probability(count.size, to)
-                                   : keep_probability(count.size, count.lambda, to);
-    count = {count.size, to, survivors(count.count, keep, generator), count.value};
+    const double keep = is_sure ? inclusion_probability(count.size, to)
+                                : keep_probability(count.size, count.lambda, to);
+    count = {count.size, to, survivors(count.count, keep, generator), count.value, count.keep};
   }
   make_canonical(kept);
   return kept;

@@ -24,17 +24,26 @@ struct Count {
   double lambda = kCertainRate;  ///< Rate that drew them; kCertainRate = pi 1.
   std::uint64_t count = 0;
   Bytes value = kWholeSize;  ///< Bytes to sum for each, if not its size (sums.h).
+  double keep = 1;           ///< Probability in (0, 1] to be kept once drawn (sums.h).
 
   friend bool operator==(const Count&, const Count&) = default;
 };
 
 [[nodiscard]] inline bool is_alike(const Count& a, const Count& b) {
-  return a.size == b.size && a.lambda == b.lambda && a.value == b.value;
+  return a.size == b.size && a.lambda == b.lambda && a.value == b.value && a.keep == b.keep;
 }
 
-/// Canonical: ordered by size, then by rate, then by value, no two alike in these, none
-/// that estimates nothing (no count, no size, no positive rate, no value). Everything below
-/// gives and, where it says so, requires this.
+/// Whether nothing of the kind can have been missed.
+[[nodiscard]] inline bool is_certain(const Count& count) {
+  return count.lambda == kCertainRate && count.keep >= 1;
+}
+
+/// pi of the kind: keep (1 - e^(-lambda size)).
+[[nodiscard]] double inclusion_probability(const Count& count);
+
+/// Canonical: ordered by size, then by rate, by value and by what is kept, no two alike in
+/// these, none that estimates nothing (no count, no size, no positive rate, no value, none kept).
+/// Everything below gives and, where it says so, requires this.
 using Counts = std::vector<Count>;
 
 /// Brings counts in any order and repetition to the canonical form.

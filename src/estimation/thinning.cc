@@ -25,4 +25,22 @@ Halves halves_of(Bytes size, std::uint64_t offset, double lambda, std::uint64_t 
   return {true, true};
 }
 
+double half_of(double pi) { return pi / (1 + std::sqrt(1 - pi)); }
+
+// With r = sqrt(1 - pi), q = 1 - r: of pi = 1 - r^2, each alone has q r, a share of
+// r / (1 + r); the rest, q^2, is both.
+Halves split(double pi, std::uint64_t random) {
+  const double r = std::sqrt(1 - pi);
+  const double alone = r / (1 + r);
+  const double u = static_cast<double>(random >> 11) * 0x1p-53;
+  if (u < alone) return {true, false};
+  if (u < 2 * alone) return {false, true};
+  return {true, true};
+}
+
+double beside_first_half(double drawn, double kept) {
+  const double q = half_of(kept);
+  return q < 1 ? (drawn - q) / (1 - q) : 1;
+}
+
 }  // namespace geiger::estimation

@@ -30,4 +30,19 @@ struct Halves {
 [[nodiscard]] Halves halves_of(Bytes size, std::uint64_t offset, double lambda,
                                std::uint64_t random);
 
+/// q = 1 - sqrt(1 - pi): two independent processes that each include an object with
+/// probability q together include it with pi. `pi` in [0, 1].
+[[nodiscard]] double half_of(double pi);
+
+/// Splits the inclusion of an object with probability `pi` into two independent ones of
+/// half_of(pi), for samples whose drawn byte is not all that decided: those that a thinning
+/// kept. `random`: 64 uniform bits.
+[[nodiscard]] Halves split(double pi, std::uint64_t random);
+
+/// Beside split(): an inclusion that is independent of the first of those halves, of samples
+/// drawn with `drawn` of which only some were put to that split, whose pi is `kept` <= `drawn`.
+/// It has all samples that are not in the first half, and the others with the probability
+/// that is returned, which is that of the inclusion: (drawn - q) / (1 - q).
+[[nodiscard]] double beside_first_half(double drawn, double kept);
+
 }  // namespace geiger::estimation

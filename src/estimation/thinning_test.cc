@@ -111,5 +111,46 @@ TEST(Halves, BothHoldEverythingAtIntervalOne) {
   EXPECT_TRUE(halves.in_first && halves.in_second);
 }
 
+/// All of [0, 1) in even steps: probabilities come out as shares, to one in a million.
+template <typename Visit>
+void for_each_random(const Visit& visit) {
+  constexpr std::uint64_t kSteps = 1'000'000;
+  for (std::uint64_t i = 0; i < kSteps; ++i) visit((~std::uint64_t{0} / kSteps) * i, 1.0 / kSteps);
+}
+
+TEST(Thinning, SplitsAnInclusionIntoIndependentHalves) {
+  for (const double pi : {1e-3, 0.1, 0.25, 0.5, 0.9, 1.0}) {
+    const double q = half_of(pi);
+    EXPECT_NEAR(1 - (1 - q) * (1 - q), pi, 1e-12);
+    double first = 0, second = 0, both = 0;
+    for_each_random([&](std::uint64_t random, double share) {
+      const Halves halves = split(pi, random);
+      first += pi * share * halves.in_first;
+      second += pi * share * halves.in_second;
+      both += pi * share * (halves.in_first && halves.in_second);
+      ASSERT_TRUE(halves.in_first || halves.in_second);
+    });
+    EXPECT_NEAR(first, q, 2e-6);
+    EXPECT_NEAR(second, q, 2e-6);
+    EXPECT_NEAR(both, q * q, 2e-6);
+  }
+}
+
+TEST(Thinning, WhatIsBesideTheFirstHalfKnowsNothingOfIt) {
+  for (const double drawn : {0.01, 0.5, 0.999}) {
+    for (const double keep : {1.0, 0.5, 1.0 / 64}) {
+      const double q = half_of(keep * drawn);
+      const double a = beside_first_half(drawn, keep * drawn);
+      // Taken: all that was drawn and is not in the first half, and of the others a share a.
+      const double taken_outside = drawn - q;
+      EXPECT_NEAR(taken_outside + a * q, a, 1e-12) << "its probability is a";
+      EXPECT_NEAR(taken_outside / (1 - q), a, 1e-12) << "the same outside as inside";
+      EXPECT_LE(a, drawn + 1e-12);
+      EXPECT_GE(a, half_of(drawn) - 1e-12) << "never less than a plain half";
+    }
+  }
+  EXPECT_EQ(beside_first_half(1, 1), 1);
+}
+
 }  // namespace
 }  // namespace geiger::estimation

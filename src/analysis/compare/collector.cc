@@ -66,7 +66,8 @@ std::vector<std::pair<std::uint32_t, Seen>> seen_by_stack(const Recording& recor
                                                           const Profile& profile) {
   std::unordered_map<std::uint32_t, CertainSizes> certain;
   for (const profile::Entry& entry : profile.entries) {
-    if (entry.is_certain) certain[entry.stack][entry.requested] += entry.count;
+    const bool is_sure = is_certain(count_of(entry, recording, profile));
+    if (is_sure) certain[entry.stack][entry.requested] += entry.count;
   }
   std::vector<std::pair<std::uint32_t, Seen>> seen;
   for (const profile::Row& row : profile::table(recording, profile, GroupBy::kStack)) {
@@ -278,7 +279,9 @@ std::optional<Error> Collector::add(Which which, const Recording& recording,
   out_.is_part = out_.is_part || profile.is_part;
   note_intervals(side, recording);
   for (const profile::Process& process : recording.processes) {
-    side.has_pure = side.has_pure || process.is_pure;
+    // Where fates were thinned, even large objects are there by chance.
+    side.has_pure =
+        side.has_pure || process.is_pure || (profile.is_of_fates && process.thinning > 0);
   }
   side.total.sums.could_have_sampled(profile.largest_interval);
   Run run(*this, recording);

@@ -17,10 +17,19 @@ std::string to_valid_utf8(std::string_view text) {
 
 std::string folded_name(std::string_view name) {
   if (name.empty()) return "?";
-  std::string out = to_valid_utf8(name);
-  for (char& c : out) {
-    if (c == ';') c = ':';
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  const auto is_control = [](char32_t value) {
+    return value < 0x20 || (value >= 0x7f && value < 0xa0);
+  };
+  std::string out;
+  const std::string valid = to_valid_utf8(name);
+  for (std::string_view rest = valid; !rest.empty();) {
+    const CodePoint point = decode_utf8(rest);
+    if (point.value == U';') {
+      out += ':';
+    } else {
+      out += is_control(point.value) ? " " : rest.substr(0, point.length);
+    }
+    rest.remove_prefix(point.length);
   }
   return out;
 }

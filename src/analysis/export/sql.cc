@@ -110,6 +110,9 @@ class SqlWriter {
     settings.finish();
     InsertWriter profiles("profiles", sink_);
     for (std::size_t i = 0; i < kKinds.size(); ++i) {
+      // The peak of what was only counted is not known.
+      const bool is_told = kKinds[i] != Kind::kLiveAtPeak || recording_.tallies.empty();
+      if (!is_told) continue;
       profiles.begin_row().text(profile::name_of(kKinds[i])).number(rate_factors_[i]).end_row();
     }
     profiles.finish();
@@ -125,6 +128,7 @@ class SqlWriter {
       rows.integer(process.parent_pid).text(process.executable).text(process.allocator);
       rows.boolean(process.is_fork_child).boolean(process.is_pure);
       rows.integer(process.start_realtime).integer(duration).text(std::to_string(process.seed));
+      rows.number(process.keep());
       rows.integer(totals.exact_bytes).integer(totals.unsettled_bound);
       rows.integer(totals.certain_bytes).integer(totals.trials).integer(totals.hits);
       rows.end_row();

@@ -19,12 +19,20 @@ std::uint32_t checksum(std::string_view bytes) {
   return static_cast<std::uint32_t>(::crc32_z(0, data, bytes.size()));
 }
 
-/// Empty when the compressor refuses or does not help.
+constexpr std::uint64_t kNeverTooLarge = std::uint64_t{1} << 20;
+
+/// What no reader would believe.
+bool is_bomb(std::uint64_t raw_bytes, std::uint64_t stored_bytes) {
+  return raw_bytes > std::max(kNeverTooLarge, kMaxExpansion * stored_bytes);
+}
+
+/// Empty when the compressor refuses, does not help, or helps beyond belief.
 std::string compress(std::string_view payload) {
   std::string packed(ZSTD_compressBound(payload.size()), '\0');
   const std::size_t size =
       ZSTD_compress(packed.data(), packed.size(), payload.data(), payload.size(), kLevel);
   if (ZSTD_isError(size) != 0 || size >= payload.size()) return {};
+  if (is_bomb(payload.size(), size)) return {};
   packed.resize(size);
   return packed;
 }
@@ -60,6 +68,9 @@ std::string implausible(const ChunkHeader& header, std::uint64_t room) {
   if (header.stored_bytes > room) return "a chunk that runs past the end of its image";
   if (header.raw_bytes > kMaxChunkBytes || header.stored_bytes > kMaxChunkBytes) {
     return "a chunk larger than any chunk may be";
+  }
+  if (is_bomb(header.raw_bytes, header.stored_bytes)) {
+    return "a chunk that would unpack to many times its size";
   }
   return {};
 }

@@ -13,9 +13,12 @@
 
 namespace geiger::ingest {
 
-/// More than a chunk may ever unpack to: names of every symbol of a browser are
-/// a tenth of it.
-inline constexpr std::uint64_t kMaxChunkBytes = std::uint64_t{1} << 30;
+/// More than a chunk may ever unpack to: names of every symbol of a browser take half.
+inline constexpr std::uint64_t kMaxChunkBytes = std::uint64_t{192} << 20;
+
+/// A chunk above 1 MiB unpacks to at most so many times its stored size: names and
+/// observations shrink to a tenth, zeros to a thirty-thousandth.
+inline constexpr std::uint64_t kMaxExpansion = 64;
 
 /// A chunk as it stands in the file: header, stored bytes, padding to 8 bytes.
 [[nodiscard]] std::string encode_chunk(trace::ChunkType type, std::string_view payload);

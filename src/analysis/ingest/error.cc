@@ -13,8 +13,9 @@ std::string Error::text() const {
 }
 
 Error system_error(const std::string& path, const char* tried) {
-  const std::string cause = std::generic_category().message(errno);
-  return {path, std::nullopt, fmt::format("{}: {}", tried, cause)};
+  const int code = errno;
+  const std::string cause = std::generic_category().message(code);
+  return {path, std::nullopt, fmt::format("{}: {}", tried, cause), code == ENOENT};
 }
 
 Error trace_fault(const std::string& path, std::uint64_t image_offset,

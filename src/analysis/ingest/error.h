@@ -14,6 +14,7 @@ struct Error {
   std::string path;
   std::optional<std::uint64_t> offset;  ///< Bytes from the file's start, where one is known.
   std::string reason;
+  bool is_missing = false;  ///< There is no such file.
 
   /// "PATH: offset N: REASON" or "PATH: REASON".
   [[nodiscard]] std::string text() const;

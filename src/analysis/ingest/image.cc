@@ -42,7 +42,8 @@ std::optional<Error> Image::read(const InputFile& file, std::uint64_t offset, st
 
 bool is_being_written(const InputFile& file, const Image& image) {
   const trace::State state = image.header().state.load(std::memory_order_relaxed);
-  if (image.extent().is_sealed || state == trace::State::kExited) return false;
+  const bool has_ended = state == trace::State::kExited || state == trace::State::kStopped;
+  if (image.extent().is_sealed || has_ended) return false;
   std::ifstream maps(fmt::format("/proc/{}/maps", image.header().pid));
   const std::string name = file_name_of(file.path());
   for (std::string line; std::getline(maps, line);) {

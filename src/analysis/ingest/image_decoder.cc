@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "estimation/sums.h"
 
@@ -19,6 +20,21 @@ using trace::RecordType;
 template <std::size_t N>
 std::string text_of(const char (&field)[N]) {
   return {field, strnlen(field, N)};
+}
+
+profile::Ending ending_of(trace::State state) {
+  switch (state) {
+    case trace::State::kExited:
+      return profile::Ending::kExited;
+    case trace::State::kOff:
+      return profile::Ending::kSwitchedOff;
+    case trace::State::kContinued:
+      return profile::Ending::kContinued;
+    case trace::State::kStopped:
+      return profile::Ending::kStopped;
+    default:
+      return profile::Ending::kKilled;
+  }
 }
 
 profile::Process process_of(const trace::FileHeader& header, const std::string& path) {
@@ -39,18 +55,21 @@ profile::Process process_of(const trace::FileHeader& header, const std::string& 
   process.stop_reason = static_cast<std::uint32_t>(header.stop_reason.load());
   process.stop_errno = header.stop_errno;
   for (std::size_t i = 0; i < process.drops.size(); ++i) process.drops[i] = header.drops[i].load();
-  switch (header.state.load()) {
-    case trace::State::kExited:
-      process.ending = profile::Ending::kExited;
-      break;
-    case trace::State::kOff:
-      process.ending = profile::Ending::kSwitchedOff;
-      break;
-    default:
-      process.ending = profile::Ending::kKilled;
-      break;
-  }
+  process.image_start = header.image_start;
+  process.is_attached = (header.mode & trace::kModeAttached) != 0;
+  process.is_aggregated = (header.mode & trace::kModeAggregated) != 0;
+  process.ending = ending_of(header.state.load());
   return process;
+}
+
+/// Adds what a further segment says of the process; times and counts of records are added
+/// once it is read.
+void go_on(profile::Process& process, const trace::FileHeader& header) {
+  process.end = header.stop_monotonic;
+  process.stop_reason = static_cast<std::uint32_t>(header.stop_reason.load());
+  process.stop_errno = header.stop_errno;
+  for (std::size_t i = 0; i < process.drops.size(); ++i) process.drops[i] += header.drops[i].load();
+  process.ending = ending_of(header.state.load());
 }
 
 std::string hex_of(std::span<const std::uint8_t> bytes) {
@@ -62,17 +81,29 @@ std::string hex_of(std::span<const std::uint8_t> bytes) {
 }  // namespace
 
 ImageDecoder::ImageDecoder(profile::Recording& recording, Interner& interner, const Image& image,
-                           const std::string& path)
+                           const std::string& path, Inheritance& inherited)
     : recording_(recording),
       interner_(interner),
-      process_(static_cast<std::uint32_t>(recording.processes.size())),
+      header_(image.header()),
+      inherited_(inherited),
+      is_first_(inherited.process == kNone),
+      survivors_(recording, inherited, header_.segment == inherited.segment + 1),
+      process_(is_first_ ? static_cast<std::uint32_t>(recording.processes.size())
+                         : inherited.process),
       first_sample_(recording.samples.size()),
       first_heap_sample_(recording.heap_samples.size()),
       first_mark_(recording.marks.size()),
       first_mapping_(recording.mappings.size()) {
-  recording_.processes.push_back(process_of(image.header(), path));
-  recording_.processes.back().trace_bytes = image.extent().size;
-  const Bytes interval = image.header().interval;
+  if (is_first_) {
+    recording_.processes.push_back(process_of(header_, path));
+  } else {
+    go_on(recording_.processes[process_], header_);
+  }
+  inherited_.process = process_;
+  segment_.number = header_.segment;
+  segment_.start = header_.start_monotonic;
+  recording_.processes[process_].trace_bytes += image.extent().size;
+  const Bytes interval = header_.interval;
   if (interval >= 1) {
     first_epoch_ =
         interner_.epoch(interval, estimation::rate_of_interval(static_cast<double>(interval)));
@@ -103,20 +134,29 @@ void ImageDecoder::decode(const Record& record) {
       return decode_mapping(record);
     case RecordType::kUtilization:
       return decode_utilization(record);
+    case RecordType::kCarried:
+      return decode_carried(record);
+    case RecordType::kCheckpoint:
+      return decode_checkpoint(record);
+    case RecordType::kThinning:
+      return decode_thinning(record);
+    case RecordType::kTally:
+      return decode_tally(record);
     case RecordType::kNone:
       return;
   }
 }
 
-void ImageDecoder::decode_sample(const Record& record) {
-  const auto& layout = record.as<trace::SampleRecord>();
+/// Nothing where a sample has no inclusion probability, so that it cannot be weighted.
+std::optional<profile::Sample> ImageDecoder::sample_from(const trace::SampleRecord& layout,
+                                                         const trace::RecordHeader& header) {
   profile::Sample sample;
   sample.epoch = epoch_of(layout.epoch);
-  // Neither has an inclusion probability, so neither can be weighted.
-  if (layout.requested() == 0) return void(++oddities_.empty_samples);
-  if (sample.epoch == kNone) return void(++oddities_.samples_without_interval);
+  if (layout.requested() == 0) ++oddities_.empty_samples;
+  if (layout.requested() != 0 && sample.epoch == kNone) ++oddities_.samples_without_interval;
+  if (layout.requested() == 0 || sample.epoch == kNone) return std::nullopt;
   sample.process = process_;
-  sample.thread = record.header.thread;
+  sample.thread = header.thread;
   sample.stack = stack_of(layout.stack);
   sample.time = layout.time;
   sample.free_thread = 0;
@@ -124,18 +164,33 @@ void ImageDecoder::decode_sample(const Record& record) {
   sample.requested = layout.requested();
   sample.usable = layout.usable();
   sample.offset = layout.offset;
-  sample.cpu = record.header.cpu;
+  sample.cpu = header.cpu;
   sample.entry_point = static_cast<std::uint8_t>(layout.entry_point());
   sample.log2_alignment = static_cast<std::uint8_t>(layout.log2_alignment());
-  sample.is_certain = (record.header.flags & trace::kFlagCertain) != 0;
+  sample.is_certain = (header.flags & trace::kFlagCertain) != 0;
   sample.label = name_of(layout.label, trace::NameKind::kLabel);
   sample.type = name_of(layout.type, trace::NameKind::kType);
   sample.heap = heap_of(layout.heap());
-  saw(layout.time);
+  return sample;
+}
+
+void ImageDecoder::add_sample(const profile::Sample& sample, trace::Ref ref) {
   const bool is_own = sample.heap == profile::kProcessHeap;
   auto& samples = is_own ? recording_.samples : recording_.heap_samples;
-  (is_own ? samples_ : heap_samples_).add(record.ref(), static_cast<std::uint32_t>(samples.size()));
+  index(ref, {static_cast<std::uint32_t>(samples.size()), is_own});
   samples.push_back(sample);
+}
+
+void ImageDecoder::index(trace::Ref ref, SamplePlace place) {
+  (place.is_own ? samples_ : heap_samples_).add(ref, place.index);
+}
+
+void ImageDecoder::decode_sample(const Record& record) {
+  const auto& layout = record.as<trace::SampleRecord>();
+  const auto sample = sample_from(layout, record.header);
+  if (!sample) return;
+  saw(layout.time);
+  add_sample(*sample, record.ref());
 }
 
 /// 0 means the process's own heap; another id that nobody named is a heap all the same.
@@ -223,20 +278,19 @@ void ImageDecoder::decode_utilization(const Record& record) {
   recording_.utilization.push_back({sample, layout.time, layout.slab_bytes, layout.free_bytes});
 }
 
-profile::Sample* ImageDecoder::sample_at(trace::Ref ref) {
-  if (const std::uint32_t index = samples_.find(ref); index != kNone) {
-    return &recording_.samples[index];
-  }
-  const std::uint32_t index = heap_samples_.find(ref);
-  return index == kNone ? nullptr : &recording_.heap_samples[index];
+std::optional<SamplePlace> ImageDecoder::sample_at(trace::Ref ref) const {
+  if (const std::uint32_t own = samples_.find(ref); own != kNone) return SamplePlace{own, true};
+  const std::uint32_t other = heap_samples_.find(ref);
+  if (other == kNone) return std::nullopt;
+  return SamplePlace{other, false};
 }
 
 void ImageDecoder::decode_free(const Record& record) {
   const auto& layout = record.as<trace::FreeRecord>();
   saw(layout.time);
-  profile::Sample* found = sample_at(layout.sample);
-  if (found == nullptr) return void(++oddities_.frees_without_sample);
-  profile::Sample& sample = *found;
+  const std::optional<SamplePlace> found = sample_at(layout.sample);
+  if (!found) return void(++oddities_.frees_without_sample);
+  profile::Sample& sample = found->in(recording_);
   if (sample.free_time != 0) return void(++oddities_.repeated_frees);
   // 0 means alive, and nothing is freed before it was allocated.
   sample.free_time = std::max({layout.time, sample.time, Nanoseconds{1}});
@@ -244,6 +298,8 @@ void ImageDecoder::decode_free(const Record& record) {
   sample.free_cpu = record.header.cpu;
   sample.free_stack = stack_of(layout.stack);
   sample.free_unseen = (record.header.flags & trace::kFlagUnseen) != 0;
+  const bool is_earlier = found->index < (found->is_own ? first_sample_ : first_heap_sample_);
+  if (is_earlier) freed_before_.push_back(*found);
 }
 
 /// Our own frames say nothing about the program: the entry points above the caller,
@@ -279,26 +335,35 @@ void ImageDecoder::decode_module(const Record& record) {
   saw(layout.time);
 }
 
+profile::Thread& ImageDecoder::thread_at(std::uint32_t number) {
+  const auto next = static_cast<std::uint32_t>(recording_.threads.size());
+  const auto [place, is_new] = inherited_.threads.try_emplace(number, next);
+  if (is_new) recording_.threads.emplace_back().process = process_;
+  return recording_.threads[place->second];
+}
+
+/// A thread has one record in each segment in which it took a slow path, with the totals of
+/// that segment; what it may have allocated since is in its latest one.
 void ImageDecoder::decode_thread(const Record& record) {
   const auto& layout = record.as<trace::ThreadRecord>();
-  profile::Thread thread;
-  thread.process = process_;
+  profile::Thread& thread = thread_at(record.header.thread);
   thread.tid = layout.tid;
-  thread.start = layout.start;
-  thread.end = layout.end.load(std::memory_order_relaxed);
+  thread.start = thread.start == 0 ? layout.start : std::min(thread.start, layout.start);
+  saw(layout.start);
+  if ((record.header.flags & trace::kFlagCarriedThread) != 0) return;
+  const Nanoseconds end = layout.end.load(std::memory_order_relaxed);
+  thread.end = std::max(thread.end, end);
   const Bytes pending = layout.pending.load(std::memory_order_relaxed);
-  thread.bytes = layout.bytes.load(std::memory_order_relaxed) + pending;
-  thread.trials = layout.trials.load(std::memory_order_relaxed) + pending;
-  thread.hits = layout.hits.load(std::memory_order_relaxed);
-  thread.certain_bytes = layout.certain_bytes.load(std::memory_order_relaxed);
-  thread.certain_count = layout.certain_count.load(std::memory_order_relaxed);
-  thread.tail_bytes = layout.tail_bytes.load(std::memory_order_relaxed);
+  const Bytes outdated = std::exchange(inherited_.pending[record.header.thread], pending);
+  thread.bytes += layout.bytes.load(std::memory_order_relaxed) + pending - outdated;
+  thread.trials += layout.trials.load(std::memory_order_relaxed) + pending - outdated;
+  thread.hits += layout.hits.load(std::memory_order_relaxed);
+  thread.certain_bytes += layout.certain_bytes.load(std::memory_order_relaxed);
+  thread.certain_count += layout.certain_count.load(std::memory_order_relaxed);
+  thread.tail_bytes += layout.tail_bytes.load(std::memory_order_relaxed);
   thread.armed = layout.armed.load(std::memory_order_relaxed);
-  thread.slow_calls = layout.calls.load(std::memory_order_relaxed);
-  saw(thread.start);
-  saw(thread.end);
-  threads_[record.header.thread] = static_cast<std::uint32_t>(recording_.threads.size());
-  recording_.threads.push_back(thread);
+  thread.slow_calls += layout.calls.load(std::memory_order_relaxed);
+  saw(end);
 }
 
 void ImageDecoder::decode_epoch(const Record& record) {
@@ -310,7 +375,7 @@ void ImageDecoder::decode_epoch(const Record& record) {
 void ImageDecoder::decode_thread_name(const Record& record) {
   const auto& layout = record.as<trace::ThreadNameRecord>();
   saw(layout.time);
-  thread_names_[record.header.thread] = text_of(layout.name);
+  inherited_.thread_names[record.header.thread] = text_of(layout.name);
 }
 
 std::uint32_t ImageDecoder::location_of(Address address) {
@@ -352,12 +417,12 @@ std::uint32_t ImageDecoder::add_epoch(Bytes interval, double lambda) {
 void ImageDecoder::saw(Nanoseconds time) { last_time_ = std::max(last_time_, time); }
 
 std::uint32_t ImageDecoder::thread_of(std::uint32_t thread) const {
-  const auto place = threads_.find(thread);
-  return thread == 0 || place == threads_.end() ? kNone : place->second;
+  const auto place = inherited_.threads.find(thread);
+  return thread == 0 || place == inherited_.threads.end() ? kNone : place->second;
 }
 
 void ImageDecoder::resolve_threads() {
-  for (const auto& [thread, name] : thread_names_) {
+  for (const auto& [thread, name] : inherited_.thread_names) {
     const std::uint32_t index = thread_of(thread);
     if (index != kNone) recording_.threads[index].name = name;
   }
@@ -369,6 +434,10 @@ void ImageDecoder::resolve_threads() {
   };
   resolve(recording_.samples, first_sample_);
   resolve(recording_.heap_samples, first_heap_sample_);
+  for (const SamplePlace& place : freed_before_) {
+    profile::Sample& sample = place.in(recording_);
+    sample.free_thread = thread_of(sample.free_thread);
+  }
   for (std::size_t i = first_mark_; i < recording_.marks.size(); ++i) {
     recording_.marks[i].thread = thread_of(recording_.marks[i].thread);
   }
@@ -379,13 +448,25 @@ void ImageDecoder::resolve_threads() {
 
 void ImageDecoder::finish(const trace::RecordReader& reader, bool is_open) {
   resolve_threads();
-  profile::Process& process = recording_.processes[process_];
-  if (process.end == 0) process.end = std::max(last_time_, process.start);
-  if (is_open) process.ending = profile::Ending::kStillOpen;
-  process.records = reader.committed();
-  process.uncommitted = reader.uncommitted();
+  finish_process(reader, is_open);
+  if (header_.image_start != 0) finish_segment();
+  inherited_.samples = std::move(samples_);
+  inherited_.heap_samples = std::move(heap_samples_);
+  inherited_.segment = segment_.number;
   oddities_.unknown_types += reader.unknown();
   warn(oddities_);
+}
+
+void ImageDecoder::finish_process(const trace::RecordReader& reader, bool is_open) {
+  profile::Process& process = recording_.processes[process_];
+  if (process.end == 0) process.end = std::max(last_time_, segment_.start);
+  segment_.end = process.end;
+  // A segment may stay mapped for a while after its recording ended.
+  const bool has_ended =
+      process.ending == profile::Ending::kContinued || process.ending == profile::Ending::kStopped;
+  if (is_open && !has_ended) process.ending = profile::Ending::kStillOpen;
+  process.records += reader.committed();
+  process.uncommitted += reader.uncommitted();
 }
 
 void ImageDecoder::warn(const Oddities& oddities) {
@@ -401,6 +482,7 @@ void ImageDecoder::warn(const Oddities& oddities) {
   line(oddities.repeated_frees, "repeated frees of a sample, ignored");
   line(oddities.unknown_names, "names that were never written or are of another kind, ignored");
   line(oddities.impossible_utilization, "slabs that cannot be as full as they say, ignored");
+  line(oddities.impossible_tallies, "tallies with more freed than allocated, corrected");
   line(oddities.corrected_rates, "intervals with a rate that is not theirs, corrected");
 }
 

@@ -4,10 +4,12 @@
 #include <tsl/robin_map.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/ingest/image.h"
+#include "analysis/ingest/inheritance.h"
 #include "analysis/ingest/interner.h"
 #include "analysis/ingest/module_map.h"
 #include "analysis/ingest/ref_index.h"
@@ -21,20 +23,24 @@ namespace geiger::ingest {
 /// close its parent's samples.
 class ImageDecoder {
  public:
-  /// Appends the image's process to the recording.
+  /// Appends the image's process to the recording, or goes on with the one that
+  /// `inherited` names, whose samples must be the last ones there.
   ImageDecoder(profile::Recording& recording, Interner& interner, const Image& image,
-               const std::string& path);
+               const std::string& path, Inheritance& inherited);
 
   /// The records of the image, in order.
   void decode(const trace::Record& record);
 
-  /// Resolves what only the whole image tells, and adds a warning for each kind
-  /// of record that made no sense. `is_open`: the process still writes.
+  /// Resolves what only the whole image tells, hands on what the next segment needs,
+  /// and adds a warning for each kind of record that made no sense. `is_open`: the process
+  /// still writes.
   void finish(const trace::RecordReader& reader, bool is_open);
 
   [[nodiscard]] std::uint32_t process() const { return process_; }
   /// The sample of a record; profile::kNone if it is none.
-  [[nodiscard]] std::uint32_t sample_of(trace::Ref ref) const { return samples_.find(ref); }
+  [[nodiscard]] std::uint32_t sample_of(trace::Ref ref) const {
+    return inherited_.samples.find(ref);
+  }
 
  private:
   /// Records whose contents contradict one another; each count is a warning.
@@ -48,9 +54,18 @@ class ImageDecoder {
     std::uint64_t corrected_rates = 0;
     std::uint64_t unknown_names = 0;
     std::uint64_t impossible_utilization = 0;
+    std::uint64_t impossible_tallies = 0;
   };
 
   void decode_sample(const trace::Record& record);
+  void decode_carried(const trace::Record& record);
+  void decode_checkpoint(const trace::Record& record);
+  void decode_thinning(const trace::Record& record);
+  void decode_tally(const trace::Record& record);
+  [[nodiscard]] std::optional<profile::Sample> sample_from(const trace::SampleRecord& layout,
+                                                           const trace::RecordHeader& header);
+  void add_sample(const profile::Sample& sample, trace::Ref ref);
+  void index(trace::Ref ref, SamplePlace place);
   void decode_free(const trace::Record& record);
   [[nodiscard]] bool is_in_runtime(std::uint32_t location) const;
   void decode_stack(const trace::Record& record);
@@ -70,27 +85,37 @@ class ImageDecoder {
   [[nodiscard]] std::uint32_t add_epoch(Bytes interval, double lambda);
   [[nodiscard]] std::uint32_t name_of(trace::Ref ref, trace::NameKind kind);
   [[nodiscard]] std::uint32_t heap_of(std::uint16_t id);
-  [[nodiscard]] profile::Sample* sample_at(trace::Ref ref);
+  [[nodiscard]] std::uint32_t untold_stack();
+  [[nodiscard]] std::optional<SamplePlace> sample_at(trace::Ref ref) const;
   [[nodiscard]] std::uint32_t thread_of(std::uint32_t thread) const;
   void saw(Nanoseconds time);
+  [[nodiscard]] profile::Thread& thread_at(std::uint32_t number);
   void resolve_threads();
+  void finish_process(const trace::RecordReader& reader, bool is_open);
+  void finish_segment();
   void warn(const Oddities& oddities);
 
   profile::Recording& recording_;
   Interner& interner_;
+  const trace::FileHeader& header_;
+  Inheritance& inherited_;
+  bool is_first_;  ///< The first segment of its process that is read.
+  Survivors survivors_;
   std::uint32_t process_;
   /// Where this image's part of each vector begins.
   std::size_t first_sample_, first_heap_sample_, first_mark_, first_mapping_;
   std::uint32_t first_epoch_ = profile::kNone;  ///< Of the header's interval.
   Nanoseconds last_time_ = 0;
   RefIndex samples_, heap_samples_;
+  std::vector<SamplePlace> freed_before_;  ///< Of earlier segments, freed in this one.
+  profile::Segment segment_;
+  bool is_checkpointed_ = false;
+  std::uint32_t untold_stack_ = profile::kNone;
   RefIndex stacks_;
   RefIndex epochs_;
   ModuleMap modules_;
   tsl::robin_map<Address, std::uint32_t, profile::SpreadHash>
       locations_;  ///< Valid until the next module.
-  tsl::robin_map<std::uint32_t, std::uint32_t, profile::SpreadHash> threads_;
-  tsl::robin_map<std::uint32_t, std::string, profile::SpreadHash> thread_names_;
   /// What a name's record says: its kind, and the index of the label or type.
   struct KnownName {
     trace::NameKind kind;

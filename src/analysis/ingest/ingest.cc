@@ -5,12 +5,13 @@
 #include <algorithm>
 
 #include "analysis/ingest/chunk.h"
+#include "analysis/ingest/fates.h"
 #include "analysis/ingest/image.h"
 #include "analysis/ingest/image_decoder.h"
 #include "analysis/ingest/input_file.h"
 #include "analysis/ingest/interner.h"
 #include "analysis/ingest/observation_chunk.h"
-#include "analysis/ingest/runs.h"
+#include "analysis/ingest/process_images.h"
 
 namespace geiger::ingest {
 namespace {
@@ -79,10 +80,12 @@ class Ingestion {
  public:
   explicit Ingestion(const Options& options) : options_(options), interner_(result_.recording) {}
 
-  void read_path(const std::string& path) {
-    TraceFiles files = traces_in(path);
-    if (files.error) note(*files.error);
-    for (const std::string& file : files.paths) read_file(file);
+  void read_path(const std::string& path) { finder_.find(path); }
+
+  /// Reads what was found.
+  void read_all() {
+    for (const Error& error : finder_.errors()) note(error);
+    for (const ProcessImage& process : finder_.processes()) read_process(process);
   }
 
   [[nodiscard]] Ingested finish() { return std::move(result_); }
@@ -103,36 +106,56 @@ class Ingestion {
       return warn({file.path(), std::nullopt, "the stored observations cannot be read"});
     }
     decoded->process = decoder.process();
-    result_.recording.observations.push_back(std::move(*decoded));
+    auto& all = result_.recording.observations;
+    const bool goes_on = !all.empty() && all.back().process == decoded->process;
+    if (goes_on) return profile::append(all.back(), std::move(*decoded));
+    all.push_back(std::move(*decoded));
   }
 
-  void read_file(const std::string& path) {
-    InputFile file;
-    if (const auto error = file.open(path)) return note(*error);
-    if (file.size() == 0) {
-      return note(
-          {path, std::nullopt, "empty: the disk was full or the program was killed at its start"});
-    }
-    std::uint64_t offset = 0;
-    for (std::uint32_t index = 0; offset < file.size(); ++index) {
+  void read_process(const ProcessImage& process) {
+    Inheritance inherited;
+    SegmentFiles files(process);
+    std::optional<Error> missing;
+    while (const FoundImage* found = files.next()) {
+      std::optional<Error> error = files.error();
       Image image;
-      if (const auto error = image.read(file, offset, index)) return note(*error);
-      read_image(file, image);
-      offset = image.end();
+      if (!error) error = image.read(files.file(), found->offset, found->index);
+      // Deleted by the rotation since it was found: the next one opens with all that counts.
+      if (error && error->is_missing && found->is_listed) {
+        missing = std::move(error);
+      } else if (error) {
+        note(*error);
+      } else {
+        read_image(files.file(), image, inherited);
+      }
     }
+    if (inherited.process == profile::kNone) {
+      if (missing) note(*missing);
+      return;
+    }
+    finish_process(inherited.process);
   }
 
-  void read_image(const InputFile& file, const Image& image) {
+  void finish_process(std::uint32_t index) {
+    profile::Recording& recording = result_.recording;
+    const profile::Process& process = recording.processes[index];
+    mark_thinned_out(recording, index);
+    for (const std::string& warning : faults_of(process)) recording.warnings.push_back(warning);
+  }
+
+  void read_image(const InputFile& file, const Image& image, Inheritance& inherited) {
     const bool is_open = is_being_written(file, image);
     std::vector<std::string> observed;
     if (is_open && options_.observe) {
       observed.push_back(options_.observe(file.path(), image.header().pid));
     }
-    ImageDecoder decoder(result_.recording, interner_, image, file.path());
+    const bool goes_on = inherited.process != profile::kNone;
+    ImageDecoder decoder(result_.recording, interner_, image, file.path(), inherited);
     ImageReader records(file, image, is_open);
     records.run(decoder);
     decoder.finish(records.reader(), is_open);
-    result_.places.push_back({file.path(), image.index()});
+    if (goes_on) result_.places.back().is_last = false;
+    result_.places.push_back({file.path(), image.index(), decoder.process(), true});
     if (records.reader().has_failed()) {
       Error error = trace_fault(file.path(), image.offset(), records.reader().error());
       error.reason += fmt::format("; {} records before it are used", records.reader().committed());
@@ -156,6 +179,7 @@ class Ingestion {
   }
 
   const Options& options_;
+  ImageFinder finder_;
   Ingested result_;
   Interner interner_;
 };
@@ -165,6 +189,7 @@ class Ingestion {
 Ingested read_recording(std::span<const std::string> paths, const Options& options) {
   Ingestion ingestion(options);
   for (const std::string& path : paths) ingestion.read_path(path);
+  ingestion.read_all();
   return ingestion.finish();
 }
 

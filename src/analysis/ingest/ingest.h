@@ -28,10 +28,12 @@ struct SymbolPayload {
   std::string bytes;
 };
 
-/// The place of a process image: a file may hold several.
+/// The place of an image: a file may hold several, and a process may have several segments.
 struct ImagePlace {
   std::string path;
-  std::uint32_t image = 0;  ///< Position among the images of the file, from 0.
+  std::uint32_t image = 0;    ///< Position among the images of the file, from 0.
+  std::uint32_t process = 0;  ///< Index into Recording::processes.
+  bool is_last = true;        ///< Of its process: where store_chunks puts the process's chunks.
 };
 
 /// All that could be read; nothing that input can hold makes reading fail as a
@@ -39,12 +41,14 @@ struct ImagePlace {
 struct Ingested {
   profile::Recording recording;
   std::vector<SymbolPayload> symbols;
-  std::vector<ImagePlace> places;  ///< Per process: where store_chunks puts its chunks.
+  std::vector<ImagePlace> places;  ///< Of all images read, in order of processes and segments.
   bool damaged = false;            ///< Something was unusable: exit code 1.
 };
 
 /// Reads traces; each path names a trace file or a run directory (all *.geiger
-/// files in it). Samples stand in order of (process, record).
+/// files in it). Segments of one process image make one process. A segment that
+/// rotation deletes meanwhile is as one that was never there, as long as a later one
+/// is. Samples stand in order of (process, record).
 [[nodiscard]] Ingested read_recording(std::span<const std::string> paths,
                                       const Options& options = {});
 

@@ -123,7 +123,23 @@ Value checked(Value value, bool is_plausible) {
   return value;
 }
 
+/// A damaged tag may ask for a field as what it is not; protozero asserts that it never does.
+void expect(const protozero::pbf_reader& reader, protozero::pbf_wire_type type) {
+  checked(0, reader.has_wire_type(type));
+}
+
+std::uint64_t read_number(protozero::pbf_reader& reader) {
+  expect(reader, protozero::pbf_wire_type::varint);
+  return reader.get_uint64();
+}
+
+protozero::pbf_reader read_message(protozero::pbf_reader& reader) {
+  expect(reader, protozero::pbf_wire_type::length_delimited);
+  return reader.get_message();
+}
+
 Numbers read_numbers(protozero::pbf_reader& reader) {
+  expect(reader, protozero::pbf_wire_type::length_delimited);
   const auto range = reader.get_packed_uint64();
   return {range.begin(), range.end()};
 }
@@ -131,6 +147,7 @@ Numbers read_numbers(protozero::pbf_reader& reader) {
 Bytes read_bytes(std::uint64_t value) { return checked(value, value <= kMostBytes); }
 
 std::string read_text(protozero::pbf_reader& reader) {
+  expect(reader, protozero::pbf_wire_type::length_delimited);
   const auto view = reader.get_view();
   return {view.data(), std::min(view.size(), kMostText)};
 }
@@ -159,13 +176,13 @@ SeriesPoint decode_point(protozero::pbf_reader reader) {
   while (reader.next()) {
     switch (static_cast<int>(reader.tag())) {
       case in_point::kTime:
-        point.time = reader.get_uint64();
+        point.time = read_number(reader);
         break;
       case in_point::kCounts:
         point.counts = counts_of(read_numbers(reader));
         break;
       case in_point::kLeast:
-        point.least = read_bytes(reader.get_uint64());
+        point.least = read_bytes(read_number(reader));
         break;
       default:
         reader.skip();
@@ -212,10 +229,10 @@ Snapshot decode_snapshot(protozero::pbf_reader reader, const SampleOf& sample_of
   while (reader.next()) {
     switch (static_cast<int>(reader.tag())) {
       case in_snapshot::kTime:
-        snapshot.time = reader.get_uint64();
+        snapshot.time = read_number(reader);
         break;
       case in_snapshot::kCost:
-        snapshot.cost = reader.get_uint64();
+        snapshot.cost = read_number(reader);
         break;
       case in_snapshot::kMaps:
         snapshot.maps = maps_of(read_numbers(reader));
@@ -259,25 +276,25 @@ Observations decode(protozero::pbf_reader reader, const SampleOf& sample_of) {
     switch (static_cast<int>(reader.tag())) {
       case in_observations::kSeries:
         checked(0, observations.series.size() < kMostPoints);
-        observations.series.push_back(decode_point(reader.get_message()));
+        observations.series.push_back(decode_point(read_message(reader)));
         break;
       case in_observations::kHighWater:
-        observations.high_water = read_bytes(reader.get_uint64());
+        observations.high_water = read_bytes(read_number(reader));
         break;
       case in_observations::kCost:
-        observations.cost = reader.get_uint64();
+        observations.cost = read_number(reader);
         break;
       case in_observations::kRefused:
-        observations.refused = reader.get_uint64();
+        observations.refused = read_number(reader);
         break;
       case in_observations::kFault:
         observations.fault = read_text(reader);
         break;
       case in_observations::kAtMaximum:
-        observations.at_maximum = decode_snapshot(reader.get_message(), sample_of);
+        observations.at_maximum = decode_snapshot(read_message(reader), sample_of);
         break;
       case in_observations::kLast:
-        observations.last = decode_snapshot(reader.get_message(), sample_of);
+        observations.last = decode_snapshot(read_message(reader), sample_of);
         break;
       default:
         reader.skip();

@@ -338,6 +338,32 @@ TEST_F(ChunkCodec, RefusesFalseSizes) {
   EXPECT_EQ(reason, "a chunk whose checksum is wrong");
 }
 
+TEST_F(ChunkCodec, ABombIsNotUnpacked) {
+  const std::string path = killed("a.geiger", 2);
+  ASSERT_FALSE(store(path, 0, kNames));
+  std::string bytes = TestFiles::read(path);
+  const std::size_t chunk = bytes.find(std::string_view(trace::kChunkMagic, 4));
+  ASSERT_NE(chunk, std::string::npos);
+  const std::uint64_t raw = std::uint64_t{8} << 20;
+  std::memcpy(&bytes[chunk + 8], &raw, sizeof raw);
+  files.write("bomb.geiger", std::as_bytes(std::span(bytes)));
+  const Ingested result = read(files.path("bomb.geiger"));
+  EXPECT_TRUE(result.damaged);
+  EXPECT_EQ(result.recording.samples.size(), 2U);
+  ASSERT_EQ(result.recording.warnings.size(), 1U);
+  EXPECT_THAT(result.recording.warnings[0], testing::HasSubstr("many times its size"));
+}
+
+TEST_F(ChunkCodec, WhatShrinksBeyondBeliefIsStoredAsItIs) {
+  const std::string path = killed("a.geiger", 2);
+  const std::string zeros(std::size_t{4} << 20, '\0');
+  ASSERT_FALSE(store(path, 0, zeros));
+  const Ingested result = read(path);
+  EXPECT_FALSE(result.damaged);
+  ASSERT_EQ(result.symbols.size(), 1U);
+  EXPECT_EQ(result.symbols[0].bytes, zeros);
+}
+
 TEST_F(ChunkCodec, AMutatedChunkIsDamageAndNoMore) {
   const std::string path = killed("a.geiger", 2);
   ASSERT_FALSE(store(path, 0, kNames));

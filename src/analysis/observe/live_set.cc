@@ -17,10 +17,9 @@ constexpr Nanoseconds kPatience = 1'000'000'000;
 
 }  // namespace
 
-void LiveSet::add(const trace::Record& record) {
-  const auto& sample = record.as<trace::SampleRecord>();
+void LiveSet::add(trace::Ref ref, const trace::SampleRecord& sample) {
   if (sample.heap() != 0) return;  // Not the allocator's: perhaps not even memory of ours.
-  live_[record.ref()] = {record.ref(), sample.address, sample.requested(), sample.usable()};
+  live_[ref] = {ref, sample.address, sample.requested(), sample.usable()};
   if (sample.requested() < kOwnMapping && places_.size() < kMostPlaces) {
     places_.try_emplace(sample.address / kPlace, sample.address);
   }
@@ -28,7 +27,10 @@ void LiveSet::add(const trace::Record& record) {
 
 void LiveSet::take(const trace::Record& record) {
   if (record.header.type == trace::RecordType::kSample) {
-    add(record);
+    add(record.ref(), record.as<trace::SampleRecord>());
+  } else if (record.header.type == trace::RecordType::kCarried) {
+    const bool is_void = (record.header.flags & trace::kFlagVoid) != 0;
+    if (!is_void) add(record.ref(), record.as<trace::CarriedRecord>().sample);
   } else if (record.header.type == trace::RecordType::kFree) {
     live_.erase(record.as<trace::FreeRecord>().sample);
   } else if (record.header.type == trace::RecordType::kMapping) {

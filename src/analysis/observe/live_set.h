@@ -39,7 +39,7 @@ class LiveSet {
   [[nodiscard]] const OwnMappings& mappings() const { return mappings_; }
 
  private:
-  void add(const trace::Record& record);
+  void add(trace::Ref ref, const trace::SampleRecord& sample);
 
   tsl::robin_map<trace::Ref, LiveSample> live_;
   OwnMappings mappings_;

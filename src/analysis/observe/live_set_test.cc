@@ -60,6 +60,18 @@ TEST_F(Follow, KeepsUpWithATraceThatGrows) {
   EXPECT_THAT(live(), ElementsAre(0x7000));
 }
 
+TEST_F(Follow, KnowsWhatASegmentBeginsWith) {
+  TestTrace::Drawn drawn;
+  drawn.address = 0x9000;
+  const auto carried = trace.carried(drawn, 1024);
+  drawn.address = 0x8000;
+  trace.carried(drawn, 1034, trace::kFlagVoid);
+  trace.checkpoint(1);
+  EXPECT_THAT(live(), ElementsAre(0x9000));
+  trace.free(carried, 3000);
+  EXPECT_THAT(live(), ElementsAre());
+}
+
 TEST_F(Follow, WaitsForRecordsThatAreBeingWritten) {
   const auto sample = trace.sample({.address = 0x9000});
   trace.reserved(8);

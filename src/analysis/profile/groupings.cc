@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <cmath>
 #include <functional>
 #include <unordered_map>
 #include <utility>
 
 #include "analysis/profile/group_sums.h"
 #include "analysis/profile/labels.h"
+#include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
 #include "analysis/profile/types.h"
 
@@ -94,7 +96,8 @@ Bytes least_of(std::uint32_t size_class) {
 }
 
 std::vector<Row> table_of_sizes(const Recording& recording, const Profile& profile) {
-  const double certain_from = always_recorded_from(recording);
+  const bool is_thinned = profile.is_of_fates && is_any_thinned(recording);
+  const double certain_from = is_thinned ? HUGE_VAL : always_recorded_from(recording);
   return rows_of(
       recording, profile, kSizeClasses,
       [](const Entry& entry) { return size_class_of(entry.requested); },

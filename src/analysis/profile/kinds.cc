@@ -14,7 +14,8 @@ using estimation::Count;
 struct KindHash {
   std::size_t operator()(const Count& count) const {
     const std::uint64_t hash = spread(spread(table_seed(), count.size), count.value);
-    return spread(hash, std::bit_cast<std::uint64_t>(count.lambda));
+    return spread(spread(hash, std::bit_cast<std::uint64_t>(count.lambda)),
+                  std::bit_cast<std::uint64_t>(count.keep));
   }
 };
 

@@ -8,6 +8,7 @@ namespace geiger::profile {
 std::vector<ActiveTime> active_times(const Recording& recording) {
   std::vector<ActiveTime> times(recording.processes.size());
   for (const Sample& sample : recording.samples) {
+    if (!is_allocation_seen(sample)) continue;
     ActiveTime& active = times[sample.process];
     active.from = active.from == 0 ? sample.time : std::min(active.from, sample.time);
     active.to = std::max(active.to, sample.time);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analysis/profile/leak_windows.h"
+#include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
 #include "estimation/difference.h"
 #include "estimation/discoveries.h"
@@ -32,9 +33,13 @@ constexpr double kWorthDeciding = 0.01;
 double bytes_of(const NodeSums& sums) { return sums.certain_bytes + sums.weighted_bytes; }
 
 double weight_of(const Recording& recording, const Sample& sample) {
-  const estimation::Count count = count_of(recording, sample);
-  return static_cast<double>(count.size) /
-         estimation::inclusion_probability(count.size, count.lambda);
+  const estimation::Count count = count_of_fate(recording, sample);
+  return static_cast<double>(count.size) / estimation::inclusion_probability(count);
+}
+
+/// Whether its life tells how long objects live.
+bool is_whole_life(const Sample& sample) {
+  return sample.free_time != 0 && !sample.is_thinned_out && is_allocation_seen(sample);
 }
 
 /// n samples that all stayed have p = 2^-n (difference.h), and there are two tests.
@@ -75,7 +80,7 @@ using AgesBySize = std::array<std::optional<Nanoseconds>, 65>;
 AgesBySize ages_by_size(const Recording& recording) {
   std::array<FreedLives, 65> lives;
   for (const Sample& sample : recording.samples) {
-    if (sample.free_time == 0) continue;
+    if (!is_whole_life(sample)) continue;
     lives[size_class_of(sample)].add(watched_for(recording, sample), weight_of(recording, sample));
   }
   AgesBySize ages;
@@ -139,7 +144,7 @@ class Follower {
     FreedLives lives;
     for (const std::uint32_t index : samples) {
       const Sample& sample = recording_.samples[index];
-      if (sample.free_time == 0) continue;
+      if (!is_whole_life(sample)) continue;
       lives.add(watched_for(recording_, sample), weight_of(recording_, sample));
     }
     return lives.old_from();
@@ -171,7 +176,8 @@ class Follower {
     const double in = LeakWindows::place(entry, active);
     const double out = LeakWindows::place(sample.free_time, active);
     const double weight = weight_of(recording_, sample);
-    const bool is_early = windows_.is_warm_up(in);
+    // What came before the recording began is what it found there, whatever the warm-up.
+    const bool is_early = windows_.is_warm_up(in) || entry < sample.seen_from;
     if (!is_early) events.emplace_back(in, weight);
     if (is_freed && !windows_.is_warm_up(out)) events.emplace_back(out, -weight);
     if (!is_early && !is_freed) flow.gained.push_back(index);
@@ -208,7 +214,8 @@ class Follower {
     for (const std::uint32_t index : site.group.samples) {
       const Sample& sample = recording_.samples[index];
       const ActiveTime& active = active_[sample.process];
-      site.since += !windows_.is_warm_up(LeakWindows::place(sample.time, active));
+      site.since += is_allocation_seen(sample) &&
+                    !windows_.is_warm_up(LeakWindows::place(sample.time, active));
       if (is_known[sample.process]) continue;
       is_known[sample.process] = true;
       site.seconds += (1 - options_.warm_up) * static_cast<double>(active.to - active.from) / 1e9;
@@ -275,7 +282,9 @@ class Suppressor {
     std::vector<std::vector<std::uint32_t>> live(patterns_);
     for (std::uint32_t i = 0; i < recording.samples.size(); ++i) {
       const std::uint32_t pattern = pattern_of(recording.samples[i]);
-      if (pattern != kNone && recording.samples[i].free_time == 0) live[pattern].push_back(i);
+      const bool is_live =
+          recording.samples[i].free_time == 0 && !recording.samples[i].is_thinned_out;
+      if (pattern != kNone && is_live) live[pattern].push_back(i);
     }
     std::vector<SuppressedLeaks> found;
     for (std::uint32_t i = 0; i < live.size(); ++i) {
@@ -303,6 +312,7 @@ Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
   const Suppressor suppressor(recording, options.suppressions);
   leaks.suppressed = suppressor.suppressed(recording);
   LifetimeSelection selection;
+  selection.with_unseen_allocations = true;
   selection.keeps = [&](const Sample& sample) { return suppressor.pattern_of(sample) == kNone; };
   const Follower follower(recording, options);
   double all_live = 0;

@@ -10,7 +10,7 @@
 
 #include "analysis/profile/hash.h"
 #include "analysis/profile/labels.h"
-#include "analysis/profile/peak.h"
+#include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
 #include "estimation/counts.h"
 
@@ -27,6 +27,8 @@ bool is_selected(const Sample& sample, LifetimeGrouping grouping,
                  const LifetimeSelection& selection) {
   const TimeSpan& span = selection.allocated_in;
   if (grouping == LifetimeGrouping::kFreeStack && sample.free_stack == kNone) return false;
+  if (sample.is_thinned_out) return false;
+  if (!is_allocation_seen(sample) && !selection.with_unseen_allocations) return false;
   if (selection.keeps && !selection.keeps(sample)) return false;
   return sample.time >= span.from && sample.time < span.to &&
          (sample.free_time != 0 || !selection.observed_only);
@@ -122,11 +124,11 @@ NodeSums sums_if(const Recording& recording, std::span<const std::uint32_t> samp
   Counts counts;
   for (const std::uint32_t index : samples) {
     const Sample& sample = recording.samples[index];
-    if (is_counted(sample)) counts.push_back(count_of(recording, sample));
+    if (is_counted(sample)) counts.push_back(count_of_fate(recording, sample));
   }
   make_canonical(counts);
   NodeSums sums = sums_of(counts);
-  sums.could_have_sampled(largest_interval(recording));
+  sums.could_have_sampled(largest_interval_of_fates(recording));
   return sums;
 }
 
@@ -144,9 +146,11 @@ bool knows_cpu(const Sample& sample) {
 /// mode, where large objects are put to trial, as much as the heaviest sample; objects are
 /// assumed no lighter than those seen.
 double next_weight(const Recording& recording, CurveOver over, double heaviest) {
-  const double interval = largest_interval(recording);
+  const double interval = largest_interval_of_fates(recording);
   if (interval == 0) return 0;
-  const bool is_pure = std::ranges::any_of(recording.processes, &Process::is_pure);
+  // Where fates were thinned, large objects too are followed by chance only.
+  const bool is_pure =
+      std::ranges::any_of(recording.processes, &Process::is_pure) || is_any_thinned(recording);
   if (over == CurveOver::kBytes) return is_pure ? std::max(interval, heaviest) : interval;
   return std::max(heaviest, 1.0);
 }
@@ -186,7 +190,7 @@ LifetimeSums lifetime_sums(const Recording& recording, std::span<const std::uint
   const auto sums = [&](const std::function<bool(const Sample&)>& is_counted) {
     return sums_if(recording, samples, is_counted);
   };
-  return {.allocated = sums([](const Sample&) { return true; }),
+  return {.allocated = sums(is_allocation_seen),
           .alive = sums([](const Sample& s) { return s.free_time == 0; }),
           .freed = sums([](const Sample& s) { return s.free_time != 0; }),
           .freed_by_known_thread = sums(knows_thread),
@@ -211,8 +215,8 @@ estimation::SurvivalCurve survival_of(const Recording& recording,
   double heaviest = 0;  // Of what chance chose.
   for (const std::uint32_t index : samples) {
     const Sample& sample = recording.samples[index];
-    const Count count = count_of(recording, sample);
-    const double pi = estimation::inclusion_probability(count.size, count.lambda);
+    const Count count = count_of_fate(recording, sample);
+    const double pi = estimation::inclusion_probability(count);
     if (!(pi > 0)) continue;
     const double size = over == CurveOver::kBytes ? static_cast<double>(count.size) : 1;
     lives.push_back({static_cast<double>(watched_for(recording, sample)), sample.free_time != 0,

@@ -4,6 +4,11 @@
 // recording, whichever comes first; what is alive then is censored, not left out. Frees
 // are recorded while a recording is paused, so a pause ends no watch.
 //
+// Of a recording whose beginning is missing, what was allocated before is left out: only
+// what lived long is known of it. What was allocated since is followed to the end, so that
+// curves stay unbiased. Samples that were thinned out are left out too, the others weigh
+// more instead.
+//
 // A free that went past the runtime was noticed only when the address came back: such a
 // life is counted up to then, hence too long, and nobody knows who freed it.
 #pragma once
@@ -45,6 +50,9 @@ struct LifetimeSelection {
   bool observed_only = false;
   /// Samples that it is false for are left out; empty: none is.
   std::function<bool(const Sample&)> keeps;
+  /// Also objects whose allocation is in a segment that is missing: what is known of them
+  /// is that they lived long enough to be seen later. No curve may have them.
+  bool with_unseen_allocations = false;
 };
 
 /// Disjoint parts of a group's samples, and the whole.

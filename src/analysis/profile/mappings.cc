@@ -125,6 +125,12 @@ Profile select_mappings(const Recording& recording, const Selection& selection) 
   const bool is_of_instant = is_of_mappings_at_instant(selection.kind);
   const Nanoseconds last = is_of_instant ? selection.at.value_or(kEnd) : to - (to == kEnd ? 0 : 1);
   for (std::uint32_t process = 0; process < recording.processes.size(); ++process) {
+    if (recording.processes[process].misses_mappings()) {
+      if (selection.kind == Kind::kMappedAtPeak) {
+        profile.peak_times.push_back(recording.processes[process].start);
+      }
+      continue;
+    }
     if (selection.kind == Kind::kMappedTotal) {
       add_gains(profile, recording, process, from, last);
       continue;

@@ -16,7 +16,8 @@ namespace geiger::profile {
 [[nodiscard]] bool is_of_mappings_at_instant(Kind kind);
 
 /// The ranges that the kind asks for, one certain entry each, with the bytes of whole
-/// pages. Requires is_of_mappings(selection.kind).
+/// pages. Processes of which a part of the mappings is not known (measured.h,
+/// unavailable) are left out. Requires is_of_mappings(selection.kind).
 ///
 ///   kMapped, kReserved, kMappedFiles   at the instant `at`; nothing: at the end
 ///   kMappedAtPeak    at the instant of each process at which most was accessible,

@@ -7,6 +7,8 @@
 #include "analysis/profile/hash.h"
 #include "analysis/profile/mappings.h"
 #include "analysis/profile/peak.h"
+#include "analysis/profile/thinned.h"
+#include "analysis/profile/totals.h"
 
 namespace geiger::profile {
 namespace {
@@ -19,13 +21,14 @@ class Collector {
     profile_.kind = selection.kind;
     profile_.is_part = selection.is_part();
     profile_.heap = selection.heap;
-    for (const Epoch& epoch : recording.epochs) {
-      interval_ = std::max(interval_, 1.0 / epoch.lambda);
-    }
+    profile_.is_of_fates = depends_on_fates(selection);
+    interval_ =
+        profile_.is_of_fates ? largest_interval_of_fates(recording) : largest_interval(recording);
   }
 
-  void add(const Sample& sample, Bytes value) {
-    if (value == 0 || sample.requested == 0) return;
+  void add(const Sample& sample, Bytes value, std::uint64_t count = 1) {
+    if (value == 0 || sample.requested == 0 || count == 0) return;
+    if (profile_.is_of_fates && sample.is_thinned_out) return;
     if (sample.heap != selection_.heap || (selection_.keeps && !selection_.keeps(sample))) return;
     profile_.entries.push_back(
         {.stack = sample.stack,
@@ -34,7 +37,7 @@ class Collector {
          .epoch = sample.epoch,
          .requested = sample.requested,
          .usable = sample.usable,
-         .count = 1,
+         .count = count,
          .is_certain = is_surely_sampled(recording_, sample),
          .value = value,
          .label = sample.label,
@@ -76,12 +79,21 @@ void add_residency(const Recording& recording, const Selection& selection, Colle
   }
 }
 
+Bytes overhead_of(const Sample& sample) {
+  return sample.usable - std::min(sample.usable, sample.requested);
+}
+
 void add_overhead(const Recording& recording, const Selection& selection, Collector& collector) {
+  const bool is_live = selection.kind == Kind::kLiveOverhead;
   for (const Sample& sample : recording.samples_beside(selection.heap)) {
     const bool is_in_window = !(selection.from && sample.time < *selection.from) &&
                               !(selection.to && sample.time >= *selection.to);
-    if (!is_in_window || (selection.kind == Kind::kLiveOverhead && sample.free_time != 0)) continue;
-    collector.add(sample, sample.usable - std::min(sample.usable, sample.requested));
+    if (!is_in_window || (is_live && sample.free_time != 0)) continue;
+    if (is_live || is_allocation_seen(sample)) collector.add(sample, overhead_of(sample));
+  }
+  if (selection.from || selection.to) return;
+  for (const Tally& tally : recording.tallies) {
+    collector.add(tally.alike, overhead_of(tally.alike), count_of(tally, selection.kind));
   }
 }
 
@@ -131,6 +143,17 @@ void add_utilization(const Recording& recording, Collector& collector) {
   }
 }
 
+/// Why the recording of a process cannot tell a kind at all.
+std::optional<std::string> untold(const Process& process, Kind kind) {
+  if (is_of_mappings(kind) && process.misses_mappings()) {
+    return "segments of the recording are missing, and what was mapped in them is not known";
+  }
+  const bool is_counted = kind == Kind::kAllocated || kind == Kind::kLiveAtEnd ||
+                          kind == Kind::kOverhead || kind == Kind::kLiveOverhead;
+  if (!process.is_aggregated || is_counted || is_of_mappings(kind)) return std::nullopt;
+  return std::string(kAggregated);
+}
+
 bool has_utilization(const Recording& recording, std::uint32_t process) {
   return std::ranges::any_of(recording.utilization, [&](const Utilization& told) {
     return recording.samples[told.sample].process == process;
@@ -175,6 +198,7 @@ Profile select_measured(const Recording& recording, const Selection& selection) 
 std::optional<std::string> unavailable(const Recording& recording, std::uint32_t process, Kind kind,
                                        Moment moment) {
   const bool needs_waste = kind == Kind::kStranded;
+  if (auto reason = untold(recording.processes[process], kind)) return reason;
   if (kind == Kind::kOverhead || kind == Kind::kLiveOverhead || !is_measured(kind)) {
     return std::nullopt;
   }

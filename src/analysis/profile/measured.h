@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "analysis/profile/profile.h"
 
@@ -29,6 +30,10 @@ namespace geiger::profile {
 /// The samples of a measured kind with what they stand for. Processes that nothing is
 /// known of are left out: unavailable() says why.
 [[nodiscard]] Profile select_measured(const Recording& recording, const Selection& selection);
+
+/// Why an aggregated recording does not tell a single sample's fate, nor when.
+inline constexpr std::string_view kAggregated =
+    "the recording is aggregated: it counts samples and does not follow them";
 
 /// Why nothing can be said about a kind of a process; nothing if something can.
 [[nodiscard]] std::optional<std::string> unavailable(const Recording& recording,

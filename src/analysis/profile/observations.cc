@@ -1,6 +1,23 @@
 #include "analysis/profile/observations.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace geiger::profile {
+
+void append(Observations& observations, Observations later) {
+  auto& series = observations.series;
+  series.insert(series.end(), later.series.begin(), later.series.end());
+  observations.high_water = std::max(observations.high_water, later.high_water);
+  observations.cost += later.cost;
+  observations.refused += later.refused;
+  if (observations.fault.empty()) observations.fault = std::move(later.fault);
+  if (later.last) observations.last = std::move(later.last);
+  if (!later.at_maximum) return;
+  const bool is_larger = !observations.at_maximum || later.at_maximum->counts.resident >
+                                                         observations.at_maximum->counts.resident;
+  if (is_larger) observations.at_maximum = std::move(later.at_maximum);
+}
 
 std::string_view name_of(MapKind kind) {
   switch (kind) {

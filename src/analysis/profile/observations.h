@@ -99,6 +99,9 @@ struct Observations {
   std::optional<Snapshot> last;        ///< The last before the end.
 };
 
+/// Adds what was observed of the same process later.
+void append(Observations& observations, Observations later);
+
 /// "malloc heap", "other anonymous", ...
 [[nodiscard]] std::string_view name_of(MapKind kind);
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "analysis/profile/hash.h"
+#include "analysis/profile/thinned.h"
+#include "analysis/profile/totals.h"
 #include "estimation/sums.h"
 
 namespace geiger::profile {
@@ -14,12 +16,19 @@ struct Event {
   double bytes;  ///< Weighted; negative for a free.
 };
 
-double weighted_bytes(const Recording& recording, const Sample& sample, double rate_factor) {
-  const auto size = static_cast<double>(sample.requested);
-  if (is_surely_sampled(recording, sample)) return size;
-  const double lambda = recording.epochs[sample.epoch].lambda * rate_factor;
-  const double inclusion = estimation::inclusion_probability(sample.requested, lambda);
-  return inclusion > 0 ? size / inclusion : 0;
+estimation::Count half_of(const Recording& recording, const Sample& sample) {
+  estimation::Count count = count_of(recording, sample);
+  const double keep = recording.processes[sample.process].keep();
+  if (keep < 1) return halved(count, keep, true);
+  count.lambda /= 2;
+  return count;
+}
+
+double weighted_bytes(const Recording& recording, const Sample& sample, bool is_half) {
+  const estimation::Count count =
+      is_half ? half_of(recording, sample) : count_of_fate(recording, sample);
+  const double inclusion = estimation::inclusion_probability(count);
+  return inclusion > 0 ? static_cast<double>(sample.requested) / inclusion : 0;
 }
 
 /// The sample's place among those of its process.
@@ -29,13 +38,18 @@ std::uint64_t position_of(const Recording& recording, const Sample& sample) {
   return static_cast<std::uint64_t>(&sample - &*first);
 }
 
+std::uint64_t random_of(const Recording& recording, const Sample& sample) {
+  const std::uint64_t seed = recording.processes[sample.process].seed;
+  return spread(spread(0, seed), position_of(recording, sample));
+}
+
 std::vector<Event> events_of(const Recording& recording, bool is_split, std::uint32_t heap) {
   std::vector<Event> events;
   for (const Sample& sample : recording.samples_beside(heap)) {
-    if (sample.heap != heap) continue;
+    if (sample.heap != heap || sample.is_thinned_out) continue;
     if (is_split && !halves_of(recording, sample).in_first) continue;
-    const double bytes = weighted_bytes(recording, sample, is_split ? 0.5 : 1.0);
-    events.push_back({sample.process, sample.time, bytes});
+    const double bytes = weighted_bytes(recording, sample, is_split);
+    events.push_back({sample.process, std::max(sample.time, sample.seen_from), bytes});
     if (sample.free_time != 0) events.push_back({sample.process, sample.free_time, -bytes});
   }
   std::ranges::stable_sort(events, [](const Event& a, const Event& b) {
@@ -47,16 +61,23 @@ std::vector<Event> events_of(const Recording& recording, bool is_split, std::uin
 }  // namespace
 
 estimation::Halves halves_of(const Recording& recording, const Sample& sample) {
+  const bool is_thinned = recording.processes[sample.process].thinning > 0;
+  if (is_thinned) return halves_of_fate(recording, sample, random_of(recording, sample));
   if (is_surely_sampled(recording, sample)) return {.in_first = true, .in_second = true};
-  const std::uint64_t seed = recording.processes[sample.process].seed;
-  const std::uint64_t hash = spread(spread(0, seed), position_of(recording, sample));
   return estimation::halves_of(sample.requested, sample.offset,
-                               recording.epochs[sample.epoch].lambda, hash);
+                               recording.epochs[sample.epoch].lambda, random_of(recording, sample));
+}
+
+bool is_beside_choice(const Recording& recording, const Sample& sample) {
+  const bool is_thinned = recording.processes[sample.process].thinning > 0;
+  if (is_thinned) return is_beside_first_half(recording, sample, random_of(recording, sample));
+  return halves_of(recording, sample).in_second;
 }
 
 bool is_any_uncertain(const Recording& recording, std::uint32_t heap) {
   return std::ranges::any_of(recording.samples_beside(heap), [&](const Sample& sample) {
-    return !is_surely_sampled(recording, sample);
+    return recording.processes[sample.process].thinning > 0 ||
+           !is_surely_sampled(recording, sample);
   });
 }
 

@@ -36,6 +36,10 @@ namespace geiger::profile {
 /// same seed.
 [[nodiscard]] estimation::Halves halves_of(const Recording& recording, const Sample& sample);
 
+/// Whether a sample of what was allocated tells nothing about what the first half chose. The
+/// second half, but where fates were thinned it is more than that (estimation/thinning.h).
+[[nodiscard]] bool is_beside_choice(const Recording& recording, const Sample& sample);
+
 /// Live at `instant`: allocated by then, freed only later.
 [[nodiscard]] inline bool is_live_at(const Sample& sample, Nanoseconds instant) {
   return sample.time <= instant && (sample.free_time == 0 || sample.free_time > instant);

@@ -14,6 +14,8 @@
 #include "analysis/profile/mappings.h"
 #include "analysis/profile/measured.h"
 #include "analysis/profile/peak.h"
+#include "analysis/profile/thinned.h"
+#include "analysis/profile/totals.h"
 
 namespace geiger::profile {
 namespace {
@@ -43,14 +45,14 @@ class EntrySet {
   explicit EntrySet(std::vector<Entry>& entries)
       : entries_(entries), known_(64, Hash{entries}, Same{entries}) {}
 
-  void add(const Sample& sample, bool is_certain, LifetimeClass lifetime) {
+  void add(const Sample& sample, bool is_certain, LifetimeClass lifetime, std::uint64_t count = 1) {
     entries_.push_back({.stack = sample.stack,
                         .process = sample.process,
                         .thread = sample.thread,
                         .epoch = sample.epoch,
                         .requested = sample.requested,
                         .usable = sample.usable,
-                        .count = 1,
+                        .count = count,
                         .is_certain = is_certain,
                         .label = sample.label,
                         .type = sample.type,
@@ -58,7 +60,7 @@ class EntrySet {
     const auto [place, is_new] = known_.insert(entries_.size() - 1);
     if (is_new) return;
     entries_.pop_back();
-    ++entries_[*place].count;
+    entries_[*place].count += count;
   }
 
  private:
@@ -77,9 +79,11 @@ class EntrySet {
   tsl::robin_set<std::size_t, Hash, Same, std::allocator<std::size_t>, true> known_;
 };
 
-double largest_interval_of(const Recording& recording, double rate_factor) {
-  double largest = 0;
-  for (const Epoch& epoch : recording.epochs) largest = std::max(largest, 1.0 / epoch.lambda);
+double largest_interval_of(const Recording& recording, const Selection& selection,
+                           double rate_factor) {
+  const bool is_of_fates = depends_on_fates(selection);
+  const double largest =
+      is_of_fates ? largest_interval_of_fates(recording) : largest_interval(recording);
   return largest / rate_factor;
 }
 
@@ -99,9 +103,26 @@ bool is_running(const Process& process, Nanoseconds instant) {
 template <typename IsSelected>
 void choose_if(Chosen& chosen, const Recording& recording, const Selection& selection,
                const IsSelected& is_selected) {
+  const bool is_of_fates = depends_on_fates(selection);
   for (const Sample& sample : recording.samples_beside(selection.heap)) {
+    if (is_of_fates && sample.is_thinned_out) continue;
     if (is_kept(selection, sample) && is_selected(sample)) chosen.samples.push_back(&sample);
   }
+}
+
+/// A tally knows no instants and no single lives.
+void choose_tallies(Chosen& chosen, const Recording& recording, const Selection& selection) {
+  if (selection.from || selection.to || selection.at || selection.tells_lifetimes) return;
+  for (const Tally& tally : recording.tallies) {
+    const bool has_any = count_of(tally, selection.kind) > 0;
+    if (has_any && is_kept(selection, tally.alike)) chosen.tallies.push_back(&tally);
+  }
+}
+
+/// Whether a sample is among those that the choice of an instant knows nothing of.
+bool is_unaware(const Recording& recording, const Selection& selection, const Sample& sample) {
+  if (depends_on_fates(selection)) return halves_of(recording, sample).in_second;
+  return is_beside_choice(recording, sample);
 }
 
 bool is_live_then(const Recording& recording, const Selection& selection, const Sample& sample) {
@@ -114,11 +135,13 @@ bool is_live_then(const Recording& recording, const Selection& selection, const 
 void choose_given(Chosen& chosen, const Recording& recording, const Selection& selection) {
   const bool is_split = selection.is_chosen_by_half && is_any_uncertain(recording, selection.heap);
   choose_if(chosen, recording, selection, [&](const Sample& sample) {
-    const bool is_selected = selection.kind == Kind::kAllocated
-                                 ? is_in_window(selection, sample.time)
-                                 : is_live_then(recording, selection, sample);
-    return is_selected && (!is_split || halves_of(recording, sample).in_second);
+    const bool is_selected =
+        selection.kind == Kind::kAllocated
+            ? is_allocation_seen(sample) && is_in_window(selection, sample.time)
+            : is_live_then(recording, selection, sample);
+    return is_selected && (!is_split || is_unaware(recording, selection, sample));
   });
+  choose_tallies(chosen, recording, selection);
   if (is_split) chosen.rate_factor = 0.5;
 }
 
@@ -151,6 +174,19 @@ Selection of_kind(Selection selection, Kind kind) {
   return selection;
 }
 
+std::uint64_t count_of(const Tally& tally, Kind kind) {
+  switch (kind) {
+    case Kind::kAllocated:
+    case Kind::kOverhead:
+      return tally.allocated;
+    case Kind::kLiveAtEnd:
+    case Kind::kLiveOverhead:
+      return tally.is_tracked ? tally.allocated - std::min(tally.freed, tally.allocated) : 0;
+    default:
+      return 0;
+  }
+}
+
 Chosen choose(const Recording& recording, const Selection& selection) {
   Chosen chosen;
   if (selection.kind == Kind::kLiveAtPeak) {
@@ -158,7 +194,7 @@ Chosen choose(const Recording& recording, const Selection& selection) {
   } else {
     choose_given(chosen, recording, selection);
   }
-  chosen.largest_interval = largest_interval_of(recording, chosen.rate_factor);
+  chosen.largest_interval = largest_interval_of(recording, selection, chosen.rate_factor);
   return chosen;
 }
 
@@ -173,6 +209,11 @@ Profile select(const Recording& recording, const Selection& selection) {
     entries.add(*sample, is_surely_sampled(recording, *sample),
                 selection.tells_lifetimes ? lifetime_class_of(*sample) : LifetimeClass{0});
   }
+  for (const Tally* tally : chosen.tallies) {
+    entries.add(tally->alike, is_surely_sampled(recording, tally->alike), LifetimeClass{0},
+                count_of(*tally, selection.kind));
+  }
+  profile.is_of_fates = depends_on_fates(selection);
   profile.rate_factor = chosen.rate_factor;
   profile.largest_interval = chosen.largest_interval;
   profile.peak_times = std::move(chosen.peak_times);
@@ -190,7 +231,11 @@ Profile select(const Recording& recording, Kind kind) {
 estimation::Count count_of(const Entry& entry, const Recording& recording, const Profile& profile) {
   estimation::Count count{.size = entry.requested, .count = entry.count, .value = entry.value};
   if (entry.value == entry.requested) count.value = estimation::kWholeSize;
-  if (!entry.is_certain) count.lambda = recording.epochs[entry.epoch].lambda * profile.rate_factor;
+  const double keep = recording.processes[entry.process].keep();
+  if (!entry.is_certain) count.lambda = recording.epochs[entry.epoch].lambda;
+  if (keep < 1 && profile.rate_factor < 1) return halved(count, keep, profile.is_of_fates);
+  count.lambda *= profile.rate_factor;
+  if (profile.is_of_fates) count.keep = keep;
   return count;
 }
 

@@ -86,6 +86,7 @@ struct Selection {
 struct Chosen {
   std::vector<const Sample*> samples;  ///< In the order of the recording.
   double rate_factor = 1.0;            ///< As of Profile.
+  std::vector<const Tally*> tallies;   ///< Of aggregated processes, where they can tell.
   double largest_interval = 0;         ///< As of Profile, all entries by their size.
   std::vector<Nanoseconds> peak_times;
 };
@@ -105,10 +106,16 @@ struct Profile {
   std::vector<Nanoseconds> peak_times;
   /// Only a part of its kind: of a window, an instant, another heap, filtered.
   bool is_part = false;
+  /// What it tells depends on how long samples live (thinned.h).
+  bool is_of_fates = false;
   std::uint32_t heap = kProcessHeap;
 };
 
-/// Chooses samples. kLiveAtPeak: the sampling process is split into
+/// Samples of a tally that a kind counts.
+[[nodiscard]] std::uint64_t count_of(const Tally& tally, Kind kind);
+
+/// Chooses samples. Of what was allocated only those whose allocation was recorded; where
+/// fates count, those that were not thinned out. kLiveAtPeak: the sampling process is split into
 /// two independent ones of half its rate (peak.h); one locates the instant per
 /// process, the other is selected, with rate_factor = 1/2; certain samples count in
 /// both. At T = 1 nothing is uncertain and nothing is split. They point into the

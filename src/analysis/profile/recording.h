@@ -3,8 +3,10 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/profile/observations.h"
@@ -77,6 +79,25 @@ struct Sample {
   std::uint32_t heap = kProcessHeap;  ///< Else into Recording::heaps.
   bool is_certain = false;            ///< pi = 1.
   bool free_unseen = false;           ///< Its free was inferred, not seen.
+  /// A thinning dropped it: it counts as allocated, and how long it lived is not known.
+  bool is_thinned_out = false;
+  /// Allocated before, where the recording has nothing: seen from here on because it lived
+  /// then (Process::segments). 0 = seen from its allocation on.
+  Nanoseconds seen_from = 0;
+};
+
+/// Whether the recording has its allocation, and so all others of its time.
+[[nodiscard]] inline bool is_allocation_seen(const Sample& sample) { return sample.seen_from == 0; }
+
+/// Samples alike in all that a profile of what was allocated or of what is live tells
+/// apart, counted by a runtime that keeps no others (Process::is_aggregated).
+struct Tally {
+  Sample alike;  ///< Its time is that of the first; no address, offset, thread.
+  std::uint64_t allocated = 0;
+  std::uint64_t freed = 0;  ///< Of `allocated`.
+  Nanoseconds last = 0;     ///< When the last was allocated.
+  /// Its frees are told of. Of a thinned process the others say what was allocated only.
+  bool is_tracked = true;
 };
 
 /// A name that the program gave: of a type, or of a heap that it manages itself.
@@ -127,6 +148,9 @@ struct Utilization {
   Bytes free_bytes = 0;  ///< Of its free regions.
 };
 
+/// Function of the only frame of stacks that a runtime had no room to tell apart.
+inline constexpr std::string_view kUntoldStacks = "[stacks not told apart]";
+
 struct Thread {
   std::uint32_t process = 0;
   std::uint64_t tid = 0;
@@ -136,10 +160,26 @@ struct Thread {
   std::uint64_t hits = 0, certain_count = 0, slow_calls = 0;
 };
 
-/// How the image's recording ended.
-enum class Ending : std::uint8_t { kExited, kKilled, kStillOpen, kSwitchedOff };
+/// How the image's recording ended. kContinued: in segments that are not there. kStopped:
+/// on request, and the program went on.
+enum class Ending : std::uint8_t {
+  kExited,
+  kKilled,
+  kStillOpen,
+  kSwitchedOff,
+  kContinued,
+  kStopped
+};
 
-/// One process image: one trace.
+/// A trace of a process image that wrote several, one after another.
+struct Segment {
+  std::uint32_t number = 0;        ///< From 0.
+  Nanoseconds start = 0, end = 0;  ///< CLOCK_MONOTONIC.
+  bool is_complete = true;         ///< It tells all samples that lived at its start.
+  std::uint64_t lost = 0;          ///< Samples live at its start that found no room.
+};
+
+/// One process image: one trace, or several segments of it.
 struct Process {
   std::string trace_path;
   std::string executable;
@@ -147,6 +187,7 @@ struct Process {
   std::uint32_t pid = 0, parent_pid = 0;
   bool is_fork_child = false;
   bool is_pure = false;
+  bool is_attached = false;      ///< What it allocated before `start` is not known.
   Nanoseconds start = 0, end = 0;  ///< CLOCK_MONOTONIC; end = last thing recorded.
   Nanoseconds start_realtime = 0;
   std::uint64_t seed = 0;
@@ -159,7 +200,31 @@ struct Process {
   Bytes trace_bytes = 0;
   std::uint64_t records = 0;
   std::uint64_t uncommitted = 0;  ///< Records reserved but never committed.
+  /// Those that were read, by number; empty of runtimes that know none.
+  std::vector<Segment> segments;
+  Nanoseconds image_start = 0;  ///< CLOCK_MONOTONIC, of segment 0; 0 = not told.
+  /// Level L: how long samples live is known only of a part, each kept with 2^-L by a chance
+  /// that has nothing to do with the program.
+  std::uint32_t thinning = 0;
+  bool is_aggregated = false;  ///< Has tallies instead of samples.
+
+  /// Probability of a sample not to be thinned out.
+  [[nodiscard]] double keep() const { return std::ldexp(1.0, -static_cast<int>(thinning)); }
+  /// Whether segments before the first one read are missing.
+  [[nodiscard]] bool misses_beginning() const {
+    return !segments.empty() && segments.front().number > 0;
+  }
+  /// Whether segments between those read are missing.
+  [[nodiscard]] bool has_gap() const {
+    return !segments.empty() &&
+           segments.back().number - segments.front().number + 1 != segments.size();
+  }
+  /// Whether part of what it mapped is not known.
+  [[nodiscard]] bool misses_mappings() const { return misses_beginning() || has_gap(); }
 };
+
+/// The most that Process::thinning can be: nothing is kept any more.
+inline constexpr std::uint32_t kMostThinning = 64;
 
 struct Recording {
   std::vector<Process> processes;
@@ -179,6 +244,7 @@ struct Recording {
   /// Of heaps that the program manages itself: memory that may well be part of a
   /// sample of the process's own heap, so the two are never added.
   std::vector<Sample> heap_samples;
+  std::vector<Tally> tallies;              ///< In order of (process, record); of all heaps.
   std::vector<Observations> observations;  ///< In order of processes; not of all.
   std::vector<std::string> warnings;       ///< One line each: damaged places, losses.
   bool is_symbolized = false;

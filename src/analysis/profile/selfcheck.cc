@@ -52,6 +52,7 @@ std::vector<DrawnThread> drawn_threads(const Recording& recording) {
   std::vector<DrawnThread> threads(recording.threads.size());
   for (const Sample& sample : recording.samples) {
     if (sample.thread >= threads.size() || is_surely_sampled(recording, sample)) continue;
+    if (!is_allocation_seen(sample)) continue;  // Not one of the first that were drawn.
     DrawnThread& thread = threads[sample.thread];
     thread.process = sample.process;
     if (thread.draws.size() == kMostDraws) continue;
@@ -198,7 +199,12 @@ std::uint64_t Accounting::missing() const {
 Accounting account(const Recording& recording, std::uint32_t process) {
   constexpr std::size_t kTraceFull = 0;  // trace::DropCause
   Accounting accounting;
-  accounting.found = samples_of(recording, process).size();
+  accounting.found = static_cast<std::uint64_t>(
+      std::ranges::count_if(samples_of(recording, process), is_allocation_seen));
+  for (const Tally& tally : recording.tallies) {
+    const bool is_own = tally.alike.process == process && tally.alike.heap == kProcessHeap;
+    if (is_own) accounting.found += tally.allocated;
+  }
   accounting.dropped = recording.processes[process].drops[kTraceFull];
   for (const Thread& thread : recording.threads) {
     if (thread.process != process) continue;

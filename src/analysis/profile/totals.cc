@@ -83,7 +83,9 @@ double z_of(const ProcessTotals& totals, Bytes interval) {
 constexpr std::size_t kCausesThatLoseSamples = 2;
 
 bool is_wholly_recorded(const Process& process) {
-  return process.ending == Ending::kExited && process.uncommitted == 0 &&
+  const bool is_settled = process.ending == Ending::kExited || process.ending == Ending::kStopped;
+  return is_settled && process.uncommitted == 0 && !process.misses_beginning() &&
+         !process.has_gap() &&
          std::all_of(process.drops.begin(), process.drops.begin() + kCausesThatLoseSamples,
                      [](std::uint64_t drops) { return drops == 0; });
 }
@@ -94,6 +96,14 @@ std::span<const Sample> samples_of(const Recording& recording, std::uint32_t pro
   const auto& samples = recording.samples;
   return {std::ranges::lower_bound(samples, process, {}, &Sample::process),
           std::ranges::upper_bound(samples, process, {}, &Sample::process)};
+}
+
+std::uint64_t recorded_samples(const Recording& recording) {
+  std::uint64_t samples = recording.samples.size();
+  for (const Tally& tally : recording.tallies) {
+    if (tally.alike.heap == kProcessHeap) samples += tally.allocated;
+  }
+  return samples;
 }
 
 double largest_interval(const Recording& recording) {
@@ -111,8 +121,11 @@ estimation::Count count_of(const Recording& recording, const Sample& sample) {
 estimation::NodeSums allocated_sums(const Recording& recording, std::uint32_t process) {
   estimation::NodeSums sums;
   for (const Sample& sample : samples_of(recording, process)) {
-    const estimation::Count count = count_of(recording, sample);
-    sums.add(count.size, count.lambda);
+    if (is_allocation_seen(sample)) add(sums, count_of(recording, sample), 1);
+  }
+  for (const Tally& tally : recording.tallies) {
+    const bool is_own = tally.alike.process == process && tally.alike.heap == kProcessHeap;
+    if (is_own) add(sums, count_of(recording, tally.alike), tally.allocated);
   }
   return sums;
 }
@@ -157,7 +170,12 @@ std::optional<Bytes> exactly_allocated(const Recording& recording) {
   if (totals.unsettled_threads > 0) return std::nullopt;
   // What was seen is a part of what was allocated, or one of the two is wrong.
   Bytes seen = 0;
-  for (const Sample& sample : recording.samples) seen += sample.requested;
+  for (const Sample& sample : recording.samples) {
+    if (is_allocation_seen(sample)) seen += sample.requested;
+  }
+  for (const Tally& tally : recording.tallies) {
+    if (tally.alike.heap == kProcessHeap) seen += tally.allocated * tally.alike.requested;
+  }
   if (seen > totals.exact_bytes) return std::nullopt;
   return totals.exact_bytes;
 }
@@ -185,9 +203,13 @@ Nanoseconds duration_of(const Recording& recording) {
 
 bool has_several_intervals(const Recording& recording, std::uint32_t process) {
   const Bytes first = recording.processes[process].interval;
-  return std::ranges::any_of(samples_of(recording, process), [&](const Sample& sample) {
+  const auto differs = [&](const Sample& sample) {
     return recording.epochs[sample.epoch].interval != first;
-  });
+  };
+  return std::ranges::any_of(samples_of(recording, process), differs) ||
+         std::ranges::any_of(recording.tallies, [&](const Tally& tally) {
+           return tally.alike.process == process && differs(tally.alike);
+         });
 }
 
 }  // namespace geiger::profile

@@ -45,6 +45,9 @@ struct ProcessTotals {
 /// All processes together; z combines their numerators and variances.
 [[nodiscard]] ProcessTotals all_totals(const Recording& recording);
 
+/// Samples of processes' own heaps, those that were only counted as well.
+[[nodiscard]] std::uint64_t recorded_samples(const Recording& recording);
+
 /// The samples of one process: Recording keeps them in order of processes.
 [[nodiscard]] std::span<const Sample> samples_of(const Recording& recording, std::uint32_t process);
 
@@ -54,14 +57,15 @@ struct ProcessTotals {
 /// What one sample is to an estimate, by requested bytes.
 [[nodiscard]] estimation::Count count_of(const Recording& recording, const Sample& sample);
 
-/// Sums of everything sampled in one process, by requested bytes. E stands at what
-/// the samples imply.
+/// Sums of all samples whose allocation was recorded in one process, by requested bytes. E stands
+/// at what the samples imply.
 [[nodiscard]] estimation::NodeSums allocated_sums(const Recording& recording,
                                                   std::uint32_t process);
 
 /// The bytes that all processes allocated, where they are known to the byte and every
 /// sample among them was recorded: all threads settled, all images ended by themselves,
-/// no record dropped, nothing damaged. Estimates of parts can then be calibrated to it.
+/// no record dropped, no segment missing, nothing damaged. Estimates of parts can then be
+/// calibrated to it.
 [[nodiscard]] std::optional<Bytes> exactly_allocated(const Recording& recording);
 
 /// The size from which every allocation was recorded, in bytes: the largest interval;

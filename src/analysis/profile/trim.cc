@@ -58,6 +58,7 @@ std::size_t trim(Recording& recording, const LeadingFrames& leading) {
       move(sample.free_stack);
     }
   }
+  for (Tally& tally : recording.tallies) move(tally.alike.stack);
   for (MappingEvent& event : recording.mappings) move(event.stack);
   return shortened;
 }

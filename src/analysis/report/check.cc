@@ -113,7 +113,7 @@ std::string measured_text(const GateResult& result) {
 }
 
 std::string limit_text(const compare::Limit& limit) {
-  if (limit.measured == Measured::kBytes) return exact_bytes(static_cast<Bytes>(limit.most));
+  if (limit.measured == Measured::kBytes) return exact_bytes(whole_number(limit.most));
   return fmt::format("{:+.6g} %", 100 * limit.most);
 }
 

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "analysis/report/diff.h"
 #include "analysis/report/format.h"
@@ -37,7 +36,7 @@ std::string runs_text(const std::vector<std::string>& runs) {
 }
 
 std::string interval_text(const SideFacts& facts) {
-  const auto bytes = [](double interval) { return exact_bytes(static_cast<Bytes>(interval)); };
+  const auto bytes = [](double interval) { return exact_bytes(whole_number(interval)); };
   if (facts.largest_interval <= 1) return "every allocation recorded";
   if (facts.smallest_interval == facts.largest_interval) {
     return fmt::format("interval {}", bytes(facts.largest_interval));
@@ -71,7 +70,7 @@ std::string heading(const DiffReport& report, const Style& style) {
 }
 
 Figure counted(double bytes, double unsettled) {
-  return {exact_bytes(static_cast<Bytes>(std::llround(bytes))),
+  return {exact_bytes(whole_number(bytes)),
           unsettled > 0 ? fmt::format("+ ≤ {}", bound_bytes(unsettled)) : ""};
 }
 

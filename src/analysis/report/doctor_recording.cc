@@ -16,11 +16,15 @@ using profile::Ending;
 using profile::Recording;
 
 std::uint64_t truncated_samples(const Recording& recording) {
-  return static_cast<std::uint64_t>(
-      std::ranges::count_if(recording.samples, [&](const profile::Sample& sample) {
-        return sample.stack < recording.stacks.size() &&
-               recording.stacks[sample.stack].is_truncated;
-      }));
+  const auto is_truncated = [&](const profile::Sample& sample) {
+    return sample.stack < recording.stacks.size() && recording.stacks[sample.stack].is_truncated;
+  };
+  auto truncated =
+      static_cast<std::uint64_t>(std::ranges::count_if(recording.samples, is_truncated));
+  for (const profile::Tally& tally : recording.tallies) {
+    if (is_truncated(tally.alike)) truncated += tally.allocated;
+  }
+  return truncated;
 }
 
 bool has_name(const Recording& recording, std::uint32_t location) {
@@ -46,7 +50,8 @@ Finding check_threads(const Patient& patient) {
 
 Finding check_ending(const Patient& patient) {
   const auto has_ended = [&](const ProcessCheck& check) {
-    return patient.process(check).ending == Ending::kExited;
+    const Ending ending = patient.process(check).ending;
+    return ending == Ending::kExited || ending == Ending::kStopped;
   };
   const auto not_exited = [&](const ProcessCheck& check) { return !has_ended(check); };
   const std::string others = say_of_each(patient, not_exited, [&](const ProcessCheck& check) {
@@ -79,7 +84,7 @@ Finding check_drops(const Patient& patient) {
                         drop_cause_text(cause));
   }
   if (all == 0) return {Severity::kGood, "drops", "Nothing was dropped.", "", ""};
-  const std::uint64_t samples = patient.recording.samples.size();
+  const std::uint64_t samples = profile::recorded_samples(patient.recording);
   const double share = static_cast<double>(lost) / static_cast<double>(lost + samples);
   const bool is_material = lost > 0 && share > patient.uncertain_share();
   std::string meaning;
@@ -96,7 +101,7 @@ Finding check_drops(const Patient& patient) {
 
 Finding check_stacks(const Patient& patient) {
   const std::uint64_t truncated = truncated_samples(patient.recording);
-  const std::uint64_t samples = patient.recording.samples.size();
+  const std::uint64_t samples = profile::recorded_samples(patient.recording);
   const std::string share = exact_share(truncated, samples);
   if (truncated == 0) return {Severity::kGood, "stacks", "All stacks are whole.", "", ""};
   return {Severity::kNote, "stacks", share + " of the samples have cut-off stacks.",

@@ -15,10 +15,6 @@ namespace {
 using estimation::Estimate;
 
 /// A number that nothing is known of but itself: whole bytes or objects.
-std::uint64_t whole_number(double value) {
-  return static_cast<std::uint64_t>(std::clamp(std::round(value), 0.0, 0x1p62));
-}
-
 std::string plain(double value, Quantity quantity) {
   return quantity == Quantity::kBytes ? exact_bytes(whole_number(value))
                                       : exact_count(whole_number(value));

@@ -95,7 +95,7 @@ bool is_exact(const Estimate& estimate) {
 }
 
 std::string exact_value(double value, Quantity quantity) {
-  const auto whole = static_cast<std::uint64_t>(std::llround(std::clamp(value, 0.0, 0x1p62)));
+  const std::uint64_t whole = whole_number(value);
   return quantity == Quantity::kBytes ? exact_bytes(whole) : exact_count(whole);
 }
 
@@ -214,6 +214,11 @@ std::string exact_bytes(Bytes bytes) {
 }
 
 std::string bound_bytes(double bytes) { return natural(bytes, Quantity::kBytes, Rounding::kUp); }
+
+std::uint64_t whole_number(double value) {
+  if (!(value > 0)) return 0;
+  return static_cast<std::uint64_t>(std::min(std::round(value), 0x1p62));
+}
 
 std::string exact_count(std::uint64_t count) { return grouped(std::to_string(count)); }
 

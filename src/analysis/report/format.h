@@ -49,6 +49,9 @@ struct Figure {
 /// An exact count, digits in groups of three: "1,234,567".
 [[nodiscard]] std::string exact_count(std::uint64_t count);
 
+/// The nearest whole number, within 0 .. 2^62: what a damaged trace holds may be far outside.
+[[nodiscard]] std::uint64_t whole_number(double value);
+
 /// A length of time: "850 ms", "12.4 s", "3 min 12 s", "2 h 05 min".
 [[nodiscard]] std::string duration(Nanoseconds time);
 

@@ -132,5 +132,12 @@ TEST(Percent, SharesCarryTheirError) {
   EXPECT_EQ(level_text(0.999), "99.9 %");
 }
 
+TEST(Format, WholeNumbersStayWithinTheirType) {
+  EXPECT_EQ(whole_number(2.5), 3U);
+  EXPECT_EQ(whole_number(-7), 0U);
+  EXPECT_EQ(whole_number(std::numeric_limits<double>::quiet_NaN()), 0U);
+  EXPECT_EQ(whole_number(0x1p64), std::uint64_t{1} << 62);
+}
+
 }  // namespace
 }  // namespace geiger::report

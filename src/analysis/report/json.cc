@@ -6,10 +6,21 @@
 #include <iterator>
 #include <utility>
 
+#include "analysis/report/text.h"
 #include "base/utf8.h"
 
 namespace geiger::report {
 namespace {
+
+/// Beyond 16 bits as two surrogates (RFC 8259, 7).
+void append_number(std::string& out, char32_t value) {
+  constexpr char32_t kFirstBeyond = 0x10000;
+  if (value >= kFirstBeyond) {
+    append_number(out, 0xd800 + ((value - kFirstBeyond) >> 10));
+    value = 0xdc00 + ((value - kFirstBeyond) & 0x3ff);
+  }
+  fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(value));
+}
 
 void append_escaped(std::string& out, std::string_view text) {
   while (!text.empty()) {
@@ -18,8 +29,9 @@ void append_escaped(std::string& out, std::string_view text) {
       out += "\xef\xbf\xbd";
     } else if (point.value == U'"' || point.value == U'\\') {
       (out += '\\') += static_cast<char>(point.value);
-    } else if (point.value < 0x20 || point.value == 0x7f) {
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(point.value));
+    } else if (is_acting(point.value)) {
+      // JSON is printed on terminals too.
+      append_number(out, point.value);
     } else {
       out += text.substr(0, point.length);
     }

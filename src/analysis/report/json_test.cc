@@ -25,6 +25,16 @@ TEST(Json, EscapesHostileStrings) {
   EXPECT_TRUE(text.starts_with("\"\\\n\x01</script>\x1b[0m\xef\xbf\xbd"));
 }
 
+TEST(Json, HoldsNothingThatATerminalActsOn) {
+  // CSI as one code point, an override, a tag beyond 16 bits.
+  const std::string hostile = "\u009b31m\u202eexe\U000e0041";
+  JsonWriter json;
+  json.begin_array().string(hostile).end_array();
+  const std::string text = json.take();
+  EXPECT_EQ(text, "[\"\\u009b31m\\u202eexe\\udb40\\udc41\"]\n");
+  EXPECT_EQ(nlohmann::json::parse(text)[0].get<std::string>(), hostile);
+}
+
 TEST(Json, HasNoNumberThatJsonLacks) {
   JsonWriter json;
   json.begin_array().number(std::numeric_limits<double>::infinity());

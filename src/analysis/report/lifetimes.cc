@@ -100,6 +100,9 @@ void count_what_is_missing(LifetimesReport& report, const Recording& recording,
   for (const std::uint32_t index : whole.samples) {
     report.unseen_frees += recording.samples[index].free_unseen;
   }
+  report.allocated_before = static_cast<std::uint64_t>(std::ranges::count_if(
+      recording.samples,
+      [](const profile::Sample& sample) { return !is_allocation_seen(sample); }));
   for (const profile::Process& process : recording.processes) {
     report.dropped_frees += process.drops[kFreeNotRecorded];
   }

@@ -26,7 +26,7 @@ Axis length_axis(const LifetimeFigures& figures) {
   const double stride = std::ceil((last - first) / kMostTicks);
   for (double decade = first; decade <= last; decade += stride) {
     const double length = std::pow(10, decade);
-    axis.ticks.push_back({length, duration(static_cast<Nanoseconds>(std::llround(length)))});
+    axis.ticks.push_back({length, duration(whole_number(length))});
   }
   return axis;
 }

@@ -91,6 +91,7 @@ std::string to_json(const LifetimesReport& report, const Recording& recording) {
   json.field("temporary_ns", options.temporary);
   write_field(json, options.scope);
   json.field("unseen_frees", report.unseen_frees).field("dropped_frees", report.dropped_frees);
+  json.field("allocated_before", report.allocated_before);
   json.key("whole");
   write_line(json, report.whole, recording);
   json.field("group_count", report.groups).key("groups").begin_array();

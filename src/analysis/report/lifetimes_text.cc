@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "analysis/report/dots.h"
 #include "analysis/report/grid.h"
@@ -21,7 +20,7 @@ constexpr std::size_t kRoomForName = 24;
 
 std::string length_text(double nanoseconds) {
   const double cut = std::clamp(nanoseconds, 0.0, 0x1p62);
-  return duration(static_cast<Nanoseconds>(std::llround(cut)));
+  return duration(whole_number(cut));
 }
 
 std::string heading(const LifetimesReport& report, const Style& style) {
@@ -151,6 +150,11 @@ std::string notes(const LifetimesReport& report, const Style& style) {
                        report.unseen_frees == 1 ? "The free of 1 sample was"
                                                 : fmt::format("The frees of {} samples were",
                                                               exact_count(report.unseen_frees)));
+  }
+  if (report.allocated_before > 0) {
+    out += fmt::format("{} allocated before the recording begins and left out.\n",
+                       plural(report.allocated_before, "sample") +
+                           (report.allocated_before == 1 ? " was" : " were"));
   }
   if (report.dropped_frees > 0) {
     out += fmt::format("{} not be recorded: what they freed counts as alive.\n",

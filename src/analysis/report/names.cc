@@ -30,7 +30,8 @@ constexpr std::array<Cause, kDropCauses> kCauses{
     {{"trace_full", "the trace was full"},
      {"reentered", "a signal handler allocated while a sample was being taken"},
      {"live_table_full", "too many samples lived at once; their frees are missing"},
-     {"unseen_free", "an address came back while its sample still lived"}}};
+     {"unseen_free", "an address came back while its sample still lived"},
+     {"uncarried", "a new segment had no room for live samples; their fates are missing"}}};
 
 constexpr std::array<Cause, 4> kStopReasons{
     {{"", ""},
@@ -62,7 +63,8 @@ std::string drop_cause_key(std::size_t cause) {
 }
 
 std::string_view ending_key(profile::Ending ending) {
-  constexpr std::array<std::string_view, 4> kKeys{"exited", "killed", "still_open", "switched_off"};
+  constexpr std::array<std::string_view, 6> kKeys{"exited",       "killed",    "still_open",
+                                                  "switched_off", "continued", "stopped"};
   return kKeys.at(static_cast<std::size_t>(ending));
 }
 
@@ -74,6 +76,10 @@ std::string ending_text(const profile::Process& process) {
       return "ended by a signal, _exit or exec";
     case profile::Ending::kStillOpen:
       return "was still running";
+    case profile::Ending::kContinued:
+      return "recorded on in segments that are not here";
+    case profile::Ending::kStopped:
+      return "stopped recording on request";
     case profile::Ending::kSwitchedOff:
       return "recording stopped early: " + stop_text(process);
   }

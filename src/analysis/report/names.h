@@ -13,7 +13,7 @@ namespace geiger::report {
 
 /// Number of entry points and drop causes that have a name.
 inline constexpr std::size_t kEntryPoints = 13;
-inline constexpr std::size_t kDropCauses = 4;
+inline constexpr std::size_t kDropCauses = 5;
 
 /// "malloc", "operator new[]", ...; "entry point 77" where unknown.
 [[nodiscard]] std::string entry_point_name(std::uint8_t entry_point);

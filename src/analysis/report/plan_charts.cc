@@ -13,7 +13,7 @@ namespace {
 constexpr int kPoints = 160;
 
 std::string scaled(const PlanReport& report, double multiple) {
-  return exact_bytes(static_cast<Bytes>(std::llround(multiple * report.interval)));
+  return exact_bytes(whole_number(multiple * report.interval));
 }
 
 double error_of(const PlanReport& report, double bytes) {

@@ -33,7 +33,7 @@ std::string error_text(double relative_error) {
 /// An expected number: "0.1", "1.75", "1,707".
 std::string number_text(double number) {
   if (number < 100) return fmt::format("{:.3g}", number);
-  return exact_count(static_cast<std::uint64_t>(std::llround(number)));
+  return exact_count(whole_number(number));
 }
 
 /// In a sentence.
@@ -47,9 +47,7 @@ std::string fact(const Style& style, std::string_view label, const std::string& 
          wrap(value, kIndent, style.width) + "\n";
 }
 
-std::string bytes_text(double bytes) {
-  return exact_bytes(static_cast<Bytes>(std::llround(bytes)));
-}
+std::string bytes_text(double bytes) { return exact_bytes(whole_number(bytes)); }
 
 std::string heading(const PlanReport& report, const Style& style) {
   std::string of = report.options.site ? "for a site of " + bytes_text(*report.options.site)
@@ -70,7 +68,7 @@ std::string goal_label(const PlanReport& report, const Goal& goal) {
 
 std::string goal_text(const PlanReport& report, const Goal& goal, const Style& style) {
   const bool is_change = goal.kind == Goal::Kind::kChange;
-  const auto samples = static_cast<std::uint64_t>(std::ceil(goal.samples));
+  const auto samples = whole_number(std::ceil(goal.samples));
   std::string out = "  " + wrap(goal_label(report, goal), 2, style.width) + "\n";
   std::string answer = plural(samples, "sample") + (is_change ? " in each run" : "");
   if (!goal.interval) {

@@ -59,9 +59,9 @@ estimation::NodeSums sums_of(const Recording& recording, std::uint32_t process, 
 estimation::NodeSums live_sums(const Recording& recording, std::uint32_t process,
                                Nanoseconds time) {
   profile::Selection selection;
-  selection.keeps = [=](const profile::Sample& sample) {
-    return sample.process == process && profile::is_live_at(sample, time);
-  };
+  selection.kind = Kind::kLiveAtEnd;
+  selection.at = std::min(time, recording.processes[process].end);
+  selection.keeps = [=](const profile::Sample& sample) { return sample.process == process; };
   return total(recording, select(recording, selection));
 }
 

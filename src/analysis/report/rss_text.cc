@@ -50,7 +50,7 @@ std::string rows(const RssReport& report, const Style& style) {
   for (const RssRow& row : report.rows) {
     const bool is_estimate = row.bytes.interval.hi > row.bytes.interval.lo;
     if (row.bytes.value == 0 && !is_estimate) continue;
-    const auto exact = static_cast<Bytes>(row.bytes.value);
+    const Bytes exact = whole_number(row.bytes.value);
     add(is_estimate ? figure(row.bytes, Quantity::kBytes) : Figure{exact_bytes(exact), ""},
         is_estimate ? figure(row.share) : Figure{exact_share(exact, report.resident), ""},
         text_of(row.part));

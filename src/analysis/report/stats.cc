@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "analysis/profile/peak.h"
+#include "analysis/profile/thinned.h"
 #include "analysis/report/names.h"
 
 namespace geiger::report {
@@ -24,11 +25,23 @@ struct Basis {
   const Recording& recording;
   profile::Chosen chosen;
   profile::Profile profile;  ///< Without entries: what weighs them.
+  profile::Kind kind;        ///< What tallies count.
 
   Basis(const Recording& from, const profile::Selection& selection)
-      : recording(from), chosen(profile::choose(from, selection)) {
+      : recording(from), chosen(profile::choose(from, selection)), kind(selection.kind) {
+    profile.is_of_fates = profile::depends_on_fates(selection);
     profile.rate_factor = chosen.rate_factor;
     profile.largest_interval = chosen.largest_interval;
+  }
+
+  /// Calls `visit(sample, count)` for every sample, those alike together where they were
+  /// only counted.
+  template <typename Visit>
+  void for_each(const Visit& visit) const {
+    for (const Sample* sample : chosen.samples) visit(*sample, std::uint64_t{1});
+    for (const profile::Tally* tally : chosen.tallies) {
+      visit(tally->alike, profile::count_of(*tally, kind));
+    }
   }
 };
 
@@ -38,15 +51,17 @@ void add_samples(const Basis& basis, std::vector<NodeSums>& sums,
                  const std::function<std::size_t(const Sample&)>& group_of) {
   profile::Profile weighing;
   weighing.rate_factor = basis.profile.rate_factor;
-  for (const Sample* sample : basis.chosen.samples) {
-    const std::size_t group = group_of(*sample);
-    if (group >= sums.size()) continue;
-    const profile::Entry entry{.epoch = sample->epoch,
-                               .requested = sample->requested,
-                               .count = 1,
-                               .is_certain = profile::is_surely_sampled(basis.recording, *sample)};
+  weighing.is_of_fates = basis.profile.is_of_fates;
+  basis.for_each([&](const Sample& sample, std::uint64_t count) {
+    const std::size_t group = group_of(sample);
+    if (group >= sums.size()) return;
+    const profile::Entry entry{.process = sample.process,
+                               .epoch = sample.epoch,
+                               .requested = sample.requested,
+                               .count = count,
+                               .is_certain = profile::is_surely_sampled(basis.recording, sample)};
     accumulate(sums[group], entry, basis.recording, weighing);
-  }
+  });
 }
 
 /// One set of sums per group, any of which may hold what was not sampled.
@@ -68,7 +83,8 @@ Bytes least_of(std::size_t size_class) {
 
 std::vector<SizeClass> sizes_of(const Basis& basis, double level) {
   std::vector<NodeSums> sums(kSizeClasses);
-  const double exact_from = profile::always_recorded_from(basis.recording);
+  const bool is_thinned = basis.profile.is_of_fates && profile::is_any_thinned(basis.recording);
+  const double exact_from = is_thinned ? HUGE_VAL : profile::always_recorded_from(basis.recording);
   for (std::size_t i = 0; i < kSizeClasses; ++i) {
     if (static_cast<double>(least_of(i)) >= exact_from) continue;
     sums[i].could_have_sampled(basis.profile.largest_interval);
@@ -122,7 +138,12 @@ std::size_t lifetime_of(const Sample& sample) {
   return i;
 }
 
-std::vector<Group> lifetimes_of(const Basis& basis, double level) {
+/// None of samples that were only counted.
+std::vector<Group> lifetimes_of(const Recording& recording, profile::Selection selection,
+                                double level) {
+  selection.tells_lifetimes = true;
+  const Basis basis(recording, selection);
+  if (!recording.tallies.empty()) return {};
   const auto sums = sums_by(basis, kLifetimes.size() + 1, lifetime_of);
   std::vector<Group> groups;
   for (std::size_t i = 0; i < sums.size(); ++i) {
@@ -135,16 +156,16 @@ std::vector<Group> lifetimes_of(const Basis& basis, double level) {
 std::vector<DepthClass> depths_of(const Basis& basis) {
   const auto& stacks = basis.recording.stacks;
   std::vector<DepthClass> classes;
-  for (const Sample* sample : basis.chosen.samples) {
-    if (sample->stack >= stacks.size()) continue;
-    const std::uint64_t depth = stacks[sample->stack].locations.size();
+  basis.for_each([&](const Sample& sample, std::uint64_t count) {
+    if (sample.stack >= stacks.size()) return;
+    const std::uint64_t depth = stacks[sample.stack].locations.size();
     const auto width = static_cast<std::size_t>(std::bit_width(depth));
     while (classes.size() <= width) {
       const std::uint64_t least = least_of(classes.size());
       classes.push_back({least, least == 0 ? 0 : least * 2 - 1, 0});
     }
-    ++classes[width].samples;
-  }
+    classes[width].samples += count;
+  });
   const auto first = std::find_if(classes.begin(), classes.end(),
                                   [](const DepthClass& one) { return one.samples > 0; });
   classes.erase(classes.begin(), first);
@@ -179,10 +200,11 @@ std::vector<ThreadLine> threads_of(const Basis& basis, const StatsReport& report
 
 std::uint64_t truncated_of(const Basis& basis) {
   const auto& stacks = basis.recording.stacks;
-  return static_cast<std::uint64_t>(
-      std::ranges::count_if(basis.chosen.samples, [&](const Sample* sample) {
-        return sample->stack < stacks.size() && stacks[sample->stack].is_truncated;
-      }));
+  std::uint64_t truncated = 0;
+  basis.for_each([&](const Sample& sample, std::uint64_t count) {
+    if (sample.stack < stacks.size() && stacks[sample.stack].is_truncated) truncated += count;
+  });
+  return truncated;
 }
 
 }  // namespace
@@ -201,7 +223,7 @@ StatsReport stats_report(const Recording& recording, const StatsOptions& options
       sums_by(basis, 1, [](const Sample&) { return std::size_t{0}; }).front(), options.level);
   report.sizes = sizes_of(basis, options.level);
   report.entry_points = entry_points_of(basis, options.level);
-  report.lifetimes = lifetimes_of(basis, options.level);
+  report.lifetimes = lifetimes_of(recording, options.selection, options.level);
   report.depths = depths_of(basis);
   report.truncated_samples = truncated_of(basis);
   report.threads = threads_of(basis, report, report.thread_count);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "analysis/profile/labels.h"
+#include "analysis/report/extent.h"
 #include "analysis/report/format.h"
 #include "analysis/report/grid.h"
 #include "analysis/report/heading.h"
@@ -160,13 +161,16 @@ std::string to_text(const StatsReport& report, const Recording& recording, const
   const Scope& scope = report.options.scope;
   std::string out = profile_heading(kind, "statistics", report.total, style, scope);
   out.pop_back();  // Every section brings its own empty line.
+  for (const std::string& line : extent_lines(recording)) {
+    out += paint(style, Role::kFaint, line) + "\n";
+  }
   if (report.total.samples == 0) {
     out += '\n';
     out += nothing_sampled(kind, scope);
   } else {
     out += sizes(report, style);
     out += groups(report.entry_points, "Entry points", style);
-    out += groups(report.lifetimes, "Lifetimes", style);
+    if (!report.lifetimes.empty()) out += groups(report.lifetimes, "Lifetimes", style);
     out += depths(report, style);
   }
   if (!report.threads.empty()) out += threads(report, recording, style);

@@ -62,21 +62,29 @@ void count_samples(SummaryReport& report, const Recording& recording) {
   report.samples = chosen.samples.size();
   report.stacks = stacks.size();
   std::set<std::uint32_t> met;
-  for (const profile::Sample* sample : chosen.samples) {
-    met.insert(sample->stack);
-    if (sample->is_certain) ++report.certain_samples;
-    if (sample->stack < stacks.size() && stacks[sample->stack].is_truncated) ++report.truncated;
+  const auto add = [&](const profile::Sample& sample, std::uint64_t count) {
+    met.insert(sample.stack);
+    if (sample.is_certain) report.certain_samples += count;
+    const bool is_known = sample.stack < stacks.size();
+    if (is_known && stacks[sample.stack].is_truncated) report.truncated += count;
+  };
+  for (const profile::Sample* sample : chosen.samples) add(*sample, 1);
+  for (const profile::Tally* tally : chosen.tallies) {
+    report.samples += tally->allocated;
+    add(tally->alike, tally->allocated);
   }
   if (report.is_part()) report.stacks = met.size();
 }
 
 MappedLine mapped_line(const Recording& recording) {
   MappedLine line;
-  line.is_seen = !recording.mappings.empty();
+  line.is_seen = !recording.mappings.empty() &&
+                 !std::ranges::all_of(recording.processes, &profile::Process::misses_mappings);
   if (!line.is_seen) return line;
   line.at_peak = static_cast<Bytes>(
       profile::total(recording, select(recording, Kind::kMappedAtPeak)).certain_bytes);
   for (std::uint32_t process = 0; process < recording.processes.size(); ++process) {
+    if (recording.processes[process].misses_mappings()) continue;
     const profile::MappedBytes at_end = profile::mapped_bytes_at(recording, process);
     line.at_end.memory += at_end.memory;
     line.at_end.reserved += at_end.reserved;
@@ -133,6 +141,7 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   const Profile live = select(recording, of_kind(options.selection, Kind::kLiveAtEnd));
   report.live_at_end = measure_total(total(recording, live), options.level);
   if (!report.is_part()) report.mapped = mapped_line(recording);
+  report.is_aggregated = !recording.tallies.empty();
   const Profile peak = select(recording, of_kind(options.selection, Kind::kLiveAtPeak));
   TableReport at_peak = sites(recording, peak, options);
   report.live_at_peak = at_peak.total;
@@ -141,11 +150,14 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   report.peak_time = time_of_largest_peak(recording, peak);
   if (options.has_all_kinds && !report.is_part()) {
     report.kinds = further_kinds(recording, options.level);
-    if (report.samples > 0) report.lifetimes = lifetimes_of_all(recording, options.level);
+    if (report.samples > 0 && !report.is_aggregated)
+      report.lifetimes = lifetimes_of_all(recording, options.level);
   }
-  RssOptions rss;
-  rss.level = options.level;
-  report.rss = rss_report(recording, rss).report;
+  if (!report.is_aggregated) {  // Counted samples have no addresses to look for.
+    RssOptions rss;
+    rss.level = options.level;
+    report.rss = rss_report(recording, rss).report;
+  }
   return report;
 }
 

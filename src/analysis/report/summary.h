@@ -68,6 +68,7 @@ struct SummaryReport {
   std::vector<KindLine> kinds;            ///< Of SummaryOptions::has_all_kinds, those with samples.
   std::optional<LifetimeLine> lifetimes;  ///< The whole; of has_all_kinds.
   bool is_peak_halved = false;
+  bool is_aggregated = false;   ///< Of a process at least: no peak, no lifetimes are known.
   Nanoseconds peak_time = 0;    ///< After the start; of the process whose peak is largest.
   Nanoseconds duration = 0;     ///< From the first start to the last end.
   double detection_limit = 0;   ///< Bytes.

@@ -1,3 +1,4 @@
+#include "analysis/report/extent.h"
 #include "analysis/report/json.h"
 #include "analysis/report/names.h"
 #include "analysis/report/selfcheck_json.h"
@@ -46,12 +47,14 @@ void write_process(JsonWriter& json, const ProcessLine& line, const Recording& r
   json.field("executable", process.executable).field("allocator", process.allocator);
   json.field("trace", process.trace_path).field("trace_bytes", process.trace_bytes);
   json.field("is_fork_child", process.is_fork_child).field("is_pure", process.is_pure);
+  json.field("is_attached", process.is_attached);
   json.field("ending", ending_key(process.ending));
   json.field("stop_reason", stop_reason_key(process.stop_reason));
   json.field("stop_errno", process.stop_errno).field("interval", process.interval);
   json.field("seed", process.seed).field("start_ns", process.start).field("end_ns", process.end);
   json.field("start_realtime_ns", process.start_realtime).field("records", process.records);
   json.field("uncommitted_records", process.uncommitted).field("samples", line.samples);
+  write_extent(json, process);
   write_measure(json, "allocated", line.allocated);
   write_exact(json, line.exact);
   write_drops(json, process.drops);
@@ -106,7 +109,8 @@ std::string to_json(const SummaryReport& report, const Recording& recording) {
     write_self_check(json, report);
   }
   write_measure(json, "live_at_end", report.live_at_end);
-  write_measure(json, "live_at_peak", report.live_at_peak);
+  json.field("is_aggregated", report.is_aggregated);
+  if (!report.is_aggregated) write_measure(json, "live_at_peak", report.live_at_peak);
   if (report.options.has_all_kinds) write_kinds(json, report);
   if (report.mapped.is_seen) write_mapped(json, report.mapped);
   json.field("peak_after_ns", report.peak_time).field("is_peak_halved", report.is_peak_halved);

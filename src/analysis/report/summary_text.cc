@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "analysis/profile/labels.h"
+#include "analysis/report/extent.h"
 #include "analysis/report/format.h"
 #include "analysis/report/grid.h"
 #include "analysis/report/heading.h"
@@ -53,7 +55,9 @@ std::string heading(const SummaryReport& report, const Recording& recording, con
     out += fmt::format("; {} in all, {}", plural(recording.processes.size(), "process image"),
                        duration(report.duration));
   }
-  return out + "\n";
+  out += "\n";
+  if (first.is_attached) out += "attached while it ran: what it allocated before is not in here\n";
+  return out;
 }
 
 std::string interval_text(const Recording& recording) {
@@ -161,16 +165,37 @@ std::string scope_lines(const SummaryReport& report) {
   return out + (scope.is_halved ? halved_note() : "");
 }
 
+/// Forks that no fork handler of the C library told of start with what their parent's
+/// countdown had left, which is less than the interval unless trials are pure.
+std::string children(const Recording& recording, const Style& style) {
+  std::uint64_t forked = 0;
+  Bytes most = 0;
+  for (const Process& process : recording.processes) forked += process.is_fork_child ? 1 : 0;
+  for (const profile::Epoch& epoch : recording.epochs) most = std::max(most, epoch.interval);
+  if (forked == 0) return "";
+  std::string remark = "seen from their first allocation";
+  if (most > 1) {
+    remark += fmt::format("; forks by inlined system calls may pass {} unseen", exact_bytes(most));
+  }
+  return fact(style, "children", fmt::format("{} by fork", exact_count(forked)), remark);
+}
+
 std::string facts(const SummaryReport& report, const Recording& recording, const Style& style) {
   std::string out;
   out += fact(style, "interval", interval_text(recording));
+  std::string_view label = "recorded";
+  for (const std::string& line : extent_lines(recording)) {
+    out += fact(style, std::exchange(label, ""), line);
+  }
   out += fact(style, "samples", exact_count(report.samples), samples_remark(report));
   out += fact(style, "allocated", bytes_text(report.allocated), objects_text(report.allocated));
   if (!report.is_part()) {
     out += fact(style, "exact total", exact_text(report.exact), exact_remark(report));
     out += self_check(report, style);
   }
-  out += fact(style, "live at the peak", bytes_text(report.live_at_peak), peak_remark(report));
+  out += fact(style, "live at the peak",
+              report.is_aggregated ? "not told" : bytes_text(report.live_at_peak),
+              peak_remark(report));
   const bool has_end = report.options.selection.to.has_value();
   out += fact(style, has_end ? "live at its end" : "live at the end",
               bytes_text(report.live_at_end), objects_text(report.live_at_end));
@@ -183,7 +208,10 @@ std::string facts(const SummaryReport& report, const Recording& recording, const
     out += fact(style, "detection limit", bound_bytes(report.detection_limit),
                 "whatever has no sample allocated less");
   }
-  if (!report.is_part()) out += fact(style, "threads", threads_text(report));
+  if (!report.is_part()) {
+    out += fact(style, "threads", threads_text(report));
+    out += children(recording, style);
+  }
   out += fact(style, "stacks", exact_count(report.stacks),
               exact_share(report.truncated, report.samples) + " of the samples have cut-off ones");
   return out;
@@ -274,7 +302,8 @@ std::string next_command(const SummaryReport& report) {
   if (report.samples == 0) return "";
   const std::string run =
       report.options.run.empty() ? "" : fmt::format(" {}", printable(report.options.run));
-  return fmt::format("\nnext: geiger table{0}   or   geiger tree{0} --kind peak\n", run);
+  return fmt::format("\nnext: geiger table{0}   or   geiger tree{0} --kind {1}\n", run,
+                     report.is_aggregated ? "live" : "peak");
 }
 
 }  // namespace
@@ -300,8 +329,9 @@ std::string closing_lines(const SummaryReport& report, const Recording& recordin
   std::string out =
       fmt::format("geiger: {}; allocated {} (exactly {}{})\n", plural(report.samples, "sample"),
                   bytes_text(report.allocated), exact_text(report.exact), z);
-  out += fmt::format("geiger: live at the peak {}, at the end {}\n",
-                     bytes_text(report.live_at_peak), bytes_text(report.live_at_end));
+  const std::string peak =
+      report.is_aggregated ? "" : fmt::format("at the peak {}, ", bytes_text(report.live_at_peak));
+  out += fmt::format("geiger: live {}at the end {}\n", peak, bytes_text(report.live_at_end));
   if (report.rss) {
     out += fmt::format("geiger: {} (geiger rss adds it up)\n", explained_line(*report.rss));
   }

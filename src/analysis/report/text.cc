@@ -78,6 +78,8 @@ std::size_t suffix_within(std::string_view text, std::size_t columns) {
 
 }  // namespace
 
+bool is_acting(char32_t value) { return is_control(value) || is_in(kActing, value); }
+
 std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());

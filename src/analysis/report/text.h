@@ -13,6 +13,10 @@ namespace geiger::report {
 /// bytes shown as \x1b, \u202e, ... The result is valid UTF-8 on one line.
 [[nodiscard]] std::string printable(std::string_view text);
 
+/// Whether a terminal acts on it instead of showing it: controls (C0, C1), bidirectional
+/// overrides, separators of lines, what is invisible.
+[[nodiscard]] bool is_acting(char32_t value);
+
 /// Terminal columns that a printable text takes.
 [[nodiscard]] std::size_t columns_of(std::string_view text);
 

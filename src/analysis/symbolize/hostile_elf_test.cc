@@ -1,6 +1,9 @@
 // Damaged and crafted files: they may cost names, never the caller.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -100,7 +103,10 @@ TEST_F(HostileElf, SymbolsOutliveADebugFileThatHangs) {
   options_.patience = std::chrono::seconds(2);
   const Outcome outcome = symbolize_with(read_file(program_));
   EXPECT_EQ(outcome.unresolved, 0U);
-  EXPECT_THAT(outcome.hints, testing::ElementsAre(testing::HasSubstr("debug info cannot be read")));
+  EXPECT_THAT(outcome.hints,
+              testing::ElementsAre(testing::StartsWith("debug info of " + program_ +
+                                                       " could not be read (its reader "
+                                                       "fell silent)")));
 }
 
 Worker::Work work_that(const std::function<void()>& act) {
@@ -156,6 +162,84 @@ TEST(WorkerTest, MemoryIsLimited) {
   };
   Worker worker(list, work_that(grow), {64 * kMiB, std::chrono::seconds(60)});
   EXPECT_EQ(answers_until_the_end(worker), 1U);
+}
+
+/// Why the worker ended while it worked on the second job with these limits.
+std::string cause(const std::function<void()>& act, const JobLimits& limits) {
+  const auto list = jobs();
+  WorkerLimits all{kGiB, std::chrono::seconds(60)};
+  all.of_job = [&](const ModuleJob&) { return limits; };
+  Worker worker(list, work_that(act), all);
+  EXPECT_EQ(answers_until_the_end(worker), 1U);
+  return worker.end(list[1]);
+}
+
+constexpr JobLimits kGenerous{kGiB, std::chrono::seconds(60), std::chrono::seconds(60)};
+
+TEST(WorkerTest, SaysWhyItEnded) {
+  EXPECT_EQ(cause([] { std::raise(SIGSEGV); }, kGenerous),
+            "its reader crashed: Segmentation fault");
+  EXPECT_EQ(cause([] { std::abort(); }, kGenerous), "its reader crashed: Aborted");
+  EXPECT_EQ(cause([] { ::_exit(1); }, kGenerous), "its reader gave up");
+  JobLimits tight = kGenerous;
+  tight.processor = std::chrono::milliseconds(200);
+  const auto spin = [] {
+    for (volatile bool goes_on = true; goes_on;) continue;
+  };
+  EXPECT_EQ(cause(spin, tight), "it took more than 0.2 s of processor time");
+  tight = kGenerous;
+  tight.patience = std::chrono::milliseconds(200);
+  EXPECT_EQ(cause([] { ::pause(); }, tight), "it took longer than 0.2 s");
+}
+
+TEST(WorkerTest, MemoryIsLimitedPerJob) {
+  JobLimits tight = kGenerous;
+  tight.memory = 32 * kMiB;
+  std::vector<std::string> pieces;
+  const auto grow = [&] {
+    for (;;) pieces.emplace_back(kMiB, 'x');
+  };
+  EXPECT_EQ(cause(grow, tight), "it took more than 32 MiB of memory");
+}
+
+/// What the reader of a file could do if the file took it over; each must be refused.
+TEST(WorkerTest, MayOnlyRead) {
+  const ScratchDirectory directory;
+  const std::string kept = directory.path("kept");
+  write_file(kept, "as it was");
+  const std::string made = directory.path("made");
+  const auto attack = [&] {
+    const bool is_refused =
+        ::socket(AF_INET, SOCK_STREAM, 0) < 0 && ::socket(AF_UNIX, SOCK_STREAM, 0) < 0 &&
+        ::open(kept.c_str(), O_WRONLY) < 0 && ::open(made.c_str(), O_CREAT | O_RDWR, 0600) < 0 &&
+        ::unlink(kept.c_str()) < 0 && ::rename(kept.c_str(), made.c_str()) < 0 &&
+        ::truncate(kept.c_str(), 0) < 0 && ::symlink("/", made.c_str()) < 0 && ::fork() < 0 &&
+        ::execl("/bin/true", "true", nullptr) < 0 && ::kill(::getppid(), SIGKILL) < 0 &&
+        ::mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+            MAP_FAILED;
+    const int readable = ::open(kept.c_str(), O_RDONLY);
+    ::_exit(is_refused && readable >= 0 ? kOutOfMemory : 1);
+  };
+  // Its exit status tells: with anything allowed it would be another.
+  EXPECT_EQ(cause(attack, kGenerous), "it took more than 1024 MiB of memory");
+  EXPECT_EQ(read_file(kept), "as it was");
+}
+
+TEST(WorkerTest, KeepsNoDescriptors) {
+  const int kept = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  const auto write = [kept] { ::_exit(::write(kept, "x", 1) < 0 ? kOutOfMemory : 1); };
+  EXPECT_EQ(cause(write, {32 * kMiB, std::chrono::seconds(60), std::chrono::seconds(60)}),
+            "it took more than 32 MiB of memory");
+  ::close(kept);
+}
+
+TEST(JobLimits, FollowWhatThereIsToRead) {
+  const JobLimits small = job_limits(kMiB, 100, true);
+  const JobLimits again = job_limits(kMiB, 100, false);
+  EXPECT_LT(small.memory, 512 * kMiB);
+  EXPECT_LT((small.processor + again.processor).count(), 5000);
+  EXPECT_EQ(job_limits(~Bytes{0}, ~std::size_t{0}, true),
+            (JobLimits{4 * kGiB, std::chrono::minutes(5), std::chrono::minutes(5)}));
 }
 
 }  // namespace

@@ -49,6 +49,9 @@ std::vector<bool> locations_of(const Recording& recording, std::uint32_t process
       mark(sample.free_stack);
     }
   }
+  for (const profile::Tally& tally : recording.tallies) {
+    if (tally.alike.process == process) mark(tally.alike.stack);
+  }
   for (const profile::MappingEvent& event : recording.mappings) {
     if (event.process == process) mark(event.stack);
   }

@@ -17,10 +17,10 @@ namespace {
 
 constexpr std::uint64_t kPayloadVersion = 1;
 
-/// Frames repeat strings by index, so a small payload could expand without
-/// bound in a recording, where each frame holds its own. Real ones stay below
-/// 1 KiB per frame and some 100,000 frames.
-constexpr std::uint64_t kMaxExpandedBytes = std::uint64_t{1} << 30;
+/// What a payload may take in memory: a byte of it can stand for an empty string or an
+/// address, and frames repeat strings by index while in a recording each holds its own.
+/// Real ones stay below 1 KiB per frame and some 100,000 frames.
+constexpr std::uint64_t kMaxDecodedBytes = std::uint64_t{256} << 20;
 
 /// Inlined frames of one address; compilers nest a few dozen.
 constexpr std::size_t kMaxFramesPerAddress = 1024;
@@ -71,6 +71,12 @@ class Reader {
     error_ = {position_, std::move(message)};
   }
 
+  /// Accounts for memory before it is taken.
+  void charge(std::uint64_t bytes) {
+    charged_ += bytes;
+    if (charged_ > kMaxDecodedBytes) fail("names too large");
+  }
+
   std::uint64_t number() {
     std::uint64_t value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
@@ -85,10 +91,14 @@ class Reader {
     return 0;
   }
 
-  /// A number of items that each take at least `item_bytes` of what is left.
-  std::size_t count(std::size_t item_bytes) {
+  /// A number of items that each take at least `item_bytes` of what is left, and
+  /// `memory` when decoded.
+  std::size_t count(std::size_t item_bytes, std::size_t memory) {
     const std::uint64_t value = number();
-    if (value <= (payload_.size() - position_) / item_bytes) return value;
+    if (value <= (payload_.size() - position_) / item_bytes) {
+      charge(value * memory);
+      return failed() ? 0 : value;
+    }
     fail("count larger than the payload");
     return 0;
   }
@@ -101,7 +111,7 @@ class Reader {
   }
 
   std::string_view text() {
-    const std::size_t bytes = count(1);
+    const std::size_t bytes = count(1, 1);
     const std::string_view text = payload_.substr(position_, bytes);
     position_ += bytes;
     return text;
@@ -110,11 +120,12 @@ class Reader {
  private:
   std::string_view payload_;
   std::size_t position_ = 0;
+  std::uint64_t charged_ = 0;
   PayloadError error_;
 };
 
 void read_strings(Reader& reader, SymbolSet& set) {
-  const std::size_t count = reader.count(1);
+  const std::size_t count = reader.count(1, sizeof(std::string));
   set.strings.reserve(count);
   for (std::size_t i = 0; i < count && !reader.failed(); ++i) {
     set.strings.emplace_back(reader.text());
@@ -122,9 +133,8 @@ void read_strings(Reader& reader, SymbolSet& set) {
 }
 
 void read_frames(Reader& reader, SymbolSet& set) {
-  const std::size_t count = reader.count(4);
+  const std::size_t count = reader.count(4, sizeof(NamedFrame));
   const std::size_t strings = set.strings.size();
-  std::uint64_t expanded = 0;
   set.frames.reserve(count);
   for (std::size_t i = 0; i < count && !reader.failed(); ++i) {
     NamedFrame frame;
@@ -134,9 +144,8 @@ void read_frames(Reader& reader, SymbolSet& set) {
     frame.line = reader.index(std::numeric_limits<std::uint32_t>::max(), "line out of range");
     if (reader.failed()) return;
     for (const std::uint32_t text : {frame.function, frame.system_name, frame.file}) {
-      expanded += set.strings[text].size();
+      reader.charge(set.strings[text].size());
     }
-    if (expanded > kMaxExpandedBytes) reader.fail("names too large");
     set.frames.push_back(frame);
   }
 }
@@ -147,7 +156,7 @@ NamedAddress read_address(Reader& reader, Address last, bool is_first, std::size
   named.address = last + delta;
   const bool is_ascending = named.address > last || (is_first && delta == 0);
   if (!is_ascending) reader.fail("addresses do not ascend");
-  const std::size_t count = reader.count(1);
+  const std::size_t count = reader.count(1, sizeof(std::uint32_t));
   if (count > kMaxFramesPerAddress) reader.fail("too many frames at one address");
   if (reader.failed()) return named;
   named.frames.reserve(count);
@@ -159,7 +168,7 @@ NamedAddress read_address(Reader& reader, Address last, bool is_first, std::size
 
 std::vector<NamedAddress> read_addresses(Reader& reader, std::size_t frames) {
   std::vector<NamedAddress> list;
-  const std::size_t count = reader.count(2);
+  const std::size_t count = reader.count(2, sizeof(NamedAddress));
   list.reserve(count);
   for (std::size_t i = 0; i < count && !reader.failed(); ++i) {
     const Address last = list.empty() ? 0 : list.back().address;
@@ -169,7 +178,7 @@ std::vector<NamedAddress> read_addresses(Reader& reader, std::size_t frames) {
 }
 
 void read_modules(Reader& reader, SymbolSet& set) {
-  const std::size_t count = reader.count(3);
+  const std::size_t count = reader.count(3, sizeof(ModuleNames));
   for (std::size_t i = 0; i < count && !reader.failed(); ++i) {
     ModuleNames module;
     module.path = reader.text();

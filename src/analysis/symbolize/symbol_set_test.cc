@@ -91,6 +91,12 @@ TEST(SymbolSet, ExpansionIsBounded) {
   const auto decoded = decode(encode(bomb));
   ASSERT_TRUE(std::holds_alternative<PayloadError>(decoded));
   EXPECT_EQ(std::get<PayloadError>(decoded).message, "names too large");
+  // A byte each here, 32 in memory.
+  SymbolSet empty;
+  empty.strings.resize(std::size_t{10} << 20);
+  const auto empties = decode(encode(empty));
+  ASSERT_TRUE(std::holds_alternative<PayloadError>(empties));
+  EXPECT_EQ(std::get<PayloadError>(empties).message, "names too large");
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ struct Plan {
 /// What a job yielded.
 struct JobResult {
   std::optional<ModuleAnswer> answer;  ///< None = the worker died of it twice.
-  bool is_without_dwarf = false;       ///< It died once, of the debug info.
+  std::string fault;                   ///< Why it died; empty: it did not.
 };
 using Results = std::vector<JobResult>;  ///< By job.
 
@@ -100,18 +100,34 @@ class JobRunner {
     };
     WorkerLimits limits;
     limits.silence = options_.patience;
+    limits.may_use_network = options_.use_debuginfod;
+    limits.of_job = [&](const ModuleJob& job) { return limits_of(job, &job != without_dwarf); };
     Worker worker(jobs, work, limits);
     std::size_t job = first;
     while (job < plan_.jobs.size()) {
       auto message = worker.receive();
-      if (!message) return job;
+      if (!message) {
+        results_[job].fault = worker.end(plan_.jobs[job]);
+        return job;
+      }
       report(job, message->done);
       if (!message->answer) continue;
-      results_[job] = {*std::move(message->answer), is_retry && job == first};
+      results_[job].answer = *std::move(message->answer);
       done_ += plan_.jobs[job].addresses.size();
       ++job;
     }
     return job;
+  }
+
+  /// By what there is to read: the file and the debug files with its build id. Servers
+  /// may send anything, and take their time.
+  [[nodiscard]] JobLimits limits_of(const ModuleJob& job, bool reads_dwarf) const {
+    if (options_.use_debuginfod) return job_limits(kGiB, job.addresses.size(), reads_dwarf);
+    Bytes bytes = bytes_on_disk(job.path);
+    for (const std::string& directory : options_.debug_dirs) {
+      bytes += bytes_on_disk(build_id_path(directory, job.build_id));
+    }
+    return job_limits(bytes, job.addresses.size(), reads_dwarf);
   }
 
   /// In the worker process.
@@ -258,9 +274,13 @@ class Store {
 std::string hint_for(const ModuleJob& job, const JobResult& result) {
   const std::string name = base_name(job.path);
   const auto& answer = result.answer;
-  if (!answer) return name + ": its symbols cannot be read; frames show as " + name + "+0x...";
-  if (result.is_without_dwarf) {
-    return name + ": its debug info cannot be read; no lines and no inlined calls";
+  if (!answer) {
+    return "symbols of " + job.path + " could not be read (" + result.fault + "): frames show as " +
+           name + "+0x...";
+  }
+  if (!result.fault.empty()) {
+    return "debug info of " + job.path + " could not be read (" + result.fault +
+           "): no lines and no inlined calls";
   }
   const std::string id = job.build_id.empty() ? "no build id" : "build id " + job.build_id;
   switch (answer->finding) {
@@ -287,7 +307,10 @@ void add_hints(const Plan& plan, const Results& results, Outcome& outcome) {
     std::string hint = hint_for(plan.jobs[i], results[i]);
     if (hint.empty()) continue;
     ++outcome.modules_without_debug_info;
-    outcome.hints.push_back(std::move(hint));
+    // What ended its reader comes first: only a few hints are shown.
+    const bool is_fault = !results[i].fault.empty();
+    if (is_fault) outcome.faults.push_back(hint);
+    outcome.hints.insert(is_fault ? outcome.hints.begin() : outcome.hints.end(), std::move(hint));
   }
 }
 
@@ -304,6 +327,7 @@ Outcome symbolize(Recording& recording, const Options& options) {
     ++(store.name(i) ? outcome.resolved : outcome.unresolved);
   }
   add_hints(plan, results, outcome);
+  recording.warnings.insert(recording.warnings.end(), outcome.faults.begin(), outcome.faults.end());
   recording.is_symbolized = true;
   if (options.progress) options.progress(plan.locations, plan.locations);
   return outcome;

@@ -33,6 +33,9 @@ struct Outcome {
   std::size_t unresolved = 0;  ///< Locations that got "module+0x1234".
   std::size_t modules_without_debug_info = 0;
   std::vector<std::string> hints;  ///< One line each, for the user.
+  /// Those of the hints that name a file whose reader was ended by it; the recording's
+  /// warnings have them too.
+  std::vector<std::string> faults;
 };
 
 /// Fills `frames` and the frames of every location, as far as files on this

@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,7 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <fstream>
+#include <new>
 #include <utility>
 #include <variant>
 
@@ -30,48 +28,14 @@ struct MessageHeader {
   std::uint64_t payload_bytes = 0;  ///< An encoded SymbolSet.
 };
 
-/// Answers are held in memory twice for a moment.
-constexpr std::uint64_t kMaxPayloadBytes = kGiB;
+/// Answers are held in memory twice for a moment. The names of a browser take less.
+constexpr std::uint64_t kMaxPayloadBytes = 128 * kMiB;
 constexpr std::uint32_t kMaxBuildIdBytes = 4096;
 
 std::string to_bytes(const MessageHeader& header) {
   std::string bytes(sizeof header, '\0');
   std::memcpy(bytes.data(), &header, sizeof header);
   return bytes;
-}
-
-/// Bytes of private writable memory that this process has: what RLIMIT_DATA
-/// counts. 0 if /proc is not there.
-Bytes data_bytes() {
-  std::ifstream statm("/proc/self/statm");
-  std::array<Bytes, 6> pages{};
-  for (Bytes& count : pages) statm >> count;
-  return statm ? pages[5] * static_cast<Bytes>(::sysconf(_SC_PAGESIZE)) : 0;
-}
-
-/// Never raises a limit, so it cannot fail for lack of rights.
-void lower_limit(__rlimit_resource resource, Bytes value) {
-  rlimit limit{};
-  if (::getrlimit(resource, &limit) != 0) return;
-  limit.rlim_cur = std::min<rlim_t>({limit.rlim_cur, limit.rlim_max, value});
-  ::setrlimit(resource, &limit);
-}
-
-/// The child dies with its parent, leaves no core, and does not write its last
-/// words (of a C++ library, of malloc) into the user's terminal.
-void confine(pid_t parent, const WorkerLimits& limits) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(1);
-  for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGPIPE}) {
-    ::signal(signal, SIG_DFL);
-  }
-  // Handlers of the parent would act on things that it shares; it decides.
-  for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) ::signal(signal, SIG_IGN);
-  lower_limit(RLIMIT_CORE, 0);
-  const Bytes held = data_bytes();
-  if (held != 0) lower_limit(RLIMIT_DATA, held + limits.memory);
-  const FileDescriptor null(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  if (null) ::dup2(null.get(), STDERR_FILENO);
 }
 
 bool send(const FileDescriptor& out, const ModuleAnswer& answer) {
@@ -90,8 +54,9 @@ bool send_progress(const FileDescriptor& out, std::size_t done) {
 }
 
 [[noreturn]] void run_child(std::span<const ModuleJob> jobs, const Worker::Work& work,
-                            const FileDescriptor& out) {
+                            const WorkerLimits& limits, const FileDescriptor& out) {
   for (const ModuleJob& job : jobs) {
+    if (limits.of_job) limit_job(limits.of_job(job));
     const auto progress = [&](std::size_t done) {
       if (!send_progress(out, done)) ::_exit(1);
     };
@@ -112,10 +77,12 @@ Worker::Worker(std::span<const ModuleJob> jobs, const Work& work, const WorkerLi
   pid_ = ::fork();
   if (pid_ == 0) {
     in.reset();
-    confine(parent, limits);
+    confine(parent, out, limits.memory, limits.may_use_network);
     // An exception must not unwind into the parent's frames.
     try {
-      run_child(jobs, work, out);
+      run_child(jobs, work, limits_, out);
+    } catch (const std::bad_alloc&) {
+      ::_exit(kOutOfMemory);
     } catch (...) {
       ::_exit(1);
     }
@@ -123,10 +90,24 @@ Worker::Worker(std::span<const ModuleJob> jobs, const Work& work, const WorkerLi
   if (pid_ > 0) answers_ = std::move(in);
 }
 
-Worker::~Worker() {
-  if (pid_ <= 0) return;
+Worker::~Worker() { reap(); }
+
+/// A process that is dying already keeps the status it dies with.
+int Worker::reap() {
+  if (pid_ <= 0) return 0;
   ::kill(pid_, SIGKILL);
-  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
+  int status = 0;
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) continue;
+  pid_ = -1;
+  return status;
+}
+
+std::string Worker::end(const ModuleJob& job) {
+  if (pid_ <= 0) return "no process for its reader could be started";
+  const int status = reap();
+  if (is_silent_) return "its reader fell silent";
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) return "its reader was killed";
+  return cause_of_death(status, limits_.of_job ? limits_.of_job(job) : JobLimits{});
 }
 
 std::optional<WorkerMessage> Worker::receive() {
@@ -156,6 +137,7 @@ std::optional<std::string> Worker::read_exactly(std::size_t bytes) {
     pollfd ready{answers_.get(), POLLIN, 0};
     const int count = ::poll(&ready, 1, static_cast<int>(limits_.silence.count()));
     if (count < 0 && errno == EINTR) continue;
+    is_silent_ = count == 0;
     if (count <= 0) return std::nullopt;
     const std::size_t had = text.size();
     text.resize(had + std::min(kPiece, bytes - had));

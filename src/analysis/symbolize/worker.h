@@ -1,5 +1,5 @@
 // The process that reads debug files. A damaged or malicious one can at worst
-// end it: memory and time are limited, and it answers over a pipe with a format
+// end it: it is confined (confinement.h), and it answers over a pipe with a format
 // that is checked like any input.
 #pragma once
 
@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 
+#include "analysis/symbolize/confinement.h"
 #include "analysis/symbolize/file.h"
 #include "analysis/symbolize/module_names.h"
 #include "base/units.h"
@@ -21,6 +22,8 @@ namespace geiger::symbolize {
 struct WorkerLimits {
   Bytes memory = 4 * kGiB;              ///< Beyond what the parent holds at the fork.
   std::chrono::milliseconds silence{};  ///< Longest time between two messages.
+  bool may_use_network = false;
+  std::function<JobLimits(const ModuleJob&)> of_job = {};  ///< Empty: no others.
 };
 
 /// What the worker says: so many addresses of the current job are done, or the
@@ -48,11 +51,17 @@ class Worker {
   /// long, or talks nonsense.
   [[nodiscard]] std::optional<WorkerMessage> receive();
 
+  /// After the last message: ends the process and says why there was none, where
+  /// `job` was the one it worked on. "its reader crashed: Segmentation fault"
+  [[nodiscard]] std::string end(const ModuleJob& job);
+
  private:
+  int reap();
   [[nodiscard]] std::optional<std::string> read_exactly(std::size_t bytes);
 
   WorkerLimits limits_;
   pid_t pid_ = -1;
+  bool is_silent_ = false;  ///< Waiting for it was given up.
   FileDescriptor answers_;
 };
 

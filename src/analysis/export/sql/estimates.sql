@@ -33,48 +33,90 @@ SELECT
   END AS z
 FROM variable;
 
--- E per kind: the largest interval that anything was drawn with; 0 where nothing
--- could be missed.
-CREATE VIEW largest_intervals AS
-SELECT profiles.kind,
-       COALESCE((SELECT MAX(1.0 / lambda) FROM intervals), 0.0) / profiles.rate_factor
-         AS largest_interval
-FROM profiles;
-
 -- The counts that each kind selects, with x = lambda z of those that chance selected.
+-- `keep` is below 1 where how long samples live was followed only of that share of them:
+-- of 'allocated' only where half of those that were followed chose an instant.
 CREATE VIEW selected_counts AS
-SELECT kind, process_id, stack_id, size, is_certain, n, lambda * rate_factor * size AS x
+SELECT kind, process_id, stack_id, size, is_certain, n, rate_factor, keep,
+       lambda * size * CASE WHEN keep < 1 THEN 1.0 ELSE rate_factor END AS x
 FROM (
   SELECT profiles.kind, profiles.rate_factor, counts.process_id, counts.stack_id,
          CAST(counts.size AS DOUBLE PRECISION) AS size,
          CASE WHEN intervals.lambda IS NULL THEN 1 ELSE counts.is_certain END AS is_certain,
+         CASE WHEN profiles.kind = 'allocated' AND profiles.rate_factor = 1 THEN 1.0
+              ELSE processes.keep END AS keep,
          intervals.lambda,
          CASE profiles.kind WHEN 'allocated' THEN counts.allocated
                             WHEN 'live' THEN counts.live
                             ELSE counts.peak END AS n
   FROM counts
   JOIN intervals ON intervals.interval_id = counts.interval_id
+  JOIN processes ON processes.process_id = counts.process_id
   CROSS JOIN profiles) AS chosen
 -- An object of 0 bytes holds no trial: none can have been sampled.
 WHERE n > 0 AND (is_certain = 1 OR size > 0);
 
--- pi = 1 - e^-x of what chance selected, NULL for certain objects. Below 1/32 the
--- difference would cost digits; the series ends before its eighth term, 1e-15
--- relative. `missed` is 1 - pi, taken as 0 where it is below 1e-260. Every process has a
--- row of 0 samples outside all stacks, so that sums over nothing exist.
-CREATE VIEW selected_samples AS
-SELECT kind, process_id, stack_id, size, is_certain, n,
+-- How the samples were drawn: pi = 1 - e^-x of what chance selected, 1 for certain objects.
+-- Below 1/32 the difference would cost digits; the series ends before its eighth term,
+-- 1e-15 relative. `missed` is 1 - pi, taken as 0 where it is below 1e-260.
+CREATE VIEW drawn_samples AS
+SELECT kind, process_id, stack_id, size, is_certain, n, rate_factor, keep,
   CASE
-    WHEN is_certain = 1 THEN NULL
+    WHEN is_certain = 1 THEN 1.0
     WHEN x < 0.03125 THEN x * (1.0 - x / 2.0 * (1.0 - x / 3.0 * (1.0 - x / 4.0 *
                                (1.0 - x / 5.0 * (1.0 - x / 6.0 * (1.0 - x / 7.0))))))
     WHEN x > 600.0 THEN 1.0
     ELSE 1.0 - EXP(-x)
   END AS pi,
   CASE WHEN is_certain = 1 OR x > 600.0 THEN 0.0 ELSE EXP(-x) END AS missed
-FROM selected_counts
+FROM selected_counts;
+
+-- What half of the samples whose fates are known has in place of pi, where half chose an
+-- instant: q = 1 - sqrt(1 - keep pi), and what is independent of that half among all.
+CREATE VIEW thinned_samples AS
+SELECT kind, process_id, stack_id, size, n,
+  CASE WHEN rate_factor = 1 THEN keep * pi
+       WHEN kind <> 'allocated' THEN keep * pi / (1.0 + SQRT(1.0 - keep * pi))
+       ELSE (pi - keep * pi / (1.0 + SQRT(1.0 - keep * pi)))
+            / (1.0 - keep * pi / (1.0 + SQRT(1.0 - keep * pi)))
+  END AS pi
+FROM drawn_samples WHERE keep < 1;
+
+-- All together; pi is NULL for certain objects. Every process has a row of 0 samples outside
+-- all stacks, so that sums over nothing exist.
+CREATE VIEW selected_samples AS
+SELECT kind, process_id, stack_id, size, is_certain, n,
+       CASE WHEN is_certain = 1 THEN NULL ELSE pi END AS pi, missed
+FROM drawn_samples WHERE keep = 1
+UNION ALL
+SELECT kind, process_id, stack_id, size, 0, n, pi, 1.0 - pi FROM thinned_samples
 UNION ALL
 SELECT kind, process_id, -1, 0.0, 1, 0, NULL, 0.0 FROM profiles CROSS JOIN processes;
+
+-- E per kind: the largest interval that anything was drawn with, over the least share
+-- followed where fates count, and not less than that of any sample of those: large objects
+-- too are missed there. 0 where nothing could be missed.
+CREATE VIEW largest_intervals AS
+SELECT kind, CASE WHEN of_samples > in_force THEN of_samples ELSE in_force END
+         AS largest_interval
+FROM (
+  SELECT profiles.kind,
+         CASE WHEN profiles.kind = 'allocated' OR thinning.keep = 1
+              THEN drawn.step / profiles.rate_factor
+              ELSE CASE WHEN drawn.step > 1 THEN drawn.step ELSE 1.0 END
+                   / thinning.rate / profiles.rate_factor
+         END AS in_force,
+         COALESCE((SELECT MAX(size / CASE WHEN pi > 1e-9 THEN -LN(1.0 - pi) ELSE pi END)
+                   FROM thinned_samples
+                   WHERE thinned_samples.kind = profiles.kind AND pi < 1 AND size > 0), 0.0)
+           AS of_samples
+  FROM profiles
+  CROSS JOIN (SELECT COALESCE(MAX(1.0 / lambda), 0.0) AS step FROM intervals) AS drawn
+  -- Of objects as large as the interval, which one coin keeps or loses: 1 - 1/e is their pi.
+  CROSS JOIN (SELECT keep, CASE WHEN keep > 1e-9 THEN -LN(1.0 - keep * 0.6321205588285577)
+                                ELSE keep * 0.6321205588285577 END AS rate
+              FROM (SELECT COALESCE(MIN(keep), 1.0) AS keep FROM processes) AS least)
+    AS thinning) AS known;
 
 -- The additive sums per stack and process: s, B, Y, V, C, VC, CB, and X and XC of the
 -- certain objects; c is the largest weight.

@@ -27,6 +27,8 @@ CREATE TABLE processes (
   started_at BIGINT NOT NULL,       -- since 1970
   duration BIGINT NOT NULL,
   seed TEXT NOT NULL,               -- 64 bits, decimal
+  keep DOUBLE PRECISION NOT NULL    -- share of samples whose fates were followed; 1: all
+    CHECK (keep > 0 AND keep <= 1),
   exact_bytes BIGINT NOT NULL,      -- counted, not estimated; without what is unsettled
   unsettled_bound BIGINT NOT NULL,  -- at most so many bytes more
   certain_bytes BIGINT NOT NULL,

@@ -1,0 +1,64 @@
+#include "analysis/ingest/fates.h"
+
+#include <fmt/format.h>
+
+#include "trace/format.h"
+
+namespace geiger::ingest {
+namespace {
+
+bool is_thinned_out(const profile::Process& process, const profile::Sample& sample) {
+  trace::SampleRecord record{};
+  record.time = sample.time;
+  record.address = sample.address;
+  return !trace::is_kept(trace::chance_of(process.seed, record), process.thinning);
+}
+
+void mark(std::vector<profile::Sample>& samples, const profile::Process& process,
+          std::uint32_t index) {
+  for (std::size_t i = samples.size(); i-- > 0 && samples[i].process == index;) {
+    samples[i].is_thinned_out = is_thinned_out(process, samples[i]);
+  }
+}
+
+/// "segment 4", "segments 4 to 6".
+std::string numbers_between(std::uint32_t before, std::uint32_t after) {
+  if (after - before == 2) return fmt::format("segment {}", before + 1);
+  return fmt::format("segments {} to {}", before + 1, after - 1);
+}
+
+}  // namespace
+
+void mark_thinned_out(profile::Recording& recording, std::uint32_t process) {
+  const profile::Process& thinned = recording.processes[process];
+  if (thinned.thinning == 0) return;
+  mark(recording.samples, thinned, process);
+  mark(recording.heap_samples, thinned, process);
+}
+
+std::vector<std::string> faults_of(const profile::Process& process) {
+  std::vector<std::string> faults;
+  const auto add = [&](const std::string& what) {
+    faults.push_back(fmt::format("pid {}: {}", process.pid, what));
+  };
+  for (std::size_t i = 0; i < process.segments.size(); ++i) {
+    const profile::Segment& segment = process.segments[i];
+    const bool follows_gap = i > 0 && segment.number != process.segments[i - 1].number + 1;
+    if (follows_gap) {
+      add(numbers_between(process.segments[i - 1].number, segment.number) +
+          " missing: what was allocated meanwhile is not counted, and what was freed "
+          "counts as freed when they began");
+    }
+    if (!segment.is_complete) {
+      add(fmt::format("the checkpoint of segment {} was cut off: what lived then is not all there",
+                      segment.number));
+    }
+    if (segment.lost > 0) {
+      add(fmt::format("segment {} had no room for {} samples that lived when it began",
+                      segment.number, segment.lost));
+    }
+  }
+  return faults;
+}
+
+}  // namespace geiger::ingest

@@ -1,0 +1,95 @@
+#include "analysis/ingest/process_images.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "analysis/ingest/image.h"
+#include "analysis/ingest/runs.h"
+
+namespace geiger::ingest {
+namespace {
+
+/// Files deleted between two listings are few; a disk that loses files all the time is not
+/// waited for.
+constexpr int kListings = 10;
+
+constexpr std::size_t kOpenAhead = 64;
+
+}  // namespace
+
+void ImageFinder::scan_file(const std::string& path, bool is_listed, Scan& scan) {
+  InputFile file;
+  if (auto error = file.open(path)) {
+    scan.has_lost |= is_listed && error->is_missing;
+    return scan.errors.push_back(std::move(*error));
+  }
+  if (file.size() == 0) {
+    return scan.errors.push_back(
+        {path, std::nullopt, "empty: the disk was full or the program was killed at its start"});
+  }
+  std::uint64_t offset = 0;
+  for (std::uint32_t index = 0; offset < file.size(); ++index) {
+    Image image;
+    if (auto error = image.read(file, offset, index)) {
+      return scan.errors.push_back(std::move(*error));
+    }
+    const trace::FileHeader& header = image.header();
+    Headed headed{{path, offset, index, header.segment, is_listed}, std::nullopt};
+    if (header.image_start != 0) {
+      headed.identity.emplace(
+          header.pid, header.image_start, header.seed,
+          std::string(header.executable, strnlen(header.executable, sizeof header.executable)));
+    }
+    scan.images.push_back(std::move(headed));
+    offset = image.end();
+  }
+}
+
+ImageFinder::Scan ImageFinder::scan(const std::string& path) {
+  Scan scan;
+  TraceFiles files = traces_in(path);
+  if (files.error) scan.errors.push_back(std::move(*files.error));
+  for (const std::string& file : files.paths) scan_file(file, file != path, scan);
+  return scan;
+}
+
+void ImageFinder::find(const std::string& path) {
+  Scan found = scan(path);
+  for (int again = 1; found.has_lost && again < kListings; ++again) found = scan(path);
+  std::ranges::move(found.images, std::back_inserter(images_));
+  std::ranges::move(found.errors, std::back_inserter(errors_));
+}
+
+std::vector<ProcessImage> ImageFinder::processes() {
+  std::vector<ProcessImage> processes;
+  // Whoever names a file twice gets its process twice.
+  std::map<std::pair<Identity, std::uint32_t>, std::uint32_t> copies;
+  std::map<std::pair<Identity, std::uint32_t>, std::size_t> places;
+  for (Headed& headed : images_) {
+    std::size_t place = processes.size();
+    if (headed.identity) {
+      const std::uint32_t copy = copies[{*headed.identity, headed.image.segment}]++;
+      place = places.try_emplace({*headed.identity, copy}, place).first->second;
+    }
+    if (place == processes.size()) processes.emplace_back();
+    processes[place].push_back(std::move(headed.image));
+  }
+  images_.clear();
+  for (ProcessImage& images : processes) std::ranges::sort(images, {}, &FoundImage::segment);
+  return processes;
+}
+
+const FoundImage* SegmentFiles::next() {
+  for (; opened_ < std::min(images_.size(), given_ + kOpenAhead); ++opened_) {
+    Opened& opened = ahead_[opened_];
+    opened.file = std::make_unique<InputFile>();
+    opened.error = opened.file->open(images_[opened_].path);
+  }
+  if (given_ == images_.size()) return nullptr;
+  current_ = std::move(ahead_.extract(given_).mapped());
+  return &images_[given_++];
+}
+
+}  // namespace geiger::ingest

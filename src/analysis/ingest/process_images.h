@@ -1,0 +1,86 @@
+// Which images belong to which process: the segments of one may lie in several files.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "analysis/ingest/error.h"
+#include "analysis/ingest/input_file.h"
+
+namespace geiger::ingest {
+
+/// An image where it was when its header was read.
+struct FoundImage {
+  std::string path;
+  std::uint64_t offset = 0;
+  std::uint32_t index = 0;    ///< Position in the file.
+  std::uint32_t segment = 0;  ///< Number.
+  bool is_listed = false;     ///< Found in a directory, not named by the user.
+};
+
+/// The images of one process image, by the numbers of their segments, which differ.
+using ProcessImage = std::vector<FoundImage>;
+
+/// Looks for images. While a run goes on, segments come and go: a directory is listed again
+/// when a file is gone before its header could be read.
+class ImageFinder {
+ public:
+  /// `path` names a trace file or a directory.
+  void find(const std::string& path);
+
+  /// In the order in which their first images were found.
+  [[nodiscard]] std::vector<ProcessImage> processes();
+
+  [[nodiscard]] const std::vector<Error>& errors() const { return errors_; }
+
+ private:
+  /// What images of one process image have in common: pid, beginning, seed, program.
+  using Identity = std::tuple<std::uint32_t, std::uint64_t, std::uint64_t, std::string>;
+  struct Headed {
+    FoundImage image;
+    std::optional<Identity> identity;  ///< Of runtimes that number segments.
+  };
+  struct Scan {
+    std::vector<Headed> images;
+    std::vector<Error> errors;
+    bool has_lost = false;  ///< A file was gone.
+  };
+
+  static Scan scan(const std::string& path);
+  static void scan_file(const std::string& path, bool is_listed, Scan& scan);
+
+  std::vector<Headed> images_;
+  std::vector<Error> errors_;
+};
+
+/// Opens the files of a process one after another, some of them ahead, so that rotation
+/// cannot delete what lies between those that were read.
+class SegmentFiles {
+ public:
+  explicit SegmentFiles(const ProcessImage& images) : images_(images) {}
+
+  /// The next image, its file open unless error(); nullptr behind the last.
+  [[nodiscard]] const FoundImage* next();
+
+  [[nodiscard]] const InputFile& file() const { return *current_.file; }
+  [[nodiscard]] const std::optional<Error>& error() const { return current_.error; }
+
+ private:
+  struct Opened {
+    std::unique_ptr<InputFile> file;
+    std::optional<Error> error;
+  };
+
+  const ProcessImage& images_;
+  std::map<std::size_t, Opened> ahead_;
+  std::size_t opened_ = 0;
+  std::size_t given_ = 0;
+  Opened current_;
+};
+
+}  // namespace geiger::ingest

@@ -1,0 +1,97 @@
+// Records that bound a recording: what segments open with, thinning, tallies.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "analysis/ingest/image_decoder.h"
+
+namespace geiger::ingest {
+
+using profile::kNone;
+using trace::Record;
+
+void ImageDecoder::decode_carried(const Record& record) {
+  if ((record.header.flags & trace::kFlagVoid) != 0) return;
+  const auto& layout = record.as<trace::CarriedRecord>();
+  if (const auto known = survivors_.find(layout)) return index(record.ref(), *known);
+  auto sample = sample_from(layout.sample, record.header);
+  if (!sample) return;
+  // Allocated in what is missing; a sample that raced with the rotation was not.
+  if (sample->time < segment_.start) sample->seen_from = segment_.start;
+  add_sample(*sample, record.ref());
+}
+
+void ImageDecoder::decode_checkpoint(const Record& record) {
+  const auto& layout = record.as<trace::CheckpointRecord>();
+  saw(layout.time);
+  is_checkpointed_ = true;
+  segment_.lost += layout.lost;
+}
+
+void ImageDecoder::decode_thinning(const Record& record) {
+  const auto& layout = record.as<trace::ThinningRecord>();
+  saw(layout.time);
+  std::uint32_t& level = recording_.processes[process_].thinning;
+  level = std::max(level, std::min(layout.level, profile::kMostThinning));
+}
+
+/// A tally is written to without a lock: what is freed may be newer than what is allocated.
+void ImageDecoder::decode_tally(const Record& record) {
+  const auto& layout = record.as<trace::TallyRecord>();
+  trace::SampleRecord alike{};
+  alike.time = layout.first;
+  alike.stack = layout.stack;
+  alike.epoch = layout.epoch;
+  alike.requested_kind = layout.requested_kind;
+  alike.usable_heap = layout.usable_heap;
+  alike.label = layout.label;
+  alike.type = layout.type;
+  const auto sample = sample_from(alike, record.header);
+  if (!sample) return;
+  profile::Tally tally{*sample, layout.allocated.load(std::memory_order_relaxed),
+                       layout.freed.load(std::memory_order_relaxed),
+                       layout.last.load(std::memory_order_relaxed),
+                       (record.header.flags & trace::kFlagUntracked) == 0};
+  if (layout.stack == 0) tally.alike.stack = untold_stack();
+  tally.alike.thread = tally.alike.free_thread = kNone;
+  if (tally.freed > tally.allocated) {
+    ++oddities_.impossible_tallies;
+    tally.freed = tally.allocated;
+  }
+  saw(layout.first);
+  saw(tally.last);
+  recording_.tallies.push_back(tally);
+}
+
+/// Of samples whose stacks the runtime had no room to tell apart: a node of that name.
+std::uint32_t ImageDecoder::untold_stack() {
+  if (untold_stack_ != kNone) return untold_stack_;
+  constexpr Address kNowhere = ~Address{0};
+  const std::uint32_t location = interner_.location(kNone, kNowhere, process_);
+  recording_.locations[location].frames = {static_cast<std::uint32_t>(recording_.frames.size())};
+  recording_.frames.push_back({std::string(profile::kUntoldStacks), {}, {}, 0});
+  profile::Stack stack;
+  stack.locations.push_back(location);
+  return untold_stack_ = interner_.stack(stack);
+}
+
+void ImageDecoder::finish_segment() {
+  profile::Process& process = recording_.processes[process_];
+  const bool opens_with_checkpoint = (header_.mode & trace::kModeContinued) != 0;
+  segment_.is_complete = !opens_with_checkpoint || is_checkpointed_;
+  // A checkpoint that was cut off says nothing of those that it does not name.
+  if (!is_first_ && is_checkpointed_) survivors_.free_others(process.segments.back().end);
+  std::vector<SamplePlace> live = survivors_.still_living();
+  const auto add_live = [&](const std::vector<profile::Sample>& samples, std::size_t first,
+                            bool is_own) {
+    for (std::size_t i = first; i < samples.size(); ++i) {
+      if (samples[i].free_time == 0) live.push_back({static_cast<std::uint32_t>(i), is_own});
+    }
+  };
+  add_live(recording_.samples, first_sample_, true);
+  add_live(recording_.heap_samples, first_heap_sample_, false);
+  inherited_.live = std::move(live);
+  process.segments.push_back(segment_);
+}
+
+}  // namespace geiger::ingest

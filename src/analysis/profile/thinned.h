@@ -1,0 +1,43 @@
+// Recordings whose live samples were thinned: who may know how long they live.
+//
+// A runtime with bounded memory drops samples by a chance that has nothing to do with the
+// program, until few enough are followed. All of them were allocated; the fates of those
+// that were kept stand for the fates of all (docs/estimators.md, Thinned fates).
+#pragma once
+
+#include <cstdint>
+
+#include "analysis/profile/profile.h"
+#include "analysis/profile/recording.h"
+#include "estimation/counts.h"
+#include "estimation/thinning.h"
+
+namespace geiger::profile {
+
+/// Whether what is selected depends on how long samples live.
+[[nodiscard]] bool depends_on_fates(const Selection& selection);
+
+/// What one sample is to an estimate that depends on fates, by requested bytes.
+[[nodiscard]] estimation::Count count_of_fate(const Recording& recording, const Sample& sample);
+
+/// E where fates count: of objects up to the largest 1/lambda, with the least that thinning
+/// kept (docs/estimators.md, section 10); T = 1 counts as one byte where anything was thinned.
+/// Samples raise it where they are larger. 0 where nothing can be missed.
+[[nodiscard]] double largest_interval_of_fates(const Recording& recording);
+
+[[nodiscard]] bool is_any_thinned(const Recording& recording);
+
+/// Which half of a process with thinned fates a sample is in. `random`: 64 uniform bits.
+[[nodiscard]] estimation::Halves halves_of_fate(const Recording& recording, const Sample& sample,
+                                                std::uint64_t random);
+
+/// Whether a sample, thinned out or not, belongs to those that are independent of the first
+/// of these halves. `random` as there.
+[[nodiscard]] bool is_beside_first_half(const Recording& recording, const Sample& sample,
+                                        std::uint64_t random);
+
+/// The kind of samples that half of a process with thinned fates chose: `count` is that of all.
+[[nodiscard]] estimation::Count halved(const estimation::Count& count, double keep,
+                                       bool is_of_fates);
+
+}  // namespace geiger::profile

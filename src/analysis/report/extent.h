@@ -1,0 +1,20 @@
+// What of a program a recording has: all of it, some segments, from the attaching on, the
+// fates of a part of the samples, or sums only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/profile/recording.h"
+#include "analysis/report/json.h"
+
+namespace geiger::report {
+
+/// A line for all that is not plain, of each process; none of recordings that have
+/// everything in one piece.
+[[nodiscard]] std::vector<std::string> extent_lines(const profile::Recording& recording);
+
+/// The fields "segments", "thinning", "is_attached" and "is_aggregated".
+void write_extent(JsonWriter& json, const profile::Process& process);
+
+}  // namespace geiger::report
