@@ -90,19 +90,21 @@ void look_up_names(profile::Recording& recording, bool is_quiet) {
   options.progress = [&progress](std::size_t done, std::size_t total) {
     if (progress) progress->update(done, total);
   };
-  symbolize::symbolize(recording, options);
+  const symbolize::Outcome outcome = symbolize::symbolize(recording, options);
+  progress.reset();
+  for (const std::string& fault : outcome.faults) complain(fault);
 }
 
 // Names go behind the records of each image, so that the run reads the same on a
 // machine without the binaries.
 void store_names(const ingest::Ingested& ingested, const Traces& traces) {
   std::map<std::string, std::vector<ingest::ImageChunks>> files;
-  for (std::uint32_t i = 0; i < ingested.places.size(); ++i) {
-    const auto& place = ingested.places[i];
-    if (!traces.has_ended(place.path)) continue;
+  for (const auto& place : ingested.places) {
+    if (!place.is_last || !traces.has_ended(place.path)) continue;
     files[place.path].push_back(
         {place.image,
-         {{trace::ChunkType::kSymbols, symbolize::encode_symbols(ingested.recording, i)}}});
+         {{trace::ChunkType::kSymbols,
+           symbolize::encode_symbols(ingested.recording, place.process)}}});
   }
   for (const auto& [path, chunks] : files) {
     if (const auto error = ingest::store_chunks(path, chunks)) complain(error->text());

@@ -13,6 +13,7 @@
 #include "analysis/report/leaks.h"
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/selection.h"
 #include "cli/sizes.h"
 #include "cli/terminal.h"
 #include "cli/text_file.h"
@@ -63,6 +64,7 @@ int print_leaks(Options& options) {
   }
   auto input = read_input(options.read);
   if (!input) return kExitFailed;
+  refuse_aggregated(input->recording(), "leaks");
   if (options.until) cut_after(input->ingested.recording, *options.until);
   options.leaks.search.level = options.read.level;
   options.leaks.search.suppressions = &suppressions.value();

@@ -33,6 +33,7 @@ const std::map<std::string, LifetimeGrouping> kGroupings{{"function", LifetimeGr
 
 /// Weighs every sample by itself, so half of them will not do.
 void select(Options& options, const profile::Recording& recording) {
+  refuse_aggregated(recording, "lifetimes");
   Subject subject = subject_or_refuse(options.selection, recording);
   if (subject.selection.is_chosen_by_half) {
     throw CLI::ValidationError("lifetimes: a window that the peak bounds has half of the samples");

@@ -5,6 +5,7 @@
 #include "analysis/report/rss.h"
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/selection.h"
 #include "cli/terminal.h"
 
 namespace geiger::cli {
@@ -20,6 +21,7 @@ int print_rss(Options& options) {
   const auto input = read_traces(options.read);
   if (!input) return kExitFailed;
   const profile::Recording& recording = input->recording();
+  refuse_aggregated(recording, "rss");
   options.rss.level = options.read.level;
   options.rss.run = input->shown;
   const report::RssOutcome outcome = report::rss_report(recording, options.rss);

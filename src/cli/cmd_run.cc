@@ -43,6 +43,7 @@ class Run {
   [[nodiscard]] int run_in_place(const std::string& reason) const;
   int supervise(Launch& launch, const SignalState& signals);
   int finish(int status, pid_t pid, Supervisor& supervisor);
+  [[nodiscard]] std::string obstacle() const;
   void say(const std::string& sentence) const {
     if (!options_.is_quiet && !sentence.empty()) fmt::print(stderr, "geiger: {}\n", sentence);
   }
@@ -122,7 +123,8 @@ int Run::supervise(Launch& launch, const SignalState& signals) {
                                       ? without_runtime(own_environment())
                                       : with_runtime(own_environment(), options_.runtime,
                                                      preload_->word(), directory_, launch.pid());
-  Supervisor supervisor(launch.pid(), directory_, options_.window, options_.observation);
+  Supervisor supervisor(launch.pid(), directory_, options_.window, options_.observation,
+                        options_.watch);
   const int error = launch.execute(environment);
   if (error != 0) {
     if (!directory_.empty()) remove_run_directory(directory_);
@@ -134,6 +136,11 @@ int Run::supervise(Launch& launch, const SignalState& signals) {
   return finish(status, launch.pid(), supervisor);
 }
 
+std::string Run::obstacle() const {
+  if (!target_.sentence().empty() || !options_.runtime.is_dormant) return target_.sentence();
+  return "nobody asked for a recording (geiger ctl PID start)";
+}
+
 int Run::finish(int status, pid_t pid, Supervisor& supervisor) {
   if (!directory_.empty()) {
     const Afterwards afterwards{.directory = directory_,
@@ -143,7 +150,7 @@ int Run::finish(int status, pid_t pid, Supervisor& supervisor) {
                                 .is_quiet = options_.is_quiet,
                                 .symbolizes = options_.symbolizes,
                                 .program = pid,
-                                .obstacle = target_.sentence(),
+                                .obstacle = obstacle(),
                                 .refused = supervisor.refused(),
                                 .observer = supervisor.observer()};
     if (finish_run(afterwards).has_running_processes) preload_->keep();
@@ -157,7 +164,10 @@ int Run::finish(int status, pid_t pid, Supervisor& supervisor) {
 void register_run(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* run = add_run_options(app, *options);
-  run->callback([options, &exit_code] { exit_code = Run(*options).perform(); });
+  run->callback([options, &exit_code] {
+    options->watch.interval = options->runtime.interval;
+    exit_code = Run(*options).perform();
+  });
 }
 
 }  // namespace geiger::cli

@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "analysis/profile/thinned.h"
 #include "analysis/report/estimators.h"
 #include "analysis/report/stats.h"
 #include "cli/commands.h"
@@ -26,6 +27,12 @@ int print_estimators(const Options& options) {
   const Subject subject = subject_or_refuse(options.selection, input->recording());
   const bool is_halved =
       subject.selection.kind == profile::Kind::kLiveAtPeak || subject.selection.is_chosen_by_half;
+  refuse_aggregated(input->recording(), "--estimators");
+  if (profile::depends_on_fates(subject.selection) && profile::is_any_thinned(input->recording())) {
+    throw CLI::ValidationError(
+        "--estimators: the fates of samples were thinned, for which the other designs have no "
+        "answer; --kind allocated has one");
+  }
   if (is_halved) {
     throw CLI::ValidationError(
         "--estimators: at the peak only half of the samples count, for which "

@@ -25,11 +25,12 @@ struct Options {
 /// The names of each image, by file.
 std::map<std::string, std::vector<ingest::ImageChunks>> encode_all(const Input& input) {
   std::map<std::string, std::vector<ingest::ImageChunks>> files;
-  for (std::uint32_t i = 0; i < input.ingested.places.size(); ++i) {
-    const ingest::ImagePlace& place = input.ingested.places[i];
+  for (const ingest::ImagePlace& place : input.ingested.places) {
+    if (!place.is_last) continue;
     files[place.path].push_back(
         {place.image,
-         {{trace::ChunkType::kSymbols, symbolize::encode_symbols(input.recording(), i)}}});
+         {{trace::ChunkType::kSymbols,
+           symbolize::encode_symbols(input.recording(), place.process)}}});
   }
   return files;
 }

@@ -55,6 +55,9 @@ int print_table(Options& options) {
   if (!input) return kExitFailed;
   options.table.level = options.read.level;
   Subject subject = subject_or_refuse(options.selection, input->recording());
+  if (options.table.by == GroupBy::kLifetime) {
+    refuse_aggregated(input->recording(), "--by lifetime");
+  }
   if (!can_select(input->recording(), subject.selection)) return kExitFailed;
   options.table.scope = std::move(subject.scope);
   const report::TableReport report =

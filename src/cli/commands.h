@@ -21,6 +21,9 @@ inline constexpr int kExitUndecided = 4;  ///< Of `check`: too few samples to sa
 using Register = void (*)(CLI::App& app, int& exit_code);
 
 void register_run(CLI::App& app, int& exit_code);
+void register_ctl(CLI::App& app, int& exit_code);
+void register_attach(CLI::App& app, int& exit_code);
+void register_detach(CLI::App& app, int& exit_code);
 void register_summary(CLI::App& app, int& exit_code);
 void register_table(CLI::App& app, int& exit_code);
 void register_tree(CLI::App& app, int& exit_code);
@@ -41,6 +44,9 @@ void register_symbolize(CLI::App& app, int& exit_code);
 /// In the order of `geiger --help`.
 inline constexpr Register kCommands[] = {
     register_run,        //
+    register_ctl,        //
+    register_attach,     //
+    register_detach,     //
     register_summary,    //
     register_table,      //
     register_tree,       //

@@ -35,14 +35,22 @@ std::vector<Entry> read_table(int fd, Bytes offset, Bytes size) {
   const auto bytes = read_range(fd, offset, size - size % sizeof(Entry));
   if (!bytes) return {};
   std::vector<Entry> entries(bytes->size() / sizeof(Entry));
-  std::memcpy(entries.data(), bytes->data(), entries.size() * sizeof(Entry));
+  if (!entries.empty()) {
+    std::memcpy(entries.data(), bytes->data(), entries.size() * sizeof(Entry));
+  }
   return entries;
 }
 
+/// Cut where no name or path goes on: entries may share a table of 64 MiB without an end.
 std::string string_at(const std::string& table, std::size_t offset) {
+  constexpr std::size_t kLongest = 4096;
   if (offset >= table.size()) return {};
-  const auto end = std::min(table.find('\0', offset), table.size());
-  return table.substr(offset, end - offset);
+  const auto text = std::string_view(table).substr(offset, kLongest);
+  return std::string(text.substr(0, text.find('\0')));
+}
+
+bool is_name_at(const std::string& table, std::size_t offset, const std::string& name) {
+  return table.compare(offset, name.size() + 1, name.c_str(), name.size() + 1) == 0;
 }
 
 void read_interpreter(int fd, const Elf64_Ehdr& header, ElfFacts& facts) {
@@ -55,9 +63,12 @@ void read_interpreter(int fd, const Elf64_Ehdr& header, ElfFacts& facts) {
   }
 }
 
+/// Programs have some hundred at most.
+constexpr std::size_t kMostNeeded = 16384;
+
 void read_needed(int fd, const Elf64_Shdr& section, const std::string& strings, ElfFacts& facts) {
   for (const auto& entry : read_table<Elf64_Dyn>(fd, section.sh_offset, section.sh_size)) {
-    if (entry.d_tag == DT_NULL) break;
+    if (entry.d_tag == DT_NULL || facts.needed.size() == kMostNeeded) break;
     if (entry.d_tag == DT_NEEDED) facts.needed.push_back(string_at(strings, entry.d_un.d_val));
   }
 }
@@ -66,9 +77,10 @@ void read_symbols(int fd, const Elf64_Shdr& section, const std::string& strings,
                   const std::vector<std::string>& wanted, ElfFacts& facts) {
   for (const auto& symbol : read_table<Elf64_Sym>(fd, section.sh_offset, section.sh_size)) {
     if (symbol.st_shndx == SHN_UNDEF || symbol.st_name >= strings.size()) continue;
-    const std::string_view name = strings.data() + symbol.st_name;
-    if (std::find(wanted.begin(), wanted.end(), name) == wanted.end()) continue;
-    facts.defined.emplace_back(name);
+    const auto found = std::find_if(wanted.begin(), wanted.end(), [&](const std::string& name) {
+      return is_name_at(strings, symbol.st_name, name);
+    });
+    if (found != wanted.end()) facts.defined.push_back(*found);
   }
 }
 
@@ -77,11 +89,13 @@ void read_dynamic_sections(int fd, const Elf64_Ehdr& header, const std::vector<s
   if (header.e_shentsize != sizeof(Elf64_Shdr)) return;
   const auto size = Bytes{header.e_shnum} * sizeof(Elf64_Shdr);
   const auto sections = read_table<Elf64_Shdr>(fd, header.e_shoff, size);
-  for (const auto& section : sections) {
-    const bool is_dynamic = section.sh_type == SHT_DYNAMIC;
-    if ((!is_dynamic && section.sh_type != SHT_DYNSYM) || section.sh_link >= sections.size()) {
-      continue;
-    }
+  // There is one of each; a file that has thousands would be read for hours.
+  for (const std::uint32_t type : {SHT_DYNAMIC, SHT_DYNSYM}) {
+    const auto found = std::find_if(sections.begin(), sections.end(),
+                                    [&](const auto& section) { return section.sh_type == type; });
+    if (found == sections.end() || found->sh_link >= sections.size()) continue;
+    const auto& section = *found;
+    const bool is_dynamic = type == SHT_DYNAMIC;
     const auto& link = sections[section.sh_link];
     const auto strings = read_range(fd, link.sh_offset, link.sh_size);
     if (!strings) continue;

@@ -11,8 +11,9 @@ namespace geiger::cli {
 namespace {
 
 constexpr std::string_view kPreload = "LD_PRELOAD=";
-constexpr std::array<std::string_view, 5> kOwnVariables{
-    "GEIGER_DIR=", "GEIGER_INTERVAL=", "GEIGER_SEED=", "GEIGER_MODE=", "GEIGER_CAPACITY=",
+constexpr std::array<std::string_view, 8> kOwnVariables{
+    "GEIGER_DIR=",      "GEIGER_INTERVAL=", "GEIGER_SEED=", "GEIGER_MODE=",
+    "GEIGER_CAPACITY=", "GEIGER_SEGMENT=",  "GEIGER_KEEP=", "GEIGER_LIVE=",
 };
 
 bool is_own(std::string_view word) {
@@ -27,8 +28,10 @@ std::string mode_words(const RuntimeSettings& settings, int program) {
   if (settings.uses_frame_pointers) words.emplace_back("fp");
   if (!settings.follows_children) words.emplace_back("nochildren");
   if (settings.starts_paused) words.emplace_back("paused");
+  if (settings.is_dormant) words.emplace_back("dormant");
   if (settings.records_free_stacks) words.emplace_back("freestacks");
   if (!settings.records_mappings) words.emplace_back("nomappings");
+  if (settings.aggregates) words.emplace_back("aggregate");
   return fmt::format("{}", fmt::join(words, ","));
 }
 
@@ -58,15 +61,25 @@ Environment without_runtime(Environment inherited) {
   return inherited;
 }
 
+Environment runtime_words(const RuntimeSettings& settings, const std::string& directory,
+                          int program) {
+  Environment words;
+  words.push_back("GEIGER_DIR=" + directory);
+  words.push_back(fmt::format("GEIGER_INTERVAL={}", settings.interval));
+  words.push_back(fmt::format("GEIGER_CAPACITY={}", settings.capacity));
+  if (settings.segment != 0) words.push_back(fmt::format("GEIGER_SEGMENT={}", settings.segment));
+  if (settings.keep != 0) words.push_back(fmt::format("GEIGER_KEEP={}", settings.keep));
+  if (settings.live != 0) words.push_back(fmt::format("GEIGER_LIVE={}", settings.live));
+  if (settings.seed) words.push_back(fmt::format("GEIGER_SEED={}", *settings.seed));
+  words.push_back("GEIGER_MODE=" + mode_words(settings, program));
+  return words;
+}
+
 Environment with_runtime(Environment inherited, const RuntimeSettings& settings,
                          const std::string& preload, const std::string& directory, int program) {
   Environment words = without_runtime(std::move(inherited));
   prepend_preload(words, preload);
-  words.push_back("GEIGER_DIR=" + directory);
-  words.push_back(fmt::format("GEIGER_INTERVAL={}", settings.interval));
-  words.push_back(fmt::format("GEIGER_CAPACITY={}", settings.capacity));
-  if (settings.seed) words.push_back(fmt::format("GEIGER_SEED={}", *settings.seed));
-  words.push_back("GEIGER_MODE=" + mode_words(settings, program));
+  for (auto& word : runtime_words(settings, directory, program)) words.push_back(std::move(word));
   return words;
 }
 

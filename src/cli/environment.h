@@ -13,11 +13,16 @@ namespace geiger::cli {
 struct RuntimeSettings {
   Bytes interval = 512 * kKiB;  ///< Sampling interval, >= 1.
   Bytes capacity = 4 * kGiB;    ///< Bytes a trace may grow to.
+  Bytes segment = 0;            ///< Bytes after which a trace goes on in another; 0: never.
+  std::uint64_t keep = 0;       ///< Traces to keep of a process; 0: all.
+  std::uint64_t live = 0;       ///< Live samples to keep track of; 0: the runtime's default.
+  bool aggregates = false;      ///< Counts samples that are alike.
   std::optional<std::uint64_t> seed;
   bool is_pure = false;
   bool uses_frame_pointers = false;
   bool follows_children = true;
   bool starts_paused = false;
+  bool is_dormant = false;
   bool records_free_stacks = false;
   bool records_mappings = true;
 };
@@ -31,6 +36,10 @@ using Environment = std::vector<std::string>;
 [[nodiscard]] Environment with_runtime(Environment inherited, const RuntimeSettings& settings,
                                        const std::string& preload, const std::string& directory,
                                        int program);
+
+/// The GEIGER_* words alone, as attaching hands them over.
+[[nodiscard]] Environment runtime_words(const RuntimeSettings& settings,
+                                        const std::string& directory, int program);
 
 /// `inherited` without the variables that the runtime reads.
 [[nodiscard]] Environment without_runtime(Environment inherited);

@@ -93,6 +93,7 @@ void describe(CLI::App& app) {
 int run(int argc, char** argv) {
   CLI::App app("An allocation profiler that says how sure it is of every number.", "geiger");
   describe(app);
+  app.require_subcommand(0, 1);  // A path named like a verb is a path.
   int exit_code = kExitOk;
   for (const auto add_verb : kCommands) add_verb(app, exit_code);
   std::vector<std::string> words(argv + 1, argv + argc);

@@ -65,12 +65,16 @@ PreloadPath::~PreloadPath() {
   rmdir(stand_in_.c_str());
 }
 
+Outcome<std::string> PreloadPath::library() {
+  const fs::path library = library_root() / GEIGER_LIB_TOKEN / kLibrary;
+  if (access(library.c_str(), R_OK) == 0) return library.string();
+  return Outcome<std::string>::failure(fmt::format("{} is missing", library.string()));
+}
+
 Outcome<PreloadPath> PreloadPath::locate() {
   const fs::path root = library_root();
-  const fs::path library = root / GEIGER_LIB_TOKEN / kLibrary;
-  if (access(library.c_str(), R_OK) != 0) {
-    return Outcome<PreloadPath>::failure(fmt::format("{} is missing", library.string()));
-  }
+  const auto found = library();
+  if (!found.has_value()) return Outcome<PreloadPath>::failure(found.reason());
   if (can_stand_in_preload(root.string())) return PreloadPath(root.string(), {});
   const std::string stand_in = make_stand_in(root);
   if (stand_in.empty()) {

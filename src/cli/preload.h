@@ -17,6 +17,9 @@ class PreloadPath {
   /// with a symbolic link stands in for it.
   [[nodiscard]] static Outcome<PreloadPath> locate();
 
+  /// The file itself, for who loads it without LD_PRELOAD.
+  [[nodiscard]] static Outcome<std::string> library();
+
   /// Adds the library that tells LTTng. False: geiger was built without it.
   [[nodiscard]] bool add_lttng();
 

@@ -41,6 +41,8 @@ std::chrono::nanoseconds duration_of(const std::string& text, const char* option
   return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(time.value(), kCentury)));
 }
 
+}  // namespace
+
 void add_output_options(CLI::App& run, RunOptions& options) {
   run.add_option("-o,--output", options.file, "Write exactly one file, children included")
       ->type_name("FILE");
@@ -81,7 +83,54 @@ void add_sampling_options(CLI::App& run, RunOptions& options) {
   run.add_flag_callback(
       "--no-mappings", [&runtime] { runtime.records_mappings = false; },
       "Do not record what the program maps past its allocator");
-  run.add_flag("--lttng", options.tells_lttng, "Also tell LTTng-UST sessions (docs/events.md)");
+}
+
+void add_duration_option(CLI::App& verb, RunOptions& options, const char* help) {
+  verb.add_option_function<std::string>(
+          "--duration",
+          [&options](const std::string& text) {
+            options.window.duration = duration_of(text, "--duration");
+          },
+          help)
+      ->type_name("TIME");
+}
+
+namespace {
+
+// "64MiB" or "64MiB,8".
+void read_segments(const std::string& text, RuntimeSettings& runtime) {
+  constexpr const char* kOption = "--segments";
+  constexpr std::uint64_t kMostKept = 64;
+  const std::size_t comma = text.find(',');
+  size_into(runtime.segment, kOption, kMiB, trace::kMaxCapacity / 2)(text.substr(0, comma));
+  if (comma == std::string::npos) return;
+  const std::string keep = text.substr(comma + 1);
+  const bool is_number = !keep.empty() && keep.size() <= 2 &&
+                         std::ranges::all_of(keep, [](char c) { return c >= '0' && c <= '9'; });
+  runtime.keep = is_number ? std::stoul(keep) : 0;
+  if (runtime.keep < 1 || runtime.keep > kMostKept) {
+    throw CLI::ValidationError(
+        kOption, fmt::format("'{}' is not a number of traces to keep, 1 to {}", keep, kMostKept));
+  }
+}
+
+void add_bounds(CLI::App& run, RunOptions& options) {
+  RuntimeSettings& runtime = options.runtime;
+  CLI::Option* segments =
+      run.add_option_function<std::string>(
+             "--segments", [&runtime](const std::string& text) { read_segments(text, runtime); },
+             "Go on in another trace after so many bytes, each of them\n"
+             "readable alone, and keep the last N (docs/long-runs.md)")
+          ->type_name("SIZE[,N]");
+  run.add_flag("--aggregate", runtime.aggregates,
+               "Count samples that are alike instead of keeping each:\n"
+               "for weeks; no peak, lifetimes or windows of time")
+      ->excludes(segments);
+  run.add_option("--live-samples", runtime.live,
+                 "Samples to keep track of at most (default 4194304);\n"
+                 "beyond, every second one is left out, and readers know")
+      ->check(CLI::Range(std::uint64_t{1024}, std::uint64_t{1} << 32))
+      ->type_name("N");
 }
 
 void add_window_options(CLI::App& run, RunOptions& options) {
@@ -94,13 +143,7 @@ void add_window_options(CLI::App& run, RunOptions& options) {
          "Begin recording this long after the start (10s, 500ms, 2m);\n"
          "a child that lives for milliseconds only may be missed")
       ->type_name("TIME");
-  run.add_option_function<std::string>(
-         "--duration",
-         [&options](const std::string& text) {
-           options.window.duration = duration_of(text, "--duration");
-         },
-         "Record for this long; the program runs on")
-      ->type_name("TIME");
+  add_duration_option(run, options, "Record for this long; the program runs on");
 }
 
 void add_observation_options(CLI::App& run, RunOptions& options) {
@@ -110,6 +153,23 @@ void add_observation_options(CLI::App& run, RunOptions& options) {
   run.add_flag_callback(
       "--no-observe", [&options] { options.observation.observes = false; },
       "Read nothing about the memory of the processes (for geiger rss)");
+}
+
+std::function<void(const std::vector<std::string>&)> conditions_into(
+    std::vector<Condition>& conditions, const char* option) {
+  return [&conditions, option](const std::vector<std::string>& texts) {
+    for (const auto& text : texts) {
+      const auto condition = parse_condition(text);
+      if (!condition.has_value()) throw CLI::ValidationError(option, condition.reason());
+      conditions.push_back(condition.value());
+    }
+  };
+}
+
+void add_control_options(CLI::App& run, RunOptions& options) {
+  run.add_flag("--dormant", options.runtime.is_dormant,
+               "Record nothing until 'geiger ctl PID start' (docs/production.md)");
+  add_watch_options(run, options.watch);
 }
 
 void add_program_words(CLI::App& run, RunOptions& options) {
@@ -133,6 +193,34 @@ class RunFormatter : public CLI::Formatter {
 
 }  // namespace
 
+void add_watch_options(CLI::App& verb, WatchOptions& watch) {
+  const auto add = [&](const char* name, std::vector<Condition>& conditions, const char* help) {
+    verb.add_option_function<std::vector<std::string>>(name, conditions_into(conditions, name),
+                                                       help)
+        ->type_name("WHEN")
+        ->expected(1)
+        ->take_all();
+  };
+  add("--mark-on", watch.mark_on,
+      "Set a mark at rss>2GiB, rss+=256MiB (each step), cgroup>80%,\n"
+      "psi>10% (waiting for memory) or every=10m; may be repeated");
+  add("--snapshot-on", watch.snapshot_on,
+      "Then also end the trace and go on in another, which reads alone");
+  verb.add_option("--keep", watch.keep,
+                  "Of the snapshots of a process keep the N of the largest RSS\n(default 0: all)")
+      ->type_name("N");
+  verb.add_option_function<std::string>(
+          "--budget",
+          [&watch](const std::string& text) {
+            const auto budget = parse_overhead(text);
+            if (!budget.has_value()) throw CLI::ValidationError("--budget", budget.reason());
+            watch.budget = budget.value();
+          },
+          "Raise the interval where recording would cost more than 0.5%\n"
+          "of processor time, or take more than 2000/s samples")
+      ->type_name("LIMIT");
+}
+
 std::string as_program_word(const std::string& word) {
   return std::string(kProgramWord) + "=" + kGuard + word;
 }
@@ -150,8 +238,11 @@ CLI::App* add_run_options(CLI::App& app, RunOptions& options) {
       "  geiger run --interval 64KiB -o build.geiger make\n");
   add_output_options(*run, options);
   add_sampling_options(*run, options);
+  add_bounds(*run, options);
+  run->add_flag("--lttng", options.tells_lttng, "Also tell LTTng-UST sessions (docs/events.md)");
   add_window_options(*run, options);
   add_observation_options(*run, options);
+  add_control_options(*run, options);
   add_program_words(*run, options);
   return run;
 }

@@ -23,11 +23,20 @@ struct RunOptions {
   RuntimeSettings runtime;
   RecordingWindow window;
   ObservationOptions observation;
+  WatchOptions watch;
 };
 
 /// Adds the verb to `app`. The program's words are not CLI11's to judge: each is
 /// given as a hidden option, made by `as_program_word`. `options` outlives the parse.
 CLI::App* add_run_options(CLI::App& app, RunOptions& options);
+
+/// --mark-on, --snapshot-on, --keep, --budget. `watch` outlives the parse.
+void add_watch_options(CLI::App& verb, WatchOptions& watch);
+
+/// What `run` and `attach` share. `options` outlives the parse.
+void add_output_options(CLI::App& run, RunOptions& options);
+void add_sampling_options(CLI::App& run, RunOptions& options);
+void add_duration_option(CLI::App& verb, RunOptions& options, const char* help);
 
 /// One word of the program's command line, in a form that no parser touches.
 [[nodiscard]] std::string as_program_word(const std::string& word);

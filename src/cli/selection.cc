@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <initializer_list>
 #include <utility>
 
@@ -195,7 +196,30 @@ void describe_filters(const SelectionOptions& options, report::Scope& scope) {
   for (const std::uint32_t pid : options.pids) scope.only.emplace_back("pid", std::to_string(pid));
 }
 
+/// Why a recording that only counted its samples cannot answer; empty if it can.
+std::string untold_by_tallies(const profile::Recording& recording,
+                              const profile::Selection& selection) {
+  if (!is_aggregated(recording)) return "";
+  if (selection.from || selection.to || selection.at) {
+    return fmt::format("no windows and no instants: {}", profile::kAggregated);
+  }
+  const bool is_sampled = !profile::is_of_mappings(selection.kind);
+  if (!is_sampled) return "";
+  const auto why = profile::unavailable(recording, selection.kind, selection.moment);
+  if (!why || *why != profile::kAggregated) return "";
+  return fmt::format("{} is not available: {}", profile::name_of(selection.kind), *why);
+}
+
 }  // namespace
+
+bool is_aggregated(const profile::Recording& recording) {
+  return std::ranges::any_of(recording.processes, &profile::Process::is_aggregated);
+}
+
+void refuse_aggregated(const profile::Recording& recording, const std::string& verb) {
+  if (!is_aggregated(recording)) return;
+  throw CLI::ValidationError(fmt::format("{}: {}", verb, profile::kAggregated));
+}
 
 void add_window_options(CLI::App& verb, SelectionOptions& options) {
   verb.add_option("--from", options.from,
@@ -251,6 +275,9 @@ Result subject_of(const SelectionOptions& options, const profile::Recording& rec
     subject.selection.heap = heap.value();
   }
   if (const std::string why = Instants(recording, subject).apply(options); !why.empty()) {
+    return Result::failure(why);
+  }
+  if (const std::string why = untold_by_tallies(recording, subject.selection); !why.empty()) {
     return Result::failure(why);
   }
   std::vector<std::string> remarks;

@@ -57,6 +57,12 @@ struct Subject {
 /// The scope of several recordings, each of which has its own instants: as typed.
 [[nodiscard]] report::Scope scope_as_typed(const SelectionOptions& options);
 
+/// Whether a process of it counted its samples instead of following them.
+[[nodiscard]] bool is_aggregated(const profile::Recording& recording);
+
+/// Fails, as a fault of usage, where a verb asks what such a recording does not tell.
+void refuse_aggregated(const profile::Recording& recording, const std::string& verb);
+
 /// subject_of(), where a failure is one of usage.
 [[nodiscard]] Subject subject_or_refuse(const SelectionOptions& options,
                                         const profile::Recording& recording);

@@ -23,10 +23,11 @@ timespec to_timespec(nanoseconds time) {
 }  // namespace
 
 Supervisor::Supervisor(pid_t program, const std::string& directory, RecordingWindow window,
-                       ObservationOptions observation)
+                       ObservationOptions observation, const WatchOptions& watch)
     : program_(program), relay_(program) {
   if (directory.empty()) return;
   feeder_.emplace(directory);
+  if (!watch.is_empty()) watch_.emplace(watch);
   if (observation.observes) observer_.emplace(observation.wants_waste);
   if (observer_ && observation.wants_waste) asks_ = start_ + std::chrono::milliseconds(500);
   if (window.delay.count() > 0) {
@@ -81,6 +82,12 @@ nanoseconds Supervisor::observe() {
   return nanoseconds(observer_->round());
 }
 
+nanoseconds Supervisor::watch() {
+  if (!watch_) return kForever;
+  watch_->follow(feeder_->writing());
+  return watch_->round();
+}
+
 nanoseconds Supervisor::next_wait(nanoseconds proposed) const {
   const auto now = Clock::now();
   for (const auto& instant : {opens_, closes_, asks_}) {
@@ -102,7 +109,7 @@ int Supervisor::wait_for_end() {
     if (feeder_) {
       idle = feeder_->round();
       keep_window();
-      idle = std::min(idle, observe());
+      idle = std::min({idle, observe(), watch()});
     }
     wait(next_wait(idle));
     if (relay_.relay() && reap()) break;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "analysis/observe/observer.h"
+#include "cli/run_watch.h"
 #include "cli/signal_relay.h"
 #include "cli/trace_feeder.h"
 
@@ -30,7 +31,7 @@ class Supervisor {
  public:
   /// `directory` is the run directory, empty for a program that runs bare.
   Supervisor(pid_t program, const std::string& directory, RecordingWindow window,
-             ObservationOptions observation);
+             ObservationOptions observation, const WatchOptions& watch);
 
   /// Returns the program's wait status once it has ended. Reaps every other child
   /// on the way (as process 1 of a container must).
@@ -49,6 +50,7 @@ class Supervisor {
   [[nodiscard]] std::chrono::nanoseconds next_wait(std::chrono::nanoseconds proposed) const;
   void keep_window();
   [[nodiscard]] std::chrono::nanoseconds observe();
+  [[nodiscard]] std::chrono::nanoseconds watch();
   void ask_utilization();
   void wait(std::chrono::nanoseconds at_most) const;
   bool reap();
@@ -57,6 +59,7 @@ class Supervisor {
   SignalRelay relay_;
   std::optional<TraceFeeder> feeder_;
   std::optional<observe::Observer> observer_;
+  std::optional<RunWatch> watch_;
   Clock::time_point start_ = Clock::now();
   std::optional<Clock::time_point> opens_;
   std::optional<Clock::time_point> closes_;

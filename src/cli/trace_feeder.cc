@@ -12,6 +12,7 @@
 #include <atomic>
 #include <bit>
 #include <cerrno>
+#include <cstddef>
 #include <utility>
 
 #include "cli/run_directory.h"
@@ -215,7 +216,9 @@ void TraceFeeder::let_go_of_ended() {
     const auto& trace = watched_[i];
     if (trace.refused() != 0) refused_ = trace.refused();
     const bool is_gone = kill(trace.pid(), 0) != 0 && errno == ESRCH;
-    has_ended[i] = trace.state() == trace::State::kExited || is_gone || is_superseded(i);
+    const bool is_final =
+        trace.state() == trace::State::kExited || trace.state() == trace::State::kStopped;
+    has_ended[i] = is_final || is_gone || is_superseded(i);
   }
   std::size_t index = 0;
   std::erase_if(watched_, [&](const WatchedTrace&) { return has_ended[index++]; });
@@ -249,9 +252,20 @@ std::chrono::milliseconds TraceFeeder::round() {
   return idle_rounds_ < kRoundsUntilIdle ? kBusyWait : kLongestWait;
 }
 
+namespace {
+
+/// A process that was detached from keeps its mapping of the trace.
+bool is_final(int fd) {
+  trace::State state = trace::State::kStarting;
+  const auto at = static_cast<off_t>(offsetof(trace::FileHeader, state));
+  return pread(fd, &state, sizeof state, at) == sizeof state && state == trace::State::kStopped;
+}
+
+}  // namespace
+
 bool is_being_written(const std::string& path, pid_t pid) {
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!fd.is_open()) return false;
+  if (!fd.is_open() || is_final(fd.get())) return false;
   if (fcntl(fd.get(), F_SETLEASE, F_RDLCK) == 0) {
     fcntl(fd.get(), F_SETLEASE, F_UNLCK);
     return false;

@@ -1,0 +1,287 @@
+// `geiger ctl`: starts and stops recordings of programs that run, and asks how they stand.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "analysis/report/format.h"
+#include "analysis/report/grid.h"
+#include "analysis/report/json.h"
+#include "cli/commands.h"
+#include "cli/controlled.h"
+#include "cli/run_options.h"
+#include "cli/run_watch.h"
+#include "cli/sizes.h"
+#include "cli/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr double kLevel = 0.95;  // Of a style; nothing here is an estimate.
+constexpr Bytes kLargestInterval = Bytes{1} << 40;
+constexpr Nanoseconds kLongestWait = Nanoseconds{3600} * 1'000'000'000;
+
+struct Options {
+  std::vector<std::string> words;  ///< PID, what to do, its argument.
+  std::string directory;
+  std::string interval;
+  std::string wait;
+  bool is_json = false;
+  WatchOptions watch;
+};
+
+/// What the words and options say, checked.
+struct Command {
+  std::optional<pid_t> pid;
+  std::string action = "status";
+  std::string argument;
+  Bytes interval = 0;
+  std::string directory;
+  milliseconds patience = kPatience;
+};
+
+[[noreturn]] void refuse(const std::string& sentence) { throw CLI::ValidationError(sentence); }
+
+pid_t pid_of(const std::string& text) {
+  pid_t pid = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
+  if (error != std::errc{} || end != text.data() + text.size() || pid <= 0) {
+    refuse(fmt::format("ctl: '{}' is no process id", text));
+  }
+  return pid;
+}
+
+Bytes interval_of(const std::string& text) {
+  const auto size = parse_size(text);
+  if (!size.has_value()) refuse("ctl: " + size.reason());
+  if (size.value() == 0 || size.value() > kLargestInterval) {
+    refuse(fmt::format("ctl: '{}' is not between 1 byte and 1 TiB", text));
+  }
+  return size.value();
+}
+
+milliseconds patience_of(const std::string& text) {
+  const auto time = parse_duration(text);
+  if (!time.has_value()) refuse("ctl: " + time.reason());
+  const Nanoseconds wait = std::min(time.value(), kLongestWait);
+  return std::chrono::duration_cast<milliseconds>(std::chrono::nanoseconds(wait));
+}
+
+bool takes_argument(const std::string& action) { return action == "interval" || action == "mark"; }
+
+void check_argument(Command& command) {
+  if (command.action == "interval") command.interval = interval_of(command.argument);
+  const bool is_bad_mark = command.action == "mark" &&
+                           (command.argument.empty() || command.argument.size() > kMostMarkBytes);
+  if (is_bad_mark) refuse(fmt::format("ctl: a mark has 1 to {} bytes", kMostMarkBytes));
+}
+
+std::string absolute(const std::string& path) {
+  if (path.empty()) return path;
+  char* real = realpath(path.c_str(), nullptr);
+  if (real == nullptr) refuse(fmt::format("ctl: {}: {}", path, std::strerror(errno)));
+  const std::string resolved = real;
+  std::free(real);
+  return resolved;
+}
+
+Command command_of(const Options& options) {
+  Command command;
+  const auto& words = options.words;
+  if (!words.empty()) command.pid = pid_of(words[0]);
+  if (words.size() > 1) command.action = words[1];
+  const bool is_known = takes_argument(command.action) || command.action == "start" ||
+                        command.action == "stop" || command.action == "segment" ||
+                        command.action == "watch" || command.action == "status";
+  if (!is_known) {
+    refuse(fmt::format("ctl: '{}' is not start, stop, interval, mark, segment, watch or status",
+                       command.action));
+  }
+  const std::size_t most = takes_argument(command.action) ? 3 : 2;
+  if (words.size() > most) refuse(fmt::format("ctl: what does '{}' mean?", words[most]));
+  if (takes_argument(command.action) && words.size() < most) {
+    refuse(fmt::format("ctl: {} what?", command.action));
+  }
+  if (words.size() == 3) command.argument = words[2];
+  check_argument(command);
+  if (!options.interval.empty()) command.interval = interval_of(options.interval);
+  if (!options.wait.empty()) command.patience = patience_of(options.wait);
+  command.directory = absolute(options.directory);
+  return command;
+}
+
+void write_status(report::JsonWriter& json, const ProcessStatus& status) {
+  json.begin_object().field("pid", status.pid).field("program", status.program);
+  json.field("state", std::string(name_of(status.standing)));
+  if (status.interval != 0) json.field("interval", status.interval);
+  if (status.pending) json.field("asked_to_record", *status.pending);
+  if (!status.trace.empty()) {
+    json.field("trace", status.trace).field("trace_bytes", status.trace_bytes);
+    json.field("segment", status.segment).field("dropped", status.dropped);
+  }
+  if (status.records.interval != 0) {
+    json.field("samples", status.records.samples).field("live_samples", status.records.live());
+  }
+  json.end_object();
+}
+
+std::string interval_text(const ProcessStatus& status) {
+  return status.interval == 0 ? "" : report::exact_bytes(status.interval);
+}
+
+std::string as_text(const ProcessStatus& status) {
+  std::string text =
+      fmt::format("{} (pid {}): {}\n", status.program, status.pid, name_of(status.standing));
+  const auto line = [&text](std::string_view name, const std::string& value) {
+    if (!value.empty()) text += fmt::format("  {:<10} {}\n", name, value);
+  };
+  if (status.pending) line("asked", *status.pending ? "to record" : "to stop");
+  line("interval", interval_text(status));
+  if (status.trace.empty()) return text;
+  line("trace", fmt::format("{} ({})", status.trace, report::exact_bytes(status.trace_bytes)));
+  if (status.segment != 0) line("segment", report::exact_count(status.segment));
+  line("samples", fmt::format("{}, {} of them live", report::exact_count(status.records.samples),
+                              report::exact_count(status.records.live())));
+  line("dropped", status.dropped == 0 ? "nothing" : report::exact_count(status.dropped));
+  return text;
+}
+
+std::string as_table(const std::vector<ProcessStatus>& processes, const report::Style& style) {
+  using report::Align;
+  report::Grid grid({{"pid"},
+                     {"state", Align::kLeft},
+                     {"interval"},
+                     {"program", Align::kLeft},
+                     {"trace", Align::kLeft}});
+  for (const auto& status : processes) {
+    grid.add({fmt::format("{}", status.pid), std::string(name_of(status.standing)),
+              interval_text(status), status.program, status.trace});
+  }
+  return grid.text(style);
+}
+
+int list(bool is_json) {
+  remove_stale_rendezvous();
+  const auto processes = controlled_processes();
+  if (is_json) {
+    report::JsonWriter json;
+    json.begin_object().field("schema_version", report::kSchemaVersion).field("report", "ctl");
+    json.key("processes").begin_array();
+    for (const auto& status : processes) write_status(json, status);
+    json.end_array().end_object();
+    return print_data(json.take()) ? kExitOk : kExitFailed;
+  }
+  if (processes.empty()) {
+    complain("no process of yours has geiger in it");
+    return kExitOk;
+  }
+  const report::Style style = output_style(kLevel);
+  return print_report(as_table(processes, style), style) ? kExitOk : kExitFailed;
+}
+
+int print_status(const Controlled& controlled, bool is_json) {
+  const ProcessStatus status = controlled.status(true);
+  if (!is_json) {
+    const report::Style style = output_style(kLevel);
+    return print_report(as_text(status), style) ? kExitOk : kExitFailed;
+  }
+  report::JsonWriter json;
+  json.begin_object().field("schema_version", report::kSchemaVersion).field("report", "ctl");
+  json.key("processes").begin_array();
+  write_status(json, status);
+  json.end_array().end_object();
+  return print_data(json.take()) ? kExitOk : kExitFailed;
+}
+
+Outcome<std::string> act(Controlled& controlled, const Command& command) {
+  if (command.action == "start") {
+    return controlled.start({true, command.interval, command.directory}, command.patience);
+  }
+  if (command.action == "stop") return controlled.stop(command.patience);
+  if (command.action == "interval") {
+    return controlled.set_interval(command.interval, command.patience);
+  }
+  if (command.action == "mark") return controlled.mark(command.argument, command.patience);
+  return controlled.begin_segment(command.patience);
+}
+
+/// Watches until the process or its recording ends; ^C ends the watch alone.
+int watch(Controlled controlled, WatchOptions options) {
+  if (options.is_empty()) refuse("ctl: watch for what? --mark-on, --snapshot-on or --budget");
+  const pid_t pid = controlled.target().facts().pid;
+  options.interval = std::max<Bytes>(controlled.status(true).interval, 1);
+  RunWatch watch(std::move(options));
+  const LiveTrace* trace = controlled.trace();
+  if (trace == nullptr || !trace->is_open()) {
+    complain(controlled.shown() + " is not recording");
+    return kExitFailed;
+  }
+  while (trace != nullptr && trace->is_open()) {
+    watch.follow({{fmt::format("/proc/{}/root{}", pid, trace->path()), pid}});
+    std::this_thread::sleep_for(watch.round());
+    auto again = Controlled::open(pid);
+    if (!again.has_value()) break;
+    controlled = std::move(again.value());
+    trace = controlled.trace();
+  }
+  return kExitOk;
+}
+
+int control(const Options& options) {
+  const Command command = command_of(options);
+  if (!command.pid) return list(options.is_json);
+  auto controlled = Controlled::open(*command.pid);
+  if (!controlled.has_value()) {
+    complain(controlled.reason());
+    return kExitFailed;
+  }
+  if (command.action == "status") return print_status(controlled.value(), options.is_json);
+  if (command.action == "watch") return watch(std::move(controlled.value()), options.watch);
+  const auto told = act(controlled.value(), command);
+  complain(told.has_value() ? told.value() : told.reason());
+  return told.has_value() ? kExitOk : kExitFailed;
+}
+
+}  // namespace
+
+void register_ctl(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb =
+      app.add_subcommand("ctl", "Start, stop and mark recordings of programs that run");
+  verb->add_option("words", options->words, "A process, and what to do (default: status)")
+      ->type_name("[PID [start|stop|interval SIZE|mark NAME|segment|watch|status]]");
+  verb->add_option("-d,--directory", options->directory,
+                   "start: where the trace goes (default: GEIGER_DIR of the program,\n"
+                   "else geiger-PROGRAM.PID/ here)")
+      ->type_name("DIR");
+  verb->add_option("--interval", options->interval, "start: sampling interval")->type_name("SIZE");
+  verb->add_option("--wait", options->wait,
+                   "How long to wait until the program has noticed (default 2s)")
+      ->type_name("TIME");
+  add_watch_options(*verb, options->watch);
+  verb->add_flag("--json", options->is_json, "status: as JSON (docs/json.md)");
+  verb->footer(
+      "\nFor programs under 'geiger run' and for those that have the library and sleep\n"
+      "(geiger run --dormant, LD_PRELOAD, /etc/ld.so.preload: docs/production.md). Without PID:\n"
+      "all of them. No signal, no ptrace: a program notices when it has allocated an interval.\n"
+      "\nExamples:\n"
+      "  geiger ctl\n"
+      "  geiger ctl 4711 start --interval 64KiB\n"
+      "  geiger ctl 4711 mark 'cache warm'\n"
+      "  geiger ctl 4711 stop");
+  verb->callback([options, &exit_code] { exit_code = control(*options); });
+}
+
+}  // namespace geiger::cli
