@@ -27,10 +27,12 @@ MAY_LOSE = {"limits/address_space", "limits/file_size", "limits/closed_all",
             "limits/file_size_at_once", "limits/address_space_at_once",
             "limits/credentials_at_once", "mappings/address_space_limit",
             "signals/jumps_out", "signals/allocating_handler", "signals/alternate_stack",
-            "loading/deep_binding"}
+            "signals/allocating_handler_fast", "stacks/overflow",
+            "loading/deep_binding", "sandboxed/kills_with_threads", "sandboxed/strict",
+            "sandboxed/without_time_stamps"}
 # A process that is killed, or jumps out of a signal handler, may leave one record or
 # one pair of totals half done.
-LEAVES_OPEN = {"exits/killed", "exits/aborts", "exits/terminates", "exits/faults",
+LEAVES_OPEN = {"stacks/overflow", "sandboxed/strict", "exits/killed", "exits/aborts", "exits/terminates", "exits/faults",
                "signals/jumps_out", "exits/others_still_run", "exits/thread_exits", "exits/immediate"}
 
 
@@ -39,17 +41,26 @@ def scenarios(program):
     return output.stdout.decode().split()
 
 
+def files_in(directory):
+    """What a program left: names, modes and contents."""
+    return {str(path.relative_to(directory)): (path.stat().st_mode, path.read_bytes())
+            for path in pathlib.Path(directory).rglob("*") if path.is_file()}
+
+
 class Battery(harness.ProcessTest):
     def check(self, program, name):
         command = [harness.host(program), name]
         with tempfile.TemporaryDirectory() as cwd:
             bare = harness.run_bare(command, cwd=cwd)
-            self.assertNotIn(b"not so", bare.stdout, f"{program}/{name} fails bare")
-            for interval in INTERVALS:
+            left = files_in(cwd)
+        self.assertNotIn(b"not so", bare.stdout, f"{program}/{name} fails bare")
+        for interval in INTERVALS:
+            with tempfile.TemporaryDirectory() as cwd:
                 recorded = harness.record(command, interval, cwd=cwd)
                 self.assert_same_outcome(bare, recorded.outcome,
                                          f"{program}/{name} at interval {interval}")
-                self.check_traces(f"{program}/{name}", interval, recorded)
+                self.assertEqual(left, files_in(cwd), f"{program}/{name} left other files")
+            self.check_traces(f"{program}/{name}", interval, recorded)
 
     def check_traces(self, name, interval, recorded):
         self.assertTrue(recorded.paths or name in MAY_LOSE, f"{name}: no trace")
@@ -94,6 +105,15 @@ class Battery(harness.ProcessTest):
 
     def test_mappings(self):
         self.check_program("mappings")
+
+    def test_stacks(self):
+        self.check_program("stacks")
+
+    def test_sandboxed(self):
+        self.check_program("sandboxed")
+
+    def test_registers(self):
+        self.check_program("registers")
 
 
 class Foreign(harness.ProcessTest):

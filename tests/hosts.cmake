@@ -21,8 +21,8 @@ function(geiger_host name source)
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/hosts)
 endfunction()
 
-foreach(host acknowledge changes edges exits first lifetimes limits loading loops mappings news
-    phases processes residency signals threads truth)
+foreach(host acknowledge asleep attached bounded changes edges exits first lifetimes limits loading loops mappings news
+    phases processes registers residency sandboxed signals stacks storms threads truth)
   geiger_host(${host} hosts/${host}.cc)
 endforeach()
 # A fixed address lets the analysis tell sites from the addresses that truth prints.
@@ -35,7 +35,13 @@ target_link_options(host_residency PRIVATE -no-pie)
 # It talks to the runtime that it finds.
 target_include_directories(host_phases PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_compile_features(host_phases PRIVATE cxx_std_20)
+geiger_host(titles hosts/titles.cc)
+geiger_host(attached_static hosts/attached.cc)
+target_link_options(host_attached_static PRIVATE -static)
+target_compile_definitions(host_attached_static PRIVATE ATTACHED_STATIC)
 geiger_host(plugin hosts/plugin.cc SHARED)
+target_compile_options(host_plugin PRIVATE -Wno-psabi)  # vectors by value, on purpose
+geiger_host(audit hosts/audit.cc SHARED)
 geiger_host(exact_count hosts/exact_count.cc SHARED)
 target_compile_options(host_exact_count PRIVATE -Wno-ignored-attributes)  # of function types
 
@@ -72,14 +78,28 @@ if(TARGET geiger_preload)
   geiger_process_test(system_calls e2e syscalls.py)
   geiger_process_test(allocators e2e allocators.py)
   geiger_process_test(killed e2e killed.py)
+  geiger_process_test(full_disk e2e full_disk.py)
+  geiger_process_test(refused_calls e2e refused_calls.py)
+  geiger_process_test(long_runs e2e long_runs.py)
+  geiger_process_test(titles e2e titles.py)
   geiger_process_test(battery e2e battery.py)
+  geiger_process_test(children e2e children.py)
+  geiger_process_test(storms e2e storms.py)
+  geiger_process_test(surroundings e2e surroundings.py)
   geiger_process_test(real_programs e2e real_programs.py)
   geiger_process_test(mappings e2e mappings.py)
   geiger_process_test(events e2e events.py)
+  geiger_process_test(security e2e security.py $<TARGET_FILE:geiger>)
 endif()
 
 if(TARGET geiger_preload AND TARGET geiger)
+  foreach(part Hosts Programs Surroundings Refusals)
+    string(TOLOWER ${part} name)
+    geiger_process_test(attach_${name} e2e attach.py ${part})
+  endforeach()
   geiger_process_test(package e2e package.py)
+  geiger_process_test(control e2e control.py)
+  geiger_process_test(recipes e2e recipes.py)
 endif()
 
 # Public headers only: no library of ours takes part.
@@ -124,4 +144,14 @@ if(TARGET geiger_preload)
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/changed_programs.py)
   set_tests_properties(changed_programs PROPERTIES LABELS suites TIMEOUT 1200
     ENVIRONMENT "GEIGER_BUILD_DIR=${PROJECT_BINARY_DIR}")
+endif()
+
+# Minutes under an emulator: ctest -C Suites -L valgrind.
+if(TARGET geiger_preload)
+  foreach(tool memcheck helgrind drd)
+    add_test(NAME valgrind_${tool} CONFIGURATIONS Suites
+      COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/valgrind/under_valgrind.py ${tool})
+    set_tests_properties(valgrind_${tool} PROPERTIES LABELS valgrind TIMEOUT 1800
+      ENVIRONMENT "GEIGER_BUILD_DIR=${PROJECT_BINARY_DIR}")
+  endforeach()
 endif()

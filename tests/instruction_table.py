@@ -84,12 +84,12 @@ def parse(path):
     return Cost(functions, total)
 
 
-def callgrind(name, count, is_bare=False, interval=NEVER):
+def callgrind(name, count, is_bare=False, interval=NEVER, mode=""):
     with tempfile.TemporaryDirectory() as directory:
         output = os.path.join(directory, "callgrind.out")
         preloads = [] if is_bare else [harness.preload_library()]
         env = {"GEIGER_DIR": directory, "GEIGER_INTERVAL": str(interval), "GEIGER_SEED": "1",
-               "GEIGER_CAPACITY": str(64 * harness.MIB)}
+               "GEIGER_CAPACITY": str(64 * harness.MIB), "GEIGER_MODE": mode}
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={output}",
                    harness.host("loops"), name, str(count)]
         subprocess.run(command, check=True, capture_output=True,
@@ -172,6 +172,12 @@ class InstructionTable(unittest.TestCase):
     def test_golden(self):
         self.assertEqual(format_table(self.table), TABLE.read_text(),
                          "if meant: tests/instruction_table.py --update, and say why")
+
+    def test_sleeping_costs_the_same(self):
+        for name in ("malloc", "malloc+free", "new+delete_sized"):
+            asleep, awake = ({function: count for function, count in cost.functions.items() if count}
+                             for cost in (per_call(name, mode="dormant"), per_call(name)))
+            self.assertEqual(asleep, awake, name)
 
     def test_limits(self):
         for name in ("malloc", "new", "new_nothrow", "new_array", "new_aligned"):

@@ -13,6 +13,8 @@
 namespace geiger::trace {
 namespace {
 
+constexpr std::uint64_t kSeed = 4242;
+
 /// An image under construction; every record is whole unless said otherwise.
 class Image {
  public:
@@ -38,6 +40,9 @@ class Image {
     header.state = State::kExited;
     header.pid = 77;
     header.interval = 1000;
+    header.seed = kSeed;
+    header.image_start = 5;
+    header.segment = 3;
     header.drops[static_cast<std::size_t>(DropCause::kUnseenFree)] = 9;
     std::strcpy(header.executable, "/bin/program");
     std::strcpy(header.allocator, "/lib/libc.so.6");
@@ -100,6 +105,38 @@ void add_what_programs_say(Image& image, Ref stack, Ref epoch) {
   image.add(RecordType::kUtilization, 0, 1, body_of(slab));
 }
 
+/// A sample that was carried on, a void one, and what a segment opens with.
+void add_what_segments_say(Image& image, Ref stack, Ref epoch) {
+  CarriedRecord carried{};
+  carried.sample.stack = stack;
+  carried.sample.epoch = epoch;
+  carried.sample.requested_kind = 100;
+  carried.previous = 1055;
+  image.add(RecordType::kCarried, 0, 1, body_of(carried));
+  image.add(RecordType::kCarried, kFlagVoid, 1, body_of(carried));
+  CheckpointRecord checkpoint{};
+  checkpoint.carried = 1;
+  image.add(RecordType::kCheckpoint, 0, 0, body_of(checkpoint));
+  ThinningRecord thinning{};
+  thinning.level = 1;
+  image.add(RecordType::kThinning, 0, 0, body_of(thinning));
+  ThreadRecord thread{};
+  image.add(RecordType::kThread, kFlagCarriedThread, 1, body_of(thread));
+  TallyRecord tally{};
+  tally.stack = stack;
+  tally.epoch = epoch;
+  tally.requested_kind = 64;
+  tally.allocated = 70;
+  tally.freed = 30;
+  image.add(RecordType::kTally, 0, 0, body_of(tally));
+}
+
+/// Of the samples in sample_image() and the carried one, how many level 1 keeps.
+int kept_by_chance() {
+  SampleRecord sample{};
+  return 4 * (is_kept(chance_of(kSeed, sample), 1) ? 1 : 0);
+}
+
 std::string sample_image() {
   Image image;
   EpochRecord epoch{};
@@ -130,6 +167,7 @@ std::string sample_image() {
   image.add(RecordType::kSample, 0, 1, body_of(sample));
   image.add(RecordType::kSample, kReserved, 1, body_of(sample));
   add_what_programs_say(image, stack_ref, epoch_ref);
+  add_what_segments_say(image, stack_ref, epoch_ref);
   FreeRecord free_record{};
   free_record.sample = certain;
   image.add(RecordType::kFree, 0, 1, body_of(free_record));
@@ -159,8 +197,24 @@ TEST(TraceReader, AgreesWithTheStructs) {
                            "\"request / tenant=acme\"",
                            "\"warm\"",
                            "\"unmap\": 1",
-                           "\"utilization\": 1"})
+                           "\"utilization\": 1",
+                           "\"segment\": 3",
+                           "\"carried\": 1",
+                           "\"checkpoints\": 1",
+                           "\"level\": 1",
+                           "\"tallied\": 70",
+                           "\"tallied_live\": 40"})
     EXPECT_NE(output.find(line), std::string::npos) << line << " is not in\n" << output;
+}
+
+TEST(TraceReader, DrawsTheSameChances) {
+  const std::string fates = "\"fates\": " + std::to_string(kept_by_chance()) + ",";
+  EXPECT_NE(run_reader(sample_image()).find(fates), std::string::npos) << fates;
+  // Numbers worked out by hand would only repeat the code: these come from the python reader.
+  SampleRecord sample{};
+  sample.time = 123456789;
+  sample.address = 0x7f0012345678;
+  EXPECT_EQ(chance_of(99, sample), 0xed98c3ad7a2feef1U);
 }
 
 TEST(TraceReader, RefusesWhatIsNotATrace) {

@@ -121,7 +121,7 @@ def script_of(compositions):
     rows = [TABLES, "INSERT INTO settings VALUES (0.95);",
             "INSERT INTO profiles VALUES ('allocated', 1.0);",
             "INSERT INTO processes VALUES "
-            "(0, 't', 1, 1, 'x', 'a', 0, 0, 0, 0, '0', 0, 0, 0, 0, 0);"]
+            "(0, 't', 1, 1, 'x', 'a', 0, 0, 0, 0, '0', 1, 0, 0, 0, 0, 0);"]
     for number, interval in enumerate(intervals):
         rate = compositions[0].rate(interval)
         rate = repr(rate) if math.isfinite(rate) else "NULL"

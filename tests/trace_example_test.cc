@@ -138,6 +138,35 @@ void write_killed(ExampleImage& image) {
   image.control().supervised = 1;
 }
 
+/// The second segment of an image whose first one was deleted: it opens with a checkpoint,
+/// thins, and one of its two carried samples is freed. Its tally is there for the sake of
+/// the example: a runtime writes samples or tallies.
+std::string segment_bytes() {
+  ExampleImage image(kModeContinued);
+  image.header().pid = 4720;
+  image.header().segment = 1;
+  image.header().image_start = 1000;
+  image.header().start_monotonic = 5000;
+  image.header().stop_monotonic = 9000;
+  image.header().state = State::kExited;
+  const Ref epoch = image.put_epoch();
+  image.put({RecordType::kThinning, 0, 0, kUnknownCpu, 0}, {5000, 1});
+  image.put({RecordType::kThread, kFlagCarriedThread, 0, 2, 1},
+            {1001, 4720, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+  image.put({RecordType::kModule, 0, 0, kUnknownCpu, 0}, module_body());
+  const Ref stack = image.put({RecordType::kStack, 0, 0, kUnknownCpu, 0}, {1, kBias + 0x1151});
+  const std::uint64_t context = stack | std::uint64_t{epoch} << 32;
+  const Ref carried = image.put({RecordType::kCarried, 0, 0, 2, 1},
+                                {0, 2020, context, 0x5555555592a0, 160, 168, 96, 0, 1057});
+  image.put({RecordType::kCarried, kFlagVoid, 0, 2, 1},
+            {0, 2031, context, 0x555555559350, 64, 72, 3, 0, 1080});
+  image.put({RecordType::kCheckpoint, 0, 0, kUnknownCpu, 0}, {5001, 1, 0});
+  image.put({RecordType::kFree, 0, 0, 2, 1}, {6000, carried});
+  image.put({RecordType::kTally, 0, 0, kUnknownCpu, 0},
+            {6100, context, 64, 72, 0, 70, 30, 8000, 0});
+  return image.bytes();
+}
+
 std::string symbols_chunk() {
   symbolize::SymbolSet set;
   set.strings = {"", "main", "demo.c"};
@@ -236,6 +265,8 @@ std::string dump_header(std::string_view bytes) {
   text(offsetof(FileHeader, runtime_version), "runtime version", header.runtime_version);
   text(offsetof(FileHeader, executable), "executable", header.executable);
   text(offsetof(FileHeader, allocator), "allocator", header.allocator);
+  dump.line(offsetof(FileHeader, image_start), number("image start", header.image_start));
+  dump.line(offsetof(FileHeader, segment), pair("segment", header.segment, "reserved", 0));
   return dump.take();
 }
 
@@ -246,14 +277,16 @@ std::string dump_control(std::string_view bytes) {
              {number("watermark", control.watermark.load()),
               number("requested interval", control.requested_interval.load()),
               pair("paused", control.paused.load(), "supervised", control.supervised.load()),
-              pair("wanted utilization", control.wanted_utilization.load(), "reserved", 0)});
+              pair("wanted utilization", control.wanted_utilization.load(), "wanted segment",
+                   control.wanted_segment.load())});
   return dump.take();
 }
 
 const char* name_of(RecordType type) {
-  constexpr const char* kNames[] = {"none",   "sample", "free",    "stack",
-                                    "module", "thread", "epoch",   "thread name",
-                                    "name",   "mark",   "mapping", "utilization"};
+  constexpr const char* kNames[] = {"none",    "sample",     "free",     "stack",
+                                    "module",  "thread",     "epoch",    "thread name",
+                                    "name",    "mark",       "mapping",  "utilization",
+                                    "carried", "checkpoint", "thinning", "tally"};
   return kNames[static_cast<std::size_t>(type)];
 }
 
@@ -266,8 +299,7 @@ std::string header_meaning(const RecordHeader& header) {
 
 using Meanings = std::vector<std::string>;
 
-Meanings meanings_of_sample(const Record& record) {
-  const auto& sample = record.as<SampleRecord>();
+Meanings meanings_of(const SampleRecord& sample) {
   return {number("time", sample.time),
           pair("stack", sample.stack, "epoch", sample.epoch),
           fmt::format("address {:#x}", sample.address),
@@ -276,6 +308,41 @@ Meanings meanings_of_sample(const Record& record) {
           pair("usable", sample.usable(), "heap", sample.heap()),
           number("offset", sample.offset),
           pair("label", sample.label, "type", sample.type)};
+}
+
+Meanings meanings_of_sample(const Record& record) { return meanings_of(record.as<SampleRecord>()); }
+
+Meanings meanings_of_carried(const Record& record) {
+  const auto& carried = record.as<CarriedRecord>();
+  Meanings meanings = meanings_of(carried.sample);
+  meanings.insert(meanings.begin(), "the sample's header word, not used");
+  meanings.push_back(pair("previous", carried.previous, "reserved", carried.reserved));
+  return meanings;
+}
+
+Meanings meanings_of_checkpoint(const Record& record) {
+  const auto& checkpoint = record.as<CheckpointRecord>();
+  return {number("time", checkpoint.time), number("carried", checkpoint.carried),
+          number("lost", checkpoint.lost)};
+}
+
+Meanings meanings_of_thinning(const Record& record) {
+  const auto& thinning = record.as<ThinningRecord>();
+  return {number("time", thinning.time),
+          pair("level", thinning.level, "reserved", thinning.reserved)};
+}
+
+Meanings meanings_of_tally(const Record& record) {
+  const auto& tally = record.as<TallyRecord>();
+  return {number("first", tally.first),
+          pair("stack", tally.stack, "epoch", tally.epoch),
+          number("requested, entry point, alignment as in a sample", tally.requested_kind),
+          number("usable, heap as in a sample", tally.usable_heap),
+          pair("label", tally.label, "type", tally.type),
+          number("allocated", tally.allocated.load()),
+          number("freed", tally.freed.load()),
+          number("last", tally.last.load()),
+          number("reserved", tally.reserved)};
 }
 
 Meanings meanings_of_free(const Record& record) {
@@ -365,11 +432,22 @@ Meanings meanings_of_utilization(const Record& record) {
 }
 
 Meanings meanings_of(const Record& record) {
-  constexpr Meanings (*kPrinters[])(const Record&) = {
-      nullptr,           meanings_of_sample,      meanings_of_free,
-      meanings_of_stack, meanings_of_module,      meanings_of_thread,
-      meanings_of_epoch, meanings_of_thread_name, meanings_of_name,
-      meanings_of_mark,  meanings_of_mapping,     meanings_of_utilization};
+  constexpr Meanings (*kPrinters[])(const Record&) = {nullptr,
+                                                      meanings_of_sample,
+                                                      meanings_of_free,
+                                                      meanings_of_stack,
+                                                      meanings_of_module,
+                                                      meanings_of_thread,
+                                                      meanings_of_epoch,
+                                                      meanings_of_thread_name,
+                                                      meanings_of_name,
+                                                      meanings_of_mark,
+                                                      meanings_of_mapping,
+                                                      meanings_of_utilization,
+                                                      meanings_of_carried,
+                                                      meanings_of_checkpoint,
+                                                      meanings_of_thinning,
+                                                      meanings_of_tally};
   return kPrinters[static_cast<std::size_t>(record.header.type)](record);
 }
 
@@ -427,6 +505,17 @@ std::string dump_second(std::string_view file, std::uint64_t begin) {
   return dump.take() + "\n" + dump_records(bytes, header.tail.load());
 }
 
+std::string dump_segment(std::string_view bytes) {
+  const auto& header = *reinterpret_cast<const FileHeader*>(bytes.data());
+  Dump dump(bytes);
+  dump.line(40, pair("stop errno", 0, "mode", header.mode));
+  dump.line(offsetof(FileHeader, start_monotonic),
+            number("start, monotonic ns", header.start_monotonic));
+  dump.line(offsetof(FileHeader, image_start), number("image start", header.image_start));
+  dump.line(offsetof(FileHeader, segment), pair("segment", header.segment, "reserved", 0));
+  return dump.take() + "\n" + dump_records(bytes, header.tail.load());
+}
+
 // ------------------------------------------------------------ the document ---
 
 /// Blocks by the name in the comment above them:  <!-- example: NAME -->
@@ -436,7 +525,8 @@ std::map<std::string, std::string> expected_blocks(const std::string& file) {
           {"control", dump_control(file)},
           {"records", dump_records(file, header.sealed_end)},
           {"chunk", dump_chunk(file, header.sealed_end)},
-          {"second", dump_second(file, header.image_bytes)}};
+          {"second", dump_second(file, header.image_bytes)},
+          {"segment", dump_segment(segment_bytes())}};
 }
 
 constexpr const char* kDocument = GEIGER_SOURCE_DIR "/docs/trace-format.md";
@@ -515,6 +605,25 @@ TEST(TraceExample, CarriesItsSymbols) {
   const profile::Location& leaf = read.recording.locations[0];
   ASSERT_EQ(leaf.frames.size(), 1U);
   EXPECT_EQ(read.recording.frames[leaf.frames[0]].function, "main");
+}
+
+TEST(TraceExample, ASegmentReadsAlone) {
+  std::string name = "/tmp/geiger-example-XXXXXX";
+  const std::filesystem::path directory = mkdtemp(name.data());
+  const std::string paths[] = {directory / "demo.4720.1.geiger"};
+  std::ofstream(paths[0], std::ios::binary) << segment_bytes();
+  const profile::Recording recording = ingest::read_recording(paths).recording;
+  std::filesystem::remove_all(directory);
+  EXPECT_TRUE(recording.warnings.empty());
+  ASSERT_EQ(recording.processes.size(), 1U);
+  EXPECT_TRUE(recording.processes[0].misses_beginning());
+  EXPECT_EQ(recording.processes[0].thinning, 1U);
+  ASSERT_EQ(recording.samples.size(), 1U);
+  EXPECT_EQ(recording.samples[0].time, 2020U);
+  EXPECT_EQ(recording.samples[0].seen_from, 5000U);
+  EXPECT_EQ(recording.samples[0].free_time, 6000U);
+  ASSERT_EQ(recording.tallies.size(), 1U);
+  EXPECT_EQ(recording.tallies[0].allocated, 70U);
 }
 
 /// Every allocated byte is one of: tried, tail of a hit, in a certain object.

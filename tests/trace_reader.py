@@ -15,14 +15,20 @@ import sys
 MAGIC = b"GEIGER\r\n"
 RECORDS_OFFSET = 8192
 HEADER = struct.Struct("<8sIIQQIIiIIIIIQQQQQ16QQQ32s1024s1024s")
+# Behind 64 ranges of two words: image_start and segment.
+SEGMENT = struct.Struct("<QII")
+SEGMENT_OFFSET = HEADER.size + 64 * 16
 RESERVED = 0x80
+VOID = 0x40
+CARRIED_THREAD = 0x02
 
 (SAMPLE, FREE, STACK, MODULE, THREAD, EPOCH, THREAD_NAME, NAME, MARK, MAPPING,
- UTILIZATION) = range(1, 12)
+ UTILIZATION, CARRIED, CHECKPOINT, THINNING, TALLY) = range(1, 16)
 NAME_KINDS = {1: "label", 2: "type", 3: "heap"}
 MAPPING_KINDS = {1: "map", 2: "unmap", 3: "remap", 4: "break", 5: "protect"}
-STATES = ("starting", "sampling", "off", "exited")
-DROP_CAUSES = ("trace_full", "reentered", "live_table_full", "unseen_free")
+STATES = ("starting", "sampling", "off", "exited", "continued", "stopped")
+DROP_CAUSES = ("trace_full", "reentered", "live_table_full", "unseen_free", "uncarried")
+MODE_PURE, MODE_CONTINUED, MODE_AGGREGATED, MODE_ATTACHED = 1, 16, 32, 64
 ENTRY_POINTS = ("malloc", "calloc", "realloc", "reallocarray", "posix_memalign", "aligned_alloc",
                 "memalign", "valloc", "pvalloc", "new", "new[]", "new_aligned", "new[]_aligned",
                 "reported")
@@ -30,7 +36,7 @@ ENTRY_POINTS = ("malloc", "calloc", "realloc", "reallocarray", "posix_memalign",
 Header = collections.namedtuple("Header", (
     "magic version machine capacity tail state stop_reason stop_errno mode pid parent_pid page_size"
     " reserved0 start_monotonic start_realtime stop_monotonic seed interval drops"
-    " sealed_end image_bytes runtime_version executable allocator"))
+    " sealed_end image_bytes runtime_version executable allocator image_start segment"))
 Sample = collections.namedtuple("Sample", (
     "ref thread cpu certain time stack epoch address requested entry_point log2_alignment usable"
     " heap offset label type"))
@@ -46,6 +52,12 @@ Name = collections.namedtuple("Name", "ref kind owner text")
 Mark = collections.namedtuple("Mark", "ref thread time text")
 Mapping = collections.namedtuple("Mapping", (
     "ref thread time stack kind address bytes old_address old_bytes protection flags"))
+Carried = collections.namedtuple("Carried", "sample previous")
+Checkpoint = collections.namedtuple("Checkpoint", "ref time carried lost")
+Thinning = collections.namedtuple("Thinning", "ref time level")
+Tally = collections.namedtuple("Tally", (
+    "ref certain first stack epoch requested entry_point log2_alignment usable heap label type"
+    " allocated freed last"))
 Utilization = collections.namedtuple("Utilization", "ref time sample slab_bytes free_bytes")
 
 
@@ -62,12 +74,30 @@ def read_header(data):
         raise FormatError(f"{len(data)} bytes are too few for a header")
     fields = list(HEADER.unpack_from(data))
     drops = fields[18:34]
-    header = Header(*fields[:18], drops, *fields[34:36], *map(text, fields[36:39]))
+    image_start, segment, _ = (SEGMENT.unpack_from(data, SEGMENT_OFFSET)
+                               if len(data) >= SEGMENT_OFFSET + SEGMENT.size else (0, 0, 0))
+    header = Header(*fields[:18], drops, *fields[34:36], *map(text, fields[36:39]),
+                    image_start, segment)
     if header.magic != MAGIC:
         raise FormatError(f"magic is {header.magic!r}")
     if header.version != 1:
         raise FormatError(f"version is {header.version}")
     return header
+
+
+def chance_of(seed, sample):
+    """By which live samples are thinned: splitmix64 over seed, time and address."""
+    mask = (1 << 64) - 1
+
+    def mix(z):
+        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9 & mask
+        z = (z ^ z >> 27) * 0x94d049bb133111eb & mask
+        return z ^ z >> 31
+    return mix(mix(seed + sample.time * 0x9e3779b97f4a7c15 & mask) + sample.address & mask)
+
+
+def is_kept(chance, level):
+    return level == 0 or (level < 64 and chance >> (64 - level) == 0)
 
 
 class Trace:
@@ -79,6 +109,7 @@ class Trace:
         self.samples, self.frees, self.modules, self.thread_names = [], [], [], []
         self.stacks, self.threads, self.epochs, self.names = {}, {}, {}, {}
         self.marks, self.mappings, self.utilization = [], [], []
+        self.carried, self.checkpoints, self.thinnings, self.tallies = [], [], [], []
         self.uncommitted = 0
         self.records = 0
         self._read_records(data)
@@ -105,13 +136,23 @@ class Trace:
         kind, flags = word & 0xff, word >> 8 & 0xff
         cpu, thread = word >> 28 & 0xfff, word >> 40
         if kind == SAMPLE:
-            (_, time, stack, epoch, address, requested_kind, usable_heap, offset, label,
-             name_of_type) = struct.unpack("<QQIIQQQQII", body)
-            self.samples.append(Sample(
-                ref, thread, cpu, bool(flags & 1), time, stack, epoch, address,
-                requested_kind & (1 << 48) - 1, requested_kind >> 48 & 0xff, requested_kind >> 56,
-                usable_heap & (1 << 48) - 1, usable_heap >> 48, offset, label,
-                name_of_type))
+            self.samples.append(self._sample(body, ref, thread, cpu, flags))
+        elif kind == CARRIED:
+            if not flags & VOID:
+                previous, = struct.unpack_from("<I", body, 72)
+                self.carried.append(Carried(
+                    self._sample(body[8:72], ref, thread, cpu, flags), previous))
+        elif kind == CHECKPOINT:
+            self.checkpoints.append(Checkpoint(ref, *struct.unpack_from("<3Q", body, 8)))
+        elif kind == THINNING:
+            self.thinnings.append(Thinning(ref, *struct.unpack_from("<QI", body, 8)))
+        elif kind == TALLY:
+            (first, stack, epoch, requested_kind, usable_heap, label, name_of_type, allocated,
+             freed, last, _) = struct.unpack_from("<QIIQQIIQQQQ", body, 8)
+            self.tallies.append(Tally(
+                ref, bool(flags & 1), first, stack, epoch, requested_kind & (1 << 48) - 1,
+                requested_kind >> 48 & 0xff, requested_kind >> 56, usable_heap & (1 << 48) - 1,
+                usable_heap >> 48, label, name_of_type, allocated, freed, last))
         elif kind == FREE:
             _, time, sample, stack = struct.unpack("<QQII", body)
             self.frees.append(Free(ref, thread, cpu, bool(flags & 1), time, sample, stack))
@@ -124,6 +165,8 @@ class Trace:
             build_id = body[48:48 + id_bytes].hex()
             path = text(body[48 + id_bytes:48 + id_bytes + path_bytes])
             self.modules.append(Module(ref, start, end, bias, time, build_id, path))
+        elif kind == THREAD and flags & CARRIED_THREAD and thread in self.threads:
+            pass  # Its own record, with totals, came first.
         elif kind == THREAD:
             self.threads[thread] = Thread(ref, thread, bool(flags & 1),
                                           *struct.unpack_from("<12Q", body, 8))
@@ -149,6 +192,15 @@ class Trace:
             self.utilization.append(Utilization(ref, time, sample, slab, free))
         else:
             raise FormatError(f"{self.path}: record type {kind} at {8 * ref}")
+
+    @staticmethod
+    def _sample(body, ref, thread, cpu, flags):
+        (_, time, stack, epoch, address, requested_kind, usable_heap, offset, label,
+         name_of_type) = struct.unpack("<QQIIQQQQII", body)
+        return Sample(
+            ref, thread, cpu, bool(flags & 1), time, stack, epoch, address,
+            requested_kind & (1 << 48) - 1, requested_kind >> 48 & 0xff, requested_kind >> 56,
+            usable_heap & (1 << 48) - 1, usable_heap >> 48, offset, label, name_of_type)
 
     def _text(self, body, start, size):
         if start + size > len(body):
@@ -199,14 +251,30 @@ class Trace:
         return -math.expm1(-lam * sample.requested)
 
     def live(self):
+        """Not freed in this segment, those carried into it as well."""
         freed = {free.sample for free in self.frees}
-        return [sample for sample in self.samples if sample.ref not in freed]
+        return [sample for sample in self.followed() if sample.ref not in freed]
+
+    def followed(self):
+        return self.samples + [carried.sample for carried in self.carried]
+
+    def level(self):
+        """Of thinning, at the end: the fate of a sample is known with probability 2^-level."""
+        return max((thinning.level for thinning in self.thinnings), default=0)
+
+    def fates(self):
+        """The samples whose fate is known."""
+        return [sample for sample in self.followed()
+                if is_kept(chance_of(self.header.seed, sample), self.level())]
 
     def check(self):
         """Raises FormatError if records contradict each other (a whole, unkilled trace)."""
-        refs = {sample.ref for sample in self.samples}
+        refs = {sample.ref for sample in self.followed()}
         freed = collections.Counter(free.sample for free in self.frees)
-        for sample in self.samples:
+        for tally in self.tallies:
+            if tally.freed > tally.allocated:
+                raise FormatError(f"{self.path}: tally {tally.ref} freed more than was allocated")
+        for sample in self.followed():
             if sample.stack and sample.stack not in self.stacks:
                 raise FormatError(f"{self.path}: sample {sample.ref} names no stack")
             if sample.epoch not in self.epochs:
@@ -238,6 +306,36 @@ def read(path):
         return Trace(file.read(min(header.tail, header.capacity)), str(path))
 
 
+class Image:
+    """The segments of one process image that are there, in their order."""
+
+    def __init__(self, traces):
+        self.traces = sorted(traces, key=lambda trace: trace.header.segment)
+        numbers = [trace.header.segment for trace in self.traces]
+        if len(set(numbers)) != len(numbers):
+            raise FormatError(f"segments {numbers} of one image")
+
+    def total(self, field):
+        return sum(trace.total(field) for trace in self.traces)
+
+    def allocated(self):
+        """Samples whose allocation is in the recording."""
+        return [sample for trace in self.traces for sample in trace.samples]
+
+    def live(self):
+        """At the end: of the last segment, whose checkpoint named all that lived before."""
+        return self.traces[-1].live()
+
+
+def images(traces):
+    """Segments put together: pid and beginning tell which are of one image."""
+    groups = collections.defaultdict(list)
+    for number, trace in enumerate(traces):
+        start = trace.header.image_start
+        groups[(trace.header.pid, start) if start else number].append(trace)
+    return [Image(group) for group in groups.values()]
+
+
 def summary(trace):
     return {
         "path": trace.path,
@@ -260,6 +358,13 @@ def summary(trace):
         "marks": [mark.text for mark in trace.marks],
         "mappings": dict(collections.Counter(mapping.kind for mapping in trace.mappings)),
         "utilization": len(trace.utilization),
+        "segment": trace.header.segment,
+        "carried": len(trace.carried),
+        "checkpoints": len(trace.checkpoints),
+        "level": trace.level(),
+        "fates": len(trace.fates()),
+        "tallied": sum(tally.allocated for tally in trace.tallies),
+        "tallied_live": sum(tally.allocated - tally.freed for tally in trace.tallies),
         "bytes": trace.total("bytes"),
         "trials": trace.total("trials"),
         "hits": trace.total("hits"),

@@ -3,6 +3,8 @@
 #
 #   tools/setup.sh build         what compiling geiger needs
 #   tools/setup.sh build test    and what its tests need
+#   tools/setup.sh suites        and what the foreign suites need (ctest -C Suites -L suites)
+#   tools/setup.sh coverage      and what tools/coverage.py needs
 #
 # Quiet and fast where nothing is missing; elsewhere than on Debian it says what
 # is needed and leaves the rest to the caller.
@@ -12,14 +14,20 @@ build='g++ cmake ninja-build binutils pkg-config libcli11-dev libfmt-dev libboos
   libelf-dev libprotozero-dev libsimdjson-dev libsqlite3-dev libzstd-dev llvm-14-dev robin-map-dev zlib1g-dev systemtap-sdt-dev liblttng-ust-dev'
 test='python3 libgtest-dev libgmock-dev nlohmann-json3-dev procps util-linux
   gcc-multilib musl-tools xz-utils dwz libdebuginfod1 protobuf-compiler strace valgrind gdb clang git perl nodejs golang-go sqlite3 postgresql
-  redis-server redis-tools libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 bpftrace linux-perf lttng-tools babeltrace2'
+  redis-server redis-tools libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 libeatmydata1 faketime bpftrace linux-perf lttng-tools babeltrace2'
+
+suites='libpython3.11-testsuite redis-server redis-tools tcl tcl-tls dpkg-dev stress-ng default-jdk-headless
+  clang rustc golang-go ruby lua5.4 perl gdb sqlite3 xz-utils git postgresql nginx-light'
+coverage='gcovr'
 
 wanted=
 for group in "$@"; do
   case $group in
     build) wanted="$wanted $build" ;;
     test) wanted="$wanted $test" ;;
-    *) echo "usage: tools/setup.sh build|test ..." >&2; exit 2 ;;
+    suites) wanted="$wanted $suites" ;;
+    coverage) wanted="$wanted $coverage" ;;
+    *) echo "usage: tools/setup.sh build|test|suites|coverage ..." >&2; exit 2 ;;
   esac
 done
 

@@ -1,5 +1,6 @@
-// Four threads allocate and free for ever, and count in a shared file what has
-// returned: a record may be missing only for a call that had not.
+// Four threads allocate and free for ever, and count in a shared file what has begun and
+// what has returned: a record may be missing only for a call that had not returned, and be
+// there only for one that had begun.
 //
 //   acknowledge FILE SIZE     every allocation of SIZE bytes is to be a sample
 #include <fcntl.h>
@@ -16,7 +17,9 @@
 namespace {
 
 struct alignas(64) Acknowledged {
+  std::atomic<std::uint64_t> allocating;
   std::atomic<std::uint64_t> allocated;
+  std::atomic<std::uint64_t> freeing;
   std::atomic<std::uint64_t> freed;
 };
 
@@ -26,9 +29,11 @@ void allocate_for_ever(Acknowledged& acknowledged, std::size_t size) {
   for (std::size_t i = 0;; ++i) {
     void*& block = blocks[i % kLive];
     if (block != nullptr) {
+      acknowledged.freeing.fetch_add(1, std::memory_order_relaxed);
       free(block);
       acknowledged.freed.fetch_add(1, std::memory_order_relaxed);
     }
+    acknowledged.allocating.fetch_add(1, std::memory_order_relaxed);
     block = opaque(malloc(size));
     acknowledged.allocated.fetch_add(1, std::memory_order_relaxed);
   }

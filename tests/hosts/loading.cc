@@ -78,6 +78,21 @@ void missing() {
   }
 }
 
+void other_namespace() {
+  // A plugin with a C library of its own: neither its blocks nor its frees are ours.
+  for (int round = 0; round < 5; ++round) {
+    void* handle = dlmopen(LM_ID_NEWLM, plugin_path().c_str(), RTLD_NOW | RTLD_LOCAL);
+    EXPECT(handle != nullptr);
+    auto allocate = reinterpret_cast<Allocate>(dlsym(handle, "plugin_allocate"));
+    auto release = reinterpret_cast<Release>(dlsym(handle, "plugin_release"));
+    for (int i = 0; i < 2000; ++i) {
+      release(allocate(600));
+      free(opaque(malloc(600)));
+    }
+    dlclose(handle);
+  }
+}
+
 std::atomic<bool> is_over{false};
 
 void loads_while_allocating() {
@@ -100,6 +115,41 @@ void iterates() {
           return 0;
         },
         nullptr);
+}
+
+[[gnu::noinline]] int throws(int depth);
+
+int visit_and_allocate(dl_phdr_info*, std::size_t, void*) {
+  free(opaque(malloc(3000)));
+  return 0;
+}
+
+void storm() {
+  // Loading, walking the list of modules under its lock, and unwinding, all at once.
+  static std::atomic<int> caught{0};
+  std::vector<std::thread> threads;
+  threads.emplace_back([] {
+    while (!is_over) dl_iterate_phdr(visit_and_allocate, nullptr);
+  });
+  for (int i = 0; i < 2; ++i)
+    threads.emplace_back([] {
+      for (int round = 0; round < 500; ++round) {
+        try {
+          throws(round % 20);
+        } catch (const std::exception&) {
+          ++caught;
+        }
+      }
+    });
+  for (int round = 0; round < 150; ++round) {
+    Plugin plugin(RTLD_NOW);
+    plugin.release(plugin.allocate(4000));
+  }
+  threads[1].join();
+  threads[2].join();
+  is_over = true;
+  threads[0].join();
+  std::printf("caught %d\n", caught.load());
 }
 
 [[gnu::noinline]] int throws(int depth) {
@@ -170,6 +220,8 @@ constexpr Scenario kScenarios[] = {
     {"outlives_plugin", outlives_plugin},
     {"deep_binding", deep_binding},
     {"missing", missing},
+    {"other_namespace", other_namespace},
+    {"storm", storm},
     {"loads_while_allocating", loads_while_allocating},
     {"iterates", iterates},
     {"exceptions", exceptions},

@@ -1,5 +1,7 @@
 // A plugin that allocates and frees on behalf of its loader, and in its own
 // constructor and destructor.
+#include <immintrin.h>
+
 #include <cstddef>
 #include <cstdlib>
 
@@ -23,5 +25,21 @@ void* plugin_allocate(std::size_t size) {
 void plugin_release(void* pointer) {
   free(pointer);
   asm volatile("");
+}
+
+double plugin_sum(const double* values);
+double plugin_wide(__m256d a, __m256d b, __m256d c, __m256d d, __m256d e, __m256d f, __m256d g,
+                   __m256d h);
+
+[[gnu::target("avx2"), gnu::noinline]] double plugin_wide(__m256d a, __m256d b, __m256d c,
+                                                          __m256d d, __m256d e, __m256d f,
+                                                          __m256d g, __m256d h) {
+  const __m256d sum = a + b + c + d + e + f + g + h;
+  return sum[0] + sum[1] + sum[2] + sum[3];
+}
+/// The first call goes through the loader's resolver, which must hand all 256 bits on.
+[[gnu::target("avx2")]] double plugin_sum(const double* values) {
+  const __m256d wide = _mm256_loadu_pd(values);
+  return plugin_wide(wide, wide, wide, wide, wide, wide, wide, wide);
 }
 }

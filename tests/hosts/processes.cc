@@ -185,6 +185,30 @@ void raw_fork() {
   }
 }
 
+void bare_fork() {
+  // Runs no fork handler.
+  for (int round = 0; round < 10; ++round) {
+    const pid_t child = _Fork();
+    if (child == 0) _exit(churn(1 << 18) != 0 ? 9 : 10);
+    wait_for("bare fork", child);
+  }
+}
+
+long inline_fork() {
+  long result = SYS_fork;
+  asm volatile("syscall" : "+a"(result) : : "rcx", "r11", "memory");
+  return result;
+}
+
+void inline_forks() {
+  // Nobody hears of these before the child allocates.
+  for (int round = 0; round < 10; ++round) {
+    const auto child = static_cast<pid_t>(inline_fork());
+    if (child == 0) _exit(churn(1 << 18) != 0 ? 9 : 10);
+    wait_for("inline fork", child);
+  }
+}
+
 extern "C" char** environ;
 
 void spawns() {
@@ -257,6 +281,8 @@ constexpr Scenario kScenarios[] = {
     {"clones", clones},
     {"clones_sharing_memory", clones_sharing_memory},
     {"raw_fork", raw_fork},
+    {"bare_fork", bare_fork},
+    {"inline_forks", inline_forks},
     {"spawns", spawns},
     {"exec_fails", exec_fails},
     {"execs_itself", execs_itself},

@@ -3,6 +3,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <thread>
 
 #include "scenario.h"
@@ -73,6 +75,52 @@ void allocating_handler() {
   install(SIGPROF, on_signal_allocates, SA_RESTART);
   set_timer(500);
   work_until(25);
+  set_timer(0);
+}
+
+/// 5,000 signals a second, as far as the processor is ours.
+timer_t fast_timer() {
+  timer_t timer{};
+  sigevent event = {};
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = SIGPROF;
+  EXPECT(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
+  itimerspec period = {};
+  period.it_interval.tv_nsec = period.it_value.tv_nsec = 200'000;
+  EXPECT(timer_settime(timer, 0, &period, nullptr) == 0);
+  return timer;
+}
+
+/// Time passes without allocations, or a recording of each would be long.
+void pause_and_allocate(std::size_t size) {
+  for (volatile int i = 0; i < 1000;) i = i + 1;
+  free(opaque(malloc(size)));
+}
+
+void allocating_handler_fast() {
+  warm_up();
+  install(SIGPROF, on_signal_allocates, SA_RESTART);
+  timer_t timer = fast_timer();
+  while (handled < 600) pause_and_allocate(500);
+  timer_delete(timer);
+}
+
+void on_signal_forks(int) {
+  const int saved = errno;
+  const pid_t child = fork();
+  if (child == 0) _exit(9);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 9) handled = handled + 1;
+  errno = saved;
+}
+
+void forking_handler() {
+  // One thread: glibc takes no lock of malloc in such a fork.
+  install(SIGPROF, on_signal_forks, SA_RESTART);
+  set_timer(3000);
+  while (handled < 30) pause_and_allocate(500);
   set_timer(0);
 }
 
@@ -216,6 +264,8 @@ void mask_is_kept() {
 constexpr Scenario kScenarios[] = {
     {"plain", plain},
     {"allocating_handler", allocating_handler},
+    {"allocating_handler_fast", allocating_handler_fast},
+    {"forking_handler", forking_handler},
     {"alternate_stack", alternate_stack},
     {"jumps_out", jumps_out},
     {"faults", faults},

@@ -224,6 +224,18 @@ void names() {
   }).join();
 }
 
+void all_keys() {
+  // Whatever there is of thread-specific data belongs to the program.
+  pthread_key_t last = 0;
+  int created = 0;
+  for (pthread_key_t fresh = 0; pthread_key_create(&fresh, free) == 0; ++created) last = fresh;
+  std::printf("%d keys\n", created);
+  for (int round = 0; round < 20; ++round)
+    std::thread([last] {
+      for (pthread_key_t each = 0; each <= last; ++each) pthread_setspecific(each, malloc(100));
+    }).join();
+}
+
 constexpr Scenario kScenarios[] = {
     {"comes_and_goes", comes_and_goes},
     {"many_at_once", many_at_once},
@@ -239,6 +251,7 @@ constexpr Scenario kScenarios[] = {
     {"asks_for_attributes", asks_for_attributes},
     {"refused", refused},
     {"names", names},
+    {"all_keys", all_keys},
 };
 
 }  // namespace

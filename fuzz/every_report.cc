@@ -1,0 +1,215 @@
+#include "every_report.h"
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "analysis/compare/collector.h"
+#include "analysis/compare/comparison.h"
+#include "analysis/compare/gates.h"
+#include "analysis/export/folded.h"
+#include "analysis/export/pprof.h"
+#include "analysis/export/sql.h"
+#include "analysis/profile/measured.h"
+#include "analysis/profile/profile.h"
+#include "analysis/profile/trim.h"
+#include "analysis/report/check.h"
+#include "analysis/report/diff.h"
+#include "analysis/report/doctor.h"
+#include "analysis/report/estimators.h"
+#include "analysis/report/leaks.h"
+#include "analysis/report/lifetimes.h"
+#include "analysis/report/marks.h"
+#include "analysis/report/rss.h"
+#include "analysis/report/stats.h"
+#include "analysis/report/summary.h"
+#include "analysis/report/table.h"
+#include "analysis/report/tree.h"
+#include "analysis/symbolize/symbolize.h"
+#include "analysis/symbolize/trim.h"
+#include "base/utf8.h"
+#include "target.h"
+
+namespace geiger::fuzz {
+namespace {
+
+using profile::Kind;
+using profile::Recording;
+
+const report::Style kStyle{100, false, true, 0.95};
+
+void check_text(std::string_view text) {
+  while (!text.empty()) {
+    const CodePoint point = decode_utf8(text);
+    require(point.is_valid, "text is valid UTF-8");
+    const bool is_control = point.value < 0x20 || (point.value >= 0x7f && point.value < 0xa0);
+    require(!is_control || point.value == '\n', "text holds no control characters");
+    text.remove_prefix(point.length);
+  }
+}
+
+/// Numbers that are none are words in every notation; outside of strings JSON has
+/// only three.
+void check_json(std::string_view json) {
+  bool is_string = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (is_string) {
+      require(static_cast<unsigned char>(c) >= 0x20, "strings of JSON hold no control characters");
+      if (c == '\\') ++i;
+      is_string = c != '"';
+      continue;
+    }
+    is_string = c == '"';
+    const bool starts_word = c >= 'A' && c != 'E' && c != '[' && c != ']' && c != '{' && c != '}' &&
+                             !(c == 'e' && i > 0 && json[i - 1] >= '0' && json[i - 1] <= '9');
+    if (!starts_word) continue;
+    bool is_known = false;
+    for (const std::string_view word : {"true", "false", "null"}) {
+      if (!json.substr(i).starts_with(word)) continue;
+      is_known = true;
+      i += word.size() - 1;
+      break;
+    }
+    require(is_known, "JSON holds true, false and null outside of strings, and no other word");
+  }
+}
+
+void draw_tables(const Recording& recording) {
+  using profile::GroupBy;
+  for (const GroupBy by :
+       {GroupBy::kFunction, GroupBy::kStack, GroupBy::kModule, GroupBy::kThread, GroupBy::kTid,
+        GroupBy::kSize, GroupBy::kType, GroupBy::kLabel, GroupBy::kLifetime}) {
+    profile::Selection selection;
+    selection.tells_lifetimes = by == GroupBy::kLifetime;
+    report::TableOptions options;
+    options.by = by;
+    const auto table =
+        report::table_report(recording, profile::select(recording, selection), options);
+    check_text(to_text(table, kStyle));
+    check_json(to_json(table, recording));
+  }
+  const auto heaps = report::heaps_report(recording, {}, {});
+  check_text(to_text(heaps, kStyle));
+  check_json(to_json(heaps, recording));
+}
+
+void draw_kinds(const Recording& recording) {
+  for (int number = 0; number <= static_cast<int>(Kind::kMappedFiles); ++number) {
+    const auto kind = static_cast<Kind>(number);
+    if (profile::unavailable(recording, kind, profile::Moment::kMaximum)) continue;
+    const profile::Profile profile = profile::select(recording, kind);
+    for (const bool is_inverted : {false, true}) {
+      report::TreeOptions options;
+      options.is_inverted = is_inverted;
+      const auto tree = report::tree_report(recording, profile, options);
+      check_text(to_text(tree, kStyle));
+      check_json(to_json(tree));
+    }
+    const auto table = report::table_report(recording, profile, {});
+    check_text(to_text(table, kStyle));
+    check_json(to_json(table, recording));
+  }
+}
+
+void draw_lists(const Recording& recording) {
+  report::SummaryOptions summary_options;
+  summary_options.has_all_kinds = true;
+  const auto summary = report::summary_report(recording, summary_options);
+  check_text(to_text(summary, recording, kStyle));
+  check_text(closing_lines(summary, recording, kStyle));
+  check_json(to_json(summary, recording));
+  const auto stats = report::stats_report(recording, {});
+  check_text(to_text(stats, recording, kStyle));
+  check_json(to_json(stats, recording));
+  const auto marks = report::marks_report(recording, {});
+  check_text(to_text(marks, recording, kStyle));
+  check_json(to_json(marks, recording));
+  const auto rss = report::rss_report(recording, {});
+  if (rss.report) {
+    check_text(to_text(*rss.report, recording, kStyle));
+    check_json(to_json(*rss.report, recording));
+  }
+}
+
+void draw_judgements(const Recording& recording) {
+  const auto estimators = report::estimators_report(recording, kStyle.level);
+  check_text(to_text(estimators, kStyle));
+  check_json(to_json(estimators));
+  const auto lifetimes = report::lifetimes_report(recording, {});
+  check_text(to_text(lifetimes, kStyle));
+  check_json(to_json(lifetimes, recording));
+  check_text(to_svg(lifetimes));
+  report::LeaksOptions all;
+  all.shows_all = true;
+  const auto leaks = report::leaks_report(recording, all);
+  check_text(to_text(leaks, recording, kStyle));
+  check_json(to_json(leaks, recording));
+  const auto doctor = report::doctor_report(recording, {});
+  check_text(to_text(doctor, recording, kStyle));
+  check_json(to_json(doctor, recording));
+}
+
+/// The recording against itself: two sides that are alike.
+compare::Collected both_sides(const Recording& recording) {
+  compare::Collector collector(Kind::kAllocated, {}, {compare::Pattern{"*m*", "*"}});
+  const profile::Profile profile = profile::select(recording, Kind::kAllocated);
+  for (const compare::Which which : compare::kBoth) {
+    if (collector.add(which, recording, profile)) break;
+  }
+  return collector.finish();
+}
+
+void draw_comparisons(const Recording& recording) {
+  compare::Collected collected = both_sides(recording);
+  const compare::Gates gates{{{{"*m*", "*"}, {}, "budget:1"}}, {{{}, "--max-growth"}}, {}, 0.95};
+  if (!compare::problem_with(collected, gates)) {
+    report::CheckReport check;
+    check.verdicts = compare::check(collected, gates);
+    check_text(to_text(check, kStyle));
+    check_json(to_json(check));
+    check_text(to_junit(check));
+  }
+  if (compare::problem_with(collected, kStyle.level)) return;
+  const auto diff = report::diff_report(compare::compare(std::move(collected), kStyle.level), {});
+  check_text(to_text(diff, kStyle));
+  check_json(to_json(diff));
+}
+
+void write_exports(const Recording& recording) {
+  const exports::Sink nowhere = [](std::string_view) {};
+  const profile::Profile allocated = profile::select(recording, Kind::kAllocated);
+  const profile::Profile live = profile::select(recording, Kind::kLiveAtEnd);
+  exports::write_pprof(recording, allocated, live, {}, nowhere);
+  exports::write_folded(recording, allocated, [](std::string_view line) { check_text(line); });
+  exports::write_sql(recording, nowhere);
+}
+
+constexpr std::array kParts{draw_lists,      draw_tables,      draw_kinds,
+                            draw_judgements, draw_comparisons, write_exports};
+
+}  // namespace
+
+void give_names(ingest::Ingested& ingested) {
+  Recording& recording = ingested.recording;
+  for (const ingest::SymbolPayload& stored : ingested.symbols) {
+    static_cast<void>(symbolize::apply_symbols(stored.bytes, stored.process, recording));
+  }
+  symbolize::Options options;
+  options.perf_map_dir = "/nonexistent";
+  // Only what begins with a slash is looked for.
+  for (profile::Module& module : recording.modules) module.path.insert(0, "not-");
+  symbolize::symbolize(recording, options);
+  profile::trim(recording, symbolize::leading_runtime_frames);
+}
+
+void draw_part(const Recording& recording, std::size_t number) {
+  kParts[number % kParts.size()](recording);
+}
+
+void draw_everything(const Recording& recording) {
+  for (std::size_t part = 0; part < kParts.size(); ++part) draw_part(recording, part);
+}
+
+}  // namespace geiger::fuzz

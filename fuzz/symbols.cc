@@ -1,0 +1,28 @@
+// The payload of a symbols chunk, and what the symbolizing process answers.
+#include <string>
+#include <variant>
+
+#include "analysis/profile/example_recording.h"
+#include "analysis/symbolize/symbol_set.h"
+#include "analysis/symbolize/symbolize.h"
+#include "target.h"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace geiger;
+  const std::string_view payload = fuzz::text_of(data, size);
+  auto decoded = symbolize::decode(payload);
+  if (const auto* error = std::get_if<symbolize::PayloadError>(&decoded)) {
+    fuzz::require(error->offset <= size, "an error lies within the payload");
+  } else {
+    const std::string again = symbolize::encode(std::get<symbolize::SymbolSet>(decoded));
+    const auto twice = symbolize::decode(again);
+    fuzz::require(std::get<symbolize::SymbolSet>(twice) == std::get<symbolize::SymbolSet>(decoded),
+                  "what was decoded encodes to itself");
+  }
+  profile::example::RecordingBuilder builder;
+  const auto process = builder.process("/bin/demo", 7);
+  builder.stack({builder.location(builder.module("/bin/demo", 0), 0x1151, {})});
+  profile::Recording recording = builder.recording();
+  static_cast<void>(symbolize::apply_symbols(payload, process, recording));
+  return 0;
+}

@@ -1,0 +1,524 @@
+#!/usr/bin/env python3
+"""Attaches to running programs and leaves them again: they must notice nothing.
+
+    attach.py [NAME...]            the cases of ctest
+    attach.py cycles COUNT         attach and detach redis, node and java under load
+"""
+import array
+import contextlib
+import glob
+import json
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import harness
+import trace_reader
+
+GEIGER = str(harness.BUILD / "bin" / "geiger")
+PATIENCE = 60
+
+
+def wait_until(condition, what):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"never came: {what}")
+        time.sleep(0.01)
+
+
+def status_of(pid, key):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(key + ":"):
+            return line.split(":", 1)[1].strip()
+    return ""
+
+
+def descriptors(pid):
+    return sorted(os.listdir(f"/proc/{pid}/fd"), key=int)
+
+
+def words_into_the_runtime(pid):
+    """How many words in the data of modules, the runtime's own left out, lead into its code."""
+    code, data = [], []
+    for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
+        fields = line.split(maxsplit=5)
+        begin, end = (int(number, 16) for number in fields[0].split("-"))
+        path = fields[5] if len(fields) > 5 else ""
+        if path.startswith("/memfd:geiger"):
+            code += [(begin, end)] if "x" in fields[1] else []
+        elif path.startswith("/") and "x" not in fields[1] and "p" in fields[1]:
+            data.append((begin, end))
+    count = 0
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for begin, end in data:
+            memory.seek(begin)
+            with contextlib.suppress(OSError):
+                block = memory.read(end - begin)
+                words = array.array("Q", block[:len(block) // 8 * 8])
+                count += sum(low <= word < high for word in words for low, high in code)
+    return count
+
+
+class AttachTest(unittest.TestCase):
+    def setUp(self):
+        if not shutil.which("unshare"):
+            self.skipTest("not installed: unshare")
+        self.directory = tempfile.mkdtemp(prefix="attach-")
+        os.chmod(self.directory, 0o755)
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+
+    def start(self, arguments, **options):
+        options.setdefault("stdin", subprocess.PIPE)
+        process = subprocess.Popen([str(word) for word in arguments], stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, env=harness.environment([]),
+                                   text=True, **options)
+        self.addCleanup(self.stop, process)
+        return process
+
+    def stop(self, process):
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+    def host(self, *arguments):
+        process = self.start([harness.host("attached"), *arguments])
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        return process
+
+    def ask(self, process):
+        process.stdin.write("?\n")
+        process.stdin.flush()
+        bytes_asked, failed = process.stdout.readline().split()
+        self.assertEqual(failed, "0")
+        return int(bytes_asked)
+
+    def end(self, process):
+        process.stdin.close()
+        self.assertEqual(process.stdout.read(), "done\n")
+        self.assertEqual(process.wait(PATIENCE), 0)
+
+    def geiger(self, *arguments, **options):
+        return subprocess.run([GEIGER, *map(str, arguments)], cwd=self.directory, text=True,
+                              capture_output=True, timeout=PATIENCE, check=False, **options)
+
+    def attach(self, pid, seconds=0.5, interval=65536, *options):
+        """One recording; returns its first trace."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(self.directory, "r.geiger"))
+        done = self.geiger("attach", "--duration", f"{seconds}s", "--interval", interval, "-o",
+                           "r.geiger", *options, pid)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("stood still", done.stderr)
+        return trace_reader.read(os.path.join(self.directory, "r.geiger"))
+
+    def assert_refused(self, done, *words):
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+        self.assertEqual([n for n in os.listdir(self.directory) if "geiger" in n], [])
+
+    def assert_sound(self, trace):
+        trace.check()
+        self.assertEqual(trace_reader.STATES[trace.header.state], "stopped")
+        self.assertTrue(trace.header.mode & 64)
+        # Five standard deviations either way: a false alarm in 1.7 million.
+        self.assertLess(abs(trace.z()), 5)
+
+
+class Hosts(AttachTest):
+    def test_totals_against_the_program(self):
+        """What the program asked for between two questions brackets what is recorded: the
+        questions before and after the recording bound it from above, those around a pause
+        inside it are not needed, as settled totals leave nothing out."""
+        process = self.host("loops", "2")
+        before = self.ask(process)
+        trace = self.attach(process.pid, 0.7)
+        after = self.ask(process)
+        self.assert_sound(trace)
+        self.assertGreater(trace.total("bytes"), 0)
+        # Slots of 16 KiB that threads count at once, and what is on the way.
+        self.assertLessEqual(trace.total("bytes"), after - before + (1 << 20))
+        self.assertGreater(len(trace.samples), 10)
+        # One thread may have been inside its slow path when the recording ended.
+        self.assertLessEqual(trace.unsettled_threads(), 1)
+        self.end(process)
+
+    def test_exactly_what_a_quiet_program_asks_for(self):
+        """A program that allocates on request only: the total is the truth to the byte."""
+        script = ("import ctypes, sys\n"
+                  "malloc = ctypes.CDLL(None).malloc\n"
+                  "library = ctypes.CDLL('libz.so.1')\n"
+                  "library.zlibVersion.restype = ctypes.c_char_p\n"
+                  "print('ready', flush=True)\n"
+                  "kept = []\n"
+                  "for line in sys.stdin:\n"
+                  "    kept.append(bytes(int(line)))\n"
+                  "    print(len(kept), flush=True)\n")
+        process = self.start(["python3", "-c", script])
+        process.stdout.readline()
+        with subprocess.Popen([GEIGER, "attach", "--interval", "1", "-o", "r.geiger",
+                               str(process.pid)], cwd=self.directory, stderr=subprocess.PIPE,
+                              text=True) as attached:
+            self.assertIn("stood still", attached.stderr.readline())
+            for _ in range(20):
+                process.stdin.write("1000000\n")
+                process.stdin.flush()
+                process.stdout.readline()
+            attached.send_signal(signal.SIGINT)
+            attached.stderr.read()
+        trace = trace_reader.read(os.path.join(self.directory, "r.geiger"))
+        self.assert_sound(trace)
+        large = [s for s in trace.samples if s.requested == 1000033]
+        self.assertEqual(len(large), 20)
+
+    def test_a_library_that_comes_later(self):
+        """Its calls of malloc are its own, so they are seen once its slots are turned."""
+        script = ("import ctypes, sys\nplugin = None\nprint('ready', flush=True)\n"
+                  "for line in sys.stdin:\n"
+                  "    plugin = plugin or ctypes.CDLL(sys.argv[1])\n"
+                  "    plugin.plugin_allocate.restype = ctypes.c_void_p\n"
+                  "    block = plugin.plugin_allocate(ctypes.c_size_t(int(line)))\n"
+                  "    plugin.plugin_release(ctypes.c_void_p(block))\n"
+                  "    print('done', flush=True)\n")
+        process = self.start(["python3", "-c", script, harness.host("libplugin.so")])
+        process.stdout.readline()
+        with subprocess.Popen([GEIGER, "attach", "--interval", "65536", "-o", "r.geiger",
+                               str(process.pid)], cwd=self.directory, stderr=subprocess.PIPE,
+                              text=True) as attached:
+            self.assertIn("stood still", attached.stderr.readline())
+            time.sleep(1.2)  # The first look, which learns what is there.
+            process.stdin.write("1\n")
+            process.stdin.flush()
+            process.stdout.readline()
+            time.sleep(3)  # The look that finds the library, on a busy machine too.
+            for _ in range(20):
+                process.stdin.write("1000033\n")
+                process.stdin.flush()
+                self.assertEqual(process.stdout.readline(), "done\n")
+            attached.send_signal(signal.SIGINT)
+            attached.stderr.read()
+        trace = trace_reader.read(os.path.join(self.directory, "r.geiger"))
+        self.assert_sound(trace)
+        self.assertEqual(sum(s.requested == 1000033 for s in trace.samples), 20)
+
+    def test_dlopen_loops(self):
+        process = self.host("dlopen", harness.host("libplugin.so"))
+        self.ask(process)
+        for _ in range(3):
+            self.assert_sound(self.attach(process.pid, 0.3))
+        self.end(process)
+
+    def test_fibers_on_small_stacks(self):
+        process = self.host("fibers")
+        self.assert_sound(self.attach(process.pid, 0.3))
+        self.end(process)
+
+    def test_signals_all_the_time(self):
+        process = self.host("handler")
+        for _ in range(3):
+            self.assert_sound(self.attach(process.pid, 0.2))
+        self.end(process)
+
+    def test_a_sleep_goes_on(self):
+        process = self.host("sleep", "1500")
+        time.sleep(0.1)
+        self.attach(process.pid, 0.2)
+        self.assertEqual(process.stdout.readline(), "0 1\n")
+        self.end(process)
+
+    def test_slots_are_given_back(self):
+        process = self.host("loops", "1")
+        with subprocess.Popen([GEIGER, "attach", str(process.pid)], cwd=self.directory,
+                              stderr=subprocess.PIPE, text=True) as attached:
+            self.assertIn("stood still", attached.stderr.readline())
+            self.assertGreater(words_into_the_runtime(process.pid), 5)
+            attached.send_signal(signal.SIGINT)
+            attached.stderr.read()
+        self.assertEqual(words_into_the_runtime(process.pid), 0)
+        self.end(process)
+
+    def test_descriptors_stay(self):
+        process = self.host("loops", "1")
+        before = descriptors(process.pid)
+        self.attach(process.pid, 0.1)
+        self.assertEqual(descriptors(process.pid), before)
+        self.end(process)
+
+    def test_a_stopped_process_stays_stopped(self):
+        process = self.host("sleep", "0")
+        self.assertEqual(process.stdout.readline(), "0 1\n")
+        # One that was stopped inside its allocator is refused, and says so.
+        for _ in range(100):
+            process.send_signal(signal.SIGSTOP)
+            wait_until(lambda: status_of(process.pid, "State").startswith("T"), "stopped")
+            done = self.geiger("attach", "--duration", "0.1s", "-o", "r.geiger", process.pid)
+            if done.returncode == 0:
+                break
+            self.assert_refused(done, "stopped inside its allocator")
+            process.send_signal(signal.SIGCONT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(status_of(process.pid, "State").startswith("T"))
+        process.send_signal(signal.SIGCONT)
+        self.ask(process)
+        self.end(process)
+
+    def test_twenty_cycles(self):
+        process = self.host("loops", "2")
+        for _ in range(20):
+            self.assert_sound(self.attach(process.pid, 0.02, 262144, "--no-symbolize"))
+            self.ask(process)
+        maps = pathlib.Path(f"/proc/{process.pid}/maps").read_text().splitlines()
+        traces = {line.split()[4] for line in maps if ".geiger" in line}
+        self.assertLessEqual(len(traces), 2, traces)
+        self.end(process)
+
+    def test_children_by_fork(self):
+        script = ("import os, sys\nprint('ready', flush=True)\nsys.stdin.readline()\n"
+                  "pid = os.fork()\nkept = [bytes(100000) for i in range(100)]\n"
+                  "if pid: os.waitpid(pid, 0)\n"
+                  "print('done', flush=True)\n")
+        process = self.start(["python3", "-c", script])
+        process.stdout.readline()
+        with subprocess.Popen([GEIGER, "attach", "--interval", "65536", str(process.pid)],
+                              cwd=self.directory, stderr=subprocess.PIPE, text=True) as attached:
+            self.assertIn("stood still", attached.stderr.readline())
+            process.stdin.write("\n")
+            process.stdin.flush()
+            attached.stderr.read()
+        names = glob.glob(os.path.join(self.directory, "geiger-*", "*.geiger"))
+        self.assertEqual(len(names), 2, names)
+        for name in names:
+            self.assertGreater(len(trace_reader.read(name).samples), 20)
+
+    def test_a_killed_supervisor(self):
+        process = self.host("loops", "1")
+        with subprocess.Popen([GEIGER, "attach", str(process.pid)], cwd=self.directory,
+                              stderr=subprocess.PIPE, text=True) as attached:
+            attached.stderr.readline()
+            attached.kill()
+        self.ask(process)
+        again = self.geiger("attach", process.pid)
+        self.assertEqual(again.returncode, 1)
+        self.assertIn("recorded already", again.stderr)
+        done = self.geiger("detach", process.pid)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("detached", done.stderr)
+        self.assertEqual(self.geiger("detach", process.pid).returncode, 1)
+        self.end(process)
+
+
+class Programs(AttachTest):
+    def test_python(self):
+        script = "import json\nprint('ready', flush=True)\nwhile True: json.dumps(list(range(9999)))\n"
+        process = self.start(["python3", "-c", script])
+        process.stdout.readline()
+        self.assert_sound(self.attach(process.pid))
+        self.assertIsNone(process.poll())
+
+    def test_redis(self):
+        harness.require("redis-server", "redis-cli")
+        socket = os.path.join(self.directory, "s")
+        process = self.start(["redis-server", "--port", "0", "--unixsocket", socket, "--save", ""])
+        client = ["redis-cli", "-s", socket]
+        wait_until(lambda: os.path.exists(socket), "redis")
+        load = self.start([*client, "-r", "-1", "lpush", "key", "x" * 500])
+        self.assert_sound(self.attach(process.pid))
+        load.kill()
+        answer = subprocess.run([*client, "ping"], capture_output=True, text=True, check=True)
+        self.assertEqual(answer.stdout, "PONG\n")
+
+    def test_sqlite_that_waits_for_input(self):
+        harness.require("sqlite3")
+        process = self.start(["sqlite3", ":memory:"])
+        time.sleep(0.3)
+        with subprocess.Popen([GEIGER, "attach", "--interval", "4096", "-o", "r.geiger",
+                               str(process.pid)], cwd=self.directory, stderr=subprocess.PIPE,
+                              text=True) as attached:
+            self.assertIn("stood still", attached.stderr.readline())
+            process.stdin.write("select sum(length(hex(randomblob(1000)))) from "
+                                "generate_series(1,500);\nselect 42;\n")
+            process.stdin.flush()
+            self.assertEqual(process.stdout.readline(), "1000000\n")
+            attached.send_signal(signal.SIGINT)
+            attached.stderr.read()
+        trace = trace_reader.read(os.path.join(self.directory, "r.geiger"))
+        self.assert_sound(trace)
+        self.assertGreater(len(trace.samples), 50)
+        process.stdin.close()
+        self.assertEqual(process.wait(PATIENCE), 0)
+
+    def test_node(self):
+        harness.require("node")
+        script = "console.log('ready'); setInterval(() => Buffer.alloc(200000), 5)"
+        process = self.start(["node", "-e", script])
+        process.stdout.readline()
+        self.assert_sound(self.attach(process.pid))
+        self.assertIsNone(process.poll())
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class Surroundings(AttachTest):
+    def test_another_mount_namespace(self):
+        """Neither the library nor the directory can be seen from there."""
+        process = self.start(["unshare", "-m", "sh", "-c",
+                              "mount -t tmpfs tmpfs /tmp && exec \"$@\"", "sh", "python3", "-c",
+                              "print('ready', flush=True)\nwhile True: bytes(100000)\n"])
+        process.stdout.readline()
+        self.assert_sound(self.attach(process.pid))
+        self.assertEqual(os.listdir(f"/proc/{process.pid}/root/tmp"), [])
+
+    def test_another_user(self):
+        nobody = pwd.getpwnam("nobody")
+        process = self.start(["/usr/bin/perl", "-e",
+                              "$|=1; print \"ready\\n\"; while (1) { my $x = 'a' x 100000; }"],
+                             user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[])
+        process.stdout.readline()
+        self.assert_sound(self.attach(process.pid))
+
+
+class Refusals(AttachTest):
+    def test_no_such_process(self):
+        ended = subprocess.Popen(["true"])
+        ended.wait()
+        self.assert_refused(self.geiger("attach", ended.pid), "no process")
+        self.assert_refused(self.geiger("detach", ended.pid), "no process")
+        self.assert_refused(self.geiger("attach", 0), "no process")
+
+    def test_usage(self):
+        for words in (["attach"], ["attach", "x"], ["attach", "1", "--interval", "0"], ["detach"]):
+            self.assertEqual(self.geiger(*words).returncode, 2, words)
+
+    def test_a_zombie(self):
+        process = subprocess.Popen(["true"])
+        wait_until(lambda: status_of(process.pid, "State").startswith("Z"), "its end")
+        self.assert_refused(self.geiger("attach", process.pid), "zombie")
+        process.wait()
+
+    def test_a_thread_of_the_kernel(self):
+        if not os.path.exists("/proc/2/status") or status_of(2, "VmSize"):
+            self.skipTest("no threads of the kernel are seen here")
+        self.assert_refused(self.geiger("attach", 2), "kernel")
+
+    def test_without_geiger(self):
+        process = self.host("loops", "1")
+        self.assert_refused(self.geiger("detach", process.pid), "not attached")
+        self.end(process)
+
+    def test_static(self):
+        process = self.start([harness.host("attached_static"), "sleep", "0"])
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        self.assert_refused(self.geiger("attach", process.pid), "statically linked")
+
+    def test_preloaded(self):
+        environment = harness.environment([harness.preload_entry()])
+        process = subprocess.Popen([harness.host("attached"), "loops", "1"], env=environment,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.stop, process)
+        process.stdout.readline()
+        self.assert_refused(self.geiger("attach", process.pid), "geiger ctl")
+        self.ask(process)
+
+    def test_traced(self):
+        harness.require("strace")
+        process = self.host("loops", "1")
+        tracer = subprocess.Popen(["strace", "-f", "-o", "/dev/null", "-p", str(process.pid)],
+                                  stderr=subprocess.DEVNULL)
+        self.addCleanup(tracer.wait)
+        self.addCleanup(tracer.kill)
+        wait_until(lambda: status_of(process.pid, "TracerPid") != "0", "strace")
+        self.assert_refused(self.geiger("attach", process.pid), "traced by process")
+
+    def test_seccomp(self):
+        script = ("import ctypes\nlibc = ctypes.CDLL(None)\nclass P(ctypes.Structure):\n"
+                  "    _fields_ = [('n', ctypes.c_ushort), ('f', ctypes.c_void_p)]\n"
+                  "allow = (ctypes.c_ulong * 1)(0x7fff000000000006)\n"
+                  "libc.prctl(38, 1, 0, 0, 0)\n"
+                  "assert libc.prctl(22, 2, ctypes.byref(P(1, ctypes.addressof(allow)))) == 0\n"
+                  "print('ready', flush=True)\nwhile True: bytes(100000)\n")
+        process = self.start(["python3", "-c", script])
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        self.assert_refused(self.geiger("attach", process.pid), "seccomp")
+        self.assert_sound(self.attach(process.pid, 0.2, 65536, "--despite-seccomp"))
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_as_another_user(self):
+        nobody = pwd.getpwnam("nobody")
+        process = self.host("loops", "1")
+        done = subprocess.run([GEIGER, "attach", str(process.pid)], cwd="/", text=True,
+                              capture_output=True, user=nobody.pw_uid, group=nobody.pw_gid,
+                              extra_groups=[], timeout=PATIENCE, check=False)
+        if "Permission denied" not in done.stderr:
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("another user", done.stderr)
+        self.end(process)
+
+
+def cycles(count):
+    """Prints, per program, cycles, deaths, and the median and largest stop."""
+    case = Programs()
+    case.setUp()
+    socket = os.path.join(case.directory, "s")
+    programs = {
+        "redis": ["redis-server", "--port", "0", "--unixsocket", socket, "--save", ""],
+        "node": ["node", "-e", "setInterval(() => { for (let i = 0; i < 50; ++i) "
+                               "Buffer.alloc(20000).toString('hex') }, 1)"],
+        "java": ["java", "-Xmx64m", "-XX:+UseSerialGC", *java_program(case.directory)],
+    }
+    for name, command in programs.items():
+        if not shutil.which(command[0]):
+            print(f"{name}: not installed")
+            continue
+        process = case.start(command)
+        time.sleep(1.5)
+        load = [case.start(["redis-benchmark", "-s", socket, "-l", "-q", "-c", "4", "-d", "300",
+                            "-t", "set,lpush"])] if name == "redis" else []
+        stops, refused = [], []
+        for _ in range(count):
+            if process.poll() is not None:
+                break
+            done = case.geiger("attach", "--duration", "20ms", "--no-symbolize", "-f", "-o",
+                               "c.geiger", process.pid)
+            stop = re.search(r"stood still for ([\d.]+) ms", done.stderr)
+            if stop:
+                stops.append(float(stop[1]))
+            else:
+                refused.append(done.stderr.strip())
+        died = process.poll() is not None
+        print(f"{name}: {len(stops)} cycles, {len(refused)} refused, deaths {int(died)}, "
+              f"stop median {statistics.median(stops or [0]):.2f} ms, "
+              f"largest {max(stops or [0]):.2f} ms", *refused[:3], sep="\n  ", flush=True)
+        for other in [*load, process]:
+            case.stop(other)
+    case.doCleanups()
+
+
+def java_program(directory):
+    source = os.path.join(directory, "Load.java")
+    pathlib.Path(source).write_text(
+        "public class Load { public static void main(String[] a) throws Exception { for (;;) {"
+        "java.nio.ByteBuffer.allocateDirect(50000); new java.util.zip.Deflater().end();"
+        "Thread.sleep(1); } } }\n")
+    return [source]
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["cycles"]:
+        cycles(int(sys.argv[2]))
+    else:
+        unittest.main()

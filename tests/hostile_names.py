@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""Every verb on a trace in which every name is an attack, and on damaged traces.
+
+usage: hostile_names.py GEIGER CORPUS
+
+CORPUS is fuzz/corpus/trace; fuzz/seeds.cc says what is in it. Names are somebody else's
+bytes: of functions, threads, modules, marks, labels, types, heaps and the program.
+"""
+import gzip
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+GEIGER = os.path.abspath(sys.argv.pop(1))
+CORPUS = pathlib.Path(sys.argv.pop(1)).resolve()
+HOSTILE = CORPUS / "hostile_names"
+DROP = "'); DROP TABLE functions; --"
+SCRIPT = "</script><script>alert(1)</script>"
+
+GROUPS = ["function", "stack", "module", "thread", "tid", "size", "type", "label", "lifetime",
+          "heap"]
+SORTS = ["self", "total", "samples", "name"]
+REPORTS = (
+    [["summary"], ["stats"], ["stats", "--estimators"], ["marks"], ["doctor"], ["plan"],
+     ["tree", "--min-percent", "0"], ["tree", "--inverted"], ["leaks", "--all"]]
+    + [["table", "--by", by, "--top", "0"] for by in GROUPS]
+    + [["table", "--sort", sort] for sort in SORTS]
+    + [["table", "--kind", kind] for kind in ("live", "peak", "mapped", "overhead")]
+    + [["table", "--thread", "*"], ["table", "--label", "*"], ["table", "--type", "*"]]
+    + [["lifetimes", "--by", by] for by in ("function", "stack", "thread", "size", "none")])
+# Acting characters: what printable() shows as an escape (analysis/report/text.cc).
+CONTROLS = "\x00-\x09\x0b-\x1f\x7f-\x9f"
+ACTING = CONTROLS + "\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+
+
+class Verbs(unittest.TestCase):
+    def setUp(self):
+        self.here = tempfile.mkdtemp(prefix="geiger-hostile-")
+        self.addCleanup(shutil.rmtree, self.here, ignore_errors=True)
+        shutil.copy(HOSTILE, self.path("a.geiger"))
+
+    def path(self, name):
+        return os.path.join(self.here, name)
+
+    def run_geiger(self, *words, **environment):
+        env = {**os.environ, "LC_ALL": "C.UTF-8", "NO_COLOR": "1", **environment}
+        return subprocess.run([GEIGER, *words], cwd=self.here, env=env, capture_output=True,
+                              timeout=60, check=False)
+
+    def assert_harmless(self, output, words, acting=ACTING):
+        text = output.decode()  # strict: must be UTF-8
+        found = re.search(f"[{acting}]", text)
+        self.assertIsNone(found, f"{words}: {text[max(0, found.start() - 40):][:80]!r}"
+                          if found else "")
+        return text
+
+
+class HostileNames(Verbs):
+    def test_text_moves_no_cursor(self):
+        for words in REPORTS:
+            done = self.run_geiger(*words[:1], "a.geiger", *words[1:])
+            self.assertIn(done.returncode, (0, 1), (words, done))
+            self.assert_harmless(done.stdout, words)
+            self.assert_harmless(done.stderr, words)
+
+    def test_no_name_can_forge_a_line(self):
+        text = self.run_geiger("table", "a.geiger", "--top", "0").stdout.decode()
+        lines = [line for line in text.splitlines() if "forged" in line]
+        self.assertTrue(lines)
+        for line in lines:
+            self.assertIn("\\x0amain;forged", line)
+
+    def test_json_is_json(self):
+        for words in REPORTS:
+            done = self.run_geiger(*words[:1], "a.geiger", *words[1:], "--json")
+            json.loads(done.stdout)  # strict UTF-8, no NaN
+            self.assertNotRegex(done.stdout, rb"\b(NaN|Infinity)\b")
+            self.assert_harmless(done.stdout, words)
+
+    def test_json_keeps_names(self):
+        document = json.loads(
+            self.run_geiger("table", "a.geiger", "--top", "0", "--json").stdout)
+        names = {row["name"] for row in document["rows"]}
+        self.assertIn(DROP, names)
+        self.assertIn(SCRIPT, names)
+        self.assertIn("a;b c\nmain;forged 999999", names)
+
+    def test_diff_and_check(self):
+        shutil.copy(HOSTILE, self.path("b\x1b[31m.geiger"))
+        for words in (["diff"], ["diff", "--by", "stack"], ["check", "--max-growth", "5%"],
+                      ["check", "--max-site-growth", "5%"]):
+            done = self.run_geiger(*words[:1], "a.geiger", "b\x1b[31m.geiger", *words[1:])
+            self.assert_harmless(done.stdout, words)
+            self.assert_harmless(done.stderr, words)
+            done = self.run_geiger(*words[:1], "a.geiger", "b\x1b[31m.geiger", *words[1:],
+                                   "--json")
+            if done.stdout:
+                json.loads(done.stdout)
+
+    def test_junit_and_svg_are_xml(self):
+        self.run_geiger("check", "a.geiger", "a.geiger", "--max-site-growth", "5%",
+                        "--junit", "out.xml")
+        self.run_geiger("lifetimes", "a.geiger", "--svg", "out.svg")
+        found = [name for name in ("out.xml", "out.svg") if os.path.exists(self.path(name))]
+        for name in found:
+            xml.etree.ElementTree.parse(self.path(name))
+        self.assertTrue(found)
+
+    def functions(self, script):
+        database = sqlite3.connect(":memory:")
+        database.executescript(script)
+        return {name for (name,) in database.execute("SELECT name FROM functions")}
+
+    def test_sql_holds_names_and_runs_none(self):
+        script = self.run_geiger("export", "sql", "a.geiger").stdout.decode()
+        names = self.functions(script)
+        self.assertIn(DROP, names)
+        self.assertIn("=cmd|'/C calc'!A0", names)
+        self.assertIn("$(touch x) `touch y` | touch z", names)
+
+    def test_sqlite_holds_the_same_names(self):
+        script = self.run_geiger("export", "sql", "a.geiger").stdout.decode()
+        self.run_geiger("export", "sqlite", "a.geiger", "-o", "a.db")
+        database = sqlite3.connect(self.path("a.db"))
+        names = {name for (name,) in database.execute("SELECT name FROM functions")}
+        self.assertEqual(names, self.functions(script))
+
+    def test_folded_stacks_are_one_line_each(self):
+        output = self.run_geiger("export", "folded", "a.geiger").stdout
+        for line in self.assert_harmless(output, "folded", CONTROLS).splitlines():
+            frames, _, value = line.rpartition(" ")
+            self.assertRegex(value, r"^[0-9]+$")
+            self.assertNotEqual(value, "999999")
+            self.assertNotIn("main", frames.split(";"))
+
+    def test_pprof_is_a_gzip_of_a_message(self):
+        output = self.run_geiger("export", "pprof", "a.geiger").stdout
+        self.assertIn(DROP.encode(), gzip.decompress(output))
+
+    def test_nothing_ran_and_nothing_was_left(self):
+        for words in REPORTS:
+            self.run_geiger(*words[:1], "a.geiger", *words[1:])
+        self.run_geiger("symbolize", "a.geiger")
+        self.assertEqual(sorted(os.listdir(self.here)), ["a.geiger"])
+
+
+class DamagedTraces(Verbs):
+    """What the whole program makes of damage; fuzz/mutants.cc does it by the thousand."""
+
+    def mutants(self, count):
+        chance = random.Random(5)
+        sound = bytearray((CORPUS / "sealed_two_images").read_bytes())
+        for _ in range(count):
+            mutant = bytearray(sound)
+            if chance.random() < 0.3:
+                del mutant[chance.randrange(len(mutant)):]
+            for _ in range(chance.randrange(1, 20)):
+                if mutant:
+                    at = chance.randrange(len(mutant))
+                    mutant[at] = chance.choice([0, 0xff, chance.randrange(256)])
+            yield mutant
+
+    def test_one_line_and_a_documented_exit_code(self):
+        codes = set()
+        for number, mutant in enumerate(self.mutants(60)):
+            pathlib.Path(self.path("a.geiger")).write_bytes(mutant)
+            verb = ["summary", "table", "stats", "doctor", "marks"][number % 5]
+            done = self.run_geiger(verb, "a.geiger")
+            self.assertIn(done.returncode, (0, 1), (number, done))
+            codes.add(done.returncode)
+            self.assert_harmless(done.stdout, verb)
+            lines = self.assert_harmless(done.stderr, verb).splitlines()
+            self.assertLessEqual(len(lines), 5)
+            for line in lines:
+                self.assertRegex(line, "^geiger: ")
+            if done.returncode == 1 and verb != "doctor":
+                self.assertTrue(lines, (number, done))
+        self.assertEqual(codes, {0, 1})
+
+    def test_what_is_wrong_and_where(self):
+        pathlib.Path(self.path("a.geiger")).write_bytes((CORPUS / "cut").read_bytes())
+        done = self.run_geiger("summary", "a.geiger")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr.decode().splitlines()[0],
+                         r"^geiger: a\.geiger: offset \d+: the file is cut short.*; \d+ records "
+                         r"before it are used$")
+
+    def test_only_regular_files(self):
+        os.mkfifo(self.path("fifo.geiger"))
+        os.symlink("/dev/zero", self.path("zero.geiger"))
+        for name in ("fifo.geiger", "zero.geiger", "/dev/tty", "missing.geiger"):
+            done = self.run_geiger("summary", name)
+            self.assertEqual(done.returncode, 1, name)
+            self.assertEqual(len(done.stderr.decode().splitlines()), 1, done)
+
+
+if __name__ == "__main__":
+    unittest.main()

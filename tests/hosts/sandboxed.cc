@@ -1,0 +1,145 @@
+// Programs that, once started, allow themselves only the system calls they make bare.
+// A call beyond those kills the process, so one of the runtime's would show.
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <initializer_list>
+
+#include "scenario.h"
+
+namespace {
+
+/// What malloc, printf and exit need bare.
+constexpr std::uint32_t kPlain[] = {SYS_write,  SYS_brk,       SYS_mmap, SYS_munmap,
+                                    SYS_mremap, SYS_futex,     SYS_exit, SYS_exit_group,
+                                    SYS_fstat,  SYS_newfstatat};
+/// And what pthread_create and the end of a thread need bare.
+constexpr std::uint32_t kThreads[] = {
+    SYS_clone,   SYS_clone3,       SYS_set_robust_list, SYS_rseq, SYS_rt_sigprocmask, SYS_mprotect,
+    SYS_madvise, SYS_rt_sigaction, SYS_openat,          SYS_read, SYS_close};
+
+struct Filter {
+  sock_filter code[64];
+  unsigned short length = 0;
+  void add(sock_filter step) { code[length++] = step; }
+  void allow(std::uint32_t call) {
+    add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));
+    add(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  }
+};
+
+void restrict_to_plain(bool with_threads, std::uint32_t otherwise) {
+  Filter filter;
+  filter.add(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)));
+  for (const std::uint32_t call : kPlain) filter.allow(call);
+  if (with_threads)
+    for (const std::uint32_t call : kThreads) filter.allow(call);
+  filter.add(BPF_STMT(BPF_RET | BPF_K, otherwise));
+  const sock_fprog program{filter.length, filter.code};
+  EXPECT(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+  EXPECT(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+}
+
+void allocate_much() {
+  constexpr int kBlocks = 2000;
+  static void* blocks[kBlocks];
+  for (int round = 0; round < 10; ++round) {
+    for (void*& block : blocks) block = opaque(malloc(600));
+    for (void* block : blocks) free(block);
+  }
+}
+
+/// All lines are out before the process ends: its exit status is what is compared.
+void end() {
+  std::printf("still here\n");
+  std::fflush(stdout);
+}
+
+void kills() {
+  restrict_to_plain(false, SECCOMP_RET_KILL_PROCESS);
+  allocate_much();
+  end();
+}
+
+void refuses() {
+  restrict_to_plain(false, SECCOMP_RET_ERRNO | 1);
+  allocate_much();
+  end();
+}
+
+void kills_with_threads() {
+  restrict_to_plain(true, SECCOMP_RET_KILL_PROCESS);
+  for (int i = 0; i < 10; ++i) {
+    pthread_t thread;
+    EXPECT(pthread_create(
+               &thread, nullptr,
+               [](void*) -> void* {
+                 for (int i = 0; i < 5; ++i) allocate_much();
+                 return nullptr;
+               },
+               nullptr) == 0);
+    pthread_join(thread, nullptr);
+  }
+  end();
+}
+
+void strict() {
+  // read, write, exit and sigreturn are all that is left: the heap must be large before.
+  for (int i = 0; i < 2; ++i) allocate_much();
+  std::printf("strict from here\n");
+  std::fflush(stdout);
+  EXPECT(syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 0, nullptr) == 0);
+  for (int i = 0; i < 20000; ++i) free(opaque(malloc(500)));
+  constexpr char kText[] = "still here\n";
+  (void)!write(1, kText, sizeof kText - 1);
+  syscall(SYS_exit, 7);
+}
+
+void without_time_stamps() {
+  // The vDSO's clock now faults.
+  EXPECT(prctl(PR_SET_TSC, PR_TSC_SIGSEGV) == 0);
+  allocate_much();
+  end();
+}
+
+void refused_filter() {
+  // The kernel turns it down, so nothing is restricted and nothing is given up.
+  EXPECT(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, nullptr) != 0);
+  EXPECT(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, nullptr) == -1);
+  for (int i = 0; i < 5; ++i) {
+    pthread_t thread;
+    EXPECT(pthread_create(
+               &thread, nullptr,
+               [](void*) -> void* {
+                 for (int i = 0; i < 5; ++i) allocate_much();
+                 return nullptr;
+               },
+               nullptr) == 0);
+    pthread_join(thread, nullptr);
+  }
+  end();
+}
+
+constexpr Scenario kScenarios[] = {
+    {"kills", kills},
+    {"refuses", refuses},
+    {"kills_with_threads", kills_with_threads},
+    {"strict", strict},
+    {"without_time_stamps", without_time_stamps},
+    {"refused_filter", refused_filter},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  free(opaque(malloc(100)));
+  return run_scenario(argc, argv, kScenarios);
+}

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""The recipes of docs/production.md, each as far as it can be run on one machine."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import harness
+import trace_reader
+
+RECIPES = harness.ROOT / "recipes"
+GEIGER = str(harness.BUILD / "bin" / "geiger")
+PATIENCE = 60  # seconds; only what hangs takes that long
+
+
+def yaml_of(name):
+    try:
+        import yaml
+    except ImportError as error:
+        raise unittest.SkipTest("no YAML parser") from error
+    return yaml.safe_load((RECIPES / name).read_text())
+
+
+class Recipes(harness.ProcessTest):
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix="recipes-")
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+
+    def assert_sleeps(self, variables):
+        """A program that is started with a recipe's variables can be called, once the paths
+        in them are those of this machine."""
+        traces, runtime = (os.path.join(self.directory, name) for name in ("traces", "runtime"))
+        for path in (traces, runtime):
+            os.makedirs(path, mode=0o700, exist_ok=True)
+        self.assertRegex(variables["LD_PRELOAD"], r"/lib/geiger/\$LIB/libgeiger-preload\.so$")
+        self.assertTrue(variables["GEIGER_DIR"].startswith("/"))
+        here = {**variables, "LD_PRELOAD": str(harness.preload_entry()), "GEIGER_DIR": traces,
+                "XDG_RUNTIME_DIR": runtime, "GEIGER_INTERVAL": "4096"}
+        program = subprocess.Popen(
+            ["/usr/bin/python3", "-c", "import sys\nfor line in sys.stdin:\n"
+             "    kept = [bytes(int(line)) for _ in range(100)]\n    print('ok', flush=True)\n"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=harness.environment([], here))
+        def allocate():
+            program.stdin.write("10000\n")
+            program.stdin.flush()
+            return program.stdout.readline()
+        allocate()
+        ctl = subprocess.Popen([GEIGER, "ctl", str(program.pid), "start", "--wait", f"{PATIENCE}s"],
+                               stderr=subprocess.PIPE, text=True, env=harness.environment([]))
+        while ctl.poll() is None:
+            allocate()
+        told = ctl.communicate()[1]
+        program.communicate()
+        self.assertEqual(ctl.returncode, 0, told)
+        self.assertEqual(program.returncode, 0)
+        (trace,) = pathlib.Path(traces).glob("*.geiger")
+        trace_reader.read(trace).check()
+
+    def test_systemd_unit(self):
+        text = (RECIPES / "geiger.service").read_text()
+        variables = dict(line.split("=", 1) for line in
+                         re.findall(r'(?m)^Environment="?([^"\n]*)"?$', text))
+        self.assert_sleeps(variables)
+        if shutil.which("systemd-analyze"):
+            verified = subprocess.run(["systemd-analyze", "verify", str(RECIPES / "geiger.service")],
+                                      capture_output=True, text=True)
+            self.assertNotIn("geiger.service", verified.stderr)
+            self.assertEqual(verified.returncode, 0, verified.stderr)
+
+    def test_dockerfile(self):
+        text = (RECIPES / "Dockerfile").read_text().replace("\\\n", " ")
+        (env,) = re.findall(r"(?m)^ENV (.*)$", text)
+        variables = dict(word.replace("\\$", "$").split("=", 1) for word in env.split()
+                         if not word.startswith("PATH="))
+        self.assert_sleeps(variables)
+
+    def test_pod(self):
+        pod = yaml_of("pod.yaml")
+        self.assertEqual((pod["apiVersion"], pod["kind"]), ("v1", "Pod"))
+        spec = pod["spec"]
+        volumes = {volume["name"] for volume in spec["volumes"]}
+        for container in spec["initContainers"] + spec["containers"]:
+            for mount in container["volumeMounts"]:
+                self.assertIn(mount["name"], volumes)
+        (program,) = spec["containers"]
+        self.assert_sleeps({entry["name"]: entry["value"] for entry in program["env"]})
+
+    def test_ci_job(self):
+        steps = yaml_of("ci.yaml")["jobs"]["memory"]["steps"]
+        (check,) = [step["run"] for step in steps if "geiger check" in step.get("run", "")]
+        for name in ("before", "after"):
+            for n in (1, 2, 3):
+                subprocess.run([GEIGER, "run", "-q", "-o", f"{name}.{n}.geiger", "--",
+                                harness.host("loops"), "malloc+free", "100000"], check=True,
+                               cwd=self.directory, env=harness.environment([]), timeout=PATIENCE)
+        done = subprocess.run(check.replace("geiger check", f"{GEIGER} check", 1), shell=True,
+                              cwd=self.directory, capture_output=True, text=True)
+        self.assertIn(done.returncode, (0, 4), done.stderr)  # 4: too few samples to say.
+        self.assertTrue(os.path.exists(os.path.join(self.directory, "memory.xml")))
+
+    def test_before_an_oom_kill(self):
+        """SIGKILL, as the kernel sends it, while memory grows."""
+        grow = ("import time\nkept = []\n"
+                "while True:\n    kept.append(bytearray(4 << 20)); time.sleep(0.01)\n"
+                "    if len(kept) >= 180: import os; os.kill(os.getpid(), 9)\n")
+        environment = harness.environment([], {"PATH": os.path.dirname(GEIGER) + ":" +
+                                               os.environ["PATH"]})
+        done = subprocess.run([str(RECIPES / "oom.sh"), "/usr/bin/python3", "-c", grow],
+                              cwd=self.directory, capture_output=True, text=True, env=environment,
+                              timeout=PATIENCE)
+        self.assertEqual(done.returncode, -signal.SIGKILL, done.stderr)
+        (run,) = pathlib.Path(self.directory).glob("geiger-python3.*")
+        self.assertGreaterEqual(len(list(run.glob("*.geiger"))), 2)
+        table = subprocess.run([GEIGER, "table", "--json", "--kind", "live", str(run)],
+                               capture_output=True, text=True)
+        self.assertEqual(table.returncode, 0, table.stderr)
+        live = json.loads(table.stdout)["total"]["bytes"]
+        self.assertGreaterEqual(live["hi"], 179 * 4 * harness.MIB)
+        marks = subprocess.run([GEIGER, "marks", str(run)], capture_output=True, text=True).stdout
+        self.assertIn("rss+=256MiB", marks)
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "needs root and unshare")
+    def test_ld_so_preload(self):
+        """In a mount namespace of its own: /etc is an overlay there."""
+        for name in ("upper", "work", "merged", "runtime"):
+            os.mkdir(os.path.join(self.directory, name), 0o700)
+        script = (
+            f"set -e; mount -t overlay overlay -o lowerdir=/etc,upperdir={self.directory}/upper,"
+            f"workdir={self.directory}/work /etc || exit 77\n"
+            f"echo '{harness.preload_entry()}' > /etc/ld.so.preload\n"
+            "export GEIGER_INTERVAL=4096\n"
+            f"export XDG_RUNTIME_DIR={self.directory}/runtime\n"
+            "/bin/ls / > /dev/null\n"
+            "GEIGER_MODE=off /bin/sh -c 'grep -c bell /proc/self/maps' || true\n"
+            "/bin/sh -c 'grep -c /bell /proc/self/maps'\n")
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True,
+                              env=harness.environment([]), timeout=PATIENCE)
+        if done.returncode == 77:
+            self.skipTest("no overlay here")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "0\n1\n", ""))
+
+
+if __name__ == "__main__":
+    unittest.main()

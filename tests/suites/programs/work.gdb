@@ -1,0 +1,12 @@
+set pagination off
+set confirm off
+set debuginfod enabled off
+# Addresses on the stack depend on the size of the environment.
+set print address off
+set print frame-arguments none
+break count if at == 0
+run > /dev/null
+info breakpoints
+backtrace -5
+ptype at
+info line insert
