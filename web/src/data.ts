@@ -1,0 +1,215 @@
+// What a report page is made of: what `geiger report` embeds and `geiger serve` sends.
+//
+// Counts and sums travel, never limits: the page adds up whatever the reader selects and derives
+// value and interval from the sums (docs/estimators.md), so a brush over the timeline is as sound as the whole.
+// src/analysis/page writes it; a field that changes here changes there.
+
+/** Index into PageData.names; -1 where there is none. */
+export type NameIndex = number;
+
+/** Bits of Frames.flags. */
+export const enum FrameFlag {
+  /** Inlined into the frame below it. */
+  Inlined = 1,
+  /** Of an allocator, a standard library or a language runtime: hidden on request. */
+  Plumbing = 2,
+  /** Has no symbol: module and offset stand for it. */
+  Unknown = 4,
+  /** No frame but a remark: "[truncated]", "[no stack]", "[smaller ones]". */
+  Remark = 8,
+}
+
+/** Functions as they stand in stacks, by column. */
+export interface Frames {
+  name: NameIndex[];
+  module: NameIndex[];
+  file: NameIndex[];
+  /** 0: not known. */
+  line: number[];
+  flags: number[];
+}
+
+/** The call tree, root first, by column. Node 0 is the root; a parent's index is less than its child's. */
+export interface Nodes {
+  /** How far before the node its parent stands; 0 for the root. */
+  up: number[];
+  frame: number[];
+}
+
+/**
+ * Objects alike in what they add to sums, each an object's share: `count` objects add `count` times as much.
+ * Names of the sums as in src/estimation/sums.h.
+ */
+export interface Strata {
+  /** 1: recorded with probability 1, adds no error. */
+  certain: number[];
+  /** z (or y, of kinds that sum a part of each object). */
+  bytes: number[];
+  /** w = z / pi. */
+  weighted: number[];
+  /** w (w - z) */
+  variance: number[];
+  /** 1 / pi */
+  objects: number[];
+  /** (1 - pi) / pi^2 */
+  objectsVariance: number[];
+  /** z (1 - pi) / pi^2 */
+  covariance: number[];
+  /** Power of two: requested bytes are in [2^c, 2^(c+1)); -1: zero bytes. */
+  sizeClass: number[];
+}
+
+/** Samples by all that the page can tell apart, by column. */
+export interface Cells {
+  strata: Strata;
+  /** Leaf of the stack. Never descending. */
+  node: number[];
+  stratum: number[];
+  count: number[];
+  /** Each of the following may be empty: then it is not told apart. */
+  thread: NameIndex[];
+  type: NameIndex[];
+  label: NameIndex[];
+  /** Bucket of the timeline it was allocated in; -1: before the first. */
+  born: number[];
+  /** Bucket it was freed in; -1: it was alive at the end. */
+  died: number[];
+  /** True where near sizes share strata of their mean, to bound the page: sums of the whole stay exact. */
+  hasMeanSizes: boolean;
+}
+
+/** An estimate as geiger's other reports give it: "Numbers" in docs/json.md. */
+export interface Estimate {
+  value: number;
+  lo: number;
+  hi: number;
+  variance: number;
+  samples: number;
+  exact: number;
+}
+
+/** One kind of profile: "allocated", "live", "peak", "resident" ... */
+export interface Profile {
+  kind: string;
+  title: string;
+  /** What it tells, in a sentence. */
+  about: string;
+  /** Why it cannot be told of this recording; then cells is -1. */
+  unavailable?: string;
+  /** Index into PageData.cells. */
+  cells: number;
+  /** What of the cells counts: those born in the window, those alive at its end, or all whatever the window. */
+  counts: "born" | "alive" | "all";
+  /** E: the largest interval that anything was drawn with. */
+  largestInterval: number;
+  /** Bytes known exactly, of the whole: parts with enough samples are calibrated to it where `calibrates`. */
+  exactTotal?: number;
+  calibrates?: boolean;
+  /** The whole as the other reports print it: what the page must arrive at too. */
+  bytes: Estimate;
+  objects: Estimate;
+}
+
+export interface Mark {
+  /** Nanoseconds since the start. */
+  time: number;
+  name: string;
+}
+
+/** The heap over time. Bucket i covers edges[i] <= t < edges[i + 1]. */
+export interface Timeline {
+  /** Nanoseconds since the start. */
+  edges: number[];
+  /** Live bytes at the end of each bucket, with their intervals. */
+  live: { value: number[]; lo: number[]; hi: number[] };
+  /** Resident set over time as observed; empty where nobody watched. */
+  rss: { time: number[]; bytes: number[] };
+  marks: Mark[];
+  /** Of the largest live heap; absent where there is none. */
+  peak?: number;
+}
+
+/** A survival curve: what share of objects lives longer than `time` nanoseconds. */
+export interface Survival {
+  name: string;
+  samples: number;
+  time: number[];
+  value: number[];
+  lo: number[];
+  hi: number[];
+}
+
+/** A part of resident memory, or any other line of an account that adds up. */
+export interface AccountLine {
+  name: string;
+  bytes: number;
+  lo: number;
+  hi: number;
+  /** How deep below the lines above it. */
+  depth: number;
+}
+
+export interface Fact {
+  name: string;
+  value: string;
+  /** "warning" stands out. */
+  tone?: "plain" | "warning";
+}
+
+export interface DiffRow {
+  name: string;
+  detail: string;
+  before: Estimate;
+  after: Estimate;
+  delta: { value: number; lo: number; hi: number };
+  /** After control of the false-discovery rate. */
+  q: number;
+  /** "grew", "shrank", "new", "gone", "undecided", "unchanged" ... as `geiger diff` says. */
+  verdict: string;
+}
+
+/** Present in pages of `geiger report --diff`. */
+export interface Diff {
+  before: string[];
+  after: string[];
+  kind: string;
+  total: DiffRow;
+  tables: { by: string; rows: DiffRow[] }[];
+  /** By node of PageData.nodes; empty rows are absent. */
+  nodes: { node: number[]; before: number[]; after: number[]; delta: number[]; lo: number[]; hi: number[]; q: number[]; verdict: NameIndex[] };
+}
+
+/** Lines of a source file, embedded only on request. */
+export interface Source {
+  file: NameIndex;
+  /** Number of the first line. */
+  from: number;
+  lines: string[];
+}
+
+export interface PageData {
+  schema: 1;
+  title: string;
+  /** geiger's version. */
+  version: string;
+  /** Of all intervals, in (0, 1). */
+  level: number;
+  /** The header card, in order: what ran, interval, samples, exact and estimated, drops, detection limit. */
+  facts: Fact[];
+  warnings: string[];
+  names: string[];
+  frames: Frames;
+  nodes: Nodes;
+  cells: Cells[];
+  profiles: Profile[];
+  timeline?: Timeline;
+  lifetimes: Survival[];
+  /** What resident memory consists of. */
+  resident: AccountLine[];
+  sources: Source[];
+  /** What was left out to bound the page, in words; empty: nothing. */
+  left_out: string[];
+  diff?: Diff;
+  /** Set by `geiger serve`: nanoseconds until the page asks again. */
+  refresh?: number;
+}
