@@ -242,7 +242,7 @@ int watch(Controlled controlled, WatchOptions options) {
 int control(const Options& options) {
   const Command command = command_of(options);
   if (!command.pid) return list(options.is_json);
-  auto controlled = Controlled::open(*command.pid);
+  auto controlled = Controlled::open_started(*command.pid);
   if (!controlled.has_value()) {
     complain(controlled.reason());
     return kExitFailed;

@@ -24,6 +24,8 @@ using std::chrono::milliseconds;
 using Told = Outcome<std::string>;
 
 constexpr milliseconds kLookAgain{2};
+/// How long a program may take to load its libraries.
+constexpr milliseconds kStartingUp{2000};
 
 /// Asks again and again until `holds` or the patience is used up.
 template <typename Condition>
@@ -93,14 +95,33 @@ Outcome<Controlled> Controlled::open(pid_t pid) {
   if (!target.has_value()) return Result::failure(target.reason());
   Controlled controlled;
   controlled.target_ = std::make_unique<TargetProcess>(std::move(target.value()));
-  auto files = controlled.target_->geiger_files();
-  if (!files.has_value()) return Result::failure(files.reason());
-  controlled.files_ = std::move(files.value());
-  controlled.find_trace();
+  if (const auto reason = controlled.look()) return Result::failure(*reason);
   if (!controlled.files_.has_runtime && !controlled.trace_) {
     return Result::failure(controlled.shown() + " has no geiger in it");
   }
   return controlled;
+}
+
+Outcome<Controlled> Controlled::open_started(pid_t pid) {
+  auto controlled = open(pid);
+  const auto is_settled = [&] {
+    if (controlled.has_value() && controlled.value().standing() != Standing::kInert) return true;
+    const auto target = TargetProcess::open(pid);
+    if (!target.has_value() || !target.value().has_just_started()) return true;
+    controlled = open(pid);
+    return false;
+  };
+  comes_true(kStartingUp, is_settled);
+  return controlled;
+}
+
+/// What of geiger is in it now; the reason if that cannot be seen.
+std::optional<std::string> Controlled::look() {
+  auto files = target_->geiger_files();
+  if (!files.has_value()) return files.reason();
+  files_ = std::move(files.value());
+  find_trace();
+  return std::nullopt;
 }
 
 /// Of the traces that are mapped: those of this process, the newest of them.

@@ -49,6 +49,9 @@ class Controlled {
  public:
   /// Fails on a process that is not there, is another user's or has no geiger in it.
   [[nodiscard]] static Outcome<Controlled> open(pid_t pid);
+  /// Gives one that was started a moment ago the time to load its libraries: before that
+  /// geiger is not in it, or there and not awake yet.
+  [[nodiscard]] static Outcome<Controlled> open_started(pid_t pid);
 
   [[nodiscard]] Standing standing() const;
   /// With `counts_records` the whole trace is read.
@@ -70,6 +73,7 @@ class Controlled {
 
  private:
   Controlled() = default;
+  [[nodiscard]] std::optional<std::string> look();
   void find_trace();
   [[nodiscard]] bool can_be_called() const { return files_.bell.has_value(); }
   [[nodiscard]] Outcome<std::string> wake(Order order, std::chrono::milliseconds patience);

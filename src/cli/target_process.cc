@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <ctime>
 
 #include "analysis/observe/proc_text.h"
 #include "trace/rendezvous.h"
@@ -139,6 +140,14 @@ bool TargetProcess::is_alive() const {
   const auto stat = files_.read("stat");
   const auto facts = status && stat ? parse_facts(facts_.pid, *status, *stat) : std::nullopt;
   return facts && !facts->is_zombie;
+}
+
+bool TargetProcess::has_just_started() const {
+  constexpr std::uint64_t kSeconds = 2;
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);  // What /proc/PID/stat counts from.
+  const auto ticks = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+  return static_cast<std::uint64_t>(now.tv_sec) * ticks < facts_.start_ticks + kSeconds * ticks;
 }
 
 Outcome<GeigerFiles> TargetProcess::geiger_files() const {

@@ -64,6 +64,9 @@ class TargetProcess {
   [[nodiscard]] std::string shown() const;
   /// Whether it still runs.
   [[nodiscard]] bool is_alive() const;
+  /// Whether it may still be loading its libraries: it, or the process whose place it took by
+  /// exec, is not older than two seconds.
+  [[nodiscard]] bool has_just_started() const;
 
   /// What of geiger is in it now. Fails where that cannot be read.
   [[nodiscard]] Outcome<GeigerFiles> geiger_files() const;
