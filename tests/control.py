@@ -207,6 +207,16 @@ class Requests(Control):
         self.assertEqual(program.tell("q"), "")
         self.assertEqual(program.end(), 0)
 
+    def of_run(self, run):
+        """Of a `geiger run` of the host: how to make it allocate, its directory, its id."""
+        def allocate():
+            run.stdin.write("a 100000 100\n")
+            run.stdin.flush()
+            return run.stdout.readline()
+        allocate()
+        (directory,) = pathlib.Path(self.directory).glob("geiger-asleep.*")
+        return allocate, directory, int(directory.name.rsplit(".", 1)[1])
+
     def test_of_a_program_under_run(self):
         run = subprocess.Popen([GEIGER, "run", "-q", "--interval", "4KiB", "--",
                                 harness.host("asleep")], stdin=subprocess.PIPE,
@@ -215,13 +225,7 @@ class Requests(Control):
         self.addCleanup(run.stdout.close)
         self.addCleanup(run.stdin.close)
         self.addCleanup(run.wait)
-        def allocate():
-            run.stdin.write("a 100000 100\n")
-            run.stdin.flush()
-            return run.stdout.readline()
-        allocate()
-        (directory,) = pathlib.Path(self.directory).glob("geiger-asleep.*")
-        pid = int(directory.name.rsplit(".", 1)[1])
+        allocate, directory, pid = self.of_run(run)
         ask = lambda *words: self.while_allocating(None, pid, *words, allocate=allocate)
         self.assertIn("is recording already", self.ctl(pid, "start", expect=1))
         ask("interval", "1KiB")
@@ -243,13 +247,7 @@ class Requests(Control):
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                cwd=self.directory,
                                env=harness.environment([], {"XDG_RUNTIME_DIR": self.runtime}))
-        def allocate():
-            run.stdin.write("a 100000 100\n")
-            run.stdin.flush()
-            return run.stdout.readline()
-        allocate()
-        (directory,) = pathlib.Path(self.directory).glob("geiger-asleep.*")
-        pid = int(directory.name.rsplit(".", 1)[1])
+        allocate, directory, pid = self.of_run(run)
         self.assertEqual(list(directory.iterdir()), [])
         told = self.while_allocating(None, pid, "start", allocate=allocate)
         self.assertIn(str(directory), told)

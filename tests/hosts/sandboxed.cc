@@ -75,19 +75,21 @@ void refuses() {
   end();
 }
 
+void allocate_in_a_thread() {
+  pthread_t thread;
+  EXPECT(pthread_create(
+             &thread, nullptr,
+             [](void*) -> void* {
+               for (int i = 0; i < 5; ++i) allocate_much();
+               return nullptr;
+             },
+             nullptr) == 0);
+  pthread_join(thread, nullptr);
+}
+
 void kills_with_threads() {
   restrict_to_plain(true, SECCOMP_RET_KILL_PROCESS);
-  for (int i = 0; i < 10; ++i) {
-    pthread_t thread;
-    EXPECT(pthread_create(
-               &thread, nullptr,
-               [](void*) -> void* {
-                 for (int i = 0; i < 5; ++i) allocate_much();
-                 return nullptr;
-               },
-               nullptr) == 0);
-    pthread_join(thread, nullptr);
-  }
+  for (int i = 0; i < 10; ++i) allocate_in_a_thread();
   end();
 }
 
@@ -114,17 +116,7 @@ void refused_filter() {
   // The kernel turns it down, so nothing is restricted and nothing is given up.
   EXPECT(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, nullptr) != 0);
   EXPECT(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, nullptr) == -1);
-  for (int i = 0; i < 5; ++i) {
-    pthread_t thread;
-    EXPECT(pthread_create(
-               &thread, nullptr,
-               [](void*) -> void* {
-                 for (int i = 0; i < 5; ++i) allocate_much();
-                 return nullptr;
-               },
-               nullptr) == 0);
-    pthread_join(thread, nullptr);
-  }
+  for (int i = 0; i < 5; ++i) allocate_in_a_thread();
   end();
 }
 
