@@ -126,6 +126,40 @@ class Recipes(harness.ProcessTest):
         marks = subprocess.run([GEIGER, "marks", str(run)], capture_output=True, text=True).stdout
         self.assertIn("rss+=256MiB", marks)
 
+    def test_after_an_oom_kill(self):
+        """The kernel's own, by the limit of a cgroup that geiger is in too."""
+        group = self.memory_group(96 * harness.MIB)
+        script = (f"echo $$ > {group}/cgroup.procs\n"
+                  f"exec {GEIGER} run -q -o r -- /usr/bin/python3 -c \"$1\"")
+        grow = "kept = []\nwhile True: kept.append(b'.' * 1000000)"
+        done = subprocess.run(["sh", "-c", script, "sh", grow], cwd=self.directory,
+                              capture_output=True, text=True, timeout=PATIENCE,
+                              env=harness.environment([]))
+        self.assertEqual(done.returncode, -signal.SIGKILL, done.stderr)
+        table = subprocess.run([GEIGER, "table", "--json", "--kind", "live", "r"],
+                               cwd=self.directory, capture_output=True, text=True)
+        self.assertEqual(table.returncode, 0, table.stderr)
+        live = json.loads(table.stdout)["total"]["bytes"]
+        self.assertGreater(live["lo"], 64 * harness.MIB)
+        self.assertLess(live["value"], 112 * harness.MIB)
+
+    def memory_group(self, limit):
+        """A cgroup of either version with this limit; skips where none can be made."""
+        for root, file in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+                           ("/sys/fs/cgroup", "memory.max")):
+            path = os.path.join(root, f"geiger-test-{os.getpid()}")
+            try:
+                os.mkdir(path)
+            except OSError:
+                continue
+            self.addCleanup(os.rmdir, path)
+            try:
+                pathlib.Path(path, file).write_text(str(limit))
+                return path
+            except OSError:
+                continue
+        self.skipTest("no cgroup with a limit can be made here")
+
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "needs root and unshare")
     def test_ld_so_preload(self):
         """In a mount namespace of its own: /etc is an overlay there."""
