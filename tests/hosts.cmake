@@ -21,7 +21,7 @@ function(geiger_host name source)
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/hosts)
 endfunction()
 
-foreach(host acknowledge asleep attached bounded changes edges exits first lifetimes limits loading loops mappings news
+foreach(host acknowledge asleep attached bounded changes edges exits first jumps lifetimes limits loading loops mappings news
     phases processes registers residency sandboxed signals stacks storms threads truth)
   geiger_host(${host} hosts/${host}.cc)
 endforeach()

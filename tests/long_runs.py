@@ -184,6 +184,25 @@ class Segments(unittest.TestCase):
                     self.check_links(before, after)
 
 
+class JumpsOut(unittest.TestCase):
+    def test_out_of_a_checkpoint(self):
+        """A handler that jumps out while the next segment is opened leaves it to the next
+        allocation: afterwards the program goes on in segments as before."""
+        with harness.Recorder(1, env={"GEIGER_SEGMENT": str(harness.MIB)}) as recorder:
+            outcome = harness.finish(recorder.start([harness.host("jumps")]), None, 300)
+            self.assertEqual(outcome.status, 0, outcome)
+            jumps, = map(int, outcome.stdout.split())
+            self.assertGreater(jumps, 0)
+            paths = pathlib.Path(recorder.directory).glob("*.geiger")
+            traces = sorted(filter(None, map(read, paths)), key=lambda trace: trace.segment)
+        self.assertEqual([trace.segment for trace in traces], list(range(len(traces))))
+        for trace in traces[1:]:
+            self.assertIsNotNone(trace.checkpoint, trace.path)
+        # Per segment 1 MiB besides what it opens with, 80 bytes for each of 20,000 blocks.
+        for trace in traces:
+            self.assertLess(trace.header.tail, 6 * harness.MIB)
+
+
 def trace_inclusion(size, interval):
     return 1 - (1 - 1 / interval) ** size
 

@@ -278,7 +278,8 @@ std::string dump_control(std::string_view bytes) {
               number("requested interval", control.requested_interval.load()),
               pair("paused", control.paused.load(), "supervised", control.supervised.load()),
               pair("wanted utilization", control.wanted_utilization.load(), "wanted segment",
-                   control.wanted_segment.load())});
+                   control.wanted_segment.load()),
+              pair("posted marks", control.posted_marks.load(), "reserved", 0)});
   return dump.take();
 }
 

@@ -44,6 +44,7 @@ std::optional<PostedMark> post_mark(trace::ControlPage& page, Nanoseconds time,
     mark.text_bytes = static_cast<std::uint32_t>(std::min(name.size(), kMostMarkBytes));
     std::memcpy(mark.text, name.data(), mark.text_bytes);
     mark.sequence.store(sequence + 2, std::memory_order_release);
+    page.posted_marks.fetch_add(1, std::memory_order_release);  // Last: it tells to look.
     return PostedMark{slot, sequence + 2};
   }
   return std::nullopt;

@@ -110,10 +110,7 @@ void RunWatch::follow(const std::vector<observe::Writing>& traces) {
     auto trace = LiveTrace::open(std::move(file), writing.path);
     if (!trace.has_value()) continue;
     known_.insert(writing.path);
-    const trace::FileHeader& header = trace.value().header();
-    const std::uint64_t start =
-        header.image_start != 0 ? header.image_start : header.start_monotonic;
-    auto& image = images_[{writing.pid, start}];
+    auto& image = images_[{writing.pid, writing.image_start}];
     if (!image)
       image = std::make_unique<WatchedImage>(options_, writing.pid, base::monotonic_now());
     image->write_to(std::make_unique<LiveTrace>(std::move(trace.value())));

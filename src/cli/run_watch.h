@@ -84,7 +84,7 @@ class RunWatch {
  private:
   struct Key {
     pid_t pid;
-    std::uint64_t image_start;
+    Nanoseconds image_start;
     auto operator<=>(const Key&) const = default;
   };
 

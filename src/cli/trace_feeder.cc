@@ -237,7 +237,7 @@ void TraceFeeder::ask_utilization() {
 std::vector<observe::Writing> TraceFeeder::writing() const {
   std::vector<observe::Writing> traces;
   for (const auto& trace : watched_) {
-    traces.push_back({directory_ + "/" + trace.name(), trace.pid()});
+    traces.push_back({directory_ + "/" + trace.name(), trace.pid(), trace.image_start()});
   }
   return traces;
 }

@@ -39,6 +39,9 @@ class WatchedTrace {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] Nanoseconds start() const { return header_->start_monotonic; }
+  [[nodiscard]] Nanoseconds image_start() const {
+    return header_->image_start != 0 ? header_->image_start : start();
+  }
   [[nodiscard]] trace::State state() const;
   /// The errno of the last refused allocation, 0 if none was refused.
   [[nodiscard]] int refused() const { return refused_; }

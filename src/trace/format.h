@@ -123,8 +123,9 @@ struct FileHeader {
 static_assert(sizeof(FileHeader) <= kControlOffset);
 
 /// A mark that is set from outside. Whoever sets it claims the slot (sequence even -> odd),
-/// fills it and publishes it (odd -> even); the runtime writes the record at its next slow
-/// path, or at exit, and sets `taken` to the sequence that it found.
+/// fills it, publishes it (odd -> even) and raises ControlPage::posted_marks; the runtime
+/// writes the record at its next slow path, or at exit, and sets `taken` to the sequence that
+/// it found.
 struct ControlMark {
   std::atomic<std::uint32_t> sequence;  ///< 0 = never used; odd = being filled.
   std::atomic<std::uint32_t> taken;
@@ -147,6 +148,9 @@ struct ControlPage {
   std::atomic<std::uint32_t> wanted_utilization;
   /// A new number asks to go on in a new segment (0 = never asked).
   std::atomic<std::uint32_t> wanted_segment;
+  /// Marks published so far; the runtime looks at `marks` only when this has changed.
+  std::atomic<std::uint32_t> posted_marks;
+  std::uint32_t reserved0;
   ControlMark marks[kControlMarks];
 };
 static_assert(sizeof(ControlPage) <= kRecordsOffset - kControlOffset);

@@ -2,43 +2,10 @@
 
 #include <string.h>
 
+#include "base/text_builder.h"
+
 namespace geiger::trace {
-namespace {
-
-/// Appends to a text of fixed room; what does not fit makes it unusable, not shorter.
-class Text {
- public:
-  Text(char* to, std::size_t room) : to_(to), room_(room) { to_[0] = '\0'; }
-  Text& append(const char* text) {
-    for (; *text != '\0'; ++text) put(*text);
-    return *this;
-  }
-  Text& append(std::uint64_t number) {
-    char digits[20];
-    int count = 0;
-    do {
-      digits[count++] = static_cast<char>('0' + number % 10);
-      number /= 10;
-    } while (number != 0);
-    while (count > 0) put(digits[--count]);
-    return *this;
-  }
-  [[nodiscard]] bool fits() const { return used_ < room_; }
-
- private:
-  void put(char c) {
-    if (used_ + 1 < room_) {
-      to_[used_] = c;
-      to_[used_ + 1] = '\0';
-    }
-    ++used_;
-  }
-  char* to_;
-  std::size_t room_;
-  std::size_t used_ = 0;
-};
-
-}  // namespace
+using base::TextBuilder;
 
 bool is_bell(const Bell& bell) {
   return memcmp(bell.magic, kBellMagic, sizeof bell.magic) == 0 &&
@@ -65,16 +32,16 @@ void begin_rendezvous(Rendezvous& page, std::uint32_t pid, std::uint64_t start_t
 bool rendezvous_place(int index, const char* runtime_directory, std::uint32_t uid,
                       RendezvousPlace& place) {
   place.parent_is_shared = index == kRendezvousPlaces - 1;
-  Text parent(place.parent, sizeof place.parent);
-  Text name(place.name, sizeof place.name);
+  TextBuilder parent(place.parent, sizeof place.parent);
+  TextBuilder name(place.name, sizeof place.name);
   if (place.parent_is_shared) {
     parent.append("/tmp");
-    name.append("geiger-").append(uid);
+    name.append("geiger-").append(std::uint64_t{uid});
     return true;
   }
   name.append("geiger");
   if (index == 1) {
-    parent.append("/run/user/").append(uid);
+    parent.append("/run/user/").append(std::uint64_t{uid});
     return true;
   }
   if (index != 0 || runtime_directory == nullptr || runtime_directory[0] != '/') return false;
@@ -82,7 +49,7 @@ bool rendezvous_place(int index, const char* runtime_directory, std::uint32_t ui
 }
 
 void rendezvous_name(std::uint32_t pid, std::uint64_t start_ticks, char (&name)[32]) {
-  Text(name, sizeof name).append(pid).append(".").append(start_ticks);
+  TextBuilder(name, sizeof name).append(std::uint64_t{pid}).append(".").append(start_ticks);
 }
 
 std::uint64_t start_ticks_in(const char* stat, std::size_t bytes) {

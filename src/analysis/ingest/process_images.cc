@@ -1,8 +1,10 @@
 #include "analysis/ingest/process_images.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "analysis/ingest/image.h"
@@ -17,6 +19,18 @@ constexpr int kListings = 10;
 
 constexpr std::size_t kOpenAhead = 64;
 
+bool is_blank(const InputFile& file) {
+  std::array<std::byte, sizeof trace::FileHeader::magic> magic{};
+  static_cast<void>(file.read_at(0, magic));  // What is not there is blank.
+  return std::ranges::all_of(magic, [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+/// "DIR/PROGRAM.PID." of "DIR/PROGRAM.PID.N.geiger".
+std::string_view stem_of(std::string_view path) {
+  path = path.substr(0, path.rfind('.'));
+  return path.substr(0, path.rfind('.') + 1);
+}
+
 }  // namespace
 
 void ImageFinder::scan_file(const std::string& path, bool is_listed, Scan& scan) {
@@ -25,18 +39,21 @@ void ImageFinder::scan_file(const std::string& path, bool is_listed, Scan& scan)
     scan.has_lost |= is_listed && error->is_missing;
     return scan.errors.push_back(std::move(*error));
   }
+  auto& faults = is_listed && is_blank(file) ? scan.unborn : scan.errors;
   if (file.size() == 0) {
-    return scan.errors.push_back(
+    return faults.push_back(
         {path, std::nullopt, "empty: the disk was full or the program was killed at its start"});
   }
   std::uint64_t offset = 0;
   for (std::uint32_t index = 0; offset < file.size(); ++index) {
     Image image;
     if (auto error = image.read(file, offset, index)) {
-      return scan.errors.push_back(std::move(*error));
+      return faults.push_back(std::move(*error));
     }
     const trace::FileHeader& header = image.header();
-    Headed headed{{path, offset, index, header.segment, is_listed}, std::nullopt};
+    const trace::State state = header.state.load(std::memory_order_relaxed);
+    const bool is_going_on = state == trace::State::kStarting || state == trace::State::kSampling;
+    Headed headed{{path, offset, index, header.segment, is_listed}, std::nullopt, is_going_on};
     if (header.image_start != 0) {
       headed.identity.emplace(
           header.pid, header.image_start, header.seed,
@@ -52,6 +69,12 @@ ImageFinder::Scan ImageFinder::scan(const std::string& path) {
   TraceFiles files = traces_in(path);
   if (files.error) scan.errors.push_back(std::move(*files.error));
   for (const std::string& file : files.paths) scan_file(file, file != path, scan);
+  for (Error& error : scan.unborn) {
+    const bool is_next = std::ranges::any_of(scan.images, [&](const Headed& headed) {
+      return headed.is_going_on && stem_of(headed.image.path) == stem_of(error.path);
+    });
+    if (!is_next) scan.errors.push_back(std::move(error));
+  }
   return scan;
 }
 

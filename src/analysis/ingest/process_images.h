@@ -44,10 +44,14 @@ class ImageFinder {
   struct Headed {
     FoundImage image;
     std::optional<Identity> identity;  ///< Of runtimes that number segments.
+    bool is_going_on = false;          ///< Its end was not written.
   };
   struct Scan {
     std::vector<Headed> images;
     std::vector<Error> errors;
+    /// Of files without a header. The next segment of an image that goes on is about to get
+    /// one, or never will: either way everything is in the files before it.
+    std::vector<Error> unborn;
     bool has_lost = false;  ///< A file was gone.
   };
 

@@ -224,6 +224,30 @@ TEST_F(Segments, ACheckpointThatWasCutOffFreesNothing) {
   EXPECT_THAT(result.recording.warnings[0], HasSubstr("checkpoint of segment 1 was cut off"));
 }
 
+TEST_F(Segments, OneThatHasNoHeaderYetIsNoDamage) {
+  Opened alone(0, 1000, 0, State::kSampling);
+  write(alone, 0);
+  for (const std::size_t bytes : {0U, 8192U}) {
+    files.write("run/target.100.1.geiger", std::vector<std::byte>(bytes));
+    const Ingested result = read_run();
+    EXPECT_FALSE(result.damaged);
+    EXPECT_EQ(result.recording.processes.size(), 1U);
+    EXPECT_THAT(result.recording.warnings, IsEmpty());
+  }
+}
+
+TEST_F(Segments, AFileWithoutAHeaderIsDamageBehindOneThatHasEndedOrOfAnother) {
+  Opened ended(0, 1000, 2000, State::kExited);
+  write(ended, 0);
+  files.write("run/target.100.1.geiger", std::vector<std::byte>(8192));
+  EXPECT_TRUE(read_run().damaged);
+  Opened going_on(0, 1000, 0, State::kSampling);
+  write(going_on, 0);
+  EXPECT_FALSE(read_run().damaged);
+  files.write("run/target.101.0.geiger", std::vector<std::byte>(8192));
+  EXPECT_TRUE(read_run().damaged);
+}
+
 TEST_F(Segments, ASampleMayBeCarriedBehindTheCheckpoint) {
   write(three.first, 0);
   Opened second(1, 2010, 3000, State::kExited);

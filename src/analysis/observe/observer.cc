@@ -1,5 +1,7 @@
 #include "analysis/observe/observer.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "base/clock.h"
@@ -28,9 +30,15 @@ void Observer::follow(const std::vector<Writing>& traces) {
     at = observed_.erase(at);
   }
   for (const Writing& trace : traces) {
-    if (observed_.contains(trace.path)) continue;
-    observed_[trace.path] = std::make_unique<ProcessObserver>(trace.pid, trace.path, wants_waste_);
+    if (!observed_.contains(trace.path)) begin(trace);
   }
+}
+
+void Observer::begin(const Writing& trace) {
+  observed_[trace.path] = std::make_unique<ProcessObserver>(trace.pid, trace.path, wants_waste_);
+  std::string& newest = newest_[{trace.pid, trace.image_start}];
+  if (!newest.empty()) before_[trace.path] = newest;
+  newest = trace.path;
 }
 
 bool Observer::can_afford(Nanoseconds now) const {
@@ -55,9 +63,27 @@ Nanoseconds Observer::round() {
 
 std::optional<profile::Observations> Observer::take(const std::string& path) {
   follow({});
-  const auto found = found_.extract(path);
+  auto found = found_.extract(path);
   if (found.empty()) return std::nullopt;
-  return std::move(found.mapped());
+  profile::Observations all = counters_before(path);
+  profile::append(all, std::move(found.mapped()));
+  return all;
+}
+
+/// Snapshots name samples, which went with their file.
+profile::Observations Observer::counters_before(const std::string& path) {
+  profile::Observations counters;
+  const auto before = before_.find(path);
+  if (before == before_.end() || access(before->second.c_str(), F_OK) == 0) return counters;
+  counters = counters_before(before->second);
+  auto found = found_.extract(before->second);
+  if (found.empty()) return counters;
+  profile::Observations& deleted = found.mapped();
+  deleted.last.reset();
+  deleted.at_maximum.reset();
+  deleted.fault.clear();
+  profile::append(counters, std::move(deleted));
+  return counters;
 }
 
 profile::Observations observe_now(pid_t pid, const std::string& trace, bool wants_waste) {

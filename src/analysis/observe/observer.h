@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/observe/process_observer.h"
@@ -18,6 +19,7 @@ namespace geiger::observe {
 struct Writing {
   std::string path;
   pid_t pid = 0;
+  Nanoseconds image_start = 0;  ///< The same in all segments of a process image.
 };
 
 class Observer {
@@ -30,17 +32,22 @@ class Observer {
   /// Makes the readings that are due. Returns how long the next round may wait.
   [[nodiscard]] Nanoseconds round();
 
-  /// What was found of a trace, if anything; forgets it.
+  /// What was found of a trace, if anything; forgets it. With the counters of the segments
+  /// before it that have been deleted since.
   [[nodiscard]] std::optional<profile::Observations> take(const std::string& path);
 
  private:
   [[nodiscard]] bool can_afford(Nanoseconds now) const;
+  void begin(const Writing& trace);
+  [[nodiscard]] profile::Observations counters_before(const std::string& path);
 
   bool wants_waste_;
   Nanoseconds started_ = 0;
   Nanoseconds cost_ = 0;
   std::map<std::string, std::unique_ptr<ProcessObserver>> observed_;
   std::map<std::string, profile::Observations> found_;
+  std::map<std::pair<pid_t, Nanoseconds>, std::string> newest_;  ///< Segment of an image.
+  std::map<std::string, std::string> before_;                    ///< Of a segment.
 };
 
 /// Observes a process once, right now, while it writes `trace`.

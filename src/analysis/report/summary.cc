@@ -122,6 +122,15 @@ TableReport sites(const Recording& recording, const Profile& profile,
   return table_report(recording, profile, table);
 }
 
+ForkedLine forked_line(const Recording& recording) {
+  ForkedLine line;
+  Bytes largest = 0;
+  for (const Process& process : recording.processes) line.children += process.is_fork_child ? 1 : 0;
+  for (const profile::Epoch& epoch : recording.epochs) largest = std::max(largest, epoch.interval);
+  if (line.children > 0 && largest > 1) line.may_pass_unseen = largest;
+  return line;
+}
+
 }  // namespace
 
 SummaryReport summary_report(const Recording& recording, const SummaryOptions& options) {
@@ -141,6 +150,7 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   const Profile live = select(recording, of_kind(options.selection, Kind::kLiveAtEnd));
   report.live_at_end = measure_total(total(recording, live), options.level);
   if (!report.is_part()) report.mapped = mapped_line(recording);
+  report.forked = forked_line(recording);
   report.is_aggregated = !recording.tallies.empty();
   const Profile peak = select(recording, of_kind(options.selection, Kind::kLiveAtPeak));
   TableReport at_peak = sites(recording, peak, options);

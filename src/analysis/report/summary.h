@@ -50,6 +50,14 @@ struct MappedLine {
   bool misses_inherited = false;  ///< A child by fork had maps of its parent besides.
 };
 
+/// Processes that others made by fork.
+struct ForkedLine {
+  std::uint64_t children = 0;
+  /// What a fork by an inlined system call may have let pass, each: it starts with what its
+  /// parent's countdown had left, less than the interval unless trials are pure. 0: nothing.
+  Bytes may_pass_unseen = 0;
+};
+
 /// A kind that sums something else than sizes.
 struct KindLine {
   profile::Kind kind = profile::Kind::kLiveOverhead;
@@ -65,6 +73,7 @@ struct SummaryReport {
   estimation::OffsetReport offsets;  ///< Where drawn bytes lie, over all processes.
   Measure allocated, live_at_end, live_at_peak;
   MappedLine mapped;
+  ForkedLine forked;
   std::vector<KindLine> kinds;            ///< Of SummaryOptions::has_all_kinds, those with samples.
   std::optional<LifetimeLine> lifetimes;  ///< The whole; of has_all_kinds.
   bool is_peak_halved = false;

@@ -122,6 +122,8 @@ std::string to_json(const SummaryReport& report, const Recording& recording) {
     write_field(json, report.rss->rows.front().share);
     json.end_object();
   }
+  json.key("children").begin_object().field("by_fork", report.forked.children);
+  json.field("may_pass_unseen_bytes", report.forked.may_pass_unseen).end_object();
   write_drops(json, report.drops);
   json.key("processes").begin_array();
   for (const ProcessLine& line : report.processes) write_process(json, line, recording);

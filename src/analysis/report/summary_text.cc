@@ -165,19 +165,14 @@ std::string scope_lines(const SummaryReport& report) {
   return out + (scope.is_halved ? halved_note() : "");
 }
 
-/// Forks that no fork handler of the C library told of start with what their parent's
-/// countdown had left, which is less than the interval unless trials are pure.
-std::string children(const Recording& recording, const Style& style) {
-  std::uint64_t forked = 0;
-  Bytes most = 0;
-  for (const Process& process : recording.processes) forked += process.is_fork_child ? 1 : 0;
-  for (const profile::Epoch& epoch : recording.epochs) most = std::max(most, epoch.interval);
-  if (forked == 0) return "";
+std::string children(const ForkedLine& forked, const Style& style) {
+  if (forked.children == 0) return "";
   std::string remark = "seen from their first allocation";
-  if (most > 1) {
-    remark += fmt::format("; forks by inlined system calls may pass {} unseen", exact_bytes(most));
+  if (forked.may_pass_unseen > 0) {
+    remark += fmt::format("; forks by inlined system calls may pass {} unseen",
+                          exact_bytes(forked.may_pass_unseen));
   }
-  return fact(style, "children", fmt::format("{} by fork", exact_count(forked)), remark);
+  return fact(style, "children", fmt::format("{} by fork", exact_count(forked.children)), remark);
 }
 
 std::string facts(const SummaryReport& report, const Recording& recording, const Style& style) {
@@ -210,7 +205,7 @@ std::string facts(const SummaryReport& report, const Recording& recording, const
   }
   if (!report.is_part()) {
     out += fact(style, "threads", threads_text(report));
-    out += children(recording, style);
+    out += children(report.forked, style);
   }
   out += fact(style, "stacks", exact_count(report.stacks),
               exact_share(report.truncated, report.samples) + " of the samples have cut-off ones");

@@ -64,6 +64,11 @@ void* map_pages(std::size_t bytes) {
   return reinterpret_cast<void*>(result);
 }
 
+void give_back_pages(void* start, std::size_t bytes) {
+  base::raw_syscall(SYS_madvise, reinterpret_cast<long>(start), static_cast<long>(bytes),
+                    MADV_DONTNEED);
+}
+
 void* arena_allocate(std::size_t bytes) {
   bytes = (bytes + 63) & ~std::size_t{63};
   for (;;) {

@@ -1,7 +1,7 @@
 // Memory for the runtime's own tables, straight from the kernel.
 //
-// Threads / Signals / Fork: lock-free, safe everywhere. Never gives back: what
-// is taken is bounded by live samples, distinct stacks and threads.
+// Threads / Signals / Fork: lock-free, safe everywhere. Address space is never given back:
+// what is taken is bounded by live samples, distinct stacks and threads.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,10 @@ namespace geiger::capture {
 
 /// Zeroed pages, or null. One system call.
 void* map_pages(std::size_t bytes);
+
+/// Gives the pages of such memory back; it stays taken, and reads as zeros or, where the kernel
+/// refuses, as before.
+void give_back_pages(void* start, std::size_t bytes);
 
 /// From now on `ranges`, of a trace's header, lists what map_pages() gave and gives.
 void list_ranges(trace::RuntimeRange (&ranges)[trace::kMaxRuntimeRanges]);

@@ -1,5 +1,7 @@
 #include "runtime/capture/checkpoint.h"
 
+#include <signal.h>
+
 #include <iterator>
 
 #include "base/attributes.h"
@@ -16,6 +18,8 @@
 namespace geiger::capture {
 namespace {
 
+using base::is_error;
+using base::raw_syscall;
 using trace::CarriedRecord;
 using trace::RecordHeader;
 using trace::RecordType;
@@ -82,14 +86,23 @@ bool carry_one(Segment& next, const Segment& before, std::uint64_t key, std::uin
 }
 
 void carry_all(Segment& next, const Segment& before) {
-  std::uint64_t carried = 0, lost = 0;
+  Continuation& done = image.continuation;
   image.live.for_each([&](std::uint64_t key, std::uint64_t value) {
     if (!is_of(before, value)) return;
     const bool is_carried = carry_one(next, before, key, value);
-    ++(is_carried ? carried : lost);
+    ++(is_carried ? done.carried : done.lost);
   });
-  next.writer.count_drop(trace::DropCause::kUncarried, lost);
-  write_checkpoint(next, carried, lost);
+  next.writer.count_drop(trace::DropCause::kUncarried, done.lost);
+  write_checkpoint(next, done.carried, done.lost);
+}
+
+/// What follows when the next segment is in use. Whoever finds it unfinished does it again:
+/// what was carried is no longer of the segment before.
+void finish_checkpoint(Segment& next, const Segment& before) {
+  carry_threads(next);
+  carry_all(next, before);
+  next.full_at = full_at(next);
+  image.continuation.before = nullptr;
 }
 
 /// The name of the trace that is one too many.
@@ -119,11 +132,42 @@ GEIGER_SLOW_PATH void open_next(Segment& before) {
     return;
   }
   next->full_at = 0;  // Not before its checkpoint is whole.
-  forget_oldest(next->writer.header()->segment);
+  image.continuation.carried = image.continuation.lost = 0;
+  image.continuation.before = &before;
   publish(*next, before);
-  carry_threads(*next);
-  carry_all(*next, before);
-  next->full_at = full_at(*next);
+  forget_oldest(next->writer.header()->segment);
+  finish_checkpoint(*next, before);
+}
+
+/// A handler's frames lie below those that it interrupted, unless it has a stack of its own.
+bool is_on_alternate_stack() {
+  stack_t stack{};
+  return is_error(raw_syscall(SYS_sigaltstack, 0, reinterpret_cast<long>(&stack))) ||
+         (stack.ss_flags & SS_ONSTACK) != 0;
+}
+
+/// Takes it upon the calling thread to go on. False: another does, or this very thread further
+/// up its stack.
+bool claim_continuation(const void* frame) {
+  Continuation& continuation = image.continuation;
+  const ThreadState* self = own_state();
+  const ThreadState* by = nullptr;
+  if (!continuation.by.compare_exchange_strong(by, self, std::memory_order_acquire)) {
+    const bool has_ended = by->lifecycle.load(std::memory_order_acquire) == kFree;
+    const bool was_left =
+        by == self ? frame >= continuation.frame && !is_on_alternate_stack() : has_ended;
+    if (!was_left || !continuation.by.compare_exchange_strong(by, self, std::memory_order_acquire))
+      return false;
+  }
+  continuation.frame = frame;
+  return true;
+}
+
+/// The file of a segment that was left before it came into use.
+void remove_unused(const Segment& current) {
+  const std::uint32_t segment = current.writer.header()->segment;
+  const std::uint32_t newest = image.next_file - 1;
+  if (newest != image.files[segment % std::size(image.files)]) remove_trace(newest);
 }
 
 }  // namespace
@@ -137,15 +181,21 @@ bool is_next_due(const Segment& segment) {
   if (segment.full_at != 0 && segment.writer.tail() >= segment.full_at) return true;
   const std::uint32_t wanted =
       segment.writer.control()->wanted_segment.load(std::memory_order_relaxed);
-  return wanted != image.segment_served.load(std::memory_order_relaxed);
+  return wanted != image.segment_served.load(std::memory_order_relaxed) ||
+         image.continuation.before != nullptr;
 }
 
 GEIGER_SLOW_PATH void go_on_in_next() {
-  std::uint32_t free = 0;
-  if (!image.is_continuing.compare_exchange_strong(free, 1, std::memory_order_acquire)) return;
-  Segment& before = current_segment();
-  if (is_next_due(before)) open_next(before);
-  image.is_continuing.store(0, std::memory_order_release);
+  if (!claim_continuation(__builtin_frame_address(0))) return;
+  Segment& current = current_segment();
+  Segment* left = image.continuation.before;
+  if (left != nullptr && left != &current) {
+    finish_checkpoint(current, *left);
+  } else if (left != nullptr || is_next_due(current)) {
+    remove_unused(current);
+    open_next(current);
+  }
+  image.continuation.by.store(nullptr, std::memory_order_release);
 }
 
 void carry(Segment& next, const Segment& before, std::uint64_t key, std::uint64_t value) {

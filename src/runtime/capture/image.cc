@@ -137,7 +137,8 @@ bool start_image(bool is_child) {
   image.followed.store(0, std::memory_order_relaxed);
   image.utilization_served.store(0, std::memory_order_relaxed);
   image.segment_served.store(0, std::memory_order_relaxed);
-  image.is_continuing.store(0, std::memory_order_relaxed);
+  image.continuation.by.store(nullptr, std::memory_order_relaxed);
+  image.continuation.before = nullptr;
   image.thinning.store(0, std::memory_order_relaxed);
   Segment* segment = open_segment(nullptr);
   if (segment == nullptr) return false;

@@ -30,6 +30,16 @@ enum class Phase : std::uint32_t {
   kDormant,
 };
 
+/// Going on in the next segment, which one thread does at a time. A handler that jumps out of
+/// it leaves it to whoever comes next.
+struct Continuation {
+  std::atomic<const ThreadState*> by;  ///< Null: nobody.
+  const void* frame;                   ///< Of that thread.
+  Segment* before;                     ///< What is carried from, once it may have a successor.
+  std::uint64_t carried;               ///< Samples, so far.
+  std::uint64_t lost;
+};
+
 struct Image {
   std::atomic<Phase> phase;
   /// Processes that this memory has belonged to: +1 in every child by fork.
@@ -49,10 +59,10 @@ struct Image {
   /// The requests of the control page that were served last.
   std::atomic<std::uint32_t> utilization_served;
   std::atomic<std::uint32_t> segment_served;
-  std::atomic<std::uint32_t> is_continuing;  ///< Somebody opens the next segment.
-  std::uint32_t next_file;                   ///< Number of the next trace's name.
-  std::uint32_t files[kMostKept + 1];        ///< Of the last segments' names, by segment.
-  std::atomic<Segment*> segment;             ///< The one that is written.
+  Continuation continuation;
+  std::uint32_t next_file;             ///< Number of the next trace's name.
+  std::uint32_t files[kMostKept + 1];  ///< Of the last segments' names, by segment.
+  std::atomic<Segment*> segment;       ///< The one that is written.
   Segment segments[kSegments];
   /// Live samples are kept track of with probability 2^-level (live_samples.h).
   std::atomic<std::uint32_t> thinning;

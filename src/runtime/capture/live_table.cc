@@ -18,13 +18,54 @@ std::size_t hash(std::uint64_t address) {
 bool LiveTable::insert(std::uint64_t address, std::uint64_t value) {
   for (;;) {
     Table* newest = newest_.load(std::memory_order_acquire);
-    const bool has_room = newest != nullptr && newest->used.load(std::memory_order_relaxed) <
-                                                   (newest->mask + 1) * kSlots * 5 / 8;
-    if (has_room && insert_into(*newest, address, value)) break;
-    if (grow_slow(newest) == nullptr) return false;
+    Table* table = with_room(newest);
+    if (table == nullptr && (table = reopened(newest)) == nullptr) {
+      if (grow_slow(newest) == nullptr) return false;
+      continue;
+    }
+    if (insert_into(*table, address, value)) break;
   }
   size_.fetch_add(1, std::memory_order_seq_cst);  // for_each() relies on the order.
   return true;
+}
+
+/// Counts one more entry in advance. False: it is full, or given back.
+bool LiveTable::reserve(Table& table) {
+  const std::size_t limit = (table.mask + 1) * kSlots * 5 / 8;
+  std::size_t used = table.used.load(std::memory_order_relaxed);
+  // Acquires the pages of a table that was reopened.
+  while (used < limit && !table.used.compare_exchange_weak(used, used + 1,
+                                                           std::memory_order_acquire,
+                                                           std::memory_order_relaxed)) {
+  }
+  return used < limit;
+}
+
+/// The newest table that has room, which it has reserved.
+LiveTable::Table* LiveTable::with_room(Table* newest) {
+  Table* table = newest;
+  while (table != nullptr && !reserve(*table)) table = table->older;
+  return table;
+}
+
+/// The same of those that were given back: the newest, which is looked at first.
+GEIGER_SLOW_PATH LiveTable::Table* LiveTable::reopened(Table* newest) {
+  for (Table* table = newest; table != nullptr; table = table->older) {
+    std::size_t given = kGiven;
+    if (table->used.compare_exchange_strong(given, 1, std::memory_order_acquire)) return table;
+  }
+  return nullptr;
+}
+
+/// Rare: the last entry of the table has left it.
+GEIGER_SLOW_PATH void LiveTable::give_back_slow(Table& table) {
+  std::size_t none = 0;
+  const bool is_ours =
+      table.used.compare_exchange_strong(none, kGivingBack, std::memory_order_acq_rel);
+  if (!is_ours) return;
+  table.touched.store(0, std::memory_order_relaxed);
+  give_back_pages(table.buckets, (table.mask + 1) * sizeof(Bucket));
+  table.used.store(kGiven, std::memory_order_release);
 }
 
 void LiveTable::prefetch(std::uint64_t address) const {
@@ -39,6 +80,7 @@ std::uint64_t LiveTable::take(std::uint64_t address) {
   if (address == 0) return 0;  // free(NULL); 0 marks an empty slot.
   for (Table* table = newest_.load(std::memory_order_acquire); table != nullptr;
        table = table->older) {
+    if (is_empty(*table)) continue;
     if (const std::uint64_t value = take_from(*table, address); value != 0) {
       size_.fetch_sub(1, std::memory_order_relaxed);
       return value;
@@ -47,7 +89,11 @@ std::uint64_t LiveTable::take(std::uint64_t address) {
   return 0;
 }
 
+/// Into a table where the entry is reserved. False: it has no slot, which is hardly possible.
 bool LiveTable::insert_into(Table& table, std::uint64_t address, std::uint64_t value) {
+  // About: two threads at once may count one.
+  table.touched.store(table.touched.load(std::memory_order_relaxed) + 1,
+                      std::memory_order_relaxed);
   const std::size_t home = hash(address) & table.mask;
   for (std::size_t step = 0; step <= table.mask; ++step) {
     Bucket& bucket = table.buckets[(home + step) & table.mask];
@@ -56,7 +102,6 @@ bool LiveTable::insert_into(Table& table, std::uint64_t address, std::uint64_t v
       if (bucket.addresses[i].load(std::memory_order_relaxed) == 0 &&
           bucket.addresses[i].compare_exchange_strong(empty, address, std::memory_order_relaxed)) {
         bucket.values[i].store(value, std::memory_order_relaxed);
-        table.used.fetch_add(1, std::memory_order_relaxed);
         return true;
       }
     }
@@ -65,6 +110,7 @@ bool LiveTable::insert_into(Table& table, std::uint64_t address, std::uint64_t v
   for (std::size_t step = 0; step <= table.mask; ++step) {
     table.buckets[step].overflow.fetch_sub(1, std::memory_order_relaxed);
   }
+  table.used.fetch_sub(1, std::memory_order_release);
   return false;
 }
 
@@ -78,10 +124,17 @@ std::uint64_t LiveTable::take_from(Table& table, std::uint64_t address) {
       if (bucket.addresses[i].load(std::memory_order_relaxed) != address) [[likely]] {
         continue;
       }
+      std::uint64_t value = bucket.values[i].load(std::memory_order_acquire);
+      // remove_entry() clears and counts out what it has begun to remove, and the slot may
+      // have become another address's since.
+      const bool is_there = value != 0 && value != kLeaving &&
+                            bucket.addresses[i].load(std::memory_order_relaxed) == address;
       // 0 before the slot is free: for_each() never sees it under the next address.
-      const std::uint64_t value = bucket.values[i].exchange(0, std::memory_order_relaxed);
+      if (!is_there ||
+          !bucket.values[i].compare_exchange_strong(value, 0, std::memory_order_relaxed)) {
+        return 0;
+      }
       bucket.addresses[i].store(0, std::memory_order_release);
-      if (value == kLeaving) return 0;  // remove_entry() counts it out.
       leave(table, (home + step) & table.mask, address);
       return value;
     }
@@ -90,12 +143,15 @@ std::uint64_t LiveTable::take_from(Table& table, std::uint64_t address) {
   return 0;
 }
 
-/// Counts an entry out that stood in `bucket`.
+/// Counts an entry out that stood in `bucket`, and with the last one the table. What few
+/// entries have touched since it was given back is not worth a system call.
 void LiveTable::leave(Table& table, std::size_t bucket, std::uint64_t address) {
-  table.used.fetch_sub(1, std::memory_order_relaxed);
   for (std::size_t at = hash(address) & table.mask; at != bucket; at = (at + 1) & table.mask) {
     table.buckets[at].overflow.fetch_sub(1, std::memory_order_relaxed);
   }
+  const bool is_last = table.used.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  if (is_last && table.touched.load(std::memory_order_relaxed) > table.mask) [[unlikely]]
+    give_back_slow(table);
 }
 
 bool LiveTable::remove_entry(Table& table, std::size_t bucket, std::size_t slot,
@@ -115,6 +171,7 @@ bool LiveTable::remove_entry(Table& table, std::size_t bucket, std::size_t slot,
 bool LiveTable::exchange(std::uint64_t address, std::uint64_t value, std::uint64_t with) {
   for (Table* table = newest_.load(std::memory_order_acquire); table != nullptr;
        table = table->older) {
+    if (is_empty(*table)) continue;
     for (std::size_t step = 0; step <= table->mask; ++step) {
       Bucket& bucket = table->buckets[(hash(address) + step) & table->mask];
       for (std::size_t i = 0; i < kSlots; ++i) {

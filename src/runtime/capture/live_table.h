@@ -2,15 +2,25 @@
 // it may say "maybe"; this says which.
 //
 // A list of tables, newest first, each twice the size of the next. Entries never
-// move: a full table gets a larger one put in front and drains by frees. Within a
-// table an address hashes to a bucket of 7 slots; if they are taken it goes to a
-// following bucket and every bucket passed counts it in `overflow`, so a look-up
+// move. An insertion goes to the newest table that has room, and a larger one is put
+// in front only when all are full to 5/8: then n entries take between 29 n and 59 n
+// bytes, however long they have been replacing each other. A table that has emptied
+// gives its pages back and is used again when the others are full.
+//
+// Within a table an address hashes to a bucket of 7 slots; if they are taken it goes
+// to a following bucket and every bucket passed counts it in `overflow`, so a look-up
 // goes on exactly while overflow != 0. No tombstones: slots of a bucket have no
 // order, a freed slot is simply empty.
 //
 // Why that is right without locks: an address is live at most once, and take(p)
 // runs in the thread that owns p after the insertion of p happened before it. So
 // slots of other addresses may change under a look-up, the slot of p may not.
+//
+// Giving back: `used` counts entries from before their insertion writes until after
+// their removal wrote last. So 0 -> kGivingBack finds nobody who writes, and keeps
+// insertions out until the pages are gone and it is kGiven. A look-up in between finds
+// what it would find before and after: nothing. A thread that never comes back from
+// there (a jump out of a handler, a fork in another thread) costs the one table.
 //
 // Threads / Signals: lock-free. Fork: the child keeps its copy; values carry the
 // image they belong to. Allocates: pages from the kernel when it grows.
@@ -48,6 +58,7 @@ class LiveTable {
   void remove_if(const Test& is_to_go, const Forget& forget) {
     for (Table* table = newest_.load(std::memory_order_acquire); table != nullptr;
          table = table->older) {
+      if (is_empty(*table)) continue;
       for (std::size_t i = 0; i <= table->mask; ++i) {
         for (std::size_t slot = 0; slot < kSlots; ++slot) {
           const Bucket& bucket = table->buckets[i];
@@ -72,6 +83,7 @@ class LiveTable {
     if (size_.load(std::memory_order_seq_cst) == 0) return;
     for (const Table* table = newest_.load(std::memory_order_acquire); table != nullptr;
          table = table->older) {
+      if (is_empty(*table)) continue;
       for (std::size_t i = 0; i <= table->mask; ++i) {
         const Bucket& bucket = table->buckets[i];
         for (std::size_t slot = 0; slot < kSlots; ++slot) {
@@ -95,11 +107,24 @@ class LiveTable {
   struct Table {
     Table* older;
     std::size_t mask;  ///< Buckets - 1; a power of two minus one.
-    std::atomic<std::size_t> used;
+    std::atomic<std::size_t> used;     ///< Entries, or one of the two marks below.
+    std::atomic<std::size_t> touched;  ///< Insertions since its pages were given back.
     Bucket* buckets;
   };
+  static constexpr std::size_t kGivingBack = ~std::size_t{0};
+  static constexpr std::size_t kGiven = kGivingBack - 1;
+
+  /// Whoever asks for an address of its own finds a count at least as new as its insertion.
+  static bool is_empty(const Table& table) {
+    const std::size_t used = table.used.load(std::memory_order_relaxed);
+    return used == 0 || used >= kGiven;
+  }
 
   Table* grow_slow(Table* newest);
+  static bool reserve(Table& table);
+  static Table* with_room(Table* newest);
+  static Table* reopened(Table* newest);
+  static void give_back_slow(Table& table);
   static bool insert_into(Table& table, std::uint64_t address, std::uint64_t value);
   bool remove_entry(Table& table, std::size_t bucket, std::size_t slot, std::uint64_t address,
                     std::uint64_t value);

@@ -211,8 +211,11 @@ bool write_mark(const char* text, std::size_t bytes) {
   return write_mark_at(current_segment(), base::monotonic_now(), text, bytes, own_index());
 }
 
-void take_marks(Segment& segment) {
+/// What is published while the slots are looked at raises the count anew. A thread that is
+/// left by a jump in between has noted nothing, and the next one looks again.
+GEIGER_SLOW_PATH void take_posted_marks(Segment& segment, std::uint32_t posted) {
   for (trace::ControlMark& mark : segment.writer.marks()) take_mark(segment, mark);
+  segment.marks_seen.store(posted, std::memory_order_relaxed);
 }
 
 }  // namespace geiger::capture

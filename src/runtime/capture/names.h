@@ -13,11 +13,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/capture/segment.h"
 #include "trace/format.h"
 
 namespace geiger::capture {
-
-struct Segment;
 
 /// 0 = none.
 using NameId = std::uint32_t;
@@ -39,8 +38,18 @@ trace::Ref ref_of_name(Segment& segment, NameId name);
 /// The record in `segment` of the name that `ref` is in `before`; 0 for 0.
 trace::Ref carry_name(Segment& segment, const Segment& before, trace::Ref ref);
 
-/// Takes the marks that were set from outside and writes their records.
-void take_marks(Segment& segment);
+/// Takes the marks that were set from outside, as counted by the control page, and writes
+/// their records.
+void take_posted_marks(Segment& segment, std::uint32_t posted);
+
+/// The same if any was set since.
+inline void take_marks(Segment& segment) {
+  // Acquires the slots that were published before.
+  const std::uint32_t posted =
+      segment.writer.control()->posted_marks.load(std::memory_order_acquire);
+  if (posted != segment.marks_seen.load(std::memory_order_relaxed)) [[unlikely]]
+    take_posted_marks(segment, posted);
+}
 
 /// What define_name() was told.
 struct NamedThing {

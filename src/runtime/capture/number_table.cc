@@ -1,16 +1,13 @@
 #include "runtime/capture/number_table.h"
 
-#include <sys/mman.h>
-
 #include "base/attributes.h"
-#include "base/raw_syscall.h"
 #include "runtime/capture/arena.h"
 
 namespace geiger::capture {
 namespace {
 
 constexpr std::size_t kFirstSlots = 4096;
-constexpr std::size_t kGrowth = 4;
+constexpr std::size_t kGrowth = 2;
 
 /// Probes at most this far: longer runs mean the table is about to be replaced.
 constexpr std::size_t kMaxProbe = 64;
@@ -56,9 +53,7 @@ void NumberTable::insert(std::uint64_t hash, std::uint32_t number) {
 void NumberTable::wipe() {
   for (Table* table = newest_.load(std::memory_order_acquire); table != nullptr;
        table = table->older) {
-    const std::size_t bytes = (table->mask + 1) * sizeof(Slot);
-    base::raw_syscall(SYS_madvise, reinterpret_cast<long>(table->slots), static_cast<long>(bytes),
-                      MADV_DONTNEED);
+    give_back_pages(table->slots, (table->mask + 1) * sizeof(Slot));
     table->used.store(0, std::memory_order_relaxed);
   }
 }

@@ -11,6 +11,7 @@
 #include "base/attributes.h"
 #include "base/clock.h"
 #include "base/raw_syscall.h"
+#include "base/text_builder.h"
 #include "runtime/capture/arena.h"
 #include "runtime/capture/image.h"
 #include "runtime/capture/thread_state.h"
@@ -26,40 +27,15 @@ using base::raw_syscall;
 constexpr std::size_t kPathBytes = 1024;
 constexpr std::uint32_t kMaxNameTries = 1000;
 
-/// Text built without libc's formatting.
-class PathBuilder {
- public:
-  void append(const char* text) {
-    for (; *text != '\0'; ++text) put(*text);
+/// File names stay readable in any shell.
+void append_plain(base::TextBuilder& path, const char* text) {
+  for (; *text != '\0'; ++text) {
+    const char c = *text;
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '+';
+    path.append(is_plain ? c : '_');
   }
-  /// File names stay readable in any shell.
-  void append_plain(const char* text) {
-    for (; *text != '\0'; ++text) {
-      const char c = *text;
-      const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                            (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '+';
-      put(is_plain ? c : '_');
-    }
-  }
-  void append(std::uint64_t number) {
-    char digits[20];
-    int count = 0;
-    do {
-      digits[count++] = static_cast<char>('0' + number % 10);
-      number /= 10;
-    } while (number != 0);
-    while (count > 0) put(digits[--count]);
-  }
-  [[nodiscard]] const char* text() const { return text_; }
-  [[nodiscard]] bool fits() const { return length_ < sizeof text_ - 1; }
-
- private:
-  void put(char c) {
-    if (length_ < sizeof text_ - 1) text_[length_++] = c;
-  }
-  char text_[kPathBytes]{};
-  std::size_t length_ = 0;
-};
+}
 
 /// What the user started: the name given to exec, also of a link or a script.
 const char* program_name() {
@@ -93,27 +69,25 @@ trace::Identity identity(const Segment* before) {
           .asked = before == nullptr ? nullptr : before->writer.control()};
 }
 
-/// DIR/<program>.<pid>.<n>.geiger
-PathBuilder trace_path(std::uint32_t n) {
-  PathBuilder path;
-  path.append(image.settings.directory);
-  path.append("/");
-  path.append_plain(program_name());
-  path.append(".");
-  path.append(static_cast<std::uint64_t>(raw_syscall(SYS_getpid)));
-  path.append(".");
-  path.append(std::uint64_t{n});
-  path.append(".geiger");
-  return path;
+using Path = char[kPathBytes];
+
+/// DIR/<program>.<pid>.<n>.geiger. False: too long.
+bool name_trace(std::uint32_t n, Path& path) {
+  base::TextBuilder text(path, sizeof path);
+  text.append(image.settings.directory).append('/');
+  append_plain(text, program_name());
+  text.append('.').append(static_cast<std::uint64_t>(raw_syscall(SYS_getpid)));
+  return text.append('.').append(std::uint64_t{n}).append(".geiger").fits();
 }
 
 /// The first free n: pids return, and exec keeps them.
 bool open_file(Segment& segment, const trace::Identity& who) {
   for (std::uint32_t tries = 0; tries < kMaxNameTries; ++tries) {
     const std::uint32_t n = image.next_file++;
-    const PathBuilder path = trace_path(n);
-    image.open_error =
-        path.fits() ? segment.writer.open(path.text(), image.settings.capacity, who) : ENAMETOOLONG;
+    Path path;
+    image.open_error = name_trace(n, path)
+                           ? segment.writer.open(path, image.settings.capacity, who)
+                           : ENAMETOOLONG;
     if (image.open_error == EEXIST) continue;
     image.files[who.segment % std::size(image.files)] = n;
     return image.open_error == 0;
@@ -148,6 +122,7 @@ Segment* free_place() {
     segment.epochs.wipe();
     segment.tallies.wipe();
     segment.modules_written.store(0, std::memory_order_relaxed);
+    segment.marks_seen.store(0, std::memory_order_relaxed);
     return &segment;
   }
   return nullptr;
@@ -231,10 +206,8 @@ bool write_thread_name(Segment& segment, const ThreadState& state) {
 }
 
 void remove_trace(std::uint32_t n) {
-  const PathBuilder path = trace_path(n);
-  if (path.fits()) {
-    raw_syscall(SYS_unlinkat, AT_FDCWD, reinterpret_cast<long>(path.text()), 0);
-  }
+  Path path;
+  if (name_trace(n, path)) raw_syscall(SYS_unlinkat, AT_FDCWD, reinterpret_cast<long>(path), 0);
 }
 
 bool write_epoch(Segment& segment, std::uint64_t interval) {

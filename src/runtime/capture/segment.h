@@ -39,6 +39,7 @@ struct Segment {
   trace::Writer writer;
   Epoch epoch;
   std::atomic<std::uint32_t> modules_written;
+  std::atomic<std::uint32_t> marks_seen;  ///< Of ControlPage::posted_marks.
   NumberTable stacks;   ///< Hash -> StackRecord.
   NumberTable epochs;   ///< Interval -> an EpochRecord of it.
   NumberTable tallies;  ///< Hash -> TallyRecord.

@@ -1,13 +1,16 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <fstream>
 #include <random>
 #include <span>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "base/units.h"
 #include "runtime/capture/arena.h"
 #include "runtime/capture/live_table.h"
 #include "runtime/capture/number_table.h"
@@ -88,6 +91,71 @@ TEST(LiveTable, HoldsAMillionAndDrains) {
   for (std::uint64_t i = 1; i <= kCount; ++i) ASSERT_TRUE(table.insert(i * 48, i));
   EXPECT_EQ(table.size(), kCount);
   for (std::uint64_t i = kCount; i >= 1; --i) ASSERT_EQ(table.take(i * 48), i);
+  EXPECT_EQ(table.size(), 0U);
+}
+
+Bytes resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  Bytes pages = 0;
+  statm >> pages >> pages;
+  return pages * static_cast<Bytes>(sysconf(_SC_PAGESIZE));
+}
+
+/// Memory that a table has taken since, in bytes for each of `entries`.
+double bytes_each(Bytes before, std::size_t entries) {
+  const Bytes now = resident_bytes();
+  return now < before ? 0 : static_cast<double>(now - before) / static_cast<double>(entries);
+}
+
+// The bound that docs/long-runs.md states, and a page of slack for everything else.
+constexpr double kMostBytesEach = 60;
+
+TEST(LiveTable, TakesNoMoreForEntriesThatReplaceEachOther) {
+  static constinit LiveTable table;
+  constexpr std::uint64_t kLive = 600'000;
+  std::mt19937_64 random(11);
+  std::vector<std::uint64_t> live(kLive);
+  std::ranges::fill(live, 0U);
+  const Bytes before = resident_bytes();
+  for (std::uint64_t i = 0; i < kLive * 6; ++i) {
+    std::uint64_t& place = live[random() % kLive];
+    if (place != 0) {
+      ASSERT_NE(table.take(place), 0U);
+    }
+    place = (i + 1) * 48;
+    ASSERT_TRUE(table.insert(place, i + 1));
+  }
+  EXPECT_LT(bytes_each(before, table.size()), kMostBytesEach);
+}
+
+TEST(LiveTable, GivesItsPagesBackWhenItEmptiesAndTakesThemAgain) {
+  static constinit LiveTable table;
+  constexpr std::uint64_t kCount = 1'000'000;
+  const Bytes before = resident_bytes();
+  for (int round = 0; round < 3; ++round) {
+    for (std::uint64_t i = 1; i <= kCount; ++i) ASSERT_TRUE(table.insert(i * 48, i));
+    EXPECT_LT(bytes_each(before, kCount), kMostBytesEach);
+    for (std::uint64_t i = 1; i <= kCount; ++i) ASSERT_EQ(table.take(i * 48), i);
+    EXPECT_LT(bytes_each(before, kCount), 1.0);
+    table.for_each([](std::uint64_t address, std::uint64_t) { ADD_FAILURE() << address; });
+  }
+}
+
+int fill_and_empty(LiveTable& table, unsigned first) {
+  int failures = 0;
+  for (std::uint64_t round = 0; round < 200; ++round) {
+    const std::uint64_t count = 2'000 + 997 * (round % 7);
+    for (std::uint64_t i = 1; i <= count; ++i) failures += !table.insert((i * 4 + first) * 16, i);
+    for (std::uint64_t i = 1; i <= count; ++i) failures += table.take((i * 4 + first) * 16) != i;
+  }
+  return failures;
+}
+
+// Tables empty while other threads look for one to insert into.
+TEST(LiveTable, LosesNothingWhileTablesAreGivenBack) {
+  static constinit LiveTable table;
+  const auto use = [](unsigned t) { return fill_and_empty(table, t); };
+  EXPECT_EQ(failures_in_threads(use), 0);
   EXPECT_EQ(table.size(), 0U);
 }
 
