@@ -22,7 +22,7 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
       COMMAND ${CMAKE_COMMAND} -E copy ${stub} ${placed}
       DEPENDS ${stub} VERBATIM)
     list(APPEND placed_stubs ${placed})
-    install(FILES ${stub} DESTINATION lib/geiger/${token})
+    install(FILES ${stub} DESTINATION lib/geiger/${token} COMPONENT libgeiger0)
     if(TARGET geiger_lttng)
       set(placed ${GEIGER_PRELOAD_ROOT}/${token}/libgeiger-lttng.so)
       add_custom_command(OUTPUT ${placed}
@@ -30,7 +30,8 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
         COMMAND ${CMAKE_COMMAND} -E copy ${stub} ${placed}
         DEPENDS ${stub} VERBATIM)
       list(APPEND placed_stubs ${placed})
-      install(FILES ${stub} DESTINATION lib/geiger/${token} RENAME libgeiger-lttng.so)
+      install(FILES ${stub} DESTINATION lib/geiger/${token} RENAME libgeiger-lttng.so
+              COMPONENT geiger-lttng)
     endif()
   endforeach()
   add_custom_target(geiger_empty_preload ALL DEPENDS ${placed_stubs})
@@ -41,11 +42,12 @@ if(TARGET geiger_preload)
     LIBRARY_OUTPUT_DIRECTORY ${GEIGER_PRELOAD_DIR} OUTPUT_NAME geiger-preload EXPORT_NAME preload)
   add_dependencies(geiger geiger_preload)
   install(TARGETS geiger_preload EXPORT geiger_targets
-          LIBRARY DESTINATION lib/geiger/${GEIGER_LIB_TOKEN})
+          LIBRARY DESTINATION lib/geiger/${GEIGER_LIB_TOKEN} COMPONENT libgeiger0)
 endif()
 if(TARGET geiger_lttng)
   set_target_properties(geiger_lttng PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${GEIGER_PRELOAD_DIR})
   add_dependencies(geiger geiger_lttng)
-  install(TARGETS geiger_lttng LIBRARY DESTINATION lib/geiger/${GEIGER_LIB_TOKEN})
+  install(TARGETS geiger_lttng LIBRARY DESTINATION lib/geiger/${GEIGER_LIB_TOKEN}
+          COMPONENT geiger-lttng)
 endif()
 install(TARGETS geiger RUNTIME DESTINATION bin)
