@@ -13,7 +13,8 @@ set(made ${PROJECT_BINARY_DIR}/debian)
 
 # The guide; README refers to docs/.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}
-        FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN man EXCLUDE)
+        FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.cc" PATTERN "*.json"
+        PATTERN man EXCLUDE)
 install(FILES ${PROJECT_SOURCE_DIR}/docs/schema/geiger-report.schema.json
         DESTINATION ${CMAKE_INSTALL_DATADIR}/geiger)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/recipes DESTINATION ${CMAKE_INSTALL_DOCDIR})
@@ -50,12 +51,12 @@ set(CPACK_PACKAGE_VENDOR "the geiger maintainers")
 set(CPACK_PACKAGE_CONTACT "geiger maintainers <maintainers@geiger.invalid>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "allocation profiler with error bars")
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
-set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${GEIGER_PRELOAD_DIR} ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
-set(same_version "(= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})")
+set(same_version "(= ${PROJECT_VERSION})")
 set(what "geiger samples the allocations of any dynamically linked program, without\n\
 recompilation, and gives every number with its confidence interval.")
 foreach(package IN LISTS packages)
@@ -65,14 +66,14 @@ foreach(package IN LISTS packages)
 endforeach()
 set(CPACK_DEBIAN_LIBGEIGER0_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBGEIGER-DEV_PACKAGE_SECTION libdevel)
-set(CPACK_COMPONENT_GEIGER_DESCRIPTION "allocation profiler with error bars\n${what}")
-set(CPACK_COMPONENT_LIBGEIGER0_DESCRIPTION
-    "allocation profiler with error bars (runtime)\n${what}\n.\nWhat is preloaded into programs, and \
-the library of those that use the API.\nWithout settings it sleeps until it is called.")
-set(CPACK_COMPONENT_LIBGEIGER-DEV_DESCRIPTION
-    "allocation profiler with error bars (development)\n${what}\n.\nHeaders, CMake and pkg-config files.")
-set(CPACK_COMPONENT_GEIGER-LTTNG_DESCRIPTION
-    "allocation profiler with error bars (LTTng-UST provider)\n${what}\n.\nTells samples to LTTng sessions: geiger run --lttng.")
+# CPack puts the summary in front.
+set(CPACK_DEBIAN_GEIGER_DESCRIPTION "${what}")
+set(CPACK_DEBIAN_LIBGEIGER0_DESCRIPTION "${what}\n.\nThis is what is preloaded into programs, and the \
+library of those\nthat use the API. Without settings it sleeps until it is called.")
+set(CPACK_DEBIAN_LIBGEIGER-DEV_DESCRIPTION
+    "${what}\n.\nThese are the headers, and the files for CMake and pkg-config.")
+set(CPACK_DEBIAN_GEIGER-LTTNG_DESCRIPTION
+    "${what}\n.\nThis tells samples to LTTng sessions: geiger run --lttng.")
 set(CPACK_DEBIAN_GEIGER_PACKAGE_DEPENDS "libgeiger0 ${same_version}")
 set(CPACK_DEBIAN_GEIGER_PACKAGE_SUGGESTS "geiger-lttng, libgeiger-dev")
 set(CPACK_DEBIAN_LIBGEIGER-DEV_PACKAGE_DEPENDS "libgeiger0 ${same_version}")

@@ -11,7 +11,7 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   add_custom_command(OUTPUT ${stub}
     COMMAND ${CMAKE_COMMAND} -E touch stub/empty.s
     COMMAND as --32 -o stub/empty.o stub/empty.s
-    COMMAND ${CMAKE_LINKER} -m elf_i386 -shared -z noexecstack -o ${stub} stub/empty.o
+    COMMAND ${CMAKE_LINKER} -m elf_i386 -shared -s -z noexecstack -o ${stub} stub/empty.o
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
     COMMENT "Linking the empty 32-bit library")
   # Debian calls the 32-bit directory lib32 on amd64 and lib/i386-linux-gnu on i386.
