@@ -12,20 +12,23 @@ target_compile_features(geiger_headers INTERFACE cxx_std_17)
 set_target_properties(geiger_headers PROPERTIES EXPORT_NAME headers)
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/geiger DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        COMPONENT libgeiger-dev
         FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN "*.inl")
-install(TARGETS geiger_headers EXPORT geiger_targets)
+install(TARGETS geiger_headers EXPORT geiger_targets COMPONENT libgeiger-dev)
 
 set(GEIGER_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/geiger)
-install(EXPORT geiger_targets NAMESPACE geiger:: DESTINATION ${GEIGER_PACKAGE_DIR})
+install(EXPORT geiger_targets NAMESPACE geiger:: DESTINATION ${GEIGER_PACKAGE_DIR}
+        COMPONENT libgeiger-dev)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/geiger-config.cmake.in
   ${PROJECT_BINARY_DIR}/package/geiger-config.cmake INSTALL_DESTINATION ${GEIGER_PACKAGE_DIR})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/geiger-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/package/geiger-config.cmake
               ${PROJECT_BINARY_DIR}/package/geiger-config-version.cmake
-        DESTINATION ${GEIGER_PACKAGE_DIR})
+        DESTINATION ${GEIGER_PACKAGE_DIR} COMPONENT libgeiger-dev)
 
 # The prefix is found from where the file lies, so that the installed tree can be moved.
 file(RELATIVE_PATH GEIGER_PREFIX_FROM_PC /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/geiger.pc.in ${PROJECT_BINARY_DIR}/package/geiger.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/package/geiger.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_BINARY_DIR}/package/geiger.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+        COMPONENT libgeiger-dev)

@@ -9,6 +9,7 @@
 #include "cli/budget.h"
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/next_step.h"
 #include "cli/output.h"
 #include "cli/ratio.h"
 #include "cli/sides.h"
@@ -117,7 +118,11 @@ int print_check(const Options& options, const compare::Gates& gates,
                               ? print_data(to_json(report))
                               : !has_text || print_report(to_text(report, style), style);
   const bool is_written = write_junit(report, options.junit);
-  return is_printed && is_written ? exit_code_of(report.verdicts.answer) : kExitFailed;
+  if (!is_printed || !is_written) return kExitFailed;
+  const bool has_failed = report.verdicts.answer == compare::Answer::kFail;
+  if (has_failed && has_text && !options.is_json)
+    suggest("diff", words_of({report.options.before, report.options.after}));
+  return exit_code_of(report.verdicts.answer);
 }
 
 int run_check(Options& options) {

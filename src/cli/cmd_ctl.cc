@@ -17,12 +17,14 @@
 #include "analysis/report/format.h"
 #include "analysis/report/grid.h"
 #include "analysis/report/json.h"
+#include "cli/choice.h"
 #include "cli/commands.h"
 #include "cli/controlled.h"
 #include "cli/run_options.h"
 #include "cli/run_watch.h"
 #include "cli/sizes.h"
 #include "cli/terminal.h"
+#include "cli/terminal_options.h"
 
 namespace geiger::cli {
 namespace {
@@ -34,7 +36,7 @@ constexpr Bytes kLargestInterval = Bytes{1} << 40;
 constexpr Nanoseconds kLongestWait = Nanoseconds{3600} * 1'000'000'000;
 
 struct Options {
-  std::vector<std::string> words;  ///< PID, what to do, its argument.
+  std::string pid, action, argument;  ///< As typed.
   std::string directory;
   std::string interval;
   std::string wait;
@@ -99,22 +101,16 @@ std::string absolute(const std::string& path) {
 
 Command command_of(const Options& options) {
   Command command;
-  const auto& words = options.words;
-  if (!words.empty()) command.pid = pid_of(words[0]);
-  if (words.size() > 1) command.action = words[1];
-  const bool is_known = takes_argument(command.action) || command.action == "start" ||
-                        command.action == "stop" || command.action == "segment" ||
-                        command.action == "watch" || command.action == "status";
-  if (!is_known) {
-    refuse(fmt::format("ctl: '{}' is not start, stop, interval, mark, segment, watch or status",
-                       command.action));
+  if (!options.pid.empty()) command.pid = pid_of(options.pid);
+  if (!options.action.empty()) command.action = options.action;
+  command.argument = options.argument;
+  const bool has_argument = !command.argument.empty();
+  if (has_argument && !takes_argument(command.action)) {
+    refuse(fmt::format("ctl: what does '{}' mean?", command.argument));
   }
-  const std::size_t most = takes_argument(command.action) ? 3 : 2;
-  if (words.size() > most) refuse(fmt::format("ctl: what does '{}' mean?", words[most]));
-  if (takes_argument(command.action) && words.size() < most) {
+  if (!has_argument && takes_argument(command.action)) {
     refuse(fmt::format("ctl: {} what?", command.action));
   }
-  if (words.size() == 3) command.argument = words[2];
   check_argument(command);
   if (!options.interval.empty()) command.interval = interval_of(options.interval);
   if (!options.wait.empty()) command.patience = patience_of(options.wait);
@@ -260,8 +256,12 @@ void register_ctl(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* verb =
       app.add_subcommand("ctl", "Start, stop and mark recordings of programs that run");
-  verb->add_option("words", options->words, "A process, and what to do (default: status)")
-      ->type_name("[PID [start|stop|interval SIZE|mark NAME|segment|watch|status]]");
+  verb->add_option("PID", options->pid, "A process (default: list all of them)")->type_name("");
+  verb->add_option("ACTION", options->action,
+                   "start, stop, interval SIZE, mark NAME, segment, watch or status (default)")
+      ->check(one_of({"start", "stop", "interval", "mark", "segment", "watch", "status"}))
+      ->type_name("");
+  verb->add_option("ARGUMENT", options->argument, "Of interval and mark")->type_name("");
   verb->add_option("-d,--directory", options->directory,
                    "start: where the trace goes (default: GEIGER_DIR of the program,\n"
                    "else geiger-PROGRAM.PID/ here)")
@@ -272,6 +272,7 @@ void register_ctl(CLI::App& app, int& exit_code) {
       ->type_name("TIME");
   add_watch_options(*verb, options->watch);
   verb->add_flag("--json", options->is_json, "status: as JSON (docs/json.md)");
+  add_terminal_options(*verb);
   verb->footer(
       "\nFor programs under 'geiger run' and for those that have the library and sleep\n"
       "(geiger run --dormant, LD_PRELOAD, /etc/ld.so.preload: docs/production.md). Without PID:\n"

@@ -7,8 +7,10 @@
 
 #include "analysis/compare/comparison.h"
 #include "analysis/report/diff.h"
+#include "cli/choice.h"
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/next_step.h"
 #include "cli/sides.h"
 #include "cli/terminal.h"
 
@@ -50,7 +52,9 @@ int print_diff(Options& options) {
   const report::Style style = output_style(options.level);
   const bool is_printed =
       options.is_json ? print_data(to_json(report)) : print_report(to_text(report, style), style);
-  return is_printed && !collection->is_damaged ? kExitOk : kExitFailed;
+  if (!is_printed || collection->is_damaged) return kExitFailed;
+  if (!options.is_json) suggest("check --max-growth 5%", words_of(sides.value()));
+  return kExitOk;
 }
 
 }  // namespace
@@ -66,7 +70,7 @@ void register_diff(CLI::App& app, int& exit_code) {
   verb->add_option_function<std::string>(
           "--sort", [options](const std::string& name) { options->diff.sort = kSorts.at(name); },
           "change (default), before, after or name")
-      ->check(CLI::IsMember({"change", "before", "after", "name"}))
+      ->check(one_of({"change", "before", "after", "name"}))
       ->type_name("COLUMN");
   verb->add_option("--top", options->diff.top, "Rows to show (default 30; 0: all)")->type_name("N");
   verb->add_flag("--all", options->diff.shows_all, "Also rows that differ by no more than noise");

@@ -18,6 +18,7 @@
 #include "cli/input.h"
 #include "cli/sizes.h"
 #include "cli/terminal.h"
+#include "cli/terminal_options.h"
 
 namespace geiger::cli {
 namespace {
@@ -152,6 +153,7 @@ void add_choices(CLI::App& verb, const std::shared_ptr<Options>& options) {
                 "Samples drawn with e^(-SIZE/INTERVAL), as Go and jemalloc do, instead of\n"
                 "(1 - 1/INTERVAL)^SIZE");
   verb.add_flag("--json", options->is_json, "Print JSON (docs/json.md)");
+  add_terminal_options(verb);
 }
 
 }  // namespace

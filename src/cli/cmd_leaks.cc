@@ -11,8 +11,10 @@
 #include "analysis/profile/cut.h"
 #include "analysis/profile/totals.h"
 #include "analysis/report/leaks.h"
+#include "cli/choice.h"
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/next_step.h"
 #include "cli/selection.h"
 #include "cli/sizes.h"
 #include "cli/terminal.h"
@@ -73,7 +75,9 @@ int print_leaks(Options& options) {
   const bool is_printed = options.read.is_json
                               ? print_data(to_json(report, input->recording()))
                               : print_report(to_text(report, input->recording(), style), style);
-  return is_printed ? exit_code_of(options, report, *input) : kExitFailed;
+  if (!is_printed) return kExitFailed;
+  if (!options.read.is_json) suggest("tree --kind live --inverted", options.read.runs);
+  return exit_code_of(options, report, *input);
 }
 
 /// A probability in (0, 1), as "5%" or "0.05"; parse_level reads those as well, but takes
@@ -106,7 +110,7 @@ void register_leaks(CLI::App& app, int& exit_code) {
                 name == "function" ? LifetimeGrouping::kFunction : LifetimeGrouping::kStack;
           },
           "stack (default) or function")
-      ->check(CLI::IsMember({"stack", "function"}))
+      ->check(one_of({"stack", "function"}))
       ->type_name("GROUP");
   add_share(*verb, "--q", "Share of false suspects to accept (default 5%)", 0.5,
             options->leaks.search.q);

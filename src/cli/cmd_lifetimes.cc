@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "analysis/report/lifetimes.h"
+#include "cli/choice.h"
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/next_step.h"
 #include "cli/picture.h"
 #include "cli/selection.h"
 #include "cli/sizes.h"
@@ -57,7 +59,9 @@ int print_lifetimes(Options& options) {
   const report::Style style = output_style(options.read.level);
   const bool is_printed = options.read.is_json ? print_data(to_json(report, input->recording()))
                                                : print_report(to_text(report, style), style);
-  return is_printed ? input->exit_code() : kExitFailed;
+  if (!is_printed) return kExitFailed;
+  if (!options.read.is_json) suggest("leaks", options.read.runs);
+  return input->exit_code();
 }
 
 /// An option whose text is a length of time.
@@ -95,7 +99,7 @@ void register_lifetimes(CLI::App& app, int& exit_code) {
           "--by",
           [options](const std::string& name) { options->lifetimes.by = kGroupings.at(name); },
           "function (default), stack, thread, size or none")
-      ->check(CLI::IsMember({"function", "stack", "thread", "size", "none"}))
+      ->check(one_of({"function", "stack", "thread", "size", "none"}))
       ->type_name("GROUP");
   verb->add_option("--top", options->lifetimes.top, "Rows to show (default 30; 0: all)")
       ->type_name("N");

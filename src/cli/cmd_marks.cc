@@ -5,6 +5,7 @@
 #include "analysis/report/marks.h"
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/next_step.h"
 #include "cli/selection.h"
 #include "cli/terminal.h"
 
@@ -26,7 +27,12 @@ int print_marks(Options& options) {
   const bool is_printed = options.read.is_json
                               ? print_data(to_json(report, input->recording()))
                               : print_report(to_text(report, input->recording(), style), style);
-  return is_printed ? input->exit_code() : kExitFailed;
+  if (!is_printed) return kExitFailed;
+  if (!options.read.is_json && !report.lines.empty()) {
+    const std::string mark = as_typed("mark:" + report.lines.front().name);
+    suggest("table --kind live --at " + mark, options.read.runs);
+  }
+  return input->exit_code();
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/report/coverage_report.h"
+#include "cli/choice.h"
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/parallel.h"
@@ -115,7 +116,7 @@ void register_simulate(CLI::App& app, int& exit_code) {
   verb->add_option("--mix", options->mixes,
                    "Only these sizes: const16, lognormal, power, huge,\n"
                    "halves, constT, const2T, const3T (default: all)")
-      ->check(CLI::IsMember(names))
+      ->check(one_of(names))
       ->delimiter(',')
       ->type_name("NAME,...");
   verb->add_flag("--certain", settings.has_certain,

@@ -8,6 +8,7 @@
 #include "analysis/report/stats.h"
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/next_step.h"
 #include "cli/selection.h"
 #include "cli/terminal.h"
 
@@ -58,7 +59,9 @@ int print_stats(Options& options) {
   const bool is_printed = options.read.is_json
                               ? print_data(to_json(report, input->recording()))
                               : print_report(to_text(report, input->recording(), style), style);
-  return is_printed ? input->exit_code() : kExitFailed;
+  if (!is_printed) return kExitFailed;
+  if (!options.read.is_json) suggest("lifetimes", options.read.runs);
+  return input->exit_code();
 }
 
 }  // namespace

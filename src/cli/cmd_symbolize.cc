@@ -10,6 +10,7 @@
 #include "analysis/symbolize/symbolize.h"
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/next_step.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
 
@@ -27,10 +28,9 @@ std::map<std::string, std::vector<ingest::ImageChunks>> encode_all(const Input& 
   std::map<std::string, std::vector<ingest::ImageChunks>> files;
   for (const ingest::ImagePlace& place : input.ingested.places) {
     if (!place.is_last) continue;
-    files[place.path].push_back(
-        {place.image,
-         {{trace::ChunkType::kSymbols,
-           symbolize::encode_symbols(input.recording(), place.process)}}});
+    files[place.path].push_back({place.image,
+                                 {{trace::ChunkType::kSymbols,
+                                   symbolize::encode_symbols(input.recording(), place.process)}}});
   }
   return files;
 }
@@ -73,6 +73,7 @@ int store_names(Options& options) {
   const bool is_stored = store_all(*input);
   for (const std::string& hint : outcome.hints) complain(hint);
   if (!print_data(outcome_text(outcome)) || !is_stored) return kExitFailed;
+  suggest("table", options.read.runs);
   return input->exit_code();
 }
 

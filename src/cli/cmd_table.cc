@@ -8,8 +8,10 @@
 #include "analysis/profile/mappings.h"
 #include "analysis/profile/measured.h"
 #include "analysis/report/table.h"
+#include "cli/choice.h"
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/next_step.h"
 #include "cli/selection.h"
 #include "cli/terminal.h"
 
@@ -65,7 +67,9 @@ int print_table(Options& options) {
   const report::Style style = output_style(options.read.level);
   const bool is_printed = options.read.is_json ? print_data(to_json(report, input->recording()))
                                                : print_report(to_text(report, style), style);
-  return is_printed ? input->exit_code() : kExitFailed;
+  if (!is_printed) return kExitFailed;
+  if (!options.read.is_json) suggest("tree --inverted", options.read.runs);
+  return input->exit_code();
 }
 
 }  // namespace
@@ -78,14 +82,14 @@ void register_table(CLI::App& app, int& exit_code) {
           "--by", [options](const std::string& name) { options->table.by = kGroups.at(name); },
           "function (default), stack, module, thread, tid, size, type, label,\n"
           "lifetime or heap")
-      ->check(CLI::IsMember({"function", "stack", "module", "thread", "tid", "size", "type",
-                             "label", "lifetime", "heap"}))
+      ->check(one_of({"function", "stack", "module", "thread", "tid", "size", "type", "label",
+                      "lifetime", "heap"}))
       ->type_name("GROUP");
   verb->add_option_function<std::string>(
           "--sort", [options](const std::string& name) { options->table.sort = kSorts.at(name); },
           "self (default), total, samples, name, or natural: sizes and\n"
           "lifetimes in their order")
-      ->check(CLI::IsMember({"self", "total", "samples", "name", "natural"}))
+      ->check(one_of({"self", "total", "samples", "name", "natural"}))
       ->type_name("COLUMN");
   verb->add_option("--top", options->table.top, "Rows to show (default 30; 0: all)")
       ->type_name("N");

@@ -7,6 +7,7 @@
 #include "analysis/report/tree.h"
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/next_step.h"
 #include "cli/selection.h"
 #include "cli/terminal.h"
 
@@ -32,7 +33,9 @@ int print_tree(Options& options) {
   const report::Style style = output_style(options.read.level);
   const bool is_printed = options.read.is_json ? print_data(to_json(report))
                                                : print_report(to_text(report, style), style);
-  return is_printed ? input->exit_code() : kExitFailed;
+  if (!is_printed) return kExitFailed;
+  if (!options.read.is_json) suggest("export pprof -o profile.pb.gz", options.read.runs);
+  return input->exit_code();
 }
 
 }  // namespace

@@ -40,29 +40,33 @@ void register_simulate(CLI::App& app, int& exit_code);
 void register_estimate(CLI::App& app, int& exit_code);
 void register_export(CLI::App& app, int& exit_code);
 void register_symbolize(CLI::App& app, int& exit_code);
+void register_completion(CLI::App& app, int& exit_code);
+void register_help(CLI::App& app, int& exit_code);
 
 /// In the order of `geiger --help`.
 inline constexpr Register kCommands[] = {
-    register_run,        //
-    register_ctl,        //
-    register_attach,     //
-    register_detach,     //
-    register_summary,    //
-    register_table,      //
-    register_tree,       //
-    register_rss,        //
-    register_stats,      //
-    register_marks,      //
-    register_lifetimes,  //
-    register_leaks,      //
-    register_diff,       //
-    register_check,      //
-    register_doctor,     //
-    register_plan,       //
-    register_simulate,   //
-    register_estimate,   //
-    register_export,     //
-    register_symbolize,
+    register_run,         //
+    register_ctl,         //
+    register_attach,      //
+    register_detach,      //
+    register_summary,     //
+    register_table,       //
+    register_tree,        //
+    register_rss,         //
+    register_stats,       //
+    register_marks,       //
+    register_lifetimes,   //
+    register_leaks,       //
+    register_diff,        //
+    register_check,       //
+    register_doctor,      //
+    register_plan,        //
+    register_simulate,    //
+    register_estimate,    //
+    register_export,      //
+    register_symbolize,   //
+    register_completion,  //
+    register_help,
 };
 
 }  // namespace geiger::cli

@@ -13,9 +13,11 @@
 #include "analysis/profile/trim.h"
 #include "analysis/symbolize/symbolize.h"
 #include "analysis/symbolize/trim.h"
+#include "cli/choice.h"
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
+#include "cli/terminal_options.h"
 
 namespace geiger::cli {
 namespace {
@@ -96,6 +98,7 @@ void add_report_options(CLI::App& verb, double& level, bool& is_json) {
           "Confidence level of the intervals (default 95%)")
       ->type_name("LEVEL");
   verb.add_flag("--json", is_json, "Print JSON (docs/json.md)");
+  add_terminal_options(verb);
 }
 
 void add_moment_option(CLI::App& verb, profile::Moment& moment) {
@@ -105,7 +108,7 @@ void add_moment_option(CLI::App& verb, profile::Moment& moment) {
             moment = name == "last" ? profile::Moment::kLast : profile::Moment::kMaximum;
           },
           "maximum: when RSS was largest (default); last: shortly before the end")
-      ->check(CLI::IsMember({"maximum", "last"}))
+      ->check(one_of({"maximum", "last"}))
       ->type_name("MOMENT");
 }
 

@@ -26,7 +26,7 @@ struct ReadOptions {
 /// RUN..., and with `has_report` also --ci and --json.
 void add_read_options(CLI::App& verb, ReadOptions& options, bool has_report = true);
 
-/// --ci (or --level) and --json.
+/// --ci (or --level), --json, and what terminal_options.h adds.
 void add_report_options(CLI::App& verb, double& level, bool& is_json);
 
 /// --at maximum|last, of what is read from a snapshot.

@@ -5,12 +5,16 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cli/choice.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
+#include "cli/help_formatter.h"
+#include "cli/refusal.h"
 #include "cli/run_options.h"
 #include "cli/sides.h"
 
@@ -22,20 +26,13 @@ int usage_error(const std::string& sentence, const std::string& help) {
   return kExitUsage;
 }
 
-std::vector<std::string> verbs_of(const CLI::App& app) {
-  std::vector<std::string> verbs;
-  for (const auto* verb : app.get_subcommands({})) verbs.push_back(verb->get_name());
-  return verbs;
-}
-
 bool has_verb(const CLI::App& app, const std::string& word) {
-  const auto verbs = verbs_of(app);
+  const auto verbs = verb_names(app);
   return std::find(verbs.begin(), verbs.end(), word) != verbs.end();
 }
 
 int unknown_verb(const CLI::App& app, const std::string& verb) {
-  const auto meant = closest(verb, verbs_of(app));
-  const std::string hint = meant ? fmt::format("; did you mean '{}'?", *meant) : "";
+  const std::string hint = did_you_mean(verb, verb_names(app));
   return usage_error(fmt::format("unknown verb '{}'{}", verb, hint), "geiger");
 }
 
@@ -43,13 +40,17 @@ int unknown_verb(const CLI::App& app, const std::string& verb) {
 // the form that the parser leaves alone.
 Outcome<std::vector<std::string>> shield_program(const CLI::App& run,
                                                  const std::vector<std::string>& words) {
-  const auto takes_value = [&run](std::string_view name) -> std::optional<bool> {
+  std::string unknown;
+  const auto takes_value = [&run, &unknown](std::string_view name) -> std::optional<bool> {
     const auto* option = run.get_option_no_throw(std::string(name));
+    if (option == nullptr) unknown = name;
     if (option == nullptr) return std::nullopt;
     return option->get_items_expected_max() > 0;
   };
   const auto line = divide({words.begin() + 1, words.end()}, takes_value);
-  if (!line.has_value()) return Outcome<std::vector<std::string>>::failure(line.reason());
+  if (!line.has_value()) {
+    return Outcome<std::vector<std::string>>::failure(unknown_option(run, unknown));
+  }
   std::vector<std::string> shielded{"run"};
   const auto& [options, program] = line.value();
   shielded.insert(shielded.end(), options.begin(), options.end());
@@ -63,17 +64,17 @@ Outcome<std::vector<std::string>> shield_program(const CLI::App& run,
   return shielded;
 }
 
-int parse(CLI::App& app, std::vector<std::string> words) {
+int parse(CLI::App& app, const std::vector<std::string>& words) {
   const std::string verb = words.empty() ? "" : words.front();
   const std::string help = has_verb(app, verb) ? "geiger " + verb : "geiger";
   try {
-    std::reverse(words.begin(), words.end());  // CLI11 takes them last first
-    app.parse(words);
+    std::vector<std::string> last_first(words.rbegin(), words.rend());  // As CLI11 takes them.
+    app.parse(last_first);
     return kExitOk;
   } catch (const CLI::Success& done) {
     return app.exit(done);
   } catch (const CLI::ParseError& error) {
-    return usage_error(error.what(), help);
+    return usage_error(refusal_of(error, app, words), help);
   }
 }
 
@@ -92,10 +93,12 @@ void describe(CLI::App& app) {
 
 int run(int argc, char** argv) {
   CLI::App app("An allocation profiler that says how sure it is of every number.", "geiger");
-  describe(app);
-  app.require_subcommand(0, 1);  // A path named like a verb is a path.
+  app.formatter(std::make_shared<HelpFormatter>());  // Verbs inherit it.
+  app.require_subcommand(0, 1);                      // A path named like a verb is a path.
   int exit_code = kExitOk;
   for (const auto add_verb : kCommands) add_verb(app, exit_code);
+  describe(app);  // After the verbs, which would inherit it.
+  document_exit_codes(app);
   std::vector<std::string> words(argv + 1, argv + argc);
   if (words.empty()) {
     fmt::print("{}", app.help());

@@ -11,7 +11,7 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   add_custom_command(OUTPUT ${stub}
     COMMAND ${CMAKE_COMMAND} -E touch stub/empty.s
     COMMAND as --32 -o stub/empty.o stub/empty.s
-    COMMAND ${CMAKE_LINKER} -m elf_i386 -shared -z noexecstack -o ${stub} stub/empty.o
+    COMMAND ${CMAKE_LINKER} -m elf_i386 -shared -s -z noexecstack -o ${stub} stub/empty.o
     WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
     COMMENT "Linking the empty 32-bit library")
   # Debian calls the 32-bit directory lib32 on amd64 and lib/i386-linux-gnu on i386.
@@ -22,7 +22,7 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
       COMMAND ${CMAKE_COMMAND} -E copy ${stub} ${placed}
       DEPENDS ${stub} VERBATIM)
     list(APPEND placed_stubs ${placed})
-    install(FILES ${stub} DESTINATION lib/geiger/${token})
+    install(FILES ${stub} DESTINATION lib/geiger/${token} COMPONENT libgeiger0)
     if(TARGET geiger_lttng)
       set(placed ${GEIGER_PRELOAD_ROOT}/${token}/libgeiger-lttng.so)
       add_custom_command(OUTPUT ${placed}
@@ -30,7 +30,8 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
         COMMAND ${CMAKE_COMMAND} -E copy ${stub} ${placed}
         DEPENDS ${stub} VERBATIM)
       list(APPEND placed_stubs ${placed})
-      install(FILES ${stub} DESTINATION lib/geiger/${token} RENAME libgeiger-lttng.so)
+      install(FILES ${stub} DESTINATION lib/geiger/${token} RENAME libgeiger-lttng.so
+              COMPONENT geiger-lttng)
     endif()
   endforeach()
   add_custom_target(geiger_empty_preload ALL DEPENDS ${placed_stubs})
@@ -41,11 +42,12 @@ if(TARGET geiger_preload)
     LIBRARY_OUTPUT_DIRECTORY ${GEIGER_PRELOAD_DIR} OUTPUT_NAME geiger-preload EXPORT_NAME preload)
   add_dependencies(geiger geiger_preload)
   install(TARGETS geiger_preload EXPORT geiger_targets
-          LIBRARY DESTINATION lib/geiger/${GEIGER_LIB_TOKEN})
+          LIBRARY DESTINATION lib/geiger/${GEIGER_LIB_TOKEN} COMPONENT libgeiger0)
 endif()
 if(TARGET geiger_lttng)
   set_target_properties(geiger_lttng PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${GEIGER_PRELOAD_DIR})
   add_dependencies(geiger geiger_lttng)
-  install(TARGETS geiger_lttng LIBRARY DESTINATION lib/geiger/${GEIGER_LIB_TOKEN})
+  install(TARGETS geiger_lttng LIBRARY DESTINATION lib/geiger/${GEIGER_LIB_TOKEN}
+          COMPONENT geiger-lttng)
 endif()
 install(TARGETS geiger RUNTIME DESTINATION bin)

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "analysis/report/format.h"
@@ -19,6 +21,13 @@ using namespace std::chrono_literals;
 constexpr auto kPatience = 500ms;
 constexpr auto kRedraw = 100ms;
 constexpr std::size_t kBarWidth = 30;
+
+/// A line that is drawn again and again needs a terminal that can go back to its start.
+bool can_redraw() {
+  const char* terminal = std::getenv("TERM");
+  const bool is_dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
+  return isatty(STDERR_FILENO) == 1 && !is_dumb;
+}
 
 std::string time_left(double seconds) {
   return report::duration(static_cast<Nanoseconds>(std::ceil(seconds) * 1e9));
@@ -40,7 +49,7 @@ std::string progress_line(const std::string& what, std::size_t done, std::size_t
 
 Progress::Progress(std::string what)
     : what_(std::move(what)),
-      is_shown_(isatty(STDERR_FILENO) == 1),
+      is_shown_(can_redraw()),
       start_(Clock::now()),
       next_(start_ + kPatience) {}
 

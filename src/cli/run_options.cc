@@ -7,6 +7,8 @@
 #include <functional>
 #include <memory>
 
+#include "cli/choice.h"
+#include "cli/help_formatter.h"
 #include "cli/sizes.h"
 #include "trace/format.h"
 
@@ -77,8 +79,8 @@ void add_sampling_options(CLI::App& run, RunOptions& options) {
          "--unwind",
          [&runtime](const std::string& word) { runtime.uses_frame_pointers = word == "fp"; },
          "How to walk stacks: auto (unwind tables) or fp (frame pointers)")
-      ->check(CLI::IsMember({"auto", "fp"}))
-      ->type_name("");
+      ->check(one_of({"auto", "fp"}))
+      ->type_name("HOW");
   run.add_flag("--free-stacks", runtime.records_free_stacks, "Record where samples are freed");
   run.add_flag_callback(
       "--no-mappings", [&runtime] { runtime.records_mappings = false; },
@@ -184,7 +186,7 @@ void add_program_words(CLI::App& run, RunOptions& options) {
 }
 
 // CLI11 does not know about the program's words.
-class RunFormatter : public CLI::Formatter {
+class RunFormatter : public HelpFormatter {
  public:
   std::string make_usage(const CLI::App* /*app*/, std::string /*name*/) const override {
     return "Usage: geiger run [options] [--] PROGRAM [ARGUMENTS...]\n";

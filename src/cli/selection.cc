@@ -11,6 +11,7 @@
 #include "analysis/profile/measured.h"
 #include "analysis/profile/totals.h"
 #include "analysis/report/heading.h"
+#include "cli/choice.h"
 #include "cli/filters.h"
 #include "cli/terminal.h"
 #include "cli/when.h"
@@ -254,7 +255,7 @@ void add_selection_options(CLI::App& verb, SelectionOptions& options, Kinds kind
           "--kind",
           [&options](const std::string& name) { options.kind = profile::kind_named(name); },
           kinds_of_verb.help)
-      ->check(CLI::IsMember(kinds_of_verb.names))
+      ->check(one_of(kinds_of_verb.names))
       ->type_name("KIND");
   verb.add_option("--at", options.at,
                   has_all ? "What was live at WHEN; of what is read from snapshots:\n"

@@ -8,6 +8,8 @@
 #include <memory>
 #include <utility>
 
+#include "cli/choice.h"
+#include "cli/help_formatter.h"
 #include "cli/input.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
@@ -23,7 +25,7 @@ const std::map<std::string, profile::GroupBy> kGroups{{"function", profile::Grou
                                                       {"module", profile::GroupBy::kModule}};
 
 /// CLI11 does not know about the divider.
-class SidesFormatter : public CLI::Formatter {
+class SidesFormatter : public HelpFormatter {
  public:
   explicit SidesFormatter(std::string usage) : usage_(std::move(usage)) {}
   std::string make_usage(const CLI::App* /*app*/, std::string /*name*/) const override {
@@ -66,11 +68,19 @@ CLI::Option* add_grouping_options(CLI::App& verb, compare::Grouping& grouping) {
       verb.add_option_function<std::string>(
               "--by", [&grouping](const std::string& name) { grouping.by = kGroups.at(name); },
               "function (default), stack or module")
-          ->check(CLI::IsMember({"function", "stack", "module"}))
+          ->check(one_of({"function", "stack", "module"}))
           ->type_name("GROUP");
   verb.add_flag("--inclusive", grouping.is_inclusive,
                 "Count what a function or module calls as its own");
   return by;
+}
+
+std::vector<std::string> words_of(const Sides& sides) {
+  std::vector<std::string> words = sides.before;
+  const bool needs_divider = sides.before.size() != 1 || sides.after.size() != 1;
+  if (needs_divider) words.emplace_back("--");
+  words.insert(words.end(), sides.after.begin(), sides.after.end());
+  return words;
 }
 
 Outcome<Sides> sides_of(const std::vector<std::string>& words, bool needs_before) {

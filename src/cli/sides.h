@@ -35,6 +35,9 @@ CLI::Option* add_grouping_options(CLI::App& verb, compare::Grouping& grouping);
 /// side.
 [[nodiscard]] Outcome<Sides> sides_of(const std::vector<std::string>& words, bool needs_before);
 
+/// The words that sides_of() reads as `sides`.
+[[nodiscard]] std::vector<std::string> words_of(const Sides& sides);
+
 /// What came of reading.
 struct Collection {
   compare::Collected collected;

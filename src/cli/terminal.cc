@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "analysis/report/text.h"
@@ -21,7 +23,20 @@ std::string_view environment(const char* name) {
   return value == nullptr ? std::string_view{} : value;
 }
 
+Color chosen_color = Color::kAuto;
+
+std::optional<std::size_t> width_asked_for() {
+  const std::string_view columns = environment("COLUMNS");
+  std::size_t width = 0;
+  const auto [end, error] = std::from_chars(columns.data(), columns.data() + columns.size(), width);
+  const bool is_number = error == std::errc{} && end == columns.data() + columns.size();
+  constexpr std::size_t kMostWidth = 10'000;
+  if (!is_number || width == 0 || width > kMostWidth) return std::nullopt;
+  return std::max(width, report::kLeastWidth);
+}
+
 std::size_t terminal_width() {
+  if (const auto width = width_asked_for()) return *width;
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) {
     return report::kDefaultWidth;
@@ -30,9 +45,11 @@ std::size_t terminal_width() {
 }
 
 bool wants_color() {
+  if (chosen_color != Color::kAuto) return chosen_color == Color::kAlways;
   if (!environment("NO_COLOR").empty()) return false;
   const std::string_view force = environment("CLICOLOR_FORCE");
   if (!force.empty() && force != "0") return true;
+  if (environment("CLICOLOR") == "0") return false;
   return isatty(STDOUT_FILENO) == 1 && environment("TERM") != "dumb";
 }
 
@@ -49,6 +66,8 @@ bool shows_unicode() {
 }
 
 }  // namespace
+
+void choose_color(Color color) { chosen_color = color; }
 
 report::Style output_style(double level) {
   return {terminal_width(), wants_color(), shows_unicode(), level};

@@ -7,9 +7,15 @@
 
 namespace geiger::cli {
 
-/// The style of standard output: the width of the terminal, else 100; colours on
-/// a terminal only (NO_COLOR, CLICOLOR_FORCE and TERM=dumb are respected); ASCII
-/// marks where the locale is explicitly not UTF-8. `level` as in Style.
+enum class Color { kAuto, kAlways, kNever };
+
+/// What --color asks for; kAuto until then.
+void choose_color(Color color);
+
+/// The style of standard output: COLUMNS wide, else as the terminal is, else 100; ASCII marks
+/// where the locale is explicitly not UTF-8. Colours as chosen; by themselves on a terminal
+/// only, and not with NO_COLOR, CLICOLOR=0 or TERM=dumb; CLICOLOR_FORCE brings them anywhere.
+/// `level` as in Style.
 [[nodiscard]] report::Style output_style(double level);
 
 /// Writes a whole report to standard output and flushes it. If that fails, says

@@ -4,6 +4,7 @@
 
 #include "analysis/profile/mappings.h"
 #include "analysis/report/format.h"
+#include "analysis/report/text.h"
 #include "estimation/calibration.h"
 
 namespace geiger::report {
@@ -58,14 +59,18 @@ std::string profile_heading(profile::Kind kind, std::string_view view, const Mea
   std::string title = fmt::format("{}, {}", text_of(scope, kind), view);
   title[0] = static_cast<char>(title[0] - 'a' + 'A');
   const std::string only = only_text(scope);
-  title = paint(style, Role::kHeading, title);
-  if (!only.empty()) title += "; " + only;
+  std::string rest = only.empty() ? "" : "; " + only;
   if (profile::is_of_mappings(kind)) {
-    return fmt::format("{}: {} exactly, in {}\n\n", title, total_figure(total).text(),
-                       plural(total.samples, "range"));
+    rest += fmt::format(": {} exactly, in {}", total_figure(total).text(),
+                        plural(total.samples, "range"));
+  } else {
+    rest += fmt::format(": {} from {}, {} intervals", total_figure(total).text(),
+                        plural(total.samples, "sample"), level_text(style.level));
   }
-  return fmt::format("{}: {} from {}, {} intervals\n\n", title, total_figure(total).text(),
-                     plural(total.samples, "sample"), level_text(style.level));
+  // Wrapped before it is painted: escapes take no columns. A break replaces a blank.
+  const std::string text = wrap(title + rest, 0, style.width);
+  return fmt::format("{}{}\n\n", paint(style, Role::kHeading, text.substr(0, title.size())),
+                     text.substr(title.size()));
 }
 
 std::string nothing_sampled(profile::Kind kind, const Scope& scope) {

@@ -60,14 +60,14 @@ std::string evidence(const LeakLine& line) {
          fmt::format("; q {} {}", site.q_value >= 1e-300 ? "=" : "", p_value_text(site.q_value));
 }
 
-std::string frames(const LeakLine& line, const Recording& recording,
+std::string frames(const LeakLine& line, const Recording& recording, const Style& style,
                    const profile::Labels& labels) {
   if (line.site.group.stack == profile::kNone) return "";
   std::vector<std::uint32_t> path;
   labels.collect(recording, line.site.group.stack, path);
   std::string text;
   for (std::size_t i = 0; i < std::min(path.size(), kFramesShown); ++i) {
-    text += fmt::format("       {}\n", printable(labels[path[i]].name));
+    text += fmt::format("       {}\n", elide(printable(labels[path[i]].name), style.width - 7));
   }
   if (path.size() > kFramesShown) {
     text += fmt::format("       and {} more\n", path.size() - kFramesShown);
@@ -84,7 +84,7 @@ std::string suspect(std::size_t number, const LeakLine& line, const Recording& r
     out += fact("oldest", duration(line.site.oldest) + " of those since the warm-up", style);
   }
   out += fact("evidence", evidence(line), style);
-  return out + frames(line, recording, labels) + "\n";
+  return out + frames(line, recording, style, labels) + "\n";
 }
 
 std::string other_site(const LeakLine& line, const LeaksReport& report, const Style& style) {

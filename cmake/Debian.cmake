@@ -1,0 +1,83 @@
+# Debian packages, by CPack: `cmake --workflow --preset deb`.
+#   geiger         the command, its manual, completion, guide, page template
+#   libgeiger0     what lives in programs: the preloaded runtime, the API
+#   libgeiger-dev  headers, find_package, pkg-config
+#   geiger-lttng   the LTTng-UST provider, which alone needs LTTng
+include(GNUInstallDirs)
+set(packages geiger libgeiger0 libgeiger-dev)
+if(TARGET geiger_lttng)
+  list(APPEND packages geiger-lttng)
+endif()
+set(debian ${CMAKE_CURRENT_LIST_DIR}/debian)
+set(made ${PROJECT_BINARY_DIR}/debian)
+
+# The guide; README refers to docs/.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}
+        FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.cc" PATTERN "*.json"
+        PATTERN man EXCLUDE)
+install(FILES ${PROJECT_SOURCE_DIR}/docs/schema/geiger-report.schema.json
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/geiger)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/recipes DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# What is compiled into our binaries, from the packages that it comes from.
+foreach(package libcli11-dev libprotozero-dev robin-map-dev libboost1.74-dev libsimdjson-dev llvm-14-dev)
+  set(text /usr/share/doc/${package}/copyright)
+  if(EXISTS ${text})
+    list(APPEND licences ${package})
+    install(FILES ${text} DESTINATION ${CMAKE_INSTALL_DOCDIR}/licences RENAME ${package}.txt)
+  endif()
+endforeach()
+
+# Each package has a copyright and a changelog of its own.
+string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
+configure_file(${debian}/changelog.in ${made}/changelog @ONLY)
+execute_process(COMMAND gzip -9nkf ${made}/changelog)
+foreach(package IN LISTS packages)
+  install(FILES ${debian}/copyright ${made}/changelog.gz
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${package})
+  if(EXISTS ${debian}/${package}.lintian-overrides)
+    install(FILES ${debian}/${package}.lintian-overrides COMPONENT ${package}
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides RENAME ${package})
+  endif()
+endforeach()
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_COMPONENTS_ALL ${packages})
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
+set(CPACK_PACKAGE_VENDOR "the geiger maintainers")
+set(CPACK_PACKAGE_CONTACT "geiger maintainers <maintainers@geiger.invalid>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "allocation profiler with error bars")
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${GEIGER_PRELOAD_DIR} ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+
+set(same_version "(= ${PROJECT_VERSION})")
+set(what "geiger samples the allocations of any dynamically linked program, without\n\
+recompilation, and gives every number with its confidence interval.")
+foreach(package IN LISTS packages)
+  string(TOUPPER ${package} key)
+  set(CPACK_DEBIAN_${key}_PACKAGE_NAME ${package})
+  set(CPACK_DEBIAN_${key}_PACKAGE_SECTION devel)
+endforeach()
+set(CPACK_DEBIAN_LIBGEIGER0_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_LIBGEIGER-DEV_PACKAGE_SECTION libdevel)
+# CPack puts the summary in front.
+set(CPACK_DEBIAN_GEIGER_DESCRIPTION "${what}")
+set(CPACK_DEBIAN_LIBGEIGER0_DESCRIPTION "${what}\n.\nThis is what is preloaded into programs, and the \
+library of those\nthat use the API. Without settings it sleeps until it is called.")
+set(CPACK_DEBIAN_LIBGEIGER-DEV_DESCRIPTION
+    "${what}\n.\nThese are the headers, and the files for CMake and pkg-config.")
+set(CPACK_DEBIAN_GEIGER-LTTNG_DESCRIPTION
+    "${what}\n.\nThis tells samples to LTTng sessions: geiger run --lttng.")
+set(CPACK_DEBIAN_GEIGER_PACKAGE_DEPENDS "libgeiger0 ${same_version}")
+set(CPACK_DEBIAN_GEIGER_PACKAGE_SUGGESTS "geiger-lttng, libgeiger-dev")
+set(CPACK_DEBIAN_LIBGEIGER-DEV_PACKAGE_DEPENDS "libgeiger0 ${same_version}")
+set(CPACK_DEBIAN_GEIGER-LTTNG_PACKAGE_DEPENDS "libgeiger0 ${same_version}")
+# The loader finds libgeiger.so.0 from now on.
+set(CPACK_DEBIAN_LIBGEIGER0_PACKAGE_CONTROL_EXTRA ${debian}/triggers)
+include(CPack)

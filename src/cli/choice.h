@@ -1,0 +1,21 @@
+// A value that is one of a few words.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class Validator;
+}
+
+namespace geiger::cli {
+
+/// Refuses every other word, names the one that was probably meant, and describes itself
+/// as "{a,b,c}", from where help, manual and completion take the words.
+[[nodiscard]] CLI::Validator one_of(const std::vector<std::string>& words);
+
+/// "; did you mean 'x'?" where a candidate is close to `word`, else "".
+[[nodiscard]] std::string did_you_mean(const std::string& word,
+                                       const std::vector<std::string>& candidates);
+
+}  // namespace geiger::cli

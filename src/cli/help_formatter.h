@@ -1,0 +1,22 @@
+// How --help looks.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace geiger::cli {
+
+/// "-o, --output FILE": the word for a value without the list of what is accepted, which
+/// the text of the option says in words.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App* app, std::string name) const override;
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override;
+  std::string make_option_opts(const CLI::Option* option) const override;
+  std::string make_footer(const CLI::App* app) const override;
+};
+
+/// `app` and every verb below: those that say nothing of their exit codes say the common ones.
+void document_exit_codes(CLI::App& app);
+
+}  // namespace geiger::cli

@@ -1,0 +1,25 @@
+// What to type next, for a person at a terminal.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace geiger::cli {
+
+/// "geiger: next: geiger VERB RUNS" on standard error, where that and standard output are
+/// terminals: nothing of it reaches a pipe, a file or a log. Reports that say it themselves do
+/// without. `before` and `after` stand around the runs.
+void suggest(const std::string& before, const std::vector<std::string>& runs,
+             const std::string& after = "");
+
+/// A whole command that is not one of geiger's, after a file was written: standard output may
+/// be anything then.
+void suggest_command(const std::string& command);
+
+/// From now on neither says anything (-q).
+void suggest_nothing();
+
+/// `word` as a shell reads it back.
+[[nodiscard]] std::string as_typed(const std::string& word);
+
+}  // namespace geiger::cli

@@ -1,0 +1,29 @@
+#include "cli/terminal_options.h"
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "cli/choice.h"
+#include "cli/next_step.h"
+#include "cli/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+Color color_named(const std::string& word) {
+  if (word == "always") return Color::kAlways;
+  return word == "never" ? Color::kNever : Color::kAuto;
+}
+
+}  // namespace
+
+void add_terminal_options(CLI::App& verb) {
+  verb.add_option_function<std::string>(
+          "--color", [](const std::string& word) { choose_color(color_named(word)); },
+          "auto (default: on a terminal, unless NO_COLOR is set), always, never")
+      ->check(one_of({"auto", "always", "never"}))
+      ->type_name("WHEN");
+  verb.add_flag_callback("-q,--quiet", suggest_nothing, "Do not say what to look at next");
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,13 @@
+// --color and --quiet, alike in every verb that prints a report.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace geiger::cli {
+
+/// Both act on the process at once: terminal.h and next_step.h hold what was chosen.
+void add_terminal_options(CLI::App& verb);
+
+}  // namespace geiger::cli

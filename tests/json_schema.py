@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Every verb's --json against docs/schema/geiger-report.schema.json.
+
+usage: json_schema.py GEIGER SCHEMA CORPUS
+
+The schema lets fields be added; here a field that it does not name is a fault, so that
+none is added without being described. CORPUS is fuzz/corpus/trace: names that are attacks,
+damaged and unfinished traces, labels, types, heaps and marks.
+"""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import jsonschema
+
+GEIGER = os.path.abspath(sys.argv.pop(1))
+SCHEMA = json.loads(pathlib.Path(sys.argv.pop(1)).read_text())
+CORPUS = pathlib.Path(sys.argv.pop(1)).resolve()
+PROGRAM = ["perl", "-e", 'my %h; $h{$_} = "x" x ($_ % 300) for 1..20000; fork and wait; %h = ()']
+OPEN = {"measure"}  # Definitions that others extend.
+OTHERS = {"live"}  # Not one document but lines, which the test of the verb checks.
+
+GROUPS = ["function", "stack", "module", "thread", "tid", "size", "type", "label", "lifetime",
+          "heap"]
+KINDS = ["live", "peak", "resident", "swapped", "untouched", "overhead", "live-overhead",
+         "stranded", "mapped", "mapped-peak", "mapped-total", "mapped-files", "reserved"]
+OF_A_RUN = (
+    [["summary"], ["stats"], ["stats", "--estimators"], ["rss"], ["rss", "--at", "last"],
+     ["marks"], ["doctor"], ["plan"], ["plan", "--change", "1MiB"], ["tree"],
+     ["tree", "--inverted"], ["tree", "--kind", "mapped"], ["leaks"], ["leaks", "--all"],
+     ["leaks", "--all", "--by", "function"]]
+    + [["table", "--by", by] for by in GROUPS] + [["table", "--kind", kind] for kind in KINDS]
+    + [["lifetimes", "--by", by] for by in ("function", "stack", "thread", "size", "none")]
+    + [[verb, "--from", "20%", "--to", "80%", "--size", "1..1MiB"]
+       for verb in ("summary", "table", "tree", "stats", "lifetimes")])
+OF_TWO = [["diff"], ["diff", "--by", "stack", "--all"], ["diff", "--kind", "live"],
+          ["diff", "--kind", "mapped", "--all"], ["diff", "--from", "10%"],
+          ["check", "--max-growth", "5%"], ["check", "--max-growth", "5%", "--by", "function"],
+          ["check", "--max-growth", "5%", "--from", "10%"]]
+OF_NONE = [["simulate", "--replicates", "5", "--mix", "const16"],
+           ["simulate", "--replicates", "5", "--mix", "huge", "--widths", "--certain"],
+           ["estimate", "16@512KiB:3"], ["estimate", "--listed", "--poisson", "16@512KiB"],
+           ["plan", "--interval", "64KiB"], ["plan", "--precision", "10%", "--site", "10MiB"],
+           ["ctl"]]
+
+
+def closed(node, name=None):
+    """The same schema, in which no field may be added."""
+    if isinstance(node, list):
+        return [closed(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    made = {key: {inner: closed(value, inner) for inner, value in part.items()}
+            if key in ("properties", "$defs") else closed(part) if key != "enum" else part
+            for key, part in node.items()}
+    is_object = ("properties" in node or "allOf" in node) and "additionalProperties" not in node
+    if is_object and name not in OPEN and node is not SCHEMA and "const" not in str(
+            node.get("properties", {}).get("report", "")):
+        made["unevaluatedProperties"] = False
+    return made
+
+
+class JsonSchema(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        jsonschema.Draft202012Validator.check_schema(SCHEMA)
+        cls.validator = jsonschema.Draft202012Validator(closed(SCHEMA))
+        cls.here = tempfile.mkdtemp(prefix="geiger-schema-")
+        cls.record("a.geiger", "--interval", "1KiB", "--seed", "7", "--free-stacks",
+                   "--fragmentation")
+        cls.record("b.geiger", "--interval", "4KiB", "--seed", "8", "--no-observe")
+        cls.record("sums.geiger", "--aggregate", "--interval", "4KiB")
+        for trace in CORPUS.iterdir():
+            shutil.copy(trace, cls.here)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.here, ignore_errors=True)
+
+    @classmethod
+    def record(cls, name, *options):
+        subprocess.run([GEIGER, "run", "-q", "-o", name, *options, "--", *PROGRAM], check=True,
+                       cwd=cls.here, timeout=120, capture_output=True)
+
+    def document(self, verb, *words):
+        done = subprocess.run([GEIGER, verb, *words, "--json"], cwd=self.here, timeout=120,
+                              capture_output=True, check=False)
+        self.assertIn(done.returncode, (0, 1, 2, 3, 4), (verb, words, done))
+        return json.loads(done.stdout) if done.stdout else None
+
+    def check(self, verb, *words):
+        """The name of the report, None if there is none."""
+        document = self.document(verb, *words)
+        if document is None:
+            return None
+        faults = [f"{'/'.join(map(str, fault.absolute_path))}: {fault.message[:300]}"
+                  for fault in self.validator.iter_errors(document)]
+        self.assertEqual(faults, [], (verb, words))
+        return document["report"]
+
+    def test_reports_of_a_run(self):
+        seen = {self.check(words[0], "a.geiger", *words[1:]) for words in OF_A_RUN}
+        self.assertLessEqual({"summary", "table", "tree", "stats", "estimators", "rss", "marks",
+                              "doctor", "plan", "leaks", "lifetimes"}, seen)
+
+    def test_reports_of_hostile_damaged_and_unfinished_runs(self):
+        for trace in [path.name for path in CORPUS.iterdir()] + ["sums.geiger"]:
+            seen = [self.check(words[0], trace, *words[1:]) for words in OF_A_RUN]
+            self.assertIn("doctor", seen, trace)
+
+    def test_reports_of_two_runs(self):
+        for before, after in (("a.geiger", "b.geiger"), ("hostile_names", "hostile_names")):
+            for words in OF_TWO:
+                self.assertEqual(self.check(words[0], before, after, *words[1:]), words[0])
+        self.assertEqual(self.check("diff", "a.geiger", "b.geiger", "--", "b.geiger", "a.geiger"),
+                         "diff")
+
+    def test_reports_of_no_run(self):
+        for words in OF_NONE:
+            self.assertEqual(self.check(*words), words[0])
+
+    def test_a_fault_is_seen(self):
+        document = self.document("table", "a.geiger")
+        for spoil in (lambda d: d.pop("level"), lambda d: d.update(level="0.95"),
+                      lambda d: d.update(surprise=1), lambda d: d["rows"][0].pop("self"),
+                      lambda d: d["rows"][0]["self"].update(surprise=1),
+                      lambda d: d["total"]["bytes"].pop("lo"), lambda d: d.update(kind="lve")):
+            spoilt = json.loads(json.dumps(document))
+            spoil(spoilt)
+            self.assertFalse(self.validator.is_valid(spoilt))
+
+    def test_added_fields_are_no_fault_for_readers(self):
+        document = {**self.document("table", "a.geiger"), "surprise": 1}
+        self.assertTrue(jsonschema.Draft202012Validator(SCHEMA).is_valid(document))
+
+    def test_every_verb_with_json_is_here(self):
+        whole = subprocess.run([GEIGER, "--help"], capture_output=True, text=True, check=True)
+        verbs = [line.split()[0] for line in
+                 whole.stdout.split("Subcommands:\n")[1].split("\n\n")[0].splitlines()]
+        with_json = {verb for verb in verbs if "--json" in subprocess.run(
+            [GEIGER, verb, "--help"], capture_output=True, text=True, check=True).stdout}
+        tried = {words[0] for words in OF_A_RUN + OF_TWO + OF_NONE}
+        self.assertEqual(with_json - OTHERS, tried)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""What geiger makes of the terminal it writes to, of mistyped words, and its exit codes.
+
+usage: terminal.py GEIGER
+"""
+import fcntl
+import os
+import pty
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import unittest
+
+GEIGER = os.path.abspath(sys.argv.pop(1))
+COLOR = "\x1b["
+PLAIN = {name: value for name, value in os.environ.items()
+         if name not in ("NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS")}
+
+
+class Terminal(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.here = tempfile.mkdtemp(prefix="geiger-terminal-")
+        subprocess.run([GEIGER, "run", "-q", "--interval", "1KiB", "-o", "a b.geiger", "--", "perl",
+                        "-e", 'my %h; $h{$_} = "x" x 300 for 1..20000'], cwd=cls.here, check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.here)
+
+    def piped(self, *words, **environment):
+        return subprocess.run([GEIGER, *words], cwd=self.here, capture_output=True, text=True,
+                              env={**PLAIN, "LC_ALL": "C.UTF-8", **environment}, timeout=120,
+                              check=False)
+
+    def shown(self, *words, columns=80, **environment):
+        """On a terminal that is both standard output and standard error."""
+        leader, follower = pty.openpty()
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        env = {**PLAIN, "LC_ALL": "C.UTF-8", "TERM": "xterm", **environment}
+        with subprocess.Popen([GEIGER, *words], cwd=self.here, env=env, stdin=follower,
+                              stdout=follower, stderr=follower) as process:
+            os.close(follower)
+            seen = b""
+            while True:
+                try:
+                    part = os.read(leader, 65536)
+                except OSError:  # The other end is closed.
+                    break
+                seen += part
+            os.close(leader)
+            self.assertEqual(process.wait(timeout=60), 0, seen)
+        return seen.decode().replace("\r\n", "\n")
+
+    def text_shown(self, *words):
+        return re.sub("\x1b\\[[0-9;]*m", "", self.shown(*words))
+
+    def test_colors(self):
+        table = ("table", "a b.geiger")
+        for expected, shows, words, environment in (
+                (True, self.shown, (), {}),
+                (False, self.shown, (), {"NO_COLOR": "1"}),
+                (True, self.shown, (), {"NO_COLOR": ""}),
+                (False, self.shown, (), {"CLICOLOR": "0"}),
+                (True, self.shown, (), {"CLICOLOR": "1"}),
+                (False, self.shown, (), {"TERM": "dumb"}),
+                (False, self.shown, ("--color", "never"), {}),
+                (True, self.shown, ("--color=always",), {"NO_COLOR": "1", "TERM": "dumb"}),
+                (False, self.shown, (), {"NO_COLOR": "1", "CLICOLOR_FORCE": "1"})):
+            self.assertEqual(COLOR in shows(*table, *words, **environment), expected,
+                             (words, environment))
+        for expected, words, environment in (
+                (False, (), {}), (True, (), {"CLICOLOR_FORCE": "1"}),
+                (False, (), {"CLICOLOR_FORCE": "0"}), (True, ("--color", "always"), {}),
+                (False, ("--color", "never"), {"CLICOLOR_FORCE": "1"})):
+            self.assertEqual(COLOR in self.piped(*table, *words, **environment).stdout, expected,
+                             (words, environment))
+
+    def widest(self, text):
+        return max(len(line) for line in re.sub("\x1b\\[[0-9;]*m", "", text).splitlines())
+
+    def test_widths(self):
+        tree = ("tree", "a b.geiger", "-q")
+        self.assertLessEqual(self.widest(self.shown(*tree, columns=80)), 80)
+        self.assertLessEqual(self.widest(self.shown(*tree, columns=70)), 70)
+        self.assertLessEqual(self.widest(self.shown(*tree, columns=200, COLUMNS="72")), 72)
+        self.assertLessEqual(self.widest(self.piped(*tree, COLUMNS="76").stdout), 76)
+        for wrong in ("", "0", "-5", "x", "99999999999999999999", "80x"):
+            self.assertEqual(self.piped(*tree, COLUMNS=wrong).stdout, self.piped(*tree).stdout)
+
+    def test_next_step_on_a_terminal_only(self):
+        for words in (["table"], ["tree"], ["stats"], ["lifetimes"], ["leaks"], ["symbolize"]):
+            shown = self.text_shown(*words, "a b.geiger")
+            self.assertRegex(shown, r"(?m)^geiger: next: geiger \w+ .*'a b\.geiger'", words)
+            self.assertNotIn("next:", self.piped(*words, "a b.geiger").stderr)
+        for words in (["table", "-q"], ["table", "--json"]):
+            self.assertNotIn("next:", self.shown(*words, "a b.geiger"))
+
+    def test_what_is_suggested_works(self):
+        line = re.search(r"(?m)^geiger: next: geiger (.*)$", self.text_shown("table", "a b.geiger"))
+        done = subprocess.run(["sh", "-c", f'exec "$0" {line.group(1)}', GEIGER], cwd=self.here,
+                              capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0, line)
+
+    def refused(self, *words):
+        done = self.piped(*words)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), words)
+        sentence, hint = done.stderr.splitlines()
+        self.assertRegex(hint, r"^Try 'geiger.* --help'\.$")
+        return sentence
+
+    def test_did_you_mean(self):
+        for words, meant in ((["tabel"], "table"), (["table", "--knid", "live"], "--kind"),
+                             (["table", "--kind=lve"], "live"), (["table", "--by", "stak"], "stack"),
+                             (["diff", "--by", "modul", "a", "b"], "module"),
+                             (["export", "pprf"], "pprof"), (["export", "pprof", "--outptu", "x"],
+                                                              "--output"),
+                             (["run", "--intervall", "4KiB", "true"], "--interval"),
+                             (["ctl", "1", "strat"], "start"), (["completion", "bsh"], "bash"),
+                             (["help", "tabel"], "table"), (["table", "--color", "alwys"], "always")):
+            self.assertIn(f"did you mean '{meant}'?", self.refused(*words))
+
+    def test_what_is_far_off_is_told_what_there_is(self):
+        self.assertIn("is none of allocated, live, peak", self.refused("table", "--kind", "xyzzy"))
+        self.assertIn("there are pprof, folded", self.refused("export", "xyzzy-format"))
+        self.assertIn("which of pprof, folded", self.refused("export"))
+        self.assertIn("unknown option '--xyzzy'", self.refused("table", "--xyzzy"))
+
+    def test_exit_codes(self):
+        for code, words in ((0, ["summary", "a b.geiger"]), (1, ["summary", "absent"]),
+                            (2, ["summary", "--ci", "2"]),
+                            (3, ["check", "--max-bytes", "1KiB", "a b.geiger"]),
+                            (0, ["check", "--max-bytes", "1GiB", "a b.geiger"]),
+                            (2, [])):
+            self.assertEqual(self.piped(*words).returncode, code, words)
+
+    def test_a_pipe_that_closes_is_no_crash(self):
+        for words in ("tree 'a b.geiger'", "table 'a b.geiger' --json", "completion zsh", "help"):
+            done = subprocess.run(["bash", "-c", f'"$0" {words} | head -c 1 >/dev/null; '
+                                   'echo "${PIPESTATUS[0]}"', GEIGER], cwd=self.here,
+                                  capture_output=True, text=True, check=False)
+            self.assertIn(int(done.stdout), (0, 1, 141), words)
+
+
+if __name__ == "__main__":
+    unittest.main()

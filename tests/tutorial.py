@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Follows docs/tutorial.md: types each command and compares what it prints.
+
+usage: tutorial.py GEIGER [PAGE]
+
+Numbers differ from run to run, so each figure, with its unit and interval, is compared as
+"there is one"; words and their order as they stand. Runs are recorded with a seed, so that
+chance does not choose other words. `git clone` copies this checkout, in which ./geiger finds
+GEIGER as what it built.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+GEIGER = pathlib.Path(sys.argv.pop(1)).resolve()
+PAGE = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else ROOT / "docs" / "tutorial.md")
+SEED = 7
+
+UNIT = r"(?: ?(?:[KMGT]iB|B|%|ns|us|ms|s|k|M)\b| ?%)?"
+NUMBER = rf"[-+]?[0-9](?:[0-9.,]*[0-9])?(?:e-?[0-9]+)?{UNIT}"
+FIGURE = re.compile(
+    rf"(?:< ?|> ?)?{NUMBER}(?: exact)?(?: ± {NUMBER}| \[{NUMBER}, {NUMBER}\]| \+ < {NUMBER})?")
+
+
+def commands_of(page):
+    """(command, the lines that it prints) in the order of the page."""
+    for block in re.findall(r"```console\n(.*?)```", page, re.DOTALL):
+        for part in re.split(r"(?m)^\$ ", block)[1:]:
+            command, _, output = part.partition("\n")
+            yield command, output
+
+
+def comparable(text):
+    """Figures by a sign, columns by one blank, blank lines gone. So is the sentence about resident
+    memory: whether it was read in time is no question of right or wrong.
+    """
+    lines = (re.sub(r"\s+", " ", FIGURE.sub("#", line)).strip() for line in text.splitlines())
+    return [line for line in lines if line and "malloc profile explains" not in line]
+
+
+class Tutorial(unittest.TestCase):
+    def setUp(self):
+        self.here = pathlib.Path(tempfile.mkdtemp(prefix="geiger-tutorial-"))
+        self.addCleanup(shutil.rmtree, self.here, ignore_errors=True)
+
+    def clone(self):
+        checkout = self.here / "geiger"
+        checkout.mkdir()
+        for name in ("src", "include", "cmake", "docs", "tools"):
+            shutil.copytree(ROOT / name, checkout / name)
+        for name in ("geiger", "CMakeLists.txt"):
+            shutil.copy2(ROOT / name, checkout / name)
+        built = checkout / "build" / "release"
+        (built / "bin").mkdir(parents=True)
+        (built / "bin" / "geiger").symlink_to(GEIGER)
+        (built / "built").touch()
+
+    def typed(self, command):
+        command = command.replace("./geiger run ", f"./geiger run --seed {SEED} ")
+        done = subprocess.run(["bash", "-c", command], cwd=self.here, text=True, timeout=300,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+                              env={**os.environ, "LC_ALL": "C.UTF-8", "NO_COLOR": "1"})
+        self.assertEqual(done.returncode, 0, (command, done.stdout))
+        return done.stdout
+
+    def test_every_command_prints_what_the_page_says(self):
+        steps = list(commands_of(PAGE.read_text()))
+        self.assertGreater(len(steps), 10)
+        self.assertTrue(steps.pop(0)[0].startswith("git clone "))
+        self.clone()
+        for command, output in steps:
+            if command.startswith("cd "):
+                self.here = self.here / command[3:]
+                continue
+            self.assertEqual(comparable(self.typed(command)), comparable(output), command)
+        self.assertNotIn("request.page + request.session",
+                         (self.here / "docs/tutorial/greeter.cc").read_text())
+
+    def test_figures_are_compared_as_figures(self):
+        self.assertEqual(comparable("a  104 MiB ± 16  < 1.85 MiB"), ["a # #"])
+        self.assertEqual(comparable("8.50 MiB [4.95, 13.61] x"), ["# x"])
+        self.assertEqual(comparable("q = 0.00038; 100 % ± 2 of"), ["q = #; # of"])
+        self.assertNotEqual(comparable("gone 5 MiB"), comparable("new 5 MiB"))
+
+
+if __name__ == "__main__":
+    unittest.main()
