@@ -22,6 +22,7 @@ int usage_error(const std::string& sentence, const std::string& help) {
   return kExitUsage;
 }
 
+/// Of the program, or of a verb that has formats or the like.
 std::vector<std::string> verbs_of(const CLI::App& app) {
   std::vector<std::string> verbs;
   for (const auto* verb : app.get_subcommands({})) verbs.push_back(verb->get_name());
@@ -37,6 +38,20 @@ int unknown_verb(const CLI::App& app, const std::string& verb) {
   const auto meant = closest(verb, verbs_of(app));
   const std::string hint = meant ? fmt::format("; did you mean '{}'?", *meant) : "";
   return usage_error(fmt::format("unknown verb '{}'{}", verb, hint), "geiger");
+}
+
+/// Of a verb whose first word names one of several things: whether it names none of them.
+bool has_unknown_word(const CLI::App& verb, const std::vector<std::string>& words) {
+  if (verb.get_require_subcommand_min() == 0 || words.size() < 2) return false;
+  return !words[1].starts_with("-") && !has_verb(verb, words[1]);
+}
+
+int unknown_word(const std::string& verb, const CLI::App& app, const std::string& word) {
+  const auto names = verbs_of(app);
+  const auto meant = closest(word, names);
+  const std::string hint = meant ? fmt::format("did you mean '{}'?", *meant)
+                                 : fmt::format("there are {}", fmt::join(names, ", "));
+  return usage_error(fmt::format("{}: unknown '{}'; {}", verb, word, hint), "geiger " + verb);
 }
 
 // Replaces the words behind `run` by geiger's options and the program's words in
@@ -103,6 +118,10 @@ int run(int argc, char** argv) {
   }
   const bool is_verb = !words[0].starts_with("-");
   if (is_verb && !has_verb(app, words[0])) return unknown_verb(app, words[0]);
+  if (is_verb) {
+    const CLI::App& verb = *app.get_subcommand(words[0]);
+    if (has_unknown_word(verb, words)) return unknown_word(words[0], verb, words[1]);
+  }
   if (words[0] == "run") {
     const auto shielded = shield_program(*app.get_subcommand("run"), words);
     if (!shielded.has_value()) return usage_error(shielded.reason(), "geiger run");
