@@ -14,6 +14,7 @@
 #include "analysis/export/program.h"
 #include "analysis/export/shown_stacks.h"
 #include "analysis/profile/labels.h"
+#include "analysis/profile/measured.h"
 #include "analysis/profile/totals.h"
 #include "estimation/rounding.h"
 
@@ -223,6 +224,7 @@ class FirefoxWriter {
   FirefoxWriter(const Recording& recording, const profile::Selection& part, const Sink& sink)
       : recording_(recording), sink_(sink), lives_(lives_of(recording, part)) {
     allocations_.resize(recording.processes.size());
+    number_processes();
     std::vector<double> bytes;
     for (const Life& life : lives_) bytes.push_back(life.bytes);
     const std::vector<std::int64_t> rounded = estimation::round_to_total(bytes);
@@ -231,6 +233,7 @@ class FirefoxWriter {
       own.events.push_back(event);
       own.changes.push_back(event.is_free ? -rounded[event.life] : rounded[event.life]);
     }
+    choose_processes();
   }
 
   void write() {
@@ -238,15 +241,35 @@ class FirefoxWriter {
     write_meta();
     write_libraries();
     json_.key("threads").begin_array();
-    for (std::uint32_t i = 0; i < recording_.processes.size(); ++i) write_thread(i);
+    for (const std::uint32_t process : shown_) write_thread(process);
     json_.end_array().key("counters").begin_array();
-    for (std::uint32_t i = 0; i < recording_.processes.size(); ++i) write_heap_counter(i);
-    for (const profile::Observations& observed : recording_.observations) write_rss(observed);
+    for (std::uint32_t thread = 0; thread < shown_.size(); ++thread) {
+      write_heap_counter(thread);
+      write_rss(thread);
+    }
     json_.end_array().key("pages").begin_array().end_array().end_object();
     sink_(json_.take());
   }
 
  private:
+  /// Programs that exec others keep their pid, which has to be of one process here.
+  void number_processes() {
+    std::map<std::uint32_t, std::uint32_t> images;
+    for (const Process& process : recording_.processes) {
+      const std::uint32_t image = images[process.pid]++;
+      const std::string pid = std::to_string(process.pid);
+      pids_.push_back(image == 0 ? pid : pid + "." + std::to_string(image));
+    }
+  }
+
+  /// Those of which anything was sampled, as readers trip over empty ones; else the first.
+  void choose_processes() {
+    for (std::uint32_t i = 0; i < allocations_.size(); ++i) {
+      if (!allocations_[i].events.empty()) shown_.push_back(i);
+    }
+    if (shown_.empty() && !allocations_.empty()) shown_.push_back(0);
+  }
+
   [[nodiscard]] double milliseconds(Nanoseconds time) const {
     const Nanoseconds start = profile::start_of(recording_);
     return static_cast<double>(time - std::min(time, start)) / kNanosecondsPerMillisecond;
@@ -285,7 +308,7 @@ class FirefoxWriter {
     const std::string name(profile::file_name_of(process.executable));
     json_.begin_object().field("name", name).field("processName", name);
     json_.field("processType", "default").field("isMainThread", true);
-    json_.field("pid", std::to_string(process.pid)).field("tid", process.pid);
+    json_.field("pid", pids_[index]).field("tid", pids_[index]);
     json_.field("processStartupTime", milliseconds(process.start));
     json_.field("registerTime", milliseconds(process.start));
     json_.field("processShutdownTime", milliseconds(process.end));
@@ -342,7 +365,8 @@ class FirefoxWriter {
     std::int64_t change = 0;
   };
 
-  void write_heap_counter(std::uint32_t index) {
+  void write_heap_counter(std::uint32_t thread) {
+    const std::uint32_t index = shown_[thread];
     const Allocations& own = allocations_[index];
     const Process& process = recording_.processes[index];
     const double start = milliseconds(process.start);
@@ -354,27 +378,29 @@ class FirefoxWriter {
       if (steps.empty() || steps.back().time < time) steps.push_back({time, 0});
       steps.back().change += own.changes[i];
     }
-    write_counter("malloc", "Live heap, estimated by geiger", index, steps);
+    write_counter("malloc", "Live heap, estimated by geiger", thread, steps);
   }
 
-  void write_rss(const profile::Observations& observed) {
+  void write_rss(std::uint32_t thread) {
+    const profile::Observations* observed = profile::observations_of(recording_, shown_[thread]);
+    if (observed == nullptr) return;
     std::vector<Step> steps;
     std::int64_t before = 0;
-    for (const profile::SeriesPoint& point : observed.series) {
+    for (const profile::SeriesPoint& point : observed->series) {
       const auto now = static_cast<std::int64_t>(point.counts.resident);
       steps.push_back({milliseconds(point.time), now - before});
       before = now;
     }
     if (steps.empty()) return;
-    write_counter("RSS", "Resident memory, as read from /proc", observed.process, steps);
+    write_counter("RSS", "Resident memory, as read from /proc", thread, steps);
   }
 
-  void write_counter(const char* name, const char* description, std::uint32_t process,
+  void write_counter(const char* name, const char* description, std::uint32_t thread,
                      const std::vector<Step>& steps) {
     json_.begin_object().field("name", name).field("category", "Memory");
     json_.field("description", description);
-    json_.field("pid", std::to_string(recording_.processes[process].pid));
-    json_.field("mainThreadIndex", process);
+    json_.field("pid", pids_[shown_[thread]]);
+    json_.field("mainThreadIndex", thread);
     json_.key("sampleGroups").begin_array().begin_object().field("id", 0);
     json_.key("samples").begin_object().field("length", steps.size());
     json_.key("time").begin_array();
@@ -388,6 +414,8 @@ class FirefoxWriter {
   const Sink& sink_;
   const std::vector<Life> lives_;
   std::vector<Allocations> allocations_;  ///< By process.
+  std::vector<std::string> pids_;         ///< By process.
+  std::vector<std::uint32_t> shown_;      ///< Processes, in the order of threads.
   JsonWriter json_;
 };
 
