@@ -1,7 +1,9 @@
 // `geiger summary`: what ran and how well it was seen.
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "analysis/report/summary.h"
 #include "cli/commands.h"
@@ -17,6 +19,16 @@ struct Options {
   SelectionOptions selection;
 };
 
+/// "FILE: what it is; what its numbers rest on".
+std::vector<std::string> lines_of(const std::vector<imports::Origin>& origins) {
+  std::vector<std::string> lines;
+  for (const imports::Origin& origin : origins) {
+    lines.push_back(origin.path + ": " + origin.what);
+    lines.insert(lines.end(), origin.notes.begin(), origin.notes.end());
+  }
+  return lines;
+}
+
 int summarise(const Options& options) {
   auto input = read_input(options.read);
   if (!input) return kExitFailed;
@@ -27,6 +39,7 @@ int summarise(const Options& options) {
   summary.selection = std::move(subject.selection);
   summary.scope = std::move(subject.scope);
   summary.run = input->shown;
+  summary.origin = lines_of(input->origins);
   summary.has_all_kinds = true;
   const report::SummaryReport report = report::summary_report(recording, summary);
   if (options.read.is_json) {

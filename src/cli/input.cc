@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
+#include "analysis/import/import.h"
 #include "analysis/ingest/observation_chunk.h"
 #include "analysis/ingest/runs.h"
 #include "analysis/observe/observer.h"
@@ -41,6 +43,23 @@ std::optional<std::vector<std::string>> runs_of(const ReadOptions& options) {
   return std::nullopt;
 }
 
+/// How many of the runs are profiles that other programs wrote.
+std::size_t count_foreign(const std::vector<std::string>& runs) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      runs, [](const std::string& run) { return imports::format_of(run).has_value(); }));
+}
+
+Input read_foreign(const std::vector<std::string>& runs) {
+  Progress progress("reading");
+  imports::Imported imported = imports::read_files(
+      runs, [&](std::uint64_t done, std::uint64_t all) { progress.update(done, all); });
+  Input input;
+  input.ingested.recording = std::move(imported.recording);
+  input.ingested.damaged = !imported.errors.empty();
+  input.origins = std::move(imported.origins);
+  return input;
+}
+
 void apply_stored_symbols(ingest::Ingested& ingested) {
   for (const ingest::SymbolPayload& stored : ingested.symbols) {
     const auto error = symbolize::apply_symbols(stored.bytes, stored.process, ingested.recording);
@@ -54,6 +73,14 @@ void apply_stored_symbols(ingest::Ingested& ingested) {
 
 std::string observe_process(const std::string& trace, std::uint32_t pid) {
   return ingest::encode_observations(observe::observe_now(static_cast<pid_t>(pid), trace, true));
+}
+
+Input read_runs(const std::vector<std::string>& runs, const ReadOptions& options) {
+  ingest::Options reading;
+  if (options.observes_running) reading.observe = observe_process;
+  Input input{ingest::read_recording(runs, reading), "", {}};
+  apply_stored_symbols(input.ingested);
+  return input;
 }
 
 void symbolize_here(profile::Recording& recording) {
@@ -82,12 +109,14 @@ std::optional<double> parse_level(const std::string& text) {
 }
 
 void add_read_options(CLI::App& verb, ReadOptions& options, bool has_report) {
-  verb.add_option("RUN", options.runs, "Run directories or trace files (default: the newest here)")
+  verb.add_option("RUN", options.runs,
+                  "Run directories or trace files (default: the newest here),\nor profiles of "
+                  "pprof, jemalloc, gperftools, heaptrack")
       ->type_name("");
   if (has_report) add_report_options(verb, options.level, options.is_json);
 }
 
-void add_report_options(CLI::App& verb, double& level, bool& is_json) {
+void add_level_option(CLI::App& verb, double& level) {
   verb.add_option_function<std::string>(
           "--ci,--level",
           [&level](const std::string& text) {
@@ -97,6 +126,10 @@ void add_report_options(CLI::App& verb, double& level, bool& is_json) {
           },
           "Confidence level of the intervals (default 95%)")
       ->type_name("LEVEL");
+}
+
+void add_report_options(CLI::App& verb, double& level, bool& is_json) {
+  add_level_option(verb, level);
   verb.add_flag("--json", is_json, "Print JSON (docs/json.md)");
   add_terminal_options(verb);
 }
@@ -123,10 +156,13 @@ bool can_select(const profile::Recording& recording, const profile::Selection& s
 std::optional<Input> read_traces(const ReadOptions& options) {
   const auto runs = runs_of(options);
   if (!runs) return std::nullopt;
-  ingest::Options reading;
-  if (options.observes_running) reading.observe = observe_process;
-  Input input{ingest::read_recording(*runs, reading), runs->size() == 1 ? runs->front() : ""};
-  apply_stored_symbols(input.ingested);
+  const std::size_t foreign = count_foreign(*runs);
+  if (foreign > 0 && foreign < runs->size()) {
+    complain("traces and profiles of other programs cannot be read together: name one kind only");
+    return std::nullopt;
+  }
+  Input input = foreign > 0 ? read_foreign(*runs) : read_runs(*runs, options);
+  if (runs->size() == 1) input.shown = runs->front();
   if (input.ingested.damaged) say_lines(input.recording().warnings, kWarningsSaid);
   if (!input.recording().processes.empty()) return input;
   if (!input.ingested.damaged) complain("nothing was recorded in this run");

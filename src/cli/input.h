@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/import/foreign_process.h"
 #include "analysis/ingest/ingest.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
@@ -26,6 +27,9 @@ struct ReadOptions {
 /// RUN..., and with `has_report` also --ci and --json.
 void add_read_options(CLI::App& verb, ReadOptions& options, bool has_report = true);
 
+/// --ci (or --level).
+void add_level_option(CLI::App& verb, double& level);
+
 /// --ci (or --level), --json, and what terminal_options.h adds.
 void add_report_options(CLI::App& verb, double& level, bool& is_json);
 
@@ -43,15 +47,17 @@ void add_moment_option(CLI::App& verb, profile::Moment& moment);
 struct Input {
   ingest::Ingested ingested;
   std::string shown;  ///< The run as a user would type it; empty if several.
+  /// Of profiles that other programs wrote; empty of runs.
+  std::vector<imports::Origin> origins;
 
   [[nodiscard]] const profile::Recording& recording() const { return ingested.recording; }
   /// kExitFailed if the input was damaged: the report covers what was read.
   [[nodiscard]] int exit_code() const;
 };
 
-/// Reads the traces and applies the names stored with them. Damage is said in one
-/// line on standard error. Nothing if there is nothing to report: then the reason
-/// has been said.
+/// Reads the traces and applies the names stored with them, or the profiles that other programs
+/// wrote; not both. Damage is said in one line on standard error. Nothing if there is nothing to
+/// report: then the reason has been said.
 [[nodiscard]] std::optional<Input> read_traces(const ReadOptions& options);
 
 /// read_traces, then names from this machine where none are stored, then the

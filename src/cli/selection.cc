@@ -112,6 +112,10 @@ class Instants {
   /// Empty, or why not.
   [[nodiscard]] std::string apply(const SelectionOptions& options) {
     subject_.selection.kind = kind_of(options);
+    const bool is_default = !options.kind && options.at.empty();
+    if (is_default && profile::tells_live_only(recording_)) {
+      subject_.selection.kind = Kind::kLiveAtEnd;
+    }
     if (is_of_snapshot(subject_.selection.kind)) {
       const bool is_last = options.at == "last";
       subject_.selection.moment = is_last ? profile::Moment::kLast : profile::Moment::kMaximum;

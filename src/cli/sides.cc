@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "analysis/profile/measured.h"
 #include "cli/choice.h"
 #include "cli/help_formatter.h"
 #include "cli/input.h"
@@ -47,7 +48,11 @@ bool add_run(const std::string& run, compare::Which which, const SelectionOption
   if (!subject.has_value()) throw CLI::ValidationError(run + ": " + subject.reason());
   const auto error = collector.add(which, input->recording(),
                                    profile::select(input->recording(), subject.value().selection));
-  if (error) complain(fmt::format("{}: {}", run, compare::text_of(*error)));
+  if (error) {
+    const bool is_live_only = profile::tells_live_only(input->recording());
+    complain(fmt::format("{}: {}{}", run, compare::text_of(*error),
+                         is_live_only ? "; this one tells only what was live: --kind live" : ""));
+  }
   return !error;
 }
 

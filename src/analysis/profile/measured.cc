@@ -143,8 +143,25 @@ void add_utilization(const Recording& recording, Collector& collector) {
   }
 }
 
+bool is_live_only(const Tally& tally) { return !is_allocation_seen(tally.alike); }
+
+/// Whether a process has objects of which nobody wrote what the allocator gave.
+bool misses_usable(const Recording& recording, std::uint32_t process) {
+  const auto is_unknown = [process](const Sample& sample) {
+    return sample.process == process && sample.usable == 0 && sample.requested > 0;
+  };
+  return std::ranges::any_of(recording.samples, is_unknown) ||
+         std::ranges::any_of(recording.tallies, is_unknown, &Tally::alike);
+}
+
 /// Why the recording of a process cannot tell a kind at all.
-std::optional<std::string> untold(const Process& process, Kind kind) {
+std::optional<std::string> untold(const Recording& recording, std::uint32_t index, Kind kind) {
+  const Process& process = recording.processes[index];
+  const bool is_of_overhead = kind == Kind::kOverhead || kind == Kind::kLiveOverhead;
+  if (is_of_overhead && misses_usable(recording, index)) {
+    return "the file does not tell what the allocator gave";
+  }
+  if (kind == Kind::kAllocated && tells_live_only(recording)) return std::string(kLiveOnly);
   if (is_of_mappings(kind) && process.misses_mappings()) {
     return "segments of the recording are missing, and what was mapped in them is not known";
   }
@@ -161,6 +178,11 @@ bool has_utilization(const Recording& recording, std::uint32_t process) {
 }
 
 }  // namespace
+
+bool tells_live_only(const Recording& recording) {
+  return recording.samples.empty() && !recording.tallies.empty() &&
+         std::ranges::all_of(recording.tallies, is_live_only);
+}
 
 bool is_measured(Kind kind) {
   const bool is_of_sizes =
@@ -198,7 +220,7 @@ Profile select_measured(const Recording& recording, const Selection& selection) 
 std::optional<std::string> unavailable(const Recording& recording, std::uint32_t process, Kind kind,
                                        Moment moment) {
   const bool needs_waste = kind == Kind::kStranded;
-  if (auto reason = untold(recording.processes[process], kind)) return reason;
+  if (auto reason = untold(recording, process, kind)) return reason;
   if (kind == Kind::kOverhead || kind == Kind::kLiveOverhead || !is_measured(kind)) {
     return std::nullopt;
   }

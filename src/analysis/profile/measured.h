@@ -35,6 +35,12 @@ namespace geiger::profile {
 inline constexpr std::string_view kAggregated =
     "the recording is aggregated: it counts samples and does not follow them";
 
+/// Why a profile that another program wrote does not tell what was ever allocated.
+inline constexpr std::string_view kLiveOnly = "the file tells only what was live";
+
+/// Whether all that is known of a recording is what was live when it ended.
+[[nodiscard]] bool tells_live_only(const Recording& recording);
+
 /// Why nothing can be said about a kind of a process; nothing if something can.
 [[nodiscard]] std::optional<std::string> unavailable(const Recording& recording,
                                                      std::uint32_t process, Kind kind,

@@ -125,7 +125,7 @@ estimation::NodeSums allocated_sums(const Recording& recording, std::uint32_t pr
   }
   for (const Tally& tally : recording.tallies) {
     const bool is_own = tally.alike.process == process && tally.alike.heap == kProcessHeap;
-    if (is_own) add(sums, count_of(recording, tally.alike), tally.allocated);
+    if (is_own && is_allocation_seen(tally.alike)) add(sums, count_of(recording, tally.alike), tally.allocated);
   }
   return sums;
 }

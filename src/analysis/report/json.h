@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "estimation/estimate.h"
 
@@ -53,6 +54,12 @@ class JsonWriter {
 
   /// The document so far, ended by a newline; the writer is empty afterwards.
   [[nodiscard]] std::string take();
+
+  /// What was written since the last call, for documents that are not held whole; the document
+  /// goes on. The last piece is take()'s.
+  [[nodiscard]] std::string take_piece() { return std::exchange(out_, {}); }
+  /// Bytes written since the last piece.
+  [[nodiscard]] std::size_t piece_size() const { return out_.size(); }
 
  private:
   JsonWriter& open(char bracket);

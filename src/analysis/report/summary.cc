@@ -70,8 +70,9 @@ void count_samples(SummaryReport& report, const Recording& recording) {
   };
   for (const profile::Sample* sample : chosen.samples) add(*sample, 1);
   for (const profile::Tally* tally : chosen.tallies) {
-    report.samples += tally->allocated;
-    add(tally->alike, tally->allocated);
+    const std::uint64_t count = count_of(*tally, report.options.selection.kind);
+    report.samples += count;
+    add(tally->alike, count);
   }
   if (report.is_part()) report.stacks = met.size();
 }

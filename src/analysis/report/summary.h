@@ -32,6 +32,9 @@ struct SummaryOptions {
   /// window, and what was live at the end is what was at the window's.
   profile::Selection selection = {};
   Scope scope = {};  ///< What the selection is, in words.
+  /// Of profiles that other programs wrote: what they are and what their numbers rest on, a
+  /// line each. Such have no exact totals, drops or threads of their own.
+  std::vector<std::string> origin = {};
 };
 
 /// One image: what is known exactly of it, and its estimate.

@@ -102,6 +102,11 @@ std::string to_json(const SummaryReport& report, const Recording& recording) {
   json.begin_object().field("schema_version", kSchemaVersion).field("report", "summary");
   json.field("level", report.options.level).field("duration_ns", report.duration);
   write_field(json, report.options.scope);
+  if (!report.options.origin.empty()) {
+    json.key("origin").begin_array();
+    for (const std::string& line : report.options.origin) json.string(line);
+    json.end_array();
+  }
   json.field("samples", report.samples).field("certain_samples", report.certain_samples);
   write_measure(json, "allocated", report.allocated);
   if (!report.is_part()) {

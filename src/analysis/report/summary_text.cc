@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "analysis/profile/labels.h"
+#include "analysis/profile/measured.h"
 #include "analysis/report/extent.h"
 #include "analysis/report/format.h"
 #include "analysis/report/grid.h"
@@ -44,9 +45,22 @@ std::string objects_text(const Measure& measure) {
   return count + (count == "1" ? " object" : " objects");
 }
 
+/// Of a profile that another program wrote.
+bool is_foreign(const SummaryReport& report) { return !report.options.origin.empty(); }
+
+std::string foreign_heading(const SummaryReport& report, const Process& first, const Style& style) {
+  std::string out =
+      paint(style, Role::kHeading, printable(profile::file_name_of(first.executable))) + "\n";
+  for (const std::string& line : report.options.origin) {
+    out += wrap(printable(line), 0, style.width) + "\n";
+  }
+  return out;
+}
+
 std::string heading(const SummaryReport& report, const Recording& recording, const Style& style) {
   if (recording.processes.empty()) return "An empty recording: no process was seen.\n";
   const Process& first = recording.processes[report.processes.front().index];
+  if (is_foreign(report)) return foreign_heading(report, first, style);
   std::string out =
       paint(style, Role::kHeading, printable(profile::file_name_of(first.executable)));
   out += fmt::format(", pid {}: {} after {}", first.pid, ending_text(first),
@@ -60,7 +74,7 @@ std::string heading(const SummaryReport& report, const Recording& recording, con
   return out;
 }
 
-std::string interval_text(const Recording& recording) {
+std::string interval_text(const SummaryReport& report, const Recording& recording) {
   Bytes least = ~Bytes{0};
   Bytes most = 0;
   for (const profile::Epoch& epoch : recording.epochs) {
@@ -68,6 +82,7 @@ std::string interval_text(const Recording& recording) {
     most = std::max(most, epoch.interval);
   }
   if (recording.epochs.empty()) return "none";
+  if (most <= 1 && is_foreign(report)) return "none";
   if (most <= 1) return "1 B: every allocation is recorded";
   if (least == most) return exact_bytes(most) + " between sampled bytes, on average";
   return fmt::format("{} to {} between sampled bytes, on average", exact_bytes(least),
@@ -107,7 +122,7 @@ std::string self_check(const SummaryReport& report, const Style& style) {
 }
 
 std::string samples_remark(const SummaryReport& report) {
-  if (report.certain_samples == 0) return "";
+  if (report.certain_samples == 0 || is_foreign(report)) return "";
   return fmt::format("{} of them certain: as large as the interval",
                      exact_count(report.certain_samples));
 }
@@ -177,14 +192,17 @@ std::string children(const ForkedLine& forked, const Style& style) {
 
 std::string facts(const SummaryReport& report, const Recording& recording, const Style& style) {
   std::string out;
-  out += fact(style, "interval", interval_text(recording));
+  out += fact(style, "interval", interval_text(report, recording));
   std::string_view label = "recorded";
   for (const std::string& line : extent_lines(recording)) {
     out += fact(style, std::exchange(label, ""), line);
   }
   out += fact(style, "samples", exact_count(report.samples), samples_remark(report));
-  out += fact(style, "allocated", bytes_text(report.allocated), objects_text(report.allocated));
-  if (!report.is_part()) {
+  const bool is_told = !profile::tells_live_only(recording);
+  out += fact(style, "allocated", is_told ? bytes_text(report.allocated) : "not told",
+              is_told ? objects_text(report.allocated) : "");
+  const bool has_exact = !is_foreign(report) || report.exact.threads > 0;
+  if (!report.is_part() && has_exact) {
     out += fact(style, "exact total", exact_text(report.exact), exact_remark(report));
     out += self_check(report, style);
   }
@@ -203,7 +221,7 @@ std::string facts(const SummaryReport& report, const Recording& recording, const
     out += fact(style, "detection limit", bound_bytes(report.detection_limit),
                 "whatever has no sample allocated less");
   }
-  if (!report.is_part()) {
+  if (!report.is_part() && !is_foreign(report)) {
     out += fact(style, "threads", threads_text(report));
     out += children(report.forked, style);
   }
@@ -213,6 +231,7 @@ std::string facts(const SummaryReport& report, const Recording& recording, const
 }
 
 std::string drops(const SummaryReport& report, const Style& style) {
+  if (is_foreign(report)) return "";
   if (all_drops(report) == 0) return fact(style, "dropped", "nothing");
   std::string out;
   for (std::size_t cause = 0; cause < report.drops.size(); ++cause) {
@@ -311,7 +330,7 @@ std::string to_text(const SummaryReport& report, const Recording& recording, con
          "\n";
   out += scope_lines(report) + "\n";
   out += facts(report, recording, style) + drops(report, style);
-  if (!report.is_part()) out += process_list(report, recording, style);
+  if (!report.is_part() && !is_foreign(report)) out += process_list(report, recording, style);
   out += site_list("Most allocated, by function", report.top_allocated, style);
   out += site_list("Most live at the peak, by function", report.top_live_at_peak, style);
   return out + warning_list(report, recording, style) + next_command(report);

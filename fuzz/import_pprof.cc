@@ -1,0 +1,7 @@
+// Reads pprof's protobuf messages, compressed or not.
+#include "foreign.h"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace geiger;
+  return fuzz::read_foreign(fuzz::text_of(data, size), imports::Format::kPprof);
+}

@@ -1,0 +1,21 @@
+// DHAT's JSON, version 2: what valgrind's dh_view.html and the Firefox profiler read.
+#pragma once
+
+#include "analysis/export/sink.h"
+#include "analysis/profile/profile.h"
+#include "analysis/profile/recording.h"
+
+namespace geiger::exports {
+
+/// Everything that `part` selects: what was allocated with how long it lived, live at the peak
+/// and at the end, and at the maximum of each stack. The last is the largest estimate that the
+/// stack ever had, so it leans upwards where samples are few; the others do not. Times in
+/// microseconds from the start of the recording.
+void write_dhat(const profile::Recording& recording, const profile::Selection& part,
+                const Sink& sink);
+
+/// One profile without times.
+void write_dhat_of(const profile::Recording& recording, const profile::Profile& profile,
+                   const Sink& sink);
+
+}  // namespace geiger::exports

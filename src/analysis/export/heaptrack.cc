@@ -1,0 +1,206 @@
+#include "analysis/export/heaptrack.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "analysis/export/frame_name.h"
+#include "analysis/export/lives.h"
+#include "analysis/export/shown_stacks.h"
+#include "analysis/export/stack_sums.h"
+#include "analysis/profile/totals.h"
+#include "estimation/rounding.h"
+
+namespace geiger::exports {
+namespace {
+
+using profile::Kind;
+using profile::Recording;
+
+constexpr std::size_t kFlushAt = 1 << 16;
+constexpr Nanoseconds kMillisecond = 1'000'000;
+constexpr Bytes kPage = 4096;
+
+/// A line of its own cannot hold a line's end; other controls go with it.
+std::string line_text(std::string_view text) {
+  std::string line = to_valid_utf8(text);
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  return line;
+}
+
+/// Numbers are hexadecimal; indexes count from 1, with 0 for nothing, those of blocks from 0.
+class HeaptrackWriter {
+ public:
+  HeaptrackWriter(const Recording& recording, const Sink& sink)
+      : recording_(recording), sink_(sink), shown_(recording) {}
+
+  void begin(const std::string& command) {
+    line("v {:x} {:x}", 0x10400, 3);
+    line("X {}", line_text(command));
+    line("I {:x} {:x}", kPage, 0);
+  }
+
+  void at(Nanoseconds time) {
+    const Nanoseconds start = profile::start_of(recording_);
+    const Nanoseconds now = (time - std::min(time, start)) / kMillisecond;
+    if (now == time_) return;
+    time_ = now;
+    line("c {:x}", now);
+  }
+
+  void allocate(std::uint32_t stack, std::int64_t bytes) {
+    line("+ {:x}", block(stack, static_cast<std::uint64_t>(bytes)));
+  }
+  void free(std::uint32_t stack, std::int64_t bytes) {
+    line("- {:x}", block(stack, static_cast<std::uint64_t>(bytes)));
+  }
+
+  void finish() {
+    sink_(out_);
+    out_.clear();
+  }
+
+ private:
+  template <typename... Values>
+  void line(fmt::format_string<Values...> format, Values&&... values) {
+    fmt::format_to(std::back_inserter(out_), format, std::forward<Values>(values)...);
+    out_ += '\n';
+    if (out_.size() >= kFlushAt) finish();
+  }
+
+  /// The number of blocks of this size and stack.
+  std::uint64_t block(std::uint32_t stack, std::uint64_t bytes) {
+    const std::uint64_t trace = trace_of(stack);
+    const auto [place, is_new] = blocks_.try_emplace({trace, bytes}, blocks_.size());
+    if (is_new) line("a {:x} {:x}", bytes, trace);
+    return place->second;
+  }
+
+  std::uint64_t trace_of(std::uint32_t stack) {
+    const auto known = traces_.find(stack);
+    if (known != traces_.end()) return known->second;
+    std::uint64_t trace = 0;
+    for (const auto& location : locations_of(stack)) trace = node(trace, instruction(location));
+    return traces_[stack] = trace;
+  }
+
+  /// A stack's frames, root first, those of one location together.
+  std::vector<std::vector<std::uint32_t>> locations_of(std::uint32_t stack) {
+    std::vector<std::vector<std::uint32_t>> locations;
+    for (const std::uint32_t frame : shown_.path_of(stack)) {
+      if (shown_.frames()[frame].inline_depth == 0) locations.emplace_back();
+      locations.back().push_back(frame);
+    }
+    return locations;
+  }
+
+  std::uint64_t node(std::uint64_t parent, std::uint64_t instruction) {
+    const auto [place, is_new] = nodes_.try_emplace({parent, instruction}, nodes_.size() + 1);
+    if (is_new) line("t {:x} {:x}", instruction, parent);
+    return place->second;
+  }
+
+  /// `frames` of one location, outermost first; the format wants the innermost first.
+  std::uint64_t instruction(const std::vector<std::uint32_t>& frames) {
+    const auto [place, is_new] =
+        instructions_.try_emplace(frames.front(), instructions_.size() + 1);
+    if (!is_new) return place->second;
+    const std::uint32_t location = shown_.frames()[frames.front()].location;
+    Address address = frames.front() + 1;  // Of a mark; it has to differ from others.
+    std::uint64_t module = 0;
+    if (location != profile::kNone) {
+      const profile::Location& known = recording_.locations[location];
+      const bool has_module = known.module < recording_.modules.size();
+      address = known.vaddr + (has_module ? recording_.modules[known.module].bias : 0);
+      if (has_module) module = string(recording_.modules[known.module].path);
+    }
+    std::string text = fmt::format("i {:x} {:x}", address, module);
+    for (auto at = frames.rbegin(); at != frames.rend(); ++at) {
+      const ShownFunction& function = shown_.function_of(*at);
+      fmt::format_to(std::back_inserter(text), " {:x} {:x} {:x}", string(function.name),
+                     string(function.file), shown_.frames()[*at].line);
+    }
+    line("{}", text);
+    return place->second;
+  }
+
+  /// 0 of an empty text.
+  std::uint64_t string(const std::string& text) {
+    if (text.empty()) return 0;
+    const auto [place, is_new] = strings_.try_emplace(line_text(text), strings_.size() + 1);
+    if (is_new) line("s {:x} {}", place->first.size(), place->first);
+    return place->second;
+  }
+
+  const Recording& recording_;
+  const Sink& sink_;
+  ShownStacks shown_;
+  std::string out_;
+  Nanoseconds time_ = 0;  ///< Of the last line that told one, in milliseconds.
+  std::unordered_map<std::string, std::uint64_t> strings_;
+  std::map<std::uint32_t, std::uint64_t> instructions_;  ///< By their outermost frame.
+  using Pair = std::pair<std::uint64_t, std::uint64_t>;
+  std::map<Pair, std::uint64_t> nodes_;                      ///< By parent and instruction.
+  std::map<Pair, std::uint64_t> blocks_;                     ///< By trace and bytes.
+  std::unordered_map<std::uint32_t, std::uint64_t> traces_;  ///< By stack.
+};
+
+void write_lives(HeaptrackWriter& writer, const std::vector<Life>& lives) {
+  std::vector<double> bytes;
+  bytes.reserve(lives.size());
+  for (const Life& life : lives) bytes.push_back(life.bytes);
+  const std::vector<std::int64_t> rounded = estimation::round_to_total(bytes);
+  for (const Event& event : events_of(lives)) {
+    const std::uint32_t stack = lives[event.life].sample->stack;
+    writer.at(event.time);
+    if (event.is_free) {
+      writer.free(stack, rounded[event.life]);
+    } else {
+      writer.allocate(stack, rounded[event.life]);
+    }
+  }
+}
+
+/// What was counted only: what is live of each stack, and what is not.
+void write_counted(HeaptrackWriter& writer, const Recording& recording,
+                   const profile::Selection& part) {
+  const auto live = sums_by_stack(recording, select(recording, of_kind(part, Kind::kLiveAtEnd)));
+  const auto all = sums_by_stack(recording, select(recording, of_kind(part, Kind::kAllocated)));
+  const std::vector<std::int64_t> live_bytes = rounded_bytes(live);
+  const std::vector<std::int64_t> all_bytes = rounded_bytes(all);
+  std::map<std::uint32_t, std::int64_t> freed;
+  for (std::size_t i = 0; i < all.size(); ++i) freed[all[i].stack] += all_bytes[i];
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    writer.allocate(live[i].stack, live_bytes[i]);
+    freed[live[i].stack] -= live_bytes[i];
+  }
+  for (const auto& [stack, bytes] : freed) {
+    if (bytes <= 0) continue;
+    writer.allocate(stack, bytes);
+    writer.free(stack, bytes);
+  }
+}
+
+}  // namespace
+
+void write_heaptrack(const Recording& recording, const profile::Selection& part,
+                     const std::string& command, const Sink& sink) {
+  HeaptrackWriter writer(recording, sink);
+  writer.begin(command);
+  if (recording.tallies.empty()) {
+    write_lives(writer, lives_of(recording, part));
+    writer.at(profile::start_of(recording) + profile::duration_of(recording));
+  } else {
+    write_counted(writer, recording, part);
+  }
+  writer.finish();
+}
+
+}  // namespace geiger::exports

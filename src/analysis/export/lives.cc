@@ -1,0 +1,38 @@
+#include "analysis/export/lives.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "analysis/export/stack_sums.h"
+#include "analysis/profile/thinned.h"
+#include "estimation/counts.h"
+
+namespace geiger::exports {
+
+std::vector<Life> lives_of(const profile::Recording& recording, const profile::Selection& part) {
+  profile::Selection selection = of_kind(part, profile::Kind::kAllocated);
+  selection.tells_lifetimes = true;
+  std::vector<Life> lives;
+  for (const profile::Sample* sample : profile::choose(recording, selection).samples) {
+    estimation::NodeSums sums;
+    estimation::add(sums, profile::count_of_fate(recording, *sample), 1);
+    lives.push_back({sample, bytes_of(sums), objects_of(sums)});
+  }
+  return lives;
+}
+
+std::vector<Event> events_of(const std::vector<Life>& lives) {
+  std::vector<Event> events;
+  events.reserve(lives.size() * 2);
+  for (std::uint32_t i = 0; i < lives.size(); ++i) {
+    const profile::Sample& sample = *lives[i].sample;
+    events.push_back({sample.time, i, false});
+    if (sample.free_time != 0) events.push_back({std::max(sample.time, sample.free_time), i, true});
+  }
+  std::ranges::sort(events, {}, [](const Event& event) {
+    return std::tuple(event.time, event.is_free, event.life);
+  });
+  return events;
+}
+
+}  // namespace geiger::exports

@@ -1,0 +1,36 @@
+// Sampled objects one by one with what each stands for: for formats that follow objects
+// through time.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analysis/profile/profile.h"
+#include "analysis/profile/recording.h"
+
+namespace geiger::exports {
+
+/// A sampled object and the objects that it stands for.
+struct Life {
+  const profile::Sample* sample = nullptr;
+  double bytes = 0;    ///< z/pi
+  double objects = 0;  ///< 1/pi
+};
+
+/// Of what `part` selects of everything allocated, where it is known how long samples live:
+/// those that were thinned out are not among them, the others stand for more. Nothing of
+/// processes that only counted their samples.
+[[nodiscard]] std::vector<Life> lives_of(const profile::Recording& recording,
+                                         const profile::Selection& part);
+
+/// An object comes or goes.
+struct Event {
+  Nanoseconds time = 0;    ///< CLOCK_MONOTONIC.
+  std::uint32_t life = 0;  ///< Into the lives.
+  bool is_free = false;
+};
+
+/// In order of time; at one instant what comes stands before what goes.
+[[nodiscard]] std::vector<Event> events_of(const std::vector<Life>& lives);
+
+}  // namespace geiger::exports

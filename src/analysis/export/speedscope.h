@@ -1,0 +1,28 @@
+// speedscope's file format: flame graphs in a browser, several profiles in one file.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "analysis/export/sink.h"
+#include "analysis/profile/profile.h"
+#include "analysis/profile/recording.h"
+
+namespace geiger::exports {
+
+enum class Weight : bool { kBytes, kObjects };
+
+/// What one flame graph is of.
+struct TitledProfile {
+  std::string title;  ///< Shown in the bar: the place for the interval of the whole.
+  const profile::Profile* profile = nullptr;
+  Weight weight = Weight::kBytes;
+};
+
+/// Every profile by stacks, ordered so that alike stacks are neighbours; inlined functions are
+/// frames of their own, and a function is one frame whatever the line. Integers that add up to
+/// the rounded estimate of each profile. `name`: of the whole file.
+void write_speedscope(const profile::Recording& recording, std::span<const TitledProfile> profiles,
+                      const std::string& name, const Sink& sink);
+
+}  // namespace geiger::exports

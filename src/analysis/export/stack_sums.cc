@@ -1,0 +1,48 @@
+#include "analysis/export/stack_sums.h"
+
+#include <map>
+
+#include "estimation/rounding.h"
+
+namespace geiger::exports {
+namespace {
+
+template <typename Value>
+std::vector<std::int64_t> rounded(const std::vector<StackSums>& stacks, const Value& value_of) {
+  std::vector<double> values;
+  values.reserve(stacks.size());
+  for (const StackSums& each : stacks) values.push_back(value_of(each.sums));
+  return estimation::round_to_total(values);
+}
+
+}  // namespace
+
+std::vector<StackSums> sums_by_stack(const profile::Recording& recording,
+                                     const profile::Profile& profile) {
+  std::map<std::uint32_t, estimation::NodeSums> by_stack;
+  for (const profile::Entry& entry : profile.entries) {
+    accumulate(by_stack[entry.stack], entry, recording, profile);
+  }
+  std::vector<StackSums> stacks;
+  stacks.reserve(by_stack.size());
+  for (const auto& [stack, sums] : by_stack) stacks.push_back({stack, sums});
+  return stacks;
+}
+
+double bytes_of(const estimation::NodeSums& sums) {
+  return sums.weighted_bytes + sums.certain_bytes;
+}
+
+double objects_of(const estimation::NodeSums& sums) {
+  return sums.objects + static_cast<double>(sums.certain_samples);
+}
+
+std::vector<std::int64_t> rounded_bytes(const std::vector<StackSums>& stacks) {
+  return rounded(stacks, bytes_of);
+}
+
+std::vector<std::int64_t> rounded_objects(const std::vector<StackSums>& stacks) {
+  return rounded(stacks, objects_of);
+}
+
+}  // namespace geiger::exports

@@ -1,0 +1,16 @@
+// How far a mapped file lies from where its ELF headers put it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/units.h"
+
+namespace geiger::imports {
+
+/// Run-time address minus ELF address of a file that is mapped at `start` from its byte
+/// `offset` on. Of files that cannot be read, or are no ELF files, as of those whose addresses
+/// are their offsets.
+[[nodiscard]] Address bias_of_mapping(const std::string& path, Address start, std::uint64_t offset);
+
+}  // namespace geiger::imports

@@ -1,0 +1,102 @@
+#include "analysis/import/foreign_process.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "analysis/import/elf_bias.h"
+
+namespace geiger::imports {
+
+using profile::kNone;
+
+ForeignProcess::ForeignProcess(profile::Recording& recording, ingest::Interner& interner,
+                               std::string path)
+    : recording_(recording),
+      interner_(interner),
+      index_(static_cast<std::uint32_t>(recording.processes.size())) {
+  profile::Process process;
+  process.executable = path;
+  process.trace_path = std::move(path);
+  process.start = process.end = kStart;
+  process.ending = profile::Ending::kStillOpen;
+  process.is_aggregated = true;
+  recording.processes.push_back(std::move(process));
+}
+
+std::uint32_t ForeignProcess::epoch() {
+  if (epoch_ == kNone) set_interval(1);
+  return epoch_;
+}
+
+void ForeignProcess::set_interval(double interval) {
+  is_exact_ = !(interval > 1);
+  const double lambda = is_exact_ ? std::numeric_limits<double>::infinity() : 1 / interval;
+  constexpr double kMost = 0x1p62;
+  const auto whole = static_cast<Bytes>(std::clamp(interval, 1.0, kMost));
+  epoch_ = interner_.epoch(whole, lambda);
+  process().interval = whole;
+  process().is_pure = !is_exact_;
+}
+
+void ForeignProcess::map_file(const std::string& path, const std::string& build_id, Address start,
+                              Address end, std::uint64_t offset) {
+  const Address bias = bias_of_mapping(path, start, offset);
+  const std::uint32_t module = interner_.module({path, build_id, start, end, bias});
+  modules_.insert(start, {end, bias, module});
+}
+
+std::uint32_t ForeignProcess::location_of_return(Address address) {
+  const ingest::Mapping* mapping = address == 0 ? nullptr : modules_.find(address - 1);
+  if (mapping == nullptr) return interner_.location(kNone, address, index_);
+  return interner_.location(mapping->module, address - mapping->bias, index_);
+}
+
+std::uint32_t ForeignProcess::named_location(const std::string& module, std::uint64_t number) {
+  const std::uint32_t known = module.empty() ? kNone : interner_.module({module, "", 0, 0, 0});
+  return interner_.location(known, number, index_);
+}
+
+void ForeignProcess::name(std::uint32_t location, std::vector<profile::Frame> frames) {
+  if (has_names(location)) return;
+  for (profile::Frame& frame : frames) {
+    recording_.locations[location].frames.push_back(
+        static_cast<std::uint32_t>(recording_.frames.size()));
+    recording_.frames.push_back(std::move(frame));
+  }
+}
+
+bool ForeignProcess::has_names(std::uint32_t location) const {
+  return !recording_.locations[location].frames.empty();
+}
+
+std::uint32_t ForeignProcess::stack(std::vector<std::uint32_t> locations, bool is_truncated) {
+  profile::Stack stack{std::move(locations), is_truncated};
+  return interner_.stack(stack);
+}
+
+void ForeignProcess::add(std::uint32_t stack, const CountedObjects& objects) {
+  if (objects.count == 0) return;
+  const Bytes size = objects.bytes / objects.count;
+  const std::uint64_t larger = objects.bytes % objects.count;
+  add_tally(stack, size, objects.count - larger, objects.is_freed);
+  add_tally(stack, size + 1, larger, objects.is_freed);
+}
+
+void ForeignProcess::add_tally(std::uint32_t stack, Bytes size, std::uint64_t count,
+                               bool is_freed) {
+  if (size == 0 || count == 0) return;
+  profile::Tally tally;
+  tally.alike.process = index_;
+  tally.alike.stack = stack;
+  tally.alike.epoch = epoch();
+  tally.alike.time = tally.last = kStart;
+  tally.alike.requested = size;
+  tally.alike.is_certain = is_exact_;
+  tally.alike.seen_from = tells_live_only_ ? kStart : 0;
+  tally.allocated = count;
+  tally.freed = is_freed ? count : 0;
+  recording_.tallies.push_back(std::move(tally));
+}
+
+}  // namespace geiger::imports

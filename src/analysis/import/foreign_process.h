@@ -1,0 +1,82 @@
+// One process of a recording, made of a file that another profiler wrote.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/ingest/interner.h"
+#include "analysis/ingest/module_map.h"
+#include "analysis/profile/recording.h"
+
+namespace geiger::imports {
+
+/// What a file is, and what its numbers rest on: for people.
+struct Origin {
+  std::string path;
+  std::string what;                ///< "heap profile of jemalloc, ..."
+  std::vector<std::string> notes;  ///< A clause each.
+};
+
+/// Alike objects of a row: sampled ones, or all if nothing was sampled.
+struct CountedObjects {
+  std::uint64_t count = 0;
+  Bytes bytes = 0;  ///< All of them together.
+  bool is_freed = false;
+};
+
+class ForeignProcess {
+ public:
+  /// Adds a process to `recording`, which both outlive it.
+  ForeignProcess(profile::Recording& recording, ingest::Interner& interner, std::string path);
+
+  [[nodiscard]] profile::Process& process() { return recording_.processes[index_]; }
+  [[nodiscard]] std::uint32_t index() const { return index_; }
+
+  /// From here on objects are samples of a Poisson process with this many bytes between its
+  /// points on average. 1 and less: all of them were recorded.
+  void set_interval(double interval);
+
+  /// Only what was live is known: nothing is counted as allocated.
+  void tells_live_only() { tells_live_only_ = true; }
+
+  /// A file mapped from `start` on, its bytes from `offset`.
+  void map_file(const std::string& path, const std::string& build_id, Address start, Address end,
+                std::uint64_t offset);
+  /// The program point that a call returns to.
+  std::uint32_t location_of_return(Address address);
+  /// A program point that only its names tell, numbered by the file within a module, which may
+  /// be empty.
+  std::uint32_t named_location(const std::string& module, std::uint64_t number);
+  /// Innermost first; a location that has names keeps them.
+  void name(std::uint32_t location, std::vector<profile::Frame> frames);
+  [[nodiscard]] bool has_names(std::uint32_t location) const;
+
+  /// Of locations, leaf first.
+  std::uint32_t stack(std::vector<std::uint32_t> locations, bool is_truncated = false);
+
+  /// Objects that only their row is known of: they are taken to be as alike in size as whole
+  /// bytes allow. Objects of no bytes do not count.
+  void add(std::uint32_t stack, const CountedObjects& objects);
+
+  /// That of the interval; without one everything was recorded.
+  [[nodiscard]] std::uint32_t epoch();
+
+  static constexpr Nanoseconds kStart = 1'000'000'000;  ///< Instants are told from here on.
+
+ private:
+  void add_tally(std::uint32_t stack, Bytes size, std::uint64_t count, bool is_freed);
+
+  profile::Recording& recording_;
+  ingest::Interner& interner_;
+  std::uint32_t index_ = 0;
+  std::uint32_t epoch_ = profile::kNone;
+  bool is_exact_ = true;
+  bool tells_live_only_ = false;
+  ingest::ModuleMap modules_;
+};
+
+}  // namespace geiger::imports

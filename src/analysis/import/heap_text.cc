@@ -1,0 +1,258 @@
+#include "analysis/import/heap_text.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <string>
+#include <utility>
+
+namespace geiger::imports {
+namespace {
+
+using ingest::Error;
+
+constexpr std::string_view kJemalloc = "heap_v2/";
+constexpr std::string_view kGperftools = "heap profile:";
+constexpr std::string_view kSymbols = "--- symbol";
+constexpr std::string_view kMapped = "MAPPED_LIBRARIES:";
+
+/// "3: 4096 [10: 8192]": live objects and bytes, and in brackets those ever allocated.
+struct Numbers {
+  std::uint64_t live = 0, allocated = 0;
+  Bytes live_bytes = 0, allocated_bytes = 0;
+};
+
+std::optional<Numbers> take_numbers(std::string_view& text) {
+  Numbers numbers;
+  std::string_view rest = text;
+  const auto pair = [&](std::uint64_t& count, Bytes& bytes) {
+    const auto first = take_decimal(rest);
+    if (!first || !take(rest, ":")) return false;
+    const auto second = take_decimal(rest);
+    if (!second) return false;
+    count = *first;
+    bytes = *second;
+    return true;
+  };
+  if (!pair(numbers.live, numbers.live_bytes) || !take(rest, "[")) return std::nullopt;
+  if (!pair(numbers.allocated, numbers.allocated_bytes) || !take(rest, "]")) return std::nullopt;
+  text = rest;
+  return numbers;
+}
+
+struct Row {
+  std::vector<Address> addresses;  ///< Leaf first.
+  Numbers numbers;
+};
+
+struct MappedFile {
+  Address start = 0, end = 0;
+  std::uint64_t offset = 0;
+  std::string path;
+};
+
+/// A line of /proc/PID/maps; nothing of what is no file, or does not read like one.
+std::optional<MappedFile> mapped_file(std::string_view line) {
+  MappedFile file;
+  const auto start = take_hexadecimal(line);
+  if (!start || !take(line, "-")) return std::nullopt;
+  const auto end = take_hexadecimal(line);
+  const std::size_t slash = line.find('/');
+  if (!end || slash == std::string_view::npos) return std::nullopt;
+  line = trimmed(line);
+  const std::size_t behind_permissions = line.find(' ');
+  if (behind_permissions == std::string_view::npos) return std::nullopt;
+  std::string_view rest = line.substr(behind_permissions);
+  const auto offset = take_hexadecimal(rest);
+  if (!offset) return std::nullopt;
+  std::string_view path = rest.substr(std::min(rest.find('/'), rest.size()));
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (path.ends_with(kDeleted)) path.remove_suffix(kDeleted.size());
+  return MappedFile{*start, *end, *offset, std::string(path)};
+}
+
+class HeapTextReader {
+ public:
+  HeapTextReader(Lines& lines, ForeignProcess& process, Origin& origin)
+      : lines_(lines), process_(process), origin_(origin) {}
+
+  std::optional<Error> read() {
+    auto line = lines_.next();
+    if (line && line->starts_with(kSymbols)) line = skip_symbols();
+    if (!error_) read_header(line.value_or(""));
+    while (!error_ && (line = lines_.next())) read_line(*line);
+    if (!error_) error_ = lines_.error();
+    store();
+    return error_;
+  }
+
+ private:
+  void fail(std::string_view reason) {
+    error_ = Error{"", std::nullopt, fmt::format("line {}: {}", lines_.number(), reason)};
+  }
+
+  /// "0x1234 outer--inner" up to "---"; returns the line behind "--- heap".
+  std::optional<std::string_view> skip_symbols() {
+    while (auto line = lines_.next()) {
+      if (line->starts_with("--- heap")) return lines_.next();
+      if (line->starts_with("binary=")) process_.process().executable = line->substr(7);
+      const auto address = take_hexadecimal(*line);
+      if (address) symbols_.try_emplace(*address, trimmed(*line));
+    }
+    return std::nullopt;
+  }
+
+  void read_header(std::string_view line) {
+    if (line.starts_with(kJemalloc)) {
+      is_jemalloc_ = true;
+      line.remove_prefix(kJemalloc.size());
+      return set_interval(line, "heap profile of jemalloc");
+    }
+    if (!take(line, kGperftools)) return fail("no heap profile starts like this");
+    const auto totals = take_numbers(line);
+    if (!totals || !take(line, "@")) return fail("the header of a heap profile is damaged");
+    repeats_live_ =
+        totals->live == totals->allocated && totals->live_bytes == totals->allocated_bytes;
+    if (take(line, kJemalloc)) return set_interval(line, "heap sample of tcmalloc");
+    if (take(line, "heapprofile")) {
+      repeats_live_ = false;
+      origin_.what = "heap profile of gperftools, every allocation counted";
+      return;
+    }
+    fail(fmt::format("heap profiles of the kind '{}' are not known", trimmed(line)));
+  }
+
+  void set_interval(std::string_view text, std::string_view what) {
+    const auto interval = take_decimal(text);
+    if (!interval || *interval == 0) return fail("the sampling interval is missing");
+    process_.set_interval(static_cast<double>(*interval));
+    origin_.what = fmt::format("{}, one byte in {} sampled on average", what, *interval);
+    if (*interval > 1) {
+      origin_.notes.emplace_back(
+          "a row tells its samples and their bytes: every object is taken to have the average "
+          "size of its row");
+    }
+    if (is_jemalloc_) {
+      origin_.notes.emplace_back("sizes are those of its size classes, not those asked for");
+    }
+  }
+
+  void read_line(std::string_view line) {
+    if (line.starts_with(kMapped)) {
+      is_mapped_ = true;
+    } else if (is_mapped_) {
+      if (auto file = mapped_file(line)) files_.push_back(std::move(*file));
+    } else if (is_jemalloc_) {
+      read_jemalloc(line);
+    } else if (!trimmed(line).empty()) {
+      read_gperftools(line);
+    }
+  }
+
+  /// "@ 0x1 0x2" begins a stack, "  t*: numbers" tells it, of all threads; the first is of all
+  /// stacks. Lines of single threads repeat it.
+  void read_jemalloc(std::string_view line) {
+    if (take(line, "@")) {
+      rows_.push_back({addresses_in(line), {}});
+      return;
+    }
+    if (!take(line, "t*:")) return;
+    const auto numbers = take_numbers(line);
+    if (!numbers) return fail("the numbers of a row are damaged");
+    if (!rows_.empty()) rows_.back().numbers = *numbers;
+  }
+
+  void read_gperftools(std::string_view line) {
+    const auto numbers = take_numbers(line);
+    if (!numbers || !take(line, "@")) return fail("the numbers of a row are damaged");
+    rows_.push_back({addresses_in(line), *numbers});
+  }
+
+  std::vector<Address> addresses_in(std::string_view line) {
+    std::vector<Address> addresses;
+    while (const auto address = take_hexadecimal(line)) addresses.push_back(*address);
+    if (!trimmed(line).empty()) fail("an address is damaged");
+    return addresses;
+  }
+
+  void store() {
+    for (const MappedFile& file : files_) {
+      process_.map_file(file.path, "", file.start, file.end, file.offset);
+    }
+    name_program();
+    bool tells_allocated = false;
+    for (const Row& row : rows_) tells_allocated |= row.numbers.allocated > 0;
+    tells_allocated = tells_allocated && !repeats_live_;
+    if (!tells_allocated) {
+      process_.tells_live_only();
+      origin_.notes.emplace_back("it tells only what was live when it was written");
+    }
+    for (const Row& row : rows_) store_row(row, tells_allocated);
+  }
+
+  void store_row(const Row& row, bool tells_allocated) {
+    std::vector<std::uint32_t> locations;
+    locations.reserve(row.addresses.size());
+    for (const Address address : row.addresses) locations.push_back(location_of(address));
+    const std::uint32_t stack = process_.stack(std::move(locations));
+    const Numbers& numbers = row.numbers;
+    process_.add(stack, {numbers.live, numbers.live_bytes, false});
+    const bool has_freed = tells_allocated && numbers.allocated > numbers.live &&
+                           numbers.allocated_bytes >= numbers.live_bytes;
+    if (!has_freed) return;
+    process_.add(stack, {numbers.allocated - numbers.live,
+                         numbers.allocated_bytes - numbers.live_bytes, true});
+  }
+
+  /// Callers are looked up one byte before where they return to.
+  std::uint32_t location_of(Address address) {
+    const std::uint32_t location = process_.location_of_return(address);
+    auto known = symbols_.find(address);
+    if (known == symbols_.end()) known = symbols_.find(address - 1);
+    if (known != symbols_.end()) process_.name(location, frames_of(known->second));
+    return location;
+  }
+
+  static std::vector<profile::Frame> frames_of(std::string_view names) {
+    std::vector<profile::Frame> frames;
+    for (;;) {
+      const std::size_t end = names.find("--");
+      frames.insert(frames.begin(), profile::Frame{std::string(names.substr(0, end)), "", "", 0});
+      if (end == std::string_view::npos) return frames;
+      names.remove_prefix(end + 2);
+    }
+  }
+
+  /// The first file of a map is the program, and the allocator is a library unless it is in it.
+  void name_program() {
+    profile::Process& process = process_.process();
+    if (!files_.empty()) process.executable = process.allocator = files_.front().path;
+    for (const MappedFile& file : files_) {
+      const bool is_allocator = file.path.find("/libjemalloc") != std::string::npos ||
+                                file.path.find("/libtcmalloc") != std::string::npos;
+      if (is_allocator) process.allocator = file.path;
+    }
+  }
+
+  Lines& lines_;
+  ForeignProcess& process_;
+  Origin& origin_;
+  std::optional<Error> error_;
+  bool is_jemalloc_ = false, is_mapped_ = false;
+  bool repeats_live_ = false;  ///< What stands in brackets is what stands before them.
+  std::vector<Row> rows_;
+  std::vector<MappedFile> files_;
+  std::map<Address, std::string> symbols_;
+};
+
+}  // namespace
+
+bool is_heap_text(std::string_view head) {
+  return head.starts_with(kJemalloc) || head.starts_with(kGperftools) || head.starts_with(kSymbols);
+}
+
+std::optional<Error> read_heap_text(Lines& lines, ForeignProcess& process, Origin& origin) {
+  return HeapTextReader(lines, process, origin).read();
+}
+
+}  // namespace geiger::imports

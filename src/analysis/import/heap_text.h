@@ -1,0 +1,22 @@
+// The text that jemalloc, gperftools and tcmalloc write about a heap: rows of a stack with
+// the number of its objects and their bytes.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "analysis/import/foreign_process.h"
+#include "analysis/import/lines.h"
+
+namespace geiger::imports {
+
+/// Whether a text begins like one of them.
+[[nodiscard]] bool is_heap_text(std::string_view head);
+
+/// Reads it into `process`. Sampled rows (heap_v2/INTERVAL) become Poisson samples, each of the
+/// average size of its row; what counts every allocation (heapprofile) is exact. Of an error
+/// the path is left to the caller; what stands before it has been read.
+[[nodiscard]] std::optional<ingest::Error> read_heap_text(Lines& lines, ForeignProcess& process,
+                                                          Origin& origin);
+
+}  // namespace geiger::imports

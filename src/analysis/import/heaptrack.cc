@@ -1,0 +1,311 @@
+#include "analysis/import/heaptrack.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace geiger::imports {
+namespace {
+
+using ingest::Error;
+using profile::kNone;
+
+constexpr std::string_view kVersionLine = "v ";
+constexpr std::uint64_t kFirstVersion = 1, kLastVersion = 3;
+constexpr Nanoseconds kMillisecond = 1'000'000;
+constexpr std::uint64_t kLongestRun = std::uint64_t{1} << 40;  // 35 years, in milliseconds.
+/// Deeper stacks are a loop, or as good as one.
+constexpr std::size_t kDeepest = 4096;
+/// Of all stacks together, half a GiB.
+constexpr std::size_t kMostLocations = std::size_t{1} << 27;
+
+struct TraceNode {
+  std::uint32_t instruction = 0;
+  std::uint32_t parent = 0;
+};
+
+/// Allocations of one size at one trace.
+struct Block {
+  Bytes size = 0;
+  std::uint32_t trace = 0;
+  std::uint32_t stack = kNone;      ///< Of the recording, once it was needed.
+  std::vector<std::uint32_t> live;  ///< Samples, youngest last; while they are followed.
+  std::uint64_t allocated = 0, freed = 0;
+};
+
+class HeaptrackReader {
+ public:
+  HeaptrackReader(Lines& lines, profile::Recording& recording, ForeignProcess& process,
+                  Origin& origin, std::size_t most_followed)
+      : lines_(lines),
+        recording_(recording),
+        process_(process),
+        origin_(origin),
+        most_followed_(most_followed),
+        first_sample_(recording.samples.size()) {}
+
+  std::optional<Error> read() {
+    process_.process().is_aggregated = false;
+    while (const auto line = lines_.next()) {
+      read_line(*line);
+      if (error_) break;
+    }
+    if (!error_) error_ = lines_.error();
+    finish();
+    return error_;
+  }
+
+ private:
+  void fail(std::string_view reason) {
+    if (!error_) {
+      error_ = Error{"", std::nullopt, fmt::format("line {}: {}", lines_.number(), reason)};
+    }
+  }
+
+  void read_line(std::string_view line) {
+    if (line.empty() || line[0] == '#') return;
+    std::string_view rest = line.substr(1);
+    switch (line[0]) {
+      case 'v':
+        return read_version(rest);
+      case 'X':
+        return read_command(rest);
+      case 's':
+        return read_string(rest);
+      case 'i':
+        return read_instruction(rest);
+      case 't':
+        return read_trace(rest);
+      case 'a':
+        return read_block(rest);
+      case '+':
+        return read_event(rest, &HeaptrackReader::allocate);
+      case '-':
+        return read_event(rest, &HeaptrackReader::free);
+      case 'c':
+        return read_time(rest);
+      case 'm':
+        return fail(
+            "a raw recording: heaptrack_interpret, which heaptrack runs by itself unless "
+            "--raw is given, makes of it what can be read");
+      case 'A':
+        process_.process().is_attached = true;
+        return;
+      default:
+        return;  // Of other versions: sizes of pages, RSS, suppressions.
+    }
+  }
+
+  void read_version(std::string_view rest) {
+    const auto program = take_hexadecimal(rest);
+    const auto version = take_hexadecimal(rest);
+    if (!program || !version) return fail("the version is missing");
+    if (*version < kFirstVersion || *version > kLastVersion) {
+      return fail(fmt::format("version {} of heaptrack's format is not known", *version));
+    }
+    has_sized_strings_ = *version >= 3;
+  }
+
+  void read_command(std::string_view rest) {
+    const std::string_view command = trimmed(rest);
+    process_.process().executable = command.substr(0, command.find(' '));
+  }
+
+  void read_string(std::string_view rest) {
+    if (has_sized_strings_ && !take_hexadecimal(rest)) return fail("a text without its length");
+    if (!rest.empty()) rest.remove_prefix(1);
+    strings_.emplace_back(rest);
+  }
+
+  [[nodiscard]] std::string text(std::uint64_t index) const {
+    return index == 0 || index > strings_.size() ? "" : strings_[index - 1];
+  }
+
+  void read_instruction(std::string_view rest) {
+    const auto address = take_hexadecimal(rest);
+    if (!address) return fail("an instruction without its address");
+    const std::uint64_t module = take_hexadecimal(rest).value_or(0);
+    const std::uint32_t location =
+        process_.named_location(text(module), module == 0 ? locations_.size() + 1 : *address);
+    std::vector<profile::Frame> frames;
+    while (const auto function = take_hexadecimal(rest)) {
+      // Without debug information a function is all there is.
+      const std::uint64_t file = take_hexadecimal(rest).value_or(0);
+      const std::uint64_t line = take_hexadecimal(rest).value_or(0);
+      frames.push_back({text(*function), "", text(file),
+                        static_cast<std::uint32_t>(std::min<std::uint64_t>(line, 0x7fffffff))});
+    }
+    if (frames.empty() || frames.front().function.empty()) {
+      const std::string path = text(module);
+      const std::string file = path.substr(path.rfind('/') + 1);
+      frames.assign(1,
+                    {fmt::format("{}{}{:#x}", file, file.empty() ? "" : "@", *address), "", "", 0});
+    }
+    process_.name(location, std::move(frames));
+    locations_.push_back(location);
+  }
+
+  void read_trace(std::string_view rest) {
+    const auto instruction = take_hexadecimal(rest);
+    const auto parent = take_hexadecimal(rest);
+    if (!instruction || !parent) return fail("a trace is damaged");
+    // Only what came before can be called from: so traces have no loops.
+    if (*instruction == 0 || *instruction > locations_.size() || *parent > traces_.size()) {
+      return fail("a trace refers to what is not there");
+    }
+    traces_.push_back(
+        {static_cast<std::uint32_t>(*instruction), static_cast<std::uint32_t>(*parent)});
+  }
+
+  void read_block(std::string_view rest) {
+    const auto size = take_hexadecimal(rest);
+    const auto trace = take_hexadecimal(rest);
+    if (!size || !trace) return fail("a size is damaged");
+    if (*trace > traces_.size()) return fail("a size refers to a trace that is not there");
+    blocks_.push_back({*size, static_cast<std::uint32_t>(*trace), kNone, {}, 0, 0});
+  }
+
+  void read_event(std::string_view rest, void (HeaptrackReader::*happens)(Block&)) {
+    const auto index = take_hexadecimal(rest);
+    if (!index) return fail("an allocation is damaged");
+    if (*index >= blocks_.size()) {
+      return fail(fmt::format("allocation {} is not there: {} are", *index, blocks_.size()));
+    }
+    (this->*happens)(blocks_[*index]);
+  }
+
+  void read_time(std::string_view rest) {
+    const auto milliseconds = take_hexadecimal(rest);
+    if (!milliseconds || *milliseconds > kLongestRun) return fail("a time is damaged");
+    now_ = std::max(now_, ForeignProcess::kStart + *milliseconds * kMillisecond);
+  }
+
+  void allocate(Block& block) {
+    ++block.allocated;
+    if (!is_following_ || block.size == 0) return;
+    if (recording_.samples.size() - first_sample_ >= most_followed_) return stop_following();
+    profile::Sample sample;
+    sample.process = process_.index();
+    sample.stack = stack_of(block);
+    sample.epoch = process_.epoch();
+    sample.time = now_;
+    sample.requested = block.size;
+    sample.is_certain = true;
+    block.live.push_back(static_cast<std::uint32_t>(recording_.samples.size()));
+    recording_.samples.push_back(sample);
+  }
+
+  void free(Block& block) {
+    // A free of what was allocated before the recording began.
+    if (block.freed == block.allocated) return;
+    ++block.freed;
+    if (!is_following_ || block.live.empty()) return;
+    profile::Sample& sample = recording_.samples[block.live.back()];
+    sample.free_time = std::max(now_, sample.time + 1);
+    block.live.pop_back();
+  }
+
+  /// From now on, and for what there was.
+  void stop_following() {
+    is_following_ = false;
+    recording_.samples.resize(first_sample_);
+    for (Block& block : blocks_) block.live = {};
+    process_.process().is_aggregated = true;
+  }
+
+  std::uint32_t stack_of(Block& block) {
+    if (block.stack != kNone) return block.stack;
+    std::vector<std::uint32_t> locations;
+    std::uint32_t trace = block.trace;
+    for (; trace != 0 && locations.size() < kDeepest; trace = traces_[trace - 1].parent) {
+      locations.push_back(locations_[traces_[trace - 1].instruction - 1]);
+    }
+    stored_locations_ += locations.size();
+    if (stored_locations_ > kMostLocations) fail("its stacks need more than half a GiB");
+    return block.stack = process_.stack(std::move(locations), trace != 0);
+  }
+
+  void finish() {
+    origin_.what = "recording of heaptrack, every allocation recorded";
+    profile::Process& process = process_.process();
+    process.end = now_;
+    if (is_following_) {
+      origin_.notes.emplace_back(
+          "a free is taken to be of the youngest object of its stack and size: single lifetimes "
+          "are a guess, what is live is not");
+    } else {
+      origin_.notes.emplace_back(
+          fmt::format("more than {} allocations: they were counted, not followed", most_followed_));
+      for (Block& block : blocks_) store_counts(block);
+    }
+    if (error_ || process.is_attached) return;
+    process.ending = profile::Ending::kExited;
+    add_thread();
+  }
+
+  void store_counts(Block& block) {
+    if (block.allocated == 0 || error_) return;
+    const std::uint32_t stack = stack_of(block);
+    const auto add = [&](std::uint64_t count, bool is_freed) {
+      constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+      if (block.size != 0 && count > kMost / block.size) return fail("its sums overflow");
+      process_.add(stack, {count, count * block.size, is_freed});
+    };
+    add(block.allocated - block.freed, false);
+    add(block.freed, true);
+  }
+
+  /// One thread stands for all: it carries the exact total.
+  void add_thread() {
+    profile::Thread thread;
+    thread.process = process_.index();
+    thread.start = ForeignProcess::kStart;
+    thread.end = now_;
+    for (const Block& block : blocks_) {
+      Bytes bytes = 0;
+      if (__builtin_mul_overflow(block.size, block.allocated, &bytes) ||
+          __builtin_add_overflow(thread.bytes, bytes, &thread.bytes)) {
+        return fail("its sums overflow");
+      }
+      if (block.size > 0) thread.certain_count += block.allocated;
+    }
+    thread.certain_bytes = thread.bytes;
+    recording_.threads.push_back(std::move(thread));
+  }
+
+  Lines& lines_;
+  profile::Recording& recording_;
+  ForeignProcess& process_;
+  Origin& origin_;
+  const std::size_t most_followed_;
+  const std::size_t first_sample_;
+  std::optional<Error> error_;
+  bool has_sized_strings_ = true;
+  bool is_following_ = true;
+  Nanoseconds now_ = ForeignProcess::kStart;
+  std::vector<std::string> strings_;
+  std::vector<std::uint32_t> locations_;  ///< By instruction.
+  std::vector<TraceNode> traces_;
+  std::vector<Block> blocks_;
+  std::size_t stored_locations_ = 0;
+};
+
+}  // namespace
+
+bool is_heaptrack(std::string_view head) {
+  if (!head.starts_with(kVersionLine)) return false;
+  std::string_view rest = head.substr(1);
+  return take_hexadecimal(rest).has_value() && take_hexadecimal(rest).has_value();
+}
+
+std::optional<Error> read_heaptrack(Lines& lines, profile::Recording& recording,
+                                    ForeignProcess& process, Origin& origin,
+                                    std::size_t most_followed) {
+  return HeaptrackReader(lines, recording, process, origin, most_followed).read();
+}
+
+}  // namespace geiger::imports

@@ -1,0 +1,42 @@
+// Profiles that other programs wrote, as a recording: so every view and export reads them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/import/foreign_process.h"
+#include "analysis/ingest/error.h"
+#include "analysis/profile/recording.h"
+
+namespace geiger::imports {
+
+enum class Format : std::uint8_t { kPprof, kHeapText, kHeaptrack };
+
+/// What a file is, by its first bytes, unpacked; nothing if none of these. It is opened and
+/// read as traces are: regular files only.
+[[nodiscard]] std::optional<Format> format_of(const std::string& path);
+
+struct Imported {
+  profile::Recording recording;
+  std::vector<Origin> origins;        ///< One per file that was read.
+  std::vector<ingest::Error> errors;  ///< Of files that are damaged; what came before is used.
+};
+
+/// Called with stored bytes read and their number.
+using ImportProgress = std::function<void(std::uint64_t done, std::uint64_t all)>;
+
+/// Reads files of known formats, each as one process. Names are those that the files have;
+/// addresses without names are left to symbolize.
+[[nodiscard]] Imported read_files(std::span<const std::string> paths,
+                                  const ImportProgress& progress = {});
+
+/// One file out of memory, of a format or as its first bytes tell.
+[[nodiscard]] Imported read_bytes(std::string_view bytes, const std::string& name,
+                                  std::optional<Format> format = std::nullopt);
+
+}  // namespace geiger::imports

@@ -1,0 +1,283 @@
+#include "analysis/import/pprof.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "analysis/import/pprof_message.h"
+#include "estimation/sums.h"
+
+namespace geiger::imports {
+namespace {
+
+using ingest::Error;
+
+constexpr std::size_t kNoColumn = static_cast<std::size_t>(-1);
+/// Rows are integers: a part of the whole that rounding cannot explain is a contradiction.
+constexpr double kMostDifference = 0.01;
+
+Error fault(std::string reason) { return {"", std::nullopt, std::move(reason)}; }
+
+/// Where objects and bytes stand, and the samples behind them where that is told.
+struct Columns {
+  std::size_t objects = kNoColumn, bytes = kNoColumn, samples = kNoColumn;
+};
+
+Columns columns_named(const PprofMessage& message, std::string_view objects, std::string_view bytes,
+                      std::string_view samples) {
+  Columns columns;
+  for (std::size_t i = 0; i < message.sample_types.size(); ++i) {
+    const PprofValueType& type = message.sample_types[i];
+    if (type.type == objects && type.unit == "count") columns.objects = i;
+    if (type.type == bytes && type.unit == "bytes") columns.bytes = i;
+    if (type.type == samples && type.unit == "count") columns.samples = i;
+  }
+  return columns;
+}
+
+/// One sample of the message, as both kinds have it.
+struct Value {
+  std::int64_t objects = 0, bytes = 0;
+  std::uint64_t samples = 0;  ///< Told by the file, or got back.
+};
+
+class PprofReader {
+ public:
+  PprofReader(const PprofMessage& message, ForeignProcess& process, Origin& origin)
+      : message_(message), process_(process), origin_(origin) {}
+
+  std::optional<Error> read() {
+    if (auto error = find_columns()) return error;
+    if (auto error = check_values()) return error;
+    index();
+    describe();
+    for (std::size_t i = 0; i < message_.samples.size(); ++i) {
+      if (auto error = store(i)) return error;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::optional<Error> find_columns() {
+    allocated_ = columns_named(message_, "alloc_objects", "alloc_space", "samples");
+    live_ = columns_named(message_, "inuse_objects", "inuse_space", "inuse_samples");
+    // The names that readers of older formats, node and tcmalloc give.
+    if (live_.bytes == kNoColumn && allocated_.bytes == kNoColumn) {
+      live_ = columns_named(message_, "objects", "space", "");
+    }
+    if (live_.bytes != kNoColumn || allocated_.bytes != kNoColumn) return std::nullopt;
+    std::string types;
+    for (const PprofValueType& type : message_.sample_types) {
+      types += fmt::format("{}{}/{}", types.empty() ? "" : ", ", type.type, type.unit);
+    }
+    return fault(fmt::format("no profile of a heap: it tells {}", types));
+  }
+
+  [[nodiscard]] std::optional<Error> check_values() const {
+    for (std::size_t i = 0; i < message_.samples.size(); ++i) {
+      for (const Columns* columns : {&allocated_, &live_}) {
+        for (const std::size_t column : {columns->objects, columns->bytes, columns->samples}) {
+          if (column != kNoColumn && message_.samples[i].values[column] < 0) {
+            return fault(
+                fmt::format("sample {} has a negative value: a difference of two "
+                            "profiles is none itself",
+                            i + 1));
+          }
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+  void index() {
+    for (const PprofMapping& mapping : message_.mappings) {
+      process_.map_file(std::string(mapping.file), std::string(mapping.build_id), mapping.start,
+                        mapping.end, mapping.offset);
+    }
+    for (const PprofLocation& location : message_.locations) {
+      locations_.try_emplace(location.id, &location);
+    }
+    for (const PprofFunction& function : message_.functions) {
+      functions_.try_emplace(function.id, &function);
+    }
+    profile::Process& process = process_.process();
+    const bool is_named = !message_.mappings.empty() && !message_.mappings.front().file.empty();
+    if (is_named) process.executable = message_.mappings.front().file;
+    constexpr std::int64_t kLongest = std::int64_t{1} << 60;
+    process.end = process.start + static_cast<Nanoseconds>(
+                                      std::clamp<std::int64_t>(message_.duration, 0, kLongest));
+    process.start_realtime = static_cast<Nanoseconds>(std::max<std::int64_t>(message_.time, 0));
+  }
+
+  /// Whether the values are what samples of the period give decides what can be said of them.
+  void describe() {
+    const bool is_of_bytes =
+        message_.period_type.type == "space" || message_.period_type.unit == "bytes";
+    if (message_.period <= 0 || !is_of_bytes) {
+      origin_.what = "pprof heap profile";
+      origin_.notes.emplace_back(
+          "it names no sampling period in bytes: its values stand as they are, without intervals");
+      return note_kinds();
+    }
+    period_ = static_cast<double>(message_.period);
+    if (message_.period == 1) {
+      origin_.what = "pprof heap profile, every allocation recorded";
+      return note_kinds();
+    }
+    origin_.what =
+        fmt::format("pprof heap profile, one byte in {} sampled on average", message_.period);
+    is_sampled_ = is_explained_by_samples();
+    if (is_sampled_) {
+      process_.set_interval(period_);
+      origin_.notes.emplace_back("numbers of samples were got back from its estimates");
+    } else {
+      origin_.notes.emplace_back(
+          "its values are not those of samples with this period: they stand as they are, "
+          "without intervals");
+    }
+    note_kinds();
+  }
+
+  void note_kinds() {
+    if (allocated_.bytes != kNoColumn) return;
+    process_.tells_live_only();
+    origin_.notes.emplace_back("it tells only what was live when it was written");
+  }
+
+  [[nodiscard]] bool is_explained_by_samples() const {
+    for (const Columns* columns : {&allocated_, &live_}) {
+      double given = 0;
+      double explained = 0;
+      if (columns->bytes == kNoColumn) continue;
+      if (columns->objects == kNoColumn) return false;
+      for (const PprofSample& sample : message_.samples) {
+        const Value value = value_of(sample, *columns);
+        if (value.bytes <= 0) continue;
+        given += static_cast<double>(value.bytes);
+        const double size = size_of(sample, value);
+        explained += static_cast<double>(value.samples) * size / probability(size);
+      }
+      if (std::abs(explained - given) > kMostDifference * given) return false;
+    }
+    return true;
+  }
+
+  [[nodiscard]] double probability(double size) const { return -std::expm1(-size / period_); }
+
+  /// Of one object: as the sample's label tells, else the average.
+  static double size_of(const PprofSample& sample, const Value& value) {
+    for (const PprofLabel& label : sample.labels) {
+      if (label.key == "bytes" && label.text.empty() && label.number > 0) {
+        return static_cast<double>(label.number);
+      }
+    }
+    const double objects = static_cast<double>(std::max<std::int64_t>(value.objects, 1));
+    return std::max(static_cast<double>(value.bytes) / objects, 1.0);
+  }
+
+  [[nodiscard]] Value value_of(const PprofSample& sample, const Columns& columns) const {
+    Value value;
+    if (columns.bytes == kNoColumn) return value;
+    value.bytes = sample.values[columns.bytes];
+    if (columns.objects == kNoColumn) {
+      value.objects = value.bytes > 0 ? 1 : 0;
+    } else {
+      value.objects = sample.values[columns.objects];
+    }
+    if (columns.samples != kNoColumn) {
+      value.samples = static_cast<std::uint64_t>(sample.values[columns.samples]);
+    } else if (period_ > 1) {
+      value.samples = unscaled(value.objects, probability(size_of(sample, value)));
+    }
+    return value;
+  }
+
+  std::optional<Error> store(std::size_t index) {
+    const PprofSample& sample = message_.samples[index];
+    std::vector<std::uint32_t> locations;
+    locations.reserve(sample.locations.size());
+    for (const std::uint64_t id : sample.locations) {
+      const auto known = locations_.find(id);
+      if (known == locations_.end()) {
+        return fault(fmt::format("sample {} is at location {}, which is not there", index + 1, id));
+      }
+      locations.push_back(location_of(*known->second));
+    }
+    const std::uint32_t stack = process_.stack(std::move(locations));
+    const CountedObjects live = objects_of(sample, live_);
+    process_.add(stack, live);
+    CountedObjects freed = objects_of(sample, allocated_);
+    if (freed.count <= live.count || freed.bytes < live.bytes) return std::nullopt;
+    freed.count -= live.count;
+    freed.bytes -= live.bytes;
+    freed.is_freed = true;
+    process_.add(stack, freed);
+    return std::nullopt;
+  }
+
+  [[nodiscard]] CountedObjects objects_of(const PprofSample& sample, const Columns& columns) const {
+    const Value value = value_of(sample, columns);
+    if (!is_sampled_) {
+      return {static_cast<std::uint64_t>(std::max<std::int64_t>(value.objects, value.bytes > 0)),
+              static_cast<Bytes>(value.bytes), false};
+    }
+    constexpr double kMost = 0x1p62;
+    const double bytes = static_cast<double>(value.samples) * size_of(sample, value);
+    return {value.samples, static_cast<Bytes>(std::llround(std::min(bytes, kMost))), false};
+  }
+
+  /// pprof's addresses lie in the call, ours behind it.
+  std::uint32_t location_of(const PprofLocation& known) {
+    const bool has_address = known.address != 0;
+    const std::uint32_t location = has_address ? process_.location_of_return(known.address + 1)
+                                               : process_.named_location("", known.id);
+    if (known.lines.empty() || process_.has_names(location)) return location;
+    std::vector<profile::Frame> frames;
+    for (const PprofLine& line : known.lines) frames.push_back(frame_of(line));
+    process_.name(location, std::move(frames));
+    return location;
+  }
+
+  [[nodiscard]] profile::Frame frame_of(const PprofLine& line) const {
+    const auto known = functions_.find(line.function);
+    if (known == functions_.end()) return {"?", "", "", 0};
+    const PprofFunction& function = *known->second;
+    const auto number = std::clamp<std::int64_t>(line.line, 0, 0x7fffffff);
+    return {std::string(function.name), std::string(function.system_name),
+            std::string(function.file), static_cast<std::uint32_t>(number)};
+  }
+
+  const PprofMessage& message_;
+  ForeignProcess& process_;
+  Origin& origin_;
+  Columns allocated_, live_;
+  double period_ = 0;        ///< 0: not told in bytes.
+  bool is_sampled_ = false;  ///< Numbers of samples could be got back.
+  std::unordered_map<std::uint64_t, const PprofLocation*> locations_;
+  std::unordered_map<std::uint64_t, const PprofFunction*> functions_;
+};
+
+}  // namespace
+
+std::uint64_t unscaled(std::int64_t value, double pi) {
+  if (value <= 0 || !(pi > 0)) return 0;
+  const double least = static_cast<double>(value) * pi;
+  // Rounded down, the value is of exactly one count: those of neighbours lie 1/pi >= 1 apart.
+  const double up = std::ceil(least - 1e-9 * (1 + least));
+  const double count = up < least + pi ? up : std::round(least);
+  return static_cast<std::uint64_t>(std::min(count, 0x1p62));
+}
+
+std::optional<Error> read_pprof(std::string_view bytes, ForeignProcess& process, Origin& origin) {
+  std::string reason;
+  const auto message = decode_pprof(bytes, reason);
+  if (!message) return fault(std::move(reason));
+  return PprofReader(*message, process, origin).read();
+}
+
+}  // namespace geiger::imports

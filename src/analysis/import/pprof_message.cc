@@ -1,0 +1,288 @@
+#include "analysis/import/pprof_message.h"
+
+#include <fmt/format.h>
+
+#include <protozero/pbf_reader.hpp>
+#include <stdexcept>
+
+namespace geiger::imports {
+namespace {
+
+using protozero::pbf_reader;
+
+/// What the message says wrongly though it is protobuf.
+class Contradiction : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+std::string_view view_of(const protozero::data_view& data) { return {data.data(), data.size()}; }
+
+/// Fields of the message itself.
+enum Field : std::uint32_t {
+  kSampleType = 1,
+  kSample = 2,
+  kMapping = 3,
+  kLocation = 4,
+  kFunction = 5,
+  kStringTable = 6,
+  kTimeNanos = 9,
+  kDurationNanos = 10,
+  kPeriodType = 11,
+  kPeriod = 12,
+};
+
+class Decoder {
+ public:
+  explicit Decoder(std::string_view bytes) : bytes_(bytes) {}
+
+  PprofMessage decode() {
+    read_strings();
+    pbf_reader reader(bytes_.data(), bytes_.size());
+    while (reader.next()) read_field(reader);
+    if (message_.sample_types.empty()) throw Contradiction("it names no sample types");
+    return std::move(message_);
+  }
+
+ private:
+  /// The table comes last in most files, and everything refers to it.
+  void read_strings() {
+    pbf_reader reader(bytes_.data(), bytes_.size());
+    while (reader.next(kStringTable)) strings_.push_back(view_of(reader.get_view()));
+  }
+
+  [[nodiscard]] std::string_view text(std::int64_t index) const {
+    if (index == 0 && strings_.empty()) return {};
+    if (index < 0 || static_cast<std::uint64_t>(index) >= strings_.size()) {
+      throw Contradiction(fmt::format("text {} is not in its table of {}", index, strings_.size()));
+    }
+    return strings_[static_cast<std::size_t>(index)];
+  }
+
+  void read_field(pbf_reader& reader) {
+    switch (reader.tag()) {
+      case kSampleType:
+        return message_.sample_types.push_back(value_type(reader.get_message()));
+      case kSample:
+        return read_sample(reader.get_message());
+      case kMapping:
+        return read_mapping(reader.get_message());
+      case kLocation:
+        return read_location(reader.get_message());
+      case kFunction:
+        return read_function(reader.get_message());
+      case kTimeNanos:
+        message_.time = reader.get_int64();
+        return;
+      case kDurationNanos:
+        message_.duration = reader.get_int64();
+        return;
+      case kPeriodType:
+        message_.period_type = value_type(reader.get_message());
+        return;
+      case kPeriod:
+        message_.period = reader.get_int64();
+        return;
+      default:
+        reader.skip();
+    }
+  }
+
+  [[nodiscard]] PprofValueType value_type(pbf_reader reader) const {
+    PprofValueType type;
+    while (reader.next()) {
+      if (reader.tag() == 1) {
+        type.type = text(reader.get_int64());
+      } else if (reader.tag() == 2) {
+        type.unit = text(reader.get_int64());
+      } else {
+        reader.skip();
+      }
+    }
+    return type;
+  }
+
+  /// Numbers packed or one by one: protobuf allows both.
+  template <typename Value, typename GetOne, typename GetPacked>
+  static void append(std::vector<Value>& values, pbf_reader& reader, const GetOne& get_one,
+                     const GetPacked& get_packed) {
+    if (reader.wire_type() != protozero::pbf_wire_type::length_delimited) {
+      return values.push_back(get_one(reader));
+    }
+    for (const auto value : get_packed(reader)) values.push_back(value);
+  }
+
+  void read_sample(pbf_reader reader) {
+    PprofSample sample;
+    while (reader.next()) {
+      if (reader.tag() == 1) {
+        append(
+            sample.locations, reader, [](pbf_reader& from) { return from.get_uint64(); },
+            [](pbf_reader& from) { return from.get_packed_uint64(); });
+      } else if (reader.tag() == 2) {
+        append(
+            sample.values, reader, [](pbf_reader& from) { return from.get_int64(); },
+            [](pbf_reader& from) { return from.get_packed_int64(); });
+      } else if (reader.tag() == 3) {
+        sample.labels.push_back(label(reader.get_message()));
+      } else {
+        reader.skip();
+      }
+    }
+    if (sample.values.size() != message_.sample_types.size()) {
+      throw Contradiction(fmt::format("sample {} has {} values for {} sample types",
+                                      message_.samples.size() + 1, sample.values.size(),
+                                      message_.sample_types.size()));
+    }
+    message_.samples.push_back(std::move(sample));
+  }
+
+  [[nodiscard]] PprofLabel label(pbf_reader reader) const {
+    PprofLabel label;
+    while (reader.next()) {
+      if (reader.tag() == 1) {
+        label.key = text(reader.get_int64());
+      } else if (reader.tag() == 2) {
+        label.text = text(reader.get_int64());
+      } else if (reader.tag() == 3) {
+        label.number = reader.get_int64();
+      } else {
+        reader.skip();
+      }
+    }
+    return label;
+  }
+
+  void read_mapping(pbf_reader reader) {
+    PprofMapping mapping;
+    while (reader.next()) {
+      switch (reader.tag()) {
+        case 1:
+          mapping.id = reader.get_uint64();
+          break;
+        case 2:
+          mapping.start = reader.get_uint64();
+          break;
+        case 3:
+          mapping.end = reader.get_uint64();
+          break;
+        case 4:
+          mapping.offset = reader.get_uint64();
+          break;
+        case 5:
+          mapping.file = text(reader.get_int64());
+          break;
+        case 6:
+          mapping.build_id = text(reader.get_int64());
+          break;
+        default:
+          reader.skip();
+      }
+    }
+    message_.mappings.push_back(mapping);
+  }
+
+  void read_location(pbf_reader reader) {
+    PprofLocation location;
+    while (reader.next()) {
+      switch (reader.tag()) {
+        case 1:
+          location.id = reader.get_uint64();
+          break;
+        case 2:
+          location.mapping = reader.get_uint64();
+          break;
+        case 3:
+          location.address = reader.get_uint64();
+          break;
+        case 4:
+          location.lines.push_back(line(reader.get_message()));
+          break;
+        default:
+          reader.skip();
+      }
+    }
+    message_.locations.push_back(std::move(location));
+  }
+
+  static PprofLine line(pbf_reader reader) {
+    PprofLine line;
+    while (reader.next()) {
+      if (reader.tag() == 1) {
+        line.function = reader.get_uint64();
+      } else if (reader.tag() == 2) {
+        line.line = reader.get_int64();
+      } else {
+        reader.skip();
+      }
+    }
+    return line;
+  }
+
+  void read_function(pbf_reader reader) {
+    PprofFunction function;
+    while (reader.next()) {
+      switch (reader.tag()) {
+        case 1:
+          function.id = reader.get_uint64();
+          break;
+        case 2:
+          function.name = text(reader.get_int64());
+          break;
+        case 3:
+          function.system_name = text(reader.get_int64());
+          break;
+        case 4:
+          function.file = text(reader.get_int64());
+          break;
+        default:
+          reader.skip();
+      }
+    }
+    message_.functions.push_back(function);
+  }
+
+  std::string_view bytes_;
+  std::vector<std::string_view> strings_;
+  PprofMessage message_;
+};
+
+}  // namespace
+
+bool is_pprof(std::string_view head) {
+  constexpr std::uint32_t kLastField = 15;
+  std::size_t fields = 0;
+  try {
+    pbf_reader reader(head.data(), head.size());
+    while (reader.next()) {
+      const bool is_number =
+          reader.tag() == kTimeNanos || reader.tag() == kDurationNanos || reader.tag() == kPeriod;
+      const bool is_message = reader.tag() <= kStringTable || reader.tag() == kPeriodType;
+      const auto wire = reader.wire_type();
+      if (reader.tag() > kLastField || (is_number && wire != protozero::pbf_wire_type::varint) ||
+          (is_message && wire != protozero::pbf_wire_type::length_delimited)) {
+        return false;
+      }
+      reader.skip();
+      ++fields;
+    }
+  } catch (const protozero::end_of_buffer_exception&) {
+    return fields >= 2;  // The head ends within a field.
+  } catch (const protozero::exception&) {
+    return false;
+  }
+  return fields >= 2;
+}
+
+std::optional<PprofMessage> decode_pprof(std::string_view bytes, std::string& reason) {
+  try {
+    return Decoder(bytes).decode();
+  } catch (const protozero::exception& error) {
+    reason = fmt::format("the protobuf message is damaged ({})", error.what());
+  } catch (const Contradiction& error) {
+    reason = error.what();
+  }
+  return std::nullopt;
+}
+
+}  // namespace geiger::imports

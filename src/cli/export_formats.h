@@ -1,0 +1,36 @@
+// The formats of `geiger export`: a line of a table each.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "analysis/export/sink.h"
+#include "analysis/profile/recording.h"
+#include "cli/selection.h"
+
+namespace geiger::cli {
+
+/// What is to be written.
+struct ExportRequest {
+  const profile::Recording& recording;
+  const Subject& subject;
+  bool has_kind = false;  ///< --kind was given: that one only, where a format can hold several.
+  double level = 0.95;    ///< In (0, 1).
+};
+
+struct ExportFormat {
+  const char* name;
+  const char* help;
+  bool is_binary = false;  ///< Never to a terminal.
+  bool has_level = false;  ///< Its numbers have intervals: --ci.
+  Kinds kinds = Kinds::kAll;
+  void (*write)(const ExportRequest& request, const exports::Sink& sink);
+};
+
+/// In the order of the help text.
+[[nodiscard]] std::span<const ExportFormat> export_formats();
+
+/// Two columns of pprof's are of the kind, and the comments tell their totals.
+void write_pprof(const ExportRequest& request, const exports::Sink& sink);
+
+}  // namespace geiger::cli
