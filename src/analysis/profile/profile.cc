@@ -178,7 +178,7 @@ std::uint64_t count_of(const Tally& tally, Kind kind) {
   switch (kind) {
     case Kind::kAllocated:
     case Kind::kOverhead:
-      return tally.allocated;
+      return is_allocation_seen(tally.alike) ? tally.allocated : 0;
     case Kind::kLiveAtEnd:
     case Kind::kLiveOverhead:
       return tally.is_tracked ? tally.allocated - std::min(tally.freed, tally.allocated) : 0;
