@@ -15,7 +15,8 @@ Follower::Follower()
 
 Follower::~Follower() = default;
 
-void Follower::add(const std::string& path, const std::string& shown) {
+void Follower::add(const std::string& path, const std::string& shown,
+                   const std::optional<OnlyProcess>& only) {
   if (known_.contains(path)) return;
   auto file = std::make_unique<ingest::InputFile>();
   if (file->open(path)) return;
@@ -24,17 +25,21 @@ void Follower::add(const std::string& path, const std::string& shown) {
   known_.insert(path);
   const trace::FileHeader& header = image.header();
   const std::uint64_t start = header.image_start != 0 ? header.image_start : header.start_monotonic;
+  if (only && (header.pid != only->pid || start < only->since)) return;
   auto& follower = images_[{header.pid, start, header.seed}];
   if (!follower) follower = std::make_unique<ImageFollower>(shared_);
   follower->add({shown, std::move(file), header.segment});
 }
 
-void Follower::add_all_in(const std::string& directory, const std::string& shown) {
+void Follower::add_all_in(const std::string& directory, const std::string& shown,
+                          const std::optional<OnlyProcess>& only) {
   std::error_code code;
   for (std::filesystem::directory_iterator entry(directory, code), end; !code && entry != end;
        entry.increment(code)) {
     const std::filesystem::path& path = entry->path();
-    if (path.extension() == ".geiger") add(path, shown + "/" + path.filename().string());
+    if (path.extension() == ".geiger") {
+      add(path, shown + "/" + path.filename().string(), only);
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -26,6 +27,12 @@ struct Baseline {
   std::vector<std::uint64_t> allocated;  ///< By tally.
 };
 
+/// Of traces that lie beside others': the images of one process id from an instant on.
+struct OnlyProcess {
+  std::uint32_t pid = 0;
+  Nanoseconds since = 0;  ///< CLOCK_MONOTONIC: when the first of them began.
+};
+
 class Follower {
  public:
   Follower();
@@ -35,9 +42,11 @@ class Follower {
 
   /// Follows a trace, unless it is followed already or is none (yet). `shown`: its path for
   /// people.
-  void add(const std::string& path, const std::string& shown);
+  void add(const std::string& path, const std::string& shown,
+           const std::optional<OnlyProcess>& only = std::nullopt);
   /// The traces of a directory, `shown` as above, that are not known yet.
-  void add_all_in(const std::string& directory, const std::string& shown);
+  void add_all_in(const std::string& directory, const std::string& shown,
+                  const std::optional<OnlyProcess>& only);
 
   /// Reads what was added, at most about `most` bytes; false if there is more.
   bool update(Nanoseconds now, Bytes most = std::numeric_limits<Bytes>::max());
@@ -62,8 +71,11 @@ class Follower {
   /// Bytes read, and to be read, of what is followed now.
   [[nodiscard]] Bytes position() const;
   [[nodiscard]] Bytes end() const;
-  /// Of Recording::processes.
-  [[nodiscard]] std::size_t processes() const { return recording_.processes.size(); }
+  [[nodiscard]] bool is_empty() const { return images_.empty(); }
+  /// As of the latest picture.
+  [[nodiscard]] const std::vector<profile::Process>& processes() const {
+    return recording_.processes;
+  }
 
  private:
   /// Of one process image: pid, beginning, seed.

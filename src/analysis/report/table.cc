@@ -168,7 +168,10 @@ void write_line(JsonWriter& json, const TableLine& line, bool has_whole,
 TableReport table_report(const profile::Recording& recording, const profile::Profile& profile,
                          const TableOptions& options) {
   const Whole whole(recording, profile);
-  const std::vector<Row> rows = profile::table(recording, profile, options.by);
+  std::vector<Row> rows = profile::table(recording, profile, options.by);
+  if (options.shows) {
+    std::erase_if(rows, [&](const Row& row) { return !options.shows(row.name, row.detail); });
+  }
   const std::vector<std::uint32_t> order = ordered(rows, options.sort, whole);
   TableReport report{profile.kind,
                      options,
@@ -216,20 +219,22 @@ TableReport heaps_report(const profile::Recording& recording, const profile::Sel
   return report;
 }
 
+std::string rows_text(const TableReport& report, const Style& style) {
+  const Grid with_share = grid_of(report, true);
+  const bool has_room = report.has_whole && with_share.room_for_last(style.width) >= kRoomForName;
+  return (has_room ? with_share : grid_of(report, false)).text(style);
+}
+
 std::string to_text(const TableReport& report, const Style& style) {
   const Scope& scope = report.options.scope;
   std::string out = profile_heading(report.kind, fmt::format("by {}", name_of(report.options.by)),
                                     report.total, style, scope);
   if (report.lines.empty()) return out + nothing_sampled(report.kind, scope);
-  const Grid with_share = grid_of(report, true);
-  const bool has_room = report.has_whole && with_share.room_for_last(style.width) >= kRoomForName;
-  out += (has_room ? with_share : grid_of(report, false)).text(style);
-  return out + footer(report, style);
+  return out + rows_text(report, style) + footer(report, style);
 }
 
-std::string to_json(const TableReport& report, const profile::Recording& recording) {
-  JsonWriter json;
-  json.begin_object().field("schema_version", kSchemaVersion).field("report", "table");
+void write_fields(JsonWriter& json, const TableReport& report,
+                  const profile::Recording& recording) {
   json.field("kind", profile::name_of(report.kind)).field("by", name_of(report.options.by));
   json.field("level", report.options.level).field("is_halved", report.is_halved);
   write_field(json, report.options.scope);
@@ -243,7 +248,14 @@ std::string to_json(const TableReport& report, const profile::Recording& recordi
   }
   json.end_array().key("others").begin_object();
   write_fields(json, report.others);
-  json.end_object().end_object();
+  json.end_object();
+}
+
+std::string to_json(const TableReport& report, const profile::Recording& recording) {
+  JsonWriter json;
+  json.begin_object().field("schema_version", kSchemaVersion).field("report", "table");
+  write_fields(json, report, recording);
+  json.end_object();
   return json.take();
 }
 
