@@ -1,6 +1,5 @@
 // `geiger live`: a running program, while it runs.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -15,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/followed_run.h"
 #include "cli/input.h"
+#include "cli/interrupts.h"
 #include "cli/live_program.h"
 #include "cli/live_session.h"
 #include "cli/live_terminal.h"

@@ -59,6 +59,13 @@ Bytes resident_bytes(pid_t pid) {
   return status ? status->counts.resident : 0;
 }
 
+/// As the kernel has it; nothing of one that is gone.
+std::string name_of_running(pid_t pid) {
+  std::string name = observe::ProcessFiles(pid).read("comm").value_or("");
+  if (name.ends_with('\n')) name.pop_back();
+  return name;
+}
+
 }  // namespace
 
 std::optional<pid_t> process_id_in(const std::string& word) {
@@ -194,7 +201,10 @@ std::vector<report::LiveProcess> FollowedRun::processes(const profile::Recording
                              state_of(process), 0};
     const bool is_target = target_ && process.pid == target_->facts().inner_pid;
     const pid_t outer = is_target ? target_->facts().pid : static_cast<pid_t>(process.pid);
-    if (line.state == "recording") line.resident = resident_bytes(outer);
+    if (line.state == "recording") {
+      line.resident = resident_bytes(outer);
+      if (std::string name = name_of_running(outer); !name.empty()) line.name = std::move(name);
+    }
     processes.push_back(std::move(line));
   }
   return processes;

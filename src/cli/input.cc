@@ -85,7 +85,7 @@ void add_read_options(CLI::App& verb, ReadOptions& options, bool has_report) {
   if (has_report) add_report_options(verb, options.level, options.is_json);
 }
 
-void add_report_options(CLI::App& verb, double& level, bool& is_json) {
+void add_level_option(CLI::App& verb, double& level) {
   verb.add_option_function<std::string>(
           "--ci,--level",
           [&level](const std::string& text) {
@@ -95,6 +95,10 @@ void add_report_options(CLI::App& verb, double& level, bool& is_json) {
           },
           "Confidence level of the intervals (default 95%)")
       ->type_name("LEVEL");
+}
+
+void add_report_options(CLI::App& verb, double& level, bool& is_json) {
+  add_level_option(verb, level);
   verb.add_flag("--json", is_json, "Print JSON (docs/json.md)");
 }
 

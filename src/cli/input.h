@@ -26,6 +26,9 @@ struct ReadOptions {
 /// RUN..., and with `has_report` also --ci and --json.
 void add_read_options(CLI::App& verb, ReadOptions& options, bool has_report = true);
 
+/// --ci (or --level).
+void add_level_option(CLI::App& verb, double& level);
+
 /// --ci (or --level) and --json.
 void add_report_options(CLI::App& verb, double& level, bool& is_json);
 

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "analysis/report/format.h"
 #include "analysis/report/heading.h"
 #include "analysis/report/text.h"
+#include "cli/live_table.h"
 
 namespace geiger::cli {
 namespace {
@@ -24,21 +26,6 @@ constexpr std::size_t kTallScreen = 36;   ///< From here on the chart is taller.
 constexpr std::size_t kTallChart = 9;
 /// An axis up to RSS would flatten a heap that is smaller than this part of it.
 constexpr double kLeastShareOfResident = 0.2;
-
-/// Cuts what is wider than the screen.
-ScreenLine fitted(ScreenLine line, std::size_t width) {
-  std::size_t used = 0;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const std::size_t columns = report::columns_of(line[i].text);
-    if (used + columns > width) {
-      line[i].text = report::elide(line[i].text, width - used);
-      line.resize(i + 1);
-      break;
-    }
-    used += columns;
-  }
-  return line;
-}
 
 /// `left` and `right` at the ends of a line of one ink.
 ScreenLine justified(std::string left, const std::string& right, std::size_t width, Ink ink) {
@@ -59,7 +46,7 @@ ScreenLine labelled(std::string_view label, Ink ink, std::string value, std::str
 
 /// What was drawn but not recorded, in the place of the line that matters least.
 ScreenLine sample_line(const LiveReport& report) {
-  std::string live = fmt::format("{} live", report::exact_count(report.live_samples));
+  std::string live = fmt::format("of which {} live", report::exact_count(report.live_samples));
   return labelled("samples", Ink::kPlain, report::exact_count(report.samples), std::move(live));
 }
 
@@ -99,14 +86,6 @@ Span cell_of(const Bar& bar, double row, bool has_unicode) {
   return {Ink::kPlain, " "};
 }
 
-void append(ScreenLine& line, Span span) {
-  if (!line.empty() && line.back().ink == span.ink) {
-    line.back().text += span.text;
-  } else {
-    line.push_back(std::move(span));
-  }
-}
-
 /// The live heap over time with its band, and RSS, the latest at the right.
 std::vector<ScreenLine> chart_lines(const LiveHistory& history, std::size_t width, std::size_t rows,
                                     bool has_unicode) {
@@ -130,16 +109,15 @@ std::vector<ScreenLine> chart_lines(const LiveHistory& history, std::size_t widt
     }
     lines.push_back(std::move(line));
   }
-  const std::string past = "last " + report::duration(history.length());
-  ScreenLine legend{{Ink::kFaint, past + ", up to " + report::bound_bytes(most) + "  "}};
-  legend.push_back({Ink::kHeap, has_unicode ? "█" : "#"});
-  legend.push_back({Ink::kFaint, " heap "});
-  legend.push_back({Ink::kBand, has_unicode ? "░" : ":"});
-  legend.push_back({Ink::kFaint, " its interval"});
+  ScreenLine legend{{Ink::kFaint, fmt::format("{}, to {}  ", report::duration(history.length()),
+                                              report::bound_bytes(most))}};
+  append(legend, {Ink::kHeap, has_unicode ? "█" : "#"});
+  append(legend, {Ink::kFaint, " heap "});
+  append(legend, {Ink::kBand, has_unicode ? "░" : ":"});
+  append(legend, {Ink::kFaint, " ±"});
   if (shows_resident) {
-    legend.push_back({Ink::kFaint, " "});
-    legend.push_back({Ink::kResident, has_unicode ? "─" : "-"});
-    legend.push_back({Ink::kFaint, " RSS"});
+    append(legend, {Ink::kResident, has_unicode ? " ─" : " -"});
+    append(legend, {Ink::kFaint, " RSS"});
   }
   lines.push_back(fitted(std::move(legend), width));
   return lines;
@@ -222,70 +200,36 @@ ScreenLine table_title(const LiveView& view, const LiveReport& report, std::size
           {warns ? Ink::kWarning : Ink::kFaint, right}};
 }
 
-/// The parts of a line that report::paint coloured; names in it cannot (report/text.h).
-ScreenLine unpainted(std::string_view line) {
-  ScreenLine spans;
-  Ink ink = Ink::kPlain;
-  while (!line.empty()) {
-    const std::size_t escape = std::min(line.find('\x1b'), line.size());
-    if (escape > 0) spans.push_back({ink, std::string(line.substr(0, escape))});
-    line.remove_prefix(escape);
-    if (line.empty()) break;
-    const std::size_t end = line.find('m');
-    const std::string_view code = line.substr(0, end);
-    ink = code == "\x1b[1m"    ? Ink::kStrong
-          : code == "\x1b[2m"  ? Ink::kFaint
-          : code == "\x1b[33m" ? Ink::kWarning
-                               : Ink::kPlain;
-    line.remove_prefix(end == std::string_view::npos ? line.size() : end + 1);
-  }
-  return spans;
-}
-
-std::vector<ScreenLine> lines_of(std::string_view text) {
+std::vector<ScreenLine> lines_of(std::string_view text, Ink ink) {
   std::vector<ScreenLine> lines;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    lines.push_back(unpainted(text.substr(0, end)));
+    lines.push_back({{ink, std::string(text.substr(0, end))}});
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return lines;
 }
 
-/// The row under the cursor, from end to end.
-ScreenLine selected(const ScreenLine& line, std::size_t width) {
-  std::string text;
-  for (const Span& span : line) text += span.text;
-  return {{Ink::kSelected, report::pad_right(report::elide(text, width), width)}};
-}
-
 void add_table(Screen& screen, const LiveView& view, const LiveReport& report, ScreenSize size,
-               report::Style style) {
-  style.width = size.width - 1;
-  style.has_color = true;  // Roles, which the terminal turns into what it has.
-  report::TableReport table = report.table;
-  const std::size_t above = std::min(view.scroll, table.lines.size());
-  table.lines.erase(table.lines.begin(), table.lines.begin() + static_cast<std::ptrdiff_t>(above));
-  if (table.lines.empty()) {
-    screen.push_back(
-        {{Ink::kFaint, view.filter.empty() ? " nothing sampled yet" : " no name has that in it"}});
+               bool has_unicode) {
+  if (view.scroll < report.table.lines.size()) {
+    const std::size_t most = std::min(view.scroll + table_rows(size), report.table.lines.size());
+    const auto rows = std::span(report.table.lines).subspan(view.scroll, most - view.scroll);
+    const std::size_t cursor = view.cursor - std::min(view.cursor, view.scroll);
+    for (ScreenLine& line : draw_table(report.table, rows, cursor, size.width, has_unicode)) {
+      screen.push_back(std::move(line));
+    }
     return;
   }
-  std::vector<ScreenLine> lines = lines_of(rows_text(table, style));
-  const std::size_t cursor = view.cursor - std::min(view.cursor, view.scroll) + 1;  // Headings.
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    lines[i].insert(lines[i].begin(), {Ink::kPlain, i == cursor ? ">" : " "});
-    screen.push_back(i == cursor ? selected(lines[i], size.width) : std::move(lines[i]));
-  }
+  const std::string_view nothing =
+      view.filter.empty() ? " nothing sampled yet" : " no name has that in it";
+  screen.push_back({{Ink::kFaint, std::string(nothing)}});
 }
 
 void add_wrapped(Screen& screen, Ink ink, const std::string& text, std::size_t indent,
                  std::size_t width) {
   const std::string padded = std::string(indent, ' ') + report::wrap(text, indent, width);
-  for (ScreenLine& line : lines_of(padded)) {
-    for (Span& span : line) span.ink = ink;
-    screen.push_back(std::move(line));
-  }
+  for (ScreenLine& line : lines_of(padded, ink)) screen.push_back(std::move(line));
 }
 
 /// The frames of a stack, or the functions of a location, leaf first.
@@ -340,7 +284,7 @@ void add_help(Screen& screen) {
       {"/", "filter by a part of the name; empty shows all"},
       {"m", "set a mark with a name in the trace"},
       {"p", "the next process of the run, or all together"},
-      {"up down", "choose a row; also j, k is taken: use the arrows"},
+      {"up down", "choose a row"},
       {"pgup pgdn", "a page; home and end go all the way"},
       {"enter", "the row in full: name, numbers, stack"},
       {"esc", "back"},
@@ -366,17 +310,11 @@ ScreenLine foot_line(const LiveView& view, std::size_t width) {
     return justified(" esc back  q quit", "", width, Ink::kBar);
   }
   return justified(
-      " q quit  space pause  g group  k kind  s sort  / filter  m mark  p process  ? help", "",
-      width, Ink::kBar);
+      " q quit  space pause  g group  k kind  s sort  / filter  m mark  p proc  ? help", "", width,
+      Ink::kBar);
 }
 
 }  // namespace
-
-std::size_t columns_of(const ScreenLine& line) {
-  std::size_t columns = 0;
-  for (const Span& span : line) columns += report::columns_of(span.text);
-  return columns;
-}
 
 std::size_t table_rows(ScreenSize size) {
   // Head, title, headings, foot.
@@ -405,7 +343,7 @@ Screen draw_live(const LiveView& view, const report::LiveReport& report,
   } else if (view.pane == Pane::kRow) {
     add_row_pane(screen, view, report, picture, size.width);
   } else {
-    add_table(screen, view, report, size, style);
+    add_table(screen, view, report, size, style.has_unicode);
   }
   screen.resize(size.height - 1);
   for (ScreenLine& line : screen) line = fitted(std::move(line), size.width);

@@ -9,28 +9,9 @@
 #include "analysis/report/live.h"
 #include "analysis/report/style.h"
 #include "cli/live_history.h"
+#include "cli/screen_line.h"
 
 namespace geiger::cli {
-
-/// What a piece of text is for.
-enum class Ink : std::uint8_t {
-  kPlain,
-  kStrong,
-  kFaint,
-  kWarning,
-  kHeap,      ///< The part of the live heap that is sure.
-  kBand,      ///< Between the ends of its interval.
-  kResident,  ///< RSS.
-  kBar,       ///< First and last line.
-  kSelected,
-};
-
-struct Span {
-  Ink ink = Ink::kPlain;
-  std::string text;
-};
-using ScreenLine = std::vector<Span>;
-using Screen = std::vector<ScreenLine>;
 
 struct ScreenSize {
   std::size_t width = 80, height = 24;
@@ -64,8 +45,5 @@ struct LiveView {
 [[nodiscard]] Screen draw_live(const LiveView& view, const report::LiveReport& report,
                                const profile::Recording& picture, const LiveHistory& history,
                                ScreenSize size, const report::Style& style);
-
-/// Columns that a line takes.
-[[nodiscard]] std::size_t columns_of(const ScreenLine& line);
 
 }  // namespace geiger::cli

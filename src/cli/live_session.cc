@@ -1,14 +1,11 @@
 #include "cli/live_session.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cctype>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <thread>
 #include <utility>
@@ -16,6 +13,7 @@
 #include "analysis/report/format.h"
 #include "base/clock.h"
 #include "cli/controlled.h"
+#include "cli/interrupts.h"
 #include "cli/terminal.h"
 
 namespace geiger::cli {
@@ -30,10 +28,6 @@ constexpr milliseconds kMarkPatience{100};
 /// Pictures of many tallies take long: at most a quarter of the time goes into them.
 constexpr int kRestPerWork = 3;
 
-volatile std::sig_atomic_t interrupted = 0;
-
-void note_signal(int /*signal*/) { interrupted = 1; }
-
 std::string lower(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
   return text;
@@ -46,15 +40,6 @@ Value next_of(const std::array<Value, N>& values, Value now) {
 }
 
 }  // namespace
-
-void heed_signals() {
-  struct sigaction action {};
-  action.sa_handler = note_signal;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-}
-
-bool was_interrupted() { return interrupted != 0; }
 
 LiveSession::LiveSession(FollowedRun& run, LiveProgram* program, const SessionOptions& options)
     : run_(run), program_(program), options_(options) {
@@ -85,13 +70,14 @@ std::string LiveSession::progress() const {
 
 void LiveSession::report_again() {
   report::TableOptions& table = view_.options.table;
-  table.shows = {};
-  if (!view_.filter.empty()) {
-    table.shows = [part = lower(view_.filter)](const std::string& name, const std::string& detail) {
-      return lower(name).find(part) != std::string::npos ||
-             lower(detail).find(part) != std::string::npos;
-    };
-  }
+  // What only calls others says nothing where rows are sorted by what is their own.
+  const bool needs_own = table.sort == report::SortBy::kSelf;
+  table.shows = [needs_own, part = lower(view_.filter)](const profile::Row& row) {
+    const bool has_own = row.self.samples + row.self.certain_samples > 0;
+    const bool has_part = lower(row.name).find(part) != std::string::npos ||
+                          lower(row.detail).find(part) != std::string::npos;
+    return (has_own || !needs_own) && has_part;
+  };
   report_ = live_report(picture_, run_.processes(picture_), view_.options);
 }
 
@@ -139,7 +125,7 @@ void LiveSession::show(LiveTerminal& terminal, const report::Style& style) {
     const Key key = terminal.read(waits ? milliseconds(250)
                                         : std::clamp(left, milliseconds(0), milliseconds(250)));
     if (was_interrupted()) {
-      interrupted = 0;
+      forget_interrupt();
       leave();
     } else if (key != Key::kNone) {
       obey(key, terminal.text(), terminal.size());

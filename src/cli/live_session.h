@@ -56,8 +56,4 @@ class LiveSession {
   bool leaves_ = false;
 };
 
-/// From here on ^C, termination and hang-up set a flag that the sessions look at.
-void heed_signals();
-[[nodiscard]] bool was_interrupted();
-
 }  // namespace geiger::cli

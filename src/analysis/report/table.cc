@@ -170,7 +170,7 @@ TableReport table_report(const profile::Recording& recording, const profile::Pro
   const Whole whole(recording, profile);
   std::vector<Row> rows = profile::table(recording, profile, options.by);
   if (options.shows) {
-    std::erase_if(rows, [&](const Row& row) { return !options.shows(row.name, row.detail); });
+    std::erase_if(rows, [&](const Row& row) { return !options.shows(row); });
   }
   const std::vector<std::uint32_t> order = ordered(rows, options.sort, whole);
   TableReport report{profile.kind,
@@ -219,18 +219,15 @@ TableReport heaps_report(const profile::Recording& recording, const profile::Sel
   return report;
 }
 
-std::string rows_text(const TableReport& report, const Style& style) {
-  const Grid with_share = grid_of(report, true);
-  const bool has_room = report.has_whole && with_share.room_for_last(style.width) >= kRoomForName;
-  return (has_room ? with_share : grid_of(report, false)).text(style);
-}
-
 std::string to_text(const TableReport& report, const Style& style) {
   const Scope& scope = report.options.scope;
   std::string out = profile_heading(report.kind, fmt::format("by {}", name_of(report.options.by)),
                                     report.total, style, scope);
   if (report.lines.empty()) return out + nothing_sampled(report.kind, scope);
-  return out + rows_text(report, style) + footer(report, style);
+  const Grid with_share = grid_of(report, true);
+  const bool has_room = report.has_whole && with_share.room_for_last(style.width) >= kRoomForName;
+  out += (has_room ? with_share : grid_of(report, false)).text(style);
+  return out + footer(report, style);
 }
 
 void write_fields(JsonWriter& json, const TableReport& report,

@@ -31,8 +31,8 @@ struct TableOptions {
   std::size_t top = 30;  ///< Rows; 0 = all.
   double level = 0.95;   ///< In (0, 1).
   Scope scope;           ///< What part of the recording the profile is of.
-  /// Rows of other names and details are left out, as if they were not there; empty: none is.
-  std::function<bool(const std::string& name, const std::string& detail)> shows = {};
+  /// Rows that it is false for are left out, as if they were not there; empty: none is.
+  std::function<bool(const profile::Row&)> shows = {};
 };
 
 struct TableLine {
@@ -71,8 +71,6 @@ struct TableReport {
                                        const TableOptions& options);
 
 [[nodiscard]] std::string to_text(const TableReport& report, const Style& style);
-/// Headings and rows only.
-[[nodiscard]] std::string rows_text(const TableReport& report, const Style& style);
 [[nodiscard]] std::string to_json(const TableReport& report, const profile::Recording& recording);
 /// The fields of that document behind those that name it.
 void write_fields(JsonWriter& json, const TableReport& report, const profile::Recording& recording);
