@@ -106,7 +106,6 @@ struct HttpServer::State {
   }
 
   void answer(const httplib::Request& request, httplib::Response& response) const {
-    response.set_header("Connection", "close");
     if (!is_meant(request)) return refuse(response, 403, "this server is not known by that name");
     if (request.method != "GET" && request.method != "HEAD") {
       response.set_header("Allow", "GET, HEAD");

@@ -100,12 +100,9 @@ void ImageFollower::take(const Record& record) {
       return take_tally(record);
     case RecordType::kMark:
       return take_mark(record);
-    case RecordType::kThreadName: {
-      const auto& layout = record.as<trace::ThreadNameRecord>();
-      const std::uint32_t thread = thread_of(record.header.thread);
-      if (thread != kNone) shared_.recording.threads[thread].name = ingest::name_of(layout);
+    case RecordType::kThreadName:
+      names_[record.header.thread] = ingest::name_of(record.as<trace::ThreadNameRecord>());
       return;
-    }
     default:
       referents_->take(record);
   }
@@ -213,24 +210,21 @@ void ImageFollower::take_thinning(const Record& record) {
   }
 }
 
-ImageFollower::FollowedThread& ImageFollower::thread_at(std::uint32_t number) {
-  const auto [place, is_new] = threads_.try_emplace(number);
-  if (is_new) {
-    auto& threads = shared_.recording.threads;
-    place->second.index = static_cast<std::uint32_t>(threads.size());
-    threads.emplace_back().process = process_;
-    place->second.before.process = process_;
-  }
-  return place->second;
-}
-
-std::uint32_t ImageFollower::thread_of(std::uint32_t number) {
-  return number == 0 ? kNone : thread_at(number).index;
+/// A thread is there from its record on; kNone before and for 0.
+std::uint32_t ImageFollower::thread_of(std::uint32_t number) const {
+  const auto place = threads_.find(number);
+  return place == threads_.end() ? kNone : place->second.index;
 }
 
 void ImageFollower::take_thread(const Record& record) {
   const auto& layout = record.as<trace::ThreadRecord>();
-  FollowedThread& thread = thread_at(record.header.thread);
+  const auto [place, is_new] = threads_.try_emplace(record.header.thread);
+  FollowedThread& thread = place->second;
+  if (is_new) {
+    auto& threads = shared_.recording.threads;
+    thread.index = static_cast<std::uint32_t>(threads.size());
+    threads.emplace_back().process = thread.before.process = process_;
+  }
   saw(layout.start);
   thread.before.tid = layout.tid;
   const Nanoseconds start = thread.before.start;
@@ -269,8 +263,8 @@ void ImageFollower::refresh() {
 void ImageFollower::refresh_threads() {
   for (auto& [number, followed] : threads_) {
     profile::Thread& thread = shared_.recording.threads[followed.index];
-    followed.before.name = std::move(thread.name);
     thread = followed.before;
+    if (const auto name = names_.find(number); name != names_.end()) thread.name = name->second;
     followed.pending = followed.pending_before;
     if (followed.offset == 0) continue;
     const auto record = image_->reread(followed.offset);

@@ -98,8 +98,7 @@ class ImageFollower {
   void count(const profile::Sample& sample, trace::Ref ref);
   [[nodiscard]] bool is_kept(Nanoseconds time, Address address) const;
   [[nodiscard]] std::optional<Live> survivor(const trace::CarriedRecord& carried);
-  [[nodiscard]] FollowedThread& thread_at(std::uint32_t number);
-  [[nodiscard]] std::uint32_t thread_of(std::uint32_t number);
+  [[nodiscard]] std::uint32_t thread_of(std::uint32_t number) const;
   void saw(Nanoseconds time) { last_time_ = std::max(last_time_, time); }
   void refresh_threads();
   void refresh_tallies();
@@ -122,6 +121,7 @@ class ImageFollower {
   bool is_next_ = false;   ///< This segment follows that one, nothing is missing between.
   std::map<std::pair<Nanoseconds, Address>, trace::Ref> births_;  ///< Of survivors_.
   std::map<std::uint32_t, FollowedThread> threads_;               ///< By number in the trace.
+  std::map<std::uint32_t, std::string> names_;                    ///< Of threads.
   /// Tallies of an aggregating runtime: their offsets, and where they stand.
   std::vector<std::pair<std::uint64_t, std::uint32_t>> tally_records_;
 };
