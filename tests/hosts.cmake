@@ -99,6 +99,7 @@ if(TARGET geiger_preload AND TARGET geiger)
   endforeach()
   geiger_process_test(package e2e package.py)
   geiger_process_test(control e2e control.py)
+  geiger_process_test(live e2e live.py)
   geiger_process_test(recipes e2e recipes.py)
 endif()
 

@@ -24,6 +24,8 @@ void register_run(CLI::App& app, int& exit_code);
 void register_ctl(CLI::App& app, int& exit_code);
 void register_attach(CLI::App& app, int& exit_code);
 void register_detach(CLI::App& app, int& exit_code);
+void register_live(CLI::App& app, int& exit_code);
+void register_serve(CLI::App& app, int& exit_code);
 void register_summary(CLI::App& app, int& exit_code);
 void register_table(CLI::App& app, int& exit_code);
 void register_tree(CLI::App& app, int& exit_code);
@@ -49,6 +51,8 @@ inline constexpr Register kCommands[] = {
     register_ctl,         //
     register_attach,      //
     register_detach,      //
+    register_live,        //
+    register_serve,       //
     register_summary,     //
     register_table,       //
     register_tree,        //

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
@@ -58,6 +59,8 @@ class Controlled {
   [[nodiscard]] ProcessStatus status(bool counts_records) const;
   [[nodiscard]] std::string shown() const { return target_->shown(); }
   [[nodiscard]] const TargetProcess& target() const { return *target_; }
+  /// Gives the process away; nothing else can be asked then.
+  [[nodiscard]] TargetProcess take_target() { return std::move(*target_); }
   /// Null where it has none.
   [[nodiscard]] const LiveTrace* trace() const { return trace_ ? &*trace_ : nullptr; }
 

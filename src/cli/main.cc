@@ -64,6 +64,14 @@ Outcome<std::vector<std::string>> shield_program(const CLI::App& run,
   return shielded;
 }
 
+// The same where only a "--" makes words a program's.
+void shield_words_behind_divider(std::vector<std::string>& words) {
+  const auto divider = std::find(words.begin(), words.end(), "--");
+  if (divider == words.end()) return;
+  std::transform(divider + 1, words.end(), divider + 1, as_program_word);
+  words.erase(divider);
+}
+
 int parse(CLI::App& app, const std::vector<std::string>& words) {
   const std::string verb = words.empty() ? "" : words.front();
   const std::string help = has_verb(app, verb) ? "geiger " + verb : "geiger";
@@ -111,6 +119,7 @@ int run(int argc, char** argv) {
     if (!shielded.has_value()) return usage_error(shielded.reason(), "geiger run");
     words = shielded.value();
   }
+  if (words[0] == "live") shield_words_behind_divider(words);
   if (words[0] == "diff" || words[0] == "check") shield_divider(words);
   const int parsed = parse(app, words);
   return parsed != kExitOk ? parsed : exit_code;

@@ -174,17 +174,6 @@ void add_control_options(CLI::App& run, RunOptions& options) {
   add_watch_options(run, options.watch);
 }
 
-void add_program_words(CLI::App& run, RunOptions& options) {
-  run.add_option_function<std::vector<std::string>>(
-         kProgramWord,
-         [&options](const std::vector<std::string>& words) {
-           for (const auto& word : words) options.program.push_back(word.substr(1));
-         },
-         "")
-      ->required()
-      ->group("");
-}
-
 // CLI11 does not know about the program's words.
 class RunFormatter : public HelpFormatter {
  public:
@@ -223,6 +212,17 @@ void add_watch_options(CLI::App& verb, WatchOptions& watch) {
       ->type_name("LIMIT");
 }
 
+CLI::Option* add_program_words(CLI::App& verb, std::vector<std::string>& program) {
+  return verb
+      .add_option_function<std::vector<std::string>>(
+          kProgramWord,
+          [&program](const std::vector<std::string>& words) {
+            for (const auto& word : words) program.push_back(word.substr(1));
+          },
+          "")
+      ->group("");
+}
+
 std::string as_program_word(const std::string& word) {
   return std::string(kProgramWord) + "=" + kGuard + word;
 }
@@ -245,7 +245,7 @@ CLI::App* add_run_options(CLI::App& app, RunOptions& options) {
   add_window_options(*run, options);
   add_observation_options(*run, options);
   add_control_options(*run, options);
-  add_program_words(*run, options);
+  add_program_words(*run, options.program)->required();
   return run;
 }
 

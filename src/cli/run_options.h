@@ -9,6 +9,7 @@
 
 namespace CLI {
 class App;
+class Option;
 }
 
 namespace geiger::cli {
@@ -37,6 +38,9 @@ void add_watch_options(CLI::App& verb, WatchOptions& watch);
 void add_output_options(CLI::App& run, RunOptions& options);
 void add_sampling_options(CLI::App& run, RunOptions& options);
 void add_duration_option(CLI::App& verb, RunOptions& options, const char* help);
+
+/// What takes the words made by `as_program_word`. `program` outlives the parse.
+CLI::Option* add_program_words(CLI::App& verb, std::vector<std::string>& program);
 
 /// One word of the program's command line, in a form that no parser touches.
 [[nodiscard]] std::string as_program_word(const std::string& word);

@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
-#include <vector>
 
+#include "analysis/ingest/growing_image.h"
 #include "base/units.h"
-#include "trace/reader.h"
 
 namespace geiger::cli {
 
@@ -27,30 +25,21 @@ struct RecordCounts {
   }
 };
 
-/// Follows the first image of a trace. What is reserved and not yet written is left for the
-/// next time, unless its writer is a second late.
+/// Follows the first image of a trace.
 class TraceTally {
  public:
   /// `fd` stays the caller's and open for as long as this lives.
-  explicit TraceTally(int fd) : fd_(fd) {}
+  explicit TraceTally(int fd) : image_(fd) {}
 
   /// Reads what was added. False: what is there cannot be read as a trace.
   bool update(Nanoseconds now);
   [[nodiscard]] const RecordCounts& counts() const { return counts_; }
 
  private:
-  [[nodiscard]] bool read_extent(trace::ImageExtent& extent);
-  bool drain(Nanoseconds now);
-  [[nodiscard]] bool waits_at(std::uint64_t offset, Nanoseconds now);
   void take(const trace::Record& record);
 
-  int fd_;
-  std::optional<trace::RecordReader> reader_;
-  std::vector<std::uint64_t> page_;
-  std::vector<std::uint64_t> window_;
+  ingest::GrowingImage image_;
   RecordCounts counts_;
-  std::uint64_t waiting_at_ = 0;
-  Nanoseconds waiting_since_ = 0;
 };
 
 }  // namespace geiger::cli

@@ -67,12 +67,11 @@ class PprofWriter {
     number_mappings();
   }
 
-  void write_sample_types(bool anything_live) {
+  void write_sample_types(bool is_of_live) {
     for (const SampleType& type : kSampleTypes) {
       write_value_type(field::kSampleType, type.type, type.unit);
     }
-    top_.add_int64(field::kDefaultSampleType,
-                   intern(anything_live ? "inuse_space" : "alloc_space"));
+    top_.add_int64(field::kDefaultSampleType, intern(is_of_live ? "inuse_space" : "alloc_space"));
   }
 
   void write_samples(const profile::Profile& allocated, const profile::Profile& live) {
@@ -309,7 +308,7 @@ class PprofWriter {
 void write_pprof(const Recording& recording, const profile::Profile& allocated,
                  const profile::Profile& live, const PprofOptions& options, const Sink& sink) {
   PprofWriter writer(recording, sink);
-  writer.write_sample_types(!live.entries.empty());
+  writer.write_sample_types(!live.entries.empty() && !options.is_of_allocated);
   writer.write_samples(allocated, live);
   writer.write_header(options);
   writer.finish();

@@ -20,6 +20,8 @@ namespace geiger::exports {
 struct PprofOptions {
   /// Shown by pprof above every report: totals with their intervals.
   std::vector<std::string> comments;
+  /// default_sample_type is alloc_space whatever is live.
+  bool is_of_allocated = false;
 };
 
 /// Writes one gzipped profile. `allocated` and `live` (at the end, an instant, the peak)

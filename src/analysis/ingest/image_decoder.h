@@ -1,8 +1,6 @@
 // Turns the records of one image into a part of a recording.
 #pragma once
 
-#include <tsl/robin_map.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,9 +9,8 @@
 #include "analysis/ingest/image.h"
 #include "analysis/ingest/inheritance.h"
 #include "analysis/ingest/interner.h"
-#include "analysis/ingest/module_map.h"
 #include "analysis/ingest/ref_index.h"
-#include "analysis/profile/hash.h"
+#include "analysis/ingest/referents.h"
 #include "analysis/profile/recording.h"
 #include "trace/reader.h"
 
@@ -46,15 +43,9 @@ class ImageDecoder {
   /// Records whose contents contradict one another; each count is a warning.
   struct Oddities {
     std::uint64_t unknown_types = 0;
-    std::uint64_t empty_samples = 0;
-    std::uint64_t samples_without_interval = 0;
-    std::uint64_t samples_without_stack = 0;
     std::uint64_t frees_without_sample = 0;
     std::uint64_t repeated_frees = 0;
-    std::uint64_t corrected_rates = 0;
-    std::uint64_t unknown_names = 0;
     std::uint64_t impossible_utilization = 0;
-    std::uint64_t impossible_tallies = 0;
   };
 
   void decode_sample(const trace::Record& record);
@@ -62,30 +53,15 @@ class ImageDecoder {
   void decode_checkpoint(const trace::Record& record);
   void decode_thinning(const trace::Record& record);
   void decode_tally(const trace::Record& record);
-  [[nodiscard]] std::optional<profile::Sample> sample_from(const trace::SampleRecord& layout,
-                                                           const trace::RecordHeader& header);
   void add_sample(const profile::Sample& sample, trace::Ref ref);
   void index(trace::Ref ref, SamplePlace place);
   void decode_free(const trace::Record& record);
-  [[nodiscard]] bool is_in_runtime(std::uint32_t location) const;
-  void decode_stack(const trace::Record& record);
-  void decode_module(const trace::Record& record);
   void decode_thread(const trace::Record& record);
-  void decode_epoch(const trace::Record& record);
   void decode_thread_name(const trace::Record& record);
-  void decode_name(const trace::Record& record);
-  void decode_label(trace::Ref ref, trace::Ref around, const std::string& text);
   void decode_mark(const trace::Record& record);
   void decode_mapping(const trace::Record& record);
   void decode_utilization(const trace::Record& record);
 
-  [[nodiscard]] std::uint32_t location_of(Address address);
-  [[nodiscard]] std::uint32_t stack_of(trace::Ref ref);
-  [[nodiscard]] std::uint32_t epoch_of(trace::Ref ref);
-  [[nodiscard]] std::uint32_t add_epoch(Bytes interval, double lambda);
-  [[nodiscard]] std::uint32_t name_of(trace::Ref ref, trace::NameKind kind);
-  [[nodiscard]] std::uint32_t heap_of(std::uint16_t id);
-  [[nodiscard]] std::uint32_t untold_stack();
   [[nodiscard]] std::optional<SamplePlace> sample_at(trace::Ref ref) const;
   [[nodiscard]] std::uint32_t thread_of(std::uint32_t thread) const;
   void saw(Nanoseconds time);
@@ -102,28 +78,14 @@ class ImageDecoder {
   bool is_first_;  ///< The first segment of its process that is read.
   Survivors survivors_;
   std::uint32_t process_;
+  Referents referents_;
   /// Where this image's part of each vector begins.
   std::size_t first_sample_, first_heap_sample_, first_mark_, first_mapping_;
-  std::uint32_t first_epoch_ = profile::kNone;  ///< Of the header's interval.
   Nanoseconds last_time_ = 0;
   RefIndex samples_, heap_samples_;
   std::vector<SamplePlace> freed_before_;  ///< Of earlier segments, freed in this one.
   profile::Segment segment_;
   bool is_checkpointed_ = false;
-  std::uint32_t untold_stack_ = profile::kNone;
-  RefIndex stacks_;
-  RefIndex epochs_;
-  ModuleMap modules_;
-  tsl::robin_map<Address, std::uint32_t, profile::SpreadHash>
-      locations_;  ///< Valid until the next module.
-  /// What a name's record says: its kind, and the index of the label or type.
-  struct KnownName {
-    trace::NameKind kind;
-    std::uint32_t index;
-    std::uint32_t depth = 0;  ///< Of a label: those around it.
-  };
-  tsl::robin_map<trace::Ref, KnownName, profile::SpreadHash> names_;
-  tsl::robin_map<std::uint32_t, std::uint32_t, profile::SpreadHash> heaps_;  ///< By heap id.
   Oddities oddities_;
 };
 

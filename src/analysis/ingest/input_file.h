@@ -30,6 +30,7 @@ class InputFile {
   [[nodiscard]] std::size_t read_at(std::uint64_t offset, std::span<std::byte> buffer) const;
 
   [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] int descriptor() const { return descriptor_; }  ///< Stays this file's.
   [[nodiscard]] std::uint64_t size() const { return size_; }  ///< When it was opened.
   [[nodiscard]] std::uint64_t inode() const { return inode_; }
   [[nodiscard]] unsigned mode() const { return mode_; }  ///< Permission bits.

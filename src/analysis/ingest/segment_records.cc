@@ -14,7 +14,7 @@ void ImageDecoder::decode_carried(const Record& record) {
   if ((record.header.flags & trace::kFlagVoid) != 0) return;
   const auto& layout = record.as<trace::CarriedRecord>();
   if (const auto known = survivors_.find(layout)) return index(record.ref(), *known);
-  auto sample = sample_from(layout.sample, record.header);
+  auto sample = referents_.sample_from(layout.sample, record.header);
   if (!sample) return;
   // Allocated in what is missing; a sample that raced with the rotation was not.
   if (sample->time < segment_.start) sample->seen_from = segment_.start;
@@ -35,44 +35,12 @@ void ImageDecoder::decode_thinning(const Record& record) {
   level = std::max(level, std::min(layout.level, profile::kMostThinning));
 }
 
-/// A tally is written to without a lock: what is freed may be newer than what is allocated.
 void ImageDecoder::decode_tally(const Record& record) {
-  const auto& layout = record.as<trace::TallyRecord>();
-  trace::SampleRecord alike{};
-  alike.time = layout.first;
-  alike.stack = layout.stack;
-  alike.epoch = layout.epoch;
-  alike.requested_kind = layout.requested_kind;
-  alike.usable_heap = layout.usable_heap;
-  alike.label = layout.label;
-  alike.type = layout.type;
-  const auto sample = sample_from(alike, record.header);
-  if (!sample) return;
-  profile::Tally tally{*sample, layout.allocated.load(std::memory_order_relaxed),
-                       layout.freed.load(std::memory_order_relaxed),
-                       layout.last.load(std::memory_order_relaxed),
-                       (record.header.flags & trace::kFlagUntracked) == 0};
-  if (layout.stack == 0) tally.alike.stack = untold_stack();
-  tally.alike.thread = tally.alike.free_thread = kNone;
-  if (tally.freed > tally.allocated) {
-    ++oddities_.impossible_tallies;
-    tally.freed = tally.allocated;
-  }
-  saw(layout.first);
-  saw(tally.last);
-  recording_.tallies.push_back(tally);
-}
-
-/// Of samples whose stacks the runtime had no room to tell apart: a node of that name.
-std::uint32_t ImageDecoder::untold_stack() {
-  if (untold_stack_ != kNone) return untold_stack_;
-  constexpr Address kNowhere = ~Address{0};
-  const std::uint32_t location = interner_.location(kNone, kNowhere, process_);
-  recording_.locations[location].frames = {static_cast<std::uint32_t>(recording_.frames.size())};
-  recording_.frames.push_back({std::string(profile::kUntoldStacks), {}, {}, 0});
-  profile::Stack stack;
-  stack.locations.push_back(location);
-  return untold_stack_ = interner_.stack(stack);
+  const auto tally = referents_.tally_from(record);
+  if (!tally) return;
+  saw(tally->alike.time);
+  saw(tally->last);
+  recording_.tallies.push_back(*tally);
 }
 
 void ImageDecoder::finish_segment() {

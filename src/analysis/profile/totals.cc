@@ -125,7 +125,8 @@ estimation::NodeSums allocated_sums(const Recording& recording, std::uint32_t pr
   }
   for (const Tally& tally : recording.tallies) {
     const bool is_own = tally.alike.process == process && tally.alike.heap == kProcessHeap;
-    if (is_own && is_allocation_seen(tally.alike)) add(sums, count_of(recording, tally.alike), tally.allocated);
+    if (!is_own) continue;
+    add(sums, count_of(recording, tally.alike), count_of(tally, Kind::kAllocated));
   }
   return sums;
 }
@@ -174,7 +175,8 @@ std::optional<Bytes> exactly_allocated(const Recording& recording) {
     if (is_allocation_seen(sample)) seen += sample.requested;
   }
   for (const Tally& tally : recording.tallies) {
-    if (tally.alike.heap == kProcessHeap) seen += tally.allocated * tally.alike.requested;
+    if (tally.alike.heap != kProcessHeap) continue;
+    seen += count_of(tally, Kind::kAllocated) * tally.alike.requested;
   }
   if (seen > totals.exact_bytes) return std::nullopt;
   return totals.exact_bytes;

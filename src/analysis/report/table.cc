@@ -168,7 +168,10 @@ void write_line(JsonWriter& json, const TableLine& line, bool has_whole,
 TableReport table_report(const profile::Recording& recording, const profile::Profile& profile,
                          const TableOptions& options) {
   const Whole whole(recording, profile);
-  const std::vector<Row> rows = profile::table(recording, profile, options.by);
+  std::vector<Row> rows = profile::table(recording, profile, options.by);
+  if (options.shows) {
+    std::erase_if(rows, [&](const Row& row) { return !options.shows(row); });
+  }
   const std::vector<std::uint32_t> order = ordered(rows, options.sort, whole);
   TableReport report{profile.kind,
                      options,
@@ -227,9 +230,8 @@ std::string to_text(const TableReport& report, const Style& style) {
   return out + footer(report, style);
 }
 
-std::string to_json(const TableReport& report, const profile::Recording& recording) {
-  JsonWriter json;
-  json.begin_object().field("schema_version", kSchemaVersion).field("report", "table");
+void write_fields(JsonWriter& json, const TableReport& report,
+                  const profile::Recording& recording) {
   json.field("kind", profile::name_of(report.kind)).field("by", name_of(report.options.by));
   json.field("level", report.options.level).field("is_halved", report.is_halved);
   write_field(json, report.options.scope);
@@ -243,7 +245,14 @@ std::string to_json(const TableReport& report, const profile::Recording& recordi
   }
   json.end_array().key("others").begin_object();
   write_fields(json, report.others);
-  json.end_object().end_object();
+  json.end_object();
+}
+
+std::string to_json(const TableReport& report, const profile::Recording& recording) {
+  JsonWriter json;
+  json.begin_object().field("schema_version", kSchemaVersion).field("report", "table");
+  write_fields(json, report, recording);
+  json.end_object();
   return json.take();
 }
 

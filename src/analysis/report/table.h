@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,8 @@ struct TableOptions {
   std::size_t top = 30;  ///< Rows; 0 = all.
   double level = 0.95;   ///< In (0, 1).
   Scope scope;           ///< What part of the recording the profile is of.
+  /// Rows that it is false for are left out, as if they were not there; empty: none is.
+  std::function<bool(const profile::Row&)> shows = {};
 };
 
 struct TableLine {
@@ -69,6 +72,8 @@ struct TableReport {
 
 [[nodiscard]] std::string to_text(const TableReport& report, const Style& style);
 [[nodiscard]] std::string to_json(const TableReport& report, const profile::Recording& recording);
+/// The fields of that document behind those that name it.
+void write_fields(JsonWriter& json, const TableReport& report, const profile::Recording& recording);
 
 /// "function", "stack", "module", "thread", ...
 [[nodiscard]] std::string_view name_of(profile::GroupBy by);

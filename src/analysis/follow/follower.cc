@@ -1,0 +1,127 @@
+#include "analysis/follow/follower.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "analysis/ingest/image.h"
+#include "analysis/profile/trim.h"
+#include "analysis/symbolize/trim.h"
+
+namespace geiger::follow {
+
+Follower::Follower()
+    : interner_(recording_), tallies_(recording_), shared_{recording_, interner_, tallies_} {}
+
+Follower::~Follower() = default;
+
+void Follower::add(const std::string& path, const std::string& shown,
+                   const std::optional<OnlyProcess>& only) {
+  if (known_.contains(path)) return;
+  auto file = std::make_unique<ingest::InputFile>();
+  if (file->open(path)) return;
+  ingest::Image image;
+  if (image.read(*file, 0, 0)) return;  // Its header may come.
+  known_.insert(path);
+  const trace::FileHeader& header = image.header();
+  const std::uint64_t start = header.image_start != 0 ? header.image_start : header.start_monotonic;
+  if (only && (header.pid != only->pid || start < only->since)) return;
+  auto& follower = images_[{header.pid, start, header.seed}];
+  if (!follower) follower = std::make_unique<ImageFollower>(shared_);
+  follower->add({shown, std::move(file), header.segment});
+}
+
+void Follower::add_all_in(const std::string& directory, const std::string& shown,
+                          const std::optional<OnlyProcess>& only) {
+  std::error_code code;
+  for (std::filesystem::directory_iterator entry(directory, code), end; !code && entry != end;
+       entry.increment(code)) {
+    const std::filesystem::path& path = entry->path();
+    if (path.extension() == ".geiger") {
+      add(path, shown + "/" + path.filename().string(), only);
+    }
+  }
+}
+
+bool Follower::update(Nanoseconds now, Bytes most) {
+  bool has_all = true;
+  for (auto& [identity, image] : images_) {
+    if (image->update(now, most) == ImageFollower::Progress::kBehind) has_all = false;
+  }
+  return has_all;
+}
+
+/// Its locations have names, or are as good as that: what reads a recording looks for none.
+profile::Recording Follower::finished(profile::Recording picture) const {
+  picture.is_symbolized = true;
+  profile::trim(picture, symbolize::leading_runtime_frames);
+  return picture;
+}
+
+profile::Recording Follower::picture() {
+  for (auto& [identity, image] : images_) image->refresh();
+  naming_.update(recording_);
+  return finished(recording_);
+}
+
+void Follower::await_names() {
+  naming_.update(recording_);
+  while (naming_.wait()) naming_.update(recording_);
+}
+
+Baseline Follower::baseline() const {
+  Baseline baseline{shared_.samples, {}};
+  baseline.allocated.reserve(recording_.tallies.size());
+  for (const profile::Tally& tally : recording_.tallies) {
+    baseline.allocated.push_back(tally.allocated);
+  }
+  return baseline;
+}
+
+profile::Recording Follower::picture_since(const Baseline& baseline) {
+  for (auto& [identity, image] : images_) image->refresh();
+  std::vector<std::uint64_t> live(recording_.tallies.size());
+  for (const auto& [identity, image] : images_) image->count_live_since(baseline.samples, live);
+  profile::Recording picture = recording_;
+  for (std::size_t i = 0; i < picture.tallies.size(); ++i) {
+    profile::Tally& tally = picture.tallies[i];
+    const std::uint64_t before = i < baseline.allocated.size() ? baseline.allocated[i] : 0;
+    // A thinning in between took some of them away.
+    tally.allocated -= std::min(before, tally.allocated);
+    tally.freed = tally.allocated - std::min(live[i], tally.allocated);
+  }
+  std::erase_if(picture.tallies, [](const profile::Tally& tally) { return tally.allocated == 0; });
+  return finished(std::move(picture));
+}
+
+bool Follower::has_aggregated() const {
+  return std::ranges::any_of(images_, [](const auto& each) { return each.second->is_counting(); });
+}
+
+bool Follower::has_ended() const {
+  return std::ranges::all_of(images_, [](const auto& each) {
+    const trace::State state = each.second->state();
+    return state == trace::State::kExited || state == trace::State::kStopped ||
+           state == trace::State::kOff;
+  });
+}
+
+std::uint64_t Follower::records() const {
+  std::uint64_t records = 0;
+  for (const auto& [identity, image] : images_) records += image->records();
+  return records;
+}
+
+Bytes Follower::position() const {
+  Bytes bytes = 0;
+  for (const auto& [identity, image] : images_) bytes += image->position();
+  return bytes;
+}
+
+Bytes Follower::end() const {
+  Bytes bytes = 0;
+  for (const auto& [identity, image] : images_) bytes += image->end();
+  return bytes;
+}
+
+}  // namespace geiger::follow

@@ -1,0 +1,95 @@
+// A rolling picture of traces that grow: each look reads what was added since the last.
+//
+// Samples are counted, not kept (tally_set.h), so the picture is a recording without instants:
+// what was allocated and what lives now, by stack, thread, size, label and type. A profile of
+// it is the profile of the traces so far.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "analysis/follow/image_follower.h"
+#include "analysis/follow/naming.h"
+#include "analysis/profile/recording.h"
+
+namespace geiger::follow {
+
+/// A point in the stream of samples.
+struct Baseline {
+  std::uint64_t samples = 0;
+  std::vector<std::uint64_t> allocated;  ///< By tally.
+};
+
+/// Of traces that lie beside others': the images of one process id from an instant on.
+struct OnlyProcess {
+  std::uint32_t pid = 0;
+  Nanoseconds since = 0;  ///< CLOCK_MONOTONIC: when the first of them began.
+};
+
+class Follower {
+ public:
+  Follower();
+  ~Follower();
+  Follower(const Follower&) = delete;
+  Follower& operator=(const Follower&) = delete;
+
+  /// Follows a trace, unless it is followed already or is none (yet). `shown`: its path for
+  /// people.
+  void add(const std::string& path, const std::string& shown,
+           const std::optional<OnlyProcess>& only = std::nullopt);
+  /// The traces of a directory, `shown` as above, that are not known yet.
+  void add_all_in(const std::string& directory, const std::string& shown,
+                  const std::optional<OnlyProcess>& only);
+
+  /// Reads what was added, at most about `most` bytes; false if there is more.
+  bool update(Nanoseconds now, Bytes most = std::numeric_limits<Bytes>::max());
+
+  /// What was read so far, with the names that are known by now and without the frames of
+  /// allocators. Ends and totals are of now. Starts looking for missing names.
+  [[nodiscard]] profile::Recording picture();
+  /// Waits until all names were looked for.
+  void await_names();
+
+  [[nodiscard]] Baseline baseline() const;
+  /// Of samples since then: allocated, and of these not freed by now. Not of aggregated
+  /// traces, whose samples nobody can tell apart.
+  [[nodiscard]] profile::Recording picture_since(const Baseline& baseline);
+  /// Whether some process counted its samples itself.
+  [[nodiscard]] bool has_aggregated() const;
+
+  /// Whether all processes have ended their recording by themselves.
+  [[nodiscard]] bool has_ended() const;
+  /// Records read in all.
+  [[nodiscard]] std::uint64_t records() const;
+  /// Bytes read, and to be read, of what is followed now.
+  [[nodiscard]] Bytes position() const;
+  [[nodiscard]] Bytes end() const;
+  [[nodiscard]] bool is_empty() const { return images_.empty(); }
+  /// As of the latest picture.
+  [[nodiscard]] const std::vector<profile::Process>& processes() const {
+    return recording_.processes;
+  }
+
+ private:
+  /// Of one process image: pid, beginning, seed.
+  using Identity = std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>;
+
+  [[nodiscard]] profile::Recording finished(profile::Recording picture) const;
+
+  profile::Recording recording_;
+  ingest::Interner interner_;
+  TallySet tallies_;
+  Shared shared_;
+  std::set<std::string> known_;
+  std::map<Identity, std::unique_ptr<ImageFollower>> images_;
+  Naming naming_;
+};
+
+}  // namespace geiger::follow

@@ -1,0 +1,309 @@
+// References are looked up within the segment only, as analysis/ingest does; what lived
+// before is found again by the references of its checkpoint.
+#include "analysis/follow/image_follower.h"
+
+#include <algorithm>
+#include <string>
+
+#include "analysis/ingest/process_facts.h"
+#include "trace/format.h"
+
+namespace geiger::follow {
+
+using profile::kNone;
+using trace::Record;
+using trace::RecordType;
+
+void ImageFollower::add(TraceSegment segment) {
+  const std::uint32_t number = segment.number;
+  if (image_ && number <= segment_.number) return;
+  waiting_.try_emplace(number, std::move(segment));
+}
+
+trace::State ImageFollower::state() const {
+  if (!image_ || !image_->has_header()) return trace::State::kStarting;
+  return image_->header().state.load(std::memory_order_relaxed);
+}
+
+std::uint64_t ImageFollower::records() const {
+  return (before_ ? before_->records : 0) + (image_ ? image_->records() : 0);
+}
+
+bool ImageFollower::open_next() {
+  if (waiting_.empty()) return false;
+  if (process_ != kNone) {
+    refresh();
+    before_ = shared_.recording.processes[process_];
+    for (auto& [number, thread] : threads_) {
+      thread.before = shared_.recording.threads[thread.index];
+      thread.pending_before = thread.pending;
+      thread.offset = 0;
+    }
+  }
+  const std::uint32_t previous = segment_.number;
+  referents_.reset();
+  tally_records_.clear();
+  survivors_ = std::exchange(live_, {});
+  births_.clear();
+  segment_ = std::move(waiting_.begin()->second);
+  waiting_.erase(waiting_.begin());
+  is_next_ = segment_.number == previous + 1;
+  image_.emplace(segment_.file->descriptor());
+  return true;
+}
+
+/// With the first look at a segment's header.
+void ImageFollower::begin_segment() {
+  const trace::FileHeader& header = image_->header();
+  if (process_ == kNone) {
+    process_ = static_cast<std::uint32_t>(shared_.recording.processes.size());
+    shared_.recording.processes.emplace_back();
+  }
+  seed_ = header.seed;
+  segment_start_ = header.start_monotonic;
+  is_checkpointed_ = false;
+  lost_ = 0;
+  referents_.emplace(shared_.recording, shared_.interner, process_, header.interval);
+  refresh_process();
+}
+
+ImageFollower::Progress ImageFollower::update(Nanoseconds now, Bytes most) {
+  if (!image_ && !open_next()) return Progress::kCaughtUp;
+  while (true) {
+    // The state before the records: what it says to be complete is there when they are read.
+    const trace::State before = state();
+    const auto progress = image_->update(
+        now, [this](const Record& record) { take(record); }, most);
+    if (progress == Progress::kBehind) return progress;
+    const bool is_complete = before == trace::State::kContinued;
+    const bool is_over = is_complete || progress == Progress::kUnreadable;
+    if (!is_over || !open_next()) return progress;
+  }
+}
+
+void ImageFollower::take(const Record& record) {
+  if (!referents_) begin_segment();
+  switch (record.header.type) {
+    case RecordType::kSample:
+      return take_sample(record);
+    case RecordType::kFree:
+      return take_free(record);
+    case RecordType::kCarried:
+      return take_carried(record);
+    case RecordType::kCheckpoint:
+      return take_checkpoint(record);
+    case RecordType::kThinning:
+      return take_thinning(record);
+    case RecordType::kThread:
+      return take_thread(record);
+    case RecordType::kTally:
+      return take_tally(record);
+    case RecordType::kMark:
+      return take_mark(record);
+    case RecordType::kThreadName:
+      names_[record.header.thread] = ingest::name_of(record.as<trace::ThreadNameRecord>());
+      return;
+    default:
+      referents_->take(record);
+  }
+}
+
+void ImageFollower::take_sample(const Record& record) {
+  auto sample = referents_->sample_from(record.as<trace::SampleRecord>(), record.header);
+  if (!sample) return;
+  saw(sample->time);
+  sample->thread = thread_of(sample->thread);
+  sample->free_thread = kNone;
+  count(*sample, record.ref());
+}
+
+/// A new sample that has not been freed.
+void ImageFollower::count(const profile::Sample& sample, trace::Ref ref) {
+  const bool is_tracked = is_kept(sample.time, sample.address);
+  const std::uint32_t index = shared_.tallies.find(sample, is_tracked);
+  profile::Tally& tally = shared_.recording.tallies[index];
+  ++tally.allocated;
+  tally.last = std::max(tally.last, sample.time);
+  const std::uint64_t number = shared_.samples++;
+  if (is_tracked) live_[ref] = {number, sample.time, sample.address, index};
+}
+
+void ImageFollower::take_free(const Record& record) {
+  const auto& layout = record.as<trace::FreeRecord>();
+  saw(layout.time);
+  const auto found = live_.find(layout.sample);
+  if (found == live_.end()) return;
+  ++shared_.recording.tallies[found->second.tally].freed;
+  live_.erase(found);
+}
+
+bool ImageFollower::is_kept(Nanoseconds time, Address address) const {
+  if (thinning_ == 0) return true;
+  trace::SampleRecord record{};
+  record.time = time;
+  record.address = address;
+  return trace::is_kept(trace::chance_of(seed_, record), thinning_);
+}
+
+/// The sample that is carried on, taken out of the survivors; nothing if it was not seen.
+std::optional<ImageFollower::Live> ImageFollower::survivor(const trace::CarriedRecord& carried) {
+  auto found =
+      is_next_ && carried.previous != 0 ? survivors_.find(carried.previous) : survivors_.end();
+  const std::pair birth(carried.sample.time, carried.sample.address);
+  const bool is_same = found != survivors_.end() && found->second.time == birth.first &&
+                       found->second.address == birth.second;
+  if (!is_same) {
+    if (births_.empty()) {
+      for (const auto& [ref, live] : survivors_) births_[{live.time, live.address}] = ref;
+    }
+    const auto born = births_.find(birth);
+    found = born == births_.end() ? survivors_.end() : survivors_.find(born->second);
+  }
+  if (found == survivors_.end()) return std::nullopt;
+  const Live live = found->second;
+  survivors_.erase(found);
+  return live;
+}
+
+void ImageFollower::take_carried(const Record& record) {
+  if ((record.header.flags & trace::kFlagVoid) != 0) return;
+  const auto& layout = record.as<trace::CarriedRecord>();
+  if (const auto live = survivor(layout)) {
+    live_[record.ref()] = *live;
+    return;
+  }
+  auto sample = referents_->sample_from(layout.sample, record.header);
+  if (!sample) return;
+  sample->thread = thread_of(sample->thread);
+  sample->free_thread = kNone;
+  // Allocated in what is missing; a sample that raced with the rotation was not.
+  if (sample->time < segment_start_) sample->seen_from = segment_start_;
+  count(*sample, record.ref());
+}
+
+/// Those that were neither carried on nor freed ended in between.
+void ImageFollower::take_checkpoint(const Record& record) {
+  const auto& layout = record.as<trace::CheckpointRecord>();
+  saw(layout.time);
+  is_checkpointed_ = true;
+  lost_ += layout.lost;
+  for (const auto& [ref, live] : survivors_) ++shared_.recording.tallies[live.tally].freed;
+  survivors_ = {};
+  births_.clear();
+}
+
+/// From here on nobody tells of the frees of those that it drops.
+void ImageFollower::take_thinning(const Record& record) {
+  const auto& layout = record.as<trace::ThinningRecord>();
+  saw(layout.time);
+  thinning_ = std::max(thinning_, std::min(layout.level, profile::kMostThinning));
+  for (auto live = live_.begin(); live != live_.end();) {
+    if (is_kept(live->second.time, live->second.address)) {
+      ++live;
+      continue;
+    }
+    auto& tallies = shared_.recording.tallies;
+    --tallies[live->second.tally].allocated;
+    const profile::Sample alike = tallies[live->second.tally].alike;
+    ++tallies[shared_.tallies.find(alike, false)].allocated;
+    live = live_.erase(live);
+  }
+}
+
+/// A thread is there from its record on; kNone before and for 0.
+std::uint32_t ImageFollower::thread_of(std::uint32_t number) const {
+  const auto place = threads_.find(number);
+  return place == threads_.end() ? kNone : place->second.index;
+}
+
+void ImageFollower::take_thread(const Record& record) {
+  const auto& layout = record.as<trace::ThreadRecord>();
+  const auto [place, is_new] = threads_.try_emplace(record.header.thread);
+  FollowedThread& thread = place->second;
+  if (is_new) {
+    auto& threads = shared_.recording.threads;
+    thread.index = static_cast<std::uint32_t>(threads.size());
+    threads.emplace_back().process = thread.before.process = process_;
+  }
+  saw(layout.start);
+  thread.before.tid = layout.tid;
+  const Nanoseconds start = thread.before.start;
+  thread.before.start = start == 0 ? layout.start : std::min(start, layout.start);
+  if ((record.header.flags & trace::kFlagCarriedThread) == 0) thread.offset = record.offset;
+}
+
+void ImageFollower::take_tally(const Record& record) {
+  const auto tally = referents_->tally_from(record);
+  if (!tally) return;
+  tally_records_.emplace_back(record.offset, shared_.recording.tallies.size());
+  shared_.recording.tallies.push_back(*tally);
+}
+
+void ImageFollower::take_mark(const Record& record) {
+  const auto& layout = record.as<trace::MarkRecord>();
+  saw(layout.time);
+  shared_.recording.marks.push_back({process_, thread_of(record.header.thread), layout.time,
+                                     std::string(trace::text_of(record))});
+}
+
+void ImageFollower::count_live_since(std::uint64_t first, std::vector<std::uint64_t>& live) const {
+  for (const auto& [ref, sample] : live_) {
+    if (sample.number >= first) ++live[sample.tally];
+  }
+}
+
+void ImageFollower::refresh() {
+  if (!image_ || !image_->has_header()) return;
+  if (!referents_) begin_segment();
+  refresh_threads();
+  refresh_tallies();
+  refresh_process();
+}
+
+void ImageFollower::refresh_threads() {
+  for (auto& [number, followed] : threads_) {
+    profile::Thread& thread = shared_.recording.threads[followed.index];
+    thread = followed.before;
+    if (const auto name = names_.find(number); name != names_.end()) thread.name = name->second;
+    followed.pending = followed.pending_before;
+    if (followed.offset == 0) continue;
+    const auto record = image_->reread(followed.offset);
+    const bool is_whole = record && record->words.size_bytes() >= sizeof(trace::ThreadRecord);
+    if (is_whole) ingest::add_totals(thread, record->as<trace::ThreadRecord>(), followed.pending);
+  }
+}
+
+void ImageFollower::refresh_tallies() {
+  for (const auto& [offset, index] : tally_records_) {
+    const auto record = image_->reread(offset);
+    if (!record || record->words.size_bytes() < sizeof(trace::TallyRecord)) continue;
+    const auto tally = referents_->tally_from(*record);
+    if (!tally) continue;
+    saw(tally->last);
+    shared_.recording.tallies[index] = *tally;
+  }
+}
+
+void ImageFollower::refresh_process() {
+  const trace::FileHeader& header = image_->header();
+  profile::Process process = before_ ? *before_ : ingest::process_of(header, segment_.shown);
+  if (before_) ingest::go_on(process, header);
+  // Whatever the runtime did: here samples are counted, and their instants are not kept.
+  process.is_aggregated = true;
+  process.thinning = thinning_;
+  process.trace_bytes += image_->position();
+  process.records += image_->records();
+  process.uncommitted += image_->uncommitted();
+  const trace::State state = this->state();
+  const bool is_open = state == trace::State::kStarting || state == trace::State::kSampling;
+  if (is_open) process.ending = profile::Ending::kStillOpen;
+  if (process.end == 0) process.end = std::max(last_time_, header.start_monotonic);
+  if (header.image_start != 0) {
+    const bool opens_with_checkpoint = (header.mode & trace::kModeContinued) != 0;
+    process.segments.push_back({header.segment, header.start_monotonic, process.end,
+                                !opens_with_checkpoint || is_checkpointed_, lost_});
+  }
+  shared_.recording.processes[process_] = std::move(process);
+}
+
+}  // namespace geiger::follow

@@ -1,0 +1,84 @@
+#include "analysis/ingest/process_facts.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace geiger::ingest {
+namespace {
+
+template <std::size_t N>
+std::string text_of(const char (&field)[N]) {
+  return {field, strnlen(field, N)};
+}
+
+profile::Ending ending_of(trace::State state) {
+  switch (state) {
+    case trace::State::kExited:
+      return profile::Ending::kExited;
+    case trace::State::kOff:
+      return profile::Ending::kSwitchedOff;
+    case trace::State::kContinued:
+      return profile::Ending::kContinued;
+    case trace::State::kStopped:
+      return profile::Ending::kStopped;
+    default:
+      return profile::Ending::kKilled;
+  }
+}
+
+}  // namespace
+
+profile::Process process_of(const trace::FileHeader& header, const std::string& path) {
+  profile::Process process;
+  process.trace_path = path;
+  process.executable = text_of(header.executable);
+  process.allocator = text_of(header.allocator);
+  process.pid = header.pid;
+  process.parent_pid = header.parent_pid;
+  process.is_fork_child = (header.mode & trace::kModeForked) != 0;
+  process.is_pure = (header.mode & trace::kModePure) != 0;
+  process.start = header.start_monotonic;
+  process.start_realtime = header.start_realtime;
+  process.end = header.stop_monotonic;
+  process.seed = header.seed;
+  process.interval = header.interval;
+  if (header.page_size != 0) process.page_bytes = header.page_size;
+  process.stop_reason = static_cast<std::uint32_t>(header.stop_reason.load());
+  process.stop_errno = header.stop_errno;
+  for (std::size_t i = 0; i < process.drops.size(); ++i) process.drops[i] = header.drops[i].load();
+  process.image_start = header.image_start;
+  process.is_attached = (header.mode & trace::kModeAttached) != 0;
+  process.is_aggregated = (header.mode & trace::kModeAggregated) != 0;
+  process.ending = ending_of(header.state.load());
+  return process;
+}
+
+void go_on(profile::Process& process, const trace::FileHeader& header) {
+  process.end = header.stop_monotonic;
+  process.stop_reason = static_cast<std::uint32_t>(header.stop_reason.load());
+  process.stop_errno = header.stop_errno;
+  for (std::size_t i = 0; i < process.drops.size(); ++i) process.drops[i] += header.drops[i].load();
+  process.ending = ending_of(header.state.load());
+}
+
+void add_totals(profile::Thread& thread, const trace::ThreadRecord& layout, Bytes& pending) {
+  const auto read = [](const std::atomic<std::uint64_t>& total) {
+    return total.load(std::memory_order_relaxed);
+  };
+  thread.end = std::max(thread.end, Nanoseconds{read(layout.end)});
+  const Bytes outdated = std::exchange(pending, read(layout.pending));
+  thread.bytes += read(layout.bytes) + pending - outdated;
+  thread.trials += read(layout.trials) + pending - outdated;
+  thread.hits += read(layout.hits);
+  thread.certain_bytes += read(layout.certain_bytes);
+  thread.certain_count += read(layout.certain_count);
+  thread.tail_bytes += read(layout.tail_bytes);
+  thread.armed = read(layout.armed);
+  thread.slow_calls += read(layout.calls);
+}
+
+std::string name_of(const trace::ThreadNameRecord& layout) { return text_of(layout.name); }
+
+}  // namespace geiger::ingest

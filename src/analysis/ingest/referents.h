@@ -1,0 +1,87 @@
+// What samples refer to within one image: stacks, intervals, labels, types and heaps.
+#pragma once
+
+#include <tsl/robin_map.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "analysis/ingest/interner.h"
+#include "analysis/ingest/module_map.h"
+#include "analysis/ingest/ref_index.h"
+#include "analysis/profile/hash.h"
+#include "analysis/profile/recording.h"
+#include "trace/reader.h"
+
+namespace geiger::ingest {
+
+/// Samples and what they refer to whose contents make no sense; each count is a warning.
+struct ReferenceOddities {
+  std::uint64_t empty_samples = 0;
+  std::uint64_t samples_without_interval = 0;
+  std::uint64_t samples_without_stack = 0;
+  std::uint64_t corrected_rates = 0;
+  std::uint64_t unknown_names = 0;
+  std::uint64_t impossible_tallies = 0;
+};
+
+class Referents {
+ public:
+  /// Of the image of `process` that begins with `interval`. Recording and interner must
+  /// outlive it.
+  Referents(profile::Recording& recording, Interner& interner, std::uint32_t process,
+            Bytes interval);
+
+  /// Takes a record that others refer to; false for those that are none.
+  bool take(const trace::Record& record);
+
+  /// Its thread and the one that frees it stay numbers of the trace. Nothing where a sample has
+  /// no inclusion probability, so that it cannot be weighted.
+  [[nodiscard]] std::optional<profile::Sample> sample_from(const trace::SampleRecord& layout,
+                                                           const trace::RecordHeader& header);
+  /// Of a kTally record, as it is now.
+  [[nodiscard]] std::optional<profile::Tally> tally_from(const trace::Record& record);
+
+  /// The stack of a record's reference; kNone of 0 and of what was never written.
+  [[nodiscard]] std::uint32_t stack_of(trace::Ref ref);
+
+  [[nodiscard]] const ReferenceOddities& oddities() const { return oddities_; }
+
+ private:
+  void take_stack(const trace::Record& record);
+  void take_module(const trace::Record& record);
+  void take_epoch(const trace::Record& record);
+  void take_name(const trace::Record& record);
+  void take_label(trace::Ref ref, trace::Ref around, const std::string& text);
+
+  [[nodiscard]] std::uint32_t location_of(Address address);
+  [[nodiscard]] bool is_in_runtime(std::uint32_t location) const;
+  [[nodiscard]] std::uint32_t epoch_of(trace::Ref ref);
+  [[nodiscard]] std::uint32_t add_epoch(Bytes interval, double lambda);
+  [[nodiscard]] std::uint32_t name_of(trace::Ref ref, trace::NameKind kind);
+  [[nodiscard]] std::uint32_t heap_of(std::uint16_t id);
+  [[nodiscard]] std::uint32_t untold_stack();
+
+  profile::Recording& recording_;
+  Interner& interner_;
+  std::uint32_t process_;
+  std::uint32_t first_epoch_ = profile::kNone;  ///< Of the header's interval.
+  std::uint32_t untold_stack_ = profile::kNone;
+  RefIndex stacks_;
+  RefIndex epochs_;
+  ModuleMap modules_;
+  tsl::robin_map<Address, std::uint32_t, profile::SpreadHash>
+      locations_;  ///< Valid until the next module.
+  /// What a name's record says: its kind, and the index of the label or type.
+  struct KnownName {
+    trace::NameKind kind;
+    std::uint32_t index;
+    std::uint32_t depth = 0;  ///< Of a label: those around it.
+  };
+  tsl::robin_map<trace::Ref, KnownName, profile::SpreadHash> names_;
+  tsl::robin_map<std::uint32_t, std::uint32_t, profile::SpreadHash> heaps_;  ///< By heap id.
+  ReferenceOddities oddities_;
+};
+
+}  // namespace geiger::ingest

@@ -1,0 +1,55 @@
+// `live`: a running program at one instant, and how it came there.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/profile/profile.h"
+#include "analysis/profile/recording.h"
+#include "analysis/report/measure.h"
+#include "analysis/report/table.h"
+
+namespace geiger::report {
+
+/// What is read about a followed process besides its trace.
+struct LiveProcess {
+  std::uint32_t index = 0;  ///< Into Recording::processes.
+  std::uint32_t pid = 0;
+  std::string name;
+  std::string state;   ///< "recording", "paused", "ended" ...
+  Bytes resident = 0;  ///< 0: gone, or not told.
+};
+
+struct LiveOptions {
+  profile::Kind kind = profile::Kind::kLiveAtEnd;  ///< Of the table; or kAllocated.
+  TableOptions table;
+  std::optional<std::uint32_t> process;  ///< Only this one; nothing: all together.
+};
+
+struct LiveReport {
+  LiveOptions options;
+  Nanoseconds elapsed = 0;  ///< Since the recording began.
+  std::vector<LiveProcess> processes;
+  Bytes interval = 0;  ///< In force: the latest that was drawn with.
+  std::uint64_t samples = 0, live_samples = 0;
+  std::uint64_t dropped = 0;
+  /// Allocated, exact but for at most `unsettled` more that threads have not told yet.
+  Bytes exact_bytes = 0, unsettled = 0;
+  Measure allocated, live;
+  double detection_limit = 0;  ///< Bytes; of `live`.
+  Bytes resident = 0;          ///< Of the processes shown; 0: none runs.
+  std::uint32_t thinning = 0;  ///< Largest level among them.
+  TableReport table;
+};
+
+/// Of a picture (analysis/follow); `processes` are all that are followed.
+[[nodiscard]] LiveReport live_report(const profile::Recording& picture,
+                                     std::vector<LiveProcess> processes,
+                                     const LiveOptions& options);
+
+/// One line (docs/json.md).
+[[nodiscard]] std::string to_json(const LiveReport& report, const profile::Recording& picture);
+
+}  // namespace geiger::report

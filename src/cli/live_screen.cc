@@ -1,0 +1,358 @@
+#include "cli/live_screen.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "analysis/report/format.h"
+#include "analysis/report/heading.h"
+#include "analysis/report/text.h"
+#include "cli/live_table.h"
+
+namespace geiger::cli {
+namespace {
+
+using report::LiveReport;
+using report::Quantity;
+
+constexpr std::size_t kFigureRows = 5;    ///< Of totals, with the chart beside them.
+constexpr std::size_t kFigureWidth = 40;  ///< Columns of the totals.
+constexpr std::size_t kTallScreen = 36;   ///< From here on the chart is taller.
+constexpr std::size_t kTallChart = 9;
+/// An axis up to RSS would flatten a heap that is smaller than this part of it.
+constexpr double kLeastShareOfResident = 0.2;
+
+/// `left` and `right` at the ends of a line of one ink.
+ScreenLine justified(std::string left, const std::string& right, std::size_t width, Ink ink) {
+  const std::size_t taken = report::columns_of(right);
+  const std::size_t room = width - std::min(width, taken);
+  return {{ink, report::pad_right(report::elide(left, room), room) + right}};
+}
+
+std::size_t chart_rows(ScreenSize size) {
+  return size.height >= kTallScreen ? kTallChart : kFigureRows;
+}
+
+ScreenLine labelled(std::string_view label, Ink ink, std::string value, std::string note = {}) {
+  ScreenLine line{{Ink::kFaint, fmt::format(" {:<10} ", label)}, {ink, std::move(value)}};
+  if (!note.empty()) line.push_back({Ink::kFaint, " " + std::move(note)});
+  return line;
+}
+
+/// What was drawn but not recorded, in the place of the line that matters least.
+ScreenLine sample_line(const LiveReport& report) {
+  std::string live = fmt::format("of which {} live", report::exact_count(report.live_samples));
+  return labelled("samples", Ink::kPlain, report::exact_count(report.samples), std::move(live));
+}
+
+std::vector<ScreenLine> figure_lines(const LiveReport& report) {
+  const auto live = figure(shown_bytes(report.live), Quantity::kBytes);
+  const auto objects = objects_figure(report.live);
+  const std::string bound =
+      report.unsettled == 0 ? "exact"
+                            : "+ < " + report::bound_bytes(static_cast<double>(report.unsettled));
+  std::vector<ScreenLine> lines;
+  lines.push_back(labelled("live heap", Ink::kHeap, live.value, live.error));
+  lines.push_back(labelled("objects", Ink::kPlain, objects.value, objects.error));
+  lines.push_back(labelled("RSS", Ink::kResident,
+                           report.resident == 0 ? "-" : report::exact_bytes(report.resident)));
+  lines.push_back(
+      labelled("allocated", Ink::kPlain, report::exact_bytes(report.exact_bytes), bound));
+  lines.push_back(sample_line(report));
+  return lines;
+}
+
+/// A column of the chart, in rows from the bottom.
+struct Bar {
+  double lo = 0, hi = 0, resident = 0;
+};
+
+Span cell_of(const Bar& bar, double row, bool has_unicode) {
+  static constexpr std::array<std::string_view, 9> kEighths{" ", "▁", "▂", "▃", "▄",
+                                                            "▅", "▆", "▇", "█"};
+  const double filled = std::clamp(bar.lo - row, 0.0, 1.0);
+  if (filled >= 1) return {Ink::kHeap, has_unicode ? "█" : "#"};
+  const auto eighths = static_cast<std::size_t>(std::lround(filled * 8));
+  // Where both meet in a character, the sure part is drawn: the band has its own above.
+  if (eighths > 0) return {Ink::kHeap, has_unicode ? std::string(kEighths[eighths]) : "#"};
+  if (bar.hi > row) return {Ink::kBand, has_unicode ? "░" : ":"};
+  if (bar.resident > row && bar.resident <= row + 1)
+    return {Ink::kResident, has_unicode ? "─" : "-"};
+  return {Ink::kPlain, " "};
+}
+
+/// The live heap over time with its band, and RSS, the latest at the right.
+std::vector<ScreenLine> chart_lines(const LiveHistory& history, std::size_t width, std::size_t rows,
+                                    bool has_unicode) {
+  const std::vector<HistoryPoint> points = history.columns(width);
+  double heap = 1, resident = 0;
+  for (const HistoryPoint& point : points) {
+    heap = std::max(heap, point.live.hi);
+    resident = std::max(resident, point.resident);
+  }
+  const bool shows_resident = heap >= kLeastShareOfResident * resident;
+  const double most = shows_resident ? std::max(heap, resident) : heap;
+  const std::size_t plot = rows - 1;
+  const double scale = static_cast<double>(plot) / most;
+  std::vector<ScreenLine> lines;
+  for (std::size_t row = plot; row-- > 0;) {
+    ScreenLine line{{Ink::kPlain, std::string(width - points.size(), ' ')}};
+    for (const HistoryPoint& point : points) {
+      const Bar bar{point.live.lo * scale, point.live.hi * scale,
+                    shows_resident ? point.resident * scale : 0};
+      append(line, cell_of(bar, static_cast<double>(row), has_unicode));
+    }
+    lines.push_back(std::move(line));
+  }
+  ScreenLine legend{{Ink::kFaint, fmt::format("{}, to {}  ", report::duration(history.length()),
+                                              report::bound_bytes(most))}};
+  append(legend, {Ink::kHeap, has_unicode ? "█" : "#"});
+  append(legend, {Ink::kFaint, " heap "});
+  append(legend, {Ink::kBand, has_unicode ? "░" : ":"});
+  append(legend, {Ink::kFaint, " ±"});
+  if (shows_resident) {
+    append(legend, {Ink::kResident, has_unicode ? " ─" : " -"});
+    append(legend, {Ink::kFaint, " RSS"});
+  }
+  lines.push_back(fitted(std::move(legend), width));
+  return lines;
+}
+
+void add_overview(Screen& screen, const LiveReport& report, const LiveHistory& history,
+                  ScreenSize size, bool has_unicode) {
+  const std::size_t rows = chart_rows(size);
+  std::vector<ScreenLine> figures = figure_lines(report);
+  figures.resize(std::max(rows, figures.size()));
+  const std::size_t left = std::min(kFigureWidth, size.width / 2);
+  const std::size_t width = size.width - left - 1;
+  const std::vector<ScreenLine> chart = chart_lines(history, width, rows, has_unicode);
+  for (std::size_t i = 0; i < rows; ++i) {
+    ScreenLine line = fitted(std::move(figures[i]), left - 1);
+    line.push_back({Ink::kPlain, std::string(left - columns_of(line), ' ')});
+    line.insert(line.end(), chart[i].begin(), chart[i].end());
+    screen.push_back(std::move(line));
+  }
+}
+
+std::string state_of(const LiveView& view, const LiveReport& report) {
+  if (!view.progress.empty()) return view.progress;
+  if (view.has_ended) return "ended";
+  if (view.is_paused) return "view paused";
+  const auto shown = std::ranges::find_if(report.processes, [&](const auto& process) {
+    return !report.options.process || process.index == *report.options.process;
+  });
+  return shown == report.processes.end() ? "waiting" : shown->state;
+}
+
+ScreenLine head_line(const LiveView& view, const LiveReport& report, std::size_t width) {
+  std::string who = report::printable(view.shown);
+  if (report.options.process) {
+    for (const auto& process : report.processes) {
+      if (process.index != *report.options.process) continue;
+      who = fmt::format("{} (pid {})", report::printable(process.name), process.pid);
+    }
+  } else if (report.processes.size() > 1) {
+    who += fmt::format(", {} processes", report.processes.size());
+  }
+  std::string right = state_of(view, report);
+  if (report.interval != 0) right += " · 1 in " + report::exact_bytes(report.interval);
+  right += " · " + report::duration(report.elapsed) + " ";
+  return justified(" geiger live  " + who, right, width, Ink::kBar);
+}
+
+std::string_view word_for(report::SortBy sort) {
+  switch (sort) {
+    case report::SortBy::kTotal:
+      return "total";
+    case report::SortBy::kSamples:
+      return "samples";
+    case report::SortBy::kName:
+      return "name";
+    default:
+      return "self";
+  }
+}
+
+ScreenLine table_title(const LiveView& view, const LiveReport& report, std::size_t width) {
+  const bool is_live = report.table.kind != profile::Kind::kAllocated;
+  std::string left =
+      fmt::format(" {} by {}, sorted by {}", is_live ? "live" : "allocated",
+                  report::name_of(report.options.table.by), word_for(report.options.table.sort));
+  if (!view.filter.empty()) left += fmt::format(", with '{}'", report::printable(view.filter));
+  std::string right;
+  if (report.dropped > 0) right += fmt::format("dropped {}  ", report::exact_count(report.dropped));
+  if (report.thinning > 0) right += fmt::format("1 of 2^{} followed  ", report.thinning);
+  const bool warns = !right.empty();
+  const std::size_t rows = report.table.rows;
+  const std::size_t first = rows == 0 ? 0 : view.scroll + 1;
+  const std::size_t last = std::min<std::size_t>(rows, report.table.lines.size());
+  right += fmt::format("{}-{} of {}", first, last, rows);
+  if (report.detection_limit > 0) {
+    right += fmt::format("  unseen < {} ", report::bound_bytes(report.detection_limit));
+  }
+  const std::size_t room = width - std::min(width, report::columns_of(right));
+  return {{Ink::kStrong, report::pad_right(report::elide(left, room), room)},
+          {warns ? Ink::kWarning : Ink::kFaint, right}};
+}
+
+std::vector<ScreenLine> lines_of(std::string_view text, Ink ink) {
+  std::vector<ScreenLine> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines.push_back({{ink, std::string(text.substr(0, end))}});
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+void add_table(Screen& screen, const LiveView& view, const LiveReport& report, ScreenSize size,
+               bool has_unicode) {
+  if (view.scroll < report.table.lines.size()) {
+    const std::size_t most = std::min(view.scroll + table_rows(size), report.table.lines.size());
+    const auto rows = std::span(report.table.lines).subspan(view.scroll, most - view.scroll);
+    const std::size_t cursor = view.cursor - std::min(view.cursor, view.scroll);
+    for (ScreenLine& line : draw_table(report.table, rows, cursor, size.width, has_unicode)) {
+      screen.push_back(std::move(line));
+    }
+    return;
+  }
+  const std::string_view nothing =
+      view.filter.empty() ? " nothing sampled yet" : " no name has that in it";
+  screen.push_back({{Ink::kFaint, std::string(nothing)}});
+}
+
+void add_wrapped(Screen& screen, Ink ink, const std::string& text, std::size_t indent,
+                 std::size_t width) {
+  const std::string padded = std::string(indent, ' ') + report::wrap(text, indent, width);
+  for (ScreenLine& line : lines_of(padded, ink)) screen.push_back(std::move(line));
+}
+
+/// The frames of a stack, or the functions of a location, leaf first.
+std::vector<std::string> frames_of(const profile::Recording& picture, std::uint32_t stack) {
+  std::vector<std::string> frames;
+  if (stack >= picture.stacks.size()) return frames;
+  for (const std::uint32_t location : picture.stacks[stack].locations) {
+    for (const std::uint32_t index : picture.locations[location].frames) {
+      const profile::Frame& frame = picture.frames[index];
+      std::string text = report::printable(frame.function);
+      if (!frame.file.empty()) {
+        text += fmt::format("  {}:{}", report::printable(frame.file), frame.line);
+      }
+      frames.push_back(std::move(text));
+    }
+  }
+  return frames;
+}
+
+void add_row_pane(Screen& screen, const LiveView& view, const LiveReport& report,
+                  const profile::Recording& picture, std::size_t width) {
+  if (view.cursor >= report.table.lines.size()) {
+    screen.push_back({{Ink::kFaint, " no row is chosen"}});
+    return;
+  }
+  const report::TableLine& line = report.table.lines[view.cursor];
+  add_wrapped(screen, Ink::kStrong, report::printable(line.name), 1, width);
+  if (line.stack == profile::kNone && !line.detail.empty()) {
+    add_wrapped(screen, Ink::kFaint, report::printable(line.detail), 1, width);
+  }
+  const auto numbers = [&](std::string_view name, const report::Measure& measure) {
+    screen.push_back(labelled(
+        name, Ink::kHeap, figure(shown_bytes(measure), Quantity::kBytes).text(),
+        objects_figure(measure).text() + " objects, " + report::plural(measure.samples, "sample")));
+  };
+  numbers("self", line.self);
+  numbers("total", line.total);
+  screen.push_back(labelled("share", Ink::kPlain, figure(line.share).text()));
+  screen.push_back({});
+  for (const std::string& frame : frames_of(picture, line.stack)) {
+    screen.push_back({{Ink::kPlain, "   " + frame}});
+  }
+}
+
+void add_help(Screen& screen) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kKeys{{
+      {"q, ^C", "leave (a program that live started is asked to end)"},
+      {"space", "pause and resume the view; the program runs on"},
+      {"tab g", "by function, stack, thread, module, size, type, label"},
+      {"k", "what is live, or all that was allocated"},
+      {"s", "sort by self, total, samples, name"},
+      {"/", "filter by a part of the name; empty shows all"},
+      {"m", "set a mark with a name in the trace"},
+      {"p", "the next process of the run, or all together"},
+      {"up down", "choose a row"},
+      {"pgup pgdn", "a page; home and end go all the way"},
+      {"enter", "the row in full: name, numbers, stack"},
+      {"esc", "back"},
+      {"± [ ]", "every number is an estimate with its 95 % interval unless it"},
+      {"", "says exact; < is the upper limit of what left no sample;"},
+      {"~", "may belong below the next row: their intervals overlap"},
+  }};
+  for (const auto& [key, text] : kKeys) {
+    screen.push_back(
+        {{Ink::kStrong, fmt::format(" {:<10} ", key)}, {Ink::kPlain, std::string(text)}});
+  }
+}
+
+ScreenLine foot_line(const LiveView& view, std::size_t width) {
+  if (!view.prompt.empty()) {
+    return justified(fmt::format(" {}: {}_", view.prompt, report::printable(view.typed)),
+                     "enter takes it, esc leaves it ", width, Ink::kBar);
+  }
+  if (!view.message.empty()) {
+    return justified(" " + report::printable(view.message), "", width, Ink::kBar);
+  }
+  if (view.pane != Pane::kTable) {
+    return justified(" esc back  q quit", "", width, Ink::kBar);
+  }
+  return justified(
+      " q quit  space pause  g group  k kind  s sort  / filter  m mark  p proc  ? help", "", width,
+      Ink::kBar);
+}
+
+}  // namespace
+
+std::size_t table_rows(ScreenSize size) {
+  // Head, title, headings, foot.
+  constexpr std::size_t kOthers = 4;
+  const std::size_t taken = chart_rows(size) + kOthers;
+  return size.height > taken ? size.height - taken : 1;
+}
+
+Screen draw_live(const LiveView& view, const report::LiveReport& report,
+                 const profile::Recording& picture, const LiveHistory& history, ScreenSize size,
+                 const report::Style& style) {
+  Screen screen;
+  if (size.width < kLeastScreen.width || size.height < kLeastScreen.height) {
+    screen.push_back(
+        fitted({{Ink::kWarning, fmt::format("too small: {} x {}, needs {} x {}", size.width,
+                                            size.height, kLeastScreen.width, kLeastScreen.height)}},
+               size.width));
+    screen.resize(size.height);
+    return screen;
+  }
+  screen.push_back(head_line(view, report, size.width));
+  add_overview(screen, report, history, size, style.has_unicode);
+  screen.push_back(table_title(view, report, size.width));
+  if (view.pane == Pane::kHelp) {
+    add_help(screen);
+  } else if (view.pane == Pane::kRow) {
+    add_row_pane(screen, view, report, picture, size.width);
+  } else {
+    add_table(screen, view, report, size, style.has_unicode);
+  }
+  screen.resize(size.height - 1);
+  for (ScreenLine& line : screen) line = fitted(std::move(line), size.width);
+  screen.push_back(foot_line(view, size.width));
+  if (style.has_unicode) return screen;
+  for (ScreenLine& line : screen) {
+    for (Span& span : line) span.text = report::to_ascii_marks(std::move(span.text));
+  }
+  return screen;
+}
+
+}  // namespace geiger::cli

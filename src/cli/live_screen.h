@@ -1,0 +1,49 @@
+// What `geiger live` shows, as lines of a screen of any size; nothing here knows a terminal.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/report/live.h"
+#include "analysis/report/style.h"
+#include "cli/live_history.h"
+#include "cli/screen_line.h"
+
+namespace geiger::cli {
+
+struct ScreenSize {
+  std::size_t width = 80, height = 24;
+};
+/// Below it there is no room for a view.
+inline constexpr ScreenSize kLeastScreen{60, 12};
+
+enum class Pane : std::uint8_t { kTable, kRow, kHelp };
+
+/// What the user has chosen.
+struct LiveView {
+  std::string shown;  ///< What is looked at.
+  report::LiveOptions options;
+  std::string filter;
+  Pane pane = Pane::kTable;
+  std::size_t cursor = 0;  ///< Row, of those that the filter leaves.
+  std::size_t scroll = 0;  ///< First row on the screen.
+  bool is_paused = false;
+  bool has_ended = false;
+  std::string prompt;    ///< Asks for a text, if not empty: "filter", "mark".
+  std::string typed;     ///< So far.
+  std::string message;   ///< Until the next key.
+  std::string progress;  ///< Of reading what is there already, if it takes long.
+};
+
+/// Rows of the table that a screen has room for.
+[[nodiscard]] std::size_t table_rows(ScreenSize size);
+
+/// `size.height` lines, none wider than `size.width`. Names in it are printable; whatever the
+/// target wrote is text. `picture` is what the report is of.
+[[nodiscard]] Screen draw_live(const LiveView& view, const report::LiveReport& report,
+                               const profile::Recording& picture, const LiveHistory& history,
+                               ScreenSize size, const report::Style& style);
+
+}  // namespace geiger::cli

@@ -1,0 +1,294 @@
+#include "cli/live_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <cstdio>
+#include <thread>
+#include <utility>
+
+#include "analysis/report/format.h"
+#include "base/clock.h"
+#include "cli/controlled.h"
+#include "cli/interrupts.h"
+#include "cli/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// So much is read between two looks at the keyboard: some hundredths of a second's work.
+constexpr Bytes kReadAtOnce = 8 * kMiB;
+/// Of what allocates nothing: a key waits no longer.
+constexpr milliseconds kMarkPatience{100};
+/// Pictures of many tallies take long: at most a quarter of the time goes into them.
+constexpr int kRestPerWork = 3;
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+template <typename Value, std::size_t N>
+Value next_of(const std::array<Value, N>& values, Value now) {
+  const auto at = std::ranges::find(values, now);
+  return at == values.end() || at + 1 == values.end() ? values.front() : *(at + 1);
+}
+
+}  // namespace
+
+LiveSession::LiveSession(FollowedRun& run, LiveProgram* program, const SessionOptions& options)
+    : run_(run), program_(program), options_(options) {
+  view_.shown = run.shown();
+  view_.options = options.live;
+}
+
+/// Reads what was added; true when all of it was, and then there is a new picture.
+bool LiveSession::look(Bytes most) {
+  // Asked before reading: what an ended run wrote is read below.
+  const bool is_running = program_ != nullptr ? !program_->has_ended() : run_.is_running();
+  const bool has_all = run_.look(most);
+  view_.progress = has_all ? "" : progress();
+  if (!has_all) return false;
+  picture_ = run_.follower().picture();
+  view_.has_ended = !is_running;
+  report_again();
+  history_.add(base::monotonic_now(), shown_bytes(report_.live).interval, report_.resident);
+  return true;
+}
+
+std::string LiveSession::progress() const {
+  const follow::Follower& follower = run_.follower();
+  const auto done = static_cast<double>(follower.position());
+  const auto all = static_cast<double>(std::max<Bytes>(follower.end(), 1));
+  return fmt::format("reading {:.0f} %", 100 * std::min(done / all, 1.0));
+}
+
+void LiveSession::report_again() {
+  report::TableOptions& table = view_.options.table;
+  // What only calls others says nothing where rows are sorted by what is their own.
+  const bool needs_own = table.sort == report::SortBy::kSelf;
+  table.shows = [needs_own, part = lower(view_.filter)](const profile::Row& row) {
+    const bool has_own = row.self.samples + row.self.certain_samples > 0;
+    const bool has_part = lower(row.name).find(part) != std::string::npos ||
+                          lower(row.detail).find(part) != std::string::npos;
+    return (has_own || !needs_own) && has_part;
+  };
+  report_ = live_report(picture_, run_.processes(picture_), view_.options);
+}
+
+bool LiveSession::print_lines() {
+  const auto every = options_.every;
+  auto next = Clock::now();
+  for (std::size_t looks = 0; !was_interrupted();) {
+    while (!look(kReadAtOnce) && !was_interrupted()) {
+    }
+    if (was_interrupted()) break;
+    run_.follower().await_names();
+    picture_ = run_.follower().picture();
+    report_again();
+    const std::string line = to_json(report_, picture_);
+    const bool is_written =
+        std::fwrite(line.data(), 1, line.size(), stdout) == line.size() && std::fflush(stdout) == 0;
+    if (!is_written && errno == EPIPE) return true;  // Whoever read has seen enough.
+    if (!is_written) {
+      complain("standard output cannot be written to");
+      return false;
+    }
+    if (view_.has_ended || (options_.most_looks != 0 && ++looks == options_.most_looks)) break;
+    next = std::max(next + every, Clock::now());
+    std::this_thread::sleep_until(next);
+  }
+  return true;
+}
+
+void LiveSession::show(LiveTerminal& terminal, const report::Style& style) {
+  auto due = Clock::now();
+  std::size_t looks = 0;
+  while (!leaves_) {
+    const auto begin = Clock::now();
+    const bool is_due = begin >= due && !view_.has_ended && !view_.is_paused;
+    const std::size_t rows = table_rows(terminal.size());
+    view_.options.table.top = view_.scroll + rows;
+    if (is_due && look(kReadAtOnce)) {
+      const auto work = Clock::now() - begin;
+      due = std::max(due + options_.every, Clock::now() + work * kRestPerWork);
+      if (options_.most_looks != 0 && ++looks == options_.most_looks) break;
+    }
+    terminal.paint(draw_live(view_, report_, picture_, history_, terminal.size(), style));
+    const auto left = std::chrono::duration_cast<milliseconds>(due - Clock::now());
+    const bool waits = view_.has_ended || view_.is_paused;
+    const Key key = terminal.read(waits ? milliseconds(250)
+                                        : std::clamp(left, milliseconds(0), milliseconds(250)));
+    if (was_interrupted()) {
+      forget_interrupt();
+      leave();
+    } else if (key != Key::kNone) {
+      obey(key, terminal.text(), terminal.size());
+    }
+  }
+}
+
+/// A program that was started for the view ends with it: first it is asked, then made to.
+void LiveSession::leave() {
+  if (program_ == nullptr || program_->has_ended()) {
+    leaves_ = true;
+    return;
+  }
+  program_->end();
+  view_.message = "the program was asked to end; again: kill it";
+}
+
+void LiveSession::obey(Key key, const std::string& text, ScreenSize size) {
+  if (!view_.prompt.empty()) return obey_prompt(key, text);
+  view_.message.clear();
+  const auto page = static_cast<std::ptrdiff_t>(table_rows(size));
+  switch (key) {
+    case Key::kText:
+      if (text.size() == 1) obey_letter(text[0], size);
+      break;
+    case Key::kEnter:
+      view_.pane = view_.pane == Pane::kRow ? Pane::kTable : Pane::kRow;
+      break;
+    case Key::kEscape:
+      view_.pane = Pane::kTable;
+      break;
+    case Key::kUp:
+      move_cursor(-1, size);
+      break;
+    case Key::kDown:
+      move_cursor(1, size);
+      break;
+    case Key::kPageUp:
+      move_cursor(-page, size);
+      break;
+    case Key::kPageDown:
+      move_cursor(page, size);
+      break;
+    case Key::kHome:
+      move_cursor(-static_cast<std::ptrdiff_t>(view_.cursor), size);
+      break;
+    case Key::kEnd:
+      move_cursor(static_cast<std::ptrdiff_t>(report_.table.rows), size);
+      break;
+    default:
+      break;
+  }
+}
+
+void LiveSession::obey_letter(char letter, ScreenSize size) {
+  using profile::GroupBy;
+  using report::SortBy;
+  static constexpr std::array kGroups{GroupBy::kFunction, GroupBy::kStack, GroupBy::kThread,
+                                      GroupBy::kModule,   GroupBy::kSize,  GroupBy::kType,
+                                      GroupBy::kLabel};
+  static constexpr std::array kSorts{SortBy::kSelf, SortBy::kTotal, SortBy::kSamples,
+                                     SortBy::kName};
+  report::LiveOptions& options = view_.options;
+  switch (letter) {
+    case 'q':
+      return leave();
+    case '?':
+    case 'h':
+      view_.pane = view_.pane == Pane::kHelp ? Pane::kTable : Pane::kHelp;
+      return;
+    case ' ':
+      view_.is_paused = !view_.is_paused;
+      return;
+    case '/':
+      view_.prompt = "filter";
+      view_.typed = view_.filter;
+      return;
+    case 'm':
+      view_.prompt = "mark";
+      view_.typed.clear();
+      return;
+    case 'g':
+    case '\t':
+      options.table.by = next_of(kGroups, options.table.by);
+      break;
+    case 'k':
+      options.kind = options.kind == profile::Kind::kAllocated ? profile::Kind::kLiveAtEnd
+                                                               : profile::Kind::kAllocated;
+      break;
+    case 's':
+      options.table.sort = next_of(kSorts, options.table.sort);
+      break;
+    case 'p':
+      next_process();
+      break;
+    default:
+      return;
+  }
+  view_.pane = Pane::kTable;
+  move_cursor(-static_cast<std::ptrdiff_t>(view_.cursor), size);
+}
+
+void LiveSession::next_process() {
+  auto& only = view_.options.process;
+  const std::size_t count = report_.processes.size();
+  if (count < 2) {
+    view_.message = "there is only one process";
+    return;
+  }
+  const std::uint32_t next = only ? *only + 1 : 0;
+  only = next < count ? std::optional(next) : std::nullopt;
+}
+
+/// Moves it as far as there are rows, and the page with it.
+void LiveSession::move_cursor(std::ptrdiff_t rows, ScreenSize size) {
+  const auto count = static_cast<std::ptrdiff_t>(report_.table.rows);
+  const auto wanted = static_cast<std::ptrdiff_t>(view_.cursor) + rows;
+  view_.cursor = static_cast<std::size_t>(
+      std::clamp<std::ptrdiff_t>(wanted, 0, std::max<std::ptrdiff_t>(count - 1, 0)));
+  const std::size_t page = table_rows(size);
+  if (view_.cursor < view_.scroll) view_.scroll = view_.cursor;
+  if (view_.cursor >= view_.scroll + page) view_.scroll = view_.cursor - page + 1;
+  view_.options.table.top = view_.scroll + page;
+  report_again();
+}
+
+void LiveSession::obey_prompt(Key key, const std::string& text) {
+  if (key == Key::kEnter) return finish_prompt();
+  if (key == Key::kEscape) view_.prompt.clear();
+  if (key == Key::kText && text != "\t") view_.typed += text;
+  if (key != Key::kErase) return;
+  // A character may have several bytes: those that go on with it go with it.
+  const auto goes_on = [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; };
+  while (!view_.typed.empty() && goes_on(view_.typed.back())) view_.typed.pop_back();
+  if (!view_.typed.empty()) view_.typed.pop_back();
+}
+
+void LiveSession::finish_prompt() {
+  const std::string prompt = std::exchange(view_.prompt, "");
+  if (prompt == "mark") return set_mark(view_.typed);
+  view_.filter = view_.typed;
+  view_.cursor = view_.scroll = 0;
+  report_again();
+}
+
+void LiveSession::set_mark(const std::string& name) {
+  if (name.empty() || name.size() > kMostMarkBytes) {
+    view_.message = fmt::format("a mark has 1 to {} bytes", kMostMarkBytes);
+    return;
+  }
+  const auto& only = view_.options.process;
+  const auto pid = only ? static_cast<pid_t>(picture_.processes[*only].pid) : run_.pid();
+  if (!pid) {
+    view_.message = "in which process? p chooses one";
+    return;
+  }
+  auto controlled = Controlled::open(*pid);
+  if (!controlled.has_value()) {
+    view_.message = controlled.reason();
+    return;
+  }
+  const auto told = controlled.value().mark(name, kMarkPatience);
+  view_.message = told.has_value() ? told.value() : told.reason();
+}
+
+}  // namespace geiger::cli

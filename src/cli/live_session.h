@@ -1,0 +1,59 @@
+// The loop of `geiger live`: looks at the run every so often, shows it, obeys keys.
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include "analysis/report/style.h"
+#include "cli/followed_run.h"
+#include "cli/live_history.h"
+#include "cli/live_program.h"
+#include "cli/live_screen.h"
+#include "cli/live_terminal.h"
+
+namespace geiger::cli {
+
+struct SessionOptions {
+  std::chrono::milliseconds every{1000};  ///< From one look to the next.
+  report::LiveOptions live;
+  std::size_t most_looks = 0;  ///< 0: until the end.
+};
+
+class LiveSession {
+ public:
+  /// `program`: what live started itself, or null. Both must outlive this.
+  LiveSession(FollowedRun& run, LiveProgram* program, const SessionOptions& options);
+
+  /// A line of JSON per look, until the run ends or nobody reads. False if that failed.
+  [[nodiscard]] bool print_lines();
+  /// The view, until the user leaves or the run has ended and he has seen it.
+  void show(LiveTerminal& terminal, const report::Style& style);
+
+  [[nodiscard]] bool has_ended() const { return view_.has_ended; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  bool look(Bytes most);
+  void report_again();
+  void obey(Key key, const std::string& text, ScreenSize size);
+  void obey_letter(char letter, ScreenSize size);
+  void obey_prompt(Key key, const std::string& text);
+  void finish_prompt();
+  void move_cursor(std::ptrdiff_t rows, ScreenSize size);
+  void next_process();
+  void set_mark(const std::string& name);
+  void leave();
+  [[nodiscard]] std::string progress() const;
+
+  FollowedRun& run_;
+  LiveProgram* program_;
+  SessionOptions options_;
+  LiveView view_;
+  LiveHistory history_;
+  profile::Recording picture_;
+  report::LiveReport report_;
+  bool leaves_ = false;
+};
+
+}  // namespace geiger::cli

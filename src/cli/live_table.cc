@@ -1,0 +1,145 @@
+#include "cli/live_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <string_view>
+
+#include "analysis/report/format.h"
+#include "analysis/report/text.h"
+
+namespace geiger::cli {
+namespace {
+
+using profile::GroupBy;
+using report::Measure;
+using report::TableLine;
+
+constexpr std::size_t kMark = 2;    ///< Whether the order is open.
+constexpr std::size_t kValue = 9;   ///< "1,023 MiB".
+constexpr std::size_t kError = 21;  ///< " [933 KiB, 2.16 MiB]".
+constexpr std::size_t kFigure = kValue + kError;
+constexpr std::size_t kShare = 5;  ///< "100 %".
+constexpr std::size_t kSamples = 8;
+constexpr std::size_t kTwoFigures = 110;  ///< From this width on, self and total.
+constexpr std::size_t kLongBar = 20, kShortBar = 6;
+
+/// What there is room for.
+struct Columns {
+  bool has_both = false;  ///< Self and total; else the one that is sorted by.
+  std::size_t bar = kShortBar;
+};
+
+Columns columns_for(const report::TableReport& table, std::size_t width) {
+  const GroupBy by = table.options.by;
+  const bool has_total =
+      by == GroupBy::kFunction || by == GroupBy::kModule || by == GroupBy::kLabel;
+  const bool is_wide = width >= kTwoFigures;
+  return {is_wide && has_total, is_wide ? kLongBar : kShortBar};
+}
+
+const Measure& sorted_measure(const TableLine& line, report::SortBy sort) {
+  return sort == report::SortBy::kTotal ? line.total : line.self;
+}
+
+/// A figure in its two columns; one without error may need both.
+void append_figure(ScreenLine& line, const Measure& measure, Ink ink) {
+  const report::Figure figure = report::figure(shown_bytes(measure), report::Quantity::kBytes);
+  const bool is_limit = figure.error.empty() && report::columns_of(figure.value) > kValue;
+  if (is_limit) {
+    append(line, {ink, report::pad_right(" " + report::elide(figure.value, kFigure - 1), kFigure)});
+    return;
+  }
+  append(line, {ink, report::pad_left(figure.value, kValue)});
+  append(line,
+         {Ink::kFaint, report::pad_right(" " + report::elide(figure.error, kError - 1), kError)});
+}
+
+/// A share as a bar with the part that is sure, and the part that may be.
+void append_bar(ScreenLine& line, const report::Share& share, std::size_t width, bool has_unicode) {
+  static constexpr std::array<std::string_view, 9> kEighths{"",  "▏", "▎", "▍", "▌",
+                                                            "▋", "▊", "▉", "█"};
+  const double columns = static_cast<double>(width);
+  const double sure = std::clamp(share.interval.lo, 0.0, 1.0) * columns;
+  const double most = std::clamp(share.interval.hi, 0.0, 1.0) * columns;
+  const auto whole = static_cast<std::size_t>(sure);
+  const auto eighths = static_cast<std::size_t>((sure - static_cast<double>(whole)) * 8);
+  std::string filled;
+  for (std::size_t i = 0; i < whole; ++i) filled += has_unicode ? "█" : "#";
+  std::size_t used = whole;
+  if (has_unicode && eighths > 0 && whole < width) {
+    filled += kEighths[eighths];
+    ++used;
+  }
+  const auto end = std::max(used, std::min(width, static_cast<std::size_t>(std::lround(most))));
+  std::string open;
+  for (; used < end; ++used) open += has_unicode ? "░" : ":";
+  append(line, {Ink::kHeap, std::move(filled)});
+  append(line, {Ink::kBand, std::move(open)});
+  append(line, {Ink::kPlain, std::string(width - end + 2, ' ')});
+}
+
+ScreenLine headings(const report::TableReport& table, const Columns& columns) {
+  const auto over_figure = [](std::string_view name) {
+    return report::pad_right(report::pad_left(name, kValue), kFigure);
+  };
+  std::string text(kMark, ' ');
+  if (columns.has_both) {
+    text += over_figure("self") + over_figure("total");
+  } else {
+    text += over_figure(table.options.sort == report::SortBy::kTotal ? "total" : "bytes");
+  }
+  text += report::pad_right(report::pad_left("share", kShare), kShare + 1 + columns.bar + 2);
+  text += report::pad_left("samples", kSamples) + "  ";
+  text += report::name_of(table.options.by);
+  return {{Ink::kStrong, std::move(text)}};
+}
+
+ScreenLine row_line(const report::TableReport& table, const TableLine& row, const Columns& columns,
+                    bool has_unicode) {
+  const report::SortBy sort = table.options.sort;
+  ScreenLine line{{Ink::kWarning, row.is_order_uncertain ? "~ " : "  "}};
+  const bool is_total = sort == report::SortBy::kTotal;
+  if (columns.has_both) {
+    append_figure(line, row.self, is_total ? Ink::kPlain : Ink::kHeap);
+    append_figure(line, row.total, is_total ? Ink::kHeap : Ink::kPlain);
+  } else {
+    append_figure(line, sorted_measure(row, sort), Ink::kHeap);
+  }
+  const std::string share = report::figure(row.share).value;
+  const bool is_short = report::columns_of(share) <= kShare;
+  append(line, {Ink::kPlain, report::pad_left(is_short ? share : "", kShare) + " "});
+  append_bar(line, row.share, columns.bar, has_unicode);
+  append(line, {Ink::kPlain,
+                report::pad_left(report::exact_count(sorted_measure(row, sort).samples), kSamples) +
+                    "  "});
+  append(line, {Ink::kStrong, report::printable(row.name)});
+  if (!row.detail.empty()) append(line, {Ink::kFaint, "  " + report::printable(row.detail)});
+  return line;
+}
+
+/// The row under the cursor, from end to end.
+ScreenLine chosen(const ScreenLine& line, std::size_t width) {
+  std::string text;
+  for (const Span& span : line) text += span.text;
+  return {{Ink::kSelected, report::pad_right(report::elide(text, width), width)}};
+}
+
+}  // namespace
+
+std::vector<ScreenLine> draw_table(const report::TableReport& table,
+                                   std::span<const report::TableLine> rows, std::size_t cursor,
+                                   std::size_t width, bool has_unicode) {
+  const Columns columns = columns_for(table, width);
+  std::vector<ScreenLine> lines{fitted(headings(table, columns), width)};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    ScreenLine line = fitted(row_line(table, rows[i], columns, has_unicode), width);
+    lines.push_back(i == cursor ? chosen(line, width) : std::move(line));
+  }
+  return lines;
+}
+
+}  // namespace geiger::cli

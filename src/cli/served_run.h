@@ -1,0 +1,41 @@
+// What `geiger serve` answers: the profiles of a run as Go's net/http/pprof gives them, and a
+// page.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <string>
+
+#include "analysis/profile/recording.h"
+#include "cli/followed_run.h"
+#include "serve/http_server.h"
+
+namespace geiger::cli {
+
+/// Threads: any. The run is looked at by one at a time.
+class ServedRun {
+ public:
+  ServedRun(FollowedRun run, double level) : run_(std::move(run)), level_(level) {}
+
+  /// Reads what was added, so that rotation deletes no segment unread. Call it now and then.
+  void look();
+  [[nodiscard]] serve::Response answer(const serve::Request& request);
+  /// Ends the waits of requests for a stretch of time.
+  void stop();
+
+ private:
+  [[nodiscard]] serve::Response heap(const serve::Request& request, bool is_of_allocated);
+  [[nodiscard]] serve::Response over_time(unsigned seconds, bool is_of_allocated);
+  [[nodiscard]] serve::Response page();
+  [[nodiscard]] serve::Response data();
+  [[nodiscard]] profile::Recording picture();
+  void catch_up();
+
+  std::mutex mutex_;
+  std::condition_variable stopped_;
+  bool is_stopped_ = false;
+  FollowedRun run_;
+  double level_;
+};
+
+}  // namespace geiger::cli

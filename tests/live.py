@@ -1,0 +1,558 @@
+#!/usr/bin/env python3
+"""`geiger live` and `geiger serve` on programs that run: what they show is what the verbs that
+read the whole recording say of it.
+
+The terminal is tmux, which nobody here wrote; pprof over HTTP is read by `go tool pprof`.
+"""
+import concurrent.futures
+import gzip
+import http.client
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import harness
+from harness import KIB
+
+GEIGER = str(harness.BUILD / "bin" / "geiger")
+PATIENCE = 60  # seconds; only what hangs takes that long
+TOKEN = "a-token-for-tests"
+HOSTILE = pathlib.Path(__file__).resolve().parent.parent / "fuzz/corpus/trace/hostile_names"
+ENVIRONMENT = {**{k: v for k, v in os.environ.items() if not k.startswith("GEIGER_")},
+               "LC_ALL": "C.UTF-8"}
+
+
+def until(condition, what):
+    """The first true answer."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        answer = condition()
+        if answer:
+            return answer
+        time.sleep(0.05)
+    raise AssertionError(f"never: {what}")
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix="geiger-live-")
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+
+    def geiger(self, *words, check=None, **options):
+        done = subprocess.run([GEIGER, *words], cwd=self.directory, capture_output=True, text=True,
+                              timeout=PATIENCE, env={**ENVIRONMENT, **options.pop("env", {})},
+                              **options)
+        if check is not None:
+            self.assertEqual(done.returncode, check, done)
+        return done
+
+    def document(self, *words):
+        return json.loads(self.geiger(*words, "--json", check=0).stdout)
+
+    def run_of(self, *words):
+        """The directory of a finished run."""
+        self.geiger("run", "--quiet", *words, check=0, input="")
+        return str(max(pathlib.Path(self.directory).glob("geiger-*.*"), key=os.path.getmtime))
+
+    def running(self, interval, name="asleep"):
+        """A host under `geiger run` that answers lines; its process id and how to tell it."""
+        process = subprocess.Popen(
+            [GEIGER, "run", "--quiet", "--interval", str(interval), "--", harness.host(name)],
+            cwd=self.directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=ENVIRONMENT)
+
+        def end():
+            for pipe in (process.stdin, process.stdout):
+                pipe.close()
+            process.wait(PATIENCE)
+        self.addCleanup(end)
+
+        def tell(line):
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+            return process.stdout.readline().strip()
+        tell("a 80000 1000")
+        run, = until(lambda: list(pathlib.Path(self.directory).glob("geiger-*.*")), "a run")
+        return int(run.name.rsplit(".", 1)[1]), tell, process
+
+
+class Lines(Case):
+    """--json: one document per look."""
+
+    def assert_same_as_verbs(self, run):
+        for kind in ("live", "allocated"):
+            for by in ("function", "stack", "thread", "size", "module"):
+                line = self.document("live", run, "--looks", "1", "--kind", kind, "--by", by,
+                                     "--top", "0")
+                table = self.document("table", run, "--kind", kind, "--by", by, "--top", "0")
+                self.assertEqual(line["table"]["total"], table["total"], (run, kind, by))
+                self.assertEqual(line["table"]["rows"], table["rows"], (run, kind, by))
+
+    def test_of_finished_runs_are_what_table_says(self):
+        """To the bit: samples are counted in another way, and added in the same order."""
+        for words in (["--interval", "1", harness.host("phases")],
+                      ["--interval", "4KiB", harness.host("threads")],
+                      ["--interval", "64KiB", "python3", "-c", "print(len(str(list(range(9999)))))"],
+                      ["--interval", "4KiB", "sh", "-c", "true; /bin/echo a | /bin/cat"]):
+            with self.subTest(words):
+                shutil.rmtree(self.directory)
+                os.mkdir(self.directory)
+                self.assert_same_as_verbs(self.run_of(*words))
+
+    def test_of_what_runs_is_exact_without_sampling(self):
+        """At T = 1 what the program says it allocated, byte by byte."""
+        pid, tell, _ = self.running(1)
+        total = int(tell("a 400000 1000"))
+        line = self.document("live", str(pid), "--looks", "1", "--kind", "allocated", "--top", "0")
+        held, = [row for row in line["table"]["rows"] if row["name"].startswith("allocate")]
+        seen = held["self"]["bytes"] if "self" in held else held["bytes"]
+        self.assertEqual(seen["lo"], seen["hi"])
+        self.assertEqual(seen["value"], total)
+        self.assertEqual(line["processes"][0]["state"], "recording")
+        self.assertGreater(line["resident"], 0)
+        self.assertEqual(line["dropped"], 0)
+
+    def test_each_look_is_a_line_and_the_end_is_one(self):
+        pid, tell, process = self.running(1)
+        live = subprocess.Popen([GEIGER, "live", "--json", "--every", "100ms", str(pid)],
+                                cwd=self.directory, stdout=subprocess.PIPE, text=True,
+                                stderr=subprocess.PIPE, env=ENVIRONMENT)
+        first = json.loads(live.stdout.readline())
+        tell("a 80000 1000")
+        until(lambda: json.loads(live.stdout.readline())["exact_bytes"] > first["exact_bytes"],
+              "growth")
+        process.stdin.close()
+        *_, last = [json.loads(line) for line in live.stdout]
+        self.assertEqual(live.wait(PATIENCE), 0)
+        self.assertIn("geiger summary", live.stderr.read())
+        live.stdout.close()
+        live.stderr.close()
+        self.assertEqual(last["processes"][0]["state"], "exited")
+        run, = pathlib.Path(self.directory).glob("geiger-*.*")
+        summary = self.document("summary", str(run))
+        self.assertEqual(last["allocated"]["bytes"], summary["allocated"]["bytes"])
+        self.assertEqual(last["live"]["bytes"], summary["live_at_end"]["bytes"])
+
+    def test_end_quietly_when_nobody_reads(self):
+        pid, _, _ = self.running(1)
+        done = subprocess.run(
+            ["sh", "-c", f"'{GEIGER}' live --json --every 100ms {pid} | head -n 1"],
+            cwd=self.directory, capture_output=True, text=True, timeout=PATIENCE, check=True)
+        self.assertEqual(len(done.stdout.splitlines()), 1)
+        self.assertNotIn("Broken", done.stderr)
+
+    def test_of_a_program_that_is_started(self):
+        done = self.geiger("live", "--json", "--every", "100ms", "--interval", "1", "--", "sh",
+                           "-c", "echo from the program; exit 3", check=3)
+        for line in done.stdout.splitlines():
+            json.loads(line)
+        output, = pathlib.Path(self.directory).glob("geiger-sh.*.out")
+        self.assertEqual(output.read_text(), "from the program\n")
+        self.assertIn(output.name, done.stderr)
+
+    def test_know_segments_thinning_and_tallies(self):
+        for options in (["--rotate", "64KiB"], ["--max-live", "64"], ["--aggregate"]):
+            with self.subTest(options):
+                shutil.rmtree(self.directory)
+                os.mkdir(self.directory)
+                program = "for i in range(3): [bytes(200 + 8 * (j % 50)) for j in range(20000)]"
+                words = [*options, "--interval", "1KiB", "python3", "-c", program]
+                if self.geiger("run", *options, "--quiet", "true").returncode == 2:
+                    self.skipTest(f"no option {options[0]}")
+                shutil.rmtree(self.directory)
+                os.mkdir(self.directory)
+                run = self.run_of(*words)
+                line = self.document("live", run, "--looks", "1", "--top", "0")
+                table = self.document("table", run, "--kind", "live", "--top", "0")
+                self.assertEqual(line["table"]["total"], table["total"])
+
+
+class Refusals(Case):
+    def assert_refuses(self, words, code, part):
+        done = self.geiger(*words, input="")
+        self.assertEqual(done.returncode, code, done)
+        self.assertIn(part, done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertEqual(done.stdout, "")
+
+    def test_say_what_and_why(self):
+        sleeper = subprocess.Popen(["sleep", "60"])
+        self.addCleanup(sleeper.wait)
+        self.addCleanup(sleeper.kill)
+        empty = os.path.join(self.directory, "empty")
+        os.mkdir(empty)
+        for verb in ("live", "serve"):
+            flags = ["--json"] if verb == "live" else []
+            with self.subTest(verb):
+                self.assert_refuses([verb, *flags, str(sleeper.pid)], 1, "has no geiger in it")
+                self.assert_refuses([verb, *flags, "4194301"], 1, "4194301")
+                self.assert_refuses([verb, *flags, "nowhere"], 1, "nowhere")
+                self.assert_refuses([verb, *flags, empty], 1, "holds no traces")
+
+    def test_without_a_terminal_say_what_there_is_instead(self):
+        self.assert_refuses(["live", "1"], 2, "--json")
+
+    def test_ask_for_times_and_ports_that_exist(self):
+        for words in (["live", "--every", "1ms"], ["live", "--every", "x"],
+                      ["serve", "--port", "99999"], ["serve", "--token", "a/b"],
+                      ["serve", "--token", "short"], ["live", "--by", "colour"],
+                      ["live", "1", "--", "true"]):
+            done = self.geiger(*words)
+            self.assertEqual(done.returncode, 2, (words, done))
+            self.assertIn("Try", done.stderr)
+
+    def test_a_program_that_sleeps_names_the_way_to_wake_it(self):
+        process = subprocess.Popen([GEIGER, "run", "--dormant", "--quiet", "--", "sleep", "60"],
+                                   cwd=self.directory, env=ENVIRONMENT)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.terminate)
+        run, = until(lambda: list(pathlib.Path(self.directory).glob("geiger-*.*")), "a run")
+        pid = run.name.rsplit(".", 1)[1]
+        until(lambda: "dormant" in self.geiger("ctl", pid).stdout, "sleep")
+        self.assert_refuses(["live", "--json", pid], 1, f"geiger ctl {pid} start")
+
+
+class Terminal(Case):
+    """The view, in tmux."""
+
+    def setUp(self):
+        harness.require("tmux")
+        super().setUp()
+        self.socket = os.path.join(self.directory, "tmux")
+        self.addCleanup(self.tmux, "kill-server", check=False)
+
+    def tmux(self, *words, check=True):
+        return subprocess.run(["tmux", "-S", self.socket, "-f", "/dev/null", *words], check=check,
+                              capture_output=True, text=True, env=ENVIRONMENT, timeout=PATIENCE)
+
+    def open(self, *words, width=80, height=24, env=""):
+        command = " ".join(f"'{word}'" for word in (GEIGER, "live", "--every", "100ms", *words))
+        self.tmux("new-session", "-d", "-x", str(width), "-y", str(height), "-c", self.directory,
+                  f"{env} {command}; echo left with $?; sleep 600")
+
+    def keys(self, *keys):
+        self.tmux("send-keys", *keys)
+
+    def screen(self, *options):
+        return self.tmux("capture-pane", "-p", *options).stdout
+
+    def shows(self, part):
+        return until(lambda: (s := self.screen()) and re.search(part, s) and s, part)
+
+    def test_shows_what_the_summary_says(self):
+        pid, tell, process = self.running(1)
+        self.open(str(pid))
+        total = int(tell("a 8000000 1000"))
+        screen = self.shows(r"samples\s+\d{2},\d{3}")
+        self.assertIn(f"(pid {pid})", screen)
+        self.assertRegex(screen, r"recording · 1 in 1 B")
+        self.assertRegex(screen, r"RSS\s+[\d.]+ MiB")
+        self.assertRegex(screen, r"allocate")
+        process.stdin.close()
+        screen = self.shows(r"ended · ")
+        run, = pathlib.Path(self.directory).glob("geiger-*.*")
+        summary = self.document("summary", str(run))
+        live = re.search(r"live heap\s+([\d.]+) MiB", screen)
+        self.assertAlmostEqual(float(live[1]) * 2**20, summary["live_at_end"]["bytes"]["value"],
+                               delta=0.01 * 2**20)
+        samples = re.search(r"samples\s+([\d,]+)", screen)
+        self.assertEqual(int(samples[1].replace(",", "")), summary["samples"])
+        self.assertGreaterEqual(summary["allocated"]["bytes"]["value"], total)
+        self.keys("q")
+        self.shows("left with 0")
+        self.assertIn(f"geiger summary {run}", self.screen())
+
+    def test_obeys_keys(self):
+        pid, tell, _ = self.running(1)
+        tell("a 800000 1000")
+        self.open(str(pid))
+        self.shows("live by function, sorted by self")
+        self.keys("g")
+        self.shows("live by stack")
+        self.keys("g")
+        self.shows("live by thread")
+        self.keys("k")
+        self.shows("allocated by thread")
+        self.keys("s")
+        self.shows("sorted by total")
+        self.keys("g", "g", "g", "g", "g", "s", "s", "s", "k")
+        self.shows("live by function, sorted by self")
+        self.keys("/", "n", "o", "s", "u", "c", "h", "Enter")
+        self.shows("no name has that in it")
+        self.keys("/", "BSpace", "BSpace", "BSpace", "BSpace", "BSpace", "BSpace", "a", "l", "l",
+                  "Enter")
+        self.shows("with 'all'")
+        self.keys("Enter")
+        self.shows("share")
+        self.keys("Escape")
+        self.shows("with 'all'")
+        self.keys("?")
+        self.shows("set a mark")
+        self.keys("Escape", "Space")
+        self.shows("view paused")
+        self.keys("Space", "p")
+        self.shows("only one process")
+        self.keys("q")
+        self.shows("left with 0")
+        self.assertIn("it runs on", self.screen())
+
+    def test_sets_a_mark_in_the_trace(self):
+        pid, tell, process = self.running(1)
+        self.open(str(pid))
+        self.shows("recording")
+        self.keys("m", *"warm", "Enter")
+        self.shows("mark")
+        tell("a 800000 1000")
+        process.stdin.close()
+        self.shows("ended")
+        run, = pathlib.Path(self.directory).glob("geiger-*.*")
+        self.assertIn("warm", self.geiger("marks", str(run), check=0).stdout)
+
+    def test_fits_any_size(self):
+        pid, tell, _ = self.running(1)
+        tell("a 800000 1000")
+        self.open(str(pid))
+        for width, height in ((60, 12), (80, 24), (200, 50), (100, 13)):
+            self.tmux("resize-window", "-x", str(width), "-y", str(height))
+            self.shows(rf"(?s)geiger live.* · .*allocate.*quit.*$")
+            lines = until(lambda h=height: (s := self.screen().splitlines()) and len(s) == h and s,
+                          "the size")
+            self.assertIn("geiger live", lines[0])
+            self.assertIn("q quit", lines[-1])
+            self.assertLessEqual(max(map(len, lines)), width)
+        self.tmux("resize-window", "-x", "30", "-y", "5")
+        self.shows(r"too small: 30 x 5")
+        self.tmux("resize-window", "-x", "80", "-y", "24")
+        self.shows("q quit")
+
+    def test_interrupt_gives_the_terminal_back(self):
+        pid, _, _ = self.running(1)
+        self.open(str(pid))
+        self.shows("q quit")
+        self.keys("C-c")
+        self.shows("left with 0")
+        self.keys("e", "c", "h", "o")  # Echoed again by the shell's terminal.
+        self.shows("echo")
+
+    def test_starts_a_program_and_ends_it(self):
+        self.open("--interval", "1", "--", "sh", "-c", "echo started; read line; sleep 600 & wait")
+        self.shows("recording")
+        self.keys("q")
+        self.shows("left with")
+        output, = pathlib.Path(self.directory).glob("geiger-sh.*.out")
+        self.assertEqual(output.read_text(), "started\n")
+
+    def test_refuses_a_terminal_that_cannot_move_its_cursor(self):
+        self.open("1", env="TERM=dumb")
+        self.shows("TERM=dumb.*--json")
+        self.shows("left with 2")
+
+    def test_refuses_a_terminal_that_nobody_knows(self):
+        pid, _, _ = self.running(1)
+        self.open(str(pid), env="TERM=no-such-terminal")
+        self.shows("no-such-terminal")
+        self.shows("left with")
+
+    def test_colours_are_for_those_who_want_them(self):
+        pid, tell, _ = self.running(1)
+        tell("a 800000 1000")
+        self.open(str(pid), env="NO_COLOR=1")
+        self.shows("allocate")
+        coded = re.findall(r"\x1b\[([\d;]*)m", self.screen("-e"))
+        self.assertFalse([code for code in coded if re.search(r"(^|;)[34][0-7]", code)], coded)
+
+    def test_names_are_text(self):
+        """Every name of the trace is an attack on a terminal: what it shows is the names."""
+        trace = os.path.join(self.directory, "a.geiger")
+        shutil.copy(HOSTILE, trace)
+        raw = os.path.join(self.directory, "raw")
+        self.open(trace, width=200, height=50)
+        self.tmux("pipe-pane", f"cat > {raw}")
+        self.shows("q quit")
+        for _ in range(7):
+            self.keys("g")
+            self.keys("Enter")
+            self.keys("Escape")
+            self.keys("k")
+            time.sleep(0.2)
+        self.keys("q")
+        self.shows("left with")
+        until(lambda: os.path.getsize(raw), "bytes")
+        written = pathlib.Path(raw).read_bytes().decode()
+        # What ncurses itself writes: cursor, colours, modes. Nothing else may escape.
+        own = re.compile(r"\x1b(\[[?>]?[\d;]*[A-HJKLMPSTXZ@`dfhlmrcnt]|[()][0AB]|[=>78cDEHM])")
+        rest = own.sub("", written)
+        acting = re.search("[\x00-\x06\x0b\x0c\x10-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e]", rest)
+        self.assertIsNone(acting, acting and repr(rest[acting.start() - 50:][:100]))
+        self.assertNotIn("\x1b]", written)
+
+
+class Server(Case):
+    def serve(self, pid, *words):
+        process = subprocess.Popen([GEIGER, "serve", "--token", TOKEN, *words, str(pid)],
+                                   cwd=self.directory, stdout=subprocess.PIPE, text=True,
+                                   stderr=subprocess.PIPE, env=ENVIRONMENT)
+
+        def end():
+            process.kill()
+            process.communicate()
+        self.addCleanup(end)
+        process.stdout.readline()
+        self.port = int(re.search(r"127\.0\.0\.1:(\d+)/", process.stdout.readline())[1])
+        self.base = f"http://127.0.0.1:{self.port}/{TOKEN}"
+        return process
+
+    def ask(self, path, method="GET", body=None, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        connection.request(method, path, body, {k.replace("_", "-"): v for k, v in headers.items()})
+        response = connection.getresponse()
+        data = response.read()
+        connection.close()
+        return response, data
+
+    def status(self, path, method="GET", body=None, **headers):
+        return self.ask(path, method, body, **headers)[0].status
+
+    def pprof(self, *words):
+        harness.require("go")
+        env = {**ENVIRONMENT, "PPROF_TMPDIR": self.directory, "HOME": self.directory}
+        return subprocess.run(["go", "tool", "pprof", *words], capture_output=True, text=True,
+                              check=True, env=env, timeout=PATIENCE).stdout
+
+    def totals(self, source, index):
+        text = self.pprof("-raw", f"-sample_index={index}", source)
+        return text[text.index("Samples:"):text.index("Locations")]
+
+    def test_pprof_reads_heap_and_allocs(self):
+        pid, tell, process = self.running(4 * KIB)
+        tell("a 4000000 1000")
+        self.serve(pid)
+        self.assertIn("Type: inuse_space", self.pprof("-top", f"{self.base}/debug/pprof/heap"))
+        self.assertIn("Type: alloc_space", self.pprof("-top", f"{self.base}/debug/pprof/allocs"))
+        query = f"http://127.0.0.1:{self.port}/debug/pprof/heap?token={TOKEN}"
+        self.assertIn("allocate", self.pprof("-top", query))
+        ours = self.totals(f"{self.base}/debug/pprof/heap", "inuse_space")
+        served = self.totals(f"{self.base}/debug/pprof/allocs", "alloc_space")
+        # The program stands still: what is exported of its traces is the same, row by row.
+        exported = os.path.join(self.directory, "heap.pb.gz")
+        run, = pathlib.Path(self.directory).glob("geiger-*.*")
+        self.geiger("export", "pprof", str(run), "-o", exported, check=0)
+
+        def by_value(text):
+            return sorted(re.findall(r"(?m)^\s+(\d+(?:\s+\d+)*):", text))
+        self.assertEqual(by_value(ours), by_value(self.totals(exported, "inuse_space")))
+        self.assertEqual(by_value(served), by_value(self.totals(exported, "alloc_space")))
+        process.stdin.close()
+
+    def test_seconds_are_a_stretch_of_time(self):
+        pid, tell, _ = self.running(1)
+        tell("a 4000000 1000")
+        self.serve(pid)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            asked = pool.submit(self.ask, f"/{TOKEN}/debug/pprof/allocs?seconds=2")
+            time.sleep(1)
+            tell("a 160000 1000")
+            self.assertEqual(self.status(f"/{TOKEN}/"), 200, "others are answered meanwhile")
+            _, data = asked.result()
+        path = os.path.join(self.directory, "window.pb.gz")
+        pathlib.Path(path).write_bytes(data)
+        top = self.pprof("-top", "-unit=B", "-sample_index=alloc_space", path)
+        self.assertRegex(top, r"\b160000B .*allocate")
+        live = self.pprof("-top", "-unit=B", "-sample_index=inuse_space", path)
+        self.assertRegex(live, r"\b20000B .*allocate")
+        for bad in ("0", "-1", "x", "1e9", "99999"):
+            self.assertEqual(self.status(f"/{TOKEN}/debug/pprof/heap?seconds={bad}"), 400, bad)
+
+    def test_only_who_knows_the_token_is_answered(self):
+        pid, _, _ = self.running(1)
+        self.serve(pid)
+        for path in ("/", "/debug/pprof/heap", "/wrong-token/debug/pprof/heap",
+                     f"/{TOKEN}x/", f"/{TOKEN[:-1]}/", "/?token=wrong", "//", f"//{TOKEN}/",
+                     f"/x/{TOKEN}/"):
+            self.assertEqual(self.status(path), 403, path)
+        for path in (f"/{TOKEN}/", f"/?token={TOKEN}", f"/{TOKEN}/debug/pprof/",
+                     f"/{TOKEN}/live.json", f"/{TOKEN}/debug/pprof/heap?debug=1"):
+            response, _ = self.ask(path)
+            self.assertEqual(response.status, 200, path)
+            self.assertIn("default-src 'none'", response.getheader("Content-Security-Policy"))
+            self.assertEqual(response.getheader("X-Content-Type-Options"), "nosniff")
+            self.assertIsNone(response.getheader("Access-Control-Allow-Origin"))
+        self.assertEqual(self.status(f"/{TOKEN}/nothing"), 404)
+        self.assertEqual(self.status(f"/{TOKEN}/../../etc/passwd"), 404)
+        self.assertEqual(self.status(f"/{TOKEN}"), 308)
+
+    def test_a_name_that_was_bound_to_this_machine_is_refused(self):
+        pid, _, _ = self.running(1)
+        self.serve(pid)
+        path = f"/{TOKEN}/"
+        for host in ("evil.example", f"evil.example:{self.port}", "127.0.0.1", "127.0.0.1:1",
+                     f"127.0.0.1.evil.example:{self.port}", f"localhost.evil:{self.port}", ""):
+            self.assertEqual(self.status(path, Host=host), 403, host)
+        self.assertEqual(self.status(path, Host=f"localhost:{self.port}"), 200)
+        self.assertEqual(self.status(path, Sec_Fetch_Site="cross-site"), 403)
+
+    def test_only_reads(self):
+        pid, _, _ = self.running(1)
+        self.serve(pid)
+        for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
+            self.assertEqual(self.status(f"/{TOKEN}/", method, "x" * 100), 405, method)
+        response, data = self.ask(f"/{TOKEN}/debug/pprof/heap", "HEAD")
+        self.assertEqual((response.status, data), (200, b""))
+
+    def test_who_is_slow_does_not_stop_others(self):
+        pid, _, _ = self.running(1)
+        self.serve(pid)
+        slow = []
+        for _ in range(20):
+            connection = socket.create_connection(("127.0.0.1", self.port))
+            connection.sendall(f"GET /{TOKEN}/ HTTP/1.1\r\nHost: ".encode())
+            slow.append(connection)
+        self.assertEqual(self.status(f"/{TOKEN}/"), 200)
+        for connection in slow:
+            connection.close()
+        too_long = socket.create_connection(("127.0.0.1", self.port))
+        too_long.sendall(b"GET /" + b"a" * 70000 + b" HTTP/1.1\r\n\r\n")
+        self.assertIn(too_long.recv(100)[:12], (b"", b"HTTP/1.1 414", b"HTTP/1.1 400"))
+        too_long.close()
+        self.assertEqual(self.status(f"/{TOKEN}/"), 200)
+
+    def test_ends_at_an_interrupt_and_frees_the_port(self):
+        pid, _, _ = self.running(1)
+        process = self.serve(pid)
+        taken = self.geiger("serve", "--port", str(self.port), str(pid))
+        self.assertEqual(taken.returncode, 1)
+        self.assertIn("--port 0", taken.stderr)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(PATIENCE), 0)
+        with socket.socket() as probe:
+            self.assertNotEqual(probe.connect_ex(("127.0.0.1", self.port)), 0)
+
+    def test_names_are_text(self):
+        trace = os.path.join(self.directory, "a.geiger")
+        shutil.copy(HOSTILE, trace)
+        self.serve(trace)
+        _, page = self.ask(f"/{TOKEN}/")
+        text = page.decode()
+        self.assertNotIn("<script", text.lower())
+        self.assertIsNone(re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e]",
+                                    text.replace("\n", "")))
+        tags = set(re.findall(r"<\s*([a-zA-Z!/]+)", text))
+        self.assertLessEqual(tags, {"!doctype", "html", "/html", "meta", "title", "/title", "style",
+                                    "/style", "h", "/h", "dl", "/dl", "dt", "dd", "p", "/p", "a",
+                                    "/a", "table", "/table", "thead", "/thead", "tbody", "/tbody",
+                                    "tr", "/tr", "th", "td", "/td"})
+        json.loads(self.ask(f"/{TOKEN}/live.json")[1])
+        gzip.decompress(self.ask(f"/{TOKEN}/debug/pprof/heap")[1])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
