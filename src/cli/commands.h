@@ -38,6 +38,7 @@ void register_doctor(CLI::App& app, int& exit_code);
 void register_plan(CLI::App& app, int& exit_code);
 void register_simulate(CLI::App& app, int& exit_code);
 void register_estimate(CLI::App& app, int& exit_code);
+void register_report(CLI::App& app, int& exit_code);
 void register_export(CLI::App& app, int& exit_code);
 void register_symbolize(CLI::App& app, int& exit_code);
 
@@ -61,6 +62,7 @@ inline constexpr Register kCommands[] = {
     register_plan,       //
     register_simulate,   //
     register_estimate,   //
+    register_report,     //
     register_export,     //
     register_symbolize,
 };
