@@ -79,7 +79,7 @@ export interface Cells {
   born: number[];
   /**
    * Bucket it was freed in. -1: alive at the end. -2 - b: alive when its process ended, in bucket b before the
-   * last: in the profile of a window that reaches the end, in no other that ends behind b.
+   * last: alive at the end of windows whose last bucket is before b, and of those that reach the end of all.
    */
   died: number[];
   /** True where near sizes share strata of their mean, to bound the page: sums of the whole stay exact. */

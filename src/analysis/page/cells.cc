@@ -3,6 +3,7 @@
 #include <tsl/robin_map.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <map>
@@ -69,53 +70,68 @@ StratumKey key_of(const Count& shape, const Coarseness& coarseness) {
   return key;
 }
 
-/// How many objects of each shape there are.
-std::vector<double> counts_by_shape(const Items& items) {
-  std::vector<double> counts(items.shapes.size(), 0);
-  for (const Item& item : items.items) counts[item.shape] += static_cast<double>(item.count);
-  return counts;
+/// Samples whose sums are told apart even where sizes share strata: those of what was allocated
+/// and of what lives at the end then stay what they are.
+constexpr std::size_t kFates = 4;
+
+std::size_t fate_of(const Item& item, const Span& span) {
+  return (item.born >= span.from ? 1U : 0U) + (item.died == kNever ? 2U : 0U);
 }
 
-/// Strata with the one of each shape.
+/// Strata with the one of each shape; of means, of each shape with each fate.
 struct Stratification {
   std::vector<Stratum> strata;
-  std::vector<std::uint32_t> of_shape;
+  std::vector<std::array<std::uint32_t, kFates>> of_shape;
 };
 
 Stratification stratify_exactly(const Items& items) {
   Stratification out;
   for (const Count& shape : items.shapes) {
-    out.of_shape.push_back(static_cast<std::uint32_t>(out.strata.size()));
+    out.of_shape.emplace_back().fill(static_cast<std::uint32_t>(out.strata.size()));
     out.strata.push_back(stratum_of(sums_of_one(shape), 1, size_class_of(shape.size)));
   }
   return out;
 }
 
-Stratification stratify_by_means(const Items& items, const Coarseness& coarseness) {
+Stratification stratify_by_means(const Items& items, const Coarseness& coarseness,
+                                 const Span& span) {
   struct Group {
     NodeSums sums;
-    double count = 0;
+    std::uint64_t count = 0;
+    std::uint32_t stratum = 0;
   };
-  const std::vector<double> counts = counts_by_shape(items);
-  std::map<StratumKey, Group> groups;
-  for (std::size_t i = 0; i < items.shapes.size(); ++i) {
-    Group& group = groups[key_of(items.shapes[i], coarseness)];
-    estimation::add(group.sums, items.shapes[i], static_cast<std::uint64_t>(counts[i]));
-    group.count += counts[i];
+  std::vector<std::array<std::uint64_t, kFates>> counts(items.shapes.size());
+  for (const Item& item : items.items) counts[item.shape][fate_of(item, span)] += item.count;
+  std::map<std::pair<StratumKey, std::size_t>, Group> groups;
+  for (std::size_t shape = 0; shape < items.shapes.size(); ++shape) {
+    const StratumKey key = key_of(items.shapes[shape], coarseness);
+    for (std::size_t fate = 0; fate < kFates; ++fate) {
+      if (counts[shape][fate] == 0) continue;
+      Group& group = groups[{key, fate}];
+      estimation::add(group.sums, items.shapes[shape], counts[shape][fate]);
+      group.count += counts[shape][fate];
+    }
   }
   Stratification out;
-  std::map<StratumKey, std::uint32_t> number;
-  for (const auto& [key, group] : groups) {
-    number[key] = static_cast<std::uint32_t>(out.strata.size());
-    out.strata.push_back(stratum_of(group.sums, group.count, key.size_class));
+  for (auto& [key, group] : groups) {
+    group.stratum = static_cast<std::uint32_t>(out.strata.size());
+    out.strata.push_back(
+        stratum_of(group.sums, static_cast<double>(group.count), key.first.size_class));
   }
-  for (const Count& shape : items.shapes) out.of_shape.push_back(number[key_of(shape, coarseness)]);
+  out.of_shape.resize(items.shapes.size());
+  for (std::size_t shape = 0; shape < items.shapes.size(); ++shape) {
+    const StratumKey key = key_of(items.shapes[shape], coarseness);
+    for (std::size_t fate = 0; fate < kFates; ++fate) {
+      const auto group = groups.find({key, fate});
+      if (group != groups.end()) out.of_shape[shape][fate] = group->second.stratum;
+    }
+  }
   return out;
 }
 
-Stratification stratify(const Items& items, const Coarseness& coarseness) {
+Stratification stratify(const Items& items, const Coarseness& coarseness, const Span& span) {
   return coarseness.size_steps == 0 ? stratify_exactly(items)
-                                    : stratify_by_means(items, coarseness);
+                                    : stratify_by_means(items, coarseness, span);
 }
 
 /// The names that are told: those with most bytes; others are one.
@@ -201,7 +217,7 @@ std::vector<double> weights_of(const Items& items) {
 
 Cells cells_of(const Items& items, const CellPlan& plan, UsedNames& names) {
   Cells out;
-  Stratification stratification = stratify(items, plan.coarseness);
+  Stratification stratification = stratify(items, plan.coarseness, plan.buckets.span());
   out.strata = std::move(stratification.strata);
   out.has_mean_sizes = plan.coarseness.size_steps != 0;
   const std::vector<double> weights = weights_of(items);
@@ -216,7 +232,7 @@ Cells cells_of(const Items& items, const CellPlan& plan, UsedNames& names) {
   for (const Item& item : items.items) {
     Cell cell;
     cell.node = plan.moved[item.node];
-    cell.stratum = stratification.of_shape[item.shape];
+    cell.stratum = stratification.of_shape[item.shape][fate_of(item, plan.buckets.span())];
     if (out.has_threads) cell.thread = threads.of(item);
     if (out.has_types) cell.type = types.of(item);
     if (out.has_labels) cell.label = labels.of(item);

@@ -62,8 +62,8 @@ void set_end(Item& item, const Sample& sample, Nanoseconds end_of_process, Nanos
   }
 }
 
-bool lived_in(const Sample& sample, const Span& span) {
-  return sample.time < span.to && (sample.free_time == 0 || sample.free_time >= span.from);
+bool lived_in(const Sample& sample, Nanoseconds from, Nanoseconds limit) {
+  return sample.time < limit && (sample.free_time == 0 || sample.free_time >= from);
 }
 
 }  // namespace
@@ -88,8 +88,9 @@ Items Gathering::with_times(const Selection& selection, const Span& span, bool i
   Items out;
   out.has_times = out.has_threads = out.has_types = out.has_labels = true;
   Shapes shapes(out.shapes);
+  const Nanoseconds limit = selection.to ? span.to : kNever;
   for (const Sample& sample : recording_.samples_beside(selection.heap)) {
-    if (sample.heap != selection.heap || !lived_in(sample, span)) continue;
+    if (sample.heap != selection.heap || !lived_in(sample, span.from, limit)) continue;
     if (selection.keeps && !selection.keeps(sample)) continue;
     if (is_of_fates && sample.is_thinned_out) continue;
     const Count shape = is_of_fates ? profile::count_of_fate(recording_, sample)
@@ -98,8 +99,7 @@ Items Gathering::with_times(const Selection& selection, const Span& span, bool i
     Item item = item_of(sample.stack, sample.thread, sample.type, sample.label);
     item.shape = shapes.of(shape);
     item.born = profile::is_allocation_seen(sample) ? sample.time : 0;
-    set_end(item, sample, recording_.processes[sample.process].end,
-            selection.to ? span.to : kNever);
+    set_end(item, sample, recording_.processes[sample.process].end, limit);
     out.items.push_back(item);
   }
   return out;
