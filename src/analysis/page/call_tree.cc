@@ -185,9 +185,9 @@ Frame StackNodes::frame_of(const profile::Label& label) const {
 Pruned prune(const CallTree& tree, const std::vector<double>& weight, std::size_t most,
              UsedNames& names, NameIndex smaller_ones) {
   const std::vector<CallTree::Node>& nodes = tree.nodes();
-  const std::vector<bool> is_kept = heaviest(weight, most);
-  const Kept kept = kept_of(nodes, is_kept);
   Pruned out;
+  out.is_kept = heaviest(weight, most);
+  const Kept kept = kept_of(nodes, out.is_kept);
   UsedFrames frames(tree.frames(), names, out.frames);
   out.moved.assign(nodes.size(), 0);
   std::vector<std::uint32_t> rest(nodes.size(), 0);
@@ -217,8 +217,8 @@ Pruned prune(const CallTree& tree, const std::vector<double>& weight, std::size_
     }
   }
   for (std::uint32_t i = 1; i < nodes.size(); ++i) {
-    if (is_kept[i]) continue;
-    out.moved[i] = rest[kept_above(nodes, is_kept, i)];
+    if (out.is_kept[i]) continue;
+    out.moved[i] = rest[kept_above(nodes, out.is_kept, i)];
     ++out.left_out;
   }
   return out;

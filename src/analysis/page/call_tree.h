@@ -90,7 +90,10 @@ struct Pruned {
   Nodes nodes;
   Frames frames;
   std::vector<std::uint32_t> moved;  ///< Per node of the whole tree, the one that stands for it.
-  std::uint64_t left_out = 0;        ///< Nodes that do not stand for themselves.
+  std::vector<bool> is_kept;         ///< Per node of the whole tree: stands for itself.
+  std::uint64_t left_out = 0;        ///< Nodes that do not.
+
+  [[nodiscard]] bool is_rest(std::uint32_t node) const { return !is_kept[node]; }
 };
 
 /// Keeps the `most` nodes with the largest `weight`, which no child has more of than its parent;

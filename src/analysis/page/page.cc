@@ -7,9 +7,11 @@
 
 #include "analysis/export/gzip.h"
 #include "analysis/page/cells.h"
+#include "analysis/page/compared.h"
 #include "analysis/page/header.h"
 #include "analysis/page/items.h"
 #include "analysis/page/kind_pages.h"
+#include "analysis/page/sources.h"
 #include "analysis/page/timeline.h"
 #include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
@@ -49,6 +51,8 @@ class Draft {
   Gathering gathering_;
   PageData fixed_;  ///< What no step changes.
   std::vector<Items> tables_;
+  std::optional<ComparedTree> compared_;
+  Sources sources_;
   std::optional<std::size_t> timed_allocated_, timed_live_;  ///< Into tables_.
   double live_interval_ = 0;
   std::vector<double> weights_;  ///< Per node of the tree: its largest share of any table.
@@ -64,11 +68,20 @@ Draft::Draft(const Recording& recording, const PageOptions& options)
       smaller_ones_(names_.intern(kSmallerOnes)),
       others_(names_.intern("[others]")) {
   add_header(fixed_, recording, options);
-  for (const Kind kind : kKinds) add_kind(kind);
+  for (std::size_t i = 0; i < kKinds.size(); ++i) {
+    if (options.progress) options.progress(i, kKinds.size() + 1);
+    add_kind(kKinds[i]);
+  }
   fixed_.lifetimes = survival_curves(recording, options);
   fixed_.resident = resident_account(recording, options);
   fixed_.refresh = options.refresh;
+  if (options.compared != nullptr) {
+    fixed_.diff = diff_of(*options.compared, fixed_.left_out);
+    compared_.emplace(options.compared->tree, tree_, names_);
+  }
+  if (options.read_source) sources_ = read_sources(tree_, names_, options.read_source);
   weigh_nodes();
+  if (options.progress) options.progress(kKinds.size(), kKinds.size() + 1);
 }
 
 /// What is live at the end of a window is what is so just before it ends.
@@ -141,6 +154,7 @@ void Draft::weigh_nodes() {
       weights_[i] = std::max(weights_[i], own[i] / all);
     }
   }
+  if (compared_) compared_->weigh(weights_);
 }
 
 std::optional<PageData> Draft::at(const Coarseness& coarseness) const {
@@ -159,6 +173,12 @@ std::optional<PageData> Draft::at(const Coarseness& coarseness) const {
     strata += data.cells.back().strata.size();
   }
   if (cells > kMostCells || strata > kMostStrata) return std::nullopt;
+  if (coarseness.told >= kToldWithSources) {
+    data.sources = sources_.found;
+    for (Source& source : data.sources) source.file = names.of(source.file);
+  }
+  data.left_out.insert(data.left_out.end(), sources_.left_out.begin(), sources_.left_out.end());
+  if (compared_) data.diff->nodes = compared_->nodes(pruned, names);
   add_timeline(data, buckets);
   std::uint64_t cut = 0;
   data.names = names.texts(coarseness.name_bytes, cut);

@@ -19,10 +19,10 @@ namespace geiger::page {
 /// The text of a source file by its path; nothing if there is none to be had.
 using ReadSource = std::function<std::optional<std::string>(const std::string& path)>;
 
-/// Two sides of runs, compared: by stack for the tree, and as the tables show it.
+/// Two sides of runs, compared.
 struct ComparedRuns {
   std::vector<std::string> before, after;  ///< The runs as the user named them.
-  compare::Comparison by_stack;
+  compare::Comparison tree;                ///< By stack, with callers (compare::Grouping).
   std::vector<compare::Comparison> tables;
 };
 
@@ -36,6 +36,8 @@ struct PageOptions {
   ReadSource read_source = {};              ///< Source lines, and lines told apart; empty: none.
   const ComparedRuns* compared = nullptr;   ///< Also what changed.
   std::optional<Nanoseconds> refresh = {};  ///< Until the page is to ask again.
+  /// Told how many parts of the work are done; empty: nobody is.
+  std::function<void(std::size_t done, std::size_t total)> progress = {};
   /// Of the compressed document. What would be larger is made coarser (coarseness.h).
   std::size_t most_bytes = kMostBytes;
 
