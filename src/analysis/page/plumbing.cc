@@ -53,8 +53,7 @@ bool is_plumbing(std::string_view function, std::string_view module_path) {
   if (symbolize::is_allocation_function(function) || profile::passes_allocation_on(function)) {
     return true;
   }
-  return starts_with_any(function, kScopes) ||
-         starts_with_any(without_return_type(function), kScopes);
+  return starts_with_any(without_return_type(function), kScopes);
 }
 
 }  // namespace geiger::page
