@@ -94,6 +94,13 @@ class HostileNames(Verbs):
         self.assertIn(SCRIPT, names)
         self.assertIn("a;b c\nmain;forged 999999", names)
 
+    def test_the_document_of_a_page(self):
+        for words in ([], ["--diff", "a.geiger"], ["--source"]):
+            done = self.run_geiger("report", "a.geiger", "--json", *words)
+            self.assertIn(SCRIPT, json.loads(done.stdout)["names"])
+            self.assert_harmless(done.stdout, words)
+            self.assert_harmless(done.stderr, words)
+
     def test_diff_and_check(self):
         shutil.copy(HOSTILE, self.path("b\x1b[31m.geiger"))
         for words in (["diff"], ["diff", "--by", "stack"], ["check", "--max-growth", "5%"],
@@ -173,8 +180,9 @@ class DamagedTraces(Verbs):
         codes = set()
         for number, mutant in enumerate(self.mutants(60)):
             pathlib.Path(self.path("a.geiger")).write_bytes(mutant)
-            verb = ["summary", "table", "stats", "doctor", "marks"][number % 5]
-            done = self.run_geiger(verb, "a.geiger")
+            verb = ["summary", "table", "stats", "doctor", "marks", "report"][number % 6]
+            options = ["--json"] if verb == "report" else []
+            done = self.run_geiger(verb, "a.geiger", *options)
             self.assertIn(done.returncode, (0, 1), (number, done))
             codes.add(done.returncode)
             self.assert_harmless(done.stdout, verb)

@@ -3,6 +3,7 @@
 #
 #   tools/setup.sh build         what compiling geiger needs
 #   tools/setup.sh build test    and what its tests need
+#   tools/setup.sh web           what building the report page needs (web/)
 #   tools/setup.sh suites        and what the foreign suites need (ctest -C Suites -L suites)
 #   tools/setup.sh coverage      and what tools/coverage.py needs
 #
@@ -22,6 +23,7 @@ test='python3 libgtest-dev libgmock-dev nlohmann-json3-dev procps util-linux
 suites='libpython3.11-testsuite redis-server redis-tools tcl tcl-tls dpkg-dev stress-ng default-jdk-headless
   clang rustc golang-go ruby lua5.4 perl gdb sqlite3 xz-utils git postgresql nginx-light'
 coverage='gcovr'
+web='nodejs npm'
 
 wanted=
 for group in "$@"; do
@@ -30,7 +32,8 @@ for group in "$@"; do
     test) wanted="$wanted $test" ;;
     suites) wanted="$wanted $suites" ;;
     coverage) wanted="$wanted $coverage" ;;
-    *) echo "usage: tools/setup.sh build|test|suites|coverage ..." >&2; exit 2 ;;
+    web) wanted="$wanted $web" ;;
+    *) echo "usage: tools/setup.sh build|test|suites|coverage|web ..." >&2; exit 2 ;;
   esac
 done
 

@@ -40,6 +40,7 @@ void register_doctor(CLI::App& app, int& exit_code);
 void register_plan(CLI::App& app, int& exit_code);
 void register_simulate(CLI::App& app, int& exit_code);
 void register_estimate(CLI::App& app, int& exit_code);
+void register_report(CLI::App& app, int& exit_code);
 void register_export(CLI::App& app, int& exit_code);
 void register_symbolize(CLI::App& app, int& exit_code);
 void register_completion(CLI::App& app, int& exit_code);
@@ -53,6 +54,7 @@ inline constexpr Register kCommands[] = {
     register_detach,      //
     register_live,        //
     register_serve,       //
+    register_report,      //
     register_summary,     //
     register_table,       //
     register_tree,        //

@@ -26,7 +26,7 @@ fs::path own_executable() {
   return started_as != nullptr ? fs::canonical(started_as, error) : fs::path();
 }
 
-fs::path library_root() { return own_executable().parent_path().parent_path() / "lib" / "geiger"; }
+fs::path library_root() { return install_root() / "lib" / "geiger"; }
 
 std::string loaded_from(const std::string& root, const char* library) {
   return root + "/$LIB/" + library;
@@ -50,6 +50,8 @@ std::string make_stand_in(const fs::path& target) {
 }
 
 }  // namespace
+
+fs::path install_root() { return own_executable().parent_path().parent_path(); }
 
 PreloadPath::PreloadPath(const std::string& root, std::string stand_in)
     : root_(root), word_(loaded_from(root, kLibrary)), stand_in_(std::move(stand_in)) {}

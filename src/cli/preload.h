@@ -1,11 +1,15 @@
 // Where the runtime library lies, in a form that LD_PRELOAD can hold.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "cli/outcome.h"
 
 namespace geiger::cli {
+
+/// What this executable was installed into: the folder above its own, with lib and share.
+[[nodiscard]] std::filesystem::path install_root();
 
 /// The word to put into LD_PRELOAD. It contains the loader's token `$LIB`, which
 /// 64-bit glibc, 32-bit glibc and musl read differently: the first finds the

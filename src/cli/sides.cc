@@ -38,7 +38,7 @@ class SidesFormatter : public HelpFormatter {
 };
 
 bool add_run(const std::string& run, compare::Which which, const SelectionOptions& selection,
-             compare::Collector& collector, bool& is_damaged) {
+             std::vector<compare::Collector>& collectors, bool& is_damaged) {
   ReadOptions options;
   options.runs = {run};
   const auto input = read_input(options);
@@ -46,14 +46,16 @@ bool add_run(const std::string& run, compare::Which which, const SelectionOption
   is_damaged = is_damaged || input->ingested.damaged;
   const auto subject = subject_of(selection, input->recording());
   if (!subject.has_value()) throw CLI::ValidationError(run + ": " + subject.reason());
-  const auto error = collector.add(which, input->recording(),
-                                   profile::select(input->recording(), subject.value().selection));
-  if (error) {
+  const profile::Profile profile = profile::select(input->recording(), subject.value().selection);
+  for (compare::Collector& collector : collectors) {
+    const auto error = collector.add(which, input->recording(), profile);
+    if (!error) continue;
     const bool is_live_only = profile::tells_live_only(input->recording());
     complain(fmt::format("{}: {}{}", run, compare::text_of(*error),
                          is_live_only ? "; this one tells only what was live: --kind live" : ""));
+    return false;
   }
-  return !error;
+  return true;
 }
 
 }  // namespace
@@ -106,21 +108,31 @@ Outcome<Sides> sides_of(const std::vector<std::string>& words, bool needs_before
   return Result::failure("more than two runs: put -- between the sides");
 }
 
-std::optional<Collection> collect(const Sides& sides, compare::Collector collector,
-                                  const SelectionOptions& selection) {
-  Collection collection;
+std::optional<Collections> collect_all(const Sides& sides,
+                                       std::vector<compare::Collector> collectors,
+                                       const SelectionOptions& selection) {
+  Collections all;
   Progress progress("reading runs");
-  const std::size_t all = sides.before.size() + sides.after.size();
+  const std::size_t count = sides.before.size() + sides.after.size();
   std::size_t done = 0;
   for (const compare::Which which : compare::kBoth) {
     const auto& runs = which == compare::Which::kBefore ? sides.before : sides.after;
     for (const std::string& run : runs) {
-      if (!add_run(run, which, selection, collector, collection.is_damaged)) return std::nullopt;
-      progress.update(++done, all);
+      if (!add_run(run, which, selection, collectors, all.is_damaged)) return std::nullopt;
+      progress.update(++done, count);
     }
   }
-  collection.collected = collector.finish();
-  return collection;
+  for (compare::Collector& collector : collectors) all.collected.push_back(collector.finish());
+  return all;
+}
+
+std::optional<Collection> collect(const Sides& sides, compare::Collector collector,
+                                  const SelectionOptions& selection) {
+  std::vector<compare::Collector> one;
+  one.push_back(std::move(collector));
+  auto all = collect_all(sides, std::move(one), selection);
+  if (!all) return std::nullopt;
+  return Collection{std::move(all->collected.front()), all->is_damaged};
 }
 
 }  // namespace geiger::cli

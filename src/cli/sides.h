@@ -49,4 +49,13 @@ struct Collection {
 [[nodiscard]] std::optional<Collection> collect(const Sides& sides, compare::Collector collector,
                                                 const SelectionOptions& selection);
 
+/// The same for several groupings of the same runs, each of which is read once.
+struct Collections {
+  std::vector<compare::Collected> collected;  ///< In the order of the collectors.
+  bool is_damaged = false;
+};
+[[nodiscard]] std::optional<Collections> collect_all(const Sides& sides,
+                                                     std::vector<compare::Collector> collectors,
+                                                     const SelectionOptions& selection);
+
 }  // namespace geiger::cli

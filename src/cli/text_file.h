@@ -1,14 +1,19 @@
-// Small files that people write: limits, suppressions.
+// Small files: what people write (limits, suppressions, sources), templates.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "cli/outcome.h"
 
 namespace geiger::cli {
 
-/// The whole of a file of at most 1 MiB: nobody writes more, and a device would never end.
+/// Nobody writes more by hand, and a device would never end.
+inline constexpr std::size_t kMostTextBytes = std::size_t{1} << 20;
+
+/// The whole of a file of at most `most` bytes.
 /// The reason of a failure names the file.
-[[nodiscard]] Outcome<std::string> read_text_file(const std::string& path);
+[[nodiscard]] Outcome<std::string> read_text_file(const std::string& path,
+                                                  std::size_t most = kMostTextBytes);
 
 }  // namespace geiger::cli

@@ -174,12 +174,20 @@ class Collector::Run {
       if (stack != kNone && recording_.stacks[stack].is_truncated) {
         whole.push_back(collector_.places_.truncated());
       }
+      if (grouping.has_callers) add_to_callers(whole, seen);
       return add_to(collector_.site_of(std::move(whole)), seen);
     }
     std::vector<std::uint32_t> groups = grouping.by == GroupBy::kModule ? modules_of(stack) : path_;
     if (!grouping.is_inclusive) groups.resize(1);
     keep_first(groups, met_, ++stacks_);
     for (const std::uint32_t group : groups) add_to(site_of_place(group), seen);
+  }
+
+  void add_to_callers(std::vector<std::uint32_t> path, const Seen& seen) {
+    while (path.size() > 1) {
+      path.erase(path.begin());
+      add_to(collector_.site_of(path), seen);
+    }
   }
 
   std::uint32_t site_of_place(std::uint32_t place) {

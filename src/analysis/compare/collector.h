@@ -31,6 +31,9 @@ struct Grouping {
   /// A function or module with all that it called, not only what it allocated
   /// itself. Sites then overlap. A whole stack is the same either way.
   bool is_inclusive = false;
+  /// Of stacks: sites are also all their callers with what they called, every path from the
+  /// root once, so that sites make a call tree.
+  bool has_callers = false;
 };
 
 /// What one run says about a site.

@@ -1,0 +1,227 @@
+#include "analysis/page/call_tree.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "analysis/page/plumbing.h"
+
+namespace geiger::page {
+
+using profile::Labels;
+
+namespace {
+
+std::uint64_t pair_of(std::uint32_t first, std::uint32_t second) {
+  return std::uint64_t{first} << 32 | second;
+}
+
+/// The first node upwards that is kept; the root always is.
+std::uint32_t kept_above(const std::vector<CallTree::Node>& nodes, const std::vector<bool>& is_kept,
+                         std::uint32_t node) {
+  while (!is_kept[node]) node = nodes[node].parent;
+  return node;
+}
+
+std::vector<bool> heaviest(const std::vector<double>& weight, std::size_t most) {
+  std::vector<std::uint32_t> order(weight.size());
+  std::iota(order.begin(), order.end(), 0U);
+  most = std::min(most, order.size());
+  // Equals in their order, where a parent stands before its children.
+  const auto is_heavier = [&](std::uint32_t a, std::uint32_t b) {
+    return weight[a] != weight[b] ? weight[a] > weight[b] : a < b;
+  };
+  std::nth_element(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(most), order.end(),
+                   is_heavier);
+  std::vector<bool> is_kept(weight.size(), false);
+  for (std::size_t i = 0; i < most; ++i) is_kept[order[i]] = true;
+  is_kept[CallTree::kRoot] = true;
+  return is_kept;
+}
+
+/// Frames that are still used, numbered as they are met.
+class UsedFrames {
+ public:
+  UsedFrames(const std::vector<Frame>& all, UsedNames& names, Frames& out)
+      : all_(all), names_(names), out_(out), number_(all.size(), profile::kNone) {}
+
+  std::uint32_t of(std::uint32_t frame) {
+    if (number_[frame] == profile::kNone) number_[frame] = add(all_[frame]);
+    return number_[frame];
+  }
+
+  std::uint32_t add(const Frame& frame) {
+    out_.name.push_back(names_.of(frame.name));
+    out_.module.push_back(names_.of(frame.module));
+    out_.file.push_back(names_.of(frame.file));
+    out_.line.push_back(frame.line);
+    out_.flags.push_back(frame.flags);
+    return static_cast<std::uint32_t>(out_.name.size() - 1);
+  }
+
+ private:
+  const std::vector<Frame>& all_;
+  UsedNames& names_;
+  Frames& out_;
+  std::vector<std::uint32_t> number_;
+};
+
+/// Children of the nodes that are kept, in order, and whether something below was not kept.
+struct Kept {
+  std::vector<std::vector<std::uint32_t>> children;
+  std::vector<bool> has_rest;
+};
+
+Kept kept_of(const std::vector<CallTree::Node>& nodes, const std::vector<bool>& is_kept) {
+  Kept kept{std::vector<std::vector<std::uint32_t>>(nodes.size()), std::vector<bool>(nodes.size())};
+  for (std::uint32_t i = 1; i < nodes.size(); ++i) {
+    if (is_kept[i]) {
+      kept.children[nodes[i].parent].push_back(i);
+    } else if (is_kept[nodes[i].parent]) {
+      kept.has_rest[nodes[i].parent] = true;
+    }
+  }
+  return kept;
+}
+
+}  // namespace
+
+CallTree::CallTree(Names& names) : names_(names) { nodes_.push_back({kRoot, remark("")}); }
+
+std::size_t CallTree::FrameHash::operator()(const Frame& frame) const {
+  const std::uint64_t function =
+      pair_of(static_cast<std::uint32_t>(frame.name), static_cast<std::uint32_t>(frame.module));
+  const std::uint64_t place = pair_of(static_cast<std::uint32_t>(frame.file), frame.line);
+  return profile::spread(profile::spread(profile::table_seed(), function), place);
+}
+
+std::uint32_t CallTree::frame(const Frame& key, const Frame& shown) {
+  const auto next = static_cast<std::uint32_t>(frames_.size());
+  const auto [found, is_new] = frame_of_.try_emplace(key, next);
+  if (is_new) frames_.push_back(shown);
+  return found->second;
+}
+
+std::uint32_t CallTree::remark(std::string_view text) {
+  const Frame frame{.name = names_.intern(text), .flags = kRemark};
+  return this->frame(frame, frame);
+}
+
+std::uint32_t CallTree::child(std::uint32_t parent, std::uint32_t frame) {
+  const auto next = static_cast<std::uint32_t>(nodes_.size());
+  const auto [found, is_new] = child_of_.try_emplace(pair_of(parent, frame), next);
+  if (is_new) nodes_.push_back({parent, frame});
+  return found->second;
+}
+
+StackNodes::StackNodes(const profile::Recording& recording, CallTree& tree, Names& names,
+                       bool tells_lines)
+    : recording_(recording),
+      tree_(tree),
+      names_(names),
+      labels_(recording),
+      tells_lines_(tells_lines),
+      frames_(recording.locations.size()),
+      nodes_(recording.stacks.size(), profile::kNone) {}
+
+std::uint32_t StackNodes::of(std::uint32_t stack) {
+  const bool is_known = stack < recording_.stacks.size();
+  if (!is_known || recording_.stacks[stack].locations.empty()) {
+    if (no_stack_ == profile::kNone) {
+      no_stack_ = tree_.child(CallTree::kRoot, tree_.remark(labels_[Labels::kNoStack].name));
+    }
+    return no_stack_;
+  }
+  if (nodes_[stack] == profile::kNone) nodes_[stack] = node_of(recording_.stacks[stack]);
+  return nodes_[stack];
+}
+
+std::uint32_t StackNodes::node_of(const profile::Stack& stack) {
+  std::uint32_t node = CallTree::kRoot;
+  if (stack.is_truncated) node = tree_.child(node, tree_.remark(labels_[Labels::kTruncated].name));
+  for (auto location = stack.locations.rbegin(); location != stack.locations.rend(); ++location) {
+    const std::vector<std::uint32_t>& frames = frames_of(*location);
+    for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
+      node = tree_.child(node, *frame);
+    }
+  }
+  return node;
+}
+
+const std::vector<std::uint32_t>& StackNodes::frames_of(std::uint32_t location) {
+  std::vector<std::uint32_t>& frames = frames_[location];
+  if (!frames.empty()) return frames;
+  const std::span<const std::uint32_t> labels = labels_.of(location);
+  // Labels leave out frames without a name.
+  std::vector<const profile::Frame*> named;
+  for (const std::uint32_t frame : recording_.locations[location].frames) {
+    if (!recording_.frames[frame].function.empty()) named.push_back(&recording_.frames[frame]);
+  }
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    Frame shown = frame_of(labels_[labels[i]]);
+    if (i + 1 < labels.size()) shown.flags |= kInlined;
+    Frame key{.name = shown.name, .module = shown.module};
+    if (i < named.size()) {
+      shown.file = named[i]->file.empty() ? kNoName : names_.intern(named[i]->file);
+      shown.line = named[i]->line;
+      if (tells_lines_) key = shown;
+    }
+    frames.push_back(tree_.frame(key, shown));
+  }
+  return frames;
+}
+
+Frame StackNodes::frame_of(const profile::Label& label) const {
+  Frame frame{.name = names_.intern(label.name)};
+  std::string_view path;
+  if (label.module != profile::kNone) {
+    path = recording_.modules[label.module].path;
+    frame.module = names_.intern(path);
+  }
+  if (is_plumbing(label.name, path)) frame.flags |= kPlumbing;
+  if (label.is_location) frame.flags |= kUnknown;
+  return frame;
+}
+
+Pruned prune(const CallTree& tree, const std::vector<double>& weight, std::size_t most,
+             UsedNames& names, NameIndex smaller_ones) {
+  const std::vector<CallTree::Node>& nodes = tree.nodes();
+  Pruned out;
+  out.is_kept = heaviest(weight, most);
+  const Kept kept = kept_of(nodes, out.is_kept);
+  UsedFrames frames(tree.frames(), names, out.frames);
+  out.moved.assign(nodes.size(), 0);
+  std::vector<std::uint32_t> rest(nodes.size(), 0);
+  struct Pending {
+    std::uint32_t node, parent;
+  };
+  std::vector<Pending> pending{{CallTree::kRoot, 0}};
+  std::uint32_t rest_frame = profile::kNone;
+  while (!pending.empty()) {  // Depth first: neighbours in the tree stay neighbours in the page.
+    const auto [node, parent] = pending.back();
+    pending.pop_back();
+    const auto place = static_cast<std::uint32_t>(out.nodes.up.size());
+    out.moved[node] = place;
+    out.nodes.up.push_back(place - parent);
+    out.nodes.frame.push_back(frames.of(nodes[node].frame));
+    if (kept.has_rest[node]) {
+      if (rest_frame == profile::kNone) {
+        rest_frame = frames.add({.name = smaller_ones, .flags = kRemark});
+      }
+      rest[node] = static_cast<std::uint32_t>(out.nodes.up.size());
+      out.nodes.up.push_back(1);
+      out.nodes.frame.push_back(rest_frame);
+    }
+    const auto& children = kept.children[node];
+    for (auto child = children.rbegin(); child != children.rend(); ++child) {
+      pending.push_back({*child, place});
+    }
+  }
+  for (std::uint32_t i = 1; i < nodes.size(); ++i) {
+    if (out.is_kept[i]) continue;
+    out.moved[i] = rest[kept_above(nodes, out.is_kept, i)];
+    ++out.left_out;
+  }
+  return out;
+}
+
+}  // namespace geiger::page

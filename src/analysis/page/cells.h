@@ -1,0 +1,34 @@
+// Items put together into cells, as finely as the page can afford.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "analysis/page/coarseness.h"
+#include "analysis/page/items.h"
+#include "analysis/page/page_data.h"
+#include "analysis/page/span.h"
+
+namespace geiger::page {
+
+/// What a table of cells looks like at a step.
+struct CellPlan {
+  const Coarseness& coarseness;
+  const Buckets& buckets;
+  std::span<const std::uint32_t> moved;  ///< Per node of the call tree, the page's.
+  NameIndex others = kNoName;  ///< Stands for names of threads, types, labels beyond the most.
+};
+
+/// Weighted bytes of each item's `count` objects; for ordering.
+[[nodiscard]] std::vector<double> weights_of(const Items& items);
+
+/// The cells. Sums over all of them are those of the items.
+[[nodiscard]] Cells cells_of(const Items& items, const CellPlan& plan, UsedNames& names);
+
+/// Live bytes at the end of each bucket of items with times.
+[[nodiscard]] std::vector<estimation::NodeSums> live_sums(const Items& items,
+                                                          const Buckets& buckets,
+                                                          double largest_interval);
+
+}  // namespace geiger::page

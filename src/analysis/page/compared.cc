@@ -1,0 +1,117 @@
+#include "analysis/page/compared.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "analysis/page/plumbing.h"
+#include "analysis/report/diff.h"
+#include "analysis/report/format.h"
+#include "analysis/report/table.h"
+
+namespace geiger::page {
+namespace {
+
+using compare::Comparison;
+using compare::Place;
+
+constexpr std::size_t kMostTextBytes = 1000;
+
+std::uint32_t frame_of(const Place& place, CallTree& tree, Names& names) {
+  if (place.name == "[truncated]" || place.name == "[no stack]") return tree.remark(place.name);
+  Frame frame{.name = names.intern(place.name)};
+  if (!place.module.empty()) frame.module = names.intern(place.module);
+  const Frame key = frame;
+  if (is_plumbing(place.name, place.module)) frame.flags |= kPlumbing;
+  if (place.is_unnamed) frame.flags |= kUnknown;
+  return tree.frame(key, frame);
+}
+
+DiffRow row_of(const compare::Row& row, const compare::Site* site) {
+  DiffRow out;
+  if (site != nullptr) {
+    out.name = shortened(site->name, kMostTextBytes);
+    out.detail = shortened(site->detail, kMostTextBytes);
+  }
+  out.before = row.before;
+  out.after = row.after;
+  out.delta = row.change.value;
+  out.interval = row.change.interval;
+  out.q = row.change.q_value;
+  out.verdict = compare::name_of(row.verdict);
+  return out;
+}
+
+DiffTable table_of(const Comparison& comparison, std::vector<std::string>& left_out) {
+  DiffTable table;
+  table.by = report::name_of(comparison.collected.grouping.by);
+  if (comparison.collected.grouping.is_inclusive) table.by += ", inclusive";
+  for (const compare::Row& row : comparison.rows) {  // Changes first, then by size.
+    if (table.rows.size() == kMostRows) break;
+    table.rows.push_back(row_of(row, &comparison.collected.sites[row.site]));
+  }
+  const std::size_t more = comparison.rows.size() - table.rows.size();
+  if (more > 0) {
+    left_out.push_back(fmt::format("{} of the comparison by {} with smaller changes",
+                                   report::plural(more, "row"), table.by));
+  }
+  return table;
+}
+
+}  // namespace
+
+ComparedTree::ComparedTree(const Comparison& comparison, CallTree& tree, Names& names)
+    : comparison_(comparison) {
+  const compare::Collected& collected = comparison.collected;
+  std::vector<std::uint32_t> frames;
+  for (const Place& place : collected.places) frames.push_back(frame_of(place, tree, names));
+  for (const compare::Row& row : comparison.rows) {
+    const std::vector<std::uint32_t>& places = collected.sites[row.site].places;
+    std::uint32_t node = CallTree::kRoot;
+    for (auto place = places.rbegin(); place != places.rend(); ++place) {
+      node = tree.child(node, frames[*place]);
+    }
+    sites_.push_back({node, names.intern(compare::name_of(row.verdict))});
+  }
+}
+
+void ComparedTree::weigh(std::vector<double>& weights) const {
+  const double before = comparison_.total.before.value;
+  const double after = comparison_.total.after.value;
+  weights[CallTree::kRoot] = std::max(weights[CallTree::kRoot], 1.0);
+  for (std::size_t i = 0; i < sites_.size(); ++i) {
+    const compare::Row& row = comparison_.rows[i];
+    double& weight = weights[sites_[i].node];
+    if (before > 0) weight = std::max(weight, row.before.value / before);
+    if (after > 0) weight = std::max(weight, row.after.value / after);
+  }
+}
+
+std::vector<DiffNode> ComparedTree::nodes(const Pruned& pruned, UsedNames& names) const {
+  std::vector<DiffNode> nodes;
+  for (std::size_t i = 0; i < sites_.size(); ++i) {
+    if (pruned.is_rest(sites_[i].node)) continue;
+    const compare::Row& row = comparison_.rows[i];
+    nodes.push_back({pruned.moved[sites_[i].node], row.before.value, row.after.value,
+                     row.change.value, row.change.interval, row.change.q_value,
+                     names.of(sites_[i].verdict)});
+  }
+  std::ranges::sort(nodes, {}, &DiffNode::node);
+  return nodes;
+}
+
+Diff diff_of(const ComparedRuns& runs, std::vector<std::string>& left_out) {
+  Diff diff;
+  for (const std::string& run : runs.before) diff.before.push_back(shortened(run, kMostTextBytes));
+  for (const std::string& run : runs.after) diff.after.push_back(shortened(run, kMostTextBytes));
+  diff.kind = profile::name_of(runs.tree.collected.kind);
+  diff.total = row_of(runs.tree.total, nullptr);
+  diff.total.name = "total";
+  for (const Comparison& comparison : runs.tables) {
+    diff.tables.push_back(table_of(comparison, left_out));
+  }
+  return diff;
+}
+
+}  // namespace geiger::page

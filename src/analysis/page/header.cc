@@ -1,0 +1,115 @@
+#include "analysis/page/header.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/page/names.h"
+#include "analysis/profile/totals.h"
+#include "analysis/report/lifetimes.h"
+#include "analysis/report/rss.h"
+#include "analysis/report/summary.h"
+
+namespace geiger::page {
+namespace {
+
+using profile::Recording;
+using report::SummaryFact;
+
+/// Facts may quote what programs call themselves.
+constexpr std::size_t kMostTextBytes = 1000;
+constexpr std::size_t kMostWarnings = 50;
+
+std::string started_text(const Recording& recording) {
+  const auto& first = *std::ranges::min_element(recording.processes, {}, &profile::Process::start);
+  constexpr Nanoseconds kSecond = 1'000'000'000;
+  const auto seconds = static_cast<std::time_t>(first.start_realtime / kSecond);
+  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(seconds));
+}
+
+std::string scope_text(const report::Scope& scope) {
+  const std::string only = report::only_text(scope);
+  if (scope.when.empty()) return only;
+  return only.empty() ? scope.when : scope.when + "; " + only;
+}
+
+void add_program(std::vector<SummaryFact>& facts, const Recording& recording,
+                 const PageOptions& options) {
+  facts.push_back({"program", report::program_text(recording), report::what_ran(recording)});
+  if (!recording.processes.empty()) facts.push_back({"started", started_text(recording)});
+  if (!options.scope.is_part()) return;
+  facts.push_back({"only", scope_text(options.scope),
+                   options.scope.is_halved ? "half of the samples chose the instant" : ""});
+}
+
+Survival survival_of(const report::LifetimeLine& line) {
+  Survival curve;
+  const std::string name = shortened(line.name, kMostTextBytes);
+  curve.name = line.detail.empty() ? name : fmt::format("{} ({})", name, line.detail);
+  curve.samples = line.allocated.samples;
+  for (const estimation::SurvivalStep& step : line.bytes.steps) {
+    curve.points.push_back({step.length, step.alive, step.band.lo, step.band.hi});
+  }
+  return curve;
+}
+
+}  // namespace
+
+void add_header(PageData& data, const Recording& recording, const PageOptions& options) {
+  data.version = options.version;
+  data.level = options.level;
+  report::SummaryOptions summary;
+  summary.level = options.level;
+  summary.selection = options.selection;
+  summary.selection.kind = profile::Kind::kAllocated;
+  summary.scope = options.scope;
+  const report::SummaryReport report = report::summary_report(recording, summary);
+  data.title = shortened(report::program_text(recording), kMostTextBytes);
+  add_program(data.facts, recording, options);
+  for (SummaryFact& fact : report::summary_facts(report, recording)) {
+    data.facts.push_back(std::move(fact));
+  }
+  for (SummaryFact& fact : data.facts) fact.value = shortened(fact.value, kMostTextBytes);
+  data.warnings = report::summary_warnings(report, recording);
+  if (data.warnings.size() > kMostWarnings) {
+    data.left_out.push_back(
+        report::plural(data.warnings.size() - kMostWarnings, "further warning"));
+    data.warnings.resize(kMostWarnings);
+  }
+  for (std::string& warning : data.warnings) warning = shortened(warning, kMostTextBytes);
+}
+
+std::vector<Survival> survival_curves(const Recording& recording, const PageOptions& options) {
+  const profile::Selection& selection = options.selection;
+  const bool is_told = recording.tallies.empty() && selection.heap == profile::kProcessHeap;
+  if (!is_told) return {};
+  report::LifetimesOptions lifetimes;
+  lifetimes.level = options.level;
+  lifetimes.top = kMostCurves;
+  lifetimes.selection.keeps = selection.keeps;
+  if (selection.from) lifetimes.selection.allocated_in.from = *selection.from;
+  if (selection.to) lifetimes.selection.allocated_in.to = *selection.to;
+  const report::LifetimesReport report = report::lifetimes_report(recording, lifetimes);
+  if (report.whole.allocated.samples == 0) return {};
+  std::vector<Survival> curves{survival_of(report.whole)};
+  for (const report::LifetimeLine& line : report.lines) curves.push_back(survival_of(line));
+  return curves;
+}
+
+std::vector<AccountLine> resident_account(const Recording& recording, const PageOptions& options) {
+  report::RssOptions rss;
+  rss.level = options.level;
+  if (!recording.tallies.empty()) return {};
+  const report::RssOutcome outcome = report::rss_report(recording, rss);
+  if (!outcome.report) return {};
+  const auto resident = static_cast<double>(outcome.report->resident);
+  std::vector<AccountLine> lines{{"resident set", resident, {resident, resident}, 0}};
+  for (const report::RssRow& row : outcome.report->rows) {
+    lines.push_back(
+        {std::string(report::text_of(row.part)), row.bytes.value, row.bytes.interval, 1});
+  }
+  return lines;
+}
+
+}  // namespace geiger::page

@@ -1,0 +1,132 @@
+#include "analysis/page/items.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "analysis/profile/groupings.h"
+#include "analysis/profile/hash.h"
+#include "analysis/profile/mappings.h"
+#include "analysis/profile/thinned.h"
+#include "analysis/profile/totals.h"
+
+namespace geiger::page {
+
+using estimation::Count;
+using profile::kNone;
+using profile::Recording;
+using profile::Sample;
+using profile::Selection;
+
+/// Shapes by number, each once.
+class Gathering::Shapes {
+ public:
+  explicit Shapes(std::vector<Count>& shapes) : shapes_(shapes) {}
+
+  std::uint32_t of(Count shape) {
+    shape.count = 1;
+    const auto next = static_cast<std::uint32_t>(shapes_.size());
+    const auto [found, is_new] = known_.try_emplace(shape, next);
+    if (is_new) shapes_.push_back(shape);
+    return found->second;
+  }
+
+ private:
+  struct Hash {
+    std::size_t operator()(const Count& shape) const {
+      using profile::spread;
+      std::uint64_t hash = spread(profile::table_seed(), shape.size);
+      hash = spread(hash, std::bit_cast<std::uint64_t>(shape.lambda));
+      return spread(spread(hash, shape.value), std::bit_cast<std::uint64_t>(shape.keep));
+    }
+  };
+
+  std::vector<Count>& shapes_;
+  tsl::robin_map<Count, std::uint32_t, Hash> known_;
+};
+
+namespace {
+
+/// What estimates nothing goes into no sum (estimation::make_canonical).
+bool adds_something(const Count& count) {
+  return count.size > 0 && count.value > 0 && count.lambda > 0 && count.keep > 0;
+}
+
+/// Of a span that ends before the recording, what lives at its end are the processes then there.
+void set_end(Item& item, const Sample& sample, Nanoseconds end_of_process, Nanoseconds limit) {
+  if (sample.free_time != 0 && sample.free_time < limit) {
+    item.died = sample.free_time;
+  } else if (limit == kNever) {
+    item.vanished = end_of_process;
+  } else if (end_of_process < limit - 1) {
+    item.died = end_of_process;
+  }
+}
+
+bool lived_in(const Sample& sample, Nanoseconds from, Nanoseconds limit) {
+  return sample.time < limit && (sample.free_time == 0 || sample.free_time >= from);
+}
+
+}  // namespace
+
+Gathering::Gathering(const Recording& recording, CallTree& tree, Names& names, bool tells_lines)
+    : recording_(recording), nodes_(recording, tree, names, tells_lines), types_(recording) {
+  for (const profile::Thread& thread : recording.threads) {
+    threads_.push_back(names.intern(thread.name.empty() ? "[no name]" : thread.name));
+  }
+  threads_.push_back(names.intern("[no thread]"));
+  for (std::uint32_t i = 0; i < types_.size(); ++i) type_names_.push_back(names.intern(types_[i]));
+  for (std::uint32_t i = 0; i < recording.labels.size(); ++i) {
+    labels_.push_back(names.intern(profile::path_of_label(recording, i)));
+  }
+}
+
+bool Gathering::can_tell_times(const Selection& selection) const {
+  return recording_.tallies.empty() && !selection.is_chosen_by_half;
+}
+
+Items Gathering::with_times(const Selection& selection, const Span& span, bool is_of_fates) {
+  Items out;
+  out.has_times = out.has_threads = out.has_types = out.has_labels = true;
+  Shapes shapes(out.shapes);
+  const Nanoseconds limit = selection.to ? span.to : kNever;
+  for (const Sample& sample : recording_.samples_beside(selection.heap)) {
+    if (sample.heap != selection.heap || !lived_in(sample, span.from, limit)) continue;
+    if (selection.keeps && !selection.keeps(sample)) continue;
+    if (is_of_fates && sample.is_thinned_out) continue;
+    const Count shape = is_of_fates ? profile::count_of_fate(recording_, sample)
+                                    : profile::count_of(recording_, sample);
+    if (!adds_something(shape)) continue;
+    Item item = item_of(sample.stack, sample.thread, sample.type, sample.label);
+    item.shape = shapes.of(shape);
+    item.born = profile::is_allocation_seen(sample) ? sample.time : 0;
+    set_end(item, sample, recording_.processes[sample.process].end, limit);
+    out.items.push_back(item);
+  }
+  return out;
+}
+
+Items Gathering::of(const profile::Profile& profile) {
+  Items out;
+  const bool is_of_samples = !profile::is_of_mappings(profile.kind);
+  out.has_threads = out.has_types = out.has_labels = is_of_samples;
+  Shapes shapes(out.shapes);
+  for (const profile::Entry& entry : profile.entries) {
+    const Count shape = count_of(entry, recording_, profile);
+    if (!adds_something(shape)) continue;
+    Item item = item_of(entry.stack, entry.thread, entry.type, entry.label);
+    item.shape = shapes.of(shape);
+    item.count = entry.count;
+    out.items.push_back(item);
+  }
+  return out;
+}
+
+Item Gathering::item_of(std::uint32_t stack, std::uint32_t thread, std::uint32_t type,
+                        std::uint32_t label) {
+  return {.node = nodes_.of(stack),
+          .thread = threads_[std::min<std::size_t>(thread, recording_.threads.size())],
+          .type = type_names_[types_.of(type, stack)],
+          .label = label == kNone ? kNoName : labels_[label]};
+}
+
+}  // namespace geiger::page

@@ -1,0 +1,67 @@
+// The samples behind the profiles of a page, before anything is bounded: each with its node in
+// the call tree and all that the page tells apart.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/page/call_tree.h"
+#include "analysis/page/names.h"
+#include "analysis/page/span.h"
+#include "analysis/profile/profile.h"
+#include "analysis/profile/types.h"
+#include "estimation/counts.h"
+
+namespace geiger::page {
+
+/// An instant that does not come.
+inline constexpr Nanoseconds kNever = ~Nanoseconds{0};
+
+/// Samples alike, or one.
+struct Item {
+  std::uint32_t node = 0;   ///< Of the call tree.
+  std::uint32_t shape = 0;  ///< Into Items::shapes.
+  NameIndex thread = kNoName, type = kNoName, label = kNoName;
+  Nanoseconds born = 0;           ///< CLOCK_MONOTONIC; before the span: not seen.
+  Nanoseconds died = kNever;      ///< When it was freed.
+  Nanoseconds vanished = kNever;  ///< Of what was never freed: when its process ended.
+  std::uint64_t count = 1;
+};
+
+/// What one table of cells is made from.
+struct Items {
+  std::vector<estimation::Count> shapes;  ///< What one object adds to sums depends on; count 1.
+  std::vector<Item> items;
+  bool has_times = false;  ///< `born`, `died` and `vanished` mean something.
+  bool has_types = false, has_labels = false, has_threads = false;
+};
+
+/// Gathers items of one recording for one page.
+class Gathering {
+ public:
+  Gathering(const profile::Recording& recording, CallTree& tree, Names& names, bool tells_lines);
+
+  /// Whether it is known when the samples were allocated and freed, whatever their kind.
+  [[nodiscard]] bool can_tell_times(const profile::Selection& selection) const;
+
+  /// All samples that lived in `span`, with their times; if `is_of_fates`, those whose fates
+  /// are known, for whom they stand (profile/thinned.h). Requires can_tell_times().
+  [[nodiscard]] Items with_times(const profile::Selection& selection, const Span& span,
+                                 bool is_of_fates);
+
+  /// The entries of a profile.
+  [[nodiscard]] Items of(const profile::Profile& profile);
+
+ private:
+  class Shapes;
+  Item item_of(std::uint32_t stack, std::uint32_t thread, std::uint32_t type, std::uint32_t label);
+
+  const profile::Recording& recording_;
+  StackNodes nodes_;
+  const profile::Types types_;
+  std::vector<NameIndex> threads_, type_names_, labels_;  ///< The last of threads: of none.
+};
+
+}  // namespace geiger::page

@@ -1,0 +1,261 @@
+#include "analysis/page/page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "analysis/export/gzip.h"
+#include "analysis/page/cells.h"
+#include "analysis/page/compared.h"
+#include "analysis/page/header.h"
+#include "analysis/page/items.h"
+#include "analysis/page/kind_pages.h"
+#include "analysis/page/sources.h"
+#include "analysis/page/timeline.h"
+#include "analysis/profile/thinned.h"
+#include "analysis/profile/totals.h"
+#include "analysis/report/format.h"
+#include "analysis/report/heading.h"
+#include "analysis/report/measure.h"
+
+namespace geiger::page {
+namespace {
+
+using profile::Kind;
+using profile::Profile;
+using profile::Recording;
+using profile::Selection;
+
+/// All that a page is made from, before it is bounded.
+class Draft {
+ public:
+  Draft(const Recording& recording, const PageOptions& options);
+
+  /// The page at a step; nothing if it could not fit.
+  [[nodiscard]] std::optional<PageData> at(const Coarseness& coarseness) const;
+
+ private:
+  void add_kind(Kind kind);
+  void add_timed(PageProfile& page, const Profile& profile, const Selection& selection);
+  void weigh_nodes();
+  void add_timeline(PageData& data, const Buckets& buckets) const;
+  static void say_what_is_left_out(PageData& data, const Coarseness& coarseness,
+                                   const Pruned& pruned, std::uint64_t cut);
+
+  const Recording& recording_;
+  const PageOptions& options_;
+  Span span_;
+  Names names_;
+  CallTree tree_;
+  Gathering gathering_;
+  PageData fixed_;  ///< What no step changes.
+  std::vector<Items> tables_;
+  std::optional<ComparedTree> compared_;
+  Sources sources_;
+  std::optional<std::size_t> timed_allocated_, timed_live_;  ///< Into tables_.
+  double live_interval_ = 0;
+  std::vector<double> weights_;  ///< Per node of the tree: its largest share of any table.
+  NameIndex smaller_ones_, others_;
+};
+
+Draft::Draft(const Recording& recording, const PageOptions& options)
+    : recording_(recording),
+      options_(options),
+      span_(span_of(recording, options.selection)),
+      tree_(names_),
+      gathering_(recording, tree_, names_, static_cast<bool>(options.read_source)),
+      smaller_ones_(names_.intern(kSmallerOnes)),
+      others_(names_.intern("[others]")) {
+  add_header(fixed_, recording, options);
+  for (std::size_t i = 0; i < kKinds.size(); ++i) {
+    if (options.progress) options.progress(i, kKinds.size() + 1);
+    add_kind(kKinds[i]);
+  }
+  fixed_.lifetimes = survival_curves(recording, options);
+  fixed_.resident = resident_account(recording, options);
+  fixed_.refresh = options.refresh;
+  if (options.compared != nullptr) {
+    fixed_.diff = diff_of(*options.compared, fixed_.left_out);
+    compared_.emplace(options.compared->tree, tree_, names_);
+  }
+  if (options.read_source) sources_ = read_sources(tree_, names_, options.read_source);
+  weigh_nodes();
+  if (options.progress) options.progress(kKinds.size(), kKinds.size() + 1);
+}
+
+/// What is live at the end of a window is what is so just before it ends.
+Selection selection_of(const Selection& all, Kind kind) {
+  Selection selection = of_kind(all, kind);
+  if (kind == Kind::kLiveAtEnd && selection.at) selection.at = *selection.at - 1;
+  return selection;
+}
+
+void Draft::add_kind(Kind kind) {
+  const Selection selection = selection_of(options_.selection, kind);
+  PageProfile page;
+  page.kind = profile::name_of(kind);
+  page.title = report::kind_text(kind);
+  page.title[0] = static_cast<char>(page.title[0] - 'a' + 'A');
+  page.about = about(kind);
+  page.unavailable = why_unavailable(recording_, selection);
+  if (page.unavailable.empty()) {
+    const Profile profile = select(recording_, selection);
+    const report::Whole whole(recording_, profile);
+    const report::Measure total = whole.measure_total(options_.level);
+    page.bytes = total.bytes;
+    page.objects = total.objects;
+    page.exact_total = whole.exact();
+    page.calibrates = whole.calibrated_to().has_value();
+    page.largest_interval = profile.largest_interval;
+    if (profile.rate_factor < 1) page.about += " " + report::halved_note();
+    add_timed(page, profile, selection);
+    if (kind == Kind::kLiveAtPeak) {
+      if (!fixed_.timeline) fixed_.timeline.emplace();
+      fixed_.timeline->peak = peak_of(recording_, profile);
+    }
+  }
+  fixed_.profiles.push_back(std::move(page));
+}
+
+/// The cells of a profile. Of what was allocated and what lives they have times, so that the
+/// page can tell the same of any window; where no fate was thinned, both have the same cells.
+void Draft::add_timed(PageProfile& page, const Profile& profile, const Selection& selection) {
+  const bool is_allocated = selection.kind == Kind::kAllocated;
+  const bool is_live = selection.kind == Kind::kLiveAtEnd;
+  const bool is_timed = (is_allocated || is_live) && gathering_.can_tell_times(selection);
+  if (!is_timed) {
+    page.cells = static_cast<std::int32_t>(tables_.size());
+    tables_.push_back(gathering_.of(profile));
+    return;
+  }
+  page.counts = is_allocated ? Counts::kBorn : Counts::kAlive;
+  auto& table = is_allocated ? timed_allocated_ : timed_live_;
+  if (is_live && !profile::is_any_thinned(recording_)) table = timed_allocated_;
+  if (!table) {
+    table = tables_.size();
+    tables_.push_back(gathering_.with_times(options_.selection, span_, is_live));
+  }
+  if (is_live) live_interval_ = profile.largest_interval;
+  page.cells = static_cast<std::int32_t>(*table);
+}
+
+void Draft::weigh_nodes() {
+  const std::vector<CallTree::Node>& nodes = tree_.nodes();
+  weights_.assign(nodes.size(), 0);
+  for (const Items& table : tables_) {
+    std::vector<double> own(nodes.size(), 0);
+    const std::vector<double> weights = weights_of(table);
+    for (std::size_t i = 0; i < table.items.size(); ++i) own[table.items[i].node] += weights[i];
+    for (std::size_t i = nodes.size(); i-- > 1;) own[nodes[i].parent] += own[i];
+    const double all = own[CallTree::kRoot];
+    if (!(all > 0)) continue;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      weights_[i] = std::max(weights_[i], own[i] / all);
+    }
+  }
+  if (compared_) compared_->weigh(weights_);
+}
+
+std::optional<PageData> Draft::at(const Coarseness& coarseness) const {
+  PageData data = fixed_;
+  const Buckets buckets(span_, coarseness.buckets);
+  UsedNames names(names_);
+  Pruned pruned = prune(tree_, weights_, coarseness.nodes, names, smaller_ones_);
+  data.nodes = std::move(pruned.nodes);
+  data.frames = std::move(pruned.frames);
+  const CellPlan plan{coarseness, buckets, pruned.moved, others_};
+  std::size_t cells = 0;
+  std::size_t strata = 0;
+  for (const Items& table : tables_) {
+    data.cells.push_back(cells_of(table, plan, names));
+    cells += data.cells.back().cells.size();
+    strata += data.cells.back().strata.size();
+  }
+  if (cells > kMostCells || strata > kMostStrata) return std::nullopt;
+  if (coarseness.told >= kToldWithSources) {
+    data.sources = sources_.found;
+    for (Source& source : data.sources) source.file = names.of(source.file);
+  }
+  data.left_out.insert(data.left_out.end(), sources_.left_out.begin(), sources_.left_out.end());
+  if (compared_) data.diff->nodes = compared_->nodes(pruned, names);
+  add_timeline(data, buckets);
+  std::uint64_t cut = 0;
+  data.names = names.texts(coarseness.name_bytes, cut);
+  say_what_is_left_out(data, coarseness, pruned, cut);
+  return data;
+}
+
+void Draft::add_timeline(PageData& data, const Buckets& buckets) const {
+  if (!data.timeline) data.timeline.emplace();
+  Timeline& timeline = *data.timeline;
+  timeline.edges = buckets.edges(profile::start_of(recording_));
+  timeline.rss = resident_series(recording_, span_);
+  MarksOfPage marks = marks_of(recording_, span_);
+  if (marks.all > marks.marks.size()) {
+    data.left_out.push_back(report::plural(marks.all - marks.marks.size(), "later mark"));
+  }
+  timeline.marks = std::move(marks.marks);
+  const auto& table = timed_live_ ? timed_live_ : timed_allocated_;
+  if (!table) return;
+  timeline.live = live_over_time(tables_[*table], buckets, live_interval_, options_.level);
+}
+
+void Draft::say_what_is_left_out(PageData& data, const Coarseness& coarseness, const Pruned& pruned,
+                                 std::uint64_t cut) {
+  std::vector<std::string>& lines = data.left_out;
+  if (coarseness.buckets < kSteps.front().buckets) {
+    lines.push_back(fmt::format("times are told in {}",
+                                report::plural(data.timeline->edges.size() - 1, "step")));
+  }
+  if (coarseness.size_steps > 0) {
+    lines.push_back(fmt::format(
+        "sizes within 1/{} of a power of two share their mean; sums of whole profiles do not",
+        coarseness.size_steps));
+  }
+  if (pruned.left_out > 0) {
+    lines.push_back(fmt::format("{} of the call tree with fewest bytes are in {}",
+                                report::plural(pruned.left_out, "node"), kSmallerOnes));
+  }
+  if (cut > 0) {
+    lines.push_back(fmt::format("{} cut after {} bytes", report::plural(cut, "name"),
+                                report::exact_count(coarseness.name_bytes)));
+  }
+}
+
+std::size_t compressed_size(const std::string& text) {
+  std::size_t size = 0;
+  exports::GzipStream stream([&](std::string_view bytes) { size += bytes.size(); },
+                             exports::Effort::kSmall);
+  stream.write(text);
+  stream.finish();
+  return size;
+}
+
+/// The finest page that fits, and its document.
+std::pair<PageData, std::string> fitting(const Recording& recording, const PageOptions& options) {
+  const Draft draft(recording, options);
+  std::pair<PageData, std::string> made;
+  for (const Coarseness& coarseness : kSteps) {
+    auto data = draft.at(coarseness);
+    if (!data) continue;
+    made = {std::move(*data), {}};
+    made.second = to_json(made.first);
+    const bool fits = made.second.size() <= options.most_bytes ||
+                      compressed_size(made.second) <= options.most_bytes;
+    if (fits) break;
+  }
+  return made;
+}
+
+}  // namespace
+
+PageData page_of(const Recording& recording, const PageOptions& options) {
+  return fitting(recording, options).first;
+}
+
+std::string page_data(const Recording& recording, const PageOptions& options) {
+  return fitting(recording, options).second;
+}
+
+}  // namespace geiger::page

@@ -1,0 +1,56 @@
+// A report page of a recording: all kinds of profiles with all that tells their samples apart,
+// for one file that needs nothing else (html.h) or for who asks over HTTP.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/compare/comparison.h"
+#include "analysis/page/page_data.h"
+#include "analysis/profile/profile.h"
+#include "analysis/profile/recording.h"
+#include "analysis/report/scope.h"
+
+namespace geiger::page {
+
+/// The text of a source file by its path; nothing if there is none to be had.
+using ReadSource = std::function<std::optional<std::string>(const std::string& path)>;
+
+/// Two sides of runs, compared.
+struct ComparedRuns {
+  std::vector<std::string> before, after;  ///< The runs as the user named them.
+  compare::Comparison tree;                ///< By stack, with callers (compare::Grouping).
+  std::vector<compare::Comparison> tables;
+};
+
+struct PageOptions {
+  double level = 0.95;  ///< In (0, 1).
+  std::string version;  ///< geiger's.
+  /// What part of the recording the page is about: window, heap and filters; the kind is
+  /// every one. Its instants bound the timeline.
+  profile::Selection selection = {};
+  report::Scope scope = {};                 ///< The same in words.
+  ReadSource read_source = {};              ///< Source lines, and lines told apart; empty: none.
+  const ComparedRuns* compared = nullptr;   ///< Also what changed.
+  std::optional<Nanoseconds> refresh = {};  ///< Until the page is to ask again.
+  /// Told how many parts of the work are done; empty: nobody is.
+  std::function<void(std::size_t done, std::size_t total)> progress = {};
+  /// Of the compressed document. What would be larger is made coarser (coarseness.h).
+  std::size_t most_bytes = kMostBytes;
+
+  /// With a template of 512 KiB a page of 4 MiB: base64 makes 4 characters of 3 bytes.
+  static constexpr std::size_t kMostBytes = (4096 - 512) * 1024UL / 4 * 3;
+};
+
+/// The page of a recording. It must have its names (symbolize), and its stacks be trimmed.
+/// The same recording gives the same bytes.
+[[nodiscard]] PageData page_of(const profile::Recording& recording, const PageOptions& options);
+
+/// The same as the document that pages read, which compressed has at most `most_bytes`.
+[[nodiscard]] std::string page_data(const profile::Recording& recording,
+                                    const PageOptions& options);
+
+}  // namespace geiger::page

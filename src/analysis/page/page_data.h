@@ -1,0 +1,168 @@
+// What a report page is made of, as web/src/data.ts states it field by field: the page reads
+// this as JSON. Pure data; the other files of this room fill it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/profile/recording.h"
+#include "analysis/report/summary_facts.h"
+#include "estimation/estimate.h"
+
+namespace geiger::page {
+
+/// Index into PageData::names; kNoName where there is none.
+using NameIndex = std::int32_t;
+inline constexpr NameIndex kNoName = -1;
+
+/// Bits of Frames::flags.
+enum FrameFlag : std::uint8_t { kInlined = 1, kPlumbing = 2, kUnknown = 4, kRemark = 8 };
+
+struct Frames {
+  std::vector<NameIndex> name, module, file;
+  std::vector<std::uint32_t> line;
+  std::vector<std::uint8_t> flags;
+};
+
+struct Nodes {
+  std::vector<std::uint32_t> up;  ///< How far before the node its parent stands; 0 of the root.
+  std::vector<std::uint32_t> frame;
+};
+
+/// What one object of a stratum adds to sums (estimation/sums.h).
+struct Stratum {
+  bool is_certain = false;
+  double bytes = 0, weighted = 0, variance = 0;
+  double objects = 0, objects_variance = 0, covariance = 0;
+  double interval = 0;           ///< E_least of these alone; 0 of certain ones.
+  std::int32_t size_class = -1;  ///< Power of two of the requested bytes; -1: none.
+};
+
+/// Born before the first bucket; alive at the end.
+inline constexpr std::int32_t kBornBefore = -1, kAliveAtEnd = -1;
+
+/// Samples alike in all that the page can tell apart.
+struct Cell {
+  std::uint32_t node = 0;
+  std::uint32_t stratum = 0;
+  NameIndex thread = kNoName, type = kNoName, label = kNoName;
+  std::int32_t born = kBornBefore;
+  std::int32_t died = kAliveAtEnd;  ///< Below: data.ts.
+  std::uint64_t count = 0;
+};
+
+struct Cells {
+  std::vector<Stratum> strata;
+  std::vector<Cell> cells;  ///< By node, ascending.
+  bool has_threads = false, has_types = false, has_labels = false, has_times = false;
+  bool has_mean_sizes = false;
+};
+
+/// What of the cells a profile counts.
+enum class Counts : std::uint8_t { kBorn, kAlive, kAll };
+
+struct PageProfile {
+  std::string kind, title, about;
+  std::string unavailable;  ///< Why there is none; empty: there is.
+  std::int32_t cells = -1;  ///< Into PageData::cells; -1: unavailable.
+  Counts counts = Counts::kAll;
+  double largest_interval = 0;
+  std::optional<Bytes> exact_total;
+  bool calibrates = false;
+  estimation::Estimate bytes, objects;
+};
+
+/// Times in nanoseconds since the start of the recording.
+struct PageMark {
+  Nanoseconds time = 0;
+  std::string name;
+};
+
+struct Timeline {
+  std::vector<Nanoseconds> edges;
+  std::vector<estimation::Estimate> live;  ///< At the end of each bucket; may be empty.
+  std::vector<std::pair<Nanoseconds, Bytes>> rss;
+  std::vector<PageMark> marks;
+  std::optional<Nanoseconds> peak;
+};
+
+struct SurvivalPoint {
+  double time = 0, value = 0, lo = 0, hi = 0;
+};
+struct Survival {
+  std::string name;
+  std::uint64_t samples = 0;
+  std::vector<SurvivalPoint> points;
+};
+
+struct AccountLine {
+  std::string name;
+  double bytes = 0;
+  estimation::Interval interval;
+  std::uint32_t depth = 0;
+};
+
+/// Lines of a source file.
+struct Source {
+  NameIndex file = kNoName;
+  std::uint32_t from = 1;
+  std::vector<std::string> lines;
+};
+
+struct DiffRow {
+  std::string name, detail;
+  estimation::Estimate before, after;
+  double delta = 0;
+  estimation::Interval interval;
+  double q = 1;
+  std::string verdict;
+};
+
+struct DiffTable {
+  std::string by;
+  std::vector<DiffRow> rows;
+};
+
+/// Of a subtree.
+struct DiffNode {
+  std::uint32_t node = 0;
+  double before = 0, after = 0, delta = 0;
+  estimation::Interval interval;
+  double q = 1;
+  NameIndex verdict = kNoName;
+};
+
+struct Diff {
+  std::vector<std::string> before, after;
+  std::string kind;
+  DiffRow total;
+  std::vector<DiffTable> tables;
+  std::vector<DiffNode> nodes;  ///< By node, ascending.
+};
+
+struct PageData {
+  std::string title;
+  std::string version;
+  double level = 0.95;
+  std::vector<report::SummaryFact> facts;
+  std::vector<std::string> warnings;
+  std::vector<std::string> names;
+  Frames frames;
+  Nodes nodes;
+  std::vector<Cells> cells;
+  std::vector<PageProfile> profiles;
+  std::optional<Timeline> timeline;
+  std::vector<Survival> lifetimes;
+  std::vector<AccountLine> resident;
+  std::vector<Source> sources;
+  std::vector<std::string> left_out;
+  std::optional<Diff> diff;
+  std::optional<Nanoseconds> refresh;
+};
+
+/// The document that the page reads. Strings are made valid UTF-8.
+[[nodiscard]] std::string to_json(const PageData& data);
+
+}  // namespace geiger::page

@@ -1,0 +1,304 @@
+// Cells against the totals that every other report prints, and what bounds a page.
+#include "analysis/page/page.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "analysis/page/coarseness.h"
+#include "analysis/page/html.h"
+#include "analysis/page/test_page.h"
+#include "analysis/profile/example_recording.h"
+#include "analysis/profile/test_recording.h"
+#include "analysis/profile/thinned.h"
+#include "analysis/profile/totals.h"
+#include "estimation/estimate.h"
+
+namespace geiger::page {
+namespace {
+
+using nlohmann::json;
+using profile::Kind;
+using profile::Recording;
+using profile::Selection;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+const PageProfile& of(const PageData& data, Kind kind) {
+  return *std::ranges::find(data.profiles, profile::name_of(kind), &PageProfile::kind);
+}
+
+/// The value that the cells of a kind add up to, over the buckets first .. last.
+CellSums sums_in(const PageData& data, Kind kind, std::int32_t first, std::int32_t last) {
+  const PageProfile& page = of(data, kind);
+  return add_up(data, page, first, last);
+}
+
+void expect_arrives(const PageData& data, const PageProfile& page) {
+  if (page.cells < 0) return;
+  const auto buckets = static_cast<std::int32_t>(data.timeline->edges.size() - 1);
+  const CellSums sums = add_up(data, page, 0, buckets - 1);
+  const auto near = [](double expected) {
+    return ::testing::DoubleNear(expected, 1e-9 * (1 + std::abs(expected)));
+  };
+  EXPECT_THAT(sums.weighted + sums.certain, near(page.bytes.value)) << page.kind;
+  EXPECT_THAT(sums.variance, near(page.bytes.variance)) << page.kind;
+  EXPECT_THAT(sums.certain, near(page.bytes.exact)) << page.kind;
+  EXPECT_THAT(sums.objects, near(page.objects.value)) << page.kind;
+  EXPECT_EQ(sums.samples, page.bytes.samples) << page.kind;
+}
+
+PageData page_of_all(const Recording& recording, std::size_t most = PageOptions::kMostBytes) {
+  PageOptions options;
+  options.most_bytes = most;
+  return page_of(recording, options);
+}
+
+TEST(Page, CellsArriveAtTheTotalsOfEveryKind) {
+  const Recording recording = profile::example::small_server();
+  const PageData data = page_of_all(recording);
+  EXPECT_EQ(data.profiles.size(), 14U);
+  for (const PageProfile& page : data.profiles) expect_arrives(data, page);
+  EXPECT_GT(of(data, Kind::kAllocated).bytes.value, 12.0 * kMiB);
+}
+
+TEST(Page, EveryWindowAndEveryInstantIsThatOfTheSelection) {
+  const Recording recording = profile::example::small_server();
+  const PageData data = page_of_all(recording);
+  const auto& edges = data.timeline->edges;
+  const Nanoseconds start = profile::start_of(recording);
+  for (const auto& [first, last] : {std::pair{0, 20}, {3, 3}, {10, 60}, {100, 239}}) {
+    Selection window;
+    window.from = start + edges[first];
+    window.to = start + edges[last + 1];
+    const auto allocated = total(recording, select(recording, window));
+    const CellSums born = sums_in(data, Kind::kAllocated, first, last);
+    EXPECT_NEAR(born.weighted, allocated.weighted_bytes, 1) << first;
+    EXPECT_EQ(born.samples, allocated.samples);
+    if (last + 2 == static_cast<int>(edges.size())) continue;
+    Selection instant;
+    instant.kind = Kind::kLiveAtEnd;
+    instant.at = *window.to - 1;
+    const auto live = total(recording, select(recording, instant));
+    const CellSums alive = sums_in(data, Kind::kLiveAtEnd, first, last);
+    EXPECT_NEAR(alive.weighted, live.weighted_bytes, 1) << last;
+    EXPECT_NEAR(data.timeline->live[last].value, live.weighted_bytes + live.certain_bytes, 1);
+    EXPECT_EQ(data.timeline->live[last].interval.hi,
+              estimation::estimate_bytes(live, 0.95).interval.hi);
+  }
+}
+
+TEST(Page, AWindowOfTheCommandLineIsThePagesTime) {
+  const Recording recording = profile::example::small_server();
+  PageOptions options;
+  options.selection.from = profile::start_of(recording) + 50'000'000;
+  options.selection.to = profile::start_of(recording) + 420'000'000;
+  const PageData data = page_of(recording, options);
+  EXPECT_EQ(data.timeline->edges.front(), 50'000'000U);
+  EXPECT_EQ(data.timeline->edges.back(), 420'000'000U);
+  for (const PageProfile& page : data.profiles) expect_arrives(data, page);
+  EXPECT_THAT(of(data, Kind::kResident).unavailable, HasSubstr("not of a window"));
+}
+
+TEST(Page, FiltersHoldForAllKinds) {
+  const Recording recording = profile::example::small_server();
+  PageOptions options;
+  options.selection.keeps = [](const profile::Sample& sample) { return sample.requested < 1000; };
+  const PageData data = page_of(recording, options);
+  for (const PageProfile& page : data.profiles) expect_arrives(data, page);
+  EXPECT_EQ(of(data, Kind::kAllocated).bytes.samples, 12U);
+  EXPECT_FALSE(of(data, Kind::kAllocated).exact_total);
+}
+
+TEST(Page, WhatOutlivedItsProcessIsAliveAtTheEndOnly) {
+  profile::TestRecording test;
+  const auto stack = test.stack({test.location({"leak"})});
+  test.recording.processes[0].end = 500'000;
+  test.sample(stack, 100);
+  const auto second = test.add_process();
+  test.recording.processes[second].end = 1'000'000;
+  test.sample(stack, 100, 600'000).process = second;
+  const PageData data = page_of_all(test.recording);
+  const PageProfile& live = of(data, Kind::kLiveAtEnd);
+  expect_arrives(data, live);
+  EXPECT_EQ(live.bytes.samples, 2U);
+  const auto samples_until = [&](std::int32_t last) { return add_up(data, live, 0, last).samples; };
+  const auto buckets = static_cast<std::int32_t>(data.timeline->edges.size() - 1);
+  EXPECT_EQ(samples_until(buckets / 4), 1U);
+  EXPECT_EQ(samples_until(buckets / 2 + 10), 0U);
+  EXPECT_EQ(samples_until(buckets - 2), 1U);
+  EXPECT_EQ(samples_until(buckets - 1), 2U);
+  EXPECT_EQ(data.timeline->live.back().samples, 1U) << "of processes that still run";
+}
+
+TEST(Page, SamplesWithoutTheirAllocationAreAliveButNotAllocated) {
+  profile::TestRecording test;
+  const auto stack = test.stack({test.location({"old"})});
+  test.recording.processes[0].end = 10'000;
+  test.sample(stack, 100, 1500).seen_from = 1800;
+  test.sample(stack, 100, 2500);
+  const PageData data = page_of_all(test.recording);
+  for (const PageProfile& page : data.profiles) expect_arrives(data, page);
+  EXPECT_EQ(of(data, Kind::kAllocated).bytes.samples, 1U);
+  EXPECT_EQ(of(data, Kind::kLiveAtEnd).bytes.samples, 2U);
+}
+
+TEST(Page, ThinnedFatesHaveCellsOfTheirOwn) {
+  Recording recording = profile::example::small_server();
+  recording.processes[0].thinning = 1;
+  for (std::size_t i = 0; i < recording.samples.size(); i += 2) {
+    recording.samples[i].is_thinned_out = true;
+  }
+  const PageData data = page_of_all(recording);
+  for (const PageProfile& page : data.profiles) expect_arrives(data, page);
+  EXPECT_NE(of(data, Kind::kAllocated).cells, of(data, Kind::kLiveAtEnd).cells);
+  EXPECT_FALSE(data.timeline->live.empty());
+}
+
+TEST(Page, AggregatedRecordingsHaveNoTimes) {
+  profile::TestRecording test;
+  const auto stack = test.stack({test.location({"f"})});
+  test.recording.processes[0].is_aggregated = true;
+  profile::Tally tally;
+  tally.alike.stack = stack;
+  tally.alike.requested = 100;
+  tally.allocated = 7;
+  tally.freed = 3;
+  test.recording.tallies.push_back(tally);
+  const PageData data = page_of_all(test.recording);
+  for (const PageProfile& page : data.profiles) expect_arrives(data, page);
+  EXPECT_EQ(of(data, Kind::kAllocated).bytes.samples, 7U);
+  EXPECT_EQ(of(data, Kind::kLiveAtEnd).bytes.samples, 4U);
+  EXPECT_THAT(of(data, Kind::kLiveAtPeak).unavailable, HasSubstr("aggregated"));
+  EXPECT_THAT(data.timeline->live, IsEmpty());
+  EXPECT_THAT(data.lifetimes, IsEmpty());
+}
+
+TEST(Page, NothingRecordedIsAPageToo) {
+  const PageData none = page_of_all(Recording{});
+  EXPECT_EQ(none.profiles.size(), 14U);
+  profile::TestRecording test;
+  const PageData empty = page_of_all(test.recording);
+  EXPECT_EQ(of(empty, Kind::kAllocated).bytes.value, 0);
+  EXPECT_GT(of(empty, Kind::kAllocated).bytes.interval.hi, 1024);
+  EXPECT_EQ(empty.nodes.up.size(), 1U);
+}
+
+TEST(Page, TheTreeStandsRootFirst) {
+  const PageData data = page_of_all(profile::example::small_server());
+  ASSERT_EQ(data.nodes.up.size(), data.nodes.frame.size());
+  EXPECT_EQ(data.nodes.up.front(), 0U);
+  for (std::size_t i = 1; i < data.nodes.up.size(); ++i) {
+    EXPECT_GE(data.nodes.up[i], 1U);
+    EXPECT_LE(data.nodes.up[i], i);
+  }
+  EXPECT_THAT(path_to(data, "make_buffer"), ElementsAre("main", "serve(int)", "make_buffer"));
+  EXPECT_THAT(path_to(data, "grow"),
+              ElementsAre("main", "serve(int)", "read_request(Request&)", "grow"));
+  const auto flags_of = [&](const std::string& name) {
+    return data.frames.flags[frame_of(data, name)];
+  };
+  EXPECT_EQ(flags_of("grow"), kInlined);
+  EXPECT_EQ(flags_of("std::string::_M_create"), kPlumbing);
+  EXPECT_EQ(flags_of("main"), 0);
+}
+
+TEST(Page, TheSameRecordingGivesTheSameBytes) {
+  const Recording recording = profile::example::small_server();
+  const std::string document = page_data(recording, {});
+  EXPECT_EQ(document, page_data(recording, {}));
+  EXPECT_EQ(with_data("<p id=\"data\"></script>", document),
+            with_data("<p id=\"data\"></script>", document));
+}
+
+TEST(Bound, TwoHundredThousandNodesFitWhole) {
+  const Recording recording = large_recording({.stacks = 40'000, .nodes = 201'000});
+  const PageData data = page_of_all(recording);
+  EXPECT_GE(data.nodes.up.size(), 200'000U);
+  for (const PageProfile& page : data.profiles) expect_arrives(data, page);
+  const std::string document = to_json(data);
+  const auto page = with_data("id=\"data\"></script>", document);
+  ASSERT_TRUE(page);
+  EXPECT_LE(page->size(), 4U * 1024 * 1024 - 512 * 1024);
+  EXPECT_THAT(data.left_out, IsEmpty());
+}
+
+TEST(Bound, MillionsOfSamplesFit) {
+  const Recording recording =
+      large_recording({.stacks = 100'000, .nodes = 400'000, .samples_per_stack = 20});
+  ASSERT_GE(recording.samples.size(), 2'000'000U);
+  const PageData data = page_of_all(recording);
+  for (const PageProfile& page : data.profiles) expect_arrives(data, page);
+  EXPECT_THAT(data.left_out, Contains(HasSubstr("[smaller ones]")));
+  const auto page = with_data("id=\"data\"></script>", to_json(data));
+  EXPECT_LE(page->size(), 4U * 1024 * 1024 - 512 * 1024);
+}
+
+TEST(Bound, EveryStepKeepsTheSumsOfTheWhole) {
+  const Recording recording = large_recording({.stacks = 3000, .nodes = 15'000});
+  for (std::size_t most = 1'000'000; most > 1000; most /= 3) {
+    const PageData data = page_of_all(recording, most);
+    for (const PageProfile& page : data.profiles) expect_arrives(data, page);
+  }
+  const PageData least = page_of_all(recording, 1);
+  EXPECT_LE(least.nodes.up.size(), 2 * kSteps.back().nodes);
+  EXPECT_EQ(least.timeline->edges.size(), 2U);
+  EXPECT_FALSE(least.cells.front().has_threads);
+}
+
+TEST(Bound, LongNamesAreCutAndThatIsSaid) {
+  profile::TestRecording test;
+  const std::string longest = std::string(1'000'000, 'x') + "\u00e9";
+  test.sample(test.stack({test.location({longest})}), 100);
+  test.recording.modules[0].path = std::string(2000, 'm');
+  test.recording.processes[0].executable = longest;
+  const PageData data = page_of_all(test.recording);
+  for (const std::string& name : data.names) EXPECT_LT(name.size(), 1100U);
+  EXPECT_LT(data.title.size(), 1100U);
+  EXPECT_THAT(data.left_out, Contains("2 names cut after 1,000 bytes"));
+  EXPECT_LT(to_json(data).size(), 30'000U);
+}
+
+TEST(Hostile, NamesStayStringsAndCannotEndTheElement) {
+  for (const std::string& name : hostile_names()) {
+    profile::TestRecording test;
+    const auto stack = test.stack({test.location({name}), test.location({"main"})});
+    test.recording.modules[0].path = name;
+    test.recording.processes[0].executable = name;
+    test.recording.processes[0].end = 5000;
+    test.recording.threads.push_back({.name = name});
+    test.recording.labels.push_back({.text = name});
+    test.recording.types.push_back({name});
+    test.recording.marks.push_back({.time = 2500, .name = name});
+    test.recording.warnings.push_back(name);
+    profile::Sample& sample = test.sample(stack, 100);
+    sample.thread = sample.label = sample.type = 0;
+    const std::string document = page_data(test.recording, {});
+    const json parsed = json::parse(document);  // Strict: valid UTF-8 too.
+    const auto html = with_data("<script id=\"data\"></script>", document);
+    ASSERT_TRUE(html);
+    EXPECT_EQ(html->find('<', 1), html->rfind("</script>")) << name;
+    EXPECT_THAT(*html, Not(HasSubstr("\x1b")));
+    EXPECT_EQ(parsed["timeline"]["marks"].size(), 1U);
+  }
+}
+
+TEST(Html, TheTemplateHasOnePlace) {
+  EXPECT_FALSE(with_data("", "{}"));
+  EXPECT_FALSE(with_data("<script id=\"data\">old</script>", "{}"));
+  EXPECT_FALSE(with_data("id=\"data\"></script> id=\"data\"></script>", "{}"));
+  const auto html = with_data("<a id=\"data\"></script><b>", "{}");
+  ASSERT_TRUE(html);
+  EXPECT_THAT(*html, ::testing::StartsWith("<a id=\"data\">H4sI"));
+  EXPECT_THAT(*html, ::testing::EndsWith("</script><b>"));
+}
+
+}  // namespace
+}  // namespace geiger::page

@@ -1,0 +1,235 @@
+// The parts of a page one by one: trees, buckets, names, plumbing, sources, comparisons.
+#include <gmock/gmock.h>
+
+#include <map>
+#include <string>
+
+#include "analysis/compare/collector.h"
+#include "analysis/compare/comparison.h"
+#include "analysis/page/call_tree.h"
+#include "analysis/page/compared.h"
+#include "analysis/page/page.h"
+#include "analysis/page/plumbing.h"
+#include "analysis/page/sources.h"
+#include "analysis/page/span.h"
+#include "analysis/page/test_page.h"
+#include "analysis/page/timeline.h"
+#include "analysis/profile/test_recording.h"
+
+namespace geiger::page {
+namespace {
+
+using compare::Collector;
+using compare::Which;
+using profile::GroupBy;
+using profile::Kind;
+using profile::TestRecording;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+TEST(BucketsOfTime, CoverTheSpanAndMeetAtTheirEdges) {
+  const Buckets buckets({1000, 2000}, 3);
+  EXPECT_EQ(buckets.count(), 3);
+  EXPECT_THAT(buckets.edges(1000), ElementsAre(0, 334, 668, 1000));
+  EXPECT_EQ(buckets.of(1000), 0);
+  EXPECT_EQ(buckets.of(1333), 0);
+  EXPECT_EQ(buckets.of(1334), 1);
+  EXPECT_EQ(buckets.of(1999), 2);
+  EXPECT_EQ(buckets.of(5000), 2);
+  EXPECT_EQ(buckets.of(0), 0);
+}
+
+TEST(BucketsOfTime, AreFewerThanAskedForWhereThereIsNoTime) {
+  EXPECT_THAT(Buckets({5, 5}, 100).edges(5), ElementsAre(0, 1));
+  EXPECT_EQ(Buckets({0, 10}, 100).count(), 10);
+  EXPECT_EQ(Buckets({0, 101}, 100).count(), 51);
+}
+
+TEST(NamesOfPage, AreCutBetweenCharacters) {
+  EXPECT_EQ(shortened("abc", 3), "abc");
+  EXPECT_EQ(shortened("abcd", 3), "abc… (+1 bytes)");
+  EXPECT_EQ(shortened("ab\u00e9", 3), "ab… (+2 bytes)");
+  EXPECT_EQ(shortened(std::string(3, '\x80'), 2), "… (+3 bytes)");
+}
+
+TEST(Plumbing, IsWhatNobodyWroteForThisProgram) {
+  for (const char* name :
+       {"std::vector<int>::push_back(int const&)", "void std::swap<int>(int&, int&)",
+        "std::pair<int, app::T> std::make_pair<int, app::T>(int&&, app::T&&)", "malloc",
+        "operator new(unsigned long)", "__libc_start_main", "alloc::vec::Vec<T>::push"}) {
+    EXPECT_TRUE(is_plumbing(name, "/usr/bin/target")) << name;
+  }
+  for (const char* name :
+       {"main", "app::std::f()", "serve(std::string const&)", "app::Cache<std::string>::get()",
+        "std_init", "std::string* app::make<int>()", "zmalloc", "operator<(app::A, app::B)"}) {
+    EXPECT_FALSE(is_plumbing(name, "/usr/bin/target")) << name;
+  }
+  EXPECT_TRUE(is_plumbing("fopen", "/lib/x86_64-linux-gnu/libc.so.6"));
+  EXPECT_TRUE(is_plumbing("", "/lib64/ld-linux-x86-64.so.2"));
+  EXPECT_FALSE(is_plumbing("f", "/opt/libcurl.so.4"));
+}
+
+/// root > a > b, root > a > c, root > d
+struct SmallTree {
+  Names names;
+  CallTree tree{names};
+  std::uint32_t a = child(CallTree::kRoot, "a"), b = child(a, "b"), c = child(a, "c"),
+                d = child(CallTree::kRoot, "d");
+
+  std::uint32_t child(std::uint32_t parent, const std::string& name) {
+    const Frame frame{.name = names.intern(name)};
+    return tree.child(parent, tree.frame(frame, frame));
+  }
+};
+
+TEST(Pruning, KeepsTheHeaviestAndPutsTheRestBesideThem) {
+  SmallTree small;
+  EXPECT_EQ(small.child(small.a, "b"), small.b);
+  const NameIndex rest = small.names.intern(kSmallerOnes);
+  UsedNames used(small.names);
+  const Pruned pruned = prune(small.tree, {1, 0.8, 0.6, 0.2, 0.2}, 3, used, rest);
+  std::uint64_t cut = 0;
+  const auto names = used.texts(100, cut);
+  // The root with what is left of it, a with what is left of it, b.
+  EXPECT_THAT(pruned.nodes.up, ElementsAre(0, 1, 2, 1, 2));
+  EXPECT_EQ(pruned.moved[small.c], 3U);
+  EXPECT_EQ(pruned.moved[small.d], 1U);
+  EXPECT_EQ(pruned.left_out, 2U);
+  EXPECT_EQ(names[static_cast<std::size_t>(pruned.frames.name[pruned.nodes.frame[1]])],
+            kSmallerOnes);
+  EXPECT_EQ(pruned.frames.flags[pruned.nodes.frame[1]], kRemark);
+}
+
+TEST(Pruning, LeavesASmallTreeAlone) {
+  SmallTree small;
+  UsedNames used(small.names);
+  const Pruned pruned = prune(small.tree, {0, 0, 0, 0, 0}, 100, used, kNoName);
+  EXPECT_EQ(pruned.nodes.up.size(), 5U);
+  EXPECT_EQ(pruned.left_out, 0U);
+}
+
+TEST(SourceLines, AreThoseAroundWhatAppears) {
+  TestRecording test;
+  const auto at = [&](const std::string& function, const std::string& file, std::uint32_t line) {
+    const auto location = test.location({function});
+    profile::Frame& frame = test.recording.frames.back();
+    frame.file = file;
+    frame.line = line;
+    return location;
+  };
+  test.recording.processes[0].end = 5000;
+  test.sample(test.stack({at("f", "f.cc", 3), at("g", "f.cc", 12), at("h", "f.cc", 90)}), 100);
+  test.sample(test.stack({at("f", "f.cc", 40), at("m", "missing.cc", 1)}), 100);
+  PageOptions options;
+  options.read_source = [](const std::string& path) -> std::optional<std::string> {
+    if (path != "f.cc") return std::nullopt;
+    std::string text;
+    for (int i = 1; i <= 60; ++i) text += "line " + std::to_string(i) + "\n";
+    return text;
+  };
+  const PageData data = page_of(test.recording, options);
+  ASSERT_EQ(data.sources.size(), 2U);
+  EXPECT_EQ(data.sources[0].from, 1U);
+  EXPECT_EQ(data.sources[0].lines.size(), 17U);
+  EXPECT_EQ(data.sources[1].from, 35U);
+  EXPECT_EQ(data.sources[1].lines.front(), "line 35");
+  EXPECT_EQ(data.sources[1].lines.size(), 11U);
+  EXPECT_THAT(data.left_out, ElementsAre("1 source file not found here: missing.cc"));
+  // The lines of f are told apart only here.
+  EXPECT_EQ(std::ranges::count(data.frames.name, data.frames.name[frame_of(data, "f")]), 2);
+  const PageData plain = page_of(test.recording, {});
+  EXPECT_EQ(std::ranges::count(plain.frames.name, plain.frames.name[frame_of(plain, "f")]), 1);
+  EXPECT_THAT(plain.sources, IsEmpty());
+}
+
+TEST(ResidentSeries, AddsProcessesAndEndsWithThem) {
+  TestRecording test;
+  test.recording.processes[0].end = 2000;
+  const auto second = test.add_process();
+  test.recording.processes[second].end = 5000;
+  const auto observe = [&](std::uint32_t process, std::vector<std::pair<Nanoseconds, Bytes>> read) {
+    profile::Observations& observed = test.recording.observations.emplace_back();
+    observed.process = process;
+    for (const auto& [time, resident] : read) {
+      observed.series.push_back({.time = time, .counts = {.resident = resident}});
+    }
+  };
+  observe(0, {{1000, 10}, {1500, 20}});
+  observe(second, {{1200, 100}, {4000, 300}});
+  const auto series = resident_series(test.recording, {1000, 5001});
+  EXPECT_THAT(series, ElementsAre(Pair(0, 10), Pair(200, 110), Pair(500, 120), Pair(1000, 100),
+                                  Pair(3000, 300), Pair(4000, 0)));
+}
+
+TestRecording run_of(int of_f, int of_g) {
+  TestRecording test(1024);
+  test.recording.processes[0].end = 5000;
+  const auto main = test.location({"main"});
+  const auto f = test.stack({test.location({"f"}), main});
+  const auto g = test.stack({test.location({"g"}), main});
+  for (int i = 0; i < of_f; ++i) test.sample(f, 100);
+  for (int i = 0; i < of_g; ++i) test.sample(g, 100);
+  return test;
+}
+
+compare::Comparison compared(const profile::Recording& before, const profile::Recording& after,
+                             const compare::Grouping& grouping) {
+  Collector collector(Kind::kAllocated, grouping);
+  EXPECT_FALSE(collector.add(Which::kBefore, before, select(before, Kind::kAllocated)));
+  EXPECT_FALSE(collector.add(Which::kAfter, after, select(after, Kind::kAllocated)));
+  return compare::compare(collector.finish(), 0.95);
+}
+
+TEST(ComparedRuns, ASubtreeIsJudgedByItsOwnSums) {
+  const TestRecording before = run_of(100, 400);
+  const TestRecording after = run_of(300, 410);
+  const ComparedRuns runs{
+      {"before"},
+      {"after"},
+      compared(before.recording, after.recording, {GroupBy::kStack, false, true}),
+      {compared(before.recording, after.recording, {GroupBy::kFunction, false, false})}};
+  PageOptions options;
+  options.compared = &runs;
+  const PageData data = page_of(after.recording, options);
+  ASSERT_TRUE(data.diff);
+  std::map<std::string, const DiffNode*> by_name;
+  for (const DiffNode& node : data.diff->nodes) {
+    const NameIndex name = data.frames.name[data.nodes.frame[node.node]];
+    by_name[data.names[static_cast<std::size_t>(name)]] = &node;
+  }
+  ASSERT_EQ(by_name.size(), 3U);
+  const auto verdict = [&](const char* name) {
+    return data.names[static_cast<std::size_t>(by_name.at(name)->verdict)];
+  };
+  EXPECT_EQ(verdict("f"), "grew");
+  EXPECT_EQ(verdict("g"), "noise");
+  EXPECT_EQ(verdict("main"), "grew");
+  const DiffNode& main = *by_name.at("main");
+  EXPECT_NEAR(main.delta, data.diff->total.delta, 1e-6);
+  EXPECT_NEAR(main.interval.hi, data.diff->total.interval.hi, 1e-6 * main.interval.hi);
+  EXPECT_NEAR(main.delta, by_name.at("f")->delta + by_name.at("g")->delta, 1e-6);
+  ASSERT_EQ(data.diff->tables.size(), 1U);
+  EXPECT_EQ(data.diff->tables[0].rows[0].name, "f");
+}
+
+TEST(ComparedRuns, LongTablesAreCutAndThatIsSaid) {
+  TestRecording before;
+  for (std::size_t i = 0; i < kMostRows + 5; ++i) {
+    before.sample(before.stack({before.location({"f" + std::to_string(i)})}), 100);
+  }
+  const ComparedRuns runs{
+      {},
+      {},
+      compared(before.recording, before.recording, {GroupBy::kStack, false, true}),
+      {compared(before.recording, before.recording, {GroupBy::kFunction, false, false})}};
+  std::vector<std::string> left_out;
+  const Diff diff = diff_of(runs, left_out);
+  EXPECT_EQ(diff.tables[0].rows.size(), kMostRows);
+  ASSERT_EQ(left_out.size(), 1U);
+  EXPECT_THAT(left_out[0], HasSubstr("5 rows of the comparison by function"));
+}
+
+}  // namespace
+}  // namespace geiger::page

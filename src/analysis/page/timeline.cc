@@ -1,0 +1,111 @@
+#include "analysis/page/timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "analysis/page/cells.h"
+#include "analysis/profile/marks.h"
+#include "analysis/profile/totals.h"
+
+namespace geiger::page {
+namespace {
+
+using profile::Recording;
+
+/// A reading of one process's resident set, or its end.
+struct Reading {
+  Nanoseconds time = 0;
+  std::size_t of = 0;  ///< Which of the processes observed.
+  Bytes resident = 0;
+};
+
+std::vector<Reading> readings_of(const Recording& recording) {
+  std::vector<Reading> readings;
+  for (std::size_t i = 0; i < recording.observations.size(); ++i) {
+    const profile::Observations& observed = recording.observations[i];
+    for (const profile::SeriesPoint& point : observed.series) {
+      readings.push_back({point.time, i, point.counts.resident});
+    }
+    const Nanoseconds end = recording.processes[observed.process].end;
+    const bool is_last = observed.series.empty() || observed.series.back().time < end;
+    if (recording.observations.size() > 1 && is_last) readings.push_back({end, i, 0});
+  }
+  std::ranges::sort(readings, [](const Reading& a, const Reading& b) {
+    return std::tie(a.time, a.of) < std::tie(b.time, b.of);
+  });
+  return readings;
+}
+
+}  // namespace
+
+Span span_of(const Recording& recording, const profile::Selection& selection) {
+  const Nanoseconds start = profile::start_of(recording);
+  const Nanoseconds end = start + profile::duration_of(recording) + 1;
+  const Nanoseconds from = selection.from.value_or(start);
+  return {from, std::max(selection.to.value_or(end), from + 1)};
+}
+
+std::vector<std::pair<Nanoseconds, Bytes>> resident_series(const Recording& recording,
+                                                           const Span& span) {
+  const Nanoseconds start = profile::start_of(recording);
+  const Buckets stretches(span, kMostPoints);
+  std::vector<Bytes> resident(recording.observations.size(), 0);
+  Bytes sum = 0;
+  std::vector<std::pair<Nanoseconds, Bytes>> points;
+  std::int32_t stretch = -1;
+  for (const Reading& reading : readings_of(recording)) {
+    sum += reading.resident;
+    sum -= resident[reading.of];
+    resident[reading.of] = reading.resident;
+    if (reading.time < span.from || reading.time >= span.to) continue;
+    const std::pair point(reading.time - start, sum);
+    if (points.empty() || stretches.of(reading.time) != stretch) {
+      points.push_back(point);
+    } else if (sum > points.back().second) {
+      points.back() = point;
+    }
+    stretch = stretches.of(reading.time);
+  }
+  return points;
+}
+
+MarksOfPage marks_of(const Recording& recording, const Span& span) {
+  const Nanoseconds start = profile::start_of(recording);
+  MarksOfPage out;
+  for (const profile::NumberedMark& numbered : profile::numbered_marks(recording)) {
+    const profile::Mark& mark = recording.marks[numbered.mark];
+    if (mark.time < span.from || mark.time >= span.to) continue;
+    if (++out.all > kMostMarks) continue;
+    out.marks.push_back(
+        {mark.time - start,
+         numbered.of_name == 1 ? mark.name : fmt::format("{}#{}", mark.name, numbered.number)});
+  }
+  return out;
+}
+
+std::optional<Nanoseconds> peak_of(const Recording& recording, const profile::Profile& peak) {
+  std::vector<double> bytes(recording.processes.size(), 0);
+  for (const profile::Entry& entry : peak.entries) {
+    estimation::NodeSums sums;
+    accumulate(sums, entry, recording, peak);
+    bytes[entry.process] += sums.weighted_bytes + sums.certain_bytes;
+  }
+  if (peak.entries.empty() || peak.peak_times.size() != bytes.size()) return std::nullopt;
+  const auto largest = std::ranges::max_element(bytes) - bytes.begin();
+  const Nanoseconds time = peak.peak_times[static_cast<std::size_t>(largest)];
+  const Nanoseconds start = profile::start_of(recording);
+  return time - std::min(time, start);
+}
+
+std::vector<estimation::Estimate> live_over_time(const Items& items, const Buckets& buckets,
+                                                 double largest_interval, double level) {
+  std::vector<estimation::Estimate> live;
+  for (const estimation::NodeSums& sums : live_sums(items, buckets, largest_interval)) {
+    live.push_back(estimation::estimate_bytes(sums, level));
+  }
+  return live;
+}
+
+}  // namespace geiger::page

@@ -1,0 +1,241 @@
+#include "analysis/report/summary_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "analysis/profile/labels.h"
+#include "analysis/profile/measured.h"
+#include "analysis/report/extent.h"
+#include "analysis/report/format.h"
+#include "analysis/report/names.h"
+
+namespace geiger::report {
+namespace {
+
+using profile::Process;
+using profile::ProcessTotals;
+using profile::Recording;
+using Facts = std::vector<SummaryFact>;
+
+/// So rare is |z| > 3: nothing is said of what is more frequent.
+constexpr double kUsual = 1.0 / 370;
+
+/// It started the others.
+const Process& first_process(const Recording& recording) {
+  return *std::ranges::min_element(recording.processes, {}, &Process::start);
+}
+
+std::string objects_text(const Measure& measure) {
+  if (measure.samples == 0) return "";
+  const std::string count = objects_figure(measure).text();
+  return count + (count == "1" ? " object" : " objects");
+}
+
+std::string interval_text(const SummaryReport& report, const Recording& recording) {
+  Bytes least = ~Bytes{0};
+  Bytes most = 0;
+  for (const profile::Epoch& epoch : recording.epochs) {
+    least = std::min(least, epoch.interval);
+    most = std::max(most, epoch.interval);
+  }
+  if (recording.epochs.empty()) return "none";
+  if (most <= 1 && is_foreign(report)) return "none";
+  if (most <= 1) return "1 B: every allocation is recorded";
+  if (least == most) return exact_bytes(most) + " between sampled bytes, on average";
+  return fmt::format("{} to {} between sampled bytes, on average", exact_bytes(least),
+                     exact_bytes(most));
+}
+
+std::string z_text(const profile::HitCheck& hits) {
+  const std::string z = fmt::format("z = {} from it", z_score(hits.z));
+  if (hits.has_failed()) return z + ", beyond chance";
+  if (hits.p_value < kUsual) return z + ", which chance does once in 400 runs";
+  return z + ", within chance";
+}
+
+std::string exact_remark(const SummaryReport& report) {
+  const ProcessTotals& totals = report.exact;
+  if (totals.trials == 0 || report.allocated.bytes.variance <= 0) return "";
+  if (!report.hits.is_testable) return "";
+  return fmt::format("the estimate lies {}", z_text(report.hits));
+}
+
+void add_self_check(Facts& facts, const SummaryReport& report) {
+  if (report.offsets.samples + report.offsets.impossible == 0) return;
+  const std::string hits = report.hits.is_testable
+                               ? fmt::format("hits z = {}", z_score(report.hits.z))
+                               : "hits not tested: the interval changed";
+  const std::string remark =
+      fmt::format("{}, offsets of drawn bytes {}", hits, p_equation(report.offsets.p_value()));
+  const bool has_passed = passes_self_check(report);
+  facts.push_back({"self-check", has_passed ? "passed" : "FAILED", remark, !has_passed});
+}
+
+std::string samples_remark(const SummaryReport& report) {
+  if (report.certain_samples == 0 || is_foreign(report)) return "";
+  return fmt::format("{} of them certain: as large as the interval",
+                     exact_count(report.certain_samples));
+}
+
+std::string threads_text(const SummaryReport& report) {
+  std::string out = exact_count(report.exact.threads);
+  if (report.exact.unsettled_threads == 0) return out;
+  return out + fmt::format(", the last bytes of {} of them not counted",
+                           exact_count(report.exact.unsettled_threads));
+}
+
+std::string peak_remark(const SummaryReport& report) {
+  if (report.live_at_peak.samples == 0) return "";
+  std::string out = duration(report.peak_time) + " after the start";
+  if (report.is_peak_halved) out += "; measured by half of the samples";
+  return out;
+}
+
+/// Exact, and beside what went through the allocator.
+void add_mapped(Facts& facts, const SummaryReport& report) {
+  const MappedLine& mapped = report.mapped;
+  if (!mapped.is_seen) return;
+  std::string remark =
+      fmt::format("{} at the end, {} reserved, {} of files", exact_bytes(mapped.at_end.memory),
+                  exact_bytes(mapped.at_end.reserved), exact_bytes(mapped.at_end.files));
+  if (mapped.misses_inherited) remark += "; what forks inherited is not counted";
+  facts.push_back({"mapped by itself", exact_bytes(mapped.at_peak) + " at most", remark});
+}
+
+/// Of the kinds that sum something else than sizes, and of lives.
+void add_further_kinds(Facts& facts, const SummaryReport& report) {
+  for (const KindLine& line : report.kinds) {
+    const bool is_overhead = line.kind == profile::Kind::kLiveOverhead;
+    facts.push_back({std::string(profile::name_of(line.kind)), bytes_text(line.measure),
+                     is_overhead ? "beyond what was asked for, live at the end"
+                                 : "of what was live at the largest RSS"});
+  }
+  if (!report.lifetimes) return;
+  const LifetimeFigures& lives = report.lifetimes->bytes;
+  const std::string median = length_figure(lives.quantiles[kMedian], lives.longest).text();
+  facts.push_back(
+      {"median lifetime", median,
+       fmt::format("of the bytes; {} are freed within 1 ms", figure(lives.temporary).text())});
+}
+
+void add_children(Facts& facts, const ForkedLine& forked) {
+  if (forked.children == 0) return;
+  std::string remark = "seen from their first allocation";
+  if (forked.may_pass_unseen > 0) {
+    remark += fmt::format("; forks by inlined system calls may pass {} unseen",
+                          exact_bytes(forked.may_pass_unseen));
+  }
+  facts.push_back({"children", fmt::format("{} by fork", exact_count(forked.children)), remark});
+}
+
+void add_extent(Facts& facts, const Recording& recording) {
+  std::string label = "recorded";
+  for (std::string& line : extent_lines(recording)) {
+    facts.push_back({std::exchange(label, ""), std::move(line)});
+  }
+}
+
+void add_live(Facts& facts, const SummaryReport& report) {
+  facts.push_back({"live at the peak",
+                   report.is_aggregated ? "not told" : bytes_text(report.live_at_peak),
+                   peak_remark(report)});
+  const bool has_end = report.options.selection.to.has_value();
+  facts.push_back({has_end ? "live at its end" : "live at the end", bytes_text(report.live_at_end),
+                   objects_text(report.live_at_end)});
+}
+
+void add_drops(Facts& facts, const SummaryReport& report) {
+  if (is_foreign(report)) return;
+  if (all_drops(report) == 0) return void(facts.push_back({"dropped", "nothing"}));
+  std::string label = "dropped";
+  for (std::size_t cause = 0; cause < report.drops.size(); ++cause) {
+    if (report.drops[cause] == 0) continue;
+    facts.push_back(
+        {std::exchange(label, ""), exact_count(report.drops[cause]), drop_cause_text(cause), true});
+  }
+}
+
+}  // namespace
+
+Facts summary_facts(const SummaryReport& report, const Recording& recording) {
+  Facts facts;
+  facts.push_back({"interval", interval_text(report, recording)});
+  add_extent(facts, recording);
+  facts.push_back({"samples", exact_count(report.samples), samples_remark(report)});
+  const bool is_told = !profile::tells_live_only(recording);
+  facts.push_back({"allocated", is_told ? bytes_text(report.allocated) : "not told",
+                   is_told ? objects_text(report.allocated) : ""});
+  const bool has_exact = !is_foreign(report) || report.exact.threads > 0;
+  if (!report.is_part() && has_exact) {
+    facts.push_back({"exact total", exact_total_text(report), exact_remark(report)});
+    add_self_check(facts, report);
+  }
+  add_live(facts, report);
+  add_further_kinds(facts, report);
+  add_mapped(facts, report);
+  if (report.rss && !report.is_part()) {
+    facts.push_back({"resident memory", explained_line(*report.rss) + "; geiger rss adds it up"});
+  }
+  if (report.detection_limit >= 1) {
+    facts.push_back({"detection limit", bound_bytes(report.detection_limit),
+                     "whatever has no sample allocated less"});
+  }
+  if (!report.is_part() && !is_foreign(report)) {
+    facts.push_back({"threads", threads_text(report)});
+    add_children(facts, report.forked);
+  }
+  facts.push_back(
+      {"stacks", exact_count(report.stacks),
+       exact_share(report.truncated, report.samples) + " of the samples have cut-off ones"});
+  add_drops(facts, report);
+  return facts;
+}
+
+std::vector<std::string> summary_warnings(const SummaryReport& report, const Recording& recording) {
+  std::vector<std::string> lines;
+  if (report.hits.has_failed()) {
+    lines.emplace_back("The estimate disagrees with the exact total: please report this.");
+  }
+  if (report.offsets.has_failed()) {
+    lines.emplace_back(
+        "Drawn bytes do not lie where a right sampler puts them; geiger doctor says more.");
+  }
+  if (report.samples == 0) {
+    lines.emplace_back("Nothing was sampled. A smaller --interval sees smaller programs.");
+  }
+  lines.insert(lines.end(), recording.warnings.begin(), recording.warnings.end());
+  return lines;
+}
+
+std::string program_text(const Recording& recording) {
+  return recording.processes.empty()
+             ? std::string()
+             : std::string(profile::file_name_of(first_process(recording).executable));
+}
+
+std::string what_ran(const Recording& recording) {
+  if (recording.processes.empty()) return "";
+  const Process& first = first_process(recording);
+  std::string out = fmt::format("pid {}: {} after {}", first.pid, ending_text(first),
+                                duration(first.end - std::min(first.start, first.end)));
+  if (recording.processes.size() < 2) return out;
+  return out + fmt::format("; {} in all, {}", plural(recording.processes.size(), "process image"),
+                           duration(profile::duration_of(recording)));
+}
+
+std::string exact_total_text(const SummaryReport& report) {
+  const ProcessTotals& totals = report.exact;
+  std::string out = exact_bytes(totals.exact_bytes);
+  if (totals.unsettled_bound > 0) {
+    out += fmt::format(" + at most {}", exact_bytes(totals.unsettled_bound));
+  }
+  return out;
+}
+
+std::string bytes_text(const Measure& measure) {
+  return figure(measure.bytes, Quantity::kBytes).text();
+}
+
+}  // namespace geiger::report
