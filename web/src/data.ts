@@ -55,6 +55,11 @@ export interface Strata {
   objectsVariance: number[];
   /** z (1 - pi) / pi^2 */
   covariance: number[];
+  /**
+   * E that these alone imply: of objects that could be seen, the interval between samples. A sum's
+   * E_least ("smallest_interval" in sums.h) is the least of its strata that are not certain; 0 of certain ones.
+   */
+  interval: number[];
   /** Power of two: requested bytes are in [2^c, 2^(c+1)); -1: zero bytes. */
   sizeClass: number[];
 }
@@ -72,7 +77,10 @@ export interface Cells {
   label: NameIndex[];
   /** Bucket of the timeline it was allocated in; -1: before the first. */
   born: number[];
-  /** Bucket it was freed in; -1: it was alive at the end. */
+  /**
+   * Bucket it was freed in. -1: alive at the end. -2 - b: alive when its process ended, in bucket b before the
+   * last: in the profile of a window that reaches the end, in no other that ends behind b.
+   */
   died: number[];
   /** True where near sizes share strata of their mean, to bound the page: sums of the whole stay exact. */
   hasMeanSizes: boolean;
@@ -120,7 +128,7 @@ export interface Mark {
 export interface Timeline {
   /** Nanoseconds since the start. */
   edges: number[];
-  /** Live bytes at the end of each bucket, with their intervals. */
+  /** Live bytes at the end of each bucket, with their intervals; empty where times of samples are not known. */
   live: { value: number[]; lo: number[]; hi: number[] };
   /** Resident set over time as observed; empty where nobody watched. */
   rss: { time: number[]; bytes: number[] };
@@ -152,6 +160,8 @@ export interface AccountLine {
 export interface Fact {
   name: string;
   value: string;
+  /** What explains the value, less prominent. */
+  remark?: string;
   /** "warning" stands out. */
   tone?: "plain" | "warning";
 }
@@ -164,7 +174,7 @@ export interface DiffRow {
   delta: { value: number; lo: number; hi: number };
   /** After control of the false-discovery rate. */
   q: number;
-  /** "grew", "shrank", "new", "gone", "undecided", "unchanged" ... as `geiger diff` says. */
+  /** "grew", "shrank", "new", "gone", "noise", "too few samples", as `geiger diff` says. */
   verdict: string;
 }
 
@@ -201,6 +211,7 @@ export interface PageData {
   frames: Frames;
   nodes: Nodes;
   cells: Cells[];
+  /** The first is shown first. Empty in pages that only compare. */
   profiles: Profile[];
   timeline?: Timeline;
   lifetimes: Survival[];
