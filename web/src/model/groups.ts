@@ -1,0 +1,191 @@
+// Rows of the tables: the sums of a selection by function, stack, module, type, size, ...
+import { emptySums, merge, type Sums } from "../numbers/sums";
+import { exactBytes } from "../numbers/format";
+import { baseName, functionName, moduleName, nameAt, type Page, placeOf } from "./page";
+import { type Dimension, type Selected, sumsBy } from "./selection";
+import { isEmpty } from "./tree";
+
+export interface Groups {
+  /** Rows that hold something, in no order. */
+  count: number;
+  /** What tells a row apart: a function, a node, an index of a name, a size class. */
+  key: (row: number) => number;
+  name: (row: number) => string;
+  detail: (row: number) => string;
+  /** Of what ends here: sums of the rows of a table add up to the whole. */
+  self: Sums;
+  /** Of what passes through; undefined where that is the same. */
+  total: Sums | undefined;
+}
+
+/** Of each node whether no node above it has the same value: nested ones must not count twice. */
+function outermost(page: Page, valueOf: (node: number) => number, values: number): Uint8Array {
+  const isOutermost = new Uint8Array(page.nodes);
+  const open = new Int32Array(values);
+  const { start, child } = page.children;
+  const stack = new Int32Array(page.nodes);
+  const next = start.slice();
+  let depth = 0;
+  stack[0] = 0;
+  while (depth >= 0) {
+    const node = stack[depth]!;
+    if (next[node]! < start[node + 1]!) {
+      const below = child[next[node]!++]!;
+      isOutermost[below] = open[valueOf(below)]!++ === 0 ? 1 : 0;
+      stack[++depth] = below;
+    } else {
+      if (node > 0) --open[valueOf(node)]!;
+      --depth;
+    }
+  }
+  return isOutermost;
+}
+
+const byFunction = new WeakMap<Page, Uint8Array>();
+const byModule = new WeakMap<Page, Uint8Array>();
+
+function remembered(known: WeakMap<Page, Uint8Array>, page: Page, make: () => Uint8Array) {
+  let found = known.get(page);
+  if (!found) known.set(page, (found = make()));
+  return found;
+}
+
+/** The node that stands for the end of a stack: its caller where plumbing is hidden. */
+function shownNode(page: Page, node: number, hidesPlumbing: boolean): number {
+  if (!hidesPlumbing) return node;
+  while (node > 0 && page.isPlumbing[page.functionOf[node]!]) node = page.parent[node]!;
+  return node;
+}
+
+interface Tally {
+  self: Sums;
+  total: Sums;
+}
+
+function tally(
+  page: Page, selected: Selected, values: number, valueOf: (node: number) => number,
+  isOutermost: Uint8Array, hidesPlumbing: boolean,
+): Tally {
+  const self = emptySums(values);
+  const total = emptySums(values);
+  for (let node = 1; node < page.nodes; ++node) {
+    if (isEmpty(selected.total, node)) continue;
+    if (!isEmpty(selected.self, node)) {
+      const shown = shownNode(page, node, hidesPlumbing);
+      if (shown > 0) merge(self, valueOf(shown), selected.self, node);
+    }
+    if (isOutermost[node]) merge(total, valueOf(node), selected.total, node);
+  }
+  return { self, total };
+}
+
+function rowsWith(count: number, holds: (row: number) => boolean): Int32Array {
+  const rows: number[] = [];
+  for (let i = 0; i < count; ++i) if (holds(i)) rows.push(i);
+  return Int32Array.from(rows);
+}
+
+function picked(rows: Int32Array, sums: Sums): Sums {
+  const found = emptySums(rows.length);
+  rows.forEach((row, i) => merge(found, i, sums, row));
+  return found;
+}
+
+export function functionGroups(page: Page, selected: Selected, hidesPlumbing: boolean): Groups {
+  const valueOf = (node: number) => page.functionOf[node]!;
+  const isOutermost = remembered(byFunction, page, () => outermost(page, valueOf, page.functions));
+  const found = tally(page, selected, page.functions, valueOf, isOutermost, hidesPlumbing);
+  const rows = rowsWith(page.functions, (row) =>
+    !isEmpty(found.total, row) && !(hidesPlumbing && page.isPlumbing[row]));
+  return {
+    count: rows.length,
+    key: (row) => rows[row]!,
+    name: (row) => functionName(page, rows[row]!),
+    detail: (row) =>
+      placeOf(page, page.frameOf[rows[row]!]!) || baseName(moduleName(page, rows[row]!)),
+    self: picked(rows, found.self),
+    total: picked(rows, found.total),
+  };
+}
+
+export function moduleGroups(page: Page, selected: Selected, hidesPlumbing: boolean): Groups {
+  const { module } = page.data.frames;
+  // -1, no module, is value 0.
+  const moduleOf = page.frameOf.map((frame) => module[frame]! + 1);
+  const valueOf = (node: number) => moduleOf[page.functionOf[node]!]!;
+  const values = page.data.names.length + 1;
+  const isOutermost = remembered(byModule, page, () => outermost(page, valueOf, values));
+  const found = tally(page, selected, values, valueOf, isOutermost, hidesPlumbing);
+  const rows = rowsWith(values, (row) => !isEmpty(found.total, row));
+  const path = (row: number) => (rows[row]! > 0 ? nameAt(page, rows[row]! - 1) : "[no module]");
+  return {
+    count: rows.length,
+    key: (row) => rows[row]!,
+    name: (row) => baseName(path(row)),
+    detail: (row) => path(row),
+    self: picked(rows, found.self),
+    total: picked(rows, found.total),
+  };
+}
+
+/** Functions of a stack, leaf first. */
+export function stackOf(page: Page, node: number, hidesPlumbing: boolean): number[] {
+  const functions: number[] = [];
+  for (let at = node; at > 0; at = page.parent[at]!) {
+    const of = page.functionOf[at]!;
+    if (!(hidesPlumbing && page.isPlumbing[of])) functions.push(of);
+  }
+  return functions;
+}
+
+/** Callers that a row of the table names. */
+const CALLERS_SHOWN = 4;
+
+export function stackGroups(page: Page, selected: Selected, hidesPlumbing: boolean): Groups {
+  const rows = rowsWith(page.nodes, (node) => node > 0 && !isEmpty(selected.self, node));
+  const functions = (row: number) => stackOf(page, rows[row]!, hidesPlumbing);
+  return {
+    count: rows.length,
+    key: (row) => rows[row]!,
+    name: (row) => {
+      const [leaf] = functions(row);
+      return leaf === undefined ? "[plumbing only]" : functionName(page, leaf);
+    },
+    detail: (row) => {
+      const callers = functions(row).slice(1);
+      const shown = callers.slice(0, CALLERS_SHOWN).map((of) => functionName(page, of));
+      const more = callers.length - shown.length;
+      return shown.join(" ← ") + (more > 0 ? ` ← ${more} more` : "");
+    },
+    self: picked(rows, selected.self),
+    total: undefined,
+  };
+}
+
+export function sizeClassName(sizeClass: number): string {
+  if (sizeClass < 0) return "0 B";
+  const largest = 2 ** (sizeClass + 1) - 1;
+  return sizeClass === 0 ? "1 B" : `${exactBytes(2 ** sizeClass)} to ${exactBytes(largest)}`;
+}
+
+export function valueName(page: Page, dimension: Dimension, value: number): string {
+  if (dimension === "size") return sizeClassName(value);
+  if (value >= 0) return nameAt(page, value);
+  return { thread: "[no thread]", type: "[no type]", label: "[no label]" }[dimension];
+}
+
+export function dimensionGroups(page: Page, selected: Selected, dimension: Dimension): Groups {
+  const found = [...sumsBy(selected, dimension)];
+  const self = emptySums(found.length);
+  found.forEach(([, sums], i) => merge(self, i, sums, 0));
+  return {
+    count: found.length,
+    key: (row) => found[row]![0],
+    name: (row) => valueName(page, dimension, found[row]![0]),
+    detail: () => "",
+    self,
+    total: undefined,
+  };
+}
+
+

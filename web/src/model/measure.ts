@@ -1,0 +1,81 @@
+// From the sums of a part to the numbers that are shown: src/analysis/report/measure.cc, share.cc.
+import type { Estimate } from "../data";
+import {
+  calibratedBytes, estimateBytes, estimateObjects, hasEnoughToCalibrate,
+} from "../numbers/estimate";
+import { exactCount, type Figure, figure, isExact } from "../numbers/format";
+import { restOf, Sum, type Sums } from "../numbers/sums";
+import { type Selected, withInterval } from "./selection";
+
+export interface Share {
+  value: number;
+  lo: number;
+  hi: number;
+}
+
+function exactly(bytes: number, samples: number): Estimate {
+  return { value: bytes, lo: bytes, hi: bytes, variance: 0, samples, exact: bytes };
+}
+
+function calibrated(selected: Selected, part: Sums, level: number): Estimate | undefined {
+  if (!selected.calibrates || !hasEnoughToCalibrate(part)) return undefined;
+  return calibratedBytes(part, selected.whole, selected.exact!, level);
+}
+
+/** Of the whole selection. */
+export function totalBytes(selected: Selected, level: number): Estimate {
+  if (selected.exact !== undefined) {
+    return exactly(selected.exact, selected.whole[Sum.Samples]!);
+  }
+  return estimateBytes(selected.whole, level, "total");
+}
+
+/** Of a row that is shown because it was sampled. `part` is changed: it learns the interval. */
+export function rowBytes(selected: Selected, part: Sums, level: number): Estimate {
+  withInterval(part, selected.profile.largestInterval);
+  return calibrated(selected, part, level) ??
+    estimateBytes(part, level, part[Sum.Samples]! > 0 ? "listed" : "total");
+}
+
+/** Of a part that was asked for, sampled or not: what a search matched. */
+export function partBytes(selected: Selected, part: Sums, level: number): Estimate {
+  withInterval(part, selected.profile.largestInterval);
+  return calibrated(selected, part, level) ?? estimateBytes(part, level, "total");
+}
+
+export function rowObjects(selected: Selected, part: Sums, level: number): Estimate {
+  withInterval(part, selected.profile.largestInterval);
+  return estimateObjects(part, level, part[Sum.Samples]! > 0 ? "listed" : "total");
+}
+
+/** Objects as text: without uncertain samples only the bytes have a limit that says something. */
+export function objectsFigure(bytes: Estimate, objects: Estimate, certain: number): Figure {
+  if (bytes.hi < bytes.value + 1 || objects.samples > 0) return figure(objects, "objects");
+  return { value: certain === 0 ? "-" : `≥ ${exactCount(certain)}`, error: "" };
+}
+
+/** Share of a part in the whole: part and rest are sampled independently (MOVER). */
+export function shareOf(selected: Selected, part: Sums, bytes: Estimate, level: number): Share {
+  const { exact } = selected;
+  if (exact !== undefined && exact > 0 && calibrated(selected, part, level)) {
+    return { value: bytes.value / exact, lo: bytes.lo / exact, hi: bytes.hi / exact };
+  }
+  const mine = estimateBytes(part, level, "total");
+  const rest = estimateBytes(restOf(part, selected.whole), level, "total");
+  const sum = mine.value + rest.value;
+  if (!(sum > 0)) return { value: 0, lo: 0, hi: 0 };
+  const share = mine.value / sum;
+  const below = Math.hypot((1 - share) * (mine.value - mine.lo), share * (rest.hi - rest.value));
+  const above = Math.hypot((1 - share) * (mine.hi - mine.value), share * (rest.value - rest.lo));
+  return {
+    value: share,
+    lo: Math.max(0, share - below / sum),
+    hi: Math.min(1, share + above / sum),
+  };
+}
+
+/** Half of the interval over the value: above 0.5 a node is hatched. */
+export function relativeError(estimate: Estimate): number {
+  if (isExact(estimate)) return 0;
+  return estimate.value > 0 ? (estimate.hi - estimate.lo) / 2 / estimate.value : Infinity;
+}

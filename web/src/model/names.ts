@@ -1,0 +1,49 @@
+// Names are somebody else's text: characters that act are shown as escapes, as in
+// src/analysis/report/text.cc, and long names are cut where they are shown.
+
+/** Controls, and what is invisible or changes the direction of the text around it. */
+// eslint-disable-next-line no-control-regex
+const ACTING =
+  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]|[\u{e0000}-\u{e007f}]/gu;
+
+function escaped(character: string): string {
+  const code = character.codePointAt(0)!;
+  const digits = code.toString(16);
+  const isControl = code < 0x20 || (code >= 0x7f && code < 0xa0);
+  return isControl ? `\\x${digits.padStart(2, "0")}` : `\\u${digits.padStart(4, "0")}`;
+}
+
+/** The text with nothing in it that acts. */
+export function printable(text: string): string {
+  return text.replace(ACTING, escaped);
+}
+
+/** At most `length` characters, the middle left out: both ends of a symbol tell something. */
+export function elided(text: string, length: number): string {
+  if (text.length <= length) return text;
+  const tail = Math.floor((length - 1) / 2);
+  return `${text.slice(0, length - 1 - tail)}…${text.slice(text.length - tail)}`;
+}
+
+/** Drops what stands between balanced brackets, however they nest. */
+function without(text: string, open: string, close: string): string {
+  let depth = 0;
+  let kept = "";
+  for (const character of text) {
+    if (character === open) ++depth;
+    if (depth === 0) kept += character;
+    if (character === close && depth > 0) --depth;
+  }
+  return depth === 0 ? kept : text;
+}
+
+const LONGEST_SHORTENED = 2000;
+
+/** A C++ name without its parameters and template arguments; other names as they are. */
+export function shortened(name: string): string {
+  if (name.length > LONGEST_SHORTENED || !/[(<]/.test(name) || name.startsWith("[")) return name;
+  if (/operator/.test(name)) return name;
+  const bare = without(without(name, "<", ">"), "(", ")").replace(/ (const|volatile|&)+$/, "").trim();
+  // "int f<int>(int)" has its return type in front.
+  return bare === "" ? name : bare.slice(bare.lastIndexOf(" ") + 1) || name;
+}

@@ -1,0 +1,54 @@
+// Functions that a regular expression matches, and the sums of all stacks through any of them.
+import { emptySums, merge, type Sums } from "../numbers/sums";
+import { functionName, type Page } from "./page";
+import type { Selected } from "./selection";
+
+export interface Search {
+  /** Of each function whether it matches. */
+  matches: Uint8Array;
+  functions: number;
+  /** Why the text is no regular expression: it was searched for as it stands. */
+  problem: string;
+}
+
+/** Longer names are matched by their beginning: a pattern must not hold up the page. */
+const LONGEST_MATCHED = 4096;
+
+/** Upper case letters in the text make the case count. */
+export function expressionOf(text: string): { test: (name: string) => boolean; problem: string } {
+  const flags = /[A-Z]/.test(text.replace(/\\./g, "")) ? "u" : "iu";
+  try {
+    const expression = new RegExp(text, flags);
+    return { test: (name) => expression.test(name), problem: "" };
+  } catch (error) {
+    const problem = (error as Error).message.replace(/^.*: /, "");
+    const wanted = text.toLowerCase();
+    return { test: (name) => name.toLowerCase().includes(wanted), problem };
+  }
+}
+
+export function search(page: Page, text: string): Search | undefined {
+  if (text === "") return undefined;
+  const { test, problem } = expressionOf(text);
+  const matches = new Uint8Array(page.functions);
+  let functions = 0;
+  for (let i = 0; i < page.functions; ++i) {
+    if (!test(functionName(page, i).slice(0, LONGEST_MATCHED))) continue;
+    matches[i] = 1;
+    ++functions;
+  }
+  return { matches, functions, problem };
+}
+
+/** Stacks that pass through a match, each once. */
+export function matchedSums(page: Page, selected: Selected, found: Search): Sums {
+  const sums = emptySums();
+  const isBelow = new Uint8Array(page.nodes);
+  for (let i = 1; i < page.nodes; ++i) {
+    const isAbove = isBelow[page.parent[i]!]!;
+    const isMatch = found.matches[page.functionOf[i]!]!;
+    if (isMatch && !isAbove) merge(sums, 0, selected.total, i);
+    isBelow[i] = isMatch | isAbove;
+  }
+  return sums;
+}

@@ -1,0 +1,132 @@
+// What the reader selected of a profile, and its sums by node.
+import type { Profile } from "../data";
+import { emptySums, merge, type Sums, Sum } from "../numbers/sums";
+import type { CellColumns, Page } from "./page";
+
+/** Buckets, both included. */
+export interface Window {
+  from: number;
+  to: number;
+}
+
+/** Columns of cells that can be held to one value. */
+export type Dimension = "thread" | "type" | "label" | "size";
+export const DIMENSIONS: Dimension[] = ["thread", "type", "label", "size"];
+export type Only = Partial<Record<Dimension, number>>;
+
+export interface Selection {
+  profile: number;
+  window: Window | undefined;
+  only: Only;
+}
+
+/** Sums of a selection. */
+export interface Selected {
+  profile: Profile;
+  /** By node: of the stacks that end in it, and of all that pass through it. */
+  self: Sums;
+  total: Sums;
+  /** Of the whole selection. */
+  whole: Sums;
+  /** Known bytes of the whole; undefined for parts of it and where nobody counted. */
+  exact: number | undefined;
+  calibrates: boolean;
+  cells: CellColumns | undefined;
+  includes: (cell: number) => boolean;
+}
+
+/** The value of a cell in a dimension: an index of a name, or a size class. */
+export function valueIn(cells: CellColumns, dimension: Dimension, cell: number): number {
+  if (dimension === "size") return cells.sizeClass[cells.stratum[cell]!]!;
+  return cells[dimension][cell]!;
+}
+
+/** Whether cells tell the values of a dimension apart. */
+export function hasDimension(cells: CellColumns | undefined, dimension: Dimension): boolean {
+  if (!cells) return false;
+  return dimension === "size" || cells[dimension].length > 0;
+}
+
+type Test = (cell: number) => boolean;
+
+function wasAlive(died: number, at: number, last: number): boolean {
+  if (died >= 0) return died > at;
+  // -2 - b: its process ended in bucket b, before the last one.
+  return died === -1 || at >= last || at <= -2 - died;
+}
+
+function windowTest(
+  page: Page, profile: Profile, cells: CellColumns, window: Window,
+): Test | undefined {
+  if (profile.counts === "all" || cells.born.length === 0) return undefined;
+  const { from, to } = window;
+  const { born, died } = cells;
+  if (profile.counts === "born") return (i) => born[i]! >= from && born[i]! <= to;
+  const last = page.lastBucket;
+  return (i) => born[i]! <= to && wasAlive(died[i]!, to, last);
+}
+
+function testsOf(page: Page, profile: Profile, cells: CellColumns, selection: Selection): Test[] {
+  const { window } = selection;
+  const inWindow = window ? windowTest(page, profile, cells, window) : undefined;
+  const tests: Test[] = inWindow ? [inWindow] : [];
+  for (const dimension of DIMENSIONS) {
+    const value = selection.only[dimension];
+    if (value === undefined || !hasDimension(cells, dimension)) continue;
+    tests.push((i) => valueIn(cells, dimension, i) === value);
+  }
+  return tests;
+}
+
+function addUp(page: Page, self: Sums): Sums {
+  const total = self.slice();
+  for (let i = page.nodes - 1; i > 0; --i) {
+    const row = i * Sum.Width;
+    if (total[row + Sum.Samples] === 0 && total[row + Sum.Certain] === 0) continue;
+    merge(total, page.parent[i]!, total, i);
+  }
+  return total;
+}
+
+/** The event that may have been missed is the same in all nodes: it depends on the intervals. */
+export function withInterval(sums: Sums, largestInterval: number): Sums {
+  sums[Sum.LargestInterval] = Math.max(sums[Sum.LargestInterval]!, largestInterval);
+  return sums;
+}
+
+export function select(page: Page, selection: Selection): Selected {
+  const profile = page.data.profiles[selection.profile]!;
+  const cells = page.cells[profile.cells];
+  const self = emptySums(page.nodes);
+  const tests = cells ? testsOf(page, profile, cells, selection) : [];
+  const includes = (i: number) => tests.every((test) => test(i));
+  if (cells) {
+    const [first, second] = tests;
+    for (let i = 0; i < cells.count; ++i) {
+      if (first && !first(i)) continue;
+      if (second && !includes(i)) continue;
+      merge(self, cells.node[i]!, cells.strata, cells.stratum[i]!, cells.times[i]);
+    }
+  }
+  const total = addUp(page, self);
+  const whole = withInterval(total.slice(0, Sum.Width), profile.largestInterval);
+  const isWhole = tests.length === 0;
+  const exact = isWhole ? profile.exactTotal : undefined;
+  const calibrates = exact !== undefined && (profile.calibrates ?? false);
+  return { profile, self, total, whole, exact, calibrates, cells, includes };
+}
+
+/** Sums by the values of a dimension. */
+export function sumsBy(selected: Selected, dimension: Dimension): Map<number, Sums> {
+  const found = new Map<number, Sums>();
+  const { cells } = selected;
+  if (!cells || !hasDimension(cells, dimension)) return found;
+  for (let i = 0; i < cells.count; ++i) {
+    if (!selected.includes(i)) continue;
+    const value = valueIn(cells, dimension, i);
+    let sums = found.get(value);
+    if (!sums) found.set(value, (sums = emptySums()));
+    merge(sums, 0, cells.strata, cells.stratum[i]!, cells.times[i]);
+  }
+  return found;
+}

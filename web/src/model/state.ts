@@ -1,0 +1,114 @@
+// All that a reader chose, and its text form behind the # of the page's address.
+import { DIMENSIONS, type Only, type Window } from "./selection";
+
+export const TABS = [
+  "flame", "functions", "stacks", "modules", "types", "sizes", "threads", "labels", "lifetimes",
+  "memory", "source",
+] as const;
+export type Tab = (typeof TABS)[number];
+
+export const MODES = ["callees", "callers", "both"] as const;
+/** What the flame graph shows: callees, callers, or both around one function. */
+export type Mode = (typeof MODES)[number];
+
+export const COLOURS = ["module", "function", "certainty"] as const;
+export type Colour = (typeof COLOURS)[number];
+
+export const THEMES = ["system", "light", "dark"] as const;
+export type Theme = (typeof THEMES)[number];
+
+export interface State {
+  /** Name of a profile; "" is the first. */
+  kind: string;
+  tab: Tab;
+  mode: Mode;
+  /** Root at the bottom. */
+  isFlame: boolean;
+  hidesPlumbing: boolean;
+  colour: Colour;
+  window: Window | undefined;
+  only: Only;
+  /** Functions from below the root to what fills the width. */
+  zoom: number[];
+  /** The function in the middle of mode "both"; -1: the heaviest. */
+  focus: number;
+  search: string;
+  /** Of the tables. */
+  filter: string;
+  sort: string;
+  isAscending: boolean;
+  theme: Theme;
+}
+
+export const DEFAULTS: State = {
+  kind: "", tab: "flame", mode: "callees", isFlame: false, hidesPlumbing: false, colour: "module",
+  window: undefined, only: {}, zoom: [], focus: -1, search: "", filter: "", sort: "",
+  isAscending: false, theme: "system",
+};
+
+/** What is not as by default, as parameters in a fixed order. */
+export function textOfState(state: State): string {
+  const text = new URLSearchParams();
+  const put = (name: string, value: string, usual: string) => {
+    if (value !== usual) text.set(name, value);
+  };
+  put("kind", state.kind, "");
+  put("tab", state.tab, "flame");
+  put("mode", state.mode, "callees");
+  put("flame", state.isFlame ? "1" : "", "");
+  put("plumbing", state.hidesPlumbing ? "hidden" : "", "");
+  put("colour", state.colour, "module");
+  put("window", state.window ? `${state.window.from}-${state.window.to}` : "", "");
+  for (const dimension of DIMENSIONS) put(dimension, String(state.only[dimension] ?? ""), "");
+  put("zoom", state.zoom.map((index) => index.toString(36)).join("."), "");
+  put("focus", state.focus < 0 ? "" : state.focus.toString(36), "");
+  put("search", state.search, "");
+  put("filter", state.filter, "");
+  put("sort", state.sort + (state.isAscending ? "+" : ""), "");
+  put("theme", state.theme, "system");
+  return text.toString();
+}
+
+function oneOf<T extends string>(choices: readonly T[], text: string | null, usual: T): T {
+  return choices.find((choice) => choice === text) ?? usual;
+}
+
+function indexOf(text: string | null): number {
+  return text && /^[0-9a-z]{1,6}$/.test(text) ? parseInt(text, 36) : -1;
+}
+
+function windowOf(text: string | null): Window | undefined {
+  const found = /^(\d{1,9})-(\d{1,9})$/.exec(text ?? "");
+  if (!found) return undefined;
+  const [from, to] = [Number(found[1]), Number(found[2])];
+  return from <= to ? { from, to } : undefined;
+}
+
+/** Anybody can write an address: what makes no sense in it is left at its default. */
+export function stateOf(text: string): State {
+  const words = new URLSearchParams(text.replace(/^#/, ""));
+  const only: Only = {};
+  for (const dimension of DIMENSIONS) {
+    const value = words.get(dimension);
+    if (value && /^-?\d{1,9}$/.test(value)) only[dimension] = Number(value);
+  }
+  const sort = words.get("sort") ?? "";
+  const zoom = (words.get("zoom") ?? "").split(".").map(indexOf);
+  return {
+    kind: words.get("kind") ?? "",
+    tab: oneOf(TABS, words.get("tab"), "flame"),
+    mode: oneOf(MODES, words.get("mode"), "callees"),
+    isFlame: words.get("flame") === "1",
+    hidesPlumbing: words.get("plumbing") === "hidden",
+    colour: oneOf(COLOURS, words.get("colour"), "module"),
+    window: windowOf(words.get("window")),
+    only,
+    zoom: zoom.includes(-1) ? [] : zoom,
+    focus: indexOf(words.get("focus")),
+    search: words.get("search") ?? "",
+    filter: words.get("filter") ?? "",
+    sort: sort.replace(/\+$/, ""),
+    isAscending: sort.endsWith("+"),
+    theme: oneOf(THEMES, words.get("theme"), "system"),
+  };
+}

@@ -1,0 +1,63 @@
+// Help, and what the page is made of.
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { printable } from "../model/names";
+import type { PageData } from "../data";
+
+const KEYS: [string, string][] = [
+  ["/", "search functions"],
+  ["f  l", "flame graph, list of functions"],
+  ["i", "icicle or flame"],
+  ["c", "callees, callers, both"],
+  ["h", "hide or show plumbing frames"],
+  ["← ↑ ↓ →", "in the flame graph: neighbour, caller, callee"],
+  ["Enter", "zoom into the chosen box"],
+  ["b", "callers and callees of the chosen box; also by double click or shift and click"],
+  ["0", "zoom out"],
+  ["Esc", "close, clear the search, zoom out"],
+  ["d", "light or dark"],
+  ["?", "this help"],
+];
+
+export function Dialog(props: { title: string; onClose: () => void; children: ComponentChildren }) {
+  const element = useRef<HTMLDialogElement>(null);
+  useEffect(() => element.current!.showModal(), []);
+  return (
+    <dialog
+      ref={element} aria-labelledby="dialog-title" onClose={props.onClose}
+      onClick={(event) => event.target === element.current && props.onClose()}
+    >
+      <h2 id="dialog-title">{props.title}</h2>
+      {props.children}
+      <button class="quiet" onClick={props.onClose}>Close</button>
+    </dialog>
+  );
+}
+
+export function Help(props: { onClose: () => void }) {
+  return (
+    <Dialog title="How to read this" onClose={props.onClose}>
+      <ul>
+        <li><b>812 MiB ± 25</b>: estimated from samples; the interval holds the truth with the stated level.</li>
+        <li><b>512 KiB [16 B, 1.9 MiB]</b>: few samples, the interval leans to one side.</li>
+        <li><b>&lt; 1.85 MiB</b>: no sample. So much may be there all the same.</li>
+        <li><b>~</b> in a table: this row and the next may be in the wrong order.</li>
+        <li><i class="hatch" /> hatched: more than ± 50 %. <i class="whisker" /> whisker: the interval, at the box's right end.</li>
+      </ul>
+      <table class="keys">
+        <tbody>
+          {KEYS.map(([key, meaning]) => <tr key={key}><th scope="row"><kbd>{key}</kbd></th><td>{meaning}</td></tr>)}
+        </tbody>
+      </table>
+    </Dialog>
+  );
+}
+
+export function About(props: { data: PageData; onClose: () => void }) {
+  return (
+    <Dialog title="About this page" onClose={props.onClose}>
+      <p>Made by geiger {printable(props.data.version)}. It is complete in itself and asks nothing of any network.</p>
+      <p>It contains Preact (MIT, © Jason Miller) and uPlot (MIT, © Leon Sorokin); their licences stand at the end of this page's source.</p>
+    </Dialog>
+  );
+}

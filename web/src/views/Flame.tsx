@@ -1,0 +1,267 @@
+// The icicle: callees from the root, callers from the leaves, or both around one function.
+import { useMemo } from "preact/hooks";
+import type { Estimate } from "../data";
+import type { Paint } from "../draw/painter";
+import { fillFor, fillForError, type Palette, shadeOf } from "../draw/palette";
+import { EstimateBook } from "../model/book";
+import { objectsFigure, relativeError, rowObjects, shareOf } from "../model/measure";
+import { elided, shortened } from "../model/names";
+import { baseName, functionName, moduleName, type Page, placeOf } from "../model/page";
+import type { Search } from "../model/search";
+import type { Colour, Mode } from "../model/state";
+import { CallTree, isEmpty, ROOT } from "../model/tree";
+import { figure, isExact, plural, shareFigure, textOf } from "../numbers/format";
+import { rowOf, Sum } from "../numbers/sums";
+import type { ViewProps } from "./context";
+import { Choice, Switch } from "./controls";
+import { intervalText } from "./Figure";
+import { FlameChart } from "./FlameChart";
+import { SourceLines } from "./Source";
+
+/** Half of the interval over the value, above which a box is hatched. */
+const UNCERTAIN = 0.5;
+const LETTER = 7;
+
+interface Painter {
+  page: Page;
+  tree: CallTree;
+  book: EstimateBook;
+  palette: Palette;
+  colour: Colour;
+  found: Search | undefined;
+  rootName: string;
+}
+
+function labelOf(painter: Painter, node: number, width: number): string {
+  if (node === ROOT) return painter.rootName;
+  const name = functionName(painter.page, painter.tree.functions[node]!);
+  return name.length * LETTER > width ? shortened(name) : name;
+}
+
+function fillOf(painter: Painter, node: number, estimate: Estimate | undefined): string {
+  const { page, palette, colour, found } = painter;
+  if (node === ROOT) return palette.root;
+  const of = painter.tree.functions[node]!;
+  if (found) return found.matches[of] ? palette.match : palette.rest;
+  if (colour === "certainty") return fillForError(estimate ? relativeError(estimate) : 0, palette);
+  const name = functionName(page, of);
+  const shade = shadeOf(name);
+  return fillFor(colour === "module" ? baseName(moduleName(page, of)) : name, shade, palette);
+}
+
+function paintOf(painter: Painter, node: number, width: number): Paint {
+  const estimate = width > 3 ? painter.book.peek(node) : undefined;
+  const isMatch = painter.found && node !== ROOT &&
+    painter.found.matches[painter.tree.functions[node]!];
+  const isOpen = estimate && !isExact(estimate) && estimate.value > 0;
+  return {
+    fill: fillOf(painter, node, estimate),
+    text: isMatch ? painter.palette.matchText : painter.palette.text,
+    label: labelOf(painter, node, width),
+    isHatched: estimate !== undefined && relativeError(estimate) > UNCERTAIN,
+    limits: isOpen ? [estimate.lo / estimate.value, estimate.hi / estimate.value] : undefined,
+  };
+}
+
+interface ChartOfProps extends ViewProps {
+  tree: CallTree;
+  /** The root is the whole selection, not a part of it. */
+  isWhole: boolean;
+  rootName: string;
+  name: string;
+  zoomed: number;
+  isFlame: boolean;
+  tallest: number;
+  onZoom: (node: number) => void;
+  onPick: (node: number) => void;
+}
+
+function Facts(props: { props: ChartOfProps; book: EstimateBook; node: number }) {
+  const { page, selected, level, tree, rootName } = props.props;
+  const sums = rowOf(tree.sums, props.node);
+  const bytes = props.book.get(props.node);
+  const share = props.node === ROOT && props.props.isWhole
+    ? undefined : shareOf(selected, sums, bytes, level);
+  const of = tree.functions[props.node]!;
+  const objects = objectsFigure(bytes, rowObjects(selected, sums, level), sums[Sum.Certain]!);
+  const frame = props.node === ROOT ? -1 : tree.frame(props.node);
+  return (
+    <>
+      <p class="tooltip-name"><bdi>{props.node === ROOT ? rootName : elided(functionName(page, of), 400)}</bdi></p>
+      {props.node !== ROOT && (
+        <p class="tooltip-place">
+          {[baseName(moduleName(page, of)), placeOf(page, frame)].filter(Boolean).map((text) => (
+            <bdi key={text}>{elided(text, 120)}</bdi>
+          ))}
+        </p>
+      )}
+      <p class="tooltip-figure">
+        {textOf(figure(bytes, "bytes"))}
+        {share && <span class="faint"> · {textOf(shareFigure(share))} of the total</span>}
+      </p>
+      <p class="faint">{intervalText(bytes, "bytes", level)}</p>
+      <p class="faint">
+        {textOf(objects)} objects{sums[Sum.Certain]! > 0 &&
+          `, ${plural(sums[Sum.Certain]!, "object")} recorded for certain`}
+      </p>
+    </>
+  );
+}
+
+function ChartOf(props: ChartOfProps) {
+  const { page, selected, tree, level, palette, state, found } = props;
+  const book = useMemo(
+    () => new EstimateBook(tree, selected, level, props.isWhole), [tree, selected, level]);
+  const painter: Painter = {
+    page, tree, book, palette, found, colour: state.colour, rootName: props.rootName,
+  };
+  const describe = (node: number) => {
+    const bytes = book.get(node);
+    const name = node === ROOT ? props.rootName : functionName(page, tree.functions[node]!);
+    const [, callees] = tree.children(node);
+    return `${elided(name, 200)}: ${textOf(figure(bytes, "bytes"))}, ${
+      intervalText(bytes, "bytes", level)}, ${plural(callees, tree.direction === "callers" ? "caller" : "callee")}`;
+  };
+  return (
+    <FlameChart
+      name={props.name} tree={tree} zoomed={props.zoomed} isFlame={props.isFlame}
+      palette={palette} look={painter} tallest={props.tallest}
+      paintOf={(node, width) => paintOf(painter, node, width)}
+      describe={describe}
+      tooltip={(node) => <Facts props={props} book={book} node={node} />}
+      onZoom={props.onZoom} onPick={props.onPick} settle={() => book.settle()}
+    />
+  );
+}
+
+function Breadcrumb(props: ViewProps & { tree: CallTree; zoomed: number; rootName: string }) {
+  const path = props.tree.path(props.zoomed);
+  if (path.length === 0) return null;
+  const shown = path.length > 6 ? path.slice(-5) : path;
+  const skipped = path.length - shown.length;
+  return (
+    <nav class="crumbs" aria-label="Zoom">
+      <button onClick={() => props.change({ zoom: [] }, true)}>{props.rootName}</button>
+      {skipped > 0 && <span class="faint"> › … {skipped} more</span>}
+      {shown.map((of, i) => {
+        const depth = skipped + i + 1;
+        const name = elided(shortened(functionName(props.page, of)), 40);
+        return (
+          <span key={depth}>
+            <span class="faint"> › </span>
+            {depth === path.length
+              ? <b><bdi>{name}</bdi></b>
+              : (
+                <button onClick={() => props.change({ zoom: path.slice(0, depth) }, true)}>
+                  <bdi>{name}</bdi>
+                </button>
+              )}
+          </span>
+        );
+      })}
+    </nav>
+  );
+}
+
+/** The function with most bytes of its own: what mode "both" starts with. */
+function heaviestFunction(page: Page, props: ViewProps): number {
+  const tree = CallTree.ofCallers(page, props.selected, props.state.hidesPlumbing);
+  const [first, count] = tree.children(ROOT);
+  return count > 0 ? tree.functions[first]! : -1;
+}
+
+function Both(props: ViewProps) {
+  const { page, selected, state, change } = props;
+  const { focus, hidesPlumbing } = state;
+  const of = focus >= 0 && focus < page.functions
+    ? focus
+    : (state.zoom.at(-1) ?? heaviestFunction(page, props));
+  const [callers, callees] = useMemo(() => of < 0 || of >= page.functions
+    ? [undefined, undefined]
+    : [
+      CallTree.around(page, selected, of, "callers", hidesPlumbing),
+      CallTree.around(page, selected, of, "callees", hidesPlumbing),
+    ], [page, selected, of, hidesPlumbing]);
+  if (!callers || !callees || isEmpty(callees.sums, ROOT)) {
+    return <p class="nothing">Nothing of this function is in the selection.</p>;
+  }
+  const name = functionName(page, of);
+  // Function -1 of a root stands for the function in the middle: staying there changes nothing.
+  const pick = (tree: CallTree) => (node: number) => {
+    if (node !== ROOT) change({ mode: "both", focus: tree.functions[node]! }, true);
+  };
+  return (
+    <div class="both">
+      <p class="faint">Callers of <b><bdi>{elided(name, 120)}</bdi></b> above, its callees below; choose another function to look at that.</p>
+      <ChartOf
+        {...props} name="Callers" tree={callers} rootName={name} zoomed={ROOT} isFlame={true}
+        tallest={300} isWhole={false} onZoom={pick(callers)} onPick={pick(callers)}
+      />
+      <ChartOf
+        {...props} name="Callees" tree={callees} rootName={name} zoomed={ROOT} isFlame={false}
+        tallest={420} isWhole={false} onZoom={pick(callees)} onPick={pick(callees)}
+      />
+      <SourceLines {...props} functionIndex={of} />
+    </div>
+  );
+}
+
+function Whole(props: ViewProps) {
+  const { page, selected, state, change } = props;
+  const tree = useMemo(() => state.mode === "callers"
+    ? CallTree.ofCallers(page, selected, state.hidesPlumbing)
+    : CallTree.ofCallees(page, selected, state.hidesPlumbing),
+  [page, selected, state.mode, state.hidesPlumbing]);
+  const zoomed = useMemo(() => tree.find(state.zoom), [tree, state.zoom]);
+  const rootName = state.mode === "callers" ? "all functions that allocate" : "all";
+  if (isEmpty(tree.sums, ROOT)) return <p class="nothing">No sample is in this selection.</p>;
+  return (
+    <>
+      <Breadcrumb {...props} tree={tree} zoomed={zoomed} rootName={rootName} />
+      <ChartOf
+        {...props} name="Call tree" tree={tree} rootName={rootName} zoomed={zoomed}
+        isFlame={state.isFlame} tallest={Math.max(320, Math.round(window.innerHeight * 0.72))}
+        isWhole={true} onZoom={(node) => change({ zoom: tree.path(node) }, true)}
+        onPick={(node) => {
+          if (node !== ROOT) change({ mode: "both", focus: tree.functions[node]! }, true);
+        }}
+      />
+    </>
+  );
+}
+
+export function Flame(props: ViewProps) {
+  const { state, change } = props;
+  return (
+    <section aria-label="Flame graph">
+      <div class="toolbar">
+        <Choice<Mode>
+          name="Direction" chosen={state.mode}
+          choices={[["callees", "Callees"], ["callers", "Callers"], ["both", "Both"]]}
+          onChoose={(mode) => change({ mode, zoom: mode === "both" ? state.zoom : [] }, true)}
+        />
+        {state.mode !== "both" && (
+          <Choice<string>
+            name="Orientation" chosen={state.isFlame ? "flame" : "icicle"}
+            choices={[["icicle", "Icicle"], ["flame", "Flame"]]}
+            onChoose={(shape) => change({ isFlame: shape === "flame" }, true)}
+          />
+        )}
+        <Choice<Colour>
+          name="Colour" chosen={state.colour}
+          choices={[["module", "Module"], ["function", "Function"], ["certainty", "Certainty"]]}
+          onChoose={(colour) => change({ colour })}
+        />
+        <Switch
+          label="Hide plumbing" isOn={state.hidesPlumbing}
+          title="Leaves out the frames of allocators, standard libraries and language runtimes"
+          onChange={(hidesPlumbing) => change({ hidesPlumbing, zoom: [] }, true)}
+        />
+        <span class="legend faint">
+          <i class="hatch" /> more than ± 50 % · <i class="whisker" /> interval
+        </span>
+      </div>
+      {state.mode === "both" ? <Both {...props} /> : <Whole {...props} />}
+    </section>
+  );
+}

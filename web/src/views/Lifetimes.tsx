@@ -1,0 +1,123 @@
+// Survival curves: what share of objects outlives a time.
+import { useEffect, useRef, useState } from "preact/hooks";
+import uPlot from "uplot";
+import type { Survival } from "../data";
+import type { Palette } from "../draw/palette";
+import { elided, printable } from "../model/names";
+import { duration, exactCount, shareFigure, textOf } from "../numbers/format";
+import type { ViewProps } from "./context";
+import { axisStroke } from "./Timeline";
+
+const HEIGHT = 300;
+/** Colours of curves, told apart in both themes. */
+const INKS = ["#0f8a8f", "#b4661b", "#6a5acd", "#3f8f3f", "#b03a6a", "#7a7f85"];
+const MOST_CURVES = INKS.length;
+
+function seriesOf(curves: Survival[]): uPlot.AlignedData {
+  const tables = curves.map((curve): uPlot.AlignedData => {
+    // A logarithmic axis has no 0: what ends at once is drawn at a nanosecond.
+    const times = curve.time.map((time) => Math.max(time, 1) / 1e9);
+    const at = times.filter((time, i) => i === 0 || time > times[i - 1]!);
+    const keep = (values: number[]) =>
+      values.filter((_, i) => i === 0 || times[i]! > times[i - 1]!);
+    return [at, keep(curve.hi), keep(curve.lo), keep(curve.value)];
+  });
+  return tables.length === 1 ? tables[0]! : uPlot.join(tables);
+}
+
+function optionsOf(curves: Survival[], palette: Palette, width: number): uPlot.Options {
+  const stepped = uPlot.paths.stepped!({ align: 1 });
+  const line = (stroke: string, thickness: number): uPlot.Series =>
+    ({ stroke, width: thickness, paths: stepped, points: { show: false }, spanGaps: true });
+  return {
+    width,
+    height: HEIGHT,
+    padding: [10, 16, 0, 4],
+    legend: { show: false },
+    cursor: { drag: { x: false, y: false }, points: { show: false } },
+    scales: { x: { time: false, distr: 3 }, y: { range: [0, 1] } },
+    axes: [
+      {
+        ...axisStroke(palette), size: 32,
+        values: (_, values) => values.map((value) => (value === null ? "" : duration(value * 1e9))),
+      },
+      { ...axisStroke(palette), size: 52, values: (_, values) => values.map((value) => `${Math.round(value * 100)} %`) },
+    ],
+    bands: curves.map((_, i) => ({ series: [3 * i + 1, 3 * i + 2], fill: `${INKS[i]}26` })),
+    series: [{}, ...curves.flatMap((_, i) =>
+      [line("transparent", 0), line("transparent", 0), line(INKS[i]!, 1.8)])],
+  };
+}
+
+function Curves(props: { curves: Survival[]; palette: Palette }) {
+  const place = useRef<HTMLDivElement>(null);
+  const { curves, palette } = props;
+  useEffect(() => {
+    const element = place.current!;
+    const width = () => Math.max(200, element.clientWidth);
+    const plot = new uPlot(optionsOf(curves, palette, width()), seriesOf(curves), element);
+    const observer = new ResizeObserver(() => plot.setSize({ width: width(), height: HEIGHT }));
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      plot.destroy();
+    };
+  }, [curves, palette]);
+  return <div ref={place} class="plot" role="img" aria-label="Survival curves; the table below has their values" />;
+}
+
+/** The curve at a time: it holds its value until the next one. */
+function valueAt(curve: Survival, time: number): { value: number; lo: number; hi: number } {
+  let i = -1;
+  while (i + 1 < curve.time.length && curve.time[i + 1]! <= time) ++i;
+  if (i < 0) return { value: 1, lo: 1, hi: 1 };
+  return { value: curve.value[i]!, lo: curve.lo[i]!, hi: curve.hi[i]! };
+}
+
+const TIMES = [1e6, 1e9, 60e9, 3600e9];
+
+export function Lifetimes(props: ViewProps) {
+  const all = props.page.data.lifetimes;
+  const [chosen, setChosen] = useState<number[]>([0]);
+  const curves = chosen.map((i) => all[i]).filter((curve) => curve !== undefined);
+  const [shown, setShown] = useState(curves);
+  useEffect(() => setShown(curves), [all, chosen]);
+  if (all.length === 0) return <p class="nothing">Nothing is known of lifetimes here: no free was recorded.</p>;
+  const last = Math.max(...all.map((curve) => curve.time.at(-1) ?? 0));
+  const times = TIMES.filter((time, i) => i === 0 || time <= last);
+  const toggle = (i: number) =>
+    setChosen(chosen.includes(i) ? chosen.filter((at) => at !== i) : [...chosen, i].slice(-MOST_CURVES));
+  return (
+    <section aria-label="Lifetimes">
+      <p class="faint">Share of objects that live longer than a time, of the whole recording. Bands are {Math.round(props.level * 100)} % intervals.</p>
+      {shown.length > 0 && <Curves curves={shown} palette={props.palette} />}
+      <div class="scroll" tabIndex={0} role="region" aria-label="Survival">
+        <table class="data">
+          <thead>
+            <tr>
+              <th scope="col" class="name">Objects of</th><th scope="col" class="number">Samples</th>
+              {times.map((time) => <th key={time} scope="col" class="number">longer than {duration(time)}</th>)}
+            </tr>
+          </thead>
+          <tbody>
+            {all.map((curve, i) => (
+              <tr key={i}>
+                <td class="name">
+                  <label class="switch">
+                    <input type="checkbox" checked={chosen.includes(i)} onChange={() => toggle(i)} />
+                    <i class="ink" style={{ background: chosen.includes(i) ? INKS[chosen.indexOf(i)] : "transparent" }} />
+                    <bdi>{elided(printable(curve.name), 200)}</bdi>
+                  </label>
+                </td>
+                <td class="number">{exactCount(curve.samples)}</td>
+                {times.map((time) => (
+                  <td key={time} class="number">{textOf(shareFigure(valueAt(curve, time)))}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,82 @@
+// Histogram of requested sizes by powers of two, each bar with its interval.
+import type { Estimate } from "../data";
+import { dimensionGroups, sizeClassName } from "../model/groups";
+import { rowBytes, rowObjects } from "../model/measure";
+import { exactBytes, exactCount, figure, textOf } from "../numbers/format";
+import { rowOf } from "../numbers/sums";
+import type { ViewProps } from "./context";
+
+const HEIGHT = 170;
+const BASE = HEIGHT - 22;
+const LEFT = 64;
+
+interface Column {
+  sizeClass: number;
+  estimate: Estimate;
+}
+
+/** A round number at or below the largest, for the one line of the scale. */
+function gridOf(most: number, isBytes: boolean): number {
+  const base = isBytes ? 2 : 10;
+  const power = base ** Math.floor(Math.log(Math.max(1, most)) / Math.log(base));
+  return !isBytes && 5 * power <= most ? 5 * power : power;
+}
+
+function Bars(props: { title: string; columns: Column[]; isBytes: boolean }) {
+  const { columns, isBytes } = props;
+  const quantity = isBytes ? "bytes" : "objects";
+  // Bars of unseen small sizes may have limits far above all else: the scale shows the values.
+  const largest = Math.max(...columns.map(({ estimate }) => estimate.value), 1);
+  const most = Math.min(Math.max(...columns.map(({ estimate }) => estimate.hi)), 1.8 * largest);
+  const first = columns[0]!.sizeClass;
+  const count = columns.at(-1)!.sizeClass - first + 1;
+  const width = LEFT + Math.max(16 * 26, count * 26) + 8;
+  const step = (width - LEFT - 8) / count;
+  const y = (value: number) => BASE - (BASE - 10) * Math.min(1, value / most);
+  const grid = gridOf(most, isBytes);
+  return (
+    <figure class="histogram">
+      <figcaption>{props.title}</figcaption>
+      <div class="scroll" tabIndex={0} role="region" aria-label={props.title}>
+        <svg width={width} height={HEIGHT} role="img" aria-label={`${props.title}; the table below has the numbers`}>
+          <line class="grid" x1={LEFT} x2={width - 8} y1={y(grid)} y2={y(grid)} />
+          <text class="tick" x={LEFT - 6} y={y(grid) + 4} text-anchor="end">{isBytes ? exactBytes(grid) : exactCount(grid)}</text>
+          <line class="base" x1={LEFT} x2={width - 8} y1={BASE} y2={BASE} />
+          {columns.map(({ sizeClass, estimate }) => {
+            const x = LEFT + (sizeClass - first) * step;
+            const middle = x + step / 2;
+            return (
+              <g key={sizeClass}>
+                <title>{`${sizeClassName(sizeClass)}: ${textOf(figure(estimate, quantity))}`}</title>
+                <rect class="bin" x={x + 2} width={step - 4} y={y(estimate.value)} height={BASE - y(estimate.value)} />
+                {estimate.hi > estimate.lo && (
+                  <path class="limits" d={`M${middle} ${y(estimate.lo)}V${y(estimate.hi)}M${middle - 4} ${y(estimate.lo)}h8` +
+                    (estimate.hi <= most ? `M${middle - 4} ${y(estimate.hi)}h8` : `M${middle - 3} 14l3 -5l3 5`)} />
+                )}
+                {(sizeClass - first) % Math.ceil(count / 14) === 0 && (
+                  <text class="tick" x={x + 2} y={HEIGHT - 8}>{sizeClass < 0 ? "0" : exactBytes(2 ** sizeClass).replace("iB", "").replace(" ", "")}</text>
+                )}
+              </g>
+            );
+          })}
+        </svg>
+      </div>
+    </figure>
+  );
+}
+
+export function Sizes(props: ViewProps) {
+  const { page, selected, level } = props;
+  const groups = dimensionGroups(page, selected, "size");
+  if (groups.count === 0) return null;
+  const rows = Array.from({ length: groups.count }, (_, i) => i)
+    .sort((a, b) => groups.key(a) - groups.key(b));
+  const columnsOf = (measure: typeof rowBytes): Column[] => rows.map((row) =>
+    ({ sizeClass: groups.key(row), estimate: measure(selected, rowOf(groups.self, row), level) }));
+  return (
+    <div class="histograms">
+      <Bars title="Bytes by requested size" columns={columnsOf(rowBytes)} isBytes={true} />
+      <Bars title="Objects by requested size" columns={columnsOf(rowObjects)} isBytes={false} />
+    </div>
+  );
+}

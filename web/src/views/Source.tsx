@@ -1,0 +1,91 @@
+// Lines of source files around the functions of the selection, where the report embeds them.
+import { useMemo } from "preact/hooks";
+import { figure, textOf } from "../numbers/format";
+import { emptySums, merge, rowOf, type Sums } from "../numbers/sums";
+import { rowBytes } from "../model/measure";
+import { functionName, nameAt, type Page, placeOf } from "../model/page";
+import { printable } from "../model/names";
+import type { Selected } from "../model/selection";
+import { isEmpty } from "../model/tree";
+import type { ViewProps } from "./context";
+
+/** Sums by line of a file: of what is allocated there, directly or by what is called there. */
+function sumsByLine(page: Page, selected: Selected, file: number): Map<number, Sums> {
+  const { frames, nodes } = page.data;
+  const found = new Map<number, Sums>();
+  for (let node = 1; node < page.nodes; ++node) {
+    const frame = nodes.frame[node]!;
+    if (frames.file[frame] !== file || isEmpty(selected.total, node)) continue;
+    if (isNested(page, node, frame)) continue;
+    const line = frames.line[frame]!;
+    let sums = found.get(line);
+    if (!sums) found.set(line, (sums = emptySums()));
+    merge(sums, 0, selected.total, node);
+  }
+  return found;
+}
+
+/** Whether the same line stands further up in the stack, where it counts already. */
+function isNested(page: Page, node: number, frame: number): boolean {
+  const { frames, nodes } = page.data;
+  for (let at = page.parent[node]!; at > 0; at = page.parent[at]!) {
+    const above = nodes.frame[at]!;
+    if (frames.line[above] === frames.line[frame] && frames.file[above] === frames.file[frame]) {
+      return true;
+    }
+  }
+  return false;
+}
+
+function Lines(props: ViewProps & { source: Page["data"]["sources"][number] }) {
+  const { page, selected, level, source } = props;
+  const sums = useMemo(() => sumsByLine(page, selected, source.file), [page, selected, source]);
+  return (
+    <figure class="source">
+      <figcaption><bdi>{nameAt(page, source.file)}</bdi></figcaption>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Source lines">
+        <table>
+          <thead><tr><th scope="col">Bytes</th><th scope="col">Line</th><th scope="col">Source</th></tr></thead>
+          <tbody>
+            {source.lines.map((text, i) => {
+              const line = source.from + i;
+              const found = sums.get(line);
+              return (
+                <tr key={line} class={found ? "hot" : ""}>
+                  <td>{found && textOf(figure(rowBytes(selected, rowOf(found, 0), level), "bytes"))}</td>
+                  <td class="faint">{line}</td>
+                  <td><code>{printable(text.replace(/\t/g, "    "))}</code></td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </div>
+    </figure>
+  );
+}
+
+/** Of one function: the sources of its file. */
+export function SourceLines(props: ViewProps & { functionIndex: number }) {
+  const { page, functionIndex } = props;
+  const { frames, sources } = page.data;
+  const file = frames.file[page.frameOf[functionIndex]!]!;
+  const found = file >= 0 ? sources.filter((source) => source.file === file) : [];
+  if (found.length === 0) {
+    const place = placeOf(page, page.frameOf[functionIndex]!);
+    return place ? <p class="faint"><bdi>{functionName(page, functionIndex)}</bdi> is at <bdi>{place}</bdi></p> : null;
+  }
+  return <>{found.map((source, i) => <Lines key={i} {...props} source={source} />)}</>;
+}
+
+export function SourceView(props: ViewProps) {
+  const { sources } = props.page.data;
+  if (sources.length === 0) {
+    return <p class="nothing">No source lines are in this page: <code>geiger report --source</code> puts them in.</p>;
+  }
+  return (
+    <section aria-label="Source">
+      {sources.map((source, i) => <Lines key={i} {...props} source={source} />)}
+    </section>
+  );
+}

@@ -1,0 +1,17 @@
+// What every view needs.
+import type { State } from "../model/state";
+import type { Page } from "../model/page";
+import type { Search } from "../model/search";
+import type { Selected } from "../model/selection";
+import type { Palette } from "../draw/palette";
+
+export interface ViewProps {
+  page: Page;
+  selected: Selected;
+  state: State;
+  /** Changes the state; `isStep` when the reader may want to come back to what was. */
+  change: (part: Partial<State>, isStep?: boolean) => void;
+  level: number;
+  palette: Palette;
+  found: Search | undefined;
+}

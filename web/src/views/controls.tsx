@@ -1,0 +1,47 @@
+// Small controls that several views use.
+import type { ComponentChildren } from "preact";
+
+/** One of a few. */
+export function Choice<T extends string>(props: {
+  name: string;
+  chosen: T;
+  choices: [T, string][];
+  onChoose: (value: T) => void;
+}) {
+  return (
+    <div class="choice" role="group" aria-label={props.name}>
+      {props.choices.map(([value, label]) => (
+        <button
+          key={value} aria-pressed={value === props.chosen}
+          onClick={() => props.onChoose(value)}
+        >
+          {label}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+export function Switch(props: {
+  label: string; isOn: boolean; title?: string; onChange: (isOn: boolean) => void;
+}) {
+  return (
+    <label class="switch" title={props.title}>
+      <input
+        type="checkbox" checked={props.isOn}
+        onChange={(event) => props.onChange(event.currentTarget.checked)}
+      />
+      {props.label}
+    </label>
+  );
+}
+
+/** Something chosen, with a button that takes it back. */
+export function Chip(props: { children: ComponentChildren; onClear: () => void; label: string }) {
+  return (
+    <span class="chip">
+      {props.children}
+      <button aria-label={props.label} onClick={props.onClear}>×</button>
+    </span>
+  );
+}
