@@ -12,7 +12,8 @@
 set -eu
 
 build='g++ cmake ninja-build binutils pkg-config libcli11-dev libfmt-dev libboost-math-dev libdw-dev
-  libelf-dev libcpp-httplib-dev libncurses-dev libprotozero-dev libsimdjson-dev libsqlite3-dev libzstd-dev llvm-14-dev robin-map-dev zlib1g-dev systemtap-sdt-dev liblttng-ust-dev'
+  libelf-dev libcpp-httplib-dev libncurses-dev libprotozero-dev libsimdjson-dev libsqlite3-dev
+  libzstd-dev llvm-14-dev robin-map-dev zlib1g-dev systemtap-sdt-dev liblttng-ust-dev'
 test='python3 libgtest-dev libgmock-dev nlohmann-json3-dev procps util-linux
   gcc-multilib musl-tools xz-utils dwz libdebuginfod1 protobuf-compiler strace valgrind gdb clang
   git perl nodejs golang-go sqlite3 postgresql redis-server redis-tools libjemalloc2
@@ -44,8 +45,17 @@ fi
 
 installed=$(dpkg-query --show --showformat='${db:Status-Abbrev}${Package}\n' |
   sed -n 's/^ii *//p')
+# Node.js often comes from elsewhere, with an npm that Debian's conflicts with.
+has_command() {
+  case $1 in
+    nodejs) command -v node >/dev/null ;;
+    npm) command -v npm >/dev/null ;;
+    *) false ;;
+  esac
+}
 missing=
 for package in $wanted; do
+  if has_command "$package"; then continue; fi
   if ! printf '%s\n' "$installed" | grep -qxF -- "$package"; then missing="$missing $package"; fi
 done
 if [ -z "$missing" ]; then exit 0; fi
