@@ -184,6 +184,39 @@ class Segments(unittest.TestCase):
                     self.check_links(before, after)
 
 
+class Bursts(unittest.TestCase):
+    STEP = 64 * 1024
+
+    def test_the_interval_doubles_with_every_step(self):
+        """As a budget asks for it: an interval serves for one step of the trace, and the next
+        is twice as long; the total stays right (five standard deviations)."""
+        with harness.Recorder(64) as recorder:
+            process = recorder.start([harness.host("bounded"), 1, 3_000_000, 1_000])
+            path = None
+            while path is None:
+                time.sleep(0.005)
+                path = next(iter(pathlib.Path(recorder.directory).glob("*.geiger")), None)
+            with open(path, "r+b", buffering=0) as file:
+                file.seek(4136)
+                file.write(struct.pack("<QQ", self.STEP, self.STEP))
+            outcome = harness.finish(process, None, 300)
+            self.assertEqual(outcome.status, 0, outcome)
+            trace = read(path)
+        intervals = [epoch.interval for epoch in trace.epochs.values()]
+        self.assertEqual(intervals, [64 << i for i in range(len(intervals))])
+        self.assertGreater(len(intervals), 4)
+        places = [8 * ref for ref in trace.epochs]
+        for before, after in list(zip(places, places[1:]))[1:]:
+            self.assertIn(after - before, range(self.STEP, self.STEP + 4096))
+        own = [sample for sample in trace.samples if is_own(sample.requested)]
+        pi = [trace.inclusion_probability(sample) for sample in own]
+        estimate = sum(sample.requested / chance for sample, chance in zip(own, pi))
+        variance = sum(sample.requested ** 2 * (1 - chance) / chance ** 2
+                       for sample, chance in zip(own, pi))
+        total = int(outcome.stdout.split()[1])
+        self.assertLess(abs(estimate - total), 5 * variance ** 0.5)
+
+
 class JumpsOut(unittest.TestCase):
     def test_out_of_a_checkpoint(self):
         """A handler that jumps out while the next segment is opened leaves it to the next

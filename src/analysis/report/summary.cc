@@ -125,7 +125,8 @@ TableReport sites(const Recording& recording, const Profile& profile,
 ForkedLine forked_line(const Recording& recording) {
   ForkedLine line;
   Bytes largest = 0;
-  for (const Process& process : recording.processes) line.children += process.is_fork_child ? 1 : 0;
+  for (const profile::Process& process : recording.processes)
+    line.children += process.is_fork_child ? 1 : 0;
   for (const profile::Epoch& epoch : recording.epochs) largest = std::max(largest, epoch.interval);
   if (line.children > 0 && largest > 1) line.may_pass_unseen = largest;
   return line;
