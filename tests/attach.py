@@ -6,6 +6,7 @@
 """
 import array
 import contextlib
+import ctypes
 import glob
 import json
 import os
@@ -15,6 +16,7 @@ import re
 import shutil
 import signal
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -67,6 +69,20 @@ def words_into_the_runtime(pid):
                 words = array.array("Q", block[:len(block) // 8 * 8])
                 count += sum(low <= word < high for word in words for low, high in code)
     return count
+
+
+def forbid_ptrace():
+    """From here on this process may not trace: EPERM, whatever its rights are."""
+    class Program(ctypes.Structure):
+        _fields_ = [("count", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
+    load, equal, allow, deny = (struct.pack("<HBBI", *words) for words in (
+        (0x20, 0, 0, 0), (0x15, 0, 1, 101), (0x06, 0, 0, 0x7fff0000), (0x06, 0, 0, 0x50001)))
+    text = ctypes.create_string_buffer(load + equal + deny + allow)
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(38, 1, 0, 0, 0)
+    program = Program(4, ctypes.addressof(text))
+    if libc.prctl(22, 2, ctypes.byref(program)) != 0:
+        raise OSError(ctypes.get_errno(), "no filter")
 
 
 class AttachTest(unittest.TestCase):
@@ -455,6 +471,101 @@ class Refusals(AttachTest):
         self.assertEqual(process.stdout.readline(), "ready\n")
         self.assert_refused(self.geiger("attach", process.pid), "seccomp")
         self.assert_sound(self.attach(process.pid, 0.2, 65536, "--despite-seccomp"))
+
+    def build(self, text, *flags):
+        """A program that says "ready" and waits for its input to end."""
+        source, program = (os.path.join(self.directory, name) for name in ("p.c", "p"))
+        pathlib.Path(source).write_text(
+            f"#include <stdio.h>\n#include <stdlib.h>\n{text}\nint main(void) {{ free(malloc(9));"
+            "puts(\"ready\"); fflush(stdout); while (getchar() != EOF) {} puts(\"done\"); }\n")
+        built = subprocess.run([*flags, "-fno-builtin", source, "-o", program], check=False,
+                               capture_output=True, text=True)
+        if built.returncode != 0:
+            self.skipTest(f"{' '.join(flags)} builds nothing here")
+        process = self.start([program])
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        return process
+
+    def refuse_program(self, word, text, *flags):
+        process = self.build(text, *flags)
+        maps = pathlib.Path(f"/proc/{process.pid}/maps").read_text()
+        self.assert_refused(self.geiger("attach", process.pid), word)
+        self.assertEqual(pathlib.Path(f"/proc/{process.pid}/maps").read_text(), maps)
+        self.end(process)
+
+    def test_32_bit(self):
+        self.refuse_program("32-bit", "", "gcc", "-m32")
+
+    def test_musl(self):
+        harness.require("musl-gcc")
+        self.refuse_program("musl", "", "musl-gcc")
+
+    def test_own_allocator(self):
+        self.refuse_program(
+            "malloc", "static char heap[1 << 20]; static size_t used;\n"
+            "void* malloc(size_t n) { used += n + 15 & -16ul; return heap + used - (n + 15 & -16ul); }"
+            "\nvoid free(void* p) { (void)p; }"
+            "\nvoid* calloc(size_t n, size_t m) { return malloc(n * m); }"
+            "\nvoid* realloc(void* p, size_t n) { (void)p; return malloc(n); }", "gcc", "-rdynamic")
+
+    def test_a_kernel_that_forbids_it(self):
+        """As yama does, here by a filter on geiger itself."""
+        process = self.host("loops", "1")
+        done = self.geiger("attach", process.pid, preexec_fn=forbid_ptrace)
+        self.assert_refused(done, "does not let us trace")
+        self.end(process)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_yama_is_named(self):
+        process = self.host("loops", "1")
+        hide = ("mount -t tmpfs none /proc/sys/kernel && mkdir /proc/sys/kernel/yama && "
+                "echo 2 > /proc/sys/kernel/yama/ptrace_scope && exec \"$@\"")
+        done = subprocess.run(["unshare", "-m", "sh", "-c", hide, "sh", GEIGER, "attach",
+                               str(process.pid)], cwd=self.directory, text=True, check=False,
+                              capture_output=True, timeout=PATIENCE, preexec_fn=forbid_ptrace)
+        self.assert_refused(done, "kernel.yama.ptrace_scope is 2")
+        self.end(process)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_without_proc(self):
+        process = self.host("loops", "1")
+        for verb in ("attach", "detach"):
+            done = subprocess.run(["unshare", "-m", "sh", "-c", "mount -t tmpfs none /proc && "
+                                   "exec \"$@\"", "sh", GEIGER, verb, str(process.pid)],
+                                  cwd=self.directory, text=True, check=False, capture_output=True,
+                                  timeout=PATIENCE)
+            self.assert_refused(done, "no /proc")
+        self.end(process)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_a_number_that_is_used_again(self):
+        """The recording ends with its process, and the next of that number is left alone."""
+        process = self.host("loops", "1")
+        with subprocess.Popen([GEIGER, "attach", "-o", "r.geiger", str(process.pid)],
+                              cwd=self.directory, stderr=subprocess.PIPE, text=True) as attached:
+            self.assertIn("stood still", attached.stderr.readline())
+            attached.send_signal(signal.SIGSTOP)  # It shall not look in between.
+            self.stop(process)
+            other = self.host_numbered(process.pid)
+            maps = pathlib.Path(f"/proc/{other.pid}/maps").read_text()
+            attached.send_signal(signal.SIGCONT)
+            attached.stderr.read()
+            self.assertEqual(attached.wait(PATIENCE), 0)
+        self.assertEqual(pathlib.Path(f"/proc/{other.pid}/maps").read_text(), maps)
+        os.unlink(os.path.join(self.directory, "r.geiger"))
+        self.assert_refused(self.geiger("detach", other.pid), "not attached")
+        self.end(other)
+
+    def host_numbered(self, pid):
+        """The host that waits, as the process `pid`, which has ended."""
+        for _ in range(50):
+            pathlib.Path("/proc/sys/kernel/ns_last_pid").write_text(str(pid - 1))
+            process = self.start([harness.host("attached"), "sleep", "0"])
+            if process.pid == pid:
+                self.assertEqual(process.stdout.readline(), "ready\n")
+                return process
+            self.stop(process)
+        return self.skipTest("the number went to others every time")
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root")
     def test_as_another_user(self):

@@ -184,6 +184,39 @@ class Segments(unittest.TestCase):
                     self.check_links(before, after)
 
 
+class Bursts(unittest.TestCase):
+    STEP = 64 * 1024
+
+    def test_the_interval_doubles_with_every_step(self):
+        """As a budget asks for it: an interval serves for one step of the trace, and the next
+        is twice as long; the total stays right (five standard deviations)."""
+        with harness.Recorder(64) as recorder:
+            process = recorder.start([harness.host("bounded"), 1, 3_000_000, 1_000])
+            path = None
+            while path is None:
+                time.sleep(0.005)
+                path = next(iter(pathlib.Path(recorder.directory).glob("*.geiger")), None)
+            with open(path, "r+b", buffering=0) as file:
+                file.seek(4136)
+                file.write(struct.pack("<QQ", self.STEP, self.STEP))
+            outcome = harness.finish(process, None, 300)
+            self.assertEqual(outcome.status, 0, outcome)
+            trace = read(path)
+        intervals = [epoch.interval for epoch in trace.epochs.values()]
+        self.assertEqual(intervals, [64 << i for i in range(len(intervals))])
+        self.assertGreater(len(intervals), 4)
+        places = [8 * ref for ref in trace.epochs]
+        for before, after in list(zip(places, places[1:]))[1:]:
+            self.assertIn(after - before, range(self.STEP, self.STEP + 4096))
+        own = [sample for sample in trace.samples if is_own(sample.requested)]
+        pi = [trace.inclusion_probability(sample) for sample in own]
+        estimate = sum(sample.requested / chance for sample, chance in zip(own, pi))
+        variance = sum(sample.requested ** 2 * (1 - chance) / chance ** 2
+                       for sample, chance in zip(own, pi))
+        total = int(outcome.stdout.split()[1])
+        self.assertLess(abs(estimate - total), 5 * variance ** 0.5)
+
+
 class JumpsOut(unittest.TestCase):
     def test_out_of_a_checkpoint(self):
         """A handler that jumps out while the next segment is opened leaves it to the next
@@ -295,18 +328,55 @@ class Aggregated(unittest.TestCase):
 
 
 def memory_of(pid, wanted):
-    """Bytes of anonymous memory in the ranges that the runtime lists in its trace."""
+    """Bytes of anonymous memory in the ranges that the runtime lists in its trace; at most, where
+    the kernel has joined one with a neighbour (an arena of malloc's) to one mapping."""
     ranges = [struct.unpack_from("<QQ", wanted, 2328 + 16 * i) for i in range(64)]
-    resident, inside = 0, False
+    resident, inside = 0, 0
     with open(f"/proc/{pid}/smaps", encoding="ascii", errors="replace") as smaps:
         for line in smaps:
             head = line.split()[0]
             if "-" in head:
                 start, end = (int(part, 16) for part in head.split("-"))
-                inside = any(size and begin < end and start < begin + size for begin, size in ranges)
-            elif head == "Rss:" and inside:
-                resident += int(line.split()[1]) * 1024
+                inside = sum(max(0, min(end, begin + size) - max(start, begin))
+                             for begin, size in ranges)
+            elif head == "Rss:":
+                resident += min(int(line.split()[1]) * 1024, inside)
     return resident
+
+
+def most_memory(arguments, env, pause):
+    """The host's outcome, the runtime's largest memory while it ran, and its last header."""
+    with harness.Recorder(1, env={**env, "GEIGER_CAPACITY": str(16 * harness.GIB)},
+                          mode=["nomappings"]) as recorder:
+        process = recorder.start([harness.host("bounded"), *arguments])
+        most, header = 0, b""
+        while process.poll() is None:
+            time.sleep(pause)
+            for path in pathlib.Path(recorder.directory).glob("*.geiger"):
+                with open(path, "rb") as file:
+                    header = file.read(4096)
+            try:
+                most = max(most, memory_of(process.pid, header))
+            except (OSError, struct.error):
+                pass
+        return harness.finish(process, None, 60), most, header
+
+
+class Memory(unittest.TestCase):
+    """What docs/long-runs.md states: per live sample 59 bytes, besides a constant."""
+    CONSTANT, EACH = 1 << 20, 59
+
+    def check(self, *arguments):
+        outcome, most, _ = most_memory(arguments, {"GEIGER_LIVE": str(1 << 24)}, 0.05)
+        self.assertEqual(outcome.status, 0, outcome)
+        live = int(outcome.stdout.split()[2])
+        self.assertLess(most, self.CONSTANT + self.EACH * live)
+
+    def test_of_a_program_that_only_allocates(self):
+        self.check(1, 600_000, 100_000_000, 1, 17)
+
+    def test_of_a_program_that_replaces_what_it_has(self):
+        self.check(1, 2_000_000, 400_000, 1, 17)
 
 
 def large():
@@ -314,23 +384,10 @@ def large():
     for arguments, env in ((["1", "16000000", "10000000", "1", "17"], {"GEIGER_LIVE": str(1 << 24)}),
                            (["1", "16000000", "10000000", "1", "17"], {}),
                            (["1", "1048576", "1048576", "1048576", "17"], {})):
-        with harness.Recorder(1, env={**env, "GEIGER_CAPACITY": str(16 * harness.GIB)},
-                              mode=["nomappings"]) as recorder:
-            process = recorder.start([harness.host("bounded"), *arguments])
-            most, header = 0, b""
-            while process.poll() is None:
-                time.sleep(0.2)
-                for path in pathlib.Path(recorder.directory).glob("*.geiger"):
-                    with open(path, "rb") as file:
-                        header = file.read(4096)
-                try:
-                    most = max(most, memory_of(process.pid, header))
-                except (OSError, struct.error):
-                    pass
-            print(" ".join(arguments), env, "status", process.returncode,
-                  process.communicate()[0].decode().strip(), "runtime's memory", most,
-                  "trace", struct.unpack_from("<Q", header, 24)[0],
-                  "state", struct.unpack_from("<II", header, 32))
+        outcome, most, header = most_memory(arguments, env, 0.5)
+        print(" ".join(arguments), env, "status", outcome.status, outcome.stdout.decode().strip(),
+              "runtime's memory", most, "trace", struct.unpack_from("<Q", header, 24)[0],
+              "state", struct.unpack_from("<II", header, 32))
 
 
 if __name__ == "__main__":

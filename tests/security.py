@@ -63,6 +63,20 @@ class Files(Security):
         for trace in traces:
             self.assertEqual(mode_of(trace), 0o600, trace)
 
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to be somebody whom modes bind")
+    def test_the_owner_does_not_cut_it_by_accident_while_it_is_written(self):
+        """A shell tries on its own trace, which would end it by SIGBUS."""
+        script = ("for i in 1 2 3 4 5 6 7 8 9; do f=$(ls geiger-*/sh.$$.0.geiger); "
+                  "[ -w $f ] && sleep 0.2; done; (: > $f) || echo kept; truncate -s 0 $f || "
+                  "echo kept; cp /dev/null $f || echo kept; chmod 400 $f; echo on")
+        os.chown(self.here, NOBODY, NOBODY)
+        done = self.geiger_run("--interval", "1", "--", "sh", "-c", script, user=NOBODY,
+                               group=NOBODY, extra_groups=[], env={"PATH": os.environ["PATH"]})
+        self.assertEqual((done.returncode, done.stdout), (0, b"kept\nkept\nkept\non\n"), done)
+        traces = self.traces(self.here)
+        self.assertEqual({mode_of(trace) for trace in traces}, {0o600})
+        subprocess.run([GEIGER, "summary", traces[0]], check=True, capture_output=True)
+
     def test_a_packed_run_is_as_private(self):
         program = self.program("program")
         self.geiger_run("--interval", "1KiB", "-o", "a.geiger", "--", program, umask=0)

@@ -279,7 +279,9 @@ std::string dump_control(std::string_view bytes) {
               pair("paused", control.paused.load(), "supervised", control.supervised.load()),
               pair("wanted utilization", control.wanted_utilization.load(), "wanted segment",
                    control.wanted_segment.load()),
-              pair("posted marks", control.posted_marks.load(), "reserved", 0)});
+              pair("posted marks", control.posted_marks.load(), "reserved", 0),
+              number("doubles at", control.doubles_at.load()),
+              number("doubling step", control.doubling_step.load())});
   return dump.take();
 }
 

@@ -1,11 +1,13 @@
 #include "cli/control_page.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -52,6 +54,21 @@ std::optional<PostedMark> post_mark(trace::ControlPage& page, Nanoseconds time,
 
 bool is_taken(const trace::ControlPage& page, const PostedMark& mark) {
   return page.marks[mark.slot].taken.load(std::memory_order_acquire) == mark.sequence;
+}
+
+UniqueFd open_to_control(int directory, const std::string& path) {
+  constexpr int kFlags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  UniqueFd file(openat(directory, path.c_str(), O_RDWR | kFlags));
+  if (file.is_open() || errno != EACCES) return file;
+  const UniqueFd guarded(openat(directory, path.c_str(), O_RDONLY | kFlags));
+  struct stat status {};
+  const bool is_guarded = guarded.is_open() && fstat(guarded.get(), &status) == 0 &&
+                          S_ISREG(status.st_mode) &&
+                          (status.st_mode & 0777) == trace::kGuardedFileMode;
+  if (!is_guarded || fchmod(guarded.get(), trace::kFileMode) != 0) return file;
+  file = UniqueFd(openat(directory, path.c_str(), O_RDWR | kFlags));
+  fchmod(guarded.get(), trace::kGuardedFileMode);
+  return file;
 }
 
 Outcome<LiveTrace> LiveTrace::open(UniqueFd file, std::string path) {

@@ -29,6 +29,9 @@ struct PostedMark {
                                                   std::string_view name);
 [[nodiscard]] bool is_taken(const trace::ControlPage& page, const PostedMark& mark);
 
+/// Opens a trace of `directory` to change its control page, guarded or not.
+[[nodiscard]] UniqueFd open_to_control(int directory, const std::string& path);
+
 /// A trace that a process writes: its first page to read, its second to write.
 class LiveTrace {
  public:

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "cli/control_page.h"
 
 namespace geiger::cli {
 
@@ -25,7 +26,26 @@ void WatchedImage::write_to(std::unique_ptr<LiveTrace> trace) {
   accounted_ = {};
   if (options_.budget) {
     trace_->control().requested_interval.store(governor_.interval(), std::memory_order_release);
+    allow_until_next_look(0);
   }
+}
+
+/// Bounds what a burst can cost before the next look: `allowed` per second, of what the
+/// process was allowed since the last one.
+void WatchedImage::allow_until_next_look(double allowed_per_second) {
+  constexpr double kRoundsAhead = 4;
+  constexpr double kSampleBytes = 96;  // With its free, and a part of a stack.
+  constexpr Bytes kLeastStep = 16 * kKiB;
+  const Budget& budget = *options_.budget;
+  const double seconds = kRoundsAhead * std::chrono::duration<double>(RunWatch::kRound).count();
+  const auto cost = static_cast<double>(cost_of({.samples = 1, .frees = 1}));
+  const double samples = budget.share > 0
+                             ? std::max(allowed_per_second, budget.share * 1'000'000'000) / cost
+                             : budget.samples_per_second;
+  const auto step = std::max(kLeastStep, static_cast<Bytes>(samples * seconds * kSampleBytes));
+  trace::ControlPage& control = trace_->control();
+  control.doubles_at.store(trace_->size() + step, std::memory_order_relaxed);
+  control.doubling_step.store(step, std::memory_order_release);
 }
 
 void WatchedImage::look(Nanoseconds now) {
@@ -60,12 +80,16 @@ void WatchedImage::govern(Nanoseconds now) {
     spent = static_cast<double>(cost_of(counts) - cost_of(accounted_));
     allowed = options_.budget->share * static_cast<double>(*time - before.value_or(0));
   }
-  accounted_ = counts;
   const Bytes before = governor_.interval();
+  // The runtime has doubled it by itself, in a burst.
+  if (counts.epochs != accounted_.epochs) governor_.raise_to(counts.interval);
+  accounted_ = counts;
   const Bytes wanted = governor_.account(elapsed, spent, allowed, samples);
   if (wanted != before) {
     trace_->control().requested_interval.store(wanted, std::memory_order_release);
   }
+  const double seconds = static_cast<double>(std::max<Nanoseconds>(elapsed, 1)) / 1'000'000'000;
+  allow_until_next_look(allowed / seconds);
 }
 
 void WatchedImage::pull_triggers(Nanoseconds now) {
@@ -106,8 +130,7 @@ void WatchedImage::drop_the_least() {
 void RunWatch::follow(const std::vector<observe::Writing>& traces) {
   for (const auto& writing : traces) {
     if (known_.contains(writing.path)) continue;
-    UniqueFd file(open(writing.path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-    auto trace = LiveTrace::open(std::move(file), writing.path);
+    auto trace = LiveTrace::open(open_to_control(AT_FDCWD, writing.path), writing.path);
     if (!trace.has_value()) continue;
     known_.insert(writing.path);
     auto& image = images_[{writing.pid, writing.image_start}];

@@ -12,6 +12,7 @@
 #include <ctime>
 
 #include "analysis/observe/proc_text.h"
+#include "cli/control_page.h"
 #include "trace/rendezvous.h"
 
 namespace geiger::cli {
@@ -181,7 +182,9 @@ UniqueFd TargetProcess::open_path(const std::string& path, int flags) const {
 }
 
 UniqueFd TargetProcess::open_mapped(const MappedFile& file) const {
-  UniqueFd fd = open_path(file.path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  const auto root = files_.open("root");
+  if (!root.is_open()) return {};
+  UniqueFd fd = open_to_control(root.get(), file.path.substr(file.path.find_first_not_of('/')));
   struct stat status {};
   if (!fd.is_open() || fstat(fd.get(), &status) != 0) return {};
   const bool is_trusted =

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "cli/control_page.h"
 #include "cli/run_directory.h"
 
 namespace geiger::cli {
@@ -80,8 +81,7 @@ bool holds_both_pages(int fd, Bytes* size) {
 WatchedTrace::Opened WatchedTrace::open(int directory_fd, const std::string& name,
                                         WatchedTrace& trace) {
   trace.name_ = name;
-  trace.fd_ = UniqueFd(
-      openat(directory_fd, name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  trace.fd_ = open_to_control(directory_fd, name);
   if (!trace.fd_.is_open()) return Opened::kForeign;
   Bytes size = 0;
   if (!holds_both_pages(trace.fd_.get(), &size)) return Opened::kNotYet;
@@ -99,12 +99,14 @@ WatchedTrace::Opened WatchedTrace::open(int directory_fd, const std::string& nam
   trace.capacity_ = std::min({trace.header_->capacity, size, trace::kMaxCapacity});
   trace.pid_ = static_cast<pid_t>(trace.header_->pid);
   trace.control_->supervised.store(1, std::memory_order_release);
+  fchmod(trace.fd_.get(), trace::kGuardedFileMode);
   return Opened::kYes;
 }
 
 WatchedTrace::~WatchedTrace() {
   Bytes size = 0;
   if (control_ != nullptr) {
+    fchmod(fd_.get(), trace::kFileMode);
     if (holds_both_pages(fd_.get(), &size)) {
       control_->supervised.store(0, std::memory_order_release);
     }

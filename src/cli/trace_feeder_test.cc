@@ -15,6 +15,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "cli/control_page.h"
+
 namespace geiger::cli {
 namespace {
 
@@ -121,6 +123,23 @@ TEST_F(Feeder, WaitsForTheHeaderAndForNewTraces) {
   const FakeTrace late(path("a.1.1.geiger"));
   feeder.round();
   EXPECT_EQ(late.control().supervised, 1U);
+}
+
+unsigned mode_of(const std::string& path) {
+  struct stat status {};
+  EXPECT_EQ(stat(path.c_str(), &status), 0);
+  return status.st_mode & 07777;
+}
+
+TEST_F(Feeder, GuardsWhatIsWrittenFromAccidents) {
+  FakeTrace trace(path("a.geiger"));
+  TraceFeeder feeder(directory_);
+  feeder.round();
+  EXPECT_EQ(mode_of(path("a.geiger")), trace::kGuardedFileMode);
+  EXPECT_TRUE(open_to_control(AT_FDCWD, path("a.geiger")).is_open());
+  EXPECT_EQ(mode_of(path("a.geiger")), trace::kGuardedFileMode);
+  feeder.finish();
+  EXPECT_EQ(mode_of(path("a.geiger")), trace::kFileMode);
 }
 
 TEST_F(Feeder, PausesThoseToComeToo) {

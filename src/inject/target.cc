@@ -73,6 +73,9 @@ std::optional<ProcessFacts> facts_of(pid_t pid) {
 }
 
 std::string obstacle_of(pid_t pid, const std::optional<ProcessFacts>& facts, bool despite_seccomp) {
+  if (!facts && access("/proc/self/stat", F_OK) != 0) {
+    return fmt::format("no /proc is mounted here: nothing is known of process {}", pid);
+  }
   if (pid <= 0 || !facts) return fmt::format("there is no process {}", pid);
   if (pid == getpid()) return "it cannot attach to itself";
   if (facts->group != pid) {

@@ -38,6 +38,12 @@ inline constexpr Bytes kRecordsOffset = 8192;
 /// Record references are word offsets in 32 bits, so a trace ends at 32 GiB.
 inline constexpr Bytes kMaxCapacity = Bytes{1} << 35;
 
+/// Modes of a trace's file: its own, and the one while somebody watches it being written. Then
+/// nobody's shell cuts it by accident, which would end its process by SIGBUS; its owner can
+/// change the mode, and root is not asked.
+inline constexpr unsigned kFileMode = 0600;
+inline constexpr unsigned kGuardedFileMode = 0400;
+
 /// Frames kept per stack, innermost first; deeper stacks are flagged.
 inline constexpr std::size_t kMaxFrames = 255;
 
@@ -76,7 +82,8 @@ inline constexpr std::uint32_t kModeForked = 4;         ///< A fork child's imag
 inline constexpr std::uint32_t kModeFreeStacks = 8;     ///< Free records carry stacks.
 inline constexpr std::uint32_t kModeContinued = 16;     ///< Opens with a checkpoint.
 inline constexpr std::uint32_t kModeAggregated = 32;    ///< Tallies instead of samples.
-inline constexpr std::uint32_t kModeAttached = 64;      ///< Began in a running process: what lived before is not known.
+inline constexpr std::uint32_t kModeAttached =
+    64;  ///< Began in a running process: what lived before is not known.
 
 /// Anonymous memory that the runtime has mapped for itself.
 struct RuntimeRange {
@@ -151,6 +158,11 @@ struct ControlPage {
   /// Marks published so far; the runtime looks at `marks` only when this has changed.
   std::atomic<std::uint32_t> posted_marks;
   std::uint32_t reserved0;
+  /// While `doubling_step` is not 0, the runtime doubles the interval by itself when its tail
+  /// reaches `doubles_at`, and again at every further step: what a budget leaves for the time
+  /// until its keeper looks again.
+  std::atomic<std::uint64_t> doubles_at;
+  std::atomic<std::uint64_t> doubling_step;
   ControlMark marks[kControlMarks];
 };
 static_assert(sizeof(ControlPage) <= kRecordsOffset - kControlOffset);

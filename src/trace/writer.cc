@@ -126,7 +126,7 @@ int prepare(long fd, Prepared& file) {
 
 int Writer::open(const char* path, Bytes capacity, const Identity& identity) {
   const long fd = raw_syscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path),
-                              O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+                              O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode);
   if (is_error(fd)) return int(-fd);
   Prepared file{capacity, 0, 0, nullptr};
   const int error = prepare(fd, file);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,6 +58,18 @@ ImageList images_of(const InputFile& file) {
   return list;
 }
 
+/// Takes back the mode that a supervisor which was killed left behind.
+bool was_guarded(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+  if (file < 0) return false;
+  struct stat status {};
+  const bool is_own = ::fstat(file, &status) == 0 &&
+                      (status.st_mode & 0777) == trace::kGuardedFileMode &&
+                      ::fchmod(file, trace::kFileMode) == 0;
+  ::close(file);
+  return is_own;
+}
+
 /// A file with one image, changed in place.
 class LoneImage {
  public:
@@ -69,6 +82,9 @@ class LoneImage {
 
   [[nodiscard]] std::optional<Error> open() {
     descriptor_ = ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+    if (descriptor_ < 0 && errno == EACCES && was_guarded(path_)) {
+      descriptor_ = ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
+    }
     if (descriptor_ < 0) return system_error(path_, "cannot be opened for writing");
     if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return std::nullopt;
     return system_error(path_, "is being changed by another geiger");

@@ -271,6 +271,8 @@ struct NameRefs {
   trace::Ref type;
 };
 NameRefs names_in_force(Segment& segment) {
+  if ((tls.naming.label | tls.naming.type) == 0) [[likely]]
+    return {};
   return {ref_of_name(segment, tls.naming.label), ref_of_name(segment, tls.naming.type)};
 }
 

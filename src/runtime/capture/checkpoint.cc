@@ -117,6 +117,7 @@ void publish(Segment& next, Segment& before) {
   write_thinning(next);
   next.writer.header()->state.store(trace::State::kSampling, std::memory_order_release);
   list_ranges(next.writer.header()->runtime_ranges);
+  image.doubled_at.store(0, std::memory_order_relaxed);
   image.segment.store(&next, std::memory_order_seq_cst);
   before.writer.finish(trace::State::kContinued, base::monotonic_now());
 }

@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
+#include <algorithm>
+
 #include "base/attachment.h"
 #include "base/attributes.h"
 #include "base/clock.h"
@@ -135,6 +137,7 @@ bool start_image(bool is_child) {
   if (is_child) image.next_file = 0;
   image.threads.store(0, std::memory_order_relaxed);
   image.followed.store(0, std::memory_order_relaxed);
+  image.doubled_at.store(0, std::memory_order_relaxed);
   image.utilization_served.store(0, std::memory_order_relaxed);
   image.segment_served.store(0, std::memory_order_relaxed);
   image.continuation.by.store(nullptr, std::memory_order_relaxed);
@@ -319,7 +322,29 @@ bool is_recording() {
          !current_segment().writer.is_stopped();
 }
 
+namespace {
+
+/// A burst between two looks of whoever keeps the budget is met here: after every step of
+/// the trace the next one is twice as long in bytes allocated. What is drawn with next
+/// depends on the past only, so estimates stay unbiased.
+GEIGER_SLOW_PATH void double_interval(Segment& segment, std::uint64_t step) {
+  std::uint64_t before = image.doubled_at.load(std::memory_order_relaxed);
+  const std::uint64_t tail = segment.writer.tail();
+  const std::uint64_t allowed =
+      segment.writer.control()->doubles_at.load(std::memory_order_relaxed);
+  if (tail < std::max(allowed, before + step)) return;
+  if (!image.doubled_at.compare_exchange_strong(before, tail, std::memory_order_relaxed)) return;
+  const std::uint64_t interval = segment.epoch.interval.load(std::memory_order_relaxed);
+  set_interval(std::min(interval * 2, kMostInterval));
+}
+
+}  // namespace
+
 void follow_control(Segment& segment) {
+  const std::uint64_t step =
+      segment.writer.control()->doubling_step.load(std::memory_order_relaxed);
+  if (step != 0) [[unlikely]]
+    double_interval(segment, step);
   const std::uint64_t wanted =
       segment.writer.control()->requested_interval.load(std::memory_order_relaxed);
   std::uint64_t followed = image.followed.load(std::memory_order_relaxed);

@@ -56,6 +56,8 @@ struct Image {
   std::atomic<bool> is_held;
   /// The interval that the control page asked for last.
   std::atomic<std::uint64_t> followed;
+  /// The tail of the segment when it doubled the interval by itself, 0 = not yet.
+  std::atomic<std::uint64_t> doubled_at;
   /// The requests of the control page that were served last.
   std::atomic<std::uint32_t> utilization_served;
   std::atomic<std::uint32_t> segment_served;

@@ -34,9 +34,9 @@ bool LiveTable::reserve(Table& table) {
   const std::size_t limit = (table.mask + 1) * kSlots * 5 / 8;
   std::size_t used = table.used.load(std::memory_order_relaxed);
   // Acquires the pages of a table that was reopened.
-  while (used < limit && !table.used.compare_exchange_weak(used, used + 1,
-                                                           std::memory_order_acquire,
-                                                           std::memory_order_relaxed)) {
+  while (used < limit &&
+         !table.used.compare_exchange_weak(used, used + 1, std::memory_order_acquire,
+                                           std::memory_order_relaxed)) {
   }
   return used < limit;
 }
@@ -92,8 +92,7 @@ std::uint64_t LiveTable::take(std::uint64_t address) {
 /// Into a table where the entry is reserved. False: it has no slot, which is hardly possible.
 bool LiveTable::insert_into(Table& table, std::uint64_t address, std::uint64_t value) {
   // About: two threads at once may count one.
-  table.touched.store(table.touched.load(std::memory_order_relaxed) + 1,
-                      std::memory_order_relaxed);
+  table.touched.store(table.touched.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   const std::size_t home = hash(address) & table.mask;
   for (std::size_t step = 0; step <= table.mask; ++step) {
     Bucket& bucket = table.buckets[(home + step) & table.mask];

@@ -106,7 +106,7 @@ class LiveTable {
   };
   struct Table {
     Table* older;
-    std::size_t mask;  ///< Buckets - 1; a power of two minus one.
+    std::size_t mask;                  ///< Buckets - 1; a power of two minus one.
     std::atomic<std::size_t> used;     ///< Entries, or one of the two marks below.
     std::atomic<std::size_t> touched;  ///< Insertions since its pages were given back.
     Bucket* buckets;

@@ -85,9 +85,8 @@ bool open_file(Segment& segment, const trace::Identity& who) {
   for (std::uint32_t tries = 0; tries < kMaxNameTries; ++tries) {
     const std::uint32_t n = image.next_file++;
     Path path;
-    image.open_error = name_trace(n, path)
-                           ? segment.writer.open(path, image.settings.capacity, who)
-                           : ENAMETOOLONG;
+    image.open_error = name_trace(n, path) ? segment.writer.open(path, image.settings.capacity, who)
+                                           : ENAMETOOLONG;
     if (image.open_error == EEXIST) continue;
     image.files[who.segment % std::size(image.files)] = n;
     return image.open_error == 0;

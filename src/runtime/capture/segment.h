@@ -40,10 +40,10 @@ struct Segment {
   Epoch epoch;
   std::atomic<std::uint32_t> modules_written;
   std::atomic<std::uint32_t> marks_seen;  ///< Of ControlPage::posted_marks.
-  NumberTable stacks;   ///< Hash -> StackRecord.
-  NumberTable epochs;   ///< Interval -> an EpochRecord of it.
-  NumberTable tallies;  ///< Hash -> TallyRecord.
-  Bytes full_at;        ///< Where the next segment is due; 0 = never.
+  NumberTable stacks;                     ///< Hash -> StackRecord.
+  NumberTable epochs;                     ///< Interval -> an EpochRecord of it.
+  NumberTable tallies;                    ///< Hash -> TallyRecord.
+  Bytes full_at;                          ///< Where the next segment is due; 0 = never.
 };
 
 /// Places for segments: the current one, one that slow paths may still be in, and two more
