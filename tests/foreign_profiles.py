@@ -6,6 +6,7 @@ usage: foreign_profiles.py GEIGER
 Estimates must lie within five standard errors of the truth: a false alarm is one in 1.7
 million per number, of which there are some twenty. What is exact must be.
 """
+import gzip
 import json
 import math
 import os
@@ -191,6 +192,33 @@ class ForeignProfiles(unittest.TestCase):
                       ["export", "folded"], ["export", "heaptrack"]):
             self.geiger(*words, profile)
         self.geiger("diff", profile, profile)
+
+    def refused(self, name, content, *words):
+        path = self.here / name
+        path.write_bytes(content)
+        done = subprocess.run([GEIGER, *(words or ["summary"]), name], cwd=self.here, timeout=60,
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1, done)
+        lines = done.stderr.splitlines()
+        self.assertEqual(len(lines), 1, lines)
+        self.assertTrue(lines[0].startswith(f"geiger: {name}: "), lines)
+        return lines[0]
+
+    def test_damage_is_one_line_with_the_place(self):
+        text = b"heap_v2/9\n@ 0x1\n  t*: 1: 9 [0: 0]\n@ 0x2\n  t*: 1: nine [0: 0]\n"
+        self.assertIn("line 5", self.refused("a.heap", text))
+        self.assertIn("line 2", self.refused("a.ht", b"v 10400 3\n+ 0\n"))
+        whole = gzip.compress(text.replace(b"nine", b"9") * 50)
+        self.assertIn("offset", self.refused("cut.heap.gz", whole[:-20]))
+        broken = bytearray(whole)
+        broken[len(broken) // 2] ^= 0xff
+        self.refused("broken.heap.gz", bytes(broken))
+        self.assertIn("4 MiB", self.refused("bomb.heap.gz",
+                                            gzip.compress(b"heap_v2/9\n" + bytes(64 << 20))))
+        self.refused("no.pb", b"\x0a\x04\x08\x01\x10\x02\x12\x7f\x0a")
+        self.assertIn("of geiger's own recordings",
+                      self.refused("doctor.heap", b"heap_v2/9\n@ 0x1\n  t*: 1: 9 [0: 0]\n",
+                                   "rss"))
 
     def test_traces_and_others_do_not_mix(self):
         profile = self.here / "mixed.heap"

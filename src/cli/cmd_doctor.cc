@@ -4,6 +4,7 @@
 
 #include "analysis/report/doctor.h"
 #include "cli/commands.h"
+#include "cli/foreign.h"
 #include "cli/input.h"
 #include "cli/terminal.h"
 
@@ -12,7 +13,7 @@ namespace {
 
 int examine(const ReadOptions& options) {
   const auto input = read_input(options);
-  if (!input) return kExitFailed;
+  if (!input || is_refused(*input, "doctor")) return kExitFailed;
   report::DoctorOptions doctor;
   doctor.level = options.level;
   doctor.run = input->shown;

@@ -4,6 +4,7 @@
 
 #include "analysis/report/marks.h"
 #include "cli/commands.h"
+#include "cli/foreign.h"
 #include "cli/input.h"
 #include "cli/next_step.h"
 #include "cli/selection.h"
@@ -19,7 +20,7 @@ struct Options {
 
 int print_marks(Options& options) {
   const auto input = read_traces(options.read);
-  if (!input) return kExitFailed;
+  if (!input || is_refused(*input, "marks")) return kExitFailed;
   refuse_aggregated(input->recording(), "marks");
   options.marks.level = options.read.level;
   const report::MarksReport report = report::marks_report(input->recording(), options.marks);

@@ -5,6 +5,7 @@
 
 #include "analysis/report/plan.h"
 #include "cli/commands.h"
+#include "cli/foreign.h"
 #include "cli/input.h"
 #include "cli/picture.h"
 #include "cli/ratio.h"
@@ -78,7 +79,7 @@ std::optional<report::PlanReport> report_of(Options& options, int& exit_code) {
   options.plan.level = options.read.level;
   if (options.read.runs.empty()) return plan_report(options.plan);
   const auto input = read_input(options.read);
-  if (!input) return std::nullopt;
+  if (!input || is_refused(*input, "plan")) return std::nullopt;
   exit_code = input->exit_code();
   options.plan.run = input->shown;
   return plan_report(options.plan, input->recording());

@@ -4,6 +4,7 @@
 
 #include "analysis/report/rss.h"
 #include "cli/commands.h"
+#include "cli/foreign.h"
 #include "cli/input.h"
 #include "cli/selection.h"
 #include "cli/terminal.h"
@@ -19,7 +20,7 @@ struct Options {
 int print_rss(Options& options) {
   options.read.observes_running = true;
   const auto input = read_traces(options.read);
-  if (!input) return kExitFailed;
+  if (!input || is_refused(*input, "rss")) return kExitFailed;
   const profile::Recording& recording = input->recording();
   refuse_aggregated(recording, "rss");
   options.rss.level = options.read.level;

@@ -1,12 +1,11 @@
 // `geiger summary`: what ran and how well it was seen.
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "analysis/report/summary.h"
 #include "cli/commands.h"
+#include "cli/foreign.h"
 #include "cli/input.h"
 #include "cli/selection.h"
 #include "cli/terminal.h"
@@ -18,16 +17,6 @@ struct Options {
   ReadOptions read;
   SelectionOptions selection;
 };
-
-/// "FILE: what it is; what its numbers rest on".
-std::vector<std::string> lines_of(const std::vector<imports::Origin>& origins) {
-  std::vector<std::string> lines;
-  for (const imports::Origin& origin : origins) {
-    lines.push_back(origin.path + ": " + origin.what);
-    lines.insert(lines.end(), origin.notes.begin(), origin.notes.end());
-  }
-  return lines;
-}
 
 int summarise(const Options& options) {
   auto input = read_input(options.read);

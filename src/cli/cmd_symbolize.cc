@@ -9,6 +9,7 @@
 #include "analysis/report/format.h"
 #include "analysis/symbolize/symbolize.h"
 #include "cli/commands.h"
+#include "cli/foreign.h"
 #include "cli/input.h"
 #include "cli/next_step.h"
 #include "cli/progress.h"
@@ -59,7 +60,7 @@ std::string outcome_text(const symbolize::Outcome& outcome) {
 
 int store_names(Options& options) {
   auto input = read_traces(options.read);
-  if (!input) return kExitFailed;
+  if (!input || is_refused(*input, "symbolize")) return kExitFailed;
   auto& directories = options.symbolize.debug_dirs;
   directories.insert(directories.begin(), options.debug_dirs.begin(), options.debug_dirs.end());
   symbolize::Outcome outcome;

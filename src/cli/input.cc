@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cmath>
 
-#include "analysis/import/import.h"
 #include "analysis/ingest/observation_chunk.h"
 #include "analysis/ingest/runs.h"
 #include "analysis/observe/observer.h"
@@ -17,6 +16,7 @@
 #include "analysis/symbolize/trim.h"
 #include "cli/choice.h"
 #include "cli/commands.h"
+#include "cli/foreign.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
 #include "cli/terminal_options.h"
@@ -41,23 +41,6 @@ std::optional<std::vector<std::string>> runs_of(const ReadOptions& options) {
   }
   complain("no run here: name one, or make one with 'geiger run -- PROGRAM'");
   return std::nullopt;
-}
-
-/// How many of the runs are profiles that other programs wrote.
-std::size_t count_foreign(const std::vector<std::string>& runs) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      runs, [](const std::string& run) { return imports::format_of(run).has_value(); }));
-}
-
-Input read_foreign(const std::vector<std::string>& runs) {
-  Progress progress("reading");
-  imports::Imported imported = imports::read_files(
-      runs, [&](std::uint64_t done, std::uint64_t all) { progress.update(done, all); });
-  Input input;
-  input.ingested.recording = std::move(imported.recording);
-  input.ingested.damaged = !imported.errors.empty();
-  input.origins = std::move(imported.origins);
-  return input;
 }
 
 void apply_stored_symbols(ingest::Ingested& ingested) {

@@ -124,8 +124,11 @@ class HeaptrackWriter {
     std::string text = fmt::format("i {:x} {:x}", address, module);
     for (auto at = frames.rbegin(); at != frames.rend(); ++at) {
       const ShownFunction& function = shown_.function_of(*at);
-      fmt::format_to(std::back_inserter(text), " {:x} {:x} {:x}", string(function.name),
-                     string(function.file), shown_.frames()[*at].line);
+      // Texts are numbered in this order, whatever order arguments are evaluated in.
+      const std::uint64_t name = string(function.name);
+      const std::uint64_t file = string(function.file);
+      fmt::format_to(std::back_inserter(text), " {:x} {:x} {:x}", name, file,
+                     shown_.frames()[*at].line);
     }
     line("{}", text);
     return place->second;

@@ -79,12 +79,12 @@ void ForeignProcess::add(std::uint32_t stack, const CountedObjects& objects) {
   if (objects.count == 0) return;
   const Bytes size = objects.bytes / objects.count;
   const std::uint64_t larger = objects.bytes % objects.count;
-  add_tally(stack, size, objects.count - larger, objects.is_freed);
-  add_tally(stack, size + 1, larger, objects.is_freed);
+  add_tally(stack, size, objects.count - larger, objects);
+  add_tally(stack, size + 1, larger, objects);
 }
 
 void ForeignProcess::add_tally(std::uint32_t stack, Bytes size, std::uint64_t count,
-                               bool is_freed) {
+                               const CountedObjects& objects) {
   if (size == 0 || count == 0) return;
   profile::Tally tally;
   tally.alike.process = index_;
@@ -92,10 +92,10 @@ void ForeignProcess::add_tally(std::uint32_t stack, Bytes size, std::uint64_t co
   tally.alike.epoch = epoch();
   tally.alike.time = tally.last = kStart;
   tally.alike.requested = size;
-  tally.alike.is_certain = is_exact_;
+  tally.alike.is_certain = is_exact_ || objects.is_certain;
   tally.alike.seen_from = tells_live_only_ ? kStart : 0;
   tally.allocated = count;
-  tally.freed = is_freed ? count : 0;
+  tally.freed = objects.is_freed ? count : 0;
   recording_.tallies.push_back(std::move(tally));
 }
 

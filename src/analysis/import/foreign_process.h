@@ -26,6 +26,7 @@ struct CountedObjects {
   std::uint64_t count = 0;
   Bytes bytes = 0;  ///< All of them together.
   bool is_freed = false;
+  bool is_certain = false;  ///< Recorded whatever the interval.
 };
 
 class ForeignProcess {
@@ -68,7 +69,8 @@ class ForeignProcess {
   static constexpr Nanoseconds kStart = 1'000'000'000;  ///< Instants are told from here on.
 
  private:
-  void add_tally(std::uint32_t stack, Bytes size, std::uint64_t count, bool is_freed);
+  void add_tally(std::uint32_t stack, Bytes size, std::uint64_t count,
+                 const CountedObjects& objects);
 
   profile::Recording& recording_;
   ingest::Interner& interner_;

@@ -113,6 +113,7 @@ class HeaptrackReader {
   void read_command(std::string_view rest) {
     const std::string_view command = trimmed(rest);
     process_.process().executable = command.substr(0, command.find(' '));
+    is_export_ = command.find("estimated by geiger") != std::string_view::npos;
   }
 
   void read_string(std::string_view rest) {
@@ -230,13 +231,18 @@ class HeaptrackReader {
   }
 
   void finish() {
-    origin_.what = "recording of heaptrack, every allocation recorded";
+    origin_.what = is_export_ ? "geiger's own export as heaptrack has it: samples as blocks"
+                              : "recording of heaptrack, every allocation recorded";
+    if (is_export_) {
+      origin_.notes.emplace_back("its bytes are estimates whose intervals the format cannot hold");
+    }
     profile::Process& process = process_.process();
     process.end = now_;
     if (is_following_) {
       origin_.notes.emplace_back(
           "a free is taken to be of the youngest object of its stack and size: single lifetimes "
           "are a guess, what is live is not");
+      origin_.notes.emplace_back("instants have a grain of 10 ms");
     } else {
       origin_.notes.emplace_back(
           fmt::format("more than {} allocations: they were counted, not followed", most_followed_));
@@ -285,6 +291,7 @@ class HeaptrackReader {
   const std::size_t first_sample_;
   std::optional<Error> error_;
   bool has_sized_strings_ = true;
+  bool is_export_ = false;  ///< geiger wrote it.
   bool is_following_ = true;
   Nanoseconds now_ = ForeignProcess::kStart;
   std::vector<std::string> strings_;

@@ -261,6 +261,20 @@ TEST(Import, GoValuesAreUnscaledToSamples) {
   EXPECT_EQ(bytes(imported.recording, Kind::kLiveAtEnd).samples, 5U);
 }
 
+TEST(Import, CertainObjectsOfGeigerStayCertain) {
+  auto types = kGoTypes;
+  types.emplace_back("samples", "count");
+  types.emplace_back("inuse_samples", "count");
+  Message message(types);
+  message.sample({2, 2000, 1, 1000, 2, 1}, 1000);
+  message.period(1000);
+  const Imported imported = read_bytes(message.finish(), "own.pb");
+  const estimation::Estimate all = bytes(imported.recording, Kind::kAllocated);
+  EXPECT_EQ(all.value, 2000);
+  EXPECT_EQ(all.exact, 2000);
+  EXPECT_EQ(bytes(imported.recording, Kind::kLiveAtEnd).exact, 1000);
+}
+
 TEST(Import, UnscalingIsExactForEveryCount) {
   for (const double size : {1.0, 16.0, 1000.0, 70000.0, 524288.0, 5e6}) {
     const double pi = -std::expm1(-size / 524288);

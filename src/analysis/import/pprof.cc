@@ -160,11 +160,19 @@ class PprofReader {
         if (value.bytes <= 0) continue;
         given += static_cast<double>(value.bytes);
         const double size = size_of(sample, value);
-        explained += static_cast<double>(value.samples) * size / probability(size);
+        const double pi = is_certain(value, *columns, size) ? 1 : probability(size);
+        explained += static_cast<double>(value.samples) * size / pi;
       }
       if (std::abs(explained - given) > kMostDifference * given) return false;
     }
     return true;
+  }
+
+  /// geiger records what is as large as its interval with certainty, and tells the samples: then
+  /// there is one for each object.
+  [[nodiscard]] bool is_certain(const Value& value, const Columns& columns, double size) const {
+    return columns.samples != kNoColumn && size >= period_ &&
+           value.samples == static_cast<std::uint64_t>(value.objects);
   }
 
   [[nodiscard]] double probability(double size) const { return -std::expm1(-size / period_); }
@@ -227,8 +235,10 @@ class PprofReader {
               static_cast<Bytes>(value.bytes), false};
     }
     constexpr double kMost = 0x1p62;
-    const double bytes = static_cast<double>(value.samples) * size_of(sample, value);
-    return {value.samples, static_cast<Bytes>(std::llround(std::min(bytes, kMost))), false};
+    const double size = size_of(sample, value);
+    const double bytes = static_cast<double>(value.samples) * size;
+    return {value.samples, static_cast<Bytes>(std::llround(std::min(bytes, kMost))), false,
+            is_certain(value, columns, size)};
   }
 
   /// pprof's addresses lie in the call, ours behind it.

@@ -1,0 +1,55 @@
+// The tables of one thread of a Firefox profile: strings, functions, frames, stacks.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "analysis/export/shown_stacks.h"
+#include "analysis/export/sink.h"
+#include "analysis/profile/recording.h"
+#include "analysis/report/json.h"
+
+namespace geiger::exports {
+
+/// Filled by stacks as they are met, then written column by column.
+class ThreadTables {
+ public:
+  explicit ThreadTables(const profile::Recording& recording)
+      : recording_(recording), shown_(recording) {}
+
+  /// The node of the stack table that a stack ends at.
+  std::uint32_t node_of(std::uint32_t stack);
+
+  /// The fields of the thread that hold tables.
+  void write(report::JsonWriter& json, const Sink& sink);
+
+ private:
+  /// A frame below another one, or below none.
+  struct StackNode {
+    std::uint32_t prefix = profile::kNone;
+    std::uint32_t frame = 0;
+  };
+
+  std::uint32_t string(const std::string& text);
+  void collect_libraries();
+  void write_frames(report::JsonWriter& json, const Sink& sink);
+  void write_functions(report::JsonWriter& json, const Sink& sink);
+  void write_resources(report::JsonWriter& json);
+  void write_stacks(report::JsonWriter& json, const Sink& sink);
+
+  const profile::Recording& recording_;
+  ShownStacks shown_;
+  std::vector<StackNode> nodes_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known_;  ///< By prefix, frame.
+  std::unordered_map<std::uint32_t, std::uint32_t> by_stack_;
+  std::vector<std::string> strings_;
+  std::unordered_map<std::string, std::uint32_t> string_ids_;
+  std::map<std::uint32_t, std::uint32_t> resources_;  ///< By module.
+  std::vector<std::uint32_t> libraries_;              ///< Modules, by resource.
+};
+
+}  // namespace geiger::exports
