@@ -30,7 +30,7 @@ GROUPS = ["function", "stack", "module", "thread", "tid", "size", "type", "label
           "heap"]
 SORTS = ["self", "total", "samples", "name"]
 REPORTS = (
-    [["summary"], ["stats"], ["stats", "--estimators"], ["marks"], ["doctor"], ["plan"],
+    [["summary"], ["stats"], ["stats", "--estimators"], ["marks"], ["doctor"], ["plan"], ["rss"],
      ["tree", "--min-percent", "0"], ["tree", "--inverted"], ["leaks", "--all"]]
     + [["table", "--by", by, "--top", "0"] for by in GROUPS]
     + [["table", "--sort", sort] for sort in SORTS]

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/report/text.h"
 #include "cli/choice.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
@@ -22,7 +23,7 @@ namespace geiger::cli {
 namespace {
 
 int usage_error(const std::string& sentence, const std::string& help) {
-  fmt::print(stderr, "geiger: {}\nTry '{} --help'.\n", sentence, help);
+  fmt::print(stderr, "geiger: {}\nTry '{} --help'.\n", report::printable(sentence), help);
   return kExitUsage;
 }
 
