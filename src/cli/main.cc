@@ -87,9 +87,9 @@ void describe(CLI::App& app) {
       "  geiger table                         where its memory went\n"
       "\nSizes: 512KiB is 2^19 bytes, 512kB is 512,000. Every number is an estimate with its\n"
       "95 % interval unless it says exact.\n"
-      "\nExit codes: 0 done, 1 failed or damaged input, 2 usage; of 'check' also\n"
-      "3 over a limit, 4 undecided. 'run' passes on the program's own; 125, 126 and 127 mean\n"
-      "that it was not started.");
+      "\nExit codes: 0 done, 1 failed or damaged input, 2 usage; of 'check' and\n"
+      "'leaks --fail' also 3 over a limit, 4 undecided. 'run' passes on the program's own; 125,\n"
+      "126 and 127 mean that it was not started.");
 }
 
 int run(int argc, char** argv) {
