@@ -138,11 +138,12 @@ class Zsh(Shell):
         os.close(write)
         self.addCleanup(shell.wait)
         self.addCleanup(shell.kill)
-        setup = ("PS1=; setopt no_beep no_zle_bracketed_paste 2>/dev/null; unset zle_bracketed_paste; "
+        setup = ("PS1=; setopt no_beep; unset zle_bracketed_paste; "
                  "fpath=($PWD $fpath); autoload -Uz compinit; compinit -u -D; "
                  "LISTMAX=10000; zstyle ':completion:*' list-packed no; "
                  "say-done() { zle -M the-end-of-it; }; zle -N say-done; "
-                 "bindkey '^Xe' say-done; bindkey '^Xl' list-choices; stty -echo cols 200 rows 400; "
+                 "bindkey '^Xe' say-done; bindkey '^Xl' list-choices; "
+                 "stty -echo cols 200 rows 400; "
                  "print -r ready-to''-go\n")
         os.write(read, setup.encode())
         self.read_until(read, b"ready-to-go")

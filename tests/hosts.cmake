@@ -72,6 +72,10 @@ endfunction()
 
 if(TARGET geiger_preload)
   geiger_process_test(binary_checks golden binary_checks.py)
+  geiger_process_test(terminal e2e terminal.py $<TARGET_FILE:geiger>)
+  geiger_process_test(tutorial e2e tutorial.py $<TARGET_FILE:geiger>)
+  geiger_process_test(json_schema e2e json_schema.py $<TARGET_FILE:geiger>
+    ${PROJECT_SOURCE_DIR}/docs/schema/geiger-report.schema.json ${PROJECT_SOURCE_DIR}/fuzz/corpus/trace)
   if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")  # what the golden table was counted with
     geiger_process_test(instruction_table golden instruction_table.py)
   endif()
@@ -156,3 +160,7 @@ if(TARGET geiger_preload)
       ENVIRONMENT "GEIGER_BUILD_DIR=${PROJECT_BINARY_DIR}")
   endforeach()
 endif()
+
+# A bare Debian with the packages in it, so it needs the network and root.
+add_test(NAME debian_packages CONFIGURATIONS Suites COMMAND ${PROJECT_SOURCE_DIR}/tools/try_package.sh)
+set_tests_properties(debian_packages PROPERTIES LABELS suites TIMEOUT 3600)

@@ -72,6 +72,19 @@ class Package(unittest.TestCase):
              self.prefix / "include", "-fsyntax-only", "-x", "c++", "-"],
             input="#include <geiger/bernoulli_trial.h>\n#include <geiger/arena.h>\n")
 
+    def test_installs_what_users_read_and_type(self):
+        share = self.prefix / "share"
+        for place in ("bash-completion/completions/geiger", "zsh/vendor-completions/_geiger",
+                      "fish/vendor_completions.d/geiger.fish", "doc/geiger/tutorial.md",
+                      "doc/geiger/tutorial/greeter.cc", "doc/geiger/copyright",
+                      "geiger/geiger-report.schema.json", "geiger/sql/estimates.sql"):
+            self.assertTrue((share / place).is_file(), place)
+        if shutil.which("scdoc"):
+            for page in ("man1/geiger.1.gz", "man1/geiger-run.1.gz", "man5/geiger.5.gz"):
+                self.assertTrue((share / "man" / page).is_file(), page)
+        licences = {path.name for path in (share / "doc/geiger/licences").iterdir()}
+        self.assertLessEqual({"libcli11-dev.txt", "llvm-14-dev.txt"}, licences)
+
     def test_find_package(self):
         build = self.directory / "with cmake"
         self.configure(DOWNSTREAM / "cmake", build)

@@ -8,11 +8,13 @@ import os
 import pty
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
 import termios
+import time
 import unittest
 
 GEIGER = os.path.abspath(sys.argv.pop(1))
@@ -113,16 +115,44 @@ class Terminal(unittest.TestCase):
         self.assertRegex(hint, r"^Try 'geiger.* --help'\.$")
         return sentence
 
+    def assert_moves_no_cursor(self, done):
+        said = (done.stdout + done.stderr).replace("\n", "")
+        self.assertEqual(re.findall("[\0-\x1f\x7f-\x9f\u202e]", said), [], said)
+
+    def test_hostile_programs_and_words(self):
+        name = "x\x1b[31m\ny=cmd\u202e"
+        shutil.copy("/bin/sleep", os.path.join(self.here, name))
+        with subprocess.Popen([GEIGER, "run", "-q", "--dormant", "--", "./" + name, "60"],
+                              cwd=self.here) as run:
+            children = f"/proc/{run.pid}/task/{run.pid}/children"
+            pid, deadline = "", time.monotonic() + 60
+            while "dormant" not in self.piped("ctl", pid or str(run.pid)).stdout:
+                self.assertLess(time.monotonic(), deadline)
+                with open(children, encoding="ascii") as found:
+                    pid = found.read().strip()
+            for words in ([], [pid], [pid, "mark", "m"], [pid, "stop"]):
+                done = self.piped("ctl", *words)
+                self.assert_moves_no_cursor(done)
+            self.assertIn(name, self.piped("ctl", pid, "--json").stdout.encode().decode(
+                "unicode_escape").replace("\\/", "/"))
+            os.kill(int(pid), signal.SIGKILL)
+        for words in ([name], ["table", name], ["table", "--kind", name], ["table", name + "--x"],
+                      ["table", "--" + name], ["run", "--", "./absent" + name], ["export", name],
+                      ["run", "--" + name], ["ctl", name], ["attach", name], ["help", name]):
+            done = self.piped(*words)
+            self.assertNotEqual(done.returncode, 0, words)
+            self.assert_moves_no_cursor(done)
+        # Where nothing can be written the program runs all the same.
+        self.assert_moves_no_cursor(self.piped("run", "-o", name + "/x", "--", "true"))
+
     def test_did_you_mean(self):
-        for words, meant in ((["tabel"], "table"), (["table", "--knid", "live"], "--kind"),
-                             (["table", "--kind=lve"], "live"), (["table", "--by", "stak"], "stack"),
-                             (["diff", "--by", "modul", "a", "b"], "module"),
-                             (["export", "pprf"], "pprof"), (["export", "pprof", "--outptu", "x"],
-                                                              "--output"),
-                             (["run", "--intervall", "4KiB", "true"], "--interval"),
-                             (["ctl", "1", "strat"], "start"), (["completion", "bsh"], "bash"),
-                             (["help", "tabel"], "table"), (["table", "--color", "alwys"], "always")):
-            self.assertIn(f"did you mean '{meant}'?", self.refused(*words))
+        for line, meant in (("tabel", "table"), ("table --knid live", "--kind"),
+                            ("table --kind=lve", "live"), ("table --by stak", "stack"),
+                            ("diff --by modul a b", "module"), ("export pprf", "pprof"),
+                            ("export pprof --outptu x", "--output"), ("ctl 1 strat", "start"),
+                            ("run --intervall 4KiB true", "--interval"), ("help tabel", "table"),
+                            ("completion bsh", "bash"), ("table --color alwys", "always")):
+            self.assertIn(f"did you mean '{meant}'?", self.refused(*line.split()))
 
     def test_what_is_far_off_is_told_what_there_is(self):
         self.assertIn("is none of allocated, live, peak", self.refused("table", "--kind", "xyzzy"))

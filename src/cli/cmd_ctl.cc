@@ -17,6 +17,7 @@
 #include "analysis/report/format.h"
 #include "analysis/report/grid.h"
 #include "analysis/report/json.h"
+#include "analysis/report/text.h"
 #include "cli/choice.h"
 #include "cli/commands.h"
 #include "cli/controlled.h"
@@ -138,15 +139,16 @@ std::string interval_text(const ProcessStatus& status) {
 }
 
 std::string as_text(const ProcessStatus& status) {
-  std::string text =
-      fmt::format("{} (pid {}): {}\n", status.program, status.pid, name_of(status.standing));
+  std::string text = fmt::format("{} (pid {}): {}\n", report::printable(status.program), status.pid,
+                                 name_of(status.standing));
   const auto line = [&text](std::string_view name, const std::string& value) {
     if (!value.empty()) text += fmt::format("  {:<10} {}\n", name, value);
   };
   if (status.pending) line("asked", *status.pending ? "to record" : "to stop");
   line("interval", interval_text(status));
   if (status.trace.empty()) return text;
-  line("trace", fmt::format("{} ({})", status.trace, report::exact_bytes(status.trace_bytes)));
+  line("trace", fmt::format("{} ({})", report::printable(status.trace),
+                            report::exact_bytes(status.trace_bytes)));
   if (status.segment != 0) line("segment", report::exact_count(status.segment));
   line("samples", fmt::format("{}, {} of them live", report::exact_count(status.records.samples),
                               report::exact_count(status.records.live())));
@@ -163,7 +165,8 @@ std::string as_table(const std::vector<ProcessStatus>& processes, const report::
                      {"trace", Align::kLeft}});
   for (const auto& status : processes) {
     grid.add({fmt::format("{}", status.pid), std::string(name_of(status.standing)),
-              interval_text(status), status.program, status.trace});
+              interval_text(status), report::printable(status.program),
+              report::printable(status.trace)});
   }
   return grid.text(style);
 }

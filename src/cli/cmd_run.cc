@@ -45,7 +45,7 @@ class Run {
   int finish(int status, pid_t pid, Supervisor& supervisor);
   [[nodiscard]] std::string obstacle() const;
   void say(const std::string& sentence) const {
-    if (!options_.is_quiet && !sentence.empty()) fmt::print(stderr, "geiger: {}\n", sentence);
+    if (!options_.is_quiet && !sentence.empty()) complain(sentence);
   }
 
   const RunOptions& options_;

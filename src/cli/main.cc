@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/report/text.h"
 #include "cli/choice.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
@@ -22,7 +23,7 @@ namespace geiger::cli {
 namespace {
 
 int usage_error(const std::string& sentence, const std::string& help) {
-  fmt::print(stderr, "geiger: {}\nTry '{} --help'.\n", sentence, help);
+  fmt::print(stderr, "geiger: {}\nTry '{} --help'.\n", report::printable(sentence), help);
   return kExitUsage;
 }
 
@@ -94,9 +95,9 @@ void describe(CLI::App& app) {
       "  geiger table                         where its memory went\n"
       "\nSizes: 512KiB is 2^19 bytes, 512kB is 512,000. Every number is an estimate with its\n"
       "95 % interval unless it says exact.\n"
-      "\nExit codes: 0 done, 1 failed or damaged input, 2 usage; of 'check' also\n"
-      "3 over a limit, 4 undecided. 'run' passes on the program's own; 125, 126 and 127 mean\n"
-      "that it was not started.");
+      "\nExit codes: 0 done, 1 failed or damaged input, 2 usage; of 'check' and\n"
+      "'leaks --fail' also 3 over a limit, 4 undecided. 'run' passes on the program's own; 125,\n"
+      "126 and 127 mean that it was not started.");
 }
 
 int run(int argc, char** argv) {

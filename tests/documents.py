@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""The documents: links lead somewhere, nothing stands twice, commands exist.
+
+usage: documents.py GEIGER
+"""
+import collections
+import functools
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+GEIGER = os.path.abspath(sys.argv.pop(1))
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md")])
+
+
+def prose(page):
+    """Lines outside of code, with their numbers."""
+    is_code = False
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            is_code = not is_code
+        elif not is_code:
+            yield number, line
+
+
+def anchors(page):
+    for _, line in prose(page):
+        if heading := re.match(r"#+ (.*)", line):
+            words = re.sub(r"[^\w\- ]", "", re.sub(r"[`*]", "", heading.group(1)).strip().lower())
+            yield words.replace(" ", "-")
+
+
+def commands(page):
+    """(verb, what follows it) of each geiger in code."""
+    text = page.read_text()
+    code = re.findall(r"(?ms)^ *```[a-z]*\n(.*?)^ *```", text)
+    code += re.findall(r"`([^`\n]+)`", re.sub(r"(?ms)^ *```.*?^ *```", "", text))
+    for part in code:
+        yield from re.findall(r"(?m)(?:^|[$;&|] *|\./)geiger ([a-z]+)\b([^|;&#\n`]*)", part)
+
+
+def help_of(*words):
+    return subprocess.run([GEIGER, *words, "--help"], capture_output=True, text=True,
+                          check=True).stdout
+
+
+@functools.lru_cache
+def options_of(verb):
+    """Those of its formats too."""
+    text = help_of(verb)
+    if "Subcommands:" not in text:
+        return set(re.findall(r"--[a-z][a-z-]+", text))
+    formats = re.findall(r"(?m)^  ([a-z0-9_]+) ", text.split("Subcommands:")[1])
+    return set().union(*(re.findall(r"--[a-z][a-z-]+", help_of(verb, one)) for one in formats))
+
+
+def said(page, number):
+    return f"{page.relative_to(ROOT)}:{number}"
+
+
+class Documents(unittest.TestCase):
+    def test_links_lead_somewhere(self):
+        for page in PAGES:
+            for number, line in prose(page):
+                for target in re.findall(r"\]\(([^)\s]+)\)", line):
+                    path, _, anchor = target.partition("#")
+                    if path.startswith("http"):
+                        continue
+                    there = (page.parent / path).resolve() if path else page
+                    self.assertTrue(there.exists(), f"{said(page, number)}: {target}")
+                    if anchor and there.suffix == ".md":
+                        self.assertIn(anchor, set(anchors(there)), said(page, number))
+
+    def test_every_page_is_in_the_index(self):
+        index = (ROOT / "docs" / "README.md").read_text()
+        for page in sorted((ROOT / "docs").glob("*.md")):
+            self.assertIn(f"({page.name})", index + "(README.md)")
+
+    def test_nothing_stands_twice(self):
+        for page in PAGES:
+            lines = collections.Counter(line for _, line in prose(page)
+                                        if len(line) > 30)
+            twice = [line for line, count in lines.items() if count > 1]
+            of_numbers = [line for line in twice if re.search(r"\| \.\d", line)]
+            self.assertEqual([line for line in twice if line not in of_numbers], [], page.name)
+
+    def test_tables_name_a_thing_once(self):
+        for page in PAGES:
+            seen, before = set(), ""
+            for number, line in prose(page):
+                if not line.startswith("|"):
+                    seen = set()
+                first = line.split("|")[1].strip() if line.startswith("|") else ""
+                if re.match(r"(`[a-z_]+`|\*\*.*\*\*)$", first):
+                    self.assertNotIn(first, seen, said(page, number))
+                    seen.add(first)
+                is_heading = re.match(r"#+ ", line)
+                self.assertFalse(is_heading and before, f"{said(page, number)}: no blank before")
+                before = line
+
+    def test_commands_and_options_exist(self):
+        verbs = help_of()
+        known = set(re.findall(r"(?m)^  ([a-z]+) ", verbs.split("Subcommands:")[1]))
+        tried = 0
+        for page in PAGES:
+            for verb, words in commands(page):
+                self.assertIn(verb, known, f"{page.name}: geiger {verb}{words}")
+                # Behind `run` stand the program's own words.
+                own = words.split(" -- ")[0] if verb == "run" else words
+                for option in re.findall(r"(?<= )--[a-z][a-z-]+", own):
+                    tried += 1
+                    self.assertIn(option, options_of(verb), f"{page.name}: geiger {verb}{words}")
+        self.assertGreater(tried, 50)
+
+
+if __name__ == "__main__":
+    unittest.main()
