@@ -71,7 +71,7 @@ std::string LiveSession::progress() const {
 void LiveSession::report_again() {
   report::TableOptions& table = view_.options.table;
   // What only calls others says nothing where rows are sorted by what is their own.
-  const bool needs_own = table.sort == report::SortBy::kSelf;
+  const bool needs_own = hides_callers_ && table.sort == report::SortBy::kSelf;
   table.shows = [needs_own, part = lower(view_.filter)](const profile::Row& row) {
     const bool has_own = row.self.samples + row.self.certain_samples > 0;
     const bool has_part = lower(row.name).find(part) != std::string::npos ||
@@ -107,6 +107,7 @@ bool LiveSession::print_lines() {
 }
 
 void LiveSession::show(LiveTerminal& terminal, const report::Style& style) {
+  hides_callers_ = true;
   auto due = Clock::now();
   std::size_t looks = 0;
   while (!leaves_) {
