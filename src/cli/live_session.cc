@@ -28,6 +28,15 @@ constexpr milliseconds kMarkPatience{100};
 /// Pictures of many tallies take long: at most a quarter of the time goes into them.
 constexpr int kRestPerWork = 3;
 
+/// Unless a signal asks to end.
+void rest_until(std::chrono::steady_clock::time_point instant) {
+  constexpr milliseconds kLookAgain{50};
+  for (auto now = std::chrono::steady_clock::now(); now < instant && !was_interrupted();
+       now = std::chrono::steady_clock::now()) {
+    std::this_thread::sleep_until(std::min(instant, now + kLookAgain));
+  }
+}
+
 std::string lower(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
   return text;
@@ -101,7 +110,7 @@ bool LiveSession::print_lines() {
     }
     if (view_.has_ended || (options_.most_looks != 0 && ++looks == options_.most_looks)) break;
     next = std::max(next + every, Clock::now());
-    std::this_thread::sleep_until(next);
+    rest_until(next);
   }
   return true;
 }
@@ -128,6 +137,8 @@ void LiveSession::show(LiveTerminal& terminal, const report::Style& style) {
     if (was_interrupted()) {
       forget_interrupt();
       leave();
+    } else if (is_leaving_ && program_->has_ended()) {
+      leaves_ = true;
     } else if (key != Key::kNone) {
       obey(key, terminal.text(), terminal.size());
     }
@@ -141,6 +152,7 @@ void LiveSession::leave() {
     return;
   }
   program_->end();
+  is_leaving_ = true;
   view_.message = "the program was asked to end; again: kill it";
 }
 
