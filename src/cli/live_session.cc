@@ -65,6 +65,7 @@ bool LiveSession::look(Bytes most) {
   if (!has_all) return false;
   picture_ = run_.follower().picture();
   view_.has_ended = !is_running;
+  view_.options.now = is_running ? base::monotonic_now() : 0;
   report_again();
   history_.add(base::monotonic_now(), shown_bytes(report_.live).interval, report_.resident);
   return true;
