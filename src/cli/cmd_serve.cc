@@ -51,6 +51,10 @@ int serve_run(Options options) {
     return options.word.empty() ? kExitUsage : kExitFailed;
   }
   if (options.token.empty()) options.token = serve::random_token();
+  if (options.token.empty()) {
+    complain("the system gives no random numbers for a token: --token TOKEN");
+    return kExitFailed;
+  }
   const std::string shown = run.value().shown();
   ServedRun served(std::move(run.value()), options.level);
   serve::HttpServer server(

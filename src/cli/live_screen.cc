@@ -328,10 +328,9 @@ Screen draw_live(const LiveView& view, const report::LiveReport& report,
                  const report::Style& style) {
   Screen screen;
   if (size.width < kLeastScreen.width || size.height < kLeastScreen.height) {
-    screen.push_back(
-        fitted({{Ink::kWarning, fmt::format("too small: {} x {}, needs {} x {}", size.width,
-                                            size.height, kLeastScreen.width, kLeastScreen.height)}},
-               size.width));
+    const std::string needs = fmt::format("needs {} x {}, has {} x {}", kLeastScreen.width,
+                                          kLeastScreen.height, size.width, size.height);
+    screen.push_back(fitted({{Ink::kWarning, needs}}, size.width));
     screen.resize(size.height);
     return screen;
   }

@@ -28,6 +28,15 @@ constexpr milliseconds kMarkPatience{100};
 /// Pictures of many tallies take long: at most a quarter of the time goes into them.
 constexpr int kRestPerWork = 3;
 
+/// Unless a signal asks to end.
+void rest_until(std::chrono::steady_clock::time_point instant) {
+  constexpr milliseconds kLookAgain{50};
+  for (auto now = std::chrono::steady_clock::now(); now < instant && !was_interrupted();
+       now = std::chrono::steady_clock::now()) {
+    std::this_thread::sleep_until(std::min(instant, now + kLookAgain));
+  }
+}
+
 std::string lower(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
   return text;
@@ -56,6 +65,7 @@ bool LiveSession::look(Bytes most) {
   if (!has_all) return false;
   picture_ = run_.follower().picture();
   view_.has_ended = !is_running;
+  view_.options.now = is_running ? base::monotonic_now() : 0;
   report_again();
   history_.add(base::monotonic_now(), shown_bytes(report_.live).interval, report_.resident);
   return true;
@@ -71,7 +81,7 @@ std::string LiveSession::progress() const {
 void LiveSession::report_again() {
   report::TableOptions& table = view_.options.table;
   // What only calls others says nothing where rows are sorted by what is their own.
-  const bool needs_own = table.sort == report::SortBy::kSelf;
+  const bool needs_own = hides_callers_ && table.sort == report::SortBy::kSelf;
   table.shows = [needs_own, part = lower(view_.filter)](const profile::Row& row) {
     const bool has_own = row.self.samples + row.self.certain_samples > 0;
     const bool has_part = lower(row.name).find(part) != std::string::npos ||
@@ -101,12 +111,13 @@ bool LiveSession::print_lines() {
     }
     if (view_.has_ended || (options_.most_looks != 0 && ++looks == options_.most_looks)) break;
     next = std::max(next + every, Clock::now());
-    std::this_thread::sleep_until(next);
+    rest_until(next);
   }
   return true;
 }
 
 void LiveSession::show(LiveTerminal& terminal, const report::Style& style) {
+  hides_callers_ = true;
   auto due = Clock::now();
   std::size_t looks = 0;
   while (!leaves_) {
@@ -127,6 +138,8 @@ void LiveSession::show(LiveTerminal& terminal, const report::Style& style) {
     if (was_interrupted()) {
       forget_interrupt();
       leave();
+    } else if (is_leaving_ && program_->has_ended()) {
+      leaves_ = true;
     } else if (key != Key::kNone) {
       obey(key, terminal.text(), terminal.size());
     }
@@ -140,6 +153,7 @@ void LiveSession::leave() {
     return;
   }
   program_->end();
+  is_leaving_ = true;
   view_.message = "the program was asked to end; again: kill it";
 }
 

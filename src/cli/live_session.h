@@ -54,6 +54,8 @@ class LiveSession {
   profile::Recording picture_;
   report::LiveReport report_;
   bool leaves_ = false;
+  bool is_leaving_ = false;     ///< When the program has ended, which was asked to.
+  bool hides_callers_ = false;  ///< Rows without samples of their own, where those are sorted by.
 };
 
 }  // namespace geiger::cli

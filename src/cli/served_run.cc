@@ -17,6 +17,7 @@
 #include "analysis/report/measure.h"
 #include "analysis/report/table.h"
 #include "analysis/report/text.h"
+#include "base/clock.h"
 
 namespace geiger::cli {
 namespace {
@@ -109,6 +110,7 @@ Response table_of(const Recording& recording, bool is_of_allocated, double level
 report::LiveReport page_report(const FollowedRun& run, const Recording& picture, double level) {
   report::LiveOptions options;
   options.table.level = level;
+  if (run.is_running()) options.now = base::monotonic_now();
   return live_report(picture, run.processes(picture), options);
 }
 

@@ -226,10 +226,13 @@ TEST_F(Followed, GoesOnInTheNextSegment) {
   EXPECT_EQ(follower.processes().size(), 1U);
   EXPECT_TRUE(follower.has_ended());
   second.free(again, 2600);
-  second.header().stop_monotonic = 3000;
   write(second, "run/target.100.1.geiger");
   look();
   expect_same_as_whole();
+  Follower late;
+  late.add_all_in(files.path("run"), "run", std::nullopt);
+  EXPECT_TRUE(late.update(kNow)) << "both in one look";
+  EXPECT_EQ(late.records(), follower.records());
 }
 
 /// Whoever comes late knows what lived before, and not that it was allocated.

@@ -71,13 +71,14 @@ ImageFollower::Progress ImageFollower::update(Nanoseconds now, Bytes most) {
   if (!image_ && !open_next()) return Progress::kCaughtUp;
   while (true) {
     // The state before the records: what it says to be complete is there when they are read.
+    const bool is_known = image_->has_header();
     const trace::State before = state();
     const auto progress = image_->update(
         now, [this](const Record& record) { take(record); }, most);
     if (progress == Progress::kBehind) return progress;
-    const bool is_complete = before == trace::State::kContinued;
-    const bool is_over = is_complete || progress == Progress::kUnreadable;
-    if (!is_over || !open_next()) return progress;
+    const bool is_over = before == trace::State::kContinued || progress == Progress::kUnreadable;
+    if (is_over && !open_next()) return progress;
+    if (!is_over && is_known) return progress;
   }
 }
 

@@ -54,8 +54,8 @@ Bytes interval_of(const Recording& picture, const LiveOptions& options) {
   return picture.processes.empty() ? 0 : picture.processes.front().interval;
 }
 
-Nanoseconds elapsed_of(const Recording& picture) {
-  Nanoseconds end = 0;
+Nanoseconds elapsed_of(const Recording& picture, Nanoseconds now) {
+  Nanoseconds end = now;
   for (const auto& process : picture.processes) end = std::max(end, process.end);
   const Nanoseconds start = profile::start_of(picture);
   return end - std::min(start, end);
@@ -68,7 +68,7 @@ LiveReport live_report(const Recording& picture, std::vector<LiveProcess> proces
   LiveReport report;
   report.options = options;
   report.processes = std::move(processes);
-  report.elapsed = elapsed_of(picture);
+  report.elapsed = elapsed_of(picture, options.now);
   report.interval = interval_of(picture, options);
   for (const LiveProcess& process : report.processes) {
     if (is_shown(options, process.index)) report.resident += process.resident;

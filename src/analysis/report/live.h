@@ -26,11 +26,13 @@ struct LiveOptions {
   profile::Kind kind = profile::Kind::kLiveAtEnd;  ///< Of the table; or kAllocated.
   TableOptions table;
   std::optional<std::uint32_t> process;  ///< Only this one; nothing: all together.
+  Nanoseconds now =
+      0;  ///< CLOCK_MONOTONIC, while something is recorded; 0: as of the latest record.
 };
 
 struct LiveReport {
   LiveOptions options;
-  Nanoseconds elapsed = 0;  ///< Since the recording began.
+  Nanoseconds elapsed = 0;  ///< Since the recording began, to its end or to now.
   std::vector<LiveProcess> processes;
   Bytes interval = 0;  ///< In force: the latest that was drawn with.
   std::uint64_t samples = 0, live_samples = 0;

@@ -33,8 +33,9 @@ struct WorkerMessage {
   std::optional<ModuleAnswer> answer;
 };
 
-/// Works through `jobs` in order, in a forked process. The calling process must
-/// have no other threads that hold locks (a command line at that point has none).
+/// Works through `jobs` in order, in a forked process. Other threads of the calling process
+/// may hold no locks that `work` takes, the C library's own aside: those of `live` and `serve`
+/// paint or answer.
 class Worker {
  public:
   using Work = std::function<ModuleAnswer(const ModuleJob&,
