@@ -54,8 +54,8 @@ def record_redis(path):
     socket = os.path.join(os.path.dirname(path), "redis.sock")
     with open(os.devnull, "wb") as null:
         server = subprocess.Popen(
-            [GEIGER, "run", "-q", "--interval", "16KiB", "--seed", "3", "--fragmentation", "-o", path,
-             "--", "redis-server", "--port", "0", "--unixsocket", socket, "--save", ""],
+            [GEIGER, "run", "-q", "--interval", "16KiB", "--seed", "3", "--fragmentation",
+             "-o", path, "--", "redis-server", "--port", "0", "--unixsocket", socket, "--save", ""],
             stdout=null, cwd=os.path.dirname(path))
     while server.poll() is None and not os.path.exists(socket):
         time.sleep(0.05)
@@ -156,7 +156,8 @@ class RealPrograms(Report):
         parts = sum(line["bytes"] for line in account[1:])
         self.assertAlmostEqual(parts, account[0]["bytes"], delta=1)
         functions = page.bytes_by("live", page.leaf)
-        self.assertTrue({"zmalloc", "zmalloc_usable", "zrealloc_usable"} & set(functions), functions)
+        own = {"zmalloc", "zmalloc_usable", "zrealloc_usable"}
+        self.assertTrue(own & set(functions), functions)
         facts = {fact["name"]: fact for fact in page.data["facts"]}
         self.assertTrue(facts["interval"]["value"].startswith("16 KiB between sampled bytes"))
         self.assertEqual(facts["dropped"]["value"], "nothing")
@@ -179,8 +180,10 @@ class RealPrograms(Report):
     def test_sizes(self):
         page = self.page(self.python)
         strata = page.data["cells"][page.profiles["allocated"]["cells"]]["strata"]
-        by_class = page.bytes_by("allocated", lambda t, cell: strata["sizeClass"][t["stratum"][cell]])
-        rows = self.json("table", self.python, "--by", "size", "--sort", "natural", "--top", "0")["rows"]
+        by_class = page.bytes_by("allocated",
+                                 lambda t, cell: strata["sizeClass"][t["stratum"][cell]])
+        rows = self.json("table", self.python, "--by", "size", "--sort", "natural",
+                         "--top", "0")["rows"]
         seen = [row["self"]["bytes"]["value"] for row in rows]
         for value, expected in zip((by_class[c] for c in sorted(by_class)), seen, strict=True):
             self.assertAlmostEqual(value, expected, delta=1e-6 * expected)
@@ -190,7 +193,8 @@ class RealPrograms(Report):
         edges, live = data["timeline"]["edges"], data["timeline"]["live"]
         self.assertEqual(len(edges), len(live["value"]) + 1)
         for bucket in (20, 100, 200):
-            at = self.json("table", self.python, "--kind", "live", "--at", f"{edges[bucket + 1] - 1}ns")
+            at = self.json("table", self.python, "--kind", "live",
+                           "--at", f"{edges[bucket + 1] - 1}ns")
             self.assertAlmostEqual(live["value"][bucket], at["total"]["bytes"]["value"], delta=1)
             self.assertAlmostEqual(live["hi"][bucket], at["total"]["bytes"]["hi"], delta=1)
 
@@ -264,7 +268,8 @@ class Shapes(Report):
         record(path, "/usr/bin/python3", "-c", WORK, options=("--interval", "32KiB", "--aggregate"))
         page = self.page(path)
         for kind in ("allocated", "live"):
-            self.assert_arrives(page, kind, self.json("table", path, "--kind", kind)["total"]["bytes"])
+            total = self.json("table", path, "--kind", kind)["total"]["bytes"]
+            self.assert_arrives(page, kind, total)
         self.assertIn("aggregated", page.profiles["peak"]["unavailable"])
         self.assertEqual(page.data["timeline"]["live"]["value"], [])
 
@@ -325,7 +330,8 @@ class CommandLine(Report):
 
     def test_names_the_file_after_the_program(self):
         done = self.report(self.run_path)
-        self.assertRegex(done.stderr.decode(), r"^geiger: wrote geiger-perl\.html, [0-9.]+ KiB; open")
+        self.assertRegex(done.stderr.decode(),
+                         r"^geiger: wrote geiger-perl\.html, [0-9.]+ KiB; open")
         self.assertEqual(done.stdout, b"")
         first = pathlib.Path(self.path("geiger-perl.html")).read_bytes()
         self.assertIn("exists (-f replaces it)", self.error(self.run_path))
@@ -345,8 +351,9 @@ class CommandLine(Report):
         self.assertIn("--open", self.error(self.run_path, "--open", "-o", "-", code=2))
 
     def test_a_closed_pipe_ends_it_quietly(self):
-        done = subprocess.run(["/bin/sh", "-c", f"'{self.geiger}' report '{self.run_path}' -o - | head -c 10"],
-                              capture_output=True, timeout=60, check=False)
+        command = f"'{self.geiger}' report '{self.run_path}' -o - | head -c 10"
+        done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, timeout=60,
+                              check=False)
         self.assertEqual((done.stdout, done.stderr), (TEMPLATE.encode()[:10], b""))
 
     def test_templates(self):

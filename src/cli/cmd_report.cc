@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -112,8 +113,12 @@ bool open_page(const std::string& path) {
   return false;
 }
 
-/// A source file as it is on this machine now.
+/// A source file as it is on this machine now. Regular files only: a trace may name anything, a
+/// pipe that never ends too, and what /proc makes up has no size.
 std::optional<std::string> source_text(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
+  if (std::filesystem::file_size(path, error) == 0) return std::nullopt;
   auto text = read_text_file(path);
   if (!text.has_value()) return std::nullopt;
   return std::move(text.value());

@@ -214,8 +214,9 @@ TEST(ComparedRuns, ASubtreeIsJudgedByItsOwnSums) {
   EXPECT_EQ(data.diff->tables[0].rows[0].name, "f");
 }
 
-TEST(ComparedRuns, LongTablesAreCutAndThatIsSaid) {
+TEST(ComparedRuns, WhatIsTooMuchIsCutAndThatIsSaid) {
   TestRecording before;
+  before.recording.processes[0].end = 5000;
   for (std::size_t i = 0; i < kMostRows + 5; ++i) {
     before.sample(before.stack({before.location({"f" + std::to_string(i)})}), 100);
   }
@@ -229,6 +230,17 @@ TEST(ComparedRuns, LongTablesAreCutAndThatIsSaid) {
   EXPECT_EQ(diff.tables[0].rows.size(), kMostRows);
   ASSERT_EQ(left_out.size(), 1U);
   EXPECT_THAT(left_out[0], HasSubstr("5 rows of the comparison by function"));
+  PageOptions options;
+  options.compared = &runs;
+  options.most_bytes = 1;
+  const PageData data = page_of(TestRecording().recording, options);
+  EXPECT_FALSE(data.diff->nodes.empty());
+  for (std::size_t i = 0; i < data.diff->nodes.size(); ++i) {
+    const std::uint32_t node = data.diff->nodes[i].node;
+    const std::int64_t before_it = i == 0 ? -1 : std::int64_t{data.diff->nodes[i - 1].node};
+    EXPECT_GT(node, before_it);
+    EXPECT_EQ(data.frames.flags[data.nodes.frame[node]] & kRemark, 0);
+  }
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ namespace geiger::page {
 /// What cells add up to, as data.ts tells a page to do it.
 struct CellSums {
   double certain = 0, weighted = 0, variance = 0, objects = 0;
+  double smallest_interval = 0;  ///< E_least.
   std::uint64_t samples = 0;
 };
 
@@ -46,6 +47,8 @@ inline CellSums add_up(const PageData& data, const PageProfile& page, std::int32
     sums.weighted += count * stratum.weighted;
     sums.variance += count * stratum.variance;
     sums.objects += count * stratum.objects;
+    const bool is_least = sums.smallest_interval == 0 || stratum.interval < sums.smallest_interval;
+    if (is_least) sums.smallest_interval = stratum.interval;
   }
   return sums;
 }
