@@ -164,8 +164,7 @@ export function stackGroups(page: Page, selected: Selected, hidesPlumbing: boole
 
 export function sizeClassName(sizeClass: number): string {
   if (sizeClass < 0) return "0 B";
-  const largest = 2 ** (sizeClass + 1) - 1;
-  return sizeClass === 0 ? "1 B" : `${exactBytes(2 ** sizeClass)} to ${exactBytes(largest)}`;
+  return sizeClass === 0 ? "1 B" : `${exactBytes(2 ** sizeClass)} to < ${exactBytes(2 ** (sizeClass + 1))}`;
 }
 
 export function valueName(page: Page, dimension: Dimension, value: number): string {
