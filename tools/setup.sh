@@ -13,7 +13,7 @@ set -eu
 build='g++ cmake ninja-build binutils pkg-config libcli11-dev libfmt-dev libboost-math-dev libdw-dev
   libelf-dev libprotozero-dev libsimdjson-dev libsqlite3-dev libzstd-dev llvm-14-dev robin-map-dev zlib1g-dev systemtap-sdt-dev liblttng-ust-dev'
 test='python3 libgtest-dev libgmock-dev nlohmann-json3-dev procps util-linux
-  gcc-multilib musl-tools xz-utils dwz libdebuginfod1 protobuf-compiler strace valgrind gdb clang git perl nodejs golang-go sqlite3 postgresql
+  gcc-multilib musl-tools xz-utils dwz libdebuginfod1 protobuf-compiler strace valgrind gdb clang git perl nodejs chromium golang-go sqlite3 postgresql
   redis-server redis-tools libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 libeatmydata1 faketime bpftrace linux-perf lttng-tools babeltrace2'
 
 suites='libpython3.11-testsuite redis-server redis-tools tcl tcl-tls dpkg-dev stress-ng default-jdk-headless
