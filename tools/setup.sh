@@ -11,14 +11,16 @@
 # is needed and leaves the rest to the caller.
 set -eu
 
-build='g++ cmake ninja-build binutils pkg-config libcli11-dev libfmt-dev libboost-math-dev libdw-dev
-build=''
-test='python3 libgtest-dev libgmock-dev nlohmann-json3-dev procps util-linux gcc-multilib
-  musl-tools xz-utils dwz libdebuginfod1 protobuf-compiler strace valgrind gdb clang git perl
-  nodejs golang-go sqlite3 postgresql redis-server redis-tools libjemalloc2 libjemalloc-dev
-  libgoogle-perftools-dev google-perftools heaptrack chromium npm libtcmalloc-minimal4
-  libmimalloc2.0 libeatmydata1 faketime bpftrace linux-perf lttng-tools babeltrace2 tmux mandoc zsh
-  fish python3-jsonschema'
+build='g++ cmake ninja-build binutils pkg-config libcli11-dev libfmt-dev libboost-math-dev
+  libdw-dev libelf-dev libcpp-httplib-dev libncurses-dev libprotozero-dev libsimdjson-dev
+  libsqlite3-dev libzstd-dev llvm-14-dev robin-map-dev zlib1g-dev systemtap-sdt-dev
+  liblttng-ust-dev scdoc'
+test='python3 python3-jsonschema libgtest-dev libgmock-dev nlohmann-json3-dev procps util-linux
+  gcc-multilib musl-tools xz-utils dwz libdebuginfod1 protobuf-compiler strace valgrind gdb clang
+  git perl golang-go sqlite3 postgresql redis-server redis-tools libjemalloc2 libjemalloc-dev
+  libtcmalloc-minimal4 libgoogle-perftools-dev google-perftools libmimalloc2.0 heaptrack
+  libeatmydata1 faketime bpftrace linux-perf lttng-tools babeltrace2 tmux mandoc zsh fish nodejs
+  npm chromium'
 
 suites='libpython3.11-testsuite redis-server redis-tools tcl tcl-tls dpkg-dev stress-ng default-jdk-headless
   clang rustc golang-go ruby lua5.4 perl gdb sqlite3 xz-utils git postgresql nginx-light debootstrap lintian dpkg-dev'

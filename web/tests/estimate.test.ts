@@ -21,7 +21,9 @@ interface Site {
 }
 
 const vectors = JSON.parse(
-  readFileSync(new URL("../../tests/vectors/statistics.json", import.meta.url), "utf8"),
+  readFileSync(
+    process.env.GEIGER_VECTORS ?? new URL("../../tests/vectors/statistics.json", import.meta.url),
+    "utf8"),
 );
 
 /** References below this share of 1 are noise. */

@@ -84,15 +84,15 @@ function drawWhisker(
   const from = x + Math.max(1.5, width * lo);
   const to = Math.min(right - 1.5, x + width * hi);
   if (to - from < 2) return;
-  const middle = y + ROW - 4;
+  const middle = y + ROW - 4.5;
   context.beginPath();
-  context.moveTo(from, middle - 2.5);
-  context.lineTo(from, middle + 2.5);
+  context.moveTo(from, middle - 2);
+  context.lineTo(from, middle + 2);
   context.moveTo(from, middle);
   context.lineTo(to, middle);
   if (to < right - 1.5) {
-    context.moveTo(to, middle - 2.5);
-    context.lineTo(to, middle + 2.5);
+    context.moveTo(to, middle - 2);
+    context.lineTo(to, middle + 2);
   }
   context.stroke();
 }

@@ -25,7 +25,7 @@ export interface Palette {
 export const LIGHT: Palette = {
   isDark: false, text: "#22262b", faint: "#5c646d", paper: "#ffffff", rest: "#e6e8ea",
   match: "#ffc53d", matchText: "#2b1d00", root: "#dfe3e6", hatch: "rgba(40,48,56,.30)",
-  whisker: "rgba(20,26,32,.78)", focus: "#0b57d0", grew: "#f2a08a", shrank: "#8fc3e8",
+  whisker: "rgba(20,26,32,.62)", focus: "#0b57d0", grew: "#f2a08a", shrank: "#8fc3e8",
   unsure: "#dcdfe2", live: "#0a6b70", band: "rgba(10,107,112,.20)", rss: "#9a5b13",
   mark: "#5c646d",
 };
@@ -33,7 +33,7 @@ export const LIGHT: Palette = {
 export const DARK: Palette = {
   isDark: true, text: "#eceff1", faint: "#9aa4ad", paper: "#15191d", rest: "#2a3036",
   match: "#e0a31f", matchText: "#1b1300", root: "#2f363d", hatch: "rgba(235,240,245,.22)",
-  whisker: "rgba(245,248,250,.85)", focus: "#8ab4f8", grew: "#9c4a37", shrank: "#2f678f",
+  whisker: "rgba(245,248,250,.7)", focus: "#8ab4f8", grew: "#9c4a37", shrank: "#2f678f",
   unsure: "#353b41", live: "#4fc1c5", band: "rgba(79,193,197,.24)", rss: "#e0a25a",
   mark: "#9aa4ad",
 };

@@ -50,11 +50,12 @@ function remembered(known: WeakMap<Page, Uint8Array>, page: Page, make: () => Ui
   return found;
 }
 
-/** The node that stands for the end of a stack: its caller where plumbing is hidden. */
+/** The node that stands for the end of a stack: its caller where plumbing is hidden, if it has one. */
 function shownNode(page: Page, node: number, hidesPlumbing: boolean): number {
   if (!hidesPlumbing) return node;
-  while (node > 0 && page.isPlumbing[page.functionOf[node]!]) node = page.parent[node]!;
-  return node;
+  let shown = node;
+  while (shown > 0 && page.isPlumbing[page.functionOf[shown]!]) shown = page.parent[shown]!;
+  return shown > 0 ? shown : node;
 }
 
 interface Tally {
@@ -71,8 +72,7 @@ function tally(
   for (let node = 1; node < page.nodes; ++node) {
     if (isEmpty(selected.total, node)) continue;
     if (!isEmpty(selected.self, node)) {
-      const shown = shownNode(page, node, hidesPlumbing);
-      if (shown > 0) merge(self, valueOf(shown), selected.self, node);
+      merge(self, valueOf(shownNode(page, node, hidesPlumbing)), selected.self, node);
     }
     if (isOutermost[node]) merge(total, valueOf(node), selected.total, node);
   }
@@ -96,7 +96,8 @@ export function functionGroups(page: Page, selected: Selected, hidesPlumbing: bo
   const isOutermost = remembered(byFunction, page, () => outermost(page, valueOf, page.functions));
   const found = tally(page, selected, page.functions, valueOf, isOutermost, hidesPlumbing);
   const rows = rowsWith(page.functions, (row) =>
-    !isEmpty(found.total, row) && !(hidesPlumbing && page.isPlumbing[row]));
+    !isEmpty(found.total, row) &&
+    !(hidesPlumbing && page.isPlumbing[row] && isEmpty(found.self, row)));
   return {
     count: rows.length,
     key: (row) => rows[row]!,
@@ -164,8 +165,7 @@ export function stackGroups(page: Page, selected: Selected, hidesPlumbing: boole
 
 export function sizeClassName(sizeClass: number): string {
   if (sizeClass < 0) return "0 B";
-  const largest = 2 ** (sizeClass + 1) - 1;
-  return sizeClass === 0 ? "1 B" : `${exactBytes(2 ** sizeClass)} to ${exactBytes(largest)}`;
+  return sizeClass === 0 ? "1 B" : `${exactBytes(2 ** sizeClass)} to < ${exactBytes(2 ** (sizeClass + 1))}`;
 }
 
 export function valueName(page: Page, dimension: Dimension, value: number): string {

@@ -57,6 +57,7 @@ export function objectsFigure(bytes: Estimate, objects: Estimate, certain: numbe
 /** Share of a part in the whole: part and rest are sampled independently (MOVER). */
 export function shareOf(selected: Selected, part: Sums, bytes: Estimate, level: number): Share {
   const { exact } = selected;
+  withInterval(part, selected.profile.largestInterval);
   if (exact !== undefined && exact > 0 && calibrated(selected, part, level)) {
     return { value: bytes.value / exact, lo: bytes.lo / exact, hi: bytes.hi / exact };
   }

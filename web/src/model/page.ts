@@ -1,6 +1,6 @@
 // PageData as typed arrays, with what is derived from it once: functions, children.
 import { type Cells, FrameFlag, type PageData } from "../data";
-import { type Sums, strataSums } from "../numbers/sums";
+import { emptySums, type Sums, strataSums } from "../numbers/sums";
 import { printable } from "./names";
 
 /** Cells as typed arrays. */
@@ -40,6 +40,8 @@ export interface Page {
   /** Of each function. */
   isPlumbing: Uint8Array;
   cells: (CellColumns | undefined)[];
+  /** Room for the sums of the one selection that is looked at: making it anew takes longer than using it. */
+  room: { self: Sums; total: Sums };
   /** Last bucket of the timeline; -1 without one. */
   lastBucket: number;
 }
@@ -121,6 +123,7 @@ export function pageOf(data: PageData): Page {
     functions: functions.first.length,
     isPlumbing,
     cells: data.cells.map(columnsOf),
+    room: { self: emptySums(nodes), total: emptySums(nodes) },
     lastBucket: data.timeline ? data.timeline.edges.length - 2 : -1,
   };
 }

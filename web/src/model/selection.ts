@@ -20,7 +20,7 @@ export interface Selection {
   only: Only;
 }
 
-/** Sums of a selection. */
+/** Sums of a selection, in the page's room: the next selection takes their place. */
 export interface Selected {
   profile: Profile;
   /** By node: of the stacks that end in it, and of all that pass through it. */
@@ -50,25 +50,28 @@ export function hasDimension(cells: CellColumns | undefined, dimension: Dimensio
 type Test = (cell: number) => boolean;
 
 function wasAlive(died: number, at: number, last: number): boolean {
+  if (at >= last) return died < 0;
   if (died >= 0) return died > at;
   // -2 - b: its process ended in bucket b, before the last one.
-  return died === -1 || at >= last || at <= -2 - died;
+  return died === -1 || at <= -2 - died;
 }
 
 function windowTest(
-  page: Page, profile: Profile, cells: CellColumns, window: Window,
+  page: Page, profile: Profile, cells: CellColumns, chosen: Window | undefined,
 ): Test | undefined {
   if (profile.counts === "all" || cells.born.length === 0) return undefined;
-  const { from, to } = window;
+  // Cells are of all objects: what is alive is so at the end unless another instant is chosen.
+  if (!chosen && profile.counts === "born") return undefined;
+  const { from, to } = chosen ?? { from: 0, to: page.lastBucket };
   const { born, died } = cells;
   if (profile.counts === "born") return (i) => born[i]! >= from && born[i]! <= to;
   const last = page.lastBucket;
+  if (to >= last) return (i) => died[i]! < 0;
   return (i) => born[i]! <= to && wasAlive(died[i]!, to, last);
 }
 
 function testsOf(page: Page, profile: Profile, cells: CellColumns, selection: Selection): Test[] {
-  const { window } = selection;
-  const inWindow = window ? windowTest(page, profile, cells, window) : undefined;
+  const inWindow = windowTest(page, profile, cells, selection.window);
   const tests: Test[] = inWindow ? [inWindow] : [];
   for (const dimension of DIMENSIONS) {
     const value = selection.only[dimension];
@@ -79,7 +82,8 @@ function testsOf(page: Page, profile: Profile, cells: CellColumns, selection: Se
 }
 
 function addUp(page: Page, self: Sums): Sums {
-  const total = self.slice();
+  const { total } = page.room;
+  total.set(self);
   for (let i = page.nodes - 1; i > 0; --i) {
     const row = i * Sum.Width;
     if (total[row + Sum.Samples] === 0 && total[row + Sum.Certain] === 0) continue;
@@ -97,7 +101,7 @@ export function withInterval(sums: Sums, largestInterval: number): Sums {
 export function select(page: Page, selection: Selection): Selected {
   const profile = page.data.profiles[selection.profile]!;
   const cells = page.cells[profile.cells];
-  const self = emptySums(page.nodes);
+  const self = page.room.self.fill(0);
   const tests = cells ? testsOf(page, profile, cells, selection) : [];
   const includes = (i: number) => tests.every((test) => test(i));
   if (cells) {
@@ -110,7 +114,7 @@ export function select(page: Page, selection: Selection): Selected {
   }
   const total = addUp(page, self);
   const whole = withInterval(total.slice(0, Sum.Width), profile.largestInterval);
-  const isWhole = tests.length === 0;
+  const isWhole = !selection.window && DIMENSIONS.every((of) => selection.only[of] === undefined);
   const exact = isWhole ? profile.exactTotal : undefined;
   const calibrates = exact !== undefined && (profile.calibrates ?? false);
   return { profile, self, total, whole, exact, calibrates, cells, includes };

@@ -17,7 +17,12 @@ export type Colour = (typeof COLOURS)[number];
 export const THEMES = ["system", "light", "dark"] as const;
 export type Theme = (typeof THEMES)[number];
 
+/** Of a page that compares: the changes, or the profile of the runs after. */
+export const SIDES = ["changes", "after"] as const;
+export type Side = (typeof SIDES)[number];
+
 export interface State {
+  side: Side;
   /** Name of a profile; "" is the first. */
   kind: string;
   tab: Tab;
@@ -41,6 +46,7 @@ export interface State {
 }
 
 export const DEFAULTS: State = {
+  side: "changes",
   kind: "", tab: "flame", mode: "callees", isFlame: false, hidesPlumbing: false, colour: "module",
   window: undefined, only: {}, zoom: [], focus: -1, search: "", filter: "", sort: "",
   isAscending: false, theme: "system",
@@ -52,6 +58,7 @@ export function textOfState(state: State): string {
   const put = (name: string, value: string, usual: string) => {
     if (value !== usual) text.set(name, value);
   };
+  put("side", state.side, "changes");
   put("kind", state.kind, "");
   put("tab", state.tab, "flame");
   put("mode", state.mode, "callees");
@@ -95,6 +102,7 @@ export function stateOf(text: string): State {
   const sort = words.get("sort") ?? "";
   const zoom = (words.get("zoom") ?? "").split(".").map(indexOf);
   return {
+    side: oneOf(SIDES, words.get("side"), "changes"),
     kind: words.get("kind") ?? "",
     tab: oneOf(TABS, words.get("tab"), "flame"),
     mode: oneOf(MODES, words.get("mode"), "callees"),

@@ -8,10 +8,10 @@ import { elided, printable } from "../model/names";
 import type { Page } from "../model/page";
 import { DIMENSIONS, type Dimension, hasDimension, select, type Selected, type Window } from "../model/selection";
 import { carriedOver } from "../model/carry";
-import { type State, type Tab, TABS } from "../model/state";
+import { type Side, type State, type Tab, TABS } from "../model/state";
 import { duration, exactCount, figure, shareFigure, textOf } from "../numbers/format";
 import type { ViewProps } from "./context";
-import { Chip } from "./controls";
+import { Chip, Choice } from "./controls";
 import { About, Help } from "./Dialogs";
 import { DiffView } from "./Diff";
 import { Flame } from "./Flame";
@@ -207,6 +207,7 @@ function Profiles(props: ViewProps) {
       <section class="card head" aria-label="Summary">
         <Total {...props} place={windowText(page, selected, window)} />
         <Kinds {...props} />
+        <Facts page={page} />
       </section>
       {timeline && timeline.edges.length > 1 && (timeline.live.value.length > 0 || timeline.rss.time.length > 0) && (
         <Timeline
@@ -262,13 +263,21 @@ export function App(props: AppProps) {
   const onTheme = () => change({ theme: isDark ? "light" : "dark" });
   useKeys(state, change, { onTheme, onHelp: () => setDialog("help"), isOpen: dialog !== "" });
   const { level, diff } = page.data;
+  const shared = { page, state, change, level, palette, found };
   return (
     <>
       <TopBar {...props} isDark={isDark} onTheme={onTheme} onHelp={() => setDialog("help")} />
       <main>
-        <section class="card" aria-label="Facts"><Facts page={page} /></section>
-        {diff && <DiffView page={page} diff={diff} state={state} change={change} level={level} palette={palette} found={found} />}
-        {selected && <Profiles page={page} selected={selected} state={state} change={change} level={level} palette={palette} found={found} />}
+        {diff && selected && (
+          <Choice<Side>
+            name="Side" chosen={state.side}
+            choices={[["changes", "Changes"], ["after", "Profile of the runs after"]]}
+            onChoose={(side) => change({ side, zoom: [], search: "", sort: "" }, true)}
+          />
+        )}
+        {diff && (state.side === "changes" || !selected)
+          ? <DiffView {...shared} diff={diff} />
+          : selected && <Profiles {...shared} selected={selected} />}
       </main>
       <Footer page={page} onAbout={() => setDialog("about")} />
       {dialog === "help" && <Help onClose={() => setDialog("")} />}

@@ -1,7 +1,7 @@
 // The icicle: callees from the root, callers from the leaves, or both around one function.
 import { useMemo } from "preact/hooks";
 import type { Estimate } from "../data";
-import type { Paint } from "../draw/painter";
+import { type Paint, ROW } from "../draw/painter";
 import { fillFor, fillForError, type Palette, shadeOf } from "../draw/palette";
 import { EstimateBook } from "../model/book";
 import { objectsFigure, relativeError, rowObjects, shareOf } from "../model/measure";
@@ -21,6 +21,8 @@ import { SourceLines } from "./Source";
 /** Half of the interval over the value, above which a box is hatched. */
 const UNCERTAIN = 0.5;
 const LETTER = 7;
+/** A box that has nearly all of its parent's bytes repeats its whisker: drawn once is enough. */
+const REPEATS = 0.995;
 
 interface Painter {
   page: Page;
@@ -53,7 +55,9 @@ function paintOf(painter: Painter, node: number, width: number): Paint {
   const estimate = width > 3 ? painter.book.peek(node) : undefined;
   const isMatch = painter.found && node !== ROOT &&
     painter.found.matches[painter.tree.functions[node]!];
-  const isOpen = estimate && !isExact(estimate) && estimate.value > 0;
+  const { tree } = painter;
+  const isRepeated = node !== ROOT && tree.weight(node) > REPEATS * tree.weight(tree.parents[node]!);
+  const isOpen = estimate && !isExact(estimate) && estimate.value > 0 && !isRepeated;
   return {
     fill: fillOf(painter, node, estimate),
     text: isMatch ? painter.palette.matchText : painter.palette.text,
@@ -195,11 +199,11 @@ function Both(props: ViewProps) {
       <p class="faint">Callers of <b><bdi>{elided(name, 120)}</bdi></b> above, its callees below; choose another function to look at that.</p>
       <ChartOf
         {...props} name="Callers" tree={callers} rootName={name} zoomed={ROOT} isFlame={true}
-        tallest={300} isWhole={false} onZoom={pick(callers)} onPick={pick(callers)}
+        tallest={16 * ROW} isWhole={false} onZoom={pick(callers)} onPick={pick(callers)}
       />
       <ChartOf
         {...props} name="Callees" tree={callees} rootName={name} zoomed={ROOT} isFlame={false}
-        tallest={420} isWhole={false} onZoom={pick(callees)} onPick={pick(callees)}
+        tallest={24 * ROW} isWhole={false} onZoom={pick(callees)} onPick={pick(callees)}
       />
       <SourceLines {...props} functionIndex={of} />
     </div>

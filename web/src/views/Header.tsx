@@ -77,7 +77,7 @@ export function Kinds(props: ViewProps) {
 export function Facts(props: { page: ViewProps["page"] }) {
   const { facts, warnings, level } = props.page.data;
   return (
-    <>
+    <div class="facts-card">
       {warnings.length > 0 && (
         <ul class="warnings" aria-label="Warnings">
           {warnings.map((text, i) => <li key={i}>{printable(text)}</li>)}
@@ -95,6 +95,6 @@ export function Facts(props: { page: ViewProps["page"] }) {
         ))}
         <div><dt>Intervals</dt><dd>{levelText(level)}<span class="remark"> every ± and [ ]</span></dd></div>
       </dl>
-    </>
+    </div>
   );
 }

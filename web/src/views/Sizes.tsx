@@ -22,12 +22,25 @@ function gridOf(most: number, isBytes: boolean): number {
   return !isBytes && 5 * power <= most ? 5 * power : power;
 }
 
+/** Of objects without samples only a lower limit is known: an arrow. */
+function whisker(
+  estimate: Estimate, x: number, y: (value: number) => number, isBytes: boolean,
+): string {
+  if (!(estimate.hi > estimate.lo)) return "";
+  if (!isBytes && estimate.samples === 0) {
+    return `M${x} ${y(estimate.value)}v-9m-3 4l3 -4l3 4`;
+  }
+  const [lo, hi] = [y(estimate.lo), y(estimate.hi)];
+  return `M${x} ${lo}V${hi}M${x - 4} ${lo}h8M${x - 4} ${hi}h8`;
+}
+
 function Bars(props: { title: string; columns: Column[]; isBytes: boolean }) {
   const { columns, isBytes } = props;
   const quantity = isBytes ? "bytes" : "objects";
-  // Bars of unseen small sizes may have limits far above all else: the scale shows the values.
-  const largest = Math.max(...columns.map(({ estimate }) => estimate.value), 1);
-  const most = Math.min(Math.max(...columns.map(({ estimate }) => estimate.hi)), 1.8 * largest);
+  // What is drawn of each: the limit where there is one, else the value.
+  const top = ({ estimate }: Column) =>
+    (!isBytes && estimate.samples === 0 ? estimate.value : estimate.hi);
+  const most = Math.max(1, ...columns.map(top));
   const first = columns[0]!.sizeClass;
   const count = columns.at(-1)!.sizeClass - first + 1;
   const width = LEFT + Math.max(16 * 26, count * 26) + 8;
@@ -49,10 +62,7 @@ function Bars(props: { title: string; columns: Column[]; isBytes: boolean }) {
               <g key={sizeClass}>
                 <title>{`${sizeClassName(sizeClass)}: ${textOf(figure(estimate, quantity))}`}</title>
                 <rect class="bin" x={x + 2} width={step - 4} y={y(estimate.value)} height={BASE - y(estimate.value)} />
-                {estimate.hi > estimate.lo && (
-                  <path class="limits" d={`M${middle} ${y(estimate.lo)}V${y(estimate.hi)}M${middle - 4} ${y(estimate.lo)}h8` +
-                    (estimate.hi <= most ? `M${middle - 4} ${y(estimate.hi)}h8` : `M${middle - 3} 14l3 -5l3 5`)} />
-                )}
+                <path class="limits" d={whisker(estimate, middle, y, isBytes)} />
                 {(sizeClass - first) % Math.ceil(count / 14) === 0 && (
                   <text class="tick" x={x + 2} y={HEIGHT - 8}>{sizeClass < 0 ? "0" : exactBytes(2 ** sizeClass).replace("iB", "").replace(" ", "")}</text>
                 )}

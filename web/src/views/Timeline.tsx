@@ -69,6 +69,11 @@ function drawMark(plot: uPlot, seconds: number, text: string, palette: Palette, 
   ctx.direction = "ltr";
   const isRight = x > bbox.left + bbox.width * 0.85;
   ctx.textAlign = isRight ? "right" : "left";
+  // A halo keeps the word apart from curves behind it.
+  ctx.setLineDash([]);
+  ctx.strokeStyle = palette.paper;
+  ctx.lineWidth = 4 * ratio;
+  ctx.strokeText(text, x + (isRight ? -4 : 4) * ratio, bbox.top + 9 * ratio);
   ctx.fillText(text, x + (isRight ? -4 : 4) * ratio, bbox.top + 9 * ratio);
   ctx.restore();
 }

@@ -1,0 +1,220 @@
+// Page data of a program that does not exist, the same for the same seed. Its numbers are as real
+// ones are made: sums by strata of sampled sizes.
+import type { Cells, Estimate, PageData, Profile } from "../src/data";
+import { estimateBytes, estimateObjects } from "../src/numbers/estimate";
+import { emptySums, merge, strataSums, Sum } from "../src/numbers/sums";
+import { strataOf } from "./strata";
+
+export interface FixtureOptions {
+  seed?: number;
+  nodes?: number;
+  /** In place of names of functions, modules, files, threads, types, labels, marks, facts ... */
+  names?: string[];
+  depth?: number;
+  hasDiff?: boolean;
+  hasSources?: boolean;
+}
+
+/** Mulberry32: small, good enough, the same everywhere. */
+export function generator(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+const INTERVAL = 524288;
+const BUCKETS = 240;
+const SECOND = 1e9;
+const FUNCTIONS = 1500;
+const WORDS = ["parse", "Index", "cache", "Query", "append", "Node", "flush", "Table", "resize", "Batch"];
+
+interface Names {
+  all: string[];
+  add: (usual: string) => number;
+}
+
+function naming(hostile: string[] | undefined): Names {
+  const all: string[] = [];
+  let next = 0;
+  return {
+    all,
+    add: (usual) => {
+      all.push(hostile ? hostile[next++ % hostile.length]! : usual);
+      return all.length - 1;
+    },
+  };
+}
+
+function frames(names: Names, random: () => number): PageData["frames"] {
+  const modules = ["/usr/bin/server", "/lib/x86_64-linux-gnu/libc.so.6", "/usr/lib/libstore.so.3"]
+    .map((name) => names.add(name));
+  const files = ["src/query.cc", "src/store.cc", "src/net/loop.cc"].map((name) => names.add(name));
+  const found: PageData["frames"] = { name: [], module: [], file: [], line: [], flags: [] };
+  const pick = <T>(list: T[]) => list[Math.floor(random() * list.length)]!;
+  for (let i = 0; i < FUNCTIONS; ++i) {
+    const name = i === 0 ? "[root]" : `store::${pick(WORDS)}<int, std::less<int>>::${pick(WORDS)}${i}(char const*)`;
+    found.name.push(names.add(i % 40 === 7 ? `std::_Hashtable_alloc${i}` : name));
+    found.module.push(pick(modules));
+    found.file.push(i % 3 === 0 ? -1 : pick(files));
+    found.line.push(i % 3 === 0 ? 0 : 10 + (i % 300));
+    found.flags.push(i % 40 === 7 ? 2 : 0);
+  }
+  return found;
+}
+
+/** A chain as deep as wanted, and below it nodes that hang on others at random. */
+function nodes(count: number, depth: number, random: () => number): PageData["nodes"] {
+  const up = [0];
+  const frame = [0];
+  for (let i = 1; i < count; ++i) {
+    const parent = i < depth ? i - 1 : Math.floor(random() * i * (random() < 0.5 ? 0.02 : 1));
+    up.push(i - parent);
+    frame.push(1 + Math.floor(random() * (FUNCTIONS - 1)));
+  }
+  return { up, frame };
+}
+
+function sizes(random: () => number): [number, number][] {
+  const found: [number, number][] = [];
+  for (let i = 0; i < 200; ++i) {
+    const size = Math.floor(2 ** (4 + 17 * random()));
+    found.push([size, size >= INTERVAL ? 1 : INTERVAL]);
+  }
+  return found;
+}
+
+function cells(count: number, names: Names, random: () => number): Cells {
+  const threads = ["main", "worker 1", "worker 2"].map((name) => names.add(name));
+  const types = ["Row", "std::string"].map((name) => names.add(name));
+  const labels = ["GET /", "POST /index"].map((name) => names.add(name));
+  const found: Cells = {
+    strata: strataOf(sizes(random)), node: [], stratum: [], count: [], thread: [], type: [],
+    label: [], born: [], died: [], hasMeanSizes: false,
+  };
+  const pick = (list: number[]) => list[Math.floor(random() * list.length)]!;
+  for (let node = 1; node < count; ++node) {
+    if (random() < 0.3) continue;
+    const born = Math.floor(BUCKETS * random());
+    found.node.push(node);
+    found.stratum.push(Math.floor(200 * random() * random()));
+    found.count.push(1 + Math.floor(4 * random()));
+    found.thread.push(pick(threads));
+    found.type.push(random() < 0.5 ? -1 : pick(types));
+    found.label.push(random() < 0.7 ? -1 : pick(labels));
+    found.born.push(born);
+    found.died.push(random() < 0.5 ? -1 : Math.min(BUCKETS - 1, born + Math.floor(40 * random())));
+  }
+  return found;
+}
+
+function whole(found: Cells, counts: (cell: number) => boolean): { bytes: Estimate; objects: Estimate } {
+  const strata = strataSums(found.strata);
+  const sums = emptySums();
+  found.node.forEach((_, i) => {
+    if (counts(i)) merge(sums, 0, strata, found.stratum[i]!, found.count[i]);
+  });
+  sums[Sum.LargestInterval] = Math.max(sums[Sum.LargestInterval]!, INTERVAL);
+  return { bytes: estimateBytes(sums, 0.95, "total"), objects: estimateObjects(sums, 0.95, "total") };
+}
+
+function profiles(found: Cells): Profile[] {
+  const allocated = whole(found, () => true);
+  const live = whole(found, (i) => found.died[i] === -1);
+  const common = { cells: 0, largestInterval: INTERVAL };
+  const nothing: Estimate = { value: 0, lo: 0, hi: 0, variance: 0, samples: 0, exact: 0 };
+  return [
+    { ...common, kind: "live", title: "Live at the end", about: "What was not freed by the end.", counts: "alive", ...live },
+    {
+      ...common, kind: "allocated", title: "Allocated", about: "Everything that was allocated.", counts: "born",
+      exactTotal: Math.round(allocated.bytes.value * 1.004), calibrates: true, ...allocated,
+    },
+    {
+      kind: "resident", title: "Resident", about: "Live bytes on resident pages.", unavailable: "nobody watched",
+      cells: -1, counts: "all", largestInterval: 0, bytes: nothing, objects: nothing,
+    },
+  ];
+}
+
+function timeline(found: Cells, names: Names): NonNullable<PageData["timeline"]> {
+  const edges = Array.from({ length: BUCKETS + 1 }, (_, i) => (i * 20 * SECOND) / BUCKETS);
+  const change = new Float64Array(BUCKETS + 1);
+  found.node.forEach((_, i) => {
+    const bytes = found.count[i]! * found.strata.weighted[found.stratum[i]!]!;
+    change[found.born[i]!]! += bytes;
+    if (found.died[i]! >= 0) change[found.died[i]!]! -= bytes;
+  });
+  let sum = 0;
+  const value = edges.slice(1).map((_, i) => (sum += change[i]!));
+  return {
+    edges,
+    live: { value, lo: value.map((bytes) => 0.93 * bytes), hi: value.map((bytes) => 1.08 * bytes) },
+    rss: { time: edges.filter((_, i) => i % 8 === 0), bytes: value.filter((_, i) => i % 8 === 0).map((bytes) => 1.3 * bytes + 5e6) },
+    marks: [{ time: 8 * SECOND, name: names.all[names.add("loaded")]! }],
+    peak: 15 * SECOND,
+  };
+}
+
+function diff(data: PageData, names: Names): NonNullable<PageData["diff"]> {
+  const estimate = (value: number): Estimate =>
+    ({ value, lo: 0.9 * value, hi: 1.12 * value, variance: value * INTERVAL, samples: 90, exact: 0 });
+  const row = (i: number) => {
+    const value = (i % 2 === 0 ? 1 : -1) * 1e6 * (i + 1);
+    return {
+      name: names.all[names.add(`changed${i}`)]!, detail: names.all[names.add("server")]!,
+      before: estimate(3e7), after: estimate(3e7 + value),
+      delta: { value, lo: value - 2e6, hi: value + 2.5e6 }, q: i < 4 ? 0.9 : 0.001,
+      verdict: i < 4 ? "noise" : value > 0 ? "grew" : "shrank",
+    };
+  };
+  const count = Math.min(40, data.nodes.up.length);
+  const node = Array.from({ length: count }, (_, i) => i);
+  const delta = node.map((i) => (i % 3 === 0 ? -1 : 1) * 1e6 * (count - i));
+  const verdict = names.add("grew");
+  return {
+    before: [names.all[names.add("a.run")]!], after: [names.all[names.add("b.run")]!], kind: "live",
+    total: row(9), tables: [{ by: "function", rows: Array.from({ length: 30 }, (_, i) => row(i)) }],
+    nodes: {
+      node, before: node.map(() => 3e7), after: delta.map((change) => 3e7 + change), delta,
+      lo: delta.map((change) => change - 1e6), hi: delta.map((change) => change + 1e6),
+      q: node.map((i) => (i % 2 === 0 ? 0.001 : 0.6)), verdict: node.map(() => verdict),
+    },
+  };
+}
+
+export function fixture(options: FixtureOptions = {}): PageData {
+  const random = generator(options.seed ?? 1);
+  const names = naming(options.names);
+  const count = options.nodes ?? 2000;
+  const made = frames(names, random);
+  const tree = nodes(count, Math.min(count, options.depth ?? 30), random);
+  const found = cells(count, names, random);
+  const word = (usual: string) => names.all[names.add(usual)]!;
+  const data: PageData = {
+    schema: 1, title: word("server"), version: "0.0.0", level: 0.95,
+    facts: [
+      { name: "program", value: word("server --port 1"), remark: word("pid 17") },
+      { name: "dropped", value: "nothing" },
+      { name: "interval", value: "512 KiB", tone: "warning" },
+    ],
+    warnings: options.names ? [word("")] : [], names: names.all, frames: made, nodes: tree, cells: [found],
+    profiles: profiles(found), timeline: timeline(found, names),
+    lifetimes: [0, 1].map((i) => ({
+      name: word(i === 0 ? "all" : "store::append"), samples: 100 - 60 * i,
+      time: [1e3, 1e6, 1e9, 1e10], value: [0.9, 0.6, 0.3, 0.1], lo: [0.85, 0.5, 0.2, 0.05], hi: [0.95, 0.7, 0.4, 0.2],
+    })),
+    resident: [
+      { name: word("resident set"), bytes: 6e7, lo: 6e7, hi: 6e7, depth: 0 },
+      { name: word("live heap"), bytes: 4e7, lo: 3.6e7, hi: 4.4e7, depth: 1 },
+    ],
+    sources: [], left_out: options.names ? [word("")] : [],
+  };
+  if (options.hasSources) {
+    data.sources = [{ file: made.file.find((file) => file >= 0)!, from: 10, lines: Array.from({ length: 40 }, (_, i) => word(`  line ${i};`)) }];
+  }
+  if (options.hasDiff) data.diff = diff(data, names);
+  return data;
+}

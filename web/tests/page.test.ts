@@ -1,0 +1,235 @@
+// The page in Debian's Chromium, opened as a file, cut off from every network.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { PageData } from "../src/data";
+import { TABS } from "../src/model/state";
+import { filled, hasChromium, launch, open, type Opened } from "./browser";
+import { fixture } from "./fixture";
+import { HOSTILE } from "./hostile";
+
+// Generous: nothing here is about speed, and machines are busy.
+const PATIENCE = { timeout: 300_000 };
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+let browser: Browser;
+
+async function shown(data: PageData | string, hash = "", options = {}): Promise<Opened> {
+  const opened = await open(browser, filled(data), { hash, ...options });
+  opened.page.setDefaultTimeout(120_000);
+  await opened.page.waitForSelector("main, .problem", { state: "attached" });
+  return opened;
+}
+
+function expectQuiet(opened: Opened): void {
+  expect(opened.requests).toEqual([]);
+  expect(opened.complaints).toEqual([]);
+}
+
+const hash = async (opened: Opened) => opened.page.evaluate(() => location.hash);
+
+/** Serious or not: no violation. `bypassCSP` lets the checker in, nothing else. */
+async function violations(opened: Opened): Promise<string[]> {
+  await opened.page.evaluate(AXE);
+  return opened.page.evaluate(async () => {
+    const axe = (window as unknown as { axe: { run: () => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe;
+    const found = await axe.run();
+    return found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`);
+  });
+}
+
+describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
+  beforeAll(async () => {
+    browser = await launch();
+  }, 120_000);
+  afterAll(() => browser?.close());
+
+  it("shows totals as the terminal prints them", async () => {
+    const data = fixture({ nodes: 600 });
+    const opened = await shown(data, "kind=live");
+    const text = await opened.page.textContent(".total-value");
+    expect(text).toMatch(/^[\d.,]+ [KMG]iB ± [\d.]+$/);
+    expect(await opened.page.textContent(".total")).toContain("95 % interval");
+    expectQuiet(opened);
+    await opened.close();
+  });
+
+  for (const scheme of ["light", "dark"] as const) {
+    it(`is accessible in every view, ${scheme}`, async () => {
+      const data = fixture({ nodes: 300, hasSources: true });
+      const opened = await shown(data, "", { colorScheme: scheme, bypassCSP: true });
+      for (const tab of TABS) {
+        await opened.page.click(`#tab-${tab}`);
+        expect(await opened.page.getAttribute(`#tab-${tab}`, "aria-selected")).toBe("true");
+        expect(await violations(opened), tab).toEqual([]);
+      }
+      await opened.page.click("#tab-flame");
+      await opened.page.click("text=Both");
+      expect(await violations(opened), "both").toEqual([]);
+      await opened.page.keyboard.press("?");
+      await opened.page.waitForSelector("dialog[open]");
+      expect(await violations(opened), "help").toEqual([]);
+      await opened.close();
+      const compared = await shown(fixture({ nodes: 300, hasDiff: true }), "", { colorScheme: scheme, bypassCSP: true });
+      expect(await violations(compared), "diff").toEqual([]);
+      await compared.close();
+    });
+  }
+
+  it("keeps its state in the address, and goes back", async () => {
+    const opened = await shown(fixture({ nodes: 600 }));
+    const { page } = opened;
+    await page.click("#tab-functions");
+    await page.click(".data .link");
+    expect(await hash(opened)).toMatch(/mode=both&focus=/);
+    await page.goBack();
+    expect(await hash(opened)).toBe("#tab=functions");
+    expect(await page.getAttribute("#tab-functions", "aria-selected")).toBe("true");
+    await page.click("#tab-threads");
+    await page.click(".data .link");
+    expect(await page.textContent(".chips")).toContain("only thread");
+    const there = await hash(opened);
+    const again = await shown(fixture({ nodes: 600 }), there.slice(1));
+    expect(await again.page.textContent(".total-value")).toBe(await page.textContent(".total-value"));
+    expectQuiet(opened);
+    await again.close();
+    await opened.close();
+  });
+
+  it("recomputes everything for a window", async () => {
+    const opened = await shown(fixture({ nodes: 600 }), "kind=allocated");
+    const { page } = opened;
+    const before = await page.textContent(".total-value");
+    expect(before).toContain("exactly");
+    const plot = (await page.locator(".plot .u-over").boundingBox())!;
+    await page.mouse.move(plot.x + 100, plot.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(plot.x + 400, plot.y + 60, { steps: 4 });
+    await page.mouse.up();
+    await page.waitForSelector(".timeline .chip");
+    expect(await hash(opened)).toMatch(/window=\d+-\d+/);
+    expect(await page.textContent(".total-value")).toContain("±");
+    await page.focus(".plot");
+    const window = await hash(opened);
+    await page.keyboard.press("Shift+ArrowRight");
+    await page.waitForFunction((was) => location.hash !== was, window);
+    await page.keyboard.press("Escape");
+    expect(await page.textContent(".total-value")).toBe(before);
+    expectQuiet(opened);
+    await opened.close();
+  });
+
+  it("is walked by keyboard", async () => {
+    const opened = await shown(fixture({ nodes: 600 }));
+    const { page } = opened;
+    await page.focus(".chart-view");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    const described = await page.textContent("[role=treeitem]");
+    expect(described).toMatch(/iB.* interval: /);
+    await page.keyboard.press("Enter");
+    expect(await hash(opened)).toMatch(/zoom=[0-9a-z]+\.[0-9a-z]+/);
+    await page.keyboard.press("b");
+    expect(await hash(opened)).toMatch(/mode=both/);
+    await page.keyboard.press("d");
+    expect(await page.getAttribute("html", "data-theme")).toBe("dark");
+    await opened.close();
+  });
+
+  it("searches, and says what it matched", async () => {
+    const opened = await shown(fixture({ nodes: 600 }));
+    await opened.page.fill("#search", "std::_Hash");
+    expect(await opened.page.textContent(".matched")).toMatch(/iB.*% .*functions/);
+    await opened.page.fill("#search", "(");
+    expect(await opened.page.textContent(".matched")).toContain("taken literally");
+    await opened.close();
+  });
+
+  it("draws no more of 200,000 nodes than there is to see", async () => {
+    const opened = await shown(fixture({ nodes: 200000, depth: 1028 }));
+    const canvas = opened.page.locator(".chart canvas");
+    await canvas.waitFor();
+    const boxes = Number(await canvas.getAttribute("data-boxes"));
+    expect(boxes).toBeGreaterThan(20);
+    expect(boxes).toBeLessThan(20000);
+    expectQuiet(opened);
+    await opened.close();
+  });
+
+  it("fits a phone", async () => {
+    for (const tab of TABS) {
+      const opened = await shown(fixture({ nodes: 300, hasSources: true }), `tab=${tab}`, { viewport: { width: 390, height: 844 } });
+      const width = await opened.page.evaluate(() => document.documentElement.scrollWidth);
+      expect(width, tab).toBeLessThanOrEqual(390);
+      await opened.close();
+    }
+  });
+
+  it("shows what compares without colour where chance would do", async () => {
+    const opened = await shown(fixture({ nodes: 300, hasDiff: true }));
+    expect(await opened.page.locator(".verdict.unsure").count()).toBe(4);
+    expect(await opened.page.locator(".data .verdict.grew").count()).toBeGreaterThan(5);
+    await opened.page.click("text=Profile of the runs after");
+    await opened.page.waitForSelector("#tab-flame");
+    expectQuiet(opened);
+    await opened.close();
+  });
+
+  it("lets no name act, wherever it stands", async () => {
+    for (const [i, settings] of [{ hasDiff: false }, { hasDiff: true }].entries()) {
+      const names = [...HOSTILE.slice(17 * i), ...HOSTILE.slice(0, 17 * i)];
+      const opened = await shown(fixture({ nodes: 200, names, hasSources: true, ...settings }));
+      const { page } = opened;
+      for (const tab of settings.hasDiff ? [] : TABS) {
+        await page.click(`#tab-${tab}`);
+        const text = await page.evaluate(() => document.body.innerText);
+        // eslint-disable-next-line no-control-regex
+        expect(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.test(text), tab).toBe(false);
+      }
+      if (!settings.hasDiff) {
+        await page.click("#tab-flame");
+        await page.hover(".chart canvas", { position: { x: 200, y: 60 } });
+        await page.waitForSelector(".tooltip");
+      }
+      expect(await page.evaluate(() => (window as unknown as { hurt?: number }).hurt)).toBeUndefined();
+      expect(await page.locator("main script, main img, main iframe, main a, main object, main base").count()).toBe(0);
+      expectQuiet(opened);
+      await opened.close();
+    }
+  });
+
+  it("lets nothing out by its policy", async () => {
+    const opened = await shown(fixture({ nodes: 50 }));
+    const outcome = await opened.page.evaluate(async () => {
+      const script = document.createElement("script");
+      script.textContent = "window.hurt = 1";
+      document.body.append(script);
+      const fetched = await fetch("https://evil.example/").then(() => "sent", () => "refused");
+      return [fetched, (window as unknown as { hurt?: number }).hurt];
+    });
+    expect(outcome).toEqual(["refused", undefined]);
+    expect(opened.requests).toEqual([]);
+    await opened.close();
+  });
+
+  it("says what is wrong with data that is not right", async () => {
+    for (const [data, line] of [
+      ["{", "this page is damaged"], ['{"schema":9}', "another version"], [{ ...fixture({ nodes: 3 }), profiles: [] }, ""],
+    ] as const) {
+      const opened = await shown(data as string);
+      if (line) expect(await opened.page.textContent(".problem")).toContain(line);
+      else expect(await opened.page.locator("main").count()).toBe(1);
+      await opened.close();
+    }
+  });
+
+  it("shows an empty profile", async () => {
+    const data = fixture({ nodes: 1 });
+    const opened = await shown(data, "kind=live");
+    expect(await opened.page.textContent(".total-value")).toMatch(/^< 1\.85 MiB/);
+    expect(await opened.page.textContent("#view")).toContain("No sample");
+    expectQuiet(opened);
+    await opened.close();
+  });
+});
