@@ -554,6 +554,7 @@ class Refusals(AttachTest):
         self.assertEqual(pathlib.Path(f"/proc/{other.pid}/maps").read_text(), maps)
         os.unlink(os.path.join(self.directory, "r.geiger"))
         self.assert_refused(self.geiger("detach", other.pid), "not attached")
+        self.assertEqual(other.stdout.readline(), "0 1\n")
         self.end(other)
 
     def host_numbered(self, pid):

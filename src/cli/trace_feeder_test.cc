@@ -132,8 +132,8 @@ unsigned mode_of(const std::string& path) {
 }
 
 TEST_F(Feeder, GuardsWhatIsWrittenFromAccidents) {
-  FakeTrace trace(path("a.geiger"));
-  TraceFeeder feeder(directory_);
+  const FakeTrace trace(path("a.geiger"));
+  TraceFeeder feeder(root_);
   feeder.round();
   EXPECT_EQ(mode_of(path("a.geiger")), trace::kGuardedFileMode);
   EXPECT_TRUE(open_to_control(AT_FDCWD, path("a.geiger")).is_open());
