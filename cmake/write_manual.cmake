@@ -22,6 +22,8 @@ function(write_page name text)
   string(REGEX REPLACE "\n\\.P\n(\\.(SH|SS))" "\n\\1" page "${page}")
   string(REGEX REPLACE "(\n\\.(SH|SS) [^\n]*)\n\\.P\n" "\\1\n" page "${page}")
   string(REGEX REPLACE "\n\\.P\n$" "\n" page "${page}")
+  # A quote at the start of a line opens a request.
+  string(REPLACE "\n'" "\n\\&'" page "${page}")
   file(WRITE ${OUTPUT}/${name} "${page}")
   execute_process(COMMAND gzip -9nkf ${OUTPUT}/${name} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()

@@ -91,6 +91,13 @@ class Terminal(unittest.TestCase):
         self.assertLessEqual(self.widest(self.shown(*tree, columns=70)), 70)
         self.assertLessEqual(self.widest(self.shown(*tree, columns=200, COLUMNS="72")), 72)
         self.assertLessEqual(self.widest(self.piped(*tree, COLUMNS="76").stdout), 76)
+        table = ("table", "a b.geiger")
+        narrow, wide = (self.piped(*table, COLUMNS=columns).stdout for columns in ("80", "140"))
+        self.assertLessEqual(self.widest(narrow), 80)
+        self.assertRegex(narrow, "(?m)^ +self +samples  function$")
+        self.assertRegex(wide, "(?m)^ +self +total +share +samples  function$")
+        self.assertRegex(self.piped(*table, "--sort", "total", COLUMNS="60").stdout,
+                         "(?m)^ +total +samples  function$")
         for wrong in ("", "0", "-5", "x", "99999999999999999999", "80x"):
             self.assertEqual(self.piped(*tree, COLUMNS=wrong).stdout, self.piped(*tree).stdout)
 

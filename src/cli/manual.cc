@@ -18,7 +18,7 @@ std::string escaped(std::string_view text) {
     out += c;
   }
   // At the start of a line these open a list or a request.
-  if (out.starts_with('-') || out.starts_with('.') || out.starts_with('\'')) out.insert(0, "\\");
+  if (out.starts_with('-') || out.starts_with('.')) out.insert(0, "\\");
   return out;
 }
 

@@ -22,6 +22,7 @@ using profile::Row;
 
 /// Columns that a name needs before a share of the total gets its own column.
 constexpr std::size_t kRoomForName = 36;
+constexpr std::size_t kLeastRoomForName = 20;
 
 const NodeSums& sorted_sums(const Row& row, SortBy sort) {
   return sort == SortBy::kTotal ? row.total : row.self;
@@ -105,34 +106,54 @@ bool has_two_measures(const TableReport& report) {
   return by == GroupBy::kFunction || by == GroupBy::kModule || by == GroupBy::kLabel;
 }
 
-std::vector<Column> columns_for(const TableReport& report, bool has_share) {
+/// Which figures stand in a row; a narrow terminal has no room for all.
+struct Figures {
+  bool has_self = true, has_total = false, has_share = false;
+};
+
+std::vector<Column> columns_for(const TableReport& report, Figures figures) {
   std::vector<Column> columns{{"", Align::kLeft, false}};
-  append_figure_columns(columns, has_two_measures(report) ? "self" : "bytes");
-  if (has_two_measures(report)) append_figure_columns(columns, "total");
-  if (has_share) append_figure_columns(columns, "share");
+  const bool has_two = has_two_measures(report);
+  if (figures.has_self) append_figure_columns(columns, has_two ? "self" : "bytes");
+  if (figures.has_total) append_figure_columns(columns, "total");
+  if (figures.has_share) append_figure_columns(columns, "share");
   columns.push_back({std::string(count_heading(report.kind)), Align::kRight, false});
   columns.push_back({std::string(name_of(report.options.by)), Align::kLeft, false});
   return columns;
 }
 
 std::vector<std::string> cells_for(const TableReport& report, const TableLine& line,
-                                   bool has_share) {
+                                   Figures figures) {
   std::vector<std::string> cells{line.is_order_uncertain ? "~" : " "};
-  append_figure(cells, figure(shown_bytes(line.self), Quantity::kBytes));
-  if (has_two_measures(report))
-    append_figure(cells, figure(shown_bytes(line.total), Quantity::kBytes));
-  if (has_share) append_figure(cells, figure(line.share));
+  if (figures.has_self) append_figure(cells, figure(shown_bytes(line.self), Quantity::kBytes));
+  if (figures.has_total) append_figure(cells, figure(shown_bytes(line.total), Quantity::kBytes));
+  if (figures.has_share) append_figure(cells, figure(line.share));
   cells.push_back(exact_count(sorted_measure(line, report.options.sort).samples));
   cells.push_back(printable(line.name));
   return cells;
 }
 
-Grid grid_of(const TableReport& report, bool has_share) {
-  Grid grid(columns_for(report, has_share));
+Grid grid_of(const TableReport& report, Figures figures) {
+  Grid grid(columns_for(report, figures));
   for (const TableLine& line : report.lines) {
-    grid.add(cells_for(report, line, has_share), printable(line.detail));
+    grid.add(cells_for(report, line, figures), printable(line.detail));
   }
   return grid;
+}
+
+/// All figures, or those without which the names have room: the share goes first, then the
+/// measure that the rows are not sorted by.
+Grid fitting_grid(const TableReport& report, std::size_t width) {
+  Figures figures{true, has_two_measures(report), report.has_whole};
+  const Grid whole = grid_of(report, figures);
+  if (!report.has_whole || whole.room_for_last(width) >= kRoomForName) return whole;
+  figures.has_share = false;
+  const Grid without_share = grid_of(report, figures);
+  if (!figures.has_total || without_share.room_for_last(width) >= kLeastRoomForName) {
+    return without_share;
+  }
+  const bool is_by_total = report.options.sort == SortBy::kTotal;
+  return grid_of(report, {!is_by_total, is_by_total, false});
 }
 
 std::string footer(const TableReport& report, const Style& style) {
@@ -224,9 +245,7 @@ std::string to_text(const TableReport& report, const Style& style) {
   std::string out = profile_heading(report.kind, fmt::format("by {}", name_of(report.options.by)),
                                     report.total, style, scope);
   if (report.lines.empty()) return out + nothing_sampled(report.kind, scope);
-  const Grid with_share = grid_of(report, true);
-  const bool has_room = report.has_whole && with_share.room_for_last(style.width) >= kRoomForName;
-  out += (has_room ? with_share : grid_of(report, false)).text(style);
+  out += fitting_grid(report, style.width).text(style);
   return out + footer(report, style);
 }
 
