@@ -218,15 +218,20 @@ class Hosts(AttachTest):
                                str(process.pid)], cwd=self.directory, stderr=subprocess.PIPE,
                               text=True) as attached:
             self.assertIn("stood still", attached.stderr.readline())
-            time.sleep(1.2)  # The first look, which learns what is there.
-            process.stdin.write("1\n")
-            process.stdin.flush()
-            process.stdout.readline()
-            time.sleep(3)  # The look that finds the library, on a busy machine too.
-            for _ in range(20):
-                process.stdin.write("1000033\n")
+            def allocate(size):
+                process.stdin.write(f"{size}\n")
                 process.stdin.flush()
                 self.assertEqual(process.stdout.readline(), "done\n")
+            def has_seen_it():
+                allocate(1000003)
+                try:
+                    trace = trace_reader.read(os.path.join(self.directory, "r.geiger"))
+                except trace_reader.FormatError:  # It is being written.
+                    return False
+                return any(s.requested == 1000003 for s in trace.samples)
+            wait_until(has_seen_it, "the library's slots to be turned")
+            for _ in range(20):
+                allocate(1000033)
             attached.send_signal(signal.SIGINT)
             attached.stderr.read()
         trace = trace_reader.read(os.path.join(self.directory, "r.geiger"))

@@ -105,6 +105,16 @@ class Session {
   bool is_drawn_ = false;
 };
 
+/// In order, without the runtime's own, which has no slots to turn.
+std::vector<inject::Address> bases_of(const std::vector<inject::RemoteModule>& modules) {
+  std::vector<inject::Address> bases;
+  for (const auto& module : modules) {
+    if (module.kind != inject::ModuleKind::kRuntime) bases.push_back(module.base);
+  }
+  std::ranges::sort(bases);
+  return bases;
+}
+
 std::string Session::refusal() {
   const auto facts = inject::facts_of(order_.pid);
   const std::string reason = inject::obstacle_of(order_.pid, facts, order_.despite_seccomp);
@@ -129,6 +139,7 @@ bool Session::begin() {
   if (!home.has_value()) return fail(home.reason()) == kExitOk;
   home_.emplace(std::move(home.value()));
   const auto words = runtime_words(options_.recording.runtime, home_->told(), order_.pid);
+  modules_ = bases_of(inject::named_modules_of(order_.pid));  // What comes later is new.
   const auto attached = inject::attach(order_, library.value(), lines_of(words));
   if (!attached.reason.empty()) {
     home_->abandon();
@@ -170,9 +181,8 @@ std::optional<Session::End> Session::look() {
   if (runtime->said.state != static_cast<std::uint32_t>(base::AttachState::kAttached)) {
     return End::kDetached;
   }
-  std::vector<inject::Address> bases;
-  for (const auto& module : modules) bases.push_back(module.base);
-  const bool is_known = modules_.empty() || std::ranges::includes(modules_, bases);
+  std::vector<inject::Address> bases = bases_of(modules);
+  const bool is_known = std::ranges::includes(modules_, bases);
   modules_ = std::move(bases);
   if (!is_known) static_cast<void>(inject::follow(order_));
   return std::nullopt;

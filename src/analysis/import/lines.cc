@@ -26,16 +26,14 @@ std::optional<std::uint64_t> take_number(std::string_view& text, std::string_vie
 
 }  // namespace
 
-bool Lines::refill() {
+void Lines::refill() {
   window_.erase(0, used_);
   used_ = 0;
   const std::size_t kept = window_.size();
   window_.resize(kept + kStep);
   const std::size_t count = source_.read(std::as_writable_bytes(std::span(window_)).subspan(kept));
   window_.resize(kept + count);
-  is_at_end_ = count < kStep;
-  error_ = source_.error();
-  return !error_;
+  is_at_end_ = count < kStep || source_.error();
 }
 
 std::optional<std::string_view> Lines::next() {
@@ -47,8 +45,12 @@ std::optional<std::string_view> Lines::next() {
                              "line " + std::to_string(number_ + 1) + ": longer than 4 MiB"};
       return std::nullopt;
     }
-    if (!refill()) return std::nullopt;
+    refill();
     end = window_.find('\n', looked_at);
+  }
+  if (end == std::string::npos && source_.error()) {  // What was whole before it has been given.
+    error_ = source_.error();
+    return std::nullopt;
   }
   if (end == std::string::npos && used_ == window_.size()) return std::nullopt;
   const std::size_t stop = end == std::string::npos ? window_.size() : end;

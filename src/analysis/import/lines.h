@@ -25,7 +25,7 @@ class Lines {
   [[nodiscard]] const std::optional<ingest::Error>& error() const { return error_; }
 
  private:
-  [[nodiscard]] bool refill();
+  void refill();
 
   ByteSource& source_;
   std::string window_;
