@@ -224,11 +224,8 @@ class Hosts(AttachTest):
                 self.assertEqual(process.stdout.readline(), "done\n")
             def has_seen_it():
                 allocate(1000003)
-                try:
-                    trace = trace_reader.read(os.path.join(self.directory, "r.geiger"))
-                except trace_reader.FormatError:  # It is being written.
-                    return False
-                return any(s.requested == 1000003 for s in trace.samples)
+                part, = pathlib.Path(self.directory, "r.geiger.parts").glob("*.geiger")
+                return any(s.requested == 1000003 for s in trace_reader.read(part).samples)
             wait_until(has_seen_it, "the library's slots to be turned")
             for _ in range(20):
                 allocate(1000033)

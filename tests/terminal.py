@@ -163,8 +163,8 @@ class Terminal(unittest.TestCase):
 
     def test_what_is_far_off_is_told_what_there_is(self):
         self.assertIn("is none of allocated, live, peak", self.refused("table", "--kind", "xyzzy"))
-        self.assertIn("there are pprof, folded", self.refused("export", "xyzzy-format"))
-        self.assertIn("which of pprof, folded", self.refused("export"))
+        self.assertIn("there are pprof, speedscope", self.refused("export", "xyzzy-format"))
+        self.assertIn("which of pprof, speedscope", self.refused("export"))
         self.assertIn("unknown option '--xyzzy'", self.refused("table", "--xyzzy"))
 
     def test_exit_codes(self):
