@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Layout, REST } from "../src/draw/layout";
 import { csvOf } from "../src/model/csv";
 import { carriedOver } from "../src/model/carry";
+import { DiffTree } from "../src/model/difftree";
 import { dimensionGroups, functionGroups, moduleGroups, stackGroups } from "../src/model/groups";
 import { rowBytes, totalBytes } from "../src/model/measure";
 import { printable, shortened } from "../src/model/names";
@@ -11,6 +12,7 @@ import { matchedSums, search } from "../src/model/search";
 import { select, type Selection } from "../src/model/selection";
 import { DEFAULTS, type State, stateOf, textOfState } from "../src/model/state";
 import { CallTree, ROOT } from "../src/model/tree";
+import { probabilityOf } from "../src/numbers/format";
 import { bytesForOrder, emptySums, merge, rowOf, Sum, type Sums } from "../src/numbers/sums";
 import { fixture } from "./fixture";
 
@@ -173,6 +175,40 @@ describe("a call tree", () => {
       }
     }
     expect(layout.node.includes(REST)).toBe(true);
+  });
+});
+
+describe("the tree of a comparison", () => {
+  /** Root, one call, and three below it: +6, -4, nothing. */
+  const data = fixture({ nodes: 5, hasDiff: true });
+  data.nodes = { up: [0, 1, 1, 2, 3], frame: [0, 1, 2, 3, 4] };
+  const nodes = data.diff!.nodes;
+  const compared = (node: number[], delta: number[]) => {
+    const none = node.map(() => 0);
+    const columns = { ...nodes, node, delta, before: none, after: delta, lo: delta, hi: delta };
+    return new DiffTree(pageOf(data), { ...data.diff!, nodes: columns });
+  };
+
+  it("has a root as wide as what is below it, though no row is about the root", () => {
+    const tree = compared([1, 2], [-7, -7]);
+    expect([0, 1, 2].map((node) => tree.weight(node))).toEqual([7, 7, 7]);
+  });
+
+  it("is as wide as changes that cancel out", () => {
+    const tree = compared([1, 2, 3], [2, 6, -4]);
+    expect([0, 1, 2, 3].map((node) => tree.weight(node))).toEqual([10, 10, 6, 4]);
+  });
+
+  it("leaves a gap for what changed in the function itself", () => {
+    const tree = compared([1, 2], [9, 6]);
+    expect([0, 1, 2].map((node) => tree.weight(node))).toEqual([9, 9, 6]);
+  });
+});
+
+describe("a probability", () => {
+  it("stands behind one sign", () => {
+    expect(probabilityOf("q", 0.04)).toBe("q = 0.04");
+    expect(probabilityOf("q", 1e-13)).toBe("q < 1e-12");
   });
 });
 

@@ -1,5 +1,5 @@
 // The page: what is selected, and the views of it.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { DARK, LIGHT } from "../draw/palette";
 import { sizeClassName, valueName } from "../model/groups";
 import { matchedSums, search } from "../model/search";
@@ -40,7 +40,8 @@ function useDark(theme: State["theme"]): boolean {
     return () => query.removeEventListener("change", listen);
   }, [query]);
   const isDark = theme === "system" ? systemIsDark : theme === "dark";
-  useEffect(() => {
+  // With the palette of what is drawn, not a frame behind it.
+  useLayoutEffect(() => {
     document.documentElement.dataset.theme = isDark ? "dark" : "light";
   }, [isDark]);
   return isDark;
