@@ -29,8 +29,8 @@ if ! cmp -s package-lock.json installed; then
   cp package-lock.json locked
   # The lock's versions and hashes hold. `npm ci` would want the bundler's packages for every other
   # system in the lock as well.
-  if ! npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error \
-    --fetch-retries=1 --fetch-timeout=60000; then
+  if ! timeout 240 npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error \
+    --fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=2000; then
     echo "web_page: npm could not install what the page is built with: is there a network?" >&2
     exit 1
   fi
