@@ -7,9 +7,10 @@ import { DiffTree } from "../src/model/difftree";
 import { dimensionGroups, functionGroups, moduleGroups, stackGroups } from "../src/model/groups";
 import { rowBytes, totalBytes } from "../src/model/measure";
 import { printable, shortened } from "../src/model/names";
-import { pageOf } from "../src/model/page";
+import { firstOf } from "../src/model/order";
+import { pageOf, roomFor } from "../src/model/page";
 import { matchedSums, search } from "../src/model/search";
-import { select, type Selection } from "../src/model/selection";
+import { select, selecting, type Selection } from "../src/model/selection";
 import { DEFAULTS, type State, stateOf, textOfState } from "../src/model/state";
 import { CallTree, ROOT } from "../src/model/tree";
 import { probabilityOf } from "../src/numbers/format";
@@ -209,6 +210,29 @@ describe("a probability", () => {
   it("stands behind one sign", () => {
     expect(probabilityOf("q", 0.04)).toBe("q = 0.04");
     expect(probabilityOf("q", 1e-13)).toBe("q < 1e-12");
+  });
+});
+
+describe("the first rows of an order", () => {
+  it("are those of all rows sorted", () => {
+    const rows = Array.from({ length: 500 }, (_, i) => (i * 193) % 500);
+    const compare = (a: number, b: number) => (a % 7) - (b % 7) || a - b;
+    for (const count of [0, 1, 60, 500, 900]) {
+      expect(firstOf(rows, count, compare)).toEqual(rows.slice().sort(compare).slice(0, count));
+    }
+  });
+});
+
+describe("a selection in slices", () => {
+  it("is the one made at once, in a room of its own", () => {
+    const room = roomFor(page.nodes);
+    const steps = selecting(page, ALLOCATED, room);
+    let step = steps.next();
+    while (!step.done) step = steps.next();
+    const sliced = step.value.total.slice();
+    expect(step.value.total).toBe(room.total);
+    expect(sliced).toEqual(select(page, ALLOCATED).total);
+    select(page, ALL);
   });
 });
 

@@ -176,6 +176,7 @@ function heaviestFunction(page: Page, props: ViewProps): number {
   for (let i = 1; i < page.nodes; ++i) {
     if (isEmpty(self, i)) continue;
     const shown = page.functionOf[shownNode(page, i, props.state.hidesPlumbing)]!;
+    if (props.state.hidesPlumbing && page.isPlumbing[shown]) continue;
     weights[shown]! += bytesForOrder(self, i);
     if (heaviest < 0 || weights[shown]! > weights[heaviest]!) heaviest = shown;
   }
