@@ -3,14 +3,17 @@ import { describe, expect, it } from "vitest";
 import { Layout, REST } from "../src/draw/layout";
 import { csvOf } from "../src/model/csv";
 import { carriedOver } from "../src/model/carry";
+import { DiffTree } from "../src/model/difftree";
 import { dimensionGroups, functionGroups, moduleGroups, stackGroups } from "../src/model/groups";
 import { rowBytes, totalBytes } from "../src/model/measure";
 import { printable, shortened } from "../src/model/names";
-import { pageOf } from "../src/model/page";
+import { firstOf } from "../src/model/order";
+import { pageOf, roomFor } from "../src/model/page";
 import { matchedSums, search } from "../src/model/search";
-import { select, type Selection } from "../src/model/selection";
+import { select, selecting, type Selection } from "../src/model/selection";
 import { DEFAULTS, type State, stateOf, textOfState } from "../src/model/state";
 import { CallTree, ROOT } from "../src/model/tree";
+import { probabilityOf } from "../src/numbers/format";
 import { bytesForOrder, emptySums, merge, rowOf, Sum, type Sums } from "../src/numbers/sums";
 import { fixture } from "./fixture";
 
@@ -173,6 +176,63 @@ describe("a call tree", () => {
       }
     }
     expect(layout.node.includes(REST)).toBe(true);
+  });
+});
+
+describe("the tree of a comparison", () => {
+  /** Root, one call, and three below it: +6, -4, nothing. */
+  const data = fixture({ nodes: 5, hasDiff: true });
+  data.nodes = { up: [0, 1, 1, 2, 3], frame: [0, 1, 2, 3, 4] };
+  const nodes = data.diff!.nodes;
+  const compared = (node: number[], delta: number[]) => {
+    const none = node.map(() => 0);
+    const columns = { ...nodes, node, delta, before: none, after: delta, lo: delta, hi: delta };
+    return new DiffTree(pageOf(data), { ...data.diff!, nodes: columns });
+  };
+
+  it("has a root as wide as what is below it, though no row is about the root", () => {
+    const tree = compared([1, 2], [-7, -7]);
+    expect([0, 1, 2].map((node) => tree.weight(node))).toEqual([7, 7, 7]);
+  });
+
+  it("is as wide as changes that cancel out", () => {
+    const tree = compared([1, 2, 3], [2, 6, -4]);
+    expect([0, 1, 2, 3].map((node) => tree.weight(node))).toEqual([10, 10, 6, 4]);
+  });
+
+  it("leaves a gap for what changed in the function itself", () => {
+    const tree = compared([1, 2], [9, 6]);
+    expect([0, 1, 2].map((node) => tree.weight(node))).toEqual([9, 9, 6]);
+  });
+});
+
+describe("a probability", () => {
+  it("stands behind one sign", () => {
+    expect(probabilityOf("q", 0.04)).toBe("q = 0.04");
+    expect(probabilityOf("q", 1e-13)).toBe("q < 1e-12");
+  });
+});
+
+describe("the first rows of an order", () => {
+  it("are those of all rows sorted", () => {
+    const rows = Array.from({ length: 500 }, (_, i) => (i * 193) % 500);
+    const compare = (a: number, b: number) => (a % 7) - (b % 7) || a - b;
+    for (const count of [0, 1, 60, 500, 900]) {
+      expect(firstOf(rows, count, compare)).toEqual(rows.slice().sort(compare).slice(0, count));
+    }
+  });
+});
+
+describe("a selection in slices", () => {
+  it("is the one made at once, in a room of its own", () => {
+    const room = roomFor(page.nodes);
+    const steps = selecting(page, ALLOCATED, room);
+    let step = steps.next();
+    while (!step.done) step = steps.next();
+    const sliced = step.value.total.slice();
+    expect(step.value.total).toBe(room.total);
+    expect(sliced).toEqual(select(page, ALLOCATED).total);
+    select(page, ALL);
   });
 });
 

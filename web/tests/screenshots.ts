@@ -17,13 +17,10 @@ interface Shot {
 const REPORT: Shot[] = [
   { name: "report-light", hash: "kind=live", width: 1280, height: 1150, colorScheme: "light" },
   { name: "report-dark", hash: "kind=allocated&tab=functions", width: 1280, height: 1150, colorScheme: "dark" },
-  { name: "report-callers", hash: "kind=allocated&mode=both", width: 1280, height: 1150, colorScheme: "light" },
-  { name: "report-sizes", hash: "kind=live&tab=sizes", width: 1280, height: 1150, colorScheme: "light" },
   { name: "report-narrow", hash: "kind=live", width: 390, height: 1400, colorScheme: "light" },
 ];
 const DIFF: Shot[] = [
   { name: "report-diff", hash: "", width: 1280, height: 1000, colorScheme: "light" },
-  { name: "report-diff-dark", hash: "", width: 1280, height: 1000, colorScheme: "dark" },
 ];
 /** Documentation is cloned by everybody. */
 const MOST_BYTES = 300 * 1024;

@@ -1,5 +1,6 @@
-// The call tree of a comparison. A node is as wide as all changes in and below it, whatever their
-// sign: what grew in one place and shrank in another is seen in both.
+// The call tree of a comparison. A node is as wide as its own change or as what is below it takes,
+// whichever is more: children fill their parent where they account for it, and what grew in one
+// place and shrank in another is seen in both.
 import type { Diff } from "../data";
 import type { Tree } from "../draw/layout";
 import type { Page } from "./page";
@@ -18,10 +19,12 @@ export class DiffTree implements Tree {
     const rowOf = new Int32Array(page.nodes).fill(-1);
     diff.nodes.node.forEach((node, row) => (rowOf[node] = row));
     const delta = (node: number) => (rowOf[node]! < 0 ? 0 : diff.nodes.delta[rowOf[node]!]!);
-    const own = Float64Array.from({ length: page.nodes }, (_, node) => delta(node));
-    for (let i = page.nodes - 1; i > 0; --i) own[page.parent[i]!]! -= delta(i);
-    const weight = own.map(Math.abs);
-    for (let i = page.nodes - 1; i > 0; --i) weight[page.parent[i]!]! += weight[i]!;
+    // Before a node is reached, all of its children have added their widths to it.
+    const weight = new Float64Array(page.nodes);
+    for (let i = page.nodes - 1; i >= 0; --i) {
+      weight[i] = Math.max(Math.abs(delta(i)), weight[i]!);
+      if (i > 0) weight[page.parent[i]!]! += weight[i]!;
+    }
     // Numbered anew, breadth first, so that children stand together.
     this.order = new Int32Array(page.nodes);
     this.parents = new Int32Array(page.nodes).fill(-1);
@@ -40,7 +43,7 @@ export class DiffTree implements Tree {
         this.order[made++] = next;
       }
     }
-    this.weights = this.order.length > 0 ? Float64Array.from(this.order, (node) => weight[node]!) : weight;
+    this.weights = Float64Array.from(this.order, (node) => weight[node]!);
     this.rows = Int32Array.from(this.order, (node) => rowOf[node]!);
   }
 

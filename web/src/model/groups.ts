@@ -51,7 +51,7 @@ function remembered(known: WeakMap<Page, Uint8Array>, page: Page, make: () => Ui
 }
 
 /** The node that stands for the end of a stack: its caller where plumbing is hidden, if it has one. */
-function shownNode(page: Page, node: number, hidesPlumbing: boolean): number {
+export function shownNode(page: Page, node: number, hidesPlumbing: boolean): number {
   if (!hidesPlumbing) return node;
   let shown = node;
   while (shown > 0 && page.isPlumbing[page.functionOf[shown]!]) shown = page.parent[shown]!;

@@ -24,6 +24,16 @@ export interface Children {
   child: Int32Array;
 }
 
+/** For the sums of a selection: making it anew takes longer than using it. */
+export interface Room {
+  self: Sums;
+  total: Sums;
+}
+
+export function roomFor(nodes: number): Room {
+  return { self: emptySums(nodes), total: emptySums(nodes) };
+}
+
 export interface Page {
   data: PageData;
   /** As they are shown. */
@@ -40,8 +50,8 @@ export interface Page {
   /** Of each function. */
   isPlumbing: Uint8Array;
   cells: (CellColumns | undefined)[];
-  /** Room for the sums of the one selection that is looked at: making it anew takes longer than using it. */
-  room: { self: Sums; total: Sums };
+  /** Of the selection that is looked at. */
+  room: Room;
   /** Last bucket of the timeline; -1 without one. */
   lastBucket: number;
 }
@@ -123,7 +133,7 @@ export function pageOf(data: PageData): Page {
     functions: functions.first.length,
     isPlumbing,
     cells: data.cells.map(columnsOf),
-    room: { self: emptySums(nodes), total: emptySums(nodes) },
+    room: roomFor(nodes),
     lastBucket: data.timeline ? data.timeline.edges.length - 2 : -1,
   };
 }

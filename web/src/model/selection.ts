@@ -1,7 +1,7 @@
 // What the reader selected of a profile, and its sums by node.
 import type { Profile } from "../data";
 import { emptySums, merge, type Sums, Sum } from "../numbers/sums";
-import type { CellColumns, Page } from "./page";
+import type { CellColumns, Page, Room } from "./page";
 
 /** Buckets, both included. */
 export interface Window {
@@ -20,9 +20,10 @@ export interface Selection {
   only: Only;
 }
 
-/** Sums of a selection, in the page's room: the next selection takes their place. */
+/** Sums of a selection, in a room: the next selection in there takes their place. */
 export interface Selected {
   profile: Profile;
+  window: Window | undefined;
   /** By node: of the stacks that end in it, and of all that pass through it. */
   self: Sums;
   total: Sums;
@@ -81,10 +82,13 @@ function testsOf(page: Page, profile: Profile, cells: CellColumns, selection: Se
   return tests;
 }
 
-function addUp(page: Page, self: Sums): Sums {
-  const { total } = page.room;
+/** So many cells or nodes are added between two looks at the clock. */
+const STRETCH = 16384;
+
+function* addUp(page: Page, { self, total }: Room): Generator<void, Sums> {
   total.set(self);
   for (let i = page.nodes - 1; i > 0; --i) {
+    if (i % STRETCH === 0) yield;
     const row = i * Sum.Width;
     if (total[row + Sum.Samples] === 0 && total[row + Sum.Certain] === 0) continue;
     merge(total, page.parent[i]!, total, i);
@@ -99,25 +103,37 @@ export function withInterval(sums: Sums, largestInterval: number): Sums {
 }
 
 export function select(page: Page, selection: Selection): Selected {
+  const steps = selecting(page, selection, page.room);
+  let step = steps.next();
+  while (!step.done) step = steps.next();
+  return step.value;
+}
+
+/** The same in steps of a few milliseconds. */
+export function* selecting(
+  page: Page, selection: Selection, room: Room,
+): Generator<void, Selected> {
   const profile = page.data.profiles[selection.profile]!;
   const cells = page.cells[profile.cells];
-  const self = page.room.self.fill(0);
+  const self = room.self.fill(0);
   const tests = cells ? testsOf(page, profile, cells, selection) : [];
   const includes = (i: number) => tests.every((test) => test(i));
   if (cells) {
     const [first, second] = tests;
     for (let i = 0; i < cells.count; ++i) {
+      if (i % STRETCH === STRETCH - 1) yield;
       if (first && !first(i)) continue;
       if (second && !includes(i)) continue;
       merge(self, cells.node[i]!, cells.strata, cells.stratum[i]!, cells.times[i]);
     }
   }
-  const total = addUp(page, self);
+  const total = yield* addUp(page, room);
   const whole = withInterval(total.slice(0, Sum.Width), profile.largestInterval);
   const isWhole = !selection.window && DIMENSIONS.every((of) => selection.only[of] === undefined);
   const exact = isWhole ? profile.exactTotal : undefined;
   const calibrates = exact !== undefined && (profile.calibrates ?? false);
-  return { profile, self, total, whole, exact, calibrates, cells, includes };
+  const { window } = selection;
+  return { profile, window, self, total, whole, exact, calibrates, cells, includes };
 }
 
 /** Sums by the values of a dimension. */

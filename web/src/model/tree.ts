@@ -1,7 +1,7 @@
 // The tree that an icicle shows, unfolded as far as somebody looks: functions below each other,
 // callees of some nodes or their callers. A node stands for one or more entries, which are nodes of
 // the page's call tree; no object is made for any of them.
-import { emptySums, merge, Sum, type Sums } from "../numbers/sums";
+import { bytesForOrder, emptySums, merge, Sum, type Sums } from "../numbers/sums";
 import type { Page } from "./page";
 import type { Selected } from "./selection";
 
@@ -64,10 +64,13 @@ export class CallTree {
   static ofCallers(page: Page, selected: Selected, hidesPlumbing: boolean): CallTree {
     const tree = new CallTree(page, selected.self, "callers", hidesPlumbing, page.nodes);
     for (let i = 1; i < page.nodes; ++i) {
-      if (isEmpty(selected.self, i)) continue;
-      tree.add(i, i);
+      if (!isEmpty(selected.self, i)) tree.cursor[tree.entries++] = i;
     }
-    return tree.rooted();
+    tree.origin.set(tree.cursor.subarray(0, tree.entries));
+    tree.entryCount[ROOT] = tree.entries;
+    // All stacks pass through the root of all.
+    merge(tree.sums, ROOT, selected.total, 0);
+    return tree;
   }
 
   /** What one function calls, or who calls it, wherever it stands outermost. */
@@ -160,17 +163,7 @@ export class CallTree {
     return !(this.hidesPlumbing && this.page.isPlumbing[this.page.functionOf[node]!]);
   }
 
-  /** Calls `found` for every node one step further from an entry. */
-  private steps(entry: number, node: number, found: (cursor: number, origin: number) => void) {
-    const cursor = this.cursor[entry]!;
-    const origin = this.origin[entry]!;
-    if (this.direction === "callees") return this.stepDown(cursor, found);
-    // Below the root of all callers, and around a function, the first step is the cursor itself.
-    let next = node === ROOT ? cursor : this.page.parent[cursor]!;
-    while (next > 0 && !this.isShown(next)) next = this.page.parent[next]!;
-    if (next > 0) found(next, origin);
-  }
-
+  /** Calls `found` for every node one step further down. */
   private stepDown(cursor: number, found: (cursor: number, origin: number) => void): void {
     const { start, child } = this.page.children;
     for (let i = start[cursor]!; i < start[cursor + 1]!; ++i) {
@@ -182,13 +175,14 @@ export class CallTree {
   }
 
   private unfold(node: number): void {
+    if (this.direction === "callers") return this.unfoldCallers(node);
     const found: number[] = [];
     const keys: number[] = [];
     const weights: number[] = [];
     const counts: number[] = [];
     const last = this.firstEntry[node]! + this.entryCount[node]!;
     for (let entry = this.firstEntry[node]!; entry < last; ++entry) {
-      this.steps(entry, node, (cursor, origin) => {
+      this.stepDown(this.cursor[entry]!, (cursor, origin) => {
         const key = this.page.functionOf[cursor]!;
         if (this.owner[key] !== node) {
           this.owner[key] = node;
@@ -204,6 +198,44 @@ export class CallTree {
         found.push(cursor, origin);
       });
     }
+    this.placeInOrder(node, found, keys, weights, counts);
+  }
+
+  /** An entry has one caller at most: without a call for each, as there may be 200,000. */
+  private unfoldCallers(node: number): void {
+    const { page, weights: sums, slot } = this;
+    const first = this.firstEntry[node]!;
+    const entries = this.entryCount[node]!;
+    const found = new Int32Array(2 * entries);
+    const keys: number[] = [];
+    const weights: number[] = [];
+    const counts: number[] = [];
+    let made = 0;
+    for (let entry = first; entry < first + entries; ++entry) {
+      // Below the root of all callers, and around a function, the first step is the cursor itself.
+      let next = node === ROOT ? this.cursor[entry]! : page.parent[this.cursor[entry]!]!;
+      while (next > 0 && !this.isShown(next)) next = page.parent[next]!;
+      if (next <= 0) continue;
+      const origin = this.origin[entry]!;
+      const key = page.functionOf[next]!;
+      if (this.owner[key] !== node) {
+        this.owner[key] = node;
+        slot[key] = keys.length;
+        keys.push(key);
+        weights.push(0);
+        counts.push(0);
+      }
+      weights[slot[key]!]! += bytesForOrder(sums, origin);
+      ++counts[slot[key]!]!;
+      found[made++] = next;
+      found[made++] = origin;
+    }
+    this.placeInOrder(node, found.subarray(0, made), keys, weights, counts);
+  }
+
+  private placeInOrder(
+    node: number, found: ArrayLike<number>, keys: number[], weights: number[], counts: number[],
+  ): void {
     const order = keys.map((_, i) => i)
       .sort((a, b) => weights[b]! - weights[a]! || keys[a]! - keys[b]!);
     this.place(node, found, keys, counts, order);
@@ -213,7 +245,7 @@ export class CallTree {
 
   /** Makes the children of `node` in `order` and moves the found entries to them. */
   private place(
-    node: number, found: number[], keys: number[], counts: number[], order: number[],
+    node: number, found: ArrayLike<number>, keys: number[], counts: number[], order: number[],
   ): void {
     const first = this.nodes;
     this.reserve(first + order.length, this.entries + found.length / 2);

@@ -238,3 +238,9 @@ export function probability(p: number): string {
   if (p < 0.001) return oneDigit(p);
   return p < 0.0995 ? String(Number(p.toPrecision(1))) : p.toFixed(2);
 }
+
+/** With its symbol: "q = 0.04", "q < 1e-12". */
+export function probabilityOf(symbol: string, p: number): string {
+  const text = probability(p);
+  return `${symbol} ${text.startsWith("<") ? text : `= ${text}`}`;
+}

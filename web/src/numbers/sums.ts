@@ -20,7 +20,10 @@ export const enum Sum {
   Objects,
   /** VC */
   ObjectsVariance,
-  /** E, where a part of an object weighs more than the object; else the profile's. */
+  /**
+   * E, where a part of an object weighs more than the object; else the profile's. Columns before
+   * this one are added, this one and the following are extremes.
+   */
   LargestInterval,
   /** E_least; 0: none. */
   SmallestInterval,
@@ -28,9 +31,6 @@ export const enum Sum {
   LargestObjectWeight,
   Width,
 }
-
-/** Columns before this one are added, this one and the following are extremes. */
-const FIRST_EXTREME = Sum.LargestInterval;
 
 export type Sums = Float64Array;
 
@@ -42,7 +42,15 @@ export function emptySums(rows = 1): Sums {
 export function merge(target: Sums, to: number, source: Sums, from: number, count = 1): void {
   const t = to * Sum.Width;
   const f = from * Sum.Width;
-  for (let i = 0; i < FIRST_EXTREME; ++i) target[t + i]! += count * source[f + i]!;
+  // Written out: this is most of what a selection of 200,000 nodes takes.
+  target[t]! += count * source[f]!;
+  target[t + 1]! += count * source[f + 1]!;
+  target[t + 2]! += count * source[f + 2]!;
+  target[t + 3]! += count * source[f + 3]!;
+  target[t + 4]! += count * source[f + 4]!;
+  target[t + 5]! += count * source[f + 5]!;
+  target[t + 6]! += count * source[f + 6]!;
+  target[t + 7]! += count * source[f + 7]!;
   if (source[f + Sum.Samples] === 0) return;
   const e = source[f + Sum.LargestInterval]!;
   if (e > target[t + Sum.LargestInterval]!) target[t + Sum.LargestInterval] = e;

@@ -1,12 +1,14 @@
 // The page: what is selected, and the views of it.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { DARK, LIGHT } from "../draw/palette";
 import { sizeClassName, valueName } from "../model/groups";
 import { matchedSums, search } from "../model/search";
 import { partBytes, shareOf } from "../model/measure";
 import { elided, printable } from "../model/names";
 import type { Page } from "../model/page";
-import { DIMENSIONS, type Dimension, hasDimension, select, type Selected, type Window } from "../model/selection";
+import {
+  DIMENSIONS, type Dimension, hasDimension, type Selected, type Window,
+} from "../model/selection";
 import { carriedOver } from "../model/carry";
 import { type Side, type State, type Tab, TABS } from "../model/state";
 import { duration, exactCount, figure, shareFigure, textOf } from "../numbers/format";
@@ -22,6 +24,7 @@ import { SourceView } from "./Source";
 import { TableView } from "./TableView";
 import { Timeline } from "./Timeline";
 import { useKeys } from "./keys";
+import { useSelected } from "./selected";
 import { useStateInAddress } from "./address";
 
 interface AppProps {
@@ -40,7 +43,8 @@ function useDark(theme: State["theme"]): boolean {
     return () => query.removeEventListener("change", listen);
   }, [query]);
   const isDark = theme === "system" ? systemIsDark : theme === "dark";
-  useEffect(() => {
+  // With the palette of what is drawn, not a frame behind it.
+  useLayoutEffect(() => {
     document.documentElement.dataset.theme = isDark ? "dark" : "light";
   }, [isDark]);
   return isDark;
@@ -185,7 +189,8 @@ function TopBar(props: BarProps) {
 }
 
 /** The window in words, as far as it changes this profile. */
-function windowText(page: Page, selected: Selected, window: Window | undefined): string {
+function windowText(page: Page, selected: Selected): string {
+  const { window } = selected;
   if (!window || !page.data.timeline || selected.profile.counts === "all") return "";
   const time = (edge: number) => duration(page.data.timeline!.edges[edge]!);
   return selected.profile.counts === "born"
@@ -205,7 +210,7 @@ function Profiles(props: ViewProps) {
   return (
     <>
       <section class="card head" aria-label="Summary">
-        <Total {...props} place={windowText(page, selected, window)} />
+        <Total {...props} place={windowText(page, selected)} />
         <Kinds {...props} />
         <Facts page={page} />
       </section>
@@ -256,9 +261,7 @@ export function App(props: AppProps) {
   }, [page]);
   const profile = profileOf(page, state.kind);
   const window = windowWithin(page, state.window);
-  const selected = useMemo(
-    () => (page.data.profiles.length > 0 ? select(page, { profile, window, only: state.only }) : undefined),
-    [page, profile, window?.from, window?.to, JSON.stringify(state.only)]);
+  const selected = useSelected(page, { profile, window, only: state.only });
   const found = useMemo(() => search(page, state.search), [page, state.search]);
   const onTheme = () => change({ theme: isDark ? "light" : "dark" });
   useKeys(state, change, { onTheme, onHelp: () => setDialog("help"), isOpen: dialog !== "" });

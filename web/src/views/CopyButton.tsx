@@ -17,7 +17,7 @@ async function copy(text: string): Promise<boolean> {
   }
 }
 
-export function CopyButton(props: { text: () => string }) {
+export function CopyButton(props: { text: () => string; label?: string | undefined }) {
   const [done, setDone] = useState("");
   const click = async () => {
     setDone((await copy(props.text())) ? "Copied" : "The browser does not allow it");
@@ -25,7 +25,7 @@ export function CopyButton(props: { text: () => string }) {
   };
   return (
     <>
-      <button class="quiet" onClick={click}>Copy as CSV</button>
+      <button class="quiet" onClick={click}>{props.label ?? "Copy as CSV"}</button>
       <span class="faint" role="status">{done}</span>
     </>
   );

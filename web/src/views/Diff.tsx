@@ -9,7 +9,9 @@ import { elided, printable, shortened } from "../model/names";
 import { baseName, functionName, moduleName, nameAt, type Page } from "../model/page";
 import { expressionOf, type Search } from "../model/search";
 import type { State } from "../model/state";
-import { changeFigure, exactBytes, exactCount, figure, plural, probability, textOf } from "../numbers/format";
+import {
+  changeFigure, exactBytes, exactCount, figure, plural, probability, probabilityOf, textOf,
+} from "../numbers/format";
 import { Choice } from "./controls";
 import { CopyButton } from "./CopyButton";
 import { Figure, intervalText } from "./Figure";
@@ -56,15 +58,23 @@ function factsOf(page: Page, diff: Diff, row: number): NodeFacts | undefined {
   };
 }
 
+function factsOfTotal({ total }: Diff): NodeFacts {
+  const { delta, q, verdict } = total;
+  return {
+    before: total.before.value, after: total.after.value, delta, q, verdict: printable(verdict),
+  };
+}
+
 function changeText(facts: NodeFacts): string {
-  return `${textOf(changeFigure(facts.delta.value, facts.delta))}, ${facts.verdict}, q = ${probability(facts.q)}`;
+  return `${textOf(changeFigure(facts.delta.value, facts.delta))}, ${facts.verdict}, ${probabilityOf("q", facts.q)}`;
 }
 
 function Icicle(props: DiffProps) {
   const { page, diff, state, change, level, palette, found } = props;
   const tree = useMemo(() => new DiffTree(page, diff), [page, diff]);
   const zoomed = useMemo(() => tree.find(state.zoom), [tree, state.zoom]);
-  const facts = (node: number) => factsOf(page, diff, tree.rowOf(node));
+  const facts = (node: number) =>
+    (node === 0 ? factsOfTotal(diff) : factsOf(page, diff, tree.rowOf(node)));
   const nameOf = (node: number) => (node === 0 ? "all changes" : functionName(page, tree.functionOf(node)));
   const paintOf = (node: number, width: number): Paint => {
     const known = facts(node);
@@ -106,7 +116,7 @@ function Icicle(props: DiffProps) {
                 <>
                   <p class="tooltip-figure">{textOf(changeFigure(known.delta.value, known.delta))}</p>
                   <p class="faint">{exactBytes(known.before)} before, {exactBytes(known.after)} after</p>
-                  <p class="faint">{known.verdict} · q = {probability(known.q)}</p>
+                  <p class="faint">{known.verdict} · {probabilityOf("q", known.q)}</p>
                 </>
               )}
             </>
@@ -234,7 +244,7 @@ function DiffTotal(props: DiffProps) {
     <div class="total">
       <p class="total-name">Change of what was {printable(diff.kind)}</p>
       <p class="total-value">{shown.value} <span class="error">{shown.error}</span></p>
-      <p><Verdict row={total} level={level} /> <span class="faint">q = {probability(total.q)}</span></p>
+      <p><Verdict row={total} level={level} /> <span class="faint">{probabilityOf("q", total.q)}</span></p>
       <p class="faint">
         {textOf(figure(total.before, "bytes"))} before (<bdi>{side(diff.before)}</bdi>),{" "}
         {textOf(figure(total.after, "bytes"))} after (<bdi>{side(diff.after)}</bdi>)

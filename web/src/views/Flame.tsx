@@ -4,6 +4,7 @@ import type { Estimate } from "../data";
 import { type Paint, ROW } from "../draw/painter";
 import { fillFor, fillForError, type Palette, shadeOf } from "../draw/palette";
 import { EstimateBook } from "../model/book";
+import { shownNode } from "../model/groups";
 import { objectsFigure, relativeError, rowObjects, shareOf } from "../model/measure";
 import { elided, shortened } from "../model/names";
 import { baseName, functionName, moduleName, type Page, placeOf } from "../model/page";
@@ -11,7 +12,7 @@ import type { Search } from "../model/search";
 import type { Colour, Mode } from "../model/state";
 import { CallTree, isEmpty, ROOT } from "../model/tree";
 import { figure, isExact, plural, shareFigure, textOf } from "../numbers/format";
-import { rowOf, Sum } from "../numbers/sums";
+import { bytesForOrder, rowOf, Sum } from "../numbers/sums";
 import type { ViewProps } from "./context";
 import { Choice, Switch } from "./controls";
 import { intervalText } from "./Figure";
@@ -169,9 +170,17 @@ function Breadcrumb(props: ViewProps & { tree: CallTree; zoomed: number; rootNam
 
 /** The function with most bytes of its own: what mode "both" starts with. */
 function heaviestFunction(page: Page, props: ViewProps): number {
-  const tree = CallTree.ofCallers(page, props.selected, props.state.hidesPlumbing);
-  const [first, count] = tree.children(ROOT);
-  return count > 0 ? tree.functions[first]! : -1;
+  const { self } = props.selected;
+  const weights = new Float64Array(page.functions);
+  let heaviest = -1;
+  for (let i = 1; i < page.nodes; ++i) {
+    if (isEmpty(self, i)) continue;
+    const shown = page.functionOf[shownNode(page, i, props.state.hidesPlumbing)]!;
+    if (props.state.hidesPlumbing && page.isPlumbing[shown]) continue;
+    weights[shown]! += bytesForOrder(self, i);
+    if (heaviest < 0 || weights[shown]! > weights[heaviest]!) heaviest = shown;
+  }
+  return heaviest;
 }
 
 function Both(props: ViewProps) {

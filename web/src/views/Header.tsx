@@ -93,7 +93,10 @@ export function Facts(props: { page: ViewProps["page"] }) {
             </dd>
           </div>
         ))}
-        <div><dt>Intervals</dt><dd>{levelText(level)}<span class="remark"> every ± and [ ]</span></dd></div>
+        <div>
+          <dt>intervals</dt>
+          <dd>{levelText(level)}<span class="remark"> every ± and [ ]</span></dd>
+        </div>
       </dl>
     </div>
   );

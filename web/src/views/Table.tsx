@@ -5,6 +5,7 @@ import { csvOf } from "../model/csv";
 import type { Groups } from "../model/groups";
 import { objectsFigure, rowBytes, rowObjects, shareOf } from "../model/measure";
 import { elided } from "../model/names";
+import { firstOf } from "../model/order";
 import { expressionOf } from "../model/search";
 import { exactCount, figure, plural, shareFigure } from "../numbers/format";
 import { bytesForOrder, rowOf, samplesOf, Sum } from "../numbers/sums";
@@ -33,25 +34,33 @@ function sortOf(props: TableProps): Sort {
   return sort === "total" && props.groups.total ? "total" : "self";
 }
 
-function ordered(groups: Groups, sort: Sort, isAscending: boolean, filter: string): number[] {
+function filtered(groups: Groups, filter: string): number[] {
   const { test } = expressionOf(filter);
   const rows: number[] = [];
   for (let i = 0; i < groups.count; ++i) {
     if (filter === "" || test(groups.name(i)) || test(groups.detail(i))) rows.push(i);
   }
+  return rows;
+}
+
+type Compare = (a: number, b: number) => number;
+
+function orderOf(groups: Groups, sort: Sort, isAscending: boolean): Compare {
   const total = groups.total ?? groups.self;
   const tie = (a: number, b: number) =>
     bytesForOrder(total, b) - bytesForOrder(total, a) || groups.key(a) - groups.key(b);
-  const names = sort === "name" ? rows.map((row) => groups.name(row)) : [];
-  const nameOf = new Map(rows.map((row, i) => [row, names[i] ?? ""]));
-  const compare: Record<Sort, (a: number, b: number) => number> = {
+  const names: string[] = [];
+  const nameOf = (row: number) => (names[row] ??= groups.name(row));
+  const compare: Record<Sort, Compare> = {
     self: (a, b) => bytesForOrder(groups.self, b) - bytesForOrder(groups.self, a),
     total: (a, b) => bytesForOrder(total, b) - bytesForOrder(total, a),
     samples: (a, b) => samplesOf(groups.self, b) - samplesOf(groups.self, a),
-    name: (a, b) => (nameOf.get(a)! < nameOf.get(b)! ? -1 : nameOf.get(a)! > nameOf.get(b)! ? 1 : 0),
+    name: (a, b) => (nameOf(a) < nameOf(b) ? -1 : nameOf(a) > nameOf(b) ? 1 : 0),
   };
-  rows.sort((a, b) => compare[sort](a, b) || tie(a, b));
-  return isAscending ? rows.reverse() : rows;
+  const chosen = compare[sort];
+  return isAscending
+    ? (a, b) => chosen(b, a) || tie(b, a)
+    : (a, b) => chosen(a, b) || tie(a, b);
 }
 
 interface Line {
@@ -154,18 +163,19 @@ function tableCsv(props: TableProps, rows: number[]): string {
   }));
 }
 
-/** More rows than this are not copied: nobody asked the browser to make a database. */
+/** More rows than this are not copied, and the button says so: each has its intervals to be made. */
 const MOST_COPIED = 5000;
 
 export function Table(props: TableProps) {
   const { groups, state, change } = props;
   const sort = sortOf(props);
   const [shownRows, setShownRows] = useState(PAGE_ROWS);
-  const rows = useMemo(
-    () => ordered(groups, sort, state.isAscending, state.filter),
-    [groups, sort, state.isAscending, state.filter]);
+  const rows = useMemo(() => filtered(groups, state.filter), [groups, state.filter]);
+  const compare = useMemo(
+    () => orderOf(groups, sort, state.isAscending), [groups, sort, state.isAscending]);
   // One row more than is shown: the last one's order depends on it.
-  const visible = useMemo(() => rows.slice(0, shownRows + 1), [rows, shownRows]);
+  const visible = useMemo(
+    () => firstOf(rows, shownRows + 1, compare), [rows, shownRows, compare]);
   const lines = useLines(props, visible, sort);
   const most = Math.max(0, ...lines.map((line) => line.shown.hi));
   const isAnyOpen = lines.slice(0, shownRows).some((line, i) =>
@@ -178,7 +188,11 @@ export function Table(props: TableProps) {
           value={state.filter} onInput={(event) => change({ filter: event.currentTarget.value })}
         />
         <span class="faint">{plural(rows.length, "row")}{rows.length < groups.count && ` of ${exactCount(groups.count)}`}</span>
-        <CopyButton text={() => tableCsv(props, rows.slice(0, MOST_COPIED))} />
+        <CopyButton
+          label={rows.length > MOST_COPIED
+            ? `Copy first ${exactCount(MOST_COPIED)} rows as CSV` : undefined}
+          text={() => tableCsv(props, firstOf(rows, MOST_COPIED, compare))}
+        />
       </div>
       {rows.length === 0
         ? <p class="nothing">{groups.count === 0 ? "No sample is in this selection." : "No row matches the filter."}</p>
