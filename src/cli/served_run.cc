@@ -180,6 +180,8 @@ Response ServedRun::page_data() {
   page::PageOptions options;
   options.level = level_;
   options.version = GEIGER_VERSION;
+  options.title = run_.shown();
+  options.is_followed = true;
   // As rarely as the answers before were slow. An ended run does not change any more.
   if (run_.is_running()) options.refresh = std::max(kRefresh, kRestPerWork * page_cost_);
   Response response{200, "application/json", page::page_data(recording, options), {}};
