@@ -21,6 +21,7 @@ import time
 import unittest
 
 import harness
+import page_reader
 from harness import KIB
 
 GEIGER = str(harness.BUILD / "bin" / "geiger")
@@ -394,8 +395,19 @@ class Terminal(Case):
 
 
 class Server(Case):
-    def serve(self, pid, *words):
-        process = subprocess.Popen([GEIGER, "serve", "--token", TOKEN, *words, str(pid)],
+    def installed(self, template):
+        """geiger with a share/geiger of its own, which has the template, or nothing."""
+        root = pathlib.Path(tempfile.mkdtemp(dir=self.directory, prefix="installed-"))
+        (root / "bin").mkdir()
+        shutil.copy(GEIGER, root / "bin/geiger")
+        (root / "lib").symlink_to(harness.BUILD / "lib")
+        if template is not None:
+            (root / "share/geiger").mkdir(parents=True)
+            (root / "share/geiger/live.html").write_text(template)
+        return str(root / "bin/geiger")
+
+    def serve(self, pid, *words, template=None):
+        process = subprocess.Popen([self.installed(template), "serve", "--token", TOKEN, *words, str(pid)],
                                    cwd=self.directory, stdout=subprocess.PIPE, text=True,
                                    stderr=subprocess.PIPE, env=ENVIRONMENT)
 
@@ -450,6 +462,57 @@ class Server(Case):
         self.assertEqual(by_value(served), by_value(self.totals(exported, "alloc_space")))
         process.stdin.close()
 
+    def test_page_data_is_of_the_same_numbers(self):
+        """What the page adds up is what go tool pprof does, to the byte that pprof rounds to."""
+        pid, tell, process = self.running(4 * KIB)
+        tell("a 4000000 1000")
+        self.serve(pid)
+        response, data = self.ask(f"/{TOKEN}/data.json")
+        self.assertEqual((response.status, response.getheader("Content-Type")),
+                         (200, "application/json"))
+        document = json.loads(data)
+        page = page_reader.Page(document)
+        self.assertEqual(document["profiles"][0]["kind"], "live")
+        self.assertGreaterEqual(document["refresh"], 1e9)
+        self.assertEqual(document["title"], f"asleep (pid {pid})")
+        live = self.document("live", str(pid), "--looks", "1")
+        for kind, verb, index in (("live", "heap", "inuse"), ("allocated", "allocs", "alloc")):
+            sums = page.total(kind)
+            shown = page.profiles[kind]["bytes"]
+            self.assertAlmostEqual(sums.certain + sums.weighted, shown["value"], delta=1)
+            raw = self.totals(f"{self.base}/debug/pprof/{verb}", f"{index}_space")
+            columns = [name.partition("/")[0] for name in raw.splitlines()[1].split()]
+            column = columns.index(f"{index}_space")
+            rows = re.findall(r"(?m)^\s+(\d+(?:\s+\d+)*):", raw)
+            total = sum(int(row.split()[column]) for row in rows)
+            self.assertAlmostEqual(total, shown["value"], delta=1)
+        self.assertEqual(page.profiles["live"]["bytes"]["value"], live["live"]["bytes"]["value"])
+        for path in ("/data.json", "/wrong-token/data.json", "/data.json?token=wrong",
+                     f"/{TOKEN}x/data.json"):
+            self.assertEqual(self.status(path), 403, path)
+        process.stdin.close()
+        until(lambda: "refresh" not in json.loads(self.ask(f"/{TOKEN}/data.json")[1]), "its end")
+
+    def test_the_page_is_the_template_or_a_plain_one(self):
+        """A template is served as it is, under the policy that it states; without one the plain
+        page says how to get it."""
+        pid, _, _ = self.running(1)
+        self.serve(pid)
+        response, plain = self.ask(f"/{TOKEN}/")
+        self.assertIn(b"share/geiger/live.html is missing", plain)
+        self.assertIn(b"allocate", plain)
+        self.assertIn("style-src 'unsafe-inline'", response.getheader("Content-Security-Policy"))
+        policy = "default-src 'none'; script-src 'sha256-x'; connect-src 'self'"
+        head = '<!doctype html>\n<meta http-equiv="Content-Security-Policy" content="'
+        for html, is_template in ((f'{head}{policy}">\n', True), (f'{head}script-src *">\n', False),
+                                  ("<!doctype html>", False)):
+            self.serve(pid, template=html)
+            response, page = self.ask(f"/{TOKEN}/")
+            policies = response.msg.get_all("Content-Security-Policy")
+            self.assertEqual(page == html.encode(), is_template, html)
+            self.assertEqual(policies == [policy + "; frame-ancestors 'none'"], is_template, html)
+            self.assertEqual(b"not a template of this version" in page, not is_template, html)
+
     def test_seconds_are_a_stretch_of_time(self):
         pid, tell, _ = self.running(1)
         tell("a 4000000 1000")
@@ -476,13 +539,16 @@ class Server(Case):
                      f"/{TOKEN}x/", f"/{TOKEN[:-1]}/", "/?token=wrong", "//", f"//{TOKEN}/",
                      f"/x/{TOKEN}/"):
             self.assertEqual(self.status(path), 403, path)
-        for path in (f"/{TOKEN}/", f"/?token={TOKEN}", f"/{TOKEN}/debug/pprof/",
+        for path in (f"/{TOKEN}/", f"/{TOKEN}/debug/pprof/", f"/{TOKEN}/data.json",
+                     f"/data.json?token={TOKEN}",
                      f"/{TOKEN}/live.json", f"/{TOKEN}/debug/pprof/heap?debug=1"):
             response, _ = self.ask(path)
             self.assertEqual(response.status, 200, path)
             self.assertIn("default-src 'none'", response.getheader("Content-Security-Policy"))
             self.assertEqual(response.getheader("X-Content-Type-Options"), "nosniff")
             self.assertIsNone(response.getheader("Access-Control-Allow-Origin"))
+        response, _ = self.ask(f"/?token={TOKEN}")
+        self.assertEqual((response.status, response.getheader("Location")), (303, f"/{TOKEN}/"))
         self.assertEqual(self.status(f"/{TOKEN}/nothing"), 404)
         self.assertEqual(self.status(f"/{TOKEN}/../../etc/passwd"), 404)
         self.assertEqual(self.status(f"/{TOKEN}"), 308)
@@ -540,6 +606,7 @@ class Server(Case):
         _, page = self.ask(f"/{TOKEN}/")
         text = page.decode()
         self.assertNotIn("<script", text.lower())
+        self.assertIn("live.html is missing", text)
         self.assertIsNone(re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e]",
                                     text.replace("\n", "")))
         tags = set(re.findall(r"<\s*([a-zA-Z!/]+)", text))

@@ -16,6 +16,7 @@
 #include "cli/followed_run.h"
 #include "cli/input.h"
 #include "cli/interrupts.h"
+#include "cli/served_page.h"
 #include "cli/served_run.h"
 #include "cli/terminal.h"
 #include "serve/http_server.h"
@@ -56,7 +57,7 @@ int serve_run(Options options) {
     return kExitFailed;
   }
   const std::string shown = run.value().shown();
-  ServedRun served(std::move(run.value()), options.level);
+  ServedRun served(std::move(run.value()), options.level, read_served_template());
   serve::HttpServer server(
       options.token, [&served](const serve::Request& request) { return served.answer(request); });
   const auto port = server.bind(options.port);

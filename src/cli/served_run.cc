@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <limits>
@@ -11,13 +12,12 @@
 #include <utility>
 
 #include "analysis/export/pprof.h"
+#include "analysis/page/page.h"
 #include "analysis/profile/profile.h"
-#include "analysis/report/format.h"
 #include "analysis/report/live.h"
-#include "analysis/report/measure.h"
 #include "analysis/report/table.h"
-#include "analysis/report/text.h"
 #include "base/clock.h"
+#include "cli/pprof_comments.h"
 
 namespace geiger::cli {
 namespace {
@@ -25,39 +25,17 @@ namespace {
 using profile::Kind;
 using profile::Profile;
 using profile::Recording;
-using report::Quantity;
 using serve::Request;
 using serve::Response;
 
 constexpr std::string_view kIndex = "/debug/pprof/";
 constexpr unsigned kMostSeconds = 3600;
+/// Between an answer to a page and its next question: at most a quarter of the time is work.
+constexpr Nanoseconds kRefresh = 2'000'000'000;
+constexpr Nanoseconds kRestPerWork = 3;
 
 Response text_response(int status, std::string text) {
   return {status, "text/plain; charset=utf-8", std::move(text) + "\n", {}};
-}
-
-/// Whatever the target wrote, as text of a page.
-std::string escaped(std::string_view text) {
-  std::string safe;
-  for (const char c : report::printable(text)) {
-    switch (c) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      default:
-        safe += c;
-    }
-  }
-  return safe;
 }
 
 std::optional<unsigned> number_in(const std::string& text) {
@@ -72,23 +50,13 @@ std::string value_of(const Request& request, const std::string& name) {
   return value == request.values.end() ? "" : value->second;
 }
 
-std::string total_comment(std::string_view name, const Recording& recording, const Profile& profile,
-                          double level) {
-  const auto measure = report::measure_total(profile::total(recording, profile), level);
-  return fmt::format("{}_space {} ({} interval, {})", name,
-                     figure(measure.bytes, Quantity::kBytes).text(), report::level_text(level),
-                     report::plural(measure.samples, "sample"));
-}
-
 Response pprof_of(const Recording& recording, bool is_of_allocated, double level,
-                  std::string_view since) {
+                  std::string_view part) {
   const Profile allocated = profile::select(recording, Kind::kAllocated);
   const Profile live = profile::select(recording, Kind::kLiveAtEnd);
   exports::PprofOptions options;
   options.is_of_allocated = is_of_allocated;
-  options.comments.push_back(fmt::format("estimated by geiger from samples{}", since));
-  options.comments.push_back(total_comment("alloc", recording, allocated, level));
-  options.comments.push_back(total_comment("inuse", recording, live, level));
+  options.comments = pprof_comments(recording, &allocated, live, level, part);
   Response response{200, "application/octet-stream", "", {}};
   response.headers["Content-Disposition"] =
       fmt::format("attachment; filename=\"{}.pb.gz\"", is_of_allocated ? "allocs" : "heap");
@@ -107,23 +75,11 @@ Response table_of(const Recording& recording, bool is_of_allocated, double level
   return text_response(200, to_text(table, report::Style{}));
 }
 
-report::LiveReport page_report(const FollowedRun& run, const Recording& picture, double level) {
+report::LiveReport look_at(const FollowedRun& run, const Recording& picture, double level) {
   report::LiveOptions options;
   options.table.level = level;
   if (run.is_running()) options.now = base::monotonic_now();
   return live_report(picture, run.processes(picture), options);
-}
-
-std::string page_rows(const report::LiveReport& live) {
-  std::string rows;
-  for (const report::TableLine& line : live.table.lines) {
-    rows += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-                        escaped(figure(shown_bytes(line.self), Quantity::kBytes).text()),
-                        escaped(figure(shown_bytes(line.total), Quantity::kBytes).text()),
-                        report::exact_count(line.self.samples), escaped(line.name),
-                        escaped(line.detail));
-  }
-  return rows;
 }
 
 }  // namespace
@@ -156,6 +112,7 @@ void ServedRun::stop() {
 Response ServedRun::answer(const Request& request) {
   if (request.path.empty()) return {308, "text/plain", "", {{"Location", "./"}}};
   if (request.path == "/") return page();
+  if (request.path == "/data.json") return page_data();
   if (request.path == "/live.json") return data();
   if (request.path == "/debug/pprof/heap") return heap(request, false);
   if (request.path == "/debug/pprof/allocs") return heap(request, true);
@@ -171,7 +128,7 @@ Response ServedRun::answer(const Request& request) {
   }
   if (request.path == "/debug/pprof") return {308, "text/plain", "", {{"Location", "pprof/"}}};
   return text_response(404,
-                       "there is nothing here: /, /live.json, /debug/pprof/heap, "
+                       "there is nothing here: /, /data.json, /live.json, /debug/pprof/heap, "
                        "/debug/pprof/allocs");
 }
 
@@ -206,41 +163,37 @@ Response ServedRun::over_time(unsigned seconds, bool is_of_allocated) {
   static_cast<void>(picture());
   const Recording since = run_.follower().picture_since(before);
   return pprof_of(since, is_of_allocated, level_,
-                  fmt::format(", allocated in {} s; inuse_*: what of it is live", seconds));
+                  fmt::format("allocated in {} s; inuse_*: what of it is live", seconds));
 }
 
 Response ServedRun::data() {
   const std::lock_guard lock(mutex_);
   const Recording recording = picture();
-  return {200, "application/json", to_json(page_report(run_, recording, level_), recording), {}};
+  return {200, "application/json", to_json(look_at(run_, recording, level_), recording), {}};
 }
 
-/// A page without scripts that loads itself again.
+/// What the page of the template shows; it asks again by itself.
+Response ServedRun::page_data() {
+  const std::lock_guard lock(mutex_);
+  const Nanoseconds began = base::monotonic_now();
+  const Recording recording = picture();
+  page::PageOptions options;
+  options.level = level_;
+  options.version = GEIGER_VERSION;
+  options.title = run_.shown();
+  options.is_followed = true;
+  // As rarely as the answers before were slow. An ended run does not change any more.
+  if (run_.is_running()) options.refresh = std::max(kRefresh, kRestPerWork * page_cost_);
+  Response response{200, "application/json", page::page_data(recording, options), {}};
+  page_cost_ = base::monotonic_now() - began;
+  return response;
+}
+
 Response ServedRun::page() {
+  if (template_.is_built()) return page_of(template_);
   const std::lock_guard lock(mutex_);
   const Recording recording = picture();
-  const report::LiveReport live = page_report(run_, recording, level_);
-  std::string body = fmt::format(
-      "<!doctype html><html lang=en><meta charset=utf-8><meta http-equiv=refresh content=5>"
-      "<meta name=viewport content='width=device-width'><title>geiger: {0}</title>"
-      "<style>:root{{color-scheme:light dark}}body{{font:15px/1.5 system-ui,sans-serif;"
-      "max-width:75em;margin:2em auto;padding:0 1em}}h1{{font-size:1.3em}}dl{{display:grid;"
-      "grid-template-columns:max-content 1fr;gap:0 1.5em}}dd{{margin:0;font-variant-numeric:"
-      "tabular-nums}}table{{border-collapse:collapse;width:100%}}td,th{{text-align:left;"
-      "padding:.15em 1em .15em 0;font-variant-numeric:tabular-nums}}td{{border-top:1px solid "
-      "#8884;overflow-wrap:anywhere}}</style><h1>{0}</h1>"
-      "<dl><dt>live heap<dd>{1}<dt>RSS<dd>{2}<dt>allocated<dd>{3}, at most {4} more"
-      "<dt>samples<dd>{5}, {6} of them live<dt>dropped<dd>{7}</dl>"
-      "<p><a href='debug/pprof/'>/debug/pprof/</a> for go tool pprof, "
-      "<a href='live.json'>live.json</a></p>"
-      "<table><thead><tr><th>self<th>total<th>samples<th>function<th>module</thead><tbody>\n",
-      escaped(run_.shown()), escaped(figure(shown_bytes(live.live), Quantity::kBytes).text()),
-      live.resident == 0 ? "-" : report::exact_bytes(live.resident),
-      report::exact_bytes(live.exact_bytes), report::exact_bytes(live.unsettled),
-      report::exact_count(live.samples), report::exact_count(live.live_samples),
-      report::exact_count(live.dropped));
-  body += page_rows(live) + "</tbody></table></html>\n";
-  return {200, "text/html; charset=utf-8", std::move(body), {}};
+  return plain_page(run_.shown(), look_at(run_, recording, level_), template_.missing);
 }
 
 }  // namespace geiger::cli

@@ -5,9 +5,11 @@
 #include <condition_variable>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "analysis/profile/recording.h"
 #include "cli/followed_run.h"
+#include "cli/served_page.h"
 #include "serve/http_server.h"
 
 namespace geiger::cli {
@@ -15,7 +17,9 @@ namespace geiger::cli {
 /// Threads: any. The run is looked at by one at a time.
 class ServedRun {
  public:
-  ServedRun(FollowedRun run, double level) : run_(std::move(run)), level_(level) {}
+  /// `level`: of all intervals, in (0, 1).
+  ServedRun(FollowedRun run, double level, ServedTemplate page)
+      : run_(std::move(run)), level_(level), template_(std::move(page)) {}
 
   /// Reads what was added, so that rotation deletes no segment unread. Call it now and then.
   void look();
@@ -27,6 +31,7 @@ class ServedRun {
   [[nodiscard]] serve::Response heap(const serve::Request& request, bool is_of_allocated);
   [[nodiscard]] serve::Response over_time(unsigned seconds, bool is_of_allocated);
   [[nodiscard]] serve::Response page();
+  [[nodiscard]] serve::Response page_data();
   [[nodiscard]] serve::Response data();
   [[nodiscard]] profile::Recording picture();
   void catch_up();
@@ -36,6 +41,8 @@ class ServedRun {
   bool is_stopped_ = false;
   FollowedRun run_;
   double level_;
+  ServedTemplate template_;
+  Nanoseconds page_cost_ = 0;  ///< Of the latest page data.
 };
 
 }  // namespace geiger::cli

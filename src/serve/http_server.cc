@@ -97,6 +97,12 @@ struct HttpServer::State {
     return has_token ? std::optional(request.path) : std::nullopt;
   }
 
+  /// Whether it wants the page, whose links and data lie beside it, and tells the token
+  /// elsewhere than there.
+  [[nodiscard]] bool wants_page_elsewhere(const httplib::Request& request) const {
+    return request.path == "/" && is_same(request.get_param_value("token"), token);
+  }
+
   /// Whether the request is for this machine by a name that only this machine has.
   [[nodiscard]] bool is_meant(const httplib::Request& request) const {
     if (request.get_header_value_count("Host") != 1) return false;
@@ -116,13 +122,17 @@ struct HttpServer::State {
     }
     auto path = admitted(request);
     if (!path) return refuse(response, 403, "the token is missing or wrong");
+    if (wants_page_elsewhere(request)) return response.set_redirect("/" + token + "/", 303);
     Request asked{*std::move(path), {}};
     for (const auto& [name, value] : request.params) {
       if (name != "token") asked.values.emplace(name, value);
     }
     Response answered = handler(asked);
     response.status = answered.status;
-    for (const auto& [name, value] : answered.headers) response.set_header(name, value);
+    for (const auto& [name, value] : answered.headers) {
+      response.headers.erase(name);  // Instead of a default, not beside it.
+      response.set_header(name, value);
+    }
     response.set_content(std::move(answered.body), answered.type);
   }
 };

@@ -64,8 +64,10 @@ void add_header(PageData& data, const Recording& recording, const PageOptions& o
   summary.selection = options.selection;
   summary.selection.kind = profile::Kind::kAllocated;
   summary.scope = options.scope;
+  summary.is_followed = options.is_followed;
   const report::SummaryReport report = report::summary_report(recording, summary);
-  data.title = shortened(report::program_text(recording), kMostTextBytes);
+  data.title = shortened(options.title.empty() ? report::program_text(recording) : options.title,
+                         kMostTextBytes);
   add_program(data.facts, recording, options);
   for (SummaryFact& fact : report::summary_facts(report, recording)) {
     data.facts.push_back(std::move(fact));

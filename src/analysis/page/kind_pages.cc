@@ -1,7 +1,10 @@
 #include "analysis/page/kind_pages.h"
 
+#include <utility>
+
 #include "analysis/profile/mappings.h"
 #include "analysis/profile/measured.h"
+#include "analysis/report/heading.h"
 
 namespace geiger::page {
 namespace {
@@ -14,7 +17,25 @@ bool is_of_snapshot(Kind kind) {
 
 }  // namespace
 
-std::string_view about(Kind kind) {
+std::string title_of(Kind kind, bool is_followed) {
+  if (is_followed && kind == Kind::kLiveAtEnd) return "Live now";
+  if (is_followed && kind == Kind::kLiveOverhead) return "Given beyond what was asked for, live";
+  std::string title(report::kind_text(kind));
+  title[0] = static_cast<char>(title[0] - 'a' + 'A');
+  return title;
+}
+
+std::vector<Kind> kinds_in_order(bool is_followed) {
+  std::vector<Kind> kinds(kKinds.begin(), kKinds.end());
+  if (is_followed) std::swap(kinds[0], kinds[1]);
+  return kinds;
+}
+
+std::string_view about(Kind kind, bool is_followed) {
+  if (is_followed && kind == Kind::kLiveAtEnd) return "What was allocated and is not freed yet.";
+  if (is_followed && kind == Kind::kLiveOverhead) {
+    return "What the allocator gave beyond what was asked for, of what is live now.";
+  }
   switch (kind) {
     case Kind::kAllocated:
       return "Everything that was allocated, freed or not: who keeps the allocator busy.";

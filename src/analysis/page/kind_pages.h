@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
@@ -18,8 +19,12 @@ inline constexpr std::array kKinds{
     profile::Kind::kMapped,    profile::Kind::kMappedAtPeak, profile::Kind::kMappedTotal,
     profile::Kind::kReserved,  profile::Kind::kMappedFiles};
 
-/// What a kind tells, in a sentence.
-[[nodiscard]] std::string_view about(profile::Kind kind);
+/// What a kind is called, and what it tells, in a sentence. `is_followed`: the end is now
+/// (PageOptions).
+[[nodiscard]] std::string title_of(profile::Kind kind, bool is_followed);
+[[nodiscard]] std::string_view about(profile::Kind kind, bool is_followed);
+/// kKinds as a page has them.
+[[nodiscard]] std::vector<profile::Kind> kinds_in_order(bool is_followed);
 
 /// Why `selection` of its kind cannot be told of this recording; empty if it can.
 [[nodiscard]] std::string why_unavailable(const profile::Recording& recording,

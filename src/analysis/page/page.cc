@@ -68,9 +68,10 @@ Draft::Draft(const Recording& recording, const PageOptions& options)
       smaller_ones_(names_.intern(kSmallerOnes)),
       others_(names_.intern("[others]")) {
   add_header(fixed_, recording, options);
-  for (std::size_t i = 0; i < kKinds.size(); ++i) {
+  const std::vector<Kind> kinds = kinds_in_order(options.is_followed);
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
     if (options.progress) options.progress(i, kKinds.size() + 1);
-    add_kind(kKinds[i]);
+    add_kind(kinds[i]);
   }
   fixed_.lifetimes = survival_curves(recording, options);
   fixed_.resident = resident_account(recording, options);
@@ -95,10 +96,10 @@ void Draft::add_kind(Kind kind) {
   const Selection selection = selection_of(options_.selection, kind);
   PageProfile page;
   page.kind = profile::name_of(kind);
-  page.title = report::kind_text(kind);
-  page.title[0] = static_cast<char>(page.title[0] - 'a' + 'A');
-  page.about = about(kind);
+  page.title = title_of(kind, options_.is_followed);
+  page.about = about(kind, options_.is_followed);
   page.unavailable = why_unavailable(recording_, selection);
+  if (options_.is_followed && !page.unavailable.empty()) return;
   if (page.unavailable.empty()) {
     const Profile profile = select(recording_, selection);
     const report::Whole whole(recording_, profile);

@@ -35,7 +35,11 @@ struct PageOptions {
   report::Scope scope = {};                 ///< The same in words.
   ReadSource read_source = {};              ///< Source lines, and lines told apart; empty: none.
   const ComparedRuns* compared = nullptr;   ///< Also what changed.
+  std::string title = {};                   ///< Empty: the program's name.
   std::optional<Nanoseconds> refresh = {};  ///< Until the page is to ask again.
+  /// The recording is a picture that follows a run: its end is now, and what such a picture
+  /// cannot tell (the peak, where objects lie) is left out. What is live comes first.
+  bool is_followed = false;
   /// Told how many parts of the work are done; empty: nobody is.
   std::function<void(std::size_t done, std::size_t total)> progress = {};
   /// Of the compressed document. What would be larger is made coarser (coarseness.h).

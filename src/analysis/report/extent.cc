@@ -43,13 +43,13 @@ std::string thinning_line(const Process& process) {
                      is_countable ? exact_count(std::uint64_t{1} << process.thinning) : "2^64");
 }
 
-std::vector<std::string> lines_of(const Process& process) {
+std::vector<std::string> lines_of(const Process& process, bool is_followed) {
   std::vector<std::string> lines{segments_line(process)};
   if (process.is_attached) {
     lines.emplace_back("attached while the program ran: what lived before is not in it");
   }
   lines.push_back(thinning_line(process));
-  if (process.is_aggregated) {
+  if (process.is_aggregated && !is_followed) {
     lines.emplace_back("aggregated: samples were counted, not followed; no peak, no lifetimes");
   }
   std::erase(lines, "");
@@ -58,11 +58,11 @@ std::vector<std::string> lines_of(const Process& process) {
 
 }  // namespace
 
-std::vector<std::string> extent_lines(const Recording& recording) {
+std::vector<std::string> extent_lines(const Recording& recording, bool is_followed) {
   std::vector<std::string> lines;
   for (const Process& process : recording.processes) {
     const bool is_alone = recording.processes.size() == 1;
-    for (const std::string& line : lines_of(process)) {
+    for (const std::string& line : lines_of(process, is_followed)) {
       lines.push_back(is_alone ? line : fmt::format("pid {}: {}", process.pid, line));
     }
   }

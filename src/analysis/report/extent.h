@@ -11,8 +11,10 @@
 namespace geiger::report {
 
 /// A line for all that is not plain, of each process; none of recordings that have
-/// everything in one piece.
-[[nodiscard]] std::vector<std::string> extent_lines(const profile::Recording& recording);
+/// everything in one piece. `is_followed`: of a picture that follows traces, which counts samples
+/// whatever their runtime did: that is not worth a line.
+[[nodiscard]] std::vector<std::string> extent_lines(const profile::Recording& recording,
+                                                    bool is_followed = false);
 
 /// The fields "segments", "thinning", "is_attached" and "is_aggregated".
 void write_extent(JsonWriter& json, const profile::Process& process);

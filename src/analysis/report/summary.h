@@ -32,6 +32,8 @@ struct SummaryOptions {
   /// window, and what was live at the end is what was at the window's.
   profile::Selection selection = {};
   Scope scope = {};  ///< What the selection is, in words.
+  /// The recording is a picture that follows a run: its end is now.
+  bool is_followed = false;
   /// Of profiles that other programs wrote: what they are and what their numbers rest on, a
   /// line each. Such have no exact totals, drops or threads of their own.
   std::vector<std::string> origin = {};

@@ -130,14 +130,18 @@ void add_children(Facts& facts, const ForkedLine& forked) {
   facts.push_back({"children", fmt::format("{} by fork", exact_count(forked.children)), remark});
 }
 
-void add_extent(Facts& facts, const Recording& recording) {
+void add_extent(Facts& facts, const Recording& recording, bool is_followed) {
   std::string label = "recorded";
-  for (std::string& line : extent_lines(recording)) {
+  for (std::string& line : extent_lines(recording, is_followed)) {
     facts.push_back({std::exchange(label, ""), std::move(line)});
   }
 }
 
 void add_live(Facts& facts, const SummaryReport& report) {
+  if (report.options.is_followed) {
+    facts.push_back({"live now", bytes_text(report.live_at_end), objects_text(report.live_at_end)});
+    return;
+  }
   facts.push_back({"live at the peak",
                    report.is_aggregated ? "not told" : bytes_text(report.live_at_peak),
                    peak_remark(report)});
@@ -162,7 +166,7 @@ void add_drops(Facts& facts, const SummaryReport& report) {
 Facts summary_facts(const SummaryReport& report, const Recording& recording) {
   Facts facts;
   facts.push_back({"interval", interval_text(report, recording)});
-  add_extent(facts, recording);
+  add_extent(facts, recording, report.options.is_followed);
   facts.push_back({"samples", exact_count(report.samples), samples_remark(report)});
   const bool is_told = !profile::tells_live_only(recording);
   facts.push_back({"allocated", is_told ? bytes_text(report.allocated) : "not told",
