@@ -30,9 +30,17 @@ bool try_adopt(ThreadState& state, std::uint32_t pid, int& questions) {
   if (state.lifecycle.load(std::memory_order_acquire) != kFree) return false;
   if (questions == 0) return false;
   --questions;
-  if (!is_gone(state.tid, pid)) return false;
+  const std::uint64_t owner = state.tid;
+  if (!is_gone(owner, pid)) return false;
   std::uint32_t expected = kFree;
-  return state.lifecycle.compare_exchange_strong(expected, kAdopting, std::memory_order_acq_rel);
+  if (!state.lifecycle.compare_exchange_strong(expected, kAdopting, std::memory_order_acq_rel)) {
+    return false;
+  }
+  // Since the question another thread may have had it and given it back, and that one may still
+  // allocate in its last destructors.
+  if (state.tid == owner || is_gone(state.tid, pid)) return true;
+  state.lifecycle.store(kFree, std::memory_order_release);
+  return false;
 }
 
 /// Looks round the registry from where the last search ended.
