@@ -11,6 +11,7 @@ import { firstOf } from "../src/model/order";
 import { pageOf, roomFor } from "../src/model/page";
 import { matchedSums, search } from "../src/model/search";
 import { select, selecting, type Selection } from "../src/model/selection";
+import { finished } from "../src/model/slices";
 import { DEFAULTS, type State, stateOf, textOfState } from "../src/model/state";
 import { CallTree, ROOT } from "../src/model/tree";
 import { probabilityOf } from "../src/numbers/format";
@@ -90,10 +91,10 @@ describe("a selection", () => {
 describe("tables", () => {
   const selected = select(page, ALL);
   for (const [name, groups] of [
-    ["functions", functionGroups(page, selected, false)], ["functions without plumbing", functionGroups(page, selected, true)],
-    ["stacks", stackGroups(page, selected, false)], ["modules", moduleGroups(page, selected, false)],
-    ["threads", dimensionGroups(page, selected, "thread")], ["types", dimensionGroups(page, selected, "type")],
-    ["labels", dimensionGroups(page, selected, "label")], ["sizes", dimensionGroups(page, selected, "size")],
+    ["functions", finished(functionGroups(page, selected, false))], ["functions without plumbing", finished(functionGroups(page, selected, true))],
+    ["stacks", finished(stackGroups(page, selected, false))], ["modules", finished(moduleGroups(page, selected, false))],
+    ["threads", finished(dimensionGroups(page, selected, "thread"))], ["types", finished(dimensionGroups(page, selected, "type"))],
+    ["labels", finished(dimensionGroups(page, selected, "label"))], ["sizes", finished(dimensionGroups(page, selected, "size"))],
   ] as const) {
     it(`by ${name} have rows that add up to the whole`, () => {
       expect(groups.count).toBeGreaterThan(1);
@@ -105,14 +106,14 @@ describe("tables", () => {
     const data = fixture({ nodes: 40, depth: 40 });
     data.nodes.frame.fill(1, 1);
     const one = select(pageOf(data), ALL);
-    const groups = functionGroups(pageOf(data), one, false);
+    const groups = finished(functionGroups(pageOf(data), one, false));
     expect(groups.count).toBe(1);
     expectSame(rowOf(groups.total!, 0), one.whole);
   });
 
   it("are calibrated to the exact total", () => {
     const allocated = select(page, ALLOCATED);
-    const groups = functionGroups(page, allocated, false);
+    const groups = finished(functionGroups(page, allocated, false));
     let sum = 0;
     for (let i = 0; i < groups.count; ++i) sum += rowBytes(allocated, rowOf(groups.self, i), 0.95).value;
     const gap = allocated.exact! - bytesForOrder(allocated.whole, 0);
@@ -153,7 +154,7 @@ describe("a call tree", () => {
   });
 
   it("has around a function what the table says of it", () => {
-    const groups = functionGroups(page, selected, false);
+    const groups = finished(functionGroups(page, selected, false));
     for (let row = 0; row < 20; ++row) {
       for (const direction of ["callers", "callees"] as const) {
         const tree = CallTree.around(page, selected, groups.key(row), direction, false);
@@ -226,12 +227,9 @@ describe("the first rows of an order", () => {
 describe("a selection in slices", () => {
   it("is the one made at once, in a room of its own", () => {
     const room = roomFor(page.nodes);
-    const steps = selecting(page, ALLOCATED, room);
-    let step = steps.next();
-    while (!step.done) step = steps.next();
-    const sliced = step.value.total.slice();
-    expect(step.value.total).toBe(room.total);
-    expect(sliced).toEqual(select(page, ALLOCATED).total);
+    const sliced = finished(selecting(page, ALLOCATED, room));
+    expect(sliced.total).toBe(room.total);
+    expect(sliced.total).toEqual(select(page, ALLOCATED).total);
     select(page, ALL);
   });
 });

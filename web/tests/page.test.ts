@@ -189,9 +189,16 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
       }
       if (!settings.hasDiff) {
         await page.click("#tab-flame");
-        await page.hover(".chart canvas", { position: { x: 200, y: 60 } });
-        await page.waitForSelector(".tooltip");
+        for (const mode of ["Both", "Callers", "Callees"]) {
+          await page.click(`.toolbar button:text-is("${mode}")`);
+          await page.locator(".chart canvas").first().waitFor();
+        }
+        await page.click("footer button");
+        await page.waitForSelector("dialog[open]");
+        await page.keyboard.press("Escape");
       }
+      await page.hover(".chart canvas", { position: { x: 200, y: 60 } });
+      await page.waitForSelector(".tooltip");
       expect(await page.evaluate(() => (window as unknown as { hurt?: number }).hurt)).toBeUndefined();
       expect(await page.locator("main script, main img, main iframe, main a, main object, main base").count()).toBe(0);
       expectQuiet(opened);

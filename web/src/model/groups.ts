@@ -3,6 +3,7 @@ import { emptySums, merge, type Sums } from "../numbers/sums";
 import { exactBytes } from "../numbers/format";
 import { baseName, functionName, moduleName, nameAt, type Page, placeOf } from "./page";
 import { type Dimension, type Selected, sumsBy } from "./selection";
+import { type Steps, STRETCH } from "./slices";
 import { isEmpty } from "./tree";
 
 export interface Groups {
@@ -19,15 +20,19 @@ export interface Groups {
 }
 
 /** Of each node whether no node above it has the same value: nested ones must not count twice. */
-function outermost(page: Page, valueOf: (node: number) => number, values: number): Uint8Array {
+function* outermost(
+  page: Page, valueOf: (node: number) => number, values: number,
+): Steps<Uint8Array> {
   const isOutermost = new Uint8Array(page.nodes);
   const open = new Int32Array(values);
   const { start, child } = page.children;
   const stack = new Int32Array(page.nodes);
   const next = start.slice();
   let depth = 0;
+  let visits = 0;
   stack[0] = 0;
   while (depth >= 0) {
+    if (++visits % STRETCH === 0) yield;
     const node = stack[depth]!;
     if (next[node]! < start[node + 1]!) {
       const below = child[next[node]!++]!;
@@ -44,9 +49,11 @@ function outermost(page: Page, valueOf: (node: number) => number, values: number
 const byFunction = new WeakMap<Page, Uint8Array>();
 const byModule = new WeakMap<Page, Uint8Array>();
 
-function remembered(known: WeakMap<Page, Uint8Array>, page: Page, make: () => Uint8Array) {
+function* remembered(
+  known: WeakMap<Page, Uint8Array>, page: Page, make: () => Steps<Uint8Array>,
+): Steps<Uint8Array> {
   let found = known.get(page);
-  if (!found) known.set(page, (found = make()));
+  if (!found) known.set(page, (found = yield* make()));
   return found;
 }
 
@@ -63,13 +70,14 @@ interface Tally {
   total: Sums;
 }
 
-function tally(
+function* tally(
   page: Page, selected: Selected, values: number, valueOf: (node: number) => number,
   isOutermost: Uint8Array, hidesPlumbing: boolean,
-): Tally {
+): Steps<Tally> {
   const self = emptySums(values);
   const total = emptySums(values);
   for (let node = 1; node < page.nodes; ++node) {
+    if (node % STRETCH === 0) yield;
     if (isEmpty(selected.total, node)) continue;
     if (!isEmpty(selected.self, node)) {
       merge(self, valueOf(shownNode(page, node, hidesPlumbing)), selected.self, node);
@@ -91,10 +99,16 @@ function picked(rows: Int32Array, sums: Sums): Sums {
   return found;
 }
 
-export function functionGroups(page: Page, selected: Selected, hidesPlumbing: boolean): Groups {
+type GroupSteps = Steps<Groups>;
+
+export function* functionGroups(
+  page: Page, selected: Selected, hidesPlumbing: boolean,
+): GroupSteps {
   const valueOf = (node: number) => page.functionOf[node]!;
-  const isOutermost = remembered(byFunction, page, () => outermost(page, valueOf, page.functions));
-  const found = tally(page, selected, page.functions, valueOf, isOutermost, hidesPlumbing);
+  const isOutermost = yield* remembered(
+    byFunction, page, () => outermost(page, valueOf, page.functions));
+  yield;
+  const found = yield* tally(page, selected, page.functions, valueOf, isOutermost, hidesPlumbing);
   const rows = rowsWith(page.functions, (row) =>
     !isEmpty(found.total, row) &&
     !(hidesPlumbing && page.isPlumbing[row] && isEmpty(found.self, row)));
@@ -109,14 +123,15 @@ export function functionGroups(page: Page, selected: Selected, hidesPlumbing: bo
   };
 }
 
-export function moduleGroups(page: Page, selected: Selected, hidesPlumbing: boolean): Groups {
+export function* moduleGroups(page: Page, selected: Selected, hidesPlumbing: boolean): GroupSteps {
   const { module } = page.data.frames;
   // -1, no module, is value 0.
   const moduleOf = page.frameOf.map((frame) => module[frame]! + 1);
   const valueOf = (node: number) => moduleOf[page.functionOf[node]!]!;
   const values = page.data.names.length + 1;
-  const isOutermost = remembered(byModule, page, () => outermost(page, valueOf, values));
-  const found = tally(page, selected, values, valueOf, isOutermost, hidesPlumbing);
+  const isOutermost = yield* remembered(byModule, page, () => outermost(page, valueOf, values));
+  yield;
+  const found = yield* tally(page, selected, values, valueOf, isOutermost, hidesPlumbing);
   const rows = rowsWith(values, (row) => !isEmpty(found.total, row));
   const path = (row: number) => (rows[row]! > 0 ? nameAt(page, rows[row]! - 1) : "[no module]");
   return {
@@ -142,8 +157,15 @@ export function stackOf(page: Page, node: number, hidesPlumbing: boolean): numbe
 /** Callers that a row of the table names. */
 const CALLERS_SHOWN = 4;
 
-export function stackGroups(page: Page, selected: Selected, hidesPlumbing: boolean): Groups {
+export function* stackGroups(page: Page, selected: Selected, hidesPlumbing: boolean): GroupSteps {
   const rows = rowsWith(page.nodes, (node) => node > 0 && !isEmpty(selected.self, node));
+  yield;
+  const self = emptySums(rows.length);
+  for (let i = 0; i < rows.length; ++i) {
+    if (i % STRETCH === STRETCH - 1) yield;
+    merge(self, i, selected.self, rows[i]!);
+  }
+  yield;
   const functions = (row: number) => stackOf(page, rows[row]!, hidesPlumbing);
   return {
     count: rows.length,
@@ -158,7 +180,7 @@ export function stackGroups(page: Page, selected: Selected, hidesPlumbing: boole
       const more = callers.length - shown.length;
       return shown.join(" ← ") + (more > 0 ? ` ← ${more} more` : "");
     },
-    self: picked(rows, selected.self),
+    self,
     total: undefined,
   };
 }
@@ -174,8 +196,10 @@ export function valueName(page: Page, dimension: Dimension, value: number): stri
   return { thread: "[no thread]", type: "[no type]", label: "[no label]" }[dimension];
 }
 
-export function dimensionGroups(page: Page, selected: Selected, dimension: Dimension): Groups {
-  const found = [...sumsBy(selected, dimension)];
+export function* dimensionGroups(
+  page: Page, selected: Selected, dimension: Dimension,
+): GroupSteps {
+  const found = [...(yield* sumsBy(selected, dimension))];
   const self = emptySums(found.length);
   found.forEach(([, sums], i) => merge(self, i, sums, 0));
   return {

@@ -2,6 +2,7 @@
 import type { Profile } from "../data";
 import { emptySums, merge, type Sums, Sum } from "../numbers/sums";
 import type { CellColumns, Page, Room } from "./page";
+import { finished, type Steps, STRETCH } from "./slices";
 
 /** Buckets, both included. */
 export interface Window {
@@ -82,10 +83,7 @@ function testsOf(page: Page, profile: Profile, cells: CellColumns, selection: Se
   return tests;
 }
 
-/** So many cells or nodes are added between two looks at the clock. */
-const STRETCH = 16384;
-
-function* addUp(page: Page, { self, total }: Room): Generator<void, Sums> {
+function* addUp(page: Page, { self, total }: Room): Steps<Sums> {
   total.set(self);
   for (let i = page.nodes - 1; i > 0; --i) {
     if (i % STRETCH === 0) yield;
@@ -103,16 +101,11 @@ export function withInterval(sums: Sums, largestInterval: number): Sums {
 }
 
 export function select(page: Page, selection: Selection): Selected {
-  const steps = selecting(page, selection, page.room);
-  let step = steps.next();
-  while (!step.done) step = steps.next();
-  return step.value;
+  return finished(selecting(page, selection, page.room));
 }
 
 /** The same in steps of a few milliseconds. */
-export function* selecting(
-  page: Page, selection: Selection, room: Room,
-): Generator<void, Selected> {
+export function* selecting(page: Page, selection: Selection, room: Room): Steps<Selected> {
   const profile = page.data.profiles[selection.profile]!;
   const cells = page.cells[profile.cells];
   const self = room.self.fill(0);
@@ -137,11 +130,12 @@ export function* selecting(
 }
 
 /** Sums by the values of a dimension. */
-export function sumsBy(selected: Selected, dimension: Dimension): Map<number, Sums> {
+export function* sumsBy(selected: Selected, dimension: Dimension): Steps<Map<number, Sums>> {
   const found = new Map<number, Sums>();
   const { cells } = selected;
   if (!cells || !hasDimension(cells, dimension)) return found;
   for (let i = 0; i < cells.count; ++i) {
+    if (i % STRETCH === STRETCH - 1) yield;
     if (!selected.includes(i)) continue;
     const value = valueIn(cells, dimension, i);
     let sums = found.get(value);

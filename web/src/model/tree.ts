@@ -4,6 +4,7 @@
 import { bytesForOrder, emptySums, merge, Sum, type Sums } from "../numbers/sums";
 import type { Page } from "./page";
 import type { Selected } from "./selection";
+import { finished, type Steps, STRETCH } from "./slices";
 
 export type Direction = "callees" | "callers";
 
@@ -62,14 +63,23 @@ export class CallTree {
 
   /** Every function at the end of a stack, with its callers below. */
   static ofCallers(page: Page, selected: Selected, hidesPlumbing: boolean): CallTree {
+    return finished(CallTree.growingCallers(page, selected, hidesPlumbing));
+  }
+
+  /** The same in steps, with the root unfolded: as many stacks as there are end there. */
+  static* growingCallers(
+    page: Page, selected: Selected, hidesPlumbing: boolean,
+  ): Steps<CallTree> {
     const tree = new CallTree(page, selected.self, "callers", hidesPlumbing, page.nodes);
     for (let i = 1; i < page.nodes; ++i) {
+      if (i % STRETCH === 0) yield;
       if (!isEmpty(selected.self, i)) tree.cursor[tree.entries++] = i;
     }
     tree.origin.set(tree.cursor.subarray(0, tree.entries));
     tree.entryCount[ROOT] = tree.entries;
     // All stacks pass through the root of all.
     merge(tree.sums, ROOT, selected.total, 0);
+    yield* tree.unfoldCallers(ROOT);
     return tree;
   }
 
@@ -175,7 +185,7 @@ export class CallTree {
   }
 
   private unfold(node: number): void {
-    if (this.direction === "callers") return this.unfoldCallers(node);
+    if (this.direction === "callers") return finished(this.unfoldCallers(node));
     const found: number[] = [];
     const keys: number[] = [];
     const weights: number[] = [];
@@ -198,11 +208,11 @@ export class CallTree {
         found.push(cursor, origin);
       });
     }
-    this.placeInOrder(node, found, keys, weights, counts);
+    finished(this.placeInOrder(node, found, keys, weights, counts));
   }
 
   /** An entry has one caller at most: without a call for each, as there may be 200,000. */
-  private unfoldCallers(node: number): void {
+  private* unfoldCallers(node: number): Steps<void> {
     const { page, weights: sums, slot } = this;
     const first = this.firstEntry[node]!;
     const entries = this.entryCount[node]!;
@@ -212,6 +222,7 @@ export class CallTree {
     const counts: number[] = [];
     let made = 0;
     for (let entry = first; entry < first + entries; ++entry) {
+      if (entry % STRETCH === STRETCH - 1) yield;
       // Below the root of all callers, and around a function, the first step is the cursor itself.
       let next = node === ROOT ? this.cursor[entry]! : page.parent[this.cursor[entry]!]!;
       while (next > 0 && !this.isShown(next)) next = page.parent[next]!;
@@ -230,23 +241,23 @@ export class CallTree {
       found[made++] = next;
       found[made++] = origin;
     }
-    this.placeInOrder(node, found.subarray(0, made), keys, weights, counts);
+    yield* this.placeInOrder(node, found.subarray(0, made), keys, weights, counts);
   }
 
-  private placeInOrder(
+  private* placeInOrder(
     node: number, found: ArrayLike<number>, keys: number[], weights: number[], counts: number[],
-  ): void {
+  ): Steps<void> {
     const order = keys.map((_, i) => i)
       .sort((a, b) => weights[b]! - weights[a]! || keys[a]! - keys[b]!);
-    this.place(node, found, keys, counts, order);
+    yield* this.place(node, found, keys, counts, order);
     // The root may be unfolded again under another number of children: forget whose slots these are.
     for (const key of keys) this.owner[key] = -1;
   }
 
   /** Makes the children of `node` in `order` and moves the found entries to them. */
-  private place(
+  private* place(
     node: number, found: ArrayLike<number>, keys: number[], counts: number[], order: number[],
-  ): void {
+  ): Steps<void> {
     const first = this.nodes;
     this.reserve(first + order.length, this.entries + found.length / 2);
     const next = new Int32Array(order.length);
@@ -265,6 +276,7 @@ export class CallTree {
     const childOf = new Int32Array(order.length);
     order.forEach((slot, i) => (childOf[slot] = first + i));
     for (let i = 0; i < found.length; i += 2) {
+      if (i % STRETCH === STRETCH - 2) yield;
       const slot = this.slot[this.page.functionOf[found[i]!]!]!;
       this.cursor[next[slot]!] = found[i]!;
       this.origin[next[slot]!++] = found[i + 1]!;

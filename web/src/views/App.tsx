@@ -24,7 +24,7 @@ import { SourceView } from "./Source";
 import { TableView } from "./TableView";
 import { Timeline } from "./Timeline";
 import { useKeys } from "./keys";
-import { useSelected } from "./selected";
+import { useSelected } from "./slices";
 import { useStateInAddress } from "./address";
 
 interface AppProps {

@@ -9,14 +9,16 @@ import { objectsFigure, relativeError, rowObjects, shareOf } from "../model/meas
 import { elided, shortened } from "../model/names";
 import { baseName, functionName, moduleName, type Page, placeOf } from "../model/page";
 import type { Search } from "../model/search";
+import { once, type Steps, STRETCH } from "../model/slices";
 import type { Colour, Mode } from "../model/state";
 import { CallTree, isEmpty, ROOT } from "../model/tree";
 import { figure, isExact, plural, shareFigure, textOf } from "../numbers/format";
 import { bytesForOrder, rowOf, Sum } from "../numbers/sums";
 import type { ViewProps } from "./context";
-import { Choice, Switch } from "./controls";
+import { Busy, Choice, Switch } from "./controls";
 import { intervalText } from "./Figure";
 import { FlameChart } from "./FlameChart";
+import { useSteps } from "./slices";
 import { SourceLines } from "./Source";
 
 /** Half of the interval over the value, above which a box is hatched. */
@@ -169,11 +171,12 @@ function Breadcrumb(props: ViewProps & { tree: CallTree; zoomed: number; rootNam
 }
 
 /** The function with most bytes of its own: what mode "both" starts with. */
-function heaviestFunction(page: Page, props: ViewProps): number {
+function* heaviestFunction(page: Page, props: ViewProps): Steps<number> {
   const { self } = props.selected;
   const weights = new Float64Array(page.functions);
   let heaviest = -1;
   for (let i = 1; i < page.nodes; ++i) {
+    if (i % STRETCH === 0) yield;
     if (isEmpty(self, i)) continue;
     const shown = page.functionOf[shownNode(page, i, props.state.hidesPlumbing)]!;
     if (props.state.hidesPlumbing && page.isPlumbing[shown]) continue;
@@ -183,18 +186,32 @@ function heaviestFunction(page: Page, props: ViewProps): number {
   return heaviest;
 }
 
+interface Around {
+  of: number;
+  callers?: CallTree;
+  callees?: CallTree;
+}
+
+/** Of the function wanted, or of the heaviest. */
+function* treesAround(props: ViewProps, wanted: number | undefined): Steps<Around> {
+  const { page, selected } = props;
+  const { hidesPlumbing } = props.state;
+  const of = wanted ?? (yield* heaviestFunction(page, props));
+  if (of < 0 || of >= page.functions) return { of };
+  yield;
+  const callers = CallTree.around(page, selected, of, "callers", hidesPlumbing);
+  yield;
+  return { of, callers, callees: CallTree.around(page, selected, of, "callees", hidesPlumbing) };
+}
+
 function Both(props: ViewProps) {
   const { page, selected, state, change } = props;
   const { focus, hidesPlumbing } = state;
-  const of = focus >= 0 && focus < page.functions
-    ? focus
-    : (state.zoom.at(-1) ?? heaviestFunction(page, props));
-  const [callers, callees] = useMemo(() => of < 0 || of >= page.functions
-    ? [undefined, undefined]
-    : [
-      CallTree.around(page, selected, of, "callers", hidesPlumbing),
-      CallTree.around(page, selected, of, "callees", hidesPlumbing),
-    ], [page, selected, of, hidesPlumbing]);
+  const wanted = focus >= 0 && focus < page.functions ? focus : state.zoom.at(-1);
+  const around = useSteps(
+    () => treesAround(props, wanted), [page, selected, wanted, hidesPlumbing]);
+  if (!around) return <Busy />;
+  const { of, callers, callees } = around;
   if (!callers || !callees || isEmpty(callees.sums, ROOT)) {
     return <p class="nothing">Nothing of this function is in the selection.</p>;
   }
@@ -221,11 +238,12 @@ function Both(props: ViewProps) {
 
 function Whole(props: ViewProps) {
   const { page, selected, state, change } = props;
-  const tree = useMemo(() => state.mode === "callers"
-    ? CallTree.ofCallers(page, selected, state.hidesPlumbing)
-    : CallTree.ofCallees(page, selected, state.hidesPlumbing),
+  const tree = useSteps(() => state.mode === "callers"
+    ? CallTree.growingCallers(page, selected, state.hidesPlumbing)
+    : once(() => CallTree.ofCallees(page, selected, state.hidesPlumbing)),
   [page, selected, state.mode, state.hidesPlumbing]);
-  const zoomed = useMemo(() => tree.find(state.zoom), [tree, state.zoom]);
+  const zoomed = useMemo(() => tree?.find(state.zoom) ?? ROOT, [tree, state.zoom]);
+  if (!tree) return <Busy />;
   const rootName = state.mode === "callers" ? "all functions that allocate" : "all";
   if (isEmpty(tree.sums, ROOT)) return <p class="nothing">No sample is in this selection.</p>;
   return (

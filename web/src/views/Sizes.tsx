@@ -1,6 +1,6 @@
 // Histogram of requested sizes by powers of two, each bar with its interval.
 import type { Estimate } from "../data";
-import { dimensionGroups, sizeClassName } from "../model/groups";
+import { type Groups, sizeClassName } from "../model/groups";
 import { rowBytes, rowObjects } from "../model/measure";
 import { exactBytes, exactCount, figure, textOf } from "../numbers/format";
 import { rowOf } from "../numbers/sums";
@@ -75,9 +75,8 @@ function Bars(props: { title: string; columns: Column[]; isBytes: boolean }) {
   );
 }
 
-export function Sizes(props: ViewProps) {
-  const { page, selected, level } = props;
-  const groups = dimensionGroups(page, selected, "size");
+export function Sizes(props: ViewProps & { groups: Groups }) {
+  const { groups, selected, level } = props;
   if (groups.count === 0) return null;
   const rows = Array.from({ length: groups.count }, (_, i) => i)
     .sort((a, b) => groups.key(a) - groups.key(b));

@@ -1,19 +1,22 @@
 // Which table a tab shows, and what a click on its rows does.
-import { useMemo } from "preact/hooks";
-import { dimensionGroups, functionGroups, type Groups, moduleGroups, stackGroups } from "../model/groups";
+import {
+  dimensionGroups, functionGroups, type Groups, moduleGroups, stackGroups, stackOf,
+} from "../model/groups";
 import { printable } from "../model/names";
-import { stackOf } from "../model/groups";
 import type { Dimension } from "../model/selection";
+import type { Steps } from "../model/slices";
 import type { Tab } from "../model/state";
 import type { ViewProps } from "./context";
+import { Busy } from "./controls";
 import { Sizes } from "./Sizes";
+import { useSteps } from "./slices";
 import { Table } from "./Table";
 
 const DIMENSION_OF: Partial<Record<Tab, Dimension>> = {
   types: "type", sizes: "size", threads: "thread", labels: "label",
 };
 
-function groupsOf(props: ViewProps, tab: Tab): Groups {
+function groupsOf(props: ViewProps, tab: Tab): Steps<Groups> {
   const { page, selected, state } = props;
   if (tab === "functions") return functionGroups(page, selected, state.hidesPlumbing);
   if (tab === "modules") return moduleGroups(page, selected, state.hidesPlumbing);
@@ -44,12 +47,14 @@ function actionOf(props: ViewProps, tab: Tab, groups: Groups): [((row: number) =
 
 export function TableView(props: ViewProps & { tab: Tab }) {
   const { page, selected, state, tab } = props;
-  const groups = useMemo(() => groupsOf(props, tab), [page, selected, tab, state.hidesPlumbing]);
+  const groups = useSteps(
+    () => groupsOf(props, tab), [page, selected, tab, state.hidesPlumbing]);
+  if (!groups) return <Busy />;
   const by = DIMENSION_OF[tab] ?? tab.replace(/s$/, "");
   const [onRow, rowHint] = actionOf(props, tab, groups);
   return (
     <section aria-label={`By ${printable(by)}`}>
-      {tab === "sizes" && <Sizes {...props} />}
+      {tab === "sizes" && <Sizes {...props} groups={groups} />}
       <Table key={tab} {...props} groups={groups} by={by} onRow={onRow} rowHint={rowHint} />
     </section>
   );

@@ -45,3 +45,8 @@ export function Chip(props: { children: ComponentChildren; onClear: () => void; 
     </span>
   );
 }
+
+/** In place of a view whose numbers are being added up, for some frames. */
+export function Busy() {
+  return <p class="nothing" role="status">Adding up …</p>;
+}
