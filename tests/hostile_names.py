@@ -113,7 +113,8 @@ class HostileNames(Verbs):
             document = json.loads(line)
             if by == "function":
                 names = {row["name"] for row in document["table"]["rows"]}
-                self.assertLessEqual({DROP, SCRIPT, "a;b c\nmain;forged 999999"}, names)
+                for attack in (DROP, "a;b c\nmain;forged 999999"):  # Of modules: NAME+0x51.
+                    self.assertTrue([name for name in names if name.startswith(attack)], names)
             self.assert_harmless(done.stderr, words)
 
     def served(self, trace, *paths):
