@@ -6,7 +6,10 @@ usage: hostile_names.py GEIGER CORPUS
 CORPUS is fuzz/corpus/trace; fuzz/seeds.cc says what is in it. Names are somebody else's
 bytes: of functions, threads, modules, marks, labels, types, heaps and the program.
 """
+import csv
 import gzip
+import http.client
+import io
 import json
 import os
 import pathlib
@@ -100,6 +103,78 @@ class HostileNames(Verbs):
             self.assertIn(SCRIPT, json.loads(done.stdout)["names"])
             self.assert_harmless(done.stdout, words)
             self.assert_harmless(done.stderr, words)
+
+    def test_a_look_at_it(self):
+        for by in ("function", "stack", "thread", "module", "size", "type", "label"):
+            words = ["live", "a.geiger", "--json", "--looks", "1", "--by", by, "--top", "0"]
+            done = self.run_geiger(*words)
+            self.assertEqual(done.returncode, 0, (words, done))
+            line, = self.assert_harmless(done.stdout, words).splitlines()
+            document = json.loads(line)
+            if by == "function":
+                names = {row["name"] for row in document["table"]["rows"]}
+                for attack in (DROP, "a;b c\nmain;forged 999999"):  # Of modules: NAME+0x51.
+                    self.assertTrue([name for name in names if name.startswith(attack)], names)
+            self.assert_harmless(done.stderr, words)
+
+    def served(self, trace, *paths):
+        """What `geiger serve` answers of a trace."""
+        token = "a-token-for-tests"
+        server = subprocess.Popen([GEIGER, "serve", "--token", token, trace], cwd=self.here,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            shown, address = server.stdout.readline(), server.stdout.readline()
+            self.assert_harmless(shown.encode(), "serve")
+            port = int(re.search(r"127\.0\.0\.1:(\d+)/", address)[1])
+            answers = []
+            for path in paths:
+                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+                connection.request("GET", f"/{token}{path}")
+                answer = connection.getresponse()
+                self.assertEqual(answer.status, 200, path)
+                answers.append(answer.read())
+                connection.close()
+            return answers
+        finally:
+            server.kill()
+            server.communicate()
+
+    def test_what_is_served(self):
+        paths = ["/data.json", "/live.json", "/", "/debug/pprof/heap?debug=1",
+                 "/debug/pprof/allocs"]
+        data, look, page, table, profile = self.served("a.geiger", *paths)
+        for path, text in zip(paths, (data, look, page, table)):
+            self.assert_harmless(text, path)
+        self.assertIn(SCRIPT, json.loads(data)["names"])
+        json.loads(look)
+        # The plain page escapes names; the template has none in it.
+        self.assertNotIn(SCRIPT.encode(), page)
+        self.assertIn(DROP.encode(), gzip.decompress(profile))
+
+    def test_every_export(self):
+        """Of all formats that there are: harmless text, JSON where it is JSON."""
+        help_text = self.run_geiger("export", "--help").stdout.decode()
+        formats = re.findall(r"(?m)^  ([a-z][a-z0-9_]+) {2,}\S", help_text)
+        self.assertLessEqual({"pprof", "folded", "speedscope", "csv", "jsonl", "dhat"},
+                             set(formats))
+        for name in formats:
+            done = self.run_geiger("export", name, "a.geiger", "-o", f"out.{name}")
+            self.assertEqual(done.returncode, 0, (name, done))
+            self.assert_harmless(done.stderr, name)
+            output = pathlib.Path(self.path(f"out.{name}")).read_bytes()
+            self.assertTrue(output, name)
+            if name in ("pprof", "sqlite"):
+                continue
+            # Names in CSV and SQL are quoted, not changed; every other format is lines or JSON.
+            if name not in ("csv", "sql"):
+                self.assert_harmless(output, name, CONTROLS)
+            if name in ("speedscope", "firefox", "dhat"):
+                json.loads(output)
+            for line in output.splitlines() if name == "jsonl" else []:
+                json.loads(line)
+            if name == "csv":
+                rows = list(csv.reader(io.StringIO(output.decode(), newline="")))
+                self.assertEqual({len(row) for row in rows}, {len(rows[0])})
 
     def test_diff_and_check(self):
         shutil.copy(HOSTILE, self.path("b\x1b[31m.geiger"))
