@@ -414,7 +414,8 @@ class Server(Case):
         return str(root / "bin/geiger")
 
     def serve(self, pid, *words, template=None):
-        process = subprocess.Popen([self.installed(template), "serve", "--token", TOKEN, *words, str(pid)],
+        command = [self.installed(template), "serve", "--token", TOKEN, *words, str(pid)]
+        process = subprocess.Popen(command,
                                    cwd=self.directory, stdout=subprocess.PIPE, text=True,
                                    stderr=subprocess.PIPE, env=ENVIRONMENT)
 
