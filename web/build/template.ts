@@ -20,7 +20,9 @@ function hashOf(text: string): string {
 
 export function licences(): string {
   return BUNDLED.map((name) => {
-    const { version } = JSON.parse(read(`node_modules/${name}/package.json`)) as { version: string };
+    const { version } = JSON.parse(read(`node_modules/${name}/package.json`)) as {
+      version: string;
+    };
     const text = read(`node_modules/${name}/LICENSE`).replace(/\r/g, "").trim();
     return `${name} ${version}\n\n${text}\n`;
   }).join("\n----\n\n");
@@ -28,7 +30,10 @@ export function licences(): string {
 
 /** Inline text must not end its element, nor open a comment that hides the end. */
 function inlineScript(code: string): string {
-  return code.replace(/<\/(script)/gi, "<\\/$1").replace(/<!--/g, "<\\!--").trim();
+  return code
+    .replace(/<\/(script)/gi, "<\\/$1")
+    .replace(/<!--/g, "<\\!--")
+    .trim();
 }
 
 interface Parts {
@@ -38,20 +43,31 @@ interface Parts {
 
 function page(parts: Parts, data: string, connect: string): string {
   const policy = [
-    "default-src 'none'", `script-src ${hashOf(parts.script)}`, `style-src ${hashOf(parts.style)}`,
-    `connect-src ${connect}`, "base-uri 'none'", "form-action 'none'",
+    "default-src 'none'",
+    `script-src ${hashOf(parts.script)}`,
+    `style-src ${hashOf(parts.style)}`,
+    `connect-src ${connect}`,
+    "base-uri 'none'",
+    "form-action 'none'",
   ].join("; ");
   const html = read("index.html");
-  if (!html.includes(DATA) || !html.includes(SCRIPT)) throw new Error("index.html has no place for data or script");
+  if (!html.includes(DATA) || !html.includes(SCRIPT))
+    throw new Error("index.html has no place for data or script");
   const comment = licences().replace(/--+/g, (dashes) => "=".repeat(dashes.length));
   // Functions: a replacement's dollar signs would be taken for patterns.
   return html
-    .replace('<meta charset="utf-8">', () =>
-      `<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="${policy}">`)
+    .replace(
+      '<meta charset="utf-8">',
+      () =>
+        `<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="${policy}">`,
+    )
     .replace("</head>", () => `<style>${parts.style}</style>\n</head>`)
     .replace(DATA, () => data)
     .replace(SCRIPT, () => `<script>${parts.script}</script>`)
-    .replace("</html>", () => `</html>\n<!-- Licences of what this page contains:\n\n${comment}-->`);
+    .replace(
+      "</html>",
+      () => `</html>\n<!-- Licences of what this page contains:\n\n${comment}-->`,
+    );
 }
 
 export function template(): Plugin {
@@ -65,7 +81,8 @@ export function template(): Plugin {
         else parts.style += String(part.source).trim();
         delete bundle[name];
       }
-      const emit = (fileName: string, source: string) => this.emitFile({ type: "asset", fileName, source });
+      const emit = (fileName: string, source: string) =>
+        this.emitFile({ type: "asset", fileName, source });
       emit("report.html", page(parts, DATA, "'none'"));
       const served = DATA.replace("></script>", ' data-src="data.json"></script>');
       emit("live.html", page(parts, served, "'self'"));

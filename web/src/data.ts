@@ -186,7 +186,16 @@ export interface Diff {
   total: DiffRow;
   tables: { by: string; rows: DiffRow[] }[];
   /** By node of PageData.nodes; empty rows are absent. */
-  nodes: { node: number[]; before: number[]; after: number[]; delta: number[]; lo: number[]; hi: number[]; q: number[]; verdict: NameIndex[] };
+  nodes: {
+    node: number[];
+    before: number[];
+    after: number[];
+    delta: number[];
+    lo: number[];
+    hi: number[];
+    q: number[];
+    verdict: NameIndex[];
+  };
 }
 
 /** Lines of a source file, embedded only on request. */

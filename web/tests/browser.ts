@@ -9,8 +9,13 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from "p
 const TEMPLATE = new URL("../dist/report.html", import.meta.url);
 const PLACE = 'id="data"></script>';
 const FLAGS = [
-  "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-  "--disable-background-networking", "--disable-component-update", "--disable-sync",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
 ];
 
 export function chromiumPath(): string {
@@ -28,7 +33,9 @@ export function launch(): Promise<Browser> {
 /** The page that `geiger report` would make of the data. */
 export function filled(data: unknown): string {
   const template = readFileSync(TEMPLATE, "utf8");
-  const packed = gzipSync(typeof data === "string" ? data : JSON.stringify(data)).toString("base64");
+  const packed = gzipSync(typeof data === "string" ? data : JSON.stringify(data)).toString(
+    "base64",
+  );
   return template.replace(PLACE, () => `id="data">${packed}</script>`);
 }
 
@@ -43,7 +50,9 @@ export interface Opened {
 
 /** Opens HTML as a file, as a reader would. */
 export async function open(
-  browser: Browser, html: string, options: BrowserContextOptions & { hash?: string } = {},
+  browser: Browser,
+  html: string,
+  options: BrowserContextOptions & { hash?: string } = {},
 ): Promise<Opened> {
   const { hash, ...settings } = options;
   const folder = mkdtempSync(join(tmpdir(), "geiger-web-"));
@@ -70,7 +79,9 @@ export async function open(
   });
   await page.goto(address + (hash ? `#${hash}` : ""));
   return {
-    page, requests, complaints,
+    page,
+    requests,
+    complaints,
     close: async () => {
       await context.close();
       rmSync(folder, { recursive: true, force: true });

@@ -23,13 +23,15 @@ interface Site {
 const vectors = JSON.parse(
   readFileSync(
     process.env.GEIGER_VECTORS ?? new URL("../../tests/vectors/statistics.json", import.meta.url),
-    "utf8"),
+    "utf8",
+  ),
 );
 
 /** References below this share of 1 are noise. */
 function near(value: number, expected: number, what: string, digits = 1e-10): void {
-  expect(Math.abs(value - expected), `${what}: ${value} for ${expected}`)
-    .toBeLessThanOrEqual(digits * Math.abs(expected) + 1e-35);
+  expect(Math.abs(value - expected), `${what}: ${value} for ${expected}`).toBeLessThanOrEqual(
+    digits * Math.abs(expected) + 1e-35,
+  );
 }
 
 function sumsOf(site: Site): Sums {

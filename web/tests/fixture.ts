@@ -30,7 +30,18 @@ const INTERVAL = 524288;
 const BUCKETS = 240;
 const SECOND = 1e9;
 const FUNCTIONS = 1500;
-const WORDS = ["parse", "Index", "cache", "Query", "append", "Node", "flush", "Table", "resize", "Batch"];
+const WORDS = [
+  "parse",
+  "Index",
+  "cache",
+  "Query",
+  "append",
+  "Node",
+  "flush",
+  "Table",
+  "resize",
+  "Batch",
+];
 
 interface Names {
   all: string[];
@@ -50,13 +61,19 @@ function naming(hostile: string[] | undefined): Names {
 }
 
 function frames(names: Names, random: () => number): PageData["frames"] {
-  const modules = ["/usr/bin/server", "/lib/x86_64-linux-gnu/libc.so.6", "/usr/lib/libstore.so.3"]
-    .map((name) => names.add(name));
+  const modules = [
+    "/usr/bin/server",
+    "/lib/x86_64-linux-gnu/libc.so.6",
+    "/usr/lib/libstore.so.3",
+  ].map((name) => names.add(name));
   const files = ["src/query.cc", "src/store.cc", "src/net/loop.cc"].map((name) => names.add(name));
   const found: PageData["frames"] = { name: [], module: [], file: [], line: [], flags: [] };
   const pick = <T>(list: T[]) => list[Math.floor(random() * list.length)]!;
   for (let i = 0; i < FUNCTIONS; ++i) {
-    const name = i === 0 ? "[root]" : `store::${pick(WORDS)}<int, std::less<int>>::${pick(WORDS)}${i}(char const*)`;
+    const name =
+      i === 0
+        ? "[root]"
+        : `store::${pick(WORDS)}<int, std::less<int>>::${pick(WORDS)}${i}(char const*)`;
     found.name.push(names.add(i % 40 === 7 ? `std::_Hashtable_alloc${i}` : name));
     found.module.push(pick(modules));
     found.file.push(i % 3 === 0 ? -1 : pick(files));
@@ -92,8 +109,16 @@ function cells(count: number, names: Names, random: () => number): Cells {
   const types = ["Row", "std::string"].map((name) => names.add(name));
   const labels = ["GET /", "POST /index"].map((name) => names.add(name));
   const found: Cells = {
-    strata: strataOf(sizes(random)), node: [], stratum: [], count: [], thread: [], type: [],
-    label: [], born: [], died: [], hasMeanSizes: false,
+    strata: strataOf(sizes(random)),
+    node: [],
+    stratum: [],
+    count: [],
+    thread: [],
+    type: [],
+    label: [],
+    born: [],
+    died: [],
+    hasMeanSizes: false,
   };
   const pick = (list: number[]) => list[Math.floor(random() * list.length)]!;
   for (let node = 1; node < count; ++node) {
@@ -111,14 +136,20 @@ function cells(count: number, names: Names, random: () => number): Cells {
   return found;
 }
 
-function whole(found: Cells, counts: (cell: number) => boolean): { bytes: Estimate; objects: Estimate } {
+function whole(
+  found: Cells,
+  counts: (cell: number) => boolean,
+): { bytes: Estimate; objects: Estimate } {
   const strata = strataSums(found.strata);
   const sums = emptySums();
   found.node.forEach((_, i) => {
     if (counts(i)) merge(sums, 0, strata, found.stratum[i]!, found.count[i]);
   });
   sums[Sum.LargestInterval] = Math.max(sums[Sum.LargestInterval]!, INTERVAL);
-  return { bytes: estimateBytes(sums, 0.95, "total"), objects: estimateObjects(sums, 0.95, "total") };
+  return {
+    bytes: estimateBytes(sums, 0.95, "total"),
+    objects: estimateObjects(sums, 0.95, "total"),
+  };
 }
 
 function profiles(found: Cells): Profile[] {
@@ -127,14 +158,34 @@ function profiles(found: Cells): Profile[] {
   const common = { cells: 0, largestInterval: INTERVAL };
   const nothing: Estimate = { value: 0, lo: 0, hi: 0, variance: 0, samples: 0, exact: 0 };
   return [
-    { ...common, kind: "live", title: "Live at the end", about: "What was not freed by the end.", counts: "alive", ...live },
     {
-      ...common, kind: "allocated", title: "Allocated", about: "Everything that was allocated.", counts: "born",
-      exactTotal: Math.round(allocated.bytes.value * 1.004), calibrates: true, ...allocated,
+      ...common,
+      kind: "live",
+      title: "Live at the end",
+      about: "What was not freed by the end.",
+      counts: "alive",
+      ...live,
     },
     {
-      kind: "resident", title: "Resident", about: "Live bytes on resident pages.", unavailable: "nobody watched",
-      cells: -1, counts: "all", largestInterval: 0, bytes: nothing, objects: nothing,
+      ...common,
+      kind: "allocated",
+      title: "Allocated",
+      about: "Everything that was allocated.",
+      counts: "born",
+      exactTotal: Math.round(allocated.bytes.value * 1.004),
+      calibrates: true,
+      ...allocated,
+    },
+    {
+      kind: "resident",
+      title: "Resident",
+      about: "Live bytes on resident pages.",
+      unavailable: "nobody watched",
+      cells: -1,
+      counts: "all",
+      largestInterval: 0,
+      bytes: nothing,
+      objects: nothing,
     },
   ];
 }
@@ -152,21 +203,33 @@ function timeline(found: Cells, names: Names): NonNullable<PageData["timeline"]>
   return {
     edges,
     live: { value, lo: value.map((bytes) => 0.93 * bytes), hi: value.map((bytes) => 1.08 * bytes) },
-    rss: { time: edges.filter((_, i) => i % 8 === 0), bytes: value.filter((_, i) => i % 8 === 0).map((bytes) => 1.3 * bytes + 5e6) },
+    rss: {
+      time: edges.filter((_, i) => i % 8 === 0),
+      bytes: value.filter((_, i) => i % 8 === 0).map((bytes) => 1.3 * bytes + 5e6),
+    },
     marks: [{ time: 8 * SECOND, name: names.all[names.add("loaded")]! }],
     peak: 15 * SECOND,
   };
 }
 
 function diff(data: PageData, names: Names): NonNullable<PageData["diff"]> {
-  const estimate = (value: number): Estimate =>
-    ({ value, lo: 0.9 * value, hi: 1.12 * value, variance: value * INTERVAL, samples: 90, exact: 0 });
+  const estimate = (value: number): Estimate => ({
+    value,
+    lo: 0.9 * value,
+    hi: 1.12 * value,
+    variance: value * INTERVAL,
+    samples: 90,
+    exact: 0,
+  });
   const row = (i: number) => {
     const value = (i % 2 === 0 ? 1 : -1) * 1e6 * (i + 1);
     return {
-      name: names.all[names.add(`changed${i}`)]!, detail: names.all[names.add("server")]!,
-      before: estimate(3e7), after: estimate(3e7 + value),
-      delta: { value, lo: value - 2e6, hi: value + 2.5e6 }, q: i < 4 ? 0.9 : 0.001,
+      name: names.all[names.add(`changed${i}`)]!,
+      detail: names.all[names.add("server")]!,
+      before: estimate(3e7),
+      after: estimate(3e7 + value),
+      delta: { value, lo: value - 2e6, hi: value + 2.5e6 },
+      q: i < 4 ? 0.9 : 0.001,
       verdict: i < 4 ? "noise" : value > 0 ? "grew" : "shrank",
     };
   };
@@ -175,12 +238,20 @@ function diff(data: PageData, names: Names): NonNullable<PageData["diff"]> {
   const delta = node.map((i) => (i % 3 === 0 ? -1 : 1) * 1e6 * (count - i));
   const verdict = names.add("grew");
   return {
-    before: [names.all[names.add("a.run")]!], after: [names.all[names.add("b.run")]!], kind: "live",
-    total: row(9), tables: [{ by: "function", rows: Array.from({ length: 30 }, (_, i) => row(i)) }],
+    before: [names.all[names.add("a.run")]!],
+    after: [names.all[names.add("b.run")]!],
+    kind: "live",
+    total: row(9),
+    tables: [{ by: "function", rows: Array.from({ length: 30 }, (_, i) => row(i)) }],
     nodes: {
-      node, before: node.map(() => 3e7), after: delta.map((change) => 3e7 + change), delta,
-      lo: delta.map((change) => change - 1e6), hi: delta.map((change) => change + 1e6),
-      q: node.map((i) => (i % 2 === 0 ? 0.001 : 0.6)), verdict: node.map(() => verdict),
+      node,
+      before: node.map(() => 3e7),
+      after: delta.map((change) => 3e7 + change),
+      delta,
+      lo: delta.map((change) => change - 1e6),
+      hi: delta.map((change) => change + 1e6),
+      q: node.map((i) => (i % 2 === 0 ? 0.001 : 0.6)),
+      verdict: node.map(() => verdict),
     },
   };
 }
@@ -194,26 +265,45 @@ export function fixture(options: FixtureOptions = {}): PageData {
   const found = cells(count, names, random);
   const word = (usual: string) => names.all[names.add(usual)]!;
   const data: PageData = {
-    schema: 1, title: word("server"), version: "0.0.0", level: 0.95,
+    schema: 1,
+    title: word("server"),
+    version: "0.0.0",
+    level: 0.95,
     facts: [
       { name: "program", value: word("server --port 1"), remark: word("pid 17") },
       { name: "dropped", value: "nothing" },
       { name: "interval", value: "512 KiB", tone: "warning" },
     ],
-    warnings: options.names ? [word("")] : [], names: names.all, frames: made, nodes: tree, cells: [found],
-    profiles: profiles(found), timeline: timeline(found, names),
+    warnings: options.names ? [word("")] : [],
+    names: names.all,
+    frames: made,
+    nodes: tree,
+    cells: [found],
+    profiles: profiles(found),
+    timeline: timeline(found, names),
     lifetimes: [0, 1].map((i) => ({
-      name: word(i === 0 ? "all" : "store::append"), samples: 100 - 60 * i,
-      time: [1e3, 1e6, 1e9, 1e10], value: [0.9, 0.6, 0.3, 0.1], lo: [0.85, 0.5, 0.2, 0.05], hi: [0.95, 0.7, 0.4, 0.2],
+      name: word(i === 0 ? "all" : "store::append"),
+      samples: 100 - 60 * i,
+      time: [1e3, 1e6, 1e9, 1e10],
+      value: [0.9, 0.6, 0.3, 0.1],
+      lo: [0.85, 0.5, 0.2, 0.05],
+      hi: [0.95, 0.7, 0.4, 0.2],
     })),
     resident: [
       { name: word("resident set"), bytes: 6e7, lo: 6e7, hi: 6e7, depth: 0 },
       { name: word("live heap"), bytes: 4e7, lo: 3.6e7, hi: 4.4e7, depth: 1 },
     ],
-    sources: [], left_out: options.names ? [word("")] : [],
+    sources: [],
+    left_out: options.names ? [word("")] : [],
   };
   if (options.hasSources) {
-    data.sources = [{ file: made.file.find((file) => file >= 0)!, from: 10, lines: Array.from({ length: 40 }, (_, i) => word(`  line ${i};`)) }];
+    data.sources = [
+      {
+        file: made.file.find((file) => file >= 0)!,
+        from: 10,
+        lines: Array.from({ length: 40 }, (_, i) => word(`  line ${i};`)),
+      },
+    ];
   }
   if (options.hasDiff) data.diff = diff(data, names);
   return data;

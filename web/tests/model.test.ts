@@ -29,8 +29,17 @@ function added(sums: Sums, rows: number): Sums {
 }
 
 function expectSame(found: Sums, expected: Sums): void {
-  for (const column of [Sum.Samples, Sum.Certain, Sum.CertainBytes, Sum.Seen, Sum.Weighted, Sum.Variance]) {
-    expect(Math.abs(found[column]! - expected[column]!)).toBeLessThanOrEqual(1e-9 * expected[column]!);
+  for (const column of [
+    Sum.Samples,
+    Sum.Certain,
+    Sum.CertainBytes,
+    Sum.Seen,
+    Sum.Weighted,
+    Sum.Variance,
+  ]) {
+    expect(Math.abs(found[column]! - expected[column]!)).toBeLessThanOrEqual(
+      1e-9 * expected[column]!,
+    );
   }
 }
 
@@ -51,7 +60,12 @@ describe("a selection", () => {
     const whole = select(page, ALLOCATED).whole.slice();
     const parts = emptySums();
     merge(parts, 0, select(page, { ...ALLOCATED, window: { from: 0, to: 99 } }).whole, 0);
-    merge(parts, 0, select(page, { ...ALLOCATED, window: { from: 100, to: page.lastBucket } }).whole, 0);
+    merge(
+      parts,
+      0,
+      select(page, { ...ALLOCATED, window: { from: 100, to: page.lastBucket } }).whole,
+      0,
+    );
     expectSame(parts, whole);
   });
 
@@ -91,10 +105,14 @@ describe("a selection", () => {
 describe("tables", () => {
   const selected = select(page, ALL);
   for (const [name, groups] of [
-    ["functions", finished(functionGroups(page, selected, false))], ["functions without plumbing", finished(functionGroups(page, selected, true))],
-    ["stacks", finished(stackGroups(page, selected, false))], ["modules", finished(moduleGroups(page, selected, false))],
-    ["threads", finished(dimensionGroups(page, selected, "thread"))], ["types", finished(dimensionGroups(page, selected, "type"))],
-    ["labels", finished(dimensionGroups(page, selected, "label"))], ["sizes", finished(dimensionGroups(page, selected, "size"))],
+    ["functions", finished(functionGroups(page, selected, false))],
+    ["functions without plumbing", finished(functionGroups(page, selected, true))],
+    ["stacks", finished(stackGroups(page, selected, false))],
+    ["modules", finished(moduleGroups(page, selected, false))],
+    ["threads", finished(dimensionGroups(page, selected, "thread"))],
+    ["types", finished(dimensionGroups(page, selected, "type"))],
+    ["labels", finished(dimensionGroups(page, selected, "label"))],
+    ["sizes", finished(dimensionGroups(page, selected, "size"))],
   ] as const) {
     it(`by ${name} have rows that add up to the whole`, () => {
       expect(groups.count).toBeGreaterThan(1);
@@ -115,7 +133,8 @@ describe("tables", () => {
     const allocated = select(page, ALLOCATED);
     const groups = finished(functionGroups(page, allocated, false));
     let sum = 0;
-    for (let i = 0; i < groups.count; ++i) sum += rowBytes(allocated, rowOf(groups.self, i), 0.95).value;
+    for (let i = 0; i < groups.count; ++i)
+      sum += rowBytes(allocated, rowOf(groups.self, i), 0.95).value;
     const gap = allocated.exact! - bytesForOrder(allocated.whole, 0);
     expect(Math.abs(sum - allocated.exact!)).toBeLessThan(Math.abs(gap));
     select(page, ALL);
@@ -173,7 +192,9 @@ describe("a call tree", () => {
     expect(tree.size).toBeLessThan(60000);
     for (let row = 0; row < layout.rows; ++row) {
       for (let box = layout.rowStart[row]! + 1; box < layout.rowStart[row + 1]!; ++box) {
-        expect(layout.x[box]!).toBeGreaterThanOrEqual(layout.x[box - 1]! + layout.width[box - 1]! - 1e-6);
+        expect(layout.x[box]!).toBeGreaterThanOrEqual(
+          layout.x[box - 1]! + layout.width[box - 1]! - 1e-6,
+        );
       }
     }
     expect(layout.node.includes(REST)).toBe(true);
@@ -249,9 +270,23 @@ describe("a search", () => {
 
 describe("the address", () => {
   const full: State = {
-    ...DEFAULTS, side: "after", kind: "allocated", tab: "stacks", mode: "both", isFlame: true, hidesPlumbing: true, colour: "certainty",
-    window: { from: 3, to: 9 }, only: { thread: 5, size: -1 }, zoom: [0, 35, 36], focus: 40, search: "a&b=#%+", filter: "ü ",
-    sort: "name", isAscending: true, theme: "dark",
+    ...DEFAULTS,
+    side: "after",
+    kind: "allocated",
+    tab: "stacks",
+    mode: "both",
+    isFlame: true,
+    hidesPlumbing: true,
+    colour: "certainty",
+    window: { from: 3, to: 9 },
+    only: { thread: 5, size: -1 },
+    zoom: [0, 35, 36],
+    focus: 40,
+    search: "a&b=#%+",
+    filter: "ü ",
+    sort: "name",
+    isAscending: true,
+    theme: "dark",
   };
   it("holds all state", () => {
     expect(stateOf(`#${textOfState(full)}`)).toEqual(full);
@@ -259,7 +294,9 @@ describe("the address", () => {
     expect(stateOf("")).toEqual(DEFAULTS);
   });
   it("that makes no sense is the usual state", () => {
-    expect(stateOf("#tab=x&mode=&window=9-3&zoom=!!&focus=-3&thread=1e9&theme=pink")).toEqual(DEFAULTS);
+    expect(stateOf("#tab=x&mode=&window=9-3&zoom=!!&focus=-3&thread=1e9&theme=pink")).toEqual(
+      DEFAULTS,
+    );
   });
   it("follows names when numbers change", () => {
     const data = fixture({ nodes: 3000 });
@@ -278,12 +315,16 @@ describe("names", () => {
     expect(printable("a\u001b[31m\u202eb\n\ud800c")).toBe("a\\x1b[31m\\u202eb\\x0a\\ud800c");
   });
   it("are shortened where there is no room", () => {
-    expect(shortened("std::vector<int, std::allocator<int>>::push_back(int const&)")).toBe("std::vector::push_back");
+    expect(shortened("std::vector<int, std::allocator<int>>::push_back(int const&)")).toBe(
+      "std::vector::push_back",
+    );
     expect(shortened("[truncated]")).toBe("[truncated]");
     expect(shortened("operator new(unsigned long)")).toBe("operator new(unsigned long)");
   });
   it("are no formulas in copied tables", () => {
-    expect(csvOf(["a"], [["=1"], ["-1"], [-1], ['x"y'], ["a,b"]])).toBe('a\r\n"\'=1"\r\n"\'-1"\r\n-1\r\n"x""y"\r\n"a,b"\r\n');
+    expect(csvOf(["a"], [["=1"], ["-1"], [-1], ['x"y'], ["a,b"]])).toBe(
+      'a\r\n"\'=1"\r\n"\'-1"\r\n-1\r\n"x""y"\r\n"a,b"\r\n',
+    );
   });
 });
 

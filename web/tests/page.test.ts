@@ -33,9 +33,15 @@ const hash = async (opened: Opened) => opened.page.evaluate(() => location.hash)
 async function violations(opened: Opened): Promise<string[]> {
   await opened.page.evaluate(AXE);
   return opened.page.evaluate(async () => {
-    const axe = (window as unknown as { axe: { run: () => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe;
+    const axe = (
+      window as unknown as {
+        axe: { run: () => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+      }
+    ).axe;
     const found = await axe.run();
-    return found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`);
+    return found.violations.map(
+      (one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`,
+    );
   });
 }
 
@@ -71,7 +77,10 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
       await opened.page.waitForSelector("dialog[open]");
       expect(await violations(opened), "help").toEqual([]);
       await opened.close();
-      const compared = await shown(fixture({ nodes: 300, hasDiff: true }), "", { colorScheme: scheme, bypassCSP: true });
+      const compared = await shown(fixture({ nodes: 300, hasDiff: true }), "", {
+        colorScheme: scheme,
+        bypassCSP: true,
+      });
       expect(await violations(compared), "diff").toEqual([]);
       await compared.close();
     });
@@ -91,7 +100,9 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
     expect(await page.textContent(".chips")).toContain("only thread");
     const there = await hash(opened);
     const again = await shown(fixture({ nodes: 600 }), there.slice(1));
-    expect(await again.page.textContent(".total-value")).toBe(await page.textContent(".total-value"));
+    expect(await again.page.textContent(".total-value")).toBe(
+      await page.textContent(".total-value"),
+    );
     expectQuiet(opened);
     await again.close();
     await opened.close();
@@ -159,7 +170,9 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
 
   it("fits a phone", async () => {
     for (const tab of TABS) {
-      const opened = await shown(fixture({ nodes: 300, hasSources: true }), `tab=${tab}`, { viewport: { width: 390, height: 844 } });
+      const opened = await shown(fixture({ nodes: 300, hasSources: true }), `tab=${tab}`, {
+        viewport: { width: 390, height: 844 },
+      });
       const width = await opened.page.evaluate(() => document.documentElement.scrollWidth);
       expect(width, tab).toBeLessThanOrEqual(390);
       await opened.close();
@@ -185,7 +198,10 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
         await page.click(`#tab-${tab}`);
         const text = await page.evaluate(() => document.body.innerText);
         // eslint-disable-next-line no-control-regex
-        expect(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.test(text), tab).toBe(false);
+        expect(
+          /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.test(text),
+          tab,
+        ).toBe(false);
       }
       if (!settings.hasDiff) {
         await page.click("#tab-flame");
@@ -199,8 +215,14 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
       }
       await page.hover(".chart canvas", { position: { x: 200, y: 60 } });
       await page.waitForSelector(".tooltip");
-      expect(await page.evaluate(() => (window as unknown as { hurt?: number }).hurt)).toBeUndefined();
-      expect(await page.locator("main script, main img, main iframe, main a, main object, main base").count()).toBe(0);
+      expect(
+        await page.evaluate(() => (window as unknown as { hurt?: number }).hurt),
+      ).toBeUndefined();
+      expect(
+        await page
+          .locator("main script, main img, main iframe, main a, main object, main base")
+          .count(),
+      ).toBe(0);
       expectQuiet(opened);
       await opened.close();
     }
@@ -212,7 +234,10 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
       const script = document.createElement("script");
       script.textContent = "window.hurt = 1";
       document.body.append(script);
-      const fetched = await fetch("https://evil.example/").then(() => "sent", () => "refused");
+      const fetched = await fetch("https://evil.example/").then(
+        () => "sent",
+        () => "refused",
+      );
       return [fetched, (window as unknown as { hurt?: number }).hurt];
     });
     expect(outcome).toEqual(["refused", undefined]);
@@ -222,7 +247,9 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
 
   it("says what is wrong with data that is not right", async () => {
     for (const [data, line] of [
-      ["{", "this page is damaged"], ['{"schema":9}', "another version"], [{ ...fixture({ nodes: 3 }), profiles: [] }, ""],
+      ["{", "this page is damaged"],
+      ['{"schema":9}', "another version"],
+      [{ ...fixture({ nodes: 3 }), profiles: [] }, ""],
     ] as const) {
       const opened = await shown(data as string);
       if (line) expect(await opened.page.textContent(".problem")).toContain(line);

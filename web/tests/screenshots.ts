@@ -16,7 +16,13 @@ interface Shot {
 
 const REPORT: Shot[] = [
   { name: "report-light", hash: "kind=live", width: 1280, height: 1150, colorScheme: "light" },
-  { name: "report-dark", hash: "kind=allocated&tab=functions", width: 1280, height: 1150, colorScheme: "dark" },
+  {
+    name: "report-dark",
+    hash: "kind=allocated&tab=functions",
+    width: 1280,
+    height: 1150,
+    colorScheme: "dark",
+  },
   { name: "report-narrow", hash: "kind=live", width: 390, height: 1400, colorScheme: "light" },
 ];
 const DIFF: Shot[] = [

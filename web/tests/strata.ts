@@ -4,8 +4,15 @@ import type { Strata } from "../src/data";
 /** `objects`: [bytes, interval]; an interval of at most 1 records with certainty. */
 export function strataOf(objects: [number, number][]): Strata {
   const strata: Strata = {
-    certain: [], bytes: [], weighted: [], variance: [], objects: [], objectsVariance: [],
-    covariance: [], interval: [], sizeClass: [],
+    certain: [],
+    bytes: [],
+    weighted: [],
+    variance: [],
+    objects: [],
+    objectsVariance: [],
+    covariance: [],
+    interval: [],
+    sizeClass: [],
   };
   for (const [z, interval] of objects) {
     const isCertain = interval <= 1;

@@ -25,7 +25,11 @@ export class Layout {
   /** Rows of what stands above the zoomed node. */
   readonly above: number;
 
-  constructor(private readonly tree: Tree, zoomed: number, private readonly pixels: number) {
+  constructor(
+    private readonly tree: Tree,
+    zoomed: number,
+    private readonly pixels: number,
+  ) {
     const path: number[] = [];
     for (let at = zoomed; at >= 0; at = at === 0 ? -1 : tree.parents[at]!) path.push(at);
     for (const node of path.reverse()) {

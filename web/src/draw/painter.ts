@@ -62,7 +62,9 @@ export function rowTop(scene: Scene, row: number): number {
 }
 
 /** First and last row in view. */
-export function rowsInView(scene: Pick<Scene, "layout" | "isFlame" | "top" | "height">): [number, number] {
+export function rowsInView(
+  scene: Pick<Scene, "layout" | "isFlame" | "top" | "height">,
+): [number, number] {
   const first = Math.max(0, Math.floor(scene.top / ROW));
   const last = Math.min(scene.layout.rows - 1, Math.floor((scene.top + scene.height) / ROW));
   if (!scene.isFlame) return [first, last];
@@ -77,7 +79,11 @@ function fitted(label: string, characters: number): string {
 
 /** The interval's lower half from the right edge inwards, and the upper one as far as it goes. */
 function drawWhisker(
-  context: CanvasRenderingContext2D, limits: [number, number], x: number, y: number, width: number,
+  context: CanvasRenderingContext2D,
+  limits: [number, number],
+  x: number,
+  y: number,
+  width: number,
   right: number,
 ): void {
   const [lo, hi] = limits;

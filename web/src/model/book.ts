@@ -13,8 +13,10 @@ export class EstimateBook {
   private wanted: number[] = [];
 
   constructor(
-    private readonly tree: CallTree, private readonly selected: Selected,
-    private readonly level: number, private readonly isWhole: boolean,
+    private readonly tree: CallTree,
+    private readonly selected: Selected,
+    private readonly level: number,
+    private readonly isWhole: boolean,
   ) {}
 
   /** Now, whatever it takes. */

@@ -5,7 +5,10 @@ import type { Only } from "./selection";
 import type { State } from "./state";
 
 function functionKeys(page: Page): string[] {
-  return Array.from({ length: page.functions }, (_, i) => `${functionName(page, i)}\n${moduleName(page, i)}`);
+  return Array.from(
+    { length: page.functions },
+    (_, i) => `${functionName(page, i)}\n${moduleName(page, i)}`,
+  );
 }
 
 /** What of `state` speaks in numbers, in the numbers of `to`. */

@@ -15,7 +15,10 @@ export class DiffTree implements Tree {
   private readonly firstChild: Int32Array;
   private readonly childCount: Int32Array;
 
-  constructor(private readonly page: Page, readonly diff: Diff) {
+  constructor(
+    private readonly page: Page,
+    readonly diff: Diff,
+  ) {
     const rowOf = new Int32Array(page.nodes).fill(-1);
     diff.nodes.node.forEach((node, row) => (rowOf[node] = row));
     const delta = (node: number) => (rowOf[node]! < 0 ? 0 : diff.nodes.delta[rowOf[node]!]!);
@@ -34,8 +37,9 @@ export class DiffTree implements Tree {
     const { start, child } = page.children;
     for (let at = 0; at < page.nodes; ++at) {
       const node = this.order[at]!;
-      const below = Array.from(child.subarray(start[node]!, start[node + 1]!))
-        .sort((a, b) => weight[b]! - weight[a]! || a - b);
+      const below = Array.from(child.subarray(start[node]!, start[node + 1]!)).sort(
+        (a, b) => weight[b]! - weight[a]! || a - b,
+      );
       this.firstChild[at] = made;
       this.childCount[at] = below.length;
       for (const next of below) {

@@ -21,7 +21,9 @@ export interface Groups {
 
 /** Of each node whether no node above it has the same value: nested ones must not count twice. */
 function* outermost(
-  page: Page, valueOf: (node: number) => number, values: number,
+  page: Page,
+  valueOf: (node: number) => number,
+  values: number,
 ): Steps<Uint8Array> {
   const isOutermost = new Uint8Array(page.nodes);
   const open = new Int32Array(values);
@@ -50,7 +52,9 @@ const byFunction = new WeakMap<Page, Uint8Array>();
 const byModule = new WeakMap<Page, Uint8Array>();
 
 function* remembered(
-  known: WeakMap<Page, Uint8Array>, page: Page, make: () => Steps<Uint8Array>,
+  known: WeakMap<Page, Uint8Array>,
+  page: Page,
+  make: () => Steps<Uint8Array>,
 ): Steps<Uint8Array> {
   let found = known.get(page);
   if (!found) known.set(page, (found = yield* make()));
@@ -71,8 +75,12 @@ interface Tally {
 }
 
 function* tally(
-  page: Page, selected: Selected, values: number, valueOf: (node: number) => number,
-  isOutermost: Uint8Array, hidesPlumbing: boolean,
+  page: Page,
+  selected: Selected,
+  values: number,
+  valueOf: (node: number) => number,
+  isOutermost: Uint8Array,
+  hidesPlumbing: boolean,
 ): Steps<Tally> {
   const self = emptySums(values);
   const total = emptySums(values);
@@ -102,16 +110,22 @@ function picked(rows: Int32Array, sums: Sums): Sums {
 type GroupSteps = Steps<Groups>;
 
 export function* functionGroups(
-  page: Page, selected: Selected, hidesPlumbing: boolean,
+  page: Page,
+  selected: Selected,
+  hidesPlumbing: boolean,
 ): GroupSteps {
   const valueOf = (node: number) => page.functionOf[node]!;
-  const isOutermost = yield* remembered(
-    byFunction, page, () => outermost(page, valueOf, page.functions));
+  const isOutermost = yield* remembered(byFunction, page, () =>
+    outermost(page, valueOf, page.functions),
+  );
   yield;
   const found = yield* tally(page, selected, page.functions, valueOf, isOutermost, hidesPlumbing);
-  const rows = rowsWith(page.functions, (row) =>
-    !isEmpty(found.total, row) &&
-    !(hidesPlumbing && page.isPlumbing[row] && isEmpty(found.self, row)));
+  const rows = rowsWith(
+    page.functions,
+    (row) =>
+      !isEmpty(found.total, row) &&
+      !(hidesPlumbing && page.isPlumbing[row] && isEmpty(found.self, row)),
+  );
   return {
     count: rows.length,
     key: (row) => rows[row]!,
@@ -187,7 +201,9 @@ export function* stackGroups(page: Page, selected: Selected, hidesPlumbing: bool
 
 export function sizeClassName(sizeClass: number): string {
   if (sizeClass < 0) return "0 B";
-  return sizeClass === 0 ? "1 B" : `${exactBytes(2 ** sizeClass)} to < ${exactBytes(2 ** (sizeClass + 1))}`;
+  return sizeClass === 0
+    ? "1 B"
+    : `${exactBytes(2 ** sizeClass)} to < ${exactBytes(2 ** (sizeClass + 1))}`;
 }
 
 export function valueName(page: Page, dimension: Dimension, value: number): string {
@@ -196,9 +212,7 @@ export function valueName(page: Page, dimension: Dimension, value: number): stri
   return { thread: "[no thread]", type: "[no type]", label: "[no label]" }[dimension];
 }
 
-export function* dimensionGroups(
-  page: Page, selected: Selected, dimension: Dimension,
-): GroupSteps {
+export function* dimensionGroups(page: Page, selected: Selected, dimension: Dimension): GroupSteps {
   const found = [...(yield* sumsBy(selected, dimension))];
   const self = emptySums(found.length);
   found.forEach(([, sums], i) => merge(self, i, sums, 0));
@@ -211,5 +225,3 @@ export function* dimensionGroups(
     total: undefined,
   };
 }
-
-

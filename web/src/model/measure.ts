@@ -1,7 +1,10 @@
 // From the sums of a part to the numbers that are shown: src/analysis/report/measure.cc, share.cc.
 import type { Estimate } from "../data";
 import {
-  calibratedBytes, estimateBytes, estimateObjects, hasEnoughToCalibrate,
+  calibratedBytes,
+  estimateBytes,
+  estimateObjects,
+  hasEnoughToCalibrate,
 } from "../numbers/estimate";
 import { exactCount, type Figure, figure, isExact } from "../numbers/format";
 import { restOf, Sum, type Sums } from "../numbers/sums";
@@ -33,8 +36,10 @@ export function totalBytes(selected: Selected, level: number): Estimate {
 /** Of a row that is shown because it was sampled. `part` is changed: it learns the interval. */
 export function rowBytes(selected: Selected, part: Sums, level: number): Estimate {
   withInterval(part, selected.profile.largestInterval);
-  return calibrated(selected, part, level) ??
-    estimateBytes(part, level, part[Sum.Samples]! > 0 ? "listed" : "total");
+  return (
+    calibrated(selected, part, level) ??
+    estimateBytes(part, level, part[Sum.Samples]! > 0 ? "listed" : "total")
+  );
 }
 
 /** Of a part that was asked for, sampled or not: what a search matched. */

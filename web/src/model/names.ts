@@ -43,7 +43,9 @@ const LONGEST_SHORTENED = 2000;
 export function shortened(name: string): string {
   if (name.length > LONGEST_SHORTENED || !/[(<]/.test(name) || name.startsWith("[")) return name;
   if (/operator/.test(name)) return name;
-  const bare = without(without(name, "<", ">"), "(", ")").replace(/ (const|volatile|&)+$/, "").trim();
+  const bare = without(without(name, "<", ">"), "(", ")")
+    .replace(/ (const|volatile|&)+$/, "")
+    .trim();
   // "int f<int>(int)" has its return type in front.
   return bare === "" ? name : bare.slice(bare.lastIndexOf(" ") + 1) || name;
 }

@@ -59,7 +59,10 @@ function wasAlive(died: number, at: number, last: number): boolean {
 }
 
 function windowTest(
-  page: Page, profile: Profile, cells: CellColumns, chosen: Window | undefined,
+  page: Page,
+  profile: Profile,
+  cells: CellColumns,
+  chosen: Window | undefined,
 ): Test | undefined {
   if (profile.counts === "all" || cells.born.length === 0) return undefined;
   // Cells are of all objects: what is alive is so at the end unless another instant is chosen.

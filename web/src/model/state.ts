@@ -2,8 +2,17 @@
 import { DIMENSIONS, type Only, type Window } from "./selection";
 
 export const TABS = [
-  "flame", "functions", "stacks", "modules", "types", "sizes", "threads", "labels", "lifetimes",
-  "memory", "source",
+  "flame",
+  "functions",
+  "stacks",
+  "modules",
+  "types",
+  "sizes",
+  "threads",
+  "labels",
+  "lifetimes",
+  "memory",
+  "source",
 ] as const;
 export type Tab = (typeof TABS)[number];
 
@@ -47,9 +56,21 @@ export interface State {
 
 export const DEFAULTS: State = {
   side: "changes",
-  kind: "", tab: "flame", mode: "callees", isFlame: false, hidesPlumbing: false, colour: "module",
-  window: undefined, only: {}, zoom: [], focus: -1, search: "", filter: "", sort: "",
-  isAscending: false, theme: "system",
+  kind: "",
+  tab: "flame",
+  mode: "callees",
+  isFlame: false,
+  hidesPlumbing: false,
+  colour: "module",
+  window: undefined,
+  only: {},
+  zoom: [],
+  focus: -1,
+  search: "",
+  filter: "",
+  sort: "",
+  isAscending: false,
+  theme: "system",
 };
 
 /** What is not as by default, as parameters in a fixed order. */

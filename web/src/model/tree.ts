@@ -67,9 +67,7 @@ export class CallTree {
   }
 
   /** The same in steps, with the root unfolded: as many stacks as there are end there. */
-  static* growingCallers(
-    page: Page, selected: Selected, hidesPlumbing: boolean,
-  ): Steps<CallTree> {
+  static *growingCallers(page: Page, selected: Selected, hidesPlumbing: boolean): Steps<CallTree> {
     const tree = new CallTree(page, selected.self, "callers", hidesPlumbing, page.nodes);
     for (let i = 1; i < page.nodes; ++i) {
       if (i % STRETCH === 0) yield;
@@ -85,7 +83,10 @@ export class CallTree {
 
   /** What one function calls, or who calls it, wherever it stands outermost. */
   static around(
-    page: Page, selected: Selected, functionIndex: number, direction: Direction,
+    page: Page,
+    selected: Selected,
+    functionIndex: number,
+    direction: Direction,
     hidesPlumbing: boolean,
   ): CallTree {
     const tree = new CallTree(page, selected.total, direction, hidesPlumbing, 4096);
@@ -212,7 +213,7 @@ export class CallTree {
   }
 
   /** An entry has one caller at most: without a call for each, as there may be 200,000. */
-  private* unfoldCallers(node: number): Steps<void> {
+  private *unfoldCallers(node: number): Steps<void> {
     const { page, weights: sums, slot } = this;
     const first = this.firstEntry[node]!;
     const entries = this.entryCount[node]!;
@@ -244,10 +245,15 @@ export class CallTree {
     yield* this.placeInOrder(node, found.subarray(0, made), keys, weights, counts);
   }
 
-  private* placeInOrder(
-    node: number, found: ArrayLike<number>, keys: number[], weights: number[], counts: number[],
+  private *placeInOrder(
+    node: number,
+    found: ArrayLike<number>,
+    keys: number[],
+    weights: number[],
+    counts: number[],
   ): Steps<void> {
-    const order = keys.map((_, i) => i)
+    const order = keys
+      .map((_, i) => i)
       .sort((a, b) => weights[b]! - weights[a]! || keys[a]! - keys[b]!);
     yield* this.place(node, found, keys, counts, order);
     // The root may be unfolded again under another number of children: forget whose slots these are.
@@ -255,8 +261,12 @@ export class CallTree {
   }
 
   /** Makes the children of `node` in `order` and moves the found entries to them. */
-  private* place(
-    node: number, found: ArrayLike<number>, keys: number[], counts: number[], order: number[],
+  private *place(
+    node: number,
+    found: ArrayLike<number>,
+    keys: number[],
+    counts: number[],
+    order: number[],
   ): Steps<void> {
     const first = this.nodes;
     this.reserve(first + order.length, this.entries + found.length / 2);

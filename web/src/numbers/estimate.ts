@@ -72,7 +72,12 @@ function root(f: (x: number) => number, low: number, high: number): number {
     const atX = f(x);
     if (atX === 0) return x;
     // Of the four points the two neighbours between which the sign changes.
-    const points: [number, number][] = [[low, atLow], [middle, atMiddle], [x, atX], [high, atHigh]];
+    const points: [number, number][] = [
+      [low, atLow],
+      [middle, atMiddle],
+      [x, atX],
+      [high, atHigh],
+    ];
     points.sort((a, b) => a[0] - b[0]);
     const right = points.findIndex(([, value]) => value * atLow < 0);
     [low, atLow] = points[right - 1]!;
@@ -192,7 +197,10 @@ function lawOf(sums: Sums, event: number): Gamma {
 
 /** Bytes of a part of a whole that has exactly `exactBytes`; undefined where it does not fit. */
 export function calibratedBytes(
-  part: Sums, whole: Sums, exactBytes: number, level: number,
+  part: Sums,
+  whole: Sums,
+  exactBytes: number,
+  level: number,
 ): Estimate | undefined {
   const total = exactBytes - whole[Sum.CertainBytes]!;
   if (!(total >= whole[Sum.Seen]!) || part[Sum.Weighted]! > whole[Sum.Weighted]! * (1 + 1e-9)) {

@@ -26,10 +26,14 @@ type Rounding = "nearest" | "down" | "up";
 const SYMMETRIC = 0.15;
 const MAX_DECIMALS = 3;
 const WRITTEN_OUT = 1e4;
-const BYTE_SCALES: Scale[] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
-  .map((name, i) => ({ factor: 2 ** (10 * i), name }));
-const COUNT_SCALES: Scale[] = ["", "k", "M", "G", "T"]
-  .map((name, i) => ({ factor: 10 ** (3 * i), name }));
+const BYTE_SCALES: Scale[] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"].map((name, i) => ({
+  factor: 2 ** (10 * i),
+  name,
+}));
+const COUNT_SCALES: Scale[] = ["", "k", "M", "G", "T"].map((name, i) => ({
+  factor: 10 ** (3 * i),
+  name,
+}));
 
 function scaleOf(value: number, quantity: Quantity): Scale {
   const scales = quantity === "bytes" ? BYTE_SCALES : COUNT_SCALES;
@@ -84,9 +88,10 @@ export function isExact(estimate: Limits & { value: number }): boolean {
 export function exactBytes(bytes: number): string {
   const scale = scaleOf(bytes, "bytes");
   const scaled = bytes / scale.factor;
-  const decimals = scaled === Math.floor(scaled)
-    ? 0
-    : Math.min(Math.max(naturalDecimals(scaled, scale) + 1, 0), 2);
+  const decimals =
+    scaled === Math.floor(scaled)
+      ? 0
+      : Math.min(Math.max(naturalDecimals(scaled, scale) + 1, 0), 2);
   return withUnit(number(scaled, decimals, "nearest"), scale);
 }
 
@@ -122,8 +127,8 @@ function plusMinus(estimate: Estimate, quantity: Quantity): Figure {
 
 function withLimits(estimate: Estimate, quantity: Quantity): Figure {
   const scale = scaleOf(estimate.value, quantity);
-  const isOneUnit = scaleOf(estimate.lo, quantity) === scale &&
-    scaleOf(estimate.hi, quantity) === scale;
+  const isOneUnit =
+    scaleOf(estimate.lo, quantity) === scale && scaleOf(estimate.hi, quantity) === scale;
   const value = natural(estimate.value, quantity, "nearest");
   if (!isOneUnit) {
     const lo = natural(estimate.lo, quantity, "down");

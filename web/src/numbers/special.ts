@@ -16,8 +16,9 @@ const STIRLING = 10;
 /** ln(Gamma(x) / sqrt(2 pi / x) / (x / e)^x), x >= STIRLING. */
 function stirlingError(x: number): number {
   const s = 1 / (x * x);
-  const series = 1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s * (1 / 1188 -
-    s * (691 / 360360 - s / 156)))));
+  const series =
+    1 / 12 -
+    s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s * (1 / 1188 - s * (691 / 360360 - s / 156)))));
   return series / x;
 }
 
@@ -107,12 +108,14 @@ export function upperNormalQuantile(p: number): number {
   if (p > 0.5) return -upperNormalQuantile(1 - p);
   // Start of Abramowitz and Stegun 26.2.23, then Newton's steps on ln Q, which is nearly parabolic.
   const t = Math.sqrt(-2 * Math.log(p));
-  let z = t - (2.515517 + t * (0.802853 + t * 0.010328)) /
-    (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+  let z =
+    t -
+    (2.515517 + t * (0.802853 + t * 0.010328)) /
+      (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
   for (let i = 0; i < 4; ++i) {
     const above = normalAbove(z);
     const density = Math.exp((-z * z) / 2) / Math.sqrt(2 * Math.PI);
-    z += ((above / density) * Math.log(above / p));
+    z += (above / density) * Math.log(above / p);
   }
   return p === 0.5 ? 0 : z;
 }
@@ -166,7 +169,11 @@ function logBeta(a: number, b: number): number {
   if (large < STIRLING) return logGamma(a) + logGamma(b) - logGamma(a + b);
   // ln(Gamma(large) / Gamma(large + small)) by Stirling, with the large terms taken out.
   const sum = small + large;
-  const ratio = stirlingError(large) - stirlingError(sum) - small * Math.log(sum) + small -
+  const ratio =
+    stirlingError(large) -
+    stirlingError(sum) -
+    small * Math.log(sum) +
+    small -
     (large - 0.5) * Math.log1p(small / large);
   return logGamma(small) + ratio;
 }
@@ -225,9 +232,10 @@ export function betaQuantileOdds(a: number, b: number, p: number): number {
     const y = 1 / (1 + Math.exp(t));
     const tails = betaTails(a, b, x, y);
     const density = betaPrefix(a, b, x, y);
-    const change = tails.below < tails.above || p < 0.5
-      ? (-tails.below / density) * Math.log(tails.below / p)
-      : (tails.above / density) * Math.log(tails.above / (1 - p));
+    const change =
+      tails.below < tails.above || p < 0.5
+        ? (-tails.below / density) * Math.log(tails.below / p)
+        : (tails.above / density) * Math.log(tails.above / (1 - p));
     if (Math.abs(change) < 1e-15 * Math.max(1, Math.abs(t))) break;
     if (change > 0) low = t;
     else high = t;

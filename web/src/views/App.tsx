@@ -7,7 +7,11 @@ import { partBytes, shareOf } from "../model/measure";
 import { elided, printable } from "../model/names";
 import type { Page } from "../model/page";
 import {
-  DIMENSIONS, type Dimension, hasDimension, type Selected, type Window,
+  DIMENSIONS,
+  type Dimension,
+  hasDimension,
+  type Selected,
+  type Window,
 } from "../model/selection";
 import { carriedOver } from "../model/carry";
 import { type Side, type State, type Tab, TABS } from "../model/state";
@@ -56,7 +60,10 @@ function profileOf(page: Page, kind: string): number {
   const isThere = (index: number) => index >= 0 && profiles[index]!.cells >= 0;
   const named = profiles.findIndex((profile) => profile.kind === kind);
   if (isThere(named)) return named;
-  return Math.max(0, profiles.findIndex((profile) => profile.cells >= 0));
+  return Math.max(
+    0,
+    profiles.findIndex((profile) => profile.cells >= 0),
+  );
 }
 
 function windowWithin(page: Page, window: Window | undefined): Window | undefined {
@@ -65,9 +72,17 @@ function windowWithin(page: Page, window: Window | undefined): Window | undefine
 }
 
 const TAB_NAMES: Record<Tab, string> = {
-  flame: "Flame graph", functions: "Functions", stacks: "Stacks", modules: "Modules",
-  types: "Types", sizes: "Sizes", threads: "Threads", labels: "Labels", lifetimes: "Lifetimes",
-  memory: "Memory", source: "Source",
+  flame: "Flame graph",
+  functions: "Functions",
+  stacks: "Stacks",
+  modules: "Modules",
+  types: "Types",
+  sizes: "Sizes",
+  threads: "Threads",
+  labels: "Labels",
+  lifetimes: "Lifetimes",
+  memory: "Memory",
+  source: "Source",
 };
 
 function hasTab(page: Page, selected: Selected, tab: Tab): boolean {
@@ -95,8 +110,12 @@ function Tabs(props: ViewProps & { tabs: Tab[] }) {
     <div class="tabs" role="tablist" aria-label="Views" onKeyDown={move}>
       {props.tabs.map((tab) => (
         <button
-          key={tab} id={`tab-${tab}`} role="tab" aria-selected={tab === props.state.tab}
-          aria-controls="view" tabIndex={tab === props.state.tab ? 0 : -1}
+          key={tab}
+          id={`tab-${tab}`}
+          role="tab"
+          aria-selected={tab === props.state.tab}
+          aria-controls="view"
+          tabIndex={tab === props.state.tab ? 0 : -1}
           onClick={() => props.change({ tab }, true)}
         >
           {TAB_NAMES[tab]}
@@ -108,11 +127,16 @@ function Tabs(props: ViewProps & { tabs: Tab[] }) {
 
 function View(props: ViewProps) {
   switch (props.state.tab) {
-    case "flame": return <Flame {...props} />;
-    case "lifetimes": return <Lifetimes {...props} />;
-    case "memory": return <Memory {...props} />;
-    case "source": return <SourceView {...props} />;
-    default: return <TableView {...props} tab={props.state.tab} />;
+    case "flame":
+      return <Flame {...props} />;
+    case "lifetimes":
+      return <Lifetimes {...props} />;
+    case "memory":
+      return <Memory {...props} />;
+    case "source":
+      return <SourceView {...props} />;
+    default:
+      return <TableView {...props} tab={props.state.tab} />;
   }
 }
 
@@ -129,7 +153,8 @@ function Filters(props: ViewProps) {
     <div class="chips">
       {active.map((dimension) => (
         <Chip
-          key={dimension} label={`Show every ${dimension}`}
+          key={dimension}
+          label={`Show every ${dimension}`}
           onClear={() => {
             const { [dimension]: _, ...only } = state.only;
             change({ only }, true);
@@ -151,8 +176,14 @@ function Matched(props: ViewProps) {
   return (
     <span class="matched" role="status">
       <b>{textOf(figure(bytes, "bytes"))}</b>
-      <span class="faint"> ({textOf(shareFigure(shareOf(selected, sums, bytes, level)))}) in {exactCount(found.functions)} of {exactCount(page.functions)} functions</span>
-      {found.problem && <span class="problem-inline"> taken literally: {printable(found.problem)}</span>}
+      <span class="faint">
+        {" "}
+        ({textOf(shareFigure(shareOf(selected, sums, bytes, level)))}) in{" "}
+        {exactCount(found.functions)} of {exactCount(page.functions)} functions
+      </span>
+      {found.problem && (
+        <span class="problem-inline"> taken literally: {printable(found.problem)}</span>
+      )}
     </span>
   );
 }
@@ -161,8 +192,11 @@ function SearchBox(props: ViewProps) {
   return (
     <div class="search">
       <input
-        id="search" type="search" placeholder="Search functions (regular expression)   /"
-        aria-label="Search functions, a regular expression" value={props.state.search}
+        id="search"
+        type="search"
+        placeholder="Search functions (regular expression)   /"
+        aria-label="Search functions, a regular expression"
+        value={props.state.search}
         onInput={(event) => props.change({ search: event.currentTarget.value })}
       />
       <Matched {...props} />
@@ -180,10 +214,20 @@ function TopBar(props: BarProps) {
   return (
     <header class="top">
       <span class="brand">geiger</span>
-      <h1><bdi>{elided(printable(props.page.data.title), 120)}</bdi></h1>
-      {props.isServed && <button class="quiet" aria-pressed={props.isPaused} onClick={props.onPause}>{props.isPaused ? "Go on" : "Pause"}</button>}
-      <button class="quiet" onClick={props.onTheme}>{props.isDark ? "Light" : "Dark"}</button>
-      <button class="quiet" aria-label="Help" onClick={props.onHelp}>?</button>
+      <h1>
+        <bdi>{elided(printable(props.page.data.title), 120)}</bdi>
+      </h1>
+      {props.isServed && (
+        <button class="quiet" aria-pressed={props.isPaused} onClick={props.onPause}>
+          {props.isPaused ? "Go on" : "Pause"}
+        </button>
+      )}
+      <button class="quiet" onClick={props.onTheme}>
+        {props.isDark ? "Light" : "Dark"}
+      </button>
+      <button class="quiet" aria-label="Help" onClick={props.onHelp}>
+        ?
+      </button>
     </header>
   );
 }
@@ -198,7 +242,11 @@ function windowText(page: Page, selected: Selected): string {
     : `as of ${time(window.to + 1)}`;
 }
 
-const MEANINGS = { born: "allocated in", alive: "alive at the end of", all: "does not change with" };
+const MEANINGS = {
+  born: "allocated in",
+  alive: "alive at the end of",
+  all: "does not change with",
+};
 
 function Profiles(props: ViewProps) {
   const { page, selected, state, change, palette } = props;
@@ -214,18 +262,24 @@ function Profiles(props: ViewProps) {
         <Kinds {...props} />
         <Facts page={page} />
       </section>
-      {timeline && timeline.edges.length > 1 && (timeline.live.value.length > 0 || timeline.rss.time.length > 0) && (
-        <Timeline
-          timeline={timeline} window={window} palette={palette}
-          meaning={MEANINGS[selected.profile.counts]}
-          onWindow={(chosen, isStep) => change({ window: chosen }, isStep)}
-        />
-      )}
+      {timeline &&
+        timeline.edges.length > 1 &&
+        (timeline.live.value.length > 0 || timeline.rss.time.length > 0) && (
+          <Timeline
+            timeline={timeline}
+            window={window}
+            palette={palette}
+            meaning={MEANINGS[selected.profile.counts]}
+            onWindow={(chosen, isStep) => change({ window: chosen }, isStep)}
+          />
+        )}
       <section class="card views" aria-label="Views">
         <SearchBox {...props} />
         <Filters {...props} />
         <Tabs {...now} tabs={tabs} />
-        <div id="view" role="tabpanel" aria-labelledby={`tab-${tab}`}><View {...now} /></div>
+        <div id="view" role="tabpanel" aria-labelledby={`tab-${tab}`}>
+          <View {...now} />
+        </div>
       </section>
     </>
   );
@@ -238,10 +292,16 @@ function Footer(props: { page: Page; onAbout: () => void }) {
       {leftOut.length > 0 && (
         <details open>
           <summary>Left out to bound this page; all sums are whole</summary>
-          <ul>{leftOut.map((text, i) => <li key={i}>{printable(text)}</li>)}</ul>
+          <ul>
+            {leftOut.map((text, i) => (
+              <li key={i}>{printable(text)}</li>
+            ))}
+          </ul>
         </details>
       )}
-      <button class="link" onClick={props.onAbout}>geiger {printable(version)}</button>
+      <button class="link" onClick={props.onAbout}>
+        geiger {printable(version)}
+      </button>
     </footer>
   );
 }
@@ -273,14 +333,20 @@ export function App(props: AppProps) {
       <main>
         {diff && selected && (
           <Choice<Side>
-            name="Side" chosen={state.side}
-            choices={[["changes", "Changes"], ["after", "Profile of the runs after"]]}
+            name="Side"
+            chosen={state.side}
+            choices={[
+              ["changes", "Changes"],
+              ["after", "Profile of the runs after"],
+            ]}
             onChoose={(side) => change({ side, zoom: [], search: "", sort: "" }, true)}
           />
         )}
-        {diff && (state.side === "changes" || !selected)
-          ? <DiffView {...shared} diff={diff} />
-          : selected && <Profiles {...shared} selected={selected} />}
+        {diff && (state.side === "changes" || !selected) ? (
+          <DiffView {...shared} diff={diff} />
+        ) : (
+          selected && <Profiles {...shared} selected={selected} />
+        )}
       </main>
       <Footer page={page} onAbout={() => setDialog("about")} />
       {dialog === "help" && <Help onClose={() => setDialog("")} />}

@@ -25,8 +25,12 @@ export function CopyButton(props: { text: () => string; label?: string | undefin
   };
   return (
     <>
-      <button class="quiet" onClick={click}>{props.label ?? "Copy as CSV"}</button>
-      <span class="faint" role="status">{done}</span>
+      <button class="quiet" onClick={click}>
+        {props.label ?? "Copy as CSV"}
+      </button>
+      <span class="faint" role="status">
+        {done}
+      </span>
     </>
   );
 }

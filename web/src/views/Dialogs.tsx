@@ -24,12 +24,16 @@ export function Dialog(props: { title: string; onClose: () => void; children: Co
   useEffect(() => element.current!.showModal(), []);
   return (
     <dialog
-      ref={element} aria-labelledby="dialog-title" onClose={props.onClose}
+      ref={element}
+      aria-labelledby="dialog-title"
+      onClose={props.onClose}
       onClick={(event) => event.target === element.current && props.onClose()}
     >
       <h2 id="dialog-title">{props.title}</h2>
       {props.children}
-      <button class="quiet" onClick={props.onClose}>Close</button>
+      <button class="quiet" onClick={props.onClose}>
+        Close
+      </button>
     </dialog>
   );
 }
@@ -38,15 +42,34 @@ export function Help(props: { onClose: () => void }) {
   return (
     <Dialog title="How to read this" onClose={props.onClose}>
       <ul>
-        <li><b>812 MiB ± 25</b>: estimated from samples; the interval holds the truth with the stated level.</li>
-        <li><b>512 KiB [16 B, 1.9 MiB]</b>: few samples, the interval leans to one side.</li>
-        <li><b>&lt; 1.85 MiB</b>: no sample. So much may be there all the same.</li>
-        <li><b>~</b> in a table: this row and the next may be in the wrong order.</li>
-        <li><i class="hatch" /> hatched: more than ± 50 %. <i class="whisker" /> whisker: the interval, at the box's right end.</li>
+        <li>
+          <b>812 MiB ± 25</b>: estimated from samples; the interval holds the truth with the stated
+          level.
+        </li>
+        <li>
+          <b>512 KiB [16 B, 1.9 MiB]</b>: few samples, the interval leans to one side.
+        </li>
+        <li>
+          <b>&lt; 1.85 MiB</b>: no sample. So much may be there all the same.
+        </li>
+        <li>
+          <b>~</b> in a table: this row and the next may be in the wrong order.
+        </li>
+        <li>
+          <i class="hatch" /> hatched: more than ± 50 %. <i class="whisker" /> whisker: the
+          interval, at the box's right end.
+        </li>
       </ul>
       <table class="keys">
         <tbody>
-          {KEYS.map(([key, meaning]) => <tr key={key}><th scope="row"><kbd>{key}</kbd></th><td>{meaning}</td></tr>)}
+          {KEYS.map(([key, meaning]) => (
+            <tr key={key}>
+              <th scope="row">
+                <kbd>{key}</kbd>
+              </th>
+              <td>{meaning}</td>
+            </tr>
+          ))}
         </tbody>
       </table>
     </Dialog>
@@ -56,8 +79,14 @@ export function Help(props: { onClose: () => void }) {
 export function About(props: { data: PageData; onClose: () => void }) {
   return (
     <Dialog title="About this page" onClose={props.onClose}>
-      <p>Made by geiger {printable(props.data.version)}. It is complete in itself and asks nothing of any network.</p>
-      <p>It contains Preact (MIT, © Jason Miller) and uPlot (MIT, © Leon Sorokin); their licences stand at the end of this page's source.</p>
+      <p>
+        Made by geiger {printable(props.data.version)}. It is complete in itself and asks nothing of
+        any network.
+      </p>
+      <p>
+        It contains Preact (MIT, © Jason Miller) and uPlot (MIT, © Leon Sorokin); their licences
+        stand at the end of this page's source.
+      </p>
     </Dialog>
   );
 }

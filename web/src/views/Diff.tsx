@@ -10,7 +10,14 @@ import { baseName, functionName, moduleName, nameAt, type Page } from "../model/
 import { expressionOf, type Search } from "../model/search";
 import type { State } from "../model/state";
 import {
-  changeFigure, exactBytes, exactCount, figure, plural, probability, probabilityOf, textOf,
+  changeFigure,
+  exactBytes,
+  exactCount,
+  figure,
+  plural,
+  probability,
+  probabilityOf,
+  textOf,
 } from "../numbers/format";
 import { Choice } from "./controls";
 import { CopyButton } from "./CopyButton";
@@ -61,7 +68,11 @@ function factsOf(page: Page, diff: Diff, row: number): NodeFacts | undefined {
 function factsOfTotal({ total }: Diff): NodeFacts {
   const { delta, q, verdict } = total;
   return {
-    before: total.before.value, after: total.after.value, delta, q, verdict: printable(verdict),
+    before: total.before.value,
+    after: total.after.value,
+    delta,
+    q,
+    verdict: printable(verdict),
   };
 }
 
@@ -74,15 +85,20 @@ function Icicle(props: DiffProps) {
   const tree = useMemo(() => new DiffTree(page, diff), [page, diff]);
   const zoomed = useMemo(() => tree.find(state.zoom), [tree, state.zoom]);
   const facts = (node: number) =>
-    (node === 0 ? factsOfTotal(diff) : factsOf(page, diff, tree.rowOf(node)));
-  const nameOf = (node: number) => (node === 0 ? "all changes" : functionName(page, tree.functionOf(node)));
+    node === 0 ? factsOfTotal(diff) : factsOf(page, diff, tree.rowOf(node));
+  const nameOf = (node: number) =>
+    node === 0 ? "all changes" : functionName(page, tree.functionOf(node));
   const paintOf = (node: number, width: number): Paint => {
     const known = facts(node);
     const tone = known ? toneOf(known, level) : "unsure";
     const isMatch = found && node > 0 && found.matches[tree.functionOf(node)];
     const name = nameOf(node);
     return {
-      fill: found ? (isMatch ? palette.match : palette.rest) : palette[tone as "grew" | "shrank" | "unsure"],
+      fill: found
+        ? isMatch
+          ? palette.match
+          : palette.rest
+        : palette[tone as "grew" | "shrank" | "unsure"],
       text: isMatch ? palette.matchText : palette.text,
       label: name.length * 7 > width ? shortened(name) : name,
       isHatched: false,
@@ -99,24 +115,46 @@ function Icicle(props: DiffProps) {
       {state.zoom.length > 0 && (
         <nav class="crumbs" aria-label="Zoom">
           <button onClick={() => change({ zoom: [] }, true)}>all changes</button>
-          <span class="faint"> › </span><b><bdi>{elided(shortened(nameOf(zoomed)), 60)}</bdi></b>
+          <span class="faint"> › </span>
+          <b>
+            <bdi>{elided(shortened(nameOf(zoomed)), 60)}</bdi>
+          </b>
         </nav>
       )}
       <FlameChart
-        name="Changes" tree={tree} zoomed={zoomed} isFlame={state.isFlame} palette={palette}
-        look={found} paintOf={paintOf} describe={describe} tallest={520}
+        name="Changes"
+        tree={tree}
+        zoomed={zoomed}
+        isFlame={state.isFlame}
+        palette={palette}
+        look={found}
+        paintOf={paintOf}
+        describe={describe}
+        tallest={520}
         onZoom={(node) => change({ zoom: tree.path(node) }, true)}
         tooltip={(node) => {
           const known = facts(node);
           return (
             <>
-              <p class="tooltip-name"><bdi>{elided(nameOf(node), 400)}</bdi></p>
-              {node > 0 && <p class="tooltip-place"><bdi>{baseName(moduleName(page, tree.functionOf(node)))}</bdi></p>}
+              <p class="tooltip-name">
+                <bdi>{elided(nameOf(node), 400)}</bdi>
+              </p>
+              {node > 0 && (
+                <p class="tooltip-place">
+                  <bdi>{baseName(moduleName(page, tree.functionOf(node)))}</bdi>
+                </p>
+              )}
               {known && (
                 <>
-                  <p class="tooltip-figure">{textOf(changeFigure(known.delta.value, known.delta))}</p>
-                  <p class="faint">{exactBytes(known.before)} before, {exactBytes(known.after)} after</p>
-                  <p class="faint">{known.verdict} · {probabilityOf("q", known.q)}</p>
+                  <p class="tooltip-figure">
+                    {textOf(changeFigure(known.delta.value, known.delta))}
+                  </p>
+                  <p class="faint">
+                    {exactBytes(known.before)} before, {exactBytes(known.after)} after
+                  </p>
+                  <p class="faint">
+                    {known.verdict} · {probabilityOf("q", known.q)}
+                  </p>
                 </>
               )}
             </>
@@ -134,8 +172,14 @@ function ChangeBar(props: { delta: DiffRow["delta"]; most: number; tone: string 
   const left = Math.min(50, at(delta.value));
   return (
     <span class="bar change" aria-hidden="true">
-      <span class={`bar-value ${props.tone}`} style={{ left: `${left}%`, width: `${Math.abs(at(delta.value) - 50)}%` }} />
-      <span class="bar-limits" style={{ left: `${at(delta.lo)}%`, width: `${at(delta.hi) - at(delta.lo)}%` }} />
+      <span
+        class={`bar-value ${props.tone}`}
+        style={{ left: `${left}%`, width: `${Math.abs(at(delta.value) - 50)}%` }}
+      />
+      <span
+        class="bar-limits"
+        style={{ left: `${at(delta.lo)}%`, width: `${at(delta.hi) - at(delta.lo)}%` }}
+      />
       <span class="bar-zero" />
     </span>
   );
@@ -158,19 +202,33 @@ function Verdict(props: { row: DiffRow; level: number }) {
 function DiffLine(props: { row: DiffRow; most: number; level: number }) {
   const { row, most, level } = props;
   const number = (estimate: DiffRow["before"]) => (
-    <td class="number"><Figure parts={figure(estimate, "bytes")} title={intervalText(estimate, "bytes", level)} /></td>
+    <td class="number">
+      <Figure parts={figure(estimate, "bytes")} title={intervalText(estimate, "bytes", level)} />
+    </td>
   );
   return (
     <tr>
-      <td class="number"><b><Figure parts={changeFigure(row.delta.value, row.delta)} /></b></td>
-      <td class="interval"><ChangeBar delta={row.delta} most={most} tone={toneOf(row, level)} /></td>
-      <td><Verdict row={row} level={level} /></td>
+      <td class="number">
+        <b>
+          <Figure parts={changeFigure(row.delta.value, row.delta)} />
+        </b>
+      </td>
+      <td class="interval">
+        <ChangeBar delta={row.delta} most={most} tone={toneOf(row, level)} />
+      </td>
+      <td>
+        <Verdict row={row} level={level} />
+      </td>
       <td class="number">{probability(row.q)}</td>
       {number(row.before)}
       {number(row.after)}
       <td class="name">
         <bdi>{elided(printable(row.name), 300)}</bdi>
-        {row.detail && <span class="detail"><bdi>{elided(printable(row.detail), 300)}</bdi></span>}
+        {row.detail && (
+          <span class="detail">
+            <bdi>{elided(printable(row.detail), 300)}</bdi>
+          </span>
+        )}
       </td>
     </tr>
   );
@@ -178,8 +236,20 @@ function DiffLine(props: { row: DiffRow; most: number; level: number }) {
 
 function csvOfRows(rows: DiffRow[], by: string): string {
   const head = [by, "detail", "verdict", "change", "lo", "hi", "q", "before", "after"];
-  return csvOf(head, rows.map((row) => [row.name, row.detail, row.verdict, row.delta.value,
-    row.delta.lo, row.delta.hi, row.q, row.before.value, row.after.value]));
+  return csvOf(
+    head,
+    rows.map((row) => [
+      row.name,
+      row.detail,
+      row.verdict,
+      row.delta.value,
+      row.delta.lo,
+      row.delta.hi,
+      row.q,
+      row.before.value,
+      row.after.value,
+    ]),
+  );
 }
 
 function Rows(props: DiffProps & { rows: DiffRow[]; by: string }) {
@@ -188,23 +258,51 @@ function Rows(props: DiffProps & { rows: DiffRow[]; by: string }) {
   const [shown, setShown] = useState(PAGE_ROWS);
   const rows = useMemo(() => {
     const { test } = expressionOf(state.filter);
-    const kept = props.rows.filter((row) => state.filter === "" || test(row.name) || test(row.detail));
+    const kept = props.rows.filter(
+      (row) => state.filter === "" || test(row.name) || test(row.detail),
+    );
     kept.sort(ORDERS[order]);
     return state.isAscending ? kept.reverse() : kept;
   }, [props.rows, state.filter, order, state.isAscending]);
-  const most = Math.max(0, ...rows.slice(0, shown).map((row) =>
-    Math.min(Math.max(Math.abs(row.delta.lo), Math.abs(row.delta.hi)), 2 * Math.abs(row.delta.value))));
+  const most = Math.max(
+    0,
+    ...rows
+      .slice(0, shown)
+      .map((row) =>
+        Math.min(
+          Math.max(Math.abs(row.delta.lo), Math.abs(row.delta.hi)),
+          2 * Math.abs(row.delta.value),
+        ),
+      ),
+  );
   const head = (key: Order, label: string, kind: string) => (
-    <th scope="col" class={kind} aria-sort={order !== key ? "none" : state.isAscending ? "ascending" : "descending"}>
-      <button onClick={() => change({ sort: key, isAscending: order === key && !state.isAscending }, true)}>
-        {label}<span aria-hidden="true" class="arrow">{order === key ? (state.isAscending ? "▴" : "▾") : ""}</span>
+    <th
+      scope="col"
+      class={kind}
+      aria-sort={order !== key ? "none" : state.isAscending ? "ascending" : "descending"}
+    >
+      <button
+        onClick={() =>
+          change({ sort: key, isAscending: order === key && !state.isAscending }, true)
+        }
+      >
+        {label}
+        <span aria-hidden="true" class="arrow">
+          {order === key ? (state.isAscending ? "▴" : "▾") : ""}
+        </span>
       </button>
     </th>
   );
   return (
     <>
       <div class="toolbar">
-        <input type="search" placeholder={`Filter ${props.by}s`} aria-label={`Filter ${props.by}s`} value={state.filter} onInput={(event) => change({ filter: event.currentTarget.value })} />
+        <input
+          type="search"
+          placeholder={`Filter ${props.by}s`}
+          aria-label={`Filter ${props.by}s`}
+          value={state.filter}
+          onInput={(event) => change({ filter: event.currentTarget.value })}
+        />
         <span class="faint">{plural(rows.length, "row")}</span>
         <CopyButton text={() => csvOfRows(rows, props.by)} />
       </div>
@@ -213,7 +311,9 @@ function Rows(props: DiffProps & { rows: DiffRow[]; by: string }) {
           <thead>
             <tr>
               {head("change", "Change", "number")}
-              <th scope="col" class="interval">Interval</th>
+              <th scope="col" class="interval">
+                Interval
+              </th>
               <th scope="col">Verdict</th>
               {head("q", "q", "number")}
               {head("before", "Before", "number")}
@@ -221,7 +321,11 @@ function Rows(props: DiffProps & { rows: DiffRow[]; by: string }) {
               {head("name", props.by[0]!.toUpperCase() + props.by.slice(1), "name")}
             </tr>
           </thead>
-          <tbody>{rows.slice(0, shown).map((row, i) => <DiffLine key={i} row={row} most={most} level={level} />)}</tbody>
+          <tbody>
+            {rows.slice(0, shown).map((row, i) => (
+              <DiffLine key={i} row={row} most={most} level={level} />
+            ))}
+          </tbody>
         </table>
       </div>
       {rows.length > shown && (
@@ -237,14 +341,20 @@ function DiffTotal(props: DiffProps) {
   const { diff, level } = props;
   const { total } = diff;
   const shown = changeFigure(total.delta.value, total.delta);
-  const side = (names: string[]) => (names.length > 3
-    ? `${plural(names.length, "run")}, ${printable(names[0]!)} …`
-    : names.map(printable).join(", "));
+  const side = (names: string[]) =>
+    names.length > 3
+      ? `${plural(names.length, "run")}, ${printable(names[0]!)} …`
+      : names.map(printable).join(", ");
   return (
     <div class="total">
       <p class="total-name">Change of what was {printable(diff.kind)}</p>
-      <p class="total-value">{shown.value} <span class="error">{shown.error}</span></p>
-      <p><Verdict row={total} level={level} /> <span class="faint">{probabilityOf("q", total.q)}</span></p>
+      <p class="total-value">
+        {shown.value} <span class="error">{shown.error}</span>
+      </p>
+      <p>
+        <Verdict row={total} level={level} />{" "}
+        <span class="faint">{probabilityOf("q", total.q)}</span>
+      </p>
       <p class="faint">
         {textOf(figure(total.before, "bytes"))} before (<bdi>{side(diff.before)}</bdi>),{" "}
         {textOf(figure(total.after, "bytes"))} after (<bdi>{side(diff.after)}</bdi>)
@@ -259,16 +369,22 @@ export function DiffView(props: DiffProps) {
   const table = diff.tables.find((candidate) => candidate.by === by) ?? diff.tables[0];
   return (
     <>
-      <section class="card head" aria-label="Comparison"><DiffTotal {...props} /></section>
+      <section class="card head" aria-label="Comparison">
+        <DiffTotal {...props} />
+      </section>
       <section class="card views" aria-label="Changes">
         <div class="toolbar">
           <input
-            id="search" type="search" placeholder="Search functions (regular expression)   /"
-            aria-label="Search functions, a regular expression" value={state.search}
+            id="search"
+            type="search"
+            placeholder="Search functions (regular expression)   /"
+            aria-label="Search functions, a regular expression"
+            value={state.search}
             onInput={(event) => change({ search: event.currentTarget.value })}
           />
           <span class="legend faint">
-            width: |change| · <i class="swatch grew" /> grew <i class="swatch shrank" /> shrank, q &lt; {Number((1 - level).toPrecision(3))} · <i class="swatch unsure" /> within chance
+            width: |change| · <i class="swatch grew" /> grew <i class="swatch shrank" /> shrank, q
+            &lt; {Number((1 - level).toPrecision(3))} · <i class="swatch unsure" /> within chance
           </span>
         </div>
         <Icicle {...props} />
@@ -277,8 +393,13 @@ export function DiffView(props: DiffProps) {
         <section class="card" aria-label="Tables of changes">
           {diff.tables.length > 1 && (
             <Choice
-              name="Table by" chosen={table.by} onChoose={setBy}
-              choices={diff.tables.map((candidate) => [candidate.by, `By ${printable(candidate.by)}`])}
+              name="Table by"
+              chosen={table.by}
+              onChoose={setBy}
+              choices={diff.tables.map((candidate) => [
+                candidate.by,
+                `By ${printable(candidate.by)}`,
+              ])}
             />
           )}
           <Rows key={table.by} {...props} rows={table.rows} by={table.by} />

@@ -56,10 +56,11 @@ function fillOf(painter: Painter, node: number, estimate: Estimate | undefined):
 
 function paintOf(painter: Painter, node: number, width: number): Paint {
   const estimate = width > 3 ? painter.book.peek(node) : undefined;
-  const isMatch = painter.found && node !== ROOT &&
-    painter.found.matches[painter.tree.functions[node]!];
+  const isMatch =
+    painter.found && node !== ROOT && painter.found.matches[painter.tree.functions[node]!];
   const { tree } = painter;
-  const isRepeated = node !== ROOT && tree.weight(node) > REPEATS * tree.weight(tree.parents[node]!);
+  const isRepeated =
+    node !== ROOT && tree.weight(node) > REPEATS * tree.weight(tree.parents[node]!);
   const isOpen = estimate && !isExact(estimate) && estimate.value > 0 && !isRepeated;
   return {
     fill: fillOf(painter, node, estimate),
@@ -87,14 +88,16 @@ function Facts(props: { props: ChartOfProps; book: EstimateBook; node: number })
   const { page, selected, level, tree, rootName } = props.props;
   const sums = rowOf(tree.sums, props.node);
   const bytes = props.book.get(props.node);
-  const share = props.node === ROOT && props.props.isWhole
-    ? undefined : shareOf(selected, sums, bytes, level);
+  const share =
+    props.node === ROOT && props.props.isWhole ? undefined : shareOf(selected, sums, bytes, level);
   const of = tree.functions[props.node]!;
   const objects = objectsFigure(bytes, rowObjects(selected, sums, level), sums[Sum.Certain]!);
   const frame = props.node === ROOT ? -1 : tree.frame(props.node);
   return (
     <>
-      <p class="tooltip-name"><bdi>{props.node === ROOT ? rootName : elided(functionName(page, of), 400)}</bdi></p>
+      <p class="tooltip-name">
+        <bdi>{props.node === ROOT ? rootName : elided(functionName(page, of), 400)}</bdi>
+      </p>
       {props.node !== ROOT && (
         <p class="tooltip-place">
           {[baseName(moduleName(page, of)), placeOf(page, frame)].filter(Boolean).map((text) => (
@@ -108,8 +111,8 @@ function Facts(props: { props: ChartOfProps; book: EstimateBook; node: number })
       </p>
       <p class="faint">{intervalText(bytes, "bytes", level)}</p>
       <p class="faint">
-        {textOf(objects)} objects{sums[Sum.Certain]! > 0 &&
-          `, ${plural(sums[Sum.Certain]!, "object")} recorded for certain`}
+        {textOf(objects)} objects
+        {sums[Sum.Certain]! > 0 && `, ${plural(sums[Sum.Certain]!, "object")} recorded for certain`}
       </p>
     </>
   );
@@ -118,25 +121,43 @@ function Facts(props: { props: ChartOfProps; book: EstimateBook; node: number })
 function ChartOf(props: ChartOfProps) {
   const { page, selected, tree, level, palette, state, found } = props;
   const book = useMemo(
-    () => new EstimateBook(tree, selected, level, props.isWhole), [tree, selected, level]);
+    () => new EstimateBook(tree, selected, level, props.isWhole),
+    [tree, selected, level],
+  );
   const painter: Painter = {
-    page, tree, book, palette, found, colour: state.colour, rootName: props.rootName,
+    page,
+    tree,
+    book,
+    palette,
+    found,
+    colour: state.colour,
+    rootName: props.rootName,
   };
   const describe = (node: number) => {
     const bytes = book.get(node);
     const name = node === ROOT ? props.rootName : functionName(page, tree.functions[node]!);
     const [, callees] = tree.children(node);
-    return `${elided(name, 200)}: ${textOf(figure(bytes, "bytes"))}, ${
-      intervalText(bytes, "bytes", level)}, ${plural(callees, tree.direction === "callers" ? "caller" : "callee")}`;
+    return `${elided(name, 200)}: ${textOf(figure(bytes, "bytes"))}, ${intervalText(
+      bytes,
+      "bytes",
+      level,
+    )}, ${plural(callees, tree.direction === "callers" ? "caller" : "callee")}`;
   };
   return (
     <FlameChart
-      name={props.name} tree={tree} zoomed={props.zoomed} isFlame={props.isFlame}
-      palette={palette} look={painter} tallest={props.tallest}
+      name={props.name}
+      tree={tree}
+      zoomed={props.zoomed}
+      isFlame={props.isFlame}
+      palette={palette}
+      look={painter}
+      tallest={props.tallest}
       paintOf={(node, width) => paintOf(painter, node, width)}
       describe={describe}
       tooltip={(node) => <Facts props={props} book={book} node={node} />}
-      onZoom={props.onZoom} onPick={props.onPick} settle={() => book.settle()}
+      onZoom={props.onZoom}
+      onPick={props.onPick}
+      settle={() => book.settle()}
     />
   );
 }
@@ -156,13 +177,15 @@ function Breadcrumb(props: ViewProps & { tree: CallTree; zoomed: number; rootNam
         return (
           <span key={depth}>
             <span class="faint"> › </span>
-            {depth === path.length
-              ? <b><bdi>{name}</bdi></b>
-              : (
-                <button onClick={() => props.change({ zoom: path.slice(0, depth) }, true)}>
-                  <bdi>{name}</bdi>
-                </button>
-              )}
+            {depth === path.length ? (
+              <b>
+                <bdi>{name}</bdi>
+              </b>
+            ) : (
+              <button onClick={() => props.change({ zoom: path.slice(0, depth) }, true)}>
+                <bdi>{name}</bdi>
+              </button>
+            )}
           </span>
         );
       })}
@@ -209,7 +232,9 @@ function Both(props: ViewProps) {
   const { focus, hidesPlumbing } = state;
   const wanted = focus >= 0 && focus < page.functions ? focus : state.zoom.at(-1);
   const around = useSteps(
-    () => treesAround(props, wanted), [page, selected, wanted, hidesPlumbing]);
+    () => treesAround(props, wanted),
+    [page, selected, wanted, hidesPlumbing],
+  );
   if (!around) return <Busy />;
   const { of, callers, callees } = around;
   if (!callers || !callees || isEmpty(callees.sums, ROOT)) {
@@ -222,14 +247,36 @@ function Both(props: ViewProps) {
   };
   return (
     <div class="both">
-      <p class="faint">Callers of <b><bdi>{elided(name, 120)}</bdi></b> above, its callees below; choose another function to look at that.</p>
+      <p class="faint">
+        Callers of{" "}
+        <b>
+          <bdi>{elided(name, 120)}</bdi>
+        </b>{" "}
+        above, its callees below; choose another function to look at that.
+      </p>
       <ChartOf
-        {...props} name="Callers" tree={callers} rootName={name} zoomed={ROOT} isFlame={true}
-        tallest={16 * ROW} isWhole={false} onZoom={pick(callers)} onPick={pick(callers)}
+        {...props}
+        name="Callers"
+        tree={callers}
+        rootName={name}
+        zoomed={ROOT}
+        isFlame={true}
+        tallest={16 * ROW}
+        isWhole={false}
+        onZoom={pick(callers)}
+        onPick={pick(callers)}
       />
       <ChartOf
-        {...props} name="Callees" tree={callees} rootName={name} zoomed={ROOT} isFlame={false}
-        tallest={24 * ROW} isWhole={false} onZoom={pick(callees)} onPick={pick(callees)}
+        {...props}
+        name="Callees"
+        tree={callees}
+        rootName={name}
+        zoomed={ROOT}
+        isFlame={false}
+        tallest={24 * ROW}
+        isWhole={false}
+        onZoom={pick(callees)}
+        onPick={pick(callees)}
       />
       <SourceLines {...props} functionIndex={of} />
     </div>
@@ -238,10 +285,13 @@ function Both(props: ViewProps) {
 
 function Whole(props: ViewProps) {
   const { page, selected, state, change } = props;
-  const tree = useSteps(() => state.mode === "callers"
-    ? CallTree.growingCallers(page, selected, state.hidesPlumbing)
-    : once(() => CallTree.ofCallees(page, selected, state.hidesPlumbing)),
-  [page, selected, state.mode, state.hidesPlumbing]);
+  const tree = useSteps(
+    () =>
+      state.mode === "callers"
+        ? CallTree.growingCallers(page, selected, state.hidesPlumbing)
+        : once(() => CallTree.ofCallees(page, selected, state.hidesPlumbing)),
+    [page, selected, state.mode, state.hidesPlumbing],
+  );
   const zoomed = useMemo(() => tree?.find(state.zoom) ?? ROOT, [tree, state.zoom]);
   if (!tree) return <Busy />;
   const rootName = state.mode === "callers" ? "all functions that allocate" : "all";
@@ -250,9 +300,15 @@ function Whole(props: ViewProps) {
     <>
       <Breadcrumb {...props} tree={tree} zoomed={zoomed} rootName={rootName} />
       <ChartOf
-        {...props} name="Call tree" tree={tree} rootName={rootName} zoomed={zoomed}
-        isFlame={state.isFlame} tallest={Math.max(320, Math.round(window.innerHeight * 0.72))}
-        isWhole={true} onZoom={(node) => change({ zoom: tree.path(node) }, true)}
+        {...props}
+        name="Call tree"
+        tree={tree}
+        rootName={rootName}
+        zoomed={zoomed}
+        isFlame={state.isFlame}
+        tallest={Math.max(320, Math.round(window.innerHeight * 0.72))}
+        isWhole={true}
+        onZoom={(node) => change({ zoom: tree.path(node) }, true)}
         onPick={(node) => {
           if (node !== ROOT) change({ mode: "both", focus: tree.functions[node]! }, true);
         }}
@@ -267,24 +323,39 @@ export function Flame(props: ViewProps) {
     <section aria-label="Flame graph">
       <div class="toolbar">
         <Choice<Mode>
-          name="Direction" chosen={state.mode}
-          choices={[["callees", "Callees"], ["callers", "Callers"], ["both", "Both"]]}
+          name="Direction"
+          chosen={state.mode}
+          choices={[
+            ["callees", "Callees"],
+            ["callers", "Callers"],
+            ["both", "Both"],
+          ]}
           onChoose={(mode) => change({ mode, zoom: mode === "both" ? state.zoom : [] }, true)}
         />
         {state.mode !== "both" && (
           <Choice<string>
-            name="Orientation" chosen={state.isFlame ? "flame" : "icicle"}
-            choices={[["icicle", "Icicle"], ["flame", "Flame"]]}
+            name="Orientation"
+            chosen={state.isFlame ? "flame" : "icicle"}
+            choices={[
+              ["icicle", "Icicle"],
+              ["flame", "Flame"],
+            ]}
             onChoose={(shape) => change({ isFlame: shape === "flame" }, true)}
           />
         )}
         <Choice<Colour>
-          name="Colour" chosen={state.colour}
-          choices={[["module", "Module"], ["function", "Function"], ["certainty", "Certainty"]]}
+          name="Colour"
+          chosen={state.colour}
+          choices={[
+            ["module", "Module"],
+            ["function", "Function"],
+            ["certainty", "Certainty"],
+          ]}
           onChoose={(colour) => change({ colour })}
         />
         <Switch
-          label="Hide plumbing" isOn={state.hidesPlumbing}
+          label="Hide plumbing"
+          isOn={state.hidesPlumbing}
           title="Leaves out the frames of allocators, standard libraries and language runtimes"
           onChange={(hidesPlumbing) => change({ hidesPlumbing, zoom: [] }, true)}
         />

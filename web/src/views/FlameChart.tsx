@@ -83,8 +83,15 @@ export function FlameChart(props: FlameChartProps) {
   const total = layout.rows * ROW;
   const height = Math.min(total, props.tallest);
   const scene: Scene = {
-    layout, palette, paintOf: props.paintOf, isFlame, top, height, width,
-    hovered: pointer?.node ?? -2, focused,
+    layout,
+    palette,
+    paintOf: props.paintOf,
+    isFlame,
+    top,
+    height,
+    width,
+    hovered: pointer?.node ?? -2,
+    focused,
   };
 
   useEffect(() => setFocused(-1), [tree]);
@@ -151,14 +158,22 @@ export function FlameChart(props: FlameChartProps) {
   return (
     <div class="chart">
       <div
-        class="chart-view" ref={box} tabIndex={0} role="tree" aria-label={props.name}
-        aria-activedescendant={`${props.name}-node`} onKeyDown={press}
-        onScroll={() => setTop(box.current!.scrollTop)} style={{ height: `${height}px` }}
+        class="chart-view"
+        ref={box}
+        tabIndex={0}
+        role="tree"
+        aria-label={props.name}
+        aria-activedescendant={`${props.name}-node`}
+        onKeyDown={press}
+        onScroll={() => setTop(box.current!.scrollTop)}
+        style={{ height: `${height}px` }}
         onBlur={() => setFocused(-1)}
       >
         <div class="chart-rows" style={{ height: `${total}px` }}>
           <canvas
-            ref={canvas} aria-hidden="true" onClick={click}
+            ref={canvas}
+            aria-hidden="true"
+            onClick={click}
             onDblClick={(event) => {
               const found = nodeUnder(event);
               if (found) props.onPick?.(found.node);
@@ -168,8 +183,11 @@ export function FlameChart(props: FlameChartProps) {
             style={{ width: `${width}px`, height: `${height}px` }}
           />
           <div
-            id={`${props.name}-node`} class="unseen" role="treeitem"
-            aria-level={depthOf(tree, current) + 1} aria-setsize={siblings}
+            id={`${props.name}-node`}
+            class="unseen"
+            role="treeitem"
+            aria-level={depthOf(tree, current) + 1}
+            aria-setsize={siblings}
             aria-posinset={current > 0 ? current - tree.children(tree.parents[current]!)[0] + 1 : 1}
             aria-selected={focused >= 0}
           >
@@ -177,7 +195,11 @@ export function FlameChart(props: FlameChartProps) {
           </div>
         </div>
       </div>
-      {focused >= 0 && <p class="chart-focus" aria-hidden="true">{props.describe(focused)}</p>}
+      {focused >= 0 && (
+        <p class="chart-focus" aria-hidden="true">
+          {props.describe(focused)}
+        </p>
+      )}
       {pointer && <Tooltip at={pointer}>{props.tooltip(pointer.node)}</Tooltip>}
     </div>
   );
@@ -200,4 +222,3 @@ export function Tooltip(props: { at: { x: number; y: number }; children: Compone
     </div>
   );
 }
-

@@ -15,10 +15,15 @@ export function Total(props: ViewProps & { place: string }) {
   const limit = detectionLimit(selected.profile.largestInterval, level);
   return (
     <div class="total">
-      <p class="total-name">{printable(selected.profile.title)}{props.place && <span> {props.place}</span>}</p>
+      <p class="total-name">
+        {printable(selected.profile.title)}
+        {props.place && <span> {props.place}</span>}
+      </p>
       <p class="total-value" title={intervalText(bytes, "bytes", level)}>
         {shown.value}{" "}
-        <span class="error">{shown.error || (isExact(bytes) && bytes.value > 0 ? "exactly" : "")}</span>
+        <span class="error">
+          {shown.error || (isExact(bytes) && bytes.value > 0 ? "exactly" : "")}
+        </span>
       </p>
       <p class="faint">
         {textOf(objects)} objects · {intervalText(bytes, "bytes", level)}
@@ -31,16 +36,25 @@ export function Total(props: ViewProps & { place: string }) {
 /** Kinds that have a button of their own; the others are in a list. */
 const BUTTONS = 4;
 
-function KindList(props: { kinds: [string, string][]; chosen: string; onChoose: (kind: string) => void }) {
+function KindList(props: {
+  kinds: [string, string][];
+  chosen: string;
+  onChoose: (kind: string) => void;
+}) {
   const isChosen = props.kinds.some(([kind]) => kind === props.chosen);
   return (
     <select
-      class={isChosen ? "chosen" : ""} aria-label="Further kinds of profiles"
+      class={isChosen ? "chosen" : ""}
+      aria-label="Further kinds of profiles"
       value={isChosen ? props.chosen : ""}
       onChange={(event) => event.currentTarget.value && props.onChoose(event.currentTarget.value)}
     >
       <option value="">More kinds …</option>
-      {props.kinds.map(([kind, title]) => <option key={kind} value={kind}>{title}</option>)}
+      {props.kinds.map(([kind, title]) => (
+        <option key={kind} value={kind}>
+          {title}
+        </option>
+      ))}
     </select>
   );
 }
@@ -49,23 +63,35 @@ export function Kinds(props: ViewProps) {
   const { page, state, change, selected } = props;
   const { profiles } = page.data;
   const missing = profiles.filter((profile) => profile.unavailable);
-  const kinds = profiles.filter((profile) => profile.cells >= 0)
+  const kinds = profiles
+    .filter((profile) => profile.cells >= 0)
     .map((profile): [string, string] => [profile.kind, printable(profile.title)]);
   const choose = (kind: string) => kind !== state.kind && change({ kind }, true);
   const { kind, about } = selected.profile;
   return (
     <div class="kinds">
       <div class="kinds-row">
-        <Choice name="Kind of profile" chosen={kind} choices={kinds.slice(0, BUTTONS)} onChoose={choose} />
-        {kinds.length > BUTTONS && <KindList kinds={kinds.slice(BUTTONS)} chosen={kind} onChoose={choose} />}
+        <Choice
+          name="Kind of profile"
+          chosen={kind}
+          choices={kinds.slice(0, BUTTONS)}
+          onChoose={choose}
+        />
+        {kinds.length > BUTTONS && (
+          <KindList kinds={kinds.slice(BUTTONS)} chosen={kind} onChoose={choose} />
+        )}
       </div>
       <p class="faint about">{printable(about)}</p>
       {missing.length > 0 && (
         <details class="faint">
-          <summary>{missing.length === 1 ? "1 kind is" : `${missing.length} kinds are`} not available</summary>
+          <summary>
+            {missing.length === 1 ? "1 kind is" : `${missing.length} kinds are`} not available
+          </summary>
           <ul>
             {missing.map((profile) => (
-              <li key={profile.kind}><b>{printable(profile.title)}</b>: {printable(profile.unavailable!)}</li>
+              <li key={profile.kind}>
+                <b>{printable(profile.title)}</b>: {printable(profile.unavailable!)}
+              </li>
             ))}
           </ul>
         </details>
@@ -80,7 +106,9 @@ export function Facts(props: { page: ViewProps["page"] }) {
     <div class="facts-card">
       {warnings.length > 0 && (
         <ul class="warnings" aria-label="Warnings">
-          {warnings.map((text, i) => <li key={i}>{printable(text)}</li>)}
+          {warnings.map((text, i) => (
+            <li key={i}>{printable(text)}</li>
+          ))}
         </ul>
       )}
       <dl class="facts">
@@ -95,7 +123,10 @@ export function Facts(props: { page: ViewProps["page"] }) {
         ))}
         <div>
           <dt>intervals</dt>
-          <dd>{levelText(level)}<span class="remark"> every ± and [ ]</span></dd>
+          <dd>
+            {levelText(level)}
+            <span class="remark"> every ± and [ ]</span>
+          </dd>
         </div>
       </dl>
     </div>

@@ -27,8 +27,13 @@ function seriesOf(curves: Survival[]): uPlot.AlignedData {
 
 function optionsOf(curves: Survival[], palette: Palette, width: number): uPlot.Options {
   const stepped = uPlot.paths.stepped!({ align: 1 });
-  const line = (stroke: string, thickness: number): uPlot.Series =>
-    ({ stroke, width: thickness, paths: stepped, points: { show: false }, spanGaps: true });
+  const line = (stroke: string, thickness: number): uPlot.Series => ({
+    stroke,
+    width: thickness,
+    paths: stepped,
+    points: { show: false },
+    spanGaps: true,
+  });
   return {
     width,
     height: HEIGHT,
@@ -38,14 +43,25 @@ function optionsOf(curves: Survival[], palette: Palette, width: number): uPlot.O
     scales: { x: { time: false, distr: 3 }, y: { range: [0, 1] } },
     axes: [
       {
-        ...axisStroke(palette), size: 32,
+        ...axisStroke(palette),
+        size: 32,
         values: (_, values) => values.map((value) => (value === null ? "" : duration(value * 1e9))),
       },
-      { ...axisStroke(palette), size: 52, values: (_, values) => values.map((value) => `${Math.round(value * 100)} %`) },
+      {
+        ...axisStroke(palette),
+        size: 52,
+        values: (_, values) => values.map((value) => `${Math.round(value * 100)} %`),
+      },
     ],
     bands: curves.map((_, i) => ({ series: [3 * i + 1, 3 * i + 2], fill: `${INKS[i]}26` })),
-    series: [{}, ...curves.flatMap((_, i) =>
-      [line("transparent", 0), line("transparent", 0), line(INKS[i]!, 1.8)])],
+    series: [
+      {},
+      ...curves.flatMap((_, i) => [
+        line("transparent", 0),
+        line("transparent", 0),
+        line(INKS[i]!, 1.8),
+      ]),
+    ],
   };
 }
 
@@ -63,7 +79,14 @@ function Curves(props: { curves: Survival[]; palette: Palette }) {
       plot.destroy();
     };
   }, [curves, palette]);
-  return <div ref={place} class="plot" role="img" aria-label="Survival curves; the table below has their values" />;
+  return (
+    <div
+      ref={place}
+      class="plot"
+      role="img"
+      aria-label="Survival curves; the table below has their values"
+    />
+  );
 }
 
 /** The curve at a time: it holds its value until the next one. */
@@ -82,21 +105,36 @@ export function Lifetimes(props: ViewProps) {
   const curves = chosen.map((i) => all[i]).filter((curve) => curve !== undefined);
   const [shown, setShown] = useState(curves);
   useEffect(() => setShown(curves), [all, chosen]);
-  if (all.length === 0) return <p class="nothing">Nothing is known of lifetimes here: no free was recorded.</p>;
+  if (all.length === 0)
+    return <p class="nothing">Nothing is known of lifetimes here: no free was recorded.</p>;
   const last = Math.max(...all.map((curve) => curve.time.at(-1) ?? 0));
   const times = TIMES.filter((time, i) => i === 0 || time <= last);
   const toggle = (i: number) =>
-    setChosen(chosen.includes(i) ? chosen.filter((at) => at !== i) : [...chosen, i].slice(-MOST_CURVES));
+    setChosen(
+      chosen.includes(i) ? chosen.filter((at) => at !== i) : [...chosen, i].slice(-MOST_CURVES),
+    );
   return (
     <section aria-label="Lifetimes">
-      <p class="faint">Share of objects that live longer than a time, of the whole recording. Bands are {Math.round(props.level * 100)} % intervals.</p>
+      <p class="faint">
+        Share of objects that live longer than a time, of the whole recording. Bands are{" "}
+        {Math.round(props.level * 100)} % intervals.
+      </p>
       {shown.length > 0 && <Curves curves={shown} palette={props.palette} />}
       <div class="scroll" tabIndex={0} role="region" aria-label="Survival">
         <table class="data">
           <thead>
             <tr>
-              <th scope="col" class="name">Objects of</th><th scope="col" class="number">Samples</th>
-              {times.map((time) => <th key={time} scope="col" class="number">longer than {duration(time)}</th>)}
+              <th scope="col" class="name">
+                Objects of
+              </th>
+              <th scope="col" class="number">
+                Samples
+              </th>
+              {times.map((time) => (
+                <th key={time} scope="col" class="number">
+                  longer than {duration(time)}
+                </th>
+              ))}
             </tr>
           </thead>
           <tbody>
@@ -104,14 +142,25 @@ export function Lifetimes(props: ViewProps) {
               <tr key={i}>
                 <td class="name">
                   <label class="switch">
-                    <input type="checkbox" checked={chosen.includes(i)} onChange={() => toggle(i)} />
-                    <i class="ink" style={{ background: chosen.includes(i) ? INKS[chosen.indexOf(i)] : "transparent" }} />
+                    <input
+                      type="checkbox"
+                      checked={chosen.includes(i)}
+                      onChange={() => toggle(i)}
+                    />
+                    <i
+                      class="ink"
+                      style={{
+                        background: chosen.includes(i) ? INKS[chosen.indexOf(i)] : "transparent",
+                      }}
+                    />
                     <bdi>{elided(printable(curve.name), 200)}</bdi>
                   </label>
                 </td>
                 <td class="number">{exactCount(curve.samples)}</td>
                 {times.map((time) => (
-                  <td key={time} class="number">{textOf(shareFigure(valueAt(curve, time)))}</td>
+                  <td key={time} class="number">
+                    {textOf(shareFigure(valueAt(curve, time)))}
+                  </td>
                 ))}
               </tr>
             ))}

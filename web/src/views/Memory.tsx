@@ -7,28 +7,58 @@ import type { ViewProps } from "./context";
 
 /** Lines of an account are sums or differences: a limit without samples cannot be told from them. */
 function textFor(line: AccountLine): string {
-  const estimate = { value: line.bytes, lo: line.lo, hi: line.hi, variance: 0, samples: 1, exact: 0 };
+  const estimate = {
+    value: line.bytes,
+    lo: line.lo,
+    hi: line.hi,
+    variance: 0,
+    samples: 1,
+    exact: 0,
+  };
   return textOf(figure(estimate, "bytes"));
 }
 
 export function Memory(props: ViewProps) {
   const lines = props.page.data.resident;
   if (lines.length === 0) {
-    return <p class="nothing">Nobody looked at the memory of this program from outside while it ran: <code>geiger run</code> does.</p>;
+    return (
+      <p class="nothing">
+        Nobody looked at the memory of this program from outside while it ran:{" "}
+        <code>geiger run</code> does.
+      </p>
+    );
   }
   const most = Math.max(...lines.map((line) => Math.max(line.hi, line.bytes)));
   return (
     <section aria-label="Memory">
-      <p class="faint">Where the resident memory went. Indented lines are parts of the line above them.</p>
+      <p class="faint">
+        Where the resident memory went. Indented lines are parts of the line above them.
+      </p>
       <div class="scroll" tabIndex={0} role="region" aria-label="Account of resident memory">
         <table class="data account">
-          <thead><tr><th scope="col" class="name">Part</th><th scope="col" class="number">Bytes</th><th scope="col" class="interval">Interval</th></tr></thead>
+          <thead>
+            <tr>
+              <th scope="col" class="name">
+                Part
+              </th>
+              <th scope="col" class="number">
+                Bytes
+              </th>
+              <th scope="col" class="interval">
+                Interval
+              </th>
+            </tr>
+          </thead>
           <tbody>
             {lines.map((line, i) => (
               <tr key={i} class={line.depth === 0 ? "sum" : ""}>
-                <td class="name" style={{ paddingLeft: `${0.5 + 1.4 * line.depth}rem` }}>{printable(line.name)}</td>
+                <td class="name" style={{ paddingLeft: `${0.5 + 1.4 * line.depth}rem` }}>
+                  {printable(line.name)}
+                </td>
                 <td class="number">{textFor(line)}</td>
-                <td class="interval"><Bar estimate={{ value: line.bytes, lo: line.lo, hi: line.hi }} most={most} /></td>
+                <td class="interval">
+                  <Bar estimate={{ value: line.bytes, lo: line.lo, hi: line.hi }} most={most} />
+                </td>
               </tr>
             ))}
           </tbody>

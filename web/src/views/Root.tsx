@@ -41,10 +41,16 @@ export function Root(props: { source: Source }) {
   }, [source]);
   return (
     <>
-      {problem && <p class="problem" role="alert">geiger: {problem}</p>}
+      {problem && (
+        <p class="problem" role="alert">
+          geiger: {problem}
+        </p>
+      )}
       {page && (
         <App
-          page={page} isServed={source.isServed} isPaused={isPaused}
+          page={page}
+          isServed={source.isServed}
+          isPaused={isPaused}
           onPause={() => setPaused(!isPaused)}
         />
       )}

@@ -24,7 +24,10 @@ function gridOf(most: number, isBytes: boolean): number {
 
 /** Of objects without samples only a lower limit is known: an arrow. */
 function whisker(
-  estimate: Estimate, x: number, y: (value: number) => number, isBytes: boolean,
+  estimate: Estimate,
+  x: number,
+  y: (value: number) => number,
+  isBytes: boolean,
 ): string {
   if (!(estimate.hi > estimate.lo)) return "";
   if (!isBytes && estimate.samples === 0) {
@@ -39,7 +42,7 @@ function Bars(props: { title: string; columns: Column[]; isBytes: boolean }) {
   const quantity = isBytes ? "bytes" : "objects";
   // What is drawn of each: the limit where there is one, else the value.
   const top = ({ estimate }: Column) =>
-    (!isBytes && estimate.samples === 0 ? estimate.value : estimate.hi);
+    !isBytes && estimate.samples === 0 ? estimate.value : estimate.hi;
   const most = Math.max(1, ...columns.map(top));
   const first = columns[0]!.sizeClass;
   const count = columns.at(-1)!.sizeClass - first + 1;
@@ -51,9 +54,16 @@ function Bars(props: { title: string; columns: Column[]; isBytes: boolean }) {
     <figure class="histogram">
       <figcaption>{props.title}</figcaption>
       <div class="scroll" tabIndex={0} role="region" aria-label={props.title}>
-        <svg width={width} height={HEIGHT} role="img" aria-label={`${props.title}; the table below has the numbers`}>
+        <svg
+          width={width}
+          height={HEIGHT}
+          role="img"
+          aria-label={`${props.title}; the table below has the numbers`}
+        >
           <line class="grid" x1={LEFT} x2={width - 8} y1={y(grid)} y2={y(grid)} />
-          <text class="tick" x={LEFT - 6} y={y(grid) + 4} text-anchor="end">{isBytes ? exactBytes(grid) : exactCount(grid)}</text>
+          <text class="tick" x={LEFT - 6} y={y(grid) + 4} text-anchor="end">
+            {isBytes ? exactBytes(grid) : exactCount(grid)}
+          </text>
           <line class="base" x1={LEFT} x2={width - 8} y1={BASE} y2={BASE} />
           {columns.map(({ sizeClass, estimate }) => {
             const x = LEFT + (sizeClass - first) * step;
@@ -61,10 +71,22 @@ function Bars(props: { title: string; columns: Column[]; isBytes: boolean }) {
             return (
               <g key={sizeClass}>
                 <title>{`${sizeClassName(sizeClass)}: ${textOf(figure(estimate, quantity))}`}</title>
-                <rect class="bin" x={x + 2} width={step - 4} y={y(estimate.value)} height={BASE - y(estimate.value)} />
+                <rect
+                  class="bin"
+                  x={x + 2}
+                  width={step - 4}
+                  y={y(estimate.value)}
+                  height={BASE - y(estimate.value)}
+                />
                 <path class="limits" d={whisker(estimate, middle, y, isBytes)} />
                 {(sizeClass - first) % Math.ceil(count / 14) === 0 && (
-                  <text class="tick" x={x + 2} y={HEIGHT - 8}>{sizeClass < 0 ? "0" : exactBytes(2 ** sizeClass).replace("iB", "").replace(" ", "")}</text>
+                  <text class="tick" x={x + 2} y={HEIGHT - 8}>
+                    {sizeClass < 0
+                      ? "0"
+                      : exactBytes(2 ** sizeClass)
+                          .replace("iB", "")
+                          .replace(" ", "")}
+                  </text>
                 )}
               </g>
             );
@@ -78,10 +100,14 @@ function Bars(props: { title: string; columns: Column[]; isBytes: boolean }) {
 export function Sizes(props: ViewProps & { groups: Groups }) {
   const { groups, selected, level } = props;
   if (groups.count === 0) return null;
-  const rows = Array.from({ length: groups.count }, (_, i) => i)
-    .sort((a, b) => groups.key(a) - groups.key(b));
-  const columnsOf = (measure: typeof rowBytes): Column[] => rows.map((row) =>
-    ({ sizeClass: groups.key(row), estimate: measure(selected, rowOf(groups.self, row), level) }));
+  const rows = Array.from({ length: groups.count }, (_, i) => i).sort(
+    (a, b) => groups.key(a) - groups.key(b),
+  );
+  const columnsOf = (measure: typeof rowBytes): Column[] =>
+    rows.map((row) => ({
+      sizeClass: groups.key(row),
+      estimate: measure(selected, rowOf(groups.self, row), level),
+    }));
   return (
     <div class="histograms">
       <Bars title="Bytes by requested size" columns={columnsOf(rowBytes)} isBytes={true} />

@@ -42,19 +42,31 @@ function Lines(props: ViewProps & { source: Page["data"]["sources"][number] }) {
   const sums = useMemo(() => sumsByLine(page, selected, source.file), [page, selected, source]);
   return (
     <figure class="source">
-      <figcaption><bdi>{nameAt(page, source.file)}</bdi></figcaption>
+      <figcaption>
+        <bdi>{nameAt(page, source.file)}</bdi>
+      </figcaption>
       <div class="scroll" tabIndex={0} role="region" aria-label="Source lines">
         <table>
-          <thead><tr><th scope="col">Bytes</th><th scope="col">Line</th><th scope="col">Source</th></tr></thead>
+          <thead>
+            <tr>
+              <th scope="col">Bytes</th>
+              <th scope="col">Line</th>
+              <th scope="col">Source</th>
+            </tr>
+          </thead>
           <tbody>
             {source.lines.map((text, i) => {
               const line = source.from + i;
               const found = sums.get(line);
               return (
                 <tr key={line} class={found ? "hot" : ""}>
-                  <td>{found && textOf(figure(rowBytes(selected, rowOf(found, 0), level), "bytes"))}</td>
+                  <td>
+                    {found && textOf(figure(rowBytes(selected, rowOf(found, 0), level), "bytes"))}
+                  </td>
                   <td class="faint">{line}</td>
-                  <td><code>{printable(text.replace(/\t/g, "    "))}</code></td>
+                  <td>
+                    <code>{printable(text.replace(/\t/g, "    "))}</code>
+                  </td>
                 </tr>
               );
             })}
@@ -73,19 +85,35 @@ export function SourceLines(props: ViewProps & { functionIndex: number }) {
   const found = file >= 0 ? sources.filter((source) => source.file === file) : [];
   if (found.length === 0) {
     const place = placeOf(page, page.frameOf[functionIndex]!);
-    return place ? <p class="faint"><bdi>{functionName(page, functionIndex)}</bdi> is at <bdi>{place}</bdi></p> : null;
+    return place ? (
+      <p class="faint">
+        <bdi>{functionName(page, functionIndex)}</bdi> is at <bdi>{place}</bdi>
+      </p>
+    ) : null;
   }
-  return <>{found.map((source, i) => <Lines key={i} {...props} source={source} />)}</>;
+  return (
+    <>
+      {found.map((source, i) => (
+        <Lines key={i} {...props} source={source} />
+      ))}
+    </>
+  );
 }
 
 export function SourceView(props: ViewProps) {
   const { sources } = props.page.data;
   if (sources.length === 0) {
-    return <p class="nothing">No source lines are in this page: <code>geiger report --source</code> puts them in.</p>;
+    return (
+      <p class="nothing">
+        No source lines are in this page: <code>geiger report --source</code> puts them in.
+      </p>
+    );
   }
   return (
     <section aria-label="Source">
-      {sources.map((source, i) => <Lines key={i} {...props} source={source} />)}
+      {sources.map((source, i) => (
+        <Lines key={i} {...props} source={source} />
+      ))}
     </section>
   );
 }

@@ -58,9 +58,7 @@ function orderOf(groups: Groups, sort: Sort, isAscending: boolean): Compare {
     name: (a, b) => (nameOf(a) < nameOf(b) ? -1 : nameOf(a) > nameOf(b) ? 1 : 0),
   };
   const chosen = compare[sort];
-  return isAscending
-    ? (a, b) => chosen(b, a) || tie(b, a)
-    : (a, b) => chosen(a, b) || tie(a, b);
+  return isAscending ? (a, b) => chosen(b, a) || tie(b, a) : (a, b) => chosen(a, b) || tie(a, b);
 }
 
 interface Line {
@@ -71,7 +69,12 @@ interface Line {
 }
 
 /** Intervals of neighbours that overlap leave their order open: table.cc of the reports. */
-function isOrderOpen(line: Line, next: Line | undefined, sort: Sort, isAscending: boolean): boolean {
+function isOrderOpen(
+  line: Line,
+  next: Line | undefined,
+  sort: Sort,
+  isAscending: boolean,
+): boolean {
   if (!next || sort === "samples" || sort === "name") return false;
   const [upper, lower] = isAscending ? [next, line] : [line, next];
   const isSeen = lower.shown.samples > 0 || lower.shown.exact > 0;
@@ -80,34 +83,53 @@ function isOrderOpen(line: Line, next: Line | undefined, sort: Sort, isAscending
 
 function useLines(props: TableProps, rows: number[], sort: Sort): Line[] {
   const { groups, selected, level } = props;
-  return useMemo(() => rows.map((row) => {
-    const self = rowBytes(selected, rowOf(groups.self, row), level);
-    const total = groups.total && rowBytes(selected, rowOf(groups.total, row), level);
-    return { row, self, total, shown: sort === "total" && total ? total : self };
-  }), [groups, selected, level, rows, sort]);
+  return useMemo(
+    () =>
+      rows.map((row) => {
+        const self = rowBytes(selected, rowOf(groups.self, row), level);
+        const total = groups.total && rowBytes(selected, rowOf(groups.total, row), level);
+        return { row, self, total, shown: sort === "total" && total ? total : self };
+      }),
+    [groups, selected, level, rows, sort],
+  );
 }
 
 function Head(props: TableProps & { sort: Sort }) {
   const { change, sort, state } = props;
   const columns: [Sort, string][] = props.groups.total
-    ? [["self", "Own bytes"], ["total", "With callees"]]
+    ? [
+        ["self", "Own bytes"],
+        ["total", "With callees"],
+      ]
     : [["self", "Bytes"]];
   const cell = (key: Sort, label: string, kind: string) => (
     <th
-      scope="col" class={kind}
+      scope="col"
+      class={kind}
       aria-sort={sort !== key ? "none" : state.isAscending ? "ascending" : "descending"}
     >
-      <button onClick={() => change({ sort: key, isAscending: sort === key && !state.isAscending }, true)}>
-        {label}<span aria-hidden="true" class="arrow">{sort === key ? (state.isAscending ? "▴" : "▾") : ""}</span>
+      <button
+        onClick={() => change({ sort: key, isAscending: sort === key && !state.isAscending }, true)}
+      >
+        {label}
+        <span aria-hidden="true" class="arrow">
+          {sort === key ? (state.isAscending ? "▴" : "▾") : ""}
+        </span>
       </button>
     </th>
   );
   return (
     <tr>
       {columns.map(([key, label]) => cell(key, label, "number"))}
-      <th scope="col" class="interval">Interval</th>
-      <th scope="col" class="number share">Share</th>
-      <th scope="col" class="number objects">Objects</th>
+      <th scope="col" class="interval">
+        Interval
+      </th>
+      <th scope="col" class="number share">
+        Share
+      </th>
+      <th scope="col" class="number objects">
+        Objects
+      </th>
       {cell("samples", "Samples", "number samples")}
       {cell("name", props.by[0]!.toUpperCase() + props.by.slice(1), "name")}
     </tr>
@@ -122,7 +144,9 @@ function Row(props: TableProps & { line: Line; next: Line | undefined; most: num
   const isOpen = isOrderOpen(line, props.next, sort, props.state.isAscending);
   const name = groups.name(line.row);
   const detail = groups.detail(line.row);
-  const label = <bdi title={name.length > LONGEST_NAME ? "" : name}>{elided(name, LONGEST_NAME)}</bdi>;
+  const label = (
+    <bdi title={name.length > LONGEST_NAME ? "" : name}>{elided(name, LONGEST_NAME)}</bdi>
+  );
   const number = (estimate: Estimate) => (
     <td class="number">
       <Figure parts={figure(estimate, "bytes")} title={intervalText(estimate, "bytes", level)} />
@@ -132,18 +156,38 @@ function Row(props: TableProps & { line: Line; next: Line | undefined; most: num
     <tr>
       {number(line.self)}
       {line.total && number(line.total)}
-      <td class="interval"><Bar estimate={line.shown} most={props.most} /></td>
-      <td class="number share"><Figure parts={shareFigure(share)} /></td>
+      <td class="interval">
+        <Bar estimate={line.shown} most={props.most} />
+      </td>
+      <td class="number share">
+        <Figure parts={shareFigure(share)} />
+      </td>
       <td class="number objects">
         <Figure parts={objectsFigure(line.shown, objects, sums[Sum.Certain]!)} />
       </td>
       <td class="number samples">{exactCount(samplesOf(sums, 0))}</td>
       <td class="name">
-        {isOpen && <span class="open" title="May belong on the other side of the next row: their intervals overlap." aria-label="order not certain">~</span>}
-        {props.onRow
-          ? <button class="link" title={props.rowHint} onClick={() => props.onRow!(line.row)}>{label}</button>
-          : label}
-        {detail && detail !== name && <span class="detail"><bdi>{elided(detail, LONGEST_NAME)}</bdi></span>}
+        {isOpen && (
+          <span
+            class="open"
+            title="May belong on the other side of the next row: their intervals overlap."
+            aria-label="order not certain"
+          >
+            ~
+          </span>
+        )}
+        {props.onRow ? (
+          <button class="link" title={props.rowHint} onClick={() => props.onRow!(line.row)}>
+            {label}
+          </button>
+        ) : (
+          label
+        )}
+        {detail && detail !== name && (
+          <span class="detail">
+            <bdi>{elided(detail, LONGEST_NAME)}</bdi>
+          </span>
+        )}
       </td>
     </tr>
   );
@@ -153,14 +197,23 @@ function tableCsv(props: TableProps, rows: number[]): string {
   const { groups, selected, level } = props;
   const head = [props.by, "detail", "bytes", "lo", "hi", "samples"];
   if (groups.total) head.push("total_bytes", "total_lo", "total_hi");
-  return csvOf(head, rows.map((row) => {
-    const self = rowBytes(selected, rowOf(groups.self, row), level);
-    const cells: (string | number)[] = [groups.name(row), groups.detail(row), self.value, self.lo,
-      self.hi, samplesOf(groups.self, row)];
-    if (!groups.total) return cells;
-    const total = rowBytes(selected, rowOf(groups.total, row), level);
-    return [...cells, total.value, total.lo, total.hi];
-  }));
+  return csvOf(
+    head,
+    rows.map((row) => {
+      const self = rowBytes(selected, rowOf(groups.self, row), level);
+      const cells: (string | number)[] = [
+        groups.name(row),
+        groups.detail(row),
+        self.value,
+        self.lo,
+        self.hi,
+        samplesOf(groups.self, row),
+      ];
+      if (!groups.total) return cells;
+      const total = rowBytes(selected, rowOf(groups.total, row), level);
+      return [...cells, total.value, total.lo, total.hi];
+    }),
+  );
 }
 
 /** More rows than this are not copied, and the button says so: each has its intervals to be made. */
@@ -172,51 +225,72 @@ export function Table(props: TableProps) {
   const [shownRows, setShownRows] = useState(PAGE_ROWS);
   const rows = useMemo(() => filtered(groups, state.filter), [groups, state.filter]);
   const compare = useMemo(
-    () => orderOf(groups, sort, state.isAscending), [groups, sort, state.isAscending]);
+    () => orderOf(groups, sort, state.isAscending),
+    [groups, sort, state.isAscending],
+  );
   // One row more than is shown: the last one's order depends on it.
-  const visible = useMemo(
-    () => firstOf(rows, shownRows + 1, compare), [rows, shownRows, compare]);
+  const visible = useMemo(() => firstOf(rows, shownRows + 1, compare), [rows, shownRows, compare]);
   const lines = useLines(props, visible, sort);
   const most = Math.max(0, ...lines.map((line) => line.shown.hi));
-  const isAnyOpen = lines.slice(0, shownRows).some((line, i) =>
-    isOrderOpen(line, lines[i + 1], sort, state.isAscending));
+  const isAnyOpen = lines
+    .slice(0, shownRows)
+    .some((line, i) => isOrderOpen(line, lines[i + 1], sort, state.isAscending));
   return (
     <>
       <div class="toolbar">
         <input
-          type="search" placeholder={`Filter ${props.by}s`} aria-label={`Filter ${props.by}s`}
-          value={state.filter} onInput={(event) => change({ filter: event.currentTarget.value })}
+          type="search"
+          placeholder={`Filter ${props.by}s`}
+          aria-label={`Filter ${props.by}s`}
+          value={state.filter}
+          onInput={(event) => change({ filter: event.currentTarget.value })}
         />
-        <span class="faint">{plural(rows.length, "row")}{rows.length < groups.count && ` of ${exactCount(groups.count)}`}</span>
+        <span class="faint">
+          {plural(rows.length, "row")}
+          {rows.length < groups.count && ` of ${exactCount(groups.count)}`}
+        </span>
         <CopyButton
-          label={rows.length > MOST_COPIED
-            ? `Copy first ${exactCount(MOST_COPIED)} rows as CSV` : undefined}
+          label={
+            rows.length > MOST_COPIED
+              ? `Copy first ${exactCount(MOST_COPIED)} rows as CSV`
+              : undefined
+          }
           text={() => tableCsv(props, firstOf(rows, MOST_COPIED, compare))}
         />
       </div>
-      {rows.length === 0
-        ? <p class="nothing">{groups.count === 0 ? "No sample is in this selection." : "No row matches the filter."}</p>
-        : (
-          <div class="scroll" tabIndex={0} role="region" aria-label={`Table by ${props.by}`}>
-            <table class="data">
-              <thead><Head {...props} sort={sort} /></thead>
-              <tbody>
-                {lines.slice(0, shownRows).map((line, i) => (
-                  <Row
-                    key={groups.key(line.row)} {...props} line={line} next={lines[i + 1]}
-                    most={most} sort={sort}
-                  />
-                ))}
-              </tbody>
-            </table>
-          </div>
-        )}
+      {rows.length === 0 ? (
+        <p class="nothing">
+          {groups.count === 0 ? "No sample is in this selection." : "No row matches the filter."}
+        </p>
+      ) : (
+        <div class="scroll" tabIndex={0} role="region" aria-label={`Table by ${props.by}`}>
+          <table class="data">
+            <thead>
+              <Head {...props} sort={sort} />
+            </thead>
+            <tbody>
+              {lines.slice(0, shownRows).map((line, i) => (
+                <Row
+                  key={groups.key(line.row)}
+                  {...props}
+                  line={line}
+                  next={lines[i + 1]}
+                  most={most}
+                  sort={sort}
+                />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
       {rows.length > shownRows && (
         <button class="more" onClick={() => setShownRows(shownRows + 4 * PAGE_ROWS)}>
           Show {exactCount(Math.min(4 * PAGE_ROWS, rows.length - shownRows))} more rows
         </button>
       )}
-      {isAnyOpen && <p class="note">~ may belong on the other side of the next row: their intervals overlap.</p>}
+      {isAnyOpen && (
+        <p class="note">~ may belong on the other side of the next row: their intervals overlap.</p>
+      )}
     </>
   );
 }

@@ -1,6 +1,11 @@
 // Which table a tab shows, and what a click on its rows does.
 import {
-  dimensionGroups, functionGroups, type Groups, moduleGroups, stackGroups, stackOf,
+  dimensionGroups,
+  functionGroups,
+  type Groups,
+  moduleGroups,
+  stackGroups,
+  stackOf,
 } from "../model/groups";
 import { printable } from "../model/names";
 import type { Dimension } from "../model/selection";
@@ -13,7 +18,10 @@ import { useSteps } from "./slices";
 import { Table } from "./Table";
 
 const DIMENSION_OF: Partial<Record<Tab, Dimension>> = {
-  types: "type", sizes: "size", threads: "thread", labels: "label",
+  types: "type",
+  sizes: "size",
+  threads: "thread",
+  labels: "label",
 };
 
 function groupsOf(props: ViewProps, tab: Tab): Steps<Groups> {
@@ -25,30 +33,45 @@ function groupsOf(props: ViewProps, tab: Tab): Steps<Groups> {
 }
 
 /** What a click on a row does, with a word for it. */
-function actionOf(props: ViewProps, tab: Tab, groups: Groups): [((row: number) => void) | undefined, string] {
+function actionOf(
+  props: ViewProps,
+  tab: Tab,
+  groups: Groups,
+): [((row: number) => void) | undefined, string] {
   const { page, state, change } = props;
   const dimension = DIMENSION_OF[tab];
   if (dimension) {
-    return [(row) => change({ only: { ...state.only, [dimension]: groups.key(row) } }, true),
-      `Show this ${dimension} alone`];
+    return [
+      (row) => change({ only: { ...state.only, [dimension]: groups.key(row) } }, true),
+      `Show this ${dimension} alone`,
+    ];
   }
   if (tab === "functions") {
-    return [(row) => change({ tab: "flame", mode: "both", focus: groups.key(row) }, true),
-      "Show its callers and callees"];
+    return [
+      (row) => change({ tab: "flame", mode: "both", focus: groups.key(row) }, true),
+      "Show its callers and callees",
+    ];
   }
   if (tab === "stacks") {
-    return [(row) => change({
-      tab: "flame", mode: "callees",
-      zoom: stackOf(page, groups.key(row), state.hidesPlumbing).reverse(),
-    }, true), "Show it in the flame graph"];
+    return [
+      (row) =>
+        change(
+          {
+            tab: "flame",
+            mode: "callees",
+            zoom: stackOf(page, groups.key(row), state.hidesPlumbing).reverse(),
+          },
+          true,
+        ),
+      "Show it in the flame graph",
+    ];
   }
   return [undefined, ""];
 }
 
 export function TableView(props: ViewProps & { tab: Tab }) {
   const { page, selected, state, tab } = props;
-  const groups = useSteps(
-    () => groupsOf(props, tab), [page, selected, tab, state.hidesPlumbing]);
+  const groups = useSteps(() => groupsOf(props, tab), [page, selected, tab, state.hidesPlumbing]);
   if (!groups) return <Busy />;
   const by = DIMENSION_OF[tab] ?? tab.replace(/s$/, "");
   const [onRow, rowHint] = actionOf(props, tab, groups);

@@ -123,7 +123,8 @@ function optionsOf(props: () => Drawn): uPlot.Options {
     const isInside = left !== undefined && left >= 0;
     props().onCursor(isInside ? bucketAt(timeline.edges, plot.posToVal(left, "x")) : undefined);
   };
-  const bytes = (_: uPlot, values: number[]) => values.map((value) => exactBytes(Math.max(0, value)));
+  const bytes = (_: uPlot, values: number[]) =>
+    values.map((value) => exactBytes(Math.max(0, value)));
   return {
     width,
     height: HEIGHT,
@@ -136,7 +137,8 @@ function optionsOf(props: () => Drawn): uPlot.Options {
     },
     axes: [
       {
-        ...axisStroke(palette), size: 30,
+        ...axisStroke(palette),
+        size: 30,
         values: (_, values) => values.map((value) => (value === 0 ? "0" : duration(value * 1e9))),
       },
       { ...axisStroke(palette), size: 74, values: bytes, incrs: BYTE_STEPS },
@@ -163,7 +165,10 @@ function Reading(props: { timeline: Data; at: number }) {
   if (i >= live.value.length) return <>{duration(edges[i + 1]!)}</>;
   const bytes = (value: number | undefined) => exactBytes(Math.max(0, Math.round(value ?? 0)));
   return (
-    <>{duration(edges[i + 1]!)}: live {bytes(live.value[i])} [{bytes(live.lo[i])}, {bytes(live.hi[i])}]</>
+    <>
+      {duration(edges[i + 1]!)}: live {bytes(live.value[i])} [{bytes(live.lo[i])},{" "}
+      {bytes(live.hi[i])}]
+    </>
   );
 }
 
@@ -206,22 +211,39 @@ export function Timeline(props: TimelineProps) {
   return (
     <section class="card timeline" aria-label="Timeline">
       <div class="toolbar">
-        <span class="key"><i class="key-live" />live heap with its interval</span>
-        {timeline.rss.time.length > 0 && <span class="key"><i class="key-rss" />resident set, observed</span>}
-        {shown
-          ? (
-            <Chip label="Clear the window" onClear={() => props.onWindow(undefined, true)}>
-              {props.meaning} {duration(edges[shown.from]!)} to {duration(edges[shown.to + 1]!)}
-            </Chip>
-          )
-          : <span class="faint hint">drag, or focus and use ← →, to choose a window</span>}
-        {pointed !== undefined && <span class="faint reading"><Reading timeline={timeline} at={pointed} /></span>}
+        <span class="key">
+          <i class="key-live" />
+          live heap with its interval
+        </span>
+        {timeline.rss.time.length > 0 && (
+          <span class="key">
+            <i class="key-rss" />
+            resident set, observed
+          </span>
+        )}
+        {shown ? (
+          <Chip label="Clear the window" onClear={() => props.onWindow(undefined, true)}>
+            {props.meaning} {duration(edges[shown.from]!)} to {duration(edges[shown.to + 1]!)}
+          </Chip>
+        ) : (
+          <span class="faint hint">drag, or focus and use ← →, to choose a window</span>
+        )}
+        {pointed !== undefined && (
+          <span class="faint reading">
+            <Reading timeline={timeline} at={pointed} />
+          </span>
+        )}
       </div>
       <div
-        ref={place} class="plot" tabIndex={0} role="application"
-        aria-label={`Window of time: ${shown
-          ? `${duration(edges[shown.from]!)} to ${duration(edges[shown.to + 1]!)}`
-          : "everything"}. Left and right arrows move it, with shift its end; Escape clears it.`}
+        ref={place}
+        class="plot"
+        tabIndex={0}
+        role="application"
+        aria-label={`Window of time: ${
+          shown
+            ? `${duration(edges[shown.from]!)} to ${duration(edges[shown.to + 1]!)}`
+            : "everything"
+        }. Left and right arrows move it, with shift its end; Escape clears it.`}
         onKeyDown={(event) => moveWindow(props, event)}
       />
     </section>

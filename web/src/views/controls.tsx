@@ -12,7 +12,8 @@ export function Choice<T extends string>(props: {
     <div class="choice" role="group" aria-label={props.name}>
       {props.choices.map(([value, label]) => (
         <button
-          key={value} aria-pressed={value === props.chosen}
+          key={value}
+          aria-pressed={value === props.chosen}
           onClick={() => props.onChoose(value)}
         >
           {label}
@@ -23,12 +24,16 @@ export function Choice<T extends string>(props: {
 }
 
 export function Switch(props: {
-  label: string; isOn: boolean; title?: string; onChange: (isOn: boolean) => void;
+  label: string;
+  isOn: boolean;
+  title?: string;
+  onChange: (isOn: boolean) => void;
 }) {
   return (
     <label class="switch" title={props.title}>
       <input
-        type="checkbox" checked={props.isOn}
+        type="checkbox"
+        checked={props.isOn}
         onChange={(event) => props.onChange(event.currentTarget.checked)}
       />
       {props.label}
@@ -41,12 +46,18 @@ export function Chip(props: { children: ComponentChildren; onClear: () => void; 
   return (
     <span class="chip">
       {props.children}
-      <button aria-label={props.label} onClick={props.onClear}>×</button>
+      <button aria-label={props.label} onClick={props.onClear}>
+        ×
+      </button>
     </span>
   );
 }
 
 /** In place of a view whose numbers are being added up, for some frames. */
 export function Busy() {
-  return <p class="nothing" role="status">Adding up …</p>;
+  return (
+    <p class="nothing" role="status">
+      Adding up …
+    </p>
+  );
 }

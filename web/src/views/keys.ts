@@ -19,17 +19,38 @@ function escape(state: State, change: Change): void {
 
 function act(key: string, state: State, change: Change, actions: Actions): boolean {
   switch (key) {
-    case "/": document.getElementById("search")?.focus(); return true;
-    case "f": change({ tab: "flame" }, true); return true;
-    case "l": change({ tab: "functions" }, true); return true;
-    case "i": change({ isFlame: !state.isFlame }, true); return true;
-    case "c": change({ mode: MODES[(MODES.indexOf(state.mode) + 1) % 3]!, zoom: [] }, true); return true;
-    case "h": change({ hidesPlumbing: !state.hidesPlumbing, zoom: [] }, true); return true;
-    case "0": change({ zoom: [] }, true); return true;
-    case "d": actions.onTheme(); return true;
-    case "?": actions.onHelp(); return true;
-    case "Escape": escape(state, change); return true;
-    default: return false;
+    case "/":
+      document.getElementById("search")?.focus();
+      return true;
+    case "f":
+      change({ tab: "flame" }, true);
+      return true;
+    case "l":
+      change({ tab: "functions" }, true);
+      return true;
+    case "i":
+      change({ isFlame: !state.isFlame }, true);
+      return true;
+    case "c":
+      change({ mode: MODES[(MODES.indexOf(state.mode) + 1) % 3]!, zoom: [] }, true);
+      return true;
+    case "h":
+      change({ hidesPlumbing: !state.hidesPlumbing, zoom: [] }, true);
+      return true;
+    case "0":
+      change({ zoom: [] }, true);
+      return true;
+    case "d":
+      actions.onTheme();
+      return true;
+    case "?":
+      actions.onHelp();
+      return true;
+    case "Escape":
+      escape(state, change);
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -41,7 +62,8 @@ export function useKeys(state: State, change: Change, actions: Actions): void {
       const now = latest.current;
       if (event.ctrlKey || event.metaKey || event.altKey || now.actions.isOpen) return;
       const target = event.target as HTMLElement;
-      const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) &&
+      const isTyping =
+        /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) &&
         !(target instanceof HTMLInputElement && target.type === "checkbox");
       if (isTyping && event.key === "Escape") target.blur();
       if (isTyping && event.key !== "Escape") return;
