@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <set>
+#include <utility>
 
 #include "analysis/ingest/chunk.h"
 #include "analysis/ingest/fates.h"
@@ -27,17 +30,22 @@ constexpr int kSecondLooks = 1000;
 /// Feeds the records of one image to a decoder.
 class ImageReader {
  public:
-  ImageReader(const InputFile& file, const Image& image, bool is_open)
+  using Advance = std::function<void(std::uint64_t bytes)>;
+
+  ImageReader(const InputFile& file, const Image& image, bool is_open, Advance advance)
       : file_(file),
         image_(image),
         reader_(image.extent()),
         window_(kWindowBytes / 8),
-        looks_left_(is_open ? kSecondLooks : 0) {}
+        looks_left_(is_open ? kSecondLooks : 0),
+        advance_(std::move(advance)) {}
 
   void run(ImageDecoder& decoder) {
     while (!reader_.is_done()) {
-      reader_.feed(load(reader_.position(), std::as_writable_bytes(std::span(window_))));
+      const std::uint64_t from = reader_.position();
+      reader_.feed(load(from, std::as_writable_bytes(std::span(window_))));
       drain(decoder);
+      advance_(reader_.position() - from);
     }
   }
 
@@ -73,7 +81,23 @@ class ImageReader {
   trace::RecordReader reader_;
   std::vector<std::uint64_t> window_;
   int looks_left_;
+  Advance advance_;
 };
+
+/// Of the files that the images are in.
+std::uint64_t bytes_of(std::span<const ProcessImage> processes) {
+  std::set<std::string> paths;
+  for (const ProcessImage& process : processes) {
+    for (const FoundImage& image : process) paths.insert(image.path);
+  }
+  std::uint64_t bytes = 0;
+  for (const std::string& path : paths) {
+    std::error_code failed;
+    const std::uintmax_t size = std::filesystem::file_size(path, failed);
+    if (!failed) bytes += size;
+  }
+  return bytes;
+}
 
 /// Reads paths one after another into one Ingested.
 class Ingestion {
@@ -85,7 +109,9 @@ class Ingestion {
   /// Reads what was found.
   void read_all() {
     for (const Error& error : finder_.errors()) note(error);
-    for (const ProcessImage& process : finder_.processes()) read_process(process);
+    const std::vector<ProcessImage> processes = finder_.processes();
+    total_ = bytes_of(processes);
+    for (const ProcessImage& process : processes) read_process(process);
   }
 
   [[nodiscard]] Ingested finish() { return std::move(result_); }
@@ -94,6 +120,11 @@ class Ingestion {
   void note(const Error& error) {
     warn(error);
     result_.damaged = true;
+  }
+
+  void advance(std::uint64_t bytes) {
+    done_ += bytes;
+    if (options_.progress) options_.progress(done_, std::max(done_, total_));
   }
 
   void warn(const Error& error) { result_.recording.warnings.push_back(error.text()); }
@@ -151,7 +182,7 @@ class Ingestion {
     }
     const bool goes_on = inherited.process != profile::kNone;
     ImageDecoder decoder(result_.recording, interner_, image, file.path(), inherited);
-    ImageReader records(file, image, is_open);
+    ImageReader records(file, image, is_open, [this](std::uint64_t bytes) { advance(bytes); });
     records.run(decoder);
     decoder.finish(records.reader(), is_open);
     if (goes_on) result_.places.back().is_last = false;
@@ -182,6 +213,7 @@ class Ingestion {
   ImageFinder finder_;
   Ingested result_;
   Interner interner_;
+  std::uint64_t done_ = 0, total_ = 0;  ///< Bytes.
 };
 
 }  // namespace

@@ -20,6 +20,8 @@ struct Options {
   bool read_chunks = true;  ///< Also unpack stored symbols and observations.
   /// Asked for every process that still writes its trace, before that is read; may be empty.
   Observe observe;
+  /// Bytes read so far, of those that the files have; may be empty.
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };
 
 /// Stored symbols of one process, still encoded (analysis/symbolize decodes them).
