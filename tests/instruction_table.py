@@ -175,7 +175,9 @@ class InstructionTable(unittest.TestCase):
 
     def test_sleeping_costs_the_same(self):
         for name in ("malloc", "malloc+free", "new+delete_sized"):
-            asleep, awake = ({function: count for function, count in cost.functions.items() if count}
+            # What runs once at the start may differ by the digits of a process id.
+            asleep, awake = ({function: round(count, 2) for function, count in cost.functions.items()
+                              if round(count, 2)}
                              for cost in (per_call(name, mode="dormant"), per_call(name)))
             self.assertEqual(asleep, awake, name)
 
