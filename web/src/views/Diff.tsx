@@ -19,7 +19,7 @@ import {
   probabilityOf,
   textOf,
 } from "../numbers/format";
-import { Choice } from "./controls";
+import { Choice, Filter } from "./controls";
 import { CopyButton } from "./CopyButton";
 import { Figure, intervalText } from "./Figure";
 import { FlameChart } from "./FlameChart";
@@ -296,12 +296,10 @@ function Rows(props: DiffProps & { rows: DiffRow[]; by: string }) {
   return (
     <>
       <div class="toolbar">
-        <input
-          type="search"
-          placeholder={`Filter ${props.by}s`}
-          aria-label={`Filter ${props.by}s`}
+        <Filter
+          by={props.by}
           value={state.filter}
-          onInput={(event) => change({ filter: event.currentTarget.value })}
+          onChange={(filter) => change({ filter })}
         />
         <span class="faint">{plural(rows.length, "row")}</span>
         <CopyButton text={() => csvOfRows(rows, props.by)} />

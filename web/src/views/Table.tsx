@@ -1,4 +1,5 @@
 // The tables: a row per function, stack, module ... with its interval drawn beside its number.
+import { Filter } from "./controls";
 import { useMemo, useState } from "preact/hooks";
 import type { Estimate } from "../data";
 import { csvOf } from "../model/csv";
@@ -238,12 +239,10 @@ export function Table(props: TableProps) {
   return (
     <>
       <div class="toolbar">
-        <input
-          type="search"
-          placeholder={`Filter ${props.by}s`}
-          aria-label={`Filter ${props.by}s`}
+        <Filter
+          by={props.by}
           value={state.filter}
-          onInput={(event) => change({ filter: event.currentTarget.value })}
+          onChange={(filter) => change({ filter })}
         />
         <span class="faint">
           {plural(rows.length, "row")}

@@ -53,6 +53,20 @@ export function Chip(props: { children: ComponentChildren; onClear: () => void; 
   );
 }
 
+/** Keeps only the rows of a table that hold a text. `by`: what a row is, in the singular. */
+export function Filter(props: { by: string; value: string; onChange: (text: string) => void }) {
+  const label = `Filter ${props.by}s`;
+  return (
+    <input
+      type="search"
+      placeholder={label}
+      aria-label={label}
+      value={props.value}
+      onInput={(event) => props.onChange(event.currentTarget.value)}
+    />
+  );
+}
+
 /** In place of a view whose numbers are being added up, for some frames. */
 export function Busy() {
   return (
