@@ -9,15 +9,15 @@ namespace geiger::unwind {
 
 class Recorder {
  public:
-  explicit Recorder(Trace& trace) : trace_(trace) {
-    trace_.count = 0;
-    trace_.truncated = true;  // Until an end is seen.
+  explicit Recorder(Trace& trace)
+      : trace_(&trace), next_(trace.frames), end_(trace.frames + trace.capacity) {
+    trace_->truncated = true;  // Until an end is seen.
   }
 
   /// False: no room left.
   [[gnu::always_inline]] bool push(std::uint64_t frame, std::uint32_t module) {
-    if (trace_.count == trace_.capacity) return false;
-    trace_.frames[trace_.count++] = frame;
+    if (next_ == end_) return false;
+    *next_++ = frame;
     // Addresses have at most 57 bits and the id 13: no two pairs share a word
     // as long as the address is below 2^51, else the product still parts them.
     const std::uint64_t word = frame ^ std::uint64_t{module} << 51;
@@ -25,17 +25,20 @@ class Recorder {
     return true;
   }
 
-  void reach_end() { trace_.truncated = false; }
+  void reach_end() { trace_->truncated = false; }
 
   /// Spreads the last frames over all bits: tables take the low ones.
   void finish() {
-    std::uint64_t hash = hash_ ^ trace_.count;
+    trace_->count = static_cast<std::size_t>(next_ - trace_->frames);
+    std::uint64_t hash = hash_ ^ trace_->count;
     hash = (hash ^ hash >> 33) * 0xff51afd7ed558ccdU;
-    trace_.hash = hash ^ hash >> 32;
+    trace_->hash = hash ^ hash >> 32;
   }
 
  private:
-  Trace& trace_;
+  Trace* trace_;
+  std::uint64_t* next_;
+  std::uint64_t* end_;
   std::uint64_t hash_ = 0;
 };
 

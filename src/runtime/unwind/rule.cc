@@ -35,7 +35,21 @@ bool put_ip(std::uint64_t& bits, const Place& place) {
   if (place.kind != Place::Kind::kAt || (place.base != dwarf::kCfa && place.base != dwarf::kRsp))
     return false;
   bits |= std::uint64_t{place.base == dwarf::kRsp} << 6;
-  return put(bits, place.offset, 22, 7);
+  return put(bits, place.offset, 23, 6);
+}
+
+constexpr std::int32_t kLastWord = -8;
+
+/// See is_plain(). The row fits a rule.
+bool is_usual(const FoundRow& found) {
+  const Place& ip = found.row[Slot::kReturnAddress];
+  const Place& bp = found.row[Slot::kRbp];
+  const Term& cfa = found.row.cfa;
+  const bool saves_bp = bp.kind == Place::Kind::kAt;
+  const bool is_bp_inside =
+      bp.base == dwarf::kCfa && bp.offset <= kLastWord && bp.offset >= -cfa.offset;
+  return !found.is_signal_frame && !cfa.is_loaded && cfa.offset > 0 && ip.base == dwarf::kCfa &&
+         ip.offset == kLastWord && (!saves_bp || is_bp_inside);
 }
 
 }  // namespace
@@ -47,7 +61,12 @@ Rule Rule::of(const FoundRow& found) {
   std::uint64_t bits =
       static_cast<std::uint64_t>(Kind::kStep) | std::uint64_t{found.is_signal_frame} << 7;
   const bool fits = put_cfa(bits, row.cfa) && put_bp(bits, row[Slot::kRbp]) && put_ip(bits, ip);
-  return Rule(fits ? bits : of_kind(Kind::kAllRegisters));
+  if (!fits) return Rule(of_kind(Kind::kAllRegisters));
+  if (is_usual(found)) {
+    bits |= kPlain;
+    if (row[Slot::kRbp].kind != Place::Kind::kAt) put(bits, kLastWord, 29, 16);
+  }
+  return Rule(bits);
 }
 
 }  // namespace geiger::unwind

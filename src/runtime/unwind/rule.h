@@ -1,9 +1,9 @@
 // A row squeezed into 64 bits: what the walk over (ip, sp, bp) needs of it.
 //
-//   bits  0-1  kind           22-28  return address at base + 8 * this (signed)
-//         2    CFA from rbp   29-44  rbp at base + 8 * this (signed)
-//         3    CFA loaded     45-63  CFA base + 8 * this (signed)
-//         4-5  rbp place
+//   bits  0-1  kind           22     plain
+//         2    CFA from rbp   23-28  return address at base + 8 * this (signed)
+//         3    CFA loaded     29-44  rbp at base + 8 * this (signed)
+//         4-5  rbp place      45-63  CFA base + 8 * this (signed)
 //         6    return address relative to rsp, not the CFA
 //         7    signal frame
 //         8    permanent module
@@ -34,10 +34,21 @@ class Rule {
   [[nodiscard]] static Rule without_row() { return Rule(of_kind(Kind::kFramePointer)); }
   [[nodiscard]] static Rule of(const FoundRow& found);
   [[nodiscard]] Rule in_module(std::uint32_t id, bool is_permanent) const {
-    return Rule((bits_ & ~kModuleBits) | std::uint64_t{is_permanent} << 8 | std::uint64_t{id} << 9);
+    const std::uint64_t kept = bits_ & ~(is_permanent ? kModuleBits : kModuleBits | kPlain);
+    return Rule(kept | std::uint64_t{is_permanent} << 8 | std::uint64_t{id} << 9);
   }
 
   [[nodiscard]] std::uint64_t bits() const { return bits_; }
+
+  /// What nearly all frames are: in a permanent module, with
+  ///   CFA = base + cfa_offset(), base rsp or rbp,
+  ///   the return address in the last word before the CFA,
+  ///   rbp kept, or saved at CFA + bp_offset() with -cfa_offset() <= bp_offset() <= -8
+  /// so that both words lie in [base, CFA). Where rbp is kept, bp_offset() is -8.
+  [[nodiscard]] bool is_plain() const { return (bits_ & kPlain) != 0; }
+  /// Of a plain rule.
+  [[nodiscard]] bool saves_bp() const { return (bits_ >> 4 & 1) != 0; }
+
   [[nodiscard]] Kind kind() const { return static_cast<Kind>(bits_ & 3); }
   [[nodiscard]] bool is_cfa_from_bp() const { return (bits_ >> 2 & 1) != 0; }
   [[nodiscard]] bool is_cfa_loaded() const { return (bits_ >> 3 & 1) != 0; }
@@ -48,14 +59,15 @@ class Rule {
   [[nodiscard]] std::uint32_t module() const {
     return static_cast<std::uint32_t>(bits_ >> 9 & 0x1fff);
   }
-  [[nodiscard]] std::uint64_t ip_offset() const { return signed_field(22, 7); }
+  [[nodiscard]] std::uint64_t ip_offset() const { return signed_field(23, 6); }
   [[nodiscard]] std::uint64_t bp_offset() const { return signed_field(29, 16); }
   [[nodiscard]] std::uint64_t cfa_offset() const { return signed_field(45, 19); }
 
  private:
   static constexpr std::uint64_t kModuleBits = std::uint64_t{0x3fff} << 8;
   // So that no rule at all is all zero.
-  static constexpr std::uint64_t kNoPlace = std::uint64_t{1} << 22;
+  static constexpr std::uint64_t kNoPlace = std::uint64_t{1} << 23;
+  static constexpr std::uint64_t kPlain = std::uint64_t{1} << 22;
 
   static constexpr std::uint64_t of_kind(Kind kind) {
     return kNoPlace | static_cast<std::uint64_t>(kind);

@@ -71,6 +71,11 @@ class Rules {
     return find_slow(pc);
   }
 
+  /// The rule of a plain frame, if the cache has it. Of no module a check is needed.
+  [[gnu::always_inline]] static bool find_plain(std::uint64_t pc, Rule& rule) {
+    return cache_.find(pc, rule) && rule.is_plain();
+  }
+
  private:
   [[gnu::always_inline]] bool is_fresh(Rule rule, std::uint64_t pc) {
     return rule.module() == checked_ || recheck(rule.module(), pc);

@@ -32,6 +32,12 @@ class StackMemory {
     return cfa > sp && cfa % 8 == 0 && cfa - sp <= max_step_;
   }
 
+  /// Whether every word from `sp` up to end() may be read with load().
+  [[nodiscard]] bool is_open_from(std::uint64_t sp) const {
+    return sp % 8 == 0 && sp >= low_ && sp <= high_;
+  }
+  [[nodiscard]] std::uint64_t end() const { return high_; }
+
   /// False: not aligned, or not readable.
   [[gnu::always_inline]] bool read(std::uint64_t address, std::uint64_t& value) {
     if (address % 8 != 0) [[unlikely]] {
@@ -44,13 +50,14 @@ class StackMemory {
     return true;
   }
 
- private:
   // Other functions' frames: no objects that an address sanitizer knows, and
   // nothing that a thread sanitizer has shadows for.
   [[gnu::no_sanitize_address, gnu::no_sanitize_thread]] static std::uint64_t load(
       std::uint64_t address) {
     return *reinterpret_cast<const std::uint64_t*>(address);
   }
+
+ private:
   bool move_window(std::uint64_t address);
 
   StackBounds bounds_;

@@ -39,13 +39,43 @@ enum class Outcome : std::uint8_t { kRecorded, kNeedsAllRegisters };
   return true;
 }
 
+/// As many plain frames as follow each other on readable stack: nearly all that most walks have.
+/// Rule::is_plain was asked when the rule was made, so that one comparison stands for the checks of
+/// both reads:
+///   at.sp <= base < CFA <= end  =>  both words lie in [at.sp, end)
+///
+/// A function of its own, on copies: what it needs stays in registers.
+[[gnu::noinline]] void walk_plain(Registers& start, const StackMemory& stack, Recorder& recorder) {
+  if (!stack.is_open_from(start.sp)) return;
+  const std::uint64_t end = stack.end();
+  Registers at = start;
+  Recorder local = recorder;
+  Rule rule;
+  // No rule is ever stored for the pc before 0, where ip says that a stack ends.
+  while (Rules::find_plain(at.ip - 1, rule)) {
+    std::uint64_t base = at.sp;
+    if (rule.is_cfa_from_bp()) {
+      base = at.bp;
+      if (base - at.sp >= end - at.sp || base % 8 != 0) break;
+    }
+    const std::uint64_t cfa = base + rule.cfa_offset();
+    if (cfa > end || !local.push(at.ip, rule.module())) break;
+    const std::uint64_t saved_bp = StackMemory::load(cfa + rule.bp_offset());
+    at = {StackMemory::load(cfa - 8), cfa, rule.saves_bp() ? saved_bp : at.bp};
+  }
+  start = at;
+  recorder = local;
+}
+
 /// `follows_tables`: as Mode says; without, a rule tells only where stacks end
 /// and signals interrupted.
 [[gnu::always_inline]] inline Outcome walk_fast(Registers at, StackMemory& stack,
                                                 bool follows_tables, Recorder& recorder) {
   Rules rules;
   std::uint64_t after_signal = 0;  // 1: at.ip is not a return address.
-  while (at.ip != 0) {
+  for (;;) {
+    if (follows_tables && after_signal == 0) walk_plain(at, stack, recorder);
+    if (at.ip == 0) break;
     const Rule rule = rules.find(at.ip - 1 + after_signal);
     if (!recorder.push(at.ip + after_signal, rule.module())) return Outcome::kRecorded;
     Rule::Kind kind = rule.kind();
