@@ -206,6 +206,7 @@ Decision decide_in(ThreadState& state, Segment& segment, Bytes size, bool is_fre
   state.nested_decisions = 0;
   if (!restarts && !is_fresh) settle(state, armed, rest);
   const Verdict verdict = state.sampler.trial(size);
+  if (verdict.kind != Verdict::Kind::kNotSampled) expect_stack(state);
   const bool counts = !is_paused();
   if (counts) count(state, size, verdict);
   const trace::Ref epoch = state.epoch.load(std::memory_order_relaxed);

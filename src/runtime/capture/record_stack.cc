@@ -3,6 +3,8 @@
 #include <link.h>
 #include <string.h>
 
+#include <algorithm>
+
 #include "base/attributes.h"
 #include "base/clock.h"
 #include "runtime/capture/image.h"
@@ -20,6 +22,9 @@ using trace::RecordType;
 /// Frames of a handler's sample that interrupted its own thread's walk: small
 /// enough for any alternate signal stack.
 constexpr std::size_t kNestedFrames = 24;
+
+/// More lines than this at once keep no processor from waiting.
+constexpr std::size_t kMaxExpected = 32;
 
 /// A stack pointer further below the top than this is not on that stack.
 constexpr std::uint64_t kLargestStack = std::uint64_t{256} << 20;
@@ -103,9 +108,8 @@ trace::Ref find_or_write(Segment& segment, const unwind::Trace& walked) {
   return ref;
 }
 
-trace::Ref walk_into(std::uint64_t* frames, std::size_t capacity, Segment& segment,
-                     const ThreadState& state, const unwind::Registers& caller) {
-  unwind::Trace walked{.frames = frames, .capacity = capacity};
+trace::Ref walk_into(unwind::Trace& walked, Segment& segment, const ThreadState& state,
+                     const unwind::Registers& caller) {
   const auto mode =
       image.settings.use_frame_pointers ? unwind::Mode::kFramePointers : unwind::Mode::kAuto;
   unwind::walk(caller, stack_bounds(state, caller.sp), mode, walked);
@@ -115,7 +119,8 @@ trace::Ref walk_into(std::uint64_t* frames, std::size_t capacity, Segment& segme
 GEIGER_SLOW_PATH trace::Ref record_nested(Segment& segment, const ThreadState& state,
                                           const unwind::Registers& caller) {
   std::uint64_t frames[kNestedFrames];
-  return walk_into(frames, kNestedFrames, segment, state, caller);
+  unwind::Trace walked{.frames = frames, .capacity = kNestedFrames};
+  return walk_into(walked, segment, state, caller);
 }
 
 }  // namespace
@@ -128,9 +133,15 @@ trace::Ref record_stack(Segment& segment, ThreadState& state, const unwind::Regi
     return record_nested(segment, state, caller);
   }
   state.walking_frame = frame;
-  const trace::Ref ref = walk_into(state.frames, trace::kMaxFrames, segment, state, caller);
+  unwind::Trace walked{.frames = state.frames, .capacity = trace::kMaxFrames};
+  const trace::Ref ref = walk_into(walked, segment, state, caller);
+  state.walked = static_cast<std::uint32_t>(walked.count);
   state.walking_frame = nullptr;
   return ref;
+}
+
+void expect_stack(const ThreadState& state) {
+  unwind::expect(state.frames, std::min<std::size_t>(state.walked, kMaxExpected));
 }
 
 // The hash of a walk is over the ids of modules too, which the record does not hold: carried

@@ -54,6 +54,7 @@ struct alignas(64) ThreadState {
   bool is_telling;                       ///< Inside a listener (events.h).
   bool has_name;
   char name[16];
+  std::uint32_t walked;                  ///< Frames that the last walk left in `frames`.
   std::uint64_t frames[trace::kMaxFrames];
 };
 

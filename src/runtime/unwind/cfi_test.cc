@@ -305,6 +305,51 @@ TEST(Rule, KeepsWhatFits) {
   EXPECT_FALSE(rule.is_signal_frame());
 }
 
+FoundRow row_with(Term cfa, Place bp, std::int32_t ip_offset = -8) {
+  FoundRow found{};
+  found.row.cfa = cfa;
+  found.row[Slot::kRbp] = bp;
+  found.row[Slot::kReturnAddress] = {Place::Kind::kAt, dwarf::kCfa, ip_offset};
+  return found;
+}
+
+TEST(Rule, IsPlainWhereBothWordsLieInTheFrame) {
+  const auto is_plain = [](const FoundRow& found) {
+    return Rule::of(found).in_module(1, true).is_plain();
+  };
+  const Term from_sp{dwarf::kRsp, false, 64, 0};
+  const Place kept{};
+  const auto saved = [](std::int32_t offset) {
+    return Place{Place::Kind::kAt, dwarf::kCfa, offset};
+  };
+  EXPECT_TRUE(is_plain(row_with(from_sp, kept)));
+  EXPECT_TRUE(is_plain(row_with({dwarf::kRbp, false, 16, 0}, saved(-16))));
+  EXPECT_TRUE(is_plain(row_with(from_sp, saved(-64))));
+  EXPECT_TRUE(is_plain(row_with(from_sp, saved(-8))));
+  EXPECT_FALSE(is_plain(row_with(from_sp, saved(-72))));
+  EXPECT_FALSE(is_plain(row_with(from_sp, saved(0))));
+  EXPECT_FALSE(is_plain(row_with(from_sp, {Place::Kind::kAt, dwarf::kRsp, 8})));
+  EXPECT_FALSE(is_plain(row_with(from_sp, kept, -16)));
+  EXPECT_FALSE(is_plain(row_with({dwarf::kRsp, false, 0, 0}, kept)));
+  EXPECT_FALSE(is_plain(row_with({dwarf::kRsp, false, -8, 0}, kept)));
+  EXPECT_FALSE(is_plain(row_with({dwarf::kRsp, true, 64, 0}, kept)));
+  FoundRow interrupted = row_with(from_sp, kept);
+  interrupted.is_signal_frame = true;
+  EXPECT_FALSE(is_plain(interrupted));
+  EXPECT_FALSE(Rule::of(row_with(from_sp, kept)).in_module(1, false).is_plain());
+}
+
+TEST(Rule, OfAPlainFrameTellsWhatItSaves) {
+  const Term from_sp{dwarf::kRsp, false, 64, 0};
+  const Rule kept = Rule::of(row_with(from_sp, {}));
+  EXPECT_FALSE(kept.saves_bp());
+  EXPECT_EQ(static_cast<std::int64_t>(kept.bp_offset()), -8);
+  EXPECT_EQ(kept.bp_place(), Rule::BpPlace::kSame);
+  const Rule saves = Rule::of(row_with(from_sp, {Place::Kind::kAt, dwarf::kCfa, -56}));
+  EXPECT_TRUE(saves.saves_bp());
+  EXPECT_EQ(static_cast<std::int64_t>(saves.bp_offset()), -56);
+}
+
 TEST(Rule, LeavesTheRestToAllRegisters) {
   FoundRow found{};
   found.row[Slot::kReturnAddress] = {Place::Kind::kAt, dwarf::kCfa, -8};

@@ -25,6 +25,9 @@ class RuleCache {
     return matches(entries_[first], pc, rule) || matches(entries_[first + 1], pc, rule);
   }
 
+  /// Asks the processor for the place of a pc.
+  void prefetch(std::uint64_t pc) const { __builtin_prefetch(&entries_[pair_of(pc)]); }
+
   void store(std::uint64_t pc, Rule rule) {
     Entry& entry = entries_[pair_of(pc)];
     Entry& other = entries_[pair_of(pc) + 1];
@@ -70,6 +73,8 @@ class Rules {
     }
     return find_slow(pc);
   }
+
+  static void prefetch(std::uint64_t pc) { cache_.prefetch(pc); }
 
   /// The rule of a plain frame, if the cache has it. Of no module a check is needed.
   [[gnu::always_inline]] static bool find_plain(std::uint64_t pc, Rule& rule) {

@@ -94,6 +94,10 @@ void init_late();
 /// Bounded: at most `capacity` frames, two passes.
 void walk(const Registers& start, const StackBounds& bounds, Mode mode, Trace& out);
 
+/// Brings the rules of frames that the next walk may meet into the processor's caches. It waits for
+/// none of them; a walk without it would for each, as only a frame's rule tells where the next is.
+void expect(const std::uint64_t* frames, std::size_t count);
+
 /// Modules seen so far, by any walk; their ids are 1..modules_known(). All
 /// modules of a finished walk are known.
 [[nodiscard]] std::uint32_t modules_known();

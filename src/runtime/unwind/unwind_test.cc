@@ -458,6 +458,29 @@ TEST_F(Walks, DoNotReadPastAnUnknownStack) {
   munmap(room, 2 * page);
 }
 
+// Frames at whose end a stack of known extent ends as well: the last word before it is read, none
+// behind it is.
+TEST_F(Walks, StayBelowTheEndOfAKnownStack) {
+  const std::size_t page = 4096;
+  void* room = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(room, MAP_FAILED);
+  compare_here();
+  const auto end = reinterpret_cast<std::uint64_t>(room) + page;
+  ASSERT_EQ(mprotect(static_cast<char*>(room) + page, page, PROT_NONE), 0);
+  std::uint64_t frames[16];
+  for (std::size_t i = 0; i < g_own.count; ++i) {
+    for (std::uint64_t distance = 0; distance <= 512; distance += 8) {
+      for (const std::uint64_t bp : {end - distance, end - 8, end, ~std::uint64_t{7}}) {
+        std::memset(room, 0, page);
+        Trace trace{frames, 16};
+        walk({g_own.frames[i], end - distance, bp}, {end - page, end}, Mode::kAuto, trace);
+        EXPECT_LE(trace.count, 2U);
+      }
+    }
+  }
+  munmap(room, 2 * page);
+}
+
 // ------------------------------------------------------------------- modes ---
 
 [[gnu::noinline]] std::size_t count_by_bp(int depth) {

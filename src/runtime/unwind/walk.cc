@@ -104,4 +104,8 @@ void walk(const Registers& start, const StackBounds& bounds, Mode mode, Trace& o
   if (outcome == Outcome::kNeedsAllRegisters) walk_with_all_registers(start, bounds, out);
 }
 
+void expect(const std::uint64_t* frames, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) Rules::prefetch(frames[i] - 1);
+}
+
 }  // namespace geiger::unwind
