@@ -299,5 +299,40 @@ class SelectionVerbs(unittest.TestCase):
         self.assertRegex(done.stdout.decode().splitlines()[0], r": < .* from 0 samples")
 
 
+RUST = """
+struct Node { v: [u64; 16], next: Option<Box<Node>> }
+fn chain(n: u64) -> Option<Box<Node>> {
+    (0..n).fold(None, |next, i| Some(Box::new(Node { v: [i; 16], next })))
+}
+fn main() {
+    let (a, b) = (chain(1000), std::sync::Arc::new([7u16; 500]));
+    println!("{} {}", a.map_or(0, |n| n.v[3] + n.next.is_some() as u64), b.len());
+}
+"""
+
+
+@unittest.skipUnless(shutil.which("rustc"), "no rustc here")
+class RustTypes(unittest.TestCase):
+    """Sizes of a Rust program by type: 1,000 nodes of 136 bytes, one shared array."""
+
+    def test_what_inlined_functions_allocate(self):
+        with tempfile.TemporaryDirectory(prefix="geiger-rust-") as here:
+            with open(os.path.join(here, "chain.rs"), "w", encoding="ascii") as source:
+                source.write(RUST)
+            subprocess.run(["rustc", "-g", "-O", "chain.rs"], cwd=here, check=True,
+                           capture_output=True)
+            run = geiger("run", "-q", "--interval", "1", "-o", "t.geiger", "--", "./chain",
+                         cwd=here)
+            self.assertEqual((run.returncode, run.stdout), (0, b"1000 500\n"), run)
+            table = geiger("table", "--by", "type", "--top", "0", "--json", "t.geiger", cwd=here)
+            rows = {row["name"]: row["total"]["bytes"]["value"]
+                    for row in json.loads(table.stdout)["rows"]}
+            self.assertEqual(rows["chain::Node"], 1000 * 136, rows)
+            self.assertEqual(rows["[u16; 500]"], 2 * 8 + 500 * 2, rows)
+            functions = geiger("export", "folded", "t.geiger", cwd=here).stdout.decode()
+            self.assertIn("alloc::boxed::Box<chain::Node>::new", functions)
+            self.assertNotIn(";alloc::alloc::alloc ", functions)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -11,9 +11,9 @@ namespace geiger::profile {
 /// How many of a stack's frames, leaf first and inlined ones counted, to cut.
 using LeadingFrames = std::function<std::size_t(const Recording&, const Stack&)>;
 
-/// Cuts whole locations: one goes only when all its frames are to go, and the
-/// outermost always stays. Stacks that become alike become one, and the samples
-/// follow. Returns how many stacks got shorter.
+/// Cuts them. Where only some of the frames inlined at a location are to go, a location with the
+/// others is added and takes its place. The outermost frame always stays. Stacks that become alike
+/// become one, and the samples follow. Returns how many stacks got shorter.
 std::size_t trim(Recording& recording, const LeadingFrames& leading);
 
 }  // namespace geiger::profile

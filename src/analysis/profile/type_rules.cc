@@ -32,32 +32,45 @@ constexpr std::array kRules{
     // information, where nothing shows the allocator.
     Rule{"std::__cxx11::basic_string<", "::_M_", true},
     Rule{"std::__cxx11::basic_string<", "::reserve"},
-    // Rust; legacy mangling writes the parameter instead of the type.
+    // Rust; without debug information legacy mangling has the parameter instead of the type.
     Rule{"<alloc::raw_vec::RawVec<", ">::", true},
     Rule{"alloc::raw_vec::RawVec<", "::", true},
     Rule{"<alloc::boxed::Box<", ">::", true},
     Rule{"alloc::boxed::Box<", "::", true},
     Rule{"<alloc::vec::Vec<", ">::", true},
     Rule{"alloc::vec::Vec<", "::", true},
+    Rule{"<hashbrown::raw::RawTable<", ">::", true},
+    Rule{"hashbrown::raw::RawTable<", "::", true},
 };
 
 /// Nodes that hold one object of the type that they name first.
-constexpr std::array<std::string_view, 12> kHolders{
-    "std::_Rb_tree_node<",           "std::_List_node<",
-    "std::_Fwd_list_node<",          "std::__detail::_Hash_node<",
-    "std::_Sp_counted_ptr_inplace<", "std::__1::__tree_node<",
-    "std::__1::__list_node<",        "std::__1::__forward_list_node<",
-    "std::__1::__hash_node<",        "std::__1::__shared_ptr_emplace<",
-    "std::__1::__value_type<",       "core::mem::manually_drop::ManuallyDrop<"};
+constexpr std::array<std::string_view, 15> kHolders{"std::_Rb_tree_node<",
+                                                    "std::_List_node<",
+                                                    "std::_Fwd_list_node<",
+                                                    "std::__detail::_Hash_node<",
+                                                    "std::_Sp_counted_ptr_inplace<",
+                                                    "std::__1::__tree_node<",
+                                                    "std::__1::__list_node<",
+                                                    "std::__1::__forward_list_node<",
+                                                    "std::__1::__hash_node<",
+                                                    "std::__1::__shared_ptr_emplace<",
+                                                    "std::__1::__value_type<",
+                                                    "core::mem::manually_drop::ManuallyDrop<",
+                                                    "alloc::sync::ArcInner<",
+                                                    "alloc::rc::RcInner<",
+                                                    "alloc::rc::RcBox<"};
 
 /// Between what allocates a type and what allocates bytes.
-constexpr std::array<std::string_view, 11> kPassOn{"alloc::alloc::",
+constexpr std::array<std::string_view, 14> kPassOn{"alloc::alloc::",
                                                    "<alloc::alloc::Global>::",
                                                    "<alloc::alloc::Global as ",
                                                    "alloc::boxed::box_new_uninit",
                                                    "alloc::raw_vec::finish_",
                                                    "alloc::raw_vec::RawVecInner<",
                                                    "<alloc::raw_vec::RawVecInner",
+                                                   "hashbrown::raw::RawTableInner::",
+                                                   "<hashbrown::raw::RawTableInner>::",
+                                                   "hashbrown::raw::alloc::inner::do_alloc",
                                                    "std::__1::__libcpp_allocate",
                                                    "std::__1::__libcpp_operator_new",
                                                    "void* std::__1::__libcpp_operator_new",

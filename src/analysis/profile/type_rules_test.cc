@@ -57,11 +57,18 @@ constexpr Known kKnown[] = {
     {"std::__cxx11::basic_string<char32_t, std::char_traits<char32_t>, std::allocator<char32_t> "
      ">::reserve(unsigned long)",
      "char32_t"},
-    // Rust, v0 and with its types; the legacy mangling knows parameters only.
+    // Rust with its types; the legacy mangling alone knows parameters only.
     {"<alloc::raw_vec::RawVec<shop::Order>>::allocate_in", "shop::Order"},
     {"<alloc::raw_vec::RawVec<u8, alloc::alloc::Global>>::grow_amortized", "u8"},
     {"<alloc::boxed::Box<shop::Order>>::new", "shop::Order"},
     {"<alloc::vec::Vec<alloc::string::String>>::with_capacity_in", "alloc::string::String"},
+    {"alloc::boxed::Box<shop::Order>::new", "shop::Order"},
+    {"alloc::boxed::Box<alloc::sync::ArcInner<shop::Order>>::new", "shop::Order"},
+    {"alloc::boxed::Box<alloc::rc::RcInner<(u8, u16)>>::new", "(u8, u16)"},
+    {"hashbrown::raw::RawTable<(alloc::string::String, u32),A>::reserve_rehash",
+     "(alloc::string::String, u32)"},
+    {"<hashbrown::raw::RawTable<(u8, u16)>>::reserve_rehash", "(u8, u16)"},
+    {"hashbrown::raw::RawTable<T,A>::reserve_rehash", ""},
     {"alloc::raw_vec::RawVec<T,A>::grow_amortized", ""},
     {"alloc::boxed::Box<T>::new", ""},
     // Not asked: members of other templates, constructors, mentions in arguments.
@@ -107,6 +114,8 @@ TEST(TypeRules, LayersOfRustPassOn) {
   EXPECT_TRUE(passes_allocation_on("alloc::raw_vec::RawVecInner<A>::finish_grow"));
   EXPECT_TRUE(passes_allocation_on("alloc::boxed::box_new_uninit"));
   EXPECT_TRUE(passes_allocation_on("<alloc::alloc::Global as core::alloc::Allocator>::allocate"));
+  EXPECT_TRUE(passes_allocation_on("hashbrown::raw::RawTableInner::resize_inner"));
+  EXPECT_TRUE(passes_allocation_on("hashbrown::raw::alloc::inner::do_alloc"));
   EXPECT_FALSE(passes_allocation_on("shop::make_order"));
   EXPECT_FALSE(passes_allocation_on("<alloc::raw_vec::RawVec<u8>>::grow_one"));
 }

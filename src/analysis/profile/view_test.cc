@@ -145,24 +145,35 @@ TEST(Views, EveryRowKnowsTheLargestInterval) {
   }
 }
 
-TEST_F(Trim, CutsWholeLocationsAndUnifiesStacks) {
+TEST_F(Trim, CutsLocationsAndInlinedFramesAndUnifiesStacks) {
   const auto inner = test.location({"malloc"});
   test.sample(test.stack({inner, leaf_, main_}), 1);
   test.sample(test.stack({leaf_, main_}), 2);
   test.sample(test.stack({inner}), 3);
   test.sample(test.stack({work_, main_}), 4);
-  // Cuts "malloc", and one of the two frames of work_, which therefore stays.
+  test.sample(test.stack({work_, leaf_, main_}), 5);
+  const std::size_t locations = test.recording.locations.size();
+  // Cuts "malloc", and one of the two frames of work_.
   const auto leading = [&](const Recording& recording, const Stack& stack) -> std::size_t {
     const std::uint32_t first = stack.locations.front();
     const auto& frames = recording.locations[first].frames;
     const std::string& name = recording.frames[frames.front()].function;
     return name == "malloc" || name == "inlined" ? 1 : 0;
   };
-  EXPECT_EQ(trim(test.recording, leading), 1U);
-  EXPECT_EQ(test.recording.stacks.size(), 3U);
+  EXPECT_EQ(trim(test.recording, leading), 3U);
+  EXPECT_EQ(test.recording.stacks.size(), 4U);
   EXPECT_EQ(test.recording.samples[0].stack, test.recording.samples[1].stack);
   EXPECT_EQ(test.recording.stacks[test.recording.samples[2].stack].locations.size(), 1U);
-  EXPECT_EQ(test.recording.stacks[test.recording.samples[3].stack].locations.size(), 2U);
+  const Stack& inlined = test.recording.stacks[test.recording.samples[3].stack];
+  EXPECT_EQ(inlined.locations.size(), 2U);
+  // One new location for both stacks that begin with work_, which itself is as it was.
+  EXPECT_EQ(test.recording.locations.size(), locations + 1);
+  EXPECT_EQ(inlined.locations[0],
+            test.recording.stacks[test.recording.samples[4].stack].locations[0]);
+  const auto& all = test.recording.locations[work_].frames;
+  EXPECT_EQ(all.size(), 2U);
+  EXPECT_EQ(test.recording.locations[inlined.locations[0]].frames,
+            std::vector<std::uint32_t>(all.begin() + 1, all.end()));
   EXPECT_EQ(trim(test.recording, leading), 0U);
 }
 

@@ -2,7 +2,10 @@
 
 #include <dwarf.h>
 
+#include <vector>
+
 #include "analysis/symbolize/demangle.h"
+#include "analysis/symbolize/rust_arguments.h"
 
 namespace geiger::symbolize {
 namespace {
@@ -13,6 +16,9 @@ constexpr int kMaxHops = 16;
 
 /// Namespaces and classes around a declaration.
 constexpr int kMaxDepth = 64;
+
+/// Type parameters of a function.
+constexpr std::size_t kMaxParameters = 64;
 
 /// Top-level DIEs looked at to find where a declaration is.
 constexpr int kMaxSiblings = 1 << 20;
@@ -89,12 +95,36 @@ std::string enclosing_scopes(Dwarf_Die* die) {
   return scopes;
 }
 
+/// Names of the type parameters of the function `die`, in order.
+std::vector<std::string_view> type_parameters(Dwarf_Die* die) {
+  std::vector<std::string_view> names;
+  Dwarf_Die child;
+  // They precede all other children.
+  for (int state = dwarf_child(die, &child);
+       state == 0 && dwarf_tag(&child) == DW_TAG_template_type_parameter &&
+       names.size() < kMaxParameters;
+       state = dwarf_siblingof(&child, &child)) {
+    names.push_back(text_of(&child, DW_AT_name));
+  }
+  return names;
+}
+
+/// Empty where the linker's name says all.
+std::string rust_name(Dwarf_Die* die, std::string_view linkage) {
+  if (!is_rust_legacy(linkage)) return "";
+  const auto arguments = type_arguments(text_of(die, DW_AT_name), type_parameters(die));
+  return arguments.empty() ? "" : with_arguments(demangle(linkage), arguments);
+}
+
 FunctionName find_name(Dwarf_Die die) {
   FunctionName name;
   std::string_view plain;
   for (int hop = 0; hop < kMaxHops; ++hop) {
     if (name.linkage.empty()) name.linkage = own_linkage_name(&die);
-    if (is_mangled(name.linkage)) return name;
+    if (is_mangled(name.linkage)) {
+      name.plain = rust_name(&die, name.linkage);
+      return name;
+    }
     if (plain.empty()) plain = text_of(&die, DW_AT_name);
     if (!follow_origin(&die)) break;
   }

@@ -34,9 +34,11 @@ std::string_view without_clone(std::string_view name) {
   return name.substr(0, name.find_first_of(". "));
 }
 
-/// The layers under Rust's `alloc` and `realloc`, of the standard library and of
-/// the compiler ("__rdl_alloc", since 2025 in a module "__rustc").
+/// Rust's `alloc` and `realloc`, the allocator `Global` that calls them for boxes and vectors, and
+/// the layers under them, of the standard library and of the compiler ("__rdl_alloc", since 2025
+/// in a module "__rustc").
 bool is_rust_allocation(std::string_view name) {
+  if (name.starts_with("alloc::alloc::") || name.starts_with("<alloc::alloc::Global")) return true;
   constexpr std::array<std::string_view, 4> kLayers = {"__rust_", "__rdl_", "__rg_", "__rustc::"};
   constexpr std::string_view kSystem = "std::sys::alloc::unix::aligned_malloc";
   if (name == kSystem || name == "std::sys::alloc::realloc_fallback") return true;

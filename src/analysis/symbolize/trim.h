@@ -17,7 +17,7 @@ namespace geiger::symbolize {
                                                  const profile::Stack& stack);
 
 /// Whether a function of this name hands out memory itself: malloc and its kin,
-/// operator new, Rust's global allocator, and what jemalloc, tcmalloc and
+/// operator new, Rust's global allocator and `Global`, and what jemalloc, tcmalloc and
 /// mimalloc call theirs.
 [[nodiscard]] bool is_allocation_function(std::string_view name);
 

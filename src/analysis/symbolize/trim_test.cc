@@ -124,13 +124,18 @@ TEST(Trim, AllocationFunctions) {
                            "__rdl_alloc",
                            "__rustc::__rdl_realloc",
                            "__rust_alloc_zeroed",
+                           "alloc::alloc::alloc",
+                           "alloc::alloc::exchange_malloc",
+                           "alloc::alloc::Global::alloc_impl",
+                           "<alloc::alloc::Global>::alloc_impl_runtime",
+                           "<alloc::alloc::Global as core::alloc::Allocator>::allocate",
                            "<std::alloc::System as core::alloc::global::GlobalAlloc>::alloc",
                            kSystemAlloc}) {
     EXPECT_TRUE(is_allocation_function(name)) << name;
   }
   for (const char* name :
        {"main", "xmalloc", "malloc_stats", "new", "mi_parse", "tc_open", "operator newline()",
-        "strdup", "my::malloc(int)", "", "alloc::alloc::alloc", "alloc::vec::Vec<T>::push"}) {
+        "strdup", "my::malloc(int)", "", "app::alloc::alloc::alloc", "alloc::vec::Vec<T>::push"}) {
     EXPECT_FALSE(is_allocation_function(name)) << name;
   }
 }
