@@ -76,7 +76,7 @@ if(TARGET geiger_preload)
   geiger_process_test(tutorial e2e tutorial.py $<TARGET_FILE:geiger>)
   geiger_process_test(json_schema e2e json_schema.py $<TARGET_FILE:geiger>
     ${PROJECT_SOURCE_DIR}/docs/schema/geiger-report.schema.json ${PROJECT_SOURCE_DIR}/fuzz/corpus/trace)
-  if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")  # what the golden table was counted with
+  if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" AND NOT GEIGER_COVERAGE)  # what the golden table was counted with
     geiger_process_test(instruction_table golden instruction_table.py)
   endif()
   geiger_process_test(system_calls e2e syscalls.py)
@@ -108,7 +108,7 @@ if(TARGET geiger_preload AND TARGET geiger)
 endif()
 
 # Public headers only: no library of ours takes part.
-if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
+if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" AND NOT GEIGER_COVERAGE)
   geiger_process_test(arena_instructions golden arena_instructions.py)
 endif()
 

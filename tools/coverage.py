@@ -58,9 +58,11 @@ def library():
 
 
 def objects(side):
-    """The folders of a side's compiled units; those of shared rooms exist in both flavours."""
+    """The folders of a side's compiled units; those of shared rooms exist in both flavours, and
+    a unit test may hold the instance of an inline function that ran."""
     for room in SIDES[side]:
-        yield from sorted((BUILD / "src" / room / "CMakeFiles").glob("geiger_*.dir"))
+        for kind in ("geiger_*.dir", "*_test.dir"):
+            yield from sorted((BUILD / "src" / room / "CMakeFiles").glob(kind))
 
 
 def write_shared_counts(directory):
