@@ -1,10 +1,10 @@
 // For tests only: system calls that fail as a test wants, in a process of their own.
 #pragma once
 
-#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@
 
 namespace geiger {
 
-/// From here on the calling process gets `error` from the kernel for system call `number`.
+/// From here on all threads get `error` from the kernel for system call `number`.
 inline void refuse_call(long number, int error) {
   sock_filter steps[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -24,7 +24,7 @@ inline void refuse_call(long number, int error) {
   };
   const sock_fprog program{sizeof steps / sizeof steps[0], steps};
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+      syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) != 0) {
     std::abort();
   }
 }
