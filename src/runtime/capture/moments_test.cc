@@ -1,0 +1,528 @@
+// Moments of a recording that a test can only bring about by its own hand: a slow path inside
+// another one, a thread that ends elsewhere, a request that comes meanwhile.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <link.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <thread>
+
+#include "runtime/capture/checkpoint.h"
+#include "runtime/capture/custom_heap.h"
+#include "runtime/capture/events.h"
+#include "runtime/capture/interface.h"
+#include "runtime/capture/live_samples.h"
+#include "runtime/capture/mappings.h"
+#include "runtime/capture/names.h"
+#include "runtime/capture/test_recording.h"
+#include "runtime/capture/thread_state.h"
+#include "runtime/capture/utilization.h"
+
+namespace geiger::capture {
+namespace {
+
+using test::address_of;
+using test::allocate;
+using test::control;
+using test::drops;
+using test::free_again;
+using test::header;
+using trace::DropCause;
+
+class Moments : public testing::Test {
+ protected:
+  /// What `body` returns in a process that records.
+  template <typename Body>
+  int recorded(const std::string& more, const Body& body) {
+    return in_child([&] {
+      GEIGER_CHECK(directory_.attach(more) == 0);
+      allocate(1);
+      return body();
+    });
+  }
+  test::Directory directory_;
+};
+
+const void* const kDeeperThanAll = reinterpret_cast<const void*>(~std::uintptr_t{0});
+
+// ---------------------------------------------------------------- slow paths ---
+
+TEST_F(Moments, WithinADecisionAreCountedAsDropped) {
+  EXPECT_EQ(recorded("",
+                     [] {
+                       ThreadState& state = *own_state();
+                       state.armed.store(kTaken);
+                       state.deciding_frame = kDeeperThanAll;
+                       for (int i = 0; i < 16; ++i) allocate(10);
+                       GEIGER_CHECK(drops(DropCause::kReentered) == 16);
+                       GEIGER_CHECK(image.live.size() == 1);
+                       follow_now();  // Leaves the counter to the decision.
+                       GEIGER_CHECK(state.armed.load() == kTaken);
+                       allocate(11);  // Nobody nests so deep: it was left by a jump.
+                       GEIGER_CHECK(image.live.size() == 2 && state.armed.load() != kTaken);
+                       return 0;
+                     }),
+            0);
+}
+
+TEST_F(Moments, AfterADecisionThatWasLeftByAJumpAreAsEver) {
+  EXPECT_EQ(recorded("",
+                     [] {
+                       own_state()->armed.store(kTaken);
+                       own_state()->deciding_frame = nullptr;
+                       allocate(10);
+                       GEIGER_CHECK(drops(DropCause::kReentered) == 0 && image.live.size() == 2);
+                       return 0;
+                     }),
+            0);
+}
+
+TEST_F(Moments, ThatEndAThreadWithinItsDecisionLeaveItsTotals) {
+  EXPECT_EQ(recorded("",
+                     [] {
+                       ThreadState& state = *own_state();
+                       state.armed.store(kTaken);
+                       end_thread();
+                       GEIGER_CHECK(state.lifecycle.load() == kFree && !state.is_ending);
+                       return 0;
+                     }),
+            0);
+}
+
+// What a handler allocated between the borrow and the decision.
+TEST_F(Moments, BeforeADecisionArePutToTrial) {
+  EXPECT_EQ(recorded("",
+                     [] {
+                       const ThreadState& state = *own_state();
+                       const Bytes before = state.record->bytes.load();
+                       const Bytes armed = state.armed.load();
+                       tls.countdown = std::uint64_t{0} - 5000 - 64;
+                       static_cast<void>(decide(64));
+                       GEIGER_CHECK(state.record->bytes.load() == before + armed + 5000 + 64);
+                       GEIGER_CHECK(drops(DropCause::kReentered) == 1);
+                       tls.countdown = std::uint64_t{0} - 2 * kMiB;  // Left by a jump there.
+                       static_cast<void>(decide(64));
+                       GEIGER_CHECK(state.record->bytes.load() < before + kMiB);
+                       return 0;
+                     }),
+            0);
+}
+
+TEST_F(Moments, WithinAWalkHaveShorterStacks) {
+  EXPECT_EQ(recorded("",
+                     [] {
+                       ThreadState& state = *own_state();
+                       state.walking_frame = kDeeperThanAll;
+                       allocate(10);
+                       GEIGER_CHECK(image.live.size() == 2);
+                       GEIGER_CHECK(state.walking_frame == kDeeperThanAll);
+                       state.walking_frame = nullptr;
+                       return 0;
+                     }),
+            0);
+}
+
+TEST_F(Moments, OfAllocationsThatNobodyCanServeAreNone) {
+  EXPECT_EQ(recorded("",
+                     [] {
+                       const std::uint64_t before = tls.countdown;
+                       tls.countdown -= Bytes{1} << 48;
+                       GEIGER_CHECK(!decide(Bytes{1} << 48).is_sample);
+                       GEIGER_CHECK(tls.countdown == before);
+                       return 0;
+                     }),
+            0);
+}
+
+TEST_F(Moments, OfAFailedAllocationAreTakenBackWhereTheyCan) {
+  EXPECT_EQ(recorded("",
+                     [] {
+                       const trace::ThreadRecord& totals = *own_state()->record;
+                       const std::uint64_t certain = totals.certain_count.load();
+                       Decision decision = decide(64);
+                       GEIGER_CHECK(totals.certain_count.load() == certain + 1);
+                       retract(decision, 64);
+                       GEIGER_CHECK(totals.certain_count.load() == certain);
+                       decision.segment += 1;  // It ended meanwhile.
+                       retract(decision, 64);
+                       decision.is_certain = false;
+                       retract(decision, 64);
+                       retract({}, 64);
+                       GEIGER_CHECK(totals.certain_count.load() == certain);
+                       const Decision late = decide(64);
+                       detach();
+                       retract(late, 64);
+                       record(late, {address_of(9), 64, 64, trace::EntryPoint::kMalloc, 0}, {});
+                       GEIGER_CHECK(totals.certain_count.load() == certain + 1);
+                       GEIGER_CHECK(image.live.size() == 1);
+                       return 0;
+                     }),
+            0);
+}
+
+TEST_F(Moments, OfAnAddressThatComesBackTellAnUnseenFree) {
+  EXPECT_EQ(recorded("GEIGER_MODE=freestacks\n",
+                     [] {
+                       allocate(1);
+                       GEIGER_CHECK(drops(DropCause::kUnseenFree) == 1);
+                       GEIGER_CHECK(image.live.size() == 1);
+                       const std::uint64_t taken = take(address_of(1));
+                       GEIGER_CHECK(taken != 0 && image.live.size() == 0);
+                       put_back(address_of(1), taken);
+                       put_back(address_of(2), 0);
+                       GEIGER_CHECK(image.live.size() == 1);
+                       free_again(1);
+                       return image.live.size() == 0 ? 0 : 1;
+                     }),
+            0);
+}
+
+// ------------------------------------------------------------------- threads ---
+
+TEST_F(Moments, OfThreadsThatCameBeforeAreSettledAtTheEnd) {
+  EXPECT_EQ(in_child([&] {
+              std::atomic<int> step{0};
+              std::thread before([&] {
+                while (step.load() == 0) std::this_thread::yield();
+                allocate(5);
+                allocate(6, 8);  // Passes by.
+                step = 2;
+                while (step.load() == 2) std::this_thread::yield();
+              });
+              GEIGER_CHECK(directory_.attach() == 0);
+              step = 1;
+              while (step.load() != 2) std::this_thread::yield();
+              const ThreadState& state = *first_state();
+              GEIGER_CHECK(state.is_foreign);
+              std::thread([] { allocate(7); }).join();  // Its end is not seen either.
+              detach();
+              GEIGER_CHECK(state.record->armed.load() == 0 && state.record->pending.load() == 8);
+              GEIGER_CHECK(first_state()->record->armed.load() != 0);
+              step = 3;
+              before.join();
+              GEIGER_CHECK(directory_.attach() == 0);  // Their states are free again.
+              for (const ThreadState* one = first_state(); one != nullptr; one = one->next) {
+                GEIGER_CHECK(one->lifecycle.load() == kFree);
+              }
+              return 0;
+            }),
+            0);
+}
+
+TEST_F(Moments, OfThreadsThatAreSeenEnd) {
+  EXPECT_EQ(recorded("",
+                     [] {
+                       std::thread([] {
+                         begin_thread();
+                         allocate(5);
+                         allocate(6);
+                         end_thread();
+                       }).join();
+                       const trace::ThreadRecord& ended = *first_state()->record;
+                       GEIGER_CHECK(ended.end.load() != 0 && ended.armed.load() == 0);
+                       std::thread([] { end_thread(); }).join();  // Never allocated.
+                       std::thread([] {
+                         begin_thread();
+                         allocate(7);
+                         image.generation++;  // As after a fork, before it allocates again.
+                         end_thread();
+                         image.generation--;
+                       }).join();
+                       return 0;
+                     }),
+            0);
+}
+
+// -------------------------------------------------------------------- requests ---
+
+TEST_F(Moments, OfRequestsForAnInterval) {
+  EXPECT_EQ(recorded("",
+                     [] {
+                       GEIGER_CHECK(!set_interval(0) && !set_interval(kMostInterval + 1));
+                       GEIGER_CHECK(set_interval(64) && set_interval(4096));
+                       GEIGER_CHECK(largest_interval_in_use() == 4096);
+                       std::thread([] { allocate(5, kMiB); }).join();
+                       GEIGER_CHECK(set_interval(128));
+                       GEIGER_CHECK(largest_interval_in_use() == 4096);
+                       follow_now();
+                       control().requested_interval.store(kMostInterval + 1);
+                       allocate(6, kMiB);
+                       GEIGER_CHECK(own_state()->sampler.interval() == 128);
+                       control().requested_interval.store(512);
+                       allocate(7, kMiB);
+                       allocate(8, kMiB);
+                       GEIGER_CHECK(own_state()->sampler.interval() == 512);
+                       GEIGER_CHECK(epoch_of_interval(current_segment(), 0) == 0);
+                       GEIGER_CHECK(rate_of_interval(512).interval == 512);
+                       GEIGER_CHECK(rate_of_interval(513).interval == 513);
+                       GEIGER_CHECK(rate_of_interval(0).image == 0);
+                       return 0;
+                     }),
+            0);
+}
+
+TEST_F(Moments, OfBurstsDoubleTheInterval) {
+  EXPECT_EQ(recorded("",
+                     [] {
+                       control().doubling_step.store(1 << 16);
+                       for (std::uint64_t i = 2; i < 6000; ++i) allocate(i, 4096);
+                       GEIGER_CHECK(own_state()->sampler.interval() >= 128);
+                       return 0;
+                     }),
+            0);
+}
+
+void post(std::size_t slot, std::uint32_t sequence, const char* text, std::uint32_t bytes) {
+  trace::ControlMark& mark = control().marks[slot];
+  mark.time = 7;
+  mark.text_bytes = bytes;
+  std::memcpy(mark.text, text, std::strlen(text));
+  mark.sequence.store(sequence);
+  control().posted_marks.fetch_add(1);
+}
+
+TEST_F(Moments, OfMarksThatAreSetFromOutside) {
+  EXPECT_EQ(recorded("",
+                     [] {
+                       post(0, 2, "one", 3);
+                       post(1, 3, "half", 4);  // Being filled.
+                       post(2, 2, "long", 1U << 30);
+                       allocate(2);
+                       GEIGER_CHECK(control().marks[0].taken.load() == 2);
+                       GEIGER_CHECK(control().marks[1].taken.load() == 0);
+                       GEIGER_CHECK(control().marks[2].taken.load() == 2);
+                       GEIGER_CHECK(!write_mark(nullptr, 3));
+                       GEIGER_CHECK(!write_mark("mark", kMaxNameBytes + 1));
+                       GEIGER_CHECK(write_mark("mark", 4));
+                       return 0;
+                     }),
+            0);
+}
+
+// -------------------------------------------------------------- continuations ---
+
+TEST_F(Moments, WhenAnotherThreadGoesOnInTheNextSegment) {
+  EXPECT_EQ(recorded("",
+                     [] {
+                       ThreadState other{};
+                       other.lifecycle = kLive;
+                       control().wanted_segment.fetch_add(1);
+                       image.continuation.by.store(&other);
+                       allocate(2);
+                       GEIGER_CHECK(header().segment == 0);
+                       other.lifecycle = kFree;  // It has ended: nobody else will.
+                       allocate(3);
+                       GEIGER_CHECK(header().segment == 1 && image.live.size() == 3);
+                       image.continuation.by.store(own_state());
+                       image.continuation.frame = kDeeperThanAll;
+                       control().wanted_segment.fetch_add(1);
+                       allocate(4);  // Inside its own.
+                       GEIGER_CHECK(header().segment == 1);
+                       image.continuation.frame = nullptr;
+                       allocate(5);  // It was left by a jump.
+                       GEIGER_CHECK(header().segment == 2 && image.live.size() == 5);
+                       return 0;
+                     }),
+            0);
+}
+
+TEST_F(Moments, WhenACheckpointWasLeftAreWhenItIsFinished) {
+  EXPECT_EQ(recorded("",
+                     [] {
+                       Segment& first = current_segment();
+                       control().wanted_segment.fetch_add(1);
+                       allocate(2);
+                       GEIGER_CHECK(header().segment == 1);
+                       // As if it had been left before anything was carried.
+                       image.live.exchange(
+                           reinterpret_cast<std::uint64_t>(address_of(1)),
+                           image.live.take(reinterpret_cast<std::uint64_t>(address_of(1))), 0);
+                       image.continuation.before = &first;
+                       allocate(3);
+                       GEIGER_CHECK(image.continuation.before == nullptr);
+                       return 0;
+                     }),
+            0);
+}
+
+TEST_F(Moments, WhenAllSegmentsArePinnedStayInTheLast) {
+  EXPECT_EQ(recorded("",
+                     [] {
+                       ThreadState* state = own_state();
+                       for (int i = 0; i < 6; ++i) {
+                         auto* fresh = new ThreadState{};
+                         fresh->next = state->next;
+                         fresh->pin = current_segment().number.load();
+                         state->next = fresh;
+                         control().wanted_segment.fetch_add(1);
+                         allocate(10 + static_cast<std::uint64_t>(i));
+                       }
+                       GEIGER_CHECK(header().segment == kSegments - 1 && is_recording());
+                       return 0;
+                     }),
+            0);
+}
+
+// --------------------------------------------------------------------- slabs ---
+
+int g_answer;
+std::size_t g_asked;
+
+/// Slabs of 100 regions: none of the first, more free than there are of the second.
+int answer_utilization(const char*, void* old, std::size_t* bytes, void*, std::size_t) {
+  auto* words = static_cast<std::size_t*>(old);
+  const std::size_t count = *bytes / (3 * sizeof(std::size_t));
+  g_asked += count;
+  for (std::size_t i = 0; i < count; ++i) {
+    words[3 * i] = i == 1 ? 101 : 50;
+    words[3 * i + 1] = i == 0 ? 0 : 100;
+    words[3 * i + 2] = 4096;
+  }
+  return g_answer;
+}
+
+TEST_F(Moments, WhenTheAllocatorIsAskedForItsSlabs) {
+  EXPECT_EQ(recorded("",
+                     [] {
+                       const auto ask = [] { control().wanted_utilization.fetch_add(1); };
+                       ask();
+                       allocate(2);  // Nobody to ask.
+                       set_mallctl(answer_utilization);
+                       for (std::uint64_t i = 3; i <= 100; ++i) allocate(i);
+                       GEIGER_CHECK(g_asked == 3);
+                       const std::uint64_t before = header().tail.load();
+                       ask();
+                       allocate(100);
+                       GEIGER_CHECK(g_asked == 3 + 100);
+                       GEIGER_CHECK(header().tail.load() - before > 90 * 40);
+                       g_answer = 1;
+                       ask();
+                       allocate(101);
+                       g_answer = 0;
+                       ask();
+                       test::leave_room(2000);
+                       allocate(102);
+                       GEIGER_CHECK(!is_recording());
+                       return 0;
+                     }),
+            0);
+}
+
+// ---------------------------------------------------------------- custom heaps ---
+
+TEST_F(Moments, OfReportsThatAreWrong) {
+  const NameId heap = define_name(trace::NameKind::kHeap, 3, "pool", 4);
+  const NameId label = define_name(trace::NameKind::kLabel, 0, "pool", 4);
+  EXPECT_EQ(in_child([&] {
+              Report report;
+              GEIGER_CHECK(report_sample(report) == Reported::kNotRecording);
+              GEIGER_CHECK(report_free(label, 4096, {}) == Reported::kWrongHeap);
+              GEIGER_CHECK(report_free(heap, Bytes{1} << 48, {}) == Reported::kWrongAddress);
+              GEIGER_CHECK(directory_.attach() == 0);
+              report.rate = current_rate();
+              report.requested = report.usable = 100;
+              report.heap = label;
+              GEIGER_CHECK(report_sample(report) == Reported::kWrongHeap);
+              report.heap = heap;
+              GEIGER_CHECK(report_sample(report) == Reported::kWrongAddress);
+              report.address = Bytes{1} << 48;
+              GEIGER_CHECK(report_sample(report) == Reported::kWrongAddress);
+              report.address = 4096;
+              report.rate.image += 1;
+              GEIGER_CHECK(report_sample(report) == Reported::kOtherImage);
+              report.rate.image -= 1;
+              control().paused.store(1);
+              GEIGER_CHECK(report_sample(report) == Reported::kYes && image.live.size() == 0);
+              control().paused.store(0);
+              report.type = define_name(trace::NameKind::kType, 0, "Order", 5);
+              GEIGER_CHECK(report_sample(report) == Reported::kYes && image.live.size() == 1);
+              GEIGER_CHECK(tls.naming.type == 0);
+              GEIGER_CHECK(report_free(heap, 8192, {}) == Reported::kYes);
+              GEIGER_CHECK(report_free(heap, 4096, {}) == Reported::kYes);
+              GEIGER_CHECK(image.live.size() == 0);
+              return 0;
+            }),
+            0);
+}
+
+// -------------------------------------------------------------------- mappings ---
+
+TEST_F(Moments, OfMappingsThatAreLeftOut) {
+  EXPECT_EQ(recorded("",
+                     [] {
+                       const auto here = unwind::caller_registers();
+                       const auto records = [&](auto change) {
+                         const std::uint64_t before = header().tail.load();
+                         change();
+                         record_map(address_of(5), 4096, PROT_READ, MAP_PRIVATE, here);
+                         return header().tail.load() != before;
+                       };
+                       GEIGER_CHECK(records([] {}));
+                       GEIGER_CHECK(!records([] { control().paused.store(1); }));
+                       GEIGER_CHECK(records([] { control().paused.store(0); }));
+                       record_remap({address_of(5), 4096, address_of(6), 8192, 1}, 0, here);
+                       record_unmap(address_of(6), 8192, mapping_time(), here);
+                       record_protect(address_of(6), 4096, PROT_NONE, here);
+                       record_break(address_of(1), address_of(2), here);
+                       for (int i = 0; i < 20; ++i) leave_out(_r_debug.r_map);  // The test itself.
+                       GEIGER_CHECK(!records([] {}));
+                       return 0;
+                     }),
+            0);
+  EXPECT_EQ(recorded("GEIGER_MODE=nomappings\n",
+                     [] {
+                       const std::uint64_t before = header().tail.load();
+                       record_map(address_of(5), 4096, 0, 0, unwind::caller_registers());
+                       GEIGER_CHECK(header().tail.load() == before);
+                       return 0;
+                     }),
+            0);
+}
+
+// -------------------------------------------------------------------- children ---
+
+TEST_F(Moments, OfAChildAreInItsOwnTrace) {
+  for (const char* mode : {"", "GEIGER_MODE=nochildren\n", "GEIGER_SEGMENT=65536\n"}) {
+    EXPECT_EQ(recorded(mode,
+                       [&] {
+                         const bool follows = std::strstr(mode, "nochildren") == nullptr;
+                         const std::uint64_t seed = header().seed;
+                         const int child = in_child([&] {
+                           GEIGER_CHECK(!is_recording());
+                           GEIGER_CHECK((current_rate().image != 0) == follows);
+                           free_again(1);  // The parent's.
+                           allocate(2);
+                           GEIGER_CHECK(is_recording() == follows);
+                           if (follows) GEIGER_CHECK(header().seed != seed);
+                           GEIGER_CHECK(in_child([] { return 0; }) == 0);  // Never allocates.
+                           return 0;
+                         });
+                         GEIGER_CHECK(child == 0);
+                         free_again(1);
+                         GEIGER_CHECK(image.live.size() == 0);
+                         return 0;
+                       }),
+              0)
+        << mode;
+  }
+}
+
+TEST_F(Moments, OfAChildThatMapsFirst) {
+  EXPECT_EQ(recorded("",
+                     [] {
+                       return in_child([] {
+                         tls.countdown = 50;
+                         record_map(address_of(5), 4096, 0, 0, unwind::caller_registers());
+                         GEIGER_CHECK(is_recording() && tls.countdown == 0);
+                         return 0;
+                       });
+                     }),
+            0);
+}
+
+}  // namespace
+}  // namespace geiger::capture
