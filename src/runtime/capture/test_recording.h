@@ -2,6 +2,7 @@
 // addresses that nothing lies at, by the steps of runtime/interpose.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <stdlib.h>
 
 #include <cstdint>
@@ -13,6 +14,12 @@
 #include "runtime/capture/filter.h"
 #include "runtime/capture/image.h"
 #include "trace/test_refusal.h"
+
+/// In a child: gives up, and lets its parent know the line.
+#define GEIGER_CHECK(condition)                  \
+  do {                                           \
+    if (!(condition)) return __LINE__ % 250 + 1; \
+  } while (false)
 
 namespace geiger::capture::test {
 
@@ -90,10 +97,18 @@ inline void leave_room(Bytes room) {
   }
 }
 
-}  // namespace geiger::capture::test
+class Recorded : public testing::Test {
+ protected:
+  /// What `body` returns in a process that records.
+  template <typename Body>
+  int recorded(const std::string& more, const Body& body) {
+    return in_child([&] {
+      GEIGER_CHECK(directory_.attach(more) == 0);
+      allocate(1);
+      return body();
+    });
+  }
+  Directory directory_;
+};
 
-/// In a child: gives up, and lets its parent know the line.
-#define GEIGER_CHECK(condition)                  \
-  do {                                           \
-    if (!(condition)) return __LINE__ % 250 + 1; \
-  } while (false)
+}  // namespace geiger::capture::test
