@@ -6,10 +6,9 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <vector>
 
-#include "runtime/capture/checkpoint.h"
 #include "runtime/capture/custom_heap.h"
-#include "runtime/capture/live_samples.h"
 #include "runtime/capture/names.h"
 #include "runtime/capture/test_recording.h"
 #include "runtime/capture/thread_state.h"
@@ -23,11 +22,10 @@ using test::control;
 using test::drops;
 using test::free_again;
 using test::header;
+using test::kOutermostFrame;
 using trace::DropCause;
 
 class Moments : public test::Recorded {};
-
-const void* const kDeeperThanAll = reinterpret_cast<const void*>(~std::uintptr_t{0});
 
 // ---------------------------------------------------------------- slow paths ---
 
@@ -36,7 +34,7 @@ TEST_F(Moments, WithinADecisionAreCountedAsDropped) {
                      [] {
                        ThreadState& state = *own_state();
                        state.armed.store(kTaken);
-                       state.deciding_frame = kDeeperThanAll;
+                       state.deciding_frame = kOutermostFrame;
                        for (int i = 0; i < 16; ++i) allocate(10);
                        GEIGER_CHECK(drops(DropCause::kReentered) == 16);
                        GEIGER_CHECK(image.live.size() == 1);
@@ -96,10 +94,10 @@ TEST_F(Moments, WithinAWalkHaveShorterStacks) {
   EXPECT_EQ(recorded("",
                      [] {
                        ThreadState& state = *own_state();
-                       state.walking_frame = kDeeperThanAll;
+                       state.walking_frame = kOutermostFrame;
                        allocate(10);
                        GEIGER_CHECK(image.live.size() == 2);
-                       GEIGER_CHECK(state.walking_frame == kDeeperThanAll);
+                       GEIGER_CHECK(state.walking_frame == kOutermostFrame);
                        state.walking_frame = nullptr;
                        return 0;
                      }),
@@ -217,6 +215,39 @@ TEST_F(Moments, OfThreadsThatAreSeenEnd) {
             0);
 }
 
+// A state serves another thread only when the kernel knows its owner no more.
+TEST_F(Moments, OfThreadsThatLingerKeepTheirStates) {
+  EXPECT_EQ(recorded("",
+                     [] {
+                       std::atomic<int> ended{0};
+                       std::atomic<bool> may_go{false};
+                       std::vector<std::thread> lingering;
+                       for (std::uint64_t i = 0; i < 6; ++i) {
+                         lingering.emplace_back([&, i] {
+                           begin_thread();
+                           allocate(10 + i);
+                           end_thread();
+                           ++ended;
+                           while (!may_go.load()) std::this_thread::yield();
+                         });
+                         while (ended.load() != static_cast<int>(i) + 1) std::this_thread::yield();
+                       }
+                       const auto states = [] {
+                         int count = 0;
+                         for (auto* one = first_state(); one != nullptr; one = one->next) ++count;
+                         return count;
+                       };
+                       GEIGER_CHECK(states() == 7);  // With the main thread's.
+                       may_go = true;
+                       for (std::thread& thread : lingering) thread.join();
+                       first_state()->tid = 0;  // As of one that gave it up.
+                       for (int i = 0; i < 20; ++i) std::thread([] { allocate(30, 5000); }).join();
+                       GEIGER_CHECK(states() < 7 + 20);
+                       return 0;
+                     }),
+            0);
+}
+
 // -------------------------------------------------------------------- requests ---
 
 TEST_F(Moments, OfRequestsForAnInterval) {
@@ -278,70 +309,6 @@ TEST_F(Moments, OfMarksThatAreSetFromOutside) {
                        GEIGER_CHECK(!write_mark(nullptr, 3));
                        GEIGER_CHECK(!write_mark("mark", kMaxNameBytes + 1));
                        GEIGER_CHECK(write_mark("mark", 4));
-                       return 0;
-                     }),
-            0);
-}
-
-// -------------------------------------------------------------- continuations ---
-
-TEST_F(Moments, WhenAnotherThreadGoesOnInTheNextSegment) {
-  EXPECT_EQ(recorded("",
-                     [] {
-                       ThreadState other{};
-                       other.lifecycle = kLive;
-                       control().wanted_segment.fetch_add(1);
-                       image.continuation.by.store(&other);
-                       allocate(2);
-                       GEIGER_CHECK(header().segment == 0);
-                       other.lifecycle = kFree;  // It has ended: nobody else will.
-                       allocate(3);
-                       GEIGER_CHECK(header().segment == 1 && image.live.size() == 3);
-                       image.continuation.by.store(own_state());
-                       image.continuation.frame = kDeeperThanAll;
-                       control().wanted_segment.fetch_add(1);
-                       allocate(4);  // Inside its own.
-                       GEIGER_CHECK(header().segment == 1);
-                       image.continuation.frame = nullptr;
-                       allocate(5);  // It was left by a jump.
-                       GEIGER_CHECK(header().segment == 2 && image.live.size() == 5);
-                       return 0;
-                     }),
-            0);
-}
-
-TEST_F(Moments, WhenACheckpointWasLeftAreWhenItIsFinished) {
-  EXPECT_EQ(recorded("",
-                     [] {
-                       Segment& first = current_segment();
-                       control().wanted_segment.fetch_add(1);
-                       allocate(2);
-                       GEIGER_CHECK(header().segment == 1);
-                       // As if it had been left before anything was carried.
-                       image.live.exchange(
-                           reinterpret_cast<std::uint64_t>(address_of(1)),
-                           image.live.take(reinterpret_cast<std::uint64_t>(address_of(1))), 0);
-                       image.continuation.before = &first;
-                       allocate(3);
-                       GEIGER_CHECK(image.continuation.before == nullptr);
-                       return 0;
-                     }),
-            0);
-}
-
-TEST_F(Moments, WhenAllSegmentsArePinnedStayInTheLast) {
-  EXPECT_EQ(recorded("",
-                     [] {
-                       ThreadState* state = own_state();
-                       for (int i = 0; i < 6; ++i) {
-                         auto* fresh = new ThreadState{};
-                         fresh->next = state->next;
-                         fresh->pin = current_segment().number.load();
-                         state->next = fresh;
-                         control().wanted_segment.fetch_add(1);
-                         allocate(10 + static_cast<std::uint64_t>(i));
-                       }
-                       GEIGER_CHECK(header().segment == kSegments - 1 && is_recording());
                        return 0;
                      }),
             0);

@@ -126,6 +126,8 @@ TEST_F(Reports, OfMappingsThatAreLeftOut) {
                        record_unmap(address_of(6), 8192, mapping_time(), here);
                        record_protect(address_of(6), 4096, PROT_NONE, here);
                        record_break(address_of(1), address_of(2), here);
+                       const link_map nothing{};
+                       leave_out(&nothing);
                        for (int i = 0; i < 20; ++i) leave_out(_r_debug.r_map);  // The test itself.
                        GEIGER_CHECK(!records([] {}));
                        return 0;
@@ -167,6 +169,20 @@ TEST_F(Reports, OfAChildAreInItsOwnTrace) {
               0)
         << mode;
   }
+}
+
+// What the child inherits is of no interest to it.
+TEST_F(Reports, OfAChildThatThins) {
+  EXPECT_EQ(recorded("GEIGER_LIVE=1024\n",
+                     [] {
+                       for (std::uint64_t i = 2; i <= 600; ++i) allocate(i);
+                       return in_child([] {
+                         for (std::uint64_t i = 1001; i <= 1500; ++i) allocate(i);
+                         GEIGER_CHECK(image.thinning.load() == 1 && image.live.size() < 400);
+                         return 0;
+                       });
+                     }),
+            0);
 }
 
 TEST_F(Reports, OfAChildThatMapsFirst) {

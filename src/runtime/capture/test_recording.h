@@ -97,6 +97,9 @@ inline void leave_room(Bytes room) {
   }
 }
 
+/// An address above every frame: whoever stands there is interrupted by all that runs.
+inline const void* const kOutermostFrame = reinterpret_cast<const void*>(~std::uintptr_t{0});
+
 class Recorded : public testing::Test {
  protected:
   /// What `body` returns in a process that records.
