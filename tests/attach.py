@@ -7,6 +7,7 @@
 import array
 import contextlib
 import ctypes
+import errno
 import glob
 import json
 import os
@@ -410,7 +411,40 @@ class Surroundings(AttachTest):
         self.assert_sound(self.attach(process.pid))
 
 
+# The runtime's three orders, as the injector gives them, but from the program's own thread.
+GIVES_ORDERS = """
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+settings = f"GEIGER_DIR={sys.argv[2]}\\nGEIGER_INTERVAL=4096\\n".encode()
+begin, follow, end = (getattr(library, f"geiger_{order}_v1")
+                      for order in ("attach", "attach_follow", "detach"))
+orders = [(follow,), (end,), (begin, b"GEIGER_DIR=relative"), (begin, b"GEIGER_DIR=/nowhere/at"),
+          (begin, settings), (begin, settings), (follow,), (end,), (end,), (follow,),
+          (begin, settings), (end,)]
+print(*(order[0](*order[1:]) for order in orders))
+"""
+
+
 class Refusals(AttachTest):
+    def test_orders_at_the_wrong_time(self):
+        bad_settings, is_recording, nothing_to_do = -1, -2, -4
+        with tempfile.TemporaryDirectory() as directory:
+            done = harness.run_bare(
+                [sys.executable, "-c", GIVES_ORDERS, harness.preload_library(), directory])
+            self.assertEqual(done.status, 0, done.stderr)
+            self.assertEqual([int(word) for word in done.stdout.split()],
+                             [nothing_to_do, nothing_to_do, bad_settings, errno.ENOENT, 0,
+                              is_recording, 0, 0, nothing_to_do, nothing_to_do, 0, 0])
+            self.assertEqual(len(os.listdir(directory)), 2)
+            for name in os.listdir(directory):
+                trace_reader.read(os.path.join(directory, name)).check()
+
+    def test_an_order_to_a_preloaded_runtime(self):
+        script = ("import ctypes; own = ctypes.CDLL(None);"
+                  "print(own.geiger_attach_v1(b'GEIGER_DIR=/tmp'), own.geiger_detach_v1())")
+        recorded = harness.record([sys.executable, "-c", script], 4096)
+        self.assertEqual(recorded.outcome.stdout, b"-2 -4\n", recorded.outcome)
+
     def test_no_such_process(self):
         ended = subprocess.Popen(["true"])
         ended.wait()

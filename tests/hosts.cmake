@@ -42,6 +42,10 @@ target_compile_definitions(host_attached_static PRIVATE ATTACHED_STATIC)
 geiger_host(plugin hosts/plugin.cc SHARED)
 target_compile_options(host_plugin PRIVATE -Wno-psabi)  # vectors by value, on purpose
 geiger_host(audit hosts/audit.cc SHARED)
+geiger_host(forms hosts/forms.c)
+target_compile_options(host_forms PRIVATE -Wno-use-after-free)  # of what realloc refused
+geiger_host(own_new hosts/own_new.cc SHARED)
+geiger_host(plain_malloc hosts/plain_malloc.c SHARED)
 geiger_host(exact_count hosts/exact_count.cc SHARED)
 target_compile_options(host_exact_count PRIVATE -Wno-ignored-attributes)  # of function types
 
@@ -76,11 +80,12 @@ if(TARGET geiger_preload)
   geiger_process_test(tutorial e2e tutorial.py $<TARGET_FILE:geiger>)
   geiger_process_test(json_schema e2e json_schema.py $<TARGET_FILE:geiger>
     ${PROJECT_SOURCE_DIR}/docs/schema/geiger-report.schema.json ${PROJECT_SOURCE_DIR}/fuzz/corpus/trace)
-  if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")  # what the golden table was counted with
+  if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" AND NOT GEIGER_COVERAGE)  # what the golden table was counted with
     geiger_process_test(instruction_table golden instruction_table.py)
   endif()
   geiger_process_test(system_calls e2e syscalls.py)
   geiger_process_test(allocators e2e allocators.py)
+  geiger_process_test(providers e2e providers.py)
   geiger_process_test(killed e2e killed.py)
   geiger_process_test(full_disk e2e full_disk.py)
   geiger_process_test(refused_calls e2e refused_calls.py)
@@ -108,7 +113,7 @@ if(TARGET geiger_preload AND TARGET geiger)
 endif()
 
 # Public headers only: no library of ours takes part.
-if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
+if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" AND NOT GEIGER_COVERAGE)
   geiger_process_test(arena_instructions golden arena_instructions.py)
 endif()
 

@@ -14,7 +14,12 @@ The report merges both. Branches of exceptions are left out (--exclude-throw-bra
 those that the compiler knows cannot be taken.
 
 A room of the shared zone is compiled twice, and both count. A source that no preloaded library
-holds (the reader of traces) is left out of the runtime's side.
+holds (the reader of traces) is left out of the runtime's side, with its header.
+
+What counts is the line of the source and, on it, the branch: one that stands in a header or a
+template is covered when it was taken in some unit or instance. Unit tests of a room belong to
+it: of an inline function a program keeps one instance, and that may be the test's. Only these
+rooms and tests are built to be counted (tests/coverage/counters.cmake).
 """
 import argparse
 import json
@@ -58,9 +63,11 @@ def library():
 
 
 def objects(side):
-    """The folders of a side's compiled units; those of shared rooms exist in both flavours."""
+    """The folders of a side's compiled units; those of shared rooms exist in both flavours, and
+    a unit test may hold the instance of an inline function that ran."""
     for room in SIDES[side]:
-        yield from sorted((BUILD / "src" / room / "CMakeFiles").glob("geiger_*.dir"))
+        for kind in ("geiger_*.dir", "*_test.dir"):
+            yield from sorted((BUILD / "src" / room / "CMakeFiles").glob(kind))
 
 
 def write_shared_counts(directory):
@@ -87,7 +94,7 @@ def collect(side, directory, left_out):
         folders += [pathlib.Path(f"{directory}{folder}") for folder in objects(side)]
     output = pathlib.Path(directory, f"{side}.json")
     words = [word for source in left_out if side == "runtime"
-             for word in ("--exclude", f"(.*/)?{re.escape(source)}")]
+             for word in ("--exclude", rf"(.*/)?{re.escape(source.removesuffix('.cc'))}\.(cc|h)")]
     # A process that is killed between two counters leaves a branch that was taken -1 times.
     call(["gcovr", "--root", ROOT, "--gcov-ignore-parse-errors",
           "--exclude-throw-branches", "--exclude-unreachable-branches",

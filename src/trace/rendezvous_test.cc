@@ -47,6 +47,16 @@ TEST(RendezvousPlace, IsNotOneWithoutAnAbsolutePathThatFits) {
   EXPECT_FALSE(rendezvous_place(0, "run", 0, place));
   EXPECT_FALSE(rendezvous_place(0, ("/" + std::string(2000, 'a')).c_str(), 0, place));
   EXPECT_EQ(std::strlen(place.parent), kRendezvousPath - 1);
+  EXPECT_FALSE(rendezvous_place(-1, "/x", 0, place));
+}
+
+TEST(Bell, IsOneOfThisVersionOnly) {
+  Bell bell{};
+  EXPECT_FALSE(is_bell(bell));
+  begin_bell(bell);
+  EXPECT_TRUE(is_bell(bell));
+  ++bell.version;
+  EXPECT_FALSE(is_bell(bell));
 }
 
 TEST(Request, IsForARecordingWhenOdd) {

@@ -292,8 +292,8 @@ GEIGER_SLOW_PATH bool Writer::make_writable_slow(Bytes end) {
 /// mremap of 0 bytes of a shared mapping makes a second, larger one of the same
 /// file. Two threads may both make one: the slower unmaps its own.
 bool Writer::double_mapping() {
+  static_assert(kFirstMapping << (kMaxMappings - 1) >= kMaxCapacity);
   const std::size_t current = current_.load(std::memory_order_acquire);
-  if (current + 1 >= kMaxMappings) return false;
   const Bytes bytes = first_mapping_ << (current + 1);
   const long result = raw_syscall(
       SYS_mremap, reinterpret_cast<long>(mappings_[current].load(std::memory_order_relaxed)), 0,

@@ -174,5 +174,16 @@ TEST_F(WriterTest, StaysBelowTheFileSizeLimit) {
   EXPECT_EQ(WEXITSTATUS(status), 7);
 }
 
+TEST(Thinning, KeepsHalfAsManyWithEveryLevel) {
+  const std::uint64_t half = std::uint64_t{1} << 63;
+  EXPECT_TRUE(is_kept(~std::uint64_t{0}, 0));
+  EXPECT_FALSE(is_kept(half, 1));
+  EXPECT_TRUE(is_kept(half - 1, 1));
+  EXPECT_FALSE(is_kept(half - 1, 2));
+  EXPECT_TRUE(is_kept(1, 63));
+  EXPECT_FALSE(is_kept(2, 63));
+  EXPECT_FALSE(is_kept(0, 64));
+}
+
 }  // namespace
 }  // namespace geiger::trace

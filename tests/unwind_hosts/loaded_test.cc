@@ -1,6 +1,7 @@
 // Walks through modules that come and go, and through the loader's trampoline.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "../src/trace/test_refusal.h"
 #include "oracle.h"
 
 namespace geiger::unwind {
@@ -122,6 +124,38 @@ TEST_F(LoadedModules, LeaveForkedChildrenAble) {
   }
   is_over = true;
   loader.join();
+}
+
+// An id of at least 8 bytes is told; one that is longer than any is none, and one shorter than
+// 16 does not tell modules apart.
+TEST_F(LoadedModules, MayHaveIdsOfAnyLength) {
+  const auto id_bytes = [](const std::string& library) {
+    return in_child([&] {  // Where none was before it.
+      return static_cast<int>(module(walk_through(library).modules).build_id_bytes);
+    });
+  };
+  EXPECT_EQ(id_bytes("libgeiger_reloaded_short_id.so"), 0);
+  EXPECT_EQ(id_bytes("libgeiger_reloaded_half_id.so"), 8);
+  EXPECT_EQ(id_bytes("libgeiger_reloaded_long_id.so"), 0);
+}
+
+/// Walks through the library, and lets something else stand where it stood.
+bool walks_well_and_leaves(const std::string& name) {
+  const std::uint64_t address = walk_through(name).address & ~std::uint64_t{4095};
+  const void* taken = mmap(reinterpret_cast<void*>(address), 4096, PROT_NONE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  return taken != MAP_FAILED && t_own == t_libgcc && !t_own.truncated;
+}
+
+TEST_F(LoadedModules, BeyondThoseThatAreKeptAreWalkedAllTheSame) {
+  EXPECT_EQ(in_child([] {
+              const std::string name = "libgeiger_reloaded_small.so";
+              for (std::uint32_t i = 0; i < kMaxModules + kMaxModules / 2; ++i) {
+                if (!walks_well_and_leaves(name)) return 1;
+              }
+              return modules_known() == kMaxModules ? 0 : 2;
+            }),
+            0);
 }
 
 TEST_F(LoadedModules, LetWalksPassTheLazyBindingTrampoline) {

@@ -188,6 +188,58 @@ TEST(LiveTable, KeepsThreadsApart) {
   EXPECT_EQ(table.size(), 0U);
 }
 
+TEST(LiveTable, ExchangesOnlyWhatItStillHolds) {
+  static constinit LiveTable table;
+  EXPECT_FALSE(table.exchange(16, 1, 2));
+  for (std::uint64_t i = 1; i <= 20'000; ++i) ASSERT_TRUE(table.insert(i * 16, i));
+  for (std::uint64_t i = 1; i <= 20'000; ++i) {
+    EXPECT_TRUE(table.exchange(i * 16, i, i + 1));
+    EXPECT_FALSE(table.exchange(i * 16, i, 7));
+    EXPECT_FALSE(table.exchange(i * 16 + (1U << 30), i, 7));
+  }
+  for (std::uint64_t i = 1; i <= 20'000; ++i) EXPECT_EQ(table.take(i * 16), i + 1);
+  EXPECT_FALSE(table.exchange(16, 2, 3));  // Its tables are there, and empty.
+}
+
+// What is taken between the question and the removal is its owner's.
+TEST(LiveTable, RemovesOnlyWhatNobodyTakesMeanwhile) {
+  static constinit LiveTable table;
+  for (std::uint64_t i = 1; i <= 100; ++i) ASSERT_TRUE(table.insert(i * 16, i));
+  std::size_t forgotten = 0;
+  table.remove_if(
+      [](std::uint64_t address, std::uint64_t value) {
+        if (value % 3 == 0) {
+          EXPECT_EQ(table.take(address), value);
+        }
+        return value % 3 != 1;
+      },
+      [&](std::uint64_t, std::uint64_t value) {
+        EXPECT_EQ(value % 3, 2U);
+        ++forgotten;
+      });
+  EXPECT_EQ(forgotten, 33U);
+  EXPECT_EQ(table.size(), 34U);
+  table.remove_if([](std::uint64_t, std::uint64_t) { return true; },
+                  [](std::uint64_t, std::uint64_t) {});
+  EXPECT_EQ(table.size(), 0U);
+  table.remove_if([](std::uint64_t, std::uint64_t) { return true; },
+                  [](std::uint64_t, std::uint64_t) { ADD_FAILURE(); });
+}
+
+// Addresses that share a home go to the buckets behind it, the last of all to the first.
+TEST(LiveTable, GoesRoundWhereBucketsAreFull) {
+  static constinit LiveTable table;
+  std::vector<std::uint64_t> crowd;
+  constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15U;
+  for (std::uint64_t i = 1; crowd.size() < 60; ++i) {
+    if ((i * kFactor >> 20 & 1023) >= 1022) crowd.push_back(i * 16);
+  }
+  for (const std::uint64_t address : crowd) ASSERT_TRUE(table.insert(address, address));
+  for (const std::uint64_t address : crowd) EXPECT_TRUE(table.exchange(address, address, 5));
+  for (const std::uint64_t address : crowd) EXPECT_EQ(table.take(address), 5U);
+  for (const std::uint64_t address : crowd) EXPECT_EQ(table.take(address), 0U);
+}
+
 // Hand-over: one thread inserts, another takes what it was given.
 TEST(LiveTable, FindsWhatAnotherThreadInserted) {
   static constinit LiveTable table;

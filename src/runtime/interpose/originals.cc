@@ -49,20 +49,12 @@ void free_without_size(void* pointer, std::size_t) { originals.free(pointer); }
 void free_without_sizes(void* pointer, std::size_t, std::size_t) { originals.free(pointer); }
 std::size_t unknown_usable_size(void*) { return 0; }
 
-// A library that provides malloc but not these falls back on what it has.
-void* memalign_by_posix(std::size_t alignment, std::size_t size) {
-  void* pointer = nullptr;
-  const int error = originals.posix_memalign(&pointer, alignment, size);
-  if (error == 0) return pointer;
-  errno = error;
-  return nullptr;
-}
+// Before glibc 2.34 a program without libpthread has none.
 int no_threads(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*) { return EAGAIN; }
 int no_c11_threads(thrd_t*, thrd_start_t, void*) { return thrd_error; }
 
+/// At the latest the C library has these.
 void assign_aligned(Originals& found, const link_map* allocator) {
-  found.memalign = memalign_by_posix;
-  found.aligned_alloc = memalign_by_posix;
   assign_from(found.posix_memalign, allocator, "posix_memalign");
   assign_from(found.memalign, allocator, "memalign");
   assign_from(found.aligned_alloc, allocator, "aligned_alloc");
@@ -217,7 +209,6 @@ void assign_own(CxxOriginals& table, const link_map* allocator) {
 
 /// Libraries that map memory to look at the program, not for it.
 bool is_of_a_tool(const link_map* module) {
-  if (module->l_name == nullptr) return false;
   return strstr(module->l_name, "/libgeiger") != nullptr ||
          strstr(module->l_name, "/liblttng-ust") != nullptr;
 }
@@ -235,7 +226,6 @@ void leave_out_allocator_and_tools() {
 
 /// libstdc++ and libc++ only forward to malloc.
 bool is_plain_runtime(const link_map* module) {
-  if (module == nullptr || module->l_name == nullptr) return false;
   return strstr(module->l_name, "/libstdc++.so") != nullptr ||
          strstr(module->l_name, "/libc++.so") != nullptr ||
          strstr(module->l_name, "/libc++abi.so") != nullptr;
@@ -318,7 +308,8 @@ GEIGER_SLOW_PATH void resolve() {
   assign_aligned(found, allocator.module);
   assign(found.free_sized, find_in(allocator.module, "free_sized"));
   assign(found.free_aligned_sized, find_in(allocator.module, "free_aligned_sized"));
-  assign_from(found.usable_size, allocator.module, "malloc_usable_size");
+  // Only its own: another allocator's would look in front of a block that is not its.
+  assign(found.usable_size, find_in(allocator.module, "malloc_usable_size"));
   assign(found.pthread_create, find_next("pthread_create"));
   assign(found.thrd_create, find_next("thrd_create"));
   originals = found;

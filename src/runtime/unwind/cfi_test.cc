@@ -1,7 +1,6 @@
 #include "runtime/unwind/cfi.h"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
@@ -11,38 +10,11 @@
 #include "runtime/unwind/expression.h"
 #include "runtime/unwind/modules.h"
 #include "runtime/unwind/rule.h"
+#include "runtime/unwind/test_memory.h"
 #include "runtime/unwind/unwind.h"
 
 namespace geiger::unwind {
 namespace {
-
-constexpr std::size_t kPage = 4096;
-
-std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
-
-/// Memory that ends exactly where the bytes end: a page that cannot be read
-/// follows, and one precedes.
-class FencedCopy {
- public:
-  FencedCopy(const std::uint8_t* bytes, std::size_t size)
-      : size_(size), room_((size + kPage - 1) / kPage * kPage) {
-    map_ = static_cast<std::uint8_t*>(
-        mmap(nullptr, room_ + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    EXPECT_EQ(mprotect(map_ + kPage, room_, PROT_READ | PROT_WRITE), 0);
-    std::memcpy(begin(), bytes, size);
-  }
-  FencedCopy(const FencedCopy&) = delete;
-  FencedCopy& operator=(const FencedCopy&) = delete;
-  ~FencedCopy() { munmap(map_, room_ + 2 * kPage); }
-
-  [[nodiscard]] std::uint8_t* begin() const { return map_ + kPage + room_ - size_; }
-  [[nodiscard]] ByteRange range() const { return {begin(), begin() + size_}; }
-
- private:
-  std::size_t size_;
-  std::size_t room_;
-  std::uint8_t* map_;
-};
 
 bool is_same(const Row& a, const Row& b) {
   const auto is_same_place = [](const Place& x, const Place& y) {
@@ -245,14 +217,14 @@ TEST(Expression, CalculatesWithConstantsAndOneRegister) {
 }
 
 TEST(Expression, WithoutATermIsRefused) {
-  evaluate_bytes({0x76, 0, 0x77, 0, 0x22}, 0, false);  // rbp + rsp
-  evaluate_bytes({0x76, 0, 0x31, 0x1a}, 0, false);     // rbp & 1
-  evaluate_bytes({0x31, 0x22}, 0, false);              // an operand is missing
-  evaluate_bytes({0x06}, 0, false);                    // nothing to load
-  evaluate_bytes({0x23, 1}, 0, false);                 // nothing to add to
-  evaluate_bytes({0x31, 0x06}, 0, false);              // [1]
-  evaluate_bytes({0x76, 0, 0xe0}, 0, false);           // an unknown operation
-  evaluate_bytes({0x76, 0, 0x0c, 1}, 0, false);        // a cut operand
+  evaluate_bytes({0x76, 0, 0x77, 0, 0x22}, 0, false);            // rbp + rsp
+  evaluate_bytes({0x76, 0, 0x31, 0x1a}, 0, false);               // rbp & 1
+  evaluate_bytes({0x31, 0x22}, 0, false);                        // an operand is missing
+  evaluate_bytes({0x06}, 0, false);                              // nothing to load
+  evaluate_bytes({0x23, 1}, 0, false);                           // nothing to add to
+  evaluate_bytes({0x31, 0x06}, 0, false);                        // [1]
+  evaluate_bytes({0x76, 0, 0xe0}, 0, false);                     // an unknown operation
+  evaluate_bytes({0x76, 0, 0x0c, 1}, 0, false);                  // a cut operand
   evaluate_bytes(std::vector<std::uint8_t>(9, 0x31), 0, false);  // deeper than the stack
 }
 

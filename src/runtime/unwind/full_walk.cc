@@ -42,19 +42,23 @@ bool find_cfa(Machine& at, const Term& term, StackMemory& stack, std::uint64_t& 
   return true;
 }
 
+enum class Value : std::uint8_t { kKnown, kUnknown, kUnreadable };
+
 /// `value` comes with this frame's and leaves with the caller's.
-bool apply(Machine& at, std::uint64_t cfa, const Place& place, StackMemory& stack,
-           std::uint64_t& value) {
-  if (place.kind == Place::Kind::kSame || place.kind == Place::Kind::kUndefined) return true;
+Value apply(Machine& at, std::uint64_t cfa, const Place& place, StackMemory& stack,
+            std::uint64_t& value) {
+  if (place.kind == Place::Kind::kSame || place.kind == Place::Kind::kUndefined)
+    return Value::kKnown;
   std::uint64_t base = 0;
   if (place.kind == Place::Kind::kUnsupported || !base_value(at, cfa, place.base, base)) {
     value = 0;
-    return true;
+    return Value::kUnknown;
   }
   base += static_cast<std::uint64_t>(std::int64_t{place.offset});
-  if (place.kind == Place::Kind::kAt) return stack.read(base, value);
+  if (place.kind == Place::Kind::kAt)
+    return stack.read(base, value) ? Value::kKnown : Value::kUnreadable;
   value = base;
-  return true;
+  return Value::kKnown;
 }
 
 Outcome step_by_row(Machine& at, const FoundRow& found, StackMemory& stack) {
@@ -66,9 +70,13 @@ Outcome step_by_row(Machine& at, const FoundRow& found, StackMemory& stack) {
   Machine caller = at;
   caller.sp = cfa;
   caller.ip = 0;
-  if (ip.kind == Place::Kind::kSame || !apply(at, cfa, ip, stack, caller.ip)) return Outcome::kLost;
+  // A return address that nobody can tell is no end of the stack, though it is 0.
+  if (ip.kind == Place::Kind::kSame || apply(at, cfa, ip, stack, caller.ip) != Value::kKnown)
+    return Outcome::kLost;
   for (std::size_t slot = 0; slot + 1 < kSlots; ++slot) {
-    if (!apply(at, cfa, found.row.places[slot], stack, caller.saved[slot])) return Outcome::kLost;
+    const Place& place = found.row.places[slot];
+    if (apply(at, cfa, place, stack, caller.saved[slot]) == Value::kUnreadable)
+      return Outcome::kLost;
   }
   at = caller;
   if (!found.is_signal_frame) return Outcome::kStepped;

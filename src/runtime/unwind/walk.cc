@@ -19,9 +19,9 @@ enum class Outcome : std::uint8_t { kRecorded, kNeedsAllRegisters };
     case Rule::BpPlace::kFromSp:
       return stack.read(at.sp + rule.bp_offset(), bp);
     case Rule::BpPlace::kFromBp:
-      return stack.read(at.bp + rule.bp_offset(), bp);
+      break;
   }
-  return false;
+  return stack.read(at.bp + rule.bp_offset(), bp);
 }
 
 /// False: the rule does not fit the stack.

@@ -1,0 +1,117 @@
+// For tests only: a process of its own that begins to record by attaching, and allocations at
+// addresses that nothing lies at, by the steps of runtime/interpose.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "runtime/capture/attach.h"
+#include "runtime/capture/capture.h"
+#include "runtime/capture/filter.h"
+#include "runtime/capture/image.h"
+#include "trace/test_refusal.h"
+
+/// In a child: gives up, and lets its parent know the line.
+#define GEIGER_CHECK(condition)                  \
+  do {                                           \
+    if (!(condition)) return __LINE__ % 250 + 1; \
+  } while (false)
+
+namespace geiger::capture::test {
+
+/// A directory for traces, removed with its contents.
+class Directory {
+ public:
+  Directory() {
+    char name[] = "/tmp/geiger-capture-XXXXXX";
+    path_ = mkdtemp(name);
+  }
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+  ~Directory() { std::filesystem::remove_all(path_); }
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// Settings of a recording that every allocation of 64 bytes is a certain sample of.
+  [[nodiscard]] std::string settings(const std::string& more = "") const {
+    return "GEIGER_DIR=" + path_ + "\nGEIGER_INTERVAL=64\nGEIGER_SEED=1\n" + more;
+  }
+  [[nodiscard]] int attach(const std::string& more = "") const {
+    return capture::attach(settings(more).c_str());
+  }
+  [[nodiscard]] int traces() const {
+    int count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+      count += entry.file_size() > 0 ? 1 : 0;
+    }
+    return count;
+  }
+
+ private:
+  std::string path_;
+};
+
+inline const void* address_of(std::uint64_t number) {
+  return reinterpret_cast<const void*>(number << 8);
+}
+
+/// The allocation that is known by `number`.
+[[gnu::noinline]] inline void allocate(std::uint64_t number, std::uint64_t size = 64) {
+  if (!borrows(size)) return;
+  const Decision decision = decide(size);
+  record(decision, {address_of(number), size, size, trace::EntryPoint::kMalloc, 16},
+         unwind::caller_registers());
+}
+
+[[gnu::noinline]] inline void free_again(std::uint64_t number) {
+  if (filter.maybe_holds(address_of(number))) {
+    release(address_of(number), unwind::caller_registers());
+  }
+}
+
+inline const trace::FileHeader& header() { return *current_segment().writer.header(); }
+
+inline std::uint64_t drops(trace::DropCause cause) {
+  return header().drops[static_cast<std::size_t>(cause)].load();
+}
+
+/// What whoever watches the process writes to.
+inline trace::ControlPage& control() {
+  return *const_cast<trace::ControlPage*>(current_segment().writer.control());
+}
+
+/// Fills the trace until `room` bytes are left, a multiple of 8.
+inline void leave_room(Bytes room) {
+  trace::Writer& writer = current_segment().writer;
+  for (;;) {
+    const Bytes words = (header().capacity - writer.tail() - room) / 8;
+    if (words == 0) return;
+    // Never of 1 word: no record is so small.
+    const auto taken = static_cast<std::uint16_t>(words <= 4000 ? words : 3000);
+    const trace::RecordHeader filler{trace::RecordType::kNone, 0, taken, 0, 0};
+    const trace::Slot slot = writer.reserve(filler);
+    if (slot) trace::Writer::commit(slot, filler);
+  }
+}
+
+/// An address above every frame: whoever stands there is interrupted by all that runs.
+inline const void* const kOutermostFrame = reinterpret_cast<const void*>(~std::uintptr_t{0});
+
+class Recorded : public testing::Test {
+ protected:
+  /// What `body` returns in a process that records.
+  template <typename Body>
+  int recorded(const std::string& more, const Body& body) {
+    return in_child([&] {
+      GEIGER_CHECK(directory_.attach(more) == 0);
+      allocate(1);
+      return body();
+    });
+  }
+  Directory directory_;
+};
+
+}  // namespace geiger::capture::test

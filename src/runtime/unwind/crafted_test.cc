@@ -1,0 +1,338 @@
+// Unwind tables that no compiler writes: one function under a header, an entry and a program
+// that a test spoils in one place.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/unwind/cfi.h"
+#include "runtime/unwind/rule.h"
+#include "runtime/unwind/test_memory.h"
+
+namespace geiger::unwind {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+void put(Bytes& to, std::uint64_t value, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; ++i) to.push_back(static_cast<std::uint8_t>(value >> (8 * i)));
+}
+
+void put(Bytes& to, const Bytes& bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
+
+/// The function lies here, as a distance from the header; nobody reads it.
+constexpr std::uint64_t kFunction = 0x10000;
+constexpr std::uint64_t kFunctionBytes = 64;
+
+/// What stands in the tables. As it is here, a row is found.
+struct Tables {
+  std::uint8_t header_version = 1;
+  std::uint8_t frame_encoding = 0x1b;
+  std::uint8_t count_encoding = 0x03;
+  std::uint8_t table_encoding = 0x3b;
+  std::uint32_t count = 1;
+  std::uint32_t first_function = kFunction;
+
+  std::uint32_t cie_id = 0;
+  std::uint8_t cie_version = 1;
+  std::string letters = "zR";
+  Bytes augmentation = {0x1b};
+  std::uint8_t return_column = 16;
+  Bytes cie_program = {0x0c, 7, 8, 0x90, 1};  // CFA = rsp + 8, return address at CFA - 8.
+
+  std::uint32_t fde_length_added = 0;
+  bool has_cie_pointer = true;
+  std::uint32_t size = kFunctionBytes;
+  Bytes fde_augmentation = {0};
+  Bytes fde_program = {};
+
+  [[nodiscard]] Bytes cie() const {
+    Bytes body;
+    put(body, cie_id, 4);
+    body.push_back(cie_version);
+    for (const char letter : letters) body.push_back(static_cast<std::uint8_t>(letter));
+    if (letters.size() < 8) body.push_back(0);
+    body.push_back(1);     // Code alignment.
+    body.push_back(0x78);  // Data alignment, -8.
+    body.push_back(return_column);
+    if (letters[0] == 'z') body.push_back(static_cast<std::uint8_t>(augmentation.size()));
+    put(body, augmentation);
+    put(body, cie_program);
+    Bytes entry;
+    put(entry, body.size(), 4);
+    put(entry, body);
+    return entry;
+  }
+
+  /// Standing at `at`, with its CIE at `cie_at`.
+  [[nodiscard]] Bytes fde(std::uint64_t at, std::uint64_t cie_at) const {
+    Bytes body;
+    put(body, has_cie_pointer ? at + 4 - cie_at : 0, 4);
+    put(body, kFunction - (at + 8), 4);
+    put(body, size, 4);
+    put(body, fde_augmentation);
+    put(body, fde_program);
+    Bytes entry;
+    put(entry, body.size() + fde_length_added, 4);
+    put(entry, body);
+    return entry;
+  }
+
+  [[nodiscard]] Bytes all() const {
+    Bytes bytes = {header_version, frame_encoding, count_encoding, table_encoding};
+    if (frame_encoding != kEncodingOmit) put(bytes, 0, 4);
+    put(bytes, count, 4);
+    const std::uint64_t cie_at = bytes.size() + 8;
+    const Bytes shared = cie();
+    const std::uint64_t fde_at = cie_at + shared.size();
+    put(bytes, first_function, 4);
+    put(bytes, fde_at, 4);
+    put(bytes, shared);
+    put(bytes, fde(fde_at, cie_at));
+    return bytes;
+  }
+};
+
+bool finds_in(const Bytes& bytes, std::uint64_t distance, FoundRow& found) {
+  const FencedCopy copy(bytes.data(), bytes.size());
+  const std::uint64_t header = address_of(copy.begin());
+  return find_row({copy.range(), header}, header + kFunction + distance, found);
+}
+
+bool finds(const Tables& tables, std::uint64_t distance = 0) {
+  FoundRow found{};
+  return finds_in(tables.all(), distance, found);
+}
+
+Row row_of(const Tables& tables, std::uint64_t distance = 0) {
+  FoundRow found{};
+  EXPECT_TRUE(finds_in(tables.all(), distance, found));
+  return found.row;
+}
+
+TEST(CraftedTables, HoldOneFunction) {
+  const Row row = row_of({});
+  EXPECT_EQ(row.cfa.base, dwarf::kRsp);
+  EXPECT_EQ(row.cfa.offset, 8);
+  EXPECT_EQ(row[Slot::kReturnAddress].offset, -8);
+  EXPECT_TRUE(finds({}, kFunctionBytes - 1));
+  EXPECT_FALSE(finds({}, kFunctionBytes));
+  EXPECT_FALSE(finds({}, ~std::uint64_t{0}));  // Before the first function.
+}
+
+TEST(CraftedTables, AreRefusedWithAnotherHeader) {
+  EXPECT_FALSE(finds({.header_version = 2}));
+  EXPECT_FALSE(finds({.count_encoding = kEncodingOmit}));
+  EXPECT_FALSE(finds({.table_encoding = 0x1b}));
+  EXPECT_FALSE(finds({.count = 0}));
+  EXPECT_FALSE(finds({.count = 1000}));
+  EXPECT_FALSE(finds({.count_encoding = 0x05}));  // No such format.
+  EXPECT_TRUE(finds({.frame_encoding = kEncodingOmit}));
+}
+
+TEST(CraftedTables, MayBeCutBehindAnyByte) {
+  const Bytes whole = Tables{}.all();
+  for (std::size_t size = 1; size < whole.size(); ++size) {
+    FoundRow found{};
+    EXPECT_FALSE(finds_in(Bytes(whole.begin(), whole.begin() + static_cast<long>(size)), 0, found))
+        << size;
+  }
+}
+
+TEST(CraftedTables, MayNameAFunctionThatTheEntryDoesNotHold) {
+  // The table sends a pc before the function's begin to it.
+  EXPECT_FALSE(finds({.first_function = kFunction - 16}, std::uint64_t{0} - 8));
+  EXPECT_FALSE(finds({.size = 4}, 4));
+}
+
+TEST(CraftedTables, OfEntriesOfOtherFormsAreRefused) {
+  EXPECT_FALSE(finds({.cie_id = 1}));
+  EXPECT_FALSE(finds({.cie_version = 2}));
+  EXPECT_TRUE(finds({.cie_version = 3}));
+  EXPECT_FALSE(finds({.return_column = 17}));
+  EXPECT_FALSE(finds({.has_cie_pointer = false}));
+  EXPECT_FALSE(finds({.fde_length_added = 1}));
+  EXPECT_FALSE(finds({.fde_length_added = 0xffffffff - 17}));  // Says that 64 bits follow.
+}
+
+TEST(CraftedTables, MaySayMoreByLetters) {
+  EXPECT_TRUE(finds({.letters = "zRS"}));
+  EXPECT_TRUE(finds({.letters = "zRB"}));
+  EXPECT_TRUE(finds({.letters = "zLR", .augmentation = {0x1b, 0x1b}}));
+  EXPECT_TRUE(finds({.letters = "zPR", .augmentation = {0x1b, 1, 2, 3, 4, 0x1b}}));
+  EXPECT_TRUE(finds({.letters = "zPLR", .augmentation = {0x00, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0x1b}}));
+  EXPECT_FALSE(finds({.letters = "eh"}));
+  EXPECT_FALSE(finds({.letters = "zRQ"}));
+  EXPECT_FALSE(finds({.letters = "zRBBBBBB"}));  // Ends behind the longest.
+  EXPECT_FALSE(finds({.letters = "zPR", .augmentation = {0x1b, 1}}));
+  EXPECT_FALSE(finds({.letters = "zR", .augmentation = {0x2b}}));  // Relative to text.
+  EXPECT_FALSE(finds({.cie_program = {}, .fde_augmentation = {0x7f}, .fde_program = {0x0e}}));
+}
+
+// Without letters pointers are absolute, and eight bytes long.
+TEST(CraftedTables, MayHaveNoLetters) {
+  EXPECT_FALSE(finds({.letters = std::string(1, '\0'), .augmentation = {}}));
+}
+
+TEST(CraftedTables, TellSignalFrames) {
+  FoundRow found{};
+  EXPECT_TRUE(finds_in(Tables{.letters = "zRS"}.all(), 0, found));
+  EXPECT_TRUE(found.is_signal_frame);
+  EXPECT_TRUE(finds_in(Tables{}.all(), 0, found));
+  EXPECT_FALSE(found.is_signal_frame);
+}
+
+// ---------------------------------------------------------------- programs ---
+
+Place rbp_after(const Bytes& program, std::uint64_t distance = 0) {
+  return row_of({.fde_program = program}, distance)[Slot::kRbp];
+}
+
+TEST(CraftedPrograms, PlaceARegister) {
+  using enum Place::Kind;
+  const auto expect = [](const Bytes& program, Place::Kind kind, std::int32_t offset) {
+    const Place place = rbp_after(program);
+    EXPECT_EQ(place.kind, kind) << int{program[0]};
+    EXPECT_EQ(place.offset, offset) << int{program[0]};
+  };
+  expect({0x86, 2}, kAt, -16);
+  expect({0x05, 6, 2}, kAt, -16);
+  expect({0x11, 6, 0x7e}, kAt, 16);
+  expect({0x2f, 6, 2}, kAt, 16);
+  expect({0x14, 6, 2}, kIs, -16);
+  expect({0x15, 6, 0x7e}, kIs, 16);
+  expect({0x07, 6}, kUndefined, 0);
+  expect({0x08, 6}, kSame, 0);
+  expect({0x86, 2, 0xc6}, kSame, 0);
+  expect({0x86, 2, 0x06, 6}, kSame, 0);
+  expect({0x09, 6, 3}, kIs, 0);
+  expect({0x2e, 0x10, 0x00, 0x86, 2}, kAt, -16);  // The size of arguments is passed over.
+}
+
+TEST(CraftedPrograms, PlaceARegisterByAnExpression) {
+  using enum Place::Kind;
+  EXPECT_EQ(rbp_after({0x10, 6, 2, 0x77, 8}).kind, kAt);        // At rsp + 8.
+  EXPECT_EQ(rbp_after({0x16, 6, 2, 0x77, 8}).kind, kIs);        // rsp + 8.
+  EXPECT_EQ(rbp_after({0x16, 6, 3, 0x77, 8, 0x06}).kind, kAt);  // [rsp + 8].
+  EXPECT_EQ(rbp_after({0x10, 6, 3, 0x77, 8, 0x06}).kind, kUnsupported);
+  EXPECT_EQ(rbp_after({0x16, 6, 5, 0x77, 8, 0x06, 0x23, 8}).kind, kUnsupported);
+  EXPECT_EQ(rbp_after({0x16, 6, 1, 0x31}).kind, kUnsupported);
+  EXPECT_EQ(rbp_after({0x16, 6, 6, 0x77, 0x80, 0x80, 0x80, 0x80, 0x04}).kind, kUnsupported);
+}
+
+// Offsets beyond any stack, registers that are not followed, instructions of nobody.
+TEST(CraftedPrograms, AreRefusedOrPassedOver) {
+  const auto fails = [](const Bytes& program) { return !finds({.fde_program = program}); };
+  EXPECT_TRUE(fails({0x86, 0x80, 0x80, 0x80, 0x80, 0x01}));     // rbp 2^31 bytes away.
+  EXPECT_TRUE(fails({0x0e, 0x80, 0x80, 0x80, 0x80, 0x04}));     // So the CFA.
+  EXPECT_TRUE(fails({0x11, 6, 0x80, 0x80, 0x80, 0x80, 0x7e}));  // And below.
+  EXPECT_TRUE(fails({0x09, 6, 0x80, 0x02}));                    // From register 256.
+  EXPECT_TRUE(fails({0x0c, 0x80, 0x02, 8}));                    // A CFA from it.
+  EXPECT_TRUE(fails({0x0f, 1, 0x31}));                          // A CFA without register.
+  EXPECT_TRUE(fails({0x0f, 7, 0x77, 0x80, 0x80, 0x80, 0x80, 0x04}));
+  EXPECT_TRUE(fails({0x0f, 9, 0x77, 0, 0x06, 0x23, 0x80, 0x80, 0x80, 0x80, 0x04}));
+  EXPECT_TRUE(fails({0x3f, 6}));
+  EXPECT_TRUE(fails({0x0b}));
+  EXPECT_TRUE(fails({0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a}));  // Remembers too much.
+  EXPECT_FALSE(fails({0x80, 1, 0xc0}));                            // rax.
+  EXPECT_FALSE(fails({0x16, 0, 1, 0x31}));                         // rax by an expression.
+}
+
+TEST(CraftedPrograms, MoveTheCfa) {
+  const auto cfa = [](const Bytes& program) { return row_of({.fde_program = program}).cfa; };
+  EXPECT_EQ(cfa({0x0c, 6, 24}).offset, 24);
+  EXPECT_EQ(cfa({0x12, 6, 0x7d}).offset, 24);
+  EXPECT_EQ(cfa({0x0d, 6}).base, dwarf::kRbp);
+  EXPECT_EQ(cfa({0x0e, 24}).offset, 24);
+  EXPECT_EQ(cfa({0x13, 0x7d}).offset, 24);
+  EXPECT_TRUE(cfa({0x0f, 3, 0x76, 0x78, 0x06}).is_loaded);
+}
+
+TEST(CraftedPrograms, AdvanceInEverySize) {
+  for (const Bytes& advance :
+       {Bytes{0x44}, Bytes{0x02, 4}, Bytes{0x03, 4, 0}, Bytes{0x04, 4, 0, 0, 0}}) {
+    Bytes program = advance;
+    put(program, {0x86, 2});
+    EXPECT_EQ(rbp_after(program, 3).kind, Place::Kind::kSame) << advance.size();
+    EXPECT_EQ(rbp_after(program, 4).kind, Place::Kind::kAt) << advance.size();
+  }
+}
+
+// DW_CFA_set_loc: here 16 bytes behind itself, in the end of the tables and below any pc.
+TEST(CraftedPrograms, MaySetTheLocation) {
+  EXPECT_EQ(rbp_after({0x01, 16, 0, 0, 0, 0x86, 2}).kind, Place::Kind::kAt);
+  EXPECT_EQ(rbp_after({0x01, 0, 0, 0x10, 0, 0x86, 2}).kind, Place::Kind::kSame);
+}
+
+// -------------------------------------------------------------------- leb128 ---
+
+Cursor cursor_of(const Bytes& bytes) {
+  const ByteRange range{bytes.data(), bytes.data() + bytes.size()};
+  return {range, address_of(bytes.data())};
+}
+
+TEST(Numbers, LongerThanTheirBitsKeepTheLowOnes) {
+  Bytes bytes(11, 0xff);
+  bytes.push_back(0x7f);
+  EXPECT_EQ(cursor_of(bytes).uleb(), ~std::uint64_t{0});
+  EXPECT_EQ(cursor_of(bytes).sleb(), -1);
+  const Bytes widest = {0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01};
+  EXPECT_EQ(cursor_of(widest).uleb(), std::uint64_t{1} << 63);
+}
+
+TEST(Numbers, ThatAreCutAreNone) {
+  for (const Bytes& bytes : {Bytes{}, Bytes{0x80}, Bytes{0xff, 0xff}}) {
+    Cursor number = cursor_of(bytes);
+    EXPECT_EQ(number.uleb(), 0U);
+    EXPECT_FALSE(number.ok());
+    Cursor signed_number = cursor_of(bytes);
+    EXPECT_EQ(signed_number.sleb(), 0);
+    EXPECT_FALSE(signed_number.ok());
+  }
+}
+
+TEST(Numbers, OfNothingAreOutside) {
+  const Bytes bytes = {1, 2, 3, 4};
+  const ByteRange range{bytes.data(), bytes.data() + bytes.size()};
+  EXPECT_FALSE(Cursor(range, address_of(bytes.data()) - 1).ok());
+  EXPECT_FALSE(Cursor(range, address_of(bytes.data()) + 4).ok());
+  Cursor cursor = cursor_of(bytes);
+  EXPECT_FALSE(cursor.take(5).ok());
+  EXPECT_FALSE(cursor.ok());
+}
+
+// --------------------------------------------------------------------- rules ---
+
+Rule::Kind kind_of(const Place& bp, const Place& ip) {
+  FoundRow found{};
+  found.row.cfa = {dwarf::kRsp, false, 16, 0};
+  found.row[Slot::kRbp] = bp;
+  found.row[Slot::kReturnAddress] = ip;
+  return Rule::of(found).kind();
+}
+
+TEST(Rule, HoldsPlacesNearTheStackPointerOnly) {
+  using enum Place::Kind;
+  using enum Rule::Kind;
+  const Place same{kSame, dwarf::kCfa, 0};
+  const Place ip{kAt, dwarf::kCfa, -8};
+  EXPECT_EQ(kind_of(same, ip), kStep);
+  EXPECT_EQ(kind_of({kUndefined, dwarf::kCfa, 0}, ip), kStep);
+  EXPECT_EQ(kind_of({kAt, dwarf::kCfa, -16}, ip), kStep);
+  EXPECT_EQ(kind_of({kAt, dwarf::kRsp, 8}, ip), kStep);
+  EXPECT_EQ(kind_of({kAt, dwarf::kRbp, 0}, ip), kStep);
+  EXPECT_EQ(kind_of({kAt, dwarf::kRbx, 0}, ip), kAllRegisters);
+  EXPECT_EQ(kind_of({kIs, dwarf::kCfa, 0}, ip), kAllRegisters);
+  EXPECT_EQ(kind_of({kAt, dwarf::kCfa, 4}, ip), kAllRegisters);
+  EXPECT_EQ(kind_of({kAt, dwarf::kCfa, 1 << 18}, ip), kAllRegisters);
+  EXPECT_EQ(kind_of({kAt, dwarf::kCfa, -(1 << 19)}, ip), kAllRegisters);
+  EXPECT_EQ(kind_of(same, {kAt, dwarf::kRsp, 8}), kStep);
+  EXPECT_EQ(kind_of(same, {kAt, dwarf::kRbp, 8}), kAllRegisters);
+  EXPECT_EQ(kind_of(same, {kIs, dwarf::kCfa, 8}), kAllRegisters);
+  EXPECT_EQ(kind_of(same, {kSame, dwarf::kCfa, 8}), kAllRegisters);
+  EXPECT_EQ(kind_of(same, {kUndefined, dwarf::kCfa, 8}), kEnd);
+}
+
+}  // namespace
+}  // namespace geiger::unwind

@@ -1,0 +1,251 @@
+// Walks over frames that no compiler makes: functions whose tables say what the assembler was
+// told, on stacks of words that a test wrote.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <vector>
+
+#include "runtime/unwind/modules.h"
+#include "runtime/unwind/unwind.h"
+
+// Each is long enough for a return address with a call before it.
+#define GEIGER_FRAME(name, rules)                              \
+  asm(".pushsection .text\n.type " #name ", @function\n" #name \
+      ":\n"                                                    \
+      ".cfi_startproc\n" rules                                 \
+      ".fill 16, 1, 0x90\n.cfi_endproc\n"                      \
+      ".size " #name ", .-" #name "\n.popsection\n");          \
+  extern "C" [[gnu::visibility("hidden")]] const char name[16]  // NOLINT: of the assembler.
+
+// Return address below the CFA, as after a call, unless a frame says otherwise.
+GEIGER_FRAME(by_rsp, ".cfi_def_cfa 7, 16\n");
+GEIGER_FRAME(by_rbx, ".cfi_def_cfa 3, 16\n");
+GEIGER_FRAME(by_rax, ".cfi_def_cfa 0, 16\n");
+GEIGER_FRAME(by_return_address, ".cfi_def_cfa 16, 16\n");
+GEIGER_FRAME(saves_rbx,
+             ".cfi_def_cfa 7, 16\n.cfi_register 12, 6\n.cfi_offset 3, -16\n"
+             ".cfi_escape 0x16, 16, 3, 0x77, 8, 0x06\n");
+// The CFA is [rsp] + 8; [rsp + 4]; [rsp + 1 MiB] + 8.
+GEIGER_FRAME(loads_cfa, ".cfi_escape 0x0f, 5, 0x77, 0, 0x06, 0x23, 8\n");
+GEIGER_FRAME(loads_askew, ".cfi_escape 0x0f, 5, 0x77, 4, 0x06, 0x23, 8\n");
+GEIGER_FRAME(loads_nothing, ".cfi_escape 0x0f, 7, 0x77, 0x80, 0x80, 0xc0, 0x00, 0x06, 0x96\n");
+GEIGER_FRAME(loads_rsp, ".cfi_escape 0x0f, 3, 0x77, 0, 0x06\n");
+// The return address is rsp + 8 itself; that of this frame; in rax; nowhere; [[rsp]].
+GEIGER_FRAME(returns_value, ".cfi_def_cfa 7, 16\n.cfi_escape 0x16, 16, 2, 0x77, 8\n");
+GEIGER_FRAME(returns_same, ".cfi_def_cfa 7, 16\n.cfi_same_value 16\n");
+GEIGER_FRAME(returns_rax, ".cfi_def_cfa 7, 16\n.cfi_register 16, 0\n");
+GEIGER_FRAME(returns_never, ".cfi_def_cfa 7, 16\n.cfi_undefined 16\n");
+GEIGER_FRAME(returns_twice_loaded, ".cfi_def_cfa 7, 16\n.cfi_escape 0x10, 16, 3, 0x77, 0, 0x06\n");
+GEIGER_FRAME(returns_askew, ".cfi_def_cfa 7, 16\n.cfi_escape 0x10, 16, 2, 0x77, 4\n");
+GEIGER_FRAME(returns_afar, ".cfi_def_cfa 7, 16\n.cfi_offset 16, 0x100000\n");
+// r12, or rbp, is far away: CFA + 1 MiB. rbp is at rbp, at rsp; lost.
+GEIGER_FRAME(saves_afar, ".cfi_def_cfa 7, 16\n.cfi_offset 12, 0x100000\n.cfi_register 16, 6\n");
+GEIGER_FRAME(saves_rbp_afar, ".cfi_def_cfa 7, 16\n.cfi_offset 6, 0x20000\n");
+GEIGER_FRAME(saves_rbp_at_rbp, ".cfi_def_cfa 7, 16\n.cfi_escape 0x10, 6, 2, 0x76, 0\n");
+GEIGER_FRAME(saves_rbp_at_rsp, ".cfi_def_cfa 7, 24\n.cfi_escape 0x10, 6, 2, 0x77, 0\n");
+GEIGER_FRAME(saves_rbp_nowhere, ".cfi_def_cfa 7, 16\n.cfi_escape 0x16, 6, 1, 0x31\n");
+// Interrupted: the CFA may be anywhere, and the return address is of the interrupted.
+GEIGER_FRAME(interrupts, ".cfi_signal_frame\n.cfi_def_cfa 7, 16\n");
+GEIGER_FRAME(interrupts_all,
+             ".cfi_signal_frame\n.cfi_def_cfa 7, 16\n"
+             ".cfi_escape 0x16, 16, 2, 0x76, 0\n");
+
+namespace geiger::unwind {
+namespace {
+
+using testing::ElementsAre;
+
+std::uint64_t in(const char* function) { return reinterpret_cast<std::uint64_t>(function) + 8; }
+
+/// A stack of words; walks over it begin at its first.
+class Frames : public testing::Test {
+ protected:
+  void SetUp() override { init(); }
+
+  std::vector<std::uint64_t> walk_from(const char* function, std::uint64_t bp = 0,
+                                       std::size_t capacity = 16) {
+    std::vector<std::uint64_t> frames(capacity);
+    trace_ = {frames.data(), capacity};
+    const std::uint64_t low = at(0);
+    walk({in(function), low, bp}, {low, low + sizeof words_}, Mode::kAuto, trace_);
+    frames.resize(trace_.count);
+    return frames;
+  }
+  [[nodiscard]] std::uint64_t at(std::size_t word) const {
+    return reinterpret_cast<std::uint64_t>(words_ + word);
+  }
+  void expect_lost(const char* function, std::uint64_t bp = 0) {
+    EXPECT_THAT(walk_from(function, bp), ElementsAre(in(function)));
+    EXPECT_TRUE(trace_.truncated);
+  }
+
+  std::uint64_t words_[32] = {};
+  Trace trace_{};
+};
+
+TEST_F(Frames, EndAtAnAddressOfNothing) {
+  words_[1] = in(by_rsp);
+  EXPECT_THAT(walk_from(by_rsp), ElementsAre(in(by_rsp), in(by_rsp)));
+  EXPECT_FALSE(trace_.truncated);
+}
+
+TEST_F(Frames, OnRegistersThatNobodyKnowsAreLost) {
+  expect_lost(by_rbx);
+  expect_lost(by_rax);
+  expect_lost(by_return_address);
+}
+
+// rbx is known from the frame below, which saved it.
+TEST_F(Frames, OnRegistersThatWereSavedAreNot) {
+  words_[0] = at(2);
+  words_[1] = in(by_rbx);
+  words_[3] = in(returns_never);
+  EXPECT_THAT(walk_from(saves_rbx), ElementsAre(in(saves_rbx), in(by_rbx), in(returns_never)));
+  EXPECT_FALSE(trace_.truncated);
+}
+
+TEST_F(Frames, MayKeepTheirCfaInMemory) {
+  words_[0] = at(2);
+  words_[2] = in(returns_never);
+  EXPECT_THAT(walk_from(loads_cfa), ElementsAre(in(loads_cfa), in(returns_never)));
+  words_[0] = at(3) + 1;  // No frame ends there.
+  expect_lost(loads_cfa);
+  expect_lost(loads_askew);
+  expect_lost(loads_nothing);
+  words_[0] = at(2);
+  words_[1] = in(returns_never);
+  EXPECT_THAT(walk_from(loads_rsp), ElementsAre(in(loads_rsp), in(returns_never)));
+}
+
+TEST_F(Frames, MayReturnToAValue) {
+  expect_lost(returns_same);
+  expect_lost(returns_rax);
+  expect_lost(returns_twice_loaded);
+  expect_lost(returns_askew);
+  expect_lost(returns_afar);
+  const auto frames = walk_from(returns_value);
+  ASSERT_GE(frames.size(), 2U);
+  EXPECT_EQ(frames[1], at(1));
+}
+
+TEST_F(Frames, WhoseRegistersCannotBeReadAreLost) {
+  words_[1] = in(by_rsp);
+  expect_lost(saves_afar, in(by_rsp));
+  expect_lost(saves_rbp_afar);
+}
+
+TEST_F(Frames, MaySaveTheFramePointerAnywhere) {
+  words_[1] = in(returns_never);
+  words_[2] = in(returns_never);
+  EXPECT_THAT(walk_from(saves_rbp_at_rbp, at(4)),
+              ElementsAre(in(saves_rbp_at_rbp), in(returns_never)));
+  EXPECT_THAT(walk_from(saves_rbp_at_rsp), ElementsAre(in(saves_rbp_at_rsp), in(returns_never)));
+  EXPECT_THAT(walk_from(saves_rbp_nowhere), ElementsAre(in(saves_rbp_nowhere), in(returns_never)));
+  expect_lost(saves_rbp_at_rbp, at(4) + 4);
+  expect_lost(saves_rbp_at_rbp, 4096);
+}
+
+// The address of an interrupted instruction is looked up as it is, and told one further.
+TEST_F(Frames, ThatWereInterruptedAreToldOneFurther) {
+  words_[1] = in(returns_never);
+  EXPECT_THAT(walk_from(interrupts), ElementsAre(in(interrupts), in(returns_never) + 1));
+  EXPECT_THAT(walk_from(interrupts_all, in(returns_never)),
+              ElementsAre(in(interrupts_all), in(returns_never) + 1));
+  EXPECT_FALSE(trace_.truncated);
+}
+
+/// Where no module is.
+std::uint64_t nowhere() {
+  static void* const page =
+      mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return reinterpret_cast<std::uint64_t>(page) + 64;
+}
+
+TEST_F(Frames, WithoutTablesGoByTheFramePointer) {
+  words_[0] = at(4);  // rbx
+  words_[1] = nowhere();
+  words_[6] = 0;  // The chain of frame pointers ends,
+  words_[7] = in(returns_never);
+  EXPECT_THAT(walk_from(saves_rbx, at(6)),
+              ElementsAre(in(saves_rbx), nowhere(), in(returns_never)));
+  EXPECT_FALSE(trace_.truncated);
+  words_[6] = at(2);  // or turns back,
+  EXPECT_THAT(walk_from(saves_rbx, at(6)), ElementsAre(in(saves_rbx), nowhere()));
+  EXPECT_TRUE(trace_.truncated);
+  words_[6] = at(8);
+  words_[7] = 12;  // or leads to what is no code: below all of it, above all of it.
+  EXPECT_THAT(walk_from(saves_rbx, at(6)), ElementsAre(in(saves_rbx), nowhere()));
+  words_[7] = std::uint64_t{1} << 60;
+  EXPECT_THAT(walk_from(saves_rbx, at(6)), ElementsAre(in(saves_rbx), nowhere()));
+  EXPECT_THAT(walk_from(saves_rbx, at(32)), ElementsAre(in(saves_rbx), nowhere()));
+  EXPECT_THAT(walk_from(saves_rbx, at(31)), ElementsAre(in(saves_rbx), nowhere()));
+}
+
+TEST_F(Frames, StopWhereThereIsNoRoom) {
+  words_[0] = at(2);
+  words_[1] = in(by_rbx);
+  words_[3] = in(returns_never);
+  EXPECT_THAT(walk_from(saves_rbx, 0, 2), ElementsAre(in(saves_rbx), in(by_rbx)));
+  EXPECT_TRUE(trace_.truncated);
+}
+
+// ------------------------------------------------- starts that are not reached ---
+
+/// Walks from words in the frame of a caller `depth` calls up, where no call ever was.
+[[gnu::noinline]] std::size_t walk_below(int depth, std::uint64_t sp, std::uint64_t high,
+                                         Trace& trace) {
+  if (depth > 0) return walk_below(depth - 1, sp, high, trace) + 1;
+  walk({in(saves_rbx), sp, 0}, {sp, high}, Mode::kAuto, trace);
+  return 0;
+}
+
+void expect_restart(int depth) {
+  volatile std::uint64_t words[16] = {};
+  const auto low = reinterpret_cast<std::uint64_t>(&words[0]);
+  words[0] = low + 16;
+  words[1] = in(by_rbx);
+  words[3] = in(returns_never);
+  std::uint64_t frames[8];
+  Trace trace{frames, 8};
+  EXPECT_EQ(walk_below(depth, low, low + 128, trace), static_cast<std::size_t>(depth));
+  EXPECT_THAT(std::vector(frames, frames + trace.count),
+              ElementsAre(in(saves_rbx), in(by_rbx), in(returns_never)));
+}
+
+TEST_F(Frames, AreWalkedFromTheRegistersThatAreGivenWhenTheStartIsNotMet) {
+  expect_restart(1);
+  expect_restart(100);  // Too far to climb.
+}
+
+TEST_F(Frames, AboveTheOwnStackAreNotClimbedTo) {
+  static constexpr std::size_t kStack = std::size_t{1} << 20;
+  auto* room = static_cast<char*>(
+      mmap(nullptr, 2 * kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(room, MAP_FAILED);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstack(&attributes, room, kStack);
+  auto* words = reinterpret_cast<std::uint64_t*>(room + kStack);
+  words[0] = reinterpret_cast<std::uint64_t>(words + 2);
+  words[1] = in(by_rbx);
+  words[3] = in(returns_never);
+  pthread_t thread{};
+  const auto run = [](void* argument) -> void* {
+    const auto low = reinterpret_cast<std::uint64_t>(argument);
+    std::uint64_t frames[8];
+    Trace trace{frames, 8};
+    walk({in(saves_rbx), low, 0}, {low, low + 128}, Mode::kAuto, trace);
+    return reinterpret_cast<void*>(trace.count);
+  };
+  ASSERT_EQ(pthread_create(&thread, &attributes, run, words), 0);
+  void* count = nullptr;
+  ASSERT_EQ(pthread_join(thread, &count), 0);
+  EXPECT_EQ(count, reinterpret_cast<void*>(3));
+  pthread_attr_destroy(&attributes);
+  munmap(room, 2 * kStack);
+}
+
+}  // namespace
+}  // namespace geiger::unwind
