@@ -95,6 +95,11 @@ void advise_random(void* mapping, Bytes bytes) {
   raw_syscall(SYS_madvise, reinterpret_cast<long>(mapping), static_cast<long>(bytes), MADV_RANDOM);
 }
 
+void unmap(char* mapping, Bytes bytes) {
+  if (mapping == nullptr) return;
+  raw_syscall(SYS_munmap, reinterpret_cast<long>(mapping), static_cast<long>(bytes));
+}
+
 /// An open trace file, sized and allocated as far as it needs to be.
 struct Prepared {
   Bytes capacity;
@@ -133,7 +138,10 @@ int Writer::open(const char* path, Bytes capacity, const Identity& identity) {
   // An empty file tells the reader that there was no room even for a header.
   if (error != 0) raw_syscall(SYS_ftruncate, fd, 0);
   raw_syscall(SYS_close, fd);
-  if (error != 0) return error;
+  if (error != 0) {
+    unmap(file.mapping, file.mapped_bytes);
+    return error;
+  }
   start_mapping(file.mapping, file.mapped_bytes, file.allocated);
   write_header(file.capacity, identity);
   return 0;
@@ -203,10 +211,7 @@ void Writer::inherit(const ControlPage& asked) {
 void Writer::close() {
   if (header_ == nullptr) return;
   for (std::size_t i = 0; i < kMaxMappings; ++i) {
-    char* mapping = mappings_[i].exchange(nullptr, std::memory_order_relaxed);
-    if (mapping == nullptr) continue;
-    raw_syscall(SYS_munmap, reinterpret_cast<long>(mapping),
-                static_cast<long>(first_mapping_ << i));
+    unmap(mappings_[i].exchange(nullptr, std::memory_order_relaxed), first_mapping_ << i);
   }
   header_ = nullptr;
   control_ = nullptr;
