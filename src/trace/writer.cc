@@ -209,10 +209,14 @@ void Writer::inherit(const ControlPage& asked) {
 }
 
 void Writer::close() {
-  if (header_ == nullptr) return;
   for (std::size_t i = 0; i < kMaxMappings; ++i) {
-    unmap(mappings_[i].exchange(nullptr, std::memory_order_relaxed), first_mapping_ << i);
+    unmap(mappings_[i].load(std::memory_order_relaxed), first_mapping_ << i);
   }
+  leave();
+}
+
+void Writer::leave() {
+  for (std::atomic<char*>& mapping : mappings_) mapping.store(nullptr, std::memory_order_relaxed);
   header_ = nullptr;
   control_ = nullptr;
 }
@@ -297,8 +301,8 @@ GEIGER_SLOW_PATH bool Writer::make_writable_slow(Bytes end) {
 /// mremap of 0 bytes of a shared mapping makes a second, larger one of the same
 /// file. Two threads may both make one: the slower unmaps its own.
 bool Writer::double_mapping() {
+  static_assert(kFirstMapping << (kMaxMappings - 1) >= kMaxCapacity);  // There is a next one.
   const std::size_t current = current_.load(std::memory_order_acquire);
-  if (current + 1 >= kMaxMappings) return false;
   const Bytes bytes = first_mapping_ << (current + 1);
   const long result = raw_syscall(
       SYS_mremap, reinterpret_cast<long>(mappings_[current].load(std::memory_order_relaxed)), 0,

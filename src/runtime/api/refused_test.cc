@@ -1,7 +1,10 @@
 // What calls answer where the capture refuses, has ended, or is in the middle of something.
 #include <gtest/gtest.h>
-#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -110,14 +113,16 @@ TEST_F(Refused, ATokenEndsWhereRecordingHasEnded) {
 TEST_F(Refused, WhatBelongsToAnotherImageIsRefused) {
   show();
   geiger_token other{};
-  ASSERT_EQ(geiger_start_profile(GEIGER_ALLOCATIONS, 0, &token), GEIGER_OK);
+  ASSERT_EQ(geiger_start_profile(GEIGER_ALLOCATIONS, 10, &token), GEIGER_OK);
   ASSERT_EQ(geiger_start_profile(GEIGER_ALLOCATIONS, 0, &other), GEIGER_OK);
   ASSERT_EQ(geiger_stop_profile(other, &profile), GEIGER_OK);
   show();
+  fake.status.interval = 10;
   geiger_profile_info info;
   EXPECT_EQ(geiger_stop_profile(token, nullptr), GEIGER_OTHER_PROCESS);
   EXPECT_EQ(geiger_stop_profile(token, nullptr), GEIGER_ALREADY_STOPPED);
   EXPECT_EQ(geiger_get_profile_info(profile, &info), GEIGER_OTHER_PROCESS);
+  EXPECT_EQ(fake.status.interval, kInterval) << "what the token asked for is dropped";
   ASSERT_EQ(geiger_start_profile(GEIGER_ALLOCATIONS, 0, &token), GEIGER_OK);
   ASSERT_EQ(geiger_start_profile(GEIGER_ALLOCATIONS, 0, &other), GEIGER_OK);
   ASSERT_EQ(geiger_stop_profile(other, &profile), GEIGER_OK);
@@ -159,6 +164,41 @@ TEST_F(Refused, AHandlerUnderTheLockIsTurnedAway) {
   EXPECT_EQ(geiger_stop_recording(), GEIGER_OK);
 }
 
+TEST_F(Refused, AForkUnderTheLockLeavesTheParentItsLock) {
+  show();
+  int status = 0;
+  fake.at_status = [&] {
+    fflush(nullptr);
+    const pid_t child = fork();
+    if (child == 0) exit(geiger_free_profile({0}) == GEIGER_BAD_HANDLE ? 7 : 1);
+    waitpid(child, &status, 0);
+    EXPECT_EQ(geiger_free_profile({0}), GEIGER_BUSY);
+  };
+  EXPECT_EQ(geiger_start_recording(), GEIGER_OK);
+  EXPECT_EQ(WEXITSTATUS(status), 7) << "the child's lock is free";
+  EXPECT_EQ(geiger_stop_recording(), GEIGER_OK);
+  EXPECT_EQ(geiger_free_profile({0}), GEIGER_BAD_HANDLE);
+}
+
+TEST_F(Refused, OnlyARecordingInMemoryIsHeld) {
+  show();
+  EXPECT_EQ(geiger_start_recording(), GEIGER_OK);
+  EXPECT_EQ(geiger_stop_recording(), GEIGER_OK);
+  EXPECT_EQ(geiger_stop_recording(), GEIGER_ALREADY_STOPPED);
+  EXPECT_EQ(fake.held, (std::vector<bool>{false, true}));
+  fake.held.clear();
+  fake.status.is_in_memory = false;
+  EXPECT_EQ(geiger_start_recording(), GEIGER_OK);
+  EXPECT_EQ(geiger_stop_recording(), GEIGER_OK);
+  EXPECT_TRUE(fake.held.empty()) << "a file is the wish of who started the program";
+}
+
+TEST_F(Refused, ARecordingThatEndsWhileItIsAskedIsSaidToHave) {
+  show();
+  fake.at_status = [] { fake.at_status = [] { fake.status.is_recording = false; }; };
+  EXPECT_EQ(geiger_set_sampling_interval(10), GEIGER_NOT_RECORDING);
+}
+
 TEST_F(Refused, NoExceptionLeavesACall) {
   const Ref sample = trace.sample({.epoch = epoch, .requested = 5000, .is_certain = true});
   show();
@@ -189,6 +229,42 @@ TEST_F(Refused, SamplesWithoutStackAndThreadAreVisited) {
   };
   ASSERT_EQ(geiger_visit_samples(profile, visit, &tids), GEIGER_OK);
   EXPECT_EQ(tids, (std::vector<std::uint32_t>{4711, 0}));
+}
+
+TEST_F(Refused, SamplesOfTheTraceBeforeAreReadWhereTheyWereCarried) {
+  trace.header().mode |= trace::kModeContinued;
+  trace.thread(3, 4711, {}, trace::kFlagCarriedThread);
+  const TestTrace::Drawn drawn{
+      .time = 500, .epoch = epoch, .requested = 5000, .thread = 3, .is_certain = true};
+  const Ref carried = trace.carried(drawn, 0);
+  trace.carried(drawn, 0, trace::kFlagVoid);
+  trace.checkpoint(1);
+  show();
+  fake.live = {{0x5000, carried}};
+  for (const geiger_profile_kind kind : {GEIGER_LIVE, GEIGER_FRAGMENTATION, GEIGER_PEAK}) {
+    ASSERT_EQ(geiger_take_snapshot(kind, &profile), GEIGER_OK);
+    ASSERT_EQ(info_of(profile).samples, 1) << kind;
+    const auto visit = [](void*, const geiger_sample* sample) {
+      EXPECT_EQ(sample->requested, 5000);
+      EXPECT_EQ(sample->time, 500);
+      EXPECT_EQ(sample->thread, 4711);
+      EXPECT_EQ(sample->is_certain, 1);
+      EXPECT_EQ(sample->interval, kInterval);
+      return 0;
+    };
+    EXPECT_EQ(geiger_visit_samples(profile, visit, nullptr), GEIGER_OK);
+  }
+}
+
+TEST_F(Refused, ATraceThatOnlyCountsHasNoProfiles) {
+  trace.header().mode |= trace::kModeAggregated;
+  trace.tally({.epoch = epoch, .freed = 1});
+  show();
+  fake.live = {{0x5000, epoch}};
+  EXPECT_EQ(geiger_take_snapshot(GEIGER_LIVE, &profile), GEIGER_NOT_RECORDING);
+  EXPECT_EQ(geiger_start_profile(GEIGER_ALLOCATIONS, 100, &token), GEIGER_NOT_RECORDING);
+  EXPECT_EQ(recorder().open_tokens, 0);
+  EXPECT_EQ(fake.status.interval, kInterval) << "what the token asked for is dropped";
 }
 
 TEST_F(Refused, NamesThatHaveNoRoomAreALimit) {
