@@ -94,6 +94,20 @@ TEST_F(OddChunks, ChunksThatNoWriterStoresAreDamage) {
   expect(with_chunk(trace, header, "12345678"), "a chunk that cannot be unpacked");
 }
 
+TEST_F(OddChunks, ThoseOfTypesOfTheFutureAreKept) {
+  constexpr auto kFuture = static_cast<ChunkType>(99);
+  const std::string path = files.write("future.geiger", trace.bytes());
+  const ImageChunks unknown[] = {{0, {{kFuture, "from later"}}}};
+  const ImageChunks names[] = {{0, {{ChunkType::kSymbols, "names"}}}};
+  ASSERT_FALSE(store_chunks(path, unknown));
+  ASSERT_FALSE(store_chunks(path, names));
+  ASSERT_FALSE(store_chunks(path, names));
+  const Ingested result = read(path);
+  EXPECT_THAT(result.recording.warnings, IsEmpty());
+  EXPECT_EQ(result.symbols.size(), 1U);
+  EXPECT_THAT(TestFiles::read(path), HasSubstr("from later"));
+}
+
 TEST_F(OddChunks, AChunkOfHalfADiskIsNotRead) {
   trace::ChunkHeader header{};
   header.type = ChunkType::kSymbols;

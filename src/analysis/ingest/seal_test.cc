@@ -30,7 +30,7 @@ const std::string kNames(5000, 'n');
 struct Seal : ::testing::Test {
   TestFiles files;
 
-  [[nodiscard]] std::string killed(const std::string& name, int samples) const {
+  std::string killed(const std::string& name, int samples) const {
     return files.write_killed(name, samples);
   }
   static std::optional<Error> store(const std::string& path, std::uint32_t image,
