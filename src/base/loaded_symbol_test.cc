@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -140,6 +141,15 @@ void* chosen() { return reinterpret_cast<void*>(0x300); }
 TEST(LoadedSymbol, MayChooseItsAddressItself) {
   const auto resolver = reinterpret_cast<ElfW(Addr)>(chosen);
   EXPECT_EQ(Module({{"f", resolver, STT_GNU_IFUNC}}).list_all_but_sysv().find("f"), 0x300U);
+}
+
+TEST(LoadedSymbol, IsTheLoaders) {
+  int found = 0;
+  for (const link_map* module = _r_debug.r_map; module != nullptr; module = module->l_next) {
+    found += find_symbol(module, "getenv") == reinterpret_cast<void*>(&getenv) ? 1 : 0;
+    EXPECT_EQ(find_symbol(module, "no_such_function_anywhere"), nullptr) << module->l_name;
+  }
+  EXPECT_GE(found, 1);
 }
 
 }  // namespace

@@ -135,7 +135,8 @@ class RecordReader {
   [[nodiscard]] const Record& record() const { return record_; }
   [[nodiscard]] const Hole& hole() const { return hole_; }
 
-  /// Right after Step::kHole: goes back to the hole's start and drops the window.
+  /// Right after Step::kHole, or after the feed() behind a hole that the window ended in: goes
+  /// back to the hole's start and drops the window.
   /// For live traces: a header word may have been written after it was read as
   /// zero and before the words behind it were read, which then are no boundary.
   void retry_hole();

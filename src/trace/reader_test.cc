@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
+#include <string_view>
 
 #include "trace/test_trace.h"
 
@@ -111,7 +113,23 @@ TEST(ReadHeader, NamesWhatIsWrong) {
   TestTrace bad_image;
   bad_image.header().image_bytes = 8192;
   EXPECT_EQ(fault_of(bad_image).fault, Fault::kBadHeaderSize);
+  TestTrace odd_image;
+  odd_image.header().sealed_end = odd_image.end();
+  odd_image.header().image_bytes = odd_image.end() + 4;
+  EXPECT_EQ(fault_of(odd_image).offset, offsetof(FileHeader, image_bytes));
+  odd_image.header().image_bytes = odd_image.end() - 8;
+  EXPECT_EQ(fault_of(odd_image).found, odd_image.end() - 8);
   EXPECT_EQ(read_header({}, 0, extent).fault, Fault::kTooShort);
+  EXPECT_EQ(read_header(TestTrace().raw(), 100, extent).found, 100U);
+}
+
+TEST(ReadHeader, EveryFaultHasItsOwnWords) {
+  std::set<std::string_view> reasons;
+  constexpr int kFaults = static_cast<int>(Fault::kEpochValues) + 1;
+  for (int fault = 0; fault < kFaults; ++fault)
+    reasons.insert(reason_of(static_cast<Fault>(fault)));
+  EXPECT_EQ(reasons.size(), std::size_t{kFaults});
+  EXPECT_FALSE(reasons.contains(reason_of(static_cast<Fault>(kFaults))));
 }
 
 TEST(ReadHeader, TakesATraceThatHasJustStarted) {
@@ -309,6 +327,83 @@ TEST(RecordReader, AHoleCanBeReadAgain) {
   EXPECT_EQ(reader.next(), Step::kWindow);
   EXPECT_TRUE(reader.is_done());
   EXPECT_EQ(reader.uncommitted(), 2U);
+}
+
+TEST(RecordReader, AReservedRecordCanBeReadAgainAndTheTraceGoOn) {
+  TestTrace trace = small_trace();
+  const std::uint64_t place = trace.end();
+  trace.reserved(8);
+  auto image = trace.bytes();
+  ImageExtent extent;
+  ASSERT_EQ(read_header(image, image.size(), extent).fault, Fault::kNone);
+  RecordReader reader(extent);
+  const auto feed = [&] { reader.feed(std::span(image).subspan(reader.position())); };
+  const auto step_at_end = [&] {
+    Step last = Step::kWindow;
+    for (Step step = reader.next(); step != Step::kWindow; step = reader.next()) last = step;
+    return last;
+  };
+  feed();
+  EXPECT_EQ(step_at_end(), Step::kPending);
+  EXPECT_TRUE(reader.is_done());
+  EXPECT_EQ(reader.uncommitted(), 3U);
+  reader.retry_reserved();
+  EXPECT_EQ(reader.position(), place);
+  EXPECT_EQ(reader.uncommitted(), 2U);
+  // Written by now, and something behind it.
+  TestTrace whole;
+  whole.sample({});
+  std::memcpy(trace.word_at(place), whole.word_at(kRecordsOffset), 64);
+  trace.thread_name(1, "behind");
+  image = trace.bytes();
+  ASSERT_EQ(read_header(image, image.size(), extent).fault, Fault::kNone);
+  reader.extend(extent);
+  EXPECT_FALSE(reader.is_done());
+  feed();
+  EXPECT_EQ(step_at_end(), Step::kRecord);
+  EXPECT_TRUE(reader.is_done());
+  EXPECT_EQ(reader.record().header.type, RecordType::kThreadName);
+  EXPECT_EQ(reader.committed(), 10U);
+}
+
+TEST(RecordReader, TheHoleBelowTheCapacityIsNoRecordHoweverOftenItIsRead) {
+  TestTrace trace;
+  trace.hole(2);
+  trace.header().capacity = trace.end();
+  trace.header().tail = trace.end() + 4096;
+  const auto image = trace.raw();
+  ImageExtent extent;
+  ASSERT_EQ(read_header(image, image.size(), extent).fault, Fault::kNone);
+  RecordReader reader(extent);
+  for (int i = 0; i < 3; ++i) {
+    reader.feed(std::span(image).subspan(kRecordsOffset));
+    ASSERT_EQ(reader.next(), Step::kHole);
+    EXPECT_EQ(reader.uncommitted(), 0U);
+    reader.retry_hole();
+  }
+}
+
+TEST(RecordReader, NothingComesBehindAFault) {
+  TestTrace trace;
+  const std::uint64_t too_deep[] = {9, 1};
+  trace.append(RecordType::kStack, too_deep);
+  const auto image = trace.bytes();
+  ImageExtent extent;
+  ASSERT_EQ(read_header(image, image.size(), extent).fault, Fault::kNone);
+  RecordReader reader(extent);
+  reader.feed(std::span(image).subspan(kRecordsOffset));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(reader.next(), Step::kWindow);
+  EXPECT_EQ(reader.error().fault, Fault::kStackCount);
+  EXPECT_TRUE(reader.is_done());
+}
+
+TEST(Thinning, KeepsWhatTheLevelSays) {
+  EXPECT_TRUE(is_kept(~std::uint64_t{0}, 0));
+  EXPECT_FALSE(is_kept(~std::uint64_t{0}, 1));
+  EXPECT_TRUE(is_kept(~std::uint64_t{0} >> 1, 1));
+  EXPECT_TRUE(is_kept(1, 63));
+  EXPECT_FALSE(is_kept(2, 63));
+  EXPECT_FALSE(is_kept(0, 64)) << "nothing is as rare as that";
 }
 
 TEST(RecordReader, SurvivesSeededMutations) {

@@ -42,6 +42,7 @@ TEST(RendezvousPlace, IsTheRuntimeDirectoryOfTheProgramThenOfItsUserThenTmp) {
 
 TEST(RendezvousPlace, IsNotOneWithoutAnAbsolutePathThatFits) {
   RendezvousPlace place{};
+  EXPECT_FALSE(rendezvous_place(-1, "/run", 0, place));
   EXPECT_FALSE(rendezvous_place(0, nullptr, 0, place));
   EXPECT_FALSE(rendezvous_place(0, "", 0, place));
   EXPECT_FALSE(rendezvous_place(0, "run", 0, place));
@@ -73,6 +74,9 @@ TEST(Bell, TellsWhoWasCalledSinceItWasHeard) {
   EXPECT_FALSE(is_bell(*bell));
   begin_bell(*bell);
   EXPECT_TRUE(is_bell(*bell));
+  bell->version += 1;
+  EXPECT_FALSE(is_bell(*bell));
+  bell->version -= 1;
   const auto called = [&](std::uint32_t pid, std::uint32_t heard) {
     return bell->has_called(pid, heard, bell->rings.load());
   };

@@ -95,6 +95,11 @@ void advise_random(void* mapping, Bytes bytes) {
   raw_syscall(SYS_madvise, reinterpret_cast<long>(mapping), static_cast<long>(bytes), MADV_RANDOM);
 }
 
+void unmap(char* mapping, Bytes bytes) {
+  if (mapping == nullptr) return;
+  raw_syscall(SYS_munmap, reinterpret_cast<long>(mapping), static_cast<long>(bytes));
+}
+
 /// An open trace file, sized and allocated as far as it needs to be.
 struct Prepared {
   Bytes capacity;
@@ -133,7 +138,10 @@ int Writer::open(const char* path, Bytes capacity, const Identity& identity) {
   // An empty file tells the reader that there was no room even for a header.
   if (error != 0) raw_syscall(SYS_ftruncate, fd, 0);
   raw_syscall(SYS_close, fd);
-  if (error != 0) return error;
+  if (error != 0) {
+    unmap(file.mapping, file.mapped_bytes);
+    return error;
+  }
   start_mapping(file.mapping, file.mapped_bytes, file.allocated);
   write_header(file.capacity, identity);
   return 0;
@@ -201,13 +209,14 @@ void Writer::inherit(const ControlPage& asked) {
 }
 
 void Writer::close() {
-  if (header_ == nullptr) return;
   for (std::size_t i = 0; i < kMaxMappings; ++i) {
-    char* mapping = mappings_[i].exchange(nullptr, std::memory_order_relaxed);
-    if (mapping == nullptr) continue;
-    raw_syscall(SYS_munmap, reinterpret_cast<long>(mapping),
-                static_cast<long>(first_mapping_ << i));
+    unmap(mappings_[i].load(std::memory_order_relaxed), first_mapping_ << i);
   }
+  leave();
+}
+
+void Writer::leave() {
+  for (std::atomic<char*>& mapping : mappings_) mapping.store(nullptr, std::memory_order_relaxed);
   header_ = nullptr;
   control_ = nullptr;
 }
@@ -292,7 +301,7 @@ GEIGER_SLOW_PATH bool Writer::make_writable_slow(Bytes end) {
 /// mremap of 0 bytes of a shared mapping makes a second, larger one of the same
 /// file. Two threads may both make one: the slower unmaps its own.
 bool Writer::double_mapping() {
-  static_assert(kFirstMapping << (kMaxMappings - 1) >= kMaxCapacity);
+  static_assert(kFirstMapping << (kMaxMappings - 1) >= kMaxCapacity);  // There is a next one.
   const std::size_t current = current_.load(std::memory_order_acquire);
   const Bytes bytes = first_mapping_ << (current + 1);
   const long result = raw_syscall(

@@ -56,6 +56,8 @@ class Writer {
 
   /// Unmaps the trace. Nobody may be inside, or ever use what lies in it again.
   void close();
+  /// The same, but what is mapped stays so, for who still reads in it.
+  void leave();
 
   [[nodiscard]] bool is_open() const { return header_ != nullptr; }
 

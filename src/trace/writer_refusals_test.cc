@@ -1,209 +1,271 @@
-// What a writer does where the kernel, or a limit of the process, refuses.
-#include <errno.h>
-#include <fcntl.h>
+// What a writer does where the kernel refuses it something.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <utility>
 
-#include "trace/test_refusal.h"
+#include "base/raw_syscall.h"
+#include "base/test_refusal.h"
 #include "trace/writer.h"
 
 namespace geiger::trace {
 namespace {
 
+using base::Refusal;
+using base::where_refused;
+
+constexpr std::uint32_t kPopulate = 23;  // MADV_POPULATE_WRITE
+constexpr Bytes kFirstMapping = 16 * kMiB;
+constexpr RecordHeader kFree{RecordType::kFree, 0, 3, 0, 1};
+/// The largest record.
+constexpr RecordHeader kLong{RecordType::kMark, 0, kMaxRecordWords, 0, 1};
 constexpr Identity kIdentity{.seed = 1,
                              .interval = 4096,
                              .mode = 0,
                              .start_monotonic = 5,
                              .start_realtime = 6,
                              .executable = "/bin/program",
-                             .allocator = "libc.so.6",
-                             .runtime_version = "test",
-                             .is_paused = false};
-constexpr RecordHeader kFree{RecordType::kFree, 0, 3, 0, 1};
+                             .allocator = nullptr,
+                             .runtime_version = "a version that is longer than its room of 32",
+                             .is_paused = true};
 
-class Refusals : public testing::Test {
- protected:
-  Refusals() {
-    char name[] = "/tmp/geiger-writer-XXXXXX";
-    directory_ = mkdtemp(name);
-    path_ = directory_ + "/a";
-  }
-  ~Refusals() override { std::filesystem::remove_all(directory_); }
+/// How many mappings of this process show the file.
+int mappings_of(const std::string& path) {
+  std::ifstream maps("/proc/self/maps");
+  int count = 0;
+  for (std::string line; std::getline(maps, line);) count += line.ends_with(path) ? 1 : 0;
+  return count;
+}
 
-  [[nodiscard]] int open(Writer& writer, Bytes capacity = 64 * kMiB) const {
-    return writer.open(path_.c_str(), capacity, kIdentity);
+struct WriterRefusals : ::testing::Test {
+  WriterRefusals() {
+    char name[] = "/tmp/geiger-refused-XXXXXX";
+    directory = mkdtemp(name);
   }
-  /// Of opening, where `number` fails with `error`.
-  [[nodiscard]] int error_of_opening(long number, int error) const {
-    return in_child([&] {
-      refuse_call(number, error);
-      Writer writer;
-      return open(writer);
-    });
+  ~WriterRefusals() override {
+    writer.close();
+    std::filesystem::remove_all(directory);
   }
-  /// Why a writer stopped that met the refusal when its trace was open.
-  [[nodiscard]] int reason_to_stop(long number, int error) const {
-    return in_child([&] {
-      Writer writer;
-      if (open(writer) != 0) return 100;
-      refuse_call(number, error);
-      while (const Slot slot = writer.reserve(kFree)) Writer::commit(slot, kFree);
-      return static_cast<int>(writer.header()->stop_reason.load()) * 16 +
-             (writer.header()->stop_errno == ENOSPC ? 1 : 0);
-    });
-  }
-  [[nodiscard]] Bytes file_bytes() const { return std::filesystem::file_size(path_); }
+  [[nodiscard]] std::string path(const char* name) const { return directory + "/" + name; }
 
-  std::string directory_, path_;
+  int open(Bytes capacity = kMiB) { return writer.open(path("a").c_str(), capacity, kIdentity); }
+
+  /// Reserves until there is no room; the bytes that were reserved.
+  Bytes fill() {
+    Bytes bytes = 0;
+    while (const Slot slot = writer.reserve(kLong)) {
+      Writer::commit(slot, kLong);
+      bytes += Bytes{kLong.words} * 8;
+    }
+    return bytes;
+  }
+
+  void expect_stop(StopReason reason, int error) const {
+    EXPECT_TRUE(writer.is_stopped());
+    EXPECT_EQ(writer.header()->state.load(), State::kOff);
+    EXPECT_EQ(writer.header()->stop_reason.load(), reason);
+    EXPECT_EQ(writer.header()->stop_errno, error);
+  }
+
+  std::string directory;
+  Writer writer;
 };
 
-TEST_F(Refusals, OfTheFileAreTheErrorOfOpening) {
-  EXPECT_EQ(error_of_opening(SYS_ftruncate, EIO), EIO);
-  std::filesystem::remove(path_);
-  EXPECT_EQ(error_of_opening(SYS_fallocate, ENOSPC), ENOSPC);
-  EXPECT_EQ(file_bytes(), 0U);  // There was no room even for a header.
-  std::filesystem::remove(path_);
-  EXPECT_EQ(error_of_opening(SYS_openat, EMFILE), EMFILE);
+TEST_F(WriterRefusals, OpeningSaysWhichAndLeavesAnEmptyFile) {
+  const auto expect = [&](const Refusal& refusal) {
+    ASSERT_TRUE(where_refused({refusal}, [&] { EXPECT_EQ(open(), refusal.error); }));
+    EXPECT_FALSE(writer.is_open());
+    EXPECT_EQ(std::filesystem::file_size(path("a")), 0U);
+    std::filesystem::remove(path("a"));
+  };
+  expect({SYS_ftruncate, EFBIG, 1, kMiB});
+  expect({SYS_fallocate, ENOSPC});
+  expect({SYS_mmap, ENOMEM, 3, MAP_SHARED});
+  EXPECT_EQ(open(4096), EFBIG) << "too small for a first extent";
+  EXPECT_EQ(std::filesystem::file_size(path("a")), 0U);
 }
 
-TEST_F(Refusals, OfTheMappingAreTheErrorOfOpening) {
-  EXPECT_EQ(error_of_opening(SYS_mmap, ENOMEM), ENOMEM);
+TEST_F(WriterRefusals, AFileSystemWithoutFallocateGetsZeros) {
+  for (const int error : {EOPNOTSUPP, ENOSYS}) {
+    ASSERT_TRUE(where_refused({{SYS_fallocate, error}}, [&] { EXPECT_EQ(open(), 0); }));
+    EXPECT_TRUE(writer.reserve(kFree));
+    writer.close();
+    std::filesystem::remove(path("a"));
+    ASSERT_TRUE(where_refused({{SYS_fallocate, error}, {SYS_pwrite64, EDQUOT, 3, 8192}},
+                              [&] { EXPECT_EQ(open(), EDQUOT); }));
+    std::filesystem::remove(path("a"));
+    // Nothing written and no error: as full.
+    ASSERT_TRUE(where_refused({{SYS_fallocate, error}, {SYS_pwrite64, 0, 3, 8192}},
+                              [&] { EXPECT_EQ(open(), ENOSPC); }));
+    std::filesystem::remove(path("a"));
+  }
 }
 
-// File systems that cannot allocate get zeros.
-TEST_F(Refusals, OfAllocationAreMetByWriting) {
-  EXPECT_EQ(error_of_opening(SYS_fallocate, EOPNOTSUPP), 0);
-  EXPECT_GE(file_bytes(), 64 * kMiB);
-  std::filesystem::remove(path_);
-  EXPECT_EQ(error_of_opening(SYS_fallocate, ENOSYS), 0);
-  std::filesystem::remove(path_);
-  EXPECT_EQ(in_child([&] {
-              refuse_call(SYS_fallocate, EOPNOTSUPP);
-              refuse_call(SYS_pwrite64, EDQUOT);
-              Writer writer;
-              return open(writer);
-            }),
-            EDQUOT);
+TEST_F(WriterRefusals, AKernelThatCannotPopulateAllocatesAllAtOnce) {
+  constexpr Refusal kOldKernel{SYS_madvise, EINVAL, 2, kPopulate};
+  ASSERT_TRUE(where_refused({kOldKernel}, [&] {
+    ASSERT_EQ(open(kGiB), 0);
+    EXPECT_EQ(writer.header()->capacity, 64 * kMiB);
+    EXPECT_LE(64 * kMiB - kRecordsOffset - fill(), Bytes{kLong.words} * 8);
+  }));
+  expect_stop(StopReason::kTraceFull, 0);
+  writer.close();
+  std::filesystem::remove(path("a"));
+  ASSERT_TRUE(where_refused({kOldKernel, {SYS_fallocate, ENOSPC, 3, 8 * kMiB}},
+                            [&] { EXPECT_EQ(open(8 * kMiB), ENOSPC); }));
+  EXPECT_FALSE(writer.is_open());
+  EXPECT_EQ(mappings_of(path("a")), 0) << "the program's address space is given back";
 }
 
-// A kernel before 5.14 does not know how to populate: all is allocated at once.
-TEST_F(Refusals, OfPopulatingMakeTheTraceAllocateAll) {
-  EXPECT_EQ(error_of_opening(SYS_madvise, EINVAL), 0);
-  EXPECT_GE(file_bytes(), 64 * kMiB);
+TEST_F(WriterRefusals, ADiskThatIsFullStopsTheTrace) {
+  for (const auto& [answer, told] : {std::pair{EFAULT, ENOSPC}, std::pair{ENOMEM, ENOMEM}}) {
+    ASSERT_EQ(open(), 0);
+    ASSERT_TRUE(where_refused({{SYS_madvise, answer, 2, kPopulate}}, [&] {
+      EXPECT_LE(256 * kKiB - kRecordsOffset - fill(), Bytes{kLong.words} * 8);
+    }));
+    expect_stop(StopReason::kNoSpace, told);
+    writer.close();
+    std::filesystem::remove(path("a"));
+  }
 }
 
-TEST_F(Refusals, OfMoreStorageStopTheTrace) {
-  const int no_space = static_cast<int>(StopReason::kNoSpace) * 16;
-  EXPECT_EQ(reason_to_stop(SYS_madvise, EFAULT), no_space + 1);  // As of a full disk.
-  std::filesystem::remove(path_);
-  EXPECT_EQ(reason_to_stop(SYS_madvise, EPERM), no_space);
-  std::filesystem::remove(path_);
-  EXPECT_EQ(reason_to_stop(SYS_mremap, ENOMEM), static_cast<int>(StopReason::kMapFailed) * 16);
+TEST_F(WriterRefusals, AMappingThatCannotGrowStopsTheTrace) {
+  ASSERT_EQ(open(64 * kMiB), 0);
+  ASSERT_TRUE(where_refused({{SYS_mremap, ENOMEM}}, [&] {
+    EXPECT_LE(kFirstMapping - kRecordsOffset - fill(), Bytes{kLong.words} * 8);
+  }));
+  expect_stop(StopReason::kMapFailed, ENOMEM);
+  writer.stop(StopReason::kNoSpace, ENOSPC, 9);
+  expect_stop(StopReason::kMapFailed, ENOMEM);  // The first reason is the reason.
 }
 
-TEST_F(Refusals, OfLimitsAreTakenForNone) {
-  EXPECT_EQ(error_of_opening(SYS_prlimit64, EPERM), 0);
-  EXPECT_EQ(file_bytes(), 64 * kMiB);
+TEST_F(WriterRefusals, LimitsThatCannotBeReadAreNone) {
+  ASSERT_TRUE(where_refused({{SYS_prlimit64, EPERM}}, [&] { EXPECT_EQ(open(2 * kGiB), 0); }));
+  EXPECT_EQ(writer.header()->capacity, 2 * kGiB);
 }
 
-TEST_F(Refusals, DoNotLetATraceBeSmallerThanItsStart) {
-  Writer writer;
-  EXPECT_EQ(open(writer, 64 * kKiB), EFBIG);
+TEST_F(WriterRefusals, ASixteenthOfALimitedAddressSpaceIsEnough) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer needs more address space than there is memory";
+#endif
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  const rlimit limited{1024 * kGiB, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &limited), 0);
+  EXPECT_EQ(open(kMaxCapacity * 4), 0);
+  EXPECT_EQ(writer.header()->capacity, kMaxCapacity);
+  writer.close();
+  std::filesystem::remove(path("a"));
+  const rlimit tighter{16 * kGiB, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &tighter), 0);
+  EXPECT_EQ(open(2 * kGiB), 0);
+  EXPECT_EQ(writer.header()->capacity, kGiB);
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+}
+
+TEST_F(WriterRefusals, AProgramThatConfinedItselfIsAskedForNothing) {
+  using base::Confinement;
+  ASSERT_EQ(open(64 * kMiB), 0);
+  base::confinement = Confinement::kToAllocators;
+  Writer other;
+  const int refused = other.open(path("b").c_str(), kMiB, kIdentity);
+  const Bytes filled = fill();
+  base::confinement = Confinement::kNone;
+  EXPECT_EQ(refused, EPERM);
+  EXPECT_FALSE(other.is_open());
+  EXPECT_FALSE(std::filesystem::exists(path("b")));
+  EXPECT_LE(256 * kKiB - kRecordsOffset - filled, Bytes{kLong.words} * 8);
+  expect_stop(StopReason::kNoSpace, EPERM);
+  base::confinement = Confinement::kToAllocators;
+  writer.close();  // munmap is an allocator's call too.
+  base::confinement = Confinement::kNone;
   EXPECT_FALSE(writer.is_open());
 }
 
-TEST_F(Refusals, OfAddressSpaceLeaveMostToTheProgram) {
-  const int sixteenth = in_child([&] {
-    const rlimit limit{kGiB, kGiB};
-    setrlimit(RLIMIT_AS, &limit);
-    Writer writer;
-    return open(writer, kGiB) == 0 && writer.header()->capacity == kGiB / 16 ? 0 : 1;
-  });
-  EXPECT_EQ(sixteenth, 0);
+TEST_F(WriterRefusals, NothingIsDoneToATraceThatIsNotOpen) {
+  writer.close();
+  writer.count_drop(DropCause::kReentered);
+  writer.stop(StopReason::kNoSpace, ENOSPC, 1);
+  writer.allocate_mapped();
+  EXPECT_FALSE(writer.is_open());
 }
 
-TEST_F(Refusals, CannotBeAskedForMoreThanReferencesReach) {
-  Writer writer;
-  ASSERT_EQ(open(writer, ~Bytes{0}), 0);
+TEST_F(WriterRefusals, ATraceThatEndedTakesNoMore) {
+  ASSERT_EQ(open(), 0);
+  EXPECT_STREQ(writer.header()->runtime_version, "a version that is longer than i");
+  EXPECT_STREQ(writer.header()->allocator, "");
+  EXPECT_EQ(writer.control()->paused.load(), 1U);
+  writer.count_drop(DropCause::kReentered, 3);
+  EXPECT_EQ(writer.header()->drops[static_cast<std::size_t>(DropCause::kReentered)].load(), 3U);
+  const Slot before = writer.reserve(kFree);
+  writer.finish(State::kContinued, 7);
+  EXPECT_TRUE(writer.reserve(kFree));  // Whoever is inside may end.
+  writer.finish(State::kStopped, 8);
+  EXPECT_FALSE(writer.reserve(kFree));
+  Writer::commit(before, kFree);
+  EXPECT_EQ(before.words[0], kFree.pack());
+  EXPECT_EQ(writer.header()->stop_monotonic, 8U);
+  writer.allocate_mapped();  // Stopped: changes nothing.
+}
+
+TEST_F(WriterRefusals, ASegmentIsAskedWhatTheOneBeforeWas) {
+  ASSERT_EQ(open(), 0);
+  auto* asked = const_cast<ControlPage*>(writer.control());
+  asked->requested_interval = 77;
+  asked->wanted_utilization = 5;
+  asked->wanted_segment = 6;
+  asked->watermark = kMiB;
+  Identity next = kIdentity;
+  next.is_paused = false;
+  next.image_start = 3;
+  next.segment = 1;
+  next.asked = asked;
+  Writer second;
+  ASSERT_EQ(second.open(path("b").c_str(), kMiB, next), 0);
+  EXPECT_EQ(second.header()->image_start, 3U);
+  EXPECT_EQ(second.header()->segment, 1U);
+  EXPECT_EQ(second.control()->requested_interval.load(), 77U);
+  EXPECT_EQ(second.control()->paused.load(), 1U);
+  EXPECT_EQ(second.control()->wanted_utilization.load(), 5U);
+  EXPECT_EQ(second.control()->wanted_segment.load(), 6U);
+  EXPECT_EQ(second.control()->watermark.load(), 0U) << "storage is each segment's own";
+  // All of it at once, then again.
+  second.allocate_mapped();
+  second.allocate_mapped();
+  EXPECT_EQ(second.reserve(kFree).ref, kRecordsOffset / 8);
+  second.close();
+}
+
+TEST_F(WriterRefusals, ASupervisorsWatermarkIsWrittenUpToWithoutACall) {
+  ASSERT_EQ(open(), 0);
+  const_cast<ControlPage*>(writer.control())->watermark = kMiB;
+  Bytes filled = 0;
+  ASSERT_TRUE(where_refused({{SYS_madvise, ENOMEM, 2, kPopulate}}, [&] { filled = fill(); }));
+  EXPECT_GT(filled, kMiB - kRecordsOffset - Bytes{kLong.words} * 8 - 8);
+  expect_stop(StopReason::kTraceFull, 0);
+}
+
+TEST_F(WriterRefusals, NoTraceIsLargerThanReferencesReach) {
+  ASSERT_EQ(open(~Bytes{0}), 0);
   EXPECT_EQ(writer.header()->capacity, kMaxCapacity / 4096 * 4096);
   writer.close();
   writer.close();
   EXPECT_FALSE(writer.is_open());
 }
 
-// ------------------------------------------------------------------ writers ---
-
-TEST_F(Refusals, OfNothingAreHarmless) {
-  Writer writer;
-  writer.count_drop(DropCause::kTraceFull);
-  writer.stop(StopReason::kNoSpace, ENOSPC, 7);
-  writer.allocate_mapped();
-  EXPECT_FALSE(writer.is_open());
-}
-
-TEST_F(Refusals, AreTheFirstToStopIt) {
-  Writer writer;
-  ASSERT_EQ(open(writer), 0);
-  writer.stop(StopReason::kNoSpace, ENOSPC, 7);
-  writer.stop(StopReason::kTraceFull, 0, 8);
-  EXPECT_EQ(writer.header()->stop_reason.load(), StopReason::kNoSpace);
-  EXPECT_EQ(writer.header()->stop_monotonic, 7U);
-  writer.allocate_mapped();  // Nothing more is needed.
-  EXPECT_FALSE(writer.reserve(kFree));
-}
-
-// What confines itself may not ask for storage later.
-TEST_F(Refusals, AreForestalledByAllocatingWhatIsMapped) {
-  const int is_written = in_child([&] {
-    Writer writer;
-    if (open(writer, 16 * kMiB) != 0) return 1;
-    writer.allocate_mapped();
-    refuse_call(SYS_madvise, EFAULT);
-    std::uint64_t written = 0;
-    while (const Slot slot = writer.reserve(kFree)) {
-      Writer::commit(slot, kFree);
-      ++written;
-    }
-    return written == (16 * kMiB - kRecordsOffset) / 24 ? 0 : 2;
-  });
-  EXPECT_EQ(is_written, 0);
-}
-
-TEST_F(Refusals, OfNamesThatAreTooLongCutThem) {
-  const std::string path(2 * sizeof FileHeader::executable, 'x');
+TEST_F(WriterRefusals, NamesThatAreTooLongAreCut) {
+  const std::string program(2 * sizeof FileHeader::executable, 'x');
   Identity identity = kIdentity;
-  identity.executable = path.c_str();
-  identity.allocator = nullptr;
-  Writer writer;
-  ASSERT_EQ(writer.open(path_.c_str(), kMiB, identity), 0);
+  identity.executable = program.c_str();
+  ASSERT_EQ(writer.open(path("a").c_str(), kMiB, identity), 0);
   EXPECT_EQ(std::strlen(writer.header()->executable), sizeof FileHeader::executable - 1);
   EXPECT_STREQ(writer.header()->allocator, "");
-}
-
-TEST_F(Refusals, AreNotInheritedButRequestsAre) {
-  Writer first;
-  ASSERT_EQ(open(first), 0);
-  EXPECT_EQ(first.header()->image_start, kIdentity.start_monotonic);
-  first.finish(State::kStopped, 9);
-  EXPECT_FALSE(first.reserve(kFree));
-  ControlPage& asked = *const_cast<ControlPage*>(first.control());
-  asked.requested_interval.store(777);
-  asked.paused.store(1);
-  Identity identity = kIdentity;
-  identity.image_start = 3;
-  identity.asked = &asked;
-  Writer next;
-  ASSERT_EQ(next.open((directory_ + "/b").c_str(), kMiB, identity), 0);
-  EXPECT_EQ(next.header()->image_start, 3U);
-  EXPECT_EQ(next.control()->requested_interval.load(), 777U);
-  EXPECT_EQ(next.control()->paused.load(), 1U);
-  EXPECT_TRUE(next.reserve(kFree));
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -159,6 +161,7 @@ TEST_F(WriterTest, ReservesDisjointSpaceForThreads) {
 // SIGXFSZ would end the child.
 TEST_F(WriterTest, StaysBelowTheFileSizeLimit) {
   const std::string file = path("a");
+  fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
     const rlimit limit{512 * 1024, 512 * 1024};
@@ -166,7 +169,7 @@ TEST_F(WriterTest, StaysBelowTheFileSizeLimit) {
     Writer writer;
     const int error = writer.open(file.c_str(), kGiB, kIdentity);
     while (const Slot slot = writer.reserve(kFree)) Writer::commit(slot, kFree);
-    _exit(error == 0 && writer.header()->capacity == 512 * 1024 ? 7 : 1);
+    exit(error == 0 && writer.header()->capacity == 512 * 1024 ? 7 : 1);
   }
   int status = 0;
   waitpid(child, &status, 0);

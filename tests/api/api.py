@@ -109,6 +109,28 @@ class Programs(harness.ProcessTest):
         self.assertEqual(outcome.stdout, b"status 1 mark 1 closed 0\n")
 
 
+    def test_opened_while_the_recording_goes_on_from_trace_to_trace(self):
+        """At 1 byte every block is a sample.  Traces of 1 MiB come one after another until
+        the plugin reads what is recorded, and refers to it."""
+        with harness.Recorder(1, env={"GEIGER_SEGMENT": str(1 << 20)}) as recorder:
+            process = recorder.start([api_host("goes_on"), LIBRARY])
+            outcome = harness.finish(process, None, 100)
+            traces = len(os.listdir(recorder.directory))
+        self.assertEqual((outcome.status, outcome.stderr), (0, b""), outcome)
+        self.assertEqual(outcome.stdout.decode().splitlines(), [
+            "start 0", "live 0", "stop 0", "blocks 1000 again 1000 same 1"])
+        # 100,000 samples and frees before it, of 88 bytes together, in part in the last trace.
+        self.assertGreater(traces, 5)
+        self.assertLess(traces, 12)
+
+    def test_opened_where_samples_are_only_counted(self):
+        with harness.Recorder(1, mode=("aggregate",)) as recorder:
+            process = recorder.start([api_host("goes_on"), LIBRARY])
+            outcome = harness.finish(process, None, 100)
+        self.assertEqual(outcome.stdout.decode().splitlines(), [
+            "start 2", "live 2", "stop 6", "blocks 0 again 0 same 1"])
+
+
 class Binary(unittest.TestCase):
     def test_needs_only_what_is_there(self):
         needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", readelf(LIBRARY, "-d")))

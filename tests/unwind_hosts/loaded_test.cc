@@ -10,12 +10,13 @@
 #include <thread>
 #include <vector>
 
-#include "../src/trace/test_refusal.h"
+#include "base/test_refusal.h"
 #include "oracle.h"
 
 namespace geiger::unwind {
 namespace {
 
+using base::in_child;
 using CallBack = void(void (*)());
 
 thread_local Chain t_own, t_libgcc;

@@ -44,7 +44,11 @@ class ImageReader {
     while (!reader_.is_done()) {
       const std::uint64_t from = reader_.position();
       reader_.feed(load(from, std::as_writable_bytes(std::span(window_))));
-      drain(decoder);
+      // What was a hole at the last window's end may be written by now, and this window begin
+      // inside a record.
+      const trace::Hole& hole = reader_.hole();
+      const bool is_in_hole = hole.bytes != 0 && hole.offset + hole.bytes == from;
+      if (!is_in_hole || !looks_again_at(hole)) drain(decoder);
       advance_(reader_.position() - from);
     }
   }
@@ -61,18 +65,24 @@ class ImageReader {
     for (auto step = reader_.next(); step != trace::Step::kWindow; step = reader_.next()) {
       if (step == trace::Step::kRecord) {
         decoder.decode(reader_.record());
-      } else if (step == trace::Step::kHole && looks_left_ > 0 && was_filled(reader_.hole())) {
-        --looks_left_;
-        reader_.retry_hole();
+      } else if (step == trace::Step::kHole && looks_again_at(reader_.hole())) {
         return;
       }
     }
   }
 
-  /// Whether a live writer has meanwhile written into what was read as zero.
+  /// Goes back to its start if a live writer has meanwhile written into what was read as zero.
+  [[nodiscard]] bool looks_again_at(const trace::Hole& hole) {
+    if (looks_left_ == 0 || !was_filled(hole)) return false;
+    --looks_left_;
+    reader_.retry_hole();
+    return true;
+  }
+
+  /// The record that goes on behind the hole begins in its last window: none is larger.
   [[nodiscard]] bool was_filled(const trace::Hole& hole) const {
     std::vector<std::byte> again(std::min<std::uint64_t>(hole.bytes, kWindowBytes));
-    const auto bytes = load(hole.offset, again);
+    const auto bytes = load(hole.offset + hole.bytes - again.size(), again);
     return std::ranges::any_of(bytes, [](std::byte byte) { return byte != std::byte{0}; });
   }
 

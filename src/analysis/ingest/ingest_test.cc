@@ -376,6 +376,10 @@ TEST_F(Ingest, NamesFilesThatAreNoTraces) {
   future.header().version = 9;
   EXPECT_THAT(warning_of(future.bytes()),
               HasSubstr("version 9 is not known: this geiger reads version 1"));
+  TestTrace huge;
+  huge.header().capacity = trace::kMaxCapacity + 8;
+  EXPECT_THAT(warning_of(huge.bytes()),
+              HasSubstr("a size in the header contradicts the format (34359738376)"));
   for (const std::string& path : {files.path("missing"), std::string("/dev/null")}) {
     const std::string paths[] = {path};
     EXPECT_TRUE(read_recording(paths).damaged) << path;

@@ -39,7 +39,7 @@ std::optional<Error> check_sealable(const InputFile& file, const Image& image) {
                fmt::format("process {} still writes this trace", image.header().pid)};
 }
 
-/// The images of a file, as far as they can be read.
+/// The images of a file, as far as they can be read: at least one, or an error.
 struct ImageList {
   std::vector<Image> images;
   std::optional<Error> error;
@@ -268,7 +268,7 @@ std::optional<Error> store_chunks(const std::string& path, std::span<const Image
   if (auto error = file.open(path)) return error;
   const ImageList list = images_of(file);
   if (list.error) return list.error;
-  const ImageChunks* first = list.images.empty() ? nullptr : find_own(images, list.images.front());
+  const ImageChunks* first = find_own(images, list.images.front());
   if (list.images.size() == 1 && first == nullptr) return seal_trace(path);
   if (list.images.size() == 1 && can_add(file, list.images.front(), *first)) {
     return store_in_place(path, encoded(first), true);

@@ -30,16 +30,8 @@ const std::string kNames(5000, 'n');
 struct Seal : ::testing::Test {
   TestFiles files;
 
-  /// A trace of `samples` samples as a killed program leaves it: open and sparse.
   std::string killed(const std::string& name, int samples) const {
-    TestTrace trace;
-    const auto epoch = trace.epoch(1024);
-    for (int i = 0; i < samples; ++i) trace.sample({.epoch = epoch});
-    trace.header().state = trace::State::kSampling;
-    trace.header().pid = 0;
-    std::string path = files.write(name, trace.bytes());
-    std::filesystem::resize_file(path, kMiB);
-    return path;
+    return files.write_killed(name, samples);
   }
   static std::optional<Error> store(const std::string& path, std::uint32_t image,
                                     const std::string& payload) {

@@ -8,6 +8,8 @@
 #include <span>
 #include <string>
 
+#include "trace/test_trace.h"
+
 namespace geiger::ingest {
 
 class TestFiles {
@@ -33,6 +35,18 @@ class TestFiles {
     std::ofstream file(full, std::ios::binary | std::ios::trunc);
     file.write(reinterpret_cast<const char*>(bytes.data()),
                static_cast<std::streamsize>(bytes.size()));
+    return full;
+  }
+
+  /// A trace of `samples` samples as a killed program leaves it: open and sparse.
+  [[nodiscard]] std::string write_killed(const std::string& name, int samples) const {
+    trace::TestTrace trace;
+    const auto epoch = trace.epoch(1024);
+    for (int i = 0; i < samples; ++i) trace.sample({.epoch = epoch});
+    trace.header().state = trace::State::kSampling;
+    trace.header().pid = 0;
+    std::string full = write(name, trace.bytes());
+    std::filesystem::resize_file(full, kMiB);
     return full;
   }
 

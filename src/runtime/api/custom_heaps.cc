@@ -121,8 +121,9 @@ void settle(HeapCounter& counter, std::uint64_t rest) {
   const std::uint64_t consumed = armed - rest;
   add(counter.bytes, consumed);
   if (counter.rate.image == 0) return;
-  // More than was armed: a handler reported between the borrow and here, untried.
+  // More than was armed: a handler reported between the borrow and here, in part untried.
   const std::uint64_t failed = std::min(consumed, counter.sampler.countdown());
+  if (failed < consumed) add(counter.interrupted, std::uint64_t{1});
   counter.sampler.settle(failed);
   count_trials(counter, failed);
 }
@@ -191,7 +192,9 @@ struct Outcome {
 };
 
 Outcome draw(ThreadHeaps& heaps, HeapCounter& counter, geiger_heap heap, std::uint64_t size) {
-  const std::uint64_t rest = counter.countdown + size;
+  // 0 until it is armed again: whatever a handler reports meanwhile borrows, and is put back.
+  const std::uint64_t rest =
+      std::atomic_ref(counter.countdown).exchange(0, std::memory_order_relaxed) + size;
   const Rate rate = connection()->current_rate();
   settle(counter, rest);
   add(counter.bytes, size);

@@ -1,6 +1,10 @@
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <stdexcept>
 #include <thread>
 
@@ -146,6 +150,41 @@ TEST(Listeners, AreGoneWhenRemoved) {
   EXPECT_TRUE(has_left);
   program.join();
   releaser.join();
+}
+
+TEST(Listeners, ThatThrowWhileTheyAreRemovedAreGoneAndHaveNotFailed) {
+  geiger_recorder before, after;
+  ASSERT_EQ(geiger_get_status(&before), GEIGER_OK);
+  std::atomic<bool> is_inside{false};
+  auto listener = std::make_unique<Listener>([&](const geiger_sample&) {
+    geiger_recorder recorder;
+    is_inside = true;
+    do {
+      (void)geiger_get_status(&recorder);
+    } while (recorder.listeners != before.listeners);
+    throw std::runtime_error("too late");
+  });
+  std::thread program([] { allocate(2 * kInterval); });
+  while (!is_inside) std::this_thread::yield();
+  listener.reset();
+  program.join();
+  ASSERT_EQ(geiger_get_status(&after), GEIGER_OK);
+  EXPECT_EQ(after.failed_listeners, before.failed_listeners);
+}
+
+TEST(Listeners, MayForkAndTheChildGoesOnInTheCall) {
+  int status = 0;
+  {
+    const Listener listener([&](const geiger_sample&) {
+      fflush(nullptr);
+      const pid_t child = fork();
+      if (child != 0) return void(waitpid(child, &status, 0));
+      // The call is the thread's still: what takes the lock is refused.
+      exit(geiger_start_recording() == GEIGER_IN_LISTENER ? 7 : 1);
+    });
+    allocate(2 * kInterval);
+  }
+  EXPECT_EQ(WEXITSTATUS(status), 7);
 }
 
 TEST(Listeners, AreRefusedBeyondTheirLimit) {

@@ -21,10 +21,16 @@ bool is_committed(std::uint64_t word) {
 geiger_status live_trace(LiveTrace& trace) {
   capture::Status status{};
   const geiger_status recording = recorder(status);
-  if (status.header == nullptr) return recording == GEIGER_OK ? GEIGER_NOT_RECORDING : recording;
-  const Bytes tail = status.header->tail.load(std::memory_order_acquire);
+  if (status.header == nullptr) return recording;
+  if ((status.header->mode & trace::kModeAggregated) != 0) return GEIGER_NOT_RECORDING;
   Bytes mapped = 0;
-  trace.base = connection()->trace_base(mapped);
+  for (std::uint32_t seen = 0; seen != status.image;) {
+    // At the first call ever it may be on its way into its next trace.
+    trace.base = connection()->trace_base(mapped);
+    seen = status.image;
+    status = connection()->status();
+  }
+  const Bytes tail = status.header->tail.load(std::memory_order_acquire);
   trace.end = std::min({tail, mapped, status.header->capacity});
   trace.header = status.header;
   trace.image = status.image;

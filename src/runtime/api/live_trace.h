@@ -25,13 +25,19 @@ struct LiveTrace {
   [[nodiscard]] const Layout& at(trace::Ref ref) const {
     return *reinterpret_cast<const Layout*>(base + Bytes{ref} * 8);
   }
+  /// Of a sample that lived when this trace began, too. Its header is header_of().
   [[nodiscard]] const trace::SampleRecord& sample(trace::Ref ref) const {
-    return at<trace::SampleRecord>(ref);
+    const bool is_carried = header_of(ref).type == trace::RecordType::kCarried;
+    return is_carried ? at<trace::CarriedRecord>(ref).sample : at<trace::SampleRecord>(ref);
+  }
+  [[nodiscard]] trace::RecordHeader header_of(trace::Ref ref) const {
+    return trace::RecordHeader::unpack(at<std::uint64_t>(ref));
   }
   [[nodiscard]] bool is_pure() const { return (header->mode & trace::kModePure) != 0; }
 };
 
-/// GEIGER_OK also for a trace that has stopped: what is in it can be read.
+/// GEIGER_OK also for a trace that has stopped: what is in it can be read. Not for one that
+/// counts samples and keeps none.
 [[nodiscard]] geiger_status live_trace(LiveTrace& trace);
 
 /// How long to wait for writers in all, before their records count as unfinished: one

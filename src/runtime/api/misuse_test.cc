@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -132,10 +134,11 @@ TEST(Misuse, EveryStatusHasItsWords) {
 /// Runs `body` in a fork's child; its result is how many expectations failed there.
 template <typename Body>
 int failures_in_child(const Body& body) {
+  fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
     body();
-    _exit(::testing::Test::HasFailure() ? 1 : 0);
+    exit(::testing::Test::HasFailure() ? 1 : 0);
   }
   int status = 0;
   waitpid(child, &status, 0);

@@ -1,5 +1,10 @@
 // The library in a program that has no capture: every call says so and does nothing.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
 
 #include "geiger/geiger.hpp"
 
@@ -57,6 +62,16 @@ TEST(NoCapture, LeavesTheProgramAsItIs) {
   EXPECT_EQ(*made, 5);
   EXPECT_FALSE(token.stop());
   EXPECT_FALSE(Profile::snapshot());
+}
+
+TEST(NoCapture, IsWhatAForksChildFindsToo) {
+  EXPECT_EQ(geiger_stop_profile({1}, nullptr), GEIGER_BAD_HANDLE);
+  fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) exit(geiger_start_recording() == GEIGER_NOT_AVAILABLE ? 7 : 1);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
 }
 
 }  // namespace

@@ -25,8 +25,7 @@ estimation::Halves halves_of(const LiveTrace& trace, const Drawn& drawn) {
 double weighted_bytes(const trace::SampleRecord& record, const Drawn& drawn) {
   const auto size = static_cast<double>(record.requested());
   if (is_sure(drawn)) return size;
-  const double inclusion = estimation::inclusion_probability(record.requested(), drawn.lambda / 2);
-  return inclusion > 0 ? size / inclusion : 0;
+  return size / estimation::inclusion_probability(record.requested(), drawn.lambda / 2);
 }
 
 struct Event {

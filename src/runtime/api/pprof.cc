@@ -192,8 +192,7 @@ class PprofWriter {
       label.add_int64(field::kNum, static_cast<std::int64_t>(row.requested));
       label.add_int64(field::kNumUnit, intern("bytes"));
     }
-    const Directory::Thread thread =
-        row.thread < profile_.threads.size() ? profile_.threads[row.thread] : Directory::Thread{};
+    const Directory::Thread& thread = profile_.threads[row.thread];
     write_label(
         sample, "thread",
         thread.name.empty() ? "tid " + std::to_string(thread.tid) : std::string(thread.name));

@@ -28,6 +28,12 @@ double keep_probability(const trace::SampleRecord& record, const Drawn& drawn, d
                           : estimation::keep_probability(size, drawn.lambda, lambda);
 }
 
+bool is_sample(const trace::RecordHeader& header, bool counts_carried) {
+  if (header.type == trace::RecordType::kSample) return true;
+  return counts_carried && header.type == trace::RecordType::kCarried &&
+         (header.flags & trace::kFlagVoid) == 0;
+}
+
 void mark_freed(std::vector<Drawn>& samples, const trace::FreeRecord& record) {
   const auto at = std::ranges::lower_bound(samples, record.sample, {}, &Drawn::ref);
   if (at == samples.end() || at->ref != record.sample) return;
@@ -51,7 +57,7 @@ void name_sample(const LiveTrace& trace, const trace::SampleRecord& record, geig
 void weigh_sample(const Drawn& drawn, geiger_sample& sample) {
   const double inclusion =
       drawn.is_certain ? 1 : estimation::inclusion_probability(sample.requested, drawn.lambda);
-  sample.weight = inclusion > 0 ? 1 / inclusion : 0;
+  sample.weight = 1 / inclusion;  // Nothing is drawn of 0 bytes.
   sample.weighted_bytes = static_cast<double>(sample.requested) * sample.weight;
 }
 
@@ -60,9 +66,8 @@ void weigh_sample(const Drawn& drawn, geiger_sample& sample) {
 Drawn as_recorded(const LiveTrace& trace, trace::Ref sample) {
   const trace::SampleRecord& record = trace.sample(sample);
   const auto& epoch = trace.at<trace::EpochRecord>(record.epoch);
-  const auto header = trace::RecordHeader::unpack(record.header);
   return {.ref = sample,
-          .is_certain = (header.flags & trace::kFlagCertain) != 0,
+          .is_certain = (trace.header_of(sample).flags & trace::kFlagCertain) != 0,
           .is_freed = false,
           .interval = epoch.interval,
           .lambda = std::bit_cast<double>(epoch.lambda_bits),
@@ -84,10 +89,11 @@ bool thinned(const LiveTrace& trace, trace::Ref sample, std::uint64_t interval, 
 }
 
 void read_window(Profile& profile) {
+  // What lived when the trace began is part of all of it, and was not allocated in a part.
+  const bool is_whole = profile.begin == trace::kRecordsOffset;
   const auto visit = [&](trace::Ref ref, const trace::RecordHeader& header) {
     Drawn drawn;
-    if (header.type == trace::RecordType::kSample &&
-        thinned(profile.trace, ref, profile.interval, drawn)) {
+    if (is_sample(header, is_whole) && thinned(profile.trace, ref, profile.interval, drawn)) {
       if (profile.has_lifetimes()) drawn.until = profile.to;
       profile.samples.push_back(drawn);
     } else if (header.type == trace::RecordType::kFree && profile.has_lifetimes()) {
@@ -105,9 +111,9 @@ void read_window(Profile& profile) {
 
 void keep_references(Profile& profile, const Directory& directory) {
   for (const Drawn& drawn : profile.samples) {
-    const auto header = trace::RecordHeader::unpack(profile.trace.sample(drawn.ref).header);
-    if (header.thread >= profile.threads.size()) profile.threads.resize(header.thread + 1);
-    profile.threads[header.thread] = directory.thread(header.thread);
+    const std::uint32_t thread = profile.trace.header_of(drawn.ref).thread;
+    if (thread >= profile.threads.size()) profile.threads.resize(thread + 1);
+    profile.threads[thread] = directory.thread(thread);
   }
   profile.modules = directory.modules();
 }
@@ -139,10 +145,8 @@ geiger_sample sample_of(const LiveTrace& trace, const Drawn& drawn, std::uint32_
 }
 
 geiger_sample sample_of(const Profile& profile, const Drawn& drawn) {
-  const auto header = trace::RecordHeader::unpack(profile.trace.sample(drawn.ref).header);
-  const std::uint32_t tid =
-      header.thread < profile.threads.size() ? profile.threads[header.thread].tid : 0;
-  return sample_of(profile.trace, drawn, tid);
+  const std::uint32_t thread = profile.trace.header_of(drawn.ref).thread;
+  return sample_of(profile.trace, drawn, profile.threads[thread].tid);
 }
 
 }  // namespace geiger::api

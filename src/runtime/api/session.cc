@@ -21,6 +21,7 @@ geiger_status status_of_unknown(std::uint64_t id) {
 
 void restart_session_in_child() {
   if (known == nullptr) return;
+  for (auto& [id, token] : known->tokens) token.is_parents = true;
   known->demand.restart(known->recordings + listener_count());
 }
 

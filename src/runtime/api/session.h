@@ -24,6 +24,7 @@ struct Token {
   std::uint64_t largest_interval = 0;  ///< That any thread drew with at its start.
   Bytes begin = 0;                     ///< Position in the trace.
   Nanoseconds from = 0;
+  bool is_parents = false;  ///< Of the process that this one was forked from.
 };
 
 struct Session {

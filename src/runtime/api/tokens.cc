@@ -36,6 +36,7 @@ std::uint64_t largest_interval_in_use() {
 }
 
 void release(Session& now, const Token& token) {
+  if (token.is_parents) return;  // Here it asks for nothing.
   if (token.demand != 0) now.demand.want_no_more(token.demand);
   now.demand.remove_user();
 }
@@ -84,14 +85,11 @@ geiger_status stop(geiger_token id, geiger_profile* out) {
   LiveTrace trace;
   const geiger_status readable = live_trace(trace);
   const Token token = at->second;
-  if (readable != GEIGER_OK || trace.image != token.image) {
-    now.tokens.erase(at);  // The parent's: here it asks for nothing.
-    return GEIGER_OTHER_PROCESS;
-  }
-  if (out != nullptr) out->id = add_profile(now, profile_of(token, trace));
+  const bool is_own = readable == GEIGER_OK && trace.image == token.image;
+  if (is_own && out != nullptr) out->id = add_profile(now, profile_of(token, trace));
   now.tokens.erase(at);
   release(now, token);
-  return GEIGER_OK;
+  return is_own ? GEIGER_OK : GEIGER_OTHER_PROCESS;
 }
 
 }  // namespace

@@ -179,11 +179,12 @@ Bytes full_at(const Segment& segment) {
 
 bool is_next_due(const Segment& segment) {
   if (is_confined()) return false;  // Opening one takes system calls.
+  if (image.continuation.before != nullptr) return true;
+  if (image.is_read_within.load(std::memory_order_relaxed)) return false;
   if (segment.full_at != 0 && segment.writer.tail() >= segment.full_at) return true;
   const std::uint32_t wanted =
       segment.writer.control()->wanted_segment.load(std::memory_order_relaxed);
-  return wanted != image.segment_served.load(std::memory_order_relaxed) ||
-         image.continuation.before != nullptr;
+  return wanted != image.segment_served.load(std::memory_order_relaxed);
 }
 
 GEIGER_SLOW_PATH void go_on_in_next() {

@@ -54,6 +54,9 @@ struct Image {
   std::atomic<std::uint64_t> own_interval;  ///< What a fork's child starts with.
   /// The program wants nothing recorded for now, whatever the control page says.
   std::atomic<bool> is_held;
+  /// The program reads the trace while it is written (interface.h), and refers to its records:
+  /// it goes on in no other one, and stays mapped.
+  std::atomic<bool> is_read_within;
   /// The interval that the control page asked for last.
   std::atomic<std::uint64_t> followed;
   /// The tail of the segment when it doubled the interval by itself, 0 = not yet.

@@ -37,7 +37,10 @@ void hold(bool is_held) { image.is_held.store(is_held, std::memory_order_relaxed
 
 const std::uint64_t* countdown() { return &tls.countdown; }
 
-const char* trace_base(Bytes& bytes) { return current_segment().writer.base(bytes); }
+const char* trace_base(Bytes& bytes) {
+  image.is_read_within.store(true, std::memory_order_relaxed);
+  return current_segment().writer.base(bytes);
+}
 
 void for_each_live(void (*visit)(void* context, std::uint64_t key, trace::Ref sample),
                    void* context) {

@@ -54,7 +54,7 @@ struct Interface {
   Reported (*report_sample)(const Report& report);
   Reported (*report_free)(NameId heap, std::uint64_t address, const unwind::Registers& caller);
   /// The trace as far as it is mapped: records lie at their reference * 8. Earlier
-  /// results stay valid.
+  /// results stay valid; from the first call on the recording goes on in no other trace.
   const char* (*trace_base)(Bytes& bytes);
   /// Calls visit(context, key, sample) with each live sample of this image: see
   /// LiveTable::for_each. Does not stop anybody.

@@ -20,6 +20,8 @@
 namespace geiger::capture {
 namespace {
 
+using base::in_child;
+using base::refuse_call;
 using test::allocate;
 using test::drops;
 using test::free_again;

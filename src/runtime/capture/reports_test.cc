@@ -17,6 +17,7 @@
 namespace geiger::capture {
 namespace {
 
+using base::in_child;
 using test::address_of;
 using test::allocate;
 using test::control;

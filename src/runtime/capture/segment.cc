@@ -116,7 +116,11 @@ Segment* free_place() {
   for (Segment& segment : image.segments) {
     const std::uint32_t number = segment.number.load(std::memory_order_relaxed);
     if (&segment == current || (number != 0 && is_pinned(number))) continue;
-    segment.writer.close();
+    if (image.is_read_within.load(std::memory_order_relaxed)) {
+      segment.writer.leave();
+    } else {
+      segment.writer.close();
+    }
     segment.stacks.wipe();
     segment.epochs.wipe();
     segment.tallies.wipe();

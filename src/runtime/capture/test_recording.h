@@ -9,11 +9,11 @@
 #include <filesystem>
 #include <string>
 
+#include "base/test_refusal.h"
 #include "runtime/capture/attach.h"
 #include "runtime/capture/capture.h"
 #include "runtime/capture/filter.h"
 #include "runtime/capture/image.h"
-#include "trace/test_refusal.h"
 
 /// In a child: gives up, and lets its parent know the line.
 #define GEIGER_CHECK(condition)                  \
@@ -22,6 +22,8 @@
   } while (false)
 
 namespace geiger::capture::test {
+
+using base::in_child;
 
 /// A directory for traces, removed with its contents.
 class Directory {
