@@ -25,7 +25,7 @@ def fuzz(build, target, seconds):
     grown.mkdir(parents=True, exist_ok=True)
     findings.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(
-        [build / "bin" / f"fuzz_{target}", f"-max_total_time={seconds}", "-timeout=5",
+        [build / "bin" / f"fuzz_{target}", f"-max_total_time={seconds}", "-timeout=25",
          "-rss_limit_mb=1024", "-max_len=32768", "-print_final_stats=1",
          f"-artifact_prefix={findings}/", grown, HERE / "corpus" / target],
         stderr=subprocess.PIPE, check=False, text=True)

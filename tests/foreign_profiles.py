@@ -6,7 +6,9 @@ usage: foreign_profiles.py GEIGER
 Estimates must lie within five standard errors of the truth: a false alarm is one in 1.7
 million per number, of which there are some twenty. What is exact must be.
 """
+import csv
 import gzip
+import io
 import json
 import math
 import os
@@ -182,6 +184,30 @@ class ForeignProfiles(unittest.TestCase):
             for key in ("value", "lo", "hi"):
                 self.assertAlmostEqual(again["total"]["bytes"][key] / ours["total"]["bytes"][key],
                                        1, delta=0.01, msg=(kind, key))
+
+    def test_heap_text_of_geiger_reads_back(self):
+        """Stack by stack, objects that are recorded for certain among them."""
+        self.run_tool(GEIGER, "run", "-q", "--interval", "4KiB", "--seed", "3", "-o", "ht.geiger",
+                      "--", self.program)
+        self.geiger("export", "heap_v2", "ht.geiger", "-o", "ht.heap")
+        for kind in ("live", "allocated"):
+            ours, again = [self.by_stack(name, kind) for name in ("ht.geiger", "ht.heap")]
+            self.assertEqual(ours.keys(), again.keys(), kind)
+            for stack, (space, _) in ours.items():
+                self.assertAlmostEqual(again[stack][0], space, delta=2 + space / 8000,
+                                       msg=(kind, stack))
+            # Bytes that stand without objects are read as one.
+            objects = [sum(row[1] for row in rows.values()) for rows in (ours, again)]
+            self.assertAlmostEqual(*objects, delta=len(ours) + objects[0] / 8000)
+
+    def by_stack(self, profile, kind):
+        """Bytes and objects; stacks that read alike together."""
+        sums = {}
+        for row in csv.DictReader(io.StringIO(self.geiger("export", "csv", profile, "--kind",
+                                                          kind))):
+            space, objects = sums.get(row["stack"], (0, 0))
+            sums[row["stack"]] = space + float(row["bytes"]), objects + float(row["objects"])
+        return sums
 
     def test_every_reading_verb_takes_them(self):
         profile = self.here / "verbs.heap"

@@ -65,10 +65,11 @@ class Case(unittest.TestCase):
         self.geiger("run", "--quiet", *words, check=0, input=input)
         return str(max(pathlib.Path(self.directory).glob("geiger-*.*"), key=os.path.getmtime))
 
-    def running(self, interval, name="asleep"):
+    def running(self, interval, name="asleep", program=None):
         """A host under `geiger run` that answers lines; its process id and how to tell it."""
         process = subprocess.Popen(
-            [GEIGER, "run", "--quiet", "--interval", str(interval), "--", harness.host(name)],
+            [GEIGER, "run", "--quiet", "--interval", str(interval), "--",
+             program or harness.host(name)],
             cwd=self.directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env=ENVIRONMENT)
 
@@ -259,7 +260,7 @@ class Terminal(Case):
         self.assertIn(f"(pid {pid})", screen)
         self.assertRegex(screen, r"recording · 1 in 1 B")
         self.assertRegex(screen, r"RSS\s+[\d.]+ MiB")
-        self.assertRegex(screen, r"allocate")
+        self.shows("allocate")
         process.stdin.close()
         screen = self.shows(r"ended · ")
         run, = pathlib.Path(self.directory).glob("geiger-*.*")
@@ -273,6 +274,20 @@ class Terminal(Case):
         self.keys("q")
         self.shows("left with 0")
         self.assertIn(f"geiger summary {run}", self.screen("-J"))
+
+    def test_names_of_a_large_program(self):
+        """They are looked up beside the view, one large file after the other."""
+        program = os.path.join(self.directory, "large")
+        shutil.copy(harness.host("asleep"), program)
+        with open(program, "ab") as file:
+            file.write(b"x" * (40 << 20))
+        pid, tell, process = self.running(1, program=program)
+        tell("a 16000000 1000")
+        self.open(str(pid))
+        self.shows("allocate")
+        until(lambda: "looking up" not in self.screen(), "all names")
+        self.keys("q")
+        self.shows("left with 0")
 
     def test_obeys_keys(self):
         pid, tell, _ = self.running(1)

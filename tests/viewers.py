@@ -106,6 +106,26 @@ class Exported(unittest.TestCase):
             self.assertAlmostEqual(total, truth, delta=0.001 * truth)
             self.assertTrue(any("main;" in line for line in lines))
 
+    def test_perl_readers_of_heap_text(self):
+        """They unsample by a law of their own; what they come to is our estimate."""
+        for run, words in (("a.geiger", []), ("a.geiger", ["--kind", "peak"])):
+            path = self.export("heap_v2", "a.heap", *words, run=run)
+            live = self.summary["live_at_peak" if words else "live_at_end"]
+            for tool in ("google-pprof", "jeprof"):
+                if not shutil.which(tool):
+                    continue
+                for option, key in (("inuse", live),
+                                    ("alloc", live if words else self.summary["allocated"])):
+                    for what, unit in (("space", "bytes"), ("objects", "objects")):
+                        text = self.run_tool(tool, f"--{option}_{what}", "--show_bytes", "--text",
+                                             path)
+                        total = int(re.search(r"Total: (\d+) ", text).group(1))
+                        truth = key[unit]["value"]
+                        # Readers truncate; e^(-z/T) differs from (1 - 1/T)^z by a part in 2T.
+                        self.assertAlmostEqual(total, truth, delta=2 + truth / 2048,
+                                               msg=(tool, words, option, what))
+                        self.assertIn("Perl_", text)
+
     def test_dhat_view(self):
         if not os.path.exists(DHAT_VIEW):
             self.skipTest("no dh_view.html")

@@ -30,7 +30,8 @@ struct ExportFormat {
 /// In the order of the help text.
 [[nodiscard]] std::span<const ExportFormat> export_formats();
 
-/// Two columns of pprof's are of the kind, and the comments tell their totals.
+/// Two columns are of the kind, and the comments tell their totals.
 void write_pprof(const ExportRequest& request, const exports::Sink& sink);
+void write_heap_text(const ExportRequest& request, const exports::Sink& sink);
 
 }  // namespace geiger::cli

@@ -1,9 +1,11 @@
-// Which kinds go into which columns of a pprof profile.
+// Which kinds go into which columns of formats that have two: what was allocated, what is live.
 #include <fmt/format.h>
 
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "analysis/export/heap_text.h"
 #include "analysis/export/pprof.h"
 #include "analysis/profile/mappings.h"
 #include "analysis/profile/measured.h"
@@ -17,13 +19,12 @@ using profile::Kind;
 using profile::Profile;
 using profile::Recording;
 
-/// What pprof's alloc_* and inuse_* columns are of. Residency and what is stranded are of
-/// an instant: nothing stands in alloc_* then.
-struct PprofKinds {
+/// Residency and what is stranded are of an instant: nothing is allocated then.
+struct ColumnKinds {
   std::optional<Kind> allocated;
   Kind held;
 };
-PprofKinds pprof_kinds_of(Kind kind) {
+ColumnKinds column_kinds_of(Kind kind) {
   if (profile::is_of_mappings(kind)) return {Kind::kMappedTotal, Kind::kMapped};
   if (kind == Kind::kOverhead) return {Kind::kOverhead, Kind::kLiveOverhead};
   if (kind == Kind::kLiveOverhead) return {Kind::kOverhead, Kind::kLiveOverhead};
@@ -32,26 +33,46 @@ PprofKinds pprof_kinds_of(Kind kind) {
   return {Kind::kAllocated, is_peak ? Kind::kLiveAtPeak : Kind::kLiveAtEnd};
 }
 
-}  // namespace
+/// What the two columns are of, and what there is to say of them.
+struct Columns {
+  Profile allocated, live;
+  std::vector<std::string> comments;
+};
 
-void write_pprof(const ExportRequest& request, const exports::Sink& sink) {
+Columns columns_of(const ExportRequest& request) {
   const Recording& recording = request.recording;
   const profile::Selection& part = request.subject.selection;
   const report::Scope& scope = request.subject.scope;
-  const PprofKinds kinds = pprof_kinds_of(part.kind);
-  const Profile allocated =
-      kinds.allocated ? profile::select(recording, of_kind(part, *kinds.allocated)) : Profile{};
-  const Profile live = profile::select(recording, of_kind(part, kinds.held));
+  const ColumnKinds kinds = column_kinds_of(part.kind);
+  Columns columns;
+  if (kinds.allocated) {
+    columns.allocated = profile::select(recording, of_kind(part, *kinds.allocated));
+  }
+  columns.live = profile::select(recording, of_kind(part, kinds.held));
   std::string words;
   if (scope.is_part() || part.kind == Kind::kLiveAtPeak || profile::is_measured(part.kind)) {
     const std::string only = report::only_text(scope);
     words =
         fmt::format("{}{}{}", report::text_of(scope, part.kind), only.empty() ? "" : "; ", only);
   }
+  columns.comments = pprof_comments(recording, kinds.allocated ? &columns.allocated : nullptr,
+                                    columns.live, request.level, words);
+  return columns;
+}
+
+}  // namespace
+
+void write_pprof(const ExportRequest& request, const exports::Sink& sink) {
+  const Columns columns = columns_of(request);
   exports::PprofOptions pprof;
-  pprof.comments =
-      pprof_comments(recording, kinds.allocated ? &allocated : nullptr, live, request.level, words);
-  exports::write_pprof(recording, allocated, live, pprof, sink);
+  pprof.comments = columns.comments;
+  exports::write_pprof(request.recording, columns.allocated, columns.live, pprof, sink);
+}
+
+void write_heap_text(const ExportRequest& request, const exports::Sink& sink) {
+  const Columns columns = columns_of(request);
+  exports::write_heap_text(request.recording, columns.allocated, columns.live, columns.comments,
+                           sink);
 }
 
 }  // namespace geiger::cli

@@ -162,6 +162,9 @@ ScreenLine head_line(const LiveView& view, const LiveReport& report, std::size_t
   std::string right = state_of(view, report);
   if (report.interval != 0) right += " · 1 in " + report::exact_bytes(report.interval);
   right += " · " + report::duration(report.elapsed) + " ";
+  if (view.names_missing > 0) {
+    right = fmt::format("looking up {} · ", report::plural(view.names_missing, "name")) + right;
+  }
   return justified(" geiger live  " + who, right, width, Ink::kBar);
 }
 

@@ -31,10 +31,11 @@ struct LiveView {
   std::size_t scroll = 0;  ///< First row on the screen.
   bool is_paused = false;
   bool has_ended = false;
-  std::string prompt;    ///< Asks for a text, if not empty: "filter", "mark".
-  std::string typed;     ///< So far.
-  std::string message;   ///< Until the next key.
-  std::string progress;  ///< Of reading what is there already, if it takes long.
+  std::string prompt;             ///< Asks for a text, if not empty: "filter", "mark".
+  std::string typed;              ///< So far.
+  std::string message;            ///< Until the next key.
+  std::string progress;           ///< Of reading what is there already, if it takes long.
+  std::size_t names_missing = 0;  ///< Addresses whose names are still looked up.
 };
 
 /// Rows of the table that a screen has room for.

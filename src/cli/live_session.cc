@@ -28,9 +28,11 @@ constexpr milliseconds kMarkPatience{100};
 /// Pictures of many tallies take long: at most a quarter of the time goes into them.
 constexpr int kRestPerWork = 3;
 
+/// Between two looks whether a signal asks to end.
+constexpr milliseconds kLookAgain{50};
+
 /// Unless a signal asks to end.
 void rest_until(std::chrono::steady_clock::time_point instant) {
-  constexpr milliseconds kLookAgain{50};
   for (auto now = std::chrono::steady_clock::now(); now < instant && !was_interrupted();
        now = std::chrono::steady_clock::now()) {
     std::this_thread::sleep_until(std::min(instant, now + kLookAgain));
@@ -63,12 +65,18 @@ bool LiveSession::look(Bytes most) {
   const bool has_all = run_.look(most);
   view_.progress = has_all ? "" : progress();
   if (!has_all) return false;
-  picture_ = run_.follower().picture();
   view_.has_ended = !is_running;
   view_.options.now = is_running ? base::monotonic_now() : 0;
-  report_again();
+  take_picture();
   history_.add(base::monotonic_now(), shown_bytes(report_.live).interval, report_.resident);
   return true;
+}
+
+/// Also between two looks, once there are names.
+void LiveSession::take_picture() {
+  picture_ = run_.follower().picture();
+  view_.names_missing = run_.follower().names_missing();
+  report_again();
 }
 
 std::string LiveSession::progress() const {
@@ -98,9 +106,10 @@ bool LiveSession::print_lines() {
     while (!look(kReadAtOnce) && !was_interrupted()) {
     }
     if (was_interrupted()) break;
-    run_.follower().await_names();
-    picture_ = run_.follower().picture();
-    report_again();
+    while (!run_.follower().await_names(follow::NamesOf::kAllModules, kLookAgain) &&
+           !was_interrupted()) {
+    }
+    take_picture();
     const std::string line = to_json(report_, picture_);
     const bool is_written =
         std::fwrite(line.data(), 1, line.size(), stdout) == line.size() && std::fflush(stdout) == 0;
@@ -129,6 +138,8 @@ void LiveSession::show(LiveTerminal& terminal, const report::Style& style) {
       const auto work = Clock::now() - begin;
       due = std::max(due + options_.every, Clock::now() + work * kRestPerWork);
       if (options_.most_looks != 0 && ++looks == options_.most_looks) break;
+    } else if (run_.follower().has_new_names() && !view_.is_paused) {
+      take_picture();
     }
     terminal.paint(draw_live(view_, report_, picture_, history_, terminal.size(), style));
     const auto left = std::chrono::duration_cast<milliseconds>(due - Clock::now());

@@ -35,6 +35,7 @@ class LiveSession {
   using Clock = std::chrono::steady_clock;
 
   bool look(Bytes most);
+  void take_picture();
   void report_again();
   void obey(Key key, const std::string& text, ScreenSize size);
   void obey_letter(char letter, ScreenSize size);

@@ -33,6 +33,8 @@ constexpr unsigned kMostSeconds = 3600;
 /// Between an answer to a page and its next question: at most a quarter of the time is work.
 constexpr Nanoseconds kRefresh = 2'000'000'000;
 constexpr Nanoseconds kRestPerWork = 3;
+/// Less than what clients wait for: go tool pprof does so for a minute.
+constexpr std::chrono::seconds kNamesPatience{30};
 
 Response text_response(int status, std::string text) {
   return {status, "text/plain; charset=utf-8", std::move(text) + "\n", {}};
@@ -94,11 +96,23 @@ void ServedRun::look() {
   catch_up();
 }
 
-Recording ServedRun::picture() {
+/// With names, unless looking them up takes too long. Others are answered meanwhile.
+Recording ServedRun::picture(std::unique_lock<std::mutex>& lock, follow::NamesOf names) {
+  constexpr std::chrono::milliseconds kLookAgain{5};
+  const auto latest = std::chrono::steady_clock::now() + kNamesPatience;
   catch_up();
   static_cast<void>(run_.follower().picture());  // Starts looking for names.
-  run_.follower().await_names();
+  while (!run_.follower().await_names(names, {}) && !is_stopped_ &&
+         std::chrono::steady_clock::now() < latest) {
+    stopped_.wait_for(lock, kLookAgain);
+  }
   return run_.follower().picture();
+}
+
+std::string ServedRun::words_on_names() const {
+  const std::size_t missing = run_.follower().names_missing();
+  if (missing == 0) return "";
+  return report::plural(missing, "name") + " still looked up";
 }
 
 void ServedRun::stop() {
@@ -141,12 +155,12 @@ Response ServedRun::heap(const Request& request, bool is_of_allocated) {
     }
     return over_time(*number, is_of_allocated);
   }
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   const std::string debug = value_of(request, "debug");
   const bool is_text = !debug.empty() && debug != "0";
-  const Recording recording = picture();
+  const Recording recording = picture(lock, follow::NamesOf::kAllModules);
   return is_text ? table_of(recording, is_of_allocated, level_)
-                 : pprof_of(recording, is_of_allocated, level_, "");
+                 : pprof_of(recording, is_of_allocated, level_, words_on_names());
 }
 
 /// What is allocated from now on for so long, and what of it lives then.
@@ -160,23 +174,25 @@ Response ServedRun::over_time(unsigned seconds, bool is_of_allocated) {
   }
   const follow::Baseline before = run_.follower().baseline();
   stopped_.wait_for(lock, std::chrono::seconds(seconds), [this] { return is_stopped_; });
-  static_cast<void>(picture());
+  static_cast<void>(picture(lock, follow::NamesOf::kAllModules));
   const Recording since = run_.follower().picture_since(before);
+  const std::string names = words_on_names();
   return pprof_of(since, is_of_allocated, level_,
-                  fmt::format("allocated in {} s; inuse_*: what of it is live", seconds));
+                  fmt::format("allocated in {} s; inuse_*: what of it is live{}{}", seconds,
+                              names.empty() ? "" : "; ", names));
 }
 
 Response ServedRun::data() {
-  const std::lock_guard lock(mutex_);
-  const Recording recording = picture();
+  std::unique_lock lock(mutex_);
+  const Recording recording = picture(lock, follow::NamesOf::kSmallModules);
   return {200, "application/json", to_json(look_at(run_, recording, level_), recording), {}};
 }
 
 /// What the page of the template shows; it asks again by itself.
 Response ServedRun::page_data() {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   const Nanoseconds began = base::monotonic_now();
-  const Recording recording = picture();
+  const Recording recording = picture(lock, follow::NamesOf::kSmallModules);
   page::PageOptions options;
   options.level = level_;
   options.version = GEIGER_VERSION;
@@ -191,8 +207,8 @@ Response ServedRun::page_data() {
 
 Response ServedRun::page() {
   if (template_.is_built()) return page_of(template_);
-  const std::lock_guard lock(mutex_);
-  const Recording recording = picture();
+  std::unique_lock lock(mutex_);
+  const Recording recording = picture(lock, follow::NamesOf::kSmallModules);
   return plain_page(run_.shown(), look_at(run_, recording, level_), template_.missing);
 }
 

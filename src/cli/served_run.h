@@ -33,7 +33,9 @@ class ServedRun {
   [[nodiscard]] serve::Response page();
   [[nodiscard]] serve::Response page_data();
   [[nodiscard]] serve::Response data();
-  [[nodiscard]] profile::Recording picture();
+  [[nodiscard]] profile::Recording picture(std::unique_lock<std::mutex>& lock,
+                                           follow::NamesOf names);
+  [[nodiscard]] std::string words_on_names() const;
   void catch_up();
 
   std::mutex mutex_;

@@ -1,5 +1,7 @@
 #include "analysis/export/frame_name.h"
 
+#include <algorithm>
+
 #include "base/utf8.h"
 
 namespace geiger::exports {
@@ -15,7 +17,7 @@ std::string to_valid_utf8(std::string_view text) {
   return out;
 }
 
-std::string folded_name(std::string_view name) {
+std::string line_name(std::string_view name) {
   if (name.empty()) return "?";
   const auto is_control = [](char32_t value) {
     return value < 0x20 || (value >= 0x7f && value < 0xa0);
@@ -24,13 +26,15 @@ std::string folded_name(std::string_view name) {
   const std::string valid = to_valid_utf8(name);
   for (std::string_view rest = valid; !rest.empty();) {
     const CodePoint point = decode_utf8(rest);
-    if (point.value == U';') {
-      out += ':';
-    } else {
-      out += is_control(point.value) ? " " : rest.substr(0, point.length);
-    }
+    out += is_control(point.value) ? " " : rest.substr(0, point.length);
     rest.remove_prefix(point.length);
   }
+  return out;
+}
+
+std::string folded_name(std::string_view name) {
+  std::string out = line_name(name);
+  std::ranges::replace(out, ';', ':');
   return out;
 }
 

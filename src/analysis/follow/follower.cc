@@ -64,9 +64,17 @@ profile::Recording Follower::picture() {
   return finished(recording_);
 }
 
-void Follower::await_names() {
+bool Follower::await_names(NamesOf which, std::chrono::milliseconds most) {
+  const auto latest = std::chrono::steady_clock::now() + most;
   naming_.update(recording_);
-  while (naming_.wait()) naming_.update(recording_);
+  while (naming_.missing(which) > 0) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        latest - std::chrono::steady_clock::now());
+    if (left.count() <= 0) return false;
+    naming_.wait(which, left);
+    naming_.update(recording_);
+  }
+  return true;
 }
 
 Baseline Follower::baseline() const {

@@ -5,6 +5,7 @@
 // it is the profile of the traces so far.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -54,8 +55,13 @@ class Follower {
   /// What was read so far, with the names that are known by now and without the frames of
   /// allocators. Ends and totals are of now. Starts looking for missing names.
   [[nodiscard]] profile::Recording picture();
-  /// Waits until all names were looked for.
-  void await_names();
+  /// Waits until all names were looked for, and at most so long; whether they were. The next
+  /// picture has them.
+  bool await_names(NamesOf which, std::chrono::milliseconds most);
+  /// Whether the next picture has names that the latest one has not.
+  [[nodiscard]] bool has_new_names() const { return naming_.is_ready(); }
+  /// Addresses whose names are still looked up.
+  [[nodiscard]] std::size_t names_missing() const { return naming_.missing(NamesOf::kAllModules); }
 
   [[nodiscard]] Baseline baseline() const;
   /// Of samples since then: allocated, and of these not freed by now. Not of aggregated

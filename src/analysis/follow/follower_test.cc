@@ -81,7 +81,7 @@ struct Followed : ::testing::Test {
   }
 
   void expect_same_as_whole() {
-    follower.await_names();
+    ASSERT_TRUE(follower.await_names(NamesOf::kAllModules, std::chrono::minutes(5)));
     expect_same(follower.picture(), read_whole());
   }
 };

@@ -14,6 +14,7 @@ using ingest::Error;
 constexpr std::string_view kJemalloc = "heap_v2/";
 constexpr std::string_view kGperftools = "heap profile:";
 constexpr std::string_view kSymbols = "--- symbol";
+constexpr std::string_view kHeap = "--- heap";
 constexpr std::string_view kMapped = "MAPPED_LIBRARIES:";
 
 /// "3: 4096 [10: 8192]": live objects and bytes, and in brackets those ever allocated.
@@ -78,7 +79,7 @@ class HeapTextReader {
 
   std::optional<Error> read() {
     auto line = lines_.next();
-    if (line && line->starts_with(kSymbols)) line = skip_symbols();
+    if (line && line->starts_with(kSymbols)) line = read_symbols();
     if (!error_) read_header(line.value_or(""));
     while (!error_ && (line = lines_.next())) read_line(*line);
     if (!error_) error_ = lines_.error();
@@ -91,10 +92,11 @@ class HeapTextReader {
     error_ = Error{"", std::nullopt, fmt::format("line {}: {}", lines_.number(), reason)};
   }
 
-  /// "0x1234 outer--inner" up to "---"; returns the line behind "--- heap".
-  std::optional<std::string_view> skip_symbols() {
+  /// "0x1234 outer--inner" up to "---", behind which jeprof writes "--- heap"; returns the header.
+  std::optional<std::string_view> read_symbols() {
     while (auto line = lines_.next()) {
-      if (line->starts_with("--- heap")) return lines_.next();
+      if (line->starts_with(kHeap)) return lines_.next();
+      if (line->starts_with(kGperftools)) return line;
       if (line->starts_with("binary=")) process_.process().executable = line->substr(7);
       const auto address = take_hexadecimal(*line);
       if (address) symbols_.try_emplace(*address, trimmed(*line));
@@ -144,7 +146,7 @@ class HeapTextReader {
       if (auto file = mapped_file(line)) files_.push_back(std::move(*file));
     } else if (is_jemalloc_) {
       read_jemalloc(line);
-    } else if (!trimmed(line).empty()) {
+    } else if (!trimmed(line).empty() && !trimmed(line).starts_with('#')) {
       read_gperftools(line);
     }
   }
@@ -196,12 +198,21 @@ class HeapTextReader {
     for (const Address address : row.addresses) locations.push_back(location_of(address));
     const std::uint32_t stack = process_.stack(std::move(locations));
     const Numbers& numbers = row.numbers;
+    add_bytes_alone(stack, numbers, tells_allocated);
     process_.add(stack, {numbers.live, numbers.live_bytes, false});
     const bool has_freed = tells_allocated && numbers.allocated > numbers.live &&
                            numbers.allocated_bytes >= numbers.live_bytes;
     if (!has_freed) return;
     process_.add(stack, {numbers.allocated - numbers.live,
                          numbers.allocated_bytes - numbers.live_bytes, true});
+  }
+
+  /// Bytes of no objects are what geiger knows for certain: readers do not scale them.
+  void add_bytes_alone(std::uint32_t stack, const Numbers& numbers, bool tells_allocated) {
+    const Bytes live = numbers.live == 0 ? numbers.live_bytes : 0;
+    const Bytes allocated = numbers.allocated == 0 ? numbers.allocated_bytes : 0;
+    if (live > 0) process_.add(stack, {1, live, false, true});
+    if (tells_allocated && allocated > live) process_.add(stack, {1, allocated - live, true, true});
   }
 
   /// Callers are looked up one byte before where they return to.

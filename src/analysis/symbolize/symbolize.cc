@@ -81,7 +81,7 @@ class JobRunner {
     if (std::all_of(plan_.jobs.begin(), plan_.jobs.end(), is_empty)) return std::move(results_);
     std::size_t next = 0;
     bool is_retry = false;
-    while (next < plan_.jobs.size()) {
+    while (next < plan_.jobs.size() && !options_.stop.stop_requested()) {
       const std::size_t stopped = run_worker(next, is_retry);
       // It died of a debug file: once more without, then never mind.
       is_retry = stopped != next || !is_retry;
@@ -100,6 +100,7 @@ class JobRunner {
     };
     WorkerLimits limits;
     limits.silence = options_.patience;
+    limits.stop = options_.stop;
     limits.may_use_network = options_.use_debuginfod;
     limits.of_job = [&](const ModuleJob& job) { return limits_of(job, &job != without_dwarf); };
     Worker worker(jobs, work, limits);
@@ -119,14 +120,10 @@ class JobRunner {
     return job;
   }
 
-  /// By what there is to read: the file and the debug files with its build id. Servers
-  /// may send anything, and take their time.
+  /// By what there is to read. Servers may send anything, and take their time.
   [[nodiscard]] JobLimits limits_of(const ModuleJob& job, bool reads_dwarf) const {
     if (options_.use_debuginfod) return job_limits(kGiB, job.addresses.size(), reads_dwarf);
-    Bytes bytes = bytes_on_disk(job.path);
-    for (const std::string& directory : options_.debug_dirs) {
-      bytes += bytes_on_disk(build_id_path(directory, job.build_id));
-    }
+    const Bytes bytes = bytes_to_read(job.path, job.build_id, options_);
     return job_limits(bytes, job.addresses.size(), reads_dwarf);
   }
 
@@ -315,6 +312,14 @@ void add_hints(const Plan& plan, const Results& results, Outcome& outcome) {
 }
 
 }  // namespace
+
+Bytes bytes_to_read(const std::string& path, const std::string& build_id, const Options& options) {
+  Bytes bytes = bytes_on_disk(path);
+  for (const std::string& directory : options.debug_dirs) {
+    bytes += bytes_on_disk(build_id_path(directory, build_id));
+  }
+  return bytes;
+}
 
 Outcome symbolize(Recording& recording, const Options& options) {
   const Plan plan = make_plan(recording, options);

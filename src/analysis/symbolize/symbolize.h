@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,8 @@ struct Options {
   /// A module that yields nothing for so long is given up.
   std::chrono::milliseconds patience = std::chrono::minutes(5);
   std::function<void(std::size_t done, std::size_t total)> progress;  ///< In locations.
+  /// Once it is asked, no more is looked up: what remains is named as if there were no files.
+  std::stop_token stop = {};
 };
 
 struct Outcome {
@@ -42,6 +45,11 @@ struct Outcome {
 /// machine allow; sets `is_symbolized`. The result does not depend on anything
 /// but the recording and the files. Forks (see worker.h).
 Outcome symbolize(profile::Recording& recording, const Options& options);
+
+/// Of the file of a module, and of the debug files with its build id: what looking up its names
+/// has to read at most, servers aside.
+[[nodiscard]] Bytes bytes_to_read(const std::string& path, const std::string& build_id,
+                                  const Options& options);
 
 /// The names of all locations that samples of `process` (an index) use: the
 /// payload of a symbols chunk. Modules are told by path and build id, addresses

@@ -28,6 +28,9 @@ struct MessageHeader {
   std::uint64_t payload_bytes = 0;  ///< An encoded SymbolSet.
 };
 
+/// Between two looks whether to stop.
+constexpr std::chrono::milliseconds kLookAgain{50};
+
 /// Answers are held in memory twice for a moment. The names of a browser take less.
 constexpr std::uint64_t kMaxPayloadBytes = 128 * kMiB;
 constexpr std::uint32_t kMaxBuildIdBytes = 4096;
@@ -129,16 +132,28 @@ std::optional<WorkerMessage> Worker::receive() {
   return WorkerMessage{0, ModuleAnswer{header.finding, *std::move(build_id), std::move(*names)}};
 }
 
+bool Worker::await_answer() {
+  const auto latest = std::chrono::steady_clock::now() + limits_.silence;
+  while (!limits_.stop.stop_requested()) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        latest - std::chrono::steady_clock::now());
+    const auto wait = limits_.stop.stop_possible() ? std::min(left, kLookAgain) : left;
+    pollfd ready{answers_.get(), POLLIN, 0};
+    const int count = ::poll(&ready, 1, std::max(0, static_cast<int>(wait.count())));
+    if (count > 0) return true;
+    if (count < 0 && errno != EINTR) return false;
+    is_silent_ = count == 0 && wait >= left;
+    if (is_silent_) return false;
+  }
+  return false;
+}
+
 std::optional<std::string> Worker::read_exactly(std::size_t bytes) {
   std::string text;
   if (!answers_) return std::nullopt;
   constexpr std::size_t kPiece = std::size_t{1} << 20;
   while (text.size() < bytes) {
-    pollfd ready{answers_.get(), POLLIN, 0};
-    const int count = ::poll(&ready, 1, static_cast<int>(limits_.silence.count()));
-    if (count < 0 && errno == EINTR) continue;
-    is_silent_ = count == 0;
-    if (count <= 0) return std::nullopt;
+    if (!await_answer()) return std::nullopt;
     const std::size_t had = text.size();
     text.resize(had + std::min(kPiece, bytes - had));
     const ssize_t got = ::read(answers_.get(), text.data() + had, text.size() - had);

@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 
 #include "analysis/symbolize/confinement.h"
@@ -23,6 +24,7 @@ struct WorkerLimits {
   Bytes memory = 4 * kGiB;              ///< Beyond what the parent holds at the fork.
   std::chrono::milliseconds silence{};  ///< Longest time between two messages.
   bool may_use_network = false;
+  std::stop_token stop = {};  ///< Once asked, nothing more is received.
   std::function<JobLimits(const ModuleJob&)> of_job = {};  ///< Empty: no others.
 };
 
@@ -58,6 +60,8 @@ class Worker {
 
  private:
   int reap();
+  /// Whether there is something to read, or the end, before it is silent for too long.
+  bool await_answer();
   [[nodiscard]] std::optional<std::string> read_exactly(std::size_t bytes);
 
   WorkerLimits limits_;

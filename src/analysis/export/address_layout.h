@@ -1,0 +1,49 @@
+// Addresses for formats that know locations by nothing else: every one has its own.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "analysis/profile/recording.h"
+
+namespace geiger::exports {
+
+/// A module where its locations have their addresses.
+struct PlacedModule {
+  std::uint32_t module = profile::kNone;
+  Address start = 0, end = 0;
+};
+
+/// Modules stay where they were mapped, unless another one is there: those of several processes
+/// may overlap. Then they move, whole, behind all others.
+class AddressLayout {
+ public:
+  /// The recording must outlive it.
+  explicit AddressLayout(const profile::Recording& recording);
+
+  /// Where the program's module stands first.
+  [[nodiscard]] const std::vector<PlacedModule>& modules() const { return modules_; }
+  /// Of a location: the run-time address that was recorded, moved as its module was; an unused one
+  /// where it lies in no module and its address means something else too. Never 0.
+  [[nodiscard]] Address of(std::uint32_t location);
+  /// One that is no location's.
+  [[nodiscard]] Address unused() { return next_++; }
+
+ private:
+  /// Takes at least so many bytes.
+  void place(PlacedModule& placed, Address least);
+  [[nodiscard]] bool is_free(Address start, Address end) const;
+  [[nodiscard]] Address distance(const profile::Location& location) const;
+
+  const profile::Recording& recording_;
+  std::vector<PlacedModule> modules_;
+  std::vector<Address> starts_;       ///< By module.
+  std::map<Address, Address> taken_;  ///< By modules; ends by starts.
+  std::set<Address> outside_;         ///< Those of locations outside every module.
+  std::vector<Address> by_location_;  ///< 0: not asked for yet.
+  Address next_ = 0;                  ///< Nothing is here or behind.
+};
+
+}  // namespace geiger::exports

@@ -1,0 +1,113 @@
+// Names come beside what is drawn, those of small modules first.
+#include "analysis/follow/naming.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "analysis/ingest/test_files.h"
+
+namespace geiger::follow {
+namespace {
+
+using profile::Recording;
+
+constexpr std::chrono::minutes kEnough{5};
+
+__attribute__((noinline)) int looked_up_by_its_name() { return 1; }
+constexpr const char* kItsName = "geiger::follow::(anonymous namespace)::looked_up_by_its_name()";
+
+struct Named : ::testing::Test {
+  ingest::TestFiles files;
+  Recording recording;
+  std::uint32_t small_module = add_module(std::filesystem::canonical("/proc/self/exe"));
+  std::uint32_t large_module = add_module(large_copy());
+
+  std::uint32_t add_module(const std::string& path) {
+    recording.modules.push_back({path, "", 0, 0, 0});
+    return static_cast<std::uint32_t>(recording.modules.size() - 1);
+  }
+
+  /// Of this program, with bytes behind it that nobody reads.
+  std::string large_copy() const {
+    const std::string path = files.path("large");
+    std::filesystem::copy_file("/proc/self/exe", path);
+    std::ofstream(path, std::ios::app | std::ios::binary) << std::string(33 * kMiB, 'x');
+    return path;
+  }
+
+  /// A return address in a function of this program.
+  std::uint32_t add_location(std::uint32_t module) {
+    Dl_info info;
+    const auto address = reinterpret_cast<Address>(&looked_up_by_its_name);
+    EXPECT_NE(dladdr(reinterpret_cast<void*>(&looked_up_by_its_name), &info), 0);
+    const auto base = reinterpret_cast<Address>(info.dli_fbase);
+    recording.locations.push_back({module, address - base + 1, 0, {}});
+    return static_cast<std::uint32_t>(recording.locations.size() - 1);
+  }
+
+  [[nodiscard]] std::string name_of(std::uint32_t location) const {
+    const auto& frames = recording.locations[location].frames;
+    return frames.empty() ? "" : recording.frames[frames.back()].function;
+  }
+
+  void await(Naming& naming, NamesOf which) {
+    naming.update(recording);
+    while (naming.missing(which) > 0) {
+      naming.wait(which, kEnough);
+      ASSERT_TRUE(naming.is_ready());
+      naming.update(recording);
+    }
+  }
+};
+
+TEST_F(Named, SmallModulesDoNotWaitForLargeOnes) {
+  const std::uint32_t large = add_location(large_module);
+  const std::uint32_t small = add_location(small_module);
+  Naming naming;
+  naming.update(recording);
+  EXPECT_EQ(naming.missing(NamesOf::kSmallModules), 1U);
+  EXPECT_EQ(naming.missing(NamesOf::kAllModules), 2U);
+  await(naming, NamesOf::kSmallModules);
+  EXPECT_EQ(name_of(small), kItsName);
+  EXPECT_EQ(naming.missing(NamesOf::kSmallModules), 0U);
+  await(naming, NamesOf::kAllModules);
+  EXPECT_EQ(name_of(large), kItsName);
+  EXPECT_EQ(naming.missing(NamesOf::kAllModules), 0U);
+}
+
+TEST_F(Named, WhatComesMeanwhileIsTheNextBatch) {
+  Naming naming;
+  const std::uint32_t first = add_location(small_module);
+  naming.update(recording);
+  const std::uint32_t second = add_location(small_module);
+  const std::uint32_t other = add_location(large_module);
+  EXPECT_EQ(naming.missing(NamesOf::kAllModules), 1U);
+  await(naming, NamesOf::kAllModules);
+  for (const std::uint32_t location : {first, second, other}) {
+    EXPECT_EQ(name_of(location), kItsName);
+  }
+}
+
+TEST_F(Named, OfNothingNothingIsMissing) {
+  Naming naming;
+  naming.update(recording);
+  naming.wait(NamesOf::kAllModules, kEnough);
+  EXPECT_FALSE(naming.is_ready());
+  EXPECT_EQ(naming.missing(NamesOf::kAllModules), 0U);
+}
+
+TEST_F(Named, WhoeverLeavesWaitsForNoName) {
+  for (int i = 0; i < 20; ++i) {
+    add_location(small_module);
+    add_location(large_module);
+    Naming naming;
+    naming.update(recording);
+  }
+}
+
+}  // namespace
+}  // namespace geiger::follow
