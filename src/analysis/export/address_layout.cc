@@ -76,11 +76,13 @@ Address AddressLayout::of(std::uint32_t index) {
   const profile::Location& location = recording_.locations[index];
   if (location.module < starts_.size()) {
     const Address inside = distance(location);
-    if (inside < kFarthest) return known = starts_[location.module] + inside;
+    const Address address = starts_[location.module] + inside;
+    const bool is_told = inside < kFarthest && given_.insert(address).second;
+    return known = is_told ? address : unused();
   }
   const bool is_told = location.module >= starts_.size() && location.vaddr != 0 &&
                        location.vaddr < kHighest && is_free(location.vaddr, location.vaddr + 1) &&
-                       outside_.insert(location.vaddr).second;
+                       given_.insert(location.vaddr).second;
   return known = is_told ? location.vaddr : unused();
 }
 

@@ -26,7 +26,8 @@ class AddressLayout {
   /// Where the program's module stands first.
   [[nodiscard]] const std::vector<PlacedModule>& modules() const { return modules_; }
   /// Of a location: the run-time address that was recorded, moved as its module was; an unused one
-  /// where it lies in no module and its address means something else too. Never 0.
+  /// where that is another location's (the same place without what was trimmed) or, outside of
+  /// modules, means something else too. Never 0.
   [[nodiscard]] Address of(std::uint32_t location);
   /// One that is no location's.
   [[nodiscard]] Address unused() { return next_++; }
@@ -41,7 +42,7 @@ class AddressLayout {
   std::vector<PlacedModule> modules_;
   std::vector<Address> starts_;       ///< By module.
   std::map<Address, Address> taken_;  ///< By modules; ends by starts.
-  std::set<Address> outside_;         ///< Those of locations outside every module.
+  std::set<Address> given_;           ///< What locations have already.
   std::vector<Address> by_location_;  ///< 0: not asked for yet.
   Address next_ = 0;                  ///< Nothing is here or behind.
 };

@@ -206,6 +206,21 @@ TEST(HeapText, ProcessesWhoseModulesOverlapAreToldApart) {
   EXPECT_EQ(read.names.at("0x400010"), "in_b");  // The program stays where it was.
 }
 
+// Trimmed stacks begin at a place that others go on through.
+TEST(HeapText, PlacesSeenByFewerFramesAreToldApart) {
+  RecordingBuilder builder;
+  const auto thread = builder.thread(builder.process("/bin/b", 7), "main", 7);
+  const auto b = builder.module("/bin/b", 0x400000);
+  const auto whole = builder.location(b, 0x10, {"inlined", "function"});
+  const auto part = builder.location(b, 0x10, {"function"});
+  builder.sample(thread, builder.stack({whole}), 100, 1);
+  builder.sample(thread, builder.stack({part}), 200, 2);
+  const Read read = written(builder.recording());
+  EXPECT_EQ(read.names.at("0x400010"), "function--inlined");
+  EXPECT_EQ(read.live.size(), 2U);
+  EXPECT_EQ(read.names.size(), 2U);
+}
+
 TEST(HeapText, NamesCannotBreakTheFormat) {
   RecordingBuilder builder;
   const auto thread = builder.thread(builder.process("/bin/a\n---\nx", 7), "main", 7);
