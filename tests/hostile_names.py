@@ -277,6 +277,30 @@ class DamagedTraces(Verbs):
                          r"^geiger: a\.geiger: offset \d+: the file is cut short.*; \d+ records "
                          r"before it are used$")
 
+    def test_traces_that_were_never_begun(self):
+        """What kills, full disks and limits leave of a trace; those beside it are read."""
+        sound = (CORPUS / "sealed_two_images").read_bytes()
+        os.mkdir(self.path("run"))
+        pathlib.Path(self.path("run/sound.geiger")).write_bytes(sound)
+        alone = json.loads(self.run_geiger("summary", "run", "--json").stdout)
+        for name, left in (("empty", b""), ("short", sound[:100]), ("headless", bytes(8192)),
+                           ("zeros", bytes(100)), ("cut", sound[:600])):
+            pathlib.Path(self.path(f"run/{name}.geiger")).write_bytes(left)
+            done = self.run_geiger("summary", f"run/{name}.geiger")
+            self.assertEqual((done.returncode, done.stdout), (1, b""), name)
+            line, = done.stderr.decode().splitlines()
+            self.assertRegex(line, rf"^geiger: run/{name}\.geiger: .*(empty: |too short|never )")
+        done = self.run_geiger("summary", "run")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"samples", done.stdout)
+        lines = done.stderr.decode().splitlines()
+        self.assertEqual(len([line for line in lines if line.startswith("geiger: run/")]), 3)
+        self.assertIn("geiger: and 2 more like these", lines)
+        document = json.loads(self.run_geiger("summary", "run", "--json").stdout)
+        self.assertEqual(len(document["warnings"]) - len(alone["warnings"]), 5)
+        for key in ("samples", "allocated", "live_at_end", "processes"):
+            self.assertEqual(document[key], alone[key], key)
+
     def test_only_regular_files(self):
         os.mkfifo(self.path("fifo.geiger"))
         os.symlink("/dev/zero", self.path("zero.geiger"))

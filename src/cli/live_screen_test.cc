@@ -36,6 +36,12 @@ struct LiveScreens : ::testing::Test {
   }
 };
 
+TEST_F(LiveScreens, TellsHowManyNamesAreMissing) {
+  EXPECT_THAT(text_of(draw({100, 24})), ::testing::Not(HasSubstr("looking up")));
+  view.names_missing = 1234;
+  EXPECT_THAT(text_of(draw({100, 24})), HasSubstr("looking up 1,234 names · recording"));
+}
+
 TEST_F(LiveScreens, FitsEverySize) {
   for (int i = 0; i < 300; ++i) history.add(i * 1'000'000'000ULL, {i * 1e6, i * 2e6}, 400 << 20);
   for (const Pane pane : {Pane::kTable, Pane::kRow, Pane::kHelp}) {

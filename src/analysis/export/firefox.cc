@@ -87,6 +87,11 @@ class FirefoxWriter {
     if (shown_.empty() && !allocations_.empty()) shown_.push_back(0);
   }
 
+  /// What was cut off before its first record has no end: no thread ends before it starts.
+  [[nodiscard]] double end_of(const Process& process) const {
+    return milliseconds(std::max(process.start, process.end));
+  }
+
   [[nodiscard]] double milliseconds(Nanoseconds time) const {
     const Nanoseconds start = profile::start_of(recording_);
     return static_cast<double>(time - std::min(time, start)) / kNanosecondsPerMillisecond;
@@ -128,8 +133,8 @@ class FirefoxWriter {
     json_.field("pid", pids_[index]).field("tid", pids_[index]);
     json_.field("processStartupTime", milliseconds(process.start));
     json_.field("registerTime", milliseconds(process.start));
-    json_.field("processShutdownTime", milliseconds(process.end));
-    json_.field("unregisterTime", milliseconds(process.end));
+    json_.field("processShutdownTime", end_of(process));
+    json_.field("unregisterTime", end_of(process));
     json_.key("pausedRanges").begin_array().end_array();
     ThreadTables tables(recording_);
     write_no_samples(process);
@@ -143,7 +148,7 @@ class FirefoxWriter {
     json_.key("samples").begin_object().field("length", 2).field("weightType", "samples");
     json_.key("stack").begin_array().number(HUGE_VAL).number(HUGE_VAL).end_array();
     json_.key("time").begin_array();
-    json_.number(milliseconds(process.start)).number(milliseconds(process.end)).end_array();
+    json_.number(milliseconds(process.start)).number(end_of(process)).end_array();
     json_.key("weight").number(HUGE_VAL).end_object();
     json_.key("markers").begin_object().field("length", 0);
     for (const char* column : {"data", "name", "startTime", "endTime", "phase", "category"}) {
@@ -187,7 +192,7 @@ class FirefoxWriter {
     const Allocations& own = allocations_[index];
     const Process& process = recording_.processes[index];
     const double start = milliseconds(process.start);
-    const double width = std::max(milliseconds(process.end) - start, 1e-6) / kSteps;
+    const double width = std::max(end_of(process) - start, 1e-6) / kSteps;
     std::vector<Step> steps;
     for (std::size_t i = 0; i < own.events.size(); ++i) {
       const auto step = std::floor((milliseconds(own.events[i].time) - start) / width);

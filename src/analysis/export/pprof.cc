@@ -11,6 +11,7 @@
 #include "analysis/export/pprof_rows.h"
 #include "analysis/profile/groupings.h"
 #include "analysis/profile/types.h"
+#include "pprof/profile_proto.h"
 
 namespace geiger::exports {
 namespace {
@@ -18,40 +19,7 @@ namespace {
 using profile::Recording;
 using protozero::pbf_writer;
 
-/// Field numbers of profile.proto, as far as they are written.
-namespace field {
-enum Profile : std::uint32_t {
-  kSampleType = 1,
-  kSample = 2,
-  kMapping = 3,
-  kLocation = 4,
-  kFunction = 5,
-  kStringTable = 6,
-  kTimeNanos = 9,
-  kDurationNanos = 10,
-  kPeriodType = 11,
-  kPeriod = 12,
-  kComment = 13,
-  kDefaultSampleType = 14,
-};
-enum ValueType : std::uint32_t { kType = 1, kUnit = 2 };
-enum Sample : std::uint32_t { kLocationId = 1, kValue = 2, kLabel = 3 };
-enum Label : std::uint32_t { kKey = 1, kStr = 2, kNum = 3, kNumUnit = 4 };
-enum Mapping : std::uint32_t {
-  kMappingId = 1,
-  kStart = 2,
-  kLimit = 3,
-  kFilename = 5,
-  kBuildId = 6,
-  kHasFunctions = 7,
-  kHasFilenames = 8,
-  kHasLineNumbers = 9,
-  kHasInlineFrames = 10,
-};
-enum Location : std::uint32_t { kLocId = 1, kMappingRef = 2, kAddress = 3, kLine = 4 };
-enum Line : std::uint32_t { kFunctionRef = 1, kLineNumber = 2 };
-enum Function : std::uint32_t { kFunId = 1, kName = 2, kSystemName = 3, kFile = 4 };
-}  // namespace field
+namespace field = pprof::field;
 
 constexpr std::size_t kFlushAt = 1 << 18;
 
@@ -68,7 +36,7 @@ class PprofWriter {
   }
 
   void write_sample_types(bool is_of_live) {
-    for (const SampleType& type : kSampleTypes) {
+    for (const pprof::SampleType& type : pprof::kSampleTypes) {
       write_value_type(field::kSampleType, type.type, type.unit);
     }
     top_.add_int64(field::kDefaultSampleType, intern(is_of_live ? "inuse_space" : "alloc_space"));

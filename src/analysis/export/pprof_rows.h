@@ -4,29 +4,14 @@
 
 #include <array>
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
 #include "analysis/profile/types.h"
+#include "pprof/sample_types.h"
 
 namespace geiger::exports {
-
-struct SampleType {
-  std::string_view type, unit;
-};
-
-inline constexpr std::array<SampleType, 10> kSampleTypes{{{"alloc_objects", "count"},
-                                                          {"alloc_space", "bytes"},
-                                                          {"inuse_objects", "count"},
-                                                          {"inuse_space", "bytes"},
-                                                          {"alloc_objects_variance", "count^2"},
-                                                          {"alloc_space_variance", "bytes^2"},
-                                                          {"inuse_objects_variance", "count^2"},
-                                                          {"inuse_space_variance", "bytes^2"},
-                                                          {"samples", "count"},
-                                                          {"inuse_samples", "count"}}};
 
 struct PprofRow {
   std::uint32_t stack = profile::kNone;
@@ -41,7 +26,7 @@ struct PprofRow {
 struct PprofTable {
   std::vector<PprofRow> rows;  ///< Sorted and unique.
   /// One column per sample type, one value per row.
-  std::array<std::vector<std::int64_t>, kSampleTypes.size()> columns;
+  std::array<std::vector<std::int64_t>, pprof::kSampleTypes.size()> columns;
 };
 
 [[nodiscard]] PprofTable pprof_table(const profile::Recording& recording,

@@ -160,6 +160,19 @@ TEST(Firefox, BalancesAllocationsAndFrees) {
   EXPECT_EQ(live, 50);
 }
 
+TEST(Firefox, NothingEndsBeforeItStarts) {
+  Recording recording = exact_recording();
+  recording.processes[0].start += 5'000'000;
+  recording.processes[0].end = 0;
+  recording.processes.push_back(recording.processes[0]);
+  recording.processes[1].start -= 5'000'000;
+  const json thread = firefox(recording)["threads"][0];
+  EXPECT_EQ(thread["registerTime"], 5.0);
+  EXPECT_EQ(thread["unregisterTime"], 5.0);
+  EXPECT_EQ(thread["processShutdownTime"], 5.0);
+  EXPECT_EQ(thread["samples"]["time"], json({5.0, 5.0}));
+}
+
 TEST(Firefox, ImagesOfOnePidAreProcessesOfTheirOwn) {
   Recording recording = exact_recording();
   recording.processes.push_back(recording.processes[0]);

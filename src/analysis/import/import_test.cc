@@ -114,6 +114,27 @@ TEST(Import, SymbolsOfJeprofName) {
   EXPECT_TRUE(recording.is_symbolized);
 }
 
+TEST(Import, HeapTextOfGeigerHasNamesCommentsAndBytesAlone) {
+  const Imported imported = read_bytes(
+      "--- symbol\nbinary=/bin/a\n0x1010 main--inlined\n---\n"
+      "heap profile: 2: 200 [ 4: 400] @ heap_v2/1024\n"
+      "# a comment\n"
+      " 2: 200 [ 4: 400] @ 0x1010\n"
+      " 0: 5000 [ 0: 7000] @ 0x1010\n",
+      "own.heap");
+  ASSERT_TRUE(imported.errors.empty()) << imported.errors[0].text();
+  const Recording& recording = imported.recording;
+  const double unscaled = weight(100, 1024);
+  const estimation::Estimate live = bytes(recording, Kind::kLiveAtEnd);
+  EXPECT_NEAR(live.value, 5000 + 2 * unscaled, 1e-6 * live.value);
+  EXPECT_GE(live.interval.lo, 5000);
+  EXPECT_NEAR(bytes(recording, Kind::kAllocated).value, 7000 + 4 * unscaled, 0.01);
+  ASSERT_EQ(recording.stacks.size(), 1U);
+  const auto& frames = recording.locations[recording.stacks[0].locations[0]].frames;
+  ASSERT_EQ(frames.size(), 2U);
+  EXPECT_EQ(recording.frames[frames[0]].function, "inlined");
+}
+
 TEST(Import, DamagedTextSaysTheLine) {
   const auto reason = [](const char* text) {
     const Imported imported = read_bytes(text, "f");

@@ -5,6 +5,8 @@
 #include <protozero/pbf_reader.hpp>
 #include <stdexcept>
 
+#include "pprof/profile_proto.h"
+
 namespace geiger::imports {
 namespace {
 
@@ -18,19 +20,7 @@ class Contradiction : public std::runtime_error {
 
 std::string_view view_of(const protozero::data_view& data) { return {data.data(), data.size()}; }
 
-/// Fields of the message itself.
-enum Field : std::uint32_t {
-  kSampleType = 1,
-  kSample = 2,
-  kMapping = 3,
-  kLocation = 4,
-  kFunction = 5,
-  kStringTable = 6,
-  kTimeNanos = 9,
-  kDurationNanos = 10,
-  kPeriodType = 11,
-  kPeriod = 12,
-};
+namespace field = pprof::field;
 
 class Decoder {
  public:
@@ -48,7 +38,7 @@ class Decoder {
   /// The table comes last in most files, and everything refers to it.
   void read_strings() {
     pbf_reader reader(bytes_.data(), bytes_.size());
-    while (reader.next(kStringTable)) strings_.push_back(view_of(reader.get_view()));
+    while (reader.next(field::kStringTable)) strings_.push_back(view_of(reader.get_view()));
   }
 
   [[nodiscard]] std::string_view text(std::int64_t index) const {
@@ -61,26 +51,26 @@ class Decoder {
 
   void read_field(pbf_reader& reader) {
     switch (reader.tag()) {
-      case kSampleType:
+      case field::kSampleType:
         return message_.sample_types.push_back(value_type(reader.get_message()));
-      case kSample:
+      case field::kSample:
         return read_sample(reader.get_message());
-      case kMapping:
+      case field::kMapping:
         return read_mapping(reader.get_message());
-      case kLocation:
+      case field::kLocation:
         return read_location(reader.get_message());
-      case kFunction:
+      case field::kFunction:
         return read_function(reader.get_message());
-      case kTimeNanos:
+      case field::kTimeNanos:
         message_.time = reader.get_int64();
         return;
-      case kDurationNanos:
+      case field::kDurationNanos:
         message_.duration = reader.get_int64();
         return;
-      case kPeriodType:
+      case field::kPeriodType:
         message_.period_type = value_type(reader.get_message());
         return;
-      case kPeriod:
+      case field::kPeriod:
         message_.period = reader.get_int64();
         return;
       default:
@@ -91,9 +81,9 @@ class Decoder {
   [[nodiscard]] PprofValueType value_type(pbf_reader reader) const {
     PprofValueType type;
     while (reader.next()) {
-      if (reader.tag() == 1) {
+      if (reader.tag() == field::kType) {
         type.type = text(reader.get_int64());
-      } else if (reader.tag() == 2) {
+      } else if (reader.tag() == field::kUnit) {
         type.unit = text(reader.get_int64());
       } else {
         reader.skip();
@@ -115,15 +105,15 @@ class Decoder {
   void read_sample(pbf_reader reader) {
     PprofSample sample;
     while (reader.next()) {
-      if (reader.tag() == 1) {
+      if (reader.tag() == field::kLocationId) {
         append(
             sample.locations, reader, [](pbf_reader& from) { return from.get_uint64(); },
             [](pbf_reader& from) { return from.get_packed_uint64(); });
-      } else if (reader.tag() == 2) {
+      } else if (reader.tag() == field::kValue) {
         append(
             sample.values, reader, [](pbf_reader& from) { return from.get_int64(); },
             [](pbf_reader& from) { return from.get_packed_int64(); });
-      } else if (reader.tag() == 3) {
+      } else if (reader.tag() == field::kLabel) {
         sample.labels.push_back(label(reader.get_message()));
       } else {
         reader.skip();
@@ -140,11 +130,11 @@ class Decoder {
   [[nodiscard]] PprofLabel label(pbf_reader reader) const {
     PprofLabel label;
     while (reader.next()) {
-      if (reader.tag() == 1) {
+      if (reader.tag() == field::kKey) {
         label.key = text(reader.get_int64());
-      } else if (reader.tag() == 2) {
+      } else if (reader.tag() == field::kStr) {
         label.text = text(reader.get_int64());
-      } else if (reader.tag() == 3) {
+      } else if (reader.tag() == field::kNum) {
         label.number = reader.get_int64();
       } else {
         reader.skip();
@@ -157,22 +147,22 @@ class Decoder {
     PprofMapping mapping;
     while (reader.next()) {
       switch (reader.tag()) {
-        case 1:
+        case field::kMappingId:
           mapping.id = reader.get_uint64();
           break;
-        case 2:
+        case field::kStart:
           mapping.start = reader.get_uint64();
           break;
-        case 3:
+        case field::kLimit:
           mapping.end = reader.get_uint64();
           break;
-        case 4:
+        case field::kOffset:
           mapping.offset = reader.get_uint64();
           break;
-        case 5:
+        case field::kFilename:
           mapping.file = text(reader.get_int64());
           break;
-        case 6:
+        case field::kBuildId:
           mapping.build_id = text(reader.get_int64());
           break;
         default:
@@ -186,16 +176,16 @@ class Decoder {
     PprofLocation location;
     while (reader.next()) {
       switch (reader.tag()) {
-        case 1:
+        case field::kLocId:
           location.id = reader.get_uint64();
           break;
-        case 2:
+        case field::kMappingRef:
           location.mapping = reader.get_uint64();
           break;
-        case 3:
+        case field::kAddress:
           location.address = reader.get_uint64();
           break;
-        case 4:
+        case field::kLine:
           location.lines.push_back(line(reader.get_message()));
           break;
         default:
@@ -208,9 +198,9 @@ class Decoder {
   static PprofLine line(pbf_reader reader) {
     PprofLine line;
     while (reader.next()) {
-      if (reader.tag() == 1) {
+      if (reader.tag() == field::kFunctionRef) {
         line.function = reader.get_uint64();
-      } else if (reader.tag() == 2) {
+      } else if (reader.tag() == field::kLineNumber) {
         line.line = reader.get_int64();
       } else {
         reader.skip();
@@ -223,16 +213,16 @@ class Decoder {
     PprofFunction function;
     while (reader.next()) {
       switch (reader.tag()) {
-        case 1:
+        case field::kFunId:
           function.id = reader.get_uint64();
           break;
-        case 2:
+        case field::kName:
           function.name = text(reader.get_int64());
           break;
-        case 3:
+        case field::kSystemName:
           function.system_name = text(reader.get_int64());
           break;
-        case 4:
+        case field::kFile:
           function.file = text(reader.get_int64());
           break;
         default:
@@ -250,16 +240,18 @@ class Decoder {
 }  // namespace
 
 bool is_pprof(std::string_view head) {
-  constexpr std::uint32_t kLastField = 15;
   std::size_t fields = 0;
   try {
     pbf_reader reader(head.data(), head.size());
     while (reader.next()) {
-      const bool is_number =
-          reader.tag() == kTimeNanos || reader.tag() == kDurationNanos || reader.tag() == kPeriod;
-      const bool is_message = reader.tag() <= kStringTable || reader.tag() == kPeriodType;
+      const bool is_number = reader.tag() == field::kTimeNanos ||
+                             reader.tag() == field::kDurationNanos ||
+                             reader.tag() == field::kPeriod;
+      const bool is_message =
+          reader.tag() <= field::kStringTable || reader.tag() == field::kPeriodType;
       const auto wire = reader.wire_type();
-      if (reader.tag() > kLastField || (is_number && wire != protozero::pbf_wire_type::varint) ||
+      if (reader.tag() > field::kDocumentation ||
+          (is_number && wire != protozero::pbf_wire_type::varint) ||
           (is_message && wire != protozero::pbf_wire_type::length_delimited)) {
         return false;
       }

@@ -42,7 +42,9 @@ void ImageFinder::scan_file(const std::string& path, bool is_listed, Scan& scan)
   auto& faults = is_listed && is_blank(file) ? scan.unborn : scan.errors;
   if (file.size() == 0) {
     return faults.push_back(
-        {path, std::nullopt, "empty: the disk was full or the program was killed at its start"});
+        {path, std::nullopt,
+         "empty: the disk was full, files were limited in size (ulimit -f), or the program was "
+         "killed at its start"});
   }
   std::uint64_t offset = 0;
   for (std::uint32_t index = 0; offset < file.size(); ++index) {

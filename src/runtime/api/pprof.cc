@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "pprof/profile_proto.h"
 #include "runtime/api/executable_maps.h"
 #include "runtime/api/gate.h"
 #include "runtime/api/pprof_rows.h"
@@ -20,34 +21,7 @@ namespace {
 
 using protozero::pbf_writer;
 
-/// Field numbers of profile.proto, as far as they are written.
-namespace field {
-enum Profile : std::uint32_t {
-  kSampleType = 1,
-  kSample = 2,
-  kMapping = 3,
-  kLocation = 4,
-  kStringTable = 6,
-  kTimeNanos = 9,
-  kDurationNanos = 10,
-  kPeriodType = 11,
-  kPeriod = 12,
-  kComment = 13,
-  kDefaultSampleType = 14,
-};
-enum ValueType : std::uint32_t { kType = 1, kUnit = 2 };
-enum Sample : std::uint32_t { kLocationId = 1, kValue = 2, kLabel = 3 };
-enum Label : std::uint32_t { kKey = 1, kStr = 2, kNum = 3, kNumUnit = 4 };
-enum Mapping : std::uint32_t {
-  kMappingId = 1,
-  kStart = 2,
-  kLimit = 3,
-  kOffset = 4,
-  kFilename = 5,
-  kBuildId = 6
-};
-enum Location : std::uint32_t { kLocId = 1, kMappingRef = 2, kAddress = 3 };
-}  // namespace field
+namespace field = pprof::field;
 
 constexpr std::size_t kFlushAt = 1 << 18;
 
@@ -85,7 +59,7 @@ class PprofWriter {
   }
 
   void write_header() {
-    for (const SampleType& type : kSampleTypes) {
+    for (const pprof::SampleType& type : pprof::kSampleTypes) {
       write_value_type(field::kSampleType, type.type, type.unit);
     }
     const char* shown = profile_.is_snapshot() ? "inuse_space" : "alloc_space";
