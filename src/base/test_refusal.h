@@ -17,6 +17,13 @@
 
 namespace geiger::base {
 
+/// A sanitizer maps memory for itself, and looks at all threads at exit: it cannot be refused that.
+#ifdef __SANITIZE_ADDRESS__
+inline constexpr bool kIsSanitized = true;
+#else
+inline constexpr bool kIsSanitized = false;
+#endif
+
 /// A call that the kernel answers with `error` and does not make. Not EINTR where the caller
 /// tries again: it would for ever.
 struct Refusal {

@@ -100,9 +100,9 @@ std::uint64_t choose_seed(bool is_child) {
   }
   // Early boot without entropy: the kernel's per-exec bytes, the clock and the
   // pid differ between any two images.
-  const auto* random = reinterpret_cast<const std::uint64_t*>(getauxval(AT_RANDOM));
-  seed = (random == nullptr ? 0 : *random) ^ base::monotonic_now() ^
-         static_cast<std::uint64_t>(raw_syscall(SYS_getpid)) << 32;
+  const auto* random = reinterpret_cast<const char*>(getauxval(AT_RANDOM));  // Not aligned.
+  if (random != nullptr) memcpy(&seed, random, sizeof seed);
+  seed ^= base::monotonic_now() ^ static_cast<std::uint64_t>(raw_syscall(SYS_getpid)) << 32;
   return sampling::splitmix64(seed);
 }
 

@@ -56,6 +56,7 @@ TEST_F(Recording, BeginsAgainWhenItHasEnded) {
 }
 
 TEST_F(Recording, SaysWhyItDoesNotBegin) {
+  if (base::kIsSanitized) GTEST_SKIP();
   const auto error_where = [&](long number, int error) {
     return in_child([&] {
       refuse_call(number, error);
@@ -79,6 +80,7 @@ TEST_F(Recording, DoesNotTryNamesForEver) {
 }
 
 TEST_F(Recording, GoesOnWithoutWhatTheSystemWouldTellIt) {
+  if (base::kIsSanitized) GTEST_SKIP();
   for (const long number :
        {SYS_readlinkat, SYS_getrandom, SYS_madvise, SYS_gettid, SYS_prctl, SYS_prlimit64}) {
     EXPECT_EQ(in_child([&] {
@@ -112,6 +114,7 @@ void use_up_memory() {
 }
 
 TEST_F(Recording, WithoutMemoryKeepsTrackOfFewerSamples) {
+  if (base::kIsSanitized) GTEST_SKIP();
   EXPECT_EQ(in_child([&] {
               GEIGER_CHECK(directory_.attach() == 0);
               allocate(1);
@@ -127,6 +130,7 @@ TEST_F(Recording, WithoutMemoryKeepsTrackOfFewerSamples) {
 }
 
 TEST_F(Recording, WithoutMemoryForgetsWhatItCounted) {
+  if (base::kIsSanitized) GTEST_SKIP();
   EXPECT_EQ(in_child([&] {
               GEIGER_CHECK(directory_.attach("GEIGER_MODE=aggregate\n") == 0);
               use_up_memory();
@@ -141,6 +145,7 @@ TEST_F(Recording, WithoutMemoryForgetsWhatItCounted) {
 }
 
 TEST_F(Recording, WithoutMemoryLetsNewThreadsRun) {
+  if (base::kIsSanitized) GTEST_SKIP();
   EXPECT_EQ(in_child([&] {
               std::atomic<int> step{0};
               std::uint64_t left = 0;
@@ -165,6 +170,7 @@ TEST_F(Recording, WithoutMemoryLetsNewThreadsRun) {
 }
 
 TEST_F(Recording, WithoutMemoryHasNoReports) {
+  if (base::kIsSanitized) GTEST_SKIP();
   EXPECT_EQ(in_child([&] {
               GEIGER_CHECK(directory_.attach() == 0);
               Report report;
