@@ -23,8 +23,8 @@ AddressLayout::AddressLayout(const profile::Recording& recording)
   std::vector<std::uint32_t> order;
   for (std::uint32_t i = 0; i < recording.modules.size(); ++i) order.push_back(i);
   const std::string program = program_of(recording);
-  std::ranges::stable_partition(
-      order, [&](std::uint32_t i) { return recording.modules[i].path == program; });
+  std::stable_partition(order.begin(), order.end(),
+                        [&](std::uint32_t i) { return recording.modules[i].path == program; });
   std::vector<Address> lengths(order.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) {
     const profile::Module& module = recording.modules[i];
