@@ -97,7 +97,7 @@ TEST_F(OddTraces, AHoleThatIsFilledWhileItIsReadIsReadAgain) {
   const Ingested result =
       read_run([&] { mapped.store(hole, std::span(records).subspan(trace::kRecordsOffset)); });
   EXPECT_FALSE(result.damaged);
-  EXPECT_EQ(result.recording.samples.size(), kWords / 8 + 1);
+  ASSERT_EQ(result.recording.samples.size(), kWords / 8 + 1);
   EXPECT_EQ(result.recording.samples.back().free_time, 4000U);
   EXPECT_EQ(result.recording.processes[0].uncommitted, 0U);
   EXPECT_EQ(result.recording.processes[0].ending, Ending::kStillOpen);

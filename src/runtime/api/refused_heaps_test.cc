@@ -220,6 +220,7 @@ TEST_F(RefusedHeaps, ArgumentsThatCannotBeAreRefused) {
   EXPECT_EQ(geiger_report_reset(heap + 1), GEIGER_WRONG_HEAP);
   EXPECT_EQ(geiger_get_heap_totals(heap + 1, nullptr), GEIGER_BAD_ARGUMENT);
   EXPECT_EQ(geiger_define_heap(nullptr, nullptr), GEIGER_BAD_ARGUMENT);
+  EXPECT_EQ(geiger_get_interval_in_force(nullptr), GEIGER_BAD_ARGUMENT);
   EXPECT_TRUE(fake.reported.empty());
 }
 

@@ -1,8 +1,11 @@
 // What calls answer where the capture refuses, has ended, or is in the middle of something.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -11,6 +14,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "base/test_refusal.h"
 #include "geiger/geiger.hpp"
 #include "runtime/api/test_capture.h"
 
@@ -66,7 +70,6 @@ TEST_F(Refused, BeforeTheFirstSampleNothingRecords) {
   EXPECT_EQ(geiger_set_sampling_interval(5), GEIGER_NOT_RECORDING);
   EXPECT_EQ(geiger_get_sampling_interval(&interval), GEIGER_NOT_RECORDING);
   EXPECT_EQ(geiger_get_interval_in_force(&interval), GEIGER_NOT_RECORDING);
-  EXPECT_EQ(geiger_get_interval_in_force(nullptr), GEIGER_BAD_ARGUMENT);
   EXPECT_EQ(geiger_write_mark("mark"), GEIGER_NOT_RECORDING);
   EXPECT_EQ(geiger_add_listener(ignore, nullptr, nullptr, &listener), GEIGER_NOT_RECORDING);
   EXPECT_EQ(interval, 0);
@@ -267,6 +270,34 @@ TEST_F(Refused, ATraceThatOnlyCountsHasNoProfiles) {
   EXPECT_EQ(fake.status.interval, kInterval) << "what the token asked for is dropped";
 }
 
+TEST_F(Refused, PagesAreAskedForOneByOneWhereTheirMapIsClosed) {
+  constexpr Bytes kPage = 4096;
+  constexpr Bytes kPages = 8;
+  auto* memory = static_cast<char*>(mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  ASSERT_NE(memory, MAP_FAILED);
+  madvise(memory, kPages * kPage, MADV_NOHUGEPAGE);
+  memory[kPage] = memory[4 * kPage] = 1;
+  const Ref sample = trace.sample({.epoch = epoch,
+                                   .address = reinterpret_cast<Address>(memory) + 100,
+                                   .requested = kPages * kPage - 200,
+                                   .is_certain = true});
+  show();
+  fake.live = {{1, sample}};
+  const auto expect_two_pages = [&] {
+    ASSERT_EQ(geiger_take_snapshot(GEIGER_RESIDENCY, &profile), GEIGER_OK);
+    const auto visit = [](void*, const geiger_sample* seen) {
+      EXPECT_EQ(seen->value, 2 * kPage);
+      return 0;
+    };
+    EXPECT_EQ(geiger_visit_samples(profile, visit, nullptr), GEIGER_OK);
+  };
+  expect_two_pages();
+  ASSERT_TRUE(base::where_refused({{SYS_openat, EACCES}}, expect_two_pages));
+  ASSERT_TRUE(base::where_refused({{SYS_pread64, EIO}}, expect_two_pages));
+  munmap(memory, kPages * kPage);
+}
+
 TEST_F(Refused, NamesThatHaveNoRoomAreALimit) {
   show();
   geiger_scope scope;
@@ -330,8 +361,7 @@ TEST_F(Refused, WhoListenedBeforeGoesOnListening) {
   ASSERT_EQ(geiger_add_listener(nullptr, freed, &told, &counts), GEIGER_OK);
   const capture::Listener* connected = test::listener.load();
   ASSERT_NE(connected, &first);
-  const auto& records = *fake.status.header;
-  const auto* words = reinterpret_cast<const std::uint64_t*>(&records);
+  const auto* words = reinterpret_cast<const std::uint64_t*>(fake.status.header);
   const auto tell = [&] {
     connected->sampled(connected->context, sample,
                        *reinterpret_cast<const trace::SampleRecord*>(words + sample));
