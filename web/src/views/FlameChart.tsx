@@ -72,6 +72,19 @@ interface Box {
 /** Of the chart before: the next one is most likely as wide, and needs not wait to be measured. */
 let usualWidth = 0;
 
+/** At least as wide as any scrollbar. */
+const SCROLLBAR = 24;
+
+/**
+ * A scrollbar that comes narrows the chart, and one that goes does not widen it: each might follow
+ * from the other, for ever.
+ */
+function widthAfter(before: number, element: HTMLElement): number {
+  const width = element.clientWidth;
+  if (width >= before && width <= before + SCROLLBAR) return before;
+  return (usualWidth = width);
+}
+
 function useBox(): Box {
   const element = useRef<HTMLDivElement | null>(null);
   const [current, setCurrent] = useState<HTMLDivElement | null>(null);
@@ -82,7 +95,7 @@ function useBox(): Box {
   const [width, setWidth] = useState(usualWidth);
   useLayoutEffect(() => {
     if (!current) return undefined;
-    const observer = new ResizeObserver(() => setWidth((usualWidth = current.clientWidth)));
+    const observer = new ResizeObserver(() => setWidth((before) => widthAfter(before, current)));
     observer.observe(current);
     return () => observer.disconnect();
   }, [current]);
