@@ -415,7 +415,9 @@ class Terminal(Case):
         self.assertNotIn("\x1b]", written)
 
 
-class Server(Case):
+class Serving(Case):
+    """What it takes to serve a program and to ask the server."""
+
     def installed(self, template):
         """geiger with a share/geiger of its own, which has the template, or nothing."""
         root = pathlib.Path(tempfile.mkdtemp(dir=self.directory, prefix="installed-"))
@@ -464,6 +466,8 @@ class Server(Case):
         text = self.pprof("-raw", f"-sample_index={index}", source)
         return text[text.index("Samples:"):text.index("Locations")]
 
+
+class Server(Serving):
     def test_pprof_reads_heap_and_allocs(self):
         pid, tell, process = self.running(4 * KIB)
         tell("a 4000000 1000")

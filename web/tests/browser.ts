@@ -48,13 +48,13 @@ export interface Opened {
   close: () => Promise<void>;
 }
 
-/** Opens HTML as a file, as a reader would. */
+/** Opens HTML as a file, as a reader would. `before` runs in the page before its own script. */
 export async function open(
   browser: Browser,
   html: string,
-  options: BrowserContextOptions & { hash?: string } = {},
+  options: BrowserContextOptions & { hash?: string; before?: () => void } = {},
 ): Promise<Opened> {
-  const { hash, ...settings } = options;
+  const { hash, before, ...settings } = options;
   const folder = mkdtempSync(join(tmpdir(), "geiger-web-"));
   const file = join(folder, "report.html");
   writeFileSync(file, html);
@@ -69,6 +69,7 @@ export async function open(
     return route.abort();
   });
   const page = await context.newPage();
+  if (before) await page.addInitScript(before);
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) complaints.push(message.text());
   });

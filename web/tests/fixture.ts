@@ -11,6 +11,8 @@ export interface FixtureOptions {
   /** In place of names of functions, modules, files, threads, types, labels, marks, facts ... */
   names?: string[];
   depth?: number;
+  /** A node hangs on one of so many before it, in place of any: many stacks side by side. */
+  spread?: number;
   hasDiff?: boolean;
   hasSources?: boolean;
 }
@@ -84,11 +86,20 @@ function frames(names: Names, random: () => number): PageData["frames"] {
 }
 
 /** A chain as deep as wanted, and below it nodes that hang on others at random. */
-function nodes(count: number, depth: number, random: () => number): PageData["nodes"] {
+function nodes(
+  count: number,
+  depth: number,
+  spread: number | undefined,
+  random: () => number,
+): PageData["nodes"] {
   const up = [0];
   const frame = [0];
+  const chosen = (i: number) =>
+    spread === undefined
+      ? Math.floor(random() * i * (random() < 0.5 ? 0.02 : 1))
+      : Math.max(0, i - 1 - Math.floor(random() * spread));
   for (let i = 1; i < count; ++i) {
-    const parent = i < depth ? i - 1 : Math.floor(random() * i * (random() < 0.5 ? 0.02 : 1));
+    const parent = i < depth ? i - 1 : chosen(i);
     up.push(i - parent);
     frame.push(1 + Math.floor(random() * (FUNCTIONS - 1)));
   }
@@ -261,7 +272,7 @@ export function fixture(options: FixtureOptions = {}): PageData {
   const names = naming(options.names);
   const count = options.nodes ?? 2000;
   const made = frames(names, random);
-  const tree = nodes(count, Math.min(count, options.depth ?? 30), random);
+  const tree = nodes(count, Math.min(count, options.depth ?? 30), options.spread, random);
   const found = cells(count, names, random);
   const word = (usual: string) => names.all[names.add(usual)]!;
   const data: PageData = {
@@ -308,3 +319,12 @@ export function fixture(options: FixtureOptions = {}): PageData {
   if (options.hasDiff) data.diff = diff(data, names);
   return data;
 }
+
+const LARGE = { nodes: 200_000, depth: 1, spread: 3000 };
+
+/** The pages that interactions are measured and counted on. */
+export const PAGES: [string, () => PageData][] = [
+  ["many stacks side by side", () => fixture(LARGE)],
+  ["one stack 1,028 deep", () => fixture({ nodes: 200_000, depth: 1028 })],
+  ["a comparison", () => fixture({ ...LARGE, hasDiff: true })],
+];

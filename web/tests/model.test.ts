@@ -1,15 +1,15 @@
 // Selections, trees, tables and the address, on a program that does not exist.
 import { describe, expect, it } from "vitest";
 import { Layout, REST } from "../src/draw/layout";
-import { csvOf } from "../src/model/csv";
+import { csvLine } from "../src/model/csv";
 import { carriedOver } from "../src/model/carry";
 import { DiffTree } from "../src/model/difftree";
 import { dimensionGroups, functionGroups, moduleGroups, stackGroups } from "../src/model/groups";
 import { rowBytes, totalBytes } from "../src/model/measure";
 import { printable, shortened } from "../src/model/names";
-import { firstOf } from "../src/model/order";
+import { firstOf, sorted } from "../src/model/order";
 import { pageOf, roomFor } from "../src/model/page";
-import { matchedSums, search } from "../src/model/search";
+import { matchedSums, searching } from "../src/model/search";
 import { select, selecting, type Selection } from "../src/model/selection";
 import { finished } from "../src/model/slices";
 import { DEFAULTS, type State, stateOf, textOfState } from "../src/model/state";
@@ -146,8 +146,8 @@ describe("a call tree", () => {
   for (const hides of [false, true]) {
     for (const make of [CallTree.ofCallees, CallTree.ofCallers]) {
       it(`${make.name}, plumbing ${hides ? "hidden" : "shown"}: no child outweighs its parent`, () => {
-        const tree = make.call(CallTree, page, selected, hides);
-        expectSame(rowOf(tree.sums, ROOT), selected.whole);
+        const tree = finished(make.call(CallTree, page, selected, hides));
+        expectSame(tree.sums(ROOT), selected.whole);
         const layout = new Layout(tree, ROOT, 800);
         layout.extend(50);
         for (let node = 0; node < Math.min(200, tree.size); ++node) {
@@ -165,26 +165,26 @@ describe("a call tree", () => {
   }
 
   it("finds the way back by its path", () => {
-    const tree = CallTree.ofCallees(page, selected, false);
+    const tree = finished(CallTree.ofCallees(page, selected, false));
     const [first] = tree.children(ROOT);
     const [second] = tree.children(first);
-    expect(tree.find(tree.path(second))).toBe(second);
-    expect(tree.find([-5])).toBe(ROOT);
+    expect(finished(tree.finding(tree.path(second)))).toBe(second);
+    expect(finished(tree.finding([-5]))).toBe(ROOT);
   });
 
   it("has around a function what the table says of it", () => {
     const groups = finished(functionGroups(page, selected, false));
     for (let row = 0; row < 20; ++row) {
       for (const direction of ["callers", "callees"] as const) {
-        const tree = CallTree.around(page, selected, groups.key(row), direction, false);
-        expectSame(rowOf(tree.sums, ROOT), rowOf(groups.total!, row));
+        const tree = finished(CallTree.around(page, selected, groups.key(row), direction, false));
+        expectSame(tree.sums(ROOT), rowOf(groups.total!, row));
       }
     }
   });
 
   it("lays out only what can be seen of 200,000 nodes", () => {
     const large = pageOf(fixture({ nodes: 200000, depth: 1028 }));
-    const tree = CallTree.ofCallees(large, select(large, ALL), false);
+    const tree = finished(CallTree.ofCallees(large, select(large, ALL), false));
     const layout = new Layout(tree, ROOT, 1400);
     layout.extend(60);
     expect(layout.rows).toBe(60);
@@ -209,7 +209,7 @@ describe("the tree of a comparison", () => {
   const compared = (node: number[], delta: number[]) => {
     const none = node.map(() => 0);
     const columns = { ...nodes, node, delta, before: none, after: delta, lo: delta, hi: delta };
-    return new DiffTree(pageOf(data), { ...data.diff!, nodes: columns });
+    return finished(DiffTree.of(pageOf(data), { ...data.diff!, nodes: columns }));
   };
 
   it("has a root as wide as what is below it, though no row is about the root", () => {
@@ -235,12 +235,24 @@ describe("a probability", () => {
   });
 });
 
+describe("an order made in steps", () => {
+  it("is the one made at once, and leaves what is equal as it was", () => {
+    const rows = Array.from({ length: 5000 }, (_, i) => ({ key: (i * 193) % 97, i }));
+    for (const count of [0, 1, 511, 512, 513, 5000]) {
+      const some = rows.slice(0, count);
+      const compare = (a: { key: number }, b: { key: number }) => a.key - b.key;
+      expect(finished(sorted(some, compare))).toEqual(some.slice().sort(compare));
+    }
+  });
+});
+
 describe("the first rows of an order", () => {
   it("are those of all rows sorted", () => {
     const rows = Array.from({ length: 500 }, (_, i) => (i * 193) % 500);
     const compare = (a: number, b: number) => (a % 7) - (b % 7) || a - b;
+    const all = rows.slice().sort(compare);
     for (const count of [0, 1, 60, 500, 900]) {
-      expect(firstOf(rows, count, compare)).toEqual(rows.slice().sort(compare).slice(0, count));
+      expect(finished(firstOf(rows, count, compare))).toEqual(all.slice(0, count));
     }
   });
 });
@@ -258,13 +270,14 @@ describe("a selection in slices", () => {
 describe("a search", () => {
   const selected = select(page, ALL);
   it("matches stacks once, however many of their functions match", () => {
-    const found = search(page, ".")!;
+    const found = finished(searching(page, "."))!;
     expect(found.functions).toBe(page.functions);
-    expectSame(matchedSums(page, selected, found), selected.whole);
+    expectSame(finished(matchedSums(page, selected, found)), selected.whole);
   });
   it("takes what is no expression literally", () => {
-    expect(search(page, "(char")!.problem).not.toBe("");
-    expect(search(page, "(char")!.functions).toBeGreaterThan(0);
+    const found = finished(searching(page, "(char"))!;
+    expect(found.problem).not.toBe("");
+    expect(found.functions).toBeGreaterThan(0);
   });
 });
 
@@ -322,8 +335,8 @@ describe("names", () => {
     expect(shortened("operator new(unsigned long)")).toBe("operator new(unsigned long)");
   });
   it("are no formulas in copied tables", () => {
-    expect(csvOf(["a"], [["=1"], ["-1"], [-1], ['x"y'], ["a,b"]])).toBe(
-      'a\r\n"\'=1"\r\n"\'-1"\r\n-1\r\n"x""y"\r\n"a,b"\r\n',
+    expect(csvLine(["a", "=1", "-1", -1, 'x"y', "a,b"])).toBe(
+      'a,"\'=1","\'-1",-1,"x""y","a,b"\r\n',
     );
   });
 });

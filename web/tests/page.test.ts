@@ -1,17 +1,16 @@
 // The page in Debian's Chromium, opened as a file, cut off from every network.
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PageData } from "../src/data";
 import { TABS } from "../src/model/state";
+import { violations } from "./accessibility";
 import { filled, hasChromium, launch, open, type Opened } from "./browser";
 import { fixture } from "./fixture";
 import { HOSTILE } from "./hostile";
+import { settled } from "./reader";
 
 // Generous: nothing here is about speed, and machines are busy.
 const PATIENCE = { timeout: 300_000 };
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 let browser: Browser;
 
@@ -19,6 +18,7 @@ async function shown(data: PageData | string, hash = "", options = {}): Promise<
   const opened = await open(browser, filled(data), { hash, ...options });
   opened.page.setDefaultTimeout(120_000);
   await opened.page.waitForSelector("main, .problem", { state: "attached" });
+  await settled(opened.page);
   return opened;
 }
 
@@ -28,22 +28,6 @@ function expectQuiet(opened: Opened): void {
 }
 
 const hash = async (opened: Opened) => opened.page.evaluate(() => location.hash);
-
-/** Serious or not: no violation. `bypassCSP` lets the checker in, nothing else. */
-async function violations(opened: Opened): Promise<string[]> {
-  await opened.page.evaluate(AXE);
-  return opened.page.evaluate(async () => {
-    const axe = (
-      window as unknown as {
-        axe: { run: () => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
-      }
-    ).axe;
-    const found = await axe.run();
-    return found.violations.map(
-      (one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`,
-    );
-  });
-}
 
 describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
   beforeAll(async () => {
@@ -68,20 +52,21 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
       for (const tab of TABS) {
         await opened.page.click(`#tab-${tab}`);
         expect(await opened.page.getAttribute(`#tab-${tab}`, "aria-selected")).toBe("true");
-        expect(await violations(opened), tab).toEqual([]);
+        await settled(opened.page);
+        expect(await violations(opened.page), tab).toEqual([]);
       }
       await opened.page.click("#tab-flame");
       await opened.page.click("text=Both");
-      expect(await violations(opened), "both").toEqual([]);
+      expect(await violations(opened.page), "both").toEqual([]);
       await opened.page.keyboard.press("?");
       await opened.page.waitForSelector("dialog[open]");
-      expect(await violations(opened), "help").toEqual([]);
+      expect(await violations(opened.page), "help").toEqual([]);
       await opened.close();
       const compared = await shown(fixture({ nodes: 300, hasDiff: true }), "", {
         colorScheme: scheme,
         bypassCSP: true,
       });
-      expect(await violations(compared), "diff").toEqual([]);
+      expect(await violations(compared.page), "diff").toEqual([]);
       await compared.close();
     });
   }
@@ -91,12 +76,15 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
     const { page } = opened;
     await page.click("#tab-functions");
     await page.click(".data .link");
+    await settled(page);
     expect(await hash(opened)).toMatch(/mode=both&focus=/);
     await page.goBack();
+    await settled(page);
     expect(await hash(opened)).toBe("#tab=functions");
     expect(await page.getAttribute("#tab-functions", "aria-selected")).toBe("true");
     await page.click("#tab-threads");
     await page.click(".data .link");
+    await settled(page);
     expect(await page.textContent(".chips")).toContain("only thread");
     const there = await hash(opened);
     const again = await shown(fixture({ nodes: 600 }), there.slice(1));
@@ -119,6 +107,7 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
     await page.mouse.move(plot.x + 400, plot.y + 60, { steps: 4 });
     await page.mouse.up();
     await page.waitForSelector(".timeline .chip");
+    await settled(page);
     expect(await hash(opened)).toMatch(/window=\d+-\d+/);
     expect(await page.textContent(".total-value")).toContain("±");
     await page.focus(".plot");
@@ -126,6 +115,7 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
     await page.keyboard.press("Shift+ArrowRight");
     await page.waitForFunction((was) => location.hash !== was, window);
     await page.keyboard.press("Escape");
+    await settled(page);
     expect(await page.textContent(".total-value")).toBe(before);
     expectQuiet(opened);
     await opened.close();
@@ -140,8 +130,10 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
     const described = await page.textContent("[role=treeitem]");
     expect(described).toMatch(/iB.* interval: /);
     await page.keyboard.press("Enter");
+    await settled(page);
     expect(await hash(opened)).toMatch(/zoom=[0-9a-z]+\.[0-9a-z]+/);
     await page.keyboard.press("b");
+    await settled(page);
     expect(await hash(opened)).toMatch(/mode=both/);
     await page.keyboard.press("d");
     expect(await page.getAttribute("html", "data-theme")).toBe("dark");
@@ -151,8 +143,10 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
   it("searches, and says what it matched", async () => {
     const opened = await shown(fixture({ nodes: 600 }));
     await opened.page.fill("#search", "std::_Hash");
+    await settled(opened.page);
     expect(await opened.page.textContent(".matched")).toMatch(/iB.*% .*functions/);
     await opened.page.fill("#search", "(");
+    await settled(opened.page);
     expect(await opened.page.textContent(".matched")).toContain("taken literally");
     await opened.close();
   });
@@ -196,6 +190,7 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
       const { page } = opened;
       for (const tab of settings.hasDiff ? [] : TABS) {
         await page.click(`#tab-${tab}`);
+        await settled(page);
         const text = await page.evaluate(() => document.body.innerText);
         // eslint-disable-next-line no-control-regex
         expect(

@@ -1,11 +1,14 @@
 // Where the boxes of an icicle stand: row by row from the zoomed node down, only as far as asked
 // and only what is wide enough to be seen. Children come heaviest first, so that what is left out
 // of a row is one stretch at its right end.
+import { finished, Pace, type Steps } from "../model/slices";
 
 /** What a chart draws. Node 0 is the root. */
 export interface Tree {
   /** [first, count] of the children, heaviest first. */
   children(node: number): [number, number];
+  /** Makes the children, of a tree that has not all of them from the beginning. */
+  unfolding?(node: number): Steps<void>;
   /** Children share their parent's width in proportion. */
   weight(node: number): number;
   readonly parents: ArrayLike<number>;
@@ -16,26 +19,30 @@ const LEAST_WIDTH = 1;
 /** In place of a node: boxes too narrow to draw. */
 export const REST = -1;
 
+/** Boxes by column. */
+interface Row {
+  node: number[];
+  x: number[];
+  width: number[];
+}
+
 export class Layout {
-  /** Boxes by column, row after row; row r is rowStart[r] to rowStart[r + 1]. */
-  node: number[] = [];
-  x: number[] = [];
-  width: number[] = [];
-  rowStart: number[] = [0];
+  /** Boxes, row after row; row r is rowStart[r] to rowStart[r + 1]. */
+  readonly node: number[] = [];
+  readonly x: number[] = [];
+  readonly width: number[] = [];
+  readonly rowStart: number[] = [0];
   /** Rows of what stands above the zoomed node. */
   readonly above: number;
 
   constructor(
-    private readonly tree: Tree,
-    zoomed: number,
-    private readonly pixels: number,
+    readonly tree: Tree,
+    readonly zoomed: number,
+    readonly pixels: number,
   ) {
     const path: number[] = [];
     for (let at = zoomed; at >= 0; at = at === 0 ? -1 : tree.parents[at]!) path.push(at);
-    for (const node of path.reverse()) {
-      this.push(node, 0, pixels);
-      this.rowStart.push(this.node.length);
-    }
+    for (const node of path.reverse()) this.push({ node: [node], x: [0], width: [pixels] });
     this.above = path.length - 1;
   }
 
@@ -43,10 +50,32 @@ export class Layout {
     return this.rowStart.length - 1;
   }
 
-  /** Lays out further rows until there are `wanted`; false when there are no more. */
-  extend(wanted: number): boolean {
-    while (this.rows < wanted) if (!this.addRow()) return false;
-    return true;
+  /** Lays out further rows until there are `wanted` or no more. */
+  extend(wanted: number): void {
+    finished(this.extending(wanted));
+  }
+
+  /** The same in steps. */
+  *extending(wanted: number): Steps<void> {
+    while (this.rows < wanted) {
+      const before = this.rows;
+      const row = yield* this.nextRow();
+      if (row.node.length === 0) return;
+      // Somebody else may have asked for the same row meanwhile, and had it at once.
+      if (this.rows === before) this.push(row);
+    }
+  }
+
+  /** The row that a box stands in. */
+  rowAt(box: number): number {
+    let low = 0;
+    let high = this.rows - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.rowStart[middle]! <= box) low = middle;
+      else high = middle - 1;
+    }
+    return low;
   }
 
   /** The box under a point of a row, or -1. */
@@ -63,44 +92,50 @@ export class Layout {
     return isInside ? low : -1;
   }
 
-  private push(node: number, x: number, width: number): void {
-    this.node.push(node);
-    this.x.push(x);
-    this.width.push(width);
-  }
-
-  private addRow(): boolean {
-    const first = this.rowStart[this.rows - 1]!;
-    const last = this.rowStart[this.rows]!;
-    for (let box = first; box < last; ++box) {
-      if (this.node[box] !== REST) this.addChildren(box);
+  private push(row: Row): void {
+    for (let i = 0; i < row.node.length; ++i) {
+      this.node.push(row.node[i]!);
+      this.x.push(row.x[i]!);
+      this.width.push(row.width[i]!);
     }
-    if (this.node.length === last) return false;
     this.rowStart.push(this.node.length);
-    return true;
   }
 
-  private addChildren(box: number): void {
-    const node = this.node[box]!;
-    const whole = this.tree.weight(node);
+  private *nextRow(): Steps<Row> {
+    const row: Row = { node: [], x: [], width: [] };
+    const pace = new Pace();
+    const last = this.rowStart[this.rows]!;
+    for (let box = this.rowStart[this.rows - 1]!; box < last; ++box) {
+      if (this.node[box] === REST) continue;
+      if (this.tree.unfolding) yield* this.tree.unfolding(this.node[box]!);
+      yield* this.addChildren(row, box, pace);
+    }
+    return row;
+  }
+
+  private *addChildren(row: Row, box: number, pace: Pace): Steps<void> {
+    const whole = this.tree.weight(this.node[box]!);
     if (!(whole > 0)) return;
     const scale = this.width[box]! / whole;
-    const [first, count] = this.tree.children(node);
+    const [first, count] = this.tree.children(this.node[box]!);
     let x = this.x[box]!;
+    let rest = 0;
     for (let child = first; child < first + count; ++child) {
+      if (pace.isDue()) yield;
       const width = this.tree.weight(child) * scale;
-      if (width < LEAST_WIDTH) {
-        this.addRest(child, first + count, x, scale);
-        return;
+      if (rest > 0 || width < LEAST_WIDTH) {
+        rest += width;
+        continue;
       }
-      this.push(child, x, width);
+      add(row, child, x, width);
       x += width;
     }
+    if (rest >= LEAST_WIDTH) add(row, REST, x, Math.min(rest, this.pixels - x));
   }
+}
 
-  private addRest(from: number, to: number, x: number, scale: number): void {
-    let width = 0;
-    for (let child = from; child < to; ++child) width += this.tree.weight(child) * scale;
-    if (width >= LEAST_WIDTH) this.push(REST, x, Math.min(width, this.pixels - x));
-  }
+function add(row: Row, node: number, x: number, width: number): void {
+  row.node.push(node);
+  row.x.push(x);
+  row.width.push(width);
 }

@@ -23,8 +23,6 @@ export interface Scene {
   top: number;
   height: number;
   width: number;
-  hovered: number;
-  focused: number;
 }
 
 export const ROW = 19;
@@ -56,7 +54,7 @@ function hatchOf(context: CanvasRenderingContext2D, colour: string): CanvasPatte
 }
 
 /** Top of a row in the view. */
-export function rowTop(scene: Scene, row: number): number {
+export function rowTop(scene: Pick<Scene, "layout" | "isFlame" | "top">, row: number): number {
   const rows = scene.layout.rows;
   return (scene.isFlame ? rows - 1 - row : row) * ROW - scene.top;
 }
@@ -144,12 +142,6 @@ export function draw(context: CanvasRenderingContext2D, scene: Scene): number {
       }
       if (paint.limits && width >= LEAST_WHISKER && row >= layout.above) {
         whiskers.push([paint.limits, x, y, width]);
-      }
-      if (node === scene.hovered || node === scene.focused) {
-        context.strokeStyle = node === scene.focused ? palette.focus : palette.text;
-        context.lineWidth = node === scene.focused ? 2 : 1;
-        context.strokeRect(x + 0.5, y + 0.5, Math.max(1, shown - 1), ROW - 2);
-        context.lineWidth = 1;
       }
     }
   }

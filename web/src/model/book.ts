@@ -1,12 +1,9 @@
-// Estimates of a tree's nodes: made when first asked for, a few milliseconds' worth at a time, so
-// that a redraw never waits for quantiles.
+// Estimates of a tree's nodes: made when first asked for, and never so many at a time that a
+// redraw waits for quantiles.
 import type { Estimate } from "../data";
-import { rowOf } from "../numbers/sums";
 import { rowBytes, totalBytes } from "./measure";
-import type { Selected } from "./selection";
+import { OF_INTERVALS, Pace, type Steps } from "./slices";
 import { type CallTree, ROOT } from "./tree";
-
-const SLICE_MS = 6;
 
 export class EstimateBook {
   private readonly known: (Estimate | undefined)[] = [];
@@ -14,7 +11,6 @@ export class EstimateBook {
 
   constructor(
     private readonly tree: CallTree,
-    private readonly selected: Selected,
     private readonly level: number,
     private readonly isWhole: boolean,
   ) {}
@@ -32,17 +28,19 @@ export class EstimateBook {
   }
 
   /** Makes what was asked for since; true if there is anything new. */
-  settle(): boolean {
+  *settling(): Steps<boolean> {
     const { wanted } = this;
     this.wanted = [];
-    const end = performance.now() + SLICE_MS;
-    let made = 0;
-    while (made < wanted.length && performance.now() < end) this.get(wanted[made++]!);
-    return made > 0;
+    const pace = new Pace();
+    for (const node of wanted) {
+      if (pace.isDue(OF_INTERVALS)) yield;
+      this.get(node);
+    }
+    return wanted.length > 0;
   }
 
   private estimate(node: number): Estimate {
-    if (node === ROOT && this.isWhole) return totalBytes(this.selected, this.level);
-    return rowBytes(this.selected, rowOf(this.tree.sums, node), this.level);
+    if (node === ROOT && this.isWhole) return totalBytes(this.tree.selected, this.level);
+    return rowBytes(this.tree.selected, this.tree.sums(node), this.level);
   }
 }

@@ -3,52 +3,49 @@
 // place and shrank in another is seen in both.
 import type { Diff } from "../data";
 import type { Tree } from "../draw/layout";
+import { sorted } from "./order";
 import type { Page } from "./page";
+import { Pace, type Steps, STRETCH } from "./slices";
 
 export class DiffTree implements Tree {
-  readonly parents: Int32Array;
-  private readonly weights: Float64Array;
-  /** Row of diff.nodes of each node; -1: nothing is known of it. */
-  private readonly rows: Int32Array;
-  /** Nodes of the page in the order in which children are heaviest first. */
-  private readonly order: Int32Array;
-  private readonly firstChild: Int32Array;
-  private readonly childCount: Int32Array;
-
-  constructor(
+  private constructor(
     private readonly page: Page,
-    readonly diff: Diff,
-  ) {
-    const rowOf = new Int32Array(page.nodes).fill(-1);
-    diff.nodes.node.forEach((node, row) => (rowOf[node] = row));
-    const delta = (node: number) => (rowOf[node]! < 0 ? 0 : diff.nodes.delta[rowOf[node]!]!);
-    // Before a node is reached, all of its children have added their widths to it.
-    const weight = new Float64Array(page.nodes);
-    for (let i = page.nodes - 1; i >= 0; --i) {
-      weight[i] = Math.max(Math.abs(delta(i)), weight[i]!);
-      if (i > 0) weight[page.parent[i]!]! += weight[i]!;
-    }
-    // Numbered anew, breadth first, so that children stand together.
-    this.order = new Int32Array(page.nodes);
-    this.parents = new Int32Array(page.nodes).fill(-1);
-    this.firstChild = new Int32Array(page.nodes);
-    this.childCount = new Int32Array(page.nodes);
-    let made = 1;
+    /** Nodes of the page, breadth first, children heaviest first. */
+    private readonly order: Int32Array,
+    readonly parents: Int32Array,
+    private readonly firstChild: Int32Array,
+    private readonly childCount: Int32Array,
+    /** By node of the page. */
+    private readonly weights: Float64Array,
+    /** By node of the page: its row of diff.nodes; -1: nothing is known of it. */
+    private readonly rows: Int32Array,
+  ) {}
+
+  static *of(page: Page, diff: Diff): Steps<DiffTree> {
+    const rows = new Int32Array(page.nodes).fill(-1);
+    diff.nodes.node.forEach((node, row) => (rows[node] = row));
+    const weights = yield* weightsOf(page, diff, rows);
+    const order = new Int32Array(page.nodes);
+    const parents = new Int32Array(page.nodes).fill(-1);
+    const firstChild = new Int32Array(page.nodes);
+    const childCount = new Int32Array(page.nodes);
+    const heaviestFirst = (a: number, b: number) => weights[b]! - weights[a]! || a - b;
     const { start, child } = page.children;
+    const pace = new Pace();
+    let made = 1;
     for (let at = 0; at < page.nodes; ++at) {
-      const node = this.order[at]!;
-      const below = Array.from(child.subarray(start[node]!, start[node + 1]!)).sort(
-        (a, b) => weight[b]! - weight[a]! || a - b,
-      );
-      this.firstChild[at] = made;
-      this.childCount[at] = below.length;
-      for (const next of below) {
-        this.parents[made] = at;
-        this.order[made++] = next;
+      const node = order[at]!;
+      firstChild[at] = made;
+      childCount[at] = start[node + 1]! - start[node]!;
+      const below = Array.from(child.subarray(start[node]!, start[node + 1]!));
+      for (const next of below.length > 1 ? yield* sorted(below, heaviestFirst) : below) {
+        if (pace.isDue()) yield;
+        parents[made] = at;
+        order[made++] = next;
       }
+      if (pace.isDue()) yield;
     }
-    this.weights = Float64Array.from(this.order, (node) => weight[node]!);
-    this.rows = Int32Array.from(this.order, (node) => rowOf[node]!);
+    return new DiffTree(page, order, parents, firstChild, childCount, weights, rows);
   }
 
   children(node: number): [number, number] {
@@ -56,7 +53,7 @@ export class DiffTree implements Tree {
   }
 
   weight(node: number): number {
-    return this.weights[node]!;
+    return this.weights[this.order[node]!]!;
   }
 
   /** -1 of the root. */
@@ -65,7 +62,7 @@ export class DiffTree implements Tree {
   }
 
   rowOf(node: number): number {
-    return this.rows[node]!;
+    return this.rows[this.order[node]!]!;
   }
 
   path(node: number): number[] {
@@ -74,17 +71,28 @@ export class DiffTree implements Tree {
     return path.reverse();
   }
 
-  find(path: readonly number[]): number {
+  *finding(path: readonly number[]): Steps<number> {
     let node = 0;
     for (const wanted of path) {
       const [first, count] = this.children(node);
-      let next = -1;
-      for (let i = first; i < first + count && next < 0; ++i) {
-        if (this.functionOf(i) === wanted) next = i;
-      }
-      if (next < 0) return node;
+      let next = first;
+      while (next < first + count && this.functionOf(next) !== wanted) ++next;
+      if (next === first + count) return node;
       node = next;
+      yield;
     }
     return node;
   }
+}
+
+/** By node: before one is reached, all of its children have added their widths to it. */
+function* weightsOf(page: Page, diff: Diff, rows: Int32Array): Steps<Float64Array> {
+  const weights = new Float64Array(page.nodes);
+  for (let i = page.nodes - 1; i >= 0; --i) {
+    if (i % STRETCH === 0) yield;
+    const delta = rows[i]! < 0 ? 0 : diff.nodes.delta[rows[i]!]!;
+    weights[i] = Math.max(Math.abs(delta), weights[i]!);
+    if (i > 0) weights[page.parent[i]!]! += weights[i]!;
+  }
+  return weights;
 }

@@ -3,10 +3,12 @@ import { emptySums, merge, type Sums } from "../numbers/sums";
 import { exactBytes } from "../numbers/format";
 import { baseName, functionName, moduleName, nameAt, type Page, placeOf } from "./page";
 import { type Dimension, type Selected, sumsBy } from "./selection";
-import { type Steps, STRETCH } from "./slices";
+import { Pace, type Steps, STRETCH } from "./slices";
 import { isEmpty } from "./tree";
 
 export interface Groups {
+  /** What they are the groups of. */
+  selected: Selected;
   /** Rows that hold something, in no order. */
   count: number;
   /** What tells a row apart: a function, a node, an index of a name, a size class. */
@@ -48,18 +50,19 @@ function* outermost(
   return isOutermost;
 }
 
-const byFunction = new WeakMap<Page, Uint8Array>();
-const byModule = new WeakMap<Page, Uint8Array>();
+/** What is worked out of a page once, and kept for as long as the page is. */
+class OfPage<T> {
+  private readonly known = new WeakMap<Page, T>();
 
-function* remembered(
-  known: WeakMap<Page, Uint8Array>,
-  page: Page,
-  make: () => Steps<Uint8Array>,
-): Steps<Uint8Array> {
-  let found = known.get(page);
-  if (!found) known.set(page, (found = yield* make()));
-  return found;
+  *get(page: Page, make: () => Steps<T>): Steps<T> {
+    let found = this.known.get(page);
+    if (found === undefined) this.known.set(page, (found = yield* make()));
+    return found;
+  }
 }
+
+const OUTERMOST_BY_FUNCTION = new OfPage<Uint8Array>();
+const OUTERMOST_BY_MODULE = new OfPage<Uint8Array>();
 
 /** The node that stands for the end of a stack: its caller where plumbing is hidden, if it has one. */
 export function shownNode(page: Page, node: number, hidesPlumbing: boolean): number {
@@ -95,15 +98,21 @@ function* tally(
   return { self, total };
 }
 
-function rowsWith(count: number, holds: (row: number) => boolean): Int32Array {
+function* rowsWith(count: number, holds: (row: number) => boolean): Steps<number[]> {
   const rows: number[] = [];
-  for (let i = 0; i < count; ++i) if (holds(i)) rows.push(i);
-  return Int32Array.from(rows);
+  for (let i = 0; i < count; ++i) {
+    if (i % STRETCH === STRETCH - 1) yield;
+    if (holds(i)) rows.push(i);
+  }
+  return rows;
 }
 
-function picked(rows: Int32Array, sums: Sums): Sums {
+function* picked(rows: readonly number[], sums: Sums): Steps<Sums> {
   const found = emptySums(rows.length);
-  rows.forEach((row, i) => merge(found, i, sums, row));
+  for (let i = 0; i < rows.length; ++i) {
+    if (i % STRETCH === STRETCH - 1) yield;
+    merge(found, i, sums, rows[i]!);
+  }
   return found;
 }
 
@@ -115,25 +124,25 @@ export function* functionGroups(
   hidesPlumbing: boolean,
 ): GroupSteps {
   const valueOf = (node: number) => page.functionOf[node]!;
-  const isOutermost = yield* remembered(byFunction, page, () =>
+  const isOutermost = yield* OUTERMOST_BY_FUNCTION.get(page, () =>
     outermost(page, valueOf, page.functions),
   );
-  yield;
   const found = yield* tally(page, selected, page.functions, valueOf, isOutermost, hidesPlumbing);
-  const rows = rowsWith(
+  const rows = yield* rowsWith(
     page.functions,
     (row) =>
       !isEmpty(found.total, row) &&
       !(hidesPlumbing && page.isPlumbing[row] && isEmpty(found.self, row)),
   );
   return {
+    selected,
     count: rows.length,
     key: (row) => rows[row]!,
     name: (row) => functionName(page, rows[row]!),
     detail: (row) =>
       placeOf(page, page.frameOf[rows[row]!]!) || baseName(moduleName(page, rows[row]!)),
-    self: picked(rows, found.self),
-    total: picked(rows, found.total),
+    self: yield* picked(rows, found.self),
+    total: yield* picked(rows, found.total),
   };
 }
 
@@ -143,58 +152,69 @@ export function* moduleGroups(page: Page, selected: Selected, hidesPlumbing: boo
   const moduleOf = page.frameOf.map((frame) => module[frame]! + 1);
   const valueOf = (node: number) => moduleOf[page.functionOf[node]!]!;
   const values = page.data.names.length + 1;
-  const isOutermost = yield* remembered(byModule, page, () => outermost(page, valueOf, values));
-  yield;
+  const isOutermost = yield* OUTERMOST_BY_MODULE.get(page, () => outermost(page, valueOf, values));
   const found = yield* tally(page, selected, values, valueOf, isOutermost, hidesPlumbing);
-  const rows = rowsWith(values, (row) => !isEmpty(found.total, row));
+  const rows = yield* rowsWith(values, (row) => !isEmpty(found.total, row));
   const path = (row: number) => (rows[row]! > 0 ? nameAt(page, rows[row]! - 1) : "[no module]");
   return {
+    selected,
     count: rows.length,
     key: (row) => rows[row]!,
     name: (row) => baseName(path(row)),
     detail: (row) => path(row),
-    self: picked(rows, found.self),
-    total: picked(rows, found.total),
+    self: yield* picked(rows, found.self),
+    total: yield* picked(rows, found.total),
   };
 }
 
-/** Functions of a stack, leaf first. */
-export function stackOf(page: Page, node: number, hidesPlumbing: boolean): number[] {
+/** Functions of a stack, leaf first; at most `most` of them. */
+export function stackOf(
+  page: Page,
+  node: number,
+  hidesPlumbing: boolean,
+  most = Infinity,
+): number[] {
   const functions: number[] = [];
-  for (let at = node; at > 0; at = page.parent[at]!) {
+  for (let at = node; at > 0 && functions.length < most; at = page.parent[at]!) {
     const of = page.functionOf[at]!;
     if (!(hidesPlumbing && page.isPlumbing[of])) functions.push(of);
   }
   return functions;
 }
 
+/** How many functions stackOf has of each node. */
+function* stackDepths(page: Page, hidesPlumbing: boolean): Steps<Int32Array> {
+  const depths = new Int32Array(page.nodes);
+  for (let node = 1; node < page.nodes; ++node) {
+    if (node % STRETCH === 0) yield;
+    const isHidden = hidesPlumbing && page.isPlumbing[page.functionOf[node]!] === 1;
+    depths[node] = depths[page.parent[node]!]! + (isHidden ? 0 : 1);
+  }
+  return depths;
+}
+
 /** Callers that a row of the table names. */
 const CALLERS_SHOWN = 4;
 
 export function* stackGroups(page: Page, selected: Selected, hidesPlumbing: boolean): GroupSteps {
-  const rows = rowsWith(page.nodes, (node) => node > 0 && !isEmpty(selected.self, node));
-  yield;
-  const self = emptySums(rows.length);
-  for (let i = 0; i < rows.length; ++i) {
-    if (i % STRETCH === STRETCH - 1) yield;
-    merge(self, i, selected.self, rows[i]!);
-  }
-  yield;
-  const functions = (row: number) => stackOf(page, rows[row]!, hidesPlumbing);
+  const rows = yield* rowsWith(page.nodes, (node) => node > 0 && !isEmpty(selected.self, node));
+  const depths = yield* stackDepths(page, hidesPlumbing);
+  const functions = (row: number, most: number) => stackOf(page, rows[row]!, hidesPlumbing, most);
   return {
+    selected,
     count: rows.length,
     key: (row) => rows[row]!,
     name: (row) => {
-      const [leaf] = functions(row);
+      const [leaf] = functions(row, 1);
       return leaf === undefined ? "[plumbing only]" : functionName(page, leaf);
     },
     detail: (row) => {
-      const callers = functions(row).slice(1);
-      const shown = callers.slice(0, CALLERS_SHOWN).map((of) => functionName(page, of));
-      const more = callers.length - shown.length;
+      const callers = functions(row, CALLERS_SHOWN + 1).slice(1);
+      const shown = callers.map((of) => functionName(page, of));
+      const more = depths[rows[row]!]! - 1 - shown.length;
       return shown.join(" ← ") + (more > 0 ? ` ← ${more} more` : "");
     },
-    self,
+    self: yield* picked(rows, selected.self),
     total: undefined,
   };
 }
@@ -215,8 +235,13 @@ export function valueName(page: Page, dimension: Dimension, value: number): stri
 export function* dimensionGroups(page: Page, selected: Selected, dimension: Dimension): GroupSteps {
   const found = [...(yield* sumsBy(selected, dimension))];
   const self = emptySums(found.length);
-  found.forEach(([, sums], i) => merge(self, i, sums, 0));
+  const pace = new Pace();
+  for (const [i, [, sums]] of found.entries()) {
+    if (pace.isDue()) yield;
+    merge(self, i, sums, 0);
+  }
   return {
+    selected,
     count: found.length,
     key: (row) => found[row]![0],
     name: (row) => valueName(page, dimension, found[row]![0]),

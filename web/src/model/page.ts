@@ -28,10 +28,12 @@ export interface Children {
 export interface Room {
   self: Sums;
   total: Sums;
+  /** Selections that were made in it. */
+  uses: number;
 }
 
 export function roomFor(nodes: number): Room {
-  return { self: emptySums(nodes), total: emptySums(nodes) };
+  return { self: emptySums(nodes), total: emptySums(nodes), uses: 0 };
 }
 
 export interface Page {

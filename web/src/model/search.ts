@@ -2,6 +2,7 @@
 import { emptySums, merge, type Sums } from "../numbers/sums";
 import { functionName, type Page } from "./page";
 import type { Selected } from "./selection";
+import { OF_TEXT, Pace, type Steps, STRETCH } from "./slices";
 
 export interface Search {
   /** Of each function whether it matches. */
@@ -27,12 +28,14 @@ export function expressionOf(text: string): { test: (name: string) => boolean; p
   }
 }
 
-export function search(page: Page, text: string): Search | undefined {
+export function* searching(page: Page, text: string): Steps<Search | undefined> {
   if (text === "") return undefined;
   const { test, problem } = expressionOf(text);
   const matches = new Uint8Array(page.functions);
+  const pace = new Pace();
   let functions = 0;
   for (let i = 0; i < page.functions; ++i) {
+    if (pace.isDue(OF_TEXT)) yield;
     if (!test(functionName(page, i).slice(0, LONGEST_MATCHED))) continue;
     matches[i] = 1;
     ++functions;
@@ -41,10 +44,11 @@ export function search(page: Page, text: string): Search | undefined {
 }
 
 /** Stacks that pass through a match, each once. */
-export function matchedSums(page: Page, selected: Selected, found: Search): Sums {
+export function* matchedSums(page: Page, selected: Selected, found: Search): Steps<Sums> {
   const sums = emptySums();
   const isBelow = new Uint8Array(page.nodes);
   for (let i = 1; i < page.nodes; ++i) {
+    if (i % STRETCH === 0) yield;
     const isAbove = isBelow[page.parent[i]!]!;
     const isMatch = found.matches[page.functionOf[i]!]!;
     if (isMatch && !isAbove) merge(sums, 0, selected.total, i);

@@ -35,6 +35,8 @@ export interface Selected {
   calibrates: boolean;
   cells: CellColumns | undefined;
   includes: (cell: number) => boolean;
+  /** Whether self and total are still its own. */
+  isThere: () => boolean;
 }
 
 /** The value of a cell in a dimension: an index of a name, or a size class. */
@@ -86,8 +88,20 @@ function testsOf(page: Page, profile: Profile, cells: CellColumns, selection: Se
   return tests;
 }
 
+function* cleared(sums: Sums): Steps<void> {
+  const stretch = STRETCH * Sum.Width;
+  for (let from = 0; from < sums.length; from += stretch) {
+    sums.fill(0, from, from + stretch);
+    yield;
+  }
+}
+
 function* addUp(page: Page, { self, total }: Room): Steps<Sums> {
-  total.set(self);
+  const stretch = STRETCH * Sum.Width;
+  for (let from = 0; from < self.length; from += stretch) {
+    total.set(self.subarray(from, from + stretch), from);
+    yield;
+  }
   for (let i = page.nodes - 1; i > 0; --i) {
     if (i % STRETCH === 0) yield;
     const row = i * Sum.Width;
@@ -111,7 +125,9 @@ export function select(page: Page, selection: Selection): Selected {
 export function* selecting(page: Page, selection: Selection, room: Room): Steps<Selected> {
   const profile = page.data.profiles[selection.profile]!;
   const cells = page.cells[profile.cells];
-  const self = room.self.fill(0);
+  const { self } = room;
+  const use = ++room.uses;
+  yield* cleared(self);
   const tests = cells ? testsOf(page, profile, cells, selection) : [];
   const includes = (i: number) => tests.every((test) => test(i));
   if (cells) {
@@ -129,7 +145,8 @@ export function* selecting(page: Page, selection: Selection, room: Room): Steps<
   const exact = isWhole ? profile.exactTotal : undefined;
   const calibrates = exact !== undefined && (profile.calibrates ?? false);
   const { window } = selection;
-  return { profile, window, self, total, whole, exact, calibrates, cells, includes };
+  const isThere = () => room.uses === use;
+  return { profile, window, self, total, whole, exact, calibrates, cells, includes, isThere };
 }
 
 /** Sums by the values of a dimension. */

@@ -2,8 +2,25 @@
 
 export type Steps<T> = Generator<void, T>;
 
-/** Cells, nodes or stacks that are gone through between two such places. */
-export const STRETCH = 16384;
+/** Cells, nodes or entries that are gone through between two such places. */
+export const STRETCH = 4096;
+/** Of STRETCH: what a row takes whose text is made and looked at. */
+export const OF_TEXT = 32;
+/** Of STRETCH: what a row takes whose intervals are made, by quantiles. */
+export const OF_INTERVALS = 512;
+
+/** Counts what was gone through in loops whose rounds take more or less. */
+export class Pace {
+  private gone = 0;
+
+  /** After a round that went through `units`: true where it is time to yield. */
+  isDue(units = 1): boolean {
+    this.gone += units;
+    if (this.gone < STRETCH) return false;
+    this.gone = 0;
+    return true;
+  }
+}
 
 /** All of it, at once. */
 export function finished<T>(steps: Steps<T>): T {
@@ -20,9 +37,4 @@ export function advanced<T>(steps: Steps<T>, milliseconds: number): { value: T }
     if (step.done) return { value: step.value };
     if (performance.now() > end) return undefined;
   }
-}
-
-/** Work of one step. */
-export function* once<T>(make: () => T): Steps<T> {
-  return make();
 }

@@ -1,8 +1,8 @@
 // The page: what is selected, and the views of it.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { DARK, LIGHT } from "../draw/palette";
-import { sizeClassName, valueName } from "../model/groups";
-import { matchedSums, search } from "../model/search";
+import { type Groups, sizeClassName, valueName } from "../model/groups";
+import { matchedSums, type Search, searching } from "../model/search";
 import { partBytes, shareOf } from "../model/measure";
 import { elided, printable } from "../model/names";
 import type { Page } from "../model/page";
@@ -13,22 +13,25 @@ import {
   type Selected,
   type Window,
 } from "../model/selection";
+import type { Steps } from "../model/slices";
 import { carriedOver } from "../model/carry";
 import { type Side, type State, type Tab, TABS } from "../model/state";
 import { duration, exactCount, figure, shareFigure, textOf } from "../numbers/format";
+import type { Sums } from "../numbers/sums";
 import type { ViewProps } from "./context";
-import { Chip, Choice } from "./controls";
+import { Chip, Choice, SearchInput } from "./controls";
 import { About, Help } from "./Dialogs";
 import { DiffView } from "./Diff";
-import { Flame } from "./Flame";
+import { Flame, type Trees, treesDependOn, treesOf } from "./Flame";
 import { Facts, Kinds, Total } from "./Header";
+import { Busy, Kept } from "./Kept";
 import { Lifetimes } from "./Lifetimes";
 import { Memory } from "./Memory";
 import { SourceView } from "./Source";
-import { TableView } from "./TableView";
+import { groupsOf, hasTable, TableView } from "./TableView";
 import { Timeline } from "./Timeline";
 import { useKeys } from "./keys";
-import { useSelected } from "./slices";
+import { useSelected, useSteps } from "./slices";
 import { useStateInAddress } from "./address";
 
 interface AppProps {
@@ -125,19 +128,35 @@ function Tabs(props: ViewProps & { tabs: Tab[] }) {
   );
 }
 
+/** What a tab shows, made in steps where that takes longer. */
+interface Shown {
+  tab: Tab;
+  trees?: Trees;
+  groups?: Groups;
+}
+
+function* shownIn(props: ViewProps): Steps<Shown> {
+  const { tab } = props.state;
+  if (tab === "flame") return { tab, trees: yield* treesOf(props) };
+  if (hasTable(tab)) return { tab, groups: yield* groupsOf(props, tab) };
+  return { tab };
+}
+
 function View(props: ViewProps) {
-  switch (props.state.tab) {
-    case "flame":
-      return <Flame {...props} />;
-    case "lifetimes":
-      return <Lifetimes {...props} />;
-    case "memory":
-      return <Memory {...props} />;
-    case "source":
-      return <SourceView {...props} />;
-    default:
-      return <TableView {...props} tab={props.state.tab} />;
-  }
+  const { page, selected, state } = props;
+  const of = state.tab === "flame" ? treesDependOn(props) : [state.hidesPlumbing];
+  const { value, isBusy } = useSteps(() => shownIn(props), [page, selected, state.tab, ...of]);
+  if (!value) return <Busy />;
+  const { tab, trees, groups } = value;
+  return (
+    <Kept isBusy={isBusy}>
+      {trees && <Flame {...props} trees={trees} />}
+      {groups && <TableView key={tab} {...props} tab={tab} groups={groups} />}
+      {tab === "lifetimes" && <Lifetimes {...props} />}
+      {tab === "memory" && <Memory {...props} />}
+      {tab === "source" && <SourceView {...props} />}
+    </Kept>
+  );
 }
 
 function chipText(page: Page, dimension: Dimension, value: number): string {
@@ -167,38 +186,44 @@ function Filters(props: ViewProps) {
   );
 }
 
+interface Match {
+  selected: Selected;
+  found: Search;
+  sums: Sums;
+}
+
+function* matchOf({ page, selected, found }: ViewProps): Steps<Match | undefined> {
+  return found && { selected, found, sums: yield* matchedSums(page, selected, found) };
+}
+
 /** What a search found, with the bytes of all stacks through it. */
 function Matched(props: ViewProps) {
-  const { page, selected, found, level } = props;
-  if (!found) return null;
-  const sums = matchedSums(page, selected, found);
+  const { page, level } = props;
+  const match = useSteps(() => matchOf(props), [page, props.selected, props.found]);
+  if (!match.value) return null;
+  const { selected, found, sums } = match.value;
   const bytes = partBytes(selected, sums, level);
   return (
-    <span class="matched" role="status">
-      <b>{textOf(figure(bytes, "bytes"))}</b>
-      <span class="faint">
-        {" "}
-        ({textOf(shareFigure(shareOf(selected, sums, bytes, level)))}) in{" "}
-        {exactCount(found.functions)} of {exactCount(page.functions)} functions
+    <Kept isBusy={match.isBusy}>
+      <span class="matched" role="status">
+        <b>{textOf(figure(bytes, "bytes"))}</b>
+        <span class="faint">
+          {" "}
+          ({textOf(shareFigure(shareOf(selected, sums, bytes, level)))}) in{" "}
+          {exactCount(found.functions)} of {exactCount(page.functions)} functions
+        </span>
+        {found.problem && (
+          <span class="problem-inline"> taken literally: {printable(found.problem)}</span>
+        )}
       </span>
-      {found.problem && (
-        <span class="problem-inline"> taken literally: {printable(found.problem)}</span>
-      )}
-    </span>
+    </Kept>
   );
 }
 
 function SearchBox(props: ViewProps) {
   return (
     <div class="search">
-      <input
-        id="search"
-        type="search"
-        placeholder="Search functions (regular expression)   /"
-        aria-label="Search functions, a regular expression"
-        value={props.state.search}
-        onInput={(event) => props.change({ search: event.currentTarget.value })}
-      />
+      <SearchInput value={props.state.search} onChange={(search) => props.change({ search })} />
       <Matched {...props} />
     </div>
   );
@@ -248,7 +273,7 @@ const MEANINGS = {
   all: "does not change with",
 };
 
-function Profiles(props: ViewProps) {
+function Profiles(props: ViewProps & { isBusy: boolean }) {
   const { page, selected, state, change, palette } = props;
   const { timeline } = page.data;
   const tabs = TABS.filter((tab) => hasTab(page, selected, tab));
@@ -257,10 +282,11 @@ function Profiles(props: ViewProps) {
   const window = windowWithin(page, state.window);
   return (
     <>
-      <section class="card head" aria-label="Summary">
+      <section class="card head kept" aria-label="Summary" aria-busy={props.isBusy}>
         <Total {...props} place={windowText(page, selected)} />
         <Kinds {...props} />
         <Facts page={page} />
+        {props.isBusy && <Busy />}
       </section>
       {timeline &&
         timeline.edges.length > 1 &&
@@ -321,8 +347,8 @@ export function App(props: AppProps) {
   }, [page]);
   const profile = profileOf(page, state.kind);
   const window = windowWithin(page, state.window);
-  const selected = useSelected(page, { profile, window, only: state.only });
-  const found = useMemo(() => search(page, state.search), [page, state.search]);
+  const { value: selected, isBusy } = useSelected(page, { profile, window, only: state.only });
+  const found = useSteps(() => searching(page, state.search), [page, state.search]).value;
   const onTheme = () => change({ theme: isDark ? "light" : "dark" });
   useKeys(state, change, { onTheme, onHelp: () => setDialog("help"), isOpen: dialog !== "" });
   const { level, diff } = page.data;
@@ -345,7 +371,7 @@ export function App(props: AppProps) {
         {diff && (state.side === "changes" || !selected) ? (
           <DiffView {...shared} diff={diff} />
         ) : (
-          selected && <Profiles {...shared} selected={selected} />
+          selected && <Profiles {...shared} selected={selected} isBusy={isBusy} />
         )}
       </main>
       <Footer page={page} onAbout={() => setDialog("about")} />

@@ -1,4 +1,5 @@
-// A value as a bar with its interval as a whisker, to a common scale.
+// A value as a bar with its interval as a whisker, to a common scale. One element, painted by the
+// style sheet: tables have many.
 interface Limits {
   value: number;
   lo: number;
@@ -8,13 +9,32 @@ interface Limits {
 export function Bar(props: { estimate: Limits; most: number }) {
   const { value, lo, hi } = props.estimate;
   const at = (bytes: number) =>
-    props.most > 0 ? Math.min(100, Math.max(0, (100 * bytes) / props.most)) : 0;
+    `${props.most > 0 ? Math.min(100, Math.max(0, (100 * bytes) / props.most)) : 0}%`;
+  const kind = hi > lo ? "bar open-ended" : "bar";
   return (
-    <span class="bar" aria-hidden="true">
-      <span class="bar-value" style={{ width: `${at(value)}%` }} />
-      {hi > lo && (
-        <span class="bar-limits" style={{ left: `${at(lo)}%`, width: `${at(hi) - at(lo)}%` }} />
-      )}
-    </span>
+    <span
+      class={kind}
+      aria-hidden="true"
+      style={{ "--from": "0%", "--to": at(value), "--lo": at(lo), "--hi": at(hi) }}
+    />
+  );
+}
+
+/** A change around zero. */
+export function ChangeBar(props: { delta: Limits; most: number; tone: string }) {
+  const { delta, most, tone } = props;
+  const at = (bytes: number) => 50 + 50 * Math.min(1, Math.max(-1, most > 0 ? bytes / most : 0));
+  const middle = at(delta.value);
+  return (
+    <span
+      class={`bar open-ended change ${tone}`}
+      aria-hidden="true"
+      style={{
+        "--from": `${Math.min(50, middle)}%`,
+        "--to": `${Math.max(50, middle)}%`,
+        "--lo": `${at(delta.lo)}%`,
+        "--hi": `${at(delta.hi)}%`,
+      }}
+    />
   );
 }

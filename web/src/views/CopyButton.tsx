@@ -1,14 +1,20 @@
 // Puts a table into the clipboard.
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { advanced, type Steps } from "../model/slices";
+import { inTasks, SLICE_MS } from "./slices";
+
+const TYPE = "text/plain";
+const SHOWN_MS = 2500;
 
 /** Pages from file:// may lack the clipboard's interface; the older way works everywhere. */
-async function copy(text: string): Promise<boolean> {
+async function copy(text: Promise<Blob>): Promise<boolean> {
   try {
-    await navigator.clipboard.writeText(text);
+    // Asked for at the click, whenever the text is there: a permission does not outlast seconds.
+    await navigator.clipboard.write([new ClipboardItem({ [TYPE]: text })]);
     return true;
   } catch {
     const area = document.createElement("textarea");
-    area.value = text;
+    area.value = await (await text).text();
     document.body.append(area);
     area.select();
     const isCopied = document.execCommand("copy");
@@ -17,19 +23,44 @@ async function copy(text: string): Promise<boolean> {
   }
 }
 
-export function CopyButton(props: { text: () => string; label?: string | undefined }) {
-  const [done, setDone] = useState("");
+interface CopyProps {
+  /** Lines; `onRow` is told how many are made. */
+  text: (onRow: (made: number) => void) => Steps<string[]>;
+  rows: number;
+}
+
+export function CopyButton({ text, rows }: CopyProps) {
+  const [told, tell] = useState("");
+  const [isCopying, setCopying] = useState(false);
+  const callOff = useRef<() => void>();
+  useEffect(() => () => callOff.current?.(), []);
+  const made = () =>
+    new Promise<Blob>((resolve) => {
+      let percent = 0;
+      const steps = text((row) => (percent = Math.floor((100 * row) / rows)));
+      let lines: string[] | undefined;
+      callOff.current = inTasks(
+        () => {
+          lines = advanced(steps, SLICE_MS)?.value;
+          if (!lines) tell(`Copying, ${percent} % …`);
+          return lines !== undefined;
+        },
+        () => resolve(new Blob(lines, { type: TYPE })),
+      );
+    });
   const click = async () => {
-    setDone((await copy(props.text())) ? "Copied" : "The browser does not allow it");
-    setTimeout(() => setDone(""), 2000);
+    setCopying(true);
+    tell((await copy(made())) ? "Copied" : "The browser does not allow it");
+    setCopying(false);
+    setTimeout(() => tell(""), SHOWN_MS);
   };
   return (
     <>
-      <button class="quiet" onClick={click}>
-        {props.label ?? "Copy as CSV"}
+      <button class="quiet" disabled={isCopying} onClick={click}>
+        Copy as CSV
       </button>
       <span class="faint" role="status">
-        {done}
+        {told}
       </span>
     </>
   );

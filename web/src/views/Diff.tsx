@@ -1,28 +1,20 @@
 // A comparison: what grew, what shrank, and how sure that is. Colour means significance.
-import { useMemo, useState } from "preact/hooks";
-import type { Diff, DiffRow } from "../data";
+import { useState } from "preact/hooks";
+import type { Diff } from "../data";
 import type { Paint } from "../draw/painter";
 import type { Palette } from "../draw/palette";
-import { csvOf } from "../model/csv";
 import { DiffTree } from "../model/difftree";
 import { elided, printable, shortened } from "../model/names";
 import { baseName, functionName, moduleName, nameAt, type Page } from "../model/page";
-import { expressionOf, type Search } from "../model/search";
+import type { Search } from "../model/search";
 import type { State } from "../model/state";
-import {
-  changeFigure,
-  exactBytes,
-  exactCount,
-  figure,
-  plural,
-  probability,
-  probabilityOf,
-  textOf,
-} from "../numbers/format";
-import { Choice, Filter } from "./controls";
-import { CopyButton } from "./CopyButton";
-import { Figure, intervalText } from "./Figure";
-import { FlameChart } from "./FlameChart";
+import { changeFigure, exactBytes, figure, plural, probabilityOf, textOf } from "../numbers/format";
+import { Breadcrumb } from "./Breadcrumb";
+import { Choice, SearchInput } from "./controls";
+import { DiffTable, toneOf, Verdict } from "./DiffTable";
+import { FlameChart, useZoomed } from "./FlameChart";
+import { Busy } from "./Kept";
+import { useSteps } from "./slices";
 
 interface DiffProps {
   page: Page;
@@ -32,17 +24,6 @@ interface DiffProps {
   level: number;
   palette: Palette;
   found: Search | undefined;
-}
-
-const PAGE_ROWS = 80;
-
-function isSure(q: number, level: number): boolean {
-  return q < 1 - level;
-}
-
-function toneOf(row: { q: number; delta: { value: number } }, level: number): string {
-  if (!isSure(row.q, level)) return "unsure";
-  return row.delta.value > 0 ? "grew" : "shrank";
 }
 
 interface NodeFacts {
@@ -81,9 +62,15 @@ function changeText(facts: NodeFacts): string {
 }
 
 function Icicle(props: DiffProps) {
+  const made = useSteps(() => DiffTree.of(props.page, props.diff), [props.page, props.diff]);
+  return made.value ? <IcicleOf {...props} tree={made.value} /> : <Busy />;
+}
+
+function IcicleOf(props: DiffProps & { tree: DiffTree }) {
   const { page, diff, state, change, level, palette, found } = props;
-  const tree = useMemo(() => new DiffTree(page, diff), [page, diff]);
-  const zoomed = useMemo(() => tree.find(state.zoom), [tree, state.zoom]);
+  const at = useZoomed(page, props.tree, state.zoom);
+  if (!at.value) return <Busy />;
+  const { tree, zoomed } = at.value;
   const facts = (node: number) =>
     node === 0 ? factsOfTotal(diff) : factsOf(page, diff, tree.rowOf(node));
   const nameOf = (node: number) =>
@@ -94,11 +81,7 @@ function Icicle(props: DiffProps) {
     const isMatch = found && node > 0 && found.matches[tree.functionOf(node)];
     const name = nameOf(node);
     return {
-      fill: found
-        ? isMatch
-          ? palette.match
-          : palette.rest
-        : palette[tone as "grew" | "shrank" | "unsure"],
+      fill: found ? (isMatch ? palette.match : palette.rest) : palette[tone],
       text: isMatch ? palette.matchText : palette.text,
       label: name.length * 7 > width ? shortened(name) : name,
       isHatched: false,
@@ -112,17 +95,10 @@ function Icicle(props: DiffProps) {
   if (!(tree.weight(0) > 0)) return <p class="nothing">Nothing changed.</p>;
   return (
     <>
-      {state.zoom.length > 0 && (
-        <nav class="crumbs" aria-label="Zoom">
-          <button onClick={() => change({ zoom: [] }, true)}>all changes</button>
-          <span class="faint"> › </span>
-          <b>
-            <bdi>{elided(shortened(nameOf(zoomed)), 60)}</bdi>
-          </b>
-        </nav>
-      )}
+      <Breadcrumb page={page} path={tree.path(zoomed)} rootName="all changes" change={change} />
       <FlameChart
         name="Changes"
+        page={page}
         tree={tree}
         zoomed={zoomed}
         isFlame={state.isFlame}
@@ -165,176 +141,6 @@ function Icicle(props: DiffProps) {
   );
 }
 
-/** A change around zero, with its interval. */
-function ChangeBar(props: { delta: DiffRow["delta"]; most: number; tone: string }) {
-  const { delta, most } = props;
-  const at = (bytes: number) => 50 + 50 * Math.min(1, Math.max(-1, most > 0 ? bytes / most : 0));
-  const left = Math.min(50, at(delta.value));
-  return (
-    <span class="bar change" aria-hidden="true">
-      <span
-        class={`bar-value ${props.tone}`}
-        style={{ left: `${left}%`, width: `${Math.abs(at(delta.value) - 50)}%` }}
-      />
-      <span
-        class="bar-limits"
-        style={{ left: `${at(delta.lo)}%`, width: `${at(delta.hi) - at(delta.lo)}%` }}
-      />
-      <span class="bar-zero" />
-    </span>
-  );
-}
-
-const ORDERS = {
-  change: (a: DiffRow, b: DiffRow) => Math.abs(b.delta.value) - Math.abs(a.delta.value),
-  q: (a: DiffRow, b: DiffRow) => a.q - b.q || Math.abs(b.delta.value) - Math.abs(a.delta.value),
-  before: (a: DiffRow, b: DiffRow) => b.before.value - a.before.value,
-  after: (a: DiffRow, b: DiffRow) => b.after.value - a.after.value,
-  name: (a: DiffRow, b: DiffRow) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0),
-};
-type Order = keyof typeof ORDERS;
-
-function Verdict(props: { row: DiffRow; level: number }) {
-  const tone = toneOf(props.row, props.level);
-  return <span class={`verdict ${tone}`}>{printable(props.row.verdict)}</span>;
-}
-
-function DiffLine(props: { row: DiffRow; most: number; level: number }) {
-  const { row, most, level } = props;
-  const number = (estimate: DiffRow["before"]) => (
-    <td class="number">
-      <Figure parts={figure(estimate, "bytes")} title={intervalText(estimate, "bytes", level)} />
-    </td>
-  );
-  return (
-    <tr>
-      <td class="number">
-        <b>
-          <Figure parts={changeFigure(row.delta.value, row.delta)} />
-        </b>
-      </td>
-      <td class="interval">
-        <ChangeBar delta={row.delta} most={most} tone={toneOf(row, level)} />
-      </td>
-      <td>
-        <Verdict row={row} level={level} />
-      </td>
-      <td class="number">{probability(row.q)}</td>
-      {number(row.before)}
-      {number(row.after)}
-      <td class="name">
-        <bdi>{elided(printable(row.name), 300)}</bdi>
-        {row.detail && (
-          <span class="detail">
-            <bdi>{elided(printable(row.detail), 300)}</bdi>
-          </span>
-        )}
-      </td>
-    </tr>
-  );
-}
-
-function csvOfRows(rows: DiffRow[], by: string): string {
-  const head = [by, "detail", "verdict", "change", "lo", "hi", "q", "before", "after"];
-  return csvOf(
-    head,
-    rows.map((row) => [
-      row.name,
-      row.detail,
-      row.verdict,
-      row.delta.value,
-      row.delta.lo,
-      row.delta.hi,
-      row.q,
-      row.before.value,
-      row.after.value,
-    ]),
-  );
-}
-
-function Rows(props: DiffProps & { rows: DiffRow[]; by: string }) {
-  const { state, change, level } = props;
-  const order: Order = state.sort in ORDERS ? (state.sort as Order) : "change";
-  const [shown, setShown] = useState(PAGE_ROWS);
-  const rows = useMemo(() => {
-    const { test } = expressionOf(state.filter);
-    const kept = props.rows.filter(
-      (row) => state.filter === "" || test(row.name) || test(row.detail),
-    );
-    kept.sort(ORDERS[order]);
-    return state.isAscending ? kept.reverse() : kept;
-  }, [props.rows, state.filter, order, state.isAscending]);
-  const most = Math.max(
-    0,
-    ...rows
-      .slice(0, shown)
-      .map((row) =>
-        Math.min(
-          Math.max(Math.abs(row.delta.lo), Math.abs(row.delta.hi)),
-          2 * Math.abs(row.delta.value),
-        ),
-      ),
-  );
-  const head = (key: Order, label: string, kind: string) => (
-    <th
-      scope="col"
-      class={kind}
-      aria-sort={order !== key ? "none" : state.isAscending ? "ascending" : "descending"}
-    >
-      <button
-        onClick={() =>
-          change({ sort: key, isAscending: order === key && !state.isAscending }, true)
-        }
-      >
-        {label}
-        <span aria-hidden="true" class="arrow">
-          {order === key ? (state.isAscending ? "▴" : "▾") : ""}
-        </span>
-      </button>
-    </th>
-  );
-  return (
-    <>
-      <div class="toolbar">
-        <Filter
-          by={props.by}
-          value={state.filter}
-          onChange={(filter) => change({ filter })}
-        />
-        <span class="faint">{plural(rows.length, "row")}</span>
-        <CopyButton text={() => csvOfRows(rows, props.by)} />
-      </div>
-      <div class="scroll" tabIndex={0} role="region" aria-label={`Changes by ${props.by}`}>
-        <table class="data">
-          <thead>
-            <tr>
-              {head("change", "Change", "number")}
-              <th scope="col" class="interval">
-                Interval
-              </th>
-              <th scope="col">Verdict</th>
-              {head("q", "q", "number")}
-              {head("before", "Before", "number")}
-              {head("after", "After", "number")}
-              {head("name", props.by[0]!.toUpperCase() + props.by.slice(1), "name")}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.slice(0, shown).map((row, i) => (
-              <DiffLine key={i} row={row} most={most} level={level} />
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {rows.length > shown && (
-        <button class="more" onClick={() => setShown(shown + 4 * PAGE_ROWS)}>
-          Show {exactCount(Math.min(4 * PAGE_ROWS, rows.length - shown))} more rows
-        </button>
-      )}
-    </>
-  );
-}
-
 function DiffTotal(props: DiffProps) {
   const { diff, level } = props;
   const { total } = diff;
@@ -372,14 +178,7 @@ export function DiffView(props: DiffProps) {
       </section>
       <section class="card views" aria-label="Changes">
         <div class="toolbar">
-          <input
-            id="search"
-            type="search"
-            placeholder="Search functions (regular expression)   /"
-            aria-label="Search functions, a regular expression"
-            value={state.search}
-            onInput={(event) => change({ search: event.currentTarget.value })}
-          />
+          <SearchInput value={state.search} onChange={(search) => change({ search })} />
           <span class="legend faint">
             width: |change| · <i class="swatch grew" /> grew <i class="swatch shrank" /> shrank, q
             &lt; {Number((1 - level).toPrecision(3))} · <i class="swatch unsure" /> within chance
@@ -400,7 +199,7 @@ export function DiffView(props: DiffProps) {
               ])}
             />
           )}
-          <Rows key={table.by} {...props} rows={table.rows} by={table.by} />
+          <DiffTable key={table.by} {...props} rows={table.rows} by={table.by} />
         </section>
       )}
     </>

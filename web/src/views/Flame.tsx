@@ -9,16 +9,17 @@ import { objectsFigure, relativeError, rowObjects, shareOf } from "../model/meas
 import { elided, shortened } from "../model/names";
 import { baseName, functionName, moduleName, type Page, placeOf } from "../model/page";
 import type { Search } from "../model/search";
-import { once, type Steps, STRETCH } from "../model/slices";
+import { type Steps, STRETCH } from "../model/slices";
 import type { Colour, Mode } from "../model/state";
-import { CallTree, isEmpty, ROOT } from "../model/tree";
+import { CallTree, type Direction, isEmpty, ROOT } from "../model/tree";
 import { figure, isExact, plural, shareFigure, textOf } from "../numbers/format";
-import { bytesForOrder, rowOf, Sum } from "../numbers/sums";
+import { bytesForOrder, Sum } from "../numbers/sums";
+import { Breadcrumb } from "./Breadcrumb";
 import type { ViewProps } from "./context";
-import { Busy, Choice, Switch } from "./controls";
+import { Choice, Switch } from "./controls";
 import { intervalText } from "./Figure";
-import { FlameChart } from "./FlameChart";
-import { useSteps } from "./slices";
+import { FlameChart, useZoomed } from "./FlameChart";
+import { Busy, Kept } from "./Kept";
 import { SourceLines } from "./Source";
 
 /** Half of the interval over the value, above which a box is hatched. */
@@ -35,23 +36,31 @@ interface Painter {
   colour: Colour;
   found: Search | undefined;
   rootName: string;
+  /** By function: what is worked out of its name once. */
+  fills: string[];
+  short: string[];
 }
 
 function labelOf(painter: Painter, node: number, width: number): string {
   if (node === ROOT) return painter.rootName;
-  const name = functionName(painter.page, painter.tree.functions[node]!);
-  return name.length * LETTER > width ? shortened(name) : name;
+  const of = painter.tree.functions[node]!;
+  const name = functionName(painter.page, of);
+  return name.length * LETTER > width ? (painter.short[of] ??= shortened(name)) : name;
+}
+
+function fillOfFunction({ page, palette, colour }: Painter, of: number): string {
+  const name = functionName(page, of);
+  const family = colour === "module" ? baseName(moduleName(page, of)) : name;
+  return fillFor(family, shadeOf(name), palette);
 }
 
 function fillOf(painter: Painter, node: number, estimate: Estimate | undefined): string {
-  const { page, palette, colour, found } = painter;
+  const { palette, colour, found } = painter;
   if (node === ROOT) return palette.root;
   const of = painter.tree.functions[node]!;
   if (found) return found.matches[of] ? palette.match : palette.rest;
   if (colour === "certainty") return fillForError(estimate ? relativeError(estimate) : 0, palette);
-  const name = functionName(page, of);
-  const shade = shadeOf(name);
-  return fillFor(colour === "module" ? baseName(moduleName(page, of)) : name, shade, palette);
+  return (painter.fills[of] ??= fillOfFunction(painter, of));
 }
 
 function paintOf(painter: Painter, node: number, width: number): Paint {
@@ -85,8 +94,9 @@ interface ChartOfProps extends ViewProps {
 }
 
 function Facts(props: { props: ChartOfProps; book: EstimateBook; node: number }) {
-  const { page, selected, level, tree, rootName } = props.props;
-  const sums = rowOf(tree.sums, props.node);
+  const { page, level, tree, rootName } = props.props;
+  const { selected } = tree;
+  const sums = tree.sums(props.node);
   const bytes = props.book.get(props.node);
   const share =
     props.node === ROOT && props.props.isWhole ? undefined : shareOf(selected, sums, bytes, level);
@@ -119,23 +129,17 @@ function Facts(props: { props: ChartOfProps; book: EstimateBook; node: number })
 }
 
 function ChartOf(props: ChartOfProps) {
-  const { page, selected, tree, level, palette, state, found } = props;
-  const book = useMemo(
-    () => new EstimateBook(tree, selected, level, props.isWhole),
-    [tree, selected, level],
+  const { page, tree, level, palette, state, found } = props;
+  const book = useMemo(() => new EstimateBook(tree, level, props.isWhole), [tree, level]);
+  const { colour } = state;
+  const { rootName } = props;
+  const painter = useMemo(
+    (): Painter => ({ page, tree, book, palette, found, colour, rootName, fills: [], short: [] }),
+    [page, tree, book, palette, found, colour, rootName],
   );
-  const painter: Painter = {
-    page,
-    tree,
-    book,
-    palette,
-    found,
-    colour: state.colour,
-    rootName: props.rootName,
-  };
   const describe = (node: number) => {
     const bytes = book.get(node);
-    const name = node === ROOT ? props.rootName : functionName(page, tree.functions[node]!);
+    const name = node === ROOT ? rootName : functionName(page, tree.functions[node]!);
     const [, callees] = tree.children(node);
     return `${elided(name, 200)}: ${textOf(figure(bytes, "bytes"))}, ${intervalText(
       bytes,
@@ -146,6 +150,7 @@ function ChartOf(props: ChartOfProps) {
   return (
     <FlameChart
       name={props.name}
+      page={page}
       tree={tree}
       zoomed={props.zoomed}
       isFlame={props.isFlame}
@@ -157,39 +162,8 @@ function ChartOf(props: ChartOfProps) {
       tooltip={(node) => <Facts props={props} book={book} node={node} />}
       onZoom={props.onZoom}
       onPick={props.onPick}
-      settle={() => book.settle()}
+      settling={() => book.settling()}
     />
-  );
-}
-
-function Breadcrumb(props: ViewProps & { tree: CallTree; zoomed: number; rootName: string }) {
-  const path = props.tree.path(props.zoomed);
-  if (path.length === 0) return null;
-  const shown = path.length > 6 ? path.slice(-5) : path;
-  const skipped = path.length - shown.length;
-  return (
-    <nav class="crumbs" aria-label="Zoom">
-      <button onClick={() => props.change({ zoom: [] }, true)}>{props.rootName}</button>
-      {skipped > 0 && <span class="faint"> › … {skipped} more</span>}
-      {shown.map((of, i) => {
-        const depth = skipped + i + 1;
-        const name = elided(shortened(functionName(props.page, of)), 40);
-        return (
-          <span key={depth}>
-            <span class="faint"> › </span>
-            {depth === path.length ? (
-              <b>
-                <bdi>{name}</bdi>
-              </b>
-            ) : (
-              <button onClick={() => props.change({ zoom: path.slice(0, depth) }, true)}>
-                <bdi>{name}</bdi>
-              </button>
-            )}
-          </span>
-        );
-      })}
-    </nav>
   );
 }
 
@@ -210,34 +184,50 @@ function* heaviestFunction(page: Page, props: ViewProps): Steps<number> {
 }
 
 interface Around {
+  /** Of the function wanted, or of the heaviest. */
   of: number;
   callers?: CallTree;
   callees?: CallTree;
 }
 
-/** Of the function wanted, or of the heaviest. */
-function* treesAround(props: ViewProps, wanted: number | undefined): Steps<Around> {
-  const { page, selected } = props;
-  const { hidesPlumbing } = props.state;
-  const of = wanted ?? (yield* heaviestFunction(page, props));
-  if (of < 0 || of >= page.functions) return { of };
-  yield;
-  const callers = CallTree.around(page, selected, of, "callers", hidesPlumbing);
-  yield;
-  return { of, callers, callees: CallTree.around(page, selected, of, "callees", hidesPlumbing) };
+/** What a flame graph shows: all, or what is around a function. */
+export interface Trees {
+  whole?: CallTree;
+  around?: Around;
 }
 
-function Both(props: ViewProps) {
-  const { page, selected, state, change } = props;
-  const { focus, hidesPlumbing } = state;
-  const wanted = focus >= 0 && focus < page.functions ? focus : state.zoom.at(-1);
-  const around = useSteps(
-    () => treesAround(props, wanted),
-    [page, selected, wanted, hidesPlumbing],
-  );
-  if (!around) return <Busy />;
-  const { of, callers, callees } = around;
-  if (!callers || !callees || isEmpty(callees.sums, ROOT)) {
+/** The function in the middle, as far as the reader chose one. */
+function wantedFunction({ page, state }: ViewProps): number | undefined {
+  const { focus, zoom } = state;
+  return focus >= 0 && focus < page.functions ? focus : zoom.at(-1);
+}
+
+function* treesAround(props: ViewProps): Steps<Around> {
+  const { page, selected, state } = props;
+  const of = wantedFunction(props) ?? (yield* heaviestFunction(page, props));
+  if (of < 0 || of >= page.functions) return { of };
+  const around = (direction: Direction) =>
+    CallTree.around(page, selected, of, direction, state.hidesPlumbing);
+  return { of, callers: yield* around("callers"), callees: yield* around("callees") };
+}
+
+export function* treesOf(props: ViewProps): Steps<Trees> {
+  const { page, selected, state } = props;
+  if (state.mode === "both") return { around: yield* treesAround(props) };
+  const of = state.mode === "callers" ? CallTree.ofCallers : CallTree.ofCallees;
+  return { whole: yield* of.call(CallTree, page, selected, state.hidesPlumbing) };
+}
+
+/** What treesOf depends on, beside the page and the selection. */
+export function treesDependOn(props: ViewProps): unknown[] {
+  const { mode, hidesPlumbing } = props.state;
+  return [mode, hidesPlumbing, mode === "both" ? wantedFunction(props) : undefined];
+}
+
+function Both(props: ViewProps & { around: Around }) {
+  const { page, change } = props;
+  const { of, callers, callees } = props.around;
+  if (!callers || !callees || isEmpty(callees.sums(ROOT), 0)) {
     return <p class="nothing">Nothing of this function is in the selection.</p>;
   }
   const name = functionName(page, of);
@@ -283,22 +273,16 @@ function Both(props: ViewProps) {
   );
 }
 
-function Whole(props: ViewProps) {
-  const { page, selected, state, change } = props;
-  const tree = useSteps(
-    () =>
-      state.mode === "callers"
-        ? CallTree.growingCallers(page, selected, state.hidesPlumbing)
-        : once(() => CallTree.ofCallees(page, selected, state.hidesPlumbing)),
-    [page, selected, state.mode, state.hidesPlumbing],
-  );
-  const zoomed = useMemo(() => tree?.find(state.zoom) ?? ROOT, [tree, state.zoom]);
-  if (!tree) return <Busy />;
-  const rootName = state.mode === "callers" ? "all functions that allocate" : "all";
-  if (isEmpty(tree.sums, ROOT)) return <p class="nothing">No sample is in this selection.</p>;
+function Whole(props: ViewProps & { tree: CallTree }) {
+  const { page, state, change } = props;
+  const at = useZoomed(page, props.tree, state.zoom);
+  if (!at.value) return <Busy />;
+  const { tree, zoomed } = at.value;
+  const rootName = tree.direction === "callers" ? "all functions that allocate" : "all";
+  if (isEmpty(tree.sums(ROOT), 0)) return <p class="nothing">No sample is in this selection.</p>;
   return (
-    <>
-      <Breadcrumb {...props} tree={tree} zoomed={zoomed} rootName={rootName} />
+    <Kept isBusy={at.isBusy}>
+      <Breadcrumb {...props} path={tree.path(zoomed)} rootName={rootName} />
       <ChartOf
         {...props}
         name="Call tree"
@@ -313,12 +297,12 @@ function Whole(props: ViewProps) {
           if (node !== ROOT) change({ mode: "both", focus: tree.functions[node]! }, true);
         }}
       />
-    </>
+    </Kept>
   );
 }
 
-export function Flame(props: ViewProps) {
-  const { state, change } = props;
+export function Flame(props: ViewProps & { trees: Trees }) {
+  const { state, change, trees } = props;
   return (
     <section aria-label="Flame graph">
       <div class="toolbar">
@@ -363,7 +347,8 @@ export function Flame(props: ViewProps) {
           <i class="hatch" /> more than ± 50 % · <i class="whisker" /> interval
         </span>
       </div>
-      {state.mode === "both" ? <Both {...props} /> : <Whole {...props} />}
+      {trees.around && <Both {...props} around={trees.around} />}
+      {trees.whole && <Whole {...props} tree={trees.whole} />}
     </section>
   );
 }

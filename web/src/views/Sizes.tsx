@@ -98,7 +98,8 @@ function Bars(props: { title: string; columns: Column[]; isBytes: boolean }) {
 }
 
 export function Sizes(props: ViewProps & { groups: Groups }) {
-  const { groups, selected, level } = props;
+  const { groups, level } = props;
+  const { selected } = groups;
   if (groups.count === 0) return null;
   const rows = Array.from({ length: groups.count }, (_, i) => i).sort(
     (a, b) => groups.key(a) - groups.key(b),

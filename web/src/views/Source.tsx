@@ -1,23 +1,33 @@
 // Lines of source files around the functions of the selection, where the report embeds them.
-import { useMemo } from "preact/hooks";
 import { figure, textOf } from "../numbers/format";
 import { emptySums, merge, rowOf, type Sums } from "../numbers/sums";
 import { rowBytes } from "../model/measure";
 import { functionName, nameAt, type Page, placeOf } from "../model/page";
 import { printable } from "../model/names";
 import type { Selected } from "../model/selection";
+import { Pace, type Steps } from "../model/slices";
 import { isEmpty } from "../model/tree";
 import type { ViewProps } from "./context";
+import { Busy } from "./Kept";
+import { useSteps } from "./slices";
 
 /** Sums by line of a file: of what is allocated there, directly or by what is called there. */
-function sumsByLine(page: Page, selected: Selected, file: number): Map<number, Sums> {
+function* sumsByLine(page: Page, selected: Selected, file: number): Steps<Map<number, Sums>> {
   const { frames, nodes } = page.data;
   const found = new Map<number, Sums>();
+  const pace = new Pace();
   for (let node = 1; node < page.nodes; ++node) {
+    if (pace.isDue()) yield;
     const frame = nodes.frame[node]!;
     if (frames.file[frame] !== file || isEmpty(selected.total, node)) continue;
-    if (isNested(page, node, frame)) continue;
     const line = frames.line[frame]!;
+    // The same line further up in the stack counts already.
+    let above = page.parent[node]!;
+    while (above > 0 && !isOnLine(page, above, file, line)) {
+      if (pace.isDue()) yield;
+      above = page.parent[above]!;
+    }
+    if (above > 0) continue;
     let sums = found.get(line);
     if (!sums) found.set(line, (sums = emptySums()));
     merge(sums, 0, selected.total, node);
@@ -25,23 +35,31 @@ function sumsByLine(page: Page, selected: Selected, file: number): Map<number, S
   return found;
 }
 
-/** Whether the same line stands further up in the stack, where it counts already. */
-function isNested(page: Page, node: number, frame: number): boolean {
+function isOnLine(page: Page, node: number, file: number, line: number): boolean {
   const { frames, nodes } = page.data;
-  for (let at = page.parent[node]!; at > 0; at = page.parent[at]!) {
-    const above = nodes.frame[at]!;
-    if (frames.line[above] === frames.line[frame] && frames.file[above] === frames.file[frame]) {
-      return true;
-    }
-  }
-  return false;
+  const frame = nodes.frame[node]!;
+  return frames.line[frame] === line && frames.file[frame] === file;
+}
+
+interface Counted {
+  selected: Selected;
+  sums: Map<number, Sums>;
+}
+
+function* countedIn(page: Page, selected: Selected, file: number): Steps<Counted> {
+  return { selected, sums: yield* sumsByLine(page, selected, file) };
 }
 
 function Lines(props: ViewProps & { source: Page["data"]["sources"][number] }) {
-  const { page, selected, level, source } = props;
-  const sums = useMemo(() => sumsByLine(page, selected, source.file), [page, selected, source]);
+  const { page, level, source } = props;
+  const { value, isBusy } = useSteps(
+    () => countedIn(page, props.selected, source.file),
+    [page, props.selected, source],
+  );
+  if (!value) return <Busy />;
+  const { selected, sums } = value;
   return (
-    <figure class="source">
+    <figure class="source kept" aria-busy={isBusy}>
       <figcaption>
         <bdi>{nameAt(page, source.file)}</bdi>
       </figcaption>
@@ -73,6 +91,7 @@ function Lines(props: ViewProps & { source: Page["data"]["sources"][number] }) {
           </tbody>
         </table>
       </div>
+      {isBusy && <Busy />}
     </figure>
   );
 }

@@ -5,10 +5,16 @@ import { type State, stateOf, textOfState } from "../model/state";
 /** Typing and dragging change the address this often: browsers limit how often it may. */
 const DELAY_MS = 250;
 
+/** What is not in the address yet. */
+interface Pending {
+  timer: number;
+  isStep: boolean;
+}
+
 export function useStateInAddress(): [State, (part: Partial<State>, isStep?: boolean) => void] {
   const [state, setState] = useState(() => stateOf(location.hash));
   const latest = useRef(state);
-  const timer = useRef(0);
+  const pending = useRef<Pending>();
   useEffect(() => {
     const listen = () => {
       latest.current = stateOf(location.hash);
@@ -21,9 +27,10 @@ export function useStateInAddress(): [State, (part: Partial<State>, isStep?: boo
       window.removeEventListener("hashchange", listen);
     };
   }, []);
-  const write = (isStep: boolean) => {
-    window.clearTimeout(timer.current);
-    timer.current = 0;
+  const write = () => {
+    const { timer, isStep } = pending.current!;
+    window.clearTimeout(timer);
+    pending.current = undefined;
     const text = textOfState(latest.current);
     if (text === location.hash.replace(/^#/, "")) return;
     if (isStep) history.pushState(null, "", `#${text}`);
@@ -31,12 +38,12 @@ export function useStateInAddress(): [State, (part: Partial<State>, isStep?: boo
   };
   const change = (part: Partial<State>, isStep = false) => {
     // What was typed so far belongs to the step before.
-    if (isStep && timer.current) write(false);
+    if (pending.current && (isStep || pending.current.isStep)) write();
     latest.current = { ...latest.current, ...part };
     setState(latest.current);
-    if (isStep) return write(true);
-    window.clearTimeout(timer.current);
-    timer.current = window.setTimeout(() => write(false), DELAY_MS);
+    window.clearTimeout(pending.current?.timer);
+    // Even a step in a task of its own: the browser takes some milliseconds.
+    pending.current = { isStep, timer: window.setTimeout(write, isStep ? 0 : DELAY_MS) };
   };
   return [state, change];
 }

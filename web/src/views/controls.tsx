@@ -53,6 +53,20 @@ export function Chip(props: { children: ComponentChildren; onClear: () => void; 
   );
 }
 
+/** Of functions, in all that is on the page. */
+export function SearchInput(props: { value: string; onChange: (text: string) => void }) {
+  return (
+    <input
+      id="search"
+      type="search"
+      placeholder="Search functions (regular expression)   /"
+      aria-label="Search functions, a regular expression"
+      value={props.value}
+      onInput={(event) => props.onChange(event.currentTarget.value)}
+    />
+  );
+}
+
 /** Keeps only the rows of a table that hold a text. `by`: what a row is, in the singular. */
 export function Filter(props: { by: string; value: string; onChange: (text: string) => void }) {
   const label = `Filter ${props.by}s`;
@@ -64,14 +78,5 @@ export function Filter(props: { by: string; value: string; onChange: (text: stri
       value={props.value}
       onInput={(event) => props.onChange(event.currentTarget.value)}
     />
-  );
-}
-
-/** In place of a view whose numbers are being added up, for some frames. */
-export function Busy() {
-  return (
-    <p class="nothing" role="status">
-      Adding up …
-    </p>
   );
 }

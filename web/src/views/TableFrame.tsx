@@ -1,0 +1,187 @@
+// What all tables have in common: filter, count, copying, heads that sort, names, pages.
+import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Estimate } from "../data";
+import { elided } from "../model/names";
+import type { Steps } from "../model/slices";
+import type { State } from "../model/state";
+import { exactCount, figure, plural } from "../numbers/format";
+import { Filter } from "./controls";
+import { CopyButton } from "./CopyButton";
+import { Figure, intervalText } from "./Figure";
+import { Kept } from "./Kept";
+
+const LONGEST_NAME = 300;
+
+type Change = (part: Partial<State>, isStep?: boolean) => void;
+
+export function capitalized(word: string): string {
+  return word.slice(0, 1).toUpperCase() + word.slice(1);
+}
+
+interface HeadCellProps<T extends string> {
+  by: T;
+  label: string;
+  kind: string;
+  /** What the table is sorted by. */
+  sort: T;
+  isAscending: boolean;
+  change: Change;
+}
+
+/** A click sorts by it, another one turns the order around. */
+export function HeadCell<T extends string>(props: HeadCellProps<T>) {
+  const { by, sort, isAscending, change } = props;
+  const isIt = by === sort;
+  return (
+    <th
+      scope="col"
+      class={props.kind}
+      aria-sort={!isIt ? "none" : isAscending ? "ascending" : "descending"}
+    >
+      <button onClick={() => change({ sort: by, isAscending: isIt && !isAscending }, true)}>
+        {props.label}
+        <span aria-hidden="true" class="arrow">
+          {isIt ? (isAscending ? "▴" : "▾") : ""}
+        </span>
+      </button>
+    </th>
+  );
+}
+
+export function BytesCell(props: { estimate: Estimate; level: number }) {
+  const { estimate, level } = props;
+  return (
+    <td class="number">
+      <Figure parts={figure(estimate, "bytes")} title={intervalText(estimate, "bytes", level)} />
+    </td>
+  );
+}
+
+interface NameCellProps {
+  name: string;
+  detail: string;
+  /** In front of the name. */
+  children?: ComponentChildren;
+  onClick?: (() => void) | undefined;
+  hint?: string | undefined;
+}
+
+export function NameCell(props: NameCellProps) {
+  const { name, detail, onClick } = props;
+  const label = (
+    <bdi title={name.length > LONGEST_NAME ? "" : name}>{elided(name, LONGEST_NAME)}</bdi>
+  );
+  return (
+    <td class="name">
+      {props.children}
+      {onClick ? (
+        <button class="link" title={props.hint} onClick={onClick}>
+          {label}
+        </button>
+      ) : (
+        label
+      )}
+      {detail && detail !== name && (
+        <span class="detail">
+          <bdi>{elided(detail, LONGEST_NAME)}</bdi>
+        </span>
+      )}
+    </td>
+  );
+}
+
+/** Rows of a page: as many as the browser lays out and paints in a frame. */
+export const PAGE_ROWS = 30;
+
+/** Which of the rows are shown. */
+export interface Paging {
+  first: number;
+  onFirst: (row: number) => void;
+}
+
+/** The first page again whenever what is shown depends on something else. */
+export function usePaging(of: readonly unknown[]): Paging {
+  const [first, setFirst] = useState(0);
+  const last = useRef(of);
+  const isSame = of.every((part, i) => Object.is(part, last.current[i]));
+  last.current = of;
+  useLayoutEffect(() => {
+    if (!isSame) setFirst(0);
+  }, of);
+  return { first: isSame ? first : 0, onFirst: setFirst };
+}
+
+function Pager(props: Paging & { rows: number }) {
+  const { first, rows, onFirst } = props;
+  if (rows <= PAGE_ROWS) return null;
+  const last = Math.min(rows, first + PAGE_ROWS);
+  return (
+    <nav class="pager" aria-label="Pages of the table">
+      <button class="quiet" disabled={first === 0} onClick={() => onFirst(first - PAGE_ROWS)}>
+        ‹ Previous
+      </button>
+      <span class="faint" role="status">
+        {exactCount(first + 1)} to {exactCount(last)} of {plural(rows, "row")}
+      </span>
+      <button class="quiet" disabled={last === rows} onClick={() => onFirst(last)}>
+        Next ›
+      </button>
+    </nav>
+  );
+}
+
+interface TableFrameProps {
+  /** What a row is: "function". */
+  by: string;
+  label: string;
+  filter: string;
+  change: Change;
+  /** Rows that the filter leaves, and of how many. */
+  rows: number;
+  of: number;
+  paging: Paging;
+  isBusy: boolean;
+  csv: (onRow: (made: number) => void) => Steps<string[]>;
+  head: ComponentChildren;
+  /** The rows of the page. */
+  children: ComponentChildren;
+}
+
+export function TableFrame(props: TableFrameProps) {
+  const { by, filter, change, rows, of, paging } = props;
+  const place = useRef<HTMLDivElement>(null);
+  const turn = (first: number) => {
+    paging.onFirst(first);
+    place.current!.scrollIntoView({ block: "nearest" });
+  };
+  return (
+    <>
+      <div class="toolbar" ref={place}>
+        <Filter by={by} value={filter} onChange={(text) => change({ filter: text })} />
+        <span class="faint">
+          {plural(rows, "row")}
+          {rows < of && ` of ${exactCount(of)}`}
+        </span>
+        <CopyButton text={props.csv} rows={rows} />
+      </div>
+      <Kept isBusy={props.isBusy}>
+        {rows === 0 ? (
+          <p class="nothing">
+            {of === 0 ? "No sample is in this selection." : "No row matches the filter."}
+          </p>
+        ) : (
+          <div class="scroll" tabIndex={0} role="region" aria-label={props.label}>
+            <table class="data">
+              <thead>
+                <tr>{props.head}</tr>
+              </thead>
+              <tbody>{props.children}</tbody>
+            </table>
+          </div>
+        )}
+        <Pager first={paging.first} onFirst={turn} rows={rows} />
+      </Kept>
+    </>
+  );
+}
