@@ -45,6 +45,7 @@ class ExampleImage {
                          .start_monotonic = 1000,
                          .start_realtime = 1'700'000'000'000'000'000,
                          .executable = "/bin/demo",
+                         .started_as = "demo",
                          .allocator = "/lib/libc.so.6",
                          .runtime_version = "0.1.0",
                          .is_paused = false});
@@ -267,6 +268,7 @@ std::string dump_header(std::string_view bytes) {
   text(offsetof(FileHeader, allocator), "allocator", header.allocator);
   dump.line(offsetof(FileHeader, image_start), number("image start", header.image_start));
   dump.line(offsetof(FileHeader, segment), pair("segment", header.segment, "reserved", 0));
+  text(offsetof(FileHeader, started_as), "started as", header.started_as);
   return dump.take();
 }
 

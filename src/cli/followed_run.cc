@@ -197,7 +197,7 @@ std::vector<report::LiveProcess> FollowedRun::processes(const profile::Recording
   std::vector<report::LiveProcess> processes;
   for (std::uint32_t i = 0; i < picture.processes.size(); ++i) {
     const profile::Process& process = picture.processes[i];
-    report::LiveProcess line{i, process.pid, std::string(profile::file_name_of(process.executable)),
+    report::LiveProcess line{i, process.pid, std::string(profile::program_name(process)),
                              state_of(process), 0};
     const bool is_target = target_ && process.pid == target_->facts().inner_pid;
     const pid_t outer = is_target ? target_->facts().pid : static_cast<pid_t>(process.pid);

@@ -126,6 +126,9 @@ struct FileHeader {
   std::uint64_t image_start;
   std::uint32_t segment;
   std::uint32_t reserved1;
+  /// Base name of what was given to exec, also of a link or a script, NUL-terminated; "" of
+  /// runtimes that do not tell.
+  char started_as[256];
 };
 static_assert(sizeof(FileHeader) <= kControlOffset);
 

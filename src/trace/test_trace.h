@@ -29,6 +29,7 @@ class TestTrace {
     header().seed = 7;
     header().interval = interval;
     std::strcpy(header().executable, "/bin/target");
+    std::strcpy(header().started_as, "started");
     std::strcpy(header().allocator, "/lib/libc.so.6");
   }
 

@@ -185,6 +185,7 @@ void Writer::write_header(Bytes capacity, const Identity& identity) {
   header->interval = identity.interval;
   copy_text(header->runtime_version, sizeof header->runtime_version, identity.runtime_version);
   copy_text(header->executable, sizeof header->executable, identity.executable);
+  copy_text(header->started_as, sizeof header->started_as, identity.started_as);
   copy_text(header->allocator, sizeof header->allocator, identity.allocator);
   header->image_start = identity.image_start == 0 ? identity.start_monotonic : identity.image_start;
   header->segment = identity.segment;

@@ -31,6 +31,7 @@ struct Identity {
   Nanoseconds start_monotonic;
   Nanoseconds start_realtime;
   const char* executable;
+  const char* started_as = "";
   const char* allocator;
   const char* runtime_version;
   bool is_paused;  ///< Initial value of ControlPage::paused.

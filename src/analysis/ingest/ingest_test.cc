@@ -91,6 +91,7 @@ TEST_F(Ingest, DecodesATrace) {
   EXPECT_THAT(recording.warnings, IsEmpty());
   ASSERT_EQ(recording.processes.size(), 1U);
   EXPECT_EQ(recording.processes[0].executable, "/bin/target");
+  EXPECT_EQ(recording.processes[0].started_as, "started");
   EXPECT_EQ(recording.processes[0].ending, Ending::kExited);
   EXPECT_EQ(recording.processes[0].records, 8U);
   EXPECT_EQ(recording.processes[0].end, 9000U);

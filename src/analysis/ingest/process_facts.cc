@@ -34,6 +34,7 @@ profile::Process process_of(const trace::FileHeader& header, const std::string& 
   profile::Process process;
   process.trace_path = path;
   process.executable = text_of(header.executable);
+  process.started_as = text_of(header.started_as);
   process.allocator = text_of(header.allocator);
   process.pid = header.pid;
   process.parent_pid = header.parent_pid;

@@ -33,7 +33,7 @@ std::vector<Row> rows_of(const Recording& recording, const Profile& profile, std
 
 std::string program_of(const Recording& recording, std::uint32_t process) {
   const Process& image = recording.processes[process];
-  return fmt::format("{}, pid {}", file_name_of(image.executable), image.pid);
+  return fmt::format("{}, pid {}", program_name(image), image.pid);
 }
 
 std::vector<Row> table_of_tids(const Recording& recording, const Profile& profile) {

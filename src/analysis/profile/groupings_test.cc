@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "analysis/profile/labels.h"
 #include "analysis/profile/marks.h"
 #include "analysis/profile/test_recording.h"
 
@@ -166,6 +167,14 @@ TEST(Marks, AreNumberedInOrderOfTime) {
   EXPECT_EQ(marks[2].mark, 0U);
   EXPECT_EQ(marks[2].number, 2U);
   EXPECT_EQ(marks[2].of_name, 2U);
+}
+
+TEST(ProgramName, IsWhatWasStarted) {
+  Process process;
+  process.executable = "/usr/bin/redis-check-rdb";
+  EXPECT_EQ(program_name(process), "redis-check-rdb");
+  process.started_as = "redis-server";
+  EXPECT_EQ(program_name(process), "redis-server");
 }
 
 }  // namespace

@@ -29,6 +29,10 @@ std::string_view file_name_of(std::string_view path) {
   return has_name ? path.substr(slash + 1) : path;
 }
 
+std::string_view program_name(const Process& process) {
+  return process.started_as.empty() ? file_name_of(process.executable) : process.started_as;
+}
+
 std::string address_name(const Recording& recording, const Location& location) {
   if (location.module == kNone) return fmt::format("{:#x}", location.vaddr);
   const Module& module = recording.modules[location.module];

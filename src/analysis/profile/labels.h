@@ -21,6 +21,10 @@ struct Label {
 /// File name of a path: what follows its last slash.
 [[nodiscard]] std::string_view file_name_of(std::string_view path);
 
+/// What the user started: the name given to exec, of a link or a script too; where that is not
+/// known, the executable's.
+[[nodiscard]] std::string_view program_name(const Process& process);
+
 /// "module+0x1234" of a location, "0x7f..." outside every module.
 [[nodiscard]] std::string address_name(const Recording& recording, const Location& location);
 

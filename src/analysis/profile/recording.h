@@ -183,6 +183,7 @@ struct Segment {
 struct Process {
   std::string trace_path;
   std::string executable;
+  std::string started_as;  ///< Base name of what was given to exec; empty if not known.
   std::string allocator;
   std::uint32_t pid = 0, parent_pid = 0;
   bool is_fork_child = false;

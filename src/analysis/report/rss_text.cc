@@ -18,7 +18,7 @@ constexpr std::size_t kPlotColumns = 100;
 std::string heading(const RssReport& report, const profile::Recording& recording,
                     const Style& style) {
   const profile::Process& process = recording.processes[report.process];
-  const std::string name = printable(profile::file_name_of(process.executable));
+  const std::string name = printable(profile::program_name(process));
   std::string out = paint(style, Role::kHeading, name);
   out += fmt::format(", pid {}: RSS {}, {} after the start", process.pid,
                      exact_bytes(report.resident), duration(report.after));

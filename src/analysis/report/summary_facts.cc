@@ -214,9 +214,8 @@ std::vector<std::string> summary_warnings(const SummaryReport& report, const Rec
 }
 
 std::string program_text(const Recording& recording) {
-  return recording.processes.empty()
-             ? std::string()
-             : std::string(profile::file_name_of(first_process(recording).executable));
+  return recording.processes.empty() ? std::string()
+                                     : std::string(profile::program_name(first_process(recording)));
 }
 
 std::string what_ran(const Recording& recording) {

@@ -13,6 +13,7 @@
 #include "base/attributes.h"
 #include "base/clock.h"
 #include "base/raw_syscall.h"
+#include "base/text_builder.h"
 #include "runtime/capture/arena.h"
 #include "runtime/capture/checkpoint.h"
 #include "runtime/capture/dormancy.h"
@@ -40,6 +41,8 @@ using base::raw_syscall;
 constexpr std::size_t kPathBytes = 1024;
 
 constinit char executable[kPathBytes]{};
+/// Kept, for a program may write over the original: its children are to have the name too.
+constinit char started_name[sizeof trace::FileHeader::started_as]{};
 
 /// Forks prepared by this process, so that with a given seed the children's
 /// seeds differ and can still be repeated.
@@ -60,16 +63,26 @@ void enter_child() {
   exchange_countdown(0);
 }
 
+void find_started_name() {
+  const auto* started = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  if (started == nullptr) started = executable;
+  const char* slash = strrchr(started, '/');
+  base::TextBuilder(started_name, sizeof started_name)
+      .append(slash == nullptr ? started : slash + 1);
+}
+
 void find_executable() {
   const long length =
       raw_syscall(SYS_readlinkat, -100 /* AT_FDCWD */, reinterpret_cast<long>("/proc/self/exe"),
                   reinterpret_cast<long>(executable), kPathBytes - 1);
   if (!is_error(length)) {
     executable[length] = '\0';
+    find_started_name();
     return;
   }
   const auto* name = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
   if (name != nullptr) strncpy(executable, name, kPathBytes - 1);
+  find_started_name();
 }
 
 /// Enough of a hash to tell programs apart in derived seeds (FNV-1a).
@@ -376,5 +389,7 @@ void set_own_interval(std::uint64_t interval) {
 }
 
 const char* executable_path() { return executable; }
+
+const char* started_as() { return started_name; }
 
 }  // namespace geiger::capture

@@ -131,4 +131,7 @@ void follow_control(Segment& segment);
 /// The executable's path for module records, "" if unknown.
 const char* executable_path();
 
+/// What the user started: the base name given to exec, also of a link or a script.
+const char* started_as();
+
 }  // namespace geiger::capture

@@ -37,14 +37,6 @@ void append_plain(base::TextBuilder& path, const char* text) {
   }
 }
 
-/// What the user started: the name given to exec, also of a link or a script.
-const char* program_name() {
-  const auto* started = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
-  if (started == nullptr) started = executable_path();
-  const char* slash = strrchr(started, '/');
-  return slash == nullptr ? started : slash + 1;
-}
-
 trace::Identity identity(const Segment* before) {
   std::uint32_t mode = image.is_forked ? trace::kModeForked : 0;
   if (image.is_attached) mode |= trace::kModeAttached;
@@ -61,6 +53,7 @@ trace::Identity identity(const Segment* before) {
           .start_monotonic = base::monotonic_now(),
           .start_realtime = base::realtime_now(),
           .executable = executable_path(),
+          .started_as = started_as(),
           .allocator = allocator_path,
           .runtime_version = GEIGER_VERSION,
           .is_paused = image.settings.starts_paused,
@@ -75,7 +68,7 @@ using Path = char[kPathBytes];
 bool name_trace(std::uint32_t n, Path& path) {
   base::TextBuilder text(path, sizeof path);
   text.append(image.settings.directory).append('/');
-  append_plain(text, program_name());
+  append_plain(text, started_as());
   text.append('.').append(static_cast<std::uint64_t>(raw_syscall(SYS_getpid)));
   return text.append('.').append(std::uint64_t{n}).append(".geiger").fits();
 }
