@@ -160,14 +160,19 @@ std::optional<ArenaHeap> arena_heap_at(const ReadMemory& read, Address heap) {
   return ArenaHeap{(arena + kArenaState + 15) / 16 * 16, heap + bytes};
 }
 
-/// Without the samples whose chunks have mappings of their own, which are wholly in use.
-std::vector<LiveSample> in_heaps(const ReadMemory& read, std::span<const LiveSample> samples) {
+/// Without the samples whose chunks have mappings of their own, which are wholly in use, and those
+/// whose mapping has gone since it was listed: they are no chunks any more.
+std::vector<LiveSample> in_heaps(const ReadMemory& read, std::span<const LiveSample> samples,
+                                 HeapWalk& walk) {
   Words words(read);
   std::vector<LiveSample> inside;
   for (const LiveSample& sample : samples) {
     std::uint64_t word = 0;
-    const bool is_own = words.read(sample.address - 8, word) && (word & kHasOwnMapping) != 0;
-    if (!is_own) inside.push_back(sample);
+    if (!words.read(sample.address - 8, word)) {
+      walk.unmatched.push_back(sample.ref);
+    } else if ((word & kHasOwnMapping) == 0) {
+      inside.push_back(sample);
+    }
   }
   return inside;
 }
@@ -178,7 +183,7 @@ std::optional<std::string> walk_mapping(const ReadMemory& read, const Mapping& m
   if (mapping.path == "[heap]") {
     return walk_heap(read, mapping.start, mapping.end, samples, walk);
   }
-  const std::vector<LiveSample> inside = in_heaps(read, samples);
+  const std::vector<LiveSample> inside = in_heaps(read, samples, walk);
   for (std::span<const LiveSample> rest(inside); !rest.empty();) {
     const Address start = rest.front().address / kArenaHeap * kArenaHeap;
     const auto own = samples_in(rest, start, start + kArenaHeap);

@@ -192,6 +192,17 @@ TEST_F(Arenas, ChunksWithMappingsOfTheirOwnHaveNoWaste) {
   EXPECT_THAT(into.unmatched, IsEmpty());
 }
 
+TEST_F(Arenas, ChunksWhoseMappingsHaveGoneWereFreed) {
+  const Address own = kFirst + 60 * kMiB;
+  memory.missing_pages.push_back(own / 4096);
+  objects.insert(objects.begin(), {.ref = 1000, .address = own + 16, .requested = 5, .usable = 5});
+  std::ranges::sort(objects, {}, &LiveSample::address);
+  HeapWalk into = fresh();
+  const auto fault = walk(into);
+  EXPECT_FALSE(fault) << *fault;
+  EXPECT_THAT(into.unmatched, testing::ElementsAre(1000));
+}
+
 TEST_F(Arenas, WhatIsNoHeapIsNotWalked) {
   memory.put(kFirst, 12345);
   HeapWalk into = fresh();
