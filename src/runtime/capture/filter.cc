@@ -1,6 +1,28 @@
 #include "runtime/capture/filter.h"
 
 namespace geiger::capture {
+namespace {
+
+/// A slot that no longer knows its count and stays marked.
+constexpr std::uint8_t kUncounted = 255;
+
+void count_up(std::atomic<std::uint8_t>& slot) {
+  std::uint8_t seen = slot.load(std::memory_order_relaxed);
+  while (seen != kUncounted &&
+         !slot.compare_exchange_weak(seen, static_cast<std::uint8_t>(seen + 1),
+                                     std::memory_order_relaxed)) {
+  }
+}
+
+void count_down(std::atomic<std::uint8_t>& slot) {
+  std::uint8_t seen = slot.load(std::memory_order_relaxed);
+  while (seen != kUncounted && seen != 0 &&
+         !slot.compare_exchange_weak(seen, static_cast<std::uint8_t>(seen - 1),
+                                     std::memory_order_relaxed)) {
+  }
+}
+
+}  // namespace
 
 bool Filter::is_too_small(std::size_t live) const {
   const std::size_t slots = mask_.load(std::memory_order_relaxed) + 1;
@@ -11,6 +33,7 @@ bool Filter::is_too_small(std::size_t live) const {
 }
 
 void Filter::add(const void* address) {
+  count_up(front_[slot_of(address, kFrontMask)]);
   const std::size_t next = next_.load(std::memory_order_seq_cst);
   std::size_t mask = mask_.load(std::memory_order_relaxed);
   mark(address, mask);
@@ -18,21 +41,12 @@ void Filter::add(const void* address) {
 }
 
 void Filter::mark(const void* address, std::size_t mask) {
-  std::atomic<std::uint8_t>& marks = slots_[slot_of(address, mask)];
-  std::uint8_t seen = marks.load(std::memory_order_relaxed);
-  while (seen != kUncounted &&
-         !marks.compare_exchange_weak(seen, static_cast<std::uint8_t>(seen + 1),
-                                      std::memory_order_relaxed)) {
-  }
+  count_up(wide_[slot_of(address, mask)]);
 }
 
 void Filter::remove(const void* address, std::size_t mask) {
-  std::atomic<std::uint8_t>& marks = slots_[slot_of(address, mask)];
-  std::uint8_t seen = marks.load(std::memory_order_relaxed);
-  while (seen != kUncounted && seen != 0 &&
-         !marks.compare_exchange_weak(seen, static_cast<std::uint8_t>(seen - 1),
-                                      std::memory_order_relaxed)) {
-  }
+  count_down(wide_[slot_of(address, mask)]);
+  count_down(front_[slot_of(address, kFrontMask)]);
 }
 
 /// Never lowers `next`: a growth that was overtaken must not hide the later one.

@@ -1,13 +1,21 @@
 // The byte filter in front of the live table: of any address, whether it may be
-// that of a live sample. What free asks first, so it stays in the nearest cache.
+// that of a live sample. Two tables of counts, asked one after the other:
 //
-//   slot(p) = p / 256 mod (mask + 1),   marks[slot] = live samples that fall on it
+//   front   slot(p) = p / 256 mod 2^14         what free asks first: it stays in the
+//                                              nearest cache, and its fixed size saves
+//                                              the mask
+//   wide    slot(p) = p / 256 mod (mask + 1)   what the front let through
+//
+//   counts[slot] = live samples that fall on it
 //
 // A slot stands for 256 bytes of heap: neighbours share it, but the slots that a
-// program's working set touches are few. Addresses further apart collide with
-// probability (live samples) / (mask + 1), which growing keeps below 1 / 32.
+// program's working set touches are few. Addresses further apart collide in the front
+// with probability (live samples) / 2^14, in the wide table with (live samples) /
+// (mask + 1), which growing keeps below 1 / 32.
 //
-// Growing, lock-free. With m = mask and n = next (n >= m, equal unless growing):
+// The front is counted up once an address is in the live table and down once it has
+// left. The wide table grows, lock-free. With m = mask and n = next (n >= m, equal
+// unless growing):
 //
 //   insert: the address enters the live table; then it is marked for every size
 //           from m to n
@@ -40,7 +48,8 @@ namespace geiger::capture {
 /// when twice as many samples live. Fork: the child keeps its copy.
 class Filter {
  public:
-  static constexpr std::size_t kLeastSlots = std::size_t{1} << 14;
+  static constexpr unsigned kLog2FrontSlots = 14;
+  static constexpr std::size_t kLeastSlots = std::size_t{1} << 16;
   static constexpr std::size_t kMostSlots = std::size_t{1} << 20;
   static constexpr std::size_t kGrowth = 4;
   static constexpr std::size_t kSlotsPerSample = 32;
@@ -54,19 +63,11 @@ class Filter {
   }
 
   /// False: no live sample has this address. The address reached this thread after
-  /// its insertion, so relaxed loads suffice; the second depends on the first.
-  /// Written out because the compiler does not fold atomic loads into operations.
-  GEIGER_FAST_PATH bool maybe_holds(const void* address) const {
-#if defined(__x86_64__)
-    std::uintptr_t slot = reinterpret_cast<std::uintptr_t>(address) >> kLog2BlockBytes;
-    bool is_marked = false;
-    asm("andq %1, %0" : "+r"(slot) : "m"(mask_) : "cc");
-    asm("cmpb $0, %1" : "=@ccne"(is_marked) : "m"(slots_[slot]));
-    return is_marked;
-#else
-    const std::size_t mask = mask_.load(std::memory_order_relaxed);
-    return slots_[slot_of(address, mask)].load(std::memory_order_relaxed) != 0;
-#endif
+  /// its insertion, so relaxed loads suffice; of the wide table's the second depends on
+  /// the first.
+  [[nodiscard]] GEIGER_FAST_PATH bool maybe_holds(const void* address) const {
+    if (__builtin_expect(is_in_front(address), 0)) return is_in_wide(address);
+    return false;
   }
 
   /// The mask to hand to remove(): read before the address leaves the live table.
@@ -102,15 +103,36 @@ class Filter {
   static std::size_t slot_of(const void* address, std::size_t mask) {
     return reinterpret_cast<std::uintptr_t>(address) >> kLog2BlockBytes & mask;
   }
-  /// Marks that no longer know their count and stay.
-  static constexpr std::uint8_t kUncounted = 255;
+  /// Written out: a multiplication drops the high bits and moves to another register in
+  /// one instruction, where a compiler takes a copy and a shift, and it does not fold
+  /// atomic loads into comparisons.
+  [[nodiscard]] GEIGER_FAST_PATH bool is_in_front(const void* address) const {
+#if defined(__x86_64__)
+    constexpr unsigned kHighBits = 32 - kLog2FrontSlots - kLog2BlockBytes;
+    std::uint32_t slot = 0;
+    bool is_marked = false;
+    asm("imull %2, %k1, %0" : "=r"(slot) : "r"(address), "i"(1U << kHighBits) : "cc");
+    slot >>= 32 - kLog2FrontSlots;
+    asm("cmpb $0, %1" : "=@ccne"(is_marked) : "m"(front_[slot]));
+    return is_marked;
+#else
+    return front_[slot_of(address, kFrontMask)].load(std::memory_order_relaxed) != 0;
+#endif
+  }
+  [[nodiscard]] bool is_in_wide(const void* address) const {
+    const std::size_t mask = mask_.load(std::memory_order_relaxed);
+    return wide_[slot_of(address, mask)].load(std::memory_order_relaxed) != 0;
+  }
+
+  static constexpr std::size_t kFrontMask = (std::size_t{1} << kLog2FrontSlots) - 1;
 
   void announce(std::size_t next);
   void mark(const void* address, std::size_t mask);
 
   std::atomic<std::size_t> mask_{0};
   std::atomic<std::size_t> next_{0};
-  alignas(64) std::atomic<std::uint8_t> slots_[kMostSlots]{};
+  alignas(64) std::atomic<std::uint8_t> front_[kFrontMask + 1]{};
+  std::atomic<std::uint8_t> wide_[kMostSlots]{};
 };
 
 [[gnu::visibility("hidden")]] extern constinit Filter filter;

@@ -65,6 +65,30 @@ TEST(Filter, HoldsWhatWasAddedUntilItIsRemoved) {
   EXPECT_FALSE(samples->filter.maybe_holds(pointer(4112)));
 }
 
+// The front takes the one for the other; the wide table tells them apart.
+TEST(Filter, TellsApartWhatSharesASlotOfTheFront) {
+  constexpr std::uint64_t kFrontBytes = kBlock << Filter::kLog2FrontSlots;
+  const auto samples = std::make_unique<Samples>();
+  samples->insert(4096);
+  EXPECT_FALSE(samples->filter.maybe_holds(pointer(4096 + kFrontBytes)));
+  EXPECT_TRUE(samples->filter.maybe_holds(pointer(4096)));
+  samples->insert(4096 + kFrontBytes);
+  EXPECT_TRUE(samples->take(4096));
+  EXPECT_TRUE(samples->take(4096 + kFrontBytes));
+}
+
+// The front's slot is computed in two ways: by free, and where samples come and go.
+TEST(Filter, FindsAddressesOfAnyBits) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 2000; ++i) {
+    const auto samples = std::make_unique<Samples>();
+    const std::uint64_t address = (random() | 1) >> (17 + i % 40) | 1;
+    samples->insert(address);
+    EXPECT_TRUE(samples->take(address)) << address;
+    EXPECT_FALSE(samples->filter.maybe_holds(pointer(address)));
+  }
+}
+
 TEST(Filter, AMarkThatReached255Stays) {
   const auto filter = std::make_unique<Filter>();
   filter->start();

@@ -2,7 +2,7 @@
 // touches the filter alone: filter.h.)
 //
 //   allocate(size):  countdown -= size; borrow?   -> slow path   (4 instructions)
-//   free(p):         is the filter's slot marked? -> slow path   (7 instructions)
+//   free(p):         is the filter's slot marked? -> slow path   (6 instructions)
 //
 // Invariant of the counter. Let armed be the value last stored and c the value
 // now: armed - c bytes were allocated since, none of them sampled. An allocation
