@@ -128,6 +128,7 @@ TEST_F(Moments, OfAFailedAllocationAreTakenBackWhereTheyCan) {
                        GEIGER_CHECK(totals.certain_count.load() == certain);
                        decision.segment += 1;  // It ended meanwhile.
                        retract(decision, 64);
+                       decision.segment -= 1;
                        decision.is_certain = false;
                        retract(decision, 64);
                        retract({}, 64);

@@ -163,6 +163,7 @@ TEST(CraftedTables, MaySayMoreByLetters) {
   EXPECT_TRUE(finds({.letters = "zPR", .augmentation = {0x1b, 1, 2, 3, 4, 0x1b}}));
   EXPECT_TRUE(finds({.letters = "zPLR", .augmentation = {0x00, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0x1b}}));
   EXPECT_FALSE(finds({.letters = "eh"}));
+  EXPECT_FALSE(finds({.letters = "eR", .augmentation = {1, 0x1b}}));  // As if it were "zR".
   EXPECT_FALSE(finds({.letters = "zRQ"}));
   EXPECT_FALSE(finds({.letters = "zRBBBBBB"}));  // Ends behind the longest.
   EXPECT_FALSE(finds({.letters = "zPR", .augmentation = {0x1b, 1}}));

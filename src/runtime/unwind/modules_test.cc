@@ -81,6 +81,15 @@ TEST_F(Headers, ThatAreNoneTellNone) {
   EXPECT_EQ(range_of(&nowhere).end, 0U);
 }
 
+// The kernel loads such a program; as pointers to its headers they would be misaligned.
+TEST_F(Headers, ThatStandAtOddAddressesTellNone) {
+  add(PT_LOAD, 0, 0x1000);
+  ASSERT_EQ(bytes_from(), 0x1000U);
+  std::memmove(page_ + elf().e_phoff + 4, page_ + elf().e_phoff, sizeof(ElfW(Phdr)));
+  elf().e_phoff += 4;
+  EXPECT_EQ(bytes_from(), 0U);
+}
+
 // ---------------------------------------------------------- without the loader ---
 
 TEST(PermanentModules, AreKnownByTheirHeaders) {
