@@ -52,6 +52,7 @@ void fill(trace::TestTrace& trace) {
   trace.mapping({.stack = stack, .thread = 1});
   trace.mapping({.kind = trace::MappingKind::kUnmap, .bytes = 4096, .thread = 1});
   trace.utilization(sample, 4096, 1024);
+  trace.residency(sample, 1);
   trace.reserved(4);
   trace.hole(2);
 }

@@ -7,6 +7,7 @@ changes any more:
 
 * At interval 1 the profiles are that truth: to the byte for pages, to 1 % for the heap,
   where chunks of the C library share pages with the program's.
+* Of a process that nobody may look into, what the runtime was told inside is that truth too.
 * At larger intervals the share of 95 % intervals that cover the truth is within 4 standard
   errors of what simulated draws of the same objects let expect (false alarm 6e-5 per
   share, three shares; the seeds are fixed, so it happens always or never).
@@ -23,11 +24,18 @@ import tempfile
 import unittest
 
 import harness
+import trace_reader
 
 # Freed chunks that look used from outside.
 NO_CACHES = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0"}
 PAGES_INTERVAL = 64 * harness.KIB
 HEAP_INTERVAL = 16 * harness.KIB
+# Root may look into every process.
+OTHER_USER = ["setpriv", "--reuid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+
+
+def geiger(*arguments):
+    return harness.run_bare([harness.BUILD / "bin" / "geiger", *arguments])
 
 
 class Residency(unittest.TestCase):
@@ -37,29 +45,35 @@ class Residency(unittest.TestCase):
     def run_once(self, directory, mode, interval, seed, env):
         """One run whose last snapshot is of the time when all was done; its truth."""
         trace = os.path.join(directory, f"{mode}.{interval}.{seed}.geiger")
+        as_other = OTHER_USER if mode == "hidden" else []
         for hold in (200, 800, 3000, 6000):  # a busy machine observes late
             outcome = harness.run_bare(
-                [harness.BUILD / "bin" / "geiger", "run", "-q", "-f", "--no-symbolize",
+                [*as_other, harness.BUILD / "bin" / "geiger", "run", "-q", "-f", "--no-symbolize",
                  "--fragmentation", "--seed", seed, "--interval", interval, "-o", trace,
                  harness.host("residency"), mode, hold], env=env, cwd=directory)
             self.assertEqual(outcome.status, 0, outcome.stderr)
             truth = json.loads(outcome.stdout)
-            if self.observed_at(trace) >= truth["done"]:
+            if self.observed_at(trace, mode) >= truth["done"]:
                 return trace, truth
         self.fail("no snapshot after the program was done")
 
-    def observed_at(self, trace):
-        outcome = harness.run_bare([harness.BUILD / "bin" / "geiger", "rss", "--json", "--at",
-                                    "last", trace])
-        if outcome.status != 0:
+    def observed_at(self, trace, mode):
+        report = self.answered(trace) if mode == "hidden" else geiger("rss", "--json", "--at",
+                                                                      "last", trace)
+        if report.status != 0:
             return 0
-        summary = json.loads(harness.run_bare([harness.BUILD / "bin" / "geiger", "summary",
-                                               "--json", trace]).stdout)
-        return summary["processes"][0]["start_ns"] + json.loads(outcome.stdout)["after_ns"]
+        report = json.loads(report.stdout)
+        after = report["by_mincore"]["last_ns"] if mode == "hidden" else report["after_ns"]
+        summary = json.loads(geiger("summary", "--json", trace).stdout)
+        return summary["processes"][0]["start_ns"] + after
+
+    def answered(self, trace):
+        return geiger("table", "--kind", "resident", "--json", trace)
 
     def compare(self, kinds, mode, interval, seeds, env=None):
         """What the analysis says of each kind in the same runs, and the program's truth."""
         with tempfile.TemporaryDirectory() as directory:
+            os.chmod(directory, 0o777)
             runs = [self.run_once(directory, mode, interval, seed, env) for seed in seeds]
             truth = runs[0][1]
             path = os.path.join(directory, "truth.json")
@@ -95,6 +109,32 @@ class Residency(unittest.TestCase):
         for kind, result in results.items():
             run, = result["runs"]
             self.assertEqual(run["estimate"], run["truth"], kind)
+
+    def test_nobody_is_asked_who_can_be_read(self):
+        with tempfile.TemporaryDirectory() as directory:
+            trace, _ = self.run_once(directory, "pages", 1, 1, None)
+            self.assertEqual(trace_reader.read(trace).residency, [])
+
+    def test_interval_one_is_mincore_inside(self):
+        results, _ = self.compare(("resident",), "hidden", 1, [1])
+        run, = results["resident"]["runs"]
+        self.assertEqual(run["estimate"], run["truth"])
+
+    def test_what_was_asked_inside_says_so(self):
+        with tempfile.TemporaryDirectory() as directory:
+            os.chmod(directory, 0o777)
+            trace, _ = self.run_once(directory, "hidden", 1, 1, None)
+            asked = json.loads(self.answered(trace).stdout)["by_mincore"]
+            self.assertEqual((asked["processes"], asked["unanswered"]), (1, 0))
+            self.assertGreater(asked["answered"], 10_000)
+            self.assertIn("by mincore, asked inside the process at ",
+                          geiger("table", "--kind", "resident", trace).stdout.decode())
+            for kind in ("swapped", "untouched"):
+                refusal = geiger("table", "--kind", kind, trace)
+                self.assertEqual(refusal.status, 1)
+                self.assertIn(f"{kind} is not available: its pages could not be read from outside,"
+                              " and mincore,", refusal.stderr.decode())
+                self.assertEqual(refusal.stderr.count(b"\n"), 1)
 
     def test_interval_one_is_the_heap(self):
         results, truth = self.compare(("stranded",), "heap", 1, [1], NO_CACHES)

@@ -6,7 +6,7 @@
 // program printed in one of them: it is the same in all. Prints one JSON object: how many
 // 95 % intervals of sites covered, how many were expected to (by 4,000 simulated draws of
 // the site's own objects) and the variance of that number; per run the estimates and the
-// truth of all sites together; how late the snapshot was.
+// truth of all sites together.
 //
 // --break takes every object for wholly of the kind: the tests must notice.
 #include <cmath>
@@ -109,7 +109,7 @@ double predicted_coverage(const Site& site, Bytes interval, double event, std::u
 }
 
 struct Result {
-  std::uint64_t intervals = 0, covered = 0, late = 0;
+  std::uint64_t intervals = 0, covered = 0;
   double predicted = 0, variance = 0;
   std::vector<json> runs;
 };
@@ -167,12 +167,8 @@ class Comparison {
       estimate += sums[i].weighted_bytes + sums[i].certain_bytes;
       truth += site.truth;
     }
-    const auto* last = geiger::profile::snapshot_at(recording.observations.front(),
-                                                    geiger::profile::Moment::kLast);
-    result_.runs.push_back({{"estimate", estimate},
-                            {"truth", truth},
-                            {"samples", profile.entries.size()},
-                            {"at", last->time}});
+    result_.runs.push_back(
+        {{"estimate", estimate}, {"truth", truth}, {"samples", profile.entries.size()}});
   }
 
   Truth truth_;

@@ -103,6 +103,10 @@ void add_what_programs_say(Image& image, Ref stack, Ref epoch) {
   UtilizationRecord slab{};
   slab.sample = pooled;
   image.add(RecordType::kUtilization, 0, 1, body_of(slab));
+  ResidencyRecord residency{};
+  residency.sample = pooled;
+  residency.resident_bytes = 100;
+  image.add(RecordType::kResidency, 0, 1, body_of(residency));
 }
 
 /// A sample that was carried on, a void one, and what a segment opens with.
@@ -198,6 +202,7 @@ TEST(TraceReader, AgreesWithTheStructs) {
                            "\"warm\"",
                            "\"unmap\": 1",
                            "\"utilization\": 1",
+                           "\"residency\": 1",
                            "\"segment\": 3",
                            "\"carried\": 1",
                            "\"checkpoints\": 1",

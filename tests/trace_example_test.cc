@@ -281,17 +281,18 @@ std::string dump_control(std::string_view bytes) {
               pair("paused", control.paused.load(), "supervised", control.supervised.load()),
               pair("wanted utilization", control.wanted_utilization.load(), "wanted segment",
                    control.wanted_segment.load()),
-              pair("posted marks", control.posted_marks.load(), "reserved", 0),
+              pair("posted marks", control.posted_marks.load(), "wanted residency",
+                   control.wanted_residency.load()),
               number("doubles at", control.doubles_at.load()),
               number("doubling step", control.doubling_step.load())});
   return dump.take();
 }
 
 const char* name_of(RecordType type) {
-  constexpr const char* kNames[] = {"none",    "sample",     "free",     "stack",
-                                    "module",  "thread",     "epoch",    "thread name",
-                                    "name",    "mark",       "mapping",  "utilization",
-                                    "carried", "checkpoint", "thinning", "tally"};
+  constexpr const char* kNames[] = {
+      "none",    "sample",      "free",     "stack", "module",   "thread",
+      "epoch",   "thread name", "name",     "mark",  "mapping",  "utilization",
+      "carried", "checkpoint",  "thinning", "tally", "residency"};
   return kNames[static_cast<std::size_t>(type)];
 }
 
@@ -436,6 +437,12 @@ Meanings meanings_of_utilization(const Record& record) {
           number("slab bytes", slab.slab_bytes), number("free bytes", slab.free_bytes)};
 }
 
+Meanings meanings_of_residency(const Record& record) {
+  const auto& told = record.as<ResidencyRecord>();
+  return {number("time", told.time), pair("sample", told.sample, "reserved", told.reserved),
+          number("resident bytes", told.resident_bytes)};
+}
+
 Meanings meanings_of(const Record& record) {
   constexpr Meanings (*kPrinters[])(const Record&) = {nullptr,
                                                       meanings_of_sample,
@@ -452,7 +459,8 @@ Meanings meanings_of(const Record& record) {
                                                       meanings_of_carried,
                                                       meanings_of_checkpoint,
                                                       meanings_of_thinning,
-                                                      meanings_of_tally};
+                                                      meanings_of_tally,
+                                                      meanings_of_residency};
   return kPrinters[static_cast<std::size_t>(record.header.type)](record);
 }
 

@@ -23,7 +23,7 @@ VOID = 0x40
 CARRIED_THREAD = 0x02
 
 (SAMPLE, FREE, STACK, MODULE, THREAD, EPOCH, THREAD_NAME, NAME, MARK, MAPPING,
- UTILIZATION, CARRIED, CHECKPOINT, THINNING, TALLY) = range(1, 16)
+ UTILIZATION, CARRIED, CHECKPOINT, THINNING, TALLY, RESIDENCY) = range(1, 17)
 NAME_KINDS = {1: "label", 2: "type", 3: "heap"}
 MAPPING_KINDS = {1: "map", 2: "unmap", 3: "remap", 4: "break", 5: "protect"}
 STATES = ("starting", "sampling", "off", "exited", "continued", "stopped")
@@ -59,6 +59,7 @@ Tally = collections.namedtuple("Tally", (
     "ref certain first stack epoch requested entry_point log2_alignment usable heap label type"
     " allocated freed last"))
 Utilization = collections.namedtuple("Utilization", "ref time sample slab_bytes free_bytes")
+Residency = collections.namedtuple("Residency", "ref time sample resident_bytes")
 
 
 class FormatError(Exception):
@@ -109,7 +110,7 @@ class Trace:
         self.header = read_header(data)
         self.samples, self.frees, self.modules, self.thread_names = [], [], [], []
         self.stacks, self.threads, self.epochs, self.names = {}, {}, {}, {}
-        self.marks, self.mappings, self.utilization = [], [], []
+        self.marks, self.mappings, self.utilization, self.residency = [], [], [], []
         self.carried, self.checkpoints, self.thinnings, self.tallies = [], [], [], []
         self.uncommitted = 0
         self.records = 0
@@ -191,6 +192,9 @@ class Trace:
         elif kind == UTILIZATION:
             time, sample, _, slab, free = struct.unpack_from("<QIIQQ", body, 8)
             self.utilization.append(Utilization(ref, time, sample, slab, free))
+        elif kind == RESIDENCY:
+            time, sample, _, resident = struct.unpack_from("<QIIQ", body, 8)
+            self.residency.append(Residency(ref, time, sample, resident))
         else:
             raise FormatError(f"{self.path}: record type {kind} at {8 * ref}")
 
@@ -359,6 +363,7 @@ def summary(trace):
         "marks": [mark.text for mark in trace.marks],
         "mappings": dict(collections.Counter(mapping.kind for mapping in trace.mappings)),
         "utilization": len(trace.utilization),
+        "residency": len(trace.residency),
         "segment": trace.header.segment,
         "carried": len(trace.carried),
         "checkpoints": len(trace.checkpoints),

@@ -157,6 +157,7 @@ nanoseconds Session::round() {
   if (observer_) {
     observer_->follow(feeder_->writing());
     wait = std::min(wait, nanoseconds(observer_->round()));
+    feeder_->ask_residency(observer_->take_questions());
   }
   return wait;
 }

@@ -79,7 +79,9 @@ nanoseconds Supervisor::observe() {
   if (!observer_) return kForever;
   ask_utilization();
   observer_->follow(feeder_->writing());
-  return nanoseconds(observer_->round());
+  const nanoseconds wait(observer_->round());
+  feeder_->ask_residency(observer_->take_questions());
+  return wait;
 }
 
 nanoseconds Supervisor::watch() {

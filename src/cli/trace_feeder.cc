@@ -139,6 +139,10 @@ void WatchedTrace::ask_utilization() {
   control_->wanted_utilization.fetch_add(1, std::memory_order_relaxed);
 }
 
+void WatchedTrace::ask_residency() {
+  control_->wanted_residency.fetch_add(1, std::memory_order_relaxed);
+}
+
 Bytes WatchedTrace::bytes_ahead(Bytes tail) const {
   const bool is_short = tail < trace::kRecordsOffset + kShort;
   return is_short ? kAheadOfShort : std::max(kAhead, 8 * growth_);
@@ -236,10 +240,20 @@ void TraceFeeder::ask_utilization() {
   for (auto& trace : watched_) trace.ask_utilization();
 }
 
+void TraceFeeder::ask_residency(const std::vector<std::string>& paths) {
+  for (auto& trace : watched_) {
+    if (std::ranges::find(paths, path_of(trace)) != paths.end()) trace.ask_residency();
+  }
+}
+
+std::string TraceFeeder::path_of(const WatchedTrace& trace) const {
+  return directory_ + "/" + trace.name();
+}
+
 std::vector<observe::Writing> TraceFeeder::writing() const {
   std::vector<observe::Writing> traces;
   for (const auto& trace : watched_) {
-    traces.push_back({directory_ + "/" + trace.name(), trace.pid(), trace.image_start()});
+    traces.push_back({path_of(trace), trace.pid(), trace.image_start()});
   }
   return traces;
 }

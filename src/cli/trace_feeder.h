@@ -49,6 +49,8 @@ class WatchedTrace {
   void set_paused(bool is_paused);
   /// Asks for the utilization of the slabs that live samples lie in.
   void ask_utilization();
+  /// Asks how much of each live sample is in memory.
+  void ask_residency();
   /// Raises the watermark where the writer comes close. Returns whether records
   /// were added since the last call.
   bool feed();
@@ -86,6 +88,8 @@ class TraceFeeder {
 
   /// Asks every process for the utilization of slabs.
   void ask_utilization();
+  /// Asks the processes that write these traces how much of their live samples is in memory.
+  void ask_residency(const std::vector<std::string>& paths);
   /// The traces that processes write now.
   [[nodiscard]] std::vector<observe::Writing> writing() const;
 
@@ -96,6 +100,7 @@ class TraceFeeder {
   void discover();
   bool adopt(const std::string& name);
   void let_go_of_ended();
+  [[nodiscard]] std::string path_of(const WatchedTrace& trace) const;
   [[nodiscard]] bool is_superseded(std::size_t index) const;
 
   std::string directory_;

@@ -160,7 +160,8 @@ struct ControlPage {
   std::atomic<std::uint32_t> wanted_segment;
   /// Marks published so far; the runtime looks at `marks` only when this has changed.
   std::atomic<std::uint32_t> posted_marks;
-  std::uint32_t reserved0;
+  /// A new number asks for one residency record per live sample (0 = never asked).
+  std::atomic<std::uint32_t> wanted_residency;
   /// While `doubling_step` is not 0, the runtime doubles the interval by itself when its tail
   /// reaches `doubles_at`, and again at every further step: what a budget leaves for the time
   /// until its keeper looks again.
@@ -189,7 +190,8 @@ enum class RecordType : std::uint8_t {
   kCheckpoint = 13,
   kThinning = 14,
   kTally = 15,
-  kMaxKnown = kTally,
+  kResidency = 16,
+  kMaxKnown = kResidency,
 };
 
 /// Header word: type 8 | flags 8 | words 12 | cpu 12 | thread 24.
@@ -468,6 +470,17 @@ struct UtilizationRecord {
   std::uint64_t slab_bytes;
   std::uint64_t free_bytes;
 };
+
+/// How much of a live sample is in memory, as mincore says inside the process. The records of
+/// one answer have the same `time`, when it began.
+struct ResidencyRecord {
+  std::uint64_t header;
+  std::uint64_t time;
+  Ref sample;
+  std::uint32_t reserved;
+  std::uint64_t resident_bytes;  ///< Of the requested ones, on resident pages.
+};
+static_assert(sizeof(ResidencyRecord) == 32);
 
 // ----------------------------------------------------------------- chunks ---
 

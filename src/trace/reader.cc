@@ -25,6 +25,7 @@ constexpr std::uint64_t kFixedWords[] = {
     sizeof(CheckpointRecord) / 8,   // kCheckpoint
     sizeof(ThinningRecord) / 8,     // kThinning
     sizeof(TallyRecord) / 8,        // kTally
+    sizeof(ResidencyRecord) / 8,    // kResidency
 };
 static_assert(std::size(kFixedWords) == static_cast<std::size_t>(RecordType::kMaxKnown) + 1);
 

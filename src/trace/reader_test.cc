@@ -70,6 +70,7 @@ TestTrace talkative_trace() {
   const Ref sample = trace.sample({.thread = 1, .label = tenant, .type = type, .heap = 3});
   trace.mapping({.kind = MappingKind::kRemap, .old_address = 0x1000, .old_bytes = 4096});
   trace.utilization(sample, 4096, 1024);
+  trace.residency(sample, 512);
   return trace;
 }
 
@@ -202,9 +203,12 @@ TEST(RecordReader, DecodesWhatProgramsSay) {
     if (record.header.type == RecordType::kUtilization) {
       EXPECT_EQ(record.as<UtilizationRecord>().free_bytes, 1024U);
     }
+    if (record.header.type == RecordType::kResidency) {
+      EXPECT_EQ(record.as<ResidencyRecord>().resident_bytes, 512U);
+    }
   }
   EXPECT_EQ(reader.error().fault, Fault::kNone);
-  EXPECT_EQ(reader.committed(), 16U);
+  EXPECT_EQ(reader.committed(), 17U);
   EXPECT_THAT(texts, ElementsAre("request", "tenant=acme", "Order", "pool", "warm"));
 }
 
@@ -270,6 +274,7 @@ TEST(RecordReader, DamageEndsTheReadingAndSaysWhere) {
   expect(outcome_with(RecordType::kMark, {5}), Fault::kTooSmall);
   expect(outcome_with(RecordType::kMapping, {1, 2, 3, 4, 5, 6}), Fault::kTooSmall);
   expect(outcome_with(RecordType::kUtilization, {1, 2, 3}), Fault::kTooSmall);
+  expect(outcome_with(RecordType::kResidency, {1, 2}), Fault::kTooSmall);
 }
 
 TEST(RecordReader, SizesOutOfPlaceAreDamage) {

@@ -227,6 +227,10 @@ class TestTrace {
     const std::uint64_t body[] = {time, sample, slab, free};
     return append(RecordType::kUtilization, body);
   }
+  Ref residency(Ref sample, Bytes resident, std::uint64_t time = 2600) {
+    const std::uint64_t body[] = {time, sample, resident};
+    return append(RecordType::kResidency, body);
+  }
 
   void hole(std::size_t words) { words_.resize(words_.size() + words, 0); }
   void reserved(std::uint16_t words) {

@@ -206,6 +206,7 @@ void Writer::inherit(const ControlPage& asked) {
   copy(control_->requested_interval, asked.requested_interval);
   copy(control_->paused, asked.paused);
   copy(control_->wanted_utilization, asked.wanted_utilization);
+  copy(control_->wanted_residency, asked.wanted_residency);
   copy(control_->wanted_segment, asked.wanted_segment);
 }
 

@@ -219,6 +219,7 @@ TEST_F(WriterRefusals, ASegmentIsAskedWhatTheOneBeforeWas) {
   auto* asked = const_cast<ControlPage*>(writer.control());
   asked->requested_interval = 77;
   asked->wanted_utilization = 5;
+  asked->wanted_residency = 7;
   asked->wanted_segment = 6;
   asked->watermark = kMiB;
   Identity next = kIdentity;
@@ -233,6 +234,7 @@ TEST_F(WriterRefusals, ASegmentIsAskedWhatTheOneBeforeWas) {
   EXPECT_EQ(second.control()->requested_interval.load(), 77U);
   EXPECT_EQ(second.control()->paused.load(), 1U);
   EXPECT_EQ(second.control()->wanted_utilization.load(), 5U);
+  EXPECT_EQ(second.control()->wanted_residency.load(), 7U);
   EXPECT_EQ(second.control()->wanted_segment.load(), 6U);
   EXPECT_EQ(second.control()->watermark.load(), 0U) << "storage is each segment's own";
   // All of it at once, then again.

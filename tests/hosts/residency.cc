@@ -1,18 +1,20 @@
 // A program that knows where its live bytes lie.
 //
-//   residency pages|heap HOLD      HOLD = milliseconds to live on when all is done
+//   residency pages|hidden|heap HOLD      HOLD = milliseconds to live on when all is done
 //
 // pages: eight sites allocate blocks of different sizes and touch known parts of them;
 // then mincore tells for every page whether it is resident. heap: three sites allocate
 // small blocks, two thirds of which are freed in an order of no pattern; what remains
-// answers for the free bytes of its pages. (Run it with caches of freed chunks off, which
-// look used from outside.)
+// answers for the free bytes of its pages. hidden: pages, in a process that nobody but root may
+// look into, which goes on allocating so that it can be asked itself. (Run it with caches of freed
+// chunks off, which look used from outside.)
 //
 // Prints one JSON object: the instant (CLOCK_MONOTONIC, ns) from which on nothing changes,
 // and per site its address and, per live block, [requested, value, value]: pages: resident,
 // untouched; heap: stranded, 0. Of heap also what malloc says is free.
 #include <malloc.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,7 +35,8 @@
     return block;                                                                               \
   }
 SITE(0)
-SITE(1) SITE(2) SITE(3) SITE(4) SITE(5) SITE(6) SITE(7)
+SITE(1)
+SITE(2) SITE(3) SITE(4) SITE(5) SITE(6) SITE(7)
 
     extern "C" char __start_sites[],
     __stop_sites[];
@@ -204,6 +207,13 @@ void print(const Blocks& blocks, std::uint64_t done) {
   std::fflush(stdout);
 }
 
+/// The same chunk again and again, which no block is: nothing else changes.
+void allocate_and_free() {
+  void* block = std::malloc(8);
+  asm volatile("" : "+r"(block));
+  std::free(block);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -212,12 +222,18 @@ int main(int argc, char** argv) {
   std::setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
   Blocks blocks;
   blocks.reserve(100'000);
-  if (std::strcmp(argv[1], "pages") == 0) {
+  const bool is_hidden = std::strcmp(argv[1], "hidden") == 0;
+  if (is_hidden) prctl(PR_SET_DUMPABLE, 0);
+  allocate_and_free();
+  if (is_hidden || std::strcmp(argv[1], "pages") == 0) {
     fill_pages(blocks);
   } else {
     fill_heap(blocks);
   }
   print(blocks, now());
-  usleep(static_cast<useconds_t>(std::atoi(argv[2])) * 1000);
+  for (int i = 0; i < std::atoi(argv[2]); ++i) {
+    if (is_hidden) allocate_and_free();
+    usleep(1000);
+  }
   _exit(0);  // With everything alive.
 }

@@ -64,6 +64,8 @@ void ImageDecoder::decode(const Record& record) {
       return decode_mapping(record);
     case RecordType::kUtilization:
       return decode_utilization(record);
+    case RecordType::kResidency:
+      return decode_residency(record);
     case RecordType::kCarried:
       return decode_carried(record);
     case RecordType::kCheckpoint:
@@ -137,6 +139,16 @@ void ImageDecoder::decode_utilization(const Record& record) {
     return void(++oddities_.impossible_utilization);
   }
   recording_.utilization.push_back({sample, layout.time, layout.slab_bytes, layout.free_bytes});
+}
+
+void ImageDecoder::decode_residency(const Record& record) {
+  const auto& layout = record.as<trace::ResidencyRecord>();
+  saw(layout.time);
+  const std::uint32_t sample = samples_.find(layout.sample);
+  if (sample == kNone || layout.resident_bytes > recording_.samples[sample].requested) {
+    return void(++oddities_.impossible_residency);
+  }
+  recording_.residency_answers.push_back({sample, layout.time, layout.resident_bytes});
 }
 
 std::optional<SamplePlace> ImageDecoder::sample_at(trace::Ref ref) const {
@@ -258,6 +270,7 @@ void ImageDecoder::warn(const Oddities& oddities) {
   line(oddities.repeated_frees, "repeated frees of a sample, ignored");
   line(references.unknown_names, "names that were never written or are of another kind, ignored");
   line(oddities.impossible_utilization, "slabs that cannot be as full as they say, ignored");
+  line(oddities.impossible_residency, "objects that cannot be in memory as they say, ignored");
   line(references.impossible_tallies, "tallies with more freed than allocated, corrected");
   line(references.corrected_rates, "intervals with a rate that is not theirs, corrected");
 }

@@ -46,6 +46,7 @@ class ImageDecoder {
     std::uint64_t frees_without_sample = 0;
     std::uint64_t repeated_frees = 0;
     std::uint64_t impossible_utilization = 0;
+    std::uint64_t impossible_residency = 0;
   };
 
   void decode_sample(const trace::Record& record);
@@ -61,6 +62,7 @@ class ImageDecoder {
   void decode_mark(const trace::Record& record);
   void decode_mapping(const trace::Record& record);
   void decode_utilization(const trace::Record& record);
+  void decode_residency(const trace::Record& record);
 
   [[nodiscard]] std::optional<SamplePlace> sample_at(trace::Ref ref) const;
   [[nodiscard]] std::uint32_t thread_of(std::uint32_t thread) const;

@@ -217,6 +217,7 @@ TEST_F(Ingest, DecodesWhatProgramsSay) {
   trace.free(pooled, 2900);
   trace.mapping({.time = 2400, .stack = stack, .bytes = 8192, .thread = 1});
   trace.utilization(own, 4096, 1024);
+  trace.residency(own, 0, 2600);
   const Ingested result = read(trace.bytes());
   const auto& recording = result.recording;
   EXPECT_THAT(recording.warnings, IsEmpty());
@@ -246,6 +247,27 @@ TEST_F(Ingest, DecodesWhatProgramsSay) {
   ASSERT_EQ(recording.utilization.size(), 1U);
   EXPECT_EQ(recording.utilization[0].sample, 0U);
   EXPECT_EQ(recording.utilization[0].slab_bytes, 4096U);
+  ASSERT_EQ(recording.residency_answers.size(), 1U);
+  EXPECT_EQ(recording.residency_answers[0].sample, 0U);
+  EXPECT_EQ(recording.residency_answers[0].time, 2600U);
+  EXPECT_EQ(recording.residency_answers[0].resident, 0U);
+}
+
+TEST_F(Ingest, IgnoresResidencyThatCannotBe) {
+  TestTrace trace;
+  const Ref own = trace.sample({.requested = 5000});
+  const Ref pooled = trace.sample({.heap = 3});
+  trace.residency(own, 5000, 2600);
+  trace.residency(own, 5001, 2700);
+  trace.residency(own, ~Bytes{0}, 2700);
+  trace.residency(pooled, 1, 2700);
+  trace.residency(77, 1, 2700);
+  const auto recording = read(trace.bytes()).recording;
+  ASSERT_EQ(recording.residency_answers.size(), 1U);
+  EXPECT_EQ(recording.residency_answers[0].resident, 5000U);
+  ASSERT_EQ(recording.warnings.size(), 1U);
+  EXPECT_NE(recording.warnings[0].find("4 objects that cannot be in memory as they say"),
+            std::string::npos);
 }
 
 TEST_F(Ingest, NamesOfSeveralProcessesAreOne) {

@@ -61,6 +61,14 @@ Nanoseconds Observer::round() {
   return wait;
 }
 
+std::vector<std::string> Observer::take_questions() {
+  std::vector<std::string> traces;
+  for (const auto& [path, process] : observed_) {
+    if (process->take_question()) traces.push_back(path);
+  }
+  return traces;
+}
+
 std::optional<profile::Observations> Observer::take(const std::string& path) {
   follow({});
   auto found = found_.extract(path);

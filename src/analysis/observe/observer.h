@@ -32,6 +32,10 @@ class Observer {
   /// Makes the readings that are due. Returns how long the next round may wait.
   [[nodiscard]] Nanoseconds round();
 
+  /// The traces of the processes that are to be asked now, by ControlPage::wanted_residency, as
+  /// their pages may not be read; forgets them.
+  [[nodiscard]] std::vector<std::string> take_questions();
+
   /// What was found of a trace, if anything; forgets it. With the counters of the segments
   /// before it that have been deleted since.
   [[nodiscard]] std::optional<profile::Observations> take(const std::string& path);

@@ -1,8 +1,9 @@
 #include "analysis/observe/pagemap.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
+
+#include "base/pages.h"
 
 namespace geiger::observe {
 
@@ -13,8 +14,7 @@ PageState page_state(std::uint64_t entry) {
   return (entry & kSwapped) != 0 ? PageState::kSwapped : PageState::kUntouched;
 }
 
-Pagemap::Pagemap(Read read, Bytes page_bytes)
-    : read_(std::move(read)), page_bits_(static_cast<unsigned>(std::countr_zero(page_bytes))) {}
+Pagemap::Pagemap(Read read, Bytes page_bytes) : read_(std::move(read)), page_bytes_(page_bytes) {}
 
 PageState Pagemap::state_of(std::uint64_t page) {
   if (page < first_ || page - first_ >= window_.size()) {
@@ -30,17 +30,11 @@ PageState Pagemap::state_of(std::uint64_t page) {
 
 RangeResidency Pagemap::residency(Address start, Bytes bytes) {
   RangeResidency found;
-  // An address space ends far below 2^64: a range that wraps around is nobody's.
-  const Address end = start + bytes;
-  if (end < start) return found;
-  for (Address at = start; at < end;) {
-    const std::uint64_t page = at >> page_bits_;
-    const Address next = std::min(end, (page + 1) << page_bits_);
+  base::for_each_page(start, bytes, page_bytes_, [&](std::uint64_t page, Bytes on_it) {
     const PageState state = state_of(page);
-    if (state == PageState::kResident) found.resident += next - at;
-    if (state == PageState::kSwapped) found.swapped += next - at;
-    at = next;
-  }
+    if (state == PageState::kResident) found.resident += on_it;
+    if (state == PageState::kSwapped) found.swapped += on_it;
+  });
   return found;
 }
 

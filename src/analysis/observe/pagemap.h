@@ -51,7 +51,7 @@ class Pagemap {
   static constexpr std::size_t kWindow = 512;
 
   Read read_;
-  unsigned page_bits_;
+  Bytes page_bytes_;
   std::vector<std::uint64_t> window_;
   std::uint64_t first_ = 0;  ///< Page number of window_[0].
   std::uint64_t pages_read_ = 0;

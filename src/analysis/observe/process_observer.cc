@@ -51,6 +51,9 @@ void add_residency(const std::vector<LiveSample>& samples, Pagemap& pagemap, Sna
   }
 }
 
+/// What the system answers where it hides a process's memory, or knows no such file.
+bool is_refusal(int error) { return error == EACCES || error == EPERM || error == ENOENT; }
+
 /// Runs something and adds the processor time it took: on a busy machine the clock would
 /// count others' work.
 template <class Function>
@@ -76,6 +79,7 @@ ProcessObserver::ProcessObserver(pid_t pid, const std::string& trace, bool wants
     found_.fault = "no process that may be read has this number and writes this trace";
   }
   next_ = started_;
+  next_question_ = started_ + kPace.least_rest;
 }
 
 bool ProcessObserver::writes_trace() const {
@@ -112,7 +116,8 @@ bool ProcessObserver::is_snapshot_due(Nanoseconds now) const {
 
 void ProcessObserver::observe(Nanoseconds now, bool may_take_snapshot) {
   if (!found_.fault.empty()) {
-    next_ = ~Nanoseconds{0};
+    ask_if_due(now);
+    next_ = next_question_;
     return;
   }
   Nanoseconds reading = 0;
@@ -124,6 +129,16 @@ void ProcessObserver::observe(Nanoseconds now, bool may_take_snapshot) {
   const Nanoseconds age = now - started_;
   const Nanoseconds step = std::min(series_.step(), std::max(age / 4, kPace.least_rest));
   next_ = now + std::max(step, kReadingRest * reading);
+}
+
+// Each answer takes the program's time and a record per live sample, so the rests grow with the
+// age of the process.
+void ProcessObserver::ask_if_due(Nanoseconds now) {
+  if (now < next_question_) return;
+  asks_ = true;
+  const Nanoseconds age = now - std::min(now, started_);
+  const Nanoseconds rest = std::clamp(age / 2, kPace.least_rest, kPace.idle_rest + age / 10);
+  next_question_ = now + rest;
 }
 
 void ProcessObserver::observe_at_once(Nanoseconds now) {
@@ -138,9 +153,11 @@ void ProcessObserver::observe_at_once(Nanoseconds now) {
 void ProcessObserver::take_snapshot(Nanoseconds now) {
   std::optional<Snapshot> taken;
   Nanoseconds cost = 0;
+  is_refused_ = false;
   timed(cost, [&] { taken = snapshot(now); });
   last_end_ = base::monotonic_now();
   found_.cost += cost;
+  if (is_refused_) ask_if_due(now);
   if (!taken) return void(++found_.refused);
   taken->cost = cost;
   keep(std::move(*taken));
@@ -152,7 +169,10 @@ std::optional<Snapshot> ProcessObserver::snapshot(Nanoseconds now) {
   snapshot.counts = counts_;
   const bool is_up_to_date = follower_.follow(kMostTrace, now);
   const auto text = files_.read("smaps");
-  if (!text || text->empty()) return std::nullopt;
+  if (!text || text->empty()) {
+    is_refused_ = !text && is_refusal(errno);
+    return std::nullopt;
+  }
   const std::vector<Mapping> mappings = parse_smaps(*text);
   const std::vector<LiveSample> samples = follower_.live().by_address();
   std::vector<Address> stacks = files_.stack_pointers();
@@ -164,6 +184,7 @@ std::optional<Snapshot> ProcessObserver::snapshot(Nanoseconds now) {
   snapshot.maps = totals_of(mappings, kinds);
   const Descriptor file = files_.open("pagemap");
   if (!file.is_open()) {
+    is_refused_ = is_refusal(errno);
     if (errno == ESRCH) return std::nullopt;
     snapshot.residency_fault = std::string("pagemap: ") + std::strerror(errno);
     return snapshot;

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "analysis/observe/live_set.h"
 #include "analysis/observe/process_files.h"
@@ -37,6 +38,9 @@ class ProcessObserver {
   /// A snapshot whether or not one is due.
   void observe_at_once(Nanoseconds now);
   [[nodiscard]] Nanoseconds next() const { return next_; }
+  /// Whether the process itself is to be asked now how much of its live samples is in memory:
+  /// a snapshot was due, and its pages may not be read from outside. True once each time.
+  [[nodiscard]] bool take_question() { return std::exchange(asks_, false); }
   /// Processor time spent so far.
   [[nodiscard]] Nanoseconds cost() const { return found_.cost; }
 
@@ -48,6 +52,7 @@ class ProcessObserver {
   [[nodiscard]] bool read_counts(Nanoseconds now);
   [[nodiscard]] bool is_snapshot_due(Nanoseconds now) const;
   void take_snapshot(Nanoseconds now);
+  void ask_if_due(Nanoseconds now);
   [[nodiscard]] std::optional<profile::Snapshot> snapshot(Nanoseconds now);
   void keep(profile::Snapshot snapshot);
 
@@ -61,6 +66,9 @@ class ProcessObserver {
   Nanoseconds started_ = 0;
   Nanoseconds next_ = 0;
   Nanoseconds last_end_ = 0;  ///< When the last snapshot was done.
+  bool is_refused_ = false;   ///< The last snapshot's pages could not be read.
+  bool asks_ = false;
+  Nanoseconds next_question_ = 0;
 };
 
 }  // namespace geiger::observe

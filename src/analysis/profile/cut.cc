@@ -17,6 +17,7 @@ void cut_at(Recording& recording, Nanoseconds instant) {
   std::erase_if(recording.mappings, [&](const MappingEvent& e) { return e.time >= instant; });
   std::erase_if(recording.marks, [&](const Mark& mark) { return mark.time >= instant; });
   recording.utilization.clear();
+  recording.residency_answers.clear();
   for (Process& process : recording.processes) {
     process.end = std::max(process.start, std::min(process.end, instant));
   }

@@ -7,7 +7,8 @@ namespace geiger::profile {
 
 /// Forgets samples and frees from `instant` (CLOCK_MONOTONIC) on and ends processes there;
 /// those that began later keep no sample. What threads counted stays: it is known for
-/// their whole time only. Utilization, whose samples it names by index, is dropped.
+/// their whole time only. Utilization and residency answers, which name samples by index, are
+/// dropped.
 void cut_at(Recording& recording, Nanoseconds instant);
 
 }  // namespace geiger::profile

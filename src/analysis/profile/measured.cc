@@ -7,6 +7,7 @@
 #include "analysis/profile/hash.h"
 #include "analysis/profile/mappings.h"
 #include "analysis/profile/peak.h"
+#include "analysis/profile/residency_answers.h"
 #include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
 
@@ -67,10 +68,27 @@ Bytes residency_of(const SampleResidency& found, Bytes requested, Kind kind) {
   return kind == Kind::kSwapped ? swapped : requested - resident - swapped;
 }
 
+constexpr std::string_view kNotToldApart =
+    "its pages could not be read from outside, and mincore, asked inside, does not tell swapped "
+    "pages from untouched ones";
+
+void add_answers(const Recording& recording, const std::map<std::uint32_t, Nanoseconds>& used,
+                 Collector& collector) {
+  for (const ResidencyAnswer& answer : recording.residency_answers) {
+    const Sample& sample = recording.samples[answer.sample];
+    const auto time = used.find(sample.process);
+    const bool counts = time != used.end() && answer.time == time->second;
+    if (counts && was_live_at(sample, answer.time)) collector.add(sample, answer.resident);
+  }
+}
+
 void add_residency(const Recording& recording, const Selection& selection, Collector& collector) {
+  const auto answered = answers_used(recording, selection.moment);
+  if (selection.kind == Kind::kResident) add_answers(recording, answered, collector);
   for (const Observations& observations : recording.observations) {
     const Snapshot* snapshot = snapshot_at(observations, selection.moment);
-    if (snapshot == nullptr || !snapshot->residency_fault.empty()) continue;
+    const bool is_usable = snapshot != nullptr && snapshot->residency_fault.empty();
+    if (!is_usable || answered.contains(observations.process)) continue;
     for (const SampleResidency& found : snapshot->residency) {
       const Sample& sample = recording.samples[found.sample];
       if (!was_live(sample, *snapshot)) continue;
@@ -225,6 +243,10 @@ std::optional<std::string> unavailable(const Recording& recording, std::uint32_t
     return std::nullopt;
   }
   if (needs_waste && has_utilization(recording, process)) return std::nullopt;
+  if (!needs_waste && answers_used(recording, moment).contains(process)) {
+    if (kind == Kind::kResident) return std::nullopt;
+    return std::string(kNotToldApart);
+  }
   const Observations* observations = observations_of(recording, process);
   if (observations == nullptr) {
     return "the process was not observed: geiger run does that, and not with --no-observe";

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "analysis/profile/residency_answers.h"
 #include "estimation/estimate.h"
 
 namespace geiger::profile {
@@ -146,6 +147,72 @@ TEST(Measured, ASlabsUsersShareItsFreeBytes) {
   const Profile profile = select(recording, Kind::kStranded);
   ASSERT_EQ(profile.entries.size(), 1U);  // the other's slab is full
   EXPECT_EQ(profile.entries[0].value, 8U) << "24 of 3072 used bytes answer for 8 of 1024";
+}
+
+/// What the runtime was told instead of what was read from outside.
+Recording answered(unsigned subset) {
+  Recording recording = recording_of(subset);
+  recording.observations.clear();
+  for (std::uint32_t i = 0, object = 0; i < recording.samples.size(); ++i, ++object) {
+    while ((subset >> object & 1U) == 0) ++object;
+    recording.residency_answers.push_back({i, 100, kObjects[object].resident});
+  }
+  return recording;
+}
+
+TEST(Answers, AreMeasuredLikeSnapshots) {
+  for (unsigned subset = 0; subset < 1U << kObjects.size(); ++subset) {
+    const Recording outside = recording_of(subset), inside = answered(subset);
+    const auto seen = total(outside, select(outside, Kind::kResident));
+    const auto told = total(inside, select(inside, Kind::kResident));
+    EXPECT_EQ(told.weighted_bytes, seen.weighted_bytes);
+    EXPECT_EQ(told.bytes_variance, seen.bytes_variance);
+  }
+}
+
+TEST(Answers, TheNewestCountsAndOnlyWhatWasLive) {
+  Recording recording = answered(0x3);
+  recording.residency_answers.push_back({0, 200, 5});
+  recording.residency_answers.push_back({1, 150, 6});
+  Profile profile = select(recording, Kind::kResident);
+  ASSERT_EQ(profile.entries.size(), 1U) << "of the other nothing is known at 200";
+  EXPECT_EQ(profile.entries[0].value, 5U);
+  auto facts = facts_of_answers(recording, Moment::kMaximum);
+  ASSERT_EQ(facts.size(), 1U);
+  EXPECT_EQ(facts[0].time, 200U);
+  EXPECT_EQ(facts[0].answered, 1U);
+  EXPECT_EQ(facts[0].unanswered, 1U);
+  recording.samples[1].free_time = 200;  // Not live then, so nothing was to be told.
+  recording.samples[0].free_time = 201;
+  facts = facts_of_answers(recording, Moment::kMaximum);
+  EXPECT_EQ(facts[0].answered, 1U);
+  EXPECT_EQ(facts[0].unanswered, 0U);
+  recording.samples[0].free_time = 200;
+  EXPECT_TRUE(select(recording, Kind::kResident).entries.empty());
+  recording.samples[0].free_time = 0;
+  recording.samples[0].time = 201;
+  EXPECT_TRUE(select(recording, Kind::kResident).entries.empty());
+}
+
+TEST(Answers, StandOnlyWhereNobodyCouldLook) {
+  Recording recording = recording_of(0x1);
+  recording.observations[0].last = recording.observations[0].at_maximum;
+  recording.residency_answers = {{0, 50, 3}};
+  EXPECT_EQ(select(recording, Kind::kResident).entries.at(0).value, 8U) << "read later";
+  EXPECT_TRUE(facts_of_answers(recording, Moment::kMaximum).empty());
+  EXPECT_FALSE(unavailable(recording, Kind::kUntouched, Moment::kLast));
+  recording.residency_answers = {{0, 101, 3}};
+  EXPECT_EQ(select(recording, Kind::kResident).entries.at(0).value, 3U) << "asked later";
+  EXPECT_TRUE(select(recording, Kind::kUntouched).entries.empty());
+  recording.residency_answers = {{0, 50, 3}};
+  recording.observations[0].last->residency_fault = "pagemap: Permission denied";
+  EXPECT_EQ(select(recording, Kind::kResident).entries.at(0).value, 3U);
+  for (const Kind kind : {Kind::kSwapped, Kind::kUntouched}) {
+    const auto reason = unavailable(recording, kind, Moment::kMaximum);
+    ASSERT_TRUE(reason);
+    EXPECT_NE(reason->find("mincore"), std::string::npos);
+  }
+  EXPECT_FALSE(unavailable(recording, Kind::kResident, Moment::kMaximum));
 }
 
 TEST(Measured, KindsHaveNames) {

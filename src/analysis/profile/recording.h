@@ -148,6 +148,14 @@ struct Utilization {
   Bytes free_bytes = 0;  ///< Of its free regions.
 };
 
+/// How much of a live sample was in memory, as the kernel told the runtime inside the process.
+/// Those of one answer share its time; a live sample without one was not looked up.
+struct ResidencyAnswer {
+  std::uint32_t sample = kNone;  ///< Into Recording::samples.
+  Nanoseconds time = 0;
+  Bytes resident = 0;  ///< Of its requested bytes.
+};
+
 /// Function of the only frame of stacks that a runtime had no room to tell apart.
 inline constexpr std::string_view kUntoldStacks = "[stacks not told apart]";
 
@@ -188,7 +196,7 @@ struct Process {
   std::uint32_t pid = 0, parent_pid = 0;
   bool is_fork_child = false;
   bool is_pure = false;
-  bool is_attached = false;      ///< What it allocated before `start` is not known.
+  bool is_attached = false;        ///< What it allocated before `start` is not known.
   Nanoseconds start = 0, end = 0;  ///< CLOCK_MONOTONIC; end = last thing recorded.
   Nanoseconds start_realtime = 0;
   std::uint64_t seed = 0;
@@ -242,6 +250,7 @@ struct Recording {
   std::vector<Mark> marks;  ///< In order of (process, record), like all below.
   std::vector<MappingEvent> mappings;
   std::vector<Utilization> utilization;
+  std::vector<ResidencyAnswer> residency_answers;
   /// Of heaps that the program manages itself: memory that may well be part of a
   /// sample of the process's own heap, so the two are never added.
   std::vector<Sample> heap_samples;

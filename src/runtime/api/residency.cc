@@ -4,8 +4,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
+
+#include "base/pages.h"
 
 namespace geiger::api {
 namespace {
@@ -24,12 +25,9 @@ Residency::~Residency() {
 
 Bytes Residency::resident(Address address, Bytes bytes) {
   Bytes sum = 0;
-  const Address end = address + bytes;
-  for (Address at = address; at < end;) {
-    const Address next = std::min(end, (at / kPage + 1) * kPage);
-    if (is_resident(at / kPage)) sum += next - at;
-    at = next;
-  }
+  base::for_each_page(address, bytes, kPage, [&](std::uint64_t page, Bytes on_it) {
+    if (is_resident(page)) sum += on_it;
+  });
   return sum;
 }
 

@@ -17,6 +17,7 @@
 #include "runtime/capture/live_samples.h"
 #include "runtime/capture/names.h"
 #include "runtime/capture/record_stack.h"
+#include "runtime/capture/residency_answer.h"
 #include "runtime/capture/tally.h"
 #include "runtime/capture/thread_state.h"
 #include "runtime/capture/utilization.h"
@@ -562,6 +563,7 @@ GEIGER_SLOW_PATH void record(const Decision& decision, const Allocation& allocat
   if (filter.maybe_holds(key)) close_unseen(*segment, state, key);
   write_and_track(*segment, decision, allocation, stack, key);
   serve_utilization(*segment);
+  serve_residency(*segment);
 }
 
 std::uint64_t take(const void* address) { return take_live(address); }

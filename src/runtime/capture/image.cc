@@ -152,6 +152,7 @@ bool start_image(bool is_child) {
   image.followed.store(0, std::memory_order_relaxed);
   image.doubled_at.store(0, std::memory_order_relaxed);
   image.utilization_served.store(0, std::memory_order_relaxed);
+  image.residency_served.store(0, std::memory_order_relaxed);
   image.segment_served.store(0, std::memory_order_relaxed);
   image.continuation.by.store(nullptr, std::memory_order_relaxed);
   image.continuation.before = nullptr;

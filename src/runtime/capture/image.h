@@ -63,6 +63,7 @@ struct Image {
   std::atomic<std::uint64_t> doubled_at;
   /// The requests of the control page that were served last.
   std::atomic<std::uint32_t> utilization_served;
+  std::atomic<std::uint32_t> residency_served;
   std::atomic<std::uint32_t> segment_served;
   Continuation continuation;
   std::uint32_t next_file;             ///< Number of the next trace's name.

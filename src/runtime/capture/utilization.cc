@@ -2,7 +2,7 @@
 
 #include "base/attributes.h"
 #include "base/clock.h"
-#include "runtime/capture/image.h"
+#include "runtime/capture/live_request.h"
 
 namespace geiger::capture {
 namespace {
@@ -68,11 +68,8 @@ class Batch {
 
 GEIGER_SLOW_PATH void serve_slow(Segment& segment) {
   Batch batch(segment);
-  const std::uint32_t number = segment.number.load(std::memory_order_relaxed);
-  image.live.for_each([&](std::uint64_t key, std::uint64_t value) {
-    const bool is_own = value >> 32 == number && key >> 48 == 0;
-    if (is_own) batch.add(key, static_cast<trace::Ref>(value));
-  });
+  for_each_live_of(segment,
+                   [&](std::uint64_t address, trace::Ref sample) { batch.add(address, sample); });
   batch.flush();
 }
 
@@ -81,12 +78,9 @@ GEIGER_SLOW_PATH void serve_slow(Segment& segment) {
 void set_mallctl(Mallctl mallctl) { ask = mallctl; }
 
 void serve_utilization(Segment& segment) {
-  std::uint32_t served = image.utilization_served.load(std::memory_order_relaxed);
-  const std::uint32_t wanted =
-      segment.writer.control()->wanted_utilization.load(std::memory_order_relaxed);
-  if (wanted == served || ask == nullptr) return;
-  const bool is_ours =
-      image.utilization_served.compare_exchange_strong(served, wanted, std::memory_order_relaxed);
+  if (ask == nullptr) return;
+  const auto& wanted = segment.writer.control()->wanted_utilization;
+  const bool is_ours = claim_request(image.utilization_served, wanted);
   if (is_ours && image.live.size() <= kMostSamples) serve_slow(segment);
 }
 

@@ -1,0 +1,35 @@
+// What the runtime was told of resident pages inside a process: what its pages are known by
+// where nobody outside may look.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "analysis/profile/profile.h"
+
+namespace geiger::profile {
+
+/// The answer that stands for a process.
+struct AnswerFacts {
+  std::uint32_t process = 0;
+  Nanoseconds time = 0;        ///< CLOCK_MONOTONIC: when the process was asked.
+  std::uint64_t answered = 0;  ///< Of the samples that were live then.
+  std::uint64_t unanswered = 0;
+};
+
+/// When each process was asked for what its residency is known by: its newest answer, if that is
+/// later than its last readable snapshot, or the one of this moment cannot be read. The others
+/// are left out.
+[[nodiscard]] std::map<std::uint32_t, Nanoseconds> answers_used(const Recording& recording,
+                                                                Moment moment);
+
+/// The same with what those answers leave open.
+[[nodiscard]] std::vector<AnswerFacts> facts_of_answers(const Recording& recording, Moment moment);
+
+/// Whether a sample was live at an instant.
+[[nodiscard]] inline bool was_live_at(const Sample& sample, Nanoseconds instant) {
+  return sample.time <= instant && (sample.free_time == 0 || sample.free_time > instant);
+}
+
+}  // namespace geiger::profile
