@@ -9,7 +9,6 @@
 
 #include "analysis/profile/mappings.h"
 #include "analysis/profile/measured.h"
-#include "analysis/profile/residency_answers.h"
 #include "analysis/profile/totals.h"
 #include "analysis/report/heading.h"
 #include "cli/choice.h"
@@ -120,7 +119,8 @@ class Instants {
     if (is_of_snapshot(subject_.selection.kind)) {
       const bool is_last = options.at == "last";
       subject_.selection.moment = is_last ? profile::Moment::kLast : profile::Moment::kMaximum;
-      if (subject_.selection.kind == Kind::kResident) subject_.scope.asked = asked_inside();
+      subject_.scope.asked =
+          report::asked_inside(recording_, subject_.selection.kind, subject_.selection.moment);
       return "";
     }
     if (!options.at.empty()) return apply_at(options.at);
@@ -138,24 +138,6 @@ class Instants {
  private:
   [[nodiscard]] Nanoseconds after_start(const Instant& instant) const {
     return instant.time - std::min(instant.time, profile::start_of(recording_));
-  }
-
-  [[nodiscard]] std::optional<report::AskedInside> asked_inside() const {
-    const auto answers = profile::facts_of_answers(recording_, subject_.selection.moment);
-    if (answers.empty()) return std::nullopt;
-    report::AskedInside asked;
-    Nanoseconds first = answers.front().time, last = 0;
-    for (const profile::AnswerFacts& answer : answers) {
-      ++asked.processes;
-      first = std::min(first, answer.time);
-      last = std::max(last, answer.time);
-      asked.answered += answer.answered;
-      asked.unanswered += answer.unanswered;
-    }
-    const Nanoseconds start = profile::start_of(recording_);
-    asked.first = first - std::min(first, start);
-    asked.last = last - std::min(last, start);
-    return asked;
   }
 
   std::string apply_at(const std::string& text) {

@@ -69,8 +69,7 @@ std::string profile_heading(profile::Kind kind, std::string_view view, const Mea
   }
   // Wrapped before it is painted: escapes take no columns. A break replaces a blank.
   const std::string text = wrap(title + rest, 0, style.width);
-  const std::string asked = asked_text(scope);
-  const std::string source = asked.empty() ? "" : "\n" + wrap(asked, 0, style.width);
+  const std::string source = scope.asked ? "\n" + wrap(text_of(*scope.asked), 0, style.width) : "";
   return fmt::format("{}{}{}\n\n", paint(style, Role::kHeading, text.substr(0, title.size())),
                      text.substr(title.size()), paint(style, Role::kFaint, source));
 }

@@ -1,25 +1,17 @@
 // What part of a recording a report is about, in words and for machines.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "analysis/profile/profile.h"
+#include "analysis/report/asked_inside.h"
 #include "analysis/report/json.h"
 #include "base/units.h"
 
 namespace geiger::report {
-
-/// What resident bytes are known by where pages could not be read from outside.
-struct AskedInside {
-  std::uint64_t processes = 0;
-  Nanoseconds first = 0, last = 0;  ///< When they were asked, after the start of the recording.
-  std::uint64_t answered = 0;       ///< Samples, of those that were live then.
-  std::uint64_t unanswered = 0;     ///< The others, which count for nothing.
-};
 
 /// Empty: everything of its kind.
 struct Scope {
@@ -31,7 +23,7 @@ struct Scope {
   bool is_halved = false;  ///< Half of the samples chose one of the instants.
   /// What was asked for: {"thread", "io-1"}, {"label", "tenant=acme"}.
   std::vector<std::pair<std::string, std::string>> only;
-  std::optional<AskedInside> asked;  ///< Of resident bytes; nothing: read from outside.
+  std::optional<AskedInside> asked;  ///< Of resident bytes that nobody outside could read.
 
   [[nodiscard]] bool is_part() const { return !when.empty() || !only.empty(); }
 };
@@ -42,11 +34,8 @@ struct Scope {
 /// "only thread io-1, label tenant=acme"; empty where nothing is left out.
 [[nodiscard]] std::string only_text(const Scope& scope);
 
-/// "by mincore, asked inside the process at 3.2 s"; empty where nobody was asked.
-[[nodiscard]] std::string asked_text(const Scope& scope);
-
-/// The fields "selection", where there is one: instants in ns after the start, and filters; and
-/// "by_mincore", where processes were asked.
+/// The field "selection", where there is one: instants in ns after the start, and filters; and
+/// that of `asked`.
 void write_field(JsonWriter& json, const Scope& scope);
 
 }  // namespace geiger::report

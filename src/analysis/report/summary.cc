@@ -103,7 +103,8 @@ std::vector<KindLine> further_kinds(const Recording& recording, double level) {
     selection.kind = kind;
     if (profile::unavailable(recording, kind, selection.moment)) continue;
     const Measure measure = measure_total(total(recording, select(recording, selection)), level);
-    if (measure.samples > 0) lines.push_back({kind, measure});
+    if (measure.samples == 0) continue;
+    lines.push_back({kind, measure, asked_inside(recording, kind, selection.moment)});
   }
   return lines;
 }

@@ -12,6 +12,7 @@
 #include "analysis/profile/recording.h"
 #include "analysis/profile/selfcheck.h"
 #include "analysis/profile/totals.h"
+#include "analysis/report/asked_inside.h"
 #include "analysis/report/lifetimes.h"
 #include "analysis/report/measure.h"
 #include "analysis/report/rss.h"
@@ -67,6 +68,7 @@ struct ForkedLine {
 struct KindLine {
   profile::Kind kind = profile::Kind::kLiveOverhead;
   Measure measure;
+  std::optional<AskedInside> asked = {};
 };
 
 struct SummaryReport {

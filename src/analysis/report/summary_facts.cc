@@ -104,13 +104,19 @@ void add_mapped(Facts& facts, const SummaryReport& report) {
   facts.push_back({"mapped by itself", exact_bytes(mapped.at_peak) + " at most", remark});
 }
 
+std::string remark_on(const KindLine& line) {
+  if (line.asked) return text_of(*line.asked);
+  if (line.kind == profile::Kind::kLiveOverhead) {
+    return "beyond what was asked for, live at the end";
+  }
+  return "of what was live at the largest RSS";
+}
+
 /// Of the kinds that sum something else than sizes, and of lives.
 void add_further_kinds(Facts& facts, const SummaryReport& report) {
   for (const KindLine& line : report.kinds) {
-    const bool is_overhead = line.kind == profile::Kind::kLiveOverhead;
-    facts.push_back({std::string(profile::name_of(line.kind)), bytes_text(line.measure),
-                     is_overhead ? "beyond what was asked for, live at the end"
-                                 : "of what was live at the largest RSS"});
+    facts.push_back(
+        {std::string(profile::name_of(line.kind)), bytes_text(line.measure), remark_on(line)});
   }
   if (!report.lifetimes) return;
   const LifetimeFigures& lives = report.lifetimes->bytes;

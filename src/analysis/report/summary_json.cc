@@ -86,6 +86,7 @@ void write_kinds(JsonWriter& json, const SummaryReport& report) {
     write_measure(json, profile::name_of(line.kind), line.measure);
   }
   json.end_object();
+  for (const KindLine& line : report.kinds) write_field(json, line.asked);
   if (!report.lifetimes) return;
   const LifetimeFigures& lives = report.lifetimes->bytes;
   json.key("lifetimes").begin_object().key("median").begin_object();
