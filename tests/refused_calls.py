@@ -53,8 +53,11 @@ def library_range(command):
     env = harness.environment([harness.preload_library()], {"LD_TRACE_LOADED_OBJECTS": "1"})
     text = subprocess.run(command, env=env, capture_output=True, check=True, text=True,
                           preexec_fn=fixed_addresses).stdout
-    start = int(re.search(r"libgeiger-preload\.so.*\(0x([0-9a-f]+)\)", text)[1], 16)
-    return start, start + os.path.getsize(harness.preload_library())
+    base = int(re.search(r"libgeiger-preload\.so.*\(0x([0-9a-f]+)\)", text)[1], 16)
+    segments = subprocess.run(["readelf", "--segments", "--wide", harness.preload_library()],
+                              capture_output=True, check=True, text=True).stdout
+    address, size = re.search(r"LOAD +\S+ (\S+) \S+ \S+ (\S+) R E", segments).groups()
+    return base + int(address, 16), base + int(address, 16) + int(size, 16)
 
 
 def statement(code, value, if_true=0, if_false=0):
