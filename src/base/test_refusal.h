@@ -18,7 +18,7 @@
 namespace geiger::base {
 
 /// A sanitizer maps memory for itself, and looks at all threads at exit: it cannot be refused that.
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool kIsSanitized = true;
 #else
 inline constexpr bool kIsSanitized = false;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -65,6 +66,15 @@ class Writer {
   /// Reserves a record of `header.words` words and stores its header marked
   /// kReserved. Without room: counts `cause`, stops the trace, returns null.
   Slot reserve(const RecordHeader& header);
+
+  /// Fills in a record made elsewhere, but for its header: that stays as reserved, for who reads
+  /// the live trace looks at it meanwhile.
+  template <typename Record>
+  static void fill(const Slot& slot, const Record& record) {
+    constexpr std::size_t kHeader = sizeof record.header;
+    __builtin_memcpy(slot.words + 1, reinterpret_cast<const char*>(&record) + kHeader,
+                     sizeof record - kHeader);
+  }
 
   /// Publishes a filled record; release, pairs with the reader's acquire.
   static void commit(const Slot& slot, const RecordHeader& header);

@@ -323,9 +323,11 @@ TEST_F(PprofFiles, AFailureThatOnlyClosingTellsIsTold) {
 int pipe_to_empty = -1;
 volatile sig_atomic_t interruptions = 0;
 void empty_pipe(int) {
+  const int before = errno;
   char buffer[1 << 16];
   while (::read(pipe_to_empty, buffer, sizeof buffer) > 0) continue;
   interruptions = interruptions + 1;
+  errno = before;
 }
 
 TEST_F(PprofFiles, WritingGoesOnBehindASignal) {

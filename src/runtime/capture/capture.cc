@@ -305,12 +305,11 @@ std::uint64_t write_sample(Segment& segment, const Decision& decision, const All
                            trace::Ref stack) {
   const RecordHeader header = header_of(RecordType::kSample, sizeof(trace::SampleRecord),
                                         decision.state->index, flags_of(decision));
-  trace::SampleRecord sample = sample_of(segment, decision, allocation, stack);
+  const trace::SampleRecord sample = sample_of(segment, decision, allocation, stack);
   const trace::Slot slot = segment.writer.reserve(header);
   if (!slot) return 0;
-  sample.header = slot.words[0];
   auto* record = reinterpret_cast<trace::SampleRecord*>(slot.words);
-  *record = sample;
+  trace::Writer::fill(slot, sample);
   trace::Writer::commit(slot, header);
   tell_sampled(segment, *decision.state, slot.ref, *record);
   return live_value(segment, slot.ref);

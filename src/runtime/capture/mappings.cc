@@ -60,11 +60,10 @@ GEIGER_SLOW_PATH void write(MappingRecord record, const unwind::Registers& calle
   const trace::RecordHeader header{trace::RecordType::kMapping, 0, sizeof(MappingRecord) / 8,
                                    trace::kUnknownCpu, state->index};
   if (record.time == 0) record.time = base::monotonic_now();
-  record.header = header.pack() | std::uint64_t{trace::kReserved} << 8;
   record.stack = record_stack(*segment, *state, caller);
   const trace::Slot slot = segment->writer.reserve(header);
   if (!slot) return segment->writer.count_drop(trace::DropCause::kTraceFull);
-  *reinterpret_cast<MappingRecord*>(slot.words) = record;
+  trace::Writer::fill(slot, record);
   trace::Writer::commit(slot, header);
   if (probes::wants_mappings()) [[unlikely]]
     probes::fire_mapping(record);
