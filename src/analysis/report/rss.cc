@@ -149,10 +149,14 @@ RssOutcome rss_report(const Recording& recording, const RssOptions& options) {
 
 std::string explained_line(const RssReport& report) {
   if (report.resident == 0) return "";
-  const bool is_maximum = report.options.moment == profile::Moment::kMaximum;
+  std::string when = "at its maximum";
+  if (report.options.moment == profile::Moment::kLast) {
+    when = "when it was read last";
+  } else if (report.high_water / 10 * 9 > report.resident) {
+    when = fmt::format("at its largest reading; it was {} at most", exact_bytes(report.high_water));
+  }
   return fmt::format("malloc profile explains {} of {} RSS {}",
-                     figure(report.rows.front().share).text(), exact_bytes(report.resident),
-                     is_maximum ? "at its maximum" : "when it was read last");
+                     figure(report.rows.front().share).text(), exact_bytes(report.resident), when);
 }
 
 std::string_view key_of(RssPart part) {
