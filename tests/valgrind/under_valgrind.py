@@ -21,12 +21,15 @@ import harness  # noqa: E402
 
 TOOL = "memcheck"
 SUPPRESSIONS = pathlib.Path(__file__).resolve().parent / "expected.supp"
-# valgrind has no mremap of length 0, with which a trace doubles its mapping, and no single steps;
-# stacks of garbage are read on purpose.
-TESTS = {"capture_filter_test": "", "capture_names_test": "", "capture_tables_test": "",
+# valgrind has no mremap of length 0, with which a trace doubles its mapping, no single steps, and
+# makes calls of its own where ours are refused; resident bytes are its own too; stacks of garbage
+# are read on purpose.
+TESTS = {"capture_filter_test": "", "capture_names_test": "",
+         "capture_tables_test": "--gtest_filter=-*TakesNoMoreFor*:*GivesItsPagesBack*",
          "unwind_cfi_test": "", "trace_reader_test": "",
          "unwind_test": "--gtest_filter=-*EqualLibgccsAtEvery*:*SurviveGarbage*",
-         "trace_writer_test": "--gtest_filter=-*DoublesItsMapping*"}
+         "trace_writer_test": "--gtest_filter=-*DoublesItsMapping*:*LeavesAnEmptyFile*:"
+                              "*CannotPopulateAllocates*"}
 SCENARIOS = ("threads/comes_and_goes threads/many_at_once threads/hand_over threads/cancelled"
              " threads/storage_destructors threads/late_allocations edges/reallocs"
              " edges/sizes_zero edges/new_forms").split()
