@@ -33,6 +33,7 @@ TESTS = {"capture_filter_test": "", "capture_names_test": "",
 SCENARIOS = ("threads/comes_and_goes threads/many_at_once threads/hand_over threads/cancelled"
              " threads/storage_destructors threads/late_allocations edges/reallocs"
              " edges/sizes_zero edges/new_forms").split()
+BEYOND = {("drd", "threads/late_allocations")}  # More threads than drd counts, bare too.
 
 
 def valgrind(log):
@@ -51,7 +52,9 @@ class UnderValgrind(harness.ProcessTest):
         self.log = pathlib.Path(directory.name, "log")
 
     def assert_silent(self):
-        self.assertEqual(self.log.read_text(), "")
+        """Errors stand between == signs; what stands between -- are remarks of valgrind's."""
+        errors = [line for line in self.log.read_text().splitlines() if line.startswith("==")]
+        self.assertEqual(errors, [])
 
     def test_units(self):
         for name, words in TESTS.items():
@@ -63,6 +66,8 @@ class UnderValgrind(harness.ProcessTest):
 
     def test_hosts(self):
         for scenario in SCENARIOS:
+            if (TOOL, scenario) in BEYOND:
+                continue
             program, name = scenario.split("/")
             with self.subTest(scenario=scenario):
                 bare = harness.run_bare([harness.host(program), name])
