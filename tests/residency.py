@@ -32,6 +32,15 @@ PAGES_INTERVAL = 64 * harness.KIB
 HEAP_INTERVAL = 16 * harness.KIB
 # Root may look into every process.
 OTHER_USER = ["setpriv", "--reuid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+# Takes a system call filter that allows everything along into another program.
+FILTERED = """
+import ctypes, os, struct, sys
+allow = ctypes.create_string_buffer(struct.pack("<HBBI", 6, 0, 0, 0x7fff0000))
+filter = ctypes.create_string_buffer(struct.pack("<HxxxxxxQ", 1, ctypes.addressof(allow)))
+prctl = ctypes.CDLL(None).prctl
+assert prctl(38, 1, 0, 0, 0) == 0 and prctl(22, 2, filter) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 
 
 def geiger(*arguments):
@@ -41,6 +50,19 @@ def geiger(*arguments):
 class Residency(unittest.TestCase):
     seeds = 40
     is_broken = False
+
+    def test_nobody_is_asked_whose_calls_are_filtered(self):
+        """A filter may end a process for a call that it does not make by itself."""
+        with tempfile.TemporaryDirectory() as directory:
+            os.chmod(directory, 0o777)
+            trace = os.path.join(directory, "filtered.geiger")
+            outcome = harness.run_bare(
+                [*OTHER_USER, harness.BUILD / "bin" / "geiger", "run", "-q", "--no-symbolize",
+                 "--interval", 1, "-o", trace, "/usr/bin/python3", "-c", FILTERED,
+                 harness.host("residency"), "hidden", "1500"], cwd=directory)
+            self.assertEqual(outcome.status, 0, outcome.stderr)
+            answer = self.answered(trace)
+            self.assertNotIn(b"by_mincore", answer.stdout, answer.stderr)
 
     def run_once(self, directory, mode, interval, seed, env):
         """One run whose last snapshot is of the time when all was done; its truth."""

@@ -30,16 +30,27 @@ std::optional<std::uint64_t> number(std::string_view word, int base) {
   return value;
 }
 
-/// "Name:   12 kB" in bytes; no machine has more than the limit.
-std::optional<Bytes> kilobytes(std::string_view line, std::string_view name) {
-  constexpr std::uint64_t kMostKilobytes = std::uint64_t{1} << 44;
+/// "Name:   12", and what stands behind the number.
+struct Field {
+  std::uint64_t value = 0;
+  std::string_view unit;
+};
+std::optional<Field> field(std::string_view line, std::string_view name) {
   if (!line.starts_with(name) || line.size() == name.size() || line[name.size()] != ':') {
     return std::nullopt;
   }
   line.remove_prefix(name.size() + 1);
   const auto value = number(next_word(line), 10);
-  if (!value || *value > kMostKilobytes || next_word(line) != "kB") return std::nullopt;
-  return *value * kKiB;
+  if (!value) return std::nullopt;
+  return Field{*value, next_word(line)};
+}
+
+/// "Name:   12 kB" in bytes; no machine has more than the limit.
+std::optional<Bytes> kilobytes(std::string_view line, std::string_view name) {
+  constexpr std::uint64_t kMostKilobytes = std::uint64_t{1} << 44;
+  const auto found = field(line, name);
+  if (!found || found->value > kMostKilobytes || found->unit != "kB") return std::nullopt;
+  return found->value * kKiB;
 }
 
 /// "START-END PERMS OFFSET DEVICE INODE  PATH"
@@ -90,6 +101,10 @@ std::optional<Status> parse_status(std::string_view text) {
     take("RssFile", status.counts.file);
     take("RssShmem", status.counts.shared);
     take("VmSwap", status.counts.swapped);
+    if (const auto mode = field(line, "Seccomp")) status.confinement.mode = mode->value;
+    if (const auto count = field(line, "Seccomp_filters")) {
+      status.confinement.filters = count->value;
+    }
   }
   if (!has_memory) return std::nullopt;
   status.high_water = std::max(status.high_water, status.counts.resident);

@@ -13,9 +13,17 @@
 
 namespace geiger::observe {
 
-/// The counters of /proc/PID/status.
+/// How far the kernel restricts the system calls of a process.
+struct Confinement {
+  std::uint64_t mode = 0;  ///< Of seccomp: 0 none, 1 strict, 2 filters.
+  std::uint64_t filters = 0;
+  bool operator==(const Confinement&) const = default;
+};
+
+/// What /proc/PID/status counts.
 struct Status {
   profile::MemoryCounts counts;
+  Confinement confinement;
   Bytes high_water = 0;  ///< VmHWM.
 };
 

@@ -11,7 +11,8 @@ namespace {
 
 const std::string kStatus =
     "Name:\tVmRSS: 1 kB\nVmHWM:\t    2000 kB\nVmRSS:\t    1200 kB\nRssAnon:\t     700 kB\n"
-    "RssFile:\t     400 kB\nRssShmem:\t     100 kB\nVmSwap:\t      32 kB\n";
+    "RssFile:\t     400 kB\nRssShmem:\t     100 kB\nVmSwap:\t      32 kB\n"
+    "Seccomp:\t2\nSeccomp_filters:\t3\n";
 
 const std::string kSmaps =
     "55d0c0000000-55d0c0021000 rw-p 00000000 00:00 0                          [heap]\n"
@@ -30,6 +31,7 @@ TEST(ProcText, ReadsStatus) {
   EXPECT_EQ(status->counts.shared, 100 * kKiB);
   EXPECT_EQ(status->counts.swapped, 32 * kKiB);
   EXPECT_EQ(status->high_water, 2000 * kKiB);
+  EXPECT_EQ(status->confinement, (Confinement{2, 3}));
 }
 
 TEST(ProcText, AProcessWithoutMemoryIsNone) {

@@ -135,10 +135,20 @@ void ProcessObserver::observe(Nanoseconds now, bool may_take_snapshot) {
 // age of the process.
 void ProcessObserver::ask_if_due(Nanoseconds now) {
   if (now < next_question_) return;
-  asks_ = true;
+  asks_ = !is_confined_further();
   const Nanoseconds age = now - std::min(now, started_);
   const Nanoseconds rest = std::clamp(age / 2, kPace.least_rest, kPace.idle_rest + age / 10);
   next_question_ = now + rest;
+}
+
+bool ProcessObserver::is_confined_further() const {
+  const auto status_of = [](const ProcessFiles& files) {
+    const auto text = files.read("status");
+    return text ? parse_status(*text) : std::nullopt;
+  };
+  const auto theirs = status_of(files_);
+  const auto ours = status_of(ProcessFiles(::getpid()));
+  return !theirs || !ours || theirs->confinement != ours->confinement;
 }
 
 void ProcessObserver::observe_at_once(Nanoseconds now) {

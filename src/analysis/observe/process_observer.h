@@ -39,7 +39,8 @@ class ProcessObserver {
   void observe_at_once(Nanoseconds now);
   [[nodiscard]] Nanoseconds next() const { return next_; }
   /// Whether the process itself is to be asked now how much of its live samples is in memory:
-  /// a snapshot was due, and its pages may not be read from outside. True once each time.
+  /// a snapshot was due, and its pages may not be read from outside. True once each time. False
+  /// of a process with system call filters that we do not have: one might end it for the answer.
   [[nodiscard]] bool take_question() { return std::exchange(asks_, false); }
   /// Processor time spent so far.
   [[nodiscard]] Nanoseconds cost() const { return found_.cost; }
@@ -53,6 +54,7 @@ class ProcessObserver {
   [[nodiscard]] bool is_snapshot_due(Nanoseconds now) const;
   void take_snapshot(Nanoseconds now);
   void ask_if_due(Nanoseconds now);
+  [[nodiscard]] bool is_confined_further() const;
   [[nodiscard]] std::optional<profile::Snapshot> snapshot(Nanoseconds now);
   void keep(profile::Snapshot snapshot);
 
