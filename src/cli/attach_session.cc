@@ -157,8 +157,7 @@ nanoseconds Session::round() {
   if (observer_) {
     observer_->follow(feeder_->writing());
     wait = std::min(wait, nanoseconds(observer_->round()));
-    // A filter that lets the runtime in may end the process for mincore.
-    if (!order_.despite_seccomp) feeder_->ask_residency(observer_->take_questions());
+    feeder_->ask_residency(observer_->take_questions());
   }
   return wait;
 }
