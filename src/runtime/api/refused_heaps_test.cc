@@ -17,8 +17,11 @@ thread_local bool is_out_of_memory = false;
 
 }  // namespace
 
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return is_out_of_memory ? nullptr : std::malloc(size);
+}
 void* operator new(std::size_t size) {
-  void* memory = is_out_of_memory ? nullptr : std::malloc(size);
+  void* memory = operator new(size, std::nothrow);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
