@@ -181,7 +181,8 @@ TEST_F(RefusedHeaps, ThreadsInTheirLastDestructorsAreLentCounters) {
   geiger_status last = GEIGER_THREW;
   in_new_thread([&] {
     thread_local Late late;  // Made first, so it goes last.
-    late = Late{heap, 2, &last};
+    late.heap = heap;
+    late.last = &last;
     late.reports = 2;
     EXPECT_EQ(geiger_report_allocation(heap, at(8), 2 * kInterval), GEIGER_OK);
   });
