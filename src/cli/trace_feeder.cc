@@ -5,6 +5,7 @@
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/populate.h"
 #include "cli/control_page.h"
 #include "cli/run_directory.h"
 
@@ -23,10 +25,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A short process stays below kShort and costs no further allocation; whatever
-// grows gets kAhead or eight times its largest recent step, whichever is more.
+// A short process stays below half of what it took itself and costs no further allocation;
+// whatever grows gets kAhead or eight times its largest recent step, whichever is more, but the
+// disk is the program's: no more than a share of what is free, or kUnit.
 constexpr Bytes kShort = 64 * kKiB;
-constexpr Bytes kAheadOfShort = 256 * kKiB;
+constexpr Bytes kAheadOfShort = 64 * kKiB;
+constexpr Bytes kUnit = 256 * kKiB;
+constexpr Bytes kShareOfFree = 8;
 constexpr Bytes kAhead = 4 * kMiB;
 constexpr Bytes kLargestStep = 256 * kMiB;
 
@@ -44,23 +49,26 @@ std::uint64_t acquire_magic(const trace::FileHeader& header) {
   return std::atomic_ref(*word).load(std::memory_order_acquire);
 }
 
-// File systems without fallocate get zeros written. The range lies above every
-// watermark ever published, so nobody else touches it.
-int write_zeros(int fd, Bytes from, Bytes to) {
-  static constexpr std::array<char, 64 * kKiB> kZeros{};
-  while (from < to) {
-    const auto count = std::min<Bytes>(to - from, kZeros.size());
-    const auto wrote = pwrite(fd, kZeros.data(), count, static_cast<off_t>(from));
-    if (wrote < 0) return errno;
-    from += static_cast<Bytes>(wrote);
-  }
-  return 0;
+/// Where there is no fallocate, as in ext3 and FAT: takes the pages of the range, which leaves
+/// alone what the writer may have put there meanwhile.
+int populate_range(int fd, off_t from, std::size_t bytes) {
+  void* range = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, from);
+  if (range == MAP_FAILED) return errno;
+  const long result = base::populate(range, bytes);
+  munmap(range, bytes);
+  // A page of the file that cannot be allocated reads as a bad address.
+  return result == -EFAULT ? ENOSPC : static_cast<int>(-result);
+}
+
+Bytes free_bytes(int fd) {
+  struct statvfs status {};
+  return fstatvfs(fd, &status) == 0 ? Bytes{status.f_bavail} * status.f_frsize : ~Bytes{0};
 }
 
 int allocate_range(int fd, Bytes from, Bytes to) {
   const auto offset = static_cast<off_t>(from);
   if (fallocate(fd, FALLOC_FL_KEEP_SIZE, offset, static_cast<off_t>(to - from)) == 0) return 0;
-  return errno == EOPNOTSUPP ? write_zeros(fd, from, to) : errno;
+  return errno == EOPNOTSUPP ? populate_range(fd, offset, to - from) : errno;
 }
 
 void* map_page(int fd, int protection, Bytes offset) {
@@ -150,13 +158,11 @@ Bytes WatchedTrace::bytes_ahead(Bytes tail) const {
 
 // The watermark only grows, and only over what was allocated: a page above it
 // that nothing backs would end the program with SIGBUS on a full disk.
-bool WatchedTrace::allocate(Bytes from, Bytes to) {
+void WatchedTrace::allocate(Bytes from, Bytes to) {
   Bytes size = 0;
-  if (!holds_both_pages(fd_.get(), &size)) return false;
+  if (!holds_both_pages(fd_.get(), &size)) return;
   refused_ = allocate_range(fd_.get(), from, to);
-  if (refused_ != 0) return false;
-  control_->watermark.store(to, std::memory_order_release);
-  return true;
+  if (refused_ == 0) control_->watermark.store(to, std::memory_order_release);
 }
 
 bool WatchedTrace::feed() {
@@ -169,7 +175,9 @@ bool WatchedTrace::feed() {
   const Bytes ahead = bytes_ahead(tail);
   // Half of it may be used up before it is worth a system call.
   if (refused_ == 0 && watermark < std::min(tail + ahead / 2, capacity_)) {
-    allocate(watermark, std::min(round_up(tail + ahead, kAheadOfShort), capacity_));
+    const Bytes wanted = std::min(ahead, std::max(free_bytes(fd_.get()) / kShareOfFree, kUnit));
+    const Bytes end = std::min(round_up(tail + wanted, kUnit), capacity_);
+    if (end > watermark) allocate(watermark, end);
   }
   return has_grown;
 }

@@ -58,7 +58,7 @@ class WatchedTrace {
  private:
   void swap(WatchedTrace& other) noexcept;
   [[nodiscard]] Bytes bytes_ahead(Bytes tail) const;
-  bool allocate(Bytes from, Bytes to);
+  void allocate(Bytes from, Bytes to);
 
   std::string name_;
   UniqueFd fd_;

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/test_refusal.h"
 #include "cli/control_page.h"
 
 namespace geiger::cli {
@@ -23,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Bytes kCapacity = 64 * kMiB;
-constexpr Bytes kFirstExtent = 256 * kKiB;
+constexpr Bytes kFirstExtent = 64 * kKiB;
 
 /// A trace as the runtime leaves it after its start.
 class FakeTrace {
@@ -88,7 +89,7 @@ TEST_F(Feeder, AllocatesBeforeItPublishes) {
     trace.header().tail = tail;
     feeder.round();
     const Bytes watermark = trace.control().watermark;
-    EXPECT_GE(watermark, std::min(kCapacity, tail + kMiB / 8));
+    EXPECT_GE(watermark, std::min(kCapacity, tail + kMiB / 32));
     EXPECT_LE(watermark, kCapacity);
     EXPECT_GE(trace.allocated(), watermark);
   }
@@ -100,6 +101,25 @@ TEST_F(Feeder, LeavesShortProcessesAlone) {
   trace.header().tail = trace::kRecordsOffset + 10 * kKiB;
   feeder.round();
   EXPECT_EQ(trace.control().watermark, kFirstExtent);
+}
+
+// As in ext3, FAT and some network file systems. The writer may be ahead of the watermark.
+TEST_F(Feeder, LeavesRecordsAloneWhereThereIsNoFallocate) {
+  const FakeTrace trace(path("a.1.0.geiger"));
+  const std::string record = "a record beyond the watermark";
+  char* place = reinterpret_cast<char*>(&trace.header()) + kFirstExtent + 4096;
+  record.copy(place, record.size());
+  const std::string header(reinterpret_cast<const char*>(&trace.header()), 64);
+  trace.header().tail = kFirstExtent + 2 * 4096;
+  ASSERT_TRUE(base::where_refused({{SYS_fallocate, EOPNOTSUPP}}, [&] {
+    TraceFeeder feeder(root_);
+    feeder.round();
+    EXPECT_EQ(feeder.refused(), 0);
+  }));
+  EXPECT_GT(trace.control().watermark, trace.header().tail);
+  EXPECT_GE(trace.allocated(), trace.control().watermark);
+  EXPECT_EQ(std::string(place, record.size()), record);
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(&trace.header()), 8), header.substr(0, 8));
 }
 
 TEST_F(Feeder, StopsAtTheCapacity) {
@@ -185,29 +205,48 @@ TEST_F(Feeder, LetsGoOfAnImageThatCalledExec) {
   EXPECT_EQ(after.control().supervised, 1U);
 }
 
-// Mounts a file system of 1 MiB for a child process of ours alone. Exit codes: 0
-// as expected, 1 not, 77 no permission to mount.
-int feed_on_a_full_disk(const std::string& directory) {
+// Mounts a file system of this size for a child process of ours alone, and feeds a writer that
+// is ahead. Exit codes: 0 as expected, 1 not, 77 no permission to mount.
+int feed_on_a_full_disk(const std::string& directory, Bytes size, bool has_fallocate, int refused,
+                        Bytes watermark) {
+  const std::string options = "size=" + std::to_string(size);
   if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-      mount("none", directory.c_str(), "tmpfs", 0, "size=1m") != 0) {
+      mount("none", directory.c_str(), "tmpfs", 0, options.c_str()) != 0) {
     return 77;
   }
   const FakeTrace trace(directory + "/a.1.0.geiger");
-  trace.header().tail = kFirstExtent;
+  trace.header().tail = 2 * kFirstExtent;
   TraceFeeder feeder(directory);
-  feeder.round();
-  feeder.round();
-  const bool is_right = feeder.refused() == ENOSPC && trace.control().watermark == kFirstExtent;
+  const auto feed = [&] {
+    feeder.round();
+    feeder.round();
+  };
+  if (has_fallocate) {
+    feed();
+  } else if (!base::where_refused({{SYS_fallocate, EOPNOTSUPP}}, feed)) {
+    return 77;
+  }
+  const bool is_right =
+      feeder.refused() == refused && trace.control().watermark.load() == watermark;
   return is_right ? 0 : 1;
 }
 
-TEST_F(Feeder, KeepsTheWatermarkWhereTheDiskIsFull) {
-  const pid_t child = fork();
-  if (child == 0) _exit(feed_on_a_full_disk(root_));
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "mounting is not permitted";
-  EXPECT_EQ(status, 0);
+TEST_F(Feeder, KeepsTheWatermarkWhereTheDiskIsFullAndTakesAShareOfWhatIsFree) {
+  for (const bool has_fallocate : {true, false}) {
+    const auto feed = [&](Bytes size, int refused, Bytes watermark) {
+      const pid_t child = fork();
+      if (child == 0) _exit(feed_on_a_full_disk(root_, size, has_fallocate, refused, watermark));
+      int status = 0;
+      waitpid(child, &status, 0);
+      return status;
+    };
+    const int status = feed(192 * kKiB, ENOSPC, kFirstExtent);
+    if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "mounting is not permitted";
+    EXPECT_EQ(status, 0) << has_fallocate;
+    // 4 MiB would be wanted ahead of 128 KiB.
+    EXPECT_EQ(feed(2 * kMiB, 0, kMiB / 2), 0) << has_fallocate;
+    EXPECT_EQ(feed(16 * kMiB, 0, 2 * kMiB + kMiB / 4), 0) << has_fallocate;
+  }
 }
 
 TEST_F(Feeder, KnowsWhetherSomebodyWrites) {

@@ -148,8 +148,8 @@ inline constexpr std::size_t kControlMarks = 8;
 
 /// Written by whoever watches the target; read at every slow path.
 struct ControlPage {
-  /// Bytes from the image's start that are backed by allocated storage; the
-  /// runtime writes below it without a system call. Only grows.
+  /// Bytes from the image's start that are backed by allocated storage, at first what the
+  /// runtime took itself; it writes below without a system call. Only grows.
   std::atomic<std::uint64_t> watermark;
   std::atomic<std::uint64_t> requested_interval;  ///< 0 = as started.
   std::atomic<std::uint32_t> paused;              ///< 1 = draw, but record nothing.

@@ -14,11 +14,8 @@
 
 #include "base/attributes.h"
 #include "base/clock.h"
+#include "base/populate.h"
 #include "base/raw_syscall.h"
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 
 namespace geiger::trace {
 namespace {
@@ -26,17 +23,20 @@ namespace {
 using base::is_error;
 using base::raw_syscall;
 
+/// Smaller traces are not begun.
+constexpr Bytes kLeastCapacity = 256 * kKiB;
+
 /// What a fresh trace allocates for itself: header, modules and first samples
 /// of a short-lived process, so that most children need nothing more.
-constexpr Bytes kFirstExtent = 256 * kKiB;
+constexpr Bytes kFirstExtent = 64 * kKiB;
 
 /// Mapped at first: 180,000 samples. Then it doubles, one system call each time.
 constexpr Bytes kFirstMapping = 16 * kMiB;
 
-/// Allocated at a time when no supervisor is ahead of us.
-constexpr Bytes kExtent = kMiB;
+/// Allocated at a time when no supervisor is ahead of us: as much again as there is, up to this.
+constexpr Bytes kLargestExtent = kMiB;
 
-/// A kernel without MADV_POPULATE_WRITE (< 5.14) gets this much at once: later
+/// A kernel without MADV_POPULATE_WRITE (< 5.14), or that refuses it, gets this much at once: later
 /// growth could only fault on a full disk, and such a fault is SIGBUS.
 constexpr Bytes kOldKernelCapacity = 64 * kMiB;
 
@@ -65,9 +65,9 @@ Bytes clamp_to_limits(Bytes capacity) {
   return capacity / 4096 * 4096;
 }
 
-/// Allocates [0, bytes) of the file. File systems without fallocate get zeros
-/// written, which allocates as well.
-int allocate_extent(long fd, Bytes bytes) {
+/// Allocates [0, bytes) of the file where the kernel cannot populate. File systems without
+/// fallocate get zeros written, which allocates as well.
+int allocate_all(long fd, Bytes bytes) {
   const long result = raw_syscall(SYS_fallocate, fd, 0, 0, static_cast<long>(bytes));
   if (result != -EOPNOTSUPP && result != -ENOSYS) return is_error(result) ? int(-result) : 0;
   static constexpr char kZeros[4096] = {};
@@ -80,8 +80,14 @@ int allocate_extent(long fd, Bytes bytes) {
   return 0;
 }
 
-bool can_populate(void* page) {
-  return raw_syscall(SYS_madvise, reinterpret_cast<long>(page), 4096, MADV_POPULATE_WRITE) == 0;
+/// Takes pages of the file. 0 or -errno.
+long allocate_pages(char* begin, Bytes bytes) {
+  long result = 0;
+  do {
+    result = base::populate(begin, bytes);
+  } while (result == -EINTR || result == -EAGAIN);
+  // A page of the file that cannot be allocated reads as a bad address.
+  return result == -EFAULT ? -ENOSPC : result;
 }
 
 void copy_text(char* to, std::size_t capacity, const char* from) {
@@ -111,10 +117,9 @@ struct Prepared {
 /// 0 or an errno.
 int prepare(long fd, Prepared& file) {
   file.capacity = clamp_to_limits(file.capacity);
-  if (file.capacity < kFirstExtent) return EFBIG;
+  if (file.capacity < kLeastCapacity) return EFBIG;
   const long sized = raw_syscall(SYS_ftruncate, fd, static_cast<long>(file.capacity));
   if (is_error(sized)) return static_cast<int>(-sized);
-  if (const int error = allocate_extent(fd, kFirstExtent); error != 0) return error;
   file.mapped_bytes = std::min(file.capacity, kFirstMapping);
   const long mapped = raw_syscall(SYS_mmap, 0, static_cast<long>(file.mapped_bytes),
                                   PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -122,9 +127,11 @@ int prepare(long fd, Prepared& file) {
   file.mapping = reinterpret_cast<char*>(mapped);
   advise_random(file.mapping, file.mapped_bytes);
   file.allocated = kFirstExtent;
-  if (can_populate(file.mapping)) return 0;
+  const long allocated = allocate_pages(file.mapping, kFirstExtent);
+  const bool can_populate = allocated == 0 || allocated == -ENOSPC || allocated == -ENOMEM;
+  if (can_populate) return static_cast<int>(-allocated);
   file.allocated = file.capacity = std::min(file.capacity, kOldKernelCapacity);
-  return allocate_extent(fd, file.capacity);
+  return allocate_all(fd, file.capacity);
 }
 
 }  // namespace
@@ -189,6 +196,7 @@ void Writer::write_header(Bytes capacity, const Identity& identity) {
   copy_text(header->allocator, sizeof header->allocator, identity.allocator);
   header->image_start = identity.image_start == 0 ? identity.start_monotonic : identity.image_start;
   header->segment = identity.segment;
+  control_->watermark.store(allocated_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   control_->paused.store(identity.is_paused ? 1 : 0, std::memory_order_relaxed);
   if (identity.asked != nullptr) inherit(*identity.asked);
   // The magic last and as one word: whoever watches the target and acquires it
@@ -291,13 +299,11 @@ GEIGER_SLOW_PATH bool Writer::make_writable_slow(Bytes end) {
     stop(StopReason::kMapFailed, ENOMEM, base::monotonic_now());
     return false;
   }
-  if (const long result = populate(end); is_error(result)) {
-    // A page of the file that cannot be allocated reads as a bad address.
-    const int error = result == -EFAULT ? ENOSPC : static_cast<int>(-result);
-    stop(StopReason::kNoSpace, error, base::monotonic_now());
-    return false;
+  const long result = populate(end);
+  if (is_error(result)) {
+    stop(StopReason::kNoSpace, static_cast<int>(-result), base::monotonic_now());
   }
-  return true;
+  return !is_error(result);
 }
 
 /// mremap of 0 bytes of a shared mapping makes a second, larger one of the same
@@ -329,13 +335,9 @@ long Writer::populate(Bytes end) {
   const Bytes begin = std::max(allocated_.load(std::memory_order_relaxed),
                                control_->watermark.load(std::memory_order_acquire)) /
                       4096 * 4096;
-  const Bytes wanted = std::min({round_up(end, kExtent), capacity_, first_mapping_ << current});
-  long result = 0;
-  while (begin < wanted) {
-    result = raw_syscall(SYS_madvise, reinterpret_cast<long>(base + begin),
-                         static_cast<long>(wanted - begin), MADV_POPULATE_WRITE);
-    if (result != -EINTR && result != -EAGAIN) break;
-  }
+  const Bytes extent = std::clamp(begin, kFirstExtent, kLargestExtent);
+  const Bytes wanted = std::min({round_up(end, extent), capacity_, first_mapping_ << current});
+  const long result = begin < wanted ? allocate_pages(base + begin, wanted - begin) : 0;
   if (is_error(result)) return result;
   Bytes seen = allocated_.load(std::memory_order_relaxed);
   while (seen < wanted &&

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -21,6 +23,8 @@ using base::Refusal;
 using base::where_refused;
 
 constexpr std::uint32_t kPopulate = 23;  // MADV_POPULATE_WRITE
+constexpr Refusal kOldKernel{SYS_madvise, EINVAL, 2, kPopulate};
+constexpr Bytes kFirstExtent = 64 * kKiB;
 constexpr Bytes kFirstMapping = 16 * kMiB;
 constexpr RecordHeader kFree{RecordType::kFree, 0, 3, 0, 1};
 /// The largest record.
@@ -78,37 +82,37 @@ struct WriterRefusals : ::testing::Test {
 };
 
 TEST_F(WriterRefusals, OpeningSaysWhichAndLeavesAnEmptyFile) {
-  const auto expect = [&](const Refusal& refusal) {
-    ASSERT_TRUE(where_refused({refusal}, [&] { EXPECT_EQ(open(), refusal.error); }));
+  const auto expect = [&](const Refusal& refusal, int told) {
+    ASSERT_TRUE(where_refused({refusal}, [&] { EXPECT_EQ(open(), told); }));
     EXPECT_FALSE(writer.is_open());
     EXPECT_EQ(std::filesystem::file_size(path("a")), 0U);
     std::filesystem::remove(path("a"));
   };
-  expect({SYS_ftruncate, EFBIG, 1, kMiB});
-  expect({SYS_fallocate, ENOSPC});
-  expect({SYS_mmap, ENOMEM, 3, MAP_SHARED});
-  EXPECT_EQ(open(4096), EFBIG) << "too small for a first extent";
+  expect({SYS_ftruncate, EFBIG, 1, kMiB}, EFBIG);
+  expect({SYS_mmap, ENOMEM, 3, MAP_SHARED}, ENOMEM);
+  expect({SYS_madvise, EFAULT, 2, kPopulate}, ENOSPC);
+  expect({SYS_madvise, ENOMEM, 2, kPopulate}, ENOMEM);
+  EXPECT_EQ(open(256 * kKiB - 1), EFBIG) << "too small to be begun";
   EXPECT_EQ(std::filesystem::file_size(path("a")), 0U);
 }
 
-TEST_F(WriterRefusals, AFileSystemWithoutFallocateGetsZeros) {
+TEST_F(WriterRefusals, AnOldKernelsFileSystemWithoutFallocateGetsZeros) {
   for (const int error : {EOPNOTSUPP, ENOSYS}) {
-    ASSERT_TRUE(where_refused({{SYS_fallocate, error}}, [&] { EXPECT_EQ(open(), 0); }));
+    ASSERT_TRUE(where_refused({kOldKernel, {SYS_fallocate, error}}, [&] { EXPECT_EQ(open(), 0); }));
     EXPECT_TRUE(writer.reserve(kFree));
     writer.close();
     std::filesystem::remove(path("a"));
-    ASSERT_TRUE(where_refused({{SYS_fallocate, error}, {SYS_pwrite64, EDQUOT, 3, 8192}},
+    ASSERT_TRUE(where_refused({kOldKernel, {SYS_fallocate, error}, {SYS_pwrite64, EDQUOT, 3, 8192}},
                               [&] { EXPECT_EQ(open(), EDQUOT); }));
     std::filesystem::remove(path("a"));
     // Nothing written and no error: as full.
-    ASSERT_TRUE(where_refused({{SYS_fallocate, error}, {SYS_pwrite64, 0, 3, 8192}},
+    ASSERT_TRUE(where_refused({kOldKernel, {SYS_fallocate, error}, {SYS_pwrite64, 0, 3, 8192}},
                               [&] { EXPECT_EQ(open(), ENOSPC); }));
     std::filesystem::remove(path("a"));
   }
 }
 
 TEST_F(WriterRefusals, AKernelThatCannotPopulateAllocatesAllAtOnce) {
-  constexpr Refusal kOldKernel{SYS_madvise, EINVAL, 2, kPopulate};
   ASSERT_TRUE(where_refused({kOldKernel}, [&] {
     ASSERT_EQ(open(kGiB), 0);
     EXPECT_EQ(writer.header()->capacity, 64 * kMiB);
@@ -127,7 +131,7 @@ TEST_F(WriterRefusals, ADiskThatIsFullStopsTheTrace) {
   for (const auto& [answer, told] : {std::pair{EFAULT, ENOSPC}, std::pair{ENOMEM, ENOMEM}}) {
     ASSERT_EQ(open(), 0);
     ASSERT_TRUE(where_refused({{SYS_madvise, answer, 2, kPopulate}}, [&] {
-      EXPECT_LE(256 * kKiB - kRecordsOffset - fill(), Bytes{kLong.words} * 8);
+      EXPECT_LE(kFirstExtent - kRecordsOffset - fill(), Bytes{kLong.words} * 8);
     }));
     expect_stop(StopReason::kNoSpace, told);
     writer.close();
@@ -178,7 +182,7 @@ TEST_F(WriterRefusals, AProgramThatConfinedItselfIsAskedForNothing) {
   EXPECT_EQ(refused, EPERM);
   EXPECT_FALSE(other.is_open());
   EXPECT_FALSE(std::filesystem::exists(path("b")));
-  EXPECT_LE(256 * kKiB - kRecordsOffset - filled, Bytes{kLong.words} * 8);
+  EXPECT_LE(kFirstExtent - kRecordsOffset - filled, Bytes{kLong.words} * 8);
   expect_stop(StopReason::kNoSpace, EPERM);
   base::confinement = Confinement::kToAllocators;
   writer.close();  // munmap is an allocator's call too.
@@ -234,12 +238,28 @@ TEST_F(WriterRefusals, ASegmentIsAskedWhatTheOneBeforeWas) {
   EXPECT_EQ(second.control()->wanted_utilization.load(), 5U);
   EXPECT_EQ(second.control()->wanted_residency.load(), 7U);
   EXPECT_EQ(second.control()->wanted_segment.load(), 6U);
-  EXPECT_EQ(second.control()->watermark.load(), 0U) << "storage is each segment's own";
+  EXPECT_EQ(second.control()->watermark.load(), kFirstExtent) << "storage is each segment's own";
   // All of it at once, then again.
   second.allocate_mapped();
   second.allocate_mapped();
   EXPECT_EQ(second.reserve(kFree).ref, kRecordsOffset / 8);
   second.close();
+}
+
+/// Without a supervisor as much again as there is, up to 1 MiB at a time.
+TEST_F(WriterRefusals, StorageDoublesAndThenGrowsByMegabytes) {
+  ASSERT_EQ(open(4 * kMiB), 0);
+  const auto pages_of_file = [&] {
+    struct stat status {};
+    EXPECT_EQ(stat(path("a").c_str(), &status), 0);
+    return static_cast<Bytes>(status.st_blocks) * 512;
+  };
+  Bytes expected = kFirstExtent;
+  while (expected < 4 * kMiB) {
+    EXPECT_EQ(pages_of_file(), expected);
+    while (writer.tail() <= expected) Writer::commit(writer.reserve(kLong), kLong);
+    expected += std::min(expected, kMiB);
+  }
 }
 
 TEST_F(WriterRefusals, ASupervisorsWatermarkIsWrittenUpToWithoutACall) {
