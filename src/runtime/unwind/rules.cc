@@ -1,5 +1,6 @@
 #include "runtime/unwind/rules.h"
 
+#include "base/populate.h"
 #include "runtime/unwind/modules.h"
 
 namespace geiger::unwind {
@@ -34,6 +35,23 @@ bool find_row_in(const FoundModule& module, std::uint64_t pc, FoundRow& found) {
 }  // namespace
 
 constinit RuleCache Rules::cache_{};
+
+/// What is driven out, or stored by others to the old places meanwhile, is looked up once more.
+void RuleCache::take_places(std::size_t count) {
+  base::populate(entries_, count * sizeof(Entry));
+  const std::uint64_t mask = count - 2;
+  for (std::size_t i = 0; i < kFirstPlaces; ++i) {
+    const Rule rule(entries_[i].rule.load(std::memory_order_relaxed));
+    if (rule.bits() != 0) put(pc_of(entries_[i], rule), rule, mask);
+  }
+  mask_.store(mask, std::memory_order_relaxed);
+}
+
+GEIGER_SLOW_PATH std::uint32_t RuleCache::enlarge_slow() {
+  const bool is_first = mask_.load(std::memory_order_relaxed) == 0;
+  take_places(is_first ? kFirstPlaces : kPlaces);
+  return is_first ? kStoredAtFirst : ~std::uint32_t{0};
+}
 
 GEIGER_SLOW_PATH bool Rules::recheck(std::uint32_t module, std::uint64_t pc) {
   if (!is_still(module, pc)) return false;

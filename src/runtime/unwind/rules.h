@@ -14,6 +14,10 @@ namespace geiger::unwind {
 /// samples cost). A new rule takes the first of its pair and moves that one to the
 /// second.
 ///
+/// Most programs are sampled at few pcs, whose rules then lie on 32 pages where 4 would
+/// do. So it begins with 1024 places and takes the others when these have been stored to
+/// 256 times, be it by 256 rules or by few that drive each other out.
+///
 /// An entry is two words that any thread may write at any time without a lock:
 /// `check` = pc ^ scrambled rule. A reader that sees halves of two entries computes
 /// another pc and misses. Both words are relaxed: the check makes the pair, no order
@@ -21,44 +25,67 @@ namespace geiger::unwind {
 class RuleCache {
  public:
   [[gnu::always_inline]] bool find(std::uint64_t pc, Rule& rule) const {
-    const std::uint64_t first = pair_of(pc);
+    const std::uint64_t first = pair_of(pc, mask_.load(std::memory_order_relaxed));
     return matches(entries_[first], pc, rule) || matches(entries_[first + 1], pc, rule);
   }
 
   /// Asks the processor for the place of a pc.
-  void prefetch(std::uint64_t pc) const { __builtin_prefetch(&entries_[pair_of(pc)]); }
+  void prefetch(std::uint64_t pc) const {
+    __builtin_prefetch(&entries_[pair_of(pc, mask_.load(std::memory_order_relaxed))]);
+  }
 
   void store(std::uint64_t pc, Rule rule) {
-    Entry& entry = entries_[pair_of(pc)];
-    Entry& other = entries_[pair_of(pc) + 1];
+    std::uint32_t room = room_.load(std::memory_order_relaxed);
+    if (room == 0) room = enlarge_slow();
+    room_.store(room - 1, std::memory_order_relaxed);
+    put(pc, rule, mask_.load(std::memory_order_relaxed));
+  }
+
+ private:
+  static constexpr unsigned kBits = 13;
+  static constexpr std::size_t kPlaces = std::size_t{1} << kBits;
+  static constexpr std::size_t kFirstPlaces = 1024;
+  static constexpr std::uint32_t kStoredAtFirst = 256;
+
+  struct alignas(16) Entry {
+    std::atomic<std::uint64_t> check;
+    std::atomic<std::uint64_t> rule;
+  };
+
+  /// How often it may be stored to from here on.
+  std::uint32_t enlarge_slow();
+  void take_places(std::size_t count);
+
+  void put(std::uint64_t pc, Rule rule, std::uint64_t mask) {
+    Entry& entry = entries_[pair_of(pc, mask)];
+    Entry& other = entries_[pair_of(pc, mask) + 1];
     other.check.store(entry.check.load(std::memory_order_relaxed), std::memory_order_relaxed);
     other.rule.store(entry.rule.load(std::memory_order_relaxed), std::memory_order_relaxed);
     entry.check.store(pc ^ scramble(rule.bits()), std::memory_order_relaxed);
     entry.rule.store(rule.bits(), std::memory_order_relaxed);
   }
 
- private:
-  static constexpr unsigned kBits = 13;
-  struct alignas(16) Entry {
-    std::atomic<std::uint64_t> check;
-    std::atomic<std::uint64_t> rule;
-  };
-
   [[gnu::always_inline]] static bool matches(const Entry& entry, std::uint64_t pc, Rule& rule) {
     const std::uint64_t bits = entry.rule.load(std::memory_order_relaxed);
     rule = Rule(bits);
-    return (entry.check.load(std::memory_order_relaxed) ^ scramble(bits)) == pc;
+    return pc_of(entry, rule) == pc;
   }
 
-  static std::uint64_t pair_of(std::uint64_t pc) {
-    return (pc * 0x9e3779b97f4a7c15U >> (64 - kBits)) & ~std::uint64_t{1};
+  static std::uint64_t pc_of(const Entry& entry, Rule rule) {
+    return entry.check.load(std::memory_order_relaxed) ^ scramble(rule.bits());
+  }
+
+  static std::uint64_t pair_of(std::uint64_t pc, std::uint64_t mask) {
+    return pc * 0x9e3779b97f4a7c15U >> (64 - kBits) & mask;
   }
   // Rules of like frames differ in few bits, as pcs do; the product spreads the
   // difference over the word, so that two halves match a third pc only by chance
   // (2^-64), not by structure.
   static std::uint64_t scramble(std::uint64_t bits) { return bits * 0xd6e8feb86659fd93U; }
 
-  Entry entries_[std::size_t{1} << kBits];
+  alignas(4096) Entry entries_[kPlaces];
+  std::atomic<std::uint64_t> mask_;  ///< Of the places in use, even: that of a pair.
+  std::atomic<std::uint32_t> room_;  ///< Stores until it is enlarged; about, as threads race.
 };
 
 /// Finds rules for one walk. A frame's module cannot be unloaded while the frame
