@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::size_t kChunkBytes = 64 * 1024;
 
+constexpr std::size_t kLargestPopulated = 1024 * 1024;
+
 struct alignas(64) Chunk {
   std::atomic<std::size_t> used;  ///< May pass the end: the last taker found it full.
   char pad[64 - sizeof(std::atomic<std::size_t>)];
@@ -49,6 +51,15 @@ void note_range(std::uint64_t start, std::uint64_t bytes) {
   }
 }
 
+void* map(std::size_t bytes, int more_flags) {
+  const long result =
+      base::raw_syscall(SYS_mmap, 0, long(bytes), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | more_flags, -1, 0);
+  if (base::is_error(result)) return nullptr;
+  note_range(static_cast<std::uint64_t>(result), bytes);
+  return reinterpret_cast<void*>(result);
+}
+
 }  // namespace
 
 void list_ranges(trace::RuntimeRange (&ranges)[trace::kMaxRuntimeRanges]) {
@@ -56,12 +67,10 @@ void list_ranges(trace::RuntimeRange (&ranges)[trace::kMaxRuntimeRanges]) {
   for (std::size_t i = 0; i < trace::kMaxRuntimeRanges; ++i) show(i);
 }
 
-void* map_pages(std::size_t bytes) {
-  const long result = base::raw_syscall(SYS_mmap, 0, long(bytes), PROT_READ | PROT_WRITE,
-                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base::is_error(result)) return nullptr;
-  note_range(static_cast<std::uint64_t>(result), bytes);
-  return reinterpret_cast<void*>(result);
+void* map_pages(std::size_t bytes) { return map(bytes, 0); }
+
+void* map_table(std::size_t bytes) {
+  return map(bytes, bytes <= kLargestPopulated ? MAP_POPULATE : 0);
 }
 
 void give_back_pages(void* start, std::size_t bytes) {

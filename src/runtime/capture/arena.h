@@ -13,6 +13,10 @@ namespace geiger::capture {
 /// Zeroed pages, or null. One system call.
 void* map_pages(std::size_t bytes);
 
+/// The same for a table that is written all over, so with its pages at once (base/populate.h), but
+/// not so many that the thread which needs it would wait for more than .3 ms.
+void* map_table(std::size_t bytes);
+
 /// Gives the pages of such memory back; it stays taken, and reads as zeros or, where the kernel
 /// refuses, as before.
 void give_back_pages(void* start, std::size_t bytes);

@@ -1,5 +1,7 @@
 #include "runtime/capture/filter.h"
 
+#include "base/populate.h"
+
 namespace geiger::capture {
 namespace {
 
@@ -23,6 +25,8 @@ void count_down(std::atomic<std::uint8_t>& slot) {
 }
 
 }  // namespace
+
+void Filter::take_pages() { base::populate(front_, sizeof front_ + kLeastSlots); }
 
 bool Filter::is_too_small(std::size_t live) const {
   const std::size_t slots = mask_.load(std::memory_order_relaxed) + 1;
@@ -51,6 +55,7 @@ void Filter::remove(const void* address, std::size_t mask) {
 
 /// Never lowers `next`: a growth that was overtaken must not hide the later one.
 void Filter::announce(std::size_t next) {
+  base::populate(wide_, next + 1);
   std::size_t seen = next_.load(std::memory_order_seq_cst);
   while (seen < next && !next_.compare_exchange_weak(seen, next, std::memory_order_seq_cst)) {
   }

@@ -49,8 +49,10 @@ namespace geiger::capture {
 class Filter {
  public:
   static constexpr unsigned kLog2FrontSlots = 14;
-  static constexpr std::size_t kLeastSlots = std::size_t{1} << 16;
+  static constexpr std::size_t kLeastSlots = std::size_t{1} << 12;
   static constexpr std::size_t kMostSlots = std::size_t{1} << 20;
+  /// What it grows to first: smaller ones would tell no more than the front.
+  static constexpr std::size_t kLeastGrown = std::size_t{1} << 16;
   static constexpr std::size_t kGrowth = 4;
   static constexpr std::size_t kSlotsPerSample = 32;
   static constexpr unsigned kLog2BlockBytes = 8;
@@ -61,6 +63,9 @@ class Filter {
     next_.store(kLeastSlots - 1, std::memory_order_relaxed);
     mask_.store(kLeastSlots - 1, std::memory_order_relaxed);
   }
+
+  /// Takes the pages that it begins with (base/populate.h).
+  void take_pages();
 
   /// False: no live sample has this address. The address reached this thread after
   /// its insertion, so relaxed loads suffice; of the wide table's the second depends on
@@ -98,7 +103,7 @@ class Filter {
 
  private:
   static constexpr std::size_t enlarged(std::size_t mask) {
-    return std::min((mask + 1) * kGrowth, kMostSlots) - 1;
+    return std::clamp((mask + 1) * kGrowth, kLeastGrown, kMostSlots) - 1;
   }
   static std::size_t slot_of(const void* address, std::size_t mask) {
     return reinterpret_cast<std::uintptr_t>(address) >> kLog2BlockBytes & mask;
@@ -124,15 +129,16 @@ class Filter {
     return wide_[slot_of(address, mask)].load(std::memory_order_relaxed) != 0;
   }
 
+  static constexpr std::size_t kPageBytes = 4096;
   static constexpr std::size_t kFrontMask = (std::size_t{1} << kLog2FrontSlots) - 1;
 
   void announce(std::size_t next);
   void mark(const void* address, std::size_t mask);
 
+  alignas(kPageBytes) std::atomic<std::uint8_t> front_[kFrontMask + 1]{};
+  std::atomic<std::uint8_t> wide_[kMostSlots]{};
   std::atomic<std::size_t> mask_{0};
   std::atomic<std::size_t> next_{0};
-  alignas(64) std::atomic<std::uint8_t> front_[kFrontMask + 1]{};
-  std::atomic<std::uint8_t> wide_[kMostSlots]{};
 };
 
 [[gnu::visibility("hidden")]] extern constinit Filter filter;

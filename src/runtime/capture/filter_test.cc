@@ -70,6 +70,8 @@ TEST(Filter, TellsApartWhatSharesASlotOfTheFront) {
   constexpr std::uint64_t kFrontBytes = kBlock << Filter::kLog2FrontSlots;
   const auto samples = std::make_unique<Samples>();
   samples->insert(4096);
+  EXPECT_TRUE(samples->filter.maybe_holds(pointer(4096 + kFrontBytes))) << "it begins smaller";
+  samples->grow();
   EXPECT_FALSE(samples->filter.maybe_holds(pointer(4096 + kFrontBytes)));
   EXPECT_TRUE(samples->filter.maybe_holds(pointer(4096)));
   samples->insert(4096 + kFrontBytes);
@@ -121,7 +123,8 @@ TEST(Filter, GrowsExactlyAboveItsDensity) {
 TEST(Filter, TakesNoNeighboursMarkBackWhenItGrewMeanwhile) {
   const auto samples = std::make_unique<Samples>();
   const std::uint64_t leaving = beyond_least(1);
-  const std::uint64_t staying = beyond_least(1 + Filter::kGrowth);  // Same slot before and after.
+  // Same slot before and after.
+  const std::uint64_t staying = beyond_least(1 + Filter::kLeastGrown / Filter::kLeastSlots);
   samples->insert(leaving);
   samples->insert(staying);
   const std::size_t mask = samples->filter.mask();
@@ -148,9 +151,9 @@ TEST(Filter, AnOvertakenGrowthDoesNotHideTheLaterOne) {
   samples->filter.grow([&samples](const auto&) {
     samples->grow();  // Another thread does the same work,
     samples->grow();  // and the next size as well.
-    EXPECT_EQ(samples->filter.mask() + 1, Filter::kLeastSlots * Filter::kGrowth * Filter::kGrowth);
+    EXPECT_EQ(samples->filter.mask() + 1, Filter::kLeastGrown * Filter::kGrowth);
   });
-  EXPECT_EQ(samples->filter.mask() + 1, Filter::kLeastSlots * Filter::kGrowth * Filter::kGrowth);
+  EXPECT_EQ(samples->filter.mask() + 1, Filter::kLeastGrown * Filter::kGrowth);
   samples->insert(beyond_least(5));
   EXPECT_TRUE(samples->take(beyond_least(5)));
 }
@@ -167,7 +170,7 @@ TEST(Filter, AGrowthThatWasLeftIsDoneAgainWhenTwiceAsManyLive) {
   EXPECT_FALSE(samples->filter.is_too_small(kFits * 2));
   EXPECT_TRUE(samples->filter.is_too_small(kFits * 2 + 1));
   samples->grow();
-  EXPECT_EQ(samples->filter.mask(), Filter::kLeastSlots * Filter::kGrowth - 1);
+  EXPECT_EQ(samples->filter.mask(), Filter::kLeastGrown - 1);
   EXPECT_TRUE(samples->take(beyond_least(1)));
   EXPECT_TRUE(samples->take(beyond_least(3)));
 }
@@ -232,7 +235,7 @@ TEST(Filter, NeverMissesALiveSampleWhileItGrowsUnderThreads) {
     }
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(samples->live.size(), 0U);
-    EXPECT_GE(samples->filter.mask() + 1, Filter::kLeastSlots * Filter::kGrowth);
+    EXPECT_GE(samples->filter.mask() + 1, Filter::kLeastGrown);
   }
   EXPECT_EQ(missed.load(), 0);
 }

@@ -159,6 +159,7 @@ bool start_image(bool is_child) {
   image.thinning.store(0, std::memory_order_relaxed);
   Segment* segment = open_segment(nullptr);
   if (segment == nullptr) return false;
+  filter.take_pages();
   list_ranges(segment->writer.header()->runtime_ranges);
   segment->full_at = full_at(*segment);
   image.segment.store(segment, std::memory_order_release);

@@ -1,12 +1,16 @@
 #include "runtime/capture/live_table.h"
 
+#include <algorithm>
+
 #include "base/attributes.h"
 #include "runtime/capture/arena.h"
 
 namespace geiger::capture {
 namespace {
 
-constexpr std::size_t kFirstBuckets = 1024;
+/// 16 KiB are enough for most programs.
+constexpr std::size_t kFirstBuckets = 128;
+constexpr std::size_t kLeastGrown = 1024;
 
 std::size_t hash(std::uint64_t address) {
   // Fibonacci hashing; allocations are 16-byte aligned, the product mixes upwards.
@@ -113,28 +117,42 @@ bool LiveTable::insert_into(Table& table, std::uint64_t address, std::uint64_t v
   return false;
 }
 
+/// Where in its bucket an address stands, kSlots if nowhere. Unrolled: what the filter let
+/// through by mistake comes past here.
+[[gnu::always_inline]] inline std::size_t LiveTable::slot_of(const Bucket& bucket,
+                                                             std::uint64_t address) {
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < kSlots; ++i) {
+    if (bucket.addresses[i].load(std::memory_order_relaxed) == address) [[unlikely]]
+      return i;
+  }
+  return kSlots;
+}
+
+/// 0: it is about to be removed, or has been.
+std::uint64_t LiveTable::take_slot(Bucket& bucket, std::size_t slot, std::uint64_t address) {
+  std::uint64_t value = bucket.values[slot].load(std::memory_order_acquire);
+  // remove_entry() clears and counts out what it has begun to remove, and the slot may
+  // have become another address's since.
+  const bool is_there = value != 0 && value != kLeaving &&
+                        bucket.addresses[slot].load(std::memory_order_relaxed) == address;
+  // 0 before the slot is free: for_each() never sees it under the next address.
+  if (!is_there ||
+      !bucket.values[slot].compare_exchange_strong(value, 0, std::memory_order_relaxed)) {
+    return 0;
+  }
+  bucket.addresses[slot].store(0, std::memory_order_release);
+  return value;
+}
+
 std::uint64_t LiveTable::take_from(Table& table, std::uint64_t address) {
   const std::size_t home = hash(address) & table.mask;
   for (std::size_t step = 0; step <= table.mask; ++step) {
-    Bucket& bucket = table.buckets[(home + step) & table.mask];
-    // Unrolled: what the filter let through by mistake ends here.
-#pragma GCC unroll 8
-    for (std::size_t i = 0; i < kSlots; ++i) {
-      if (bucket.addresses[i].load(std::memory_order_relaxed) != address) [[likely]] {
-        continue;
-      }
-      std::uint64_t value = bucket.values[i].load(std::memory_order_acquire);
-      // remove_entry() clears and counts out what it has begun to remove, and the slot may
-      // have become another address's since.
-      const bool is_there = value != 0 && value != kLeaving &&
-                            bucket.addresses[i].load(std::memory_order_relaxed) == address;
-      // 0 before the slot is free: for_each() never sees it under the next address.
-      if (!is_there ||
-          !bucket.values[i].compare_exchange_strong(value, 0, std::memory_order_relaxed)) {
-        return 0;
-      }
-      bucket.addresses[i].store(0, std::memory_order_release);
-      leave(table, (home + step) & table.mask, address);
+    const std::size_t at = (home + step) & table.mask;
+    Bucket& bucket = table.buckets[at];
+    if (const std::size_t slot = slot_of(bucket, address); slot != kSlots) {
+      const std::uint64_t value = take_slot(bucket, slot, address);
+      if (value != 0) leave(table, at, address);
       return value;
     }
     if (bucket.overflow.load(std::memory_order_relaxed) == 0) return 0;
@@ -173,12 +191,11 @@ bool LiveTable::exchange(std::uint64_t address, std::uint64_t value, std::uint64
     if (is_empty(*table)) continue;
     for (std::size_t step = 0; step <= table->mask; ++step) {
       Bucket& bucket = table->buckets[(hash(address) + step) & table->mask];
-      for (std::size_t i = 0; i < kSlots; ++i) {
-        if (bucket.addresses[i].load(std::memory_order_relaxed) != address) continue;
-        std::uint64_t expected = value;
-        if (bucket.values[i].compare_exchange_strong(expected, with, std::memory_order_release)) {
-          return true;
-        }
+      const std::size_t slot = slot_of(bucket, address);
+      std::uint64_t expected = value;
+      if (slot != kSlots &&
+          bucket.values[slot].compare_exchange_strong(expected, with, std::memory_order_release)) {
+        return true;
       }
       if (bucket.overflow.load(std::memory_order_relaxed) == 0) break;
     }
@@ -187,14 +204,15 @@ bool LiveTable::exchange(std::uint64_t address, std::uint64_t value, std::uint64
 }
 
 GEIGER_SLOW_PATH LiveTable::Table* LiveTable::grow_slow(Table* newest) {
-  const std::size_t buckets = newest == nullptr ? kFirstBuckets : (newest->mask + 1) * 2;
+  const std::size_t buckets =
+      newest == nullptr ? kFirstBuckets : std::max((newest->mask + 1) * 2, kLeastGrown);
   auto* table = static_cast<Table*>(arena_allocate(sizeof(Table)));
   if (table == nullptr) return nullptr;
-  table->buckets = static_cast<Bucket*>(map_pages(buckets * sizeof(Bucket)));
+  table->buckets = static_cast<Bucket*>(map_table(buckets * sizeof(Bucket)));
   if (table->buckets == nullptr) return nullptr;
   table->mask = buckets - 1;
   table->older = newest;
-  // Losing the race wastes one table of address space; its pages stay untouched.
+  // Losing the race wastes one table.
   newest_.compare_exchange_strong(newest, table, std::memory_order_acq_rel);
   return table;
 }

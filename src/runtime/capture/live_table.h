@@ -1,11 +1,12 @@
 // The exact set of live samples: address -> sample. The byte filter in front of
 // it may say "maybe"; this says which.
 //
-// A list of tables, newest first, each twice the size of the next. Entries never
-// move. An insertion goes to the newest table that has room, and a larger one is put
-// in front only when all are full to 5/8: then n entries take between 29 n and 59 n
-// bytes, however long they have been replacing each other. A table that has emptied
-// gives its pages back and is used again when the others are full.
+// A list of tables, newest first, each twice the size of the next; only the first is
+// smaller, an eighth of the second. Entries never move. An insertion goes to the newest
+// table that has room, and a larger one is put in front only when all are full to 5/8:
+// then n entries take between 29 n and 59 n bytes (or 144 KiB), however long they have
+// been replacing each other. A table that has emptied gives its pages back and is used
+// again when the others are full.
 //
 // Within a table an address hashes to a bucket of 7 slots; if they are taken it goes
 // to a following bucket and every bucket passed counts it in `overflow`, so a look-up
@@ -129,6 +130,8 @@ class LiveTable {
   bool remove_entry(Table& table, std::size_t bucket, std::size_t slot, std::uint64_t address,
                     std::uint64_t value);
   static void leave(Table& table, std::size_t bucket, std::uint64_t address);
+  static std::size_t slot_of(const Bucket& bucket, std::uint64_t address);
+  static std::uint64_t take_slot(Bucket& bucket, std::size_t slot, std::uint64_t address);
   static std::uint64_t take_from(Table& table, std::uint64_t address);
 
   std::atomic<Table*> newest_{nullptr};

@@ -34,7 +34,7 @@ struct Entry {
 
 constinit std::atomic<std::atomic<Entry*>*> entries{nullptr};
 constinit std::atomic<NameId> defined{0};
-constinit NumberTable ids{};
+constinit NumberTable ids{256};
 
 /// Room for all ids; pages are touched as names are defined.
 std::atomic<Entry*>* table() {

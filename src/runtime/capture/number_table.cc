@@ -1,13 +1,15 @@
 #include "runtime/capture/number_table.h"
 
+#include <algorithm>
+
 #include "base/attributes.h"
 #include "runtime/capture/arena.h"
 
 namespace geiger::capture {
 namespace {
 
-constexpr std::size_t kFirstSlots = 4096;
 constexpr std::size_t kGrowth = 2;
+constexpr std::size_t kLeastGrown = 4096;
 
 /// Probes at most this far: longer runs mean the table is about to be replaced.
 constexpr std::size_t kMaxProbe = 64;
@@ -38,15 +40,28 @@ void NumberTable::insert(std::uint64_t hash, std::uint32_t number) {
     newest = grow_slow(newest);
     if (newest == nullptr) return;
   }
+  insert_into(*newest, hash, number);
+}
+
+void NumberTable::insert_into(Table& table, std::uint64_t hash, std::uint32_t number) {
   for (std::size_t i = 0; i < kMaxProbe; ++i) {
-    Slot& slot = newest->slots[(hash + i) & newest->mask];
+    Slot& slot = table.slots[(hash + i) & table.mask];
     std::uint64_t expected = 0;
     if (slot.hash.compare_exchange_strong(expected, hash, std::memory_order_acq_rel)) {
-      newest->used.fetch_add(1, std::memory_order_relaxed);
+      table.used.fetch_add(1, std::memory_order_relaxed);
       slot.number.store(number, std::memory_order_release);
       return;
     }
     if (expected == hash) return;
+  }
+}
+
+/// The first numbers are mostly those that are asked for most: found at the first look again.
+void NumberTable::copy(const Table& from, Table& to) {
+  for (std::size_t i = 0; i <= from.mask; ++i) {
+    const std::uint64_t hash = from.slots[i].hash.load(std::memory_order_acquire);
+    const std::uint32_t number = from.slots[i].number.load(std::memory_order_acquire);
+    if (number != 0) insert_into(to, hash, number);
   }
 }
 
@@ -59,15 +74,17 @@ void NumberTable::wipe() {
 }
 
 GEIGER_SLOW_PATH NumberTable::Table* NumberTable::grow_slow(Table* newest) {
-  const std::size_t slots = newest == nullptr ? kFirstSlots : (newest->mask + 1) * kGrowth;
+  const std::size_t slots =
+      newest == nullptr ? first_slots_ : std::max((newest->mask + 1) * kGrowth, kLeastGrown);
   auto* table = static_cast<Table*>(arena_allocate(sizeof(Table)));
   if (table == nullptr) return nullptr;
-  table->slots = static_cast<Slot*>(map_pages(slots * sizeof(Slot)));
+  table->slots = static_cast<Slot*>(map_table(slots * sizeof(Slot)));
   if (table->slots == nullptr) return nullptr;
   table->mask = slots - 1;
   table->older = newest;
+  if (newest != nullptr && newest->older == nullptr) copy(*newest, *table);
   if (newest_.compare_exchange_strong(newest, table, std::memory_order_acq_rel)) return table;
-  return newest;  // Another thread was faster; this one's pages stay untouched.
+  return newest;  // Another thread was faster; this one is wasted.
 }
 
 }  // namespace geiger::capture

@@ -14,7 +14,8 @@ namespace geiger::capture {
 
 class NumberTable {
  public:
-  constexpr NumberTable() = default;
+  /// `first_slots`: of the table that the first number makes; a power of two.
+  constexpr explicit NumberTable(std::size_t first_slots) : first_slots_(first_slots) {}
 
   /// The number of this hash, 0 if it has none yet.
   [[nodiscard]] std::uint32_t find(std::uint64_t hash) const;
@@ -39,7 +40,10 @@ class NumberTable {
   };
 
   Table* grow_slow(Table* newest);
+  static void insert_into(Table& table, std::uint64_t hash, std::uint32_t number);
+  static void copy(const Table& from, Table& to);
 
+  std::size_t first_slots_;
   std::atomic<Table*> newest_{nullptr};
 };
 

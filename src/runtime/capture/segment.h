@@ -40,9 +40,9 @@ struct Segment {
   Epoch epoch;
   std::atomic<std::uint32_t> modules_written;
   std::atomic<std::uint32_t> marks_seen;  ///< Of ControlPage::posted_marks.
-  NumberTable stacks;                     ///< Hash -> StackRecord.
-  NumberTable epochs;                     ///< Interval -> an EpochRecord of it.
-  NumberTable tallies;                    ///< Hash -> TallyRecord.
+  NumberTable stacks{512};                ///< Hash -> StackRecord.
+  NumberTable epochs{256};                ///< Interval -> an EpochRecord of it.
+  NumberTable tallies{512};               ///< Hash -> TallyRecord.
   Bytes full_at;                          ///< Where the next segment is due; 0 = never.
 };
 

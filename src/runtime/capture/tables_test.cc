@@ -264,7 +264,7 @@ TEST(LiveTable, FindsWhatAnotherThreadInserted) {
 }
 
 TEST(NumberTable, RemembersThroughGrowth) {
-  static constinit NumberTable table;
+  static constinit NumberTable table{256};
   std::mt19937_64 random(3);
   std::vector<std::uint64_t> hashes(100'000);
   for (std::size_t i = 0; i < hashes.size(); ++i) {
