@@ -50,7 +50,7 @@ struct NodeSums {
   double smallest_interval = 0;       ///< E_least = min 1/lambda of samples seen; 0 = none.
   double largest_object_weight = 0;   ///< c = max 1/pi seen.
   double largest_weight = 0;          ///< max z/pi seen.
-  OpenSums open;                      ///< In no sum above; in E, E_least and the maxima.
+  OpenSums open = {};                 ///< In no sum above; in E, E_least and the maxima.
 
   /// Adds `count` samples of `size` bytes drawn with rate `lambda` and then kept
   /// with probability `keep` in (0, 1] (1 unless thinned): pi = keep (1 - e^(-lambda
