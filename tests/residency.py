@@ -30,6 +30,7 @@ import trace_reader
 NO_CACHES = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0"}
 PAGES_INTERVAL = 64 * harness.KIB
 HEAP_INTERVAL = 16 * harness.KIB
+HIDDEN_INTERVAL = harness.KIB  # of 8 bytes per millisecond that go on when all is done
 # Root may look into every process.
 OTHER_USER = ["setpriv", "--reuid=65534", "--clear-groups"] if os.geteuid() == 0 else []
 # Takes a system call filter that allows everything along into another program.
@@ -174,14 +175,14 @@ class Residency(unittest.TestCase):
         """A third of the answers is left out, at random or those of the most resident bytes."""
         with tempfile.TemporaryDirectory() as directory:
             os.chmod(directory, 0o777)
-            runs = [self.run_once(directory, "hidden", PAGES_INTERVAL, seed, None)
+            runs = [self.run_once(directory, "hidden", HIDDEN_INTERVAL, seed, None)
                     for seed in range(1, min(self.seeds, 10) + 1)]
             path = os.path.join(directory, "truth.json")
             with open(path, "w") as file:
                 json.dump(runs[0][1], file)
             shares = {}
             for change in ("--drop", "--drop-largest", "--forget"):
-                result = self.analyse("resident", PAGES_INTERVAL, path,
+                result = self.analyse("resident", HIDDEN_INTERVAL, path,
                                       [trace for trace, _ in runs], change)
                 shares[change] = result["covered"] / result["intervals"]
             print("a third unanswered:", shares, "of", result["intervals"])
