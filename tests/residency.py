@@ -30,6 +30,7 @@ import trace_reader
 NO_CACHES = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0"}
 PAGES_INTERVAL = 64 * harness.KIB
 HEAP_INTERVAL = 16 * harness.KIB
+HIDDEN_INTERVAL = harness.KIB  # of 8 bytes per millisecond that go on when all is done
 # Root may look into every process.
 OTHER_USER = ["setpriv", "--reuid=65534", "--clear-groups"] if os.geteuid() == 0 else []
 # Takes a system call filter that allows everything along into another program.
@@ -40,6 +41,17 @@ filter = ctypes.create_string_buffer(struct.pack("<HxxxxxxQ", 1, ctypes.addresso
 prctl = ctypes.CDLL(None).prctl
 assert prctl(38, 1, 0, 0, 0) == 0 and prctl(22, 2, filter) == 0
 os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+# More objects than are looked up, 733 bytes each, that nobody may look into, then allocations that meet requests.
+MANY = """
+import ctypes, time
+assert ctypes.CDLL(None).prctl(4, 0, 0, 0, 0) == 0
+keep = [bytes(700) for _ in range(80000)]
+until = time.monotonic() + 3
+while time.monotonic() < until:
+    bytearray(5000)
+    time.sleep(0.01)
 """
 
 
@@ -104,9 +116,10 @@ class Residency(unittest.TestCase):
             return {kind: self.analyse(kind, interval, path, [trace for trace, _ in runs])
                     for kind in kinds}, truth
 
-    def analyse(self, kind, interval, truth, traces):
+    def analyse(self, kind, interval, truth, traces, *changes):
         command = [str(harness.BUILD / "bin" / "residency_analysis"),
-                   *(["--break"] if self.is_broken else []), kind, str(interval), truth, *traces]
+                   *(["--break"] if self.is_broken else changes), kind, str(interval), truth,
+                   *traces]
         return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
 
     def check_shares(self, kinds, mode, interval, env=None):
@@ -157,6 +170,49 @@ class Residency(unittest.TestCase):
                 said, = [line for line in refusal.stderr.decode().splitlines() if kind in line]
                 self.assertIn(f"{kind} is not available: its pages could not be read from outside,"
                               " and mincore,", said)
+
+    def test_answers_that_are_missing_widen_the_intervals(self):
+        """A third of the answers is left out, at random or those of the most resident bytes."""
+        with tempfile.TemporaryDirectory() as directory:
+            os.chmod(directory, 0o777)
+            runs = [self.run_once(directory, "hidden", HIDDEN_INTERVAL, seed, None)
+                    for seed in range(1, min(self.seeds, 10) + 1)]
+            path = os.path.join(directory, "truth.json")
+            with open(path, "w") as file:
+                json.dump(runs[0][1], file)
+            shares = {}
+            for change in ("--drop", "--drop-largest", "--forget"):
+                result = self.analyse("resident", HIDDEN_INTERVAL, path,
+                                      [trace for trace, _ in runs], change)
+                shares[change] = result["covered"] / result["intervals"]
+            print("a third unanswered:", shares, "of", result["intervals"])
+            least = 0.95 - 4 * math.sqrt(0.95 * 0.05 / result["intervals"])
+            self.assertGreater(shares["--drop"], least)
+            self.assertGreater(shares["--drop-largest"], least)
+            self.assertLess(shares["--forget"], least)
+
+    def test_more_samples_than_are_looked_up_leave_limits(self):
+        with tempfile.TemporaryDirectory() as directory:
+            os.chmod(directory, 0o777)
+            trace = os.path.join(directory, "many.geiger")
+            outcome = harness.run_bare(
+                [*OTHER_USER, harness.BUILD / "bin" / "geiger", "run", "-q", "--no-symbolize",
+                 "--interval", 1, "-o", trace, "/usr/bin/python3", "-c", MANY], cwd=directory)
+            self.assertEqual(outcome.status, 0, outcome.stderr)
+            report = json.loads(self.answered(trace).stdout)
+            asked = report["by_mincore"]
+            self.assertEqual(asked["answered"], 65_536)
+            self.assertGreater(asked["unanswered"], 10_000)
+            total = report["total"]["bytes"]
+            self.assertEqual(total["lo"], total["value"])
+            self.assertGreater(total["hi"], total["value"] + 700 * 10_000)
+            self.assertLess(total["value"], 80_000 * 700)
+            self.assertGreater(total["hi"], 80_000 * 700)
+            self.assertTrue(any(row["self"]["bytes"]["hi"] > row["self"]["bytes"]["value"]
+                                for row in report["rows"]))
+            said = geiger("table", "--kind", "resident", trace).stdout.decode()
+            self.assertIn("had no answer: taken as anything from none to all of their bytes",
+                          " ".join(said.split()))
 
     def test_interval_one_is_the_heap(self):
         results, truth = self.compare(("stranded",), "heap", 1, [1], NO_CACHES)

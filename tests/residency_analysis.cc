@@ -1,6 +1,7 @@
 // Compares profiles of parts of objects with a program's own truth (hosts/residency.cc).
 //
-//   residency_analysis [--break] KIND INTERVAL TRUTH.json TRACE...
+//   residency_analysis [--break | --drop | --drop-largest | --forget] KIND INTERVAL TRUTH.json
+//   TRACE...
 //
 // KIND is resident, untouched or stranded. Each TRACE is one run, TRUTH.json what the
 // program printed in one of them: it is the same in all. Prints one JSON object: how many
@@ -8,13 +9,17 @@
 // the site's own objects) and the variance of that number; per run the estimates and the
 // truth of all sites together.
 //
-// --break takes every object for wholly of the kind: the tests must notice.
+// --break takes every object for wholly of the kind: the tests must notice. --drop forgets
+// every third of the answers that were asked for inside, --drop-largest the third of them that
+// tells of the most resident bytes; --forget as well, and that they are missing.
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/ingest/ingest.h"
@@ -114,13 +119,32 @@ struct Result {
   std::vector<json> runs;
 };
 
+enum class Change { kNone, kBreak, kDrop, kDropLargest, kForget };
+
+/// A third of the newest answers go; older ones do not count anyway.
+void drop_answers(Recording& recording, Change change) {
+  auto& answers = recording.residency_answers;
+  if (change != Change::kDrop) {
+    std::ranges::stable_sort(answers, {}, &geiger::profile::ResidencyAnswer::resident);
+  }
+  std::uint64_t last = 0;
+  for (const auto& answer : answers) last = std::max(last, answer.time);
+  std::erase_if(answers, [last](const auto& answer) { return answer.time != last; });
+  if (change != Change::kDrop) {
+    answers.resize(answers.size() - answers.size() / 3);
+    return;
+  }
+  std::erase_if(answers, [](const auto& answer) { return answer.sample % 3 == 0; });
+}
+
 class Comparison {
  public:
-  Comparison(Truth truth, Kind kind, Bytes interval, bool is_broken)
-      : truth_(std::move(truth)), kind_(kind), interval_(interval), is_broken_(is_broken) {}
+  Comparison(Truth truth, Kind kind, Bytes interval, Change change)
+      : truth_(std::move(truth)), kind_(kind), interval_(interval), change_(change) {}
 
   void add_run(const std::string& path) {
-    const auto ingested = geiger::ingest::read_recording(std::vector<std::string>{path});
+    auto ingested = geiger::ingest::read_recording(std::vector<std::string>{path});
+    if (change_ > Change::kBreak) drop_answers(ingested.recording, change_);
     const Recording& recording = ingested.recording;
     geiger::profile::Selection selection;
     selection.kind = kind_;
@@ -131,7 +155,8 @@ class Comparison {
       return;
     }
     auto profile = geiger::profile::select(recording, selection);
-    if (is_broken_) {
+    if (change_ == Change::kForget) profile.unanswered.clear();
+    if (change_ == Change::kBreak) {
       for (auto& entry : profile.entries) entry.value = entry.requested;
     }
     compare(recording, profile);
@@ -152,6 +177,11 @@ class Comparison {
     for (const auto& entry : profile.entries) {
       geiger::profile::accumulate(sums[site_of(truth_, recording, entry.stack)], entry, recording,
                                   profile);
+    }
+    for (const auto& entry : profile.unanswered) {
+      NodeSums whole;
+      geiger::profile::accumulate(whole, entry, recording, profile);
+      sums[site_of(truth_, recording, entry.stack)].leave_open(whole);
     }
     double estimate = 0, truth = 0;
     for (std::size_t i = 0; i < truth_.sites.size(); ++i) {
@@ -174,20 +204,23 @@ class Comparison {
   Truth truth_;
   Kind kind_;
   Bytes interval_;
-  bool is_broken_;
+  Change change_;
   Result result_;
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool is_broken = argc > 1 && std::string(argv[1]) == "--break";
-  const int first = is_broken ? 2 : 1;
+  constexpr std::string_view kChanges[] = {"", "--break", "--drop", "--drop-largest", "--forget"};
+  const auto* named = argc > 1 ? std::ranges::find(kChanges, argv[1]) : std::end(kChanges);
+  const bool is_changed = named != std::end(kChanges);
+  const auto change = is_changed ? static_cast<Change>(named - kChanges) : Change::kNone;
+  const int first = is_changed ? 2 : 1;
   if (argc <= first + 3) return 2;
   const auto kind = geiger::profile::kind_named(argv[first]);
   if (!kind) return 2;
   Comparison comparison(parse_truth(argv[first + 2], *kind), *kind,
-                        std::strtoull(argv[first + 1], nullptr, 10), is_broken);
+                        std::strtoull(argv[first + 1], nullptr, 10), change);
   for (int i = first + 3; i < argc; ++i) comparison.add_run(argv[i]);
   std::cout << comparison.result() << '\n';
 }

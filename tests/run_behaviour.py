@@ -8,6 +8,7 @@ control. What geiger says itself starts with "geiger: " and is not compared. The
 checks do not need a working runtime: an empty or a missing library will do.
 """
 
+import json
 import os
 import pty
 import re
@@ -428,6 +429,42 @@ class Output(Behaviour):
             self.assertEqual(file.read(), "precious")
         result = self.run_in_directory(under_geiger(["echo", "ran"], "-f", "-o", "out.geiger"))
         self.assertEqual((result.returncode, result.stdout), (0, b"ran\n"))
+
+    def leaves_empty_traces(self, *options):
+        """A run in which two processes die before their traces have a header."""
+        hostile = "printf '=\\033[31m<b>\\342\\200\\256'"
+        script = (f": > $GEIGER_DIR/x.123.0.geiger; truncate -s 9000 \"$GEIGER_DIR/$({hostile})."
+                  "7.0.geiger\"; seq 1000 | sort >/dev/null; exit 6")
+        result = self.run_in_directory(under_geiger(["sh", "-c", script], *options))
+        if b"is missing" in result.stderr:
+            self.skipTest("there is no runtime library")
+        self.assertEqual((result.returncode, result.stdout), (6, b""))
+        return result.stderr
+
+    def assert_told_once(self, said):
+        lines = [line for line in said.splitlines() if b"what it allocated is not known" in line]
+        lines.sort()
+        self.assertEqual(len(lines), 2, said)
+        self.assertRegex(lines[0], rb"^geiger: =[^\x1b]*<b>.*, pid 7: killed before its recording")
+        self.assertNotIn(b"\xe2\x80\xae", lines[0])
+        self.assertRegex(lines[1], b"^geiger: x, pid 123: not recorded: killed at its start, or ")
+        self.assertNotIn(b"too short", said)
+
+    def test_a_trace_that_was_never_begun_is_told_of_and_no_more(self):
+        said = self.leaves_empty_traces("-o", "out.geiger")
+        self.assert_told_once(said)
+        self.assertNotIn(b"remain in", said)
+        self.assertEqual(os.listdir(self.directory), ["out.geiger"])
+        self.assert_told_once(self.leaves_empty_traces())
+        directory, = (name for name in os.listdir(self.directory) if name != "out.geiger")
+        for run in ("out.geiger", directory):
+            for verb in ("summary", "table", "stats"):
+                result = self.run_in_directory([GEIGER, verb, run])
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assert_told_once(result.stderr)
+                self.assertNotIn(b"not recorded", result.stdout)
+            warnings = json.loads(self.run_in_directory([GEIGER, "summary", "--json", run]).stdout)
+            self.assertEqual(len(warnings["warnings"]), 2)
 
     def test_quiet(self):
         said = self.run_in_directory(under_geiger(["true"], "-q")).stderr

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <map>
@@ -36,21 +35,11 @@ struct Traces {
   }
 };
 
-// "PROGRAM.PID.N.geiger"; 0 if the name is not of this form.
-pid_t pid_in(const std::string& name) {
-  std::string_view rest = name;
-  for (int part = 0; part < 2; ++part)
-    rest = rest.substr(0, std::min(rest.rfind('.'), rest.size()));
-  const auto dot = rest.rfind('.');
-  if (dot == std::string_view::npos) return 0;
-  return static_cast<pid_t>(std::strtol(std::string(rest.substr(dot + 1)).c_str(), nullptr, 10));
-}
-
 Traces find_traces(const Afterwards& run) {
   Traces traces;
   for (const auto& name : traces_in(run.directory)) {
     const std::string path = run.directory + "/" + name;
-    const pid_t pid = pid_in(name);
+    const pid_t pid = ingest::process_named(name).value_or(ingest::NamedProcess{}).pid;
     traces.all.push_back(path);
     if (pid == run.program || !is_being_written(path, pid)) traces.ended.push_back(path);
   }
@@ -101,10 +90,9 @@ void store_names(const ingest::Ingested& ingested, const Traces& traces) {
   std::map<std::string, std::vector<ingest::ImageChunks>> files;
   for (const auto& place : ingested.places) {
     if (!place.is_last || !traces.has_ended(place.path)) continue;
-    files[place.path].push_back(
-        {place.image,
-         {{trace::ChunkType::kSymbols,
-           symbolize::encode_symbols(ingested.recording, place.process)}}});
+    files[place.path].push_back({place.image,
+                                 {{trace::ChunkType::kSymbols,
+                                   symbolize::encode_symbols(ingested.recording, place.process)}}});
   }
   for (const auto& [path, chunks] : files) {
     if (const auto error = ingest::store_chunks(path, chunks)) complain(error->text());
@@ -126,9 +114,10 @@ void store_observations(const Afterwards& run, const Traces& traces) {
 
 // Returns what the user calls the result. The parts stay where packing failed, and
 // where processes still write them.
-std::string pack(const Afterwards& run, const Traces& traces) {
+std::string pack(const Afterwards& run, const Traces& traces,
+                 const std::vector<ingest::Unbegun>& unbegun) {
   if (run.file.empty()) return run.shown;
-  const auto error = ingest::pack_images(traces.all, run.file, run.replaces);
+  const auto error = ingest::pack_images(traces.all, run.file, run.replaces, unbegun);
   if (error) complain(error->text());
   if (!error && traces.running() == 0) {
     remove_run_directory(run.directory);
@@ -164,7 +153,9 @@ AfterwardsResult finish(const Afterwards& run) {
     return {};
   }
   store_observations(run, traces);
-  auto ingested = ingest::read_recording(traces.all);
+  // As a directory: a file there may be empty, one that the user names should not.
+  const std::string directory[] = {run.directory};
+  auto ingested = ingest::read_recording(directory);
   for (const auto& warning : ingested.recording.warnings) complain(warning);
   if (ingested.recording.processes.empty()) {
     complain("nothing was recorded: no trace can be read");
@@ -173,7 +164,7 @@ AfterwardsResult finish(const Afterwards& run) {
   seal_all(ingested, traces);
   if (run.symbolizes) look_up_names(ingested.recording, run.is_quiet);
   if (run.symbolizes) store_names(ingested, traces);
-  const std::string shown = pack(run, traces);
+  const std::string shown = pack(run, traces, ingested.unbegun);
   say_what_was_recorded(run, traces, ingested.recording, shown);
   return {.has_running_processes = traces.running() > 0};
 }

@@ -34,8 +34,7 @@ int summarise(const Options& options) {
   if (options.read.is_json) {
     return print_data(to_json(report, recording)) ? input->exit_code() : kExitFailed;
   }
-  // Damage has been said on standard error already.
-  if (input->ingested.damaged) recording.warnings.clear();
+  for (const std::string& line : input->said()) std::erase(recording.warnings, line);
   const report::Style style = output_style(options.read.level);
   return print_report(to_text(report, recording, style), style) ? input->exit_code() : kExitFailed;
 }

@@ -82,6 +82,13 @@ void symbolize_here(profile::Recording& recording) {
 
 int Input::exit_code() const { return ingested.damaged ? kExitFailed : kExitOk; }
 
+std::vector<std::string> Input::said() const {
+  if (ingested.damaged) return recording().warnings;
+  std::vector<std::string> lines;
+  for (const ingest::Unbegun& unbegun : ingested.unbegun) lines.push_back(unbegun.text());
+  return lines;
+}
+
 std::optional<double> parse_level(const std::string& text) {
   const bool has_percent = text.ends_with('%');
   const char* end = text.data() + text.size() - (has_percent ? 1 : 0);
@@ -150,7 +157,7 @@ std::optional<Input> read_traces(const ReadOptions& options) {
   }
   Input input = foreign > 0 ? read_foreign(*runs) : read_runs(*runs, options);
   if (runs->size() == 1) input.shown = runs->front();
-  if (input.ingested.damaged) say_lines(input.recording().warnings, kWarningsSaid);
+  say_lines(input.said(), kWarningsSaid);
   if (!input.recording().processes.empty()) return input;
   if (!input.ingested.damaged) complain("nothing was recorded in this run");
   return std::nullopt;

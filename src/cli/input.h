@@ -51,13 +51,15 @@ struct Input {
   std::vector<imports::Origin> origins;
 
   [[nodiscard]] const profile::Recording& recording() const { return ingested.recording; }
+  /// Of the recording's warnings, those that standard error has had.
+  [[nodiscard]] std::vector<std::string> said() const;
   /// kExitFailed if the input was damaged: the report covers what was read.
   [[nodiscard]] int exit_code() const;
 };
 
 /// Reads the traces and applies the names stored with them, or the profiles that other programs
-/// wrote; not both. Damage is said in one line on standard error. Nothing if there is nothing to
-/// report: then the reason has been said.
+/// wrote; not both. Damage, and processes that were never recorded, are said on standard error, a
+/// line each. Nothing if there is nothing to report: then the reason has been said.
 [[nodiscard]] std::optional<Input> read_traces(const ReadOptions& options);
 
 /// read_traces, then names from this machine where none are stored, then the

@@ -105,13 +105,32 @@ Estimate estimate(double exact, const Uncertain& part, const NodeSums& sums, dou
                   is_conditional ? listed_form(part, alpha) : total_form(part, alpha));
 }
 
+// An estimate of the least that the open samples leave possible, with the upper limit of one
+// of the most: each limit holds for its own, and the truth lies between the two.
+Estimate reaching(Estimate least, const Estimate& most) {
+  least.interval.hi = std::max(least.interval.hi, most.interval.hi);
+  return least;
+}
+
 // `event`: the heaviest object that may have been missed.
-Estimate objects_with_event(const NodeSums& sums, double event, double level, Form form) {
+Estimate known_objects(const NodeSums& sums, double event, double level, Form form) {
   // Sizes differ within a node, so no count bounds the chance of being listed
   // from below: 0, which leaves the upper limit of the total form.
   const Uncertain part =
       uncertain(static_cast<double>(sums.samples), sums.objects, sums.objects_variance, event, 0);
   return estimate(static_cast<double>(sums.certain_samples), part, sums, level, form);
+}
+
+Estimate objects_with_event(const NodeSums& sums, double event, double level, Form form) {
+  const Estimate objects = known_objects(sums, event, level, form);
+  if (!sums.has_open()) return objects;
+  return reaching(objects, known_objects(sums.at_most(), event, level, form));
+}
+
+Estimate known_bytes(const NodeSums& sums, double level, Form form) {
+  const Uncertain part = uncertain(sums.bytes_seen, sums.weighted_bytes, sums.bytes_variance,
+                                   sums.largest_interval, sums.smallest_interval);
+  return estimate(clean(sums.certain_bytes), part, sums, level, form);
 }
 
 }  // namespace
@@ -123,14 +142,15 @@ double alpha_of(double level) {
 }
 
 Estimate estimate_bytes(const NodeSums& sums, double level, Form form) {
-  const Uncertain part = uncertain(sums.bytes_seen, sums.weighted_bytes, sums.bytes_variance,
-                                   sums.largest_interval, sums.smallest_interval);
-  return estimate(clean(sums.certain_bytes), part, sums, level, form);
+  const Estimate bytes = known_bytes(sums, level, form);
+  if (!sums.has_open()) return bytes;
+  return reaching(bytes, known_bytes(sums.at_most(), level, form));
 }
 
 Estimate estimate_objects(const NodeSums& sums, double level, Form form) {
   // With no sample no size is known: N bytes hold at most N objects.
-  const double event = sums.samples > 0 ? sums.largest_object_weight : sums.largest_interval;
+  const double event =
+      sums.samples + sums.open.samples > 0 ? sums.largest_object_weight : sums.largest_interval;
   return objects_with_event(sums, event, level, form);
 }
 

@@ -42,7 +42,8 @@ enum class Form {
 inline constexpr double kLargestSum = 1e150;
 
 /// Estimated bytes of a node. `level` in (0, 1), e.g. 0.95. The interval contains
-/// `value`; it is [value, value] where nothing could be missed (T = 1).
+/// `value`; it is [value, value] where nothing could be missed (T = 1). What is open counts
+/// for nothing in `value` and the lower limit, and with all of its size in the upper one.
 [[nodiscard]] Estimate estimate_bytes(const NodeSums& sums, double level, Form form = Form::kTotal);
 
 /// Estimated objects, given the sizes seen (stated assumption: the next unseen

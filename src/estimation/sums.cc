@@ -18,6 +18,34 @@ double interval_of(double size, double lambda, double keep) {
 // The smaller of two intervals, where 0 stands for none.
 double smaller(double a, double b) { return a == 0 || b == 0 ? a + b : std::min(a, b); }
 
+void merge_open(OpenSums& into, const OpenSums& from) {
+  into.samples += from.samples;
+  into.certain_samples += from.certain_samples;
+  into.certain_bytes += from.certain_bytes;
+  into.bytes_seen += from.bytes_seen;
+  into.weighted_bytes += from.weighted_bytes;
+  into.bytes_variance += from.bytes_variance;
+  into.objects += from.objects;
+  into.objects_variance += from.objects_variance;
+}
+
+/// What of several numbers there is beyond a part.
+constexpr auto less = [](auto from, auto what) { return from > what ? from - what : 0; };
+
+OpenSums rest_of_open(const OpenSums& part, const OpenSums& whole) {
+  OpenSums rest;
+  rest.certain_samples = less(whole.certain_samples, part.certain_samples);
+  if (rest.certain_samples > 0) rest.certain_bytes = less(whole.certain_bytes, part.certain_bytes);
+  rest.samples = less(whole.samples, part.samples);
+  if (rest.samples == 0) return rest;
+  rest.bytes_seen = less(whole.bytes_seen, part.bytes_seen);
+  rest.weighted_bytes = less(whole.weighted_bytes, part.weighted_bytes);
+  rest.bytes_variance = less(whole.bytes_variance, part.bytes_variance);
+  rest.objects = less(whole.objects, part.objects);
+  rest.objects_variance = less(whole.objects_variance, part.objects_variance);
+  return rest;
+}
+
 }  // namespace
 
 double rate_of_interval(double interval) { return -std::log1p(-1 / interval); }
@@ -75,12 +103,48 @@ void NodeSums::merge(const NodeSums& other) {
   smallest_interval = smaller(smallest_interval, other.smallest_interval);
   largest_object_weight = std::max(largest_object_weight, other.largest_object_weight);
   largest_weight = std::max(largest_weight, other.largest_weight);
+  merge_open(open, other.open);
+}
+
+void NodeSums::leave_open(const NodeSums& whole) {
+  NodeSums added;
+  added.largest_interval = whole.largest_interval;
+  added.smallest_interval = whole.smallest_interval;
+  added.largest_object_weight = whole.largest_object_weight;
+  added.largest_weight = whole.largest_weight;
+  added.open = {.samples = whole.samples,
+                .certain_samples = whole.certain_samples,
+                .certain_bytes = whole.certain_bytes,
+                .bytes_seen = whole.bytes_seen,
+                .weighted_bytes = whole.weighted_bytes,
+                .bytes_variance = whole.bytes_variance,
+                .objects = whole.objects,
+                .objects_variance = whole.objects_variance};
+  merge(added);
+}
+
+NodeSums NodeSums::at_most() const {
+  NodeSums most = *this;
+  most.open = {};
+  most.samples += open.samples;
+  most.certain_samples += open.certain_samples;
+  most.certain_bytes += open.certain_bytes;
+  most.bytes_seen += open.bytes_seen;
+  most.weighted_bytes += open.weighted_bytes;
+  most.bytes_variance += open.bytes_variance;
+  most.objects += open.objects;
+  most.objects_variance += open.objects_variance;
+  return most;
 }
 
 NodeSums rest_of(const NodeSums& part, const NodeSums& whole) {
-  const auto less = [](auto from, auto what) { return from > what ? from - what : 0; };
   NodeSums rest;
   rest.largest_interval = whole.largest_interval;
+  rest.open = rest_of_open(part.open, whole.open);
+  if (rest.open.samples > 0) {
+    rest.smallest_interval = whole.smallest_interval;
+    rest.largest_object_weight = whole.largest_object_weight;
+  }
   rest.certain_samples = less(whole.certain_samples, part.certain_samples);
   if (rest.certain_samples > 0) rest.certain_bytes = less(whole.certain_bytes, part.certain_bytes);
   rest.samples = less(whole.samples, part.samples);

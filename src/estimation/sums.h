@@ -16,6 +16,17 @@ namespace geiger::estimation {
 /// A sample stands for its whole size, not for a part of it.
 inline constexpr Bytes kWholeSize = std::numeric_limits<Bytes>::max();
 
+/// The sums of samples whose y is not known, each taken with all of its size.
+struct OpenSums {
+  std::uint64_t samples = 0;          ///< With pi < 1.
+  std::uint64_t certain_samples = 0;  ///< With pi = 1.
+  double certain_bytes = 0, bytes_seen = 0, weighted_bytes = 0, bytes_variance = 0;
+  double objects = 0, objects_variance = 0;
+
+  // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the 0 of a comparison for a pointer.
+  friend auto operator<=>(const OpenSums&, const OpenSums&) = default;
+};
+
 /// What a node of a profile keeps. Merging adds (maxima for E and c, the
 /// minimum for E_least), so it holds over threads, processes and hosts in any order, up to
 /// the last bits, which counts.h keeps too.
@@ -23,7 +34,8 @@ inline constexpr Bytes kWholeSize = std::numeric_limits<Bytes>::max();
 /// Where another property y of the objects is summed (resident bytes, overhead), y stands
 /// for z in X, B, Y, V, CB and the largest weight, while pi stays that of z. An object
 /// that was missed may then weigh y/z times E: samples raise E by their ratio where it
-/// is above 1, and scale E_least by it.
+/// is above 1, and scale E_least by it. Samples whose y is not known, but lies in [0, z],
+/// stand apart: they raise upper limits only.
 struct NodeSums {
   std::uint64_t samples = 0;          ///< s: sampled with pi < 1.
   std::uint64_t certain_samples = 0;  ///< XC: objects recorded with pi = 1.
@@ -38,6 +50,7 @@ struct NodeSums {
   double smallest_interval = 0;       ///< E_least = min 1/lambda of samples seen; 0 = none.
   double largest_object_weight = 0;   ///< c = max 1/pi seen.
   double largest_weight = 0;          ///< max z/pi seen.
+  OpenSums open = {};                 ///< In no sum above; in E, E_least and the maxima.
 
   /// Adds `count` samples of `size` bytes drawn with rate `lambda` and then kept
   /// with probability `keep` in (0, 1] (1 unless thinned): pi = keep (1 - e^(-lambda
@@ -55,6 +68,11 @@ struct NodeSums {
   /// misses nothing and leaves E alone.
   void could_have_sampled(double interval);
   void merge(const NodeSums& other);
+  /// Adds samples whose y is not known: `whole` are their sums with z for y.
+  void leave_open(const NodeSums& whole);
+  [[nodiscard]] bool has_open() const { return open.samples + open.certain_samples > 0; }
+  /// The sums if whatever is open had all of its size.
+  [[nodiscard]] NodeSums at_most() const;
 
   /// No order of anything real, but one that tells different sums apart: whoever adds
   /// sums in it gets the same bits wherever they came from.

@@ -485,7 +485,7 @@ static_assert(sizeof(ResidencyRecord) == 32);
 // ----------------------------------------------------------------- chunks ---
 
 inline constexpr char kChunkMagic[4] = {'G', 'C', 'H', 'K'};
-enum class ChunkType : std::uint32_t { kSymbols = 1, kObservations = 2 };
+enum class ChunkType : std::uint32_t { kSymbols = 1, kObservations = 2, kUnbegun = 3 };
 enum class Codec : std::uint32_t { kNone = 0, kZstd = 1 };
 
 /// Behind `sealed_end`, each 8-byte aligned, each followed by `stored_bytes`.

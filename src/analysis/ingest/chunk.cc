@@ -111,17 +111,29 @@ class ChunkWalk {
   }
 
   [[nodiscard]] std::string take(const ChunkHeader& header) {
-    const bool is_symbols = header.type == trace::ChunkType::kSymbols;
-    if (!is_symbols && header.type != trace::ChunkType::kObservations) return {};
+    std::vector<std::string>* payloads = payloads_of(header.type);
+    if (payloads == nullptr) return {};
     std::string stored(header.stored_bytes, '\0');
     if (!load(at_ + sizeof header, stored.data(), stored.size())) return "a chunk is cut short";
     std::string reason;
     std::optional<std::string> payload = decode_chunk(header, stored, reason);
-    if (payload)
-      (is_symbols ? chunks_.symbols : chunks_.observations).push_back(std::move(*payload));
-    if (is_symbols || reason.empty()) return reason;
+    if (payload) payloads->push_back(std::move(*payload));
+    if (header.type != trace::ChunkType::kObservations || reason.empty()) return reason;
     chunks_.observations_error = Error{file_.path(), image_.offset() + at_, reason};
     return {};
+  }
+
+  /// Where payloads of a type go; nullptr if the type is not known.
+  [[nodiscard]] std::vector<std::string>* payloads_of(trace::ChunkType type) {
+    switch (type) {
+      case trace::ChunkType::kSymbols:
+        return &chunks_.symbols;
+      case trace::ChunkType::kObservations:
+        return &chunks_.observations;
+      case trace::ChunkType::kUnbegun:
+        return &chunks_.unbegun;
+    }
+    return nullptr;
   }
 
   const InputFile& file_;

@@ -39,6 +39,7 @@ struct ChunkPlace {
 struct Chunks {
   std::vector<std::string> symbols;       ///< Payloads of kSymbols, in order.
   std::vector<std::string> observations;  ///< Payloads of kObservations, in order.
+  std::vector<std::string> unbegun;       ///< Payloads of kUnbegun, in order.
   std::vector<ChunkPlace> places;         ///< Of all, those of unknown types included.
   std::optional<Error> error;             ///< Damage; what came before it is good.
   /// Damage to observations, which nothing else depends on: they are left out.

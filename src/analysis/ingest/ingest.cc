@@ -122,6 +122,9 @@ class Ingestion {
     const std::vector<ProcessImage> processes = finder_.processes();
     total_ = bytes_of(processes);
     for (const ProcessImage& process : processes) read_process(process);
+    for (const Unbegun& unbegun : finder_.unbegun()) add(unbegun);
+    // A report on nothing would be none.
+    if (result_.recording.processes.empty() && !result_.unbegun.empty()) result_.damaged = true;
   }
 
   [[nodiscard]] Ingested finish() { return std::move(result_); }
@@ -130,6 +133,11 @@ class Ingestion {
   void note(const Error& error) {
     warn(error);
     result_.damaged = true;
+  }
+
+  void add(const Unbegun& unbegun) {
+    result_.recording.warnings.push_back(unbegun.text());
+    result_.unbegun.push_back(unbegun);
   }
 
   void advance(std::uint64_t bytes) {
@@ -210,6 +218,9 @@ class Ingestion {
     Chunks chunks = read_chunks(file, image);
     for (std::string& payload : chunks.symbols) {
       result_.symbols.push_back({decoder.process(), std::move(payload)});
+    }
+    for (const std::string& payload : chunks.unbegun) {
+      for (const Unbegun& unbegun : decode_unbegun(payload)) add(unbegun);
     }
     if (chunks.observations_error) warn(*chunks.observations_error);
     if (!chunks.observations.empty()) take_observations(file, chunks.observations.back(), decoder);

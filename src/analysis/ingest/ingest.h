@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/ingest/error.h"
+#include "analysis/ingest/unbegun.h"
 #include "analysis/profile/recording.h"
 
 namespace geiger::ingest {
@@ -44,7 +45,10 @@ struct Ingested {
   profile::Recording recording;
   std::vector<SymbolPayload> symbols;
   std::vector<ImagePlace> places;  ///< Of all images read, in order of processes and segments.
-  bool damaged = false;            ///< Something was unusable: exit code 1.
+  /// Processes that were never recorded; recording.warnings has a line for each. No damage to
+  /// the others.
+  std::vector<Unbegun> unbegun;
+  bool damaged = false;  ///< Something was unusable: exit code 1.
 };
 
 /// Reads traces; each path names a trace file or a run directory (all *.geiger

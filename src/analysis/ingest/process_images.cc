@@ -1,7 +1,6 @@
 #include "analysis/ingest/process_images.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <iterator>
 #include <string_view>
@@ -19,12 +18,6 @@ constexpr int kListings = 10;
 
 constexpr std::size_t kOpenAhead = 64;
 
-bool is_blank(const InputFile& file) {
-  std::array<std::byte, sizeof trace::FileHeader::magic> magic{};
-  static_cast<void>(file.read_at(0, magic));  // What is not there is blank.
-  return std::ranges::all_of(magic, [](std::byte byte) { return byte == std::byte{0}; });
-}
-
 /// "DIR/PROGRAM.PID." of "DIR/PROGRAM.PID.N.geiger".
 std::string_view stem_of(std::string_view path) {
   path = path.substr(0, path.rfind('.'));
@@ -39,9 +32,11 @@ void ImageFinder::scan_file(const std::string& path, bool is_listed, Scan& scan)
     scan.has_lost |= is_listed && error->is_missing;
     return scan.errors.push_back(std::move(*error));
   }
-  auto& faults = is_listed && is_blank(file) ? scan.unborn : scan.errors;
+  if (is_listed && was_never_begun(file)) {
+    return scan.unbegun.push_back({path, file.size() > 0});
+  }
   if (file.size() == 0) {
-    return faults.push_back(
+    return scan.errors.push_back(
         {path, std::nullopt,
          "empty: the disk was full, files were limited in size (ulimit -f), or the program was "
          "killed at its start"});
@@ -50,7 +45,7 @@ void ImageFinder::scan_file(const std::string& path, bool is_listed, Scan& scan)
   for (std::uint32_t index = 0; offset < file.size(); ++index) {
     Image image;
     if (auto error = image.read(file, offset, index)) {
-      return faults.push_back(std::move(*error));
+      return scan.errors.push_back(std::move(*error));
     }
     const trace::FileHeader& header = image.header();
     const trace::State state = header.state.load(std::memory_order_relaxed);
@@ -71,12 +66,12 @@ ImageFinder::Scan ImageFinder::scan(const std::string& path) {
   TraceFiles files = traces_in(path);
   if (files.error) scan.errors.push_back(std::move(*files.error));
   for (const std::string& file : files.paths) scan_file(file, file != path, scan);
-  for (Error& error : scan.unborn) {
-    const bool is_next = std::ranges::any_of(scan.images, [&](const Headed& headed) {
-      return headed.is_going_on && stem_of(headed.image.path) == stem_of(error.path);
+  std::erase_if(scan.unbegun, [&](const Unbegun& unbegun) {
+    return std::ranges::any_of(scan.images, [&](const Headed& headed) {
+      return headed.is_going_on && stem_of(headed.image.path) == stem_of(unbegun.name);
     });
-    if (!is_next) scan.errors.push_back(std::move(error));
-  }
+  });
+  for (Unbegun& unbegun : scan.unbegun) unbegun.name.erase(0, unbegun.name.rfind('/') + 1);
   return scan;
 }
 
@@ -85,6 +80,7 @@ void ImageFinder::find(const std::string& path) {
   for (int again = 1; found.has_lost && again < kListings; ++again) found = scan(path);
   std::ranges::move(found.images, std::back_inserter(images_));
   std::ranges::move(found.errors, std::back_inserter(errors_));
+  std::ranges::move(found.unbegun, std::back_inserter(unbegun_));
 }
 
 std::vector<ProcessImage> ImageFinder::processes() {

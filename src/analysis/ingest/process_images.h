@@ -11,6 +11,7 @@
 
 #include "analysis/ingest/error.h"
 #include "analysis/ingest/input_file.h"
+#include "analysis/ingest/unbegun.h"
 
 namespace geiger::ingest {
 
@@ -38,6 +39,9 @@ class ImageFinder {
 
   [[nodiscard]] const std::vector<Error>& errors() const { return errors_; }
 
+  /// Processes of directories that left a file and nothing in it.
+  [[nodiscard]] const std::vector<Unbegun>& unbegun() const { return unbegun_; }
+
  private:
   /// What images of one process image have in common: pid, beginning, seed, program.
   using Identity = std::tuple<std::uint32_t, std::uint64_t, std::uint64_t, std::string>;
@@ -49,9 +53,9 @@ class ImageFinder {
   struct Scan {
     std::vector<Headed> images;
     std::vector<Error> errors;
-    /// Of files without a header. The next segment of an image that goes on is about to get
-    /// one, or never will: either way everything is in the files before it.
-    std::vector<Error> unborn;
+    /// But not the next segment of an image that goes on: it is about to get a header, or
+    /// never will, and either way everything is in the files before it.
+    std::vector<Unbegun> unbegun;
     bool has_lost = false;  ///< A file was gone.
   };
 
@@ -60,6 +64,7 @@ class ImageFinder {
 
   std::vector<Headed> images_;
   std::vector<Error> errors_;
+  std::vector<Unbegun> unbegun_;
 };
 
 /// Opens the files of a process one after another, some of them ahead, so that rotation

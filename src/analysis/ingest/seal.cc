@@ -284,8 +284,10 @@ std::optional<Error> store_chunks(const std::string& path, std::span<const Image
 }
 
 std::optional<Error> pack_images(std::span<const std::string> files, const std::string& output,
-                                 bool replace) {
+                                 bool replace, const std::vector<Unbegun>& unbegun) {
   constexpr unsigned kPrivate = 0600;
+  ImageChunks told;
+  if (!unbegun.empty()) told.chunks = {{trace::ChunkType::kUnbegun, encode_unbegun(unbegun)}};
   OutputFile packed;
   if (auto error = packed.create(output, kPrivate)) return error;
   ImageCopier copier(packed);
@@ -295,9 +297,11 @@ std::optional<Error> pack_images(std::span<const std::string> files, const std::
     InputFile file;
     ImageList list;
     list.error = file.open(path);
+    if (!list.error && was_never_begun(file)) continue;
     if (!list.error) list = images_of(file);
     for (const Image& image : list.images) {
-      if (auto error = copier.copy(file, image, nullptr)) return error;
+      const ImageChunks* own = is_empty && !unbegun.empty() ? &told : nullptr;
+      if (auto error = copier.copy(file, image, own)) return error;
       is_empty = false;
     }
     if (list.error && !first_fault) first_fault = list.error;

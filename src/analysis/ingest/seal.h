@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "analysis/ingest/error.h"
+#include "analysis/ingest/unbegun.h"
 #include "trace/format.h"
 
 namespace geiger::ingest {
@@ -45,9 +46,11 @@ struct ImageChunks {
 /// and with their chunks. An image that its process still writes goes in as it is
 /// at that instant. Files that hold no readable image are left out: the first of
 /// their faults is returned though the output was written with the others; with
-/// nothing to write, no output appears.
+/// nothing to write, no output appears. What was never begun is no fault; the first image
+/// gets a chunk with the names in `unbegun`, so that the output still tells of them.
 /// An existing output is an error unless `replace`.
 [[nodiscard]] std::optional<Error> pack_images(std::span<const std::string> files,
-                                               const std::string& output, bool replace);
+                                               const std::string& output, bool replace,
+                                               const std::vector<Unbegun>& unbegun = {});
 
 }  // namespace geiger::ingest

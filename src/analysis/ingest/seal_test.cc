@@ -23,6 +23,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 using trace::TestTrace;
 
 const std::string kNames(5000, 'n');
@@ -275,11 +276,55 @@ TEST_F(Pack, RefusesToOverwriteUnlessTold) {
 }
 
 TEST_F(Pack, LeavesOutWhatCannotBeRead) {
-  const std::string inputs[] = {files.write("bad.geiger", {}), killed("a.geiger", 3)};
+  const std::string inputs[] = {files.write("bad.geiger", std::vector(8, std::byte{'x'})),
+                                killed("a.geiger", 3)};
   EXPECT_TRUE(pack_images(inputs, files.path("all.geiger"), false));
   EXPECT_EQ(read(files.path("all.geiger")).recording.samples.size(), 3U);
   EXPECT_TRUE(pack_images(std::span(inputs).first(1), files.path("none.geiger"), false));
   EXPECT_FALSE(std::filesystem::exists(files.path("none.geiger")));
+}
+
+TEST_F(Pack, TellsOfProcessesThatWereNeverRecorded) {
+  const std::string inputs[] = {files.write("run/x.y.123.0.geiger", {}), killed("run/a.geiger", 3),
+                                files.write("run/z.7.0.geiger", std::vector<std::byte>(10000))};
+  const std::string output = files.path("all.geiger");
+  const std::vector<Unbegun> left = read(files.path("run")).unbegun;
+  EXPECT_THAT(left, UnorderedElementsAre(Unbegun{"x.y.123.0.geiger", false},
+                                         Unbegun{"z.7.0.geiger", true}));
+  ASSERT_FALSE(pack_images(inputs, output, false, left));
+  const Ingested result = read(output);
+  EXPECT_FALSE(result.damaged);
+  EXPECT_EQ(result.recording.samples.size(), 3U);
+  EXPECT_EQ(result.unbegun, left);
+  EXPECT_THAT(result.recording.warnings,
+              UnorderedElementsAre(HasSubstr("x.y, pid 123: not recorded: killed at its start, or"),
+                                   HasSubstr("z, pid 7: killed before its recording began")));
+  ASSERT_FALSE(store(output, 0, "names"));
+  EXPECT_EQ(read(output).unbegun, left);
+}
+
+TEST_F(Pack, OfNothingBegunThereIsNothing) {
+  const std::string inputs[] = {files.write("run/x.123.0.geiger", {})};
+  EXPECT_THAT(pack_images(inputs, files.path("all.geiger"), false)->text(),
+              HasSubstr("nothing to pack"));
+  const Ingested result = read(files.path("run"));
+  EXPECT_TRUE(result.damaged);
+  EXPECT_EQ(result.recording.warnings.size(), 1U);
+}
+
+TEST(Unbegun, AnyBytesAreNames) {
+  const std::vector<Unbegun> all = {{"\x1b[31m<script>.1.0.geiger", true}, {"=cmd\n\xff", false}};
+  EXPECT_EQ(decode_unbegun(encode_unbegun(all)), all);
+  EXPECT_EQ(all[1].text(),
+            "=cmd\n\xff: not recorded: killed at its start, or its trace found no "
+            "room (a full disk, ulimit -f); what it allocated is not known");
+  for (const std::string_view payload : {"", "k", "-a", "kb\0", "k\0-\0"}) {
+    EXPECT_LE(decode_unbegun(payload).size(), 1U);
+  }
+  for (const char* name : {"", "a", "a.geiger", "a.0.geiger", "a.x.0.geiger", "a.-1.0.geiger",
+                           "a.99999999999.0.geiger", "a.1x.0.geiger"}) {
+    EXPECT_FALSE(process_named(name)) << name;
+  }
 }
 
 TEST_F(Pack, DamageInOneImageLeavesTheNextReadable) {

@@ -17,6 +17,7 @@ namespace {
 using profile::Ending;
 using profile::kNone;
 using profile::Sample;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using trace::Ref;
@@ -236,16 +237,30 @@ TEST_F(Segments, OneThatHasNoHeaderYetIsNoDamage) {
   }
 }
 
-TEST_F(Segments, AFileWithoutAHeaderIsDamageBehindOneThatHasEndedOrOfAnother) {
+TEST_F(Segments, AFileWithoutAHeaderIsAProcessOfItsOwnBehindOneThatHasEndedOrOfAnother) {
   Opened ended(0, 1000, 2000, State::kExited);
   write(ended, 0);
   files.write("run/target.100.1.geiger", std::vector<std::byte>(8192));
-  EXPECT_TRUE(read_run().damaged);
+  EXPECT_THAT(read_run().unbegun, ElementsAre(Unbegun{"target.100.1.geiger", true}));
   Opened going_on(0, 1000, 0, State::kSampling);
   write(going_on, 0);
-  EXPECT_FALSE(read_run().damaged);
-  files.write("run/target.101.0.geiger", std::vector<std::byte>(8192));
-  EXPECT_TRUE(read_run().damaged);
+  EXPECT_THAT(read_run().unbegun, IsEmpty());
+  files.write("run/target.101.0.geiger", {});
+  const Ingested result = read_run();
+  EXPECT_FALSE(result.damaged);
+  EXPECT_THAT(result.unbegun, ElementsAre(Unbegun{"target.101.0.geiger", false}));
+  EXPECT_THAT(result.recording.warnings, ElementsAre(HasSubstr("target, pid 101: not recorded")));
+}
+
+TEST_F(Segments, RecordsBehindALostHeaderAreDamage) {
+  Opened whole(0, 1000, 2000, State::kExited);
+  write(whole, 0);
+  std::vector<std::byte> headless(trace::kRecordsOffset + 64);
+  headless[trace::kRecordsOffset] = std::byte{1};
+  files.write("run/target.101.0.geiger", headless);
+  const Ingested result = read_run();
+  EXPECT_TRUE(result.damaged);
+  EXPECT_THAT(result.unbegun, IsEmpty());
 }
 
 TEST_F(Segments, ASampleMayBeCarriedBehindTheCheckpoint) {

@@ -15,6 +15,7 @@
 #include "analysis/page/timeline.h"
 #include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
+#include "analysis/report/asked_inside.h"
 #include "analysis/report/format.h"
 #include "analysis/report/heading.h"
 #include "analysis/report/measure.h"
@@ -37,6 +38,7 @@ class Draft {
 
  private:
   void add_kind(Kind kind);
+  [[nodiscard]] std::string asked_note(const Selection& selection) const;
   void add_timed(PageProfile& page, const Profile& profile, const Selection& selection);
   void weigh_nodes();
   void add_timeline(PageData& data, const Buckets& buckets) const;
@@ -92,6 +94,16 @@ Selection selection_of(const Selection& all, Kind kind) {
   return selection;
 }
 
+/// What resident bytes are known by, where processes were asked. Cells hold what was told: what
+/// was not is open in the total alone.
+std::string Draft::asked_note(const Selection& selection) const {
+  const auto asked = report::asked_inside(recording_, selection.kind, selection.moment);
+  if (!asked) return {};
+  const std::string note = " Known " + report::text_of(*asked) + ".";
+  if (asked->unanswered == 0) return note;
+  return note + " Only the total here has the limit that follows; of rows, geiger table has it.";
+}
+
 void Draft::add_kind(Kind kind) {
   const Selection selection = selection_of(options_.selection, kind);
   PageProfile page;
@@ -110,6 +122,7 @@ void Draft::add_kind(Kind kind) {
     page.calibrates = whole.calibrated_to().has_value();
     page.largest_interval = profile.largest_interval;
     if (profile.rate_factor < 1) page.about += " " + report::halved_note();
+    page.about += asked_note(selection);
     add_timed(page, profile, selection);
     if (kind == Kind::kLiveAtPeak) {
       if (!fixed_.timeline) fixed_.timeline.emplace();

@@ -72,10 +72,8 @@ class GroupAdder {
   std::vector<NodeSums> of_one_;
 };
 
-}  // namespace
-
-std::vector<GroupSums> sums_by(const Recording& recording, const Profile& profile,
-                               std::size_t groups, const GroupOf& group_of) {
+std::vector<GroupSums> sums_of_entries(const Recording& recording, const Profile& profile,
+                                       std::size_t groups, const GroupOf& group_of) {
   const Kinds kinds = kinds_of(recording, profile);
   ByGroup by_group(profile, kinds, groups, group_of);
   const GroupAdder adder(kinds);
@@ -88,6 +86,31 @@ std::vector<GroupSums> sums_by(const Recording& recording, const Profile& profil
     used.push_back({static_cast<std::uint32_t>(i), adder.add(entries)});
     used.back().sums.could_have_sampled(profile.largest_interval);
     start = end;
+  }
+  return used;
+}
+
+/// Both by group, in that order.
+void leave_open(std::vector<GroupSums>& used, const std::vector<GroupSums>& unanswered) {
+  std::vector<GroupSums> all;
+  auto known = used.cbegin();
+  for (const GroupSums& open : unanswered) {
+    while (known != used.cend() && known->group < open.group) all.push_back(*known++);
+    const bool is_known = known != used.cend() && known->group == open.group;
+    all.push_back(is_known ? *known++ : GroupSums{open.group, {}});
+    all.back().sums.leave_open(open.sums);
+  }
+  all.insert(all.end(), known, used.cend());
+  used = std::move(all);
+}
+
+}  // namespace
+
+std::vector<GroupSums> sums_by(const Recording& recording, const Profile& profile,
+                               std::size_t groups, const GroupOf& group_of) {
+  std::vector<GroupSums> used = sums_of_entries(recording, profile, groups, group_of);
+  if (!profile.unanswered.empty()) {
+    leave_open(used, sums_of_entries(recording, unanswered_of(profile), groups, group_of));
   }
   std::ranges::stable_sort(used,
                            [](const GroupSums& a, const GroupSums& b) { return a.sums < b.sums; });

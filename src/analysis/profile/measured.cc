@@ -28,23 +28,14 @@ class Collector {
   }
 
   void add(const Sample& sample, Bytes value, std::uint64_t count = 1) {
-    if (value == 0 || sample.requested == 0 || count == 0) return;
-    if (profile_.is_of_fates && sample.is_thinned_out) return;
-    if (sample.heap != selection_.heap || (selection_.keeps && !selection_.keeps(sample))) return;
-    profile_.entries.push_back(
-        {.stack = sample.stack,
-         .process = sample.process,
-         .thread = sample.thread,
-         .epoch = sample.epoch,
-         .requested = sample.requested,
-         .usable = sample.usable,
-         .count = count,
-         .is_certain = is_surely_sampled(recording_, sample),
-         .value = value,
-         .label = sample.label,
-         .type = sample.type,
-         .lifetime = selection_.tells_lifetimes ? lifetime_class_of(sample) : LifetimeClass{0}});
+    if (value == 0 || count == 0 || !is_selected(sample)) return;
+    profile_.entries.push_back(entry_of(sample, value, count));
     ratio_ = std::max(ratio_, static_cast<double>(value) / static_cast<double>(sample.requested));
+  }
+
+  /// Adds a sample of which it is not known how much of it counts.
+  void leave_open(const Sample& sample) {
+    if (is_selected(sample)) profile_.unanswered.push_back(entry_of(sample, sample.requested, 1));
   }
 
   [[nodiscard]] Profile finish() {
@@ -54,6 +45,26 @@ class Collector {
   }
 
  private:
+  [[nodiscard]] bool is_selected(const Sample& sample) const {
+    if (sample.requested == 0 || (profile_.is_of_fates && sample.is_thinned_out)) return false;
+    return sample.heap == selection_.heap && (!selection_.keeps || selection_.keeps(sample));
+  }
+
+  [[nodiscard]] Entry entry_of(const Sample& sample, Bytes value, std::uint64_t count) const {
+    return {.stack = sample.stack,
+            .process = sample.process,
+            .thread = sample.thread,
+            .epoch = sample.epoch,
+            .requested = sample.requested,
+            .usable = sample.usable,
+            .count = count,
+            .is_certain = is_surely_sampled(recording_, sample),
+            .value = value,
+            .label = sample.label,
+            .type = sample.type,
+            .lifetime = selection_.tells_lifetimes ? lifetime_class_of(sample) : LifetimeClass{0}};
+  }
+
   const Recording& recording_;
   const Selection& selection_;
   Profile profile_;
@@ -74,11 +85,20 @@ constexpr std::string_view kNotToldApart =
 
 void add_answers(const Recording& recording, const std::map<std::uint32_t, Nanoseconds>& used,
                  Collector& collector) {
+  std::vector<bool> is_answered(used.empty() ? 0 : recording.samples.size());
   for (const ResidencyAnswer& answer : recording.residency_answers) {
     const Sample& sample = recording.samples[answer.sample];
     const auto time = used.find(sample.process);
     const bool counts = time != used.end() && answer.time == time->second;
-    if (counts && was_live_at(sample, answer.time)) collector.add(sample, answer.resident);
+    if (!counts || !was_live_at(sample, answer.time)) continue;
+    collector.add(sample, answer.resident);
+    is_answered[answer.sample] = true;
+  }
+  for (std::size_t i = 0; i < is_answered.size(); ++i) {
+    const Sample& sample = recording.samples[i];
+    const auto time = used.find(sample.process);
+    const bool is_open = !is_answered[i] && time != used.end() && was_live_at(sample, time->second);
+    if (is_open) collector.leave_open(sample);
   }
 }
 

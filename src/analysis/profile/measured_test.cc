@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "analysis/profile/residency_answers.h"
+#include "analysis/profile/test_recording.h"
+#include "analysis/profile/view.h"
 #include "estimation/estimate.h"
 
 namespace geiger::profile {
@@ -192,6 +196,77 @@ TEST(Answers, TheNewestCountsAndOnlyWhatWasLive) {
   recording.samples[0].free_time = 0;
   recording.samples[0].time = 201;
   EXPECT_TRUE(select(recording, Kind::kResident).entries.empty());
+}
+
+/// Three objects, allocated by two functions, of which the answers are these; nothing: none came.
+TestRecording told(Bytes interval, const std::vector<std::optional<Bytes>>& answers) {
+  TestRecording test(interval);
+  const std::uint32_t stacks[] = {test.stack({test.location({"first"})}),
+                                  test.stack({test.location({"second"})})};
+  constexpr Bytes kSizes[] = {8, 40, 90};
+  for (std::uint32_t i = 0; i < answers.size(); ++i) {
+    test.sample(stacks[i / 2], kSizes[i]);
+    if (answers[i]) test.recording.residency_answers.push_back({i, 3000, *answers[i]});
+  }
+  return test;
+}
+
+estimation::Estimate resident(const Recording& recording) {
+  return estimation::estimate_bytes(total(recording, select(recording, Kind::kResident)), 0.95);
+}
+
+TEST(Answers, ThoseThatAreMissingLeaveAnythingPossible) {
+  for (const Bytes interval : {1U, 100U, 4096U}) {
+    const auto estimate = resident(told(interval, {8, 10, {}}).recording);
+    const auto least = resident(told(interval, {8, 10, 0}).recording);
+    const auto most = resident(told(interval, {8, 10, 90}).recording);
+    EXPECT_EQ(estimate.value, least.value);
+    EXPECT_EQ(estimate.variance, least.variance);
+    EXPECT_EQ(estimate.interval.lo, least.interval.lo);
+    EXPECT_DOUBLE_EQ(estimate.interval.hi, most.interval.hi);
+    EXPECT_EQ(estimate.samples, interval == 1 ? 0U : 2U);
+    EXPECT_GT(most.interval.hi, least.interval.hi);
+  }
+  const auto exact = resident(told(1, {8, 10, {}}).recording);
+  EXPECT_EQ(exact.interval.lo, 18);
+  EXPECT_EQ(exact.interval.hi, 108);
+}
+
+TEST(Answers, ThoseThatAreMissingAreOpenInTheirRowsOnly) {
+  for (const Bytes interval : {1U, 100U}) {
+    const Recording recording = told(interval, {8, 10, {}}).recording;
+    const Recording at_most = told(interval, {8, 10, 90}).recording;
+    const auto row_of = [](const Recording& from, const char* name) {
+      const auto rows = table(from, select(from, Kind::kResident), GroupBy::kFunction);
+      return *std::ranges::find(rows, name, &Row::name);
+    };
+    const auto hi = [](const estimation::NodeSums& sums) {
+      return estimation::estimate_bytes(sums, 0.95).interval.hi;
+    };
+    EXPECT_FALSE(row_of(recording, "first").total.has_open());
+    EXPECT_EQ(hi(row_of(recording, "first").total), hi(row_of(at_most, "first").total));
+    const Row second = row_of(recording, "second");
+    EXPECT_EQ(second.total.samples + second.total.certain_samples, 0U);
+    EXPECT_EQ(estimation::estimate_bytes(second.total, 0.95).value, 0);
+    EXPECT_EQ(estimation::estimate_bytes(second.total, 0.95).interval.lo, 0);
+    EXPECT_EQ(hi(second.self), hi(row_of(at_most, "second").self));
+    EXPECT_EQ(tree(recording, select(recording, Kind::kResident), false).nodes[0].total,
+              total(recording, select(recording, Kind::kResident)));
+  }
+}
+
+TEST(Answers, FiltersHoldForThoseThatAreMissing) {
+  const Recording recording = told(1, {8, {}, {}}).recording;
+  Selection selection;
+  selection.kind = Kind::kResident;
+  selection.keeps = [](const Sample& sample) { return sample.requested == 40; };
+  const auto found =
+      estimation::estimate_bytes(total(recording, select(recording, selection)), 0.95);
+  EXPECT_EQ(found.value, 0);
+  EXPECT_EQ(found.interval.hi, 40);
+  selection.keeps = nullptr;
+  selection.kind = Kind::kLiveAtEnd;
+  EXPECT_TRUE(select(recording, selection).unanswered.empty());
 }
 
 TEST(Answers, StandOnlyWhereNobodyCouldLook) {

@@ -247,8 +247,21 @@ void accumulate(estimation::NodeSums& sums, const Entry& entry, const Recording&
   sums.could_have_sampled(profile.largest_interval);
 }
 
+Profile unanswered_of(const Profile& profile) {
+  Profile open;
+  open.kind = profile.kind;
+  open.entries = profile.unanswered;
+  open.rate_factor = profile.rate_factor;
+  open.largest_interval = profile.largest_interval;
+  open.is_part = profile.is_part;
+  open.is_of_fates = profile.is_of_fates;
+  open.heap = profile.heap;
+  return open;
+}
+
 estimation::NodeSums total(const Recording& recording, const Profile& profile) {
   estimation::NodeSums sums = sums_of(kinds_of(recording, profile).counts);
+  if (!profile.unanswered.empty()) sums.leave_open(total(recording, unanswered_of(profile)));
   sums.could_have_sampled(profile.largest_interval);
   return sums;
 }

@@ -95,6 +95,9 @@ struct Chosen {
 struct Profile {
   Kind kind = Kind::kAllocated;
   std::vector<Entry> entries;
+  /// kResident: samples that a process asked inside told nothing of, each between none and all of
+  /// its size. They are open in the sums (estimation/sums.h).
+  std::vector<Entry> unanswered;
   /// The selected samples are distributed as if drawn with this factor on their
   /// rate: 1/2 where one half of the process located the peak and the other half
   /// estimates it, else 1.
@@ -134,6 +137,9 @@ struct Profile {
 /// Adds one entry to a node's sums, by requested bytes.
 void accumulate(estimation::NodeSums& sums, const Entry& entry, const Recording& recording,
                 const Profile& profile);
+
+/// The profile of its unanswered samples alone, each with all of its size.
+[[nodiscard]] Profile unanswered_of(const Profile& profile);
 
 /// Sums over the whole profile (E set even when nothing was sampled). The same to the
 /// bit in whatever order its entries are.

@@ -34,9 +34,11 @@ std::string text_of(const AskedInside& asked) {
   std::string text = fmt::format("by mincore, asked inside {} at {}", where, duration(asked.first));
   if (asked.last != asked.first) text += " to " + duration(asked.last);
   if (asked.unanswered == 0) return text;
-  return text + fmt::format("; {} of {} live then had no answer and are left out",
-                            exact_count(asked.unanswered),
-                            plural(asked.answered + asked.unanswered, "sample"));
+  return text + fmt::format(
+                    "; {} of {} live then had no answer: taken as anything from "
+                    "none to all of their bytes",
+                    exact_count(asked.unanswered),
+                    plural(asked.answered + asked.unanswered, "sample"));
 }
 
 void write_field(JsonWriter& json, const std::optional<AskedInside>& asked) {

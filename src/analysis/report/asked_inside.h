@@ -16,7 +16,7 @@ struct AskedInside {
   std::uint64_t processes = 0;
   Nanoseconds first = 0, last = 0;  ///< When they were asked, after the start of the recording.
   std::uint64_t answered = 0;       ///< Samples, of those that were live then.
-  std::uint64_t unanswered = 0;     ///< The others, which are left out.
+  std::uint64_t unanswered = 0;     ///< The others: upper limits take all of their bytes.
 };
 
 /// Nothing: not of resident bytes, or all of them were read from outside.

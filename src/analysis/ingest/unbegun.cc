@@ -1,0 +1,82 @@
+#include "analysis/ingest/unbegun.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace geiger::ingest {
+namespace {
+
+constexpr char kKilled = 'k';
+constexpr char kUntold = '-';
+
+/// Whether nothing but zeros, or nothing at all, stands there.
+bool is_blank(const InputFile& file, std::uint64_t offset) {
+  std::array<std::byte, 8> word{};
+  static_cast<void>(file.read_at(offset, word));  // What is not there is blank.
+  return std::ranges::all_of(word, [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+/// Cuts what follows the last dot off; nothing if there is no dot.
+std::optional<std::string_view> cut_last(std::string_view& text) {
+  const std::size_t dot = text.rfind('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  const std::string_view last = text.substr(dot + 1);
+  text = text.substr(0, dot);
+  return last;
+}
+
+}  // namespace
+
+std::optional<NamedProcess> process_named(std::string_view path) {
+  std::string_view program = base_name(path);
+  const auto suffix = cut_last(program);
+  const auto number = cut_last(program);
+  const auto digits = cut_last(program);
+  if (!suffix || !number || !digits) return std::nullopt;
+  NamedProcess named{std::string(program), 0};
+  const char* end = digits->data() + digits->size();
+  const auto [at, error] = std::from_chars(digits->data(), end, named.pid);
+  if (error != std::errc{} || at != end || named.pid <= 0) return std::nullopt;
+  return named;
+}
+
+std::string Unbegun::text() const {
+  const auto named = process_named(name);
+  return fmt::format(
+      "{}: {}; what it allocated is not known",
+      named ? fmt::format("{}, pid {}", named->program, named->pid) : name,
+      is_killed ? "killed before its recording began"
+                : "not recorded: killed at its start, or its trace found no room (a full disk, "
+                  "ulimit -f)");
+}
+
+bool was_never_begun(const InputFile& file) {
+  return is_blank(file, 0) && is_blank(file, trace::kRecordsOffset);
+}
+
+std::string encode_unbegun(const std::vector<Unbegun>& all) {
+  std::string payload;
+  for (const Unbegun& unbegun : all) {
+    payload += unbegun.is_killed ? kKilled : kUntold;
+    payload += unbegun.name;
+    payload += '\0';
+  }
+  return payload;
+}
+
+std::vector<Unbegun> decode_unbegun(std::string_view payload) {
+  std::vector<Unbegun> all;
+  while (!payload.empty()) {
+    const std::string_view entry = payload.substr(0, payload.find('\0'));
+    payload.remove_prefix(std::min(payload.size(), entry.size() + 1));
+    if (entry.size() > 1) all.push_back({std::string(entry.substr(1)), entry.front() == kKilled});
+  }
+  return all;
+}
+
+}  // namespace geiger::ingest

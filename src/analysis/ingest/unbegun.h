@@ -1,0 +1,44 @@
+// Traces whose process ended, or ran out of room, before it could write a header: all that is
+// known is the name of the file.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/ingest/input_file.h"
+
+namespace geiger::ingest {
+
+/// What the name of a trace, PROGRAM.PID.N.geiger, tells of its process.
+struct NamedProcess {
+  std::string program;
+  pid_t pid = 0;
+};
+
+/// Nothing if the name has another form. Directories before it are not looked at.
+[[nodiscard]] std::optional<NamedProcess> process_named(std::string_view path);
+
+/// A process image that was never recorded.
+struct Unbegun {
+  std::string name;        ///< Of its trace, without directories.
+  bool is_killed = false;  ///< The file was sized: there was room, so it was killed.
+
+  /// One line: which process, why, and that nothing is known of it.
+  [[nodiscard]] std::string text() const;
+
+  friend bool operator==(const Unbegun&, const Unbegun&) = default;
+};
+
+/// Whether a file has neither a header nor a record, as its creation left it.
+[[nodiscard]] bool was_never_begun(const InputFile& file);
+
+/// As the payload of a chunk: per trace "k" (killed) or "-", its name, a 0 byte.
+[[nodiscard]] std::string encode_unbegun(const std::vector<Unbegun>& all);
+/// What can be read of it.
+[[nodiscard]] std::vector<Unbegun> decode_unbegun(std::string_view payload);
+
+}  // namespace geiger::ingest
