@@ -466,6 +466,31 @@ class Output(Behaviour):
             warnings = json.loads(self.run_in_directory([GEIGER, "summary", "--json", run]).stdout)
             self.assertEqual(len(warnings["warnings"]), 2)
 
+    def mount_without_fallocate(self):
+        """ext2, on a loop device of 32 MiB. Where it is mounted."""
+        if os.geteuid() != 0 or not shutil.which("mkfs.ext2", path="/sbin:/usr/sbin"):
+            self.skipTest("mounting is not permitted")
+        image, place = (os.path.join(self.directory, name) for name in ("image", "place"))
+        os.mkdir(place)
+        with open(image, "wb") as file:
+            file.truncate(32 << 20)
+        subprocess.run(["/sbin/mkfs.ext2", "-q", "-F", image], check=True)
+        if subprocess.run(["mount", "-o", "loop", image, place], capture_output=True,
+                          check=False).returncode != 0:
+            self.skipTest("there is no loop device")
+        self.addCleanup(subprocess.run, ["umount", place], check=True)
+        return place
+
+    def test_a_file_system_without_fallocate_keeps_every_record(self):
+        directory = os.path.join(self.mount_without_fallocate(), "run")
+        # Long enough that storage is fed while it runs, at both ends of the watermark.
+        perl = ["perl", "-e", 'push @a, "x" x 50 for 1..60000; select(undef, undef, undef, .3);'
+                              ' push @a, "x" x 50 for 1..60000; print scalar @a']
+        self.assert_same(perl, ["--interval", "1", "-o", directory])
+        summary = json.loads(self.run_in_directory([GEIGER, "summary", "--json", directory]).stdout)
+        self.assertGreater(summary["samples"], 120000)
+        self.assertEqual(summary["warnings"], [])
+
     def test_quiet(self):
         said = self.run_in_directory(under_geiger(["true"], "-q")).stderr
         if b"is missing" in said:

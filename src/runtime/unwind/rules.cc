@@ -42,7 +42,9 @@ void RuleCache::take_places(std::size_t count) {
   const std::uint64_t mask = count - 2;
   for (std::size_t i = 0; i < kFirstPlaces; ++i) {
     const Rule rule(entries_[i].rule.load(std::memory_order_relaxed));
-    if (rule.bits() != 0) put(pc_of(entries_[i], rule), rule, mask);
+    const std::uint64_t pc = pc_of(entries_[i], rule);
+    Rule known;
+    if (rule.bits() != 0 && !find(pc, known, mask)) put(pc, rule, mask);
   }
   mask_.store(mask, std::memory_order_relaxed);
 }

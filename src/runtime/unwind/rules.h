@@ -25,8 +25,7 @@ namespace geiger::unwind {
 class RuleCache {
  public:
   [[gnu::always_inline]] bool find(std::uint64_t pc, Rule& rule) const {
-    const std::uint64_t first = pair_of(pc, mask_.load(std::memory_order_relaxed));
-    return matches(entries_[first], pc, rule) || matches(entries_[first + 1], pc, rule);
+    return find(pc, rule, mask_.load(std::memory_order_relaxed));
   }
 
   /// Asks the processor for the place of a pc.
@@ -51,6 +50,11 @@ class RuleCache {
     std::atomic<std::uint64_t> check;
     std::atomic<std::uint64_t> rule;
   };
+
+  [[gnu::always_inline]] bool find(std::uint64_t pc, Rule& rule, std::uint64_t mask) const {
+    const std::uint64_t first = pair_of(pc, mask);
+    return matches(entries_[first], pc, rule) || matches(entries_[first + 1], pc, rule);
+  }
 
   /// How often it may be stored to from here on.
   std::uint32_t enlarge_slow();
