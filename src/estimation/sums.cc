@@ -18,7 +18,9 @@ double interval_of(double size, double lambda, double keep) {
 // The smaller of two intervals, where 0 stands for none.
 double smaller(double a, double b) { return a == 0 || b == 0 ? a + b : std::min(a, b); }
 
-void merge_open(OpenSums& into, const OpenSums& from) {
+/// Adds what both kinds of sums have.
+template <typename Into, typename From>
+void add_common(Into& into, const From& from) {
   into.samples += from.samples;
   into.certain_samples += from.certain_samples;
   into.certain_bytes += from.certain_bytes;
@@ -32,18 +34,18 @@ void merge_open(OpenSums& into, const OpenSums& from) {
 /// What of several numbers there is beyond a part.
 constexpr auto less = [](auto from, auto what) { return from > what ? from - what : 0; };
 
-OpenSums rest_of_open(const OpenSums& part, const OpenSums& whole) {
-  OpenSums rest;
+/// The same of what a whole has beyond a part; `rest` is empty before.
+template <typename Sums>
+void set_common_rest(Sums& rest, const Sums& part, const Sums& whole) {
   rest.certain_samples = less(whole.certain_samples, part.certain_samples);
   if (rest.certain_samples > 0) rest.certain_bytes = less(whole.certain_bytes, part.certain_bytes);
   rest.samples = less(whole.samples, part.samples);
-  if (rest.samples == 0) return rest;
+  if (rest.samples == 0) return;
   rest.bytes_seen = less(whole.bytes_seen, part.bytes_seen);
   rest.weighted_bytes = less(whole.weighted_bytes, part.weighted_bytes);
   rest.bytes_variance = less(whole.bytes_variance, part.bytes_variance);
   rest.objects = less(whole.objects, part.objects);
   rest.objects_variance = less(whole.objects_variance, part.objects_variance);
-  return rest;
 }
 
 }  // namespace
@@ -103,7 +105,7 @@ void NodeSums::merge(const NodeSums& other) {
   smallest_interval = smaller(smallest_interval, other.smallest_interval);
   largest_object_weight = std::max(largest_object_weight, other.largest_object_weight);
   largest_weight = std::max(largest_weight, other.largest_weight);
-  merge_open(open, other.open);
+  add_common(open, other.open);
 }
 
 void NodeSums::leave_open(const NodeSums& whole) {
@@ -126,37 +128,20 @@ void NodeSums::leave_open(const NodeSums& whole) {
 NodeSums NodeSums::at_most() const {
   NodeSums most = *this;
   most.open = {};
-  most.samples += open.samples;
-  most.certain_samples += open.certain_samples;
-  most.certain_bytes += open.certain_bytes;
-  most.bytes_seen += open.bytes_seen;
-  most.weighted_bytes += open.weighted_bytes;
-  most.bytes_variance += open.bytes_variance;
-  most.objects += open.objects;
-  most.objects_variance += open.objects_variance;
+  add_common(most, open);
   return most;
 }
 
 NodeSums rest_of(const NodeSums& part, const NodeSums& whole) {
   NodeSums rest;
   rest.largest_interval = whole.largest_interval;
-  rest.open = rest_of_open(part.open, whole.open);
-  if (rest.open.samples > 0) {
+  set_common_rest(rest.open, part.open, whole.open);
+  set_common_rest(rest, part, whole);
+  if (rest.samples + rest.open.samples > 0) {
     rest.smallest_interval = whole.smallest_interval;
     rest.largest_object_weight = whole.largest_object_weight;
   }
-  rest.certain_samples = less(whole.certain_samples, part.certain_samples);
-  if (rest.certain_samples > 0) rest.certain_bytes = less(whole.certain_bytes, part.certain_bytes);
-  rest.samples = less(whole.samples, part.samples);
-  if (rest.samples == 0) return rest;
-  rest.bytes_seen = less(whole.bytes_seen, part.bytes_seen);
-  rest.weighted_bytes = less(whole.weighted_bytes, part.weighted_bytes);
-  rest.bytes_variance = less(whole.bytes_variance, part.bytes_variance);
-  rest.objects = less(whole.objects, part.objects);
-  rest.objects_variance = less(whole.objects_variance, part.objects_variance);
-  rest.covariance = less(whole.covariance, part.covariance);
-  rest.smallest_interval = whole.smallest_interval;
-  rest.largest_object_weight = whole.largest_object_weight;
+  if (rest.samples > 0) rest.covariance = less(whole.covariance, part.covariance);
   return rest;
 }
 
