@@ -6,6 +6,7 @@
 #include <array>
 #include <iterator>
 
+#include "analysis/naming/columns.h"
 #include "base/utf8.h"
 
 namespace geiger::report {
@@ -24,61 +25,16 @@ constexpr std::array<Range, 6> kActing{{{0x200b, 0x200f},
                                         {0xfff9, 0xfffb},
                                         {0xe0000, 0xe007f}}};
 
-/// Shown two columns wide by terminals (East Asian wide, emoji).
-constexpr std::array<Range, 8> kWide{{{0x1100, 0x115f},
-                                      {0x2e80, 0xa4cf},
-                                      {0xac00, 0xd7a3},
-                                      {0xf900, 0xfaff},
-                                      {0xfe30, 0xfe6f},
-                                      {0xff00, 0xff60},
-                                      {0x1f300, 0x1faff},
-                                      {0x20000, 0x3fffd}}};
-
-/// Drawn over the character before them.
-constexpr std::array<Range, 4> kCombining{
-    {{0x300, 0x36f}, {0x1ab0, 0x1aff}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}}};
-
-template <std::size_t kCount>
-bool is_in(const std::array<Range, kCount>& ranges, char32_t value) {
-  return std::ranges::any_of(
-      ranges, [&](const Range& range) { return value >= range.first && value <= range.last; });
-}
-
 bool is_control(char32_t value) { return value < 0x20 || (value >= 0x7f && value < 0xa0); }
 
-std::size_t width_of(char32_t value) {
-  if (is_in(kCombining, value)) return 0;
-  return is_in(kWide, value) ? 2 : 1;
-}
-
-/// Bytes of the longest prefix that is at most `columns` wide.
-std::size_t prefix_within(std::string_view text, std::size_t columns) {
-  std::size_t at = 0;
-  std::size_t used = 0;
-  while (at < text.size()) {
-    const CodePoint point = decode_utf8(text.substr(at));
-    used += width_of(point.value);
-    if (used > columns) break;
-    at += point.length;
-  }
-  return at;
-}
-
-/// First byte of the longest suffix that is at most `columns` wide.
-std::size_t suffix_within(std::string_view text, std::size_t columns) {
-  std::size_t skip = columns_of(text);
-  std::size_t at = 0;
-  while (at < text.size() && skip > columns) {
-    const CodePoint point = decode_utf8(text.substr(at));
-    skip -= width_of(point.value);
-    at += point.length;
-  }
-  return at;
+bool is_invisible(char32_t value) {
+  return std::ranges::any_of(
+      kActing, [&](const Range& range) { return value >= range.first && value <= range.last; });
 }
 
 }  // namespace
 
-bool is_acting(char32_t value) { return is_control(value) || is_in(kActing, value); }
+bool is_acting(char32_t value) { return is_control(value) || is_invisible(value); }
 
 std::string printable(std::string_view text) {
   std::string out;
@@ -87,7 +43,7 @@ std::string printable(std::string_view text) {
     const CodePoint point = decode_utf8(text);
     if (!point.is_valid || is_control(point.value)) {
       fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned>(point.value));
-    } else if (is_in(kActing, point.value)) {
+    } else if (is_invisible(point.value)) {
       fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(point.value));
     } else {
       out += text.substr(0, point.length);
@@ -97,23 +53,10 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-std::size_t columns_of(std::string_view text) {
-  std::size_t columns = 0;
-  while (!text.empty()) {
-    const CodePoint point = decode_utf8(text);
-    columns += width_of(point.value);
-    text.remove_prefix(point.length);
-  }
-  return columns;
-}
+std::size_t columns_of(std::string_view text) { return naming::columns_of(text); }
 
 std::string elide(std::string_view text, std::size_t columns) {
-  if (columns_of(text) <= columns) return std::string(text);
-  if (columns == 0) return {};
-  const std::size_t tail = (columns - 1) / 2;
-  const std::size_t head = columns - 1 - tail;
-  return fmt::format("{}…{}", text.substr(0, prefix_within(text, head)),
-                     text.substr(suffix_within(text, tail)));
+  return naming::elide(text, columns);
 }
 
 std::string wrap(std::string_view text, std::size_t indent, std::size_t width) {

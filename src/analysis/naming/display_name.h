@@ -1,0 +1,35 @@
+// Names that people read. A demangled name says all that a compiler knows; what its author
+// called the function is a small part of it. Nothing is lost: whoever shows these also
+// offers the whole name, and distinct_names() brings back what two of them need.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace geiger::naming {
+
+/// `demangled` without parameters, return type, `std::`, inline namespaces, default template
+/// arguments and what compilers append: "vector<int>::resize". Long template arguments are
+/// folded to "…". What is not a function of C++ or Rust stays as it is. Any bytes will do.
+[[nodiscard]] std::string display_name(std::string_view demangled);
+
+/// At most `columns` wide. An ellipsis takes from template arguments first, then the
+/// namespaces on the left; the last component is cut only where it alone is too wide.
+[[nodiscard]] std::string fit_name(std::string_view display, std::size_t columns);
+
+/// A function of a report, and the room that its name has.
+struct Named {
+  std::string_view demangled;
+  std::string_view module = {};  ///< As shown: without directories.
+  std::size_t columns = 0;       ///< 0: as many as it needs.
+};
+
+/// Display names, one for each, fitted. Two that differ in name or module do not look
+/// the same: they get back what tells them apart, parameters first, then template arguments,
+/// then namespaces, then the module.
+[[nodiscard]] std::vector<std::string> distinct_names(std::span<const Named> functions);
+
+}  // namespace geiger::naming

@@ -1,0 +1,127 @@
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "analysis/naming/brackets.h"
+#include "analysis/naming/columns.h"
+#include "analysis/naming/display_name.h"
+#include "analysis/naming/path.h"
+
+namespace geiger::naming {
+namespace {
+
+using Kind = Component::Kind;
+constexpr std::size_t kNone = Brackets::kNone;
+
+bool is_balanced(std::string_view text) {
+  const Brackets brackets(text);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_opener = text[i] == '<' || text[i] == '(' || text[i] == '[' || text[i] == '{';
+    if (!is_opener) continue;
+    const std::size_t close = brackets.closing(i);
+    if (close == kNone) return false;
+    i = close;
+  }
+  return text.empty() || text.find_first_of(">)]}") == std::string_view::npos ||
+         std::ranges::count(text, '<') == std::ranges::count(text, '>');
+}
+
+/// The middle of a list gone; at least "…".
+std::string shortened_list(std::string_view list, std::size_t columns) {
+  if (columns_of(list) <= columns) return std::string(list);
+  if (columns < 4) return "…";
+  std::string middle = elide(list, columns);
+  return is_balanced(middle) ? middle : std::string("…");
+}
+
+/// A name in pieces: what may be shortened, and what lies between.
+class Pieces {
+ public:
+  explicit Pieces(std::string_view name) : text_(name), function_(parse_function(text_)) {
+    const auto& components = function_.path.components;
+    if (components.empty()) return;
+    for (const Component& component : components) {
+      const bool is_impl = component.kind == Kind::kImpl;
+      begins_.push_back(is_impl ? component.name.begin - 1 : component.name.begin);
+      lists_.push_back(is_impl ? component.name : component.arguments);
+    }
+    own_ = components.size() - 1;
+    if (own_ > 0 && components[own_].kind == Kind::kLambda) --own_;
+    end_ = function_.has_parameters ? function_.parameters.begin - 1 : name.size();
+  }
+
+  [[nodiscard]] bool is_foreign() const { return begins_.empty(); }
+  [[nodiscard]] std::size_t own() const { return own_; }
+
+  /// Columns from component `k` on with every list an ellipsis, of the parameters too.
+  [[nodiscard]] std::size_t least_from(std::size_t k) const {
+    std::size_t columns = columns_of(text_.text().substr(begins_[k]));
+    for (std::size_t i = k; i < lists_.size(); ++i) columns -= saved(lists_[i]);
+    return columns - saved(function_.parameters);
+  }
+
+  /// From component `k` on in `columns`: template arguments give way, then parameters.
+  [[nodiscard]] std::string from(std::size_t k, std::size_t columns) const {
+    const std::string_view name = text_.text();
+    std::size_t excess = columns_of(name.substr(begins_[k]));
+    excess = excess > columns ? excess - columns : 0;
+    std::string out;
+    std::size_t at = begins_[k];
+    std::vector<Span> lists(lists_.begin() + static_cast<std::ptrdiff_t>(k), lists_.end());
+    if (function_.has_parameters) lists.push_back(function_.parameters);
+    for (const Span& list : lists) {
+      if (list.is_empty() || excess == 0) continue;
+      const std::string_view whole = text_.part(list.begin, list.end);
+      const std::size_t width = columns_of(whole);
+      const std::string shorter = shortened_list(whole, width > excess ? width - excess : 1);
+      excess -= std::min(excess, width - columns_of(shorter));
+      out += text_.part(at, list.begin);
+      out += shorter;
+      at = list.end;
+    }
+    return out += name.substr(at);
+  }
+
+  /// The function's own name without lists.
+  [[nodiscard]] std::string bare() const {
+    std::string out;
+    for (std::size_t k = own_; k < lists_.size(); ++k) {
+      const std::size_t next = k + 1 < begins_.size() ? begins_[k + 1] : end_;
+      const bool has_list =
+          !lists_[k].is_empty() && function_.path.components[k].kind != Kind::kImpl;
+      out += text_.part(begins_[k], has_list ? lists_[k].begin - 1 : next);
+      if (has_list) out += text_.part(lists_[k].end + 1, next);
+    }
+    return out;
+  }
+
+ private:
+  [[nodiscard]] std::size_t saved(const Span& list) const {
+    const std::size_t columns = columns_of(text_.part(list.begin, list.end));
+    return columns > 1 ? columns - 1 : 0;
+  }
+
+  Brackets text_;
+  Function function_;
+  std::vector<std::size_t> begins_;
+  std::vector<Span> lists_;
+  std::size_t own_ = 0, end_ = 0;
+};
+
+}  // namespace
+
+std::string fit_name(std::string_view display, std::size_t columns) {
+  if (columns_of(display) <= columns) return std::string(display);
+  const Pieces pieces(display);
+  if (pieces.is_foreign()) return elide(display, columns);
+  for (std::size_t k = 0; k <= pieces.own(); ++k) {
+    const std::size_t mark = k > 0 ? 1 : 0;
+    if (pieces.least_from(k) + mark > columns) continue;
+    return (k > 0 ? "…" : "") + pieces.from(k, columns - mark);
+  }
+  std::string own = pieces.bare();
+  if (columns_of(own) + 1 <= columns) return "…" + own;
+  return elide(own, columns);
+}
+
+}  // namespace geiger::naming
