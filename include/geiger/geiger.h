@@ -46,7 +46,8 @@ extern "C" {
 typedef enum geiger_status GEIGER_AS_INT {
   GEIGER_OK = 0,
   GEIGER_NOT_AVAILABLE,   /* No capture in this process, or one of another version. */
-  GEIGER_NOT_RECORDING,   /* Capture is inert or has stopped: geiger_get_status() says why. */
+  GEIGER_NOT_RECORDING,   /* Capture is inert, paused or has stopped: geiger_get_status() has
+                             is_paused, stop_reason and stop_errno. */
   GEIGER_BAD_ARGUMENT,    /* A null pointer, an empty or too long text, a size or address that
                              cannot be. */
   GEIGER_BAD_INTERVAL,    /* Not within 1 byte and 1 TiB. */
@@ -59,7 +60,7 @@ typedef enum geiger_status GEIGER_AS_INT {
   GEIGER_OTHER_PROCESS,   /* The handle was made before a fork, by the parent. */
   GEIGER_ALREADY_STOPPED, /* The token was stopped, the profile or listener removed before. */
   GEIGER_IN_LISTENER,     /* Not from within a listener. */
-  GEIGER_BUSY,            /* The call interrupted (signal handler) one like it. */
+  GEIGER_BUSY,            /* The call interrupted (signal handler) one like it, or an allocation. */
   GEIGER_LIMIT,           /* One of the limits below is reached. */
   GEIGER_NO_MEMORY,
   GEIGER_FAILED_IO,       /* Writing failed; errno says why. */
@@ -132,6 +133,21 @@ GEIGER_API geiger_status geiger_get_sampling_interval(uint64_t* bytes)
 /* Gives this instant a name in the trace. */
 GEIGER_API geiger_status geiger_write_mark(const char* name)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(name))
+
+/* ------------------------------------------------------- allocated bytes --- */
+
+/* The bytes that the calling thread has requested of malloc, new and their kin since it
+ * began: exact, sampled or not, also while recording is paused. realloc counts its new size; a
+ * failed request counts if it is smaller than the interval. Not counted: what the program maps
+ * itself, custom heaps. Of two calls the difference is what the thread requested between them.
+ * In a fork's child counting starts anew. */
+GEIGER_API geiger_status geiger_get_thread_allocated_bytes(uint64_t* bytes)
+    GEIGER_WHERE_ABSENT(GEIGER_CLEAR(bytes))
+/* The same of all threads, including those that have ended. `missing`: at most so many bytes
+ * more, of threads whose counters could not be read; 0: `bytes` is exact. What other threads
+ * request meanwhile may or may not be in it. */
+GEIGER_API geiger_status geiger_get_process_allocated_bytes(uint64_t* bytes, uint64_t* missing)
+    GEIGER_WHERE_ABSENT(GEIGER_CLEAR(bytes) GEIGER_CLEAR(missing))
 
 /* ---------------------------------------------------------------- labels --- */
 
@@ -294,7 +310,9 @@ GEIGER_API geiger_status geiger_start_profile(geiger_profile_kind kind, uint64_t
 GEIGER_API geiger_status geiger_stop_profile(geiger_token token, geiger_profile* profile)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(token) GEIGER_CLEAR(profile))
 /* A profile of what is live. Nobody is stopped: what is allocated or freed meanwhile may or
- * may not be in it. GEIGER_RESIDENCY leaves out custom heaps. */
+ * may not be in it. GEIGER_RESIDENCY leaves out custom heaps. Where nothing is recorded at the
+ * moment (before the first and after the last token, listener or geiger_start_recording(), while
+ * paused, or after the recording has ended) GEIGER_NOT_RECORDING: take it before you stop. */
 GEIGER_API geiger_status geiger_take_snapshot(geiger_profile_kind kind, geiger_profile* profile)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(kind) GEIGER_CLEAR(profile))
 GEIGER_API geiger_status geiger_free_profile(geiger_profile profile)

@@ -30,6 +30,8 @@ static int is_mine(void* context, const geiger_sample* sample) {
   return sample->label_count == 2;
 }
 
+static uint64_t requested;
+
 static void work(geiger_heap heap) {
   static geiger_label request = GEIGER_LABEL("request");
   static geiger_label tenant = GEIGER_LABEL("tenant=acme");
@@ -37,7 +39,11 @@ static void work(geiger_heap heap) {
   say("enter", geiger_enter_label(&request, &outer));
   say("enter", geiger_enter_label(&tenant, &inner));
   for (int i = 0; i < 2000; ++i) {
+    uint64_t before, after;
+    geiger_get_thread_allocated_bytes(&before);
     char* volatile block = malloc(1000);
+    geiger_get_thread_allocated_bytes(&after);
+    requested += after - before;
     block[0] = 1;
     geiger_report_allocation(heap, block, 1000);
     if (i % 2 == 0) {
@@ -52,6 +58,7 @@ static void work(geiger_heap heap) {
 int main(int count, char** arguments) {
   int calls = 0;
   struct sum sum = {0, 0, 0, 0};
+  uint64_t bytes = 0, process = 0, missing = 0;
   geiger_recorder recorder;
   geiger_heap heap;
   geiger_listener listener;
@@ -66,6 +73,10 @@ int main(int count, char** arguments) {
   say("listener", geiger_add_listener(on_sample, NULL, &calls, &listener));
   say("start", geiger_start_profile(GEIGER_LIFETIMES, 4096, &token));
   work(heap);
+  say("thread", geiger_get_thread_allocated_bytes(&bytes));
+  say("process", geiger_get_process_allocated_bytes(&process, &missing));
+  printf("exactly %llu process %d missing %llu\n", (unsigned long long)requested,
+         process >= bytes, (unsigned long long)missing);
   say("live", geiger_take_snapshot(GEIGER_LIVE, &live));
   say("stop", geiger_stop_profile(token, &profile));
   say("remove", geiger_remove_listener(listener));

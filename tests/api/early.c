@@ -17,8 +17,9 @@ __attribute__((constructor)) static void before_main(void) {
 
 __attribute__((destructor)) static void after_main(void) {
   geiger_profile profile;
+  geiger_status started_again = geiger_start_recording();
   geiger_status taken = geiger_take_snapshot(GEIGER_LIVE, &profile);
-  printf("after %d\n", (int)taken);
+  printf("after %d %d\n", (int)started_again, (int)taken);
 }
 
 static geiger_heap heap;

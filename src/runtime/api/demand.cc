@@ -3,18 +3,35 @@
 #include <algorithm>
 
 #include "runtime/api/connection.h"
+#include "runtime/api/custom_heaps.h"
 
 namespace geiger::api {
+
+std::uint64_t largest_interval_in_use() {
+  return std::max(connection()->largest_interval_in_use(), largest_interval_of_heaps());
+}
+
 /// Only what is in memory may stop: a file is the wish of who started the program.
 void Demand::hold(bool is_held) const {
   const capture::Interface* capture = connection();
   if (capture != nullptr && is_in_memory_) capture->hold(is_held);
 }
 
+/// The position first: what is put in force after it counts by its record.
+void Demand::begin(const capture::Status& status) {
+  if (!is_in_memory_ || beginning_.image == status.image) return;
+  beginning_ = {.image = status.image,
+                .position = status.header->tail.load(std::memory_order_acquire),
+                .interval = 0};
+  beginning_.interval = largest_interval_in_use();
+}
+
 void Demand::add_user() {
   capture::Status status{};
   is_in_memory_ = recorder(status) == GEIGER_OK && status.is_in_memory;
-  if (users_++ == 0) hold(false);
+  if (users_++ != 0) return;
+  begin(status);
+  hold(false);
 }
 
 void Demand::remove_user() {

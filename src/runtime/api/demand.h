@@ -8,8 +8,21 @@
 #include <set>
 
 #include "geiger/geiger.h"
+#include "runtime/capture/interface.h"
 
 namespace geiger::api {
+
+/// The largest interval that anything still draws with: threads that have not met the one
+/// in force yet may use an older one.
+[[nodiscard]] std::uint64_t largest_interval_in_use();
+
+/// Where recording began in a trace, and the largest interval that was in use there: what
+/// was set before and is not in use any more has drawn nothing.
+struct Beginning {
+  std::uint32_t image = 0;  ///< 0: with the trace.
+  Bytes position = 0;
+  std::uint64_t interval = 0;
+};
 
 class Demand {
  public:
@@ -25,11 +38,17 @@ class Demand {
   [[nodiscard]] geiger_status set_own(std::uint64_t interval);
   [[nodiscard]] std::uint64_t own();
 
+  /// Where recording began in this trace.
+  [[nodiscard]] Beginning beginning(std::uint32_t image) const {
+    return image == beginning_.image ? beginning_ : Beginning{};
+  }
+
   /// A fork's child starts with the program's own interval and these users.
   void restart(std::uint32_t users);
 
  private:
   void hold(bool is_held) const;
+  void begin(const capture::Status& status);
   std::uint64_t observe();
   geiger_status apply();
 
@@ -38,6 +57,7 @@ class Demand {
   std::uint64_t own_ = 0;
   std::uint64_t set_ = 0;  ///< What was set last for tokens; anything else comes from outside.
   std::multiset<std::uint64_t> wanted_;
+  Beginning beginning_;
 };
 
 }  // namespace geiger::api

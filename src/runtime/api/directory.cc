@@ -28,6 +28,11 @@ Directory::Thread& Directory::thread_at(std::uint32_t index) {
   return threads_[index];
 }
 
+void Directory::add_epoch(Bytes position, std::uint64_t interval) {
+  while (!epochs_.empty() && epochs_.back().interval <= interval) epochs_.pop_back();
+  epochs_.push_back({position, interval});
+}
+
 void Directory::add(const LiveTrace& trace, trace::Ref ref, const trace::RecordHeader& header) {
   switch (header.type) {
     case trace::RecordType::kThread:
@@ -43,7 +48,7 @@ void Directory::add(const LiveTrace& trace, trace::Ref ref, const trace::RecordH
       modules_.push_back(module_of(trace.at<trace::ModuleRecord>(ref)));
       break;
     case trace::RecordType::kEpoch:
-      largest_interval_ = std::max(largest_interval_, trace.at<trace::EpochRecord>(ref).interval);
+      add_epoch(Bytes{ref} * 8, trace.at<trace::EpochRecord>(ref).interval);
       break;
     default:
       break;
@@ -52,6 +57,11 @@ void Directory::add(const LiveTrace& trace, trace::Ref ref, const trace::RecordH
 
 Directory::Thread Directory::thread(std::uint32_t index) const {
   return index < threads_.size() ? threads_[index] : Thread{};
+}
+
+std::uint64_t Directory::largest_interval_since(Bytes position) const {
+  const auto at = std::ranges::lower_bound(epochs_, position, {}, &Epoch::position);
+  return at == epochs_.end() ? 0 : at->interval;
 }
 
 }  // namespace geiger::api

@@ -29,10 +29,12 @@ class Directory {
   [[nodiscard]] Thread thread(std::uint32_t index) const;
   /// In the order of their records; of two that overlap the later one counts.
   [[nodiscard]] const std::vector<Module>& modules() const { return modules_; }
-  /// The largest interval that any thread has drawn with so far.
-  [[nodiscard]] std::uint64_t largest_interval() const { return largest_interval_; }
+  /// The largest interval that was put in force at or after a position of the trace, 0 if
+  /// there was none.
+  [[nodiscard]] std::uint64_t largest_interval_since(Bytes position) const;
 
  private:
+  void add_epoch(Bytes position, std::uint64_t interval);
   void add(const LiveTrace& trace, trace::Ref ref, const trace::RecordHeader& header);
   Thread& thread_at(std::uint32_t index);
 
@@ -40,7 +42,12 @@ class Directory {
   Bytes read_to_ = trace::kRecordsOffset;
   std::vector<Thread> threads_;
   std::vector<Module> modules_;
-  std::uint64_t largest_interval_ = 0;
+  /// Those that no later one exceeds: positions rise, intervals fall.
+  struct Epoch {
+    Bytes position;
+    std::uint64_t interval;
+  };
+  std::vector<Epoch> epochs_;
 };
 
 }  // namespace geiger::api

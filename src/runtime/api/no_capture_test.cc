@@ -13,6 +13,7 @@ namespace {
 
 TEST(NoCapture, IsSaidByEveryCall) {
   std::uint64_t number = 1;
+  std::uint64_t missing = 1;
   std::uint32_t id = 1;
   geiger_recorder recorder;
   geiger_scope scope;
@@ -31,6 +32,8 @@ TEST(NoCapture, IsSaidByEveryCall) {
       geiger_get_sampling_interval(&number),
       geiger_get_interval_in_force(&number),
       geiger_write_mark("mark"),
+      geiger_get_thread_allocated_bytes(&number),
+      geiger_get_process_allocated_bytes(&number, &missing),
       geiger_enter_label(&label, &scope),
       geiger_enter_label_text("text", &scope),
       geiger_current_label(&id),

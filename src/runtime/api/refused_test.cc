@@ -75,6 +75,27 @@ TEST_F(Refused, BeforeTheFirstSampleNothingRecords) {
   EXPECT_EQ(interval, 0);
 }
 
+TEST_F(Refused, ExactBytesAreSaidToBeUnknownWhereTheyAre) {
+  show();
+  std::uint64_t bytes = 7;
+  std::uint64_t missing = 7;
+  fake.thread_bytes = 100;
+  fake.process_bytes = {200, 30};
+  EXPECT_EQ(geiger_get_thread_allocated_bytes(&bytes), GEIGER_OK);
+  EXPECT_EQ(bytes, 100);
+  EXPECT_EQ(geiger_get_process_allocated_bytes(&bytes, &missing), GEIGER_OK);
+  EXPECT_EQ(bytes, 200);
+  EXPECT_EQ(missing, 30);
+  fake.thread_bytes = 0;
+  fake.process_bytes = {};
+  fake.counted = capture::Counted::kInterrupted;
+  EXPECT_EQ(geiger_get_thread_allocated_bytes(&bytes), GEIGER_BUSY);
+  fake.counted = capture::Counted::kNotRecording;
+  EXPECT_EQ(geiger_get_thread_allocated_bytes(&bytes), GEIGER_NOT_RECORDING);
+  EXPECT_EQ(geiger_get_process_allocated_bytes(&bytes, &missing), GEIGER_NOT_RECORDING);
+  EXPECT_EQ(bytes + missing, 0);
+}
+
 TEST_F(Refused, AMarkThatHasNoRoomIsSaid) {
   show();
   EXPECT_EQ(geiger_write_mark("mark"), GEIGER_OK);
@@ -108,7 +129,9 @@ TEST_F(Refused, ATokenEndsWhereRecordingHasEnded) {
   fake.status.interval = 10;
   EXPECT_EQ(geiger_stop_profile(token, &profile), GEIGER_OK);
   EXPECT_EQ(info_of(profile).samples, 1) << "what was recorded before can be read";
-  EXPECT_EQ(geiger_take_snapshot(GEIGER_LIVE, &profile), GEIGER_OK);
+  EXPECT_EQ(geiger_take_snapshot(GEIGER_LIVE, &profile), GEIGER_NOT_RECORDING)
+      << "what was allocated since is unknown";
+  EXPECT_EQ(profile.id, 0);
   std::uint64_t interval = 0;
   EXPECT_EQ(geiger_get_sampling_interval(&interval), GEIGER_NOT_RECORDING);
 }

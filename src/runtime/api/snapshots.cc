@@ -73,10 +73,18 @@ void read_kind(Profile& profile, std::size_t live_samples) {
   if (profile.kind == GEIGER_RESIDENCY) measure_residency(profile);
 }
 
+/// The largest interval that anything of a trace can have been drawn with.
+std::uint64_t largest_interval(const Session& now, const LiveTrace& trace) {
+  const Beginning beginning = now.demand.beginning(trace.image);
+  return std::max(beginning.interval, now.directory.largest_interval_since(beginning.position));
+}
+
 geiger_status take(geiger_profile_kind kind, geiger_profile& out) {
   capture::Status status{};
   const geiger_status recording = recorder(status);
-  if (status.header == nullptr) return recording;
+  // What was allocated since recording ended is unknown, so nothing can be said of now.
+  if (recording != GEIGER_OK) return recording;
+  if (status.is_paused) return GEIGER_NOT_RECORDING;
   auto profile = std::make_shared<Profile>();
   const geiger_status readable = live_trace(profile->trace);
   if (readable != GEIGER_OK) return readable;
@@ -89,7 +97,7 @@ geiger_status take(geiger_profile_kind kind, geiger_profile& out) {
   now.directory.read(profile->trace);
   keep_references(*profile, now.directory);
   // What lives may be as old as the trace. Of the peak one half estimates.
-  profile->largest_interval = now.directory.largest_interval() * (kind == GEIGER_PEAK ? 2 : 1);
+  profile->largest_interval = largest_interval(now, profile->trace) * (kind == GEIGER_PEAK ? 2 : 1);
   profile->is_read = true;
   out.id = add_profile(now, std::move(profile));
   return GEIGER_OK;

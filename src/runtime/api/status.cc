@@ -55,7 +55,7 @@ void describe_session(geiger_recorder& out) {
 const char* const kMessages[] = {
     "no error",
     "geiger is not in this process, or in another version",
-    "nothing is recorded: geiger_get_status() says why",
+    "nothing is recorded: geiger_get_status() reports is_paused, stop_reason and stop_errno",
     "an argument is null, empty, too long or out of range",
     "a sampling interval must be 1 byte to 1 TiB",
     "a confidence level must lie between 0 and 1",
@@ -67,7 +67,7 @@ const char* const kMessages[] = {
     "the handle belongs to the process that this one was forked from",
     "stopped, freed or removed before",
     "not allowed in a listener",
-    "a call of this thread was interrupted by this one",
+    "a call or an allocation of this thread was interrupted by this one",
     "a limit is reached: names, nesting, heaps or listeners",
     "out of memory",
     "writing failed",

@@ -109,5 +109,15 @@ extern "C" constinit const capture::Interface geiger_capture_v1{
     .for_each_live = for_each_live,
     .listener = &listener,
     .countdown = countdown,
+    .bytes_of_thread =
+        [](std::uint64_t& bytes) {
+          bytes = fake.thread_bytes;
+          return fake.counted;
+        },
+    .bytes_of_process =
+        [](capture::ProcessBytes& found) {
+          found = fake.process_bytes;
+          return fake.counted;
+        },
     .allocate = allocate,
 };

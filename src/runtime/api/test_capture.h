@@ -49,7 +49,10 @@ struct Capture {
   std::vector<capture::Report> reported;                   ///< Samples of custom heaps.
   std::vector<std::uint64_t> freed;                        ///< Addresses in custom heaps.
   std::vector<std::pair<std::uint64_t, trace::Ref>> live;  ///< Keys and samples.
-  std::vector<bool> held;                                  ///< What hold() was told.
+  capture::Counted counted = capture::Counted::kYes;
+  std::uint64_t thread_bytes = 0;
+  capture::ProcessBytes process_bytes{};
+  std::vector<bool> held;  ///< What hold() was told.
   /// Called once, when these are asked.
   std::function<void()> at_status, at_rate, at_live, at_allocate;
 };

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "runtime/api/connection.h"
-#include "runtime/api/custom_heaps.h"
 #include "runtime/api/gate.h"
 #include "runtime/api/profiles.h"
 #include "runtime/api/session.h"
@@ -28,11 +27,6 @@ geiger_status ask_for_interval(Session& now, Token& token) {
   if (token.interval >= own) return GEIGER_OK;
   token.demand = token.interval;
   return now.demand.want(token.demand);
-}
-
-/// Threads that have not met the present interval yet may still draw with an older one.
-std::uint64_t largest_interval_in_use() {
-  return std::max(connection()->largest_interval_in_use(), largest_interval_of_heaps());
 }
 
 void release(Session& now, const Token& token) {

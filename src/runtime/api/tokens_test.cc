@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <set>
 #include <thread>
@@ -237,6 +240,48 @@ TEST(Snapshots, HoldWhatLives) {
   EXPECT_EQ(seen_in(live, all.from), expected);
   EXPECT_EQ(geiger_stop_recording(), GEIGER_OK);
   EXPECT_EQ(geiger_stop_recording(), GEIGER_ALREADY_STOPPED);
+}
+
+TEST(Snapshots, AreRefusedWhereNothingIsRecorded) {
+  geiger_profile profile{7};
+  EXPECT_EQ(geiger_take_snapshot(GEIGER_LIVE, &profile), GEIGER_NOT_RECORDING);
+  EXPECT_EQ(profile.id, 0);
+  ASSERT_EQ(geiger_start_recording(), GEIGER_OK);
+  const std::uint64_t address = allocate(10 * kInterval);
+  ASSERT_EQ(geiger_take_snapshot(GEIGER_LIVE, &profile), GEIGER_OK);
+  EXPECT_EQ(geiger_free_profile(profile), GEIGER_OK);
+  EXPECT_EQ(geiger_stop_recording(), GEIGER_OK);
+  // What is allocated from here on nobody would find.
+  for (const geiger_profile_kind kind :
+       {GEIGER_LIVE, GEIGER_PEAK, GEIGER_FRAGMENTATION, GEIGER_RESIDENCY}) {
+    EXPECT_EQ(geiger_take_snapshot(kind, &profile), GEIGER_NOT_RECORDING) << kind;
+    EXPECT_EQ(profile.id, 0);
+  }
+  release(address);
+}
+
+/// In a process of its own, whose recording has not begun.
+TEST(Snapshots, HaveTheLimitsOfTheIntervalThatWasSetBeforeRecording) {
+  fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    bool is_right = geiger_set_sampling_interval(64 * kInterval) == GEIGER_OK &&
+                    geiger_set_sampling_interval(100) == GEIGER_OK &&
+                    geiger_start_recording() == GEIGER_OK;
+    geiger_profile profile;
+    geiger_profile_info info;
+    is_right &= geiger_take_snapshot(GEIGER_LIVE, &profile) == GEIGER_OK &&
+                geiger_get_profile_info(profile, &info) == GEIGER_OK && info.interval == 100;
+    // From here on something may live that was drawn with more.
+    is_right &= geiger_set_sampling_interval(5000) == GEIGER_OK &&
+                geiger_set_sampling_interval(50) == GEIGER_OK &&
+                geiger_take_snapshot(GEIGER_LIVE, &profile) == GEIGER_OK &&
+                geiger_get_profile_info(profile, &info) == GEIGER_OK && info.interval == 5000;
+    _exit(is_right ? 7 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
 }
 
 TEST(Snapshots, MeasureFragmentation) {

@@ -3,7 +3,6 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/uio.h>
 
 #include "base/attributes.h"
 #include "base/clock.h"
@@ -66,6 +65,22 @@ void add(std::atomic<std::uint64_t>& total, std::uint64_t value) {
   total.store(total.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
 }
 
+/// The same for bytes that a handler counts too, in the middle of its thread's addition.
+void add_allocated(ThreadState& state, std::uint64_t bytes) {
+  state.allocated.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+/// From here until arm() the counter and what it is settled to do not belong together.
+void begin_change(ThreadState& state) {
+  state.settling.store(state.settling.load(std::memory_order_relaxed) | 1,
+                       std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+}
+void end_change(ThreadState& state) {
+  const std::uint32_t odd = state.settling.load(std::memory_order_relaxed) | 1;
+  state.settling.store(odd + 1, std::memory_order_release);
+}
+
 /// T and lambda of an epoch, from its record: of the image's own fields one may be newer
 /// than another while the interval changes.
 struct Drawing {
@@ -118,6 +133,7 @@ bool enrol_again(ThreadState& state, Segment& segment) {
 /// off the skip count. A sample among them cannot be recorded any more.
 void settle_unseen(ThreadState& state, std::uint64_t bytes) {
   const Verdict verdict = state.sampler.trial(bytes);
+  add_allocated(state, bytes);
   add(state.record->bytes, bytes);
   add(state.record->trials, bytes);
   if (verdict.kind == Verdict::Kind::kNotSampled) return;
@@ -129,6 +145,7 @@ void settle(ThreadState& state, std::uint64_t armed, std::uint64_t counter) {
   const std::uint64_t consumed = armed - counter;
   const std::uint64_t failed = std::min(consumed, std::min(armed, state.sampler.countdown()));
   state.sampler.settle(failed);
+  add_allocated(state, failed);
   if (!is_paused()) {
     add(state.record->bytes, failed);
     add(state.record->trials, failed);
@@ -166,6 +183,8 @@ void arm(ThreadState& state) {
       state.record->pending.store(0, std::memory_order_relaxed);
       state.record->armed.store(next, std::memory_order_relaxed);
       state.armed.store(next, std::memory_order_relaxed);
+      state.last_armed.store(next, std::memory_order_relaxed);
+      end_change(state);
       return;
     }
     const std::uint64_t since = next - exchange_countdown(kGrace);
@@ -194,11 +213,13 @@ void adopt_epoch(ThreadState& state, Segment& segment) {
 
 Decision decide_in(ThreadState& state, Segment& segment, Bytes size, bool is_fresh) {
   const void* frame = __builtin_frame_address(0);
+  begin_change(state);
   // The borrow left the counter at (rest - size) mod 2^64, from where it would not
   // borrow again for ever: first of all it gets the grace.
   const std::uint64_t rest = exchange_countdown(kGrace) + size;
   const std::uint64_t armed = state.armed.exchange(kTaken, std::memory_order_relaxed);
   const bool restarts = armed == kTaken;
+  add_allocated(state, size);
   if (restarts && !was_abandoned(state, frame)) {
     exchange_countdown(rest);
     return {};
@@ -362,7 +383,7 @@ trace::ThreadRecord* last_record(Segment& segment, const ThreadState& state) {
 void settle_others(Segment& segment, const ThreadState* self) {
   for (ThreadState* state = first_state(); state != nullptr; state = state->next) {
     if (state == self || state->is_foreign || state->generation != image.generation) continue;
-    state->reading.store(1, std::memory_order_seq_cst);
+    state->reading.fetch_add(1, std::memory_order_seq_cst);
     const std::uint64_t armed = state->armed.load(std::memory_order_seq_cst);
     if (state->lifecycle.load(std::memory_order_seq_cst) == kLive && armed != kTaken) {
       const std::uint64_t rest = std::atomic_ref(*state->countdown).load(std::memory_order_relaxed);
@@ -372,7 +393,7 @@ void settle_others(Segment& segment, const ThreadState* self) {
         record->armed.store(0, std::memory_order_relaxed);
       }
     }
-    state->reading.store(0, std::memory_order_release);
+    state->reading.fetch_sub(1, std::memory_order_release);
   }
 }
 
@@ -386,6 +407,7 @@ void forget_state() {
 /// Takes the counter out of use for as long as its thread settles it. False: it is
 /// deciding already, further up its stack.
 bool begin_settling(ThreadState& state) {
+  begin_change(state);
   const std::uint64_t armed = state.armed.exchange(kTaken, std::memory_order_relaxed);
   if (armed == kTaken) return false;
   state.deciding_frame = __builtin_frame_address(0);
@@ -399,18 +421,6 @@ void settle_for_good(ThreadState& state) {
   if (!begin_settling(state)) return;
   state.is_ending = true;
   arm(state);
-}
-
-/// The counter of a thread whose end would not have been seen: its memory may be gone.
-/// kTaken: it is.
-std::uint64_t counter_of_foreign(const ThreadState& state, std::uint32_t pid) {
-  std::uint64_t rest = 0;
-  const iovec here{&rest, sizeof rest};
-  const iovec there{state.countdown, sizeof rest};
-  const bool is_there = raw_syscall(SYS_tgkill, pid, static_cast<long>(state.tid), 0) == 0;
-  const long got = raw_syscall(SYS_process_vm_readv, pid, reinterpret_cast<long>(&here), 1,
-                               reinterpret_cast<long>(&there), 1);
-  return is_there && got == sizeof rest ? rest : kTaken;
 }
 
 /// When recording ends and the program runs on, nobody else settles threads that were
@@ -541,7 +551,9 @@ Bytes largest_interval_in_use() {
 }
 
 void retract(const Decision& decision, Bytes size) {
-  if (!decision.is_counted || !decision.is_certain) return;
+  if (!decision.is_certain) return;
+  decision.state->allocated.fetch_sub(size, std::memory_order_relaxed);
+  if (!decision.is_counted) return;
   // Of a segment that has ended meanwhile the totals are as they are.
   if (decision.state->segment != decision.segment || !is_recording()) return;
   trace::ThreadRecord& totals = *decision.state->record;

@@ -74,5 +74,7 @@ extern "C" constinit const capture::Interface geiger_capture_v1{
     .for_each_live = capture::for_each_live,
     .listener = &capture::listener,
     .countdown = capture::countdown,
+    .bytes_of_thread = capture::bytes_of_thread,
+    .bytes_of_process = capture::bytes_of_process,
     .allocate = capture::arena_allocate,
 };

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/capture/allocated_bytes.h"
 #include "runtime/capture/capture.h"
 #include "runtime/capture/custom_heap.h"
 #include "runtime/capture/events.h"
@@ -63,6 +64,8 @@ struct Interface {
   std::atomic<const Listener*>* listener;
   /// The calling thread's counter of bytes: moves with every allocation that is seen.
   const std::uint64_t* (*countdown)();
+  Counted (*bytes_of_thread)(std::uint64_t& bytes);
+  Counted (*bytes_of_process)(ProcessBytes& found);
   /// Zeroed memory that did not come through malloc and is never given back.
   void* (*allocate)(std::size_t bytes);
 };

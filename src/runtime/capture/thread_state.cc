@@ -1,6 +1,7 @@
 #include "runtime/capture/thread_state.h"
 
 #include <errno.h>
+#include <sys/uio.h>
 
 #include "base/raw_syscall.h"
 #include "runtime/capture/arena.h"
@@ -82,6 +83,9 @@ ThreadState* adopt_state(std::uint32_t pid) {
   if (state == nullptr) state = new_state();
   if (state == nullptr) return nullptr;
   state->armed.store(0, std::memory_order_relaxed);
+  state->allocated_before = state->allocated.load(std::memory_order_relaxed);
+  state->last_armed.store(0, std::memory_order_relaxed);
+  state->settling.store(0, std::memory_order_relaxed);
   state->deciding_frame = nullptr;
   state->walking_frame = nullptr;
   state->record = nullptr;
@@ -116,8 +120,22 @@ void retire_gone(std::uint32_t pid) {
   }
 }
 
+std::uint64_t counter_of_foreign(const ThreadState& state, std::uint32_t pid) {
+  std::uint64_t rest = 0;
+  const iovec here{&rest, sizeof rest};
+  const iovec there{state.countdown, sizeof rest};
+  const bool is_there = base::raw_syscall(SYS_tgkill, pid, static_cast<long>(state.tid), 0) == 0;
+  const long got = base::raw_syscall(SYS_process_vm_readv, pid, reinterpret_cast<long>(&here), 1,
+                                     reinterpret_cast<long>(&there), 1);
+  return is_there && got == sizeof rest ? rest : kTaken;
+}
+
 void retire_all_but(const ThreadState* survivor) {
   for (ThreadState* state = first_state(); state != nullptr; state = state->next) {
+    // What the parent allocated is not the child's, nor does any thread of it read here.
+    state->allocated.store(0, std::memory_order_relaxed);
+    state->allocated_before = 0;
+    state->reading.store(0, std::memory_order_relaxed);
     if (state != survivor) state->lifecycle.store(kFree, std::memory_order_relaxed);
   }
 }

@@ -31,6 +31,12 @@ struct alignas(64) ThreadState {
   sampling::CounterSampler sampler;
   /// What the counter was last set to; kTaken while a slow path decides.
   std::atomic<std::uint64_t> armed;
+  /// Bytes settled so far by all owners, recorded or not (allocated_bytes.h).
+  std::atomic<std::uint64_t> allocated;
+  std::uint64_t allocated_before;         ///< Of them, by earlier owners.
+  std::atomic<std::uint64_t> last_armed;  ///< As `armed`, but never kTaken.
+  /// Odd while a slow path changes the counter and the four above.
+  std::atomic<std::uint32_t> settling;
   /// Frame address of that slow path: a shallower one finds it abandoned.
   const void* deciding_frame;
   /// Frame address of the slow path that uses `frames`, null if none does.
@@ -45,7 +51,7 @@ struct alignas(64) ThreadState {
   const void* pin_frame;                 ///< Frame address of the slow path that uses it.
   std::atomic<trace::Ref> epoch;         ///< The epoch its skip count was drawn in, of `segment`.
   std::atomic<std::uint32_t> lifecycle;  ///< Lifecycle.
-  std::atomic<std::uint32_t> reading;    ///< Exit reads the counter: do not end yet.
+  std::atomic<std::uint32_t> reading;    ///< Others that read the counter now: do not end yet.
   std::uint64_t tid;                     ///< Of the last owner; 0: it gave the state up.
   ThreadState* next;                     ///< Registry, newest first.
   bool is_foreign;                       ///< Its start was not seen, so its end will not be.
@@ -54,7 +60,7 @@ struct alignas(64) ThreadState {
   bool is_telling;                       ///< Inside a listener (events.h).
   bool has_name;
   char name[16];
-  std::uint32_t walked;                  ///< Frames that the last walk left in `frames`.
+  std::uint32_t walked;  ///< Frames that the last walk left in `frames`.
   std::uint64_t frames[trace::kMaxFrames];
 };
 
@@ -81,6 +87,10 @@ ThreadState* first_state();
 
 /// Frees the states of threads that ended unseen.
 void retire_gone(std::uint32_t pid);
+
+/// The counter of a thread whose end would not have been seen: its memory may be gone.
+/// kTaken: it is.
+std::uint64_t counter_of_foreign(const ThreadState& state, std::uint32_t pid);
 
 /// In fork's child: every state but `survivor` belongs to a thread that is gone.
 void retire_all_but(const ThreadState* survivor);
