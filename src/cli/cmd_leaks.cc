@@ -8,8 +8,6 @@
 #include <string>
 #include <variant>
 
-#include "analysis/profile/cut.h"
-#include "analysis/profile/totals.h"
 #include "analysis/report/leaks.h"
 #include "cli/choice.h"
 #include "cli/commands.h"
@@ -19,6 +17,7 @@
 #include "cli/sizes.h"
 #include "cli/terminal.h"
 #include "cli/text_file.h"
+#include "cli/when.h"
 
 namespace geiger::cli {
 namespace {
@@ -30,7 +29,7 @@ struct Options {
   ReadOptions read;
   report::LeaksOptions leaks;
   std::string suppressions;
-  std::optional<Nanoseconds> until;  ///< After the start of the first process.
+  std::string until;  ///< As typed; empty: not given.
   bool fails = false;
 };
 
@@ -46,16 +45,30 @@ Outcome<Suppressions> read_suppressions(const std::string& path) {
   return std::get<Suppressions>(std::move(parsed));
 }
 
-void cut_after(profile::Recording& recording, Nanoseconds time) {
-  const Nanoseconds start = profile::start_of(recording);
-  cut_at(recording, start + std::min(time, ~Nanoseconds{0} - start));
+void apply_until(Options& options, const profile::Recording& recording) {
+  if (options.until.empty()) return;
+  auto at = instant_of(options.until, recording);
+  if (!at.has_value()) throw CLI::ValidationError("--until", at.reason());
+  const Instant::Kind kind = at.value().kind;
+  options.leaks.until = report::GivenInstant{.time = at.value().time,
+                                             .text = std::move(at.value().text),
+                                             .is_end = kind == Instant::Kind::kEnd,
+                                             .is_peak = kind == Instant::Kind::kPeak};
 }
 
 int exit_code_of(const Options& options, const report::LeaksReport& report, const Input& input) {
   // Half a trace may lack half the frees: no answer is better than that one.
   if (input.exit_code() != kExitOk) return input.exit_code();
-  if (!options.fails || (report.suspects == 0 && report.undecided == 0)) return kExitOk;
-  return report.suspects > 0 ? kExitOverLimit : kExitUndecided;
+  if (!options.fails) return kExitOk;
+  switch (report.finding()) {
+    case report::LeakFinding::kSuspects:
+      return kExitOverLimit;
+    case report::LeakFinding::kUndecided:
+      return kExitUndecided;
+    case report::LeakFinding::kClear:
+      break;
+  }
+  return kExitOk;
 }
 
 int print_leaks(Options& options) {
@@ -67,14 +80,13 @@ int print_leaks(Options& options) {
   auto input = read_input(options.read);
   if (!input) return kExitFailed;
   refuse_aggregated(input->recording(), "leaks");
-  if (options.until) cut_after(input->ingested.recording, *options.until);
+  apply_until(options, input->recording());
   options.leaks.search.level = options.read.level;
   options.leaks.search.suppressions = &suppressions.value();
   const report::LeaksReport report = report::leaks_report(input->recording(), options.leaks);
   const report::Style style = output_style(options.read.level);
-  const bool is_printed = options.read.is_json
-                              ? print_data(to_json(report, input->recording()))
-                              : print_report(to_text(report, input->recording(), style), style);
+  const bool is_printed = options.read.is_json ? print_data(to_json(report, input->recording()))
+                                               : print_report(to_text(report, style), style);
   if (!is_printed) return kExitFailed;
   if (!options.read.is_json) suggest("tree --kind live --inverted", options.read.runs);
   return exit_code_of(options, report, *input);
@@ -116,15 +128,10 @@ void register_leaks(CLI::App& app, int& exit_code) {
             options->leaks.search.q);
   add_share(*verb, "--warm-up", "Share of the time that is not judged (default 25%)", 0.9,
             options->leaks.search.warm_up);
-  verb->add_option_function<std::string>(
-          "--until",
-          [options](const std::string& text) {
-            const auto time = parse_duration(text);
-            if (!time.has_value()) throw CLI::ValidationError("--until", time.reason());
-            options->until = time.value();
-          },
-          "Judge what was so long after the start, before\na program that tidies up at its end did")
-      ->type_name("TIME");
+  verb->add_option("--until", options->until,
+                   std::string("Judge the heap at WHEN (default: before the cleanup at exit):\n") +
+                       kWhenForms)
+      ->type_name("WHEN");
   verb->add_option("--suppressions", options->suppressions,
                    "File of known leaks, as LeakSanitizer reads it: leak:PATTERN")
       ->type_name("FILE");
@@ -134,8 +141,10 @@ void register_leaks(CLI::App& app, int& exit_code) {
   verb->add_flag("--fail", options->fails,
                  "Exit with 3 if something is suspect, with 4 if undecided");
   verb->footer(
-      "\nBeing alive at the end is no leak. Suspect is what goes on growing after the warm-up,\n"
-      "beyond what sampling and the program's ups and downs explain (docs/lifetimes.md).\n");
+      "\nMemory alive at the end is not necessarily a leak. Sites that keep growing after "
+      "warm-up,\n"
+      "beyond what sampling and the program's own variation explain, are suspects. A program\n"
+      "that frees its heap before it exits is judged before that (docs/lifetimes.md).\n");
   verb->callback([options, &exit_code] { exit_code = print_leaks(*options); });
 }
 

@@ -1,25 +1,32 @@
 #include "analysis/profile/cut.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace geiger::profile {
 
 void cut_at(Recording& recording, Nanoseconds instant) {
+  cut_at(recording, std::vector<Nanoseconds>(recording.processes.size(), instant));
+}
+
+void cut_at(Recording& recording, std::span<const Nanoseconds> instants) {
+  const auto is_later = [&](const auto& event) { return event.time >= instants[event.process]; };
   for (std::vector<Sample>* samples : {&recording.samples, &recording.heap_samples}) {
-    std::erase_if(*samples, [&](const Sample& sample) { return sample.time >= instant; });
+    std::erase_if(*samples, is_later);
     for (Sample& sample : *samples) {
-      if (sample.free_time < instant) continue;
+      if (sample.free_time < instants[sample.process]) continue;
       sample.free_time = 0;
       sample.free_thread = sample.free_stack = kNone;
       sample.free_unseen = false;
     }
   }
-  std::erase_if(recording.mappings, [&](const MappingEvent& e) { return e.time >= instant; });
-  std::erase_if(recording.marks, [&](const Mark& mark) { return mark.time >= instant; });
+  std::erase_if(recording.mappings, is_later);
+  std::erase_if(recording.marks, is_later);
   recording.utilization.clear();
   recording.residency_answers.clear();
-  for (Process& process : recording.processes) {
-    process.end = std::max(process.start, std::min(process.end, instant));
+  for (std::size_t i = 0; i < recording.processes.size(); ++i) {
+    Process& process = recording.processes[i];
+    process.end = std::max(process.start, std::min(process.end, instants[i]));
   }
 }
 

@@ -1,6 +1,8 @@
 // A recording as it would be, had it ended earlier.
 #pragma once
 
+#include <span>
+
 #include "analysis/profile/recording.h"
 
 namespace geiger::profile {
@@ -10,5 +12,7 @@ namespace geiger::profile {
 /// their whole time only. Utilization and residency answers, which name samples by index, are
 /// dropped.
 void cut_at(Recording& recording, Nanoseconds instant);
+/// The same at an instant of each process: `instants` by process.
+void cut_at(Recording& recording, std::span<const Nanoseconds> instants);
 
 }  // namespace geiger::profile

@@ -6,6 +6,8 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "analysis/profile/recording.h"
@@ -16,13 +18,14 @@ namespace geiger::profile {
 inline constexpr std::size_t kLeakWindows = 12;
 
 /// The time in which a process's allocations were recorded: from its first sample to its
-/// last.
+/// last, or to an instant up to which it is known to have run.
 struct ActiveTime {
   Nanoseconds from = 0, to = 0;
 };
 
-/// By process; {0, 0} where fewer than two instants are known.
-[[nodiscard]] std::vector<ActiveTime> active_times(const Recording& recording);
+/// By process; {0, 0} without samples. `ran_until`: by process; empty, or 0: not known.
+[[nodiscard]] std::vector<ActiveTime> active_times(const Recording& recording,
+                                                   std::span<const Nanoseconds> ran_until);
 
 class LeakWindows {
  public:
@@ -42,6 +45,9 @@ class LeakWindows {
 
   /// Whether the last third grew at least half as fast as the first.
   [[nodiscard]] bool is_lasting(const std::array<double, kLeakWindows>& changes) const;
+  /// Whether so many arrivals by window tell that it did not: with an error of 5 % for the last
+  /// third arriving just half as fast as the first (binomial, exact).
+  [[nodiscard]] bool is_slowing(const std::array<std::uint64_t, kLeakWindows>& arrivals) const;
 
  private:
   std::array<double, kLeakWindows + 1> bounds_{};

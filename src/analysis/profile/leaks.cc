@@ -91,6 +91,7 @@ AgesBySize ages_by_size(const Recording& recording) {
 /// What came to a site after the warm-up and stayed, what left it, and when.
 struct Flow {
   std::array<double, kLeakWindows> changes{};
+  std::array<std::uint64_t, kLeakWindows> arrivals{};  ///< Of `gained`.
   std::vector<std::uint32_t> gained, lost;
 };
 
@@ -101,7 +102,7 @@ class Follower {
       : recording_(recording),
         options_(options),
         windows_(options.warm_up),
-        active_(active_times(recording)),
+        active_(active_times(recording, options.ran_until)),
         ages_(ages_by_size(recording)) {}
 
   [[nodiscard]] LeakSite judge(LifetimeGroup group) const {
@@ -180,7 +181,10 @@ class Follower {
     const bool is_early = windows_.is_warm_up(in) || entry < sample.seen_from;
     if (!is_early) events.emplace_back(in, weight);
     if (is_freed && !windows_.is_warm_up(out)) events.emplace_back(out, -weight);
-    if (!is_early && !is_freed) flow.gained.push_back(index);
+    if (!is_early && !is_freed) {
+      flow.gained.push_back(index);
+      ++flow.arrivals[windows_.window_of(in)];
+    }
     if (is_early && is_freed && !windows_.is_warm_up(out)) flow.lost.push_back(index);
   }
 
@@ -206,6 +210,7 @@ class Follower {
     const double by_chance = net.value > 0 ? net.exact_p_value / 2 : 1;
     growth.p_value = std::max(steady_growth_p(changes), by_chance);
     growth.is_lasting = windows_.is_lasting(flow.changes);
+    growth.is_slowing = !growth.is_lasting && windows_.is_slowing(flow.arrivals);
     return growth;
   }
 
@@ -218,7 +223,10 @@ class Follower {
                     !windows_.is_warm_up(LeakWindows::place(sample.time, active));
       if (is_known[sample.process]) continue;
       is_known[sample.process] = true;
-      site.seconds += (1 - options_.warm_up) * static_cast<double>(active.to - active.from) / 1e9;
+      const double judged = (1 - options_.warm_up) * static_cast<double>(active.to - active.from);
+      site.seconds += judged / 1e9;
+      const Nanoseconds from = active.to - static_cast<Nanoseconds>(judged);
+      site.judged_from = site.judged_from == 0 ? from : std::min(site.judged_from, from);
     }
     for (const std::uint32_t index : all.gained) {
       site.oldest = std::max(site.oldest, watched_for(recording_, recording_.samples[index]));
@@ -248,10 +256,17 @@ void adjust(Leaks& leaks, std::size_t gone) {
   }
 }
 
+/// Grew, and would be suspect but for a slowing down that may be chance.
+bool may_be_lasting(const LeakGrowth& growth, double q) {
+  return !growth.is_lasting && !growth.is_slowing && kTests * growth.p_value <= q;
+}
+
 LeakVerdict verdict_of(const LeakSite& site, double q, double all_live) {
-  if (site.is_tested) return site.q_value <= q ? LeakVerdict::kSuspect : LeakVerdict::kClear;
+  if (site.is_tested && site.q_value <= q) return LeakVerdict::kSuspect;
+  const bool is_open = site.is_tested ? may_be_lasting(site.all, q) || may_be_lasting(site.old, q)
+                                      : site.all.bytes > 0;
   const bool is_worth_it = bytes_of(site.sums.alive) >= kWorthDeciding * all_live;
-  return site.all.bytes > 0 && is_worth_it ? LeakVerdict::kUndecided : LeakVerdict::kClear;
+  return is_open && is_worth_it ? LeakVerdict::kUndecided : LeakVerdict::kClear;
 }
 
 void sort_sites(std::vector<LeakSite>& sites) {
@@ -304,6 +319,27 @@ bool is_any_alive(const Recording& recording, const LifetimeGroup& group) {
       group.samples, [&](std::uint32_t index) { return recording.samples[index].free_time == 0; });
 }
 
+/// Sites are put together by how many samples they have, not by what became of these: else the
+/// whole would have been chosen by its outcome.
+class SmallSites {
+ public:
+  void add(const LifetimeGroup& group) {
+    all_.samples.insert(all_.samples.end(), group.samples.begin(), group.samples.end());
+  }
+
+  [[nodiscard]] std::optional<LeakSite> judge(const Follower& follower, double q) {
+    std::ranges::sort(all_.samples);
+    if (!follower.could_be_significant(all_)) return std::nullopt;
+    LeakSite site = follower.judge(std::move(all_));
+    site.q_value = site.p_value;
+    site.verdict = site.p_value <= q ? LeakVerdict::kSuspect : LeakVerdict::kClear;
+    return site;
+  }
+
+ private:
+  LifetimeGroup all_;
+};
+
 }  // namespace
 
 Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
@@ -317,15 +353,19 @@ Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
   const Follower follower(recording, options);
   double all_live = 0;
   std::size_t gone = 0;
+  SmallSites small;
   for (LifetimeGroup& group : lifetime_groups(recording, options.by, selection)) {
+    const bool is_tested = follower.could_be_significant(group);
+    if (!is_tested) small.add(group);
     if (!is_any_alive(recording, group)) {
-      gone += follower.could_be_significant(group);
+      gone += is_tested;
       continue;
     }
     leaks.sites.push_back(follower.judge(std::move(group)));
     all_live += bytes_of(leaks.sites.back().sums.alive);
   }
   adjust(leaks, gone);
+  leaks.small = small.judge(follower, options.q);
   for (LeakSite& site : leaks.sites) site.verdict = verdict_of(site, options.q, all_live);
   sort_sites(leaks.sites);
   return leaks;

@@ -45,6 +45,18 @@ TEST(LeakWindows, KnowWhatSlowsDown) {
   EXPECT_FALSE(windows.is_lasting(changes));
 }
 
+TEST(LeakWindows, KnowWhatSlowsDownBeyondChance) {
+  const LeakWindows windows(0.25);
+  std::array<std::uint64_t, kLeakWindows> few{}, many{};
+  EXPECT_FALSE(windows.is_slowing(few));
+  for (std::size_t i = 0; i < kLeakWindows; ++i) {
+    few[i] = i < 4 ? 3 : 1;
+    many[i] = i < 4 ? 30 : 10;
+  }
+  EXPECT_FALSE(windows.is_slowing(few)) << "12 and 4 where half the speed is about 12 and 6";
+  EXPECT_TRUE(windows.is_slowing(many));
+}
+
 /// A process of 1,000 ns from 1,000 on.
 class LeaksOf : public ::testing::Test {
  protected:
@@ -136,6 +148,25 @@ TEST_F(LeaksOf, FewSamplesAreUndecided) {
   EXPECT_FALSE(found.sites[0].is_tested);
   EXPECT_EQ(found.samples_needed, 6U) << "2 / 2^6 is below 0.05, 2 / 2^5 is not";
   EXPECT_EQ(leaks({.q = 0.001}).samples_needed, 11U);
+}
+
+// As many windows as not tell that it grew, and too few samples whether it slowed down.
+TEST_F(LeaksOf, ASlowingThatMayBeChanceIsUndecided) {
+  const auto leak = site("leak");
+  for (Nanoseconds at = 1255; at < 2000; at += at < 1750 ? 20 : 50) test_.sample(leak, 100, at);
+  const LeakSite found = leaks().sites.front();
+  EXPECT_TRUE(found.is_tested);
+  EXPECT_FALSE(found.all.is_lasting);
+  EXPECT_FALSE(found.all.is_slowing);
+  EXPECT_EQ(found.verdict, LeakVerdict::kUndecided);
+}
+
+TEST_F(LeaksOf, ASlowingBeyondChanceIsClear) {
+  const auto fills = site("fills");
+  for (Nanoseconds at = 1255; at < 2000; at += at < 1750 ? 2 : 8) test_.sample(fills, 100, at);
+  const LeakSite found = leaks().sites.front();
+  EXPECT_TRUE(found.all.is_slowing);
+  EXPECT_EQ(found.verdict, LeakVerdict::kClear);
 }
 
 TEST_F(LeaksOf, UndecidedIsWorthSayingOfLargePartsOnly) {

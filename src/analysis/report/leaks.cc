@@ -1,7 +1,15 @@
 #include "analysis/report/leaks.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "analysis/profile/cut.h"
+#include "analysis/profile/labels.h"
+#include "analysis/profile/teardown.h"
+#include "analysis/profile/totals.h"
 #include "analysis/report/share.h"
 
 namespace geiger::report {
@@ -10,6 +18,9 @@ namespace {
 using profile::LeakSite;
 using profile::LeakVerdict;
 using profile::Recording;
+using profile::Teardown;
+
+constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::max();
 
 GrowthRate rate_of(const LeakSite& site) {
   if (!(site.seconds > 0)) return {};
@@ -18,14 +29,43 @@ GrowthRate rate_of(const LeakSite& site) {
           {growth.interval.lo / site.seconds, growth.interval.hi / site.seconds}};
 }
 
-LeakLine line_of(LeakSite site, double level) {
-  LeakLine line;
-  line.live = measure_row(site.sums.alive, level);
-  line.never_freed = share_of(site.sums.alive, site.sums.allocated, level);
-  line.rate = rate_of(site);
-  line.site = std::move(site);
-  return line;
-}
+/// Makes lines of sites.
+class Lines {
+ public:
+  Lines(const Recording& recording, double level)
+      : recording_(recording), labels_(recording), level_(level) {}
+
+  [[nodiscard]] LeakLine line_of(LeakSite site) const {
+    LeakLine line;
+    line.live = measure_row(site.sums.alive, level_);
+    line.never_freed = share_of(site.sums.alive, site.sums.allocated, level_);
+    line.rate = rate_of(site);
+    const Nanoseconds start = profile::start_of(recording_);
+    line.since = site.judged_from - std::min(site.judged_from, start);
+    describe(line, site.group.stack);
+    line.site = std::move(site);
+    return line;
+  }
+
+ private:
+  void describe(LeakLine& line, std::uint32_t stack) const {
+    if (stack >= recording_.stacks.size()) return;
+    std::vector<std::uint32_t> path;
+    labels_.collect(recording_, stack, path);
+    for (std::size_t i = path.size(); i-- > 0;) line.path.push_back(labels_[path[i]].name);
+    const auto& locations = recording_.stacks[stack].locations;
+    if (locations.empty()) return;
+    const auto& frames = recording_.locations[locations.front()].frames;
+    if (frames.empty()) return;
+    const profile::Frame& frame = recording_.frames[frames.front()];
+    if (frame.file.empty() || frame.line == 0) return;
+    line.where = fmt::format("{}:{}", profile::file_name_of(frame.file), frame.line);
+  }
+
+  const Recording& recording_;
+  profile::Labels labels_;
+  double level_;
+};
 
 void count(LeaksReport& report, LeakVerdict verdict) {
   switch (verdict) {
@@ -46,26 +86,112 @@ Measure all_live(const Recording& recording, double level) {
   return measure_total(profile::total(recording, live), level);
 }
 
-}  // namespace
+/// Where each process is judged, and what of that is worth saying.
+struct Judged {
+  JudgedInstant instant;
+  std::vector<Nanoseconds> until;  ///< By process, CLOCK_MONOTONIC; kNever: its end.
+};
 
-LeaksReport leaks_report(const Recording& recording, const LeaksOptions& options) {
-  const double level = options.search.level;
-  profile::Leaks leaks = profile::find_leaks(recording, options.search);
-  LeaksReport report;
-  report.options = options;
-  report.live = all_live(recording, level);
+Judged judged_at(const Recording& recording, const GivenInstant& given) {
+  Judged judged;
+  const Nanoseconds start = profile::start_of(recording);
+  const Nanoseconds end = start + profile::duration_of(recording);
+  judged.instant.why = JudgedInstant::Why::kGiven;
+  judged.until.resize(recording.processes.size(), given.is_end ? kNever : given.time + 1);
+  const Nanoseconds at = given.is_end ? end : given.time;
+  judged.instant.after_start = at - std::min(at, start);
+  judged.instant.before_end = end - std::min(end, at);
+  return judged;
+}
+
+Judged judged_before_teardown(const Recording& recording) {
+  Judged judged;
+  const std::vector<Teardown> teardowns = profile::find_teardowns(recording);
+  const Nanoseconds start = profile::start_of(recording);
+  const Teardown* largest = nullptr;
+  for (const Teardown& teardown : teardowns) {
+    judged.until.push_back(teardown.is_found() ? teardown.from : kNever);
+    judged.instant.processes += teardown.is_found();
+    if (largest == nullptr || teardown.live > largest->live) largest = &teardown;
+  }
+  judged.instant.after_start = profile::duration_of(recording);
+  if (largest == nullptr) return judged;
+  for (const Teardown& teardown : teardowns) {
+    const bool is_large = teardown.live >= largest->live / 2;
+    if (teardown.kind != Teardown::Kind::kSlow || !is_large) continue;
+    judged.instant.slow_frees_from = teardown.from - start;
+  }
+  if (!largest->is_found()) return judged;
+  judged.instant.why = JudgedInstant::Why::kBeforeTeardown;
+  judged.instant.after_start = largest->from - start;
+  judged.instant.before_end = largest->end - largest->from;
+  return judged;
+}
+
+/// By process: instants within its time, so that it is known to have run until then.
+std::vector<Nanoseconds> ran_until(const Recording& recording,
+                                   const std::vector<Nanoseconds>& until) {
+  std::vector<Nanoseconds> ran(until.size(), 0);
+  for (std::size_t i = 0; i < until.size(); ++i) {
+    if (until[i] < recording.processes[i].end) ran[i] = until[i];
+  }
+  return ran;
+}
+
+void list(LeaksReport& report, profile::Leaks&& leaks, const Recording& recording) {
+  const LeaksOptions& options = report.options;
+  const Lines lines(recording, options.search.level);
   report.tested = leaks.tested;
   report.samples_needed = leaks.samples_needed;
   for (const profile::SuppressedLeaks& suppressed : leaks.suppressed) {
     report.suppressed.push_back({options.search.suppressions->pattern(suppressed.pattern),
-                                 measure_row(suppressed.live, level)});
+                                 measure_row(suppressed.live, options.search.level)});
   }
   for (LeakSite& site : leaks.sites) {
     count(report, site.verdict);
-    const bool is_listed = site.verdict == LeakVerdict::kSuspect || options.shows_all;
+    const bool is_listed = site.verdict != LeakVerdict::kClear || options.shows_all;
     const bool has_room = options.top == 0 || report.lines.size() < options.top;
-    if (is_listed && has_room) report.lines.push_back(line_of(std::move(site), level));
+    if (is_listed && has_room) report.lines.push_back(lines.line_of(std::move(site)));
   }
+  const bool is_growing = leaks.small && leaks.small->verdict == LeakVerdict::kSuspect;
+  if (is_growing) report.small = lines.line_of(*std::move(leaks.small));
+}
+
+LeaksReport report_of(const Recording& recording, const LeaksOptions& options,
+                      const JudgedInstant& judged) {
+  LeaksReport report;
+  report.options = options;
+  report.judged = judged;
+  report.live = all_live(recording, options.search.level);
+  list(report, profile::find_leaks(recording, options.search), recording);
+  return report;
+}
+
+}  // namespace
+
+LeakFinding LeaksReport::finding() const {
+  if (suspects > 0) return LeakFinding::kSuspects;
+  const bool is_hidden = small.has_value() || judged.slow_frees_from.has_value();
+  if (undecided > 0 || tested == 0 || is_hidden) return LeakFinding::kUndecided;
+  return LeakFinding::kClear;
+}
+
+LeaksReport leaks_report(const Recording& recording, const LeaksOptions& options) {
+  const Judged judged =
+      options.until ? judged_at(recording, *options.until) : judged_before_teardown(recording);
+  LeaksOptions judging = options;
+  judging.search.ran_until = ran_until(recording, judged.until);
+  const Measure at_end = all_live(recording, options.search.level);
+  const bool is_cut = std::ranges::any_of(judged.until, [](auto at) { return at != kNever; });
+  LeaksReport report;
+  if (is_cut) {
+    Recording earlier = recording;
+    cut_at(earlier, judged.until);
+    report = report_of(earlier, judging, judged.instant);
+  } else {
+    report = report_of(recording, judging, judged.instant);
+  }
+  report.live_at_end = at_end;
   return report;
 }
 
@@ -77,6 +203,30 @@ std::string_view name_of(LeakVerdict verdict) {
       return "undecided";
     case LeakVerdict::kClear:
       return "clear";
+  }
+  return "";
+}
+
+std::string_view name_of(LeakFinding finding) {
+  switch (finding) {
+    case LeakFinding::kSuspects:
+      return "suspects";
+    case LeakFinding::kUndecided:
+      return "undecided";
+    case LeakFinding::kClear:
+      return "clear";
+  }
+  return "";
+}
+
+std::string_view name_of(JudgedInstant::Why why) {
+  switch (why) {
+    case JudgedInstant::Why::kEnd:
+      return "end";
+    case JudgedInstant::Why::kBeforeTeardown:
+      return "before_teardown";
+    case JudgedInstant::Why::kGiven:
+      return "given";
   }
   return "";
 }

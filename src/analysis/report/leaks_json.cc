@@ -26,12 +26,27 @@ void write_line(JsonWriter& json, const LeakLine& line, const Recording& recordi
   write_growth(json, "growth_of_old", site.old);
   json.key("bytes_per_second").begin_object().field("value", line.rate.value);
   json.field("lo", line.rate.interval.lo).field("hi", line.rate.interval.hi).end_object();
-  json.field("seconds", site.seconds).field("oldest_ns", site.oldest);
+  if (!line.where.empty()) json.field("where", line.where);
+  json.field("since_ns", line.since).field("seconds", site.seconds).field("oldest_ns", site.oldest);
   json.field("old_from_ns", site.old_from);
   json.field("samples_since_warm_up", site.since).field("samples_kept", site.kept);
   json.field("is_tested", site.is_tested);
   json.field("p_value", site.p_value).field("q_value", site.q_value);
   if (site.group.stack < recording.stacks.size()) write_stack(json, recording, site.group.stack);
+  json.end_object();
+}
+
+void write_judged(JsonWriter& json, const LeaksReport& report) {
+  const JudgedInstant& judged = report.judged;
+  json.key("judged").begin_object().field("why", name_of(judged.why));
+  json.field("after_start_ns", judged.after_start).field("before_end_ns", judged.before_end);
+  json.field("processes", judged.processes);
+  if (report.options.until) json.field("until", report.options.until->text);
+  if (judged.slow_frees_from) json.field("slow_frees_from_ns", *judged.slow_frees_from);
+  json.end_object().key("live").begin_object();
+  write_fields(json, report.live);
+  json.end_object().key("live_at_end").begin_object();
+  write_fields(json, report.live_at_end);
   json.end_object();
 }
 
@@ -55,11 +70,16 @@ std::string to_json(const LeaksReport& report, const Recording& recording) {
   json.field("by", name_of(search.by));
   json.field("suspects", report.suspects).field("undecided", report.undecided);
   json.field("clear", report.clear).field("tested", report.tested);
-  json.field("samples_needed", report.samples_needed).key("live").begin_object();
-  write_fields(json, report.live);
-  json.end_object().key("sites").begin_array();
+  json.field("samples_needed", report.samples_needed);
+  json.field("finding", name_of(report.finding()));
+  write_judged(json, report);
+  json.key("sites").begin_array();
   for (const LeakLine& line : report.lines) write_line(json, line, recording);
   json.end_array();
+  if (report.small) {
+    json.key("small_sites");
+    write_line(json, *report.small, recording);
+  }
   write_suppressed(json, report);
   json.end_object();
   return json.take();

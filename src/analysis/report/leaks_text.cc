@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "analysis/profile/labels.h"
 #include "analysis/report/leaks.h"
 #include "analysis/report/lifetimes.h"
 #include "analysis/report/text.h"
@@ -15,30 +14,49 @@ using profile::Recording;
 
 /// Frames of a stack that evidence shows; the rest is counted.
 constexpr std::size_t kFramesShown = 8;
-
-constexpr std::size_t kFactIndent = 18;
+constexpr std::size_t kUndecidedShown = 5;
+constexpr std::size_t kFactIndent = 13;
 
 std::string fact(std::string_view name, const std::string& value, const Style& style) {
-  return fmt::format("     {}  {}\n", pad_right(name, kFactIndent - 7),
+  return fmt::format("   {}  {}\n", pad_right(name, kFactIndent - 5),
                      wrap(value, kFactIndent, style.width));
 }
 
+std::string named(const LeakLine& line) {
+  const std::string name = printable(line.site.group.name);
+  return line.where.empty() ? name : fmt::format("{} ({})", name, printable(line.where));
+}
+
 std::string place(const LeakLine& line) {
-  std::string text = printable(line.site.group.name);
+  std::string text = named(line);
   if (!line.site.group.detail.empty()) text += "  " + printable(line.site.group.detail);
   return text;
 }
 
+std::string rate(const LeakLine& line) {
+  return change_figure(line.rate.value, line.rate.interval).text() + " a second";
+}
+
+/// Of what is known to grow: without its sign.
+std::string growing_by(const LeakLine& line) {
+  const std::string text = rate(line);
+  return text.starts_with('+') ? text.substr(1) : text;
+}
+
+std::string q_equation(double q) {
+  return fmt::format("q {} {}", q >= 1e-300 ? "=" : "", p_value_text(q));
+}
+
 std::string live(const LeakLine& line) {
-  return fmt::format("{} from {}, {} of what it allocated",
+  return fmt::format("{}, {} of what it allocated, {}",
                      figure(line.live.bytes, Quantity::kBytes).text(),
-                     plural(line.live.samples, "sample"), figure(line.never_freed).text());
+                     figure(line.never_freed).text(), plural(line.live.samples, "sample"));
 }
 
 std::string growth(const LeakLine& line) {
-  return fmt::format("{} per second; {} samples since the warm-up, {} of them still live",
-                     change_figure(line.rate.value, line.rate.interval).text(),
-                     exact_count(line.site.since), exact_count(line.site.kept));
+  return fmt::format("{} since {}; of {} since then {} still live", rate(line),
+                     duration(line.since), plural(line.site.since, "sample"),
+                     exact_count(line.site.kept));
 }
 
 /// Which of the two tests speaks.
@@ -55,67 +73,163 @@ std::string evidence(const LeakLine& line) {
         fmt::format("{}{} grows, {}", text.empty() ? "" : "; ", age, p_equation(site.old.p_value));
   }
   if (text.empty()) text = "does not go on growing";
-  if (!site.is_tested) return text;
-  return text +
-         fmt::format("; q {} {}", site.q_value >= 1e-300 ? "=" : "", p_value_text(site.q_value));
+  return site.is_tested ? text + "; " + q_equation(site.q_value) : text;
 }
 
-std::string frames(const LeakLine& line, const Recording& recording, const Style& style,
-                   const profile::Labels& labels) {
-  if (line.site.group.stack == profile::kNone) return "";
-  std::vector<std::uint32_t> path;
-  labels.collect(recording, line.site.group.stack, path);
-  std::string text;
-  for (std::size_t i = 0; i < std::min(path.size(), kFramesShown); ++i) {
-    text += fmt::format("       {}\n", elide(printable(labels[path[i]].name), style.width - 7));
-  }
-  if (path.size() > kFramesShown) {
-    text += fmt::format("       and {} more\n", path.size() - kFramesShown);
+/// From the outermost of the nearest callers to the function itself.
+std::string path(const LeakLine& line) {
+  const std::size_t shown = std::min(line.path.size(), kFramesShown);
+  const std::size_t first = line.path.size() - shown;
+  std::string text = first > 0 ? fmt::format("{} more", first) : "";
+  for (std::size_t i = first; i < line.path.size(); ++i) {
+    text += (text.empty() ? "" : " › ") + printable(line.path[i]);
   }
   return text;
 }
 
-std::string suspect(std::size_t number, const LeakLine& line, const Recording& recording,
-                    const profile::Labels& labels, const Style& style) {
-  std::string out = fmt::format("{:3}. {}\n", number,
-                                paint(style, Role::kWarning, elide(place(line), style.width - 5)));
-  out += fact("live now", live(line), style) + fact("growth", growth(line), style);
+std::string suspect(std::size_t number, const LeakLine& line, const Style& style) {
+  std::string out = fmt::format("{}  {}\n", number,
+                                paint(style, Role::kWarning, elide(place(line), style.width - 4)));
+  out += fact("live", live(line), style) + fact("growth", growth(line), style);
   if (line.site.oldest > 0) {
     out += fact("oldest", duration(line.site.oldest) + " of those since the warm-up", style);
   }
   out += fact("evidence", evidence(line), style);
-  return out + frames(line, recording, style, labels) + "\n";
+  if (!line.path.empty()) out += fact("path", path(line), style);
+  return out + "\n";
 }
 
 std::string other_site(const LeakLine& line, const LeaksReport& report, const Style& style) {
   std::string note = std::string(name_of(line.site.verdict));
   if (line.site.verdict == LeakVerdict::kUndecided) {
-    note += fmt::format(": has {}, needs {} samples", line.site.kept, report.samples_needed);
+    note += line.site.is_tested
+                ? ": may or may not have slowed down"
+                : fmt::format(": has {}, needs {} samples", line.site.kept, report.samples_needed);
   }
-  return fmt::format("     {}\n       {}, growth {}/s; {}\n", elide(place(line), style.width - 5),
-                     figure(line.live.bytes, Quantity::kBytes).text(),
-                     change_figure(line.rate.value, line.rate.interval).text(), note);
+  return fmt::format("   {}\n     {}, growth {}; {}\n", elide(place(line), style.width - 3),
+                     figure(line.live.bytes, Quantity::kBytes).text(), rate(line), note);
 }
 
-std::string heading(const LeaksReport& report, const Style& style) {
-  const std::string title = fmt::format("Leak suspects, by {}", name_of(report.options.search.by));
-  return fmt::format("{}: {} of {} tested, q = {:g}; live at the end {}\n\n",
-                     paint(style, Role::kHeading, title), exact_count(report.suspects),
-                     plural(report.tested, "site"), report.options.search.q,
-                     figure(report.live.bytes, Quantity::kBytes).text());
+/// The first sentence.
+std::string finding(const LeaksReport& report) {
+  switch (report.finding()) {
+    case LeakFinding::kSuspects: {
+      const LeakLine& line = report.lines.front();
+      return fmt::format("{} kept growing by {}, suspect with {}.", named(line), growing_by(line),
+                         q_equation(line.site.q_value));
+    }
+    case LeakFinding::kUndecided:
+      return "Undecided: no leak suspects, but a leak may be hidden.";
+    case LeakFinding::kClear:
+      return fmt::format("No leak suspects: none of {} kept growing.",
+                         plural(report.tested, "site"));
+  }
+  return "";
+}
+
+std::string counts(const LeaksReport& report) {
+  std::string text =
+      fmt::format("{} of {} suspect", exact_count(report.suspects), plural(report.tested, "site"));
+  if (report.undecided > 0) text += fmt::format(", {} undecided", exact_count(report.undecided));
+  return text;
+}
+
+/// Which heap was judged, and the verdicts in figures.
+std::string judged(const LeaksReport& report) {
+  const JudgedInstant& judged = report.judged;
+  const std::string live = figure(report.live.bytes, Quantity::kBytes).text();
+  const std::string end = figure(report.live_at_end.bytes, Quantity::kBytes).text();
+  switch (judged.why) {
+    case JudgedInstant::Why::kBeforeTeardown:
+      return fmt::format(
+          "{} freed most of its heap in its last {}. Judged before that, at {}, with {} live "
+          "({} at the end): {}.",
+          judged.processes > 1 ? "The process that held most" : "The program",
+          duration(judged.before_end), duration(judged.after_start), live, end, counts(report));
+    case JudgedInstant::Why::kGiven:
+      return fmt::format("Judged at {}, with {} live: {}.", report.options.until->text, live,
+                         counts(report));
+    case JudgedInstant::Why::kEnd:
+      break;
+  }
+  return fmt::format(
+      "Judged at the end, {}, with {} live: {}.{} Memory alive at the end is not "
+      "necessarily a leak.",
+      duration(judged.after_start), live, counts(report),
+      judged.processes > 0
+          ? fmt::format(" Processes ({}) that freed most of their heap before they ended are "
+                        "judged before that.",
+                        exact_count(judged.processes))
+          : "");
+}
+
+/// The sites that something leaves undecided, as a list of names; empty: none.
+template <typename IsMeant>
+std::string undecided_names(const LeaksReport& report, const IsMeant& is_meant) {
+  std::string names;
+  std::size_t count = 0;
+  for (const LeakLine& line : report.lines) {
+    if (line.site.verdict != LeakVerdict::kUndecided || !is_meant(line)) continue;
+    if (++count <= kUndecidedShown) names += (count == 1 ? "" : ", ") + named(line);
+  }
+  if (count > kUndecidedShown) names += fmt::format(" and {} more", count - kUndecidedShown);
+  return names;
+}
+
+std::string undecided_sites(const LeaksReport& report) {
+  std::string out;
+  const std::string few =
+      undecided_names(report, [](const LeakLine& line) { return !line.site.is_tested; });
+  if (!few.empty()) {
+    out += fmt::format(
+        "Undecided: {}. Grew, with fewer than the {} samples that a verdict needs. A longer run or "
+        "a smaller --interval decides.\n",
+        few, report.samples_needed);
+  }
+  const std::string slowing =
+      undecided_names(report, [](const LeakLine& line) { return line.site.is_tested; });
+  if (!slowing.empty()) {
+    out += fmt::format(
+        "Undecided: {}. Grew, and may or may not have slowed down. A longer run or a smaller "
+        "--interval decides.\n",
+        slowing);
+  }
+  return out;
+}
+
+/// What keeps a leak from being seen, and what would show it.
+std::string open_questions(const LeaksReport& report) {
+  std::string out;
+  if (report.undecided > 0) out += undecided_sites(report);
+  if (report.small) {
+    out += fmt::format(
+        "Undecided: sites that have fewer than {} samples each grew together by {}. --by function "
+        "joins them, a longer run or a smaller --interval tells them apart.\n",
+        report.samples_needed, rate(*report.small));
+  }
+  if (report.tested == 0) {
+    out += fmt::format(
+        "Undecided: no site has the {} samples that a verdict needs. A longer run or a smaller "
+        "--interval decides.\n",
+        report.samples_needed);
+  }
+  if (report.judged.slow_frees_from) {
+    const std::string from = duration(*report.judged.slow_frees_from);
+    out += fmt::format(
+        "Undecided: from {} on the program freed most of its heap and allocated next to nothing; "
+        "what leaked before may be hidden. --until TIME judges an earlier heap.\n",
+        from);
+  }
+  return out;
 }
 
 std::string footer(const LeaksReport& report, const Style& style) {
-  std::string out;
-  if (report.options.top != 0 && report.suspects > report.lines.size()) {
+  std::string out = open_questions(report);
+  const auto listed = static_cast<std::uint64_t>(std::ranges::count(
+      report.lines, LeakVerdict::kSuspect, [](const LeakLine& l) { return l.site.verdict; }));
+  if (report.suspects > listed) {
     out += fmt::format("{} more suspects. --top 0 shows all.\n",
-                       exact_count(report.suspects - report.lines.size()));
-  }
-  if (report.undecided > 0) {
-    out += fmt::format(
-        "{} undecided: fewer than the {} samples that any verdict needs. --all lists them; a "
-        "smaller --interval or a longer run decides.\n",
-        plural(report.undecided, "site"), report.samples_needed);
+                       exact_count(report.suspects - listed));
   }
   for (const SuppressedLine& line : report.suppressed) {
     out += fmt::format("suppressed {} from {} live: leak:{}\n",
@@ -123,25 +237,30 @@ std::string footer(const LeaksReport& report, const Style& style) {
                        plural(line.live.samples, "sample"), printable(line.pattern));
   }
   out += fmt::format(
-      "Suspects grew on after the first {:.0f} % of the time, beyond what sampling and their own "
-      "ups and downs explain; of a list of them at most {:g} % are expected to be false. What "
-      "was allocated early and only stays is none.\n",
-      100 * report.options.search.warm_up, 100 * report.options.search.q);
+      "Suspects kept growing after the first {:.0f} % of the time, beyond what sampling and the "
+      "program's own variation explain. ",
+      100 * report.options.search.warm_up);
+  if (report.options.until && report.options.until->is_peak) {
+    out += "At the peak more of them are false than q says: heaps that only vary grew up to it.\n";
+  } else {
+    out += fmt::format("Of a list of suspects at most {:g} % are expected to be false.\n",
+                       100 * report.options.search.q);
+  }
   return paint(style, Role::kFaint, wrap_lines(out, style.width));
 }
 
 }  // namespace
 
-std::string to_text(const LeaksReport& report, const Recording& recording, const Style& style) {
-  const profile::Labels labels(recording);
-  std::string out = heading(report, style);
+std::string to_text(const LeaksReport& report, const Style& style) {
+  const bool is_warning = report.finding() != LeakFinding::kClear;
+  std::string out = paint(style, is_warning ? Role::kWarning : Role::kHeading,
+                          wrap(finding(report), 0, style.width)) +
+                    "\n\n" + wrap(judged(report), 0, style.width) + "\n\n";
   std::size_t number = 0;
   for (const LeakLine& line : report.lines) {
-    if (line.site.verdict != LeakVerdict::kSuspect) continue;
-    out += suspect(++number, line, recording, labels, style);
+    if (line.site.verdict == LeakVerdict::kSuspect) out += suspect(++number, line, style);
   }
-  if (report.suspects == 0) out += "Nothing is suspect.\n\n";
-  if (report.lines.size() > number) {
+  if (report.options.shows_all && report.lines.size() > number) {
     out += paint(style, Role::kHeading, "Other sites with something live") + "\n";
     for (const LeakLine& line : report.lines) {
       if (line.site.verdict != LeakVerdict::kSuspect) out += other_site(line, report, style);

@@ -145,13 +145,13 @@ TEST(LeaksReport, ShowsTheEvidence) {
   ASSERT_EQ(report.lines.size(), 1U);
   EXPECT_EQ(report.lines[0].never_freed.value, 1);
   EXPECT_GT(report.lines[0].rate.interval.lo, 0);
-  const std::string text = to_text(report, recording, {});
-  EXPECT_THAT(text, HasSubstr("1 of 2 sites tested"));
-  EXPECT_THAT(text, HasSubstr("1. leak  main"));
-  EXPECT_THAT(text, HasSubstr("live now"));
-  EXPECT_THAT(text, HasSubstr("per second"));
+  const std::string text = to_text(report, {});
+  EXPECT_THAT(text, HasSubstr("1 of 2 sites suspect"));
+  EXPECT_THAT(text, HasSubstr("1  leak (main.cc:2)  main"));
+  EXPECT_THAT(text, HasSubstr("leak (main.cc:2) kept growing by 50.3 MiB"));
+  EXPECT_THAT(text, HasSubstr(" a second since "));
   EXPECT_THAT(text, HasSubstr("all that is live grows, p"));
-  EXPECT_THAT(text, Not(HasSubstr("table  main")));
+  EXPECT_THAT(text, Not(HasSubstr("table (main.cc:3)")));
 }
 
 TEST(LeaksReport, ListsAllOnlyWhenAsked) {
@@ -160,9 +160,58 @@ TEST(LeaksReport, ListsAllOnlyWhenAsked) {
   options.shows_all = true;
   const LeaksReport report = leaks_report(recording, options);
   EXPECT_EQ(report.lines.size(), 2U);
-  EXPECT_THAT(to_text(report, recording, {}), HasSubstr("table  main"));
+  EXPECT_THAT(to_text(report, {}), HasSubstr("table (main.cc:3)  main"));
   options.top = 1;
   EXPECT_EQ(leaks_report(recording, options).lines.size(), 1U);
+}
+
+TEST(LeaksReport, JudgesTheHeapBeforeTheProgramTidiedUp) {
+  Recording recording = leaking_server();
+  const Nanoseconds last = recording.samples.back().time;
+  Nanoseconds freed = last + 1'000'000;
+  for (profile::Sample& sample : recording.samples) sample.free_time = freed++;
+  recording.processes[0].end = last + 10'000'000;
+  const LeaksReport report = leaks_report(recording, {});
+  EXPECT_EQ(report.judged.why, JudgedInstant::Why::kBeforeTeardown);
+  EXPECT_EQ(report.judged.before_end, 9'000'000U);
+  EXPECT_EQ(report.finding(), LeakFinding::kSuspects);
+  EXPECT_EQ(report.live.samples, 250U);
+  EXPECT_EQ(report.live_at_end.samples, 0U);
+  EXPECT_THAT(to_text(report, {}), HasSubstr("freed most of its heap in its last 9 ms"));
+  LeaksOptions options;
+  options.until = {.time = recording.processes[0].end, .text = "the end", .is_end = true};
+  EXPECT_EQ(leaks_report(recording, options).finding(), LeakFinding::kClear);
+  EXPECT_EQ(leaks_report(recording, options).live.samples, 0U);
+}
+
+TEST(LeaksReport, SlowFinalFreesLeaveItUndecided) {
+  Recording recording = leaking_server();
+  Nanoseconds freed = recording.samples.back().time;
+  for (profile::Sample& sample : recording.samples) sample.free_time = freed += 4'000'000;
+  recording.processes[0].end = freed;
+  const LeaksReport report = leaks_report(recording, {});
+  EXPECT_TRUE(report.judged.slow_frees_from.has_value());
+  EXPECT_EQ(report.finding(), LeakFinding::kUndecided);
+  EXPECT_THAT(to_text(report, {}), HasSubstr("--until TIME judges an earlier heap"));
+}
+
+TEST(LeaksReport, ManySmallSitesThatGrowTogetherAreUndecided) {
+  RecordingBuilder builder;
+  const auto process = builder.process("/usr/bin/server", 1);
+  const auto thread = builder.thread(process, "server", 1);
+  const auto module = builder.module("/usr/bin/server", 0x400000);
+  for (std::uint32_t i = 0; i < 200; ++i) {
+    const auto one = builder.stack({builder.location(module, i + 1, {"leak"})});
+    builder.sample(thread, one, 1000, 10 * i);
+  }
+  const LeaksReport report = leaks_report(builder.recording(), {});
+  EXPECT_EQ(report.suspects + report.undecided, 0U) << "each is half a per cent";
+  EXPECT_TRUE(report.small.has_value());
+  EXPECT_EQ(report.finding(), LeakFinding::kUndecided);
+  EXPECT_THAT(to_text(report, {}), HasSubstr("samples each grew together"));
+  LeaksOptions options;
+  options.search.by = profile::LifetimeGrouping::kFunction;
+  EXPECT_EQ(leaks_report(builder.recording(), options).finding(), LeakFinding::kSuspects);
 }
 
 TEST(LeaksReport, IsValidJson) {
@@ -178,7 +227,7 @@ TEST(LeaksReport, IsValidJson) {
 TEST(LeaksReport, OfNothingIsNothing) {
   const LeaksReport report = leaks_report({}, {});
   EXPECT_EQ(report.suspects + report.undecided + report.clear, 0U);
-  EXPECT_THAT(to_text(report, {}, {}), HasSubstr("Nothing is suspect."));
+  EXPECT_THAT(to_text(report, {}), HasSubstr("no site has the 6 samples"));
   EXPECT_EQ(nlohmann::json::parse(to_json(report, {}))["tested"], 0);
 }
 
