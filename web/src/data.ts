@@ -72,6 +72,7 @@ export interface Cells {
   stratum: number[];
   count: number[];
   /** Each of the following may be empty: then it is not told apart. */
+  process: NameIndex[];
   thread: NameIndex[];
   type: NameIndex[];
   label: NameIndex[];
@@ -132,6 +133,8 @@ export interface Timeline {
   live: { value: number[]; lo: number[]; hi: number[] };
   /** Resident set over time as observed; empty where nobody watched. */
   rss: { time: number[]; bytes: number[] };
+  /** Memory that the program mapped itself, past its allocator; empty: none. */
+  mapped: { time: number[]; bytes: number[] };
   marks: Mark[];
   /** Of the largest live heap; absent where there is none. */
   peak?: number;
@@ -155,6 +158,38 @@ export interface AccountLine {
   hi: number;
   /** How deep below the lines above it. */
   depth: number;
+}
+
+/** A site that was judged, as `geiger leaks` judges it. */
+export interface LeakSite {
+  /** The call that allocates: "SessionStore::open › vector<int>::resize". */
+  name: string;
+  /** "leaky.cc:11"; "" where not known. */
+  place: string;
+  /** Its callers, the nearest first. */
+  path: string[];
+  verdict: "suspect" | "undecided" | "clear";
+  live: Estimate;
+  /** Of what it allocated. */
+  neverFreed: { value: number; lo: number; hi: number };
+  /** Bytes per second. */
+  rate: { value: number; lo: number; hi: number };
+  /** Nanoseconds; 0: not known. */
+  oldest: number;
+  /** Age from which its objects count as old; 0: not known. */
+  oldFrom: number;
+  q: number;
+}
+
+export interface Leaks {
+  /** Sentences: when the heap was judged, and why then. */
+  about: string[];
+  /** Suspects, the fastest first. */
+  sites: LeakSite[];
+  suspects: number;
+  undecided: number;
+  clear: number;
+  samplesNeeded: number;
 }
 
 export interface Fact {
@@ -217,6 +252,8 @@ export interface PageData {
   facts: Fact[];
   warnings: string[];
   names: string[];
+  /** For people, parallel to `names`; absent: the same. */
+  short_names?: string[];
   frames: Frames;
   nodes: Nodes;
   cells: Cells[];
@@ -226,6 +263,8 @@ export interface PageData {
   lifetimes: Survival[];
   /** What resident memory consists of. */
   resident: AccountLine[];
+  /** Absent where leaks cannot be judged. */
+  leaks?: Leaks;
   sources: Source[];
   /** What was left out to bound the page, in words; empty: nothing. */
   left_out: string[];

@@ -116,6 +116,9 @@ function sizes(random: () => number): [number, number][] {
 }
 
 function cells(count: number, names: Names, random: () => number): Cells {
+  const processes = ["server, process 17, 20.0 s", "worker, process 18, 9.0 s"].map((name) =>
+    names.add(name),
+  );
   const threads = ["main", "worker 1", "worker 2"].map((name) => names.add(name));
   const types = ["Row", "std::string"].map((name) => names.add(name));
   const labels = ["GET /", "POST /index"].map((name) => names.add(name));
@@ -124,6 +127,7 @@ function cells(count: number, names: Names, random: () => number): Cells {
     node: [],
     stratum: [],
     count: [],
+    process: [],
     thread: [],
     type: [],
     label: [],
@@ -138,6 +142,7 @@ function cells(count: number, names: Names, random: () => number): Cells {
     found.node.push(node);
     found.stratum.push(Math.floor(200 * random() * random()));
     found.count.push(1 + Math.floor(4 * random()));
+    found.process.push(pick(processes));
     found.thread.push(pick(threads));
     found.type.push(random() < 0.5 ? -1 : pick(types));
     found.label.push(random() < 0.7 ? -1 : pick(labels));
@@ -218,6 +223,7 @@ function timeline(found: Cells, names: Names): NonNullable<PageData["timeline"]>
       time: edges.filter((_, i) => i % 8 === 0),
       bytes: value.filter((_, i) => i % 8 === 0).map((bytes) => 1.3 * bytes + 5e6),
     },
+    mapped: { time: [0, 10 * SECOND, 20 * SECOND], bytes: [0, 2e7, 2e7] },
     marks: [{ time: 8 * SECOND, name: names.all[names.add("loaded")]! }],
     peak: 15 * SECOND,
   };

@@ -33,9 +33,9 @@ let last = "";
 while (!isOver) {
   // Read at one instant: a total and samples of two refreshes would be nobody's.
   const shown = await page.evaluate(() => ({
-    title: document.querySelector("h1")?.textContent ?? "",
-    total: document.querySelector(".total-value")?.textContent ?? "",
-    kind: document.querySelector(".total-name")?.textContent ?? "",
+    title: document.querySelector(".process")?.textContent ?? "",
+    total: document.querySelector(".kinds :checked ~ .total-value")?.textContent ?? "",
+    kind: document.querySelector(".kinds :checked ~ span")?.textContent ?? "",
     body: document.body.innerText,
   }));
   if (JSON.stringify(shown) !== last) console.log((last = JSON.stringify(shown)));

@@ -4,21 +4,30 @@ import { Layout, REST } from "../src/draw/layout";
 import { csvLine } from "../src/model/csv";
 import { carriedOver } from "../src/model/carry";
 import { DiffTree } from "../src/model/difftree";
-import { dimensionGroups, functionGroups, moduleGroups, stackGroups } from "../src/model/groups";
+import { findingOf, openingProfile } from "../src/model/finding";
+import {
+  dimensionGroups,
+  functionGroups,
+  lineGroups,
+  moduleGroups,
+  stackGroups,
+} from "../src/model/groups";
 import { rowBytes, totalBytes } from "../src/model/measure";
-import { printable, shortened } from "../src/model/names";
+import { printable } from "../src/model/names";
 import { firstOf, sorted } from "../src/model/order";
-import { pageOf, roomFor } from "../src/model/page";
+import { foldedPage, functionName, pageOf, roomFor } from "../src/model/page";
 import { matchedSums, searching } from "../src/model/search";
 import { select, selecting, type Selection } from "../src/model/selection";
 import { finished } from "../src/model/slices";
 import { DEFAULTS, type State, stateOf, textOfState } from "../src/model/state";
 import { CallTree, ROOT } from "../src/model/tree";
-import { probabilityOf } from "../src/numbers/format";
+import { probabilityOf, shareFigure, textOf } from "../src/numbers/format";
 import { bytesForOrder, emptySums, merge, rowOf, Sum, type Sums } from "../src/numbers/sums";
 import { fixture } from "./fixture";
+import { strataOf } from "./strata";
 
 const page = pageOf(fixture({ nodes: 3000 }));
+const folded = foldedPage(page);
 const ALL: Selection = { profile: 0, window: undefined, only: {} };
 const ALLOCATED: Selection = { ...ALL, profile: 1 };
 
@@ -104,11 +113,14 @@ describe("a selection", () => {
 
 describe("tables", () => {
   const selected = select(page, ALL);
+  const ofFolded = select(folded, ALL);
   for (const [name, groups] of [
-    ["functions", finished(functionGroups(page, selected, false))],
-    ["functions without plumbing", finished(functionGroups(page, selected, true))],
-    ["stacks", finished(stackGroups(page, selected, false))],
-    ["modules", finished(moduleGroups(page, selected, false))],
+    ["functions", finished(functionGroups(page, selected))],
+    ["own functions", finished(functionGroups(folded, ofFolded))],
+    ["lines", finished(lineGroups(folded, ofFolded))],
+    ["processes", finished(dimensionGroups(page, selected, "process"))],
+    ["stacks", finished(stackGroups(page, selected))],
+    ["modules", finished(moduleGroups(page, selected))],
     ["threads", finished(dimensionGroups(page, selected, "thread"))],
     ["types", finished(dimensionGroups(page, selected, "type"))],
     ["labels", finished(dimensionGroups(page, selected, "label"))],
@@ -124,14 +136,14 @@ describe("tables", () => {
     const data = fixture({ nodes: 40, depth: 40 });
     data.nodes.frame.fill(1, 1);
     const one = select(pageOf(data), ALL);
-    const groups = finished(functionGroups(pageOf(data), one, false));
+    const groups = finished(functionGroups(pageOf(data), one));
     expect(groups.count).toBe(1);
     expectSame(rowOf(groups.total!, 0), one.whole);
   });
 
   it("are calibrated to the exact total", () => {
     const allocated = select(page, ALLOCATED);
-    const groups = finished(functionGroups(page, allocated, false));
+    const groups = finished(functionGroups(page, allocated));
     let sum = 0;
     for (let i = 0; i < groups.count; ++i)
       sum += rowBytes(allocated, rowOf(groups.self, i), 0.95).value;
@@ -143,10 +155,10 @@ describe("tables", () => {
 
 describe("a call tree", () => {
   const selected = select(page, ALL);
-  for (const hides of [false, true]) {
+  for (const of of [page, folded]) {
     for (const make of [CallTree.ofCallees, CallTree.ofCallers]) {
-      it(`${make.name}, plumbing ${hides ? "hidden" : "shown"}: no child outweighs its parent`, () => {
-        const tree = finished(make.call(CallTree, page, selected, hides));
+      it(`${make.name}, ${of.isFolded ? "folded" : "whole"}: no child outweighs its parent`, () => {
+        const tree = finished(make.call(CallTree, of, select(of, ALL)));
         expectSame(tree.sums(ROOT), selected.whole);
         const layout = new Layout(tree, ROOT, 800);
         layout.extend(50);
@@ -155,7 +167,8 @@ describe("a call tree", () => {
           let below = 0;
           for (let i = first; i < first + count; ++i) {
             below += tree.weight(i);
-            if (hides) expect(page.isPlumbing[tree.functions[i]!]).toBe(0);
+            const isLeaf = of.isFolded && make === CallTree.ofCallees && tree.isLibrary(i);
+            if (isLeaf) expect(tree.children(i)[1]).toBe(0);
             if (i > first) expect(tree.weight(i)).toBeLessThanOrEqual(tree.weight(i - 1));
           }
           expect(below).toBeLessThanOrEqual(tree.weight(node) * (1 + 1e-9));
@@ -165,7 +178,7 @@ describe("a call tree", () => {
   }
 
   it("finds the way back by its path", () => {
-    const tree = finished(CallTree.ofCallees(page, selected, false));
+    const tree = finished(CallTree.ofCallees(page, selected));
     const [first] = tree.children(ROOT);
     const [second] = tree.children(first);
     expect(finished(tree.finding(tree.path(second)))).toBe(second);
@@ -173,10 +186,10 @@ describe("a call tree", () => {
   });
 
   it("has around a function what the table says of it", () => {
-    const groups = finished(functionGroups(page, selected, false));
+    const groups = finished(functionGroups(page, selected));
     for (let row = 0; row < 20; ++row) {
       for (const direction of ["callers", "callees"] as const) {
-        const tree = finished(CallTree.around(page, selected, groups.key(row), direction, false));
+        const tree = finished(CallTree.around(page, selected, groups.key(row), direction));
         expectSame(tree.sums(ROOT), rowOf(groups.total!, row));
       }
     }
@@ -184,7 +197,7 @@ describe("a call tree", () => {
 
   it("lays out only what can be seen of 200,000 nodes", () => {
     const large = pageOf(fixture({ nodes: 200000, depth: 1028 }));
-    const tree = finished(CallTree.ofCallees(large, select(large, ALL), false));
+    const tree = finished(CallTree.ofCallees(large, select(large, ALL)));
     const layout = new Layout(tree, ROOT, 1400);
     layout.extend(60);
     expect(layout.rows).toBe(60);
@@ -198,6 +211,166 @@ describe("a call tree", () => {
       }
     }
     expect(layout.node.includes(REST)).toBe(true);
+  });
+});
+
+/** A page of stacks, each from the root with how many samples of 1 MiB it has; "std::" is folded. */
+function pageOfStacks(stacks: [string, number][]) {
+  const data = fixture({ nodes: 1 });
+  const cells = data.cells[0]!;
+  const size = 1 << 20;
+  cells.strata = strataOf([[size, 1 << 19]]);
+  const frameOf = new Map<string, number>();
+  const nodeOf = new Map<string, number>([["", 0]]);
+  data.nodes = { up: [0], frame: [0] };
+  for (const [text, count] of stacks) {
+    let path = "";
+    for (const name of text.split(" ")) {
+      const above = nodeOf.get(path)!;
+      path += ` ${name}`;
+      if (nodeOf.has(path)) continue;
+      if (!frameOf.has(name)) {
+        frameOf.set(name, data.frames.name.push(data.names.push(name) - 1) - 1);
+        data.frames.module.push(-1);
+        data.frames.file.push(-1);
+        data.frames.line.push(0);
+        data.frames.flags.push(name.startsWith("std::") ? 2 : 0);
+      }
+      const node = data.nodes.up.length;
+      nodeOf.set(path, node);
+      data.nodes.up.push(node - above);
+      data.nodes.frame.push(frameOf.get(name)!);
+    }
+    cells.node.push(nodeOf.get(path)!);
+    cells.stratum.push(0);
+    cells.count.push(count);
+    for (const column of [cells.thread, cells.process, cells.type, cells.label]) column.push(-1);
+    cells.born.push(0);
+    cells.died.push(-1);
+  }
+  return foldedPage(pageOf(data));
+}
+
+const LEAKY = pageOfStacks([
+  ["std::start main open std::resize std::allocate", 80],
+  ["std::start main open std::make_shared std::allocate std::new", 20],
+  ["std::start main close std::push_back", 6],
+  ["std::start std::thread lambda std::string", 4],
+  ["std::start std::locale", 2],
+]);
+
+describe("folding", () => {
+  it("keeps own code and its first call into a library, and every sum", () => {
+    const selected = select(LEAKY, ALL);
+    const tree = finished(CallTree.ofCallees(LEAKY, selected));
+    const text = (node: number): string => {
+      const [first, count] = tree.children(node);
+      const below = Array.from({ length: count }, (_, i) => text(first + i));
+      const name = node === ROOT ? "all" : functionName(LEAKY, tree.functions[node]!);
+      return below.length > 0 ? `${name}(${below.join(" ")})` : name;
+    };
+    expect(text(ROOT)).toBe(
+      "all(main(open(std::resize std::make_shared) close(std::push_back)) " +
+        "lambda(std::string) std::locale)",
+    );
+    expectSame(tree.sums(ROOT), selected.whole);
+  });
+
+  it("says how many frames are in a call", () => {
+    const tree = finished(CallTree.ofCallees(LEAKY, select(LEAKY, ALL)));
+    const open = finished(tree.finding(tree.path(tree.children(tree.children(ROOT)[0])[0])));
+    const [resize] = tree.children(open);
+    expect([tree.folded(resize), tree.folded(resize + 1)]).toEqual([1, 2]);
+  });
+});
+
+describe("a chain of only children with the same bytes", () => {
+  it("is one box, which ends where own code does", () => {
+    const chain = pageOfStacks([
+      ["main run open std::resize", 80],
+      ["main run open close", 20],
+    ]);
+    const tree = finished(CallTree.ofCallees(chain, select(chain, ALL)));
+    const layout = new Layout(tree, ROOT, 800);
+    layout.extend(10);
+    const name = (node: number) =>
+      node === ROOT ? "all" : functionName(chain, tree.functions[node]!);
+    const boxes = layout.node.map((node, i) => [name(layout.first[i]!), name(node)].join("-"));
+    expect(boxes).toEqual([
+      "all-all",
+      "main-open",
+      "std::resize-std::resize",
+      "close-close",
+    ]);
+    const open = layout.node[1]!;
+    expect(layout.boxOf(tree.parents[open]!)).toBe(1);
+  });
+});
+
+describe("the finding", () => {
+  const said = (of: typeof page, selection = ALL) =>
+    finished(findingOf(select(of, selection), 0.95))
+      .parts.map(({ text }) => text)
+      .join("");
+  it("names the deepest own function that surely has a quarter", () => {
+    expect(said(LEAKY)).toMatch(/^At exit, open held 89 % \[86, 91\] of 130 MiB \[120, 140\]\.$/);
+    const { path } = finished(findingOf(select(LEAKY, ALL), 0.95));
+    expect(path.map((of) => functionName(LEAKY, of))).toEqual(["main", "open"]);
+  });
+  it("names two where their intervals overlap", () => {
+    const two = pageOfStacks([
+      ["main a std::x", 40],
+      ["main b std::x", 38],
+    ]);
+    expect(said(two)).toMatch(/^At exit, a and b held most of .*; which more is not certain\.$/);
+  });
+  it("says so where none has a quarter", () => {
+    const many = pageOfStacks("abcdefgh".split("").map((name) => [name, 10]));
+    expect(said(many)).toMatch(
+      /^At exit, no single function held more than 25 % of .*; the largest is a with 13 % /,
+    );
+  });
+  it("names none from fewer than six samples", () => {
+    expect(said(pageOfStacks([["main open", 5]]))).toMatch(/^Too few samples .*: 5\./);
+    expect(said(pageOfStacks([]))).toMatch(/^At exit, less than 1\.85 MiB was held/);
+  });
+  it("opens on the peak, or on what is live where that is most of it", () => {
+    const estimate = (value: number, samples: number) => ({
+      value,
+      lo: 0.9 * value,
+      hi: 1.1 * value,
+      variance: 1,
+      samples,
+      exact: 0,
+    });
+    const profile = (kind: string, value: number, samples: number) => ({
+      ...page.data.profiles[0]!,
+      kind,
+      bytes: estimate(value, samples),
+    });
+    const opening = (live: number, peak: number, samples = 50) => {
+      const profiles = [
+        profile("allocated", 1e9, 900),
+        profile("live", live, samples),
+        profile("peak", peak, samples),
+      ];
+      return profiles[openingProfile(profiles)]!.kind;
+    };
+    expect([opening(10, 100), opening(60, 100), opening(60, 100, 5)]).toEqual([
+      "peak",
+      "live",
+      "allocated",
+    ]);
+  });
+});
+
+describe("a share", () => {
+  it("has one ± only where both sides are alike, and within 0 and 100 %", () => {
+    const text = (value: number, lo: number, hi: number) => textOf(shareFigure({ value, lo, hi }));
+    expect(text(0.42, 0.39, 0.45)).toBe("42 % ± 3");
+    expect(text(0.95, 0.862, 0.987)).toBe("95 % [86, 99]");
+    expect(text(0.034, 0.0031, 0.1213)).toBe("3.4 % [0.3, 12.2]");
+    expect(text(0.97, 0.88, 1)).toBe("97 % [88, 100]");
   });
 });
 
@@ -289,11 +462,12 @@ describe("the address", () => {
     tab: "stacks",
     mode: "both",
     isFlame: true,
-    hidesPlumbing: true,
+    showsAll: true,
     colour: "certainty",
     window: { from: 3, to: 9 },
-    only: { thread: 5, size: -1 },
+    only: { process: 4, thread: 5, size: -1 },
     zoom: [0, 35, 36],
+    chosen: [7, 3],
     focus: 40,
     search: "a&b=#%+",
     filter: "ü ",
@@ -316,9 +490,10 @@ describe("the address", () => {
     const { frames } = data;
     for (const column of Object.values(frames) as number[][]) column.unshift(column.pop()!);
     const other = pageOf(data);
-    const state = { ...DEFAULTS, zoom: [3, 4], focus: 5 };
+    const state = { ...DEFAULTS, zoom: [3, 4], chosen: [3], focus: 5 };
     const part = carriedOver(state, page, other);
     expect(part.zoom).toEqual([4, 5]);
+    expect(part.chosen).toEqual([4]);
     expect(part.focus).toBe(6);
   });
 });
@@ -326,13 +501,6 @@ describe("the address", () => {
 describe("names", () => {
   it("lose what acts", () => {
     expect(printable("a\u001b[31m\u202eb\n\ud800c")).toBe("a\\x1b[31m\\u202eb\\x0a\\ud800c");
-  });
-  it("are shortened where there is no room", () => {
-    expect(shortened("std::vector<int, std::allocator<int>>::push_back(int const&)")).toBe(
-      "std::vector::push_back",
-    );
-    expect(shortened("[truncated]")).toBe("[truncated]");
-    expect(shortened("operator new(unsigned long)")).toBe("operator new(unsigned long)");
   });
   it("are no formulas in copied tables", () => {
     expect(csvLine(["a", "=1", "-1", -1, 'x"y', "a,b"])).toBe(

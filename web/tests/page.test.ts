@@ -2,7 +2,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PageData } from "../src/data";
-import { TABS } from "../src/model/state";
+import { type Tab, TABS } from "../src/model/state";
 import { violations } from "./accessibility";
 import { filled, hasChromium, launch, open, type Opened } from "./browser";
 import { fixture } from "./fixture";
@@ -27,6 +27,18 @@ function expectQuiet(opened: Opened): void {
   expect(opened.complaints).toEqual([]);
 }
 
+const CHOSEN = ".kinds label:has(:checked)";
+
+/** The total of what is shown. */
+const total = (opened: Opened) => opened.page.textContent(CHOSEN);
+
+/** Opens a tab, also one of those in the list. */
+async function toTab(page: Opened["page"], tab: Tab): Promise<void> {
+  if ((await page.locator(`#tab-${tab}`).count()) === 0) await page.selectOption(".more", tab);
+  else await page.click(`#tab-${tab}`);
+  await settled(page);
+}
+
 const hash = async (opened: Opened) => opened.page.evaluate(() => location.hash);
 
 describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
@@ -38,9 +50,8 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
   it("shows totals as the terminal prints them", async () => {
     const data = fixture({ nodes: 600 });
     const opened = await shown(data, "kind=live");
-    const text = await opened.page.textContent(".total-value");
-    expect(text).toMatch(/^[\d.,]+ [KMG]iB ± [\d.]+$/);
-    expect(await opened.page.textContent(".total")).toContain("95 % interval");
+    expect(await total(opened)).toMatch(/^Live at exit[\d.,]+ [KMG]iB ± [\d.]+$/);
+    expect(await opened.page.getAttribute(CHOSEN, "title")).toContain("95 % interval");
     expectQuiet(opened);
     await opened.close();
   });
@@ -50,9 +61,8 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
       const data = fixture({ nodes: 300, hasSources: true });
       const opened = await shown(data, "", { colorScheme: scheme, bypassCSP: true });
       for (const tab of TABS) {
-        await opened.page.click(`#tab-${tab}`);
+        await toTab(opened.page, tab);
         expect(await opened.page.getAttribute(`#tab-${tab}`, "aria-selected")).toBe("true");
-        await settled(opened.page);
         expect(await violations(opened.page), tab).toEqual([]);
       }
       await opened.page.click("#tab-flame");
@@ -82,25 +92,97 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
     await settled(page);
     expect(await hash(opened)).toBe("#tab=functions");
     expect(await page.getAttribute("#tab-functions", "aria-selected")).toBe("true");
-    await page.click("#tab-threads");
+    await toTab(page, "threads");
     await page.click(".data .link");
     await settled(page);
     expect(await page.textContent(".chips")).toContain("only thread");
     const there = await hash(opened);
     const again = await shown(fixture({ nodes: 600 }), there.slice(1));
-    expect(await again.page.textContent(".total-value")).toBe(
-      await page.textContent(".total-value"),
-    );
+    expect(await total(again)).toBe(await total(opened));
     expectQuiet(opened);
     await again.close();
+    await opened.close();
+  });
+
+  it("opens on what the finding is about, without scrolling", async () => {
+    const opened = await shown(fixture({ nodes: 600 }), "", {
+      viewport: { width: 1400, height: 900 },
+    });
+    const { page } = opened;
+    expect(await page.textContent("h1")).toMatch(/^At exit, .* of [\d.]+ [KMG]iB/);
+    const chart = (await page.locator(".chart canvas").boundingBox())!;
+    expect(chart.y).toBeLessThan(600);
+    await opened.close();
+  });
+
+  it("chooses by a click, zooms by the second, and goes back by Escape", async () => {
+    const opened = await shown(fixture({ nodes: 600 }));
+    const { page } = opened;
+    const chart = (await page.locator(".chart canvas").boundingBox())!;
+    const click = () => page.mouse.click(chart.x + 60, chart.y + 45);
+    await click();
+    await page.waitForSelector(".detail");
+    await settled(page);
+    expect(await hash(opened)).toMatch(/^#at=/);
+    expect(await page.textContent(".detail")).toContain("Held at exit");
+    await click();
+    await settled(page);
+    expect(await hash(opened)).toMatch(/zoom=[0-9a-z]+.*at=/);
+    await page.keyboard.press("Escape");
+    await settled(page);
+    expect(await hash(opened)).toMatch(/^#at=/);
+    await page.keyboard.press("Escape");
+    await settled(page);
+    expect(await hash(opened)).toBe("");
+    await page.mouse.click(chart.x + 60, chart.y + 45, { button: "right" });
+    await page.click('[role=menuitem]:text-is("Callers and callees")');
+    await settled(page);
+    expect(await hash(opened)).toMatch(/mode=both/);
+    expectQuiet(opened);
+    await opened.close();
+  });
+
+  it("looks at an instant by a click in the timeline", async () => {
+    const opened = await shown(fixture({ nodes: 600 }), "kind=allocated");
+    const { page } = opened;
+    const plot = (await page.locator(".plot .u-over").boundingBox())!;
+    await page.mouse.click(plot.x + plot.width / 2, plot.y + 40);
+    await settled(page);
+    expect(await hash(opened)).toMatch(/kind=live&window=0-1\d\d/);
+    expect(await page.textContent("h1")).toMatch(/^At (9\.9|10\.\d)\d? s, /);
+    await opened.close();
+  });
+
+  it("shows one process, or all", async () => {
+    const opened = await shown(fixture({ nodes: 600 }));
+    const { page } = opened;
+    const all = await total(opened);
+    const [, first] = await page.locator("select.process option").allTextContents();
+    await page.selectOption("select.process", { label: first! });
+    await settled(page);
+    expect(await hash(opened)).toMatch(/process=\d+/);
+    expect(await total(opened)).not.toBe(all);
+    expectQuiet(opened);
+    await opened.close();
+  });
+
+  it("folds library code, and shows it when asked", async () => {
+    const opened = await shown(fixture({ nodes: 600 }));
+    const { page } = opened;
+    expect(await page.textContent(".toolbar")).toMatch(/\d+ frames of libraries .* are folded/);
+    const before = await total(opened);
+    await page.click("text=Show them");
+    await settled(page);
+    expect(await hash(opened)).toBe("#frames=all");
+    expect(await total(opened)).toBe(before);
     await opened.close();
   });
 
   it("recomputes everything for a window", async () => {
     const opened = await shown(fixture({ nodes: 600 }), "kind=allocated");
     const { page } = opened;
-    const before = await page.textContent(".total-value");
-    expect(before).toContain("exactly");
+    const before = await total(opened);
+    expect(before).toContain("exact");
     const plot = (await page.locator(".plot .u-over").boundingBox())!;
     await page.mouse.move(plot.x + 100, plot.y + 40);
     await page.mouse.down();
@@ -109,14 +191,14 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
     await page.waitForSelector(".timeline .chip");
     await settled(page);
     expect(await hash(opened)).toMatch(/window=\d+-\d+/);
-    expect(await page.textContent(".total-value")).toContain("±");
+    expect(await total(opened)).toContain("±");
     await page.focus(".plot");
     const window = await hash(opened);
     await page.keyboard.press("Shift+ArrowRight");
     await page.waitForFunction((was) => location.hash !== was, window);
     await page.keyboard.press("Escape");
     await settled(page);
-    expect(await page.textContent(".total-value")).toBe(before);
+    expect(await total(opened)).toBe(before);
     expectQuiet(opened);
     await opened.close();
   });
@@ -189,8 +271,7 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
       const opened = await shown(fixture({ nodes: 200, names, hasSources: true, ...settings }));
       const { page } = opened;
       for (const tab of settings.hasDiff ? [] : TABS) {
-        await page.click(`#tab-${tab}`);
-        await settled(page);
+        await toTab(page, tab);
         const text = await page.evaluate(() => document.body.innerText);
         // eslint-disable-next-line no-control-regex
         expect(
@@ -256,7 +337,7 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
   it("shows an empty profile", async () => {
     const data = fixture({ nodes: 1 });
     const opened = await shown(data, "kind=live");
-    expect(await opened.page.textContent(".total-value")).toMatch(/^< 1\.85 MiB/);
+    expect(await total(opened)).toMatch(/< 1\.85 MiB no sample left$/);
     expect(await opened.page.textContent("#view")).toContain("No sample");
     expectQuiet(opened);
     await opened.close();

@@ -25,8 +25,13 @@ export async function settled(page: Page): Promise<void> {
   throw new Error("the page does not come to an end of adding up");
 }
 
-const ROW = 19;
-const tab = (name: string) => (page: Page) => page.click(`#tab-${name}`);
+const ROW = 30;
+const tab = (name: string) => async (page: Page) => {
+  const isShown = (await page.locator(`#tab-${name}`).count()) > 0;
+  return isShown ? page.click(`#tab-${name}`) : page.selectOption(".more", name);
+};
+const kind = (name: string) => (page: Page) => page.click(`.kinds label:has([value=${name}])`);
+const VIEW = ".options summary";
 const button = (name: string) => (page: Page) => page.click(`main button:text-is("${name}")`);
 
 /** Brings a chart into the window, for the pointer. */
@@ -55,6 +60,12 @@ async function onChart(page: Page, column: number, row: number, nth = 0) {
 async function zoom(page: Page, i: number): Promise<void> {
   if (i % 3 === 2) return page.keyboard.press("0");
   const { x, y } = await onChart(page, 0, 1 + (i % 3));
+  // The first click chooses.
+  return page.mouse.dblclick(x, y);
+}
+
+async function choose(page: Page, i: number): Promise<void> {
+  const { x, y } = await onChart(page, i, 1 + (i % 3));
   return page.mouse.click(x, y);
 }
 
@@ -122,7 +133,7 @@ export const INTERACTIONS: Interaction[] = [
   {
     name: "kind",
     prepare: (page) => page.fill("#search", ""),
-    act: inTurn(button("Allocated"), button("Live at the end")),
+    act: inTurn(kind("allocated"), kind("live")),
   },
   {
     name: "window by keys",
@@ -151,11 +162,35 @@ export const INTERACTIONS: Interaction[] = [
     prepare: async (page) => {
       await page.focus(".plot");
       await page.keyboard.press("Escape");
+      await page.click(VIEW);
     },
-    act: inTurn(button("Flame"), button("Icicle")),
+    act: (page) => page.click(".options .switch input"),
   },
-  { name: "colour", act: inTurn(button("Function"), button("Certainty"), button("Module")) },
-  { name: "hide plumbing", act: (page) => page.click(".switch input") },
+  {
+    name: "colour",
+    act: inTurn(...["function", "certainty", "own"].map((colour) => (page: Page) => page.selectOption(".options select", colour))),
+  },
+  {
+    name: "show what is folded",
+    prepare: (page) => page.click(VIEW),
+    act: (page) => page.keyboard.press("h"),
+  },
+  { name: "choose a box", prepare: inOrder(tab("flame"), toChart(0)), act: choose },
+  {
+    name: "instant",
+    act: async (page, i) => {
+      const plot = (await page.locator(".plot .u-over").boundingBox())!;
+      await page.mouse.click(plot.x + 100 + 50 * i, plot.y + 40);
+    },
+  },
+  {
+    name: "process",
+    prepare: async (page) => {
+      await page.focus(".plot");
+      await page.keyboard.press("Escape");
+    },
+    act: (page, i) => page.selectOption("select.process", { index: (i + 1) % 3 }),
+  },
   { name: "theme", act: (page) => page.keyboard.press("d") },
   { name: "callers", act: inTurn(button("Callers"), button("Callees")) },
   { name: "zoom in callers", prepare: inOrder(button("Callers"), toChart(0)), act: zoom },
@@ -165,14 +200,14 @@ export const INTERACTIONS: Interaction[] = [
     prepare: inOrder(button("Both"), toChart(1)),
     act: another,
   },
-  { name: "hide plumbing in both", act: (page) => page.click(".switch input") },
-  ...["functions", "stacks", "modules", "types", "sizes", "threads", "labels"].map(opening),
+  { name: "show what is folded in both", act: (page) => page.keyboard.press("h") },
+  ...["functions", "lines", "stacks", "modules", "types", "sizes", "threads", "labels"].map(opening),
   ...["functions", "stacks", "modules"].map(sorting),
   ...["functions", "stacks"].map(filtering),
   {
     name: "pages of stacks",
     prepare: async (page) => {
-      await page.click("#tab-stacks");
+      await tab("stacks")(page);
       await settled(page);
       await page.fill(".toolbar input[type=search]", "");
       await page.locator("th button").first().click();

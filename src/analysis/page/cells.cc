@@ -181,8 +181,8 @@ void set_times(Cell& cell, const Item& item, const CellPlan& plan) {
 }
 
 auto key_of(const Cell& cell) {
-  return std::tie(cell.node, cell.stratum, cell.thread, cell.type, cell.label, cell.born,
-                  cell.died);
+  return std::tie(cell.node, cell.stratum, cell.process, cell.thread, cell.type, cell.label,
+                  cell.born, cell.died);
 }
 
 /// Sorts by all that tells cells apart, and adds up those that nothing does.
@@ -221,9 +221,11 @@ Cells cells_of(const Items& items, const CellPlan& plan, UsedNames& names) {
   out.strata = std::move(stratification.strata);
   out.has_mean_sizes = plan.coarseness.size_steps != 0;
   const std::vector<double> weights = weights_of(items);
+  Told processes(items, weights, &Item::process, plan, names);
   Told threads(items, weights, &Item::thread, plan, names);
   Told types(items, weights, &Item::type, plan, names);
   Told labels(items, weights, &Item::label, plan, names);
+  out.has_processes = items.has_processes && processes.is_any();
   out.has_threads = items.has_threads && threads.is_any();
   out.has_types = items.has_types && types.is_any();
   out.has_labels = items.has_labels && labels.is_any();
@@ -233,6 +235,7 @@ Cells cells_of(const Items& items, const CellPlan& plan, UsedNames& names) {
     Cell cell;
     cell.node = plan.moved[item.node];
     cell.stratum = stratification.of_shape[item.shape][fate_of(item, plan.buckets.span())];
+    if (out.has_processes) cell.process = processes.of(item);
     if (out.has_threads) cell.thread = threads.of(item);
     if (out.has_types) cell.type = types.of(item);
     if (out.has_labels) cell.label = labels.of(item);

@@ -1,5 +1,7 @@
 #include "analysis/page/items.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -8,6 +10,8 @@
 #include "analysis/profile/mappings.h"
 #include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
+#include "analysis/profile/type_rules.h"
+#include "analysis/report/format.h"
 
 namespace geiger::page {
 
@@ -62,6 +66,12 @@ void set_end(Item& item, const Sample& sample, Nanoseconds end_of_process, Nanos
   }
 }
 
+/// "cc1plus, process 22694, 10.0 s".
+std::string process_text(const profile::Process& process) {
+  return fmt::format("{}, process {}, {}", profile::file_name_of(process.executable), process.pid,
+                     report::duration(process.end - std::min(process.start, process.end)));
+}
+
 bool lived_in(const Sample& sample, Nanoseconds from, Nanoseconds limit) {
   return sample.time < limit && (sample.free_time == 0 || sample.free_time >= from);
 }
@@ -70,6 +80,9 @@ bool lived_in(const Sample& sample, Nanoseconds from, Nanoseconds limit) {
 
 Gathering::Gathering(const Recording& recording, CallTree& tree, Names& names, bool tells_lines)
     : recording_(recording), nodes_(recording, tree, names, tells_lines), types_(recording) {
+  for (const profile::Process& process : recording.processes) {
+    processes_.push_back(names.intern(process_text(process)));
+  }
   for (const profile::Thread& thread : recording.threads) {
     threads_.push_back(names.intern(thread.name.empty() ? "[no name]" : thread.name));
   }
@@ -87,6 +100,7 @@ bool Gathering::can_tell_times(const Selection& selection) const {
 Items Gathering::with_times(const Selection& selection, const Span& span, bool is_of_fates) {
   Items out;
   out.has_times = out.has_threads = out.has_types = out.has_labels = true;
+  out.has_processes = processes_.size() > 1;
   Shapes shapes(out.shapes);
   const Nanoseconds limit = selection.to ? span.to : kNever;
   for (const Sample& sample : recording_.samples_beside(selection.heap)) {
@@ -96,7 +110,7 @@ Items Gathering::with_times(const Selection& selection, const Span& span, bool i
     const Count shape = is_of_fates ? profile::count_of_fate(recording_, sample)
                                     : profile::count_of(recording_, sample);
     if (!adds_something(shape)) continue;
-    Item item = item_of(sample.stack, sample.thread, sample.type, sample.label);
+    Item item = item_of(sample);
     item.shape = shapes.of(shape);
     item.born = profile::is_allocation_seen(sample) ? sample.time : 0;
     set_end(item, sample, recording_.processes[sample.process].end, limit);
@@ -109,11 +123,12 @@ Items Gathering::of(const profile::Profile& profile) {
   Items out;
   const bool is_of_samples = !profile::is_of_mappings(profile.kind);
   out.has_threads = out.has_types = out.has_labels = is_of_samples;
+  out.has_processes = processes_.size() > 1;
   Shapes shapes(out.shapes);
   for (const profile::Entry& entry : profile.entries) {
     const Count shape = count_of(entry, recording_, profile);
     if (!adds_something(shape)) continue;
-    Item item = item_of(entry.stack, entry.thread, entry.type, entry.label);
+    Item item = item_of(entry);
     item.shape = shapes.of(shape);
     item.count = entry.count;
     out.items.push_back(item);
@@ -121,12 +136,13 @@ Items Gathering::of(const profile::Profile& profile) {
   return out;
 }
 
-Item Gathering::item_of(std::uint32_t stack, std::uint32_t thread, std::uint32_t type,
-                        std::uint32_t label) {
-  return {.node = nodes_.of(stack),
-          .thread = threads_[std::min<std::size_t>(thread, recording_.threads.size())],
-          .type = type_names_[types_.of(type, stack)],
-          .label = label == kNone ? kNoName : labels_[label]};
+template <typename Of>
+Item Gathering::item_of(const Of& of) {
+  return {.node = nodes_.of(of.stack),
+          .process = processes_[of.process],
+          .thread = threads_[std::min<std::size_t>(of.thread, recording_.threads.size())],
+          .type = type_names_[types_.of(of.type, of.stack)],
+          .label = of.label == kNone ? kNoName : labels_[of.label]};
 }
 
 }  // namespace geiger::page

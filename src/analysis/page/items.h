@@ -23,7 +23,7 @@ inline constexpr Nanoseconds kNever = ~Nanoseconds{0};
 struct Item {
   std::uint32_t node = 0;   ///< Of the call tree.
   std::uint32_t shape = 0;  ///< Into Items::shapes.
-  NameIndex thread = kNoName, type = kNoName, label = kNoName;
+  NameIndex process = kNoName, thread = kNoName, type = kNoName, label = kNoName;
   Nanoseconds born = 0;           ///< CLOCK_MONOTONIC; before the span: not seen.
   Nanoseconds died = kNever;      ///< When it was freed.
   Nanoseconds vanished = kNever;  ///< Of what was never freed: when its process ended.
@@ -35,7 +35,7 @@ struct Items {
   std::vector<estimation::Count> shapes;  ///< What one object adds to sums depends on; count 1.
   std::vector<Item> items;
   bool has_times = false;  ///< `born`, `died` and `vanished` mean something.
-  bool has_types = false, has_labels = false, has_threads = false;
+  bool has_processes = false, has_threads = false, has_types = false, has_labels = false;
 };
 
 /// Gathers items of one recording for one page.
@@ -56,12 +56,15 @@ class Gathering {
 
  private:
   class Shapes;
-  Item item_of(std::uint32_t stack, std::uint32_t thread, std::uint32_t type, std::uint32_t label);
+  /// Of a sample or an entry.
+  template <typename Of>
+  Item item_of(const Of& of);
 
   const profile::Recording& recording_;
   StackNodes nodes_;
   const profile::Types types_;
-  std::vector<NameIndex> threads_, type_names_, labels_;  ///< The last of threads: of none.
+  std::vector<NameIndex> processes_, type_names_, labels_;
+  std::vector<NameIndex> threads_;  ///< The last: of none.
 };
 
 }  // namespace geiger::page

@@ -61,12 +61,17 @@ class Draft {
   NameIndex smaller_ones_, others_;
 };
 
+/// A comparison is of functions: with lines its stacks would be others than those of the profiles.
+bool tells_lines(const PageOptions& options) {
+  return options.compared == nullptr || static_cast<bool>(options.read_source);
+}
+
 Draft::Draft(const Recording& recording, const PageOptions& options)
     : recording_(recording),
       options_(options),
       span_(span_of(recording, options.selection)),
       tree_(names_),
-      gathering_(recording, tree_, names_, static_cast<bool>(options.read_source)),
+      gathering_(recording, tree_, names_, tells_lines(options)),
       smaller_ones_(names_.intern(kSmallerOnes)),
       others_(names_.intern("[others]")) {
   add_header(fixed_, recording, options);
@@ -205,6 +210,7 @@ void Draft::add_timeline(PageData& data, const Buckets& buckets) const {
   Timeline& timeline = *data.timeline;
   timeline.edges = buckets.edges(profile::start_of(recording_));
   timeline.rss = resident_series(recording_, span_);
+  timeline.mapped = mapped_series(recording_, span_);
   MarksOfPage marks = marks_of(recording_, span_);
   if (marks.all > marks.marks.size()) {
     data.left_out.push_back(report::plural(marks.all - marks.marks.size(), "later mark"));

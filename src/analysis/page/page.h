@@ -33,7 +33,7 @@ struct PageOptions {
   /// every one. Its instants bound the timeline.
   profile::Selection selection = {};
   report::Scope scope = {};                 ///< The same in words.
-  ReadSource read_source = {};              ///< Source lines, and lines told apart; empty: none.
+  ReadSource read_source = {};              ///< Source lines; empty: none.
   const ComparedRuns* compared = nullptr;   ///< Also what changed.
   std::string title = {};                   ///< Empty: the program's name.
   std::optional<Nanoseconds> refresh = {};  ///< Until the page is to ask again.

@@ -47,7 +47,7 @@ inline constexpr std::int32_t kBornBefore = -1, kAliveAtEnd = -1;
 struct Cell {
   std::uint32_t node = 0;
   std::uint32_t stratum = 0;
-  NameIndex thread = kNoName, type = kNoName, label = kNoName;
+  NameIndex process = kNoName, thread = kNoName, type = kNoName, label = kNoName;
   std::int32_t born = kBornBefore;
   std::int32_t died = kAliveAtEnd;  ///< Below: data.ts.
   std::uint64_t count = 0;
@@ -56,7 +56,8 @@ struct Cell {
 struct Cells {
   std::vector<Stratum> strata;
   std::vector<Cell> cells;  ///< By node, ascending.
-  bool has_threads = false, has_types = false, has_labels = false, has_times = false;
+  bool has_processes = false, has_threads = false, has_types = false, has_labels = false;
+  bool has_times = false;
   bool has_mean_sizes = false;
 };
 
@@ -84,6 +85,7 @@ struct Timeline {
   std::vector<Nanoseconds> edges;
   std::vector<estimation::Estimate> live;  ///< At the end of each bucket; may be empty.
   std::vector<std::pair<Nanoseconds, Bytes>> rss;
+  std::vector<std::pair<Nanoseconds, Bytes>> mapped;  ///< By the program itself.
   std::vector<PageMark> marks;
   std::optional<Nanoseconds> peak;
 };

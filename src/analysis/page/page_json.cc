@@ -85,6 +85,7 @@ void write_cells(JsonWriter& json, const Cells& table) {
   write_column(json, "node", table.cells, &Cell::node);
   write_column(json, "stratum", table.cells, &Cell::stratum);
   write_column(json, "count", table.cells, &Cell::count);
+  write_if(table.has_processes, "process", &Cell::process);
   write_if(table.has_threads, "thread", &Cell::thread);
   write_if(table.has_types, "type", &Cell::type);
   write_if(table.has_labels, "label", &Cell::label);
@@ -109,6 +110,15 @@ void write_profile(JsonWriter& json, const PageProfile& profile) {
   json.field("bytes", profile.bytes).field("objects", profile.objects).end_object();
 }
 
+using Point = std::pair<Nanoseconds, Bytes>;
+
+void write_series(JsonWriter& json, std::string_view name, const std::vector<Point>& points) {
+  json.key(name).begin_object();
+  write_column(json, "time", points, &Point::first);
+  write_column(json, "bytes", points, &Point::second);
+  json.end_object();
+}
+
 void write_timeline(JsonWriter& json, const Timeline& timeline) {
   using estimation::Estimate;
   json.key("timeline").begin_object();
@@ -117,11 +127,10 @@ void write_timeline(JsonWriter& json, const Timeline& timeline) {
   write_column(json, "value", timeline.live, &Estimate::value);
   write_column(json, "lo", timeline.live, [](const Estimate& e) { return e.interval.lo; });
   write_column(json, "hi", timeline.live, [](const Estimate& e) { return e.interval.hi; });
-  json.end_object().key("rss").begin_object();
-  using Point = std::pair<Nanoseconds, Bytes>;
-  write_column(json, "time", timeline.rss, &Point::first);
-  write_column(json, "bytes", timeline.rss, &Point::second);
-  json.end_object().key("marks").begin_array();
+  json.end_object();
+  write_series(json, "rss", timeline.rss);
+  write_series(json, "mapped", timeline.mapped);
+  json.key("marks").begin_array();
   for (const PageMark& mark : timeline.marks) {
     json.begin_object().field("time", mark.time).field("name", mark.name).end_object();
   }

@@ -137,11 +137,57 @@ TEST(SourceLines, AreThoseAroundWhatAppears) {
   EXPECT_EQ(data.sources[1].lines.front(), "line 35");
   EXPECT_EQ(data.sources[1].lines.size(), 11U);
   EXPECT_THAT(data.left_out, ElementsAre("1 source file not found here: missing.cc"));
-  // The lines of f are told apart only here.
+  // Lines of a function are told apart with the source and without.
   EXPECT_EQ(std::ranges::count(data.frames.name, data.frames.name[frame_of(data, "f")]), 2);
   const PageData plain = page_of(test.recording, {});
-  EXPECT_EQ(std::ranges::count(plain.frames.name, plain.frames.name[frame_of(plain, "f")]), 1);
+  EXPECT_EQ(std::ranges::count(plain.frames.name, plain.frames.name[frame_of(plain, "f")]), 2);
   EXPECT_THAT(plain.sources, IsEmpty());
+}
+
+TEST(Cells, TellProcessesApartWhereThereAreSeveral) {
+  TestRecording test;
+  test.recording.processes[0].executable = "/usr/bin/make";
+  test.recording.processes[0].pid = 17;
+  const auto stack = test.stack({test.location({"f"})});
+  test.sample(stack, 100);
+  EXPECT_FALSE(page_of(test.recording, {}).cells.front().has_processes);
+  const auto second = test.add_process();
+  test.recording.processes[second].executable = "/usr/bin/cc1";
+  test.recording.processes[second].pid = 18;
+  test.sample(stack, 100);
+  test.recording.samples.back().process = second;
+  const PageData data = page_of(test.recording, {});
+  const Cells& table = data.cells.front();
+  ASSERT_TRUE(table.has_processes);
+  std::vector<std::string> names;
+  for (const Cell& cell : table.cells) {
+    names.push_back(data.names[static_cast<std::size_t>(cell.process)]);
+  }
+  EXPECT_THAT(names, testing::UnorderedElementsAre(testing::StartsWith("make, process 17, "),
+                                                   testing::StartsWith("cc1, process 18, ")));
+}
+
+TEST(MappedSeries, FollowsWhatTheProgramMapsItself) {
+  TestRecording test;
+  test.recording.processes[0].start = 1000;
+  test.recording.processes[0].end = 5000;
+  test.recording.processes[0].page_bytes = 4096;
+  EXPECT_THAT(mapped_series(test.recording, {1000, 5001}), IsEmpty());
+  using Event = profile::MappingEvent;
+  const auto add = [&](Event::Kind kind, Nanoseconds time, Bytes size) {
+    Event event;
+    event.kind = kind;
+    event.time = time;
+    event.address = 0x10000;
+    event.bytes = size;
+    event.protection = 3;
+    event.flags = 0x22;  // MAP_PRIVATE | MAP_ANONYMOUS
+    test.recording.mappings.push_back(event);
+  };
+  add(Event::Kind::kMap, 2000, 8192);
+  add(Event::Kind::kUnmap, 3000, 4096);
+  EXPECT_THAT(mapped_series(test.recording, {1000, 5001}),
+              ElementsAre(Pair(0, 0), Pair(1000, 8192), Pair(2000, 4096), Pair(4000, 4096)));
 }
 
 TEST(ResidentSeries, AddsProcessesAndEndsWithThem) {

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "analysis/page/cells.h"
+#include "analysis/profile/mappings.h"
 #include "analysis/profile/marks.h"
 #include "analysis/profile/totals.h"
 
@@ -14,12 +16,42 @@ namespace {
 
 using profile::Recording;
 
-/// A reading of one process's resident set, or its end.
+using Points = std::vector<std::pair<Nanoseconds, Bytes>>;
+
+/// A reading of one process's memory, or its end.
 struct Reading {
   Nanoseconds time = 0;
-  std::size_t of = 0;  ///< Which of the processes observed.
-  Bytes resident = 0;
+  std::size_t of = 0;  ///< Which of the processes that were read.
+  Bytes bytes = 0;
 };
+
+/// Readings of `count` processes added up; of each stretch of time the largest.
+Points added_up(std::vector<Reading> readings, std::size_t count, const Recording& recording,
+                const Span& span) {
+  std::ranges::sort(readings, [](const Reading& a, const Reading& b) {
+    return std::tie(a.time, a.of) < std::tie(b.time, b.of);
+  });
+  const Nanoseconds start = profile::start_of(recording);
+  const Buckets stretches(span, kMostPoints);
+  std::vector<Bytes> bytes(count, 0);
+  Bytes sum = 0;
+  Points points;
+  std::int32_t stretch = -1;
+  for (const Reading& reading : readings) {
+    sum += reading.bytes;
+    sum -= bytes[reading.of];
+    bytes[reading.of] = reading.bytes;
+    if (reading.time < span.from || reading.time >= span.to) continue;
+    const std::pair point(reading.time - start, sum);
+    if (points.empty() || stretches.of(reading.time) != stretch) {
+      points.push_back(point);
+    } else if (sum > points.back().second) {
+      points.back() = point;
+    }
+    stretch = stretches.of(reading.time);
+  }
+  return points;
+}
 
 std::vector<Reading> readings_of(const Recording& recording) {
   std::vector<Reading> readings;
@@ -32,9 +64,6 @@ std::vector<Reading> readings_of(const Recording& recording) {
     const bool is_last = observed.series.empty() || observed.series.back().time < end;
     if (recording.observations.size() > 1 && is_last) readings.push_back({end, i, 0});
   }
-  std::ranges::sort(readings, [](const Reading& a, const Reading& b) {
-    return std::tie(a.time, a.of) < std::tie(b.time, b.of);
-  });
   return readings;
 }
 
@@ -47,28 +76,24 @@ Span span_of(const Recording& recording, const profile::Selection& selection) {
   return {from, std::max(selection.to.value_or(end), from + 1)};
 }
 
-std::vector<std::pair<Nanoseconds, Bytes>> resident_series(const Recording& recording,
-                                                           const Span& span) {
-  const Nanoseconds start = profile::start_of(recording);
-  const Buckets stretches(span, kMostPoints);
-  std::vector<Bytes> resident(recording.observations.size(), 0);
-  Bytes sum = 0;
-  std::vector<std::pair<Nanoseconds, Bytes>> points;
-  std::int32_t stretch = -1;
-  for (const Reading& reading : readings_of(recording)) {
-    sum += reading.resident;
-    sum -= resident[reading.of];
-    resident[reading.of] = reading.resident;
-    if (reading.time < span.from || reading.time >= span.to) continue;
-    const std::pair point(reading.time - start, sum);
-    if (points.empty() || stretches.of(reading.time) != stretch) {
-      points.push_back(point);
-    } else if (sum > points.back().second) {
-      points.back() = point;
-    }
-    stretch = stretches.of(reading.time);
+Points resident_series(const Recording& recording, const Span& span) {
+  return added_up(readings_of(recording), recording.observations.size(), recording, span);
+}
+
+Points mapped_series(const Recording& recording, const Span& span) {
+  std::vector<Reading> readings;
+  for (std::uint32_t process = 0; process < recording.processes.size(); ++process) {
+    const Points steps = profile::mapped_over_time(recording, process);
+    if (steps.empty()) continue;
+    const Nanoseconds from = std::max(recording.processes[process].start, span.from);
+    readings.push_back({from, process, 0});
+    for (const auto& [time, bytes] : steps) readings.push_back({time, process, bytes});
+    // It stays mapped until the process ends: of several, others go on without it.
+    const Nanoseconds end = std::min(recording.processes[process].end, span.to - 1);
+    const Bytes last = recording.processes.size() > 1 ? 0 : steps.back().second;
+    if (steps.back().first < end) readings.push_back({end, process, last});
   }
-  return points;
+  return added_up(std::move(readings), recording.processes.size(), recording, span);
 }
 
 MarksOfPage marks_of(const Recording& recording, const Span& span) {

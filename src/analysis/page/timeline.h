@@ -23,6 +23,10 @@ inline constexpr std::size_t kMostPoints = 1000, kMostMarks = 500;
 [[nodiscard]] std::vector<std::pair<Nanoseconds, Bytes>> resident_series(
     const profile::Recording& recording, const Span& span);
 
+/// The same of memory that the processes mapped themselves, past their allocators; empty: none.
+[[nodiscard]] std::vector<std::pair<Nanoseconds, Bytes>> mapped_series(
+    const profile::Recording& recording, const Span& span);
+
 /// The marks within the span, in order of time: kMostMarks of them, and how many there are.
 struct MarksOfPage {
   std::vector<PageMark> marks;

@@ -153,4 +153,17 @@ MappedBytes mapped_bytes_at(const Recording& recording, std::uint32_t process,
           .files = space.bytes(MappedAs::kFile)};
 }
 
+std::vector<std::pair<Nanoseconds, Bytes>> mapped_over_time(const Recording& recording,
+                                                            std::uint32_t process) {
+  std::vector<std::pair<Nanoseconds, Bytes>> points;
+  if (recording.processes[process].misses_mappings()) return points;
+  const auto see = [&](Nanoseconds time, const AddressSpace& space) {
+    const Bytes bytes = space.bytes(MappedAs::kMemory);
+    if (points.empty() ? bytes > 0 : bytes != points.back().second)
+      points.emplace_back(time, bytes);
+  };
+  replay(recording, process, kEnd, kIgnore, see);
+  return points;
+}
+
 }  // namespace geiger::profile

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "analysis/profile/address_space.h"
 #include "analysis/profile/profile.h"
@@ -39,5 +41,10 @@ struct MappedBytes {
 /// parent.
 [[nodiscard]] MappedBytes mapped_bytes_at(const Recording& recording, std::uint32_t process,
                                           std::optional<Nanoseconds> instant = std::nullopt);
+
+/// What `process` (an index) had accessible of its own mappings after each change, in the order of
+/// time (CLOCK_MONOTONIC); empty of a process of which a part of the mappings is not known.
+[[nodiscard]] std::vector<std::pair<Nanoseconds, Bytes>> mapped_over_time(
+    const Recording& recording, std::uint32_t process);
 
 }  // namespace geiger::profile

@@ -12,23 +12,49 @@ export interface Tree {
   /** Children share their parent's width in proportion. */
   weight(node: number): number;
   readonly parents: ArrayLike<number>;
+  /** Whether an only child is drawn in one box with its parent. */
+  joins?(parent: number, child: number): boolean;
 }
 
 /** Pixels below which a box is part of the rest of its row. */
-const LEAST_WIDTH = 1;
+const LEAST_WIDTH = 2;
 /** In place of a node: boxes too narrow to draw. */
 export const REST = -1;
 
 /** Boxes by column. */
 interface Row {
+  /** The last node of the chain that a box stands for; of a rest REST. */
   node: number[];
+  /** The first node of the chain, or of the children in a rest. */
+  first: number[];
+  /** Children in a rest; 0 of other boxes. */
+  rest: number[];
   x: number[];
   width: number[];
+}
+
+/** The last node of the chain that is drawn in one box. */
+export function* endOfChain(tree: Tree, node: number): Steps<number> {
+  for (let at = node; ;) {
+    if (!tree.joins) return at;
+    if (tree.unfolding) yield* tree.unfolding(at);
+    const [child, count] = tree.children(at);
+    if (count !== 1 || !tree.joins(at, child)) return at;
+    at = child;
+  }
+}
+
+export function startOfChain(tree: Tree, node: number): number {
+  let at = node;
+  while (at > 0 && tree.joins?.(tree.parents[at]!, at)) at = tree.parents[at]!;
+  return at;
 }
 
 export class Layout {
   /** Boxes, row after row; row r is rowStart[r] to rowStart[r + 1]. */
   readonly node: number[] = [];
+  readonly first: number[] = [];
+  readonly rest: number[] = [];
   readonly x: number[] = [];
   readonly width: number[] = [];
   readonly rowStart: number[] = [0];
@@ -40,9 +66,15 @@ export class Layout {
     readonly zoomed: number,
     readonly pixels: number,
   ) {
-    const path: number[] = [];
-    for (let at = zoomed; at >= 0; at = at === 0 ? -1 : tree.parents[at]!) path.push(at);
-    for (const node of path.reverse()) this.push({ node: [node], x: [0], width: [pixels] });
+    const path: [number, number][] = [];
+    for (let at = zoomed; at >= 0;) {
+      const first = startOfChain(tree, at);
+      path.push([first, at]);
+      at = first === 0 ? -1 : tree.parents[first]!;
+    }
+    for (const [first, node] of path.reverse()) {
+      this.push({ node: [node], first: [first], rest: [0], x: [0], width: [pixels] });
+    }
     this.above = path.length - 1;
   }
 
@@ -92,9 +124,16 @@ export class Layout {
     return isInside ? low : -1;
   }
 
+  /** The box that a node is drawn in, or -1. */
+  boxOf(node: number): number {
+    return this.node.indexOf(finished(endOfChain(this.tree, node)));
+  }
+
   private push(row: Row): void {
     for (let i = 0; i < row.node.length; ++i) {
       this.node.push(row.node[i]!);
+      this.first.push(row.first[i]!);
+      this.rest.push(row.rest[i]!);
       this.x.push(row.x[i]!);
       this.width.push(row.width[i]!);
     }
@@ -102,7 +141,7 @@ export class Layout {
   }
 
   private *nextRow(): Steps<Row> {
-    const row: Row = { node: [], x: [], width: [] };
+    const row: Row = { node: [], first: [], rest: [], x: [], width: [] };
     const pace = new Pace();
     const last = this.rowStart[this.rows]!;
     for (let box = this.rowStart[this.rows - 1]!; box < last; ++box) {
@@ -120,22 +159,27 @@ export class Layout {
     const [first, count] = this.tree.children(this.node[box]!);
     let x = this.x[box]!;
     let rest = 0;
+    let wide = count;
     for (let child = first; child < first + count; ++child) {
       if (pace.isDue()) yield;
       const width = this.tree.weight(child) * scale;
       if (rest > 0 || width < LEAST_WIDTH) {
+        if (rest === 0) wide = child - first;
         rest += width;
         continue;
       }
-      add(row, child, x, width);
+      add(row, yield* endOfChain(this.tree, child), child, 0, x, width);
       x += width;
     }
-    if (rest >= LEAST_WIDTH) add(row, REST, x, Math.min(rest, this.pixels - x));
+    const width = Math.min(rest, this.pixels - x);
+    if (rest >= LEAST_WIDTH) add(row, REST, first + wide, count - wide, x, width);
   }
 }
 
-function add(row: Row, node: number, x: number, width: number): void {
+function add(row: Row, node: number, first: number, rest: number, x: number, width: number): void {
   row.node.push(node);
+  row.first.push(first);
+  row.rest.push(rest);
   row.x.push(x);
   row.width.push(width);
 }

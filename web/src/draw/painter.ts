@@ -1,22 +1,27 @@
-// Draws a layout on a canvas: boxes, names, hatching of what is uncertain, whiskers.
+// Draws a layout on a canvas: boxes whose dark part reaches the lower limit and whose pale part
+// reaches the estimate, with names, places and figures where there is room.
 import { type Layout, REST } from "./layout";
-import type { Palette } from "./palette";
+import type { Palette, Tones } from "./palette";
 
 /** How a box looks. */
 export interface Paint {
-  fill: string;
+  tones: Tones;
   text: string;
   label: string;
-  /** More than half of it is uncertain. */
-  isHatched: boolean;
-  /** Lower and upper limit over the value; undefined: not known yet, or exact. */
-  limits: [number, number] | undefined;
+  /** "leaky.cc:11" or "+4 folded", beside the label where there is room. */
+  place: string;
+  /** "47.0 MiB [34.5, 62.6]", at the right end where there is room. */
+  figure: string;
+  /** Lower limit over the value, 0..1: how far the dark part reaches. */
+  sure: number;
+  isBold: boolean;
+  isDim: boolean;
 }
 
 export interface Scene {
   layout: Layout;
   palette: Palette;
-  paintOf: (node: number, width: number) => Paint;
+  paintOf: (box: number) => Paint;
   /** Root at the bottom. */
   isFlame: boolean;
   /** What of the rows is in view, in pixels. */
@@ -25,33 +30,18 @@ export interface Scene {
   width: number;
 }
 
-export const ROW = 19;
-const FONT = "11.5px ui-monospace, 'SF Mono', 'DejaVu Sans Mono', Menlo, Consolas, monospace";
+/** Of a row, and of its box: the rest is the gap. */
+export const ROW = 30;
+export const BOX = 28;
+const MONO = "ui-monospace, 'SF Mono', 'Cascadia Mono', 'DejaVu Sans Mono', Menlo, Consolas, monospace";
+const SANS = "system-ui, -apple-system, 'Segoe UI', 'Noto Sans', 'DejaVu Sans', sans-serif";
+const NAME_FONT = `500 12.5px ${MONO}`;
+const BOLD_FONT = `700 12.5px ${MONO}`;
+const TEXT_FONT = `12.5px ${SANS}`;
 const LEAST_LABEL = 26;
-const LEAST_WHISKER = 22;
-const PADDING = 4;
-
-let hatches = new Map<string, CanvasPattern>();
-
-/** Diagonal lines, seamless in 6 by 6 pixels. */
-function hatchOf(context: CanvasRenderingContext2D, colour: string): CanvasPattern | string {
-  const known = hatches.get(colour);
-  if (known) return known;
-  const tile = document.createElement("canvas");
-  tile.width = tile.height = 6;
-  const pen = tile.getContext("2d")!;
-  pen.strokeStyle = colour;
-  pen.lineWidth = 1.3;
-  for (const shift of [-6, 0, 6]) {
-    pen.moveTo(shift, 6);
-    pen.lineTo(shift + 6, 0);
-  }
-  pen.stroke();
-  const pattern = context.createPattern(tile, "repeat");
-  if (!pattern) return colour;
-  hatches = new Map(hatches).set(colour, pattern);
-  return pattern;
-}
+const PADDING = 7;
+const GAP = 10;
+const ROUND = 3;
 
 /** Top of a row in the view. */
 export function rowTop(scene: Pick<Scene, "layout" | "isFlame" | "top">, row: number): number {
@@ -70,84 +60,105 @@ export function rowsInView(
   return [Math.max(0, rows - 1 - last), Math.min(rows - 1, rows - 1 - first)];
 }
 
+/** The end of a name tells more than its qualifiers. */
 function fitted(label: string, characters: number): string {
   if (label.length <= characters) return label;
-  return characters < 4 ? "" : `${label.slice(0, characters - 1)}…`;
+  return characters < 4 ? "" : `…${label.slice(1 - characters)}`;
 }
 
-/** The interval's lower half from the right edge inwards, and the upper one as far as it goes. */
-function drawWhisker(
+function fillBox(context: CanvasRenderingContext2D, x: number, y: number, width: number): void {
+  if (width < 2 * ROUND) return context.fillRect(x, y, width, BOX);
+  context.beginPath();
+  context.roundRect(x, y, width, BOX, ROUND);
+  context.fill();
+}
+
+function drawBox(
   context: CanvasRenderingContext2D,
-  limits: [number, number],
+  paint: Paint,
   x: number,
   y: number,
   width: number,
-  right: number,
 ): void {
-  const [lo, hi] = limits;
-  const from = x + Math.max(1.5, width * lo);
-  const to = Math.min(right - 1.5, x + width * hi);
-  if (to - from < 2) return;
-  const middle = y + ROW - 4.5;
-  context.beginPath();
-  context.moveTo(from, middle - 2);
-  context.lineTo(from, middle + 2);
-  context.moveTo(from, middle);
-  context.lineTo(to, middle);
-  if (to < right - 1.5) {
-    context.moveTo(to, middle - 2);
-    context.lineTo(to, middle + 2);
+  context.fillStyle = paint.tones.pale;
+  fillBox(context, x, y, width);
+  context.fillStyle = paint.tones.solid;
+  const sure = width * Math.min(1, Math.max(0, paint.sure));
+  if (sure > 0.5) {
+    context.save();
+    context.beginPath();
+    context.rect(x, y, sure, BOX);
+    context.clip();
+    fillBox(context, x, y, width);
+    context.restore();
   }
+  if (width < 5) return;
+  context.strokeStyle = paint.tones.solid;
+  context.beginPath();
+  context.roundRect(x + 0.5, y + 0.5, width - 1, BOX - 1, ROUND);
   context.stroke();
+}
+
+function drawText(
+  context: CanvasRenderingContext2D,
+  paint: Paint,
+  x: number,
+  y: number,
+  width: number,
+  letter: number,
+): void {
+  const room = width - 2 * PADDING;
+  const middle = y + BOX / 2 + 0.5;
+  const label = fitted(paint.label, Math.floor(room / letter));
+  context.fillStyle = paint.text;
+  context.font = paint.isBold ? BOLD_FONT : NAME_FONT;
+  context.fillText(label, x + PADDING, middle);
+  let left = room - label.length * letter;
+  if (left < 60 || label !== paint.label) return;
+  context.font = TEXT_FONT;
+  const figure = paint.figure === "" ? 0 : context.measureText(paint.figure).width + GAP;
+  if (figure > 0 && figure <= left) {
+    context.fillText(paint.figure, x + width - PADDING - figure + GAP, middle);
+    left -= figure;
+  }
+  if (paint.place === "" || context.measureText(paint.place).width + GAP > left) return;
+  context.globalAlpha = 0.8;
+  context.fillText(paint.place, x + PADDING + label.length * letter + GAP, middle);
+  context.globalAlpha = 1;
 }
 
 /** Draws what is in view; returns how many boxes that were. */
 export function draw(context: CanvasRenderingContext2D, scene: Scene): number {
   const { layout, palette } = scene;
-  const hatch = hatchOf(context, palette.hatch);
   context.clearRect(0, 0, scene.width, scene.height);
-  context.font = FONT;
+  context.font = NAME_FONT;
   context.textBaseline = "middle";
   context.direction = "ltr";
   context.lineWidth = 1;
-  const letter = context.measureText("0").width || 7;
+  const letter = context.measureText("0").width || 7.5;
   const [first, last] = rowsInView(scene);
   let boxes = 0;
-  const whiskers: [[number, number], number, number, number][] = [];
   for (let row = first; row <= last; ++row) {
     const y = rowTop(scene, row);
     for (let box = layout.rowStart[row]!; box < layout.rowStart[row + 1]!; ++box, ++boxes) {
       const x = layout.x[box]!;
       const width = layout.width[box]!;
-      const node = layout.node[box]!;
-      const shown = Math.max(0.6, width - (width > 3 ? 1 : 0.3));
-      if (node === REST) {
+      const shown = Math.max(0.6, width - (width > 4 ? 1.5 : 0.5));
+      if (layout.node[box] === REST) {
         context.fillStyle = palette.rest;
-        context.fillRect(x, y, shown, ROW - 1);
+        fillBox(context, x, y, shown);
+        if (width < 64) continue;
+        context.font = TEXT_FONT;
+        context.fillStyle = palette.faint;
+        context.fillText(`${layout.rest[box]!} small`, x + PADDING, y + BOX / 2 + 0.5);
         continue;
       }
-      const paint = scene.paintOf(node, width);
-      context.globalAlpha = row < layout.above ? 0.55 : 1;
-      context.fillStyle = paint.fill;
-      context.fillRect(x, y, shown, ROW - 1);
-      if (paint.isHatched) {
-        context.fillStyle = hatch;
-        context.fillRect(x, y, shown, ROW - 1);
-      }
+      const paint = scene.paintOf(box);
+      context.globalAlpha = row < layout.above || paint.isDim ? 0.6 : 1;
+      drawBox(context, paint, x, y, shown);
       context.globalAlpha = 1;
-      if (width >= LEAST_LABEL) {
-        context.fillStyle = paint.text;
-        const label = fitted(paint.label, Math.floor((width - 2 * PADDING) / letter));
-        context.fillText(label, x + PADDING, y + ROW / 2);
-      }
-      if (paint.limits && width >= LEAST_WHISKER && row >= layout.above) {
-        whiskers.push([paint.limits, x, y, width]);
-      }
+      if (width >= LEAST_LABEL) drawText(context, paint, x, y, shown, letter);
     }
-  }
-  context.strokeStyle = palette.whisker;
-  for (const [limits, x, y, width] of whiskers) {
-    drawWhisker(context, limits, x, y, width, scene.width);
   }
   return boxes;
 }

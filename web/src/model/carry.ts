@@ -1,30 +1,34 @@
 // A state speaks of functions and names by number. When the page's data is replaced by newer data,
 // the numbers may mean others: the state is carried over by what they mean.
-import { functionName, moduleName, type Page } from "./page";
+import { fullName, moduleName, type Page } from "./page";
 import type { Only } from "./selection";
 import type { State } from "./state";
 
 function functionKeys(page: Page): string[] {
   return Array.from(
     { length: page.functions },
-    (_, i) => `${functionName(page, i)}\n${moduleName(page, i)}`,
+    (_, i) => `${fullName(page, i)}\n${moduleName(page, i)}`,
   );
 }
 
 /** What of `state` speaks in numbers, in the numbers of `to`. */
 export function carriedOver(state: State, from: Page, to: Page): Partial<State> {
   const part: Partial<State> = {};
-  if (state.zoom.length > 0 || state.focus >= 0) {
+  if (state.zoom.length > 0 || state.chosen.length > 0 || state.focus >= 0) {
     const before = functionKeys(from);
     const after = new Map(functionKeys(to).map((key, i) => [key, i]));
     const of = (index: number) => after.get(before[index] ?? "") ?? -1;
-    const zoom = state.zoom.map(of);
-    const end = zoom.indexOf(-1);
-    part.zoom = end < 0 ? zoom : zoom.slice(0, end);
+    const pathOf = (path: number[]) => {
+      const carried = path.map(of);
+      const end = carried.indexOf(-1);
+      return end < 0 ? carried : carried.slice(0, end);
+    };
+    part.zoom = pathOf(state.zoom);
+    part.chosen = pathOf(state.chosen);
     part.focus = of(state.focus);
   }
   const only: Only = { ...state.only };
-  for (const dimension of ["thread", "type", "label"] as const) {
+  for (const dimension of ["process", "thread", "type", "label"] as const) {
     const value = only[dimension];
     if (value === undefined || value < 0) continue;
     // A name that is gone selects nothing rather than something else.

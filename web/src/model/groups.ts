@@ -1,7 +1,7 @@
 // Rows of the tables: the sums of a selection by function, stack, module, type, size, ...
 import { emptySums, merge, type Sums } from "../numbers/sums";
 import { exactBytes } from "../numbers/format";
-import { baseName, functionName, moduleName, nameAt, type Page, placeOf } from "./page";
+import { baseName, functionName, moduleName, nameAt, type Page, placeOf, shownNode } from "./page";
 import { type Dimension, type Selected, sumsBy } from "./selection";
 import { Pace, type Steps, STRETCH } from "./slices";
 import { isEmpty } from "./tree";
@@ -64,14 +64,6 @@ class OfPage<T> {
 const OUTERMOST_BY_FUNCTION = new OfPage<Uint8Array>();
 const OUTERMOST_BY_MODULE = new OfPage<Uint8Array>();
 
-/** The node that stands for the end of a stack: its caller where plumbing is hidden, if it has one. */
-export function shownNode(page: Page, node: number, hidesPlumbing: boolean): number {
-  if (!hidesPlumbing) return node;
-  let shown = node;
-  while (shown > 0 && page.isPlumbing[page.functionOf[shown]!]) shown = page.parent[shown]!;
-  return shown > 0 ? shown : node;
-}
-
 interface Tally {
   self: Sums;
   total: Sums;
@@ -83,7 +75,6 @@ function* tally(
   values: number,
   valueOf: (node: number) => number,
   isOutermost: Uint8Array,
-  hidesPlumbing: boolean,
 ): Steps<Tally> {
   const self = emptySums(values);
   const total = emptySums(values);
@@ -91,7 +82,7 @@ function* tally(
     if (node % STRETCH === 0) yield;
     if (isEmpty(selected.total, node)) continue;
     if (!isEmpty(selected.self, node)) {
-      merge(self, valueOf(shownNode(page, node, hidesPlumbing)), selected.self, node);
+      merge(self, valueOf(shownNode(page, node)), selected.self, node);
     }
     if (isOutermost[node]) merge(total, valueOf(node), selected.total, node);
   }
@@ -118,21 +109,56 @@ function* picked(rows: readonly number[], sums: Sums): Steps<Sums> {
 
 type GroupSteps = Steps<Groups>;
 
-export function* functionGroups(
-  page: Page,
-  selected: Selected,
-  hidesPlumbing: boolean,
-): GroupSteps {
+/** The name of a call: "SessionStore::open › vector<int>::resize". */
+function callName(page: Page, caller: number, called: number): string {
+  const name = functionName(page, caller);
+  return called < 0 ? name : `${name} › ${functionName(page, called)}`;
+}
+
+/** Rows by line: where own code allocates, or calls a library that does, and what it calls there. */
+export function* lineGroups(page: Page, selected: Selected): GroupSteps {
+  const rows: { frame: number; called: number }[] = [];
+  const known = new Map<string, number>();
+  const rowOfNode = new Int32Array(page.nodes).fill(-1);
+  for (let node = 1; node < page.nodes; ++node) {
+    if (node % STRETCH === 0) yield;
+    if (isEmpty(selected.self, node)) continue;
+    const shown = shownNode(page, node);
+    const called = shown === node ? -1 : page.functionOf[node]!;
+    const frame = page.frame[shown]!;
+    const key = `${frame} ${called}`;
+    let row = known.get(key);
+    if (row === undefined) known.set(key, (row = rows.push({ frame, called }) - 1));
+    rowOfNode[node] = row;
+  }
+  const self = emptySums(rows.length);
+  for (let node = 1; node < page.nodes; ++node) {
+    if (node % STRETCH === 0) yield;
+    if (rowOfNode[node]! >= 0) merge(self, rowOfNode[node]!, selected.self, node);
+  }
+  const { functionOfFrame } = page;
+  return {
+    selected,
+    count: rows.length,
+    key: (row) => row,
+    name: (row) => callName(page, functionOfFrame[rows[row]!.frame]!, rows[row]!.called),
+    detail: (row) => placeOf(page, rows[row]!.frame) || "no line known",
+    self,
+    total: undefined,
+  };
+}
+
+export function* functionGroups(page: Page, selected: Selected): GroupSteps {
   const valueOf = (node: number) => page.functionOf[node]!;
   const isOutermost = yield* OUTERMOST_BY_FUNCTION.get(page, () =>
     outermost(page, valueOf, page.functions),
   );
-  const found = yield* tally(page, selected, page.functions, valueOf, isOutermost, hidesPlumbing);
+  const found = yield* tally(page, selected, page.functions, valueOf, isOutermost);
   const rows = yield* rowsWith(
     page.functions,
     (row) =>
       !isEmpty(found.total, row) &&
-      !(hidesPlumbing && page.isPlumbing[row] && isEmpty(found.self, row)),
+      !(page.isFolded && page.isLibrary[row] && isEmpty(found.self, row)),
   );
   return {
     selected,
@@ -146,14 +172,14 @@ export function* functionGroups(
   };
 }
 
-export function* moduleGroups(page: Page, selected: Selected, hidesPlumbing: boolean): GroupSteps {
+export function* moduleGroups(page: Page, selected: Selected): GroupSteps {
   const { module } = page.data.frames;
   // -1, no module, is value 0.
   const moduleOf = page.frameOf.map((frame) => module[frame]! + 1);
   const valueOf = (node: number) => moduleOf[page.functionOf[node]!]!;
   const values = page.data.names.length + 1;
   const isOutermost = yield* OUTERMOST_BY_MODULE.get(page, () => outermost(page, valueOf, values));
-  const found = yield* tally(page, selected, values, valueOf, isOutermost, hidesPlumbing);
+  const found = yield* tally(page, selected, values, valueOf, isOutermost);
   const rows = yield* rowsWith(values, (row) => !isEmpty(found.total, row));
   const path = (row: number) => (rows[row]! > 0 ? nameAt(page, rows[row]! - 1) : "[no module]");
   return {
@@ -168,27 +194,20 @@ export function* moduleGroups(page: Page, selected: Selected, hidesPlumbing: boo
 }
 
 /** Functions of a stack, leaf first; at most `most` of them. */
-export function stackOf(
-  page: Page,
-  node: number,
-  hidesPlumbing: boolean,
-  most = Infinity,
-): number[] {
+export function stackOf(page: Page, node: number, most = Infinity): number[] {
   const functions: number[] = [];
   for (let at = node; at > 0 && functions.length < most; at = page.parent[at]!) {
-    const of = page.functionOf[at]!;
-    if (!(hidesPlumbing && page.isPlumbing[of])) functions.push(of);
+    functions.push(page.functionOf[at]!);
   }
   return functions;
 }
 
 /** How many functions stackOf has of each node. */
-function* stackDepths(page: Page, hidesPlumbing: boolean): Steps<Int32Array> {
+function* stackDepths(page: Page): Steps<Int32Array> {
   const depths = new Int32Array(page.nodes);
   for (let node = 1; node < page.nodes; ++node) {
     if (node % STRETCH === 0) yield;
-    const isHidden = hidesPlumbing && page.isPlumbing[page.functionOf[node]!] === 1;
-    depths[node] = depths[page.parent[node]!]! + (isHidden ? 0 : 1);
+    depths[node] = depths[page.parent[node]!]! + 1;
   }
   return depths;
 }
@@ -196,17 +215,16 @@ function* stackDepths(page: Page, hidesPlumbing: boolean): Steps<Int32Array> {
 /** Callers that a row of the table names. */
 const CALLERS_SHOWN = 4;
 
-export function* stackGroups(page: Page, selected: Selected, hidesPlumbing: boolean): GroupSteps {
+export function* stackGroups(page: Page, selected: Selected): GroupSteps {
   const rows = yield* rowsWith(page.nodes, (node) => node > 0 && !isEmpty(selected.self, node));
-  const depths = yield* stackDepths(page, hidesPlumbing);
-  const functions = (row: number, most: number) => stackOf(page, rows[row]!, hidesPlumbing, most);
+  const depths = yield* stackDepths(page);
+  const functions = (row: number, most: number) => stackOf(page, rows[row]!, most);
   return {
     selected,
     count: rows.length,
     key: (row) => rows[row]!,
     name: (row) => {
-      const [leaf] = functions(row, 1);
-      return leaf === undefined ? "[plumbing only]" : functionName(page, leaf);
+      return functionName(page, functions(row, 1)[0]!);
     },
     detail: (row) => {
       const callers = functions(row, CALLERS_SHOWN + 1).slice(1);
@@ -229,7 +247,7 @@ export function sizeClassName(sizeClass: number): string {
 export function valueName(page: Page, dimension: Dimension, value: number): string {
   if (dimension === "size") return sizeClassName(value);
   if (value >= 0) return nameAt(page, value);
-  return { thread: "[no thread]", type: "[no type]", label: "[no label]" }[dimension];
+  return { process: "[no process]", thread: "[no thread]", type: "[no type]", label: "[no label]" }[dimension];
 }
 
 export function* dimensionGroups(page: Page, selected: Selected, dimension: Dimension): GroupSteps {

@@ -24,28 +24,3 @@ export function elided(text: string, length: number): string {
   const tail = Math.floor((length - 1) / 2);
   return `${text.slice(0, length - 1 - tail)}…${text.slice(text.length - tail)}`;
 }
-
-/** Drops what stands between balanced brackets, however they nest. */
-function without(text: string, open: string, close: string): string {
-  let depth = 0;
-  let kept = "";
-  for (const character of text) {
-    if (character === open) ++depth;
-    if (depth === 0) kept += character;
-    if (character === close && depth > 0) --depth;
-  }
-  return depth === 0 ? kept : text;
-}
-
-const LONGEST_SHORTENED = 2000;
-
-/** A C++ name without its parameters and template arguments; other names as they are. */
-export function shortened(name: string): string {
-  if (name.length > LONGEST_SHORTENED || !/[(<]/.test(name) || name.startsWith("[")) return name;
-  if (/operator/.test(name)) return name;
-  const bare = without(without(name, "<", ">"), "(", ")")
-    .replace(/ (const|volatile|&)+$/, "")
-    .trim();
-  // "int f<int>(int)" has its return type in front.
-  return bare === "" ? name : bare.slice(bare.lastIndexOf(" ") + 1) || name;
-}

@@ -1,6 +1,8 @@
 // PageData as typed arrays, with what is derived from it once: functions, children.
-import { type Cells, FrameFlag, type PageData } from "../data";
+import type { Cells, PageData } from "../data";
 import { emptySums, type Sums, strataSums } from "../numbers/sums";
+import { foldedTree } from "./fold";
+import { displayNames, isLibraryFrame } from "./roles";
 import { printable } from "./names";
 
 /** Cells as typed arrays. */
@@ -11,6 +13,7 @@ export interface CellColumns {
   node: Int32Array;
   stratum: Int32Array;
   times: Float64Array;
+  process: Int32Array;
   thread: Int32Array;
   type: Int32Array;
   label: Int32Array;
@@ -26,6 +29,7 @@ export interface Children {
 
 /** For the sums of a selection: making it anew takes longer than using it. */
 export interface Room {
+  nodes: number;
   self: Sums;
   total: Sums;
   /** Selections that were made in it. */
@@ -33,14 +37,21 @@ export interface Room {
 }
 
 export function roomFor(nodes: number): Room {
-  return { self: emptySums(nodes), total: emptySums(nodes), uses: 0 };
+  return { nodes, self: emptySums(nodes), total: emptySums(nodes), uses: 0 };
 }
 
 export interface Page {
   data: PageData;
-  /** As they are shown. */
+  /** In full, and as they are shown. */
   names: string[];
+  shortNames: string[];
+  /** Frames of libraries are folded into the own code that called them. */
+  isFolded: boolean;
   nodes: number;
+  /** Of each node. */
+  frame: ArrayLike<number>;
+  /** Of each node: how many frames are folded into it, at most. */
+  folded: Uint16Array;
   /** Of each node; 0 for the root itself. */
   parent: Int32Array;
   children: Children;
@@ -48,9 +59,12 @@ export interface Page {
   functionOf: Int32Array;
   /** One frame of each function: a function is a name in a module, wherever its lines are. */
   frameOf: Int32Array;
+  functionOfFrame: Int32Array;
   functions: number;
-  /** Of each function. */
-  isPlumbing: Uint8Array;
+  /** Of each function: of an allocator, a standard library or a language's start. */
+  isLibrary: Uint8Array;
+  /** Functions that folding hides. */
+  hidden: number;
   cells: (CellColumns | undefined)[];
   /** Of the selection that is looked at. */
   room: Room;
@@ -104,6 +118,7 @@ function columnsOf(cells: Cells): CellColumns {
     node: Int32Array.from(cells.node),
     stratum: Int32Array.from(cells.stratum),
     times: Float64Array.from(cells.count),
+    process: Int32Array.from(cells.process),
     thread: Int32Array.from(cells.thread),
     type: Int32Array.from(cells.type),
     label: Int32Array.from(cells.label),
@@ -112,7 +127,7 @@ function columnsOf(cells: Cells): CellColumns {
   };
 }
 
-/** Throws an Error with a clear line where the data is not what data.ts says. */
+/** The page with every frame. Throws an Error with a clear line where the data is not what data.ts says. */
 export function pageOf(data: PageData): Page {
   if (data?.schema !== 1) throw new Error("this page's data is of another version");
   const nodes = data.nodes.up.length;
@@ -120,24 +135,55 @@ export function pageOf(data: PageData): Page {
   const parent = parentsOf(data.nodes.up);
   const functionOf = new Int32Array(nodes);
   for (let i = 0; i < nodes; ++i) functionOf[i] = functions.of[data.nodes.frame[i]!] ?? 0;
-  const isPlumbing = new Uint8Array(functions.first.length);
-  functions.first.forEach((frame, i) => {
-    isPlumbing[i] = data.frames.flags[frame]! & FrameFlag.Plumbing ? 1 : 0;
-  });
+  const isLibrary = new Uint8Array(functions.first.length);
+  functions.first.forEach((frame, i) => (isLibrary[i] = isLibraryFrame(data, frame) ? 1 : 0));
   return {
     data,
     names: data.names.map(printable),
+    shortNames: displayNames(data),
+    isFolded: false,
     nodes,
+    frame: data.nodes.frame,
+    folded: new Uint16Array(nodes),
     parent,
     children: childrenOf(parent),
     functionOf,
     frameOf: functions.first,
+    functionOfFrame: functions.of,
     functions: functions.first.length,
-    isPlumbing,
+    isLibrary,
+    hidden: 0,
     cells: data.cells.map(columnsOf),
     room: roomFor(nodes),
     lastBucket: data.timeline ? data.timeline.edges.length - 2 : -1,
   };
+}
+
+/** The same page with library code folded into the code that called it. Sums stay what they are. */
+export function foldedPage(page: Page): Page {
+  const tree = foldedTree(page);
+  const functionOf = tree.source.map((node) => page.functionOf[node]!);
+  return {
+    ...page,
+    isFolded: true,
+    nodes: tree.source.length,
+    frame: tree.source.map((node) => page.frame[node]!),
+    folded: tree.folded,
+    parent: tree.parent,
+    children: childrenOf(tree.parent),
+    functionOf,
+    hidden: tree.hidden,
+    cells: page.cells.map((cells) => cells && { ...cells, node: cells.node.map((node) => tree.target[node]!) }),
+    room: roomFor(tree.source.length),
+  };
+}
+
+/** The node that stands for the end of a stack: of a call into a library, its caller. */
+export function shownNode(page: Page, node: number): number {
+  if (!page.isFolded) return node;
+  let shown = node;
+  while (shown > 0 && page.isLibrary[page.functionOf[shown]!]) shown = page.parent[shown]!;
+  return shown > 0 ? shown : node;
 }
 
 /** What stands where a function, thread ... has no name. */
@@ -145,7 +191,14 @@ export function nameAt(page: Page, index: number): string {
   return (index >= 0 && page.names[index]) || "[unnamed]";
 }
 
+/** As it is shown: without arguments and what else only tells machines apart. */
 export function functionName(page: Page, index: number): string {
+  const name = page.data.frames.name[page.frameOf[index]!]!;
+  return (name >= 0 && page.shortNames[name]) || "[unnamed]";
+}
+
+/** In full, for tooltips, search and what is copied. */
+export function fullName(page: Page, index: number): string {
   return nameAt(page, page.data.frames.name[page.frameOf[index]!]!);
 }
 
@@ -161,6 +214,11 @@ export function placeOf(page: Page, frame: number): string {
   if (!(file >= 0)) return "";
   const line = page.data.frames.line[frame]!;
   return line > 0 ? `${nameAt(page, file)}:${line}` : nameAt(page, file);
+}
+
+/** "leaky.cc:11": the place without its folders, "" where not known. */
+export function shortPlaceOf(page: Page, frame: number): string {
+  return frame < 0 ? "" : baseName(placeOf(page, frame));
 }
 
 /** The part of a path behind the last slash. */

@@ -1,6 +1,6 @@
-// Functions that a regular expression matches, and the sums of all stacks through any of them.
+// Functions that a regular expression matches by name or file, and the sums of all stacks through any of them.
 import { emptySums, merge, type Sums } from "../numbers/sums";
-import { functionName, type Page } from "./page";
+import { fullName, type Page, placeOf } from "./page";
 import type { Selected } from "./selection";
 import { OF_TEXT, Pace, type Steps, STRETCH } from "./slices";
 
@@ -36,7 +36,8 @@ export function* searching(page: Page, text: string): Steps<Search | undefined> 
   let functions = 0;
   for (let i = 0; i < page.functions; ++i) {
     if (pace.isDue(OF_TEXT)) yield;
-    if (!test(functionName(page, i).slice(0, LONGEST_MATCHED))) continue;
+    const name = fullName(page, i).slice(0, LONGEST_MATCHED);
+    if (!test(name) && !test(placeOf(page, page.frameOf[i]!))) continue;
     matches[i] = 1;
     ++functions;
   }

@@ -11,8 +11,8 @@ export interface Window {
 }
 
 /** Columns of cells that can be held to one value. */
-export type Dimension = "thread" | "type" | "label" | "size";
-export const DIMENSIONS: Dimension[] = ["thread", "type", "label", "size"];
+export type Dimension = "process" | "thread" | "type" | "label" | "size";
+export const DIMENSIONS: Dimension[] = ["process", "thread", "type", "label", "size"];
 export type Only = Partial<Record<Dimension, number>>;
 
 export interface Selection {
@@ -23,6 +23,8 @@ export interface Selection {
 
 /** Sums of a selection, in a room: the next selection in there takes their place. */
 export interface Selected {
+  /** Whose nodes the sums are of. */
+  page: Page;
   profile: Profile;
   window: Window | undefined;
   /** By node: of the stacks that end in it, and of all that pass through it. */
@@ -117,6 +119,12 @@ export function withInterval(sums: Sums, largestInterval: number): Sums {
   return sums;
 }
 
+function knownBytes(profile: Profile, selection: Selection): Pick<Selected, "exact" | "calibrates"> {
+  const isWhole = !selection.window && DIMENSIONS.every((of) => selection.only[of] === undefined);
+  const exact = isWhole ? profile.exactTotal : undefined;
+  return { exact, calibrates: exact !== undefined && (profile.calibrates ?? false) };
+}
+
 export function select(page: Page, selection: Selection): Selected {
   return finished(selecting(page, selection, page.room));
 }
@@ -141,12 +149,10 @@ export function* selecting(page: Page, selection: Selection, room: Room): Steps<
   }
   const total = yield* addUp(page, room);
   const whole = withInterval(total.slice(0, Sum.Width), profile.largestInterval);
-  const isWhole = !selection.window && DIMENSIONS.every((of) => selection.only[of] === undefined);
-  const exact = isWhole ? profile.exactTotal : undefined;
-  const calibrates = exact !== undefined && (profile.calibrates ?? false);
   const { window } = selection;
   const isThere = () => room.uses === use;
-  return { profile, window, self, total, whole, exact, calibrates, cells, includes, isThere };
+  const known = knownBytes(profile, selection);
+  return { page, profile, window, self, total, whole, ...known, cells, includes, isThere };
 }
 
 /** Sums by the values of a dimension. */
@@ -163,4 +169,45 @@ export function* sumsBy(selected: Selected, dimension: Dimension): Steps<Map<num
     merge(sums, 0, cells.strata, cells.stratum[i]!, cells.times[i]);
   }
   return found;
+}
+
+/** Of a part of a page's nodes what another selection has of it. */
+export interface PartOfSelection {
+  /** Without sums by node: of a part that is enough. */
+  selected: Selected;
+  part: Sums;
+}
+
+const NO_SUMS = emptySums(0);
+
+/** What of a selection ends below any of `nodes`. */
+export function* selectingBelow(
+  page: Page,
+  selection: Selection,
+  nodes: Int32Array,
+): Steps<PartOfSelection> {
+  const profile = page.data.profiles[selection.profile]!;
+  const cells = page.cells[profile.cells];
+  const isBelow = new Uint8Array(page.nodes);
+  for (const node of nodes) isBelow[node] = 1;
+  for (let i = 1; i < page.nodes; ++i) {
+    if (i % STRETCH === 0) yield;
+    isBelow[i]! |= isBelow[page.parent[i]!]!;
+  }
+  const tests = cells ? testsOf(page, profile, cells, selection) : [];
+  const includes = (i: number) => tests.every((test) => test(i));
+  const [whole, part] = [emptySums(), emptySums()];
+  for (let i = 0; cells && i < cells.count; ++i) {
+    if (i % STRETCH === STRETCH - 1) yield;
+    if (!includes(i)) continue;
+    const [stratum, times] = [cells.stratum[i]!, cells.times[i]!];
+    merge(whole, 0, cells.strata, stratum, times);
+    if (isBelow[cells.node[i]!]) merge(part, 0, cells.strata, stratum, times);
+  }
+  withInterval(whole, profile.largestInterval);
+  const known = knownBytes(profile, selection);
+  const { window } = selection;
+  const sums = { self: NO_SUMS, total: NO_SUMS, whole };
+  const selected = { page, profile, window, ...sums, ...known, cells, includes, isThere: () => true };
+  return { selected, part };
 }

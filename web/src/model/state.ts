@@ -4,14 +4,17 @@ import { DIMENSIONS, type Only, type Window } from "./selection";
 export const TABS = [
   "flame",
   "functions",
+  "lines",
+  "leaks",
+  "lifetimes",
+  "memory",
   "stacks",
   "modules",
   "types",
   "sizes",
   "threads",
   "labels",
-  "lifetimes",
-  "memory",
+  "processes",
   "source",
 ] as const;
 export type Tab = (typeof TABS)[number];
@@ -20,7 +23,7 @@ export const MODES = ["callees", "callers", "both"] as const;
 /** What the flame graph shows: callees, callers, or both around one function. */
 export type Mode = (typeof MODES)[number];
 
-export const COLOURS = ["module", "function", "certainty"] as const;
+export const COLOURS = ["own", "module", "function", "certainty"] as const;
 export type Colour = (typeof COLOURS)[number];
 
 export const THEMES = ["system", "light", "dark"] as const;
@@ -32,18 +35,21 @@ export type Side = (typeof SIDES)[number];
 
 export interface State {
   side: Side;
-  /** Name of a profile; "" is the first. */
+  /** Name of a profile; "" is what the page opens on. */
   kind: string;
   tab: Tab;
   mode: Mode;
   /** Root at the bottom. */
   isFlame: boolean;
-  hidesPlumbing: boolean;
+  /** Frames of libraries too. */
+  showsAll: boolean;
   colour: Colour;
   window: Window | undefined;
   only: Only;
   /** Functions from below the root to what fills the width. */
   zoom: number[];
+  /** In the same way the frame whose detail is shown; empty: the one that the finding is about. */
+  chosen: number[];
   /** The function in the middle of mode "both"; -1: the heaviest. */
   focus: number;
   search: string;
@@ -60,11 +66,12 @@ export const DEFAULTS: State = {
   tab: "flame",
   mode: "callees",
   isFlame: false,
-  hidesPlumbing: false,
-  colour: "module",
+  showsAll: false,
+  colour: "own",
   window: undefined,
   only: {},
   zoom: [],
+  chosen: [],
   focus: -1,
   search: "",
   filter: "",
@@ -72,6 +79,10 @@ export const DEFAULTS: State = {
   isAscending: false,
   theme: "system",
 };
+
+function textOfPath(path: number[]): string {
+  return path.map((index) => index.toString(36)).join(".");
+}
 
 /** What is not as by default, as parameters in a fixed order. */
 export function textOfState(state: State): string {
@@ -84,11 +95,12 @@ export function textOfState(state: State): string {
   put("tab", state.tab, "flame");
   put("mode", state.mode, "callees");
   put("flame", state.isFlame ? "1" : "", "");
-  put("plumbing", state.hidesPlumbing ? "hidden" : "", "");
-  put("colour", state.colour, "module");
+  put("frames", state.showsAll ? "all" : "", "");
+  put("colour", state.colour, "own");
   put("window", state.window ? `${state.window.from}-${state.window.to}` : "", "");
   for (const dimension of DIMENSIONS) put(dimension, String(state.only[dimension] ?? ""), "");
-  put("zoom", state.zoom.map((index) => index.toString(36)).join("."), "");
+  put("zoom", textOfPath(state.zoom), "");
+  put("at", textOfPath(state.chosen), "");
   put("focus", state.focus < 0 ? "" : state.focus.toString(36), "");
   put("search", state.search, "");
   put("filter", state.filter, "");
@@ -103,6 +115,11 @@ function oneOf<T extends string>(choices: readonly T[], text: string | null, usu
 
 function indexOf(text: string | null): number {
   return text && /^[0-9a-z]{1,6}$/.test(text) ? parseInt(text, 36) : -1;
+}
+
+function pathOf(text: string | null): number[] {
+  const path = (text ?? "").split(".").map(indexOf);
+  return path.includes(-1) ? [] : path;
 }
 
 function windowOf(text: string | null): Window | undefined {
@@ -121,18 +138,18 @@ export function stateOf(text: string): State {
     if (value && /^-?\d{1,9}$/.test(value)) only[dimension] = Number(value);
   }
   const sort = words.get("sort") ?? "";
-  const zoom = (words.get("zoom") ?? "").split(".").map(indexOf);
   return {
     side: oneOf(SIDES, words.get("side"), "changes"),
     kind: words.get("kind") ?? "",
     tab: oneOf(TABS, words.get("tab"), "flame"),
     mode: oneOf(MODES, words.get("mode"), "callees"),
     isFlame: words.get("flame") === "1",
-    hidesPlumbing: words.get("plumbing") === "hidden",
-    colour: oneOf(COLOURS, words.get("colour"), "module"),
+    showsAll: words.get("frames") === "all",
+    colour: oneOf(COLOURS, words.get("colour"), "own"),
     window: windowOf(words.get("window")),
     only,
-    zoom: zoom.includes(-1) ? [] : zoom,
+    zoom: pathOf(words.get("zoom")),
+    chosen: pathOf(words.get("at")),
     focus: indexOf(words.get("focus")),
     search: words.get("search") ?? "",
     filter: words.get("filter") ?? "",

@@ -3,7 +3,7 @@
 // the page's call tree; no object is made for any of them.
 import { bytesForOrder, Sum, type Sums } from "../numbers/sums";
 import { sorted } from "./order";
-import type { Page } from "./page";
+import { type Page, shownNode } from "./page";
 import { SumRows } from "./rows";
 import type { Selected } from "./selection";
 import { finished, Pace, type Steps, STRETCH } from "./slices";
@@ -54,7 +54,6 @@ export class CallTree {
     readonly selected: Selected,
     private readonly weights: Sums,
     readonly direction: Direction,
-    private readonly hidesPlumbing: boolean,
   ) {
     this.reserve(1, 0);
     this.functions[ROOT] = -1;
@@ -63,19 +62,19 @@ export class CallTree {
   }
 
   /** The whole call tree from its root. */
-  static *ofCallees(page: Page, selected: Selected, hidesPlumbing: boolean): Steps<CallTree> {
-    const tree = new CallTree(page, selected, selected.total, "callees", hidesPlumbing);
+  static *ofCallees(page: Page, selected: Selected): Steps<CallTree> {
+    const tree = new CallTree(page, selected, selected.total, "callees");
     tree.add(0, 0);
     yield* tree.addUpRoot();
     return tree;
   }
 
   /** Every function at the end of a stack, with its callers below. */
-  static *ofCallers(page: Page, selected: Selected, hidesPlumbing: boolean): Steps<CallTree> {
-    const tree = new CallTree(page, selected, selected.self, "callers", hidesPlumbing);
+  static *ofCallers(page: Page, selected: Selected): Steps<CallTree> {
+    const tree = new CallTree(page, selected, selected.self, "callers");
     for (let i = 1; i < page.nodes; ++i) {
       if (i % STRETCH === 0) yield;
-      if (!isEmpty(selected.self, i)) tree.add(i, i);
+      if (!isEmpty(selected.self, i)) tree.add(shownNode(page, i), i);
     }
     tree.entryCount[ROOT] = tree.entries;
     // All stacks pass through the root of all.
@@ -89,9 +88,8 @@ export class CallTree {
     selected: Selected,
     functionIndex: number,
     direction: Direction,
-    hidesPlumbing: boolean,
   ): Steps<CallTree> {
-    const tree = new CallTree(page, selected, selected.total, direction, hidesPlumbing);
+    const tree = new CallTree(page, selected, selected.total, direction);
     const isBelow = new Uint8Array(page.nodes);
     for (let node = 1; node < page.nodes; ++node) {
       if (node % STRETCH === 0) yield;
@@ -159,9 +157,32 @@ export class CallTree {
     return node;
   }
 
-  /** The frame of a node that carries most: with `--source` a function has one for each line. */
+  /** The frame of a node that carries most: a function has one for each line. */
   frame(node: number): number {
-    return this.page.data.nodes.frame[this.cursor[this.heaviest[node]!]!] ?? -1;
+    return this.page.frame[this.cursor[this.heaviest[node]!]!] ?? -1;
+  }
+
+  /** How many frames below the node are folded into it, at most. */
+  folded(node: number): number {
+    return this.page.folded[this.cursor[this.heaviest[node]!]!] ?? 0;
+  }
+
+  /** Whether it is a call into a library, kept for what it says of its caller. */
+  isLibrary(node: number): boolean {
+    return node !== ROOT && this.page.isLibrary[this.functions[node]!] === 1;
+  }
+
+  /** Nodes of the page that a node stands for, where it stands for their subtrees. */
+  entriesOf(node: number): Int32Array {
+    const first = this.firstEntry[node]!;
+    return this.cursor.slice(first, first + this.entryCount[node]!);
+  }
+
+  /** Whether the only child is drawn in one box with its parent: it has all of its bytes. */
+  joins(parent: number, child: number): boolean {
+    if (parent === ROOT || this.childCount[parent] !== 1) return false;
+    if (this.isLibrary(parent) !== this.isLibrary(child)) return false;
+    return this.weight(child) >= this.weight(parent) * (1 - 1e-9);
   }
 
   private add(cursor: number, origin: number): void {
@@ -178,24 +199,18 @@ export class CallTree {
     }
   }
 
-  private isShown(node: number): boolean {
-    return !(this.hidesPlumbing && this.page.isPlumbing[this.page.functionOf[node]!]);
-  }
-
-  /** Nodes that are shown next below the entries of a node: below plumbing, what that calls. */
   private *calleesOf(node: number): Steps<Found> {
     const { start, child } = this.page.children;
     const cursors: number[] = [];
     const first = this.firstEntry[node]!;
-    const above = Array.from(this.cursor.subarray(first, first + this.entryCount[node]!));
-    while (above.length > 0) {
-      const cursor = above.pop()!;
+    const last = first + this.entryCount[node]!;
+    for (let entry = first; entry < last; ++entry) {
+      const cursor = this.cursor[entry]!;
       for (let i = start[cursor]!; i < start[cursor + 1]!; ++i) {
         if (this.pace.isDue()) yield;
-        const below = child[i]!;
-        if (isEmpty(this.weights, below)) continue;
-        (this.isShown(below) ? cursors : above).push(below);
+        if (!isEmpty(this.weights, child[i]!)) cursors.push(child[i]!);
       }
+      if (this.pace.isDue()) yield;
     }
     return { cursors, origins: cursors };
   }
@@ -209,11 +224,7 @@ export class CallTree {
     for (let entry = first; entry < last; ++entry) {
       if (this.pace.isDue()) yield;
       // Below the root of all callers, and around a function, the first step is the cursor itself.
-      let next = node === ROOT ? this.cursor[entry]! : parent[this.cursor[entry]!]!;
-      while (next > 0 && !this.isShown(next)) {
-        if (this.pace.isDue()) yield;
-        next = parent[next]!;
-      }
+      const next = node === ROOT ? this.cursor[entry]! : parent[this.cursor[entry]!]!;
       if (next <= 0) continue;
       found.cursors.push(next);
       found.origins.push(this.origin[entry]!);

@@ -188,20 +188,28 @@ export function changeFigure(value: number, limits: Limits): Figure {
   return { value: text(decimals), error: `[${lo}, ${hi}]` };
 }
 
-/** Part of a whole, 0..1: "42 % ± 3", "6.4 % ± 0.2", "< 1.8 %". */
+/** Sides of an interval of a share that differ by less are one ±. */
+const SHARE_SYMMETRIC = 0.2;
+
+/** Part of a whole, 0..1: "42 % ± 3", "6.4 % ± 0.2", "95 % [86, 99]", "< 1.8 %". */
 export function shareFigure(share: Limits & { value: number }): Figure {
   const value = 100 * share.value;
-  const half = 100 * Math.max(share.value - share.lo, share.hi - share.value);
+  const [lo, hi] = [100 * share.lo, 100 * share.hi];
+  const half = Math.max(value - lo, hi - value);
   if (share.hi < 0.001 && value > 0) return { value: "< 0.1 %", error: "" };
   if (value === 0 && half > 0) {
     return { value: `< ${number(half, half < 9.95 ? 1 : 0, "up")} %`, error: "" };
   }
   if (!(half > 1e-9)) return { value: `${value.toFixed(value < 9.95 ? 1 : 0)} %`, error: "" };
   const decimals = value < 9.95 || half < 0.95 ? 1 : 0;
-  return {
-    value: `${value.toFixed(decimals)} %`,
-    error: `± ${number(half, half < 9.95 ? decimals : 0, "up")}`,
-  };
+  const shown = `${value.toFixed(decimals)} %`;
+  const isBoth = Math.abs(hi + lo - 2 * value) < SHARE_SYMMETRIC * half;
+  if (isBoth && value - half >= 0 && value + half <= 100) {
+    return { value: shown, error: `± ${number(half, half < 9.95 ? decimals : 0, "up")}` };
+  }
+  const below = number(lo, decimals, "down");
+  const above = number(hi, hi > 99 && hi < 100 ? 1 : decimals, "up");
+  return { value: shown, error: `[${below}, ${above}]` };
 }
 
 /** "812 MiB ± 25". */

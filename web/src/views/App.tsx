@@ -1,35 +1,27 @@
 // The page: what is selected, and the views of it.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { DARK, LIGHT } from "../draw/palette";
-import { type Groups, sizeClassName, valueName } from "../model/groups";
+import { type Finding, findingOf, openingProfile } from "../model/finding";
+import { sizeClassName, valueName } from "../model/groups";
 import { matchedSums, type Search, searching } from "../model/search";
 import { partBytes, shareOf } from "../model/measure";
 import { elided, printable } from "../model/names";
-import type { Page } from "../model/page";
-import {
-  DIMENSIONS,
-  type Dimension,
-  hasDimension,
-  type Selected,
-  type Window,
-} from "../model/selection";
+import { foldedPage, type Page } from "../model/page";
+import { DIMENSIONS, type Dimension, type Selected, type Window } from "../model/selection";
 import type { Steps } from "../model/slices";
 import { carriedOver } from "../model/carry";
-import { type Side, type State, type Tab, TABS } from "../model/state";
+import { type Side, type State } from "../model/state";
 import { duration, exactCount, figure, shareFigure, textOf } from "../numbers/format";
 import type { Sums } from "../numbers/sums";
 import type { ViewProps } from "./context";
-import { Chip, Choice, SearchInput } from "./controls";
+import { Chip, Choice } from "./controls";
 import { About, Help } from "./Dialogs";
 import { DiffView } from "./Diff";
-import { Flame, type Trees, treesDependOn, treesOf } from "./Flame";
-import { Facts, Kinds, Total } from "./Header";
-import { Busy, Kept } from "./Kept";
-import { Lifetimes } from "./Lifetimes";
-import { Memory } from "./Memory";
-import { SourceView } from "./Source";
-import { groupsOf, hasTable, TableView } from "./TableView";
+import { Kept } from "./Kept";
+import { FactsLine, FindingText, Totals, Warnings } from "./Summary";
+import { Tabs, tabOf, View } from "./Tabs";
 import { Timeline } from "./Timeline";
+import { TopBar } from "./TopBar";
 import { useKeys } from "./keys";
 import { useSelected, useSteps } from "./slices";
 import { useStateInAddress } from "./address";
@@ -57,106 +49,16 @@ function useDark(theme: State["theme"]): boolean {
   return isDark;
 }
 
-/** The profile of a kind; of an unknown one the first that is there. */
+/** The profile of a kind; of an unknown one what the page opens on. */
 function profileOf(page: Page, kind: string): number {
   const { profiles } = page.data;
-  const isThere = (index: number) => index >= 0 && profiles[index]!.cells >= 0;
-  const named = profiles.findIndex((profile) => profile.kind === kind);
-  if (isThere(named)) return named;
-  return Math.max(
-    0,
-    profiles.findIndex((profile) => profile.cells >= 0),
-  );
+  const named = profiles.findIndex((profile) => profile.kind === kind && profile.cells >= 0);
+  return named >= 0 ? named : openingProfile(profiles);
 }
 
 function windowWithin(page: Page, window: Window | undefined): Window | undefined {
   if (!window || page.lastBucket < 0 || window.from > page.lastBucket) return undefined;
   return { from: window.from, to: Math.min(window.to, page.lastBucket) };
-}
-
-const TAB_NAMES: Record<Tab, string> = {
-  flame: "Flame graph",
-  functions: "Functions",
-  stacks: "Stacks",
-  modules: "Modules",
-  types: "Types",
-  sizes: "Sizes",
-  threads: "Threads",
-  labels: "Labels",
-  lifetimes: "Lifetimes",
-  memory: "Memory",
-  source: "Source",
-};
-
-function hasTab(page: Page, selected: Selected, tab: Tab): boolean {
-  const { cells } = selected;
-  if (tab === "types") return hasDimension(cells, "type");
-  if (tab === "threads") return hasDimension(cells, "thread");
-  if (tab === "labels") return hasDimension(cells, "label");
-  if (tab === "source") return page.data.sources.length > 0;
-  if (tab === "lifetimes") return page.data.lifetimes.length > 0;
-  if (tab === "memory") return page.data.resident.length > 0;
-  return true;
-}
-
-function Tabs(props: ViewProps & { tabs: Tab[] }) {
-  const move = (event: KeyboardEvent) => {
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (step === undefined) return;
-    const at = props.tabs.indexOf(props.state.tab);
-    const next = props.tabs[(at + step + props.tabs.length) % props.tabs.length]!;
-    props.change({ tab: next }, true);
-    document.getElementById(`tab-${next}`)?.focus();
-    event.preventDefault();
-  };
-  return (
-    <div class="tabs" role="tablist" aria-label="Views" onKeyDown={move}>
-      {props.tabs.map((tab) => (
-        <button
-          key={tab}
-          id={`tab-${tab}`}
-          role="tab"
-          aria-selected={tab === props.state.tab}
-          aria-controls="view"
-          tabIndex={tab === props.state.tab ? 0 : -1}
-          onClick={() => props.change({ tab }, true)}
-        >
-          {TAB_NAMES[tab]}
-        </button>
-      ))}
-    </div>
-  );
-}
-
-/** What a tab shows, made in steps where that takes longer. */
-interface Shown {
-  tab: Tab;
-  trees?: Trees;
-  groups?: Groups;
-}
-
-function* shownIn(props: ViewProps): Steps<Shown> {
-  const { tab } = props.state;
-  if (tab === "flame") return { tab, trees: yield* treesOf(props) };
-  if (hasTable(tab)) return { tab, groups: yield* groupsOf(props, tab) };
-  return { tab };
-}
-
-function View(props: ViewProps) {
-  const { page, selected, state } = props;
-  const of = state.tab === "flame" ? treesDependOn(props) : [state.hidesPlumbing];
-  const { value, isBusy } = useSteps(() => shownIn(props), [page, selected, state.tab, ...of]);
-  if (!value) return <Busy />;
-  const { tab, trees, groups } = value;
-  return (
-    <Kept isBusy={isBusy}>
-      {trees && <Flame {...props} trees={trees} />}
-      {groups && <TableView key={tab} {...props} tab={tab} groups={groups} />}
-      {tab === "lifetimes" && <Lifetimes {...props} />}
-      {tab === "memory" && <Memory {...props} />}
-      {tab === "source" && <SourceView {...props} />}
-    </Kept>
-  );
 }
 
 function chipText(page: Page, dimension: Dimension, value: number): string {
@@ -186,6 +88,22 @@ function Filters(props: ViewProps) {
   );
 }
 
+/** The second line, where a site is suspect. */
+function Suspect({ page, change }: ViewProps) {
+  const { leaks } = page.data;
+  if (!leaks || leaks.suspects === 0) return null;
+  const first = leaks.sites[0]!;
+  return (
+    <p>
+      <code>{elided(printable(first.name), 120)}</code> kept growing by{" "}
+      {textOf(figure({ ...first.rate, variance: 0, samples: 1, exact: 0 }, "bytes"))} per second.{" "}
+      <button class="text-link" onClick={() => change({ tab: "leaks" }, true)}>
+        Why it is suspect
+      </button>
+    </p>
+  );
+}
+
 interface Match {
   selected: Selected;
   found: Search;
@@ -205,7 +123,7 @@ function Matched(props: ViewProps) {
   const bytes = partBytes(selected, sums, level);
   return (
     <Kept isBusy={match.isBusy}>
-      <span class="matched" role="status">
+      <p class="matched" role="status">
         <b>{textOf(figure(bytes, "bytes"))}</b>
         <span class="faint">
           {" "}
@@ -215,45 +133,8 @@ function Matched(props: ViewProps) {
         {found.problem && (
           <span class="problem-inline"> taken literally: {printable(found.problem)}</span>
         )}
-      </span>
+      </p>
     </Kept>
-  );
-}
-
-function SearchBox(props: ViewProps) {
-  return (
-    <div class="search">
-      <SearchInput value={props.state.search} onChange={(search) => props.change({ search })} />
-      <Matched {...props} />
-    </div>
-  );
-}
-
-interface BarProps extends AppProps {
-  isDark: boolean;
-  onTheme: () => void;
-  onHelp: () => void;
-}
-
-function TopBar(props: BarProps) {
-  return (
-    <header class="top">
-      <span class="brand">geiger</span>
-      <h1>
-        <bdi>{elided(printable(props.page.data.title), 120)}</bdi>
-      </h1>
-      {props.isServed && (
-        <button class="quiet" aria-pressed={props.isPaused} onClick={props.onPause}>
-          {props.isPaused ? "Go on" : "Pause"}
-        </button>
-      )}
-      <button class="quiet" onClick={props.onTheme}>
-        {props.isDark ? "Light" : "Dark"}
-      </button>
-      <button class="quiet" aria-label="Help" onClick={props.onHelp}>
-        ?
-      </button>
-    </header>
   );
 }
 
@@ -273,21 +154,30 @@ const MEANINGS = {
   all: "does not change with",
 };
 
+/** What lives is of an instant: a click in the timeline looks at what lived then. */
+function atInstant(props: ViewProps, bucket: number): Partial<State> {
+  const isAlive = props.selected.profile.counts === "alive";
+  const hasLive = props.page.data.profiles.some(({ kind, cells }) => kind === "live" && cells >= 0);
+  const kind = isAlive || !hasLive ? props.state.kind : "live";
+  return { kind, window: { from: 0, to: bucket }, chosen: [] };
+}
+
 function Profiles(props: ViewProps & { isBusy: boolean }) {
-  const { page, selected, state, change, palette } = props;
+  const { selected, state, change, palette } = props;
+  // The numbers of nodes are those of the page that was selected from.
+  const { page } = selected;
   const { timeline } = page.data;
-  const tabs = TABS.filter((tab) => hasTab(page, selected, tab));
-  const tab = tabs.includes(state.tab) ? state.tab : "flame";
-  const now = { ...props, state: { ...state, tab } };
+  const tab = tabOf(page, selected, state.tab);
+  const now = { ...props, page, state: { ...state, tab } };
   const window = windowWithin(page, state.window);
   return (
     <>
-      <section class="card head kept" aria-label="Summary" aria-busy={props.isBusy}>
-        <Total {...props} place={windowText(page, selected)} />
-        <Kinds {...props} />
-        <Facts page={page} />
-        {props.isBusy && <Busy />}
-      </section>
+      <Warnings page={page} />
+      <FindingText {...now}>
+        <Suspect {...now} />
+      </FindingText>
+      <Totals {...now} instant={windowText(page, selected)} />
+      <FactsLine {...now} />
       {timeline &&
         timeline.edges.length > 1 &&
         (timeline.live.value.length > 0 || timeline.rss.time.length > 0) && (
@@ -295,14 +185,16 @@ function Profiles(props: ViewProps & { isBusy: boolean }) {
             timeline={timeline}
             window={window}
             palette={palette}
+            peakBytes={page.data.profiles.find(({ kind }) => kind === "peak")?.bytes.value}
             meaning={MEANINGS[selected.profile.counts]}
-            onWindow={(chosen, isStep) => change({ window: chosen }, isStep)}
+            onWindow={(chosen, isStep) => change({ window: chosen, chosen: [] }, isStep)}
+            onInstant={(bucket) => change(atInstant(now, bucket), true)}
           />
         )}
-      <section class="card views" aria-label="Views">
-        <SearchBox {...props} />
-        <Filters {...props} />
-        <Tabs {...now} tabs={tabs} />
+      <section class="views" aria-label="Views">
+        <Tabs {...now} />
+        <Matched {...now} />
+        <Filters {...now} />
         <div id="view" role="tabpanel" aria-labelledby={`tab-${tab}`}>
           <View {...now} />
         </div>
@@ -314,10 +206,10 @@ function Profiles(props: ViewProps & { isBusy: boolean }) {
 function Footer(props: { page: Page; onAbout: () => void }) {
   const { left_out: leftOut, version } = props.page.data;
   return (
-    <footer>
+    <footer class="wrap">
       {leftOut.length > 0 && (
         <details open>
-          <summary>Left out to bound this page; all sums are whole</summary>
+          <summary>Omitted to limit the page's size; totals are unaffected</summary>
           <ul>
             {leftOut.map((text, i) => (
               <li key={i}>{printable(text)}</li>
@@ -332,6 +224,22 @@ function Footer(props: { page: Page; onAbout: () => void }) {
   );
 }
 
+function* findingSteps(of: { selected: Selected; level: number } | undefined): Steps<Finding | undefined> {
+  return of && (yield* findingOf(of.selected, of.level));
+}
+
+/** The finding of what is selected, and the title of the page. */
+function useFinding(of: { selected: Selected; level: number } | undefined, page: Page) {
+  const made = useSteps(() => findingSteps(of), [page, of?.selected]);
+  const finding = made.value;
+  useEffect(() => {
+    const title = elided(printable(page.data.title), 60);
+    const names = finding?.names.length ? `: ${elided(finding.names.join(" and "), 60)}` : "";
+    document.title = `${title}${names} – geiger`;
+  }, [page, finding]);
+  return made;
+}
+
 export function App(props: AppProps) {
   const { page } = props;
   const [state, change] = useStateInAddress();
@@ -340,23 +248,32 @@ export function App(props: AppProps) {
   const palette = isDark ? DARK : LIGHT;
   const seen = useRef(page);
   useEffect(() => {
-    document.title = `${elided(printable(page.data.title), 60)} – geiger`;
     // Numbers of names may change when a served page asks again: the state follows the names.
     if (seen.current !== page) change(carriedOver(state, seen.current, page));
     seen.current = page;
   }, [page]);
+  const folded = useMemo(() => foldedPage(page), [page]);
   const profile = profileOf(page, state.kind);
   const window = windowWithin(page, state.window);
-  const { value: selected, isBusy } = useSelected(page, { profile, window, only: state.only });
+  const shown = state.showsAll ? page : folded;
+  const { value: selected, isBusy } = useSelected(shown, { profile, window, only: state.only });
+  const finding = useFinding(selected ? { selected, level: page.data.level } : undefined, page);
   const found = useSteps(() => searching(page, state.search), [page, state.search]).value;
   const onTheme = () => change({ theme: isDark ? "light" : "dark" });
   useKeys(state, change, { onTheme, onHelp: () => setDialog("help"), isOpen: dialog !== "" });
   const { level, diff } = page.data;
-  const shared = { page, state, change, level, palette, found };
+  const shared = { page, state, change, level, palette, found, finding: finding.value };
   return (
     <>
-      <TopBar {...props} isDark={isDark} onTheme={onTheme} onHelp={() => setDialog("help")} />
-      <main>
+      <TopBar
+        {...props}
+        state={state}
+        change={change}
+        isDark={isDark}
+        onTheme={onTheme}
+        onHelp={() => setDialog("help")}
+      />
+      <main class="wrap">
         {diff && selected && (
           <Choice<Side>
             name="Side"
@@ -371,7 +288,7 @@ export function App(props: AppProps) {
         {diff && (state.side === "changes" || !selected) ? (
           <DiffView {...shared} diff={diff} />
         ) : (
-          selected && <Profiles {...shared} selected={selected} isBusy={isBusy} />
+          selected && <Profiles {...shared} selected={selected} isBusy={isBusy || finding.isBusy} />
         )}
       </main>
       <Footer page={page} onAbout={() => setDialog("about")} />

@@ -1,16 +1,17 @@
-// A value as a bar with its interval as a whisker, to a common scale. One element, painted by the
-// style sheet: tables have many.
+// A value as a bar, dark up to the lower limit and pale up to the estimate, with its interval as a
+// whisker, to a common scale. One element, painted by the style sheet: tables have many.
 interface Limits {
   value: number;
   lo: number;
   hi: number;
 }
 
-export function Bar(props: { estimate: Limits; most: number }) {
+/** `showsLimits`: the whisker is there at rest too, not only under the pointer. */
+export function Bar(props: { estimate: Limits; most: number; showsLimits?: boolean }) {
   const { value, lo, hi } = props.estimate;
   const at = (bytes: number) =>
     `${props.most > 0 ? Math.min(100, Math.max(0, (100 * bytes) / props.most)) : 0}%`;
-  const kind = hi > lo ? "bar open-ended" : "bar";
+  const kind = `bar ${hi > lo ? "open-ended" : ""} ${props.showsLimits ? "limits-shown" : ""}`;
   return (
     <span
       class={kind}
@@ -27,7 +28,7 @@ export function ChangeBar(props: { delta: Limits; most: number; tone: string }) 
   const middle = at(delta.value);
   return (
     <span
-      class={`bar open-ended change ${tone}`}
+      class={`bar open-ended limits-shown change ${tone}`}
       aria-hidden="true"
       style={{
         "--from": `${Math.min(50, middle)}%`,

@@ -1,5 +1,5 @@
 // Where a chart is zoomed to, and the ways back.
-import { elided, shortened } from "../model/names";
+import { elided } from "../model/names";
 import { functionName, type Page } from "../model/page";
 import type { State } from "../model/state";
 
@@ -24,7 +24,7 @@ export function Breadcrumb({ page, path, rootName, change }: BreadcrumbProps) {
       {skipped > 0 && <span class="faint"> › … {skipped} more</span>}
       {shown.map((of, i) => {
         const depth = skipped + i + 1;
-        const name = <bdi>{elided(shortened(functionName(page, of)), LONGEST_NAME)}</bdi>;
+        const name = <bdi>{elided(functionName(page, of), LONGEST_NAME)}</bdi>;
         return (
           <span key={depth}>
             <span class="faint"> › </span>

@@ -7,14 +7,15 @@ import type { PageData } from "../data";
 const KEYS: [string, string][] = [
   ["/", "search functions"],
   ["f  l", "flame graph, list of functions"],
-  ["i", "icicle or flame"],
+  ["i", "root at the top or at the bottom"],
   ["c", "callees, callers, both"],
-  ["h", "hide or show plumbing frames"],
+  ["h", "fold or show library code"],
   ["← ↑ ↓ →", "in the flame graph: neighbour, caller, callee"],
-  ["Enter", "zoom into the chosen box"],
-  ["b", "callers and callees of the chosen box; also by double click or shift and click"],
+  ["Space", "choose the box: its detail is below the graph; also by a click"],
+  ["Enter", "zoom into the box; also by a second click"],
+  ["b", "callers and callees of the box; also by shift and click"],
   ["0", "zoom out"],
-  ["Esc", "close, clear the search, zoom out"],
+  ["Esc", "close, clear the search, zoom out, back to what the finding is about"],
   ["d", "light or dark"],
   ["?", "this help"],
 ];
@@ -43,21 +44,22 @@ export function Help(props: { onClose: () => void }) {
     <Dialog title="How to read this" onClose={props.onClose}>
       <ul>
         <li>
-          <b>812 MiB ± 25</b>: estimated from samples; the interval holds the truth with the stated
-          level.
+          <b>812 MiB ± 25</b>: estimated from samples. The interval contains the true value with the
+          stated level.
         </li>
         <li>
-          <b>512 KiB [16 B, 1.9 MiB]</b>: few samples, the interval leans to one side.
+          <b>512 KiB [16 B, 1.9 MiB]</b>: the same with its limits, where they are not symmetric.
         </li>
         <li>
-          <b>&lt; 1.85 MiB</b>: no sample. So much may be there all the same.
+          <b>&lt; 1.85 MiB</b>: no sample. Up to this much may be there.
         </li>
         <li>
           <b>~</b> in a table: this row and the next may be in the wrong order.
         </li>
         <li>
-          <i class="hatch" /> hatched: more than ± 50 %. <i class="whisker" /> whisker: the
-          interval, at the box's right end.
+          <i class="swatch own" /> <i class="swatch own-pale" /> the dark part of a box or bar reaches
+          the lower limit, the pale part the estimate; <i class="whisker" /> the whisker goes on to the
+          upper limit.
         </li>
       </ul>
       <table class="keys">

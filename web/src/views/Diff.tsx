@@ -1,18 +1,18 @@
 // A comparison: what grew, what shrank, and how sure that is. Colour means significance.
 import { useState } from "preact/hooks";
-import type { Diff } from "../data";
+import type { Diff, DiffRow } from "../data";
 import type { Paint } from "../draw/painter";
 import type { Palette } from "../draw/palette";
 import { DiffTree } from "../model/difftree";
-import { elided, printable, shortened } from "../model/names";
+import { elided, printable } from "../model/names";
 import { baseName, functionName, moduleName, nameAt, type Page } from "../model/page";
 import type { Search } from "../model/search";
 import type { State } from "../model/state";
 import { changeFigure, exactBytes, figure, plural, probabilityOf, textOf } from "../numbers/format";
 import { Breadcrumb } from "./Breadcrumb";
-import { Choice, SearchInput } from "./controls";
+import { Choice } from "./controls";
 import { DiffTable, toneOf, Verdict } from "./DiffTable";
-import { FlameChart, useZoomed } from "./FlameChart";
+import { type Box, FlameChart, useFound } from "./FlameChart";
 import { Busy } from "./Kept";
 import { useSteps } from "./slices";
 
@@ -68,24 +68,27 @@ function Icicle(props: DiffProps) {
 
 function IcicleOf(props: DiffProps & { tree: DiffTree }) {
   const { page, diff, state, change, level, palette, found } = props;
-  const at = useZoomed(page, props.tree, state.zoom);
+  const at = useFound(page, props.tree, state.zoom, state.chosen);
   if (!at.value) return <Busy />;
-  const { tree, zoomed } = at.value;
+  const { tree, zoomed, chosen } = at.value;
   const facts = (node: number) =>
     node === 0 ? factsOfTotal(diff) : factsOf(page, diff, tree.rowOf(node));
   const nameOf = (node: number) =>
     node === 0 ? "all changes" : functionName(page, tree.functionOf(node));
-  const paintOf = (node: number, width: number): Paint => {
+  const paintOf = ({ node, width }: Box): Paint => {
     const known = facts(node);
     const tone = known ? toneOf(known, level) : "unsure";
     const isMatch = found && node > 0 && found.matches[tree.functionOf(node)];
-    const name = nameOf(node);
+    const plainTones = { solid: palette[tone], pale: palette[tone] };
     return {
-      fill: found ? (isMatch ? palette.match : palette.rest) : palette[tone],
+      tones: found ? (isMatch ? palette.match : palette.miss) : plainTones,
       text: isMatch ? palette.matchText : palette.text,
-      label: name.length * 7 > width ? shortened(name) : name,
-      isHatched: false,
-      limits: undefined,
+      label: nameOf(node),
+      place: "",
+      figure: known && width > 150 ? textOf(changeFigure(known.delta.value, known.delta)) : "",
+      sure: 1,
+      isBold: node === chosen,
+      isDim: false,
     };
   };
   const describe = (node: number) => {
@@ -103,10 +106,12 @@ function IcicleOf(props: DiffProps & { tree: DiffTree }) {
         zoomed={zoomed}
         isFlame={state.isFlame}
         palette={palette}
-        look={found}
+        look={`${chosen}${found ? state.search : ""}`}
+        chosen={chosen}
         paintOf={paintOf}
         describe={describe}
         tallest={520}
+        onChoose={(node) => change({ chosen: tree.path(node) }, true)}
         onZoom={(node) => change({ zoom: tree.path(node) }, true)}
         tooltip={(node) => {
           const known = facts(node);
@@ -141,6 +146,38 @@ function IcicleOf(props: DiffProps & { tree: DiffTree }) {
   );
 }
 
+/** What of a kind is there more or less of. */
+const VERBS: Record<string, string> = {
+  allocated: "allocated",
+  live: "held",
+  "live at the end": "held",
+  "live at the peak": "held",
+};
+
+/** The function that surely changed most, in a sentence. */
+function DiffFinding({ diff, level }: { diff: Diff; level: number }) {
+  const rows = diff.tables.find(({ by }) => by === "function")?.rows ?? diff.tables[0]?.rows ?? [];
+  const size = (row: DiffRow) => Math.abs(row.delta.value);
+  const sure = rows.filter((row) => toneOf(row, level) !== "unsure");
+  const [most] = sure.sort((a, b) => size(b) - size(a));
+  if (!most) return <>No function changed by more than chance explains.</>;
+  const { value, lo, hi } = most.delta;
+  const isLess = value < 0;
+  const change = isLess ? { value: -value, lo: -hi, hi: -lo } : { value, lo, hi };
+  const shown = changeFigure(change.value, change);
+  const text = shown.value.replace(/^\+/, "");
+  return (
+    <>
+      <strong>
+        <bdi>{elided(printable(most.name), 120)}</bdi>
+      </strong>{" "}
+      {VERBS[diff.kind] ?? "has"} <strong>{text}</strong>{" "}
+      <span class="interval">{shown.error.replace(/\+/g, "")}</span> {isLess ? "less" : "more"} than
+      before.
+    </>
+  );
+}
+
 function DiffTotal(props: DiffProps) {
   const { diff, level } = props;
   const { total } = diff;
@@ -150,16 +187,16 @@ function DiffTotal(props: DiffProps) {
       ? `${plural(names.length, "run")}, ${printable(names[0]!)} …`
       : names.map(printable).join(", ");
   return (
-    <div class="total">
-      <p class="total-name">Change of what was {printable(diff.kind)}</p>
-      <p class="total-value">
-        {shown.value} <span class="error">{shown.error}</span>
-      </p>
+    <div class="finding">
+      <h1>
+        <DiffFinding diff={diff} level={level} />
+      </h1>
       <p>
+        In all <strong>{shown.value}</strong> <span class="interval">{shown.error}</span>{" "}
         <Verdict row={total} level={level} />{" "}
-        <span class="faint">{probabilityOf("q", total.q)}</span>
+        <span class="interval">{probabilityOf("q", total.q)}</span>
       </p>
-      <p class="faint">
+      <p class="interval">
         {textOf(figure(total.before, "bytes"))} before (<bdi>{side(diff.before)}</bdi>),{" "}
         {textOf(figure(total.after, "bytes"))} after (<bdi>{side(diff.after)}</bdi>)
       </p>
@@ -168,17 +205,16 @@ function DiffTotal(props: DiffProps) {
 }
 
 export function DiffView(props: DiffProps) {
-  const { diff, level, state, change } = props;
+  const { diff, level } = props;
   const [by, setBy] = useState(diff.tables[0]?.by ?? "");
   const table = diff.tables.find((candidate) => candidate.by === by) ?? diff.tables[0];
   return (
     <>
-      <section class="card head" aria-label="Comparison">
+      <section aria-label="Comparison">
         <DiffTotal {...props} />
       </section>
       <section class="card views" aria-label="Changes">
         <div class="toolbar">
-          <SearchInput value={state.search} onChange={(search) => change({ search })} />
           <span class="legend faint">
             width: |change| · <i class="swatch grew" /> grew <i class="swatch shrank" /> shrank, q
             &lt; {Number((1 - level).toPrecision(3))} · <i class="swatch unsure" /> within chance

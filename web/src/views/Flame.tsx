@@ -1,84 +1,29 @@
-// The icicle: callees from the root, callers from the leaves, or both around one function.
-import { useMemo } from "preact/hooks";
-import type { Estimate } from "../data";
-import { type Paint, ROW } from "../draw/painter";
-import { fillFor, fillForError, type Palette, shadeOf } from "../draw/palette";
+// The flame graph: callees from the root, callers from the leaves, or both around one function.
+import { useMemo, useState } from "preact/hooks";
+import { ROW } from "../draw/painter";
 import { EstimateBook } from "../model/book";
-import { shownNode } from "../model/groups";
-import { objectsFigure, relativeError, rowObjects, shareOf } from "../model/measure";
-import { elided, shortened } from "../model/names";
-import { baseName, functionName, moduleName, type Page, placeOf } from "../model/page";
-import type { Search } from "../model/search";
+import { elided } from "../model/names";
+import { fullName, functionName, shownNode } from "../model/page";
 import { type Steps, STRETCH } from "../model/slices";
-import type { Colour, Mode } from "../model/state";
+import { type Colour, COLOURS, type Mode } from "../model/state";
 import { CallTree, type Direction, isEmpty, ROOT } from "../model/tree";
-import { figure, isExact, plural, shareFigure, textOf } from "../numbers/format";
-import { bytesForOrder, Sum } from "../numbers/sums";
+import { exactCount, figure, plural, textOf } from "../numbers/format";
+import { bytesForOrder, emptySums, merge, Sum } from "../numbers/sums";
+import { rowBytes } from "../model/measure";
+import { actionsFor, Menu, type MenuAt } from "./actions";
+import { limitsOf, nameOf, type Painter, paintOf } from "./boxes";
 import { Breadcrumb } from "./Breadcrumb";
 import type { ViewProps } from "./context";
 import { Choice, Switch } from "./controls";
+import { Detail } from "./Detail";
 import { intervalText } from "./Figure";
-import { FlameChart, useZoomed } from "./FlameChart";
+import { FlameChart, useFound } from "./FlameChart";
+import { FrameFacts } from "./FrameFacts";
 import { Busy, Kept } from "./Kept";
 import { SourceLines } from "./Source";
 
-/** Half of the interval over the value, above which a box is hatched. */
-const UNCERTAIN = 0.5;
-const LETTER = 7;
-/** A box that has nearly all of its parent's bytes repeats its whisker: drawn once is enough. */
-const REPEATS = 0.995;
-
-interface Painter {
-  page: Page;
-  tree: CallTree;
-  book: EstimateBook;
-  palette: Palette;
-  colour: Colour;
-  found: Search | undefined;
-  rootName: string;
-  /** By function: what is worked out of its name once. */
-  fills: string[];
-  short: string[];
-}
-
-function labelOf(painter: Painter, node: number, width: number): string {
-  if (node === ROOT) return painter.rootName;
-  const of = painter.tree.functions[node]!;
-  const name = functionName(painter.page, of);
-  return name.length * LETTER > width ? (painter.short[of] ??= shortened(name)) : name;
-}
-
-function fillOfFunction({ page, palette, colour }: Painter, of: number): string {
-  const name = functionName(page, of);
-  const family = colour === "module" ? baseName(moduleName(page, of)) : name;
-  return fillFor(family, shadeOf(name), palette);
-}
-
-function fillOf(painter: Painter, node: number, estimate: Estimate | undefined): string {
-  const { palette, colour, found } = painter;
-  if (node === ROOT) return palette.root;
-  const of = painter.tree.functions[node]!;
-  if (found) return found.matches[of] ? palette.match : palette.rest;
-  if (colour === "certainty") return fillForError(estimate ? relativeError(estimate) : 0, palette);
-  return (painter.fills[of] ??= fillOfFunction(painter, of));
-}
-
-function paintOf(painter: Painter, node: number, width: number): Paint {
-  const estimate = width > 3 ? painter.book.peek(node) : undefined;
-  const isMatch =
-    painter.found && node !== ROOT && painter.found.matches[painter.tree.functions[node]!];
-  const { tree } = painter;
-  const isRepeated =
-    node !== ROOT && tree.weight(node) > REPEATS * tree.weight(tree.parents[node]!);
-  const isOpen = estimate && !isExact(estimate) && estimate.value > 0 && !isRepeated;
-  return {
-    fill: fillOf(painter, node, estimate),
-    text: isMatch ? painter.palette.matchText : painter.palette.text,
-    label: labelOf(painter, node, width),
-    isHatched: estimate !== undefined && relativeError(estimate) > UNCERTAIN,
-    limits: isOpen ? [estimate.lo / estimate.value, estimate.hi / estimate.value] : undefined,
-  };
-}
+/** Rows of boxes before the chart scrolls. */
+const MOST_ROWS = 14;
 
 interface ChartOfProps extends ViewProps {
   tree: CallTree;
@@ -87,96 +32,95 @@ interface ChartOfProps extends ViewProps {
   rootName: string;
   name: string;
   zoomed: number;
+  chosen: number;
   isFlame: boolean;
   tallest: number;
+  book: EstimateBook;
+  onChoose: (node: number) => void;
   onZoom: (node: number) => void;
   onPick: (node: number) => void;
 }
 
-function Facts(props: { props: ChartOfProps; book: EstimateBook; node: number }) {
-  const { page, level, tree, rootName } = props.props;
-  const { selected } = tree;
-  const sums = tree.sums(props.node);
-  const bytes = props.book.get(props.node);
-  const share =
-    props.node === ROOT && props.props.isWhole ? undefined : shareOf(selected, sums, bytes, level);
-  const of = tree.functions[props.node]!;
-  const objects = objectsFigure(bytes, rowObjects(selected, sums, level), sums[Sum.Certain]!);
-  const frame = props.node === ROOT ? -1 : tree.frame(props.node);
+/** Of children too narrow to be drawn. */
+function RestFacts(props: { tree: CallTree; level: number; first: number; count: number }) {
+  const { tree, level, first, count } = props;
+  const sums = emptySums();
+  for (let i = first; i < first + count; ++i) merge(sums, 0, tree.sums(i), 0);
+  const samples = sums[Sum.Samples]! + sums[Sum.Certain]!;
   return (
     <>
-      <p class="tooltip-name">
-        <bdi>{props.node === ROOT ? rootName : elided(functionName(page, of), 400)}</bdi>
-      </p>
-      {props.node !== ROOT && (
-        <p class="tooltip-place">
-          {[baseName(moduleName(page, of)), placeOf(page, frame)].filter(Boolean).map((text) => (
-            <bdi key={text}>{elided(text, 120)}</bdi>
-          ))}
-        </p>
-      )}
       <p class="tooltip-figure">
-        {textOf(figure(bytes, "bytes"))}
-        {share && <span class="faint"> · {textOf(shareFigure(share))} of the total</span>}
+        {exactCount(count)} small, {textOf(figure(rowBytes(tree.selected, sums, level), "bytes"))}
       </p>
-      <p class="faint">{intervalText(bytes, "bytes", level)}</p>
-      <p class="faint">
-        {textOf(objects)} objects
-        {sums[Sum.Certain]! > 0 && `, ${plural(sums[Sum.Certain]!, "object")} recorded for certain`}
-      </p>
+      <p class="faint">{plural(samples, "sample")}; zoom in to see them</p>
     </>
   );
 }
 
 function ChartOf(props: ChartOfProps) {
-  const { page, tree, level, palette, state, found } = props;
-  const book = useMemo(() => new EstimateBook(tree, level, props.isWhole), [tree, level]);
+  const { page, tree, level, palette, state, found, book, rootName, chosen } = props;
   const { colour } = state;
-  const { rootName } = props;
+  const [menu, setMenu] = useState<MenuAt>();
   const painter = useMemo(
-    (): Painter => ({ page, tree, book, palette, found, colour, rootName, fills: [], short: [] }),
-    [page, tree, book, palette, found, colour, rootName],
+    (): Painter => ({ page, tree, book, palette, found, colour, rootName, chosen, tones: [] }),
+    [page, tree, book, palette, found, colour, rootName, chosen],
   );
   const describe = (node: number) => {
     const bytes = book.get(node);
-    const name = node === ROOT ? rootName : functionName(page, tree.functions[node]!);
     const [, callees] = tree.children(node);
-    return `${elided(name, 200)}: ${textOf(figure(bytes, "bytes"))}, ${intervalText(
+    return `${elided(nameOf(painter, node), 200)}: ${textOf(figure(bytes, "bytes"))}, ${intervalText(
       bytes,
       "bytes",
       level,
     )}, ${plural(callees, tree.direction === "callers" ? "caller" : "callee")}`;
   };
   return (
-    <FlameChart
-      name={props.name}
-      page={page}
-      tree={tree}
-      zoomed={props.zoomed}
-      isFlame={props.isFlame}
-      palette={palette}
-      look={painter}
-      tallest={props.tallest}
-      paintOf={(node, width) => paintOf(painter, node, width)}
-      describe={describe}
-      tooltip={(node) => <Facts props={props} book={book} node={node} />}
-      onZoom={props.onZoom}
-      onPick={props.onPick}
-      settling={() => book.settling()}
-    />
+    <>
+      <FlameChart
+        name={props.name}
+        page={page}
+        tree={tree}
+        zoomed={props.zoomed}
+        chosen={chosen}
+        isFlame={props.isFlame}
+        palette={palette}
+        look={painter}
+        tallest={props.tallest}
+        paintOf={(box) => paintOf(painter, box)}
+        describe={describe}
+        tooltip={(node) => (
+          <FrameFacts {...props} node={node} isWhole={props.isWhole} rootName={rootName} />
+        )}
+        tooltipOfRest={(first, count) => (
+          <RestFacts tree={tree} level={level} first={first} count={count} />
+        )}
+        limitsOf={(node) => limitsOf(book, node)}
+        onChoose={props.onChoose}
+        onZoom={props.onZoom}
+        onPick={props.onPick}
+        onMenu={(node, x, y) => setMenu({ x, y, node })}
+        settling={() => book.settling()}
+      />
+      {menu && (
+        <Menu
+          at={menu}
+          actions={actionsFor(props, tree, menu.node)}
+          onClose={() => setMenu(undefined)}
+        />
+      )}
+    </>
   );
 }
 
 /** The function with most bytes of its own: what mode "both" starts with. */
-function* heaviestFunction(page: Page, props: ViewProps): Steps<number> {
-  const { self } = props.selected;
+function* heaviestFunction({ selected }: ViewProps): Steps<number> {
+  const { page, self } = selected;
   const weights = new Float64Array(page.functions);
   let heaviest = -1;
   for (let i = 1; i < page.nodes; ++i) {
     if (i % STRETCH === 0) yield;
     if (isEmpty(self, i)) continue;
-    const shown = page.functionOf[shownNode(page, i, props.state.hidesPlumbing)]!;
-    if (props.state.hidesPlumbing && page.isPlumbing[shown]) continue;
+    const shown = page.functionOf[shownNode(page, i)]!;
     weights[shown]! += bytesForOrder(self, i);
     if (heaviest < 0 || weights[shown]! > weights[heaviest]!) heaviest = shown;
   }
@@ -203,11 +147,10 @@ function wantedFunction({ page, state }: ViewProps): number | undefined {
 }
 
 function* treesAround(props: ViewProps): Steps<Around> {
-  const { page, selected, state } = props;
-  const of = wantedFunction(props) ?? (yield* heaviestFunction(page, props));
+  const { page, selected } = props;
+  const of = wantedFunction(props) ?? (yield* heaviestFunction(props));
   if (of < 0 || of >= page.functions) return { of };
-  const around = (direction: Direction) =>
-    CallTree.around(page, selected, of, direction, state.hidesPlumbing);
+  const around = (direction: Direction) => CallTree.around(page, selected, of, direction);
   return { of, callers: yield* around("callers"), callees: yield* around("callees") };
 }
 
@@ -215,71 +158,86 @@ export function* treesOf(props: ViewProps): Steps<Trees> {
   const { page, selected, state } = props;
   if (state.mode === "both") return { around: yield* treesAround(props) };
   const of = state.mode === "callers" ? CallTree.ofCallers : CallTree.ofCallees;
-  return { whole: yield* of.call(CallTree, page, selected, state.hidesPlumbing) };
+  return { whole: yield* of.call(CallTree, page, selected) };
 }
 
 /** What treesOf depends on, beside the page and the selection. */
 export function treesDependOn(props: ViewProps): unknown[] {
-  const { mode, hidesPlumbing } = props.state;
-  return [mode, hidesPlumbing, mode === "both" ? wantedFunction(props) : undefined];
+  const { mode } = props.state;
+  return [mode, mode === "both" ? wantedFunction(props) : undefined];
+}
+
+function AroundChart(
+  props: ViewProps & { tree: CallTree; name: string; rootName: string; rows: number },
+) {
+  const { tree, level, change } = props;
+  const book = useMemo(() => new EstimateBook(tree, level, false), [tree, level]);
+  // Function -1 of a root stands for the function in the middle: staying there changes nothing.
+  const pick = (node: number) => {
+    if (node !== ROOT) change({ mode: "both", focus: tree.functions[node]! }, true);
+  };
+  return (
+    <ChartOf
+      {...props}
+      book={book}
+      zoomed={ROOT}
+      chosen={-1}
+      isFlame={tree.direction === "callers"}
+      tallest={props.rows * ROW}
+      isWhole={false}
+      onChoose={pick}
+      onZoom={pick}
+      onPick={pick}
+    />
+  );
 }
 
 function Both(props: ViewProps & { around: Around }) {
-  const { page, change } = props;
+  const { page } = props;
   const { of, callers, callees } = props.around;
   if (!callers || !callees || isEmpty(callees.sums(ROOT), 0)) {
     return <p class="nothing">Nothing of this function is in the selection.</p>;
   }
   const name = functionName(page, of);
-  // Function -1 of a root stands for the function in the middle: staying there changes nothing.
-  const pick = (tree: CallTree) => (node: number) => {
-    if (node !== ROOT) change({ mode: "both", focus: tree.functions[node]! }, true);
-  };
   return (
     <div class="both">
       <p class="faint">
         Callers of{" "}
-        <b>
+        <b title={elided(fullName(page, of), 400)}>
           <bdi>{elided(name, 120)}</bdi>
         </b>{" "}
         above, its callees below; choose another function to look at that.
       </p>
-      <ChartOf
-        {...props}
-        name="Callers"
-        tree={callers}
-        rootName={name}
-        zoomed={ROOT}
-        isFlame={true}
-        tallest={16 * ROW}
-        isWhole={false}
-        onZoom={pick(callers)}
-        onPick={pick(callers)}
-      />
-      <ChartOf
-        {...props}
-        name="Callees"
-        tree={callees}
-        rootName={name}
-        zoomed={ROOT}
-        isFlame={false}
-        tallest={24 * ROW}
-        isWhole={false}
-        onZoom={pick(callees)}
-        onPick={pick(callees)}
-      />
+      <AroundChart {...props} name="Callers" tree={callers} rootName={name} rows={10} />
+      <AroundChart {...props} name="Callees" tree={callees} rootName={name} rows={MOST_ROWS} />
       <SourceLines {...props} functionIndex={of} />
     </div>
   );
 }
 
+/** "All of the peak". */
+function rootNameOf({ selected, state }: ViewProps): string {
+  if (state.mode === "callers") return "All functions that allocate";
+  const { profile } = selected;
+  if (profile.kind === "peak") return "All of the peak";
+  if (profile.kind === "allocated") return "All allocated";
+  return profile.kind === "live" ? "All live" : "All";
+}
+
+const NO_PATH: number[] = [];
+
 function Whole(props: ViewProps & { tree: CallTree }) {
-  const { page, state, change } = props;
-  const at = useZoomed(page, props.tree, state.zoom);
+  const { page, state, change, finding, level } = props;
+  const isOfFinding = state.chosen.length === 0 && props.tree.direction === "callees";
+  const wanted = isOfFinding ? (finding?.path ?? NO_PATH) : state.chosen;
+  const at = useFound(page, props.tree, state.zoom, wanted);
+  const tree = at.value?.tree ?? props.tree;
+  const book = useMemo(() => new EstimateBook(tree, level, true), [tree, level]);
   if (!at.value) return <Busy />;
-  const { tree, zoomed } = at.value;
-  const rootName = tree.direction === "callers" ? "all functions that allocate" : "all";
+  const { zoomed, chosen } = at.value;
+  const rootName = rootNameOf(props);
   if (isEmpty(tree.sums(ROOT), 0)) return <p class="nothing">No sample is in this selection.</p>;
+  const zoom = (node: number) => change({ zoom: tree.path(node) }, true);
   return (
     <Kept isBusy={at.isBusy}>
       <Breadcrumb {...props} path={tree.path(zoomed)} rootName={rootName} />
@@ -287,19 +245,57 @@ function Whole(props: ViewProps & { tree: CallTree }) {
         {...props}
         name="Call tree"
         tree={tree}
+        book={book}
         rootName={rootName}
         zoomed={zoomed}
+        chosen={chosen}
         isFlame={state.isFlame}
-        tallest={Math.max(320, Math.round(window.innerHeight * 0.72))}
+        tallest={MOST_ROWS * ROW}
         isWhole={true}
-        onZoom={(node) => change({ zoom: tree.path(node) }, true)}
+        onChoose={(node) => (node === ROOT ? zoom(node) : change({ chosen: tree.path(node) }, true))}
+        onZoom={zoom}
         onPick={(node) => {
           if (node !== ROOT) change({ mode: "both", focus: tree.functions[node]! }, true);
         }}
       />
+      {chosen > 0 && <Detail {...props} tree={tree} book={book} node={chosen} />}
     </Kept>
   );
 }
+
+/** What is folded, and the way to see it. */
+function Folding({ page, state, change }: ViewProps) {
+  const show = (showsAll: boolean) => change({ showsAll, zoom: [], chosen: [] }, true);
+  if (state.showsAll) {
+    return (
+      <span class="faint">
+        All frames.{" "}
+        <button class="text-link" onClick={() => show(false)}>
+          Fold library code
+        </button>
+      </span>
+    );
+  }
+  if (page.hidden === 0) return null;
+  return (
+    <span class="faint">
+      <span class="wide">Own code. </span>
+      {plural(page.hidden, "frame")}
+      <span class="wide"> of libraries and the start of threads</span>{" "}
+      {page.hidden === 1 ? "is" : "are"} folded.{" "}
+      <button class="text-link" onClick={() => show(true)}>
+        Show them
+      </button>
+    </span>
+  );
+}
+
+const COLOUR_NAMES: Record<Colour, string> = {
+  own: "own code",
+  module: "module",
+  function: "function",
+  certainty: "certainty",
+};
 
 export function Flame(props: ViewProps & { trees: Trees }) {
   const { state, change, trees } = props;
@@ -314,38 +310,45 @@ export function Flame(props: ViewProps & { trees: Trees }) {
             ["callers", "Callers"],
             ["both", "Both"],
           ]}
-          onChoose={(mode) => change({ mode, zoom: mode === "both" ? state.zoom : [] }, true)}
+          onChoose={(mode) =>
+            change({ mode, chosen: [], zoom: mode === "both" ? state.zoom : [] }, true)
+          }
         />
-        {state.mode !== "both" && (
-          <Choice<string>
-            name="Orientation"
-            chosen={state.isFlame ? "flame" : "icicle"}
-            choices={[
-              ["icicle", "Icicle"],
-              ["flame", "Flame"],
-            ]}
-            onChoose={(shape) => change({ isFlame: shape === "flame" }, true)}
-          />
-        )}
-        <Choice<Colour>
-          name="Colour"
-          chosen={state.colour}
-          choices={[
-            ["module", "Module"],
-            ["function", "Function"],
-            ["certainty", "Certainty"],
-          ]}
-          onChoose={(colour) => change({ colour })}
-        />
-        <Switch
-          label="Hide plumbing"
-          isOn={state.hidesPlumbing}
-          title="Leaves out the frames of allocators, standard libraries and language runtimes"
-          onChange={(hidesPlumbing) => change({ hidesPlumbing, zoom: [] }, true)}
-        />
+        <Folding {...props} />
         <span class="legend faint">
-          <i class="hatch" /> more than ± 50 % · <i class="whisker" /> interval
+          <span>
+            <i class="swatch own" /> at least
+          </span>
+          <span>
+            <i class="swatch own-pale" /> up to the estimate
+          </span>
+          <span class="wide">
+            <i class="swatch library" /> call into a library
+          </span>
         </span>
+        <details class="options">
+          <summary>View</summary>
+          <div class="options-list">
+            <label>
+              Colour by{" "}
+              <select
+                value={state.colour}
+                onChange={(event) => change({ colour: event.currentTarget.value as Colour })}
+              >
+                {COLOURS.map((colour) => (
+                  <option key={colour} value={colour}>
+                    {COLOUR_NAMES[colour]}
+                  </option>
+                ))}
+              </select>
+            </label>
+            <Switch
+              label="Root at the bottom"
+              isOn={state.isFlame}
+              onChange={(isFlame) => change({ isFlame }, true)}
+            />
+          </div>
+        </details>
       </div>
       {trees.around && <Both {...props} around={trees.around} />}
       {trees.whole && <Whole {...props} tree={trees.whole} />}

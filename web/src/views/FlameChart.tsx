@@ -9,11 +9,11 @@ import {
   useRef,
   useState,
 } from "preact/hooks";
-import { Layout, type Tree } from "../draw/layout";
-import { draw, type Paint, ROW, rowsInView, rowTop } from "../draw/painter";
+import { endOfChain, Layout, REST, startOfChain, type Tree } from "../draw/layout";
+import { BOX, draw, type Paint, ROW, rowsInView, rowTop } from "../draw/painter";
 import type { Palette } from "../draw/palette";
 import type { Page } from "../model/page";
-import type { Steps } from "../model/slices";
+import { finished, type Steps } from "../model/slices";
 import { Busy } from "./Kept";
 import { type Made, soon, useSteps, useTasks } from "./slices";
 
@@ -26,43 +26,70 @@ export interface FlameChartProps {
   palette: Palette;
   /** Changes when boxes look different though the tree is the same. */
   look: unknown;
-  paintOf: (node: number, width: number) => Paint;
+  paintOf: (box: Box) => Paint;
   /** A line that says all that the box shows, for who cannot see it. */
   describe: (node: number) => string;
   tooltip: (node: number) => ComponentChildren;
+  /** Of `count` children from `first` on that are too narrow to be drawn. */
+  tooltipOfRest?: (first: number, count: number) => ComponentChildren;
+  /** The node that is looked at; -1: none. */
+  chosen: number;
+  /** Lower and upper limit over the value; undefined where exact. */
+  limitsOf?: (node: number) => [number, number] | undefined;
+  onChoose: (node: number) => void;
   onZoom: (node: number) => void;
   onPick?: (node: number) => void;
+  onMenu?: (node: number, x: number, y: number) => void;
   /** Works on what paintOf left open; true if boxes look different now. */
   settling?: () => Steps<boolean>;
   tallest: number;
 }
 
+/** What a box stands for: a node, or a chain of only children that ends with it. */
+export interface Box {
+  node: number;
+  first: number;
+  width: number;
+}
+
 /** Rows beyond the view that are laid out ahead of scrolling. */
 const AHEAD = 60;
 
-/** A tree with the node that fills the width. */
+/** A tree with the node that fills the width and the one that is looked at; -1: none. */
 interface At<T> {
   tree: T;
   zoomed: number;
+  chosen: number;
 }
 
 interface Findable {
   finding(path: readonly number[]): Steps<number>;
+  path(node: number): number[];
 }
 
-function* zoomedIn<T extends Findable>(tree: T, zoom: readonly number[]): Steps<At<T>> {
-  return { tree, zoomed: yield* tree.finding(zoom) };
+function* foundIn<T extends Findable>(
+  tree: T,
+  zoom: readonly number[],
+  path: readonly number[],
+): Steps<At<T>> {
+  const zoomed = yield* tree.finding(zoom);
+  const chosen = path.length > 0 ? yield* tree.finding(path) : -1;
+  // As much of a path as there is is not what was chosen.
+  const isWhole = chosen > 0 && tree.path(chosen).length === path.length;
+  return { tree, zoomed, chosen: isWhole ? chosen : -1 };
 }
 
-export function useZoomed<T extends Findable>(
+/** The nodes that fill the width and that are looked at, by their paths. */
+export function useFound<T extends Findable>(
   page: Page,
   tree: T,
   zoom: readonly number[],
+  chosen: readonly number[],
 ): Made<At<T>> {
-  return useSteps(() => zoomedIn(tree, zoom), [page, tree, zoom]);
+  return useSteps(() => foundIn(tree, zoom, chosen), [page, tree, zoom, chosen]);
 }
 
-interface Box {
+interface Place {
   element: { current: HTMLDivElement | null };
   /** For its ref. */
   attach: (element: HTMLDivElement | null) => void;
@@ -85,7 +112,7 @@ function widthAfter(before: number, element: HTMLElement): number {
   return (usualWidth = width);
 }
 
-function useBox(): Box {
+function usePlace(): Place {
   const element = useRef<HTMLDivElement | null>(null);
   const [current, setCurrent] = useState<HTMLDivElement | null>(null);
   const attach = useCallback((attached: HTMLDivElement | null) => {
@@ -105,29 +132,40 @@ function useBox(): Box {
 interface Pointer {
   /** That the node is of: no other's node is shown for it. */
   layout: Layout;
+  box: number;
   node: number;
   x: number;
   y: number;
 }
 
+/** The node at the end of the chain that is drawn in the box of a node. */
+function end(tree: Tree, node: number): number {
+  return finished(endOfChain(tree, node));
+}
+
 function neighbour(tree: Tree, node: number, step: number): number {
-  const parent = tree.parents[node]!;
-  if (!(parent >= 0) || node === 0) return node;
+  const start = startOfChain(tree, node);
+  const parent = tree.parents[start]!;
+  if (!(parent >= 0) || start === 0) return node;
   const [first, count] = tree.children(parent);
-  return Math.min(Math.max(node + step, first), first + count - 1);
+  return end(tree, Math.min(Math.max(start + step, first), first + count - 1));
 }
 
 function moved(tree: Tree, node: number, key: string): number {
   if (key === "ArrowLeft") return neighbour(tree, node, -1);
   if (key === "ArrowRight") return neighbour(tree, node, 1);
-  if (key === "ArrowUp") return node === 0 ? node : tree.parents[node]!;
-  const [first, count] = tree.children(node);
-  return count > 0 ? first : node;
+  const start = startOfChain(tree, node);
+  if (key === "ArrowUp") return start === 0 ? 0 : tree.parents[start]!;
+  const [first, count] = tree.children(end(tree, node));
+  return count > 0 ? end(tree, first) : node;
 }
 
+/** Rows above the box of a node. */
 function depthOf(tree: Tree, node: number): number {
   let depth = 0;
-  for (let at = node; at > 0; at = tree.parents[at]!) ++depth;
+  for (let at = startOfChain(tree, node); at > 0; at = startOfChain(tree, tree.parents[at]!)) {
+    ++depth;
+  }
   return depth;
 }
 
@@ -161,22 +199,44 @@ function useShown(props: FlameChartProps, width: number): [Shown | undefined, bo
   return [shown.current, isBusy];
 }
 
-/** Frames the box of a node that is laid out. */
-function Outline(props: { layout: Layout; isFlame: boolean; node: number; kind: string }) {
-  const { layout, node } = props;
-  const box = layout.node.indexOf(node);
-  if (box < 0) return null;
-  const scene = { layout, isFlame: props.isFlame, top: 0 };
+interface OutlineProps {
+  layout: Layout;
+  isFlame: boolean;
+  box: number;
+  kind: string;
+  /** Lower and upper limit over the value. */
+  limits?: [number, number] | undefined;
+}
+
+/** Frames a box, with its interval as a whisker from the lower limit to the upper one. */
+function Outline({ layout, isFlame, box, kind, limits }: OutlineProps) {
+  if (box < 0 || box >= layout.node.length) return null;
+  const [x, width] = [layout.x[box]!, layout.width[box]!];
+  const top = rowTop({ layout, isFlame, top: 0 }, layout.rowAt(box));
+  const [from, to] = limits ? [width * limits[0], width * limits[1]] : [0, 0];
+  const isCut = x + to > layout.pixels;
   return (
-    <div
-      class={`outline ${props.kind}`}
-      style={{
-        left: `${layout.x[box]}px`,
-        top: `${rowTop(scene, layout.rowAt(box))}px`,
-        width: `${Math.max(2, layout.width[box]! - 1)}px`,
-        height: `${ROW - 1}px`,
-      }}
-    />
+    <>
+      <div
+        class={`outline ${kind}`}
+        style={{
+          left: `${x}px`,
+          top: `${top}px`,
+          width: `${Math.max(2, width - 1.5)}px`,
+          height: `${BOX}px`,
+        }}
+      />
+      {to - from > 3 && (
+        <div
+          class={`whisker-line ${isCut ? "cut" : ""}`}
+          style={{
+            left: `${x + from}px`,
+            top: `${top + BOX - 9}px`,
+            width: `${Math.min(layout.pixels - x, to) - from}px`,
+          }}
+        />
+      )}
+    </>
   );
 }
 
@@ -191,7 +251,7 @@ function sized(surface: HTMLCanvasElement, width: number, height: number): HTMLC
   return surface;
 }
 
-function Chart({ layout, props, box }: Shown & { box: Box }) {
+function Chart({ layout, props, place }: Shown & { place: Place }) {
   const { page, tree, zoomed, isFlame, palette, look } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
   const [pointer, setPointer] = useState<Pointer>();
@@ -201,13 +261,14 @@ function Chart({ layout, props, box }: Shown & { box: Box }) {
   const wanted = rowsFor(props, top);
   useSteps(() => layout.extending(wanted), [page, layout, wanted]);
   const { rows, pixels: width } = layout;
+  const chosen = props.chosen < 0 ? -1 : end(tree, props.chosen);
   const total = rows * ROW;
   const height = Math.min(total, props.tallest);
 
   useEffect(() => setFocused(-1), [tree]);
   useLayoutEffect(() => {
     const scrolled = isFlame ? total - height : 0;
-    if (top !== scrolled) box.element.current!.scrollTop = scrolled;
+    if (top !== scrolled) place.element.current!.scrollTop = scrolled;
     setTop(scrolled);
   }, [tree, zoomed, isFlame, height]);
 
@@ -215,7 +276,13 @@ function Chart({ layout, props, box }: Shown & { box: Box }) {
   const paint = () => {
     const surface = canvas.current!;
     const context = sized(surface, width, height).getContext("2d")!;
-    const scene = { layout, palette, paintOf: props.paintOf, isFlame, top, height, width };
+    const boxOf = (i: number): Box => ({
+      node: layout.node[i]!,
+      first: layout.first[i]!,
+      width: layout.width[i]!,
+    });
+    const paintOf = (i: number) => props.paintOf(boxOf(i));
+    const scene = { layout, palette, paintOf, isFlame, top, height, width };
     surface.dataset.boxes = String(draw(context, scene));
     surface.dataset.laidOut = String(layout.node.length);
   };
@@ -240,15 +307,23 @@ function Chart({ layout, props, box }: Shown & { box: Box }) {
     const edge = canvas.current!.getBoundingClientRect();
     const x = event.clientX - edge.left;
     const line = Math.floor((event.clientY - edge.top + top) / ROW);
-    const found = layout.boxAt(isFlame ? layout.rows - 1 - line : line, x);
-    const node = found < 0 ? -2 : layout.node[found]!;
-    return node < 0 ? undefined : { layout, node, x: event.clientX, y: event.clientY };
+    const box = layout.boxAt(isFlame ? layout.rows - 1 - line : line, x);
+    if (box < 0) return undefined;
+    return { layout, box, node: layout.node[box]!, x: event.clientX, y: event.clientY };
   };
   const click = (event: MouseEvent) => {
     const found = nodeUnder(event);
-    if (!found) return;
+    if (!found || found.node === REST) return;
     if ((event.shiftKey || event.altKey) && props.onPick) props.onPick(found.node);
-    else props.onZoom(found.node);
+    else if (found.node === chosen) props.onZoom(found.node);
+    else props.onChoose(found.node);
+  };
+  const openMenu = (event: MouseEvent) => {
+    const found = nodeUnder(event);
+    if (!found || found.node <= 0 || !props.onMenu) return;
+    event.preventDefault();
+    setPointer(undefined);
+    props.onMenu(found.node, event.clientX, event.clientY);
   };
 
   const reveal = (node: number) => {
@@ -256,7 +331,7 @@ function Chart({ layout, props, box }: Shown & { box: Box }) {
     layout.extend(row + 1);
     const [first, last] = rowsInView({ layout, isFlame, top, height: height - ROW });
     if (row >= first && row <= last) return;
-    box.element.current!.scrollTop = (isFlame ? layout.rows - 1 - row : row) * ROW - height / 2;
+    place.element.current!.scrollTop = (isFlame ? layout.rows - 1 - row : row) * ROW - height / 2;
   };
   const press = (event: JSX.TargetedKeyboardEvent<HTMLDivElement>) => {
     const at = focused < 0 ? zoomed : focused;
@@ -266,26 +341,28 @@ function Chart({ layout, props, box }: Shown & { box: Box }) {
       setFocused(node);
       reveal(node);
     } else if (event.key === "Home") setFocused(0);
-    else if (event.key === "Enter" || event.key === " ") props.onZoom(at);
+    else if (event.key === "Enter") props.onZoom(at);
+    else if (event.key === " ") props.onChoose(at);
     else if (event.key === "b" && props.onPick) props.onPick(at);
     else return;
     event.preventDefault();
     event.stopPropagation();
   };
   const current = focused < 0 ? zoomed : focused;
-  const [, siblings] = current > 0 ? tree.children(tree.parents[current]!) : [0, 1];
+  const start = startOfChain(tree, current);
+  const [eldest, siblings] = start > 0 ? tree.children(tree.parents[start]!) : [0, 1];
   const pointed = pointer?.layout === layout ? pointer : undefined;
   return (
     <>
       <div
         class="chart-view"
-        ref={box.attach}
+        ref={place.attach}
         tabIndex={0}
         role="tree"
         aria-label={props.name}
         aria-activedescendant={`${props.name}-node`}
         onKeyDown={press}
-        onScroll={() => setTop(box.element.current!.scrollTop)}
+        onScroll={() => setTop(place.element.current!.scrollTop)}
         style={{ height: `${height}px` }}
         onBlur={() => setFocused(-1)}
       >
@@ -294,19 +371,31 @@ function Chart({ layout, props, box }: Shown & { box: Box }) {
             ref={canvas}
             aria-hidden="true"
             onClick={click}
-            onDblClick={(event) => {
-              const found = nodeUnder(event);
-              if (found) props.onPick?.(found.node);
-            }}
+            onContextMenu={openMenu}
             onPointerMove={(event) => setPointer(nodeUnder(event))}
             onPointerLeave={() => setPointer(undefined)}
             style={{ width: `${width}px`, height: `${height}px` }}
           />
+          {chosen >= 0 && (
+            <Outline layout={layout} isFlame={isFlame} box={layout.boxOf(chosen)} kind="chosen" />
+          )}
           {pointed && (
-            <Outline layout={layout} isFlame={isFlame} node={pointed.node} kind="hovered" />
+            <Outline
+              layout={layout}
+              isFlame={isFlame}
+              box={pointed.box}
+              kind="hovered"
+              limits={pointed.node < 0 ? undefined : props.limitsOf?.(pointed.node)}
+            />
           )}
           {focused >= 0 && (
-            <Outline layout={layout} isFlame={isFlame} node={focused} kind="focused" />
+            <Outline
+              layout={layout}
+              isFlame={isFlame}
+              box={layout.boxOf(focused)}
+              kind="focused"
+              limits={props.limitsOf?.(focused)}
+            />
           )}
           <div
             id={`${props.name}-node`}
@@ -314,7 +403,7 @@ function Chart({ layout, props, box }: Shown & { box: Box }) {
             role="treeitem"
             aria-level={depthOf(tree, current) + 1}
             aria-setsize={siblings}
-            aria-posinset={current > 0 ? current - tree.children(tree.parents[current]!)[0] + 1 : 1}
+            aria-posinset={start > 0 ? start - eldest + 1 : 1}
             aria-selected={focused >= 0}
           >
             {props.describe(current)}
@@ -326,17 +415,23 @@ function Chart({ layout, props, box }: Shown & { box: Box }) {
           {props.describe(focused)}
         </p>
       )}
-      {pointed && <Tooltip at={pointed}>{props.tooltip(pointed.node)}</Tooltip>}
+      {pointed && (
+        <Tooltip at={pointed}>
+          {pointed.node === REST
+            ? props.tooltipOfRest?.(layout.first[pointed.box]!, layout.rest[pointed.box]!)
+            : props.tooltip(pointed.node)}
+        </Tooltip>
+      )}
     </>
   );
 }
 
 export function FlameChart(props: FlameChartProps) {
-  const box = useBox();
-  const [shown, isBusy] = useShown(props, box.width);
+  const place = usePlace();
+  const [shown, isBusy] = useShown(props, place.width);
   return (
     <div class="chart kept" aria-busy={isBusy}>
-      {shown ? <Chart {...shown} box={box} /> : <div class="chart-view" ref={box.attach} />}
+      {shown ? <Chart {...shown} place={place} /> : <div class="chart-view" ref={place.attach} />}
       {isBusy && <Busy />}
     </div>
   );

@@ -83,7 +83,7 @@ export function NameCell(props: NameCellProps) {
         label
       )}
       {detail && detail !== name && (
-        <span class="detail">
+        <span class="detail-line">
           <bdi>{elided(detail, LONGEST_NAME)}</bdi>
         </span>
       )}

@@ -3,6 +3,7 @@ import {
   dimensionGroups,
   functionGroups,
   type Groups,
+  lineGroups,
   moduleGroups,
   stackGroups,
   stackOf,
@@ -20,18 +21,20 @@ const DIMENSION_OF: Partial<Record<Tab, Dimension>> = {
   sizes: "size",
   threads: "thread",
   labels: "label",
+  processes: "process",
 };
 
 /** Whether a tab is a table of groups. */
 export function hasTable(tab: Tab): boolean {
-  return tab in DIMENSION_OF || ["functions", "modules", "stacks"].includes(tab);
+  return tab in DIMENSION_OF || ["functions", "lines", "modules", "stacks"].includes(tab);
 }
 
 export function groupsOf(props: ViewProps, tab: Tab): Steps<Groups> {
-  const { page, selected, state } = props;
-  if (tab === "functions") return functionGroups(page, selected, state.hidesPlumbing);
-  if (tab === "modules") return moduleGroups(page, selected, state.hidesPlumbing);
-  if (tab === "stacks") return stackGroups(page, selected, state.hidesPlumbing);
+  const { page, selected } = props;
+  if (tab === "functions") return functionGroups(page, selected);
+  if (tab === "lines") return lineGroups(page, selected);
+  if (tab === "modules") return moduleGroups(page, selected);
+  if (tab === "stacks") return stackGroups(page, selected);
   return dimensionGroups(page, selected, DIMENSION_OF[tab]!);
 }
 
@@ -54,8 +57,8 @@ function actionOf(props: ViewProps, tab: Tab): [((key: number) => void) | undefi
   if (tab === "stacks") {
     return [
       (key) => {
-        const zoom = stackOf(page, key, state.hidesPlumbing).reverse();
-        change({ tab: "flame", mode: "callees", zoom }, true);
+        const zoom = stackOf(page, key).reverse();
+        change({ tab: "flame", mode: "callees", zoom: [], chosen: zoom }, true);
       },
       "Show it in the flame graph",
     ];

@@ -1,5 +1,5 @@
-// The heap over time: the band of the live heap, what was resident, the peak and marks. What is
-// chosen on it is the window of everything below.
+// The heap over time: the band of the live heap, what was resident, what the program mapped itself,
+// the peak and marks. A click chooses an instant, dragging a window, for everything on the page.
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import type { Timeline as Data } from "../data";
@@ -9,25 +9,33 @@ import type { Window } from "../model/selection";
 import { duration, exactBytes } from "../numbers/format";
 import { Chip } from "./controls";
 
-export const FONT = "11.5px system-ui, sans-serif";
-const HEIGHT = 190;
+const SANS = "system-ui, -apple-system, 'Segoe UI', 'Noto Sans', 'DejaVu Sans', sans-serif";
+export const FONT = `12px ${SANS}`;
+/** Of the plot with its axis of time. */
+const HEIGHT = 118 + 30;
 
 interface TimelineProps {
   timeline: Data;
   window: Window | undefined;
   palette: Palette;
+  /** The height of the peak's dot. */
+  peakBytes: number | undefined;
   /** What of the profile counts in a window, in words. */
   meaning: string;
   onWindow: (window: Window | undefined, isStep: boolean) => void;
+  onInstant: (bucket: number) => void;
 }
 
-/** Times of both, seconds, with what is known at each. */
+/** Times of all, seconds, with what is known at each. */
 function seriesOf(timeline: Data): uPlot.AlignedData {
-  const { edges, live, rss } = timeline;
+  const { edges, live, rss, mapped } = timeline;
   const liveTimes = live.value.map((_, i) => edges[i + 1]! / 1e9);
   const ofLive: uPlot.AlignedData = [liveTimes, live.hi, live.lo, live.value];
-  const ofRss: uPlot.AlignedData = [rss.time.map((time) => time / 1e9), rss.bytes];
-  return rss.time.length > 0 ? uPlot.join([ofLive, ofRss]) : [...ofLive, liveTimes.map(() => null)];
+  const further = [rss, mapped].map(
+    ({ time, bytes }): uPlot.AlignedData =>
+      time.length > 0 ? [time.map((at) => at / 1e9), bytes] : [[liveTimes[0] ?? 0], [null]],
+  );
+  return uPlot.join([ofLive, ...further]);
 }
 
 function bucketAt(edges: number[], seconds: number): number {
@@ -52,29 +60,59 @@ export function axisStroke(palette: Palette): Partial<uPlot.Axis> {
 }
 
 /** A vertical line with a word at its top. */
-function drawMark(plot: uPlot, seconds: number, text: string, palette: Palette, isPeak: boolean) {
+function drawMark(plot: uPlot, seconds: number, text: string, palette: Palette) {
   const { ctx, bbox } = plot;
   const x = Math.round(plot.valToPos(seconds, "x", true));
   if (x < bbox.left || x > bbox.left + bbox.width) return;
   const ratio = devicePixelRatio;
   ctx.save();
-  ctx.strokeStyle = isPeak ? palette.live : palette.mark;
-  ctx.fillStyle = isPeak ? palette.live : palette.mark;
+  ctx.strokeStyle = ctx.fillStyle = palette.mark;
   ctx.setLineDash([3 * ratio, 3 * ratio]);
   ctx.beginPath();
   ctx.moveTo(x, bbox.top);
   ctx.lineTo(x, bbox.top + bbox.height);
   ctx.stroke();
-  ctx.font = `${11 * ratio}px system-ui, sans-serif`;
+  drawWord(plot, x, text, palette, `${11 * ratio}px ${SANS}`);
+  ctx.restore();
+}
+
+/** Beside a line, on the side where there is room; a halo keeps it apart from curves behind it. */
+function drawWord(plot: uPlot, x: number, text: string, palette: Palette, font: string): void {
+  const { ctx, bbox } = plot;
+  const ratio = devicePixelRatio;
+  ctx.font = font;
   ctx.direction = "ltr";
-  const isRight = x > bbox.left + bbox.width * 0.85;
+  const isRight = x > bbox.left + bbox.width * 0.8;
   ctx.textAlign = isRight ? "right" : "left";
-  // A halo keeps the word apart from curves behind it.
+  ctx.textBaseline = "middle";
   ctx.setLineDash([]);
   ctx.strokeStyle = palette.paper;
-  ctx.lineWidth = 4 * ratio;
-  ctx.strokeText(text, x + (isRight ? -4 : 4) * ratio, bbox.top + 9 * ratio);
-  ctx.fillText(text, x + (isRight ? -4 : 4) * ratio, bbox.top + 9 * ratio);
+  ctx.lineWidth = 5 * ratio;
+  const [at, y] = [x + (isRight ? -8 : 8) * ratio, bbox.top + 2 * ratio];
+  ctx.strokeText(text, at, y);
+  ctx.fillText(text, at, y);
+}
+
+/** The line of the peak, its estimate as a dot. */
+function drawPeak(plot: uPlot, time: number, bytes: number | undefined, palette: Palette): void {
+  const { ctx, bbox } = plot;
+  const ratio = devicePixelRatio;
+  const x = plot.valToPos(time / 1e9, "x", true);
+  ctx.save();
+  ctx.strokeStyle = ctx.fillStyle = palette.text;
+  ctx.lineWidth = 1.5 * ratio;
+  ctx.setLineDash([]);
+  ctx.beginPath();
+  ctx.moveTo(x, bbox.top);
+  ctx.lineTo(x, bbox.top + bbox.height);
+  ctx.stroke();
+  if (bytes !== undefined && bytes > 0) {
+    const y = Math.max(bbox.top, plot.valToPos(bytes, "y", true));
+    ctx.beginPath();
+    ctx.arc(x, y, 4.5 * ratio, 0, 2 * Math.PI);
+    ctx.fill();
+  }
+  drawWord(plot, x, `peak, ${duration(time)}`, palette, `600 ${13 * ratio}px ${SANS}`);
   ctx.restore();
 }
 
@@ -85,7 +123,7 @@ function drawWindow(plot: uPlot, edges: number[], window: Window, palette: Palet
   const from = Math.max(bbox.left, place(window.from));
   const to = Math.min(bbox.left + bbox.width, place(window.to + 1));
   ctx.save();
-  ctx.fillStyle = palette.isDark ? "rgba(10,12,14,.62)" : "rgba(255,255,255,.72)";
+  ctx.fillStyle = palette.isDark ? "rgba(16,19,21,.66)" : "rgba(251,251,250,.74)";
   ctx.fillRect(bbox.left, bbox.top, from - bbox.left, bbox.height);
   ctx.fillRect(to, bbox.top, bbox.left + bbox.width - to, bbox.height);
   ctx.strokeStyle = palette.focus;
@@ -105,9 +143,9 @@ function optionsOf(props: () => Drawn): uPlot.Options {
     const now = props();
     if (now.window) drawWindow(plot, timeline.edges, now.window, palette);
     for (const mark of timeline.marks) {
-      drawMark(plot, mark.time / 1e9, elided(printable(mark.name), 24), palette, false);
+      drawMark(plot, mark.time / 1e9, elided(printable(mark.name), 24), palette);
     }
-    if (timeline.peak !== undefined) drawMark(plot, timeline.peak / 1e9, "peak", palette, true);
+    if (timeline.peak !== undefined) drawPeak(plot, timeline.peak, now.peakBytes, palette);
   };
   const chosen = (plot: uPlot) => {
     const { left, width: pixels } = plot.select;
@@ -118,17 +156,26 @@ function optionsOf(props: () => Drawn): uPlot.Options {
     props().onWindow({ from, to }, true);
     plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
   };
+  const clicked = (plot: uPlot) => {
+    let from = 0;
+    plot.over.addEventListener("pointerdown", (event) => (from = event.clientX));
+    plot.over.addEventListener("click", (event) => {
+      if (Math.abs(event.clientX - from) > 2) return;
+      const { left } = plot.over.getBoundingClientRect();
+      props().onInstant(bucketAt(timeline.edges, plot.posToVal(event.clientX - left, "x")));
+    });
+  };
   const pointed = (plot: uPlot) => {
     const { left } = plot.cursor;
     const isInside = left !== undefined && left >= 0;
     props().onCursor(isInside ? bucketAt(timeline.edges, plot.posToVal(left, "x")) : undefined);
   };
   const bytes = (_: uPlot, values: number[]) =>
-    values.map((value) => exactBytes(Math.max(0, value)));
+    values.map((value, i) => axisText(value, i === values.length - 1));
   return {
     width,
     height: HEIGHT,
-    padding: [10, 12, 0, 4],
+    padding: [11, 24, 0, 0],
     legend: { show: false },
     cursor: { drag: { x: true, y: false, setScale: false }, points: { show: false }, y: false },
     scales: {
@@ -138,25 +185,54 @@ function optionsOf(props: () => Drawn): uPlot.Options {
     axes: [
       {
         ...axisStroke(palette),
-        size: 30,
-        values: (_, values) => values.map((value) => (value === 0 ? "0" : duration(value * 1e9))),
+        size: 27,
+        grid: { show: false },
+        ticks: { show: false },
+        gap: 4,
+        space: 90,
+        values: (_, values) => values.map((value, i) => timeText(value, i === 0 || i + 1 === values.length, values.at(-1)!)),
       },
-      { ...axisStroke(palette), size: 74, values: bytes, incrs: BYTE_STEPS },
+      {
+        ...axisStroke(palette),
+        size: 62,
+        gap: 8,
+        space: 32,
+        ticks: { show: false },
+        values: bytes,
+        incrs: BYTE_STEPS,
+      },
     ],
     bands: [{ series: [1, 2], fill: palette.band }],
     series: [
       {},
       { stroke: "transparent", width: 0, points: { show: false }, spanGaps: true },
       { stroke: "transparent", width: 0, points: { show: false }, spanGaps: true },
-      { stroke: palette.live, width: 1.6, points: { show: false }, spanGaps: true },
-      { stroke: palette.rss, width: 1.3, dash: [5, 3], points: { show: false }, spanGaps: true },
+      { stroke: palette.live, width: 2, points: { show: false }, spanGaps: true },
+      { stroke: palette.rss, width: 1.6, dash: [5, 4], points: { show: false }, spanGaps: true },
+      { stroke: palette.mapped, width: 1.6, dash: [2, 3], points: { show: false }, spanGaps: true },
     ],
-    hooks: { draw: [decorate], setSelect: [chosen], setCursor: [pointed] },
+    hooks: { ready: [clicked], draw: [decorate], setSelect: [chosen], setCursor: [pointed] },
   };
 }
 
-/** Steps of an axis of bytes: powers of two, so that labels are round. */
-const BYTE_STEPS = Array.from({ length: 60 }, (_, i) => 2 ** i);
+/** Steps of an axis of bytes, so that labels are round: 1, 2, 4, 5, 10, 20 ... of a unit. */
+const BYTE_STEPS = Array.from({ length: 6 }, (_, unit) =>
+  [1, 2, 5, 10, 20, 50, 100, 200, 400].map((step) => step * 1024 ** unit),
+).flat();
+
+/** The unit stands at the first label and the last: "0 s", "2", "4" ... "10 s". */
+function timeText(seconds: number, isEnd: boolean, last: number): string {
+  const [unit, name] = last < 1e-3 ? [1e-6, "us"] : last < 1 ? [1e-3, "ms"] : [1, "s"];
+  if (last >= 120) return seconds === 0 ? "0" : duration(seconds * 1e9);
+  return `${Number((seconds / unit).toPrecision(4))}${isEnd ? ` ${name}` : ""}`;
+}
+
+/** The unit stands at the top label only. */
+function axisText(bytes: number, isTop: boolean): string {
+  if (bytes <= 0) return "0";
+  const text = exactBytes(bytes);
+  return isTop ? text : text.replace(/ .*$/, "");
+}
 
 /** What the cursor points at, in words. */
 function Reading(props: { timeline: Data; at: number }) {
@@ -209,30 +285,40 @@ export function Timeline(props: TimelineProps) {
   useEffect(() => plot.current?.redraw(false), [shown]);
   const { edges } = timeline;
   return (
-    <section class="card timeline" aria-label="Timeline">
-      <div class="toolbar">
-        <span class="key">
+    <section class="timeline" aria-label="Timeline">
+      <div class="key">
+        <span>
           <i class="key-live" />
-          live heap with its interval
+          <span>
+            live heap<span class="wide"> and its interval</span>
+          </span>
         </span>
         {timeline.rss.time.length > 0 && (
-          <span class="key">
+          <span>
             <i class="key-rss" />
-            resident set, observed
+            resident
           </span>
         )}
-        {shown ? (
+        {timeline.mapped.time.length > 0 ? (
+          <span>
+            <i class="key-mapped" />
+            mapped past malloc
+          </span>
+        ) : (
+          <span class="wide">mapped past malloc: none</span>
+        )}
+        {shown && (
           <Chip label="Clear the window" onClear={() => props.onWindow(undefined, true)}>
             {props.meaning} {duration(edges[shown.from]!)} to {duration(edges[shown.to + 1]!)}
           </Chip>
-        ) : (
-          <span class="faint hint">drag, or focus and use ← →, to choose a window</span>
         )}
-        {pointed !== undefined && (
-          <span class="faint reading">
+        <span class="reading wide">
+          {pointed !== undefined ? (
             <Reading timeline={timeline} at={pointed} />
-          </span>
-        )}
+          ) : (
+            "click for an instant; drag, or use ← →, for a window"
+          )}
+        </span>
       </div>
       <div
         ref={place}

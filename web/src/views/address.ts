@@ -28,7 +28,8 @@ export function useStateInAddress(): [State, (part: Partial<State>, isStep?: boo
     };
   }, []);
   const write = () => {
-    const { timer, isStep } = pending.current!;
+    if (!pending.current) return;
+    const { timer, isStep } = pending.current;
     window.clearTimeout(timer);
     pending.current = undefined;
     const text = textOfState(latest.current);

@@ -1,4 +1,5 @@
 // What every view needs.
+import type { Finding } from "../model/finding";
 import type { State } from "../model/state";
 import type { Page } from "../model/page";
 import type { Search } from "../model/search";
@@ -14,4 +15,6 @@ export interface ViewProps {
   level: number;
   palette: Palette;
   found: Search | undefined;
+  /** Of the selection; undefined while it is being worked out. */
+  finding: Finding | undefined;
 }

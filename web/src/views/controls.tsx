@@ -59,8 +59,8 @@ export function SearchInput(props: { value: string; onChange: (text: string) => 
     <input
       id="search"
       type="search"
-      placeholder="Search functions (regular expression)   /"
-      aria-label="Search functions, a regular expression"
+      placeholder="Search functions and files   /"
+      aria-label="Search functions and files, a regular expression"
       value={props.value}
       onInput={(event) => props.onChange(event.currentTarget.value)}
     />

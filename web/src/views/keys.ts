@@ -14,6 +14,7 @@ type Change = (part: Partial<State>, isStep?: boolean) => void;
 function escape(state: State, change: Change): void {
   if (state.search !== "") change({ search: "" });
   else if (state.zoom.length > 0) change({ zoom: [] }, true);
+  else if (state.chosen.length > 0) change({ chosen: [] }, true);
   else if (state.window) change({ window: undefined }, true);
 }
 
@@ -32,10 +33,10 @@ function act(key: string, state: State, change: Change, actions: Actions): boole
       change({ isFlame: !state.isFlame }, true);
       return true;
     case "c":
-      change({ mode: MODES[(MODES.indexOf(state.mode) + 1) % 3]!, zoom: [] }, true);
+      change({ mode: MODES[(MODES.indexOf(state.mode) + 1) % 3]!, zoom: [], chosen: [] }, true);
       return true;
     case "h":
-      change({ hidesPlumbing: !state.hidesPlumbing, zoom: [] }, true);
+      change({ showsAll: !state.showsAll, zoom: [], chosen: [] }, true);
       return true;
     case "0":
       change({ zoom: [] }, true);

@@ -107,19 +107,25 @@ function goOnSelecting(work: Selecting, milliseconds: number): boolean {
   return true;
 }
 
+/** Whose data is the same: another view of the page may take its time. */
+function isOfSameData(work: Selecting | undefined, page: Page): work is Selecting {
+  return work !== undefined && work.page.data === page.data;
+}
+
 /** What is selected, or what was a moment ago. Undefined of pages that only compare. */
 export function useSelected(page: Page, selection: Selection): Made<Selected> {
   const work = useRef<Selecting>();
   const redraw = useRedraw();
   const key = JSON.stringify(selection);
   const hasAny = page.data.profiles.length > 0;
-  if (hasAny && work.current?.page !== page) {
+  if (hasAny && !isOfSameData(work.current, page)) {
     const shown = select(page, selection);
     work.current = { page, key, steps: undefined, shown, room: page.room, spare: undefined };
-  } else if (hasAny && work.current!.key !== key) {
+  } else if (hasAny && (work.current!.key !== key || work.current!.page !== page)) {
     const now = work.current!;
     now.key = key;
-    now.spare ??= roomFor(page.nodes);
+    now.page = page;
+    if (now.spare?.nodes !== page.nodes) now.spare = roomFor(page.nodes);
     now.steps = selecting(page, selection, now.spare);
     goOnSelecting(now, FIRST_MS);
   }

@@ -1,0 +1,13 @@
+// Names and roles of frames as the document gives them: the one place that knows how.
+import { FrameFlag, type PageData } from "../data";
+import { printable } from "./names";
+
+/** Of an allocator, a standard library or a language runtime: folded unless asked for. */
+export function isLibraryFrame(data: PageData, frame: number): boolean {
+  return (data.frames.flags[frame]! & FrameFlag.Plumbing) !== 0;
+}
+
+/** Names of data.names as they are shown. */
+export function displayNames(data: PageData): string[] {
+  return (data.short_names ?? data.names).map(printable);
+}

@@ -1,0 +1,198 @@
+// The frame that is looked at: what it held, how many objects, what it allocated in all, how long
+// that lived, what it asked for, and its source line.
+import type { Survival } from "../data";
+import type { EstimateBook } from "../model/book";
+import { objectsFigure, rowBytes, rowObjects, shareOf } from "../model/measure";
+import { elided, printable } from "../model/names";
+import { fullName, functionName, type Page, placeOf, shortPlaceOf } from "../model/page";
+import { selectingBelow } from "../model/selection";
+import type { CallTree } from "../model/tree";
+import { duration, figure, plural, shareFigure } from "../numbers/format";
+import { samplesOf, Sum } from "../numbers/sums";
+import { actionsFor } from "./actions";
+import { Bar } from "./Bar";
+import type { ViewProps } from "./context";
+import { Figure } from "./Figure";
+import { useSteps } from "./slices";
+
+const MOST_ASKED = 5;
+
+interface DetailProps extends ViewProps {
+  tree: CallTree;
+  book: EstimateBook;
+  node: number;
+}
+
+/** "at the peak": of what the numbers are. */
+export function momentText({ selected }: ViewProps): string {
+  const { kind, counts } = selected.profile;
+  if (kind === "peak") return "at the peak";
+  if (kind === "allocated") return selected.window ? "in the window" : "in all";
+  if (counts === "alive") return selected.window ? "at that instant" : "at exit";
+  return selected.profile.title;
+}
+
+/** The times that `share` of the bytes outlive, by the curve and its limits. */
+function outlived({ time, value, lo, hi }: Survival, share: number): [number, number, number] {
+  const crossing = (values: number[]) =>
+    time[values.findIndex((alive) => alive <= share)] ?? Infinity;
+  return [crossing(value), crossing(lo), crossing(hi)];
+}
+
+function livesText(curve: Survival, share: number): string {
+  const [at, least, most] = outlived(curve, share);
+  if (!Number.isFinite(at)) return `over ${duration(curve.time.at(-1)!)}`;
+  const limit = Number.isFinite(most) ? duration(most) : "?";
+  return `over ${duration(at)} [${duration(least)}, ${limit}]`;
+}
+
+function Lives({ page, of }: { page: Page; of: number }) {
+  const name = fullName(page, of);
+  const curve = page.data.lifetimes.find(
+    (one) => printable(one.name) === name || printable(one.name).startsWith(`${name} (`),
+  );
+  if (!curve) return null;
+  return (
+    <>
+      <dt>Lives</dt>
+      <dd>
+        half of its bytes {livesText(curve, 0.5)}, a tenth {livesText(curve, 0.1)}
+      </dd>
+    </>
+  );
+}
+
+/** What the same stacks allocated in all, where something else is looked at. */
+function InAll(props: DetailProps) {
+  const { page, tree, node, state, level, selected } = props;
+  const index = page.data.profiles.findIndex(({ kind }) => kind === "allocated");
+  const isThere =
+    index >= 0 && page.data.profiles[index]!.cells >= 0 && selected.profile.kind !== "allocated";
+  const nodes = isThere && tree.direction === "callees" ? tree.entriesOf(node) : undefined;
+  const made = useSteps(
+    function* () {
+      if (!nodes) return undefined;
+      const selection = { profile: index, window: undefined, only: state.only };
+      return yield* selectingBelow(page, selection, nodes);
+    },
+    [page, tree, node, state.only],
+  );
+  if (!made.value) return null;
+  const { selected: all, part } = made.value;
+  const bytes = rowBytes(all, part, level);
+  return (
+    <>
+      <dt>Allocated in all</dt>
+      <dd>
+        <Figure parts={figure(bytes, "bytes")} />,{" "}
+        <Figure parts={shareFigure(shareOf(all, part, bytes, level))} />
+      </dd>
+    </>
+  );
+}
+
+function Asked(props: DetailProps) {
+  const { page, tree, book, node, level } = props;
+  const [first, count] = tree.children(node);
+  if (count === 0) return null;
+  const shown = Array.from({ length: Math.min(count, MOST_ASKED) }, (_, i) => first + i);
+  return (
+    <>
+      <h3>
+        {tree.direction === "callers" ? "Who called it, " : "What it asked for, "}
+        {momentText(props)}
+      </h3>
+      <table class="mini">
+        <tbody>
+          {shown.map((child) => {
+            const bytes = book.get(child);
+            const share = shareOf(tree.selected, tree.sums(child), bytes, level);
+            return (
+              <tr key={child} class={bytes.lo < bytes.value / 2 ? "faint" : ""}>
+                <td>
+                  <code>{elided(functionName(page, tree.functions[child]!), 80)}</code>
+                </td>
+                <td>
+                  <Figure parts={figure(bytes, "bytes")} />
+                </td>
+                <td>
+                  <Figure parts={shareFigure(share)} />
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+      {count > MOST_ASKED && <p class="faint">and {plural(count - MOST_ASKED, "other")}</p>}
+    </>
+  );
+}
+
+/** The line of source that the frame stands at, where the page has it. */
+function SourceLine({ page, frame }: { page: Page; frame: number }) {
+  if (frame < 0) return null;
+  const { file, line } = page.data.frames;
+  const source = page.data.sources.find(
+    (one) =>
+      one.file === file[frame] && line[frame]! >= one.from && line[frame]! < one.from + one.lines.length,
+  );
+  if (!source) return null;
+  return (
+    <pre>
+      <i>{line[frame]}</i> {printable(source.lines[line[frame]! - source.from]!.trim())}
+    </pre>
+  );
+}
+
+export function Detail(props: DetailProps) {
+  const { page, tree, book, node, level } = props;
+  const of = tree.functions[node]!;
+  const frame = tree.frame(node);
+  const sums = tree.sums(node);
+  const bytes = book.get(node);
+  const objects = objectsFigure(bytes, rowObjects(tree.selected, sums, level), sums[Sum.Certain]!);
+  const whole = book.get(0);
+  const place = shortPlaceOf(page, frame);
+  return (
+    <section class="detail" aria-label="Detail of the chosen frame">
+      <div>
+        <h2>
+          <bdi title={elided(fullName(page, of), 400)}>{elided(functionName(page, of), 160)}</bdi>
+          {place && (
+            <span class="where" title={placeOf(page, frame)}>
+              {place}
+            </span>
+          )}
+        </h2>
+        <Bar estimate={bytes} most={Math.max(bytes.hi, whole.hi)} showsLimits={true} />
+        <dl>
+          <dt>Held {momentText(props)}</dt>
+          <dd>
+            <Figure parts={figure(bytes, "bytes")} />, {plural(samplesOf(sums, 0), "sample")}
+          </dd>
+          <dt>Share</dt>
+          <dd>
+            <Figure parts={shareFigure(shareOf(tree.selected, sums, bytes, level))} />
+          </dd>
+          <dt>Objects</dt>
+          <dd>
+            <Figure parts={objects} />
+          </dd>
+          <InAll {...props} />
+          <Lives page={page} of={of} />
+        </dl>
+        <p class="actions">
+          {actionsFor(props, tree, node).map(({ name, act }) => (
+            <button key={name} class="text-link" onClick={act}>
+              {name}
+            </button>
+          ))}
+        </p>
+      </div>
+      <div>
+        <Asked {...props} />
+        <SourceLine page={page} frame={frame} />
+      </div>
+    </section>
+  );
+}

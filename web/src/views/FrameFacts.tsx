@@ -1,0 +1,57 @@
+// All that is known of a frame, for the tooltip of its box.
+import type { EstimateBook } from "../model/book";
+import { objectsFigure, rowObjects, shareOf } from "../model/measure";
+import { elided } from "../model/names";
+import { baseName, fullName, moduleName, type Page, placeOf } from "../model/page";
+import { type CallTree, ROOT } from "../model/tree";
+import { figure, plural, shareFigure, textOf } from "../numbers/format";
+import { Sum } from "../numbers/sums";
+import { intervalText } from "./Figure";
+
+interface FrameFactsProps {
+  page: Page;
+  tree: CallTree;
+  book: EstimateBook;
+  node: number;
+  level: number;
+  isWhole: boolean;
+  rootName: string;
+}
+
+export function FrameFacts(props: FrameFactsProps) {
+  const { page, tree, book, node, level } = props;
+  const { selected } = tree;
+  const sums = tree.sums(node);
+  const bytes = book.get(node);
+  const isAll = node === ROOT && props.isWhole;
+  const share = isAll ? undefined : shareOf(selected, sums, bytes, level);
+  const of = tree.functions[node]!;
+  const objects = objectsFigure(bytes, rowObjects(selected, sums, level), sums[Sum.Certain]!);
+  const folded = tree.folded(node);
+  const places =
+    node === ROOT ? [] : [baseName(moduleName(page, of)), placeOf(page, tree.frame(node))];
+  return (
+    <>
+      <p class="tooltip-name">
+        <bdi>{node === ROOT ? props.rootName : elided(fullName(page, of), 400)}</bdi>
+      </p>
+      {places.some(Boolean) && (
+        <p class="tooltip-place">
+          {places.filter(Boolean).map((text) => (
+            <bdi key={text}>{elided(text, 120)}</bdi>
+          ))}
+        </p>
+      )}
+      <p class="tooltip-figure">
+        {textOf(figure(bytes, "bytes"))}
+        {share && <span class="faint"> · {textOf(shareFigure(share))} of the total</span>}
+      </p>
+      <p class="faint">{intervalText(bytes, "bytes", level)}</p>
+      <p class="faint">
+        {textOf(objects)} objects
+        {sums[Sum.Certain]! > 0 && `, ${plural(sums[Sum.Certain]!, "object")} recorded for certain`}
+        {folded > 0 && ` · ${plural(folded, "frame")} folded into it`}
+      </p>
+    </>
+  );
+}

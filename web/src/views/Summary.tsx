@@ -1,0 +1,264 @@
+// What stands at the top: what is wrong, the finding, the totals that choose the kind, the facts.
+import type { ComponentChildren } from "preact";
+import type { Estimate, PageData } from "../data";
+import type { Part } from "../model/finding";
+import { printable } from "../model/names";
+import type { Page } from "../model/page";
+import { type Total, totalsOf } from "../model/totals";
+import { detectionLimit } from "../numbers/estimate";
+import {
+  boundBytes,
+  duration,
+  exactBytes,
+  type Figure as Text,
+  figure,
+  levelText,
+} from "../numbers/format";
+import type { ViewProps } from "./context";
+import { intervalText } from "./Figure";
+import { Busy } from "./Kept";
+import { useSteps } from "./slices";
+
+function warningsOf({ facts, warnings }: PageData): string[] {
+  const loud = facts.filter((fact) => fact.tone === "warning");
+  return [
+    ...loud.map(({ name, value, remark }) =>
+      [name && `${name}:`, value, remark && `(${remark})`].filter(Boolean).join(" "),
+    ),
+    ...warnings,
+  ].map(printable);
+}
+
+/** What makes the numbers doubtful stands above them. */
+export function Warnings({ page }: { page: Page }) {
+  const [first, ...rest] = warningsOf(page.data);
+  if (first === undefined) return null;
+  return (
+    <div class="warnings" role="note" aria-label="Warnings">
+      <p>{first}</p>
+      {rest.length > 0 && (
+        <details>
+          <summary>{rest.length} more</summary>
+          <ul>
+            {rest.map((text, i) => (
+              <li key={i}>{text}</li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </div>
+  );
+}
+
+function Sentence({ parts }: { parts: Part[] }) {
+  return (
+    <>
+      {parts.map(({ text, tone }, i) => {
+        if (tone === "strong") return <strong key={i}>{text}</strong>;
+        if (tone === "place") return <code key={i}>{text}</code>;
+        return (
+          <span key={i} class={tone ?? ""}>
+            {text}
+          </span>
+        );
+      })}
+    </>
+  );
+}
+
+export function FindingText(props: ViewProps & { isBusy: boolean; children?: ComponentChildren }) {
+  return (
+    <section class="finding kept" aria-label="Finding" aria-busy={props.isBusy}>
+      <h1>{props.finding ? <Sentence parts={props.finding.parts} /> : "…"}</h1>
+      {props.children}
+      {props.isBusy && <Busy />}
+    </section>
+  );
+}
+
+/** The kinds that have a total of their own, in this order; the others are in a list. */
+const SHOWN = ["peak", "live", "allocated"];
+
+function labelOf({ profile }: Total, at: string): string {
+  if (profile.kind === "peak") return "Live at the peak";
+  if (profile.kind === "live" && profile.title !== "Live now") return at || "Live at exit";
+  return profile.kind === "allocated" ? "Allocated in all" : printable(profile.title);
+}
+
+/** The value, and what stands beside it. */
+function shownOf(bytes: Estimate): Text {
+  const shown = figure(bytes, "bytes");
+  if (shown.error !== "") return shown;
+  if (shown.value.startsWith("<")) return { ...shown, error: "no sample left" };
+  return { ...shown, error: bytes.value > 0 ? "exact" : "" };
+}
+
+/** The largest resident set observed. */
+function largestResident({ timeline, resident }: PageData): number {
+  const seen = timeline?.rss.bytes ?? [];
+  return Math.max(resident[0]?.bytes ?? 0, ...seen);
+}
+
+function Card(props: {
+  name: string;
+  text: Text;
+  title: string;
+  value: string;
+  isChosen: boolean;
+  onChoose: () => void;
+}) {
+  return (
+    <label title={props.title}>
+      <input
+        type="radio"
+        name="kind"
+        value={props.value}
+        checked={props.isChosen}
+        onChange={props.onChoose}
+      />
+      <span>{props.name}</span>
+      <b class="total-value">{props.text.value}</b>{" "}
+      {props.text.error && <small>{props.text.error}</small>}
+    </label>
+  );
+}
+
+/** Of the kinds in the list the one that is chosen, or what the list is. */
+function FurtherKinds(props: {
+  totals: Total[];
+  chosen: string;
+  onChoose: (kind: string) => void;
+}) {
+  const { totals, chosen, onChoose } = props;
+  const isChosen = totals.some(({ profile }) => profile.kind === chosen);
+  return (
+    <div class={`further ${isChosen ? "chosen" : ""}`}>
+      <select
+        aria-label="Further kinds"
+        value={isChosen ? chosen : ""}
+        onChange={(event) => event.currentTarget.value && onChoose(event.currentTarget.value)}
+      >
+        <option value="">More</option>
+        {totals.map(({ profile, bytes }) => (
+          <option key={profile.kind} value={profile.kind}>
+            {printable(profile.title)}: {figure(bytes, "bytes").value}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+export function Totals(props: ViewProps & { instant: string }) {
+  const { page, state, change, selected, level } = props;
+  const { window, profile } = selected;
+  const made = useSteps(() => totalsOf(page, window, state.only, level), [page, window, state.only]);
+  if (!made.value) return <Busy />;
+  const totals = made.value;
+  const shown = SHOWN.map((kind) => totals.find((total) => total.profile.kind === kind)).filter(
+    (total) => total !== undefined,
+  );
+  const resident = totals.find((total) => total.profile.kind === "resident");
+  const further = totals.filter((total) => !shown.includes(total) && total !== resident);
+  const largest = state.only.process === undefined ? largestResident(page.data) : 0;
+  const choose = (kind: string) => kind !== profile.kind && change({ kind, chosen: [] }, true);
+  return (
+    <div class="kinds" role="radiogroup" aria-label="What is shown">
+      {shown.map((total) => (
+        <Card
+          key={total.profile.kind}
+          name={labelOf(total, props.instant)}
+          text={shownOf(total.bytes)}
+          title={`${printable(total.profile.about)} ${intervalText(total.bytes, "bytes", level)}`}
+          value={total.profile.kind}
+          isChosen={profile.kind === total.profile.kind}
+          onChoose={() => choose(total.profile.kind)}
+        />
+      ))}
+      {resident && (
+        <Card
+          name={largest > 0 ? "Resident, maximum" : printable(resident.profile.title)}
+          text={largest > 0 ? { value: exactBytes(largest), error: "exact" } : shownOf(resident.bytes)}
+          title={printable(resident.profile.about)}
+          value="resident"
+          isChosen={profile.kind === "resident"}
+          onChoose={() => choose("resident")}
+        />
+      )}
+      {!resident && largest > 0 && (
+        <button
+          class="card-link"
+          title="Where resident memory went"
+          onClick={() => change({ tab: "memory" }, true)}
+        >
+          <span>Resident, maximum</span>
+          <b>{exactBytes(largest)}</b> <small>exact</small>
+        </button>
+      )}
+      {further.length > 0 && (
+        <FurtherKinds totals={further} chosen={profile.kind} onChoose={choose} />
+      )}
+    </div>
+  );
+}
+
+/** Facts of the document that the line quotes, by their names. */
+function quoted({ facts }: PageData, name: string): string {
+  const fact = facts.find((one) => one.name === name && one.tone !== "warning");
+  return fact ? printable(fact.value) : "";
+}
+
+function lineOf({ page, selected, level }: ViewProps): string[] {
+  const { data } = page;
+  const { edges } = data.timeline ?? { edges: [] };
+  const last = edges.at(-1);
+  const threads = quoted(data, "threads");
+  const samples = quoted(data, "samples");
+  const interval = quoted(data, "interval").replace(/ between sampled bytes, on average$/, "");
+  const check = quoted(data, "self-check");
+  const dropped = quoted(data, "dropped");
+  const limit = detectionLimit(selected.profile.largestInterval, level);
+  const moment = selected.profile.kind === "peak" ? "at the peak a site" : "a site";
+  return [
+    last !== undefined ? duration(last) : "",
+    threads && `${threads} ${threads === "1" ? "thread" : "threads"}`,
+    samples && `${samples} samples${interval && `, one per ${interval} on average`}`,
+    check && `self-check ${check}`,
+    dropped && `${dropped} dropped`,
+    limit > 0 ? `${moment} below ${boundBytes(limit)} may be missing` : "",
+    `intervals are ${levelText(level)}`,
+  ].filter(Boolean);
+}
+
+export function FactsLine(props: ViewProps) {
+  const { data } = props.page;
+  const { selected } = props;
+  const missing = data.profiles.filter((profile) => profile.unavailable);
+  return (
+    <details class="facts">
+      <summary>
+        {lineOf(props).join(" · ")} · <u>all facts</u>
+      </summary>
+      <dl>
+        {data.facts.map((fact, i) => (
+          <div key={i}>
+            <dt>{printable(fact.name)}</dt>{" "}
+            <dd>
+              <bdi>{printable(fact.value)}</bdi>
+              {fact.remark && <span class="faint"> {printable(fact.remark)}</span>}
+            </dd>
+          </div>
+        ))}
+        <div>
+          <dt>shown</dt> <dd>{printable(selected.profile.about)}</dd>
+        </div>
+        {missing.map((profile) => (
+          <div key={profile.kind}>
+            <dt>{printable(profile.title)}</dt> <dd class="faint">{printable(profile.unavailable!)}</dd>
+          </div>
+        ))}
+      </dl>
+    </details>
+  );
+}
+

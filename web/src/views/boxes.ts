@@ -1,0 +1,99 @@
+// How the boxes of a call tree look: own code and calls into libraries, or another colouring.
+import type { Estimate } from "../data";
+import type { Paint } from "../draw/painter";
+import { type Palette, type Tones, tonesFor, tonesForError } from "../draw/palette";
+import type { EstimateBook } from "../model/book";
+import { relativeError } from "../model/measure";
+import { baseName, functionName, moduleName, type Page, shortPlaceOf } from "../model/page";
+import type { Search } from "../model/search";
+import type { Colour } from "../model/state";
+import { type CallTree, ROOT } from "../model/tree";
+import { figure, isExact, textOf } from "../numbers/format";
+import type { Box } from "./FlameChart";
+
+/** Narrower boxes show no figure, and need no text made. */
+const LEAST_FIGURE = 150;
+/** A chain names so many of its frames; the last one is what matters. */
+const MOST_JOINED = 4;
+
+export interface Painter {
+  page: Page;
+  tree: CallTree;
+  book: EstimateBook;
+  palette: Palette;
+  colour: Colour;
+  found: Search | undefined;
+  rootName: string;
+  /** The node that is looked at; -1: none. */
+  chosen: number;
+  /** By function: what is worked out of its name once. */
+  tones: Tones[];
+}
+
+/** The nodes that a box stands for, the last one last. */
+export function chainOf(tree: CallTree, box: Pick<Box, "node" | "first">): number[] {
+  const chain = [box.node];
+  for (let at = box.node; at !== box.first;) chain.push((at = tree.parents[at]!));
+  return chain.reverse();
+}
+
+export function nameOf({ page, tree, rootName }: Pick<Painter, "page" | "tree" | "rootName">, node: number): string {
+  return node === ROOT ? rootName : functionName(page, tree.functions[node]!);
+}
+
+function labelOf(painter: Painter, chain: number[]): string {
+  const shown = chain.slice(-MOST_JOINED).map((node) => nameOf(painter, node));
+  return (chain.length > MOST_JOINED ? "… › " : "") + shown.join(" › ");
+}
+
+function tonesOfFunction({ page, palette, colour }: Painter, of: number): Tones {
+  const name = functionName(page, of);
+  const family = colour === "module" ? baseName(moduleName(page, of)) : name;
+  return tonesFor(family, name, palette);
+}
+
+function tonesOf(painter: Painter, chain: number[], estimate: Estimate | undefined): Tones {
+  const { palette, colour, found, tree } = painter;
+  const node = chain.at(-1)!;
+  if (node === ROOT) return palette.library;
+  const of = tree.functions[node]!;
+  if (found) {
+    return chain.some((at) => found.matches[tree.functions[at]!]) ? palette.match : palette.miss;
+  }
+  if (colour === "certainty") return tonesForError(estimate ? relativeError(estimate) : 0, palette);
+  if (tree.isLibrary(node)) return palette.library;
+  return colour === "own" ? palette.own : (painter.tones[of] ??= tonesOfFunction(painter, of));
+}
+
+function besideName({ page, tree }: Painter, node: number): string {
+  if (node === ROOT) return "";
+  const folded = tree.folded(node);
+  return folded > 0 ? `+${folded} folded` : shortPlaceOf(page, tree.frame(node));
+}
+
+export function paintOf(painter: Painter, box: Box): Paint {
+  const { tree, book, palette, chosen } = painter;
+  const { node, width } = box;
+  const estimate = width > 3 ? book.peek(node) : undefined;
+  const chain = chainOf(tree, box);
+  const tones = tonesOf(painter, chain, estimate);
+  const isOwn = tones === palette.own;
+  const shows = width >= LEAST_FIGURE;
+  return {
+    tones,
+    text: tones === palette.match ? palette.matchText : isOwn ? palette.ownText : palette.text,
+    label: width > 20 ? labelOf(painter, chain) : "",
+    place: shows ? besideName(painter, node) : "",
+    figure: shows && estimate ? textOf(figure(estimate, "bytes")) : "",
+    sure: estimate && estimate.value > 0 ? estimate.lo / estimate.value : 0,
+    isBold: node === chosen,
+    isDim: false,
+  };
+}
+
+/** Limits over the value, for a whisker. */
+export function limitsOf(book: EstimateBook, node: number): [number, number] | undefined {
+  const estimate = book.get(node);
+  if (isExact(estimate) || !(estimate.value > 0)) return undefined;
+  return [estimate.lo / estimate.value, estimate.hi / estimate.value];
+}
