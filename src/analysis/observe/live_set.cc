@@ -1,6 +1,7 @@
 #include "analysis/observe/live_set.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace geiger::observe {
 namespace {
@@ -34,7 +35,21 @@ void LiveSet::take(const trace::Record& record) {
   } else if (record.header.type == trace::RecordType::kFree) {
     live_.erase(record.as<trace::FreeRecord>().sample);
   } else if (record.header.type == trace::RecordType::kMapping) {
-    mappings_.take(record.as<trace::MappingRecord>());
+    map(record.as<trace::MappingRecord>());
+  }
+}
+
+void LiveSet::map(const trace::MappingRecord& record) {
+  mappings_.take(record);
+  const bool is_new =
+      record.kind == trace::MappingKind::kMap || record.kind == trace::MappingKind::kRemap;
+  if (!is_new || record.address + record.bytes < record.address) return;
+  // Objects that were there before are gone.
+  const Address end = record.address + record.bytes;
+  for (auto place = places_.lower_bound(record.address / kPlace);
+       place != places_.end() && place->first * kPlace < end;) {
+    const bool is_inside = place->second >= record.address && place->second < end;
+    place = is_inside ? places_.erase(place) : std::next(place);
   }
 }
 

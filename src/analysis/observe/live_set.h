@@ -40,6 +40,7 @@ class LiveSet {
 
  private:
   void add(trace::Ref ref, const trace::SampleRecord& sample);
+  void map(const trace::MappingRecord& record);
 
   tsl::robin_map<trace::Ref, LiveSample> live_;
   OwnMappings mappings_;

@@ -9,14 +9,16 @@ using profile::MapKind;
 
 constexpr std::string_view kRuntimeLibrary = "/libgeiger-preload.so";
 
-bool holds_any(const Mapping& mapping, std::span<const Address> addresses) {
-  const auto first = std::ranges::lower_bound(addresses, mapping.start);
-  return first != addresses.end() && mapping.holds(*first);
+bool is_any_in(Address start, Address end, std::span<const Address> addresses) {
+  const auto first = std::ranges::lower_bound(addresses, start);
+  return first != addresses.end() && *first < end;
 }
 
-bool holds_sample(const Mapping& mapping, std::span<const LiveSample> samples) {
-  const auto first = std::ranges::lower_bound(samples, mapping.start, {}, &LiveSample::address);
-  return first != samples.end() && mapping.holds(first->address);
+/// Whether the allocator has put objects into [start, end).
+bool is_heap(Address start, Address end, const MapFacts& facts) {
+  if (facts.live->is_heap(start, end)) return true;
+  const auto first = std::ranges::lower_bound(facts.samples, start, {}, &LiveSample::address);
+  return first != facts.samples.end() && first->address < end;
 }
 
 bool is_shared_memory(const Mapping& mapping) {
@@ -34,11 +36,11 @@ bool is_bss_of_runtime(std::span<const Mapping> mappings, std::size_t i) {
 
 MapKind kind_of_anonymous(const Mapping& mapping, const MapFacts& facts) {
   if (mapping.path == "[heap]") return MapKind::kMallocHeap;
-  if (mapping.path == "[stack]" || holds_any(mapping, facts.stacks)) return MapKind::kStack;
+  const bool is_stack = is_any_in(mapping.start, mapping.end, facts.stacks);
+  if (mapping.path == "[stack]" || is_stack) return MapKind::kStack;
   if (mapping.path.starts_with('[') && !mapping.path.starts_with("[anon")) return MapKind::kOther;
-  const bool is_heap =
-      facts.live->is_heap(mapping.start, mapping.end) || holds_sample(mapping, facts.samples);
-  return is_heap ? MapKind::kMallocHeap : MapKind::kAnonymous;
+  const bool has_objects = is_heap(mapping.start, mapping.end, facts);
+  return has_objects ? MapKind::kMallocHeap : MapKind::kAnonymous;
 }
 
 MapKind kind_of(std::span<const Mapping> mappings, std::size_t i, const MapFacts& facts) {
@@ -62,6 +64,21 @@ std::vector<MapKind> kinds_of(std::span<const Mapping> mappings, const MapFacts&
   kinds.reserve(mappings.size());
   for (std::size_t i = 0; i < mappings.size(); ++i) kinds.push_back(kind_of(mappings, i, facts));
   return kinds;
+}
+
+std::vector<Range> own_ranges(const MapFacts& facts) {
+  std::vector<Range> own;
+  for (const Range& range : facts.live->mappings().ranges()) {
+    const Address end = range.start + range.bytes;
+    if (is_heap(range.start, end, facts) || is_any_in(range.start, end, facts.stacks)) continue;
+    const bool touches = !own.empty() && own.back().start + own.back().bytes == range.start;
+    if (touches) {
+      own.back().bytes += range.bytes;
+    } else {
+      own.push_back(range);
+    }
+  }
+  return own;
 }
 
 profile::MapTable totals_of(std::span<const Mapping> mappings, std::span<const MapKind> kinds) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/observe/live_set.h"
+#include "analysis/observe/owned_ranges.h"
 #include "analysis/observe/proc_text.h"
 #include "analysis/profile/observations.h"
 
@@ -27,6 +28,11 @@ struct MapFacts {
 /// its own cannot be told here (runtime_ranges.h).
 [[nodiscard]] std::vector<profile::MapKind> kinds_of(std::span<const Mapping> mappings,
                                                      const MapFacts& facts);
+
+/// What the program mapped by itself, in order of addresses, neighbours as one. Mappings in
+/// which its allocator has put objects are the allocator's, whoever called mmap, and those with
+/// a stack are stacks. The kernel may have joined the others with memory of the allocator.
+[[nodiscard]] std::vector<Range> own_ranges(const MapFacts& facts);
 
 [[nodiscard]] profile::MapTable totals_of(std::span<const Mapping> mappings,
                                           std::span<const profile::MapKind> kinds);

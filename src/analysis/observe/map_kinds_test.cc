@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/ingest/test_files.h"
 #include "analysis/observe/owned_ranges.h"
+#include "trace/test_trace.h"
 
 namespace geiger::observe {
 namespace {
@@ -73,6 +75,46 @@ TEST(OwnedRanges, MoveWithoutChangingTheSum) {
   move_ranges(ranges, mappings, kinds, MapKind::kRuntime, false, pagemap, maps);
   EXPECT_EQ(maps[static_cast<std::size_t>(MapKind::kRuntime)].resident, 0x2000U);
   EXPECT_EQ(maps[static_cast<std::size_t>(MapKind::kAnonymous)].resident, 0x8000U - 0x2000);
+}
+
+// The kernel shows one mapping: the program's own, an arena of the allocator, the program's own
+// allocator's memory, and a thread's stack.
+TEST(OwnedRanges, AreFoundWhereTheKernelJoinedThemWithOthers) {
+  ingest::TestFiles files;
+  trace::TestTrace trace;
+  const auto map = [&](Address start, Bytes bytes) {
+    trace.mapping({.kind = trace::MappingKind::kMap, .address = start, .bytes = bytes});
+  };
+  trace.sample({.address = 0x11000, .requested = 64});  // Given back, then mapped by the program.
+  map(0x10000, 0x40000);
+  map(0x50000, 0x10000);
+  map(0x70000, 0x10000);  // An allocator called mmap ...
+  trace.sample({.address = 0x71000, .requested = 64});
+  map(0x90000, 0x10000);  // ... and a thread lives here.
+  const std::string path = files.path("a.geiger");
+  files.write("a.geiger", trace.bytes());
+  TraceFollower follower;
+  ASSERT_FALSE(follower.open(path));
+  ASSERT_TRUE(follower.follow(kMiB, 5'000'000'000));
+  const std::vector<LiveSample> samples = {{1, 0x62000, 64, 72}, {2, 0x71000, 64, 72}};
+  const std::vector<Address> stacks = {0x9ff00};
+  const MapFacts facts{"a.geiger", 77, &follower.live(), samples, stacks};
+  const std::vector<Mapping> mappings = {mapping(0x10000, 0xa0000, "")};
+  std::vector<std::pair<Address, Bytes>> own;
+  for (const Range& range : own_ranges(facts)) own.emplace_back(range.start, range.bytes);
+  EXPECT_THAT(own, ElementsAre(std::pair(0x10000, 0x50000)));
+  const std::vector<MapKind> kinds = {MapKind::kMallocHeap};
+  profile::MapTable maps = totals_of(mappings, kinds);
+  Pagemap pagemap(
+      [](std::uint64_t, std::uint64_t* entries, std::size_t count) {
+        std::fill(entries, entries + count, std::uint64_t{1} << 63);
+        return count;
+      },
+      4096);
+  maps[static_cast<std::size_t>(MapKind::kMallocHeap)].resident = 0x90000;
+  move_ranges(own_ranges(facts), mappings, kinds, MapKind::kMapped, true, pagemap, maps);
+  EXPECT_EQ(maps[static_cast<std::size_t>(MapKind::kMapped)].resident, 0x50000U);
+  EXPECT_EQ(maps[static_cast<std::size_t>(MapKind::kMallocHeap)].resident, 0x40000U);
 }
 
 trace::MappingRecord call(trace::MappingKind kind, Address address, Bytes bytes,

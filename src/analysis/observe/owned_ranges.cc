@@ -24,6 +24,7 @@ std::vector<Range> runtime_ranges(const trace::FileHeader& header) {
     if (range.bytes == 0 || range.start > kMostAddress || range.bytes > kMostAddress) continue;
     ranges.push_back(range);
   }
+  std::ranges::sort(ranges, {}, &Range::start);
   return ranges;
 }
 
@@ -84,20 +85,24 @@ MapTotals part_of(const Mapping& mapping, Address start, Address end, Pagemap& p
   return {end - start, found.resident, found.swapped};
 }
 
+bool is_anonymous(profile::MapKind kind) {
+  return kind == profile::MapKind::kMallocHeap || kind == profile::MapKind::kAnonymous ||
+         kind == profile::MapKind::kStack;
+}
+
 }  // namespace
 
 void move_ranges(std::span<const Range> ranges, std::span<const Mapping> mappings,
                  std::span<const profile::MapKind> kinds, profile::MapKind to, bool only_anonymous,
                  Pagemap& pagemap, profile::MapTable& maps) {
   MapTotals& own = maps[static_cast<std::size_t>(to)];
+  const auto end_of = [](const Range& range) { return range.start + range.bytes; };
   for (std::size_t i = 0; i < mappings.size(); ++i) {
-    const bool is_taken =
-        only_anonymous ? kinds[i] != profile::MapKind::kAnonymous : kinds[i] == to;
-    if (is_taken) continue;
-    for (const Range& range : ranges) {
-      const Address start = std::max(range.start, mappings[i].start);
-      const Address end = std::min(range.start + range.bytes, mappings[i].end);
-      if (start >= end) continue;
+    if (kinds[i] == to || (only_anonymous && !is_anonymous(kinds[i]))) continue;
+    const auto first = std::ranges::upper_bound(ranges, mappings[i].start, {}, end_of);
+    for (auto range = first; range != ranges.end() && range->start < mappings[i].end; ++range) {
+      const Address start = std::max(range->start, mappings[i].start);
+      const Address end = std::min(end_of(*range), mappings[i].end);
       const MapTotals part = part_of(mappings[i], start, end, pagemap);
       MapTotals& from = maps[static_cast<std::size_t>(kinds[i])];
       move_bytes(&MapTotals::size, part.size, from, own);

@@ -19,7 +19,7 @@ struct Range {
   Bytes bytes = 0;
 };
 
-/// What the header lists, without what cannot be.
+/// What the header lists, without what cannot be. In order of addresses.
 [[nodiscard]] std::vector<Range> runtime_ranges(const trace::FileHeader& header);
 
 /// The mappings that the program made by itself and has not given back.
@@ -36,9 +36,9 @@ class OwnMappings {
   std::map<Address, Address> ends_;  ///< By start; they do not overlap.
 };
 
-/// Moves the bytes of the ranges from the kinds of the mappings they lie in to `to`; only
-/// out of anonymous memory of nobody else if `only_anonymous`. The sums over all kinds
-/// stay what they are.
+/// Moves the bytes of the ranges, which are in order of addresses and do not overlap, from the
+/// kinds of the mappings they lie in to `to`; only out of anonymous memory (the allocator's,
+/// stacks, other) if `only_anonymous`. The sums over all kinds stay what they are.
 void move_ranges(std::span<const Range> ranges, std::span<const Mapping> mappings,
                  std::span<const profile::MapKind> kinds, profile::MapKind to, bool only_anonymous,
                  Pagemap& pagemap, profile::MapTable& maps);

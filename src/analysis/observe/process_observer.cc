@@ -202,8 +202,7 @@ std::optional<Snapshot> ProcessObserver::snapshot(Nanoseconds now) {
   Pagemap pagemap(reader_of(file.get()), follower_.header().page_size);
   move_ranges(runtime_ranges(follower_.header()), mappings, kinds, MapKind::kRuntime, false,
               pagemap, snapshot.maps);
-  move_ranges(follower_.live().mappings().ranges(), mappings, kinds, MapKind::kMapped, true,
-              pagemap, snapshot.maps);
+  move_ranges(own_ranges(facts), mappings, kinds, MapKind::kMapped, true, pagemap, snapshot.maps);
   if (!is_up_to_date) {
     snapshot.residency_fault = "the trace grew faster than it could be read";
   } else if (samples.size() > kMostSamples) {
