@@ -64,7 +64,8 @@ typedef enum geiger_status GEIGER_AS_INT {
   GEIGER_LIMIT,           /* One of the limits below is reached. */
   GEIGER_NO_MEMORY,
   GEIGER_FAILED_IO,       /* Writing failed; errno says why. */
-  GEIGER_THREW            /* A function of the caller threw an exception; it ends here. */
+  GEIGER_THREW,           /* A function of the caller threw an exception; it ends here. */
+  GEIGER_OVERWRITTEN      /* The trace no longer reaches back to where the token was started. */
 } geiger_status;
 
 /* Limits. Texts are in bytes, without a NUL. */
@@ -75,7 +76,8 @@ typedef enum geiger_status GEIGER_AS_INT {
 #define GEIGER_MAX_LISTENERS 32
 #define GEIGER_MAX_INTERVAL (UINT64_C(1) << 40)
 
-/* A text that is not terminated. Valid as long as the process. */
+/* A text that is not terminated. Valid as long as the profile of its sample; in a listener, for
+ * the call. */
 typedef struct geiger_text {
   const char* data;
   size_t size;
@@ -100,12 +102,12 @@ typedef struct geiger_recorder {
   int is_recording;     /* Samples can be taken: neither inert nor stopped. */
   int is_paused;        /* Nothing is recorded at the moment. */
   int is_in_memory;     /* Linked, not preloaded: there is no file. */
-  int stop_reason;      /* 0: has not stopped. 1: trace full. 2: no space. 3: no mapping. */
+  int stop_reason;      /* 0: has not stopped. 1: trace full (a file's only). 2: no space. 3: no mapping. */
   int stop_errno;       /* Of a refused system call. */
   uint64_t interval;    /* In force, bytes; the program's own or a token's smaller one. */
   uint64_t own_interval;/* As set by geiger_set_sampling_interval() or from outside. */
   uint64_t live_samples;
-  uint64_t trace_bytes, trace_capacity;
+  uint64_t trace_bytes, trace_capacity; /* Of the present trace; in memory there are four. */
   uint64_t dropped;     /* Records lost, of all causes. */
   uint32_t open_tokens;
   uint32_t listeners;
@@ -305,8 +307,9 @@ typedef enum geiger_profile_kind GEIGER_AS_INT {
 GEIGER_API geiger_status geiger_start_profile(geiger_profile_kind kind, uint64_t interval,
                                               geiger_token* token)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(kind) GEIGER_IGNORE(interval) GEIGER_CLEAR(token))
-/* Ends it, in any thread. Keeps but positions: the samples are read when they are asked
- * for. `profile` may be null to drop it. */
+/* Ends it, in any thread. Keeps but positions: the samples are read when they are first asked
+ * for, which fails with GEIGER_OVERWRITTEN where the trace no longer reaches back to its start.
+ * `profile` may be null to drop it. */
 GEIGER_API geiger_status geiger_stop_profile(geiger_token token, geiger_profile* profile)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(token) GEIGER_CLEAR(profile))
 /* A profile of what is live. Nobody is stopped: what is allocated or freed meanwhile may or
@@ -319,7 +322,8 @@ GEIGER_API geiger_status geiger_free_profile(geiger_profile profile)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(profile))
 
 typedef struct geiger_sample {
-  const uint64_t* frames; /* Return addresses, innermost first. Valid as long as the process. */
+  const uint64_t* frames; /* Return addresses, innermost first. Valid as long as the profile; in a
+                             listener, for the call. */
   size_t frame_count;
   uint64_t address;
   uint64_t requested;    /* Bytes. */

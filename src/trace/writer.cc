@@ -169,6 +169,7 @@ void Writer::start_mapping(char* base, Bytes bytes, Bytes allocated) {
 
 void Writer::write_header(Bytes capacity, const Identity& identity) {
   capacity_ = capacity;
+  stops_when_full_ = true;
   stopped_.store(false, std::memory_order_relaxed);
   char* base = mappings_[0].load(std::memory_order_relaxed);
   auto* header = reinterpret_cast<FileHeader*>(base);
@@ -291,7 +292,7 @@ bool Writer::is_writable(Bytes end) const {
 
 GEIGER_SLOW_PATH bool Writer::make_writable_slow(Bytes end) {
   if (end > capacity_) {
-    stop(StopReason::kTraceFull, 0, base::monotonic_now());
+    if (stops_when_full_) stop(StopReason::kTraceFull, 0, base::monotonic_now());
     return false;
   }
   while (end > first_mapping_ << current_.load(std::memory_order_acquire)) {

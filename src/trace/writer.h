@@ -61,6 +61,9 @@ class Writer {
   /// The same, but what is mapped stays so, for who still reads in it.
   void leave();
 
+  /// Without room it only counts drops from here on, and does not stop.
+  void go_on_when_full() { stops_when_full_ = false; }
+
   [[nodiscard]] bool is_open() const { return header_ != nullptr; }
 
   /// Reserves a record of `header.words` words and stores its header marked
@@ -137,6 +140,7 @@ class Writer {
   /// max(allocated_, control_->watermark).
   std::atomic<Bytes> allocated_{0};
   std::atomic<bool> stopped_{false};
+  bool stops_when_full_ = true;
 };
 
 }  // namespace geiger::trace

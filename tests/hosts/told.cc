@@ -21,13 +21,15 @@ geiger::capture::NameId name(const Interface& capture, NameKind kind, const char
 const geiger::capture::Listener* next = nullptr;
 int heard = 0;
 
-void sampled(void*, geiger::trace::Ref sample, const geiger::trace::SampleRecord& record) {
+void sampled(void*, const geiger::capture::TraceView& trace, geiger::trace::Ref sample,
+             const geiger::trace::SampleRecord& record) {
   heard += record.requested() == 10000;
-  if (next != nullptr) next->sampled(next->context, sample, record);
+  if (next != nullptr) next->sampled(next->context, trace, sample, record);
 }
 
-void freed(void*, geiger::trace::Ref sample, const geiger::trace::FreeRecord& record) {
-  if (next != nullptr) next->freed(next->context, sample, record);
+void freed(void*, const geiger::capture::TraceView& trace, geiger::trace::Ref sample,
+           const geiger::trace::FreeRecord& record) {
+  if (next != nullptr) next->freed(next->context, trace, sample, record);
 }
 
 const geiger::capture::Listener kListener{sampled, freed, nullptr};

@@ -148,7 +148,7 @@ Verdict decide(HeapCounter& counter, std::uint64_t size) {
 
 /// Draws with what is in force from here on; independent of what has just been drawn.
 void follow(HeapCounter& counter, const Rate& rate) {
-  if (rate.image == counter.rate.image && rate.epoch != counter.rate.epoch) {
+  if (rate.process == counter.rate.process && rate.interval != counter.rate.interval) {
     counter.sampler.change_interval(rate.interval, rate.lambda);
   }
   counter.rate = rate;
@@ -200,8 +200,8 @@ Outcome draw(ThreadHeaps& heaps, HeapCounter& counter, geiger_heap heap, std::ui
   add(counter.bytes, size);
   Outcome outcome{{}, rate};
   if (rate.image != 0) {
-    // Another image, or the first: the old skip count says nothing here.
-    if (rate.image != counter.rate.image) {
+    // Another process, or the first trial: the old skip count says nothing here.
+    if (counter.rate.image == 0 || rate.process != counter.rate.process) {
       start(counter, rate, std::uint64_t{heaps.number} << 16 | heap);
     }
     outcome = {decide(counter, size), counter.rate};
@@ -341,7 +341,7 @@ struct Reset {
   Registers caller;
 };
 
-void free_if_of_heap(void* context, std::uint64_t key, trace::Ref) {
+void free_if_of_heap(void* context, std::uint64_t key, std::uint32_t, trace::Ref) {
   const auto& reset = *static_cast<const Reset*>(context);
   if (key >> 48 != reset.heap) return;
   (void)reset.capture.report_free(reset.name, key & (kAddressEnd - 1), reset.caller);

@@ -17,13 +17,12 @@ void Demand::hold(bool is_held) const {
   if (capture != nullptr && is_in_memory_) capture->hold(is_held);
 }
 
-/// The position first: what is put in force after it counts by its record.
+/// Recording begins: what was in force before and is not in use any more has drawn nothing.
 void Demand::begin(const capture::Status& status) {
-  if (!is_in_memory_ || beginning_.image == status.image) return;
-  beginning_ = {.image = status.image,
-                .position = status.header->tail.load(std::memory_order_acquire),
-                .interval = 0};
-  beginning_.interval = largest_interval_in_use();
+  if (!is_in_memory_ || begun_in_ == status.first_image) return;
+  begun_in_ = status.first_image;
+  connection()->forget_intervals();
+  largest_at_start_ = largest_interval_in_use();
 }
 
 void Demand::add_user() {
@@ -89,6 +88,8 @@ void Demand::restart(std::uint32_t users) {
   wanted_.clear();
   set_ = 0;
   users_ = users;
+  begun_in_ = 0;
+  largest_at_start_ = 0;
   hold(users == 0);
 }
 

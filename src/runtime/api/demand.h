@@ -4,6 +4,7 @@
 //   in force = min(own, what tokens want),   held <=> in memory and no user
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 
@@ -15,14 +16,6 @@ namespace geiger::api {
 /// The largest interval that anything still draws with: threads that have not met the one
 /// in force yet may use an older one.
 [[nodiscard]] std::uint64_t largest_interval_in_use();
-
-/// Where recording began in a trace, and the largest interval that was in use there: what
-/// was set before and is not in use any more has drawn nothing.
-struct Beginning {
-  std::uint32_t image = 0;  ///< 0: with the trace.
-  Bytes position = 0;
-  std::uint64_t interval = 0;
-};
 
 class Demand {
  public:
@@ -38,9 +31,10 @@ class Demand {
   [[nodiscard]] geiger_status set_own(std::uint64_t interval);
   [[nodiscard]] std::uint64_t own();
 
-  /// Where recording began in this trace.
-  [[nodiscard]] Beginning beginning(std::uint32_t image) const {
-    return image == beginning_.image ? beginning_ : Beginning{};
+  /// The largest interval that anything recorded so far can have been drawn with. `in_force`:
+  /// the largest that was in force.
+  [[nodiscard]] std::uint64_t largest_interval(std::uint64_t in_force) const {
+    return std::max(in_force, largest_at_start_);
   }
 
   /// A fork's child starts with the program's own interval and these users.
@@ -57,7 +51,8 @@ class Demand {
   std::uint64_t own_ = 0;
   std::uint64_t set_ = 0;  ///< What was set last for tokens; anything else comes from outside.
   std::multiset<std::uint64_t> wanted_;
-  Beginning beginning_;
+  std::uint32_t begun_in_ = 0;          ///< First segment of the process that recording began in.
+  std::uint64_t largest_at_start_ = 0;  ///< In use there, though not in force.
 };
 
 }  // namespace geiger::api

@@ -6,21 +6,26 @@
 namespace geiger::api {
 namespace {
 
+/// Traces that are remembered: more than there are at a time.
+constexpr std::size_t kMostTraces = 16;
+
 Directory::Module module_of(const trace::ModuleRecord& record) {
   const char* text = reinterpret_cast<const char*>(&record + 1);
-  const std::string_view build_id(text, record.build_id_bytes);
+  const std::string build_id(text, record.build_id_bytes);
   return {record.start, record.end, record.bias,
-          std::string_view(text + build_id.size(), record.path_bytes - 1), build_id};
+          std::string(text + build_id.size(), record.path_bytes - 1), build_id};
 }
 
 }  // namespace
 
-void Directory::read(const LiveTrace& trace) {
-  if (trace.image != image_) *this = Directory();
-  image_ = trace.image;
-  walk(trace, read_to_, trace.end,
+void Directory::read(const LiveTrace& trace, std::uint32_t first_image) {
+  if (first_image != first_image_) *this = Directory();
+  first_image_ = first_image;
+  Bytes& read_to = read_to_.try_emplace(trace.image, trace::kRecordsOffset).first->second;
+  walk(trace, read_to, trace.end,
        [&](trace::Ref ref, const trace::RecordHeader& header) { add(trace, ref, header); });
-  read_to_ = std::max(read_to_, trace.end);
+  read_to = std::max(read_to, trace.end);
+  if (read_to_.size() > kMostTraces) read_to_.erase(read_to_.begin());
 }
 
 Directory::Thread& Directory::thread_at(std::uint32_t index) {
@@ -28,9 +33,9 @@ Directory::Thread& Directory::thread_at(std::uint32_t index) {
   return threads_[index];
 }
 
-void Directory::add_epoch(Bytes position, std::uint64_t interval) {
-  while (!epochs_.empty() && epochs_.back().interval <= interval) epochs_.pop_back();
-  epochs_.push_back({position, interval});
+/// Every trace has records of its own of those that are still there.
+void Directory::add_module(Module&& module) {
+  if (std::ranges::find(modules_, module) == modules_.end()) modules_.push_back(std::move(module));
 }
 
 void Directory::add(const LiveTrace& trace, trace::Ref ref, const trace::RecordHeader& header) {
@@ -45,10 +50,7 @@ void Directory::add(const LiveTrace& trace, trace::Ref ref, const trace::RecordH
       break;
     }
     case trace::RecordType::kModule:
-      modules_.push_back(module_of(trace.at<trace::ModuleRecord>(ref)));
-      break;
-    case trace::RecordType::kEpoch:
-      add_epoch(Bytes{ref} * 8, trace.at<trace::EpochRecord>(ref).interval);
+      add_module(module_of(trace.at<trace::ModuleRecord>(ref)));
       break;
     default:
       break;
@@ -57,11 +59,6 @@ void Directory::add(const LiveTrace& trace, trace::Ref ref, const trace::RecordH
 
 Directory::Thread Directory::thread(std::uint32_t index) const {
   return index < threads_.size() ? threads_[index] : Thread{};
-}
-
-std::uint64_t Directory::largest_interval_since(Bytes position) const {
-  const auto at = std::ranges::lower_bound(epochs_, position, {}, &Epoch::position);
-  return at == epochs_.end() ? 0 : at->interval;
 }
 
 }  // namespace geiger::api

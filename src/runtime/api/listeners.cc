@@ -94,19 +94,21 @@ void tell(Function Place::*function, const LiveTrace& trace, const Drawn& drawn)
 /// Whom the capture told before.
 constinit const capture::Listener* next_listener = nullptr;
 
-void told_sampled(void*, trace::Ref sample, const trace::SampleRecord& record) {
+void told_sampled(void*, const capture::TraceView& view, trace::Ref sample,
+                  const trace::SampleRecord& record) {
   if (next_listener != nullptr) {
-    next_listener->sampled(next_listener->context, sample, record);
+    next_listener->sampled(next_listener->context, view, sample, record);
   }
-  LiveTrace trace;
-  if (present.load(std::memory_order_relaxed) == 0 || live_trace(trace) != GEIGER_OK) return;
+  if (present.load(std::memory_order_relaxed) == 0) return;
+  const LiveTrace trace = live_trace(view);
   tell(&Place::sampled, trace, as_recorded(trace, sample));
 }
 
-void told_freed(void*, trace::Ref sample, const trace::FreeRecord& record) {
-  if (next_listener != nullptr) next_listener->freed(next_listener->context, sample, record);
-  LiveTrace trace;
-  if (present.load(std::memory_order_relaxed) == 0 || live_trace(trace) != GEIGER_OK) return;
+void told_freed(void*, const capture::TraceView& view, trace::Ref sample,
+                const trace::FreeRecord& record) {
+  if (next_listener != nullptr) next_listener->freed(next_listener->context, view, sample, record);
+  if (present.load(std::memory_order_relaxed) == 0) return;
+  const LiveTrace trace = live_trace(view);
   Drawn drawn = as_recorded(trace, sample);
   drawn.is_freed = true;
   drawn.until = record.time;

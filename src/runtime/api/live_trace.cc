@@ -18,23 +18,51 @@ bool is_committed(std::uint64_t word) {
 
 }  // namespace
 
-geiger_status live_trace(LiveTrace& trace) {
+LiveTrace live_trace(const capture::TraceView& view) {
+  LiveTrace trace;
+  trace.base = view.base;
+  trace.header = view.header;
+  trace.image = view.number;
+  const Bytes tail = view.header->tail.load(std::memory_order_acquire);
+  trace.end = std::min({tail, view.bytes, view.header->capacity});
+  return trace;
+}
+
+HeldTrace::~HeldTrace() {
+  if (trace_.image != 0) connection()->release_trace(trace_.image);
+}
+
+geiger_status HeldTrace::hold_current() {
   capture::Status status{};
   const geiger_status recording = recorder(status);
   if (status.header == nullptr) return recording;
   if ((status.header->mode & trace::kModeAggregated) != 0) return GEIGER_NOT_RECORDING;
-  Bytes mapped = 0;
-  for (std::uint32_t seen = 0; seen != status.image;) {
-    // At the first call ever it may be on its way into its next trace.
-    trace.base = connection()->trace_base(mapped);
-    seen = status.image;
+  geiger_status held = hold(status.image);
+  // On its way into the next one: of those that are older than the present one it is the newest.
+  while (held == GEIGER_OVERWRITTEN) {
     status = connection()->status();
+    held = hold(status.image);
   }
-  const Bytes tail = status.header->tail.load(std::memory_order_acquire);
-  trace.end = std::min({tail, mapped, status.header->capacity});
-  trace.header = status.header;
-  trace.image = status.image;
+  return held;
+}
+
+geiger_status HeldTrace::hold(std::uint32_t number) {
+  const capture::Interface* capture = connection();
+  if (capture == nullptr) return GEIGER_NOT_AVAILABLE;
+  const capture::Status status = capture->status();
+  if (status.header == nullptr || number < status.first_image) return GEIGER_OTHER_PROCESS;
+  capture::TraceView view{};
+  if (!capture->hold_trace(number, view)) return GEIGER_OVERWRITTEN;
+  trace_ = live_trace(view);
+  first_image_ = status.first_image;
   return GEIGER_OK;
+}
+
+geiger_status position_now(Position& position) {
+  HeldTrace held;
+  const geiger_status status = held.hold_current();
+  if (status == GEIGER_OK) position = {held->image, held->end};
+  return status;
 }
 
 bool Patience::wait() {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <compare>
 #include <cstdint>
 
 #include "base/units.h"
@@ -14,12 +15,12 @@
 
 namespace geiger::api {
 
-/// As it is mapped now. Earlier ones stay valid for what they could show.
+/// As it is mapped now.
 struct LiveTrace {
   const char* base = nullptr;
   Bytes end = 0;  ///< Of what has been reserved, as of the question.
   const trace::FileHeader* header = nullptr;
-  std::uint32_t image = 0;
+  std::uint32_t image = 0;  ///< Number of its segment.
 
   template <typename Layout>
   [[nodiscard]] const Layout& at(trace::Ref ref) const {
@@ -36,9 +37,45 @@ struct LiveTrace {
   [[nodiscard]] bool is_pure() const { return (header->mode & trace::kModePure) != 0; }
 };
 
-/// GEIGER_OK also for a trace that has stopped: what is in it can be read. Not for one that
-/// counts samples and keeps none.
-[[nodiscard]] geiger_status live_trace(LiveTrace& trace);
+/// A trace as the capture shows it.
+[[nodiscard]] LiveTrace live_trace(const capture::TraceView& view);
+
+/// Keeps a trace of this process where it is for as long as it lives: the recording goes on in
+/// the next one meanwhile, and would use its place in the end.
+class HeldTrace {
+ public:
+  HeldTrace() = default;
+  HeldTrace(const HeldTrace&) = delete;
+  HeldTrace& operator=(const HeldTrace&) = delete;
+  ~HeldTrace();
+
+  /// The one that is written. GEIGER_OK also for one that has stopped: what is in it can be
+  /// read. Not for one that counts samples and keeps none.
+  [[nodiscard]] geiger_status hold_current();
+  /// The one of this number. GEIGER_OVERWRITTEN: it is gone; GEIGER_OTHER_PROCESS: it was the
+  /// parent's.
+  [[nodiscard]] geiger_status hold(std::uint32_t number);
+
+  /// Of the segments of its process.
+  [[nodiscard]] std::uint32_t first_image() const { return first_image_; }
+  [[nodiscard]] const LiveTrace& operator*() const { return trace_; }
+  [[nodiscard]] const LiveTrace* operator->() const { return &trace_; }
+
+ private:
+  LiveTrace trace_;  ///< Image 0: none is held.
+  std::uint32_t first_image_ = 0;
+};
+
+/// A place in the one stream of samples, which goes from trace to trace.
+struct Position {
+  std::uint32_t image = 0;
+  Bytes at = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): it takes a 0 of the compiler's for ours.
+  auto operator<=>(const Position&) const = default;
+};
+
+/// Where the stream ends now.
+[[nodiscard]] geiger_status position_now(Position& position);
 
 /// How long to wait for writers in all, before their records count as unfinished: one
 /// may have been killed, or jumped out of its handler.

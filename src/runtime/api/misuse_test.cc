@@ -124,7 +124,7 @@ TEST(Misuse, OfTexts) {
 }
 
 TEST(Misuse, EveryStatusHasItsWords) {
-  for (int status = GEIGER_OK; status <= GEIGER_THREW; ++status) {
+  for (int status = GEIGER_OK; status <= GEIGER_OVERWRITTEN; ++status) {
     EXPECT_STRNE(geiger_status_message(static_cast<geiger_status>(status)), "unknown status");
   }
   EXPECT_STREQ(geiger_status_message(static_cast<geiger_status>(-1)), "unknown status");

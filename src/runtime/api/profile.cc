@@ -89,11 +89,10 @@ bool thinned(const LiveTrace& trace, trace::Ref sample, std::uint64_t interval, 
 }
 
 void read_window(Profile& profile) {
-  // What lived when the trace began is part of all of it, and was not allocated in a part.
-  const bool is_whole = profile.begin == trace::kRecordsOffset;
   const auto visit = [&](trace::Ref ref, const trace::RecordHeader& header) {
     Drawn drawn;
-    if (is_sample(header, is_whole) && thinned(profile.trace, ref, profile.interval, drawn)) {
+    if (is_sample(header, profile.counts_carried) &&
+        thinned(profile.trace, ref, profile.interval, drawn)) {
       if (profile.has_lifetimes()) drawn.until = profile.to;
       profile.samples.push_back(drawn);
     } else if (header.type == trace::RecordType::kFree && profile.has_lifetimes()) {
@@ -107,6 +106,12 @@ void read_window(Profile& profile) {
   if (profile.kind == GEIGER_COMPLETE_LIFETIMES) {
     std::erase_if(profile.samples, [](const Drawn& drawn) { return !drawn.is_freed; });
   }
+}
+
+void keep_records(Profile& profile) {
+  profile.records.read_from(profile.trace);
+  for (Drawn& drawn : profile.samples) drawn.ref = profile.records.add(drawn.ref);
+  profile.trace = profile.records.view();
 }
 
 void keep_references(Profile& profile, const Directory& directory) {

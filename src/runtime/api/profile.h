@@ -1,7 +1,8 @@
 // A profile: samples of the one stream that this process records, chosen by position.
 //
 // A token that has stopped keeps its positions only; its samples are read when somebody
-// asks for them, and then kept. Snapshots are read at once.
+// asks for them, if their traces are still there. What was read is copied (record_store.h), and
+// needs no trace any more. Snapshots are read at once.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include "geiger/geiger.h"
 #include "runtime/api/directory.h"
 #include "runtime/api/live_trace.h"
+#include "runtime/api/record_store.h"
 
 namespace geiger::api {
 
@@ -26,10 +28,12 @@ struct Drawn {
 
 struct Profile {
   geiger_profile_kind kind = GEIGER_ALLOCATIONS;
-  LiveTrace trace;
-  Bytes begin = 0, end = 0;    ///< Positions, of tokens.
+  Position started, stopped;   ///< Of tokens.
+  LiveTrace trace;             ///< That samples refer to: once it is read, that of `records`.
+  Bytes begin = 0, end = 0;    ///< The part of it that is read.
   std::uint64_t interval = 0;  ///< To thin to; 0: no thinning.
   Nanoseconds from = 0, to = 0;
+  bool counts_carried = false;  ///< What lived when the trace began is part of it too.
   bool is_read = false;
 
   std::vector<Drawn> samples;
@@ -37,6 +41,7 @@ struct Profile {
   std::vector<Directory::Module> modules;
   std::uint64_t largest_interval = 0;  ///< Nothing in it was drawn with a larger one.
   std::uint64_t unfinished = 0;
+  RecordStore records;
 
   [[nodiscard]] bool has_lifetimes() const {
     return kind == GEIGER_LIFETIMES || kind == GEIGER_COMPLETE_LIFETIMES;
@@ -49,8 +54,14 @@ struct Profile {
 [[nodiscard]] bool thinned(const LiveTrace& trace, trace::Ref sample, std::uint64_t interval,
                            Drawn& drawn);
 
-/// Reads the samples of a token's positions.
+/// Reads the samples between two positions of its trace.
 void read_window(Profile& profile);
+/// The same where they may be in one trace after another, from `started` to `stopped`; copies
+/// what it reads. GEIGER_OVERWRITTEN: some of it is gone.
+[[nodiscard]] geiger_status read_token(Profile& profile, Directory& directory);
+
+/// Copies the samples of its trace; refers to the copies from here on.
+void keep_records(Profile& profile);
 
 /// Keeps of the directory what the profile's samples refer to.
 void keep_references(Profile& profile, const Directory& directory);

@@ -10,13 +10,8 @@ namespace {
 /// The samples of a token that has stopped are read when they are first asked for.
 geiger_status read(Session& now, Profile& profile) {
   if (profile.is_read) return GEIGER_OK;
-  LiveTrace trace;
-  const geiger_status readable = live_trace(trace);
-  if (readable != GEIGER_OK || trace.image != profile.trace.image) return GEIGER_OTHER_PROCESS;
-  now.directory.read(trace);
-  profile.trace = trace;
-  profile.samples.clear();
-  read_window(profile);
+  const geiger_status status = read_token(profile, now.directory);
+  if (status != GEIGER_OK) return status;
   keep_references(profile, now.directory);
   profile.is_read = true;
   return GEIGER_OK;

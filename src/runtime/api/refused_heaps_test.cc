@@ -25,8 +25,8 @@ void* operator new(std::size_t size) {
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace geiger::api {
 namespace {
@@ -48,7 +48,8 @@ struct RefusedHeaps : ::testing::Test {
 
   /// What is drawn with from here on.
   void record(std::uint64_t interval = kInterval) const {
-    fake.rate = {interval, sampling::rate_of(interval), epoch, fake.status.image, false};
+    fake.rate = {interval,          sampling::rate_of(interval), epoch,
+                 fake.status.image, fake.status.first_image,     false};
   }
   static geiger_heap defined(const char* name) {
     geiger_heap heap = 0;

@@ -18,11 +18,10 @@ namespace geiger::api {
 /// A profile that runs.
 struct Token {
   geiger_profile_kind kind = GEIGER_ALLOCATIONS;
-  std::uint32_t image = 0;
   std::uint64_t interval = 0;          ///< To thin to.
   std::uint64_t demand = 0;            ///< Smaller interval asked of the process, 0 = none.
   std::uint64_t largest_interval = 0;  ///< That any thread drew with at its start.
-  Bytes begin = 0;                     ///< Position in the trace.
+  Position begin;
   Nanoseconds from = 0;
   bool is_parents = false;  ///< Of the process that this one was forked from.
 };

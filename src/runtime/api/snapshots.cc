@@ -1,6 +1,7 @@
 // Profiles of what is live: read from the capture's table while everybody goes on.
 #include <algorithm>
 #include <exception>
+#include <span>
 
 #include "base/clock.h"
 #include "runtime/api/connection.h"
@@ -13,35 +14,69 @@
 namespace geiger::api {
 namespace {
 
+/// A live sample: the trace of its record, which need not be the present one while what lives
+/// is carried on, and the record.
+struct Live {
+  std::uint32_t image;
+  trace::Ref ref;
+  // NOLINTNEXTLINE(modernize-use-nullptr): it takes a 0 of the compiler's for ours.
+  auto operator<=>(const Live&) const = default;
+};
+
 /// Collects what the table holds; an exception must not pass through the capture.
 struct Collected {
-  std::vector<trace::Ref> refs;
-  Bytes end;  ///< What was reserved behind it came after the question.
+  std::vector<Live> found;
+  const LiveTrace& trace;
   bool is_out_of_memory = false;
 };
 
-void collect(void* context, std::uint64_t, trace::Ref sample) {
+void collect(void* context, std::uint64_t, std::uint32_t image, trace::Ref sample) {
   auto& collected = *static_cast<Collected*>(context);
-  if (Bytes{sample} * 8 >= collected.end || collected.is_out_of_memory) return;
+  // What was reserved behind the end came after the question.
+  const LiveTrace& trace = collected.trace;
+  const bool is_late = image == trace.image && Bytes{sample} * 8 >= trace.end;
+  if (is_late || collected.is_out_of_memory) return;
   try {
-    collected.refs.push_back(sample);
+    collected.found.push_back({image, sample});
   } catch (const std::bad_alloc&) {
     collected.is_out_of_memory = true;
   }
 }
 
-void read_live(Profile& profile, std::size_t expected) {
-  Collected collected{{}, profile.end};
-  collected.refs.reserve(expected + expected / 8 + 64);
+/// Copies the samples that are in one trace. Of one that is gone they count as unfinished.
+void read_live_of(Profile& profile, const HeldTrace& present, std::span<const Live> found) {
+  HeldTrace other;
+  const bool is_present = found.front().image == present->image;
+  if (!is_present && other.hold(found.front().image) != GEIGER_OK) {
+    profile.unfinished += found.size();
+    return;
+  }
+  const LiveTrace& trace = is_present ? *present : *other;
+  profile.records.read_from(trace);
+  for (const Live& live : found) {
+    Drawn drawn = as_recorded(trace, live.ref);
+    drawn.until = profile.to;
+    drawn.ref = profile.records.add(live.ref);
+    profile.samples.push_back(drawn);
+  }
+}
+
+void read_live(Profile& profile, const HeldTrace& present, std::size_t expected) {
+  Collected collected{{}, *present};
+  collected.found.reserve(expected + expected / 8 + 64);
   connection()->for_each_live(collect, &collected);
   if (collected.is_out_of_memory) throw std::bad_alloc();
-  // In the order of the trace: for the same live heap always the same profile.
-  std::ranges::sort(collected.refs);
-  profile.samples.reserve(collected.refs.size());
-  for (const trace::Ref ref : collected.refs) {
-    profile.samples.push_back(as_recorded(profile.trace, ref));
-    profile.samples.back().until = profile.to;
+  // In the order of the stream: for the same live heap always the same profile.
+  std::ranges::sort(collected.found);
+  profile.samples.reserve(collected.found.size());
+  profile.records.read_from(*present);
+  for (auto at = collected.found.begin(); at != collected.found.end();) {
+    const auto next =
+        std::ranges::upper_bound(at, collected.found.end(), at->image, {}, &Live::image);
+    read_live_of(profile, present, {at, next});
+    at = next;
   }
+  profile.trace = profile.records.view();
 }
 
 void measure_fragmentation(Profile& profile) {
@@ -66,17 +101,20 @@ void measure_residency(Profile& profile) {
   }
 }
 
-void read_kind(Profile& profile, std::size_t live_samples) {
-  if (profile.kind == GEIGER_PEAK) return read_peak(profile);
-  read_live(profile, live_samples);
-  if (profile.kind == GEIGER_FRAGMENTATION) measure_fragmentation(profile);
-  if (profile.kind == GEIGER_RESIDENCY) measure_residency(profile);
+void read_peak_of(Profile& profile, const HeldTrace& present) {
+  profile.trace = *present;
+  profile.begin = trace::kRecordsOffset;
+  profile.end = present->end;
+  profile.counts_carried = true;
+  read_peak(profile);
+  keep_records(profile);
 }
 
-/// The largest interval that anything of a trace can have been drawn with.
-std::uint64_t largest_interval(const Session& now, const LiveTrace& trace) {
-  const Beginning beginning = now.demand.beginning(trace.image);
-  return std::max(beginning.interval, now.directory.largest_interval_since(beginning.position));
+void read_kind(Profile& profile, const HeldTrace& present, std::size_t live_samples) {
+  if (profile.kind == GEIGER_PEAK) return read_peak_of(profile, present);
+  read_live(profile, present, live_samples);
+  if (profile.kind == GEIGER_FRAGMENTATION) measure_fragmentation(profile);
+  if (profile.kind == GEIGER_RESIDENCY) measure_residency(profile);
 }
 
 geiger_status take(geiger_profile_kind kind, geiger_profile& out) {
@@ -85,19 +123,19 @@ geiger_status take(geiger_profile_kind kind, geiger_profile& out) {
   // What was allocated since recording ended is unknown, so nothing can be said of now.
   if (recording != GEIGER_OK) return recording;
   if (status.is_paused) return GEIGER_NOT_RECORDING;
-  auto profile = std::make_shared<Profile>();
-  const geiger_status readable = live_trace(profile->trace);
+  HeldTrace present;
+  const geiger_status readable = present.hold_current();
   if (readable != GEIGER_OK) return readable;
+  auto profile = std::make_shared<Profile>();
   profile->kind = kind;
-  profile->begin = trace::kRecordsOffset;
-  profile->end = profile->trace.end;
   profile->from = profile->to = base::monotonic_now();
   Session& now = session();
-  read_kind(*profile, status.live_samples);
-  now.directory.read(profile->trace);
+  read_kind(*profile, present, status.live_samples);
+  now.directory.read(*present, present.first_image());
   keep_references(*profile, now.directory);
-  // What lives may be as old as the trace. Of the peak one half estimates.
-  profile->largest_interval = largest_interval(now, profile->trace) * (kind == GEIGER_PEAK ? 2 : 1);
+  // What lives may be as old as the recording. Of the peak one half estimates.
+  profile->largest_interval =
+      now.demand.largest_interval(status.largest_interval) * (kind == GEIGER_PEAK ? 2 : 1);
   profile->is_read = true;
   out.id = add_profile(now, std::move(profile));
   return GEIGER_OK;

@@ -72,8 +72,9 @@ const char* const kMessages[] = {
     "out of memory",
     "writing failed",
     "a function of the caller threw an exception",
+    "the trace no longer reaches back to where the token was started",
 };
-static_assert(std::size(kMessages) == GEIGER_THREW + 1);
+static_assert(std::size(kMessages) == GEIGER_OVERWRITTEN + 1);
 
 }  // namespace
 }  // namespace geiger::api

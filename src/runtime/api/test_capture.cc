@@ -67,9 +67,16 @@ const std::uint64_t* countdown() {
   return &count;
 }
 
-void for_each_live(void (*visit)(void*, std::uint64_t, trace::Ref), void* context) {
+void for_each_live(capture::LiveVisitor visit, void* context) {
   tell(fake.at_live);
-  for (const auto& [key, sample] : fake.live) visit(context, key, sample);
+  for (const auto& [key, sample] : fake.live) visit(context, key, fake.status.image, sample);
+}
+
+bool hold_trace(std::uint32_t number, capture::TraceView& view) {
+  if (number != fake.status.image) return false;
+  view = {reinterpret_cast<const char*>(fake.status.header), fake.mapped, fake.status.header,
+          number};
+  return true;
 }
 
 }  // namespace
@@ -88,6 +95,7 @@ extern "C" constinit const capture::Interface geiger_capture_v1{
     .set_interval = set_interval,
     .set_own_interval = [](std::uint64_t) {},
     .largest_interval_in_use = [] { return geiger::Bytes{kInterval}; },
+    .forget_intervals = [] { fake.status.largest_interval = fake.status.interval; },
     .hold = [](bool is_held) { fake.held.push_back(is_held); },
     .current_rate = current_rate,
     .rate_of_interval = rate_of_interval,
@@ -101,11 +109,8 @@ extern "C" constinit const capture::Interface geiger_capture_v1{
           fake.freed.push_back(address);
           return capture::Reported::kYes;
         },
-    .trace_base =
-        [](geiger::Bytes& bytes) {
-          bytes = fake.mapped;
-          return reinterpret_cast<const char*>(fake.status.header);
-        },
+    .hold_trace = hold_trace,
+    .release_trace = [](std::uint32_t) {},
     .for_each_live = for_each_live,
     .listener = &listener,
     .countdown = countdown,

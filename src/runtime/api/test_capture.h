@@ -32,13 +32,19 @@ struct Capture {
               .is_paused = false,
               .is_in_memory = true,
               .image = number,
+              .first_image = number,
               .interval = kInterval,
+              .largest_interval = kInterval,
               .live_samples = 0,
               .header = header};
     mapped = bytes.size();
   }
   /// The same image with what the trace has gone on to hold.
-  void grow(trace::TestTrace& trace) { show(trace, status.image); }
+  void grow(trace::TestTrace& trace) {
+    const std::uint32_t first = status.first_image;
+    show(trace, status.image);
+    status.first_image = first;
+  }
 
   capture::Status status{};
   Bytes mapped = 0;

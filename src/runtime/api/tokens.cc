@@ -40,31 +40,30 @@ geiger_status start(geiger_profile_kind kind, std::uint64_t interval, geiger_tok
   const geiger_status recording = recorder(status);
   if (recording != GEIGER_OK) return recording;
   Session& now = session();
-  Token token{.kind = kind, .image = status.image, .interval = interval};
+  Token token;
+  token.kind = kind;
+  token.interval = interval;
   const auto [at, is_new] = now.tokens.try_emplace(++now.last_id);
   now.demand.add_user();
-  LiveTrace trace;
   geiger_status result = ask_for_interval(now, token);
-  if (result == GEIGER_OK) result = live_trace(trace);
+  if (result == GEIGER_OK) result = position_now(token.begin);
   if (result != GEIGER_OK) {
     release(now, token);
     now.tokens.erase(at);
     return result;
   }
   token.largest_interval = largest_interval_in_use();
-  token.begin = trace.end;
   token.from = base::monotonic_now();
   at->second = token;
   out.id = at->first;
   return GEIGER_OK;
 }
 
-std::shared_ptr<Profile> profile_of(const Token& token, const LiveTrace& trace) {
+std::shared_ptr<Profile> profile_of(const Token& token, const Position& end) {
   auto profile = std::make_shared<Profile>();
   profile->kind = token.kind;
-  profile->trace = trace;
-  profile->begin = token.begin;
-  profile->end = trace.end;
+  profile->started = token.begin;
+  profile->stopped = end;
   profile->interval = token.interval;
   profile->largest_interval = std::max(token.interval, token.largest_interval);
   profile->from = token.from;
@@ -72,18 +71,25 @@ std::shared_ptr<Profile> profile_of(const Token& token, const LiveTrace& trace) 
   return profile;
 }
 
+/// GEIGER_OK where the token's samples are those of this process.
+geiger_status end_of(const Token& token, Position& end) {
+  capture::Status status{};
+  static_cast<void>(recorder(status));  // What has been recorded can be read for ever.
+  const bool is_own = status.header != nullptr && token.begin.image >= status.first_image;
+  return is_own ? position_now(end) : GEIGER_OTHER_PROCESS;
+}
+
 geiger_status stop(geiger_token id, geiger_profile* out) {
   Session& now = session();
   const auto at = now.tokens.find(id.id);
   if (at == now.tokens.end()) return status_of_unknown(id.id);
-  LiveTrace trace;
-  const geiger_status readable = live_trace(trace);
   const Token token = at->second;
-  const bool is_own = readable == GEIGER_OK && trace.image == token.image;
-  if (is_own && out != nullptr) out->id = add_profile(now, profile_of(token, trace));
+  Position end;
+  const geiger_status status = end_of(token, end);
+  if (status == GEIGER_OK && out != nullptr) out->id = add_profile(now, profile_of(token, end));
   now.tokens.erase(at);
   release(now, token);
-  return is_own ? GEIGER_OK : GEIGER_OTHER_PROCESS;
+  return status;
 }
 
 }  // namespace

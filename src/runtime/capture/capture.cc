@@ -482,6 +482,20 @@ Decision pass_unseen(Bytes size) {
   return {};
 }
 
+/// The trace has no room for the thread. One in memory will again: the allocation is asked about
+/// once more with the next one.
+Decision pass_without_record(ThreadState& state, Segment& segment, Bytes size) {
+  if (!image.settings.in_memory) {
+    exchange_countdown(sleep_of(Phase::kOff));
+    return {};
+  }
+  tls.countdown += size;
+  add_allocated(state, size);
+  segment.writer.count_drop(trace::DropCause::kTraceFull);
+  if (is_next_due(segment)) go_on_in_next();
+  return {};
+}
+
 }  // namespace
 
 ThreadState* known_state() {
@@ -515,10 +529,7 @@ GEIGER_SLOW_PATH Decision decide(Bytes size) {
   const PinnedSegment segment(*state);
   // What passed before a thread's first slow path in a recording is no part of it.
   is_fresh |= sleeps() && state->generation != image.generation;
-  if (!enrol(*state, *segment)) {
-    exchange_countdown(sleep_of(Phase::kOff));
-    return {};
-  }
+  if (!enrol(*state, *segment)) return pass_without_record(*state, *segment, size);
   const Decision decision = decide_in(*state, *segment, size, is_fresh);
   take_marks(*segment);
   if (is_next_due(*segment)) [[unlikely]]

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <iterator>
 
 #include "base/attributes.h"
@@ -166,6 +167,7 @@ bool claim_continuation(const void* frame) {
 
 /// The file of a segment that was left before it came into use.
 void remove_unused(const Segment& current) {
+  if (image.settings.in_memory) return;
   const std::uint32_t segment = current.writer.header()->segment;
   const std::uint32_t newest = image.next_file - 1;
   if (newest != image.files[segment % std::size(image.files)]) remove_trace(newest);
@@ -173,14 +175,20 @@ void remove_unused(const Segment& current) {
 
 }  // namespace
 
+/// A trace in memory has no more room than that: it goes on before it is full, but never at once
+/// again, however much was carried into it.
 Bytes full_at(const Segment& segment) {
-  return image.settings.segment == 0 ? 0 : segment.writer.tail() + image.settings.segment;
+  if (image.settings.segment == 0) return 0;
+  const Bytes tail = segment.writer.tail();
+  const Bytes wanted = tail + image.settings.segment;
+  if (!image.settings.in_memory) return wanted;
+  const Bytes capacity = segment.writer.header()->capacity;
+  return std::max(std::min(wanted, capacity / 8 * 7), tail + capacity / 16);
 }
 
 bool is_next_due(const Segment& segment) {
   if (is_confined()) return false;  // Opening one takes system calls.
   if (image.continuation.before != nullptr) return true;
-  if (image.is_read_within.load(std::memory_order_relaxed)) return false;
   if (segment.full_at != 0 && segment.writer.tail() >= segment.full_at) return true;
   const std::uint32_t wanted =
       segment.writer.control()->wanted_segment.load(std::memory_order_relaxed);

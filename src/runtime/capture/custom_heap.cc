@@ -1,6 +1,7 @@
 #include "runtime/capture/custom_heap.h"
 
 #include "base/attributes.h"
+#include "runtime/capture/checkpoint.h"
 #include "runtime/capture/image.h"
 #include "runtime/capture/thread_local.h"
 
@@ -31,8 +32,12 @@ class TypeInForce {
 
 Rate rate_in(const Segment& segment, trace::Ref epoch) {
   const auto& record = segment.writer.at<trace::EpochRecord>(epoch);
-  return {record.interval, __builtin_bit_cast(double, record.lambda_bits), epoch,
-          segment.number.load(std::memory_order_relaxed), image.settings.is_pure};
+  return {.interval = record.interval,
+          .lambda = __builtin_bit_cast(double, record.lambda_bits),
+          .epoch = epoch,
+          .image = segment.number.load(std::memory_order_relaxed),
+          .process = image.first_number,
+          .is_pure = image.settings.is_pure};
 }
 
 }  // namespace
@@ -58,8 +63,9 @@ GEIGER_SLOW_PATH Reported report_sample(const Report& report) {
   if (heap == 0) return Reported::kWrongHeap;
   if (report.address >= kAddressEnd || report.address == 0) return Reported::kWrongAddress;
   Segment& segment = current_segment();
-  if (report.rate.image != segment.number.load(std::memory_order_relaxed))
-    return Reported::kOtherImage;
+  const bool is_of_process = report.rate.image >= image.first_number &&
+                             report.rate.image <= segment.number.load(std::memory_order_relaxed);
+  if (!is_of_process) return Reported::kOtherImage;
   if (is_paused()) return Reported::kYes;
   ThreadState* state = known_state();
   if (state == nullptr || !enrol(*state, segment) || ref_of_name(segment, report.heap) == 0)
@@ -77,6 +83,8 @@ GEIGER_SLOW_PATH Reported report_sample(const Report& report) {
          {reinterpret_cast<const void*>(report.address), report.requested, report.usable,
           trace::EntryPoint::kReported, report.alignment, heap},
          report.caller);
+  if (is_next_due(segment)) [[unlikely]]
+    go_on_in_next();
   return Reported::kYes;
 }
 

@@ -20,8 +20,9 @@ struct Rate {
   std::uint64_t interval;  ///< T, bytes.
   double lambda;
   trace::Ref epoch;
-  std::uint32_t image;  ///< 0: nothing is recorded.
-  bool is_pure;         ///< Nothing is certain.
+  std::uint32_t image;    ///< Number of the segment of `epoch`; 0: nothing is recorded.
+  std::uint32_t process;  ///< Number of the first segment of the process.
+  bool is_pure;           ///< Nothing is certain.
 };
 /// Starts the image if this is a fork's child that has not allocated yet.
 [[nodiscard]] Rate current_rate();

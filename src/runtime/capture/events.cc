@@ -32,7 +32,7 @@ void tell_sampled(const Segment& segment, ThreadState& state, trace::Ref sample,
   const Listener* told = listener.load(std::memory_order_acquire);
   if (told == nullptr || state.is_telling) return;
   state.is_telling = true;
-  told->sampled(told->context, sample, record);
+  told->sampled(told->context, view_of(segment), sample, record);
   state.is_telling = false;
 }
 
@@ -43,7 +43,7 @@ void tell_freed(const Segment& segment, ThreadState* state, trace::Ref sample,
   const Listener* told = listener.load(std::memory_order_acquire);
   if (told == nullptr || state == nullptr || state->is_telling) return;
   state->is_telling = true;
-  told->freed(told->context, sample, record);
+  told->freed(told->context, view_of(segment), sample, record);
   state->is_telling = false;
 }
 

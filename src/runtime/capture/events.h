@@ -9,6 +9,7 @@
 
 #include <atomic>
 
+#include "runtime/capture/trace_view.h"
 #include "trace/format.h"
 
 namespace geiger::capture {
@@ -17,9 +18,11 @@ struct Segment;
 struct ThreadState;
 
 struct Listener {
-  /// `sample` is the record's reference in the trace of this process.
-  void (*sampled)(void* context, trace::Ref sample, const trace::SampleRecord& record);
-  void (*freed)(void* context, trace::Ref sample, const trace::FreeRecord& record);
+  /// `sample` is the reference of its record in the trace, which stays for the call.
+  void (*sampled)(void* context, const TraceView& trace, trace::Ref sample,
+                  const trace::SampleRecord& record);
+  void (*freed)(void* context, const TraceView& trace, trace::Ref sample,
+                const trace::FreeRecord& record);
   void* context;
 };
 

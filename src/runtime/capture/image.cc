@@ -147,8 +147,12 @@ bool start_image(bool is_child) {
   image.open_error = 0;
   ++image.generation;
   image.first_number = image.last_number + 1;
-  if (is_child) image.next_file = 0;
+  if (is_child) {
+    image.next_file = 0;
+    forget_readers();
+  }
   image.threads.store(0, std::memory_order_relaxed);
+  image.largest_interval.store(0, std::memory_order_relaxed);
   image.followed.store(0, std::memory_order_relaxed);
   image.doubled_at.store(0, std::memory_order_relaxed);
   image.utilization_served.store(0, std::memory_order_relaxed);

@@ -48,14 +48,14 @@ struct Image {
   std::uint32_t first_number;  ///< Of this image's segments.
   std::uint32_t last_number;   ///< Given to a segment.
   Settings settings;
-  std::atomic<std::uint32_t> is_ending;     ///< 1: a thread ends the recording on request.
-  std::uint64_t seed;                       ///< Process seed of this image.
-  std::atomic<std::uint32_t> threads;       ///< Thread indexes given out.
-  std::atomic<std::uint64_t> own_interval;  ///< What a fork's child starts with.
+  std::atomic<std::uint32_t> is_ending;         ///< 1: a thread ends the recording on request.
+  std::uint64_t seed;                           ///< Process seed of this image.
+  std::atomic<std::uint32_t> threads;           ///< Thread indexes given out.
+  std::atomic<std::uint64_t> largest_interval;  ///< That anything was drawn with.
+  std::atomic<std::uint64_t> own_interval;      ///< What a fork's child starts with.
   /// The program wants nothing recorded for now, whatever the control page says.
   std::atomic<bool> is_held;
-  /// The program reads the trace while it is written (interface.h), and refers to its records:
-  /// it goes on in no other one, and stays mapped.
+  /// The program reads traces while they are written (interface.h): old ones are of use.
   std::atomic<bool> is_read_within;
   /// The interval that the control page asked for last.
   std::atomic<std::uint64_t> followed;

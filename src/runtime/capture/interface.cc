@@ -16,11 +16,13 @@ Status status() {
   status.header = header;
   if (header == nullptr) return status;
   status.image = segment->number.load(std::memory_order_relaxed);
+  status.first_image = image.first_number;
   status.stop_reason = header->stop_reason.load(std::memory_order_relaxed);
   status.stop_errno = header->stop_errno;
   status.is_recording = is_recording();
   status.is_paused = is_paused();
   status.interval = segment->epoch.interval.load(std::memory_order_relaxed);
+  status.largest_interval = image.largest_interval.load(std::memory_order_relaxed);
   status.live_samples = image.live.size();
   return status;
 }
@@ -33,20 +35,20 @@ bool set_interval_here(std::uint64_t interval) {
   return true;
 }
 
+void forget_intervals() {
+  image.largest_interval.store(current_segment().epoch.interval.load(std::memory_order_relaxed),
+                               std::memory_order_relaxed);
+}
+
 void hold(bool is_held) { image.is_held.store(is_held, std::memory_order_relaxed); }
 
 const std::uint64_t* countdown() { return &tls.countdown; }
 
-const char* trace_base(Bytes& bytes) {
-  image.is_read_within.store(true, std::memory_order_relaxed);
-  return current_segment().writer.base(bytes);
-}
-
-void for_each_live(void (*visit)(void* context, std::uint64_t key, trace::Ref sample),
-                   void* context) {
-  const std::uint32_t number = current_segment().number.load(std::memory_order_relaxed);
+void for_each_live(LiveVisitor visit, void* context) {
   image.live.for_each([&](std::uint64_t key, std::uint64_t value) {
-    if (value >> 32 == number) visit(context, key, static_cast<trace::Ref>(value));
+    const auto number = static_cast<std::uint32_t>(value >> 32);
+    const bool is_own = number >= image.first_number && number <= image.last_number;
+    if (is_own) visit(context, key, number, static_cast<trace::Ref>(value));
   });
 }
 
@@ -65,12 +67,14 @@ extern "C" constinit const capture::Interface geiger_capture_v1{
     .set_interval = capture::set_interval_here,
     .set_own_interval = capture::set_own_interval,
     .largest_interval_in_use = capture::largest_interval_in_use,
+    .forget_intervals = capture::forget_intervals,
     .hold = capture::hold,
     .current_rate = capture::current_rate,
     .rate_of_interval = capture::rate_of_interval,
     .report_sample = capture::report_sample,
     .report_free = capture::report_free,
-    .trace_base = capture::trace_base,
+    .hold_trace = capture::hold_trace,
+    .release_trace = capture::release_trace,
     .for_each_live = capture::for_each_live,
     .listener = &capture::listener,
     .countdown = capture::countdown,

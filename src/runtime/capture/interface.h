@@ -27,12 +27,17 @@ struct Status {
   std::int32_t stop_errno;
   bool is_recording;
   bool is_paused;
-  bool is_in_memory;  ///< No file: the trace is for this process alone.
-  std::uint32_t image;
+  bool is_in_memory;          ///< No file: the trace is for this process alone.
+  std::uint32_t image;        ///< Number of the segment that is written.
+  std::uint32_t first_image;  ///< Of this process's segments.
   std::uint64_t interval;
+  std::uint64_t largest_interval;  ///< Of all since forget_intervals().
   std::size_t live_samples;
   const trace::FileHeader* header;  ///< Null before the image started.
 };
+
+using LiveVisitor = void (*)(void* context, std::uint64_t key, std::uint32_t number,
+                             trace::Ref sample);
 
 struct Interface {
   const char* version;
@@ -48,19 +53,19 @@ struct Interface {
   bool (*set_interval)(std::uint64_t interval);
   void (*set_own_interval)(std::uint64_t interval);
   Bytes (*largest_interval_in_use)();
+  void (*forget_intervals)();
   /// Stops and resumes recording as the program's wish, apart from the control page's.
   void (*hold)(bool is_held);
   Rate (*current_rate)();
   Rate (*rate_of_interval)(std::uint64_t interval);
   Reported (*report_sample)(const Report& report);
   Reported (*report_free)(NameId heap, std::uint64_t address, const unwind::Registers& caller);
-  /// The trace as far as it is mapped: records lie at their reference * 8. Earlier
-  /// results stay valid; from the first call on the recording goes on in no other trace.
-  const char* (*trace_base)(Bytes& bytes);
-  /// Calls visit(context, key, sample) with each live sample of this image: see
-  /// LiveTable::for_each. Does not stop anybody.
-  void (*for_each_live)(void (*visit)(void* context, std::uint64_t key, trace::Ref sample),
-                        void* context);
+  /// Keeps a segment's trace where it is until it is released; false: it is gone.
+  bool (*hold_trace)(std::uint32_t number, TraceView& view);
+  void (*release_trace)(std::uint32_t number);
+  /// Calls visit(context, key, number, sample) with each live sample of this process, whose record
+  /// is in the segment of this number: see LiveTable::for_each. Does not stop anybody.
+  void (*for_each_live)(LiveVisitor visit, void* context);
   std::atomic<const Listener*>* listener;
   /// The calling thread's counter of bytes: moves with every allocation that is seen.
   const std::uint64_t* (*countdown)();

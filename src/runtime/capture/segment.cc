@@ -88,11 +88,13 @@ bool open_file(Segment& segment, const trace::Identity& who) {
 }
 
 /// A trace that only this process reads, through the API. Pages are taken as they are
-/// written; a child's has its own.
+/// written; a child's has its own. Where it cannot go on in another one for a while it loses
+/// records, and does not end.
 bool open_memory(Segment& segment, const trace::Identity& who) {
-  void* memory = map_pages(image.settings.capacity);
-  if (memory == nullptr) return false;
-  segment.writer.open_memory(memory, image.settings.capacity, who);
+  if (segment.memory == nullptr) segment.memory = map_pages(image.settings.capacity);
+  if (segment.memory == nullptr) return false;
+  segment.writer.open_memory(segment.memory, image.settings.capacity, who);
+  segment.writer.go_on_when_full();
   return true;
 }
 
@@ -103,25 +105,52 @@ bool is_pinned(std::uint32_t number) {
   return false;
 }
 
-/// A place that nobody can be inside of, emptied.
-Segment* free_place() {
-  const Segment* current = image.segment.load(std::memory_order_relaxed);
-  for (Segment& segment : image.segments) {
-    const std::uint32_t number = segment.number.load(std::memory_order_relaxed);
-    if (&segment == current || (number != 0 && is_pinned(number))) continue;
-    if (image.is_read_within.load(std::memory_order_relaxed)) {
-      segment.writer.leave();
-    } else {
-      segment.writer.close();
+/// A place that nobody can be inside of, from here on this thread's. One thread opens segments at
+/// a time: what it finds claimed was left by a jump.
+bool claim(Segment& segment) {
+  const std::uint32_t number = segment.number.load(std::memory_order_relaxed);
+  const bool is_current = &segment == image.segment.load(std::memory_order_relaxed);
+  if (is_current || (number != 0 && is_pinned(number))) return false;
+  std::uint32_t readers = 0;
+  return segment.readers.compare_exchange_strong(readers, kClaimed, std::memory_order_acq_rel) ||
+         readers == kClaimed;
+}
+
+/// Where the program reads traces the oldest, so that those which are left reach back furthest;
+/// else the first, so that few stay mapped.
+Segment* claim_place() {
+  const bool is_read = image.settings.in_memory || image.is_read_within.load();
+  bool is_tried[kSegments]{};
+  for (std::size_t tries = 0; tries < kSegments; ++tries) {
+    std::size_t next = kSegments;
+    for (std::size_t i = 0; i < kSegments; ++i) {
+      const bool is_better =
+          next == kSegments ||
+          (is_read && image.segments[i].number.load() < image.segments[next].number.load());
+      if (!is_tried[i] && is_better) next = i;
     }
-    segment.stacks.wipe();
-    segment.epochs.wipe();
-    segment.tallies.wipe();
-    segment.modules_written.store(0, std::memory_order_relaxed);
-    segment.marks_seen.store(0, std::memory_order_relaxed);
-    return &segment;
+    is_tried[next] = true;
+    if (claim(image.segments[next])) return &image.segments[next];
   }
   return nullptr;
+}
+
+/// A place for a new segment, emptied.
+Segment* free_place() {
+  Segment* segment = claim_place();
+  if (segment == nullptr) return nullptr;
+  segment->number.store(0, std::memory_order_relaxed);
+  if (segment->memory != nullptr) {
+    give_back_pages(segment->memory, image.settings.capacity);
+  } else {
+    segment->writer.close();
+  }
+  segment->stacks.wipe();
+  segment->epochs.wipe();
+  segment->tallies.wipe();
+  segment->modules_written.store(0, std::memory_order_relaxed);
+  segment->marks_seen.store(0, std::memory_order_relaxed);
+  return segment;
 }
 
 /// 0: no room.
@@ -136,6 +165,10 @@ trace::Ref record_epoch(Segment& segment, std::uint64_t interval) {
   record->lambda_bits = std::bit_cast<std::uint64_t>(sampling::rate_of(interval));
   trace::Writer::commit(slot, kHeader);
   segment.epochs.insert(interval, slot.ref);
+  std::uint64_t largest = image.largest_interval.load(std::memory_order_relaxed);
+  while (largest < interval && !image.largest_interval.compare_exchange_weak(
+                                   largest, interval, std::memory_order_relaxed)) {
+  }
   return slot.ref;
 }
 
@@ -166,10 +199,52 @@ GEIGER_SLOW_PATH Segment* open_segment(const Segment* before) {
   if (segment == nullptr) return nullptr;
   const trace::Identity who = identity(before);
   const bool is_open =
-      image.settings.in_memory ? open_memory(*segment, who) : open_file(*segment, who);
-  if (!is_open || !write_epoch(*segment, who.interval)) return nullptr;
-  segment->number.store(++image.last_number, std::memory_order_relaxed);
-  return segment;
+      (image.settings.in_memory ? open_memory(*segment, who) : open_file(*segment, who)) &&
+      write_epoch(*segment, who.interval);
+  if (is_open) segment->number.store(++image.last_number, std::memory_order_relaxed);
+  segment->readers.store(0, std::memory_order_release);
+  return is_open ? segment : nullptr;
+}
+
+TraceView view_of(const Segment& segment) {
+  TraceView view{};
+  view.base = segment.writer.base(view.bytes);
+  view.header = segment.writer.header();
+  view.number = segment.number.load(std::memory_order_relaxed);
+  return view;
+}
+
+bool hold_trace(std::uint32_t number, TraceView& view) {
+  image.is_read_within.store(true, std::memory_order_relaxed);
+  for (Segment& segment : image.segments) {
+    if (segment.number.load(std::memory_order_acquire) != number) continue;
+    std::uint32_t readers = segment.readers.load(std::memory_order_relaxed);
+    do {
+      if (readers >= kClaimed) return false;
+    } while (
+        !segment.readers.compare_exchange_weak(readers, readers + 1, std::memory_order_acq_rel));
+    if (segment.number.load(std::memory_order_acquire) == number) {
+      view = view_of(segment);
+      return true;
+    }
+    segment.readers.fetch_sub(1, std::memory_order_release);
+  }
+  return false;
+}
+
+void release_trace(std::uint32_t number) {
+  for (Segment& segment : image.segments) {
+    if (segment.number.load(std::memory_order_relaxed) != number) continue;
+    segment.readers.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+void forget_readers() {
+  for (Segment& segment : image.segments) {
+    if (segment.readers.exchange(0, std::memory_order_relaxed) == 0) continue;
+    if (segment.number.load(std::memory_order_relaxed) != 0) segment.writer.leave();
+    segment.memory = nullptr;
+  }
 }
 
 trace::ThreadRecord* write_thread(Segment& segment, const ThreadState& state, std::uint8_t flags) {

@@ -12,6 +12,14 @@
 //            lie a few instructions, between its end and its reuse at least
 //            kSegments - 2 whole segments.
 //
+// The program itself may read too (interface.h), records that are older than a slow path:
+//
+//   hold     counts a reader of the segment of this number, if it is still there
+//   claim    before reuse: a place that is held is passed over, a claimed one refuses readers
+//
+// A trace in memory stays where it is: its place gives the pages back, and the next one uses the
+// same addresses.
+//
 // Threads / Signals: lock-free. Fork: the child starts a segment of its own. Allocates:
 // never through malloc.
 #pragma once
@@ -21,6 +29,7 @@
 
 #include "base/units.h"
 #include "runtime/capture/number_table.h"
+#include "runtime/capture/trace_view.h"
 #include "trace/writer.h"
 
 namespace geiger::capture {
@@ -43,12 +52,27 @@ struct Segment {
   NumberTable stacks{512};                ///< Hash -> StackRecord.
   NumberTable epochs{256};                ///< Interval -> an EpochRecord of it.
   NumberTable tallies{512};               ///< Hash -> TallyRecord.
+  std::atomic<std::uint32_t> readers;     ///< Holds, or kClaimed.
+  void* memory;                           ///< Of traces in memory, null before the first.
   Bytes full_at;                          ///< Where the next segment is due; 0 = never.
 };
 
 /// Places for segments: the current one, one that slow paths may still be in, and two more
 /// for threads that were stopped in the middle of one.
 inline constexpr std::size_t kSegments = 4;
+
+/// Segment::readers of a place that is about to be used anew.
+inline constexpr std::uint32_t kClaimed = std::uint32_t{1} << 31;
+
+/// Where the records of a segment lie.
+[[nodiscard]] TraceView view_of(const Segment& segment);
+
+/// Keeps the segment of this number where it is; false: it is gone. To be released.
+[[nodiscard]] bool hold_trace(std::uint32_t number, TraceView& view);
+void release_trace(std::uint32_t number);
+
+/// In a fork's child: places that its parent was reading are left as they are.
+void forget_readers();
 
 /// The one that is written. Requires that the image has started.
 [[nodiscard]] Segment& current_segment();

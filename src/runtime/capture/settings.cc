@@ -4,6 +4,10 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include <algorithm>
+
+#include "runtime/capture/segment.h"
+
 extern "C" void* __libc_stack_end;  // NOLINT: the loader's name.
 
 /// Defined by libgeiger.so where the program has it from the start.
@@ -87,6 +91,8 @@ bool apply_mode(const char* text, Settings& settings, Start& start) {
 }
 
 constexpr Bytes kMemoryCapacity = 256 * kMiB;
+/// Of one of its segments, at least.
+constexpr Bytes kLeastMemory = 64 * kKiB;
 
 /// The programs that write their title over arguments and environment (redis, nginx, postgres)
 /// leave other text, or none, where the setting stood: a child by fork reads this copy. Longer
@@ -105,6 +111,15 @@ bool apply_number(char** environment, const char* name, std::uint64_t& value, bo
   const char* text = value_of(environment, name);
   is_given = text != nullptr;
   return text == nullptr || parse_number(text, nullptr, value);
+}
+
+/// In memory the capacity is that of all segments together. One goes on in the next when it has
+/// grown by half of its share; the other half is for what it carries.
+void share_memory(Settings& settings) {
+  settings.capacity = std::max(settings.capacity / kSegments, kLeastMemory) / 4096 * 4096;
+  if (settings.segment == 0 || settings.segment > settings.capacity / 2) {
+    settings.segment = settings.capacity / 2;
+  }
 }
 
 /// False: a value cannot be read.
@@ -132,10 +147,10 @@ bool read_words(char** environment, Settings& settings) {
   if (settings.in_memory && !has_capacity) settings.capacity = kMemoryCapacity;
   // Whoever reads the trace from within refers to the records of its samples.
   if (geiger_api_version != nullptr) {
-    settings.segment = 0;
     settings.aggregates = false;
     settings.live = ~std::uint64_t{0};
   }
+  if (settings.in_memory) share_memory(settings);
   if (settings.aggregates) settings.segment = 0;  // It has nothing to carry on.
   return true;
 }

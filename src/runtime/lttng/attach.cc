@@ -21,64 +21,61 @@ extern "C" [[gnu::weak]] const geiger::capture::Interface geiger_capture_v1;
 namespace geiger::lttng {
 namespace {
 
-constinit const capture::Listener* next = nullptr;
+using capture::TraceView;
 
-/// A record of this process's trace. Text and frames stay where they lie for ever.
-template <typename Layout>
-const Layout& record_at(trace::Ref ref) {
-  Bytes bytes = 0;
-  return *reinterpret_cast<const Layout*>(geiger_capture_v1.trace_base(bytes) + Bytes{ref} * 8);
-}
+constinit const capture::Listener* next = nullptr;
 
 trace::RecordHeader header_of(std::uint64_t word) { return trace::RecordHeader::unpack(word); }
 
-geiger_lttng_text text_of(trace::Ref name) {
+geiger_lttng_text text_of(const TraceView& trace, trace::Ref name) {
   if (name == 0) return {"", 0};
-  const auto& record = record_at<trace::NameRecord>(name);
+  const auto& record = trace.at<trace::NameRecord>(name);
   return {reinterpret_cast<const char*>(&record + 1), record.text_bytes};
 }
 
-void add_frames(geiger_lttng_sample& event, trace::Ref stack) {
+void add_frames(geiger_lttng_sample& event, const TraceView& trace, trace::Ref stack) {
   if (stack == 0) return;
-  const auto& record = record_at<trace::StackRecord>(stack);
+  const auto& record = trace.at<trace::StackRecord>(stack);
   event.frames = reinterpret_cast<const std::uint64_t*>(&record + 1);
   event.frame_count = record.count;
 }
 
 /// The rate that drew it; a certain sample stands for itself.
-double rate_of(const trace::SampleRecord& record) {
+double rate_of(const TraceView& trace, const trace::SampleRecord& record) {
   if ((header_of(record.header).flags & trace::kFlagCertain) != 0) {
     return std::numeric_limits<double>::infinity();
   }
-  return __builtin_bit_cast(double, record_at<trace::EpochRecord>(record.epoch).lambda_bits);
+  return __builtin_bit_cast(double, trace.at<trace::EpochRecord>(record.epoch).lambda_bits);
 }
 
-void fire_sample(trace::Ref sample, const trace::SampleRecord& record) {
+void fire_sample(const TraceView& trace, trace::Ref sample, const trace::SampleRecord& record) {
   geiger_lttng_sample event{};
   event.address = record.address;
   event.requested = record.requested();
   event.usable = record.usable();
   event.offset = record.offset;
-  event.weighted_bytes = sampling::weighted_bytes(record.requested(), rate_of(record));
+  event.weighted_bytes = sampling::weighted_bytes(record.requested(), rate_of(trace, record));
   event.alignment = std::uint64_t{1} << (record.log2_alignment() & 63);
   event.entry_point = static_cast<std::uint32_t>(record.entry_point());
   event.heap = record.heap();
   event.sample = sample;
   event.thread = header_of(record.header).thread;
-  event.type = text_of(record.type);
-  event.label = text_of(record.label);
-  add_frames(event, record.stack);
+  event.type = text_of(trace, record.type);
+  event.label = text_of(trace, record.label);
+  add_frames(event, trace, record.stack);
   geiger_lttng_fire_sample(&event);
 }
 
-void sampled(void* /*context*/, trace::Ref sample, const trace::SampleRecord& record) {
-  if (geiger_lttng_wants_samples() != 0) fire_sample(sample, record);
-  if (next != nullptr) next->sampled(next->context, sample, record);
+void sampled(void* /*context*/, const TraceView& trace, trace::Ref sample,
+             const trace::SampleRecord& record) {
+  if (geiger_lttng_wants_samples() != 0) fire_sample(trace, sample, record);
+  if (next != nullptr) next->sampled(next->context, trace, sample, record);
 }
 
-void freed(void* /*context*/, trace::Ref sample, const trace::FreeRecord& record) {
+void freed(void* /*context*/, const TraceView& trace, trace::Ref sample,
+           const trace::FreeRecord& record) {
   if (geiger_lttng_wants_frees() != 0) {
-    const auto& what = record_at<trace::SampleRecord>(sample);
+    const auto& what = trace.at<trace::SampleRecord>(sample);
     const trace::RecordHeader header = header_of(record.header);
     const geiger_lttng_free event{
         .address = what.address,
@@ -88,7 +85,7 @@ void freed(void* /*context*/, trace::Ref sample, const trace::FreeRecord& record
         .is_unseen = static_cast<std::uint8_t>((header.flags & trace::kFlagUnseen) != 0)};
     geiger_lttng_fire_free(&event);
   }
-  if (next != nullptr) next->freed(next->context, sample, record);
+  if (next != nullptr) next->freed(next->context, trace, sample, record);
 }
 
 constexpr capture::Listener kListener{sampled, freed, nullptr};

@@ -1,0 +1,23 @@
+// A trace of this process as it is mapped now: records lie at their reference * 8.
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+#include "trace/format.h"
+
+namespace geiger::capture {
+
+struct TraceView {
+  const char* base;
+  Bytes bytes;  ///< That are mapped.
+  const trace::FileHeader* header;
+  std::uint32_t number;  ///< Of the segment; never the same twice.
+
+  template <typename Layout>
+  [[nodiscard]] const Layout& at(trace::Ref ref) const {
+    return *reinterpret_cast<const Layout*>(base + Bytes{ref} * 8);
+  }
+};
+
+}  // namespace geiger::capture
