@@ -78,6 +78,7 @@ TEST(Summary, TestsNoHitsOfSeveralIntervalsThatLackSamples) {
   Recording recording = small_server();
   recording.epochs.push_back({4096, recording.epochs[0].lambda * 128});
   recording.samples[0].epoch = 1;
+  recording.threads[0].hits += 5;
   const std::string text = text_of(recording);
   EXPECT_THAT(text, HasSubstr("hits not tested: some lack their samples, offsets"));
   EXPECT_THAT(text, Not(HasSubstr("z = ")));

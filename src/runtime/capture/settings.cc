@@ -4,6 +4,8 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "trace/share.h"
+
 extern "C" void* __libc_stack_end;  // NOLINT: the loader's name.
 
 /// Defined by libgeiger.so where the program has it from the start.
@@ -107,6 +109,21 @@ bool apply_number(char** environment, const char* name, std::uint64_t& value, bo
   return text == nullptr || parse_number(text, nullptr, value);
 }
 
+/// A number of bytes, "auto" or "auto:N".
+bool apply_interval(const char* text, Settings& settings) {
+  constexpr std::size_t kAutoLength = 4;
+  if (text == nullptr) return true;
+  if (strncmp(text, "auto", kAutoLength) != 0) {
+    return parse_number(text, nullptr, settings.interval) && settings.interval > 0;
+  }
+  const char* rest = text + kAutoLength;
+  settings.interval = trace::kFirstInterval;
+  settings.share = trace::kUsualShare;
+  if (*rest == '\0') return true;
+  return *rest == ':' && parse_number(rest + 1, nullptr, settings.share) && settings.share > 0 &&
+         settings.share < trace::kPerMillion;
+}
+
 /// False: a value cannot be read.
 bool read_words(char** environment, Settings& settings) {
   const char* mode = value_of(environment, "GEIGER_MODE");
@@ -114,14 +131,14 @@ bool read_words(char** environment, Settings& settings) {
   bool has_capacity = false;
   Start start;
   const bool is_valid =
-      apply_number(environment, "GEIGER_INTERVAL", settings.interval, is_given) &&
+      apply_interval(value_of(environment, "GEIGER_INTERVAL"), settings) &&
       apply_number(environment, "GEIGER_CAPACITY", settings.capacity, has_capacity) &&
       apply_number(environment, "GEIGER_SEED", settings.seed, settings.has_seed) &&
       apply_number(environment, "GEIGER_SEGMENT", settings.segment, is_given) &&
       apply_number(environment, "GEIGER_KEEP", settings.keep, is_given) &&
       apply_number(environment, "GEIGER_LIVE", settings.live, is_given) &&
-      (mode == nullptr || apply_mode(mode, settings, start)) && settings.interval > 0 &&
-      settings.keep <= kMostKept && settings.live >= kLeastLive;
+      (mode == nullptr || apply_mode(mode, settings, start)) && settings.keep <= kMostKept &&
+      settings.live >= kLeastLive;
   if (!is_valid || start.is_off) return false;
   const char* path = value_of(environment, "GEIGER_DIR");
   settings.directory = keep(path, directory);
@@ -137,6 +154,11 @@ bool read_words(char** environment, Settings& settings) {
     settings.live = ~std::uint64_t{0};
   }
   if (settings.aggregates) settings.segment = 0;  // It has nothing to carry on.
+  // Sleepers look up once per interval, and the program's own tokens rely on theirs.
+  if (settings.share != 0 && (settings.is_dormant || geiger_api_version != nullptr)) {
+    settings.interval = Settings{}.interval;
+    settings.share = 0;
+  }
   return true;
 }
 
