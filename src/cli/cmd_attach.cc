@@ -24,7 +24,10 @@ void register_attach(CLI::App& app, int& exit_code) {
       "\nExit code: 0 recorded, 1 refused (the process is untouched), 2 usage.\n"
       "\nExample:\n"
       "  geiger attach --duration 30s -o leak.geiger $(pidof redis-server)\n");
-  attach->callback([options, &exit_code] { exit_code = attach_and_watch(*options); });
+  attach->callback([options, &exit_code] {
+    settle_interval(options->recording, IntervalWish::kSize);
+    exit_code = attach_and_watch(*options);
+  });
 }
 
 }  // namespace geiger::cli

@@ -165,7 +165,7 @@ void register_run(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* run = add_run_options(app, *options);
   run->callback([options, &exit_code] {
-    options->watch.interval = options->runtime.interval;
+    settle_interval(*options, IntervalWish::kAuto);
     exit_code = Run(*options).perform();
   });
 }

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
+
+#include "trace/share.h"
 
 namespace geiger::cli {
 namespace {
@@ -33,6 +36,12 @@ std::string mode_words(const RuntimeSettings& settings, int program) {
   if (!settings.records_mappings) words.emplace_back("nomappings");
   if (settings.aggregates) words.emplace_back("aggregate");
   return fmt::format("{}", fmt::join(words, ","));
+}
+
+std::string interval_word(const RuntimeSettings& settings) {
+  if (settings.share == 0) return fmt::format("{}", settings.interval);
+  const auto share = std::llround(settings.share * static_cast<double>(trace::kPerMillion));
+  return fmt::format("auto:{}", std::max(share, 1LL));
 }
 
 void prepend_preload(Environment& environment, const std::string& preload) {
@@ -65,7 +74,7 @@ Environment runtime_words(const RuntimeSettings& settings, const std::string& di
                           int program) {
   Environment words;
   words.push_back("GEIGER_DIR=" + directory);
-  words.push_back(fmt::format("GEIGER_INTERVAL={}", settings.interval));
+  words.push_back("GEIGER_INTERVAL=" + interval_word(settings));
   words.push_back(fmt::format("GEIGER_CAPACITY={}", settings.capacity));
   if (settings.segment != 0) words.push_back(fmt::format("GEIGER_SEGMENT={}", settings.segment));
   if (settings.keep != 0) words.push_back(fmt::format("GEIGER_KEEP={}", settings.keep));

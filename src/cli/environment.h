@@ -12,11 +12,13 @@ namespace geiger::cli {
 /// What the runtime is told; it reads this from GEIGER_* variables.
 struct RuntimeSettings {
   Bytes interval = 512 * kKiB;  ///< Sampling interval, >= 1.
-  Bytes capacity = 4 * kGiB;    ///< Bytes a trace may grow to.
-  Bytes segment = 0;            ///< Bytes after which a trace goes on in another; 0: never.
-  std::uint64_t keep = 0;       ///< Traces to keep of a process; 0: all.
-  std::uint64_t live = 0;       ///< Live samples to keep track of; 0: the runtime's default.
-  bool aggregates = false;      ///< Counts samples that are alike.
+  /// Of processor time, by which the interval regulates itself from there; 0: it is fixed.
+  double share = 0;
+  Bytes capacity = 4 * kGiB;  ///< Bytes a trace may grow to.
+  Bytes segment = 0;          ///< Bytes after which a trace goes on in another; 0: never.
+  std::uint64_t keep = 0;     ///< Traces to keep of a process; 0: all.
+  std::uint64_t live = 0;     ///< Live samples to keep track of; 0: the runtime's default.
+  bool aggregates = false;    ///< Counts samples that are alike.
   std::optional<std::uint64_t> seed;
   bool is_pure = false;
   bool uses_frame_pointers = false;

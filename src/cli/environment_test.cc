@@ -25,6 +25,14 @@ TEST(WithRuntime, ReplacesAnEnclosingRun) {
                                  "GEIGER_CAPACITY=4294967296", "GEIGER_MODE=root=7"));
 }
 
+TEST(WithRuntime, SaysByWhichShareAnIntervalRegulatesItself) {
+  RuntimeSettings settings;
+  settings.share = 0.01;
+  EXPECT_THAT(with_runtime({}, settings, "/p.so", "/d", 7), Contains("GEIGER_INTERVAL=auto:10000"));
+  settings.share = 1e-9;
+  EXPECT_THAT(with_runtime({}, settings, "/p.so", "/d", 7), Contains("GEIGER_INTERVAL=auto:1"));
+}
+
 TEST(WithRuntime, ListsTheModes) {
   RuntimeSettings settings;
   settings.seed = 0;
@@ -33,7 +41,8 @@ TEST(WithRuntime, ListsTheModes) {
   settings.records_mappings = false;
   settings.follows_children = false;
   const auto words = with_runtime({}, settings, "/p.so", "/d", 7);
-  EXPECT_THAT(words, Contains("GEIGER_MODE=root=7,pure,fp,nochildren,paused,freestacks,nomappings"));
+  EXPECT_THAT(words,
+              Contains("GEIGER_MODE=root=7,pure,fp,nochildren,paused,freestacks,nomappings"));
   EXPECT_THAT(words, Contains("GEIGER_SEED=0"));
 }
 

@@ -11,6 +11,7 @@
 #include "cli/help_formatter.h"
 #include "cli/sizes.h"
 #include "trace/format.h"
+#include "trace/share.h"
 
 namespace geiger::cli {
 namespace {
@@ -43,7 +44,33 @@ std::chrono::nanoseconds duration_of(const std::string& text, const char* option
   return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(time.value(), kCentury)));
 }
 
+void read_interval(const std::string& text, RunOptions& options) {
+  const bool is_auto = text == "auto";
+  if (!is_auto) size_into(options.runtime.interval, "--interval", 1, kLargestInterval)(text);
+  options.interval = is_auto ? IntervalWish::kAuto : IntervalWish::kSize;
+}
+
 }  // namespace
+
+void settle_interval(RunOptions& options, IntervalWish usual) {
+  RuntimeSettings& runtime = options.runtime;
+  if (options.interval == IntervalWish::kNone) {
+    options.interval = runtime.is_dormant || runtime.seed ? IntervalWish::kSize : usual;
+  }
+  if (options.interval == IntervalWish::kAuto) {
+    if (runtime.is_dormant) {
+      throw CLI::ValidationError("--interval", "a dormant program needs a size, not auto");
+    }
+    runtime.interval = trace::kFirstInterval;
+    const auto budget =
+        options.watch.budget.value_or(Budget{.share = static_cast<double>(trace::kUsualShare) /
+                                                      static_cast<double>(trace::kPerMillion)});
+    runtime.share = budget.share;
+    // A rate is kept from outside.
+    if (budget.share > 0) options.watch.budget.reset();
+  }
+  options.watch.interval = runtime.interval;
+}
 
 void add_output_options(CLI::App& run, RunOptions& options) {
   run.add_option("-o,--output", options.file, "Write exactly one file, children included")
@@ -63,9 +90,11 @@ void add_output_options(CLI::App& run, RunOptions& options) {
 void add_sampling_options(CLI::App& run, RunOptions& options) {
   RuntimeSettings& runtime = options.runtime;
   run.add_option_function<std::string>(
-         "--interval", size_into(runtime.interval, "--interval", 1, kLargestInterval),
-         "Sampling interval: mean bytes between sampled bytes\n"
-         "(default 512KiB; 1 records every allocation)")
+         "--interval", [&options](const std::string& text) { read_interval(text, options); },
+         "Sampling interval: mean bytes between sampled bytes, or auto:\n"
+         "as fine as 1 % of processor time buys, 8KiB at best (default\n"
+         "auto; 512KiB for attach, --dormant and --seed); 1 records every\n"
+         "allocation")
       ->type_name("SIZE");
   run.add_flag("--pure", runtime.is_pure, "No certain objects: every byte has its trial");
   run.add_option("--seed", runtime.seed, "Draw the same numbers in every run")->type_name("N");

@@ -10,9 +10,12 @@
 namespace CLI {
 class App;
 class Option;
-}
+}  // namespace CLI
 
 namespace geiger::cli {
+
+/// What --interval says.
+enum class IntervalWish { kNone, kAuto, kSize };
 
 struct RunOptions {
   std::vector<std::string> program;  ///< The program and its arguments.
@@ -21,6 +24,7 @@ struct RunOptions {
   bool is_quiet = false;
   bool symbolizes = true;
   bool tells_lttng = false;
+  IntervalWish interval = IntervalWish::kNone;
   RuntimeSettings runtime;
   RecordingWindow window;
   ObservationOptions observation;
@@ -30,6 +34,11 @@ struct RunOptions {
 /// Adds the verb to `app`. The program's words are not CLI11's to judge: each is
 /// given as a hidden option, made by `as_program_word`. `options` outlives the parse.
 CLI::App* add_run_options(CLI::App& app, RunOptions& options);
+
+/// Decides between a fixed interval and one that regulates itself, which takes over a budget
+/// that is a share of processor time. `usual`: where --interval says nothing. Throws
+/// CLI::ValidationError.
+void settle_interval(RunOptions& options, IntervalWish usual);
 
 /// --mark-on, --snapshot-on, --keep, --budget. `watch` outlives the parse.
 void add_watch_options(CLI::App& verb, WatchOptions& watch);

@@ -7,6 +7,7 @@
 
 #include "analysis/profile/hash.h"
 #include "analysis/profile/peak.h"
+#include "analysis/profile/weighted_hits.h"
 #include "estimation/normal.h"
 #include "estimation/sums.h"
 
@@ -153,29 +154,39 @@ double p_value_of(const HitCheck& check) {
   return estimation::test_count(check.hits, check.expected).p_value;
 }
 
+/// Hits of several intervals.
+HitCheck check_of(const WeightedHits& hits) {
+  HitCheck check{.hits = hits.hits, .expected = hits.expected(), .z = hits.z()};
+  check.is_testable = hits.is_whole();
+  if (check.is_testable) check.p_value = hits.p_value();
+  return check;
+}
+
 }  // namespace
 
 HitCheck check_hits(const Recording& recording, std::uint32_t process) {
+  if (has_several_intervals(recording, process)) {
+    return check_of(weighted_hits(recording, process));
+  }
   const ProcessTotals totals = process_totals(recording, process);
   HitCheck check{.hits = totals.conclusive_hits,
                  .expected = expected_hits(recording, process, totals),
-                 .z = totals.z,
-                 .is_testable = !has_several_intervals(recording, process)};
-  if (check.is_testable) check.p_value = p_value_of(check);
+                 .z = totals.z};
+  check.p_value = p_value_of(check);
   return check;
 }
 
 HitCheck check_hits(const Recording& recording) {
+  if (has_several_intervals(recording)) return check_of(all_weighted_hits(recording));
   HitCheck all;
   for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
     const HitCheck one = check_hits(recording, i);
     if (!(one.expected > 0)) continue;
     all.hits += one.hits;
     all.expected += one.expected;
-    all.is_testable = all.is_testable && one.is_testable;
   }
   all.z = all_totals(recording).z;
-  if (all.is_testable) all.p_value = p_value_of(all);
+  all.p_value = p_value_of(all);
   return all;
 }
 
@@ -222,7 +233,7 @@ bool Agreement::has_failed() const {
 Agreement compare_with_exact(const Recording& recording, std::uint32_t process,
                              const ProcessTotals& totals) {
   estimation::NodeSums sums = allocated_sums(recording, process);
-  sums.could_have_sampled(static_cast<double>(recording.processes[process].interval));
+  sums.could_have_sampled(largest_interval(recording));
   return {estimation::estimate_bytes(sums, 1 - Agreement::kFalseAlarm), totals.exact_bytes,
           totals.exact_bytes + totals.unsettled_bound};
 }

@@ -18,11 +18,11 @@ struct HitCheck {
   std::uint64_t hits = 0;
   double expected = 0;
   double z = 0;
-  /// Two-sided; from z for 400 expected hits and more, else of a Poisson number. 1
-  /// where nothing was tried.
+  /// Two-sided; from z for 400 expected hits and more, else of a Poisson number; with
+  /// several intervals by weighted_hits.h. 1 where nothing was tried.
   double p_value = 1;
-  /// False where the interval changed while recording: which trials were at which is not
-  /// known, `expected` and `z` say nothing and `p_value` stays 1.
+  /// False where there are several intervals and hits lack their samples, which tell
+  /// them: `expected` and `z` say nothing and `p_value` stays 1.
   bool is_testable = true;
 
   [[nodiscard]] bool has_failed() const { return p_value < kFalseAlarm; }

@@ -69,13 +69,14 @@ TEST(Selfcheck, KnowsThatFewHitsAreNotNormal) {
   EXPECT_FALSE(check_hits(drawn.recording).has_failed());
 }
 
-TEST(Selfcheck, DoesNotTestHitsOfSeveralIntervals) {
+TEST(Selfcheck, DoesNotTestHitsOfSeveralIntervalsThatLackSamples) {
   Recording recording = DrawnRecording(4096).threads(1, 500).recording;
-  recording.threads[0].hits -= 400;
+  recording.threads[0].hits += 400;
   recording.epochs.push_back({8192, estimation::rate_of_interval(8192)});
   recording.samples[0].epoch = 1;
   EXPECT_FALSE(check_hits(recording).has_failed());
   EXPECT_FALSE(check_hits(recording, 0).has_failed());
+  EXPECT_FALSE(check_hits(recording, 0).is_testable);
   EXPECT_EQ(check_hits(Recording{}).p_value, 1);
 }
 

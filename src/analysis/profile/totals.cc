@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "analysis/profile/peak.h"
+#include "analysis/profile/weighted_hits.h"
 #include "estimation/estimate.h"
 
 namespace geiger::profile {
@@ -12,12 +13,6 @@ namespace {
 /// What a thread allocated since its counter was armed is known only from its next
 /// slow path, its end or the program's exit on.
 bool is_unsettled(const Thread& thread) { return thread.armed != 0; }
-
-constexpr std::uint64_t kEnoughHits = 400;
-
-bool is_conclusive(const Thread& thread) {
-  return !is_unsettled(thread) || thread.hits >= kEnoughHits;
-}
 
 void add_thread(ProcessTotals& totals, const Thread& thread) {
   if (is_unsettled(thread)) {
@@ -137,7 +132,9 @@ ProcessTotals process_totals(const Recording& recording, std::uint32_t process) 
     if (thread.process != process) continue;
     add_thread(totals, thread);
   }
-  totals.z = z_of(totals, recording.processes[process].interval);
+  totals.z = has_several_intervals(recording, process)
+                 ? weighted_hits(recording, process).z()
+                 : z_of(totals, recording.processes[process].interval);
   return totals;
 }
 
@@ -160,6 +157,7 @@ ProcessTotals all_totals(const Recording& recording) {
     variance += own;
   }
   all.z = variance > 0 ? deviation / std::sqrt(variance) : 0;
+  if (has_several_intervals(recording)) all.z = all_weighted_hits(recording).z();
   return all;
 }
 
@@ -205,13 +203,8 @@ Nanoseconds duration_of(const Recording& recording) {
 
 bool has_several_intervals(const Recording& recording, std::uint32_t process) {
   const Bytes first = recording.processes[process].interval;
-  const auto differs = [&](const Sample& sample) {
-    return recording.epochs[sample.epoch].interval != first;
-  };
-  return std::ranges::any_of(samples_of(recording, process), differs) ||
-         std::ranges::any_of(recording.tallies, [&](const Tally& tally) {
-           return tally.alike.process == process && differs(tally.alike);
-         });
+  return std::ranges::any_of(recording.epochs,
+                             [&](const Epoch& epoch) { return epoch.interval != first; });
 }
 
 }  // namespace geiger::profile

@@ -38,8 +38,8 @@ struct ProcessTotals {
   double z = 0;
 };
 
-/// The totals of one process; its trials are taken at its interval (where that
-/// changed while recording, z is an approximation: `has_several_intervals`).
+/// The totals of one process; its trials are taken at its interval (where others were
+/// in force too, z is that of weighted_hits.h: `has_several_intervals`).
 [[nodiscard]] ProcessTotals process_totals(const Recording& recording, std::uint32_t process);
 
 /// All processes together; z combines their numerators and variances.
@@ -78,7 +78,7 @@ struct ProcessTotals {
 /// From the first start to the last end; 0 without processes.
 [[nodiscard]] Nanoseconds duration_of(const Recording& recording);
 
-/// Whether samples of the process were drawn with more than its first interval.
+/// Whether the recording has intervals beside the first one of the process.
 [[nodiscard]] bool has_several_intervals(const Recording& recording, std::uint32_t process);
 
 }  // namespace geiger::profile

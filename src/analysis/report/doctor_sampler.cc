@@ -74,7 +74,8 @@ Finding check_hits(const Patient& patient) {
       say_of_each(patient, fails, [](const ProcessCheck& check) { return hits_text(check.hits); });
   if (failed.empty() && !report.hits.is_testable) {
     return {Severity::kGood, "hits",
-            "Hits were not tested where the interval changed while recording.", "", ""};
+            "Hits were not tested: the interval changed while recording, and some lack samples.",
+            "", ""};
   }
   if (failed.empty() && !fails_together(report, report.hits)) {
     return {Severity::kGood, "hits", "Hits fit the trials: " + hits_text(report.hits) + ".", "",

@@ -66,7 +66,7 @@ void add_self_check(Facts& facts, const SummaryReport& report) {
   if (report.offsets.samples + report.offsets.impossible == 0) return;
   const std::string hits = report.hits.is_testable
                                ? fmt::format("hits z = {}", z_score(report.hits.z))
-                               : "hits not tested: the interval changed";
+                               : "hits not tested: some lack their samples";
   const std::string remark =
       fmt::format("{}, offsets of drawn bytes {}", hits, p_equation(report.offsets.p_value()));
   const bool has_passed = passes_self_check(report);

@@ -262,6 +262,7 @@ void record_free(Segment& segment, ThreadState* state, std::uint64_t taken, trac
   record->sample = sample;
   record->stack = stack;
   trace::Writer::commit(slot, header);
+  image.governor.spend(Governor::kFreeCost);
   tell_freed(segment, state, sample, *record);
 }
 
@@ -299,13 +300,19 @@ NameRefs names_in_force(Segment& segment) {
   return {ref_of_name(segment, tls.naming.label), ref_of_name(segment, tls.naming.type)};
 }
 
+/// What was found of a sample before it is written.
+struct Seen {
+  trace::Ref stack;
+  Nanoseconds time;
+};
+
 trace::SampleRecord sample_of(Segment& segment, const Decision& decision,
-                              const Allocation& allocation, trace::Ref stack) {
+                              const Allocation& allocation, const Seen& seen) {
   const NameRefs names = names_in_force(segment);
   const bool is_here = decision.segment == segment.number.load(std::memory_order_relaxed);
   return {.header = 0,
-          .time = base::monotonic_now(),
-          .stack = stack,
+          .time = seen.time,
+          .stack = seen.stack,
           .epoch = is_here ? decision.epoch : epoch_of_interval(segment, decision.interval),
           .address = reinterpret_cast<std::uint64_t>(allocation.address),
           .requested_kind = clamped(allocation.requested) |
@@ -323,10 +330,10 @@ std::uint8_t flags_of(const Decision& decision) {
 
 /// Writes the sample and returns what the live table is to know it by; 0: no room.
 std::uint64_t write_sample(Segment& segment, const Decision& decision, const Allocation& allocation,
-                           trace::Ref stack) {
+                           const Seen& seen) {
   const RecordHeader header = header_of(RecordType::kSample, sizeof(trace::SampleRecord),
                                         decision.state->index, flags_of(decision));
-  const trace::SampleRecord sample = sample_of(segment, decision, allocation, stack);
+  const trace::SampleRecord sample = sample_of(segment, decision, allocation, seen);
   const trace::Slot slot = segment.writer.reserve(header);
   if (!slot) return 0;
   auto* record = reinterpret_cast<trace::SampleRecord*>(slot.words);
@@ -338,9 +345,9 @@ std::uint64_t write_sample(Segment& segment, const Decision& decision, const All
 
 /// The same where samples are counted.
 std::uint64_t count_sample(Segment& segment, const Decision& decision, const Allocation& allocation,
-                           trace::Ref stack, bool tracks) {
+                           const Seen& seen, bool tracks) {
   const auto untracked = tracks ? std::uint8_t{0} : trace::kFlagUntracked;
-  const trace::Ref counted = tally(segment, sample_of(segment, decision, allocation, stack),
+  const trace::Ref counted = tally(segment, sample_of(segment, decision, allocation, seen),
                                    static_cast<std::uint8_t>(flags_of(decision) | untracked));
   return counted == 0 ? 0 : live_value(segment, counted);
 }
@@ -356,13 +363,13 @@ void track(Segment& segment, const void* key, std::uint64_t value) {
 }
 
 void write_and_track(Segment& segment, const Decision& decision, const Allocation& allocation,
-                     trace::Ref stack, const void* key) {
+                     const Seen& seen, const void* key) {
   const bool is_counted = image.settings.aggregates;
   const bool tracks_address =
       is_counted && is_tracked(chance_of_address(reinterpret_cast<std::uint64_t>(key)));
   const std::uint64_t value =
-      is_counted ? count_sample(segment, decision, allocation, stack, tracks_address)
-                 : write_sample(segment, decision, allocation, stack);
+      is_counted ? count_sample(segment, decision, allocation, seen, tracks_address)
+                 : write_sample(segment, decision, allocation, seen);
   if (value == 0) return segment.writer.count_drop(trace::DropCause::kTraceFull);
   const bool tracks =
       is_counted
@@ -578,12 +585,15 @@ GEIGER_SLOW_PATH void record(const Decision& decision, const Allocation& allocat
   if (!decision.is_sample || decision.segment < image.first_number || !is_recording()) return;
   ThreadState& state = *decision.state;
   const PinnedSegment segment(state);
+  const Nanoseconds begun = image.governor.is_on() ? base::monotonic_now() : 0;
   if (!state.has_name) record_name(*segment, state);
   const void* key = key_of(allocation.address, allocation.heap);
   image.live.prefetch(reinterpret_cast<std::uint64_t>(key));
   const trace::Ref stack = record_stack(*segment, state, caller);
   if (filter.maybe_holds(key)) close_unseen(*segment, state, key);
-  write_and_track(*segment, decision, allocation, stack, key);
+  const Seen seen{stack, base::monotonic_now()};
+  write_and_track(*segment, decision, allocation, seen, key);
+  if (image.governor.is_on()) regulate_interval(begun);
   serve_utilization(*segment);
   serve_residency(*segment);
 }

@@ -155,6 +155,7 @@ bool start_image(bool is_child) {
   image.largest_interval.store(0, std::memory_order_relaxed);
   image.followed.store(0, std::memory_order_relaxed);
   image.doubled_at.store(0, std::memory_order_relaxed);
+  image.governor.start(image.settings.share);
   image.utilization_served.store(0, std::memory_order_relaxed);
   image.residency_served.store(0, std::memory_order_relaxed);
   image.segment_served.store(0, std::memory_order_relaxed);
@@ -370,6 +371,7 @@ void follow_control(Segment& segment) {
   // What was followed once may have been changed by the program since.
   if (wanted == followed || wanted == 0 || wanted > kMostInterval) return;
   if (image.followed.compare_exchange_strong(followed, wanted, std::memory_order_relaxed)) {
+    image.governor.stop();
     set_interval(wanted);
   }
 }

@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "base/units.h"
+#include "runtime/capture/governor.h"
 #include "runtime/capture/live_table.h"
 #include "runtime/capture/segment.h"
 #include "runtime/capture/settings.h"
@@ -59,6 +60,7 @@ struct Image {
   std::atomic<bool> is_read_within;
   /// The interval that the control page asked for last.
   std::atomic<std::uint64_t> followed;
+  Governor governor;
   /// The tail of the segment when it doubled the interval by itself, 0 = not yet.
   std::atomic<std::uint64_t> doubled_at;
   /// The requests of the control page that were served last.
@@ -116,9 +118,14 @@ bool is_recording();
 /// Bytes are put to trial, but nothing is recorded or counted.
 [[nodiscard]] bool is_paused();
 
-/// Draws with another interval from here on; other threads from their next slow path.
+/// Draws with another interval from here on; other threads from their next slow path. One that
+/// regulates itself goes on to do so, unless the governor is stopped.
 /// False: not recording, no room in the trace, or not within [1, kMostInterval].
 bool set_interval(std::uint64_t interval);
+
+/// Of an interval that regulates itself, after a sample that has been recorded since `begun`:
+/// changes the interval if it is time.
+void regulate_interval(Nanoseconds begun);
 
 /// What children start with; as set_interval() does not outlast a fork.
 void set_own_interval(std::uint64_t interval);

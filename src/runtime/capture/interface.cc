@@ -30,6 +30,7 @@ Status status() {
 Naming* naming() { return &tls.naming; }
 
 bool set_interval_here(std::uint64_t interval) {
+  image.governor.stop();
   if (!set_interval(interval)) return false;
   follow_now();
   return true;

@@ -65,6 +65,7 @@ GEIGER_SLOW_PATH void write(MappingRecord record, const unwind::Registers& calle
   if (!slot) return segment->writer.count_drop(trace::DropCause::kTraceFull);
   trace::Writer::fill(slot, record);
   trace::Writer::commit(slot, header);
+  image.governor.spend(Governor::kMappingCost);
   if (probes::wants_mappings()) [[unlikely]]
     probes::fire_mapping(record);
 }

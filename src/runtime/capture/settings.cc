@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "runtime/capture/segment.h"
+#include "trace/share.h"
 
 extern "C" void* __libc_stack_end;  // NOLINT: the loader's name.
 
@@ -122,6 +123,21 @@ void share_memory(Settings& settings) {
   }
 }
 
+/// A number of bytes, "auto" or "auto:N".
+bool apply_interval(const char* text, Settings& settings) {
+  constexpr std::size_t kAutoLength = 4;
+  if (text == nullptr) return true;
+  if (strncmp(text, "auto", kAutoLength) != 0) {
+    return parse_number(text, nullptr, settings.interval) && settings.interval > 0;
+  }
+  const char* rest = text + kAutoLength;
+  settings.interval = trace::kFirstInterval;
+  settings.share = trace::kUsualShare;
+  if (*rest == '\0') return true;
+  return *rest == ':' && parse_number(rest + 1, nullptr, settings.share) && settings.share > 0 &&
+         settings.share < trace::kPerMillion;
+}
+
 /// False: a value cannot be read.
 bool read_words(char** environment, Settings& settings) {
   const char* mode = value_of(environment, "GEIGER_MODE");
@@ -129,14 +145,14 @@ bool read_words(char** environment, Settings& settings) {
   bool has_capacity = false;
   Start start;
   const bool is_valid =
-      apply_number(environment, "GEIGER_INTERVAL", settings.interval, is_given) &&
+      apply_interval(value_of(environment, "GEIGER_INTERVAL"), settings) &&
       apply_number(environment, "GEIGER_CAPACITY", settings.capacity, has_capacity) &&
       apply_number(environment, "GEIGER_SEED", settings.seed, settings.has_seed) &&
       apply_number(environment, "GEIGER_SEGMENT", settings.segment, is_given) &&
       apply_number(environment, "GEIGER_KEEP", settings.keep, is_given) &&
       apply_number(environment, "GEIGER_LIVE", settings.live, is_given) &&
-      (mode == nullptr || apply_mode(mode, settings, start)) && settings.interval > 0 &&
-      settings.keep <= kMostKept && settings.live >= kLeastLive;
+      (mode == nullptr || apply_mode(mode, settings, start)) && settings.keep <= kMostKept &&
+      settings.live >= kLeastLive;
   if (!is_valid || start.is_off) return false;
   const char* path = value_of(environment, "GEIGER_DIR");
   settings.directory = keep(path, directory);
@@ -152,6 +168,11 @@ bool read_words(char** environment, Settings& settings) {
   }
   if (settings.in_memory) share_memory(settings);
   if (settings.aggregates) settings.segment = 0;  // It has nothing to carry on.
+  // Sleepers look up once per interval, and the program's own tokens rely on theirs.
+  if (settings.share != 0 && (settings.is_dormant || geiger_api_version != nullptr)) {
+    settings.interval = Settings{}.interval;
+    settings.share = 0;
+  }
   return true;
 }
 

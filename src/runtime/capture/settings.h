@@ -3,7 +3,9 @@
 //   GEIGER_DIR=PATH          where traces go; absent: the runtime sleeps until it is called,
 //                            or records in memory at the program's demand if that has
 //                            libgeiger.so
-//   GEIGER_INTERVAL=BYTES    sampling interval T >= 1 (default 524288)
+//   GEIGER_INTERVAL=BYTES    sampling interval T >= 1 (default 524288), or
+//   GEIGER_INTERVAL=auto[:N] as fine as N millionths of processor time allow (default 10000:
+//                            1 %), from 8 KiB on (governor.h)
 //   GEIGER_SEED=NUMBER       process seed (default: getrandom)
 //   GEIGER_CAPACITY=BYTES    most bytes of one trace (default 4 GiB; 256 MiB in memory)
 //   GEIGER_SEGMENT=BYTES     go on in a new trace after so many bytes (default 0: never)
@@ -32,6 +34,7 @@ struct Settings {
   bool is_dormant = false;                  ///< Sleeps until a controller wants a recording.
   const char* runtime_directory = nullptr;  ///< XDG_RUNTIME_DIR.
   Bytes interval = 512 * kKiB;
+  std::uint64_t share = 0;  ///< That the interval regulates itself by (governor.h); 0: fixed.
   Bytes capacity = 4 * kGiB;
   Bytes segment = 0;             ///< 0: never goes on in another trace.
   std::uint64_t keep = 0;        ///< 0: all.

@@ -42,6 +42,20 @@ TEST(Settings, AreLinesOfNamesAndValues) {
   EXPECT_FALSE(settings.in_memory);
 }
 
+TEST(Settings, MayLeaveTheIntervalToItself) {
+  EXPECT_EQ(settings_of("GEIGER_INTERVAL=4096").share, 0U);
+  EXPECT_EQ(settings_of("GEIGER_INTERVAL=auto").share, 10'000U);
+  EXPECT_EQ(settings_of("GEIGER_INTERVAL=auto").interval, 16 * kKiB);
+  EXPECT_EQ(settings_of("GEIGER_INTERVAL=auto:500").share, 500U);
+  const Settings asleep = settings_of("GEIGER_INTERVAL=auto\nGEIGER_MODE=dormant");
+  EXPECT_EQ(asleep.share, 0U);
+  EXPECT_EQ(asleep.interval, 512 * kKiB);
+  for (const std::string value :
+       {"Auto", "aut", "autos", "auto:", "auto:0", "auto:x", "auto:1000000", "auto:5,", "auto 5"}) {
+    expect_refused("GEIGER_INTERVAL=" + value + "\n");
+  }
+}
+
 TEST(Settings, HaveDefaults) {
   const Settings settings = settings_of("");
   EXPECT_EQ(settings.interval, 512 * kKiB);

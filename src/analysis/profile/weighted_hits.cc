@@ -1,0 +1,98 @@
+#include "analysis/profile/weighted_hits.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/profile/peak.h"
+#include "analysis/profile/totals.h"
+#include "estimation/estimate.h"
+
+namespace geiger::profile {
+namespace {
+
+void add_hits(WeightedHits& to, const Recording& recording, const Sample& sample,
+              std::uint64_t count) {
+  if (sample.is_certain || !is_allocation_seen(sample) || count == 0) return;
+  if (sample.thread >= recording.threads.size()) return;
+  if (!is_conclusive(recording.threads[sample.thread])) return;
+  to.sums.add(1, recording.epochs[sample.epoch].lambda, count);
+  to.hits += count;
+}
+
+}  // namespace
+
+bool is_conclusive(const Thread& thread) {
+  constexpr std::uint64_t kEnoughHits = 400;
+  return thread.armed == 0 || thread.hits >= kEnoughHits;
+}
+
+void WeightedHits::merge(const WeightedHits& other) {
+  sums.merge(other.sums);
+  hits += other.hits;
+  counted += other.counted;
+  in_flight += other.in_flight;
+  trials += other.trials;
+}
+
+double WeightedHits::z() const {
+  if (!(sums.bytes_variance > 0)) return 0;
+  const double counts = sums.weighted_bytes + sums.certain_bytes;
+  return (counts - static_cast<double>(trials)) / std::sqrt(sums.bytes_variance);
+}
+
+double WeightedHits::p_value() const {
+  const auto reaches = [&](double alpha) {
+    const auto interval = estimation::estimate_bytes(sums, 1 - alpha).interval;
+    const auto sought = static_cast<double>(trials);
+    return interval.lo <= sought && sought <= interval.hi;
+  };
+  double low = -40;  // Powers of two.
+  double high = 0;
+  if (!reaches(std::exp2(low))) return std::exp2(low);
+  constexpr int kHalvings = 30;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (low + high) / 2;
+    (reaches(std::exp2(middle)) ? low : high) = middle;
+  }
+  return std::exp2(high);
+}
+
+double WeightedHits::expected() const {
+  const double counts = sums.weighted_bytes + sums.certain_bytes;
+  if (!(counts > 0)) return 0;
+  return static_cast<double>(hits) * static_cast<double>(trials) / counts;
+}
+
+WeightedHits weighted_hits(const Recording& recording, std::uint32_t process) {
+  WeightedHits all;
+  for (const Thread& thread : recording.threads) {
+    if (thread.process != process || !is_conclusive(thread)) continue;
+    all.counted += thread.hits;
+    all.trials += thread.trials;
+    all.in_flight += thread.armed != 0 ? 1 : 0;
+  }
+  for (const Sample& sample : samples_of(recording, process)) add_hits(all, recording, sample, 1);
+  for (const Tally& tally : recording.tallies) {
+    if (tally.alike.process != process || tally.alike.heap != kProcessHeap) continue;
+    add_hits(all, recording, tally.alike, tally.allocated);
+  }
+  all.sums.could_have_sampled(largest_interval(recording));
+  return all;
+}
+
+WeightedHits all_weighted_hits(const Recording& recording) {
+  WeightedHits all;
+  for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
+    all.merge(weighted_hits(recording, i));
+  }
+  return all;
+}
+
+bool has_several_intervals(const Recording& recording) {
+  return std::ranges::any_of(recording.processes, [&](const Process& process) {
+    return std::ranges::any_of(
+        recording.epochs, [&](const Epoch& epoch) { return epoch.interval != process.interval; });
+  });
+}
+
+}  // namespace geiger::profile

@@ -1,0 +1,17 @@
+// An interval that regulates itself: what the runtime and who starts it have to agree on.
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+
+namespace geiger::trace {
+
+/// Shares of processor time are counted in millionths.
+inline constexpr std::uint64_t kPerMillion = 1'000'000;
+
+/// What it begins with, and the share that it keeps to unless another is asked for.
+inline constexpr Bytes kFirstInterval = 16 * kKiB;
+inline constexpr std::uint64_t kUsualShare = 10'000;
+
+}  // namespace geiger::trace
