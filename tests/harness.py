@@ -5,6 +5,7 @@ Traces go to a temporary directory outside the program's working directory, as
 programs must not see a difference.
 """
 import collections
+import json
 import os
 import pathlib
 import shutil
@@ -162,3 +163,27 @@ class ProcessTest(unittest.TestCase):
         for trace in recorded.traces:
             trace.check()
             self.assertEqual(sum(trace.header.drops), 0, f"{trace.path}: {trace.drops()}")
+
+
+_PARSE_OPENMETRICS = """
+import json, sys
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as families
+print(json.dumps([[s.name, sorted(s.labels.items()), s.value] for family in
+                  families(sys.stdin.read()) for s in family.samples]))
+"""
+
+
+def openmetrics(text):
+    """Name -> labels -> value, by Prometheus's own parser (Debian: python3-prometheus-client)."""
+    python = "/usr/bin/python3"
+    if subprocess.run([python, "-c", "import prometheus_client"], capture_output=True,
+                      check=False).returncode != 0:
+        raise unittest.SkipTest("python3-prometheus-client is not installed")
+    parsed = subprocess.run([python, "-c", _PARSE_OPENMETRICS], input=text, capture_output=True,
+                            text=True, check=False)
+    if parsed.returncode != 0:
+        raise AssertionError(parsed.stderr + text)
+    values = {}
+    for name, labels, value in json.loads(parsed.stdout):
+        values.setdefault(name, {})[tuple(map(tuple, labels))] = value
+    return values

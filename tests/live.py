@@ -489,6 +489,31 @@ class Server(Serving):
         self.assertEqual(by_value(served), by_value(self.totals(exported, "alloc_space")))
         process.stdin.close()
 
+    def test_prometheus_reads_the_metrics(self):
+        pid, tell, process = self.running(4 * KIB)
+        tell("a 4000000 1000")
+        self.serve(pid)
+        response, data = self.ask(f"/{TOKEN}/metrics")
+        self.assertEqual((response.status, response.getheader("Content-Type")),
+                         (200, "application/openmetrics-text; version=1.0.0; charset=utf-8"))
+        values = harness.openmetrics(data.decode())
+        labels, live = next(iter(values["geiger_live_heap_bytes"].items()))
+        self.assertEqual(dict(labels)["pid"], str(pid))
+        self.assertIn("program", dict(labels))
+        lower, upper = (values[f"geiger_live_heap_{end}_bytes"][labels]
+                        for end in ("lower", "upper"))
+        self.assertTrue(lower <= live <= upper, values)
+        # The program stands still: it is what the live view shows.
+        shown = json.loads(self.ask(f"/{TOKEN}/live.json")[1])["live"]
+        self.assertEqual([live, lower, upper],
+                         [shown["bytes"][end] for end in ("value", "lo", "hi")])
+        self.assertGreaterEqual(values["geiger_allocated_bytes_total"][labels], 4000000 - 4 * KIB)
+        self.assertEqual(values["geiger_recording"][labels], 1)
+        self.assertEqual(values["geiger_sampling_interval_bytes"][labels], 4 * KIB)
+        self.assertEqual(values["geiger_live_samples"][labels], shown["samples"])
+        self.assertGreater(values["geiger_resident_memory_bytes"][labels], 1 << 20)
+        process.stdin.close()
+
     def test_page_data_is_of_the_same_numbers(self):
         """What the page adds up is what go tool pprof does, to the byte that pprof rounds to."""
         pid, tell, process = self.running(4 * KIB)

@@ -406,6 +406,15 @@ GEIGER_API geiger_status geiger_write_pprof_file(geiger_profile profile, geiger_
                                                  const char* path)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(profile) GEIGER_IGNORE(heap) GEIGER_IGNORE(path))
 
+/* --------------------------------------------------------------- metrics --- */
+
+/* Writes OpenMetrics text, as Prometheus scrapes it: the live heap with its interval at `level`,
+ * exact allocated bytes, live samples, drops, the interval. One call of `write` with the whole text;
+ * content type: application/openmetrics-text; version=1.0.0; charset=utf-8. Takes a snapshot;
+ * where nothing is recorded the live heap is left out. */
+GEIGER_API geiger_status geiger_write_openmetrics(double level, geiger_writer write, void* context)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(level) GEIGER_IGNORE(write) GEIGER_IGNORE(context))
+
 /* ------------------------------------------------------------- listeners --- */
 
 typedef struct geiger_listener {

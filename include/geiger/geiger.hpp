@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -361,6 +362,19 @@ class Token {
   geiger_token token_{};
   geiger_status status_;
 };
+
+// ----------------------------------------------------------------- metrics ---
+
+/// OpenMetrics text (geiger_write_openmetrics()); empty where it cannot be had.
+[[nodiscard]] inline std::string openmetrics(double level = 0.95) {
+  std::string text;
+  const auto append = [](void* context, const void* data, std::size_t size) -> int {
+    static_cast<std::string*>(context)->append(static_cast<const char*>(data), size);
+    return 0;
+  };
+  (void)geiger_write_openmetrics(level, append, &text);
+  return text;
+}
 
 // --------------------------------------------------------------- listeners ---
 

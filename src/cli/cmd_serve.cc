@@ -39,9 +39,10 @@ void print_addresses(const Options& options, const std::string& shown, int port)
   fmt::print(
       "{}\n  {}\n  {}debug/pprof/heap     what is live\n"
       "  {}debug/pprof/allocs   what was allocated\n"
+      "  {}metrics              OpenMetrics, for Prometheus\n"
       "Next: go tool pprof {}debug/pprof/heap\n"
       "Whoever has the token in these addresses may read them. ^C ends.\n",
-      report::printable(shown), base, base, base, base);
+      report::printable(shown), base, base, base, base, base);
   std::fflush(stdout);
 }
 
@@ -103,7 +104,9 @@ void register_serve(CLI::App& app, int& exit_code) {
   verb->footer(
       "\nOnly this machine can ask, and only who knows the token: as the first part of the path\n"
       "or as ?token=TOKEN. /debug/pprof/heap and allocs are as Go programs have them, also with\n"
-      "?seconds=N (what was allocated in the next N seconds) and ?debug=1 (text).\n"
+      "?seconds=N (what was allocated in the next N seconds) and ?debug=1 (text). /metrics has "
+      "the\n"
+      "live heap with its interval, exact allocated bytes and more, for Prometheus.\n"
       "\nExit code: 0 ended by ^C, 1 failed (no such process, the port is taken), 2 usage.\n"
       "\nExamples:\n"
       "  geiger serve $(pidof redis-server)\n"

@@ -18,6 +18,8 @@
 #include "analysis/report/table.h"
 #include "base/clock.h"
 #include "cli/pprof_comments.h"
+#include "cli/served_metrics.h"
+#include "openmetrics/open_metrics.h"
 
 namespace geiger::cli {
 namespace {
@@ -128,6 +130,7 @@ Response ServedRun::answer(const Request& request) {
   if (request.path == "/") return page();
   if (request.path == "/data.json") return page_data();
   if (request.path == "/live.json") return data();
+  if (request.path == "/metrics") return metrics();
   if (request.path == "/debug/pprof/heap") return heap(request, false);
   if (request.path == "/debug/pprof/allocs") return heap(request, true);
   if (request.path == kIndex) {
@@ -141,9 +144,10 @@ Response ServedRun::answer(const Request& request) {
             {}};
   }
   if (request.path == "/debug/pprof") return {308, "text/plain", "", {{"Location", "pprof/"}}};
-  return text_response(404,
-                       "there is nothing here: /, /data.json, /live.json, /debug/pprof/heap, "
-                       "/debug/pprof/allocs");
+  return text_response(
+      404,
+      "there is nothing here: /, /data.json, /live.json, /metrics, /debug/pprof/heap, "
+      "/debug/pprof/allocs");
 }
 
 Response ServedRun::heap(const Request& request, bool is_of_allocated) {
@@ -186,6 +190,18 @@ Response ServedRun::data() {
   std::unique_lock lock(mutex_);
   const Recording recording = picture(lock, follow::NamesOf::kSmallModules);
   return {200, "application/json", to_json(look_at(run_, recording, level_), recording), {}};
+}
+
+/// Needs no names, so a scrape waits for none.
+Response ServedRun::metrics() {
+  const std::lock_guard lock(mutex_);
+  catch_up();
+  const Recording recording = run_.follower().picture();
+  const Nanoseconds now = run_.is_running() ? base::monotonic_now() : 0;
+  return {200,
+          openmetrics::kContentType,
+          served_metrics(recording, run_.processes(recording), now, level_),
+          {}};
 }
 
 /// What the page of the template shows; it asks again by itself.

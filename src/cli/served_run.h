@@ -33,6 +33,7 @@ class ServedRun {
   [[nodiscard]] serve::Response page();
   [[nodiscard]] serve::Response page_data();
   [[nodiscard]] serve::Response data();
+  [[nodiscard]] serve::Response metrics();
   [[nodiscard]] profile::Recording picture(std::unique_lock<std::mutex>& lock,
                                            follow::NamesOf names);
   [[nodiscard]] std::string words_on_names() const;

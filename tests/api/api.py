@@ -199,6 +199,24 @@ class Pprof(unittest.TestCase):
         self.assertIn("work", names)
 
 
+class OpenMetrics(unittest.TestCase):
+    def test_parser_of_prometheus_reads_them(self):
+        with tempfile.TemporaryDirectory() as directory:
+            text = pathlib.Path(directory) / "metrics"
+            outcome = harness.run_bare([api_host("client_linked"), os.path.join(directory, "pb"), text],
+                                       env={"GEIGER_SEED": "3"})
+            self.assertEqual(outcome.status, 0)
+            self.assertIn(b"metrics 0\n", outcome.stdout)
+            values = harness.openmetrics(text.read_text())
+        self.assertEqual(values["geiger_recording"], {(): 0})
+        self.assertEqual(values["geiger_sampling_interval_bytes"], {(): 524288})
+        self.assertEqual(values["geiger_confidence_level_ratio"], {(): 0.9})
+        self.assertEqual(values["geiger_allocated_missing_bytes"], {(): 0})
+        self.assertGreater(values["geiger_allocated_bytes_total"][()], 2000000)
+        # Its last token has stopped: nothing is recorded, so nothing is said of what lives.
+        self.assertNotIn("geiger_live_heap_bytes", values)
+
+
 class Examples(unittest.TestCase):
     def test_run_under_the_recorder_too(self):
         for name in ("service", "pool", "tokens", "listener"):

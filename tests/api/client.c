@@ -25,6 +25,10 @@ static int add(void* context, const geiger_sample* sample) {
   return 0;
 }
 
+static int keep_metrics(void* context, const void* data, size_t size) {
+  return fwrite(data, 1, size, context) != size;
+}
+
 static int is_mine(void* context, const geiger_sample* sample) {
   (void)context;
   return sample->label_count == 2;
@@ -87,6 +91,11 @@ int main(int count, char** arguments) {
   printf("samples %d labelled %d heap %d calls %d\n", sum.samples, sum.labelled, sum.of_heap,
          calls);
   if (count > 1) {
+    FILE* metrics = count > 2 ? fopen(arguments[2], "w") : NULL;
+    if (metrics != NULL) {
+      say("metrics", geiger_write_openmetrics(0.9, keep_metrics, metrics));
+      fclose(metrics);
+    }
     say("pprof", geiger_write_pprof_file(profile, 0, arguments[1]));
     printf("weighted %.0f\n", sum.bytes);
   }

@@ -156,6 +156,29 @@ TEST_F(Endless, TokensThatTheTraceNoLongerReachesBackToSaySo) {
   program.free_all();
 }
 
+TEST_F(Endless, MetricsAreOfTheLiveHeap) {
+  Program program(5);
+  program.run(20'000);
+  const std::string text = openmetrics();
+  EXPECT_NE(text.find("geiger_recording 1\n"), std::string::npos) << text;
+  EXPECT_TRUE(text.ends_with("# EOF\n"));
+  const auto value_of = [&](const std::string& name) {
+    const std::size_t at = text.find("\n" + name + " ");
+    return at == std::string::npos ? -1 : std::stod(text.substr(at + name.size() + 2));
+  };
+  const Profile live = Profile::snapshot();
+  EXPECT_EQ(value_of("geiger_live_heap_bytes"), live.total().value);
+  EXPECT_EQ(value_of("geiger_live_heap_lower_bytes"), live.total().lowest);
+  EXPECT_EQ(value_of("geiger_live_heap_upper_objects"), live.total(GEIGER_OBJECTS).highest);
+  EXPECT_EQ(value_of("geiger_allocated_bytes_total"),
+            static_cast<double>(process_allocated_bytes().bytes));
+  const auto refuses = [](void*, const void*, std::size_t) { return 1; };
+  EXPECT_EQ(geiger_write_openmetrics(0.95, refuses, nullptr), GEIGER_FAILED_IO);
+  EXPECT_EQ(geiger_write_openmetrics(95, refuses, nullptr), GEIGER_BAD_LEVEL);
+  EXPECT_EQ(geiger_write_openmetrics(0.95, nullptr, nullptr), GEIGER_BAD_ARGUMENT);
+  program.free_all();
+}
+
 TEST_F(Endless, WhatWasReadStays) {
   Program program(4);
   program.run(5'000);

@@ -23,6 +23,7 @@ TEST(NoCapture, IsSaidByEveryCall) {
   geiger_heap_totals totals;
   geiger_label label = GEIGER_LABEL("label");
   geiger_type type = GEIGER_TYPE("type");
+  const auto write = [](void*, const void*, std::size_t) { return 0; };
   const auto nothing = [](void*, const geiger_sample*) {};
   const geiger_status statuses[] = {
       geiger_get_status(&recorder),
@@ -47,6 +48,7 @@ TEST(NoCapture, IsSaidByEveryCall) {
       geiger_get_heap_totals(1, &totals),
       geiger_start_profile(GEIGER_ALLOCATIONS, 0, &token),
       geiger_take_snapshot(GEIGER_LIVE, &profile),
+      geiger_write_openmetrics(0.95, write, nullptr),
       geiger_add_listener(nothing, nothing, nullptr, &listener),
   };
   for (std::size_t i = 0; i < std::size(statuses); ++i) {

@@ -1,0 +1,120 @@
+// What benchmarks allocate, for Google Benchmark (1.5 and later):
+//
+//   geiger::BenchmarkMemoryManager memory;
+//   benchmark::RegisterMemoryManager(&memory);
+//   benchmark::RunSpecifiedBenchmarks();
+//   benchmark::RegisterMemoryManager(nullptr);
+//
+// Link with geiger::geiger and benchmark::benchmark. The library runs each benchmark once more
+// for its memory, so what it measures costs no time of the others.
+//
+//   total_allocated_bytes   exact, at any interval
+//   num_allocs              exact at an interval of 1 byte, the default, else estimated
+//   max_bytes_used          the same: of what was allocated since Start(), most that was live
+//   net_heap_growth         the same: of what was allocated since Start(), what is live at Stop()
+//
+// Allocations of 0 bytes and what was allocated before Start() are in none of the last three.
+// A value that could not be had is benchmark::MemoryManager::TombstoneValue; status() says why.
+#pragma once
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "geiger/geiger.hpp"
+
+namespace geiger {
+
+class BenchmarkMemoryManager : public benchmark::MemoryManager {
+ public:
+  /// One sample per `interval` bytes. 1 records every allocation, with room for about a million
+  /// of them (GEIGER_CAPACITY); larger ones go on longer and estimate.
+  explicit BenchmarkMemoryManager(std::uint64_t interval = 1) : interval_(interval) {}
+
+  void Start() override {
+    status_ = geiger_start_profile(GEIGER_LIFETIMES, interval_, &token_);
+    before_ = process_allocated_bytes();
+  }
+
+  void Stop(Result& result) override {
+    const ProcessBytes after = process_allocated_bytes();
+    constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::min();
+    result.num_allocs = result.max_bytes_used = result.net_heap_growth = kUnknown;
+    const bool is_exact = before_.status == GEIGER_OK && after.status == GEIGER_OK &&
+                          before_.missing == 0 && after.missing == 0;
+    result.total_allocated_bytes =
+        is_exact ? static_cast<std::int64_t>(after.bytes - before_.bytes) : kUnknown;
+    objects_ = {};
+    geiger_profile stopped{};
+    const geiger_status status = geiger_stop_profile(token_, &stopped);
+    if (status_ == GEIGER_OK) status_ = status;
+    if (status_ == GEIGER_OK) read(Profile(stopped), result);
+  }
+  /// Of versions before 1.8; later ones do not have it.
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Winconsistent-missing-override"
+#endif
+  void Stop(Result* result) { Stop(*result); }  // NOLINT(modernize-use-override)
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
+
+  /// Of the latest benchmark: GEIGER_OVERWRITTEN where it made more allocations than there was
+  /// room for.
+  [[nodiscard]] geiger_status status() const { return status_; }
+  /// Its number of allocations with an interval at 95 %; without one where it is exact.
+  [[nodiscard]] const geiger_estimate& objects() const { return objects_; }
+
+ private:
+  struct Event {
+    std::uint64_t time;
+    double bytes;  ///< Negative for a free.
+  };
+
+  void read(const Profile& profile, Result& result) {
+    std::vector<Event> events;
+    double live = 0;
+    status_ = profile.for_each([&](const geiger_sample& sample) {
+      if (sample.heap != 0) return;
+      events.push_back({sample.time, sample.weighted_bytes});
+      if (sample.is_freed != 0) {
+        events.push_back({sample.time + sample.lifetime, -sample.weighted_bytes});
+      } else {
+        live += sample.weighted_bytes;
+      }
+    });
+    if (status_ != GEIGER_OK) return;
+    objects_ = profile.total(GEIGER_OBJECTS);
+    result.num_allocs = std::llround(objects_.value);
+    result.net_heap_growth = std::llround(live);
+    result.max_bytes_used = std::llround(peak_of(events));
+  }
+
+  /// A free and an allocation of one instant: the free came first.
+  static double peak_of(std::vector<Event>& events) {
+    std::sort(events.begin(), events.end(), [](const Event& one, const Event& other) {
+      return std::pair(one.time, one.bytes) < std::pair(other.time, other.bytes);
+    });
+    double live = 0;
+    double largest = 0;
+    for (const Event& event : events) {
+      live += event.bytes;
+      largest = std::max(largest, live);
+    }
+    return largest;
+  }
+
+  std::uint64_t interval_;
+  geiger_token token_{};
+  ProcessBytes before_;
+  geiger_status status_ = GEIGER_NOT_RECORDING;
+  geiger_estimate objects_{};
+};
+
+}  // namespace geiger
