@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,8 @@
 #include "base/units.h"
 
 namespace geiger::profile {
+
+class FrameRules;
 
 /// Index types: positions in the vectors of Recording. kNone = absent.
 inline constexpr std::uint32_t kNone = 0xffffffff;
@@ -258,6 +261,8 @@ struct Recording {
   std::vector<Observations> observations;  ///< In order of processes; not of all.
   std::vector<std::string> warnings;       ///< One line each: damaged places, losses.
   bool is_symbolized = false;
+  /// How readers tell a program's own frames from plumbing (frame_roles.h); none: as built in.
+  std::shared_ptr<const FrameRules> frame_rules;
 
   /// The vector that samples of a heap stand in, with those of others.
   [[nodiscard]] const std::vector<Sample>& samples_beside(std::uint32_t heap) const {
