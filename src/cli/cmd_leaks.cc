@@ -115,6 +115,7 @@ void register_leaks(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("leaks", "Sites that keep growing, with the evidence");
   add_read_options(*verb, options->read);
+  add_frame_options(*verb, options->read.frames);
   verb->add_option_function<std::string>(
           "--by",
           [options](const std::string& name) {

@@ -86,6 +86,7 @@ void add_times(CLI::App& verb, Options& options) {
            });
   add_window_options(verb, options.selection);
   add_filter_options(verb, options.selection);
+  add_frame_options(verb, options.read.frames);
 }
 
 }  // namespace

@@ -47,6 +47,7 @@ void register_summary(CLI::App& app, int& exit_code) {
   add_read_options(*verb, options->read);
   add_window_options(*verb, options->selection);
   add_filter_options(*verb, options->selection);
+  add_frame_options(*verb, options->read.frames);
   add_heap_option(*verb, options->selection);
   verb->callback([options, &exit_code] { exit_code = summarise(*options); });
 }

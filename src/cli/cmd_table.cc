@@ -28,10 +28,10 @@ struct Options {
 };
 
 const std::map<std::string, GroupBy> kGroups{
-    {"function", GroupBy::kFunction}, {"stack", GroupBy::kStack}, {"module", GroupBy::kModule},
-    {"thread", GroupBy::kThread},     {"tid", GroupBy::kTid},     {"size", GroupBy::kSize},
-    {"type", GroupBy::kType},         {"label", GroupBy::kLabel}, {"lifetime", GroupBy::kLifetime},
-    {"heap", GroupBy::kHeap}};
+    {"function", GroupBy::kFunction}, {"line", GroupBy::kLine},     {"stack", GroupBy::kStack},
+    {"module", GroupBy::kModule},     {"thread", GroupBy::kThread}, {"tid", GroupBy::kTid},
+    {"size", GroupBy::kSize},         {"type", GroupBy::kType},     {"label", GroupBy::kLabel},
+    {"lifetime", GroupBy::kLifetime}, {"heap", GroupBy::kHeap}};
 const std::map<std::string, SortBy> kSorts{{"self", SortBy::kSelf},
                                            {"total", SortBy::kTotal},
                                            {"samples", SortBy::kSamples},
@@ -80,10 +80,10 @@ void register_table(CLI::App& app, int& exit_code) {
   add_read_options(*verb, options->read);
   verb->add_option_function<std::string>(
           "--by", [options](const std::string& name) { options->table.by = kGroups.at(name); },
-          "function (default), stack, module, thread, tid, size, type, label,\n"
-          "lifetime or heap")
-      ->check(one_of({"function", "stack", "module", "thread", "tid", "size", "type", "label",
-                      "lifetime", "heap"}))
+          "function (default), line, stack, module, thread, tid, size, type,\n"
+          "label, lifetime or heap")
+      ->check(one_of({"function", "line", "stack", "module", "thread", "tid", "size", "type",
+                      "label", "lifetime", "heap"}))
       ->type_name("GROUP");
   verb->add_option_function<std::string>(
           "--sort", [options](const std::string& name) { options->table.sort = kSorts.at(name); },
@@ -94,6 +94,7 @@ void register_table(CLI::App& app, int& exit_code) {
   verb->add_option("--top", options->table.top, "Rows to show (default 30; 0: all)")
       ->type_name("N");
   add_selection_options(*verb, options->selection, Kinds::kAll);
+  add_frame_options(*verb, options->read.frames);
   verb->callback([options, &exit_code] { exit_code = print_table(*options); });
 }
 

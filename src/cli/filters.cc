@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <functional>
+#include <tuple>
 #include <utility>
+#include <variant>
 
 #include "analysis/compare/pattern.h"
 #include "analysis/profile/groupings.h"
 #include "analysis/profile/labels.h"
+#include "analysis/profile/name_pattern.h"
 #include "analysis/profile/types.h"
 #include "cli/command_line.h"
 #include "cli/sizes.h"
@@ -116,6 +119,44 @@ Keeps of_functions(const std::string& glob, const Recording& recording,
   return [matching](const Sample& sample) { return is_matched(matching, sample.stack); };
 }
 
+/// Whether the expression matches a frame of each stack: its function, module or file.
+Matching stacks_matching(const profile::NamePattern& pattern, const Recording& recording) {
+  const profile::Labels functions(recording);
+  Matching named;
+  for (std::uint32_t i = 0; i < functions.size(); ++i) {
+    const profile::Label& label = functions[i];
+    const bool has_frame = label.frame_or_location != kNone && !label.is_location;
+    named.push_back(
+        pattern.matches(label.name) ||
+        (label.module != kNone && pattern.matches(recording.modules[label.module].path)) ||
+        (has_frame && pattern.matches(recording.frames[label.frame_or_location].file)));
+  }
+  Matching matching;
+  std::vector<std::uint32_t> path;
+  for (std::uint32_t i = 0; i < recording.stacks.size(); ++i) {
+    functions.collect(recording, i, path);
+    matching.push_back(std::ranges::any_of(path, [&](std::uint32_t one) { return named[one]; }));
+  }
+  return matching;
+}
+
+/// --focus keeps stacks that match, --ignore the others.
+Outcome<Keeps> of_expression(const char* option, const std::string& expression, bool keeps_matching,
+                             const Recording& recording, std::vector<std::string>& remarks) {
+  auto parsed = profile::NamePattern::parse(expression);
+  if (const auto* reason = std::get_if<std::string>(&parsed)) {
+    return Outcome<Keeps>::failure(fmt::format("{} '{}': {}", option, expression, *reason));
+  }
+  Matching matching = stacks_matching(std::get<profile::NamePattern>(parsed), recording);
+  if (!any_of(matching)) {
+    remarks.push_back(
+        fmt::format("{}: no stack has a frame that matches '{}'", option, expression));
+  }
+  return Keeps([matching = std::move(matching), keeps_matching](const Sample& sample) {
+    return is_matched(matching, sample.stack) == keeps_matching;
+  });
+}
+
 Outcome<Keeps> of_sizes(const std::string& range) {
   using Result = Outcome<Keeps>;
   const std::size_t dots = range.find("..");
@@ -180,6 +221,14 @@ Outcome<Keeps> filter_of(const SelectionOptions& options, const Recording& recor
                                                        {options.function, of_functions}};
   for (const auto& [glob, make] : named) {
     if (!glob.empty()) filters.push_back(make(glob, recording, remarks));
+  }
+  for (const auto& [option, expression, keeps_matching] :
+       {std::tuple{"--focus", &options.focus, true},
+        std::tuple{"--ignore", &options.ignore, false}}) {
+    if (expression->empty()) continue;
+    auto filter = of_expression(option, *expression, keeps_matching, recording, remarks);
+    if (!filter.has_value()) return filter;
+    filters.push_back(std::move(filter.value()));
   }
   return all_of(std::move(filters));
 }

@@ -1,5 +1,5 @@
-// Samples by their properties: what --thread, --label, --type, --size, --pid and --function
-// leave over.
+// Samples by their properties: what --thread, --label, --type, --size, --pid, --function, --focus
+// and --ignore leave over.
 #pragma once
 
 #include <string>

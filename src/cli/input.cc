@@ -167,6 +167,9 @@ std::optional<Input> read_input(const ReadOptions& options) {
   auto input = read_traces(options);
   if (!input) return std::nullopt;
   profile::Recording& recording = input->ingested.recording;
+  auto rules = frame_rules_of(options.frames);
+  if (!rules.has_value()) throw CLI::ValidationError(rules.reason());
+  recording.frame_rules = std::move(rules.value());
   if (!recording.is_symbolized) symbolize_here(recording);
   profile::trim(recording, symbolize::leading_runtime_frames);
   return input;

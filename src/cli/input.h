@@ -10,6 +10,7 @@
 #include "analysis/ingest/ingest.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
+#include "cli/frame_options.h"
 
 namespace CLI {
 class App;
@@ -21,6 +22,7 @@ struct ReadOptions {
   std::vector<std::string> runs;  ///< Trace files and run directories; none: the newest here.
   double level = 0.95;            ///< In (0, 1).
   bool is_json = false;
+  FrameOptions frames;
   bool observes_running = false;  ///< Also read the memory of processes that still run.
 };
 

@@ -117,6 +117,8 @@ ScreenLine row_line(const report::TableReport& table, const TableLine& row, cons
                 report::pad_left(report::exact_count(sorted_measure(row, sort).samples), kSamples) +
                     "  "});
   append(line, {Ink::kStrong, report::printable(row.name)});
+  const std::string where = text_of(row.where);
+  if (!where.empty()) append(line, {Ink::kBand, "  " + report::printable(where)});
   if (!row.detail.empty()) append(line, {Ink::kFaint, "  " + report::printable(row.detail)});
   return line;
 }

@@ -61,10 +61,10 @@ bool is_of_snapshot(Kind kind) {
 
 /// The same of kinds that are about mappings, not samples.
 std::string contradiction_of_mappings(const SelectionOptions& options, Kind kind) {
-  const bool has_filter = !options.heap.empty() || !options.thread.empty() ||
-                          !options.label.empty() || !options.type.empty() ||
-                          !options.size.empty() || !options.function.empty() ||
-                          !options.pids.empty();
+  const bool has_filter =
+      !options.heap.empty() || !options.thread.empty() || !options.label.empty() ||
+      !options.type.empty() || !options.size.empty() || !options.function.empty() ||
+      !options.focus.empty() || !options.ignore.empty() || !options.pids.empty();
   if (has_filter) return "filters are of what was allocated, not of what was mapped";
   const bool is_of_instant = profile::is_of_mappings_at_instant(kind);
   if (options.at == "peak") return "most was mapped when --kind mapped-peak says";
@@ -195,8 +195,9 @@ class Instants {
 
 void describe_filters(const SelectionOptions& options, report::Scope& scope) {
   const std::pair<const char*, const std::string&> given[] = {
-      {"heap", options.heap}, {"thread", options.thread}, {"label", options.label},
-      {"type", options.type}, {"size", options.size},     {"function", options.function}};
+      {"heap", options.heap},   {"thread", options.thread}, {"label", options.label},
+      {"type", options.type},   {"size", options.size},     {"function", options.function},
+      {"focus", options.focus}, {"ignore", options.ignore}};
   for (const auto& [what, which] : given) {
     if (!which.empty()) scope.only.emplace_back(what, which);
   }
@@ -247,6 +248,11 @@ void add_filter_options(CLI::App& verb, SelectionOptions& options) {
       ->allow_extra_args(false);
   verb.add_option("--function", options.function, "Only stacks through this function: '*Cache::*'")
       ->type_name("NAME");
+  verb.add_option("--focus", options.focus,
+                  "Only stacks with a frame whose function, module or file matches")
+      ->type_name("REGEX");
+  verb.add_option("--ignore", options.ignore, "Only stacks without such a frame")
+      ->type_name("REGEX");
 }
 
 void add_heap_option(CLI::App& verb, SelectionOptions& options) {

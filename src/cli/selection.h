@@ -9,6 +9,7 @@
 
 #include "analysis/profile/profile.h"
 #include "analysis/report/scope.h"
+#include "cli/frame_options.h"
 #include "cli/outcome.h"
 
 namespace CLI {
@@ -22,7 +23,9 @@ struct SelectionOptions {
   std::optional<profile::Kind> kind;
   std::string from, to, at;
   std::string heap, thread, label, type, function, size;
+  std::string focus, ignore;  ///< Regular expressions.
   std::vector<std::uint32_t> pids;
+  FrameOptions frames;  ///< Of verbs that read several runs; else as of ReadOptions.
 };
 
 /// Which kinds a verb knows: those of whole objects, also those of what was mapped
@@ -31,7 +34,7 @@ enum class Kinds : std::uint8_t { kOfWholeObjects, kWithMappings, kAll };
 
 /// --from and --to.
 void add_window_options(CLI::App& verb, SelectionOptions& options);
-/// --thread, --label, --type, --size, --pid, --function.
+/// --thread, --label, --type, --size, --pid, --function, --focus, --ignore.
 void add_filter_options(CLI::App& verb, SelectionOptions& options);
 /// --heap.
 void add_heap_option(CLI::App& verb, SelectionOptions& options);

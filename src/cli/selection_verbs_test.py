@@ -159,6 +159,51 @@ class SelectionVerbs(unittest.TestCase):
         self.assert_bytes(self.truth["orders"], "--function", "*serve_orders*")
         self.assert_bytes(0, "--function", "*serve_orders*", "--label", "load")
 
+    def test_focus_and_ignore_part_the_whole(self):
+        whole = self.table()["total"]["bytes"]["value"]
+        self.assert_bytes(self.truth["orders"], "--focus", "serve_ord[e]rs")
+        self.assert_bytes(whole - self.truth["orders"], "--ignore", "serve_ord[e]rs")
+        self.assertIn("ignore serve_orders", self.geiger("tree", "--ignore", "serve_orders"))
+        for verb in ("summary", "lifetimes", "stats"):
+            self.geiger(verb, "--focus", "serve_orders")
+
+    def test_hiding_changes_no_total(self):
+        """Whatever is left out, rows add up to the same bytes."""
+        whole = self.table()["total"]
+        for words in ([], ["--plumbing"], ["--hide", "."], ["--hide", "serve|load"]):
+            for by in ("function", "line", "stack"):
+                table = self.table("--by", by, *words)
+                self.assertEqual(table["total"], whole, words)
+                rows = sum(row["self"]["bytes"]["value"] for row in table["rows"])
+                self.assertEqual(rows, whole["bytes"]["value"], (words, by))
+            nodes = self.json("tree", *words)["nodes"]
+            self.assertEqual(nodes[0]["total"], whole, words)
+
+    def test_own_code_is_blamed(self):
+        orders = next(row for name, row in self.rows().items() if "serve_orders" in name)
+        self.assertEqual(orders["self"]["bytes"]["value"], self.truth["orders"])
+        self.assertFalse([name for name in self.rows() if name.startswith("std::")])
+        self.assertTrue([name for name in self.rows("--plumbing") if name.startswith("std::")])
+        lines = self.table("--by", "line", "--focus", "serve_orders")["rows"]
+        self.assertTrue(lines[0]["file"].endswith("phases.cc"), lines[0])
+        self.assertGreater(lines[0]["line"], 0)
+
+    def test_rules_of_the_project(self):
+        rules = os.path.join(self.here, "our.rules")
+        with open(rules, "w", encoding="ascii") as file:
+            file.write("# handed on\nplumbing serve_orders\n")
+        self.assertFalse([n for n in self.rows("--rules", rules) if "serve_orders" in n])
+        for text, said in (("mine f\n", "our.rules:1: 'mine' is not own"),
+                           ("\nown (\n", "our.rules:2: '('")):
+            with open(rules, "w", encoding="ascii") as file:
+                file.write(text)
+            done = geiger("table", "--rules", rules, "exact.geiger", cwd=self.here)
+            self.assertEqual(done.returncode, 2, done)
+            self.assertIn(said, done.stderr.decode())
+        done = geiger("table", "--focus", "(", "exact.geiger", cwd=self.here)
+        self.assertEqual(done.returncode, 2, done)
+        self.assertIn("--focus '('", done.stderr.decode())
+
     def test_filters_stand_in_the_heading(self):
         head = self.geiger("table", "--thread", "io-1", "--label", "tenant=acme", "--from",
                            "loaded").splitlines()[0]

@@ -41,6 +41,7 @@ bool add_run(const std::string& run, compare::Which which, const SelectionOption
              std::vector<compare::Collector>& collectors, bool& is_damaged) {
   ReadOptions options;
   options.runs = {run};
+  options.frames = selection.frames;
   const auto input = read_input(options);
   if (!input) return false;
   is_damaged = is_damaged || input->ingested.damaged;

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/profile/frame_roles.h"
 #include "analysis/profile/hash.h"
 #include "analysis/profile/labels.h"
 #include "analysis/profile/totals.h"
@@ -136,6 +137,7 @@ class Collector::Run {
       : collector_(collector),
         recording_(recording),
         labels_(recording),
+        roles_(recording, labels_),
         places_(collector.places_.of_labels(recording, labels_,
                                             !collector.out_.grouping.is_inclusive)) {
     if (collector_.out_.grouping.by != GroupBy::kModule) return;
@@ -149,6 +151,10 @@ class Collector::Run {
     labels_.collect(recording_, stack, labels_of_stack_);
     path_.clear();
     for (const std::uint32_t label : labels_of_stack_) path_.push_back(places_[label]);
+    labels_.collect_frames(recording_, stack, frames_);
+    roles_.keep_shown(labels_of_stack_, frames_);
+    shown_.clear();
+    for (const std::uint32_t label : labels_of_stack_) shown_.push_back(places_[label]);
     total_.merge(seen);
     add_to_sites(stack, seen);
     for (std::size_t i = 0; i < collector_.patterns_.size(); ++i) {
@@ -171,17 +177,31 @@ class Collector::Run {
   void add_to_sites(std::uint32_t stack, const Seen& seen) {
     const Grouping& grouping = collector_.out_.grouping;
     if (grouping.by == GroupBy::kStack) {
-      std::vector<std::uint32_t> whole = path_;
+      std::vector<std::uint32_t> whole = shown_;
       if (stack != kNone && recording_.stacks[stack].is_truncated) {
         whole.push_back(collector_.places_.truncated());
       }
       if (grouping.has_callers) add_to_callers(whole, seen);
-      return add_to(collector_.site_of(std::move(whole)), seen);
+      const std::uint32_t site = collector_.site_of(std::move(whole));
+      note_line(site);
+      return add_to(site, seen);
     }
-    std::vector<std::uint32_t> groups = grouping.by == GroupBy::kModule ? modules_of(stack) : path_;
+    std::vector<std::uint32_t> groups =
+        grouping.by == GroupBy::kModule ? modules_of(stack) : shown_;
     if (!grouping.is_inclusive) groups.resize(1);
     keep_first(groups, met_, ++stacks_);
+    if (grouping.by == GroupBy::kFunction) note_line(site_of_place(groups[0]));
     for (const std::uint32_t group : groups) add_to(site_of_place(group), seen);
+  }
+
+  /// Stacks come with the largest first: its line stays.
+  void note_line(std::uint32_t site) {
+    if (site >= has_line_.size()) has_line_.resize(site + 1U, false);
+    if (has_line_[site]) return;
+    profile::SourceLine where = profile::source_line_of(recording_, frames_[0]);
+    if (where.file.empty()) return;
+    has_line_[site] = true;
+    collector_.out_.sites[site].where = std::move(where);
   }
 
   void add_to_callers(std::vector<std::uint32_t> path, const Seen& seen) {
@@ -233,14 +253,17 @@ class Collector::Run {
   Collector& collector_;
   const Recording& recording_;
   const Labels labels_;
+  const profile::FrameRoles roles_;
   std::vector<std::uint32_t> places_;   ///< By label.
   std::vector<std::uint32_t> modules_;  ///< Places that stand for modules.
   Seen total_;
   std::vector<Seen> seen_;  ///< By site.
-  std::vector<bool> is_used_;
+  std::vector<bool> is_used_, has_line_;
   std::vector<std::uint32_t> used_;
   std::vector<Seen> budgeted_ = std::vector<Seen>(collector_.patterns_.size());
-  std::vector<std::uint32_t> labels_of_stack_, path_;
+  std::vector<std::uint32_t> labels_of_stack_, frames_;
+  std::vector<std::uint32_t> path_;   ///< Places of the whole stack: what patterns match.
+  std::vector<std::uint32_t> shown_;  ///< Those that sites are made of, the one to blame first.
   std::vector<std::uint32_t> site_of_place_;
   std::vector<std::uint64_t> met_;  ///< By place: the last stack that had it.
   std::uint64_t stacks_ = 0;

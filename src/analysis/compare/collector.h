@@ -62,6 +62,8 @@ struct Site {
   std::string detail;                 ///< Module; nearest callers of a stack.
   std::vector<std::uint32_t> places;  ///< Leaf first: one place, or a whole stack.
   SiteSide before, after;
+  /// Of functions and stacks: a line of them, in the last run that has one.
+  profile::SourceLine where = {};
 };
 
 /// A run as a whole.

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "analysis/page/plumbing.h"
-
 namespace geiger::page {
 
 using profile::Labels;
@@ -119,6 +117,7 @@ StackNodes::StackNodes(const profile::Recording& recording, CallTree& tree, Name
       tree_(tree),
       names_(names),
       labels_(recording),
+      roles_(recording, labels_),
       tells_lines_(tells_lines),
       frames_(recording.locations.size()),
       nodes_(recording.stacks.size(), profile::kNone) {}
@@ -157,7 +156,7 @@ const std::vector<std::uint32_t>& StackNodes::frames_of(std::uint32_t location) 
     if (!recording_.frames[frame].function.empty()) named.push_back(&recording_.frames[frame]);
   }
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    Frame shown = frame_of(labels_[labels[i]]);
+    Frame shown = frame_of(labels[i]);
     if (i + 1 < labels.size()) shown.flags |= kInlined;
     Frame key{.name = shown.name, .module = shown.module};
     if (i < named.size()) {
@@ -170,14 +169,13 @@ const std::vector<std::uint32_t>& StackNodes::frames_of(std::uint32_t location) 
   return frames;
 }
 
-Frame StackNodes::frame_of(const profile::Label& label) const {
+Frame StackNodes::frame_of(std::uint32_t number) const {
+  const profile::Label& label = labels_[number];
   Frame frame{.name = names_.intern(label.name)};
-  std::string_view path;
   if (label.module != profile::kNone) {
-    path = recording_.modules[label.module].path;
-    frame.module = names_.intern(path);
+    frame.module = names_.intern(recording_.modules[label.module].path);
   }
-  if (is_plumbing(label.name, path)) frame.flags |= kPlumbing;
+  if (profile::is_plumbing(roles_[number])) frame.flags |= kPlumbing;
   if (label.is_location) frame.flags |= kUnknown;
   return frame;
 }

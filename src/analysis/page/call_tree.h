@@ -11,6 +11,7 @@
 
 #include "analysis/page/names.h"
 #include "analysis/page/page_data.h"
+#include "analysis/profile/frame_roles.h"
 #include "analysis/profile/hash.h"
 #include "analysis/profile/labels.h"
 #include "analysis/profile/recording.h"
@@ -73,12 +74,13 @@ class StackNodes {
  private:
   std::uint32_t node_of(const profile::Stack& stack);
   const std::vector<std::uint32_t>& frames_of(std::uint32_t location);
-  Frame frame_of(const profile::Label& label) const;
+  Frame frame_of(std::uint32_t label) const;
 
   const profile::Recording& recording_;
   CallTree& tree_;
   Names& names_;
   const profile::Labels labels_;
+  const profile::FrameRoles roles_;
   const bool tells_lines_;
   std::vector<std::vector<std::uint32_t>> frames_;  ///< Per location, inlined callee first.
   std::vector<std::uint32_t> nodes_;                ///< Per stack.

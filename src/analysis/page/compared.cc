@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "analysis/page/plumbing.h"
+#include "analysis/profile/frame_roles.h"
 #include "analysis/report/diff.h"
 #include "analysis/report/format.h"
 #include "analysis/report/table.h"
@@ -23,7 +23,8 @@ std::uint32_t frame_of(const Place& place, CallTree& tree, Names& names) {
   Frame frame{.name = names.intern(place.name)};
   if (!place.module.empty()) frame.module = names.intern(place.module);
   const Frame key = frame;
-  if (is_plumbing(place.name, place.module)) frame.flags |= kPlumbing;
+  const profile::FrameRole role = profile::role_of({place.name, place.module, {}, false});
+  if (profile::is_plumbing(role)) frame.flags |= kPlumbing;
   if (place.is_unnamed) frame.flags |= kUnknown;
   return tree.frame(key, frame);
 }

@@ -9,7 +9,6 @@
 #include "analysis/page/call_tree.h"
 #include "analysis/page/compared.h"
 #include "analysis/page/page.h"
-#include "analysis/page/plumbing.h"
 #include "analysis/page/sources.h"
 #include "analysis/page/span.h"
 #include "analysis/page/test_page.h"
@@ -52,23 +51,6 @@ TEST(NamesOfPage, AreCutBetweenCharacters) {
   EXPECT_EQ(shortened("abcd", 3), "abc… (+1 bytes)");
   EXPECT_EQ(shortened("ab\u00e9", 3), "ab… (+2 bytes)");
   EXPECT_EQ(shortened(std::string(3, '\x80'), 2), "… (+3 bytes)");
-}
-
-TEST(Plumbing, IsWhatNobodyWroteForThisProgram) {
-  for (const char* name :
-       {"std::vector<int>::push_back(int const&)", "void std::swap<int>(int&, int&)",
-        "std::pair<int, app::T> std::make_pair<int, app::T>(int&&, app::T&&)", "malloc",
-        "operator new(unsigned long)", "__libc_start_main", "alloc::vec::Vec<T>::push"}) {
-    EXPECT_TRUE(is_plumbing(name, "/usr/bin/target")) << name;
-  }
-  for (const char* name :
-       {"main", "app::std::f()", "serve(std::string const&)", "app::Cache<std::string>::get()",
-        "std_init", "std::string* app::make<int>()", "zmalloc", "operator<(app::A, app::B)"}) {
-    EXPECT_FALSE(is_plumbing(name, "/usr/bin/target")) << name;
-  }
-  EXPECT_TRUE(is_plumbing("fopen", "/lib/x86_64-linux-gnu/libc.so.6"));
-  EXPECT_TRUE(is_plumbing("", "/lib64/ld-linux-x86-64.so.2"));
-  EXPECT_FALSE(is_plumbing("f", "/opt/libcurl.so.4"));
 }
 
 /// root > a > b, root > a > c, root > d

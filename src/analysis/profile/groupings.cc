@@ -175,7 +175,8 @@ Unit unit_of(Bytes size) {
 }  // namespace
 
 bool is_of_stacks(GroupBy group) {
-  return group == GroupBy::kFunction || group == GroupBy::kStack || group == GroupBy::kModule;
+  return group == GroupBy::kFunction || group == GroupBy::kLine || group == GroupBy::kStack ||
+         group == GroupBy::kModule;
 }
 
 std::vector<Row> table_of_groups(const Recording& recording, const Profile& profile,
@@ -196,6 +197,7 @@ std::vector<Row> table_of_groups(const Recording& recording, const Profile& prof
     case GroupBy::kHeap:
       return table_of_heap(recording, profile);
     case GroupBy::kFunction:
+    case GroupBy::kLine:
     case GroupBy::kStack:
     case GroupBy::kModule:
       break;

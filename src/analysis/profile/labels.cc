@@ -54,10 +54,12 @@ Labels::Labels(const Recording& recording)
       const auto [place, is_new] = known.try_emplace(Key{function, location.module}, next);
       if (is_new) labels_.push_back({function, location.module, frame, false});
       ids_.push_back(place->second);
+      frames_.push_back(frame);
     }
     if (ids_.size() == starts_.back()) {
       ids_.push_back(static_cast<std::uint32_t>(labels_.size()));
       labels_.push_back({address_name(recording, location), location.module, index, true});
+      frames_.push_back(kNone);
     }
   }
   starts_.push_back(static_cast<std::uint32_t>(ids_.size()));
@@ -78,6 +80,18 @@ void Labels::collect(const Recording& recording, std::uint32_t stack,
     }
   }
   if (out.empty()) out.push_back(kNoStack);
+}
+
+void Labels::collect_frames(const Recording& recording, std::uint32_t stack,
+                            std::vector<std::uint32_t>& out) const {
+  out.clear();
+  if (stack != kNone) {
+    for (const std::uint32_t location : recording.stacks[stack].locations) {
+      const auto first = frames_.begin() + starts_[location];
+      out.insert(out.end(), first, frames_.begin() + starts_[location + 1]);
+    }
+  }
+  if (out.empty()) out.push_back(kNone);
 }
 
 std::string nearest_callers(const Labels& labels, std::span<const std::uint32_t> path) {

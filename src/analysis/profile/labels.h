@@ -39,6 +39,11 @@ class Labels {
   void collect(const Recording& recording, std::uint32_t stack,
                std::vector<std::uint32_t>& out) const;
 
+  /// The same places as frames of the recording, which know files and lines: kNone where
+  /// there is no frame.
+  void collect_frames(const Recording& recording, std::uint32_t stack,
+                      std::vector<std::uint32_t>& out) const;
+
   [[nodiscard]] const Label& operator[](std::uint32_t label) const { return labels_[label]; }
   [[nodiscard]] std::size_t size() const { return labels_.size(); }
 
@@ -49,6 +54,7 @@ class Labels {
   std::vector<Label> labels_;
   std::vector<std::uint32_t> starts_;  ///< Per location, into ids_; one more at the end.
   std::vector<std::uint32_t> ids_;
+  std::vector<std::uint32_t> frames_;  ///< Beside ids_: into Recording::frames, or kNone.
 };
 
 /// The callers next to the leaf of a collected stack: "b < c < d". Empty for a leaf alone.

@@ -10,6 +10,7 @@
 
 #include "analysis/profile/hash.h"
 #include "analysis/profile/labels.h"
+#include "analysis/profile/shown_path.h"
 #include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
 #include "estimation/counts.h"
@@ -38,15 +39,14 @@ bool is_selected(const Sample& sample, LifetimeGrouping grouping,
 class Grouper {
  public:
   Grouper(const Recording& recording, LifetimeGrouping grouping)
-      : recording_(recording), labels_(recording), grouping_(grouping) {}
+      : recording_(recording), shown_(recording), lines_(recording), grouping_(grouping) {}
 
   [[nodiscard]] std::uint32_t key_of(const Sample& sample) {
     switch (grouping_) {
       case LifetimeGrouping::kWhole:
         return 0;
       case LifetimeGrouping::kFunction:
-        labels_.collect(recording_, sample.stack, path_);
-        return path_.front();
+        return function_of(sample);
       case LifetimeGrouping::kStack:
         return sample.stack;
       case LifetimeGrouping::kFreeStack:
@@ -65,13 +65,14 @@ class Grouper {
         group.name = "all";
         break;
       case LifetimeGrouping::kFunction:
-        describe_function(group, labels_[key]);
+        describe_function(group, key);
         break;
       case LifetimeGrouping::kStack:
       case LifetimeGrouping::kFreeStack:
-        labels_.collect(recording_, key, path_);
-        group.name = labels_[path_.front()].name;
-        group.detail = nearest_callers(labels_, path_);
+        shown_.of(key);
+        group.name = shown_.labels()[shown_.path().front()].name;
+        group.detail = nearest_callers(shown_.labels(), shown_.path());
+        group.where = source_line_of(recording_, shown_.frames().front());
         group.stack = key;
         break;
       case LifetimeGrouping::kThread:
@@ -84,8 +85,19 @@ class Grouper {
   }
 
  private:
-  void describe_function(LifetimeGroup& group, const Label& label) const {
+  std::uint32_t function_of(const Sample& sample) {
+    shown_.of(sample.stack);
+    // Of a sample below T the draws say T bytes, whatever its size.
+    const Bytes interval = recording_.epochs[sample.epoch].interval;
+    lines_.add(shown_.path().front(), shown_.frames().front(),
+               static_cast<double>(std::max(sample.requested, interval)));
+    return shown_.path().front();
+  }
+
+  void describe_function(LifetimeGroup& group, std::uint32_t key) const {
+    const Label& label = shown_.labels()[key];
     group.name = label.name;
+    group.where = lines_.heaviest(key);
     if (label.module != kNone && !label.is_location) {
       group.detail = file_name_of(recording_.modules[label.module].path);
     }
@@ -107,9 +119,9 @@ class Grouper {
   }
 
   const Recording& recording_;
-  const Labels labels_;
+  ShownPath shown_;
+  LinesOfFunctions lines_;
   LifetimeGrouping grouping_;
-  std::vector<std::uint32_t> path_;
 };
 
 void sort_groups(std::vector<LifetimeGroup>& groups) {
@@ -161,6 +173,7 @@ std::vector<LifetimeGroup> lifetime_groups(const Recording& recording, LifetimeG
                                            const LifetimeSelection& selection) {
   Grouper grouper(recording, grouping);
   std::vector<LifetimeGroup> groups;
+  std::vector<std::uint32_t> keys;
   tsl::robin_map<std::uint32_t, std::uint32_t, SpreadHash> known;
   for (std::uint32_t i = 0; i < recording.samples.size(); ++i) {
     const Sample& sample = recording.samples[i];
@@ -170,10 +183,12 @@ std::vector<LifetimeGroup> lifetime_groups(const Recording& recording, LifetimeG
     const auto [place, is_new] = known.try_emplace(key, next);
     if (is_new) {
       groups.emplace_back();
-      grouper.describe(groups.back(), key);
+      keys.push_back(key);
     }
     groups[place->second].samples.push_back(i);
   }
+  // Lines are known once all samples have been seen.
+  for (std::size_t i = 0; i < groups.size(); ++i) grouper.describe(groups[i], keys[i]);
   for (LifetimeGroup& group : groups) {
     const NodeSums sums = sums_of_samples(recording, group.samples);
     group.weighted_bytes = sums.certain_bytes + sums.weighted_bytes;

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "analysis/profile/recording.h"
+#include "analysis/profile/source_line.h"
 #include "estimation/sums.h"
 #include "estimation/survival.h"
 
@@ -29,7 +30,7 @@ namespace geiger::profile {
 /// What samples are put together by.
 enum class LifetimeGrouping : std::uint8_t {
   kWhole,      ///< All in one.
-  kFunction,   ///< The function that called the allocator.
+  kFunction,   ///< The function to blame (frame_roles.h).
   kStack,      ///< The whole call stack.
   kFreeStack,  ///< The call stack that freed; only samples for which that is known.
   kThread,     ///< The thread that allocated.
@@ -66,6 +67,7 @@ struct LifetimeGroup {
   std::string name, detail;            ///< As rows of a table have them (view.h).
   std::uint32_t stack = kNone;         ///< kStack, kFreeStack: the stack, if there is one.
   std::vector<std::uint32_t> samples;  ///< Indexes into Recording::samples.
+  SourceLine where = {};               ///< kFunction, kStack, kFreeStack: as rows have it.
   double weighted_bytes = 0;           ///< What groups are ordered by, largest first.
 };
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,8 @@
 #include "base/units.h"
 
 namespace geiger::profile {
+
+class FrameRules;
 
 /// Index types: positions in the vectors of Recording. kNone = absent.
 inline constexpr std::uint32_t kNone = 0xffffffff;
@@ -262,6 +265,8 @@ struct Recording {
   bool is_symbolized = false;
   bool is_damaged = false;  ///< Something of the files could not be read, or contradicts itself.
   std::uint64_t unrecorded_processes = 0;  ///< That left a trace without any record.
+  /// How readers tell a program's own frames from plumbing (frame_roles.h); none: as built in.
+  std::shared_ptr<const FrameRules> frame_rules;
 
   /// The vector that samples of a heap stand in, with those of others.
   [[nodiscard]] const std::vector<Sample>& samples_beside(std::uint32_t heap) const {

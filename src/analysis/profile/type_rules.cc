@@ -60,22 +60,6 @@ constexpr std::array<std::string_view, 15> kHolders{"std::_Rb_tree_node<",
                                                     "alloc::rc::RcInner<",
                                                     "alloc::rc::RcBox<"};
 
-/// Between what allocates a type and what allocates bytes.
-constexpr std::array<std::string_view, 14> kPassOn{"alloc::alloc::",
-                                                   "<alloc::alloc::Global>::",
-                                                   "<alloc::alloc::Global as ",
-                                                   "alloc::boxed::box_new_uninit",
-                                                   "alloc::raw_vec::finish_",
-                                                   "alloc::raw_vec::RawVecInner<",
-                                                   "<alloc::raw_vec::RawVecInner",
-                                                   "hashbrown::raw::RawTableInner::",
-                                                   "<hashbrown::raw::RawTableInner>::",
-                                                   "hashbrown::raw::alloc::inner::do_alloc",
-                                                   "std::__1::__libcpp_allocate",
-                                                   "std::__1::__libcpp_operator_new",
-                                                   "void* std::__1::__libcpp_operator_new",
-                                                   "std::__allocate_guarded"};
-
 /// Where the name stands in the function: at its start, or behind a return type, and not
 /// within an argument.
 std::size_t place_of(std::string_view function, std::string_view name) {
@@ -176,11 +160,6 @@ std::optional<std::string> type_allocated_by(std::string_view function) {
     if (auto type = apply(rule, function)) return type;
   }
   return std::nullopt;
-}
-
-bool passes_allocation_on(std::string_view function) {
-  return std::ranges::any_of(kPassOn,
-                             [&](std::string_view start) { return function.starts_with(start); });
 }
 
 }  // namespace geiger::profile

@@ -17,7 +17,4 @@ namespace geiger::profile {
 /// of a map. Nothing if the function allocates no type that it names.
 [[nodiscard]] std::optional<std::string> type_allocated_by(std::string_view function);
 
-/// Whether the function only hands an allocation on, so that its caller is to be asked.
-[[nodiscard]] bool passes_allocation_on(std::string_view function);
-
 }  // namespace geiger::profile

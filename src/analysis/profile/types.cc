@@ -1,5 +1,6 @@
 #include "analysis/profile/types.h"
 
+#include "analysis/profile/allocation_functions.h"
 #include "analysis/profile/type_rules.h"
 
 namespace geiger::profile {

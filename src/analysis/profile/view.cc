@@ -1,5 +1,6 @@
 // Trees, and the tables that group stacks, start from the sums per stack: a profile has
-// far fewer stacks than entries. The other tables are in groupings.cc.
+// far fewer stacks than entries. Rows of stacks are made in function_rows.cc, the other tables in
+// groupings.cc.
 //
 // All adding is done in an order that follows from what is added, not from where it
 // was read: sizes within a stack, stacks by their sums, children by theirs. So the
@@ -15,20 +16,17 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/profile/function_rows.h"
 #include "analysis/profile/group_sums.h"
 #include "analysis/profile/groupings.h"
 #include "analysis/profile/hash.h"
 #include "analysis/profile/labels.h"
+#include "analysis/profile/shown_path.h"
 
 namespace geiger::profile {
 namespace {
 
 using estimation::NodeSums;
-
-struct StackSums {
-  std::uint32_t stack = kNone;
-  NodeSums sums;
-};
 
 /// The sums of every stack that the profile holds, in the order of adding.
 std::vector<StackSums> sums_by_stack(const Recording& recording, const Profile& profile) {
@@ -41,10 +39,6 @@ std::vector<StackSums> sums_by_stack(const Recording& recording, const Profile& 
   return used;
 }
 
-std::string module_path(const Recording& recording, std::uint32_t module) {
-  return module == kNone ? std::string("[no module]") : recording.modules[module].path;
-}
-
 void sort_rows(std::vector<Row>& rows) {
   std::ranges::stable_sort(rows, [](const Row& a, const Row& b) {
     const double left = weighted_total(a.total);
@@ -55,113 +49,33 @@ void sort_rows(std::vector<Row>& rows) {
   });
 }
 
-std::vector<Row> table_of_stacks(const Recording& recording,
-                                 const std::vector<StackSums>& by_stack) {
-  const Labels labels(recording);
-  std::vector<std::uint32_t> path;
-  std::vector<Row> rows;
-  rows.reserve(by_stack.size());
-  for (const StackSums& slot : by_stack) {
-    labels.collect(recording, slot.stack, path);
-    rows.push_back(
-        {labels[path[0]].name, nearest_callers(labels, path), slot.stack, slot.sums, slot.sums});
-  }
-  return rows;
-}
-
-/// Rows by number, made when first met; a stack adds to each total once.
-class RowSet {
- public:
-  explicit RowSet(std::size_t groups) : row_of_(groups, kNone), last_stack_(groups, 0) {}
-
-  /// Adds a stack whose frames belong to `groups`, leaf first.
-  void add(const StackSums& slot, std::span<const std::uint32_t> groups) {
-    ++stacks_;
-    row(groups[0], slot).self.merge(slot.sums);
-    for (const std::uint32_t group : groups) {
-      if (std::exchange(last_stack_[group], stacks_) == stacks_) continue;
-      row(group, slot).total.merge(slot.sums);
-    }
-  }
-
-  /// Names each row by its group and hands all of them over.
-  std::vector<Row> finish(const std::function<void(std::uint32_t, Row&)>& describe) {
-    for (std::uint32_t i = 0; i < rows_.size(); ++i) describe(groups_[i], rows_[i]);
-    return std::move(rows_);
-  }
-
- private:
-  Row& row(std::uint32_t group, const StackSums& slot) {
-    if (row_of_[group] == kNone) {
-      row_of_[group] = static_cast<std::uint32_t>(rows_.size());
-      rows_.push_back({.name = {}, .detail = {}, .stack = slot.stack, .self = {}, .total = {}});
-      // What could have been sampled here could have been in every row.
-      rows_.back().self.could_have_sampled(slot.sums.largest_interval);
-      groups_.push_back(group);
-    }
-    return rows_[row_of_[group]];
-  }
-
-  std::vector<std::uint32_t> row_of_;
-  std::vector<std::uint64_t> last_stack_;  ///< Number of the last stack added to the total.
-  std::vector<std::uint32_t> groups_;      ///< Per row.
-  std::vector<Row> rows_;
-  std::uint64_t stacks_ = 0;
-};
-
-std::vector<Row> table_of_functions(const Recording& recording,
-                                    const std::vector<StackSums>& by_stack) {
-  const Labels labels(recording);
-  RowSet rows(labels.size());
-  std::vector<std::uint32_t> path;
-  for (const StackSums& slot : by_stack) {
-    labels.collect(recording, slot.stack, path);
-    rows.add(slot, path);
-  }
-  return rows.finish([&](std::uint32_t group, Row& row) {
-    row.name = labels[group].name;
-    if (group == Labels::kNoStack) return;
-    row.detail = file_name_of(module_path(recording, labels[group].module));
-  });
-}
-
-std::vector<Row> table_of_modules(const Recording& recording,
-                                  const std::vector<StackSums>& by_stack) {
-  // Group 0 stands for no module; kNone wraps to it.
-  RowSet rows(recording.modules.size() + 1);
-  std::vector<std::uint32_t> path;
-  for (const StackSums& slot : by_stack) {
-    path.clear();
-    if (slot.stack != kNone) {
-      for (const std::uint32_t location : recording.stacks[slot.stack].locations) {
-        path.push_back(recording.locations[location].module + 1U);
-      }
-    }
-    if (path.empty()) path.push_back(0);
-    rows.add(slot, path);
-  }
-  return rows.finish([&](std::uint32_t group, Row& row) {
-    row.detail = module_path(recording, group - 1U);
-    row.name = file_name_of(row.detail);
-  });
-}
-
 /// Finds the nodes of a tree path by path, then makes them all at once: nodes are
 /// large, and growing a vector of millions would cost them twice over.
 class TreeBuilder {
  public:
   TreeBuilder(const Recording& recording, bool inverted)
-      : recording_(recording), labels_(recording), is_inverted_(inverted) {
+      : recording_(recording), shown_(recording), is_inverted_(inverted) {
     shapes_.push_back({});
   }
 
   void add(const StackSums& slot) {
-    labels_.collect(recording_, slot.stack, path_);
+    shown_.of(slot.stack);
+    path_ = shown_.path();
+    frames_ = shown_.frames();
     const bool is_truncated = slot.stack != kNone && recording_.stacks[slot.stack].is_truncated;
-    if (is_truncated) path_.push_back(Labels::kTruncated);
-    if (!is_inverted_) std::ranges::reverse(path_);
+    if (is_truncated) {
+      path_.push_back(Labels::kTruncated);
+      frames_.push_back(kNone);
+    }
+    if (!is_inverted_) {
+      std::ranges::reverse(path_);
+      std::ranges::reverse(frames_);
+    }
     std::uint32_t node = 0;
-    for (const std::uint32_t label : path_) node = child(node, label);
+    for (std::size_t i = 0; i < path_.size(); ++i) {
+      node = child(node, path_[i]);
+      note_line(shapes_[node], frames_[i]);
+    }
     ends_.push_back(node);
   }
 
@@ -184,13 +98,26 @@ class TreeBuilder {
     std::uint32_t parent = 0;
     std::uint32_t label = 0;
     std::uint32_t children = 0;
+    std::uint32_t frame = kNone;  ///< The first one met.
+    bool has_lines = false;       ///< Others are at other lines.
   };
+
+  void note_line(Shape& shape, std::uint32_t frame) const {
+    if (frame == kNone || shape.frame == frame) return;
+    if (shape.frame == kNone) {
+      shape.frame = frame;
+      return;
+    }
+    const Frame& first = recording_.frames[shape.frame];
+    const Frame& other = recording_.frames[frame];
+    shape.has_lines |= first.line != other.line || first.file != other.file;
+  }
 
   std::uint32_t child(std::uint32_t parent, std::uint32_t label) {
     const auto next = static_cast<std::uint32_t>(shapes_.size());
     const auto [place, is_new] = known_.try_emplace(std::uint64_t{parent} << 32 | label, next);
     if (!is_new) return place->second;
-    shapes_.push_back({parent, label, 0});
+    shapes_.push_back({parent, label});
     ++shapes_[parent].children;
     return next;
   }
@@ -198,10 +125,12 @@ class TreeBuilder {
   void describe(TreeNode& node, std::uint32_t index) const {
     node.children.reserve(shapes_[index].children);
     if (index == 0) return;
-    const Label& label = labels_[shapes_[index].label];
+    const Label& label = shown_.labels()[shapes_[index].label];
     node.frame_or_location = label.frame_or_location;
     node.is_location = label.is_location;
     node.name = label.name;
+    node.where = source_line_of(recording_, shapes_[index].frame);
+    if (shapes_[index].has_lines) node.where.line = 0;
   }
 
   /// Adds up a node whose children are complete, in their order.
@@ -222,12 +151,12 @@ class TreeBuilder {
   }
 
   const Recording& recording_;
-  const Labels labels_;
+  ShownPath shown_;
   const bool is_inverted_;
   std::vector<Shape> shapes_;        ///< Per node; 0 is the root.
   std::vector<std::uint32_t> ends_;  ///< Per stack added, the node it ends at.
   tsl::robin_map<std::uint64_t, std::uint32_t, SpreadHash> known_;
-  std::vector<std::uint32_t> path_;
+  std::vector<std::uint32_t> path_, frames_;
 };
 
 }  // namespace
@@ -243,6 +172,9 @@ std::vector<Row> table(const Recording& recording, const Profile& profile, Group
   switch (group) {
     case GroupBy::kFunction:
       rows = table_of_functions(recording, by_stack);
+      break;
+    case GroupBy::kLine:
+      rows = table_of_lines(recording, by_stack);
       break;
     case GroupBy::kStack:
       rows = table_of_stacks(recording, by_stack);

@@ -11,13 +11,15 @@
 
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
+#include "analysis/profile/source_line.h"
 #include "estimation/sums.h"
 
 namespace geiger::profile {
 
 /// What a row of a table stands for.
 enum class GroupBy : std::uint8_t {
-  kFunction,  ///< A function of a module, inlined ones included.
+  kFunction,  ///< A function of a module, inlined ones included: of a stack the one to blame.
+  kLine,      ///< A line of such a function.
   kStack,     ///< A whole call stack.
   kModule,    ///< An executable or shared object.
   kThread,    ///< Threads of one name, of all processes.
@@ -31,13 +33,15 @@ enum class GroupBy : std::uint8_t {
 
 /// A row of a table.
 struct Row {
-  std::string name;             ///< Function, leaf function of the stack, module file name ...
+  std::string name;             ///< Function, blamed function of the stack, module file name ...
   std::string detail;           ///< Module file name, nearest callers (" < "), module path ...
   std::uint32_t stack = kNone;  ///< The stack of a kStack row, else the first one met.
-  estimation::NodeSums self;    ///< Allocated by the row itself (at the leaf).
+  estimation::NodeSums self;    ///< Allocated by the row itself: of stacks that it is to blame
+                                ///< for (frame_roles.h), or whose leaf it is.
   estimation::NodeSums total;   ///< With everything it called; a stack counts once
                                 ///< even where the row recurs in it. Of a label: with
                                 ///< those inside it. Else the same as self.
+  SourceLine where = {};        ///< Of functions, lines, stacks: the line with most of `self`.
   std::uint32_t place = 0;      ///< In the natural order, where there is one: of sizes ...
 };
 
@@ -51,7 +55,9 @@ struct TreeNode {
   /// location has no frames (`is_location`); kNone for the root and marks.
   std::uint32_t frame_or_location = kNone;
   bool is_location = false;
-  std::string name;                     ///< "" for the root; "[truncated]", "[no stack]" for marks.
+  std::string name;  ///< "" for the root; "[truncated]", "[no stack]" for marks.
+  /// Where its stacks are in it; without a line where they are at several.
+  SourceLine where = {};
   estimation::NodeSums self;            ///< Of the stacks that end at this node.
   estimation::NodeSums total;           ///< self and all children.
   std::vector<std::uint32_t> children;  ///< Indexes into Tree::nodes, ordered.

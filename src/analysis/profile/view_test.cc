@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/profile/frame_roles.h"
 #include "analysis/profile/test_recording.h"
 #include "analysis/profile/totals.h"
 #include "analysis/profile/trim.h"
@@ -61,6 +62,12 @@ TEST_F(Table, NamesWhatHasNoSymbol) {
   const auto anonymous = test.location({}, kNone);
   test.sample(test.stack({bare_, anonymous}), 100);
   test.sample(kNone, 10);
+  // What no module holds was made at run time, and says nothing about whose it is.
+  EXPECT_THAT(names(table(test.recording, allocated(), GroupBy::kFunction)),
+              ElementsAre("target+0x1030", "[no stack]"));
+  auto everything = std::make_shared<FrameRules>();
+  everything->shows_plumbing = true;
+  test.recording.frame_rules = everything;
   const auto rows = table(test.recording, allocated(), GroupBy::kFunction);
   EXPECT_THAT(names(rows), ElementsAre("0x1040", "target+0x1030", "[no stack]"));
   EXPECT_EQ(rows[0].detail, "[no module]");

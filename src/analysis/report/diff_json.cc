@@ -3,6 +3,7 @@
 
 #include "analysis/report/diff.h"
 #include "analysis/report/measure.h"
+#include "analysis/report/stack_json.h"
 #include "analysis/report/table.h"
 
 namespace geiger::report {
@@ -33,6 +34,7 @@ void write_sides(JsonWriter& json, const Row& row) {
 void write_row(JsonWriter& json, const Row& row, const Collected& collected) {
   const Site& site = collected.sites[row.site];
   json.begin_object().field("name", site.name).field("detail", site.detail);
+  write_field(json, site.where);
   write_sides(json, row);
   if (collected.grouping.by == profile::GroupBy::kStack) write_stack(json, site, collected);
   json.end_object();

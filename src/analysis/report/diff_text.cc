@@ -140,11 +140,16 @@ Grid grid_of(const DiffReport& report, Columns shown) {
   if (shown >= Columns::kWithAfter) append_figure_columns(columns, "after");
   columns.push_back({"q", Align::kRight, false});
   if (shown >= Columns::kWithDetectable) columns.push_back({"detectable", Align::kRight, false});
-  columns.push_back({site_kind(comparison), Align::kLeft, false});
+  columns.push_back({site_kind(comparison), Align::kLeft, false, true});
+  const std::vector<Site>& sites = comparison.collected.sites;
+  const bool has_where = std::ranges::any_of(report.lines, [&](std::size_t line) {
+    return !sites[comparison.rows[line].site].where.file.empty();
+  });
+  if (has_where) columns.push_back({"where", Align::kLeft, false});
   Grid grid(std::move(columns));
   for (const std::size_t line : report.lines) {
     const Row& row = comparison.rows[line];
-    const Site& site = comparison.collected.sites[row.site];
+    const Site& site = sites[row.site];
     const bool is_too_few = row.verdict == compare::Verdict::kTooFew;
     std::vector<std::string> cells{is_too_few ? "?" : std::string(name_of(row.verdict))};
     append_figure(cells, change_figure(row.change.value, row.change.interval));
@@ -153,6 +158,7 @@ Grid grid_of(const DiffReport& report, Columns shown) {
     cells.push_back(is_too_few ? "-" : probability(row.change.q_value));
     if (shown >= Columns::kWithDetectable) cells.push_back(bound_bytes(row.change.detectable));
     cells.push_back(printable(site.name));
+    if (has_where) cells.push_back(printable(text_of(site.where)));
     grid.add(std::move(cells), printable(site.detail), !compare::is_change(row.verdict));
   }
   return grid;
@@ -162,7 +168,7 @@ std::string rows_text(const DiffReport& report, const Style& style) {
   for (const Columns shown :
        {Columns::kWithDetectable, Columns::kWithBefore, Columns::kWithAfter}) {
     const Grid grid = grid_of(report, shown);
-    if (grid.room_for_last(style.width) >= kRoomForName) return grid.text(style);
+    if (grid.room_for_cut(style.width) >= kRoomForName) return grid.text(style);
   }
   return grid_of(report, Columns::kChangeOnly).text(style);
 }

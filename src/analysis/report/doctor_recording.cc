@@ -4,7 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "analysis/profile/labels.h"
+#include "analysis/profile/plumbing_names.h"
 #include "analysis/report/doctor_checks.h"
 #include "analysis/report/format.h"
 #include "analysis/report/names.h"
@@ -27,8 +34,38 @@ std::uint64_t truncated_samples(const Recording& recording) {
   return truncated;
 }
 
+/// Frames whose symbol is unknown are called by their address.
 bool has_name(const Recording& recording, std::uint32_t location) {
-  return !recording.locations[location].frames.empty();
+  const auto& frames = recording.locations[location].frames;
+  return !frames.empty() && std::ranges::none_of(frames, [&](std::uint32_t frame) {
+    return profile::is_address_name(recording.frames[frame].function);
+  });
+}
+
+/// The file names of modules with frames that have no name, those of most samples first, but
+/// for our own library; at most `most`, and how many more there are.
+std::string modules_without_names(const Recording& recording, std::size_t most) {
+  std::map<std::string, std::uint64_t, std::less<>> samples;
+  for (const profile::Sample& sample : recording.samples) {
+    if (sample.stack >= recording.stacks.size()) continue;
+    for (const std::uint32_t index : recording.stacks[sample.stack].locations) {
+      const std::uint32_t module = recording.locations[index].module;
+      if (module >= recording.modules.size() || has_name(recording, index)) continue;
+      ++samples[std::string(profile::file_name_of(recording.modules[module].path))];
+    }
+  }
+  std::erase_if(samples, [](const auto& entry) { return entry.first.starts_with("libgeiger"); });
+  std::vector<std::pair<std::uint64_t, std::string>> order;
+  for (const auto& [name, count] : samples) order.emplace_back(count, name);
+  std::ranges::sort(order, [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, order.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + order[i].second;
+  }
+  if (order.size() > most) text += fmt::format(" and {} more", order.size() - most);
+  return text;
 }
 
 }  // namespace
@@ -128,7 +165,9 @@ Finding check_names(const Patient& patient) {
           exact_share(unnamed, leaves) + " of the samples have frames without names.",
           "They read module+0x1234; numbers are not affected, but functions that share no name "
           "cannot be told apart by reading.",
-          fmt::format("Install debug symbols, or geiger symbolize --debuginfod{}.", patient.run)};
+          fmt::format("Install the -dbgsym package of {}, or set DEBUGINFOD_URLS and run geiger "
+                      "symbolize --debuginfod{}.",
+                      modules_without_names(recording, kNamed), patient.run)};
 }
 
 Finding check_damage(const Patient& patient) {

@@ -188,6 +188,16 @@ TEST(Doctor, NotesCutOffStacksAndMissingNames) {
   EXPECT_THAT(finding(recording, "names").what, HasSubstr("95 % of the samples"));
 }
 
+/// Frames without a symbol are called by their address, also where names were looked up.
+TEST(Doctor, NamesThatAreAddressesAreNone) {
+  Recording recording = profile::example::small_server();
+  for (profile::Frame& frame : recording.frames) {
+    if (frame.function == "make_buffer") frame = {"server+0x500", "", "", 0};
+  }
+  EXPECT_THAT(finding(recording, "names").what, HasSubstr("95 % of the samples"));
+  EXPECT_THAT(finding(recording, "names").next, HasSubstr("-dbgsym package of server"));
+}
+
 TEST(Doctor, AsksForASmallerIntervalWhereSamplesAreFew) {
   const Recording recording = DrawnRecording(4096).threads(1, 20).recording;
   const Finding found = finding(recording, "detection", DoctorOptions{0.95, "x", false});

@@ -8,8 +8,8 @@
 namespace geiger::report {
 namespace {
 
-/// The last column never gets less than this, however narrow the terminal.
-constexpr std::size_t kLeastLast = 16;
+/// The column that is cut never gets less than this, however narrow the terminal.
+constexpr std::size_t kLeastCut = 16;
 
 std::size_t gap_before(const Column& column) { return column.is_continuation ? 1 : 2; }
 
@@ -34,7 +34,9 @@ void strip_trailing_spaces(std::string& text) { text.erase(text.find_last_not_of
 }  // namespace
 
 Grid::Grid(std::vector<Column> columns, std::size_t indent)
-    : columns_(std::move(columns)), indent_(indent) {
+    : columns_(std::move(columns)), cut_(columns_.size() - 1), indent_(indent) {
+  const auto named = std::ranges::find_if(columns_, &Column::is_cut);
+  if (named != columns_.end()) cut_ = static_cast<std::size_t>(named - columns_.begin());
   for (const Column& column : columns_) widths_.push_back(columns_of(column.heading));
 }
 
@@ -45,13 +47,13 @@ void Grid::add(std::vector<std::string> cells, std::string tail, bool is_faint) 
   lines_.push_back({std::move(cells), std::move(tail), is_faint});
 }
 
-std::size_t Grid::room_for_last(std::size_t width) const {
+std::size_t Grid::room_for_cut(std::size_t width) const {
   std::size_t used = indent_;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     if (i > 0) used += gap_before(columns_[i]);
-    if (i + 1 < columns_.size()) used += widths_[i];
+    if (i != cut_) used += widths_[i];
   }
-  return width > used + kLeastLast ? width - used : kLeastLast;
+  return width > used + kLeastCut ? width - used : kLeastCut;
 }
 
 std::string Grid::drawn(const Line& line, std::size_t room, const Style& style) const {
@@ -60,13 +62,15 @@ std::string Grid::drawn(const Line& line, std::size_t room, const Style& style) 
     if (i > 0) out.append(gap_before(columns_[i]), ' ');
     const bool is_last = i + 1 == columns_.size();
     const bool is_padded = !is_last || columns_[i].align == Align::kRight;
-    const std::string cell = is_last ? elide(line.cells[i], room) : line.cells[i];
-    const std::size_t width = is_last ? std::min(widths_[i], room) : widths_[i];
+    const bool is_cut = i == cut_;
+    const std::string cell = is_cut ? elide(line.cells[i], room) : line.cells[i];
+    const std::size_t width = is_cut ? std::min(widths_[i], room) : widths_[i];
     out += is_padded ? aligned(cell, columns_[i].align, width) : cell;
   }
   strip_trailing_spaces(out);
+  const std::string tail = tail_within(line.tail, style.width, columns_of(out), style);
   if (line.is_faint) out = paint(style, Role::kFaint, out);
-  return out + tail_within(line.tail, room, columns_of(line.cells.back()), style);
+  return out + tail;
 }
 
 std::vector<std::string> Grid::headings() const {
@@ -76,7 +80,7 @@ std::vector<std::string> Grid::headings() const {
 }
 
 std::string Grid::text(const Style& style) const {
-  const std::size_t room = room_for_last(style.width);
+  const std::size_t room = room_for_cut(style.width);
   const bool has_headings = std::any_of(columns_.begin(), columns_.end(),
                                         [](const Column& c) { return !c.heading.empty(); });
   std::string out;

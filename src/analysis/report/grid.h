@@ -1,6 +1,6 @@
-// Cells to aligned lines: two spaces between columns, headings on top, the last
-// column cut to what is left of the width. A faint tail may follow it: it gives
-// way first.
+// Cells to aligned lines: two spaces between columns, headings on top, one column, the last
+// unless another is named, cut to what is left of the width. A faint tail may follow: it
+// gives way first.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,8 @@ struct Column {
   Align align = Align::kRight;
   /// Glued to the column before by one space ("812 MiB" "± 25").
   bool is_continuation = false;
+  /// Cut to the room that all others leave, instead of the last column.
+  bool is_cut = false;
 };
 
 class Grid {
@@ -29,8 +31,8 @@ class Grid {
   /// aligned to the left if there are tails. A faint line matters less than others.
   void add(std::vector<std::string> cells, std::string tail = {}, bool is_faint = false);
 
-  /// Columns left for the last column in lines of `width`.
-  [[nodiscard]] std::size_t room_for_last(std::size_t width) const;
+  /// Columns left for the column that is cut in lines of `width`.
+  [[nodiscard]] std::size_t room_for_cut(std::size_t width) const;
 
   /// The lines, each ended by a newline; headings only if some column has one.
   [[nodiscard]] std::string text(const Style& style) const;
@@ -46,6 +48,7 @@ class Grid {
   [[nodiscard]] std::vector<std::string> headings() const;
 
   std::vector<Column> columns_;
+  std::size_t cut_;  ///< Index of the column that is cut.
   std::vector<std::size_t> widths_;
   std::vector<Line> lines_;
   std::size_t indent_;

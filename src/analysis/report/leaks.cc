@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "analysis/profile/cut.h"
-#include "analysis/profile/labels.h"
+#include "analysis/profile/shown_path.h"
 #include "analysis/profile/teardown.h"
 #include "analysis/profile/totals.h"
 #include "analysis/report/share.h"
@@ -33,37 +33,31 @@ GrowthRate rate_of(const LeakSite& site) {
 class Lines {
  public:
   Lines(const Recording& recording, double level)
-      : recording_(recording), labels_(recording), level_(level) {}
+      : recording_(recording), shown_(recording), level_(level) {}
 
-  [[nodiscard]] LeakLine line_of(LeakSite site) const {
+  [[nodiscard]] LeakLine line_of(LeakSite site) {
     LeakLine line;
     line.live = measure_row(site.sums.alive, level_);
     line.never_freed = share_of(site.sums.alive, site.sums.allocated, level_);
     line.rate = rate_of(site);
     const Nanoseconds start = profile::start_of(recording_);
     line.since = site.judged_from - std::min(site.judged_from, start);
-    describe(line, site.group.stack);
+    describe(line, site.group);
     line.site = std::move(site);
     return line;
   }
 
  private:
-  void describe(LeakLine& line, std::uint32_t stack) const {
-    if (stack >= recording_.stacks.size()) return;
-    std::vector<std::uint32_t> path;
-    labels_.collect(recording_, stack, path);
-    for (std::size_t i = path.size(); i-- > 0;) line.path.push_back(labels_[path[i]].name);
-    const auto& locations = recording_.stacks[stack].locations;
-    if (locations.empty()) return;
-    const auto& frames = recording_.locations[locations.front()].frames;
-    if (frames.empty()) return;
-    const profile::Frame& frame = recording_.frames[frames.front()];
-    if (frame.file.empty() || frame.line == 0) return;
-    line.where = fmt::format("{}:{}", profile::file_name_of(frame.file), frame.line);
+  void describe(LeakLine& line, const profile::LifetimeGroup& group) {
+    line.where = text_of(group.where);
+    if (group.stack >= recording_.stacks.size()) return;
+    shown_.of(group.stack);
+    const std::vector<std::uint32_t>& path = shown_.path();
+    for (std::size_t i = path.size(); i-- > 0;) line.path.push_back(shown_.labels()[path[i]].name);
   }
 
   const Recording& recording_;
-  profile::Labels labels_;
+  profile::ShownPath shown_;
   double level_;
 };
 
@@ -140,7 +134,7 @@ std::vector<Nanoseconds> ran_until(const Recording& recording,
 
 void list(LeaksReport& report, profile::Leaks&& leaks, const Recording& recording) {
   const LeaksOptions& options = report.options;
-  const Lines lines(recording, options.search.level);
+  Lines lines(recording, options.search.level);
   report.tested = leaks.tested;
   report.samples_needed = leaks.samples_needed;
   for (const profile::SuppressedLeaks& suppressed : leaks.suppressed) {

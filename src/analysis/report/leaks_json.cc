@@ -17,6 +17,7 @@ void write_growth(JsonWriter& json, std::string_view name, const profile::LeakGr
 void write_line(JsonWriter& json, const LeakLine& line, const Recording& recording) {
   const profile::LeakSite& site = line.site;
   json.begin_object().field("name", site.group.name).field("detail", site.group.detail);
+  write_field(json, site.group.where);
   json.field("verdict", name_of(site.verdict)).key("live").begin_object();
   write_fields(json, line.live);
   json.end_object().key("never_freed").begin_object().field("value", line.never_freed.value);

@@ -64,6 +64,7 @@ LifetimeLine line_of(const Recording& recording, const LifetimeGroup& group,
       .name = group.name,
       .detail = group.detail,
       .stack = group.stack,
+      .where = group.where,
       .allocated = measure_row(sums.allocated, options.level),
       .freed_samples = sums.freed.samples + sums.freed.certain_samples,
       .never_freed = share_of(sums.alive, sums.allocated, options.level),
@@ -90,7 +91,7 @@ void add_free_places(LifetimesReport& report, const Recording& recording) {
   for (std::size_t i = 0; i < shown_of(places.size(), options.top); ++i) {
     const LifetimeGroup& place = places[i];
     report.freed_at.push_back(
-        {place.name, place.detail, place.stack, place.samples.size(),
+        {place.name, place.detail, place.stack, place.where, place.samples.size(),
          share_of(sums_of_samples(recording, place.samples), whole, options.level)});
   }
 }

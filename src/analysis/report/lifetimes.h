@@ -46,6 +46,7 @@ struct LifetimeFigures {
 struct LifetimeLine {
   std::string name, detail;
   std::uint32_t stack = profile::kNone;
+  profile::SourceLine where;
   Measure allocated;
   std::uint64_t freed_samples = 0;
   Share never_freed;                             ///< Alive at the end, of what was allocated.
@@ -57,6 +58,7 @@ struct LifetimeLine {
 struct FreedAt {
   std::string name, detail;
   std::uint32_t stack = profile::kNone;
+  profile::SourceLine where;
   std::uint64_t samples = 0;
   Share share;  ///< Of the freed bytes whose place is known.
 };

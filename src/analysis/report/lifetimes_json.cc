@@ -49,6 +49,7 @@ void write_figures(JsonWriter& json, std::string_view name, const LifetimeFigure
 
 void write_line(JsonWriter& json, const LifetimeLine& line, const Recording& recording) {
   json.begin_object().field("name", line.name).field("detail", line.detail);
+  write_field(json, line.where);
   json.key("allocated").begin_object();
   write_fields(json, line.allocated);
   json.end_object().field("freed_samples", line.freed_samples);
@@ -66,6 +67,7 @@ void write_free_places(JsonWriter& json, const LifetimesReport& report,
   json.field("freed_at_count", report.freed_at_count).key("freed_at").begin_array();
   for (const FreedAt& place : report.freed_at) {
     json.begin_object().field("name", place.name).field("detail", place.detail);
+    write_field(json, place.where);
     json.field("samples", place.samples);
     write_field(json, place.share);
     if (place.stack < recording.stacks.size()) write_stack(json, recording, place.stack);

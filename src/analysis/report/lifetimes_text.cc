@@ -88,7 +88,11 @@ Grid grid_of(const LifetimesReport& report, bool has_places) {
   columns.push_back({"90 % after", Align::kRight, false});
   append_figure_columns(columns, "temporary");
   if (has_places) columns.push_back({"other thread", Align::kRight, false});
-  columns.push_back({std::string(name_of(report.options.by)), Align::kLeft, false});
+  columns.push_back(
+      {.heading = std::string(name_of(report.options.by)), .align = Align::kLeft, .is_cut = true});
+  const bool has_where = std::ranges::any_of(
+      report.lines, [](const LifetimeLine& line) { return !line.where.file.empty(); });
+  if (has_where) columns.push_back({"where", Align::kLeft, false});
   Grid grid(std::move(columns));
   for (const LifetimeLine& line : report.lines) {
     std::vector<std::string> cells;
@@ -99,6 +103,7 @@ Grid grid_of(const LifetimesReport& report, bool has_places) {
     append_figure(cells, figure(line.bytes.temporary));
     if (has_places) cells.push_back(share_cell(line.other_thread));
     cells.push_back(printable(line.name));
+    if (has_where) cells.push_back(printable(text_of(line.where)));
     grid.add(std::move(cells), printable(line.detail));
   }
   return grid;
@@ -107,7 +112,7 @@ Grid grid_of(const LifetimesReport& report, bool has_places) {
 std::string rows(const LifetimesReport& report, const Style& style) {
   if (report.lines.empty()) return "";
   const Grid wide = grid_of(report, true);
-  const bool has_room = wide.room_for_last(style.width) >= kRoomForName;
+  const bool has_room = wide.room_for_cut(style.width) >= kRoomForName;
   std::string out = "\n" + (has_room ? wide : grid_of(report, false)).text(style);
   if (report.groups <= report.lines.size()) return out;
   const std::uint64_t more = report.groups - report.lines.size();
@@ -126,7 +131,8 @@ std::string free_places(const LifetimesReport& report, const Style& style) {
     append_figure(cells, figure(place.share));
     cells.push_back(exact_count(place.samples));
     cells.push_back(printable(place.name));
-    grid.add(std::move(cells), printable(place.detail));
+    const std::string where = printable(text_of(place.where));
+    grid.add(std::move(cells), where.empty() ? printable(place.detail) : where);
   }
   std::string out = fmt::format("\n{}\n{}", paint(style, Role::kHeading, "Where objects are freed"),
                                 grid.text(style));

@@ -25,8 +25,7 @@ void write_location(JsonWriter& json, const Recording& recording, const Location
   for (const std::uint32_t index : location.frames) {
     const profile::Frame& frame = recording.frames[index];
     json.begin_object().field("function", frame.function);
-    if (!frame.file.empty()) json.field("file", frame.file);
-    if (frame.line != 0) json.field("line", frame.line);
+    write_field(json, profile::source_line_of(recording, index));
     write_place(json, recording, location);
   }
 }
@@ -39,6 +38,13 @@ void write_stack(JsonWriter& json, const Recording& recording, std::uint32_t sta
     write_location(json, recording, recording.locations[location]);
   }
   json.end_array().field("is_truncated", recording.stacks[stack].is_truncated);
+}
+
+void write_field(JsonWriter& json, const profile::SourceLine& where) {
+  if (where.file.empty()) return;
+  json.field("file", where.file);
+  if (where.line != 0) json.field("line", where.line);
+  if (where.others != 0) json.field("other_lines", where.others);
 }
 
 }  // namespace geiger::report

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "analysis/profile/recording.h"
+#include "analysis/profile/source_line.h"
 #include "analysis/report/json.h"
 
 namespace geiger::report {
@@ -11,5 +12,9 @@ namespace geiger::report {
 /// The field "stack": its frames, leaf first, and the field "is_truncated".
 /// Requires a stack of the recording.
 void write_stack(JsonWriter& json, const profile::Recording& recording, std::uint32_t stack);
+
+/// The fields "file", "line" and, of rows of several lines, "other_lines"; what is not known is
+/// left out.
+void write_field(JsonWriter& json, const profile::SourceLine& where);
 
 }  // namespace geiger::report

@@ -45,7 +45,7 @@ TEST(Summary, ReadsLikeThis) {
 Most allocated, by function
    126 MiB [121, 129]           88 % ± 3    make_buffer  server
     12 MiB exact + < 1.85 MiB  8.2 % ± 1.5  load_table  server
-  5.92 MiB [3.09, 10.17]       4.1 % ± 3.0  std::string::_M_create  libstdc++.so.6
+  5.92 MiB [3.09, 10.17]       4.1 % ± 3.0  grow  server
 
 Most live at the peak, by function
   115 MiB ± 23                 91 % ± 4    make_buffer  server

@@ -91,6 +91,7 @@ TableLine line_of(const Row& row, const Whole& whole, const TableOptions& option
   TableLine line{row.name,
                  row.detail,
                  options.by == GroupBy::kStack ? row.stack : profile::kNone,
+                 row.where,
                  whole.measure_row(row.self, options.level),
                  whole.measure_row(row.total, options.level),
                  {},
@@ -103,12 +104,19 @@ TableLine line_of(const Row& row, const Whole& whole, const TableOptions& option
 /// Only what calls or contains something else has a total beside what is its own.
 bool has_two_measures(const TableReport& report) {
   const GroupBy by = report.options.by;
-  return by == GroupBy::kFunction || by == GroupBy::kModule || by == GroupBy::kLabel;
+  return by == GroupBy::kFunction || by == GroupBy::kLine || by == GroupBy::kModule ||
+         by == GroupBy::kLabel;
+}
+
+/// Whether debug information tells the line of any row.
+bool has_lines(const TableReport& report) {
+  return std::ranges::any_of(report.lines,
+                             [](const TableLine& line) { return !line.where.file.empty(); });
 }
 
 /// Which figures stand in a row; a narrow terminal has no room for all.
 struct Figures {
-  bool has_self = true, has_total = false, has_share = false;
+  bool has_self = true, has_total = false, has_share = false, has_where = false;
 };
 
 std::vector<Column> columns_for(const TableReport& report, Figures figures) {
@@ -118,7 +126,10 @@ std::vector<Column> columns_for(const TableReport& report, Figures figures) {
   if (figures.has_total) append_figure_columns(columns, "total");
   if (figures.has_share) append_figure_columns(columns, "share");
   columns.push_back({std::string(count_heading(report.kind)), Align::kRight, false});
-  columns.push_back({std::string(name_of(report.options.by)), Align::kLeft, false});
+  const bool is_line = report.options.by == GroupBy::kLine;
+  columns.push_back(
+      {is_line ? "function" : std::string(name_of(report.options.by)), Align::kLeft, false, true});
+  if (figures.has_where) columns.push_back({"where", Align::kLeft, false});
   return columns;
 }
 
@@ -130,6 +141,7 @@ std::vector<std::string> cells_for(const TableReport& report, const TableLine& l
   if (figures.has_share) append_figure(cells, figure(line.share));
   cells.push_back(exact_count(sorted_measure(line, report.options.sort).samples));
   cells.push_back(printable(line.name));
+  if (figures.has_where) cells.push_back(printable(text_of(line.where)));
   return cells;
 }
 
@@ -144,16 +156,21 @@ Grid grid_of(const TableReport& report, Figures figures) {
 /// All figures, or those without which the names have room: the share goes first, then the
 /// measure that the rows are not sorted by.
 Grid fitting_grid(const TableReport& report, std::size_t width) {
-  Figures figures{true, has_two_measures(report), report.has_whole};
+  Figures figures{true, has_two_measures(report), report.has_whole, has_lines(report)};
   const Grid whole = grid_of(report, figures);
-  if (!report.has_whole || whole.room_for_last(width) >= kRoomForName) return whole;
+  if (!report.has_whole || whole.room_for_cut(width) >= kRoomForName) return whole;
   figures.has_share = false;
   const Grid without_share = grid_of(report, figures);
-  if (!figures.has_total || without_share.room_for_last(width) >= kLeastRoomForName) {
+  if (!figures.has_total || without_share.room_for_cut(width) >= kLeastRoomForName) {
     return without_share;
   }
-  const bool is_by_total = report.options.sort == SortBy::kTotal;
-  return grid_of(report, {!is_by_total, is_by_total, false});
+  figures.has_self = report.options.sort != SortBy::kTotal;
+  figures.has_total = !figures.has_self;
+  figures.has_share = true;
+  const Grid one_measure = grid_of(report, figures);
+  if (one_measure.room_for_cut(width) >= kLeastRoomForName) return one_measure;
+  figures.has_share = false;
+  return grid_of(report, figures);
 }
 
 std::string footer(const TableReport& report, const Style& style) {
@@ -177,6 +194,7 @@ std::string footer(const TableReport& report, const Style& style) {
 void write_line(JsonWriter& json, const TableLine& line, bool has_whole,
                 const profile::Recording& recording) {
   json.begin_object().field("name", line.name).field("detail", line.detail);
+  write_field(json, line.where);
   write_fields(json, line.self, line.total);
   if (has_whole) write_field(json, line.share);
   json.field("is_order_uncertain", line.is_order_uncertain);
@@ -279,6 +297,8 @@ std::string_view name_of(GroupBy by) {
   switch (by) {
     case GroupBy::kFunction:
       return "function";
+    case GroupBy::kLine:
+      return "line";
     case GroupBy::kStack:
       return "stack";
     case GroupBy::kModule:

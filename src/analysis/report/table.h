@@ -38,6 +38,7 @@ struct TableOptions {
 struct TableLine {
   std::string name, detail;
   std::uint32_t stack = profile::kNone;  ///< Of a row that stands for one.
+  profile::SourceLine where;             ///< Of functions, lines and stacks, where it is known.
   Measure self, total;
   Share share;  ///< Of the profile: by total if sorted by total, else by self.
   /// Its interval overlaps that of the row below, so the two may be in the

@@ -11,6 +11,7 @@
 #include "analysis/report/heading.h"
 #include "analysis/report/json.h"
 #include "analysis/report/share.h"
+#include "analysis/report/stack_json.h"
 #include "analysis/report/text.h"
 
 namespace geiger::report {
@@ -44,9 +45,13 @@ std::vector<std::uint32_t> large_children(const Tree& tree, const TreeNode& node
 TreeLine line_of(const TreeNode& node, std::uint32_t parent, const Whole& whole,
                  const TreeOptions& options) {
   const Measure total = whole.measure_row(node.total, options.level);
-  return {node.name, parent,
-          0,         whole.measure_row(node.self, options.level),
-          total,     share_of(total, node.total, whole, options.level)};
+  return {node.name,
+          node.where,
+          parent,
+          0,
+          whole.measure_row(node.self, options.level),
+          total,
+          share_of(total, node.total, whole, options.level)};
 }
 
 /// Where a line's branches and its descendants' lines begin.
@@ -77,7 +82,55 @@ std::vector<Indent> indents_of(const std::vector<TreeLine>& lines) {
 }
 
 std::string name_of(const TreeLine& line, std::size_t index) {
-  return index == 0 ? std::string("all") : printable(line.name);
+  if (index == 0) return "all";
+  const std::string where = text_of(line.where);
+  return printable(where.empty() ? line.name : fmt::format("{} ({})", line.name, where));
+}
+
+/// Whether a line says no more than the one above it: its only child, with all of its samples.
+bool continues_parent(const TreeReport& report, std::size_t index) {
+  const std::uint32_t parent = report.lines[index].parent;
+  if (parent == 0 || report.lines[parent].children != 1) return false;
+  const Measure& above = report.lines[parent].total;
+  const Measure& below = report.lines[index].total;
+  return above.samples == below.samples && shown_bytes(above).value == shown_bytes(below).value;
+}
+
+/// The names of a line and of those that continue it, as long as they find room.
+struct Chain {
+  std::size_t line = 0;
+  std::string text;
+};
+
+std::vector<Chain> chains_of(const TreeReport& report, std::size_t room) {
+  constexpr std::string_view kCalled = " › ";
+  const std::vector<Indent> indents = indents_of(report.lines);
+  std::vector<Chain> chains;
+  for (std::size_t i = 0; i < report.lines.size(); ++i) {
+    const std::string name = name_of(report.lines[i], i);
+    if (i > 0 && continues_parent(report, i)) {
+      std::string& text = chains.back().text;
+      if (columns_of(text) + columns_of(kCalled) + columns_of(name) <= room) {
+        text += std::string(kCalled) + name;
+        continue;
+      }
+    }
+    chains.push_back({i, indents[i].lead + name});
+  }
+  return chains;
+}
+
+void add_lines(Grid& grid, const TreeReport& report, const std::vector<Chain>& chains) {
+  for (const Chain& chain : chains) {
+    const TreeLine& line = report.lines[chain.line];
+    std::vector<std::string> cells;
+    append_figure(cells, chain.line == 0 ? total_figure(line.total)
+                                         : figure(shown_bytes(line.total), Quantity::kBytes));
+    append_figure(cells, figure(line.share));
+    cells.push_back(exact_count(line.total.samples));
+    cells.push_back(chain.text);
+    grid.add(std::move(cells));
+  }
 }
 
 std::string footer(const TreeReport& report, const Style& style) {
@@ -95,6 +148,7 @@ void write_line(JsonWriter& json, const TreeLine& line, std::size_t index) {
   json.begin_object().field("id", index);
   if (index > 0) json.field("parent", line.parent);
   json.field("name", line.name);
+  write_field(json, line.where);
   write_fields(json, line.self, line.total);
   write_field(json, line.share);
   json.end_object();
@@ -138,18 +192,11 @@ std::string to_text(const TreeReport& report, const Style& style) {
   append_figure_columns(columns, "share");
   columns.push_back({std::string(count_heading(report.kind)), Align::kRight, false});
   columns.push_back({"call tree", Align::kLeft, false});
+  // How much room there is for names depends on the figures alone.
+  Grid figures(columns);
+  add_lines(figures, report, chains_of(report, 0));
   Grid grid(std::move(columns));
-  const std::vector<Indent> indents = indents_of(report.lines);
-  for (std::size_t i = 0; i < report.lines.size(); ++i) {
-    const TreeLine& line = report.lines[i];
-    std::vector<std::string> cells;
-    append_figure(cells, i == 0 ? total_figure(line.total)
-                                : figure(shown_bytes(line.total), Quantity::kBytes));
-    append_figure(cells, figure(line.share));
-    cells.push_back(exact_count(line.total.samples));
-    cells.push_back(indents[i].lead + name_of(line, i));
-    grid.add(std::move(cells));
-  }
+  add_lines(grid, report, chains_of(report, figures.room_for_cut(style.width)));
   return out + grid.text(style) + footer(report, style);
 }
 

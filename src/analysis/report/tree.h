@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/profile/profile.h"
+#include "analysis/profile/source_line.h"
 #include "analysis/report/format.h"
 #include "analysis/report/measure.h"
 #include "analysis/report/scope.h"
@@ -23,6 +24,7 @@ struct TreeOptions {
 
 struct TreeLine {
   std::string name;
+  profile::SourceLine where;   ///< Without a line where its stacks are at several.
   std::uint32_t parent = 0;    ///< Index of a line above; the root's is its own.
   std::uint32_t children = 0;  ///< Lines below that name this one as parent.
   Measure self, total;

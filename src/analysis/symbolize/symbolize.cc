@@ -298,9 +298,12 @@ std::string hint_for(const ModuleJob& job, const JobResult& result) {
   return job.path + " is not a readable ELF file: frames show as " + name + "+0x...";
 }
 
+/// Our runtime stands on every stack, and its frames are cut off.
+bool is_own_library(const ModuleJob& job) { return base_name(job.path).starts_with("libgeiger"); }
+
 void add_hints(const Plan& plan, const Results& results, Outcome& outcome) {
   for (std::size_t i = 0; i < plan.jobs.size(); ++i) {
-    if (plan.jobs[i].addresses.empty()) continue;
+    if (plan.jobs[i].addresses.empty() || is_own_library(plan.jobs[i])) continue;
     std::string hint = hint_for(plan.jobs[i], results[i]);
     if (hint.empty()) continue;
     ++outcome.modules_without_debug_info;

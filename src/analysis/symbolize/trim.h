@@ -16,11 +16,6 @@ namespace geiger::symbolize {
 [[nodiscard]] std::size_t leading_runtime_frames(const profile::Recording& recording,
                                                  const profile::Stack& stack);
 
-/// Whether a function of this name hands out memory itself: malloc and its kin,
-/// operator new, Rust's global allocator and `Global`, and what jemalloc, tcmalloc and
-/// mimalloc call theirs.
-[[nodiscard]] bool is_allocation_function(std::string_view name);
-
 /// Whether all code of a module counts as allocator: the runtime, or the
 /// library that provides malloc for `process` if it does nothing else (the C
 /// library and the program do, so fopen and main stay).

@@ -101,44 +101,5 @@ TEST(Trim, AllocatorModule) {
   EXPECT_FALSE(is_allocator_module("/usr/lib/x86_64-linux-gnu/libc.so.6", process));
 }
 
-TEST(Trim, AllocationFunctions) {
-  constexpr const char* kSystemAlloc =
-      "std::sys::alloc::unix::<impl core::alloc::global::GlobalAlloc for "
-      "std::alloc::System>::alloc";
-  for (const char* name : {"malloc",
-                           "calloc",
-                           "realloc",
-                           "__libc_malloc",
-                           "je_malloc",
-                           "tc_new",
-                           "tc_newarray",
-                           "mi_malloc",
-                           "_mi_malloc",
-                           "mi_heap_malloc",
-                           "__GI___libc_malloc",
-                           "operator new",
-                           "operator new[](unsigned long, std::align_val_t)",
-                           "malloc.part.0",
-                           "posix_memalign",
-                           "operator new(unsigned long) [clone .cold]",
-                           "__rdl_alloc",
-                           "__rustc::__rdl_realloc",
-                           "__rust_alloc_zeroed",
-                           "alloc::alloc::alloc",
-                           "alloc::alloc::exchange_malloc",
-                           "alloc::alloc::Global::alloc_impl",
-                           "<alloc::alloc::Global>::alloc_impl_runtime",
-                           "<alloc::alloc::Global as core::alloc::Allocator>::allocate",
-                           "<std::alloc::System as core::alloc::global::GlobalAlloc>::alloc",
-                           kSystemAlloc}) {
-    EXPECT_TRUE(is_allocation_function(name)) << name;
-  }
-  for (const char* name :
-       {"main", "xmalloc", "malloc_stats", "new", "mi_parse", "tc_open", "operator newline()",
-        "strdup", "my::malloc(int)", "", "app::alloc::alloc::alloc", "alloc::vec::Vec<T>::push"}) {
-    EXPECT_FALSE(is_allocation_function(name)) << name;
-  }
-}
-
 }  // namespace
 }  // namespace geiger::symbolize

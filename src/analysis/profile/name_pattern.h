@@ -1,0 +1,28 @@
+// Extended regular expressions on names, as `grep -E` knows them.
+//
+// Not std::regex: it recurses with the length of the text, and names come from files.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace geiger::profile {
+
+class NamePattern {
+ public:
+  /// The expression, or why it is not one: a clause.
+  [[nodiscard]] static std::variant<NamePattern, std::string> parse(const std::string& expression);
+
+  /// Whether any part of `name` matches.
+  [[nodiscard]] bool matches(const std::string& name) const;
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  struct Compiled;
+  std::string text_;
+  std::shared_ptr<const Compiled> compiled_;
+};
+
+}  // namespace geiger::profile

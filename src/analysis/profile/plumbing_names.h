@@ -1,0 +1,42 @@
+// What tells plumbing from the code of programs: names of functions, paths of modules and of
+// source files. Tables only; frame_roles.h decides.
+#pragma once
+
+#include <string_view>
+
+namespace geiger::profile {
+
+/// Whether a function's name is only an address, "module+0x1234": what frames are called whose
+/// symbol is unknown.
+[[nodiscard]] bool is_address_name(std::string_view function);
+
+/// The name without the return type of a function template: "std::move<int>(int&)" of
+/// "int&& std::move<int>(int&)".
+[[nodiscard]] std::string_view without_return_type(std::string_view function);
+
+/// Wrappers of malloc under the names that programs give them: xmalloc, g_malloc0, palloc,
+/// sqlite3DbMallocRaw, an operator new of a class.
+[[nodiscard]] bool is_allocation_wrapper(std::string_view function);
+
+/// Standard libraries, and containers that other libraries instantiate in their users.
+[[nodiscard]] bool is_of_standard_library(std::string_view function);
+
+/// What runs before main, and below the function of a thread.
+[[nodiscard]] bool is_start_up(std::string_view function);
+
+/// Loops and calls of interpreters: the script decides what they run.
+[[nodiscard]] bool is_dispatch(std::string_view function);
+
+/// libc, the loader, libstdc++ and what belongs to them; allocators that are libraries.
+[[nodiscard]] bool is_standard_module(std::string_view path);
+
+/// A shared object that the system, and not the project, installed.
+[[nodiscard]] bool is_system_path(std::string_view path);
+
+/// A source file of a standard library: a template or an inlined function.
+[[nodiscard]] bool is_standard_source(std::string_view file);
+
+/// A source file that a package manager fetched, or a header that the system installed.
+[[nodiscard]] bool is_package_source(std::string_view file);
+
+}  // namespace geiger::profile
