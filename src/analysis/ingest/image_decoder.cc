@@ -263,7 +263,6 @@ void ImageDecoder::warn(const Oddities& oddities) {
     if (count != 0) recording_.warnings.push_back(fmt::format("{}: {} {}", path, count, what));
   };
   line(oddities.unknown_types, "records of unknown types, skipped (from a newer geiger?)");
-  line(references.empty_samples, "samples of 0 bytes, ignored");
   line(references.samples_without_interval, "samples without a known interval, ignored");
   line(references.samples_without_stack, "references to stacks that were never written");
   line(oddities.frees_without_sample, "frees that name no sample of this trace, ignored");
