@@ -166,6 +166,7 @@ bool claim_continuation(const void* frame) {
 
 /// The file of a segment that was left before it came into use.
 void remove_unused(const Segment& current) {
+  if (image.settings.in_memory) return;
   const std::uint32_t segment = current.writer.header()->segment;
   const std::uint32_t newest = image.next_file - 1;
   if (newest != image.files[segment % std::size(image.files)]) remove_trace(newest);

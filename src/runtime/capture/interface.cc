@@ -1,6 +1,7 @@
 #include "runtime/capture/interface.h"
 
 #include "runtime/capture/arena.h"
+#include "runtime/capture/thread_state.h"
 
 namespace geiger::capture {
 namespace {
@@ -12,7 +13,9 @@ Status status() {
   const trace::FileHeader* header = segment == nullptr ? nullptr : segment->writer.header();
   Status status{};
   status.phase = image.phase.load(std::memory_order_acquire);
-  status.is_in_memory = image.settings.in_memory;
+  // What tools listen to is not the program's to hold.
+  status.is_in_memory =
+      image.settings.in_memory && !image.is_for_tools.load(std::memory_order_relaxed);
   status.header = header;
   if (header == nullptr) return status;
   status.image = segment->number.load(std::memory_order_relaxed);
@@ -39,6 +42,16 @@ const std::uint64_t* countdown() { return &tls.countdown; }
 
 const char* trace_base(Bytes& bytes) {
   image.is_read_within.store(true, std::memory_order_relaxed);
+  return current_segment().writer.base(bytes);
+}
+
+const char* told_base() {
+  const ThreadState* state = own_state();
+  const std::uint32_t number = state->pin.load(std::memory_order_relaxed);
+  Bytes bytes = 0;
+  for (const Segment& segment : image.segments) {
+    if (segment.number.load(std::memory_order_relaxed) == number) return segment.writer.base(bytes);
+  }
   return current_segment().writer.base(bytes);
 }
 
@@ -71,6 +84,7 @@ extern "C" constinit const capture::Interface geiger_capture_v1{
     .report_sample = capture::report_sample,
     .report_free = capture::report_free,
     .trace_base = capture::trace_base,
+    .told_base = capture::told_base,
     .for_each_live = capture::for_each_live,
     .listener = &capture::listener,
     .countdown = capture::countdown,

@@ -57,6 +57,8 @@ struct Interface {
   /// The trace as far as it is mapped: records lie at their reference * 8. Earlier
   /// results stay valid; from the first call on the recording goes on in no other trace.
   const char* (*trace_base)(Bytes& bytes);
+  /// The same of the trace whose records a listener is being told of, for as long as it is.
+  const char* (*told_base)();
   /// Calls visit(context, key, sample) with each live sample of this image: see
   /// LiveTable::for_each. Does not stop anybody.
   void (*for_each_live)(void (*visit)(void* context, std::uint64_t key, trace::Ref sample),

@@ -23,11 +23,10 @@ namespace {
 
 constinit const capture::Listener* next = nullptr;
 
-/// A record of this process's trace. Text and frames stay where they lie for ever.
+/// A record of the trace that we are told of. It stays where it lies while we are.
 template <typename Layout>
 const Layout& record_at(trace::Ref ref) {
-  Bytes bytes = 0;
-  return *reinterpret_cast<const Layout*>(geiger_capture_v1.trace_base(bytes) + Bytes{ref} * 8);
+  return *reinterpret_cast<const Layout*>(geiger_capture_v1.told_base() + Bytes{ref} * 8);
 }
 
 trace::RecordHeader header_of(std::uint64_t word) { return trace::RecordHeader::unpack(word); }
@@ -91,7 +90,12 @@ void freed(void* /*context*/, trace::Ref sample, const trace::FreeRecord& record
   if (next != nullptr) next->freed(next->context, sample, record);
 }
 
-constexpr capture::Listener kListener{sampled, freed, nullptr};
+bool is_wanted(void* /*context*/) {
+  if (geiger_lttng_wants_samples() != 0 || geiger_lttng_wants_frees() != 0) return true;
+  return next != nullptr && next->is_wanted != nullptr && next->is_wanted(next->context);
+}
+
+constexpr capture::Listener kListener{sampled, freed, nullptr, is_wanted};
 
 /// Another build's records may differ: then nothing is told.
 bool is_our_build() { return strcmp(geiger_capture_v1.version, GEIGER_VERSION) == 0; }
