@@ -53,7 +53,7 @@ class ZeroBytes(harness.ProcessTest):
         row, = [row for row in table["rows"] if row["name"] == "0 B"]
         objects = row["self"]["objects"]
         self.assertEqual(objects["value"], empty - freed)
-        self.assertEqual([objects["low"], objects["high"]], [empty - freed] * 2)
+        self.assertEqual([objects["lo"], objects["hi"]], [empty - freed] * 2)
         self.assertEqual(row["self"]["bytes"]["value"], 0)
 
     def test_overhead_includes_theirs(self):
