@@ -108,7 +108,7 @@ class Bash(Shell):
         done = self.run_shell("--norc", "-c", "source geiger.bash; "
                               "COMP_WORDS=(geiger table --kind = li); COMP_CWORD=4; _geiger; "
                               "echo ${COMPREPLY[@]}")
-        self.assertEqual(done.stdout, "live live-overhead\n")
+        self.assertEqual(done.stdout, "live live-usable live-overhead\n")
 
     def test_names_with_blanks_stay_whole(self):
         self.assert_offers("geiger table geiger", ["geiger perl.2", "geiger-perl.1"])

@@ -188,6 +188,175 @@ class Bpftrace(harness.ProcessTest):
         self.assertLess(seen["allocs"], 0.5 * count)
 
 
+    def test_wakes_a_program_that_sleeps(self):
+        with tempfile.TemporaryDirectory() as directory:
+            target = harness.start([harness.host("asleep")], [self.probed],
+                                   {"XDG_RUNTIME_DIR": directory, "GEIGER_INTERVAL": str(INTERVAL)},
+                                   stdin=subprocess.PIPE)
+            self.addCleanup(self.end, target)
+
+            def allocate(rounds):
+                target.stdin.write(f"a {rounds * 2 * 8192} 64\n".encode())
+                target.stdin.flush()
+                target.stdout.readline()
+            allocate(100)
+            tracer = self.attach("usdt:LIB:otel_memory:alloc "
+                                 "{ @events = count(); @bytes = sum(arg2); } "
+                                 "BEGIN { printf(\"attached\\n\"); }")
+            allocate(500)
+            seen = self.maps_of(tracer)
+            harness.finish(target, b"q\n", 60)
+            expected = 500 * 2 * 8192 / INTERVAL
+            # 5 sigma, false alarm 6e-7; each of two threads notices within an interval.
+            self.assertLess(abs(seen["events"] - expected), 5 * expected ** 0.5 + 2)
+            self.assertLess(abs(seen["bytes"] / INTERVAL - expected), 5 * expected ** 0.5 + 2)
+            self.assertEqual(list(pathlib.Path(directory).rglob("*.geiger")), [])
+
+
+class Asleep(harness.ProcessTest):
+    """A program that sleeps, and tools that raise the probes' semaphores."""
+
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix="asleep-")
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+        os.mkdir(f"{self.directory}/traces", 0o700)
+
+    def start(self, **env):
+        program = harness.start([harness.host("asleep")], [harness.preload_entry()],
+                                {"XDG_RUNTIME_DIR": self.directory,
+                                 "GEIGER_INTERVAL": str(INTERVAL), **env}, stdin=subprocess.PIPE)
+        self.addCleanup(self.end, program)
+        self.allocate(program, 1)
+        return program
+
+    @staticmethod
+    def end(program):
+        Bpftrace.end(program)
+        for pipe in (program.stdin, program.stdout, program.stderr):
+            pipe.close()
+
+    def allocate(self, program, rounds):
+        """8 KiB and more in each of two threads; objects of 64 bytes."""
+        program.stdin.write(f"a {rounds * 2 * 8192} 64\n".encode())
+        program.stdin.flush()
+        program.stdout.readline()
+
+    def semaphore(self, program, name):
+        """Where a probe's semaphore lies in the program."""
+        with open(f"/proc/{program.pid}/maps") as maps:
+            base = next(int(line.split("-")[0], 16) for line in maps if str(LIBRARY) in line)
+        return base + notes(LIBRARY)[name][1]
+
+    def raise_to(self, program, name, value):
+        with open(f"/proc/{program.pid}/mem", "r+b", buffering=0) as memory:
+            memory.seek(self.semaphore(program, name))
+            memory.write(value.to_bytes(2, "little"))
+
+    def is_told(self, program):
+        """Whether it has the memory of a recording for tools."""
+        with open(f"/proc/{program.pid}/maps") as maps:
+            ranges = [[int(end, 16) for end in line.split()[0].split("-")] for line in maps
+                      if line.split()[1] == "rw-p"]  # An arena of glibc's is mostly ---p.
+        return any(high - low >= 64 * harness.MIB for low, high in ranges)
+
+    def traces(self):
+        return sorted(pathlib.Path(self.directory).rglob("*.geiger"))
+
+    def ctl(self, program, *words, rounds=4):
+        geiger = harness.BUILD / "bin" / "geiger"
+        asked = subprocess.Popen([geiger, "ctl", str(program.pid), *words],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                 env=harness.environment([], {"XDG_RUNTIME_DIR": self.directory}))
+        while asked.poll() is None:
+            self.allocate(program, rounds)
+        self.assertEqual(asked.returncode, 0, asked.stderr.read())
+        output = asked.stdout.read() + asked.stderr.read()
+        asked.stdout.close()
+        asked.stderr.close()
+        return output
+
+    def test_each_probe_wakes_it_and_silence_lets_it_sleep(self):
+        for probe in ("otel_memory:alloc", "geiger:free", "geiger:interval", "geiger:mapping"):
+            with self.subTest(probe=probe):
+                program = self.start()
+                self.allocate(program, 4)
+                self.assertFalse(self.is_told(program))
+                self.raise_to(program, probe, 1)
+                self.allocate(program, 4)
+                self.assertTrue(self.is_told(program))
+                self.raise_to(program, probe, 0)
+                self.allocate(program, 4)
+                self.assertIn("dormant", self.ctl(program, "status"))
+                self.assertEqual(self.traces(), [])
+
+    def test_a_controller_comes_first(self):
+        program = self.start()
+        self.raise_to(program, "geiger:sample", 1)
+        self.allocate(program, 4)
+        self.assertTrue(self.is_told(program))
+        self.assertIn("dormant", self.ctl(program, "status"))
+        self.ctl(program, "start", "-d", f"{self.directory}/traces")
+        self.allocate(program, 100)
+        self.ctl(program, "stop")
+        path, = self.traces()
+        trace = harness.trace_reader.read(path)
+        trace.check()
+        self.assertGreater(len(trace.samples), 100)
+        self.assertLess(abs(trace.z()), 5)
+        # Tools listen still: it tells them again, and stops with them.
+        self.allocate(program, 4)
+        self.raise_to(program, "geiger:sample", 0)
+        self.allocate(program, 4)
+        self.assertEqual(self.traces(), [path])
+
+    def test_memory_is_bounded(self):
+        program = self.start(GEIGER_INTERVAL="64")
+        self.raise_to(program, "geiger:sample", 1)
+        for _ in range(40):  # 16,000 samples each: one segment after the other
+            self.allocate(program, 64)
+        with open(f"/proc/{program.pid}/status") as status:
+            resident = int(re.search(r"RssAnon:\s+(\d+) kB", status.read())[1])
+        self.assertTrue(self.is_told(program))
+        # What the program keeps is 10 MiB; carried samples 80 bytes each, four segments at most.
+        self.assertLess(resident, 160 * 1024)
+        self.assertEqual(self.traces(), [])
+
+    def test_gdb_counts_the_events_of_the_samples(self):
+        """gdb raises a probe's semaphore as it sets its breakpoint."""
+        harness.require("gdb")
+        program = self.start()
+        ready = pathlib.Path(self.directory, "ready")
+        tool = subprocess.Popen(
+            ["gdb", "-nx", "-batch", "-p", str(program.pid), "-ex", "set $n = 0",
+             "-ex", "set $bytes = 0", "-ex", "break -probe-stap otel_memory:alloc",
+             "-ex", "condition 1 ($bytes = $bytes + $rdx, $n++ < 0)",
+             "-ex", f"shell touch {ready}", "-ex", "continue",
+             "-ex", 'printf "events %d weights %ld\\n", $n, $bytes'],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(Bpftrace.end, tool)
+        self.addCleanup(tool.stdout.close)
+        end = time.monotonic() + ATTACH_SECONDS
+        while not ready.exists() and tool.poll() is None and time.monotonic() < end:
+            time.sleep(0.05)
+        if not ready.exists():
+            tool.kill()
+            self.skipTest(f"gdb cannot attach here: {tool.communicate()[0][-200:]}")
+        rounds = 250
+        self.allocate(program, rounds)
+        program.stdin.write(b"q\n")
+        program.stdin.flush()
+        output = tool.communicate(timeout=120)[0]
+        match = re.search(r"events (\d+) weights (\d+)", output)
+        self.assertTrue(match, output)
+        found, weights = int(match[1]), int(match[2])
+        expected = rounds * 2 * 8192 / INTERVAL
+        # Each thread notices within an interval; 5 sigma, false alarm 6e-7.
+        sigma = expected ** 0.5
+        self.assertLess(abs(found - expected), 5 * sigma + 2, output)
+        self.assertLess(abs(weights - expected * INTERVAL), (5 * sigma + 4) * INTERVAL)
+        self.assertEqual(self.traces(), [])
+
+
 class Perf(harness.ProcessTest):
     def test_counts(self):
         harness.require("perf")
@@ -306,6 +475,25 @@ class Lttng(harness.ProcessTest):
         freed = {field(line, "sample") for line in lines if "geiger:sample_freed:" in line}
         self.assertLessEqual(freed, {f.sample for f in trace.frees})
         self.assertGreater(len(freed), 0.9 * len(trace.frees))
+
+    def test_wakes_a_program_that_sleeps(self):
+        self.start_session()
+        program = harness.start(
+            [harness.host("asleep")], [harness.preload_entry(), LTTNG_LIBRARY],
+            {**self.environment, "XDG_RUNTIME_DIR": self.home, "GEIGER_INTERVAL": str(INTERVAL),
+             "LTTNG_UST_REGISTER_TIMEOUT": "-1"}, stdin=subprocess.PIPE)
+        self.addCleanup(Bpftrace.end, program)
+        rounds = 1000
+        program.stdin.write(f"a {rounds * 2 * 8192} 64\n".encode())
+        program.stdin.flush()
+        program.stdout.readline()
+        harness.finish(program, b"q\n", 60)
+        told = [line for line in self.events() if "geiger:allocation_sampled:" in line
+                and "requested = 64," in line]
+        expected = rounds * 2 * 8192 / INTERVAL
+        self.assertLess(abs(len(told) - expected), 5 * expected ** 0.5 + 2)
+        self.assertTrue(all(re.search(r"\[0\] = 0x", line) for line in told))
+        self.assertEqual(list(pathlib.Path(self.home).rglob("*.geiger")), [])
 
     def test_names_beside_another_listener(self):
         self.start_session()

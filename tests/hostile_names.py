@@ -30,7 +30,7 @@ DROP = "'); DROP TABLE functions; --"
 SCRIPT = "</script><script>alert(1)</script>"
 
 GROUPS = ["function", "stack", "module", "thread", "tid", "size", "type", "label", "lifetime",
-          "heap"]
+          "heap", "alignment"]
 SORTS = ["self", "total", "samples", "name"]
 REPORTS = (
     [["summary"], ["stats"], ["stats", "--estimators"], ["marks"], ["doctor"], ["plan"],

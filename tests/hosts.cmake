@@ -21,7 +21,7 @@ function(geiger_host name source)
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/hosts)
 endfunction()
 
-foreach(host acknowledge asleep attached bounded changes edges exits first jumps lifetimes limits loading loops mappings news
+foreach(host acknowledge asleep attached bounded changes edges empty exits first jumps lifetimes limits loading loops mappings news
     phases processes registers residency sandboxed signals stacks storms threads truth)
   geiger_host(${host} hosts/${host}.cc)
 endforeach()
@@ -100,6 +100,7 @@ if(TARGET geiger_preload)
   geiger_process_test(mappings e2e mappings.py)
   geiger_process_test(events e2e events.py)
   geiger_process_test(security e2e security.py $<TARGET_FILE:geiger>)
+  geiger_process_test(zero_bytes e2e zero_bytes.py)
 endif()
 
 if(TARGET geiger_preload AND TARGET geiger)

@@ -27,9 +27,9 @@ OPEN = {"measure"}  # Definitions that others extend.
 OTHERS = {"live", "report"}
 
 GROUPS = ["function", "stack", "module", "thread", "tid", "size", "type", "label", "lifetime",
-          "heap"]
+          "heap", "alignment"]
 KINDS = ["live", "peak", "resident", "swapped", "untouched", "overhead", "live-overhead",
-         "stranded", "mapped", "mapped-peak", "mapped-total", "mapped-files", "reserved"]
+         "usable", "live-usable", "stranded", "mapped", "mapped-peak", "mapped-total", "mapped-files", "reserved"]
 OF_A_RUN = (
     [["summary"], ["stats"], ["stats", "--estimators"], ["rss"], ["rss", "--at", "last"],
      ["marks"], ["doctor"], ["plan"], ["plan", "--change", "1MiB"], ["tree"],

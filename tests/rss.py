@@ -98,7 +98,7 @@ class Rss(unittest.TestCase):
 
     def test_kinds_in_every_view(self):
         run, _ = self.record("--fragmentation")
-        for kind in ("resident", "untouched", "overhead", "live-overhead", "stranded"):
+        for kind in ("resident", "untouched", "usable", "live-usable", "overhead", "live-overhead", "stranded"):
             words = ["--kind", kind, *([] if "overhead" in kind else ["--at", "last"]), run]
             table = self.report("table", *words)
             self.assertEqual(table["kind"], kind)

@@ -253,7 +253,7 @@ class Trace:
         lam = self.epochs[sample.epoch].lam
         if sample.certain or math.isinf(lam):
             return 1.0
-        return -math.expm1(-lam * sample.requested)
+        return -math.expm1(-lam * max(sample.requested, 1))  # No bytes: by the next one's trial.
 
     def live(self):
         """Not freed in this segment, those carried into it as well."""
@@ -289,7 +289,7 @@ class Trace:
             for ref, kind in ((sample.label, "label"), (sample.type, "type")):
                 if ref and (ref not in self.names or self.names[ref].kind != kind):
                     raise FormatError(f"{self.path}: sample {sample.ref} has no such {kind}")
-            if not sample.certain and sample.offset >= sample.requested:
+            if not sample.certain and sample.offset >= max(sample.requested, 1):
                 raise FormatError(f"{self.path}: sample {sample.ref} drew a byte outside itself")
             if sample.usable < sample.requested:
                 raise FormatError(f"{self.path}: sample {sample.ref} has fewer usable bytes")

@@ -31,7 +31,8 @@ const std::map<std::string, GroupBy> kGroups{
     {"function", GroupBy::kFunction}, {"line", GroupBy::kLine},     {"stack", GroupBy::kStack},
     {"module", GroupBy::kModule},     {"thread", GroupBy::kThread}, {"tid", GroupBy::kTid},
     {"size", GroupBy::kSize},         {"type", GroupBy::kType},     {"label", GroupBy::kLabel},
-    {"lifetime", GroupBy::kLifetime}, {"heap", GroupBy::kHeap}};
+    {"lifetime", GroupBy::kLifetime}, {"heap", GroupBy::kHeap},
+    {"alignment", GroupBy::kAlignment}};
 const std::map<std::string, SortBy> kSorts{{"self", SortBy::kSelf},
                                            {"total", SortBy::kTotal},
                                            {"samples", SortBy::kSamples},
@@ -41,10 +42,12 @@ const std::map<std::string, SortBy> kSorts{{"self", SortBy::kSelf},
 report::TableReport report_of(const profile::Recording& recording, const Options& options,
                               profile::Selection selection) {
   const GroupBy by = options.table.by;
-  const bool is_of_allocations = by == GroupBy::kHeap || by == GroupBy::kLifetime ||
-                                 by == GroupBy::kType || by == GroupBy::kLabel;
+  const bool is_of_allocations = by == GroupBy::kHeap || by == GroupBy::kAlignment ||
+                                 by == GroupBy::kLifetime || by == GroupBy::kType ||
+                                 by == GroupBy::kLabel;
   if (is_of_allocations && profile::is_of_mappings(selection.kind)) {
-    throw CLI::ValidationError("--by: what was mapped has no heap, lifetime, type or label");
+    throw CLI::ValidationError(
+        "--by: what was mapped has no heap, lifetime, type, label or alignment");
   }
   if (by == GroupBy::kHeap) return report::heaps_report(recording, selection, options.table);
   selection.tells_lifetimes = by == GroupBy::kLifetime;
@@ -81,14 +84,14 @@ void register_table(CLI::App& app, int& exit_code) {
   verb->add_option_function<std::string>(
           "--by", [options](const std::string& name) { options->table.by = kGroups.at(name); },
           "function (default), line, stack, module, thread, tid, size, type,\n"
-          "label, lifetime or heap")
+          "label, lifetime, heap or alignment")
       ->check(one_of({"function", "line", "stack", "module", "thread", "tid", "size", "type",
-                      "label", "lifetime", "heap"}))
+                      "label", "lifetime", "heap", "alignment"}))
       ->type_name("GROUP");
   verb->add_option_function<std::string>(
           "--sort", [options](const std::string& name) { options->table.sort = kSorts.at(name); },
-          "self (default), total, samples, name, or natural: sizes and\n"
-          "lifetimes in their order")
+          "self (default), total, samples, name, or natural: sizes,\n"
+          "lifetimes and alignments in their order")
       ->check(one_of({"self", "total", "samples", "name", "natural"}))
       ->type_name("COLUMN");
   verb->add_option("--top", options->table.top, "Rows to show (default 30; 0: all)")

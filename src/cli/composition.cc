@@ -56,7 +56,7 @@ Group group_of(const Fields& fields) {
   if (!certain) return Group::failure(fmt::format("'{}' is not 0 or 1", fields.certain));
   const auto size = parse_size(fields.size);
   if (!size.has_value()) return Group::failure(size.reason());
-  if (size.value() == 0) return Group::failure("an object of 0 bytes is never a sample");
+  if (size.value() == 0) return Group::failure("an object of 0 bytes has no bytes to estimate");
   if (size.value() > kLargestSize) {
     return Group::failure(fmt::format("'{}' is larger than any object", fields.size));
   }

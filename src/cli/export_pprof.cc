@@ -28,6 +28,7 @@ ColumnKinds column_kinds_of(Kind kind) {
   if (profile::is_of_mappings(kind)) return {Kind::kMappedTotal, Kind::kMapped};
   if (kind == Kind::kOverhead) return {Kind::kOverhead, Kind::kLiveOverhead};
   if (kind == Kind::kLiveOverhead) return {Kind::kOverhead, Kind::kLiveOverhead};
+  if (profile::is_of_blocks(kind)) return {Kind::kUsable, Kind::kLiveUsable};
   if (profile::is_measured(kind)) return {std::nullopt, kind};
   const bool is_peak = kind == Kind::kLiveAtPeak;
   return {Kind::kAllocated, is_peak ? Kind::kLiveAtPeak : Kind::kLiveAtEnd};

@@ -30,6 +30,7 @@ constexpr const char* kMappingKindsHelp =
     "mapped past its allocator";
 constexpr const char* kPartKindsHelp =
     ";\nresident, swapped, untouched: where live objects lay at the RSS maximum;\n"
+    "usable, live-usable: as much as the allocator gave;\n"
     "overhead, live-overhead: given beyond what was asked for;\n"
     "stranded: free beside live objects (run --fragmentation)";
 
@@ -46,7 +47,8 @@ KnownKinds known(Kinds kinds) {
     known.help += help;
   };
   if (kinds == Kinds::kAll) {
-    add({"resident", "swapped", "untouched", "overhead", "live-overhead", "stranded"},
+    add({"resident", "swapped", "untouched", "usable", "live-usable", "overhead", "live-overhead",
+         "stranded"},
         kPartKindsHelp);
   }
   if (kinds != Kinds::kOfWholeObjects) {
@@ -56,7 +58,7 @@ KnownKinds known(Kinds kinds) {
 }
 
 bool is_of_snapshot(Kind kind) {
-  return profile::is_measured(kind) && kind != Kind::kOverhead && kind != Kind::kLiveOverhead;
+  return profile::is_measured(kind) && !profile::is_of_blocks(kind);
 }
 
 /// The same of kinds that are about mappings, not samples.

@@ -52,8 +52,7 @@ std::uint64_t survivors(std::uint64_t n, double keep, std::mt19937_64& generator
 
 void make_canonical(Counts& counts) {
   std::erase_if(counts, [](const Count& count) {
-    return count.size == 0 || count.count == 0 || count.value == 0 || !(count.lambda > 0) ||
-           !(count.keep > 0);
+    return count.count == 0 || count.value == 0 || !(count.lambda > 0) || !(count.keep > 0);
   });
   std::ranges::sort(counts, comes_before);
   join(counts);

@@ -42,7 +42,7 @@ struct Count {
 [[nodiscard]] double inclusion_probability(const Count& count);
 
 /// Canonical: ordered by size, then by rate, by value and by what is kept, no two alike in
-/// these, none that estimates nothing (no count, no size, no positive rate, no value, none kept).
+/// these, none that estimates nothing (no count, no positive rate, no value, none kept).
 /// Everything below gives and, where it says so, requires this.
 using Counts = std::vector<Count>;
 

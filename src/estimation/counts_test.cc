@@ -35,7 +35,8 @@ TEST(Counts, BecomeCanonical) {
   Counts counts{{8, 0.1, 2}, {4, 0.2, 1}, {8, 0.1, 3},          {4, 0.1, 7}, {0, 0.1, 5},
                 {9, 0.1, 0}, {9, 0, 4},   {4, kCertainRate, 2}, {9, -1, 1},  {9, std::nan(""), 1}};
   make_canonical(counts);
-  EXPECT_EQ(counts, (Counts{{4, 0.1, 7}, {4, 0.2, 1}, {4, kCertainRate, 2}, {8, 0.1, 5}}));
+  EXPECT_EQ(counts,
+            (Counts{{0, 0.1, 5}, {4, 0.1, 7}, {4, 0.2, 1}, {4, kCertainRate, 2}, {8, 0.1, 5}}));
   Counts none;
   make_canonical(none);
   EXPECT_TRUE(none.empty());

@@ -15,6 +15,9 @@ double interval_of(double size, double lambda, double keep) {
   return size / -std::log1p(keep * std::expm1(-lambda * size));
 }
 
+// Stands for y/z = 0: objects without bytes list a site however few bytes it has.
+constexpr double kLeastRatio = 0x1p-60;
+
 // The smaller of two intervals, where 0 stands for none.
 double smaller(double a, double b) { return a == 0 || b == 0 ? a + b : std::min(a, b); }
 
@@ -53,15 +56,15 @@ void set_common_rest(Sums& rest, const Sums& part, const Sums& whole) {
 double rate_of_interval(double interval) { return -std::log1p(-1 / interval); }
 
 double inclusion_probability(Bytes size, double lambda) {
-  return size == 0 ? 0 : -std::expm1(-lambda * static_cast<double>(size));
+  return -std::expm1(-lambda * static_cast<double>(tried_bytes(size)));
 }
 
 void NodeSums::add(Bytes size, double lambda, std::uint64_t count, double keep, Bytes value) {
   keep = std::min(keep, 1.0);
+  if (value == 0 || count == 0 || !(lambda > 0) || !(keep > 0)) return;
   if (value == kWholeSize) value = size;
-  if (size == 0 || value == 0 || count == 0 || !(lambda > 0) || !(keep > 0)) return;
   if (keep == 1 && std::isinf(lambda)) return add_certain(value, count);
-  const auto z = static_cast<double>(size);
+  const auto z = static_cast<double>(tried_bytes(size));
   const auto y = static_cast<double>(value);
   const auto n = static_cast<double>(count);
   const double pi = keep * inclusion_probability(size, lambda);
@@ -77,7 +80,7 @@ void NodeSums::add(Bytes size, double lambda, std::uint64_t count, double keep, 
   const double interval = interval_of(z, lambda, keep);
   const double ratio = y / z;
   largest_interval = std::max(largest_interval, interval * std::max(ratio, 1.0));
-  smallest_interval = smaller(smallest_interval, interval * ratio);
+  smallest_interval = smaller(smallest_interval, interval * std::max(ratio, kLeastRatio));
   largest_object_weight = std::max(largest_object_weight, 1 / pi);
   largest_weight = std::max(largest_weight, y / pi);
 }

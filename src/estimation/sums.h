@@ -13,6 +13,10 @@
 
 namespace geiger::estimation {
 
+/// The bytes whose trials decide whether an object is a sample: its own, or if it has none the
+/// next one (docs/estimators.md, section 2.2).
+[[nodiscard]] constexpr Bytes tried_bytes(Bytes size) { return size == 0 ? 1 : size; }
+
 /// A sample stands for its whole size, not for a part of it.
 inline constexpr Bytes kWholeSize = std::numeric_limits<Bytes>::max();
 
@@ -55,8 +59,8 @@ struct NodeSums {
   /// Adds `count` samples of `size` bytes drawn with rate `lambda` and then kept
   /// with probability `keep` in (0, 1] (1 unless thinned): pi = keep (1 - e^(-lambda
   /// size)). lambda = +inf (T = 1) gives pi = keep; pi = 1 that way is certain.
-  /// Raises E to what these samples alone imply, lowers E_least. Size 0, a rate that is not
-  /// positive and keep <= 0 cannot have been sampled: nothing is added.
+  /// Raises E to what these samples alone imply, lowers E_least. At a rate that is not
+  /// positive or keep <= 0 nothing can have been sampled: nothing is added.
   /// `value`: the bytes y to sum for each in place of its size; of 0 there is nothing to
   /// sum.
   void add(Bytes size, double lambda, std::uint64_t count = 1, double keep = 1.0,
@@ -85,7 +89,7 @@ struct NodeSums {
 /// that of the whole; E_least and c do too, which are safe for any part of it.
 [[nodiscard]] NodeSums rest_of(const NodeSums& part, const NodeSums& whole);
 
-/// pi(size) = 1 - e^(-lambda size), to full precision; 0 for size 0. Requires
+/// pi(size) = 1 - e^(-lambda size), to full precision; of size 0 that of 1. Requires
 /// lambda > 0.
 [[nodiscard]] double inclusion_probability(Bytes size, double lambda);
 

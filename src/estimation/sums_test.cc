@@ -7,6 +7,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "estimation/estimate.h"
+
 namespace geiger::estimation {
 namespace {
 
@@ -125,14 +127,58 @@ TEST(NodeSums, MergesByAddingAndByTheMaximum) {
   EXPECT_EQ(merged.smallest_interval, small.smallest_interval);
 }
 
+// They are sampled as one byte is, and have no bytes to sum.
+TEST(NodeSums, CountsObjectsWithoutBytes) {
+  const double lambda = rate_of_interval(1024);
+  NodeSums empty, byte;
+  empty.add(0, lambda, 3);
+  byte.add(1, lambda, 3);
+  EXPECT_EQ(empty.samples, 3U);
+  EXPECT_EQ(empty.objects, byte.objects);
+  EXPECT_EQ(empty.objects_variance, byte.objects_variance);
+  EXPECT_EQ(empty.largest_object_weight, byte.largest_object_weight);
+  EXPECT_EQ(empty.bytes_seen, 0);
+  EXPECT_EQ(empty.weighted_bytes, 0);
+  EXPECT_EQ(empty.bytes_variance, 0);
+  EXPECT_EQ(empty.largest_interval, byte.largest_interval);
+  EXPECT_GT(empty.smallest_interval, 0);
+  EXPECT_LT(empty.smallest_interval, 1e-9);
+  // What the allocator gave for them.
+  empty = {};
+  empty.add(0, lambda, 1, 1.0, 24);
+  expect_near(empty.weighted_bytes, 24 * 1024, "Y");
+  expect_near(empty.largest_interval, 24 / lambda, "E");
+}
+
+// Neither form of the interval knows bytes of them: they say no more than no sample does.
+TEST(NodeSums, BoundTheBytesOfObjectsWithoutBytes) {
+  NodeSums sums;
+  sums.add(0, rate_of_interval(1024), 2);
+  NodeSums none;
+  none.could_have_sampled(sums.largest_interval);
+  for (const Form form : {Form::kTotal, Form::kListed}) {
+    const Estimate bytes = estimate_bytes(sums, 0.95, form);
+    EXPECT_EQ(bytes.value, 0);
+    EXPECT_EQ(bytes.interval.lo, 0);
+    expect_near(bytes.interval.hi, estimate_bytes(none, 0.95).interval.hi, "hi");
+    EXPECT_EQ(estimate_objects(sums, 0.95, form).samples, 2U);
+  }
+  sums.add(64, rate_of_interval(1024));
+  const Estimate mixed = estimate_bytes(sums, 0.95, Form::kListed);
+  EXPECT_GT(mixed.value, 64);
+  EXPECT_LT(mixed.interval.lo, mixed.value);
+  EXPECT_GT(mixed.interval.hi, mixed.value);
+}
+
 // T = 1: nothing can be missed, so nothing is left of E, V and s.
 TEST(NodeSums, EveryByteDrawnIsCertain) {
   NodeSums sums;
   sums.add(100, rate_of_interval(1), 7);
   sums.could_have_sampled(1);
+  sums.add(0, rate_of_interval(1), 2);
   EXPECT_EQ(rate_of_interval(1), kInfinity);
   EXPECT_EQ(sums.samples, 0U);
-  EXPECT_EQ(sums.certain_samples, 7U);
+  EXPECT_EQ(sums.certain_samples, 9U);
   EXPECT_EQ(sums.certain_bytes, 700);
   EXPECT_EQ(sums.largest_interval, 0);
   EXPECT_EQ(sums.weighted_bytes, 0);
@@ -141,7 +187,6 @@ TEST(NodeSums, EveryByteDrawnIsCertain) {
 // Corrupt records reach this place with any numbers.
 TEST(NodeSums, IgnoresWhatCannotHaveBeenSampled) {
   NodeSums sums;
-  sums.add(0, 1e-5);
   sums.add(16, 0);
   sums.add(16, -1);
   sums.add(16, std::nan(""));

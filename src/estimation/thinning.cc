@@ -7,7 +7,6 @@
 namespace geiger::estimation {
 
 double keep_probability(Bytes size, double from, double to) {
-  if (size == 0) return 0;
   return inclusion_probability(size, to) / inclusion_probability(size, from);
 }
 

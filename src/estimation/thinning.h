@@ -10,7 +10,7 @@ namespace geiger::estimation {
 /// The probability with which to keep a sample drawn with rate `from` so that
 /// what is kept is distributed as if drawn with the rate `to` <= `from`:
 /// pi_to / pi_from. Add what is kept with rate `to`. Certain samples: see
-/// inclusion_probability(size, to). 0 for size 0.
+/// inclusion_probability(size, to).
 [[nodiscard]] double keep_probability(Bytes size, double from, double to);
 
 /// Which of two processes drew a sample; at least one of them.

@@ -24,7 +24,7 @@ TEST(KeepProbability, GivesTheReferenceValues) {
                                          1 / row["T2"].get<double>());
     EXPECT_NEAR(keep, row["keep"].get<double>(), 1e-12) << row;
   }
-  EXPECT_EQ(keep_probability(0, 1e-3, 1e-4), 0);
+  EXPECT_EQ(keep_probability(0, 1e-3, 1e-4), keep_probability(1, 1e-3, 1e-4));
   EXPECT_EQ(keep_probability(16, 1e-3, 1e-3), 1);
 }
 

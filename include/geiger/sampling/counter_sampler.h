@@ -8,7 +8,7 @@
 //
 // and its drawn byte has the offset K. At size == K every byte is a failed trial
 // and the next byte is the success, so the allocation is no sample and K becomes
-// 0; an allocation of 0 bytes holds no trial and never is one.
+// 0; an allocation of 0 bytes holds no trial and is none by itself (decide()).
 //
 // Certain objects. Unless `pure`, an allocation of at least T bytes is recorded
 // with probability 1 and is not put to trial at all: it leaves K as it is. As K
@@ -78,6 +78,11 @@ class CounterSampler {
   /// may drop the verdict on bytes that belong to no allocation; as the outcome does not
   /// decide that, the bytes behind keep their law. Requires is_started().
   Verdict try_bytes(std::uint64_t bytes);
+
+  /// As trial(), and for heaps whose allocations of 0 bytes are objects: one is a sample if
+  /// the next byte put to trial is a drawn one. That has the probability of one byte, makes no
+  /// trial and changes nothing, so what comes before that byte shares the answer.
+  Verdict decide(std::uint64_t size);
 
   /// Drops the pending trials and draws new ones; legal whenever that they are dropped
   /// does not depend on their outcome. Requires is_started().

@@ -48,6 +48,12 @@ GEIGER_SAMPLING_INLINE Verdict CounterSampler::trial(std::uint64_t size) {
   return try_bytes(size);
 }
 
+GEIGER_SAMPLING_INLINE Verdict CounterSampler::decide(std::uint64_t size) {
+  if (size != 0) return trial(size);
+  if (!is_started() || skip_count_ != 0) return {};
+  return {Verdict::Kind::kSampled, 0};
+}
+
 GEIGER_SAMPLING_INLINE Verdict CounterSampler::try_bytes(std::uint64_t size) {
   if (size <= skip_count_) {
     skip_count_ -= size;

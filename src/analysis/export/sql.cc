@@ -29,12 +29,17 @@ constexpr std::array kKinds{Kind::kAllocated, Kind::kLiveAtEnd, Kind::kLiveAtPea
 /// A row of `counts`, and its numbers of samples by kind.
 struct CountKey {
   std::uint32_t process = 0, stack = 0, epoch = 0;
-  Bytes size = 0;
+  Bytes size = 0, usable = 0, alignment = 0;
   bool is_certain = false;
   // NOLINTNEXTLINE(modernize-use-nullptr): it takes a 0 of the compiler's for ours.
   auto operator<=>(const CountKey&) const = default;
 };
 using Counts = std::map<CountKey, std::array<std::uint64_t, kKinds.size()>>;
+
+/// 1 where none was asked for. No larger one is an integer of every database.
+Bytes alignment_of(const Entry& entry) {
+  return Bytes{1} << std::min<unsigned>(entry.log2_alignment, 62);
+}
 
 class SqlWriter {
  public:
@@ -77,8 +82,8 @@ class SqlWriter {
       const Profile profile = profile::select(recording_, profile::of_kind(part_, kKinds[i]));
       rate_factors_[i] = profile.rate_factor;
       for (const Entry& entry : profile.entries) {
-        counts_[{entry.process, stack_id(entry.stack), entry.epoch, entry.requested,
-                 entry.is_certain}][i] += entry.count;
+        counts_[{entry.process, stack_id(entry.stack), entry.epoch, entry.requested, entry.usable,
+                 alignment_of(entry), entry.is_certain}][i] += entry.count;
       }
     }
   }
@@ -223,7 +228,7 @@ class SqlWriter {
     InsertWriter rows("counts", sink_);
     for (const auto& [key, numbers] : counts_) {
       rows.begin_row().integer(key.process).integer(key.stack).integer(key.epoch);
-      rows.integer(key.size).boolean(key.is_certain);
+      rows.integer(key.size).integer(key.usable).integer(key.alignment).boolean(key.is_certain);
       for (const std::uint64_t number : numbers) rows.integer(number);
       rows.end_row();
     }

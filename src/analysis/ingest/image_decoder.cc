@@ -266,7 +266,6 @@ void ImageDecoder::warn(const Oddities& oddities) {
                                oddities.frees_without_sample + references.impossible_tallies >
                            0;
   line(oddities.unknown_types, "records of unknown types, skipped (from a newer geiger?)");
-  line(references.empty_samples, "samples of 0 bytes, ignored");
   line(references.samples_without_interval, "samples without a known interval, ignored");
   line(references.samples_without_stack, "references to stacks that were never written");
   line(oddities.frees_without_sample, "frees that name no sample of this trace, ignored");

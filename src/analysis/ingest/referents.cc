@@ -55,9 +55,10 @@ std::optional<profile::Sample> Referents::sample_from(const trace::SampleRecord&
                                                       const trace::RecordHeader& header) {
   profile::Sample sample;
   sample.epoch = epoch_of(layout.epoch);
-  if (layout.requested() == 0) ++oddities_.empty_samples;
-  if (layout.requested() != 0 && sample.epoch == kNone) ++oddities_.samples_without_interval;
-  if (layout.requested() == 0 || sample.epoch == kNone) return std::nullopt;
+  if (sample.epoch == kNone) {
+    ++oddities_.samples_without_interval;
+    return std::nullopt;
+  }
   sample.process = process_;
   sample.thread = header.thread;
   sample.stack = stack_of(layout.stack);

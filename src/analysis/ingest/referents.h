@@ -18,7 +18,6 @@ namespace geiger::ingest {
 
 /// Samples and what they refer to whose contents make no sense; each count is a warning.
 struct ReferenceOddities {
-  std::uint64_t empty_samples = 0;
   std::uint64_t samples_without_interval = 0;
   std::uint64_t samples_without_stack = 0;
   std::uint64_t corrected_rates = 0;

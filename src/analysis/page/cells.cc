@@ -54,8 +54,10 @@ struct StratumKey {
   auto operator<=>(const StratumKey&) const = default;
 };
 
+/// Of no bytes that of one: their class of sizes differs.
 std::int64_t step_of(double bytes, std::size_t steps) {
-  return static_cast<std::int64_t>(std::floor(std::log2(bytes) * static_cast<double>(steps)));
+  return static_cast<std::int64_t>(
+      std::floor(std::log2(std::max(bytes, 1.0)) * static_cast<double>(steps)));
 }
 
 StratumKey key_of(const Count& shape, const Coarseness& coarseness) {

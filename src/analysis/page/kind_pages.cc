@@ -12,7 +12,7 @@ namespace {
 using profile::Kind;
 
 bool is_of_snapshot(Kind kind) {
-  return profile::is_measured(kind) && kind != Kind::kOverhead && kind != Kind::kLiveOverhead;
+  return profile::is_measured(kind) && !profile::is_of_blocks(kind);
 }
 
 }  // namespace
@@ -20,6 +20,7 @@ bool is_of_snapshot(Kind kind) {
 std::string title_of(Kind kind, bool is_followed) {
   if (is_followed && kind == Kind::kLiveAtEnd) return "Live now";
   if (is_followed && kind == Kind::kLiveOverhead) return "Given beyond what was asked for, live";
+  if (is_followed && kind == Kind::kLiveUsable) return "As much as the allocator gave, live";
   std::string title(report::kind_text(kind));
   title[0] = static_cast<char>(title[0] - 'a' + 'A');
   return title;
@@ -35,6 +36,9 @@ std::string_view about(Kind kind, bool is_followed) {
   if (is_followed && kind == Kind::kLiveAtEnd) return "What was allocated and is not freed yet.";
   if (is_followed && kind == Kind::kLiveOverhead) {
     return "What the allocator gave beyond what was asked for, of what is live now.";
+  }
+  if (is_followed && kind == Kind::kLiveUsable) {
+    return "What the allocator gave for what is live now, rounding included.";
   }
   switch (kind) {
     case Kind::kAllocated:
@@ -56,6 +60,10 @@ std::string_view about(Kind kind, bool is_followed) {
       return "What the allocator gave beyond what was asked for, of everything allocated.";
     case Kind::kLiveOverhead:
       return "What the allocator gave beyond what was asked for, of what was live at the end.";
+    case Kind::kUsable:
+      return "What the allocator gave for everything allocated, rounding included.";
+    case Kind::kLiveUsable:
+      return "What the allocator gave for what was live at the end, rounding included.";
     case Kind::kMapped:
       return "Memory that the program mapped past its allocator, accessible at the end; exact.";
     case Kind::kMappedAtPeak:
@@ -81,7 +89,7 @@ std::string why_unavailable(const profile::Recording& recording,
   const bool has_window = selection.from || selection.to;
   if (has_window && is_of_snapshot(kind))
     return "it is of the largest resident set, not of a window";
-  if (has_window && kind == Kind::kLiveOverhead) return "it is of the end, not of a window";
+  if (has_window && profile::is_of_live_blocks(kind)) return "it is of the end, not of a window";
   return profile::unavailable(recording, kind, selection.moment).value_or("");
 }
 

@@ -45,6 +45,7 @@ class Collector {
   }
 
   void add(const Sample& sample) {
+    if (sample.requested == 0) return;  // The other designs have nothing to draw of it.
     if (is_surely_sampled(recording_, sample)) {
       found_.sums.add_certain(sample.requested);
       found_.designs.add_certain(sample.requested, sample.usable);
@@ -106,7 +107,8 @@ std::vector<SizeSamples> most_sampled_sizes(const Recording& recording, const Ch
                                             std::size_t most) {
   std::map<std::pair<Bytes, std::uint32_t>, std::uint64_t> counts;
   for (const Sample* sample : chosen.samples) {
-    if (!is_surely_sampled(recording, *sample)) ++counts[{sample->requested, sample->epoch}];
+    if (sample->requested == 0 || is_surely_sampled(recording, *sample)) continue;
+    ++counts[{sample->requested, sample->epoch}];
   }
   std::vector<SizeSamples> sizes;
   sizes.reserve(counts.size());

@@ -110,6 +110,16 @@ std::vector<Row> table_of_sizes(const Recording& recording, const Profile& profi
       });
 }
 
+std::vector<Row> table_of_alignments(const Recording& recording, const Profile& profile) {
+  constexpr std::size_t kAlignments = 256;
+  return rows_of(
+      recording, profile, kAlignments, [](const Entry& entry) { return entry.log2_alignment; },
+      [](std::uint32_t group, Row& row) {
+        row.name = name_of_alignment(group);
+        row.place = group;
+      });
+}
+
 std::vector<Row> table_of_types(const Recording& recording, const Profile& profile) {
   const Types types(recording);
   return rows_of(
@@ -188,6 +198,8 @@ std::vector<Row> table_of_groups(const Recording& recording, const Profile& prof
       return table_of_tids(recording, profile);
     case GroupBy::kSize:
       return table_of_sizes(recording, profile);
+    case GroupBy::kAlignment:
+      return table_of_alignments(recording, profile);
     case GroupBy::kType:
       return table_of_types(recording, profile);
     case GroupBy::kLabel:
@@ -212,6 +224,14 @@ std::string path_of_label(const Recording& recording, std::uint32_t label) {
     path = path.empty() ? text : fmt::format("{} / {}", text, path);
   }
   return path;
+}
+
+std::string name_of_alignment(std::uint32_t log2_alignment) {
+  if (log2_alignment == 0) return "none asked for";
+  if (log2_alignment >= 64) return fmt::format("2^{} B", log2_alignment);
+  const Bytes alignment = Bytes{1} << log2_alignment;
+  const Unit unit = unit_of(alignment);
+  return fmt::format("{} {}", alignment / unit.bytes, unit.name);
 }
 
 std::uint32_t size_class_of(Bytes size) { return static_cast<std::uint32_t>(std::bit_width(size)); }

@@ -104,6 +104,24 @@ TEST(Groupings, LargeSizesAreExact) {
   EXPECT_GT(rows[0].place, rows[1].place);
 }
 
+TEST(Groupings, AlignmentsAreThoseAskedFor) {
+  TestRecording test(kT);
+  test.sample(kNone, 100);
+  test.sample(kNone, 100).log2_alignment = 6;
+  test.sample(kNone, 100).log2_alignment = 6;
+  test.sample(kNone, 100).log2_alignment = 12;
+  for (const Kind kind : {Kind::kAllocated, Kind::kLiveAtEnd}) {
+    const auto rows = table(test.recording, select(test.recording, kind), GroupBy::kAlignment);
+    ASSERT_EQ(rows.size(), 3U);
+    EXPECT_EQ(rows[0].name, "64 B");
+    EXPECT_EQ(rows[0].self.samples, 2U);
+    EXPECT_EQ(rows[0].place, 6U);
+  }
+  EXPECT_EQ(name_of_alignment(0), "none asked for");
+  EXPECT_EQ(name_of_alignment(12), "4 KiB");
+  EXPECT_EQ(name_of_alignment(255), "2^255 B");
+}
+
 TEST(Groupings, LifetimesAreDecades) {
   TestRecording test(kT);
   test.sample(kNone, 64, 5000, 5999);

@@ -34,7 +34,8 @@ double bytes_of(const NodeSums& sums) { return sums.certain_bytes + sums.weighte
 
 double weight_of(const Recording& recording, const Sample& sample) {
   const estimation::Count count = count_of_fate(recording, sample);
-  return static_cast<double>(count.size) / estimation::inclusion_probability(count);
+  return static_cast<double>(estimation::tried_bytes(count.size)) /
+         estimation::inclusion_probability(count);
 }
 
 /// Whether its life tells how long objects live.

@@ -30,7 +30,8 @@ class Collector {
   void add(const Sample& sample, Bytes value, std::uint64_t count = 1) {
     if (value == 0 || count == 0 || !is_selected(sample)) return;
     profile_.entries.push_back(entry_of(sample, value, count));
-    ratio_ = std::max(ratio_, static_cast<double>(value) / static_cast<double>(sample.requested));
+    const Bytes tried = estimation::tried_bytes(sample.requested);
+    ratio_ = std::max(ratio_, static_cast<double>(value) / static_cast<double>(tried));
   }
 
   /// Adds a sample of which it is not known how much of it counts.
@@ -46,7 +47,7 @@ class Collector {
 
  private:
   [[nodiscard]] bool is_selected(const Sample& sample) const {
-    if (sample.requested == 0 || (profile_.is_of_fates && sample.is_thinned_out)) return false;
+    if (profile_.is_of_fates && sample.is_thinned_out) return false;
     return sample.heap == selection_.heap && (!selection_.keeps || selection_.keeps(sample));
   }
 
@@ -62,7 +63,8 @@ class Collector {
             .value = value,
             .label = sample.label,
             .type = sample.type,
-            .lifetime = selection_.tells_lifetimes ? lifetime_class_of(sample) : LifetimeClass{0}};
+            .lifetime = selection_.tells_lifetimes ? lifetime_class_of(sample) : LifetimeClass{0},
+            .log2_alignment = sample.log2_alignment};
   }
 
   const Recording& recording_;
@@ -117,21 +119,25 @@ void add_residency(const Recording& recording, const Selection& selection, Colle
   }
 }
 
-Bytes overhead_of(const Sample& sample) {
+Bytes bytes_of_block(const Sample& sample, Kind kind) {
+  if (kind == Kind::kUsable || kind == Kind::kLiveUsable) return sample.usable;
   return sample.usable - std::min(sample.usable, sample.requested);
 }
 
-void add_overhead(const Recording& recording, const Selection& selection, Collector& collector) {
-  const bool is_live = selection.kind == Kind::kLiveOverhead;
+void add_blocks(const Recording& recording, const Selection& selection, Collector& collector) {
+  const bool is_live = is_of_live_blocks(selection.kind);
   for (const Sample& sample : recording.samples_beside(selection.heap)) {
     const bool is_in_window = !(selection.from && sample.time < *selection.from) &&
                               !(selection.to && sample.time >= *selection.to);
     if (!is_in_window || (is_live && sample.free_time != 0)) continue;
-    if (is_live || is_allocation_seen(sample)) collector.add(sample, overhead_of(sample));
+    if (is_live || is_allocation_seen(sample)) {
+      collector.add(sample, bytes_of_block(sample, selection.kind));
+    }
   }
   if (selection.from || selection.to) return;
   for (const Tally& tally : recording.tallies) {
-    collector.add(tally.alike, overhead_of(tally.alike), count_of(tally, selection.kind));
+    collector.add(tally.alike, bytes_of_block(tally.alike, selection.kind),
+                  count_of(tally, selection.kind));
   }
 }
 
@@ -195,16 +201,15 @@ bool misses_usable(const Recording& recording, std::uint32_t process) {
 /// Why the recording of a process cannot tell a kind at all.
 std::optional<std::string> untold(const Recording& recording, std::uint32_t index, Kind kind) {
   const Process& process = recording.processes[index];
-  const bool is_of_overhead = kind == Kind::kOverhead || kind == Kind::kLiveOverhead;
-  if (is_of_overhead && misses_usable(recording, index)) {
+  if (is_of_blocks(kind) && misses_usable(recording, index)) {
     return "the file does not tell what the allocator gave";
   }
   if (kind == Kind::kAllocated && tells_live_only(recording)) return std::string(kLiveOnly);
   if (is_of_mappings(kind) && process.misses_mappings()) {
     return "segments of the recording are missing, and what was mapped in them is not known";
   }
-  const bool is_counted = kind == Kind::kAllocated || kind == Kind::kLiveAtEnd ||
-                          kind == Kind::kOverhead || kind == Kind::kLiveOverhead;
+  const bool is_counted =
+      kind == Kind::kAllocated || kind == Kind::kLiveAtEnd || is_of_blocks(kind);
   if (!process.is_aggregated || is_counted || is_of_mappings(kind)) return std::nullopt;
   return std::string(kAggregated);
 }
@@ -243,7 +248,9 @@ Profile select_measured(const Recording& recording, const Selection& selection) 
   switch (selection.kind) {
     case Kind::kOverhead:
     case Kind::kLiveOverhead:
-      add_overhead(recording, selection, collector);
+    case Kind::kUsable:
+    case Kind::kLiveUsable:
+      add_blocks(recording, selection, collector);
       break;
     case Kind::kStranded:
       add_waste(recording, selection, collector);
@@ -259,9 +266,7 @@ std::optional<std::string> unavailable(const Recording& recording, std::uint32_t
                                        Moment moment) {
   const bool needs_waste = kind == Kind::kStranded;
   if (auto reason = untold(recording, process, kind)) return reason;
-  if (kind == Kind::kOverhead || kind == Kind::kLiveOverhead || !is_measured(kind)) {
-    return std::nullopt;
-  }
+  if (is_of_blocks(kind) || !is_measured(kind)) return std::nullopt;
   if (needs_waste && has_utilization(recording, process)) return std::nullopt;
   if (!needs_waste && answers_used(recording, moment).contains(process)) {
     if (kind == Kind::kResident) return std::nullopt;

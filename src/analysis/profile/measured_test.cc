@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <random>
 
 #include "analysis/profile/residency_answers.h"
 #include "analysis/profile/test_recording.h"
@@ -66,6 +67,9 @@ double value_of(const Object& object, Kind kind) {
       return static_cast<double>(object.requested - object.resident - object.swapped);
     case Kind::kStranded:
       return static_cast<double>(object.waste);
+    case Kind::kUsable:
+    case Kind::kLiveUsable:
+      return static_cast<double>(object.usable);
     default:
       return static_cast<double>(object.usable - object.requested);
   }
@@ -98,7 +102,8 @@ TEST_P(Enumeration, IsUnbiasedWithItsVariance) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Enumeration,
                          ::testing::Values(Kind::kResident, Kind::kSwapped, Kind::kUntouched,
-                                           Kind::kStranded, Kind::kOverhead, Kind::kLiveOverhead),
+                                           Kind::kStranded, Kind::kOverhead, Kind::kLiveOverhead,
+                                           Kind::kUsable, Kind::kLiveUsable),
                          [](const auto& kind) {
                            std::string name(name_of(kind.param));
                            std::erase(name, '-');
@@ -111,6 +116,64 @@ TEST(Measured, TheHeaviestRatioBoundsTheNextEvent) {
   EXPECT_DOUBLE_EQ(select(recording, Kind::kResident).largest_interval, plain);
   EXPECT_DOUBLE_EQ(select(recording, Kind::kOverhead).largest_interval, 23 * plain);
   EXPECT_DOUBLE_EQ(select(recording, Kind::kStranded).largest_interval, 4000 * plain);
+}
+
+TEST(Measured, UsableIsRequestedAndOverhead) {
+  const Recording recording = recording_of(0xff);
+  const auto bytes = [&](Kind kind) {
+    return total(recording, select(recording, kind)).weighted_bytes;
+  };
+  EXPECT_NEAR(bytes(Kind::kUsable), bytes(Kind::kAllocated) + bytes(Kind::kOverhead), 1e-6);
+  EXPECT_NEAR(bytes(Kind::kLiveUsable), bytes(Kind::kLiveAtEnd) + bytes(Kind::kLiveOverhead), 1e-6);
+}
+
+/// One object in a hundred has no bytes. Sampled here each by itself: 3,000 recordings of 2,000
+/// objects, T a few hundred times their size. At least 95 % less 4 standard errors (.004) cover;
+/// false alarm 3e-5, and the seed is fixed.
+TEST(Measured, IntervalsOfUsableBytesCover) {
+  constexpr int kRuns = 3000;
+  const std::vector<Object> kinds = {{0, 24, 0, 0, 0},     {1, 24, 0, 0, 0},  {16, 24, 0, 0, 0},
+                                     {17, 40, 0, 0, 0},    {64, 72, 0, 0, 0}, {100, 104, 0, 0, 0},
+                                     {1000, 1008, 0, 0, 0}};
+  const std::vector<int> counts = {20, 200, 700, 500, 400, 150, 30};
+  constexpr Bytes kT = 4096;
+  const double lambda = estimation::rate_of_interval(static_cast<double>(kT));
+  double truth = 0;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    truth += static_cast<double>(kinds[i].usable) * counts[i];
+  }
+  std::mt19937_64 random(7);
+  int covered = 0;
+  double mean = 0;
+  for (int run = 0; run < kRuns; ++run) {
+    TestRecording test(kT);
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      const double pi = estimation::inclusion_probability(kinds[i].requested, lambda);
+      const int drawn = std::binomial_distribution<int>(counts[i], pi)(random);
+      for (int k = 0; k < drawn; ++k) {
+        test.sample(kNone, kinds[i].requested).usable = kinds[i].usable;
+      }
+    }
+    const estimation::Estimate found = estimation::estimate_bytes(
+        total(test.recording, select(test.recording, Kind::kUsable)), 0.95);
+    covered += found.interval.lo <= truth && truth <= found.interval.hi ? 1 : 0;
+    mean += found.value / kRuns;
+  }
+  EXPECT_GE(covered, 0.95 * kRuns - 4 * std::sqrt(kRuns * 0.95 * 0.05));
+  // One recording has about 26 samples, a deviation of a quarter.
+  EXPECT_NEAR(mean / truth, 1, 0.05);
+}
+
+TEST(Measured, UsableIsExactWhereEverythingIsRecorded) {
+  TestRecording test(1);
+  test.sample(kNone, 0).usable = 24;
+  test.sample(kNone, 100).usable = 104;
+  const Profile usable = select(test.recording, Kind::kUsable);
+  const estimation::Estimate found =
+      estimation::estimate_bytes(total(test.recording, usable), 0.95);
+  EXPECT_EQ(found.value, 128);
+  EXPECT_EQ(found.interval.lo, 128);
+  EXPECT_EQ(found.interval.hi, 128);
 }
 
 TEST(Measured, ResidentSwappedAndUntouchedAreTheLiveHeap) {
@@ -291,7 +354,7 @@ TEST(Answers, StandOnlyWhereNobodyCouldLook) {
 }
 
 TEST(Measured, KindsHaveNames) {
-  for (int i = 0; i <= static_cast<int>(Kind::kLiveOverhead); ++i) {
+  for (int i = 0; i <= static_cast<int>(Kind::kLiveUsable); ++i) {
     EXPECT_EQ(kind_named(name_of(static_cast<Kind>(i))), static_cast<Kind>(i));
   }
   EXPECT_FALSE(kind_named("nothing"));

@@ -24,7 +24,7 @@ bool is_same_key(const Entry& a, const Entry& b) {
   const auto key = [](const Entry& entry) {
     return std::tie(entry.stack, entry.process, entry.thread, entry.epoch, entry.requested,
                     entry.usable, entry.is_certain, entry.value, entry.label, entry.type,
-                    entry.lifetime);
+                    entry.lifetime, entry.log2_alignment);
   };
   return key(a) == key(b);
 }
@@ -35,7 +35,7 @@ std::uint64_t hash_of(const Entry& entry) {
   hash = spread(hash, std::uint64_t{entry.thread} << 32 | entry.process);
   hash = spread(hash, std::uint64_t{entry.label} << 32 | entry.type);
   hash = spread(spread(hash, entry.usable), entry.value);
-  hash = spread(hash, entry.lifetime);
+  hash = spread(hash, std::uint64_t{entry.log2_alignment} << 8 | entry.lifetime);
   return spread(hash, std::uint64_t{entry.epoch} << 1 | entry.is_certain);
 }
 
@@ -56,7 +56,8 @@ class EntrySet {
                         .is_certain = is_certain,
                         .label = sample.label,
                         .type = sample.type,
-                        .lifetime = lifetime});
+                        .lifetime = lifetime,
+                        .log2_alignment = sample.log2_alignment});
     const auto [place, is_new] = known_.insert(entries_.size() - 1);
     if (is_new) return;
     entries_.pop_back();
@@ -178,9 +179,11 @@ std::uint64_t count_of(const Tally& tally, Kind kind) {
   switch (kind) {
     case Kind::kAllocated:
     case Kind::kOverhead:
+    case Kind::kUsable:
       return is_allocation_seen(tally.alike) ? tally.allocated : 0;
     case Kind::kLiveAtEnd:
     case Kind::kLiveOverhead:
+    case Kind::kLiveUsable:
       return tally.is_tracked ? tally.allocated - std::min(tally.freed, tally.allocated) : 0;
     default:
       return 0;
@@ -269,13 +272,22 @@ estimation::NodeSums total(const Recording& recording, const Profile& profile) {
 namespace {
 
 constexpr std::pair<Kind, std::string_view> kNames[] = {
-    {Kind::kAllocated, "allocated"},      {Kind::kLiveAtEnd, "live"},
-    {Kind::kLiveAtPeak, "peak"},          {Kind::kMapped, "mapped"},
-    {Kind::kMappedAtPeak, "mapped-peak"}, {Kind::kMappedTotal, "mapped-total"},
-    {Kind::kReserved, "reserved"},        {Kind::kMappedFiles, "mapped-files"},
-    {Kind::kResident, "resident"},        {Kind::kSwapped, "swapped"},
-    {Kind::kUntouched, "untouched"},      {Kind::kStranded, "stranded"},
-    {Kind::kOverhead, "overhead"},        {Kind::kLiveOverhead, "live-overhead"},
+    {Kind::kAllocated, "allocated"},
+    {Kind::kLiveAtEnd, "live"},
+    {Kind::kLiveAtPeak, "peak"},
+    {Kind::kMapped, "mapped"},
+    {Kind::kMappedAtPeak, "mapped-peak"},
+    {Kind::kMappedTotal, "mapped-total"},
+    {Kind::kReserved, "reserved"},
+    {Kind::kMappedFiles, "mapped-files"},
+    {Kind::kResident, "resident"},
+    {Kind::kSwapped, "swapped"},
+    {Kind::kUntouched, "untouched"},
+    {Kind::kStranded, "stranded"},
+    {Kind::kOverhead, "overhead"},
+    {Kind::kLiveOverhead, "live-overhead"},
+    {Kind::kUsable, "usable"},
+    {Kind::kLiveUsable, "live-usable"},
 };
 
 }  // namespace

@@ -27,6 +27,9 @@ enum class Kind : std::uint8_t {
   // Usable beyond requested bytes:
   kOverhead,      ///< Of everything allocated.
   kLiveOverhead,  ///< Of what was live at the end.
+  // What the allocator gave, requested bytes and the rest:
+  kUsable,      ///< Of everything allocated.
+  kLiveUsable,  ///< Of what was live at the end.
   // Of what the program mapped past its allocator, exact (mappings.h):
   kMapped,        ///< Accessible at the end, not of files.
   kMappedAtPeak,  ///< Accessible when most was.
@@ -51,7 +54,8 @@ struct Entry {
   Bytes value = estimation::kWholeSize;  ///< Bytes it stands for, if not `requested`.
   std::uint32_t label = kNone;
   std::uint32_t type = kNone;
-  LifetimeClass lifetime = 0;  ///< If the selection tells lifetimes.
+  LifetimeClass lifetime = 0;       ///< If the selection tells lifetimes.
+  std::uint8_t log2_alignment = 0;  ///< 0: none was asked for.
 };
 
 /// Which samples a profile is made of. Instants are of CLOCK_MONOTONIC.

@@ -30,7 +30,7 @@ void add_offsets(OffsetCheck& check, const Recording& recording, std::uint32_t p
   std::uint64_t place = 0;
   for (const Sample& sample : samples_of(recording, process)) {
     const double v = randomness(seed, place++);
-    if (is_surely_sampled(recording, sample)) continue;
+    if (is_surely_sampled(recording, sample) || sample.requested == 0) continue;
     check.add(sample.requested, sample.offset, recording.epochs[sample.epoch].lambda, v);
   }
 }
@@ -53,7 +53,8 @@ std::vector<DrawnThread> drawn_threads(const Recording& recording) {
   std::vector<DrawnThread> threads(recording.threads.size());
   for (const Sample& sample : recording.samples) {
     if (sample.thread >= threads.size() || is_surely_sampled(recording, sample)) continue;
-    if (!is_allocation_seen(sample)) continue;  // Not one of the first that were drawn.
+    // Not one of the first that were drawn, or not drawn by itself.
+    if (!is_allocation_seen(sample) || sample.requested == 0) continue;
     DrawnThread& thread = threads[sample.thread];
     thread.process = sample.process;
     if (thread.draws.size() == kMostDraws) continue;
@@ -210,10 +211,14 @@ std::uint64_t Accounting::missing() const {
 Accounting account(const Recording& recording, std::uint32_t process) {
   constexpr std::size_t kTraceFull = 0;  // trace::DropCause
   Accounting accounting;
-  accounting.found = static_cast<std::uint64_t>(
-      std::ranges::count_if(samples_of(recording, process), is_allocation_seen));
+  const auto is_counted = [](const Sample& sample) {
+    return is_allocation_seen(sample) && sample.requested > 0;
+  };
+  accounting.found =
+      static_cast<std::uint64_t>(std::ranges::count_if(samples_of(recording, process), is_counted));
   for (const Tally& tally : recording.tallies) {
-    const bool is_own = tally.alike.process == process && tally.alike.heap == kProcessHeap;
+    const bool is_own = tally.alike.process == process && tally.alike.heap == kProcessHeap &&
+                        tally.alike.requested > 0;
     if (is_own) accounting.found += tally.allocated;
   }
   accounting.dropped = recording.processes[process].drops[kTraceFull];

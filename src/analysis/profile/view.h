@@ -18,17 +18,18 @@ namespace geiger::profile {
 
 /// What a row of a table stands for.
 enum class GroupBy : std::uint8_t {
-  kFunction,  ///< A function of a module, inlined ones included: of a stack the one to blame.
-  kLine,      ///< A line of such a function.
-  kStack,     ///< A whole call stack.
-  kModule,    ///< An executable or shared object.
-  kThread,    ///< Threads of one name, of all processes.
-  kTid,       ///< A thread.
-  kSize,      ///< Requested bytes by powers of two.
-  kType,      ///< What the objects are, as far as anything tells (types.h).
-  kLabel,     ///< A label within those around it: "request / tenant=acme".
-  kLifetime,  ///< Decades (lifetime_class.h); of profiles that tell lifetimes.
-  kHeap,      ///< The heap that the profile is of: one row.
+  kFunction,   ///< A function of a module, inlined ones included: of a stack the one to blame.
+  kLine,       ///< A line of such a function.
+  kStack,      ///< A whole call stack.
+  kModule,     ///< An executable or shared object.
+  kThread,     ///< Threads of one name, of all processes.
+  kTid,        ///< A thread.
+  kSize,       ///< Requested bytes by powers of two.
+  kAlignment,  ///< The alignment that was asked for.
+  kType,       ///< What the objects are, as far as anything tells (types.h).
+  kLabel,      ///< A label within those around it: "request / tenant=acme".
+  kLifetime,   ///< Decades (lifetime_class.h); of profiles that tell lifetimes.
+  kHeap,       ///< The heap that the profile is of: one row.
 };
 
 /// A row of a table.

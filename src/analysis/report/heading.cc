@@ -29,6 +29,10 @@ std::string_view kind_text(profile::Kind kind) {
       return "given beyond what was asked for";
     case profile::Kind::kLiveOverhead:
       return "given beyond what was asked for, live at the end";
+    case profile::Kind::kUsable:
+      return "usable, as the allocator gave it";
+    case profile::Kind::kLiveUsable:
+      return "usable, as the allocator gave it, live at the end";
     case profile::Kind::kMapped:
       return "mapped at the end";
     case profile::Kind::kMappedAtPeak:

@@ -97,8 +97,8 @@ MappedLine mapped_line(const Recording& recording) {
 
 std::vector<KindLine> further_kinds(const Recording& recording, double level) {
   std::vector<KindLine> lines;
-  for (const Kind kind :
-       {Kind::kLiveOverhead, Kind::kResident, Kind::kSwapped, Kind::kUntouched, Kind::kStranded}) {
+  for (const Kind kind : {Kind::kLiveUsable, Kind::kLiveOverhead, Kind::kResident, Kind::kSwapped,
+                          Kind::kUntouched, Kind::kStranded}) {
     profile::Selection selection;
     selection.kind = kind;
     if (profile::unavailable(recording, kind, selection.moment)) continue;

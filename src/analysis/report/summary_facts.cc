@@ -115,6 +115,7 @@ void add_mapped(Facts& facts, const SummaryReport& report) {
 
 std::string remark_on(const KindLine& line) {
   if (line.asked) return text_of(*line.asked);
+  if (line.kind == profile::Kind::kLiveUsable) return "as the allocator gave it, live at the end";
   if (line.kind == profile::Kind::kLiveOverhead) {
     return "beyond what was asked for, live at the end";
   }

@@ -61,9 +61,11 @@ TEST(Summary, NamesEveryKindThatTheRecordingTells) {
   SummaryOptions options;
   options.has_all_kinds = true;
   const SummaryReport report = summary_report(recording, options);
-  ASSERT_EQ(report.kinds.size(), 1U);
-  EXPECT_EQ(report.kinds[0].kind, profile::Kind::kLiveOverhead);
+  ASSERT_EQ(report.kinds.size(), 2U);
+  EXPECT_EQ(report.kinds[0].kind, profile::Kind::kLiveUsable);
+  EXPECT_EQ(report.kinds[1].kind, profile::Kind::kLiveOverhead);
   const std::string text = to_text(report, recording, {});
+  EXPECT_THAT(text, HasSubstr("\n  live-usable       "));
   EXPECT_THAT(text, HasSubstr("\n  live-overhead     "));
   EXPECT_THAT(text, HasSubstr("\n  median lifetime"));
   const auto json = nlohmann::json::parse(to_json(report, recording));

@@ -309,6 +309,8 @@ std::string_view name_of(GroupBy by) {
       return "tid";
     case GroupBy::kSize:
       return "size";
+    case GroupBy::kAlignment:
+      return "alignment";
     case GroupBy::kType:
       return "type";
     case GroupBy::kLabel:

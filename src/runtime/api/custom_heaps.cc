@@ -121,7 +121,7 @@ void settle(HeapCounter& counter, std::uint64_t rest) {
   const std::uint64_t consumed = armed - rest;
   add(counter.bytes, consumed);
   if (counter.rate.image == 0) return;
-  // More than was armed: a handler reported between the borrow and here, in part untried.
+  // More than was armed: a handler reported before this could settle, in part untried.
   const std::uint64_t failed = std::min(consumed, counter.sampler.countdown());
   if (failed < consumed) add(counter.interrupted, std::uint64_t{1});
   counter.sampler.settle(failed);
@@ -129,7 +129,8 @@ void settle(HeapCounter& counter, std::uint64_t rest) {
 }
 
 Verdict decide(HeapCounter& counter, std::uint64_t size) {
-  const Verdict verdict = counter.sampler.trial(size);
+  const Verdict verdict = counter.sampler.decide(size);
+  if (size == 0) return verdict;  // Without a trial of its own.
   switch (verdict.kind) {
     case Verdict::Kind::kCertain:
       add(counter.certain_bytes, size);
@@ -192,7 +193,7 @@ struct Outcome {
 };
 
 Outcome draw(ThreadHeaps& heaps, HeapCounter& counter, geiger_heap heap, std::uint64_t size) {
-  // 0 until it is armed again: whatever a handler reports meanwhile borrows, and is put back.
+  // 0 until it is armed again: whatever a handler reports meanwhile comes here, and is put back.
   const std::uint64_t rest =
       std::atomic_ref(counter.countdown).exchange(0, std::memory_order_relaxed) + size;
   const Rate rate = connection()->current_rate();
@@ -227,30 +228,30 @@ void return_lent() {
 }
 
 /// A report in the middle of one of the same thread: its bytes are put back, untried.
-geiger_status interrupt(geiger_heap heap, std::uint64_t size, bool has_borrowed) {
+geiger_status interrupt(geiger_heap heap, std::uint64_t size, bool is_taken_off) {
   HeapCounter* counter =
       tls.heaps == nullptr ? nullptr : tls.heaps->of[heap].load(std::memory_order_relaxed);
   if (counter == nullptr) return GEIGER_BUSY;
   add(counter->interrupted, std::uint64_t{1});
-  if (has_borrowed) {
+  if (is_taken_off) {
     std::atomic_ref(counter->countdown).fetch_add(size, std::memory_order_relaxed);
   }
   return GEIGER_BUSY;
 }
 
-GEIGER_SLOW_PATH geiger_status report_slow(const Reported& reported, bool has_borrowed,
+GEIGER_SLOW_PATH geiger_status report_slow(const Reported& reported, bool is_taken_off,
                                            const Registers& caller) {
   if (!is_heap(reported.heap)) {
     return connection() == nullptr ? GEIGER_NOT_AVAILABLE : GEIGER_WRONG_HEAP;
   }
   const std::uint64_t size = reported.allocation.requested;
-  if (tls.is_reporting) return interrupt(reported.heap, size, has_borrowed);
+  if (tls.is_reporting) return interrupt(reported.heap, size, is_taken_off);
   tls.is_reporting = true;
   ThreadHeaps* heaps = own_heaps();
   HeapCounter* counter = heaps == nullptr ? nullptr : counter_of(*heaps, reported.heap);
   Outcome outcome{};
   if (counter != nullptr) {
-    if (!has_borrowed) counter->countdown -= size;
+    if (!is_taken_off) counter->countdown -= size;
     outcome = draw(*heaps, *counter, reported.heap, size);
   }
   return_lent();
@@ -277,12 +278,12 @@ bool is_possible(const geiger_allocation& allocation) {
 }
 
 /// Puts the bytes to trial. False: nothing in them was drawn, nothing is left to do.
-GEIGER_FAST_PATH bool has_drawn(geiger_heap heap, std::uint64_t size, bool& has_borrowed) {
-  has_borrowed = false;
+GEIGER_FAST_PATH bool has_drawn(geiger_heap heap, std::uint64_t size, bool& is_taken_off) {
+  is_taken_off = false;
   if (tls.heaps == nullptr || heap > GEIGER_MAX_HEAPS) return true;
   HeapCounter* counter = tls.heaps->of[heap].load(std::memory_order_relaxed);
   if (counter == nullptr) return true;
-  return has_borrowed = capture::borrows_from(counter->countdown, size);
+  return is_taken_off = capture::exhausts(counter->countdown, size);
 }
 
 geiger_status define_heap(const char* name, std::size_t size, geiger_heap& heap) {
@@ -391,18 +392,18 @@ geiger_status geiger_define_heap(const char* name, geiger_heap* heap) {
 geiger_status geiger_report_allocation(geiger_heap heap, const void* address, size_t size) {
   const geiger_allocation allocation{address, size, 0, 0, nullptr};
   if (!is_possible(allocation)) return GEIGER_BAD_ARGUMENT;
-  bool has_borrowed = false;
-  if (!has_drawn(heap, size, has_borrowed)) [[likely]]
+  bool is_taken_off = false;
+  if (!has_drawn(heap, size, is_taken_off)) [[likely]]
     return GEIGER_OK;
-  return report_slow({heap, allocation, 0}, has_borrowed, caller_registers());
+  return report_slow({heap, allocation, 0}, is_taken_off, caller_registers());
 }
 
 geiger_status geiger_report_allocation_of(geiger_heap heap, const geiger_allocation* allocation) {
   if (allocation == nullptr || !is_possible(*allocation)) return GEIGER_BAD_ARGUMENT;
-  bool has_borrowed = false;
-  if (!has_drawn(heap, allocation->requested, has_borrowed)) [[likely]]
+  bool is_taken_off = false;
+  if (!has_drawn(heap, allocation->requested, is_taken_off)) [[likely]]
     return GEIGER_OK;
-  return report_slow({heap, *allocation, id_of(allocation->type)}, has_borrowed,
+  return report_slow({heap, *allocation, id_of(allocation->type)}, is_taken_off,
                      caller_registers());
 }
 

@@ -2,7 +2,7 @@
 //
 // A thread has a counter of its own for every heap it reports to:
 //
-//   countdown -= size; borrow?  ->  settle, try, count, arm again     (slow path)
+//   countdown -= size; below 1? ->  settle, try, count, arm again     (slow path)
 //
 // with the sampler and the rules of the process's own heap (runtime/capture). Counters
 // are never freed: the next thread goes on with those of one that has ended, and with

@@ -15,8 +15,8 @@ struct Question {
   double level;
 };
 
-Bytes bytes_of(const Question& question, const geiger_sample& sample) {
-  return question.measure == GEIGER_VALUE ? sample.value : sample.requested;
+Bytes value_of(const Question& question, const geiger_sample& sample) {
+  return question.measure == GEIGER_VALUE ? sample.value : estimation::kWholeSize;
 }
 
 /// Everything that counts, with the E that holds for what was not seen.
@@ -27,13 +27,15 @@ estimation::NodeSums sums_of(const Profile& profile, const Question& question) {
     const geiger_sample sample = sample_of(profile, drawn);
     if (sample.heap != question.heap) continue;
     if (question.keeps != nullptr && question.keeps(question.context, &sample) == 0) continue;
-    const Bytes bytes = bytes_of(question, sample);
+    const Bytes value = value_of(question, sample);
+    const Bytes bytes = value == estimation::kWholeSize ? sample.requested : value;
     if (drawn.is_certain) {
       sums.add_certain(bytes);
     } else {
-      sums.add(sample.requested, drawn.lambda, 1, 1.0, bytes);
-      largest_ratio = std::max(largest_ratio,
-                               static_cast<double>(bytes) / static_cast<double>(sample.requested));
+      sums.add(sample.requested, drawn.lambda, 1, 1.0, value);
+      const Bytes tried = estimation::tried_bytes(sample.requested);
+      largest_ratio =
+          std::max(largest_ratio, static_cast<double>(bytes) / static_cast<double>(tried));
     }
   }
   sums.could_have_sampled(static_cast<double>(profile.largest_interval) * largest_ratio);

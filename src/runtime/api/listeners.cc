@@ -115,7 +115,13 @@ void told_freed(void*, const capture::TraceView& view, trace::Ref sample,
   tell(&Place::freed, trace, drawn);
 }
 
-constinit const capture::Listener kListener{told_sampled, told_freed, nullptr};
+/// Listeners of the program wake nobody.
+bool is_wanted(void*) {
+  return next_listener != nullptr && next_listener->is_wanted != nullptr &&
+         next_listener->is_wanted(next_listener->context);
+}
+
+constinit const capture::Listener kListener{told_sampled, told_freed, nullptr, is_wanted};
 
 /// Once and for ever: a thread may be about to call it.
 void connect() {

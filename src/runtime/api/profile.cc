@@ -57,7 +57,7 @@ void name_sample(const LiveTrace& trace, const trace::SampleRecord& record, geig
 void weigh_sample(const Drawn& drawn, geiger_sample& sample) {
   const double inclusion =
       drawn.is_certain ? 1 : estimation::inclusion_probability(sample.requested, drawn.lambda);
-  sample.weight = 1 / inclusion;  // Nothing is drawn of 0 bytes.
+  sample.weight = 1 / inclusion;
   sample.weighted_bytes = static_cast<double>(sample.requested) * sample.weight;
 }
 

@@ -23,7 +23,7 @@ inline std::uint64_t allocations = 0;  // So far, in the process.
 
 /// An allocation of the process's heap at this address.
 [[gnu::noinline]] inline std::uint64_t allocate_at(std::uint64_t address, std::uint64_t size) {
-  if (!capture::borrows(size)) return address;
+  if (!capture::exhausts(size)) return address;
   const capture::Decision decision = capture::decide(size);
   capture::record(decision,
                   {reinterpret_cast<const void*>(address), size, size + size % 16,

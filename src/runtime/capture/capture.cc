@@ -150,7 +150,7 @@ void settle(ThreadState& state, std::uint64_t armed, std::uint64_t counter) {
     add(state.record->bytes, failed);
     add(state.record->trials, failed);
   }
-  // More than was armed: a handler allocated between the borrow and decide(). Out
+  // More than was armed: a handler allocated between the fast path and decide(). Out
   // of all proportion: a handler jumped out of decide() there, the rest is unknown.
   const std::uint64_t unseen = consumed - failed;
   if (unseen != 0 && unseen <= kGrace) settle_unseen(state, unseen);
@@ -161,6 +161,7 @@ void count(ThreadState& state, Bytes size, const Verdict& verdict) {
   trace::ThreadRecord& totals = *state.record;
   add(totals.bytes, size);
   add(totals.calls, 1);
+  if (size == 0) return;  // Without a trial of its own.
   if (verdict.kind == Verdict::Kind::kCertain) {
     add(totals.certain_bytes, size);
     add(totals.certain_count, 1);
@@ -214,8 +215,8 @@ void adopt_epoch(ThreadState& state, Segment& segment) {
 Decision decide_in(ThreadState& state, Segment& segment, Bytes size, bool is_fresh) {
   const void* frame = __builtin_frame_address(0);
   begin_change(state);
-  // The borrow left the counter at (rest - size) mod 2^64, from where it would not
-  // borrow again for ever: first of all it gets the grace.
+  // The counter is at (rest - size) mod 2^64. If that was a borrow it would last for ever:
+  // first of all it gets the grace.
   const std::uint64_t rest = exchange_countdown(kGrace) + size;
   const std::uint64_t armed = state.armed.exchange(kTaken, std::memory_order_relaxed);
   const bool restarts = armed == kTaken;
@@ -227,7 +228,7 @@ Decision decide_in(ThreadState& state, Segment& segment, Bytes size, bool is_fre
   state.deciding_frame = frame;
   state.nested_decisions = 0;
   if (!restarts && !is_fresh) settle(state, armed, rest);
-  const Verdict verdict = state.sampler.trial(size);
+  const Verdict verdict = state.sampler.decide(size);
   if (verdict.kind != Verdict::Kind::kNotSampled) expect_stack(state);
   const bool counts = !is_paused();
   if (counts) count(state, size, verdict);

@@ -55,7 +55,7 @@ struct Allocation {
   std::uint16_t heap = 0;  ///< 0: the process's own; else one that the program manages.
 };
 
-/// Called when borrows(size) said so, before the allocator is: settles the bytes
+/// Called when exhausts(size) said so, before the allocator is: settles the bytes
 /// since the last time, decides this allocation and arms the counter again.
 Decision decide(Bytes size);
 

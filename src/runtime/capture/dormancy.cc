@@ -196,7 +196,7 @@ GEIGER_SLOW_PATH Rendezvous* listen(const Bell& rung, std::uint32_t now) {
   if (!rung.has_called(pid, before, now)) return nullptr;
   Rendezvous* page = open_rendezvous(pid);
   if (page == nullptr) return nullptr;
-  introduce(*page, is_recording() ? Presence::kRecording : Presence::kDormant);
+  introduce(*page, is_recording_for_trace() ? Presence::kRecording : Presence::kDormant);
   rendezvous.store(page, std::memory_order_release);
   return page;
 }

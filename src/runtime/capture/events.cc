@@ -25,6 +25,12 @@ GEIGER_SLOW_PATH void probe_sample(const Segment& segment, trace::Ref sample,
 
 }  // namespace
 
+bool is_listened_to() {
+  if (probes::wants_recording()) return true;
+  const Listener* told = listener.load(std::memory_order_acquire);
+  return told != nullptr && told->is_wanted != nullptr && told->is_wanted(told->context);
+}
+
 void tell_sampled(const Segment& segment, ThreadState& state, trace::Ref sample,
                   const trace::SampleRecord& record) {
   if (probes::wants_samples()) [[unlikely]]

@@ -24,11 +24,16 @@ struct Listener {
   void (*freed)(void* context, const TraceView& trace, trace::Ref sample,
                 const trace::FreeRecord& record);
   void* context;
+  /// Whether it wants samples at this moment, also of a process that sleeps. Null: it wakes none.
+  bool (*is_wanted)(void* context) = nullptr;
 };
 
 /// At most one; null = none. What was stored once must stay valid for ever: a thread may
 /// be about to call it.
 [[gnu::visibility("hidden")]] extern constinit std::atomic<const Listener*> listener;
+
+/// Whether a tool listens, by a probe or through the listener.
+[[nodiscard]] bool is_listened_to();
 
 /// Tells the listener, unless it is the one who allocates.
 void tell_sampled(const Segment& segment, ThreadState& state, trace::Ref sample,

@@ -32,6 +32,7 @@ namespace geiger::capture {
 constinit Image image{};
 constinit Filter filter{};
 constinit const char* allocator_path = "";
+constinit std::atomic<std::uint32_t>* is_own_process = nullptr;
 
 namespace {
 
@@ -47,10 +48,6 @@ constinit char started_name[sizeof trace::FileHeader::started_as]{};
 /// Forks prepared by this process, so that with a given seed the children's
 /// seeds differ and can still be repeated.
 constinit std::atomic<std::uint64_t> forks{0};
-
-/// 1 in the process that set it, 0 in a child made by fork or clone without
-/// CLONE_VM: its page is wiped on fork. vfork shares it, as it shares the heap.
-constinit std::atomic<std::uint32_t>* is_own_process = nullptr;
 
 void prepare_fork() { forks.fetch_add(1, std::memory_order_relaxed); }
 
@@ -139,6 +136,8 @@ bool is_wanted(bool is_child) {
   return !is_child && (image.settings.root_pid == 0 || image.settings.root_pid == pid);
 }
 
+}  // namespace
+
 bool start_image(bool is_child) {
   if (!is_wanted(is_child) || !watch_forks()) return false;
   image.seed = choose_seed(is_child);
@@ -172,12 +171,15 @@ bool start_image(bool is_child) {
   return true;
 }
 
+namespace {
+
 /// What is safe only while nobody else runs is done before going to sleep.
 bool lie_down() {
   const bool is_ready = is_wanted(false) && watch_forks() && hang_bell();
   if (is_ready) {
     find_executable();
     unwind::init();
+    note_settings_asleep();
   }
   image.phase.store(is_ready ? Phase::kDormant : Phase::kOff, std::memory_order_release);
   return false;
@@ -218,25 +220,6 @@ GEIGER_SLOW_PATH bool start_child_slow() {
   return started;
 }
 
-/// A request to record, met by this thread.
-GEIGER_SLOW_PATH bool wake_slow() {
-  Phase expected = Phase::kDormant;
-  if (!image.phase.compare_exchange_strong(expected, Phase::kStarting, std::memory_order_acq_rel)) {
-    return false;
-  }
-  const Wish wish = accept_request();
-  image.settings.directory = wish.directory;
-  const bool has_interval = wish.interval != 0 && wish.interval <= kMostInterval;
-  set_own_interval(has_interval ? wish.interval : image.settings.interval);
-  image.open_error = 0;
-  const bool started = wish.directory != nullptr && start_image(false);
-  // Nobody is inside of what was refused: the next request finds the process as it was.
-  const int error = started ? 0 : (image.open_error != 0 ? image.open_error : ENOENT);
-  answer_request(started ? trace::Presence::kRecording : trace::Presence::kDormant, error);
-  image.phase.store(started ? Phase::kSampling : Phase::kDormant, std::memory_order_release);
-  return started;
-}
-
 /// What an earlier image of this process left is not the next one's.
 void forget_image() {
   if (const Segment* last = image.segment.load(std::memory_order_relaxed); last != nullptr) {
@@ -254,47 +237,6 @@ void begin_first_image() {
 }
 
 }  // namespace
-
-bool must_sleep(bool& is_fresh) {
-  const Phase phase = image.phase.load(std::memory_order_acquire);
-  const bool is_dormant = phase == Phase::kDormant;
-  if (!is_dormant && phase != Phase::kSampling) return false;
-  if (is_own_process->load(std::memory_order_relaxed) == 0) {
-    if (!is_dormant) return false;  // ready() sees to the child of a process that records.
-    forget_rendezvous();
-    is_own_process->store(1, std::memory_order_relaxed);
-  }
-  const Request request = pending_request();
-  if (request == Request::kNone) return false;
-  if (is_dormant == (request == Request::kStart)) {
-    is_fresh = is_dormant && wake_slow();
-    return !is_dormant;
-  }
-  accept_request();
-  answer_request(is_dormant ? trace::Presence::kDormant : trace::Presence::kRecording, 0);
-  return false;
-}
-
-bool is_asleep() {
-  return image.phase.load(std::memory_order_acquire) == Phase::kDormant &&
-         is_own_process->load(std::memory_order_relaxed) != 0;
-}
-
-bool claim_end() {
-  if (image.is_ending.exchange(1, std::memory_order_acq_rel) != 0) return false;
-  // Another thread may have done it since this one heard of the request.
-  const bool is_due = image.phase.load(std::memory_order_acquire) == Phase::kSampling &&
-                      pending_request() == Request::kStop;
-  if (!is_due) image.is_ending.store(0, std::memory_order_release);
-  return is_due;
-}
-
-void go_to_sleep() {
-  accept_request();
-  image.phase.store(Phase::kDormant, std::memory_order_release);
-  image.is_ending.store(0, std::memory_order_release);
-  answer_request(trace::Presence::kDormant, 0);
-}
 
 void prepare_child() { prepare_fork(); }
 

@@ -77,6 +77,8 @@ struct Image {
   /// Began in a running process: by attaching, when counters are never put to sleep for good
   /// as another image may follow, or when a sleeper was woken.
   bool is_attached;
+  /// Woken by a tool that listens (sleep.cc): records for its events alone, in memory.
+  std::atomic<bool> is_for_tools;
   int open_error;  ///< Of the last trace that could not be opened, 0 if none.
   LiveTable live;  ///< Inherited by fork's child, with the parent's segment numbers.
 };
@@ -87,9 +89,23 @@ struct Image {
 /// again in fork's child. `is_fresh` is set when this call started it.
 bool ready(bool& is_fresh);
 
-/// Of a process that sleeps(): wakes up where somebody wants a recording; `is_fresh` as of
-/// ready(). True: somebody wants none any more, and who asked ends it and goes to sleep.
+/// 1 in the process that set it, 0 in a child made by fork or clone without
+/// CLONE_VM: its page is wiped on fork. vfork shares it, as it shares the heap.
+[[gnu::visibility("hidden")]] extern std::atomic<std::uint32_t>* is_own_process;
+
+/// Begins an image of these settings, in kStarting. False: not wanted, or no trace.
+bool start_image(bool is_child);
+
+/// Of a process that sleeps(): wakes up where a controller wants a recording or a tool listens;
+/// `is_fresh` as of ready(). True: nobody wants it any more, and the caller ends the recording and
+/// goes to sleep.
 [[nodiscard]] bool must_sleep(bool& is_fresh);
+
+/// What a recording of a sleeper changes for itself is as it was at the next.
+void note_settings_asleep();
+
+/// Whether this process records for a controller or by itself, not only for tools.
+[[nodiscard]] bool is_recording_for_trace();
 
 /// Whether this process sleeps now.
 [[nodiscard]] bool is_asleep();

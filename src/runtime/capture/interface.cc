@@ -1,6 +1,7 @@
 #include "runtime/capture/interface.h"
 
 #include "runtime/capture/arena.h"
+#include "runtime/capture/thread_state.h"
 
 namespace geiger::capture {
 namespace {
@@ -12,7 +13,9 @@ Status status() {
   const trace::FileHeader* header = segment == nullptr ? nullptr : segment->writer.header();
   Status status{};
   status.phase = image.phase.load(std::memory_order_acquire);
-  status.is_in_memory = image.settings.in_memory;
+  // What tools listen to is not the program's to hold.
+  status.is_in_memory =
+      image.settings.in_memory && !image.is_for_tools.load(std::memory_order_relaxed);
   status.header = header;
   if (header == nullptr) return status;
   status.image = segment->number.load(std::memory_order_relaxed);

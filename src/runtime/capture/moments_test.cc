@@ -72,7 +72,7 @@ TEST_F(Moments, ThatEndAThreadWithinItsDecisionLeaveItsTotals) {
             0);
 }
 
-// What a handler allocated between the borrow and the decision.
+// What a handler allocated between the fast path and the decision.
 TEST_F(Moments, BeforeADecisionArePutToTrial) {
   EXPECT_EQ(recorded("",
                      [] {

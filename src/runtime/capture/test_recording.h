@@ -62,7 +62,7 @@ inline const void* address_of(std::uint64_t number) {
 
 /// The allocation that is known by `number`.
 [[gnu::noinline]] inline void allocate(std::uint64_t number, std::uint64_t size = 64) {
-  if (!borrows(size)) return;
+  if (!exhausts(size)) return;
   const Decision decision = decide(size);
   record(decision, {address_of(number), size, size, trace::EntryPoint::kMalloc, 16},
          unwind::caller_registers());

@@ -1,15 +1,18 @@
 // What the allocation's fast path touches: one thread-local counter. (That of free
 // touches the filter alone: filter.h.)
 //
-//   allocate(size):  countdown -= size; borrow?   -> slow path   (4 instructions)
+//   allocate(size):  countdown -= size; below 1?  -> slow path   (4 instructions)
 //   free(p):         is the filter's slot marked? -> slow path   (6 instructions)
 //
 // Invariant of the counter. Let armed be the value last stored and c the value
 // now: armed - c bytes were allocated since, none of them sampled. An allocation
-// of s bytes borrows exactly when s > c, that is when a drawn byte (or the cap
-// T - 1 that catches certain objects) lies inside it; s == c fits and is not
-// sampled. s == 0 never borrows. Zero-initialised, the counter sends the first
-// nonzero allocation of a thread to the slow path, which is how a thread is met.
+// of s bytes takes the slow path when s >= c. s > c: a drawn byte (or the cap
+// T - 1 that catches certain objects) lies inside it. s == c fits and is not
+// sampled, but leaves 0, which the slow path would have stored anyway; it is asked
+// for the sake of s == 0, an allocation without bytes, which is a sample when the
+// next byte is the drawn one (docs/estimators.md, section 2.2). Zero-initialised,
+// the counter sends the first allocation of a thread to the slow path, which is how
+// a thread is met.
 #pragma once
 
 #include <atomic>
@@ -43,24 +46,24 @@ static_assert(sizeof(ThreadLocal) <= 64);
 [[gnu::tls_model("initial-exec"),
   gnu::visibility("hidden")]] extern constinit thread_local ThreadLocal tls;
 
-/// Takes `size` off a counter: true when it borrows. One instruction reads, subtracts and
-/// stores, so a signal cannot fall in between.
-GEIGER_FAST_PATH bool borrows_from(std::uint64_t& counter, std::uint64_t size) {
+/// Takes `size` off a counter: true when that leaves nothing, or less. One instruction reads,
+/// subtracts and stores, so a signal cannot fall in between; its flags tell both cases at once.
+GEIGER_FAST_PATH bool exhausts(std::uint64_t& counter, std::uint64_t size) {
 #if defined(__x86_64__)
-  bool borrow = false;
-  asm volatile("subq %2, %0" : "+m"(counter), "=@ccb"(borrow) : "r"(size));
-  return borrow;
+  bool is_used_up = false;
+  asm volatile("subq %2, %0" : "+m"(counter), "=@ccbe"(is_used_up) : "r"(size));
+  return is_used_up;
 #else
   const std::uint64_t before = counter;
   counter = before - size;
-  return size > before;
+  return size >= before;
 #endif
 }
 
 /// Puts `size` bytes to trial: true when the slow path must decide.
-GEIGER_FAST_PATH bool borrows(std::uint64_t size) { return borrows_from(tls.countdown, size); }
+GEIGER_FAST_PATH bool exhausts(std::uint64_t size) { return exhausts(tls.countdown, size); }
 
-/// Swaps the counter in one instruction (see borrows_from()).
+/// Swaps the counter in one instruction (see exhausts()).
 GEIGER_FAST_PATH std::uint64_t exchange_countdown(std::uint64_t value) {
   return std::atomic_ref(tls.countdown).exchange(value, std::memory_order_relaxed);
 }

@@ -1,11 +1,11 @@
 // malloc and its relatives, as the program calls them.
 //
-//   not sampled   borrows(size)? no -> jump to the original     (the fast path)
+//   not sampled   exhausts(size)? no -> jump to the original     (the fast path)
 //   sampled       ..._slow: decide, call the original, record
 //   free          filter.maybe_holds(p)? no -> jump to the original
 //
-// A size of 0 never borrows and so is never a sample. An overflowing product is
-// the original's to refuse.
+// A size of 0 exhausts a countdown of 0 only. An overflowing product is the
+// original's to refuse.
 #include <errno.h>
 
 #include "base/attributes.h"
@@ -134,7 +134,7 @@ using namespace geiger;             // NOLINT: the C names below live outside.
 using namespace geiger::interpose;  // NOLINT
 
 GEIGER_EXPORT void* malloc(std::size_t size) {
-  if (capture::borrows(size)) [[unlikely]]
+  if (capture::exhausts(size)) [[unlikely]]
     return malloc_slow(size);
   return originals.malloc(size);
 }
@@ -147,14 +147,14 @@ GEIGER_EXPORT void free(void* pointer) {
 
 GEIGER_EXPORT void* calloc(std::size_t count, std::size_t size) {
   std::size_t bytes = 0;
-  if (!__builtin_mul_overflow(count, size, &bytes) && capture::borrows(bytes)) [[unlikely]] {
+  if (!__builtin_mul_overflow(count, size, &bytes) && capture::exhausts(bytes)) [[unlikely]] {
     return calloc_slow(count, size);
   }
   return originals.calloc(count, size);
 }
 
 GEIGER_EXPORT void* realloc(void* old, std::size_t size) {
-  if (capture::borrows(size)) [[unlikely]]
+  if (capture::exhausts(size)) [[unlikely]]
     return realloc_drawn_slow(old, size);
   if (capture::filter.maybe_holds(old)) [[unlikely]]
     return realloc_known_slow(old, size);
@@ -168,7 +168,7 @@ GEIGER_EXPORT void* reallocarray(void* old, std::size_t count, std::size_t size)
     errno = ENOMEM;
     return nullptr;
   }
-  if (capture::borrows(bytes)) [[unlikely]]
+  if (capture::exhausts(bytes)) [[unlikely]]
     return reallocarray_drawn_slow(old, bytes);
   if (capture::filter.maybe_holds(old)) [[unlikely]]
     return realloc_known_slow(old, bytes);
@@ -176,31 +176,31 @@ GEIGER_EXPORT void* reallocarray(void* old, std::size_t count, std::size_t size)
 }
 
 GEIGER_EXPORT void* memalign(std::size_t alignment, std::size_t size) {
-  if (capture::borrows(size)) [[unlikely]]
+  if (capture::exhausts(size)) [[unlikely]]
     return memalign_slow(alignment, size);
   return originals.memalign(alignment, size);
 }
 
 GEIGER_EXPORT void* aligned_alloc(std::size_t alignment, std::size_t size) {
-  if (capture::borrows(size)) [[unlikely]]
+  if (capture::exhausts(size)) [[unlikely]]
     return aligned_alloc_slow(alignment, size);
   return originals.aligned_alloc(alignment, size);
 }
 
 GEIGER_EXPORT int posix_memalign(void** out, std::size_t alignment, std::size_t size) {
-  if (capture::borrows(size)) [[unlikely]]
+  if (capture::exhausts(size)) [[unlikely]]
     return posix_memalign_slow(out, alignment, size);
   return originals.posix_memalign(out, alignment, size);
 }
 
 GEIGER_EXPORT void* valloc(std::size_t size) {
-  if (capture::borrows(size)) [[unlikely]]
+  if (capture::exhausts(size)) [[unlikely]]
     return valloc_slow(size);
   return originals.valloc(size);
 }
 
 GEIGER_EXPORT void* pvalloc(std::size_t size) {
-  if (capture::borrows(size)) [[unlikely]]
+  if (capture::exhausts(size)) [[unlikely]]
     return pvalloc_slow(size);
   return originals.pvalloc(size);
 }

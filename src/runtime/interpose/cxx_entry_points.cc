@@ -35,7 +35,7 @@ GEIGER_SLOW_PATH void* new_slow(std::size_t size, Rest... rest) {
 
 template <EntryPoint kEntryPoint, auto kOriginal, class... Rest>
 GEIGER_FAST_PATH void* new_object(std::size_t size, Rest... rest) {
-  if (capture::borrows(size)) [[unlikely]] {
+  if (capture::exhausts(size)) [[unlikely]] {
     return new_slow<kEntryPoint, kOriginal, Rest...>(size, rest...);
   }
   return (cxx_originals.*kOriginal)(size, rest...);

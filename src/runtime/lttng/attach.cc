@@ -88,7 +88,12 @@ void freed(void* /*context*/, const TraceView& trace, trace::Ref sample,
   if (next != nullptr) next->freed(next->context, trace, sample, record);
 }
 
-constexpr capture::Listener kListener{sampled, freed, nullptr};
+bool is_wanted(void* /*context*/) {
+  if (geiger_lttng_wants_samples() != 0 || geiger_lttng_wants_frees() != 0) return true;
+  return next != nullptr && next->is_wanted != nullptr && next->is_wanted(next->context);
+}
+
+constexpr capture::Listener kListener{sampled, freed, nullptr, is_wanted};
 
 /// Another build's records may differ: then nothing is told.
 bool is_our_build() { return strcmp(geiger_capture_v1.version, GEIGER_VERSION) == 0; }

@@ -41,6 +41,11 @@ namespace geiger::probes {
 [[nodiscard]] inline bool wants_intervals() { return geiger_interval_semaphore != 0; }
 [[nodiscard]] inline bool wants_mappings() { return geiger_mapping_semaphore != 0; }
 
+/// Whether anybody listens to what only a recording knows of (marks are sent by the program).
+[[nodiscard]] inline bool wants_recording() {
+  return wants_samples() || wants_frees() || wants_intervals() || wants_mappings();
+}
+
 /// `lambda`: the rate that drew the sample; +inf for a certain one.
 void fire_sample(trace::Ref sample, const trace::SampleRecord& record, double lambda);
 void fire_free(trace::Ref sample, const trace::SampleRecord& freed,

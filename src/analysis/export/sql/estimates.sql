@@ -33,12 +33,13 @@ SELECT
   END AS z
 FROM variable;
 
--- The counts that each kind selects, with x = lambda z of those that chance selected.
+-- The counts that each kind selects, with x = lambda z of those that chance selected; an object
+-- of 0 bytes is sampled as one of 1.
 -- `keep` is below 1 where how long samples live was followed only of that share of them:
 -- of 'allocated' only where half of those that were followed chose an instant.
 CREATE VIEW selected_counts AS
 SELECT kind, process_id, stack_id, size, is_certain, n, rate_factor, keep,
-       lambda * size * CASE WHEN keep < 1 THEN 1.0 ELSE rate_factor END AS x
+       lambda * CASE WHEN size > 0 THEN size ELSE 1.0 END * CASE WHEN keep < 1 THEN 1.0 ELSE rate_factor END AS x
 FROM (
   SELECT profiles.kind, profiles.rate_factor, counts.process_id, counts.stack_id,
          CAST(counts.size AS DOUBLE PRECISION) AS size,
@@ -53,8 +54,7 @@ FROM (
   JOIN intervals ON intervals.interval_id = counts.interval_id
   JOIN processes ON processes.process_id = counts.process_id
   CROSS JOIN profiles) AS chosen
--- An object of 0 bytes holds no trial: none can have been sampled.
-WHERE n > 0 AND (is_certain = 1 OR size > 0);
+WHERE n > 0;
 
 -- How the samples were drawn: pi = 1 - e^-x of what chance selected, 1 for certain objects.
 -- Below 1/32 the difference would cost digits; the series ends before its eighth term,

@@ -90,9 +90,11 @@ CREATE TABLE counts (
   stack_id BIGINT NOT NULL,
   interval_id INTEGER NOT NULL,
   size BIGINT NOT NULL CHECK (size >= 0),  -- requested
+  usable BIGINT NOT NULL CHECK (usable >= 0),  -- given for each; 0: not known
+  alignment BIGINT NOT NULL CHECK (alignment >= 1),  -- asked for; 1: none was
   is_certain INTEGER NOT NULL CHECK (is_certain IN (0, 1)),
   allocated BIGINT NOT NULL CHECK (allocated >= 0),
   live BIGINT NOT NULL CHECK (live >= 0),  -- of them, not freed at the end
   peak BIGINT NOT NULL CHECK (peak >= 0),  -- of them, measured at the peak
-  PRIMARY KEY (process_id, stack_id, interval_id, size, is_certain)
+  PRIMARY KEY (process_id, stack_id, interval_id, size, usable, alignment, is_certain)
 );
