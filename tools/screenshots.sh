@@ -1,10 +1,11 @@
 #!/bin/sh
-# Takes the pictures of report pages in docs/images: records redis-server twice, under values of two
-# sizes, writes the page of one and the comparison of both, and opens them in Chromium.
+# Takes the pictures of report pages in docs/images: records docs/images/leaky.cc, and redis-server
+# twice, under values of two sizes; writes the pages of leaky and of redis-server and the comparison
+# of its runs, and opens them in Chromium.
 #
 #   tools/screenshots.sh BUILD
 #
-# BUILD is a build tree with the target `web`. Needs npm, chromium, redis-server and redis-tools.
+# BUILD is a build tree with the target `web`. Needs g++, npm, chromium, redis-server and redis-tools.
 set -eu
 
 if [ $# -ne 1 ]; then
@@ -43,6 +44,10 @@ record() {
 record before 300
 record after 600
 cd "$scratch"
+cp "$root/docs/images/leaky.cc" .
+g++ -g -O1 -std=c++20 leaky.cc -o leaky
+"$geiger" run -q -o leaky.geiger --interval 64KiB -- ./leaky 10
+"$geiger" report --source -o leaky.html leaky.geiger
 "$geiger" report -o report.html before.geiger
 "$geiger" report -o diff.html after.geiger --diff before.geiger
 
@@ -50,4 +55,4 @@ mkdir web
 tar -C "$root/web" --exclude=./node_modules --exclude=./dist -cf - . | tar -C web -xf -
 cd web
 npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error
-npm run --silent screenshots -- "$root/docs/images" ../report.html ../diff.html
+npm run --silent screenshots -- "$root/docs/images" ../leaky.html ../report.html ../diff.html

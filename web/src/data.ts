@@ -162,19 +162,18 @@ export interface AccountLine {
 
 /** A site that was judged, as `geiger leaks` judges it. */
 export interface LeakSite {
-  /** The call that allocates: "SessionStore::open › vector<int>::resize". */
-  name: string;
-  /** "leaky.cc:11"; "" where not known. */
-  place: string;
-  /** Its callers, the nearest first. */
-  path: string[];
-  verdict: "suspect" | "undecided" | "clear";
+  /** Where its stack ends. */
+  node: number;
+  verdict: "suspect" | "undecided";
   live: Estimate;
+  samples: number;
   /** Of what it allocated. */
   neverFreed: { value: number; lo: number; hi: number };
   /** Bytes per second. */
   rate: { value: number; lo: number; hi: number };
-  /** Nanoseconds; 0: not known. */
+  /** Nanoseconds since the start: what came before is warm-up. */
+  since: number;
+  /** Age of its oldest object since then; 0: not known. */
   oldest: number;
   /** Age from which its objects count as old; 0: not known. */
   oldFrom: number;
@@ -182,14 +181,24 @@ export interface LeakSite {
 }
 
 export interface Leaks {
-  /** Sentences: when the heap was judged, and why then. */
-  about: string[];
-  /** Suspects, the fastest first. */
-  sites: LeakSite[];
+  finding: "suspects" | "undecided" | "clear";
+  /** Why that heap was judged. */
+  why: "end" | "before_teardown" | "given";
+  /** Nanoseconds: when it was judged, and how long the program went on. */
+  afterStart: number;
+  beforeEnd: number;
+  /** Nanoseconds since the start, from when on most was freed, too long to be tidying up. */
+  slowFreesFrom?: number;
+  live: Estimate;
+  liveAtEnd: Estimate;
   suspects: number;
   undecided: number;
   clear: number;
   samplesNeeded: number;
+  /** Share of false suspects that was accepted. */
+  q: number;
+  /** Suspects, the fastest first. */
+  sites: LeakSite[];
 }
 
 export interface Fact {
@@ -252,8 +261,8 @@ export interface PageData {
   facts: Fact[];
   warnings: string[];
   names: string[];
-  /** For people, parallel to `names`; absent: the same. */
-  short_names?: string[];
+  /** For people, parallel to `names`; "": the same. */
+  short_names: string[];
   frames: Frames;
   nodes: Nodes;
   cells: Cells[];

@@ -273,6 +273,36 @@ function diff(data: PageData, names: Names): NonNullable<PageData["diff"]> {
   };
 }
 
+function leaks(count: number): NonNullable<PageData["leaks"]> {
+  const live: Estimate = { value: 4e7, lo: 3e7, hi: 5e7, variance: 1e13, samples: 80, exact: 0 };
+  const site = {
+    node: count - 1,
+    verdict: "suspect" as const,
+    live,
+    samples: 80,
+    neverFreed: { value: 0.3, lo: 0.2, hi: 0.4 },
+    rate: { value: 4e6, lo: 3e6, hi: 5e6 },
+    since: 2 * SECOND,
+    oldest: 7 * SECOND,
+    oldFrom: 4e7,
+    q: 1e-4,
+  };
+  return {
+    finding: "suspects",
+    why: "before_teardown",
+    afterStart: 19 * SECOND,
+    beforeEnd: SECOND,
+    live,
+    liveAtEnd: { ...live, value: 0, lo: 0, hi: 1e6, samples: 0 },
+    suspects: 1,
+    undecided: 2,
+    clear: 6,
+    samplesNeeded: 6,
+    q: 0.05,
+    sites: [site],
+  };
+}
+
 export function fixture(options: FixtureOptions = {}): PageData {
   const random = generator(options.seed ?? 1);
   const names = naming(options.names);
@@ -293,6 +323,7 @@ export function fixture(options: FixtureOptions = {}): PageData {
     ],
     warnings: options.names ? [word("")] : [],
     names: names.all,
+    short_names: [],
     frames: made,
     nodes: tree,
     cells: [found],
@@ -310,6 +341,7 @@ export function fixture(options: FixtureOptions = {}): PageData {
       { name: word("resident set"), bytes: 6e7, lo: 6e7, hi: 6e7, depth: 0 },
       { name: word("live heap"), bytes: 4e7, lo: 3.6e7, hi: 4.4e7, depth: 1 },
     ],
+    leaks: leaks(count),
     sources: [],
     left_out: options.names ? [word("")] : [],
   };

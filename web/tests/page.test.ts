@@ -109,7 +109,7 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
       viewport: { width: 1400, height: 900 },
     });
     const { page } = opened;
-    expect(await page.textContent("h1")).toMatch(/^At exit, .* of [\d.]+ [KMG]iB/);
+    expect(await page.textContent("h1")).toMatch(/^At exit, .* of [\d.]+\s[KMG]iB/);
     const chart = (await page.locator(".chart canvas").boundingBox())!;
     expect(chart.y).toBeLessThan(600);
     await opened.close();
@@ -149,7 +149,7 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
     await page.mouse.click(plot.x + plot.width / 2, plot.y + 40);
     await settled(page);
     expect(await hash(opened)).toMatch(/kind=live&window=0-1\d\d/);
-    expect(await page.textContent("h1")).toMatch(/^At (9\.9|10\.\d)\d? s, /);
+    expect(await page.textContent("h1")).toMatch(/^At (9\.9|10\.\d)\d?\ss, /);
     await opened.close();
   });
 

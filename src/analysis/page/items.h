@@ -51,6 +51,9 @@ class Gathering {
   [[nodiscard]] Items with_times(const profile::Selection& selection, const Span& span,
                                  bool is_of_fates);
 
+  /// The node of the call tree that a stack ends in.
+  [[nodiscard]] std::uint32_t node_of(std::uint32_t stack) { return nodes_.of(stack); }
+
   /// The entries of a profile.
   [[nodiscard]] Items of(const profile::Profile& profile);
 

@@ -11,6 +11,8 @@
 #include "analysis/page/header.h"
 #include "analysis/page/items.h"
 #include "analysis/page/kind_pages.h"
+#include "analysis/page/leaks.h"
+#include "analysis/page/short_names.h"
 #include "analysis/page/sources.h"
 #include "analysis/page/timeline.h"
 #include "analysis/profile/thinned.h"
@@ -55,6 +57,7 @@ class Draft {
   std::vector<Items> tables_;
   std::optional<ComparedTree> compared_;
   Sources sources_;
+  ShortNames short_names_;
   std::optional<std::size_t> timed_allocated_, timed_live_;  ///< Into tables_.
   double live_interval_ = 0;
   std::vector<double> weights_;  ///< Per node of the tree: its largest share of any table.
@@ -82,12 +85,14 @@ Draft::Draft(const Recording& recording, const PageOptions& options)
   }
   fixed_.lifetimes = survival_curves(recording, options);
   fixed_.resident = resident_account(recording, options);
+  fixed_.leaks = leaks_of(recording, options, gathering_);
   fixed_.refresh = options.refresh;
   if (options.compared != nullptr) {
     fixed_.diff = diff_of(*options.compared, fixed_.left_out);
     compared_.emplace(options.compared->tree, tree_, names_);
   }
   if (options.read_source) sources_ = read_sources(tree_, names_, options.read_source);
+  short_names_ = ShortNames(tree_, names_);
   weigh_nodes();
   if (options.progress) options.progress(kKinds.size(), kKinds.size() + 1);
 }
@@ -197,10 +202,12 @@ std::optional<PageData> Draft::at(const Coarseness& coarseness) const {
     for (Source& source : data.sources) source.file = names.of(source.file);
   }
   data.left_out.insert(data.left_out.end(), sources_.left_out.begin(), sources_.left_out.end());
+  if (data.leaks) renumber(*data.leaks, pruned.moved);
   if (compared_) data.diff->nodes = compared_->nodes(pruned, names);
   add_timeline(data, buckets);
   std::uint64_t cut = 0;
   data.names = names.texts(coarseness.name_bytes, cut);
+  data.short_names = short_names_.of(names, coarseness.name_bytes);
   say_what_is_left_out(data, coarseness, pruned, cut);
   return data;
 }

@@ -106,6 +106,32 @@ struct AccountLine {
   std::uint32_t depth = 0;
 };
 
+/// A site that was judged (report/leaks.h).
+struct LeakSite {
+  std::uint32_t node = 0;  ///< Where its stack ends.
+  std::string verdict;     ///< "suspect", "undecided".
+  estimation::Estimate live;
+  std::uint64_t samples = 0;
+  double never_freed = 0;  ///< Share of what it allocated.
+  estimation::Interval never_freed_limits;
+  double rate = 0;  ///< Bytes per second.
+  estimation::Interval rate_limits;
+  Nanoseconds since = 0;  ///< After the start: what came before is warm-up.
+  Nanoseconds oldest = 0, old_from = 0;
+  double q = 1;
+};
+
+struct Leaks {
+  std::string finding;  ///< "suspects", "undecided", "clear".
+  std::string why;      ///< Why that heap was judged: "end", "before_teardown".
+  Nanoseconds after_start = 0, before_end = 0;
+  std::optional<Nanoseconds> slow_frees_from;
+  estimation::Estimate live, live_at_end;
+  std::vector<LeakSite> sites;
+  std::uint64_t suspects = 0, undecided = 0, clear = 0, samples_needed = 0;
+  double q = 0;  ///< Share of false suspects that was accepted.
+};
+
 /// Lines of a source file.
 struct Source {
   NameIndex file = kNoName;
@@ -151,6 +177,7 @@ struct PageData {
   std::vector<report::SummaryFact> facts;
   std::vector<std::string> warnings;
   std::vector<std::string> names;
+  std::vector<std::string> short_names;  ///< Parallel to names; empty: the same.
   Frames frames;
   Nodes nodes;
   std::vector<Cells> cells;
@@ -158,6 +185,7 @@ struct PageData {
   std::optional<Timeline> timeline;
   std::vector<Survival> lifetimes;
   std::vector<AccountLine> resident;
+  std::optional<Leaks> leaks;
   std::vector<Source> sources;
   std::vector<std::string> left_out;
   std::optional<Diff> diff;

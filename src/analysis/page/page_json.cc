@@ -154,6 +154,33 @@ void write_line(JsonWriter& json, const AccountLine& line) {
   json.field("depth", line.depth).end_object();
 }
 
+void write_limits(JsonWriter& json, std::string_view name, double value,
+                  const estimation::Interval& limits) {
+  json.key(name).begin_object().field("value", value);
+  json.field("lo", limits.lo).field("hi", limits.hi).end_object();
+}
+
+void write_leak(JsonWriter& json, const LeakSite& site) {
+  json.begin_object().field("node", site.node).field("verdict", site.verdict);
+  json.field("live", site.live).field("samples", site.samples);
+  write_limits(json, "neverFreed", site.never_freed, site.never_freed_limits);
+  write_limits(json, "rate", site.rate, site.rate_limits);
+  json.field("since", site.since).field("oldest", site.oldest);
+  json.field("oldFrom", site.old_from).field("q", site.q).end_object();
+}
+
+void write_leaks(JsonWriter& json, const Leaks& leaks) {
+  json.key("leaks").begin_object().field("finding", leaks.finding).field("why", leaks.why);
+  json.field("afterStart", leaks.after_start).field("beforeEnd", leaks.before_end);
+  if (leaks.slow_frees_from) json.field("slowFreesFrom", *leaks.slow_frees_from);
+  json.field("live", leaks.live).field("liveAtEnd", leaks.live_at_end);
+  json.field("suspects", leaks.suspects).field("undecided", leaks.undecided);
+  json.field("clear", leaks.clear).field("samplesNeeded", leaks.samples_needed);
+  json.field("q", leaks.q).key("sites").begin_array();
+  for (const LeakSite& site : leaks.sites) write_leak(json, site);
+  json.end_array().end_object();
+}
+
 void write_source(JsonWriter& json, const Source& source) {
   json.begin_object().field("file", source.file).field("from", source.from);
   write_strings(json, "lines", source.lines);
@@ -215,6 +242,7 @@ std::string to_json(const PageData& data) {
   write_facts(json, data.facts);
   write_strings(json, "warnings", data.warnings);
   write_strings(json, "names", data.names);
+  write_strings(json, "short_names", data.short_names);
   write_frames(json, data.frames);
   json.key("nodes").begin_object();
   write_plain(json, "up", data.nodes.up);
@@ -225,6 +253,7 @@ std::string to_json(const PageData& data) {
   if (data.timeline) write_timeline(json, *data.timeline);
   write_each(json, "lifetimes", data.lifetimes, write_survival);
   write_each(json, "resident", data.resident, write_line);
+  if (data.leaks) write_leaks(json, *data.leaks);
   write_each(json, "sources", data.sources, write_source);
   write_strings(json, "left_out", data.left_out);
   if (data.diff) write_diff(json, *data.diff);

@@ -149,6 +149,40 @@ TEST(Cells, TellProcessesApartWhereThereAreSeveral) {
                                                    testing::StartsWith("cc1, process 18, ")));
 }
 
+TEST(ShortNames, AreThoseThatPeopleReadOfFunctionsAlone) {
+  TestRecording test;
+  const auto resize =
+      test.location({"std::vector<int, std::allocator<int> >::resize(unsigned long)"});
+  test.sample(test.stack({resize, test.location({"main"})}), 100);
+  const PageData data = page_of(test.recording, {});
+  ASSERT_EQ(data.short_names.size(), data.names.size());
+  std::map<std::string, std::string> shown;
+  for (std::size_t i = 0; i < data.names.size(); ++i) shown[data.names[i]] = data.short_names[i];
+  EXPECT_EQ(shown["std::vector<int, std::allocator<int> >::resize(unsigned long)"],
+            "vector<int>::resize");
+  EXPECT_EQ(shown["main"], "");
+}
+
+TEST(Leaks, HaveTheNodesOfTheirStacks) {
+  TestRecording test(1024);
+  test.recording.processes[0].end = 1'000'000;
+  const auto main = test.location({"main"});
+  const auto kept = test.stack({test.location({"keep"}), main});
+  for (int i = 0; i < 200; ++i) {
+    test.sample(kept, 100);
+    test.recording.samples.back().time = 1000 + 4000 * static_cast<Nanoseconds>(i);
+  }
+  const PageData data = page_of(test.recording, {});
+  ASSERT_TRUE(data.leaks.has_value());
+  EXPECT_EQ(data.leaks->suspects, 1U);
+  ASSERT_EQ(data.leaks->sites.size(), 1U);
+  const auto frame = data.nodes.frame[data.leaks->sites[0].node];
+  EXPECT_EQ(data.names[static_cast<std::size_t>(data.frames.name[frame])], "keep");
+  PageOptions part;
+  part.selection.to = 500'000;
+  EXPECT_FALSE(page_of(test.recording, part).leaks.has_value());
+}
+
 TEST(MappedSeries, FollowsWhatTheProgramMapsItself) {
   TestRecording test;
   test.recording.processes[0].start = 1000;

@@ -10,6 +10,7 @@ import { Pace, type Steps, STRETCH } from "./slices";
 export class DiffTree implements Tree {
   private constructor(
     private readonly page: Page,
+    private readonly diff: Diff,
     /** Nodes of the page, breadth first, children heaviest first. */
     private readonly order: Int32Array,
     readonly parents: Int32Array,
@@ -45,11 +46,21 @@ export class DiffTree implements Tree {
       }
       if (pace.isDue()) yield;
     }
-    return new DiffTree(page, order, parents, firstChild, childCount, weights, rows);
+    return new DiffTree(page, diff, order, parents, firstChild, childCount, weights, rows);
   }
 
   children(node: number): [number, number] {
     return [this.firstChild[node]!, this.childCount[node]!];
+  }
+
+  /** An only child that changed as its parent did is drawn with it. */
+  joins(parent: number, child: number): boolean {
+    if (parent === 0 || this.childCount[parent] !== 1) return false;
+    const [above, below] = [this.rowOf(parent), this.rowOf(child)];
+    if (above < 0 || below < 0) return false;
+    const { delta } = this.diff.nodes;
+    const least = Math.abs(delta[above]!) * (1 - 1e-9);
+    return Math.abs(delta[above]! - delta[below]!) <= Math.abs(delta[above]!) - least;
   }
 
   weight(node: number): number {

@@ -109,7 +109,6 @@ function* picked(rows: readonly number[], sums: Sums): Steps<Sums> {
 
 type GroupSteps = Steps<Groups>;
 
-/** The name of a call: "SessionStore::open › vector<int>::resize". */
 function callName(page: Page, caller: number, called: number): string {
   const name = functionName(page, caller);
   return called < 0 ? name : `${name} › ${functionName(page, called)}`;

@@ -63,6 +63,8 @@ export interface Page {
   functions: number;
   /** Of each function: of an allocator, a standard library or a language's start. */
   isLibrary: Uint8Array;
+  /** Of each node of the document: the node that its stacks end in. */
+  target: Int32Array;
   /** Functions that folding hides. */
   hidden: number;
   cells: (CellColumns | undefined)[];
@@ -152,6 +154,7 @@ export function pageOf(data: PageData): Page {
     functionOfFrame: functions.of,
     functions: functions.first.length,
     isLibrary,
+    target: Int32Array.from({ length: nodes }, (_, i) => i),
     hidden: 0,
     cells: data.cells.map(columnsOf),
     room: roomFor(nodes),
@@ -172,6 +175,7 @@ export function foldedPage(page: Page): Page {
     parent: tree.parent,
     children: childrenOf(tree.parent),
     functionOf,
+    target: tree.target,
     hidden: tree.hidden,
     cells: page.cells.map((cells) => cells && { ...cells, node: cells.node.map((node) => tree.target[node]!) }),
     room: roomFor(tree.source.length),

@@ -9,5 +9,5 @@ export function isLibraryFrame(data: PageData, frame: number): boolean {
 
 /** Names of data.names as they are shown. */
 export function displayNames(data: PageData): string[] {
-  return (data.short_names ?? data.names).map(printable);
+  return data.names.map((name, i) => printable(data.short_names[i] || name));
 }

@@ -9,6 +9,7 @@ import { elided, printable } from "../model/names";
 import { foldedPage, type Page } from "../model/page";
 import { DIMENSIONS, type Dimension, type Selected, type Window } from "../model/selection";
 import type { Steps } from "../model/slices";
+import { callAt } from "../model/call";
 import { carriedOver } from "../model/carry";
 import { type Side, type State } from "../model/state";
 import { duration, exactCount, figure, shareFigure, textOf } from "../numbers/format";
@@ -18,6 +19,7 @@ import { Chip, Choice } from "./controls";
 import { About, Help } from "./Dialogs";
 import { DiffView } from "./Diff";
 import { Kept } from "./Kept";
+import { rateText } from "./Leaks";
 import { FactsLine, FindingText, Totals, Warnings } from "./Summary";
 import { Tabs, tabOf, View } from "./Tabs";
 import { Timeline } from "./Timeline";
@@ -89,14 +91,19 @@ function Filters(props: ViewProps) {
 }
 
 /** The second line, where a site is suspect. */
-function Suspect({ page, change }: ViewProps) {
+function Suspect({ page, change, finding }: ViewProps) {
   const { leaks } = page.data;
   if (!leaks || leaks.suspects === 0) return null;
-  const first = leaks.sites[0]!;
+  const [first] = leaks.sites;
+  const call = callAt(page, first!.node);
+  const isInIt = finding?.names.length === 1 && call.name.startsWith(`${finding.names[0]} › `);
+  const until = leaks.why === "before_teardown" ? "the program tidied up" : "the end";
   return (
     <p>
-      <code>{elided(printable(first.name), 120)}</code> kept growing by{" "}
-      {textOf(figure({ ...first.rate, variance: 0, samples: 1, exact: 0 }, "bytes"))} per second.{" "}
+      {isInIt ? "In it, " : ""}
+      <code>{elided(isInIt ? call.called : call.name, 120)}</code>
+      {!isInIt && call.place && <code class="interval"> {call.place}</code>} kept growing by{" "}
+      {rateText(first!)} per second until {until}.{" "}
       <button class="text-link" onClick={() => change({ tab: "leaks" }, true)}>
         Why it is suspect
       </button>
@@ -208,7 +215,7 @@ function Footer(props: { page: Page; onAbout: () => void }) {
   return (
     <footer class="wrap">
       {leftOut.length > 0 && (
-        <details open>
+        <details>
           <summary>Omitted to limit the page's size; totals are unaffected</summary>
           <ul>
             {leftOut.map((text, i) => (

@@ -41,9 +41,10 @@ function outlived({ time, value, lo, hi }: Survival, share: number): [number, nu
 
 function livesText(curve: Survival, share: number): string {
   const [at, least, most] = outlived(curve, share);
-  if (!Number.isFinite(at)) return `over ${duration(curve.time.at(-1)!)}`;
-  const limit = Number.isFinite(most) ? duration(most) : "?";
-  return `over ${duration(at)} [${duration(least)}, ${limit}]`;
+  const last = duration(curve.time.at(-1)!);
+  // Of a limit that the curve does not reach only its last time is known.
+  if (!Number.isFinite(at)) return `over ${Number.isFinite(least) ? duration(least) : last}`;
+  return `over ${duration(at)} [${duration(least)}, ${Number.isFinite(most) ? duration(most) : `> ${last}`}]`;
 }
 
 function Lives({ page, of }: { page: Page; of: number }) {
@@ -52,6 +53,14 @@ function Lives({ page, of }: { page: Page; of: number }) {
     (one) => printable(one.name) === name || printable(one.name).startsWith(`${name} (`),
   );
   if (!curve) return null;
+  if (curve.time.length === 0) {
+    return (
+      <>
+        <dt>Lives</dt>
+        <dd>none of its objects was freed</dd>
+      </>
+    );
+  }
   return (
     <>
       <dt>Lives</dt>
@@ -166,7 +175,9 @@ export function Detail(props: DetailProps) {
         </h2>
         <Bar estimate={bytes} most={Math.max(bytes.hi, whole.hi)} showsLimits={true} />
         <dl>
-          <dt>Held {momentText(props)}</dt>
+          <dt>
+            {props.selected.profile.kind === "allocated" ? "Allocated" : "Held"} {momentText(props)}
+          </dt>
           <dd>
             <Figure parts={figure(bytes, "bytes")} />, {plural(samplesOf(sums, 0), "sample")}
           </dd>

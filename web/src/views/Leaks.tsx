@@ -1,26 +1,41 @@
 // Sites that kept growing, with the evidence: what `geiger leaks` says.
-import type { LeakSite } from "../data";
-import { elided, printable } from "../model/names";
-import { duration, figure, plural, probabilityOf, shareFigure, textOf } from "../numbers/format";
+import type { LeakSite, Leaks as Data } from "../data";
+import { callAt } from "../model/call";
+import { elided } from "../model/names";
+import {
+  changeFigure,
+  duration,
+  figure,
+  plural,
+  probabilityOf,
+  shareFigure,
+  textOf,
+} from "../numbers/format";
 import type { ViewProps } from "./context";
 
-function Site({ site }: { site: LeakSite }) {
-  const rate = { ...site.rate, variance: 0, samples: 1, exact: 0 };
+/** "+4.3 MiB ± 1.2". */
+export function rateText({ rate }: LeakSite): string {
+  return textOf(changeFigure(rate.value, rate)).replace(/^\+/, "");
+}
+
+function Site(props: ViewProps & { site: LeakSite }) {
+  const { page, change, site } = props;
+  const call = callAt(page, site.node);
   return (
     <div class={`suspect ${site.verdict}`}>
       <h2>
-        <bdi>{elided(printable(site.name), 200)}</bdi>
-        {site.place && <span class="where">{elided(printable(site.place), 120)}</span>}
+        <bdi>{elided(call.name, 200)}</bdi>
+        {call.place && <span class="where">{elided(call.place, 120)}</span>}
       </h2>
       <dl>
         <dt>Grows by</dt>
         <dd>
-          <b>{textOf(figure(rate, "bytes"))}</b> per second
+          <b>{rateText(site)}</b> per second since {duration(site.since)}
         </dd>
         <dt>Live then</dt>
         <dd>
           {textOf(figure(site.live, "bytes"))}, {textOf(shareFigure(site.neverFreed))} of what it
-          allocated
+          allocated, {plural(site.samples, "sample")}
         </dd>
         {site.oldest > 0 && (
           <>
@@ -33,47 +48,77 @@ function Site({ site }: { site: LeakSite }) {
         )}
         <dt>Chance</dt>
         <dd>{probabilityOf("q", site.q)}</dd>
-        {site.path.length > 0 && (
+        {call.callers.length > 0 && (
           <>
             <dt>Called by</dt>
             <dd class="faint">
-              <bdi>{site.path.map((name) => elided(printable(name), 80)).join(" ← ")}</bdi>
+              <bdi>{call.callers.map((name) => elided(name, 80)).join(" ← ")}</bdi>
             </dd>
           </>
         )}
       </dl>
+      <p class="actions">
+        <button
+          class="text-link"
+          onClick={() => change({ tab: "flame", mode: "callees", zoom: [], chosen: call.path }, true)}
+        >
+          Show in the flame graph
+        </button>
+      </p>
     </div>
   );
 }
 
-export function Leaks({ page }: ViewProps) {
-  const { leaks } = page.data;
+/** Which heap was judged. */
+function judgedText(leaks: Data): string {
+  const live = textOf(figure(leaks.live, "bytes"));
+  if (leaks.why !== "before_teardown") {
+    return `Judged at the end, ${duration(leaks.afterStart)}, with ${live} live. Memory alive at the end is not necessarily a leak.`;
+  }
+  const end = textOf(figure(leaks.liveAtEnd, "bytes"));
+  return (
+    `The program freed most of its heap in its last ${duration(leaks.beforeEnd)}, so ${end} was live ` +
+    `at the end. Judged before that, at ${duration(leaks.afterStart)}, with ${live} live:`
+  );
+}
+
+/** What may be hidden, or why no site is a suspect. */
+function openText(leaks: Data): string {
+  if (leaks.slowFreesFrom !== undefined) {
+    return `From ${duration(leaks.slowFreesFrom)} on the program freed most of its heap; what leaked before may be hidden. geiger leaks --until TIME judges an earlier heap.`;
+  }
+  if (leaks.finding !== "undecided") return "";
+  return `No verdict: a site needs ${leaks.samplesNeeded} samples. A longer run or a smaller --interval decides.`;
+}
+
+export function Leaks(props: ViewProps) {
+  const { leaks } = props.page.data;
   if (!leaks) {
     return (
       <p class="nothing">
-        No verdict about leaks: that needs the times of samples, which <code>geiger run</code> records.
+        No verdict about leaks: of a whole recording of <code>geiger run</code> there is one where
+        samples were alive.
       </p>
     );
   }
   const { sites, suspects, undecided, clear } = leaks;
+  const all = plural(suspects + undecided + clear, "site");
+  const found = sites.filter(({ verdict }) => verdict === "suspect");
   return (
     <section aria-label="Leaks">
       <p class="say">
-        {leaks.about.map(printable).join(" ")}{" "}
-        {suspects === 0 ? (
-          "No site is a suspect."
-        ) : (
-          <b>
-            {suspects} of {plural(suspects + undecided + clear, "site")} kept growing.
-          </b>
-        )}
+        {judgedText(leaks)}{" "}
+        <b>{suspects > 0 ? `${suspects} of ${all} kept growing.` : `no suspect among ${all}.`}</b>{" "}
+        {openText(leaks)}
       </p>
-      {sites.map((site, i) => (
-        <Site key={i} site={site} />
+      {found.map((site, i) => (
+        <Site key={i} {...props} site={site} />
       ))}
       <p class="faint">
-        {plural(clear, "site")} {clear === 1 ? "is" : "are"} clear, {undecided} undecided
-        {undecided > 0 && `: too few samples for a verdict, which needs ${leaks.samplesNeeded}`}.
+        {plural(clear, "site")} {clear === 1 ? "is" : "are"} clear, {undecided}{" "}
+        {undecided === 1 ? "is" : "are"} undecided
+        {undecided > 0 && `: fewer than the ${leaks.samplesNeeded} samples that a verdict needs`}. Of a
+        list of suspects at most {Math.round(100 * leaks.q)} % are expected to be false.
       </p>
     </section>
   );

@@ -50,10 +50,16 @@ export function Warnings({ page }: { page: Page }) {
   );
 }
 
+/** A number and its unit stay on one line. */
+function unbroken(text: string): string {
+  return text.replace(/(\d) (?=[KMGT]?i?B\b|%|s\b)/g, "$1\u00a0");
+}
+
 function Sentence({ parts }: { parts: Part[] }) {
   return (
     <>
-      {parts.map(({ text, tone }, i) => {
+      {parts.map(({ text: words, tone }, i) => {
+        const text = unbroken(words);
         if (tone === "strong") return <strong key={i}>{text}</strong>;
         if (tone === "place") return <code key={i}>{text}</code>;
         return (

@@ -180,7 +180,7 @@ function optionsOf(props: () => Drawn): uPlot.Options {
     cursor: { drag: { x: true, y: false, setScale: false }, points: { show: false }, y: false },
     scales: {
       x: { time: false, range: [timeline.edges[0]! / 1e9, timeline.edges.at(-1)! / 1e9] },
-      y: { range: (_, __, most) => [0, Math.max(1, most * 1.06)] },
+      y: { range: (_, __, most) => [0, topOf(most)] },
     },
     axes: [
       {
@@ -199,7 +199,7 @@ function optionsOf(props: () => Drawn): uPlot.Options {
         space: 32,
         ticks: { show: false },
         values: bytes,
-        incrs: BYTE_STEPS,
+        splits: (_, __, ___, top) => [0, 1, 2, 3].map((i) => i * stepOf(top)).filter((at) => at <= top),
       },
     ],
     bands: [{ series: [1, 2], fill: palette.band }],
@@ -213,6 +213,17 @@ function optionsOf(props: () => Drawn): uPlot.Options {
     ],
     hooks: { ready: [clicked], draw: [decorate], setSelect: [chosen], setCursor: [pointed] },
   };
+}
+
+/** So that there are at most three. */
+function stepOf(most: number): number {
+  return BYTE_STEPS.find((step) => 3 * step >= most) ?? most;
+}
+
+/** The first label at or above all that is drawn. */
+function topOf(most: number): number {
+  const step = stepOf(Math.max(1, most));
+  return Math.max(1, Math.ceil(most / step)) * step;
 }
 
 /** Steps of an axis of bytes, so that labels are round: 1, 2, 4, 5, 10, 20 ... of a unit. */

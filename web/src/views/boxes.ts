@@ -31,9 +31,12 @@ export interface Painter {
 }
 
 /** The nodes that a box stands for, the last one last. */
-export function chainOf(tree: CallTree, box: Pick<Box, "node" | "first">): number[] {
+export function chainOf(
+  parents: ArrayLike<number>,
+  box: Pick<Box, "node" | "first">,
+): number[] {
   const chain = [box.node];
-  for (let at = box.node; at !== box.first;) chain.push((at = tree.parents[at]!));
+  for (let at = box.node; at !== box.first;) chain.push((at = parents[at]!));
   return chain.reverse();
 }
 
@@ -75,7 +78,7 @@ export function paintOf(painter: Painter, box: Box): Paint {
   const { tree, book, palette, chosen } = painter;
   const { node, width } = box;
   const estimate = width > 3 ? book.peek(node) : undefined;
-  const chain = chainOf(tree, box);
+  const chain = chainOf(tree.parents, box);
   const tones = tonesOf(painter, chain, estimate);
   const isOwn = tones === palette.own;
   const shows = width >= LEAST_FIGURE;
