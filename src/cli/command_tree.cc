@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "cli/help_formatter.h"
+
 namespace geiger::cli {
 namespace {
 
@@ -20,7 +22,7 @@ std::vector<std::string> split(std::string_view text, char divider) {
 /// Validators describe themselves behind the name of the type: "KIND:{live,peak}".
 void read_type(const std::string& type, OptionFacts& facts) {
   const std::size_t colon = type.find(":{");
-  facts.value = type.substr(0, std::min(type.find(':'), type.size()));
+  facts.value = name_of_type(type);
   if (colon == std::string::npos) return;
   const std::size_t end = type.find('}', colon);
   facts.choices = split(std::string_view(type).substr(colon + 2, end - colon - 2), ',');

@@ -43,6 +43,9 @@ class EstimateVerb(unittest.TestCase):
             file.flush()
             self.assertEqual(self.document("--file", file.name), self.document(SMALL))
 
+    def test_help_names_values_in_full(self):
+        self.assertIn(b"--certain SIZE[:COUNT]  ", run("estimate", "--help").stdout)
+
     def test_levels_and_forms(self):
         narrow, wide = self.document(SMALL, "--ci", "50%"), self.document(SMALL, "--level", "0.999")
         self.assertLess(wide["bytes"]["lo"], narrow["bytes"]["lo"])

@@ -5,6 +5,15 @@
 
 namespace geiger::cli {
 
+std::string name_of_type(std::string_view type) {
+  int depth = 0;
+  for (std::size_t i = 0; i < type.size(); ++i) {
+    if (type[i] == ':' && depth == 0) return std::string(type.substr(0, i));
+    depth += (type[i] == '[' ? 1 : 0) - (type[i] == ']' ? 1 : 0);
+  }
+  return std::string(type);
+}
+
 std::string HelpFormatter::make_option_name(const CLI::Option* option, bool is_positional) const {
   if (is_positional) return CLI::Formatter::make_option_name(option, is_positional);
   std::string names;
@@ -23,7 +32,7 @@ std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) con
 
 std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
   const std::string type = option->get_type_name();
-  const std::string value = type.substr(0, type.find(':'));
+  const std::string value = name_of_type(type);
   const bool has_value = option->get_type_size() != 0 && !option->get_positional();
   return has_value && !value.empty() ? " " + value : "";
 }

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <string_view>
 
 namespace geiger::cli {
 
@@ -15,6 +16,10 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_option_opts(const CLI::Option* option) const override;
   std::string make_footer(const CLI::App* app) const override;
 };
+
+/// What an option's value is called: CLI11 puts a colon and what the value is checked by behind
+/// it. A colon in brackets belongs to the name: SIZE[:COUNT].
+[[nodiscard]] std::string name_of_type(std::string_view type);
 
 /// `app` and every verb below: those that say nothing of their exit codes say the common ones.
 void document_exit_codes(CLI::App& app);

@@ -114,6 +114,11 @@ class PlanningVerbs(RecordedProgram):
         smaller = self.json("plan", "--site", "1GiB", "--change", "-10%")
         self.assertLess(smaller["goals"][0]["samples_needed"], 1648)
 
+    def test_plan_as_the_faq_shows(self):
+        for goal in (("--precision", "20%"), ("--change", "10%")):
+            plan = self.json("plan", "--site", "5MiB", *goal, "a.geiger")
+            self.assertLess(plan["interval"], 512 * 1024)
+
     def test_plan_for_a_precision(self):
         plan = self.json("plan", "--site", "1GiB", "--precision", "22%")
         self.assertAlmostEqual(plan["goals"][0]["samples_needed"], 96, delta=2)
