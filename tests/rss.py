@@ -102,6 +102,14 @@ class Rss(unittest.TestCase):
             words = ["--kind", kind, *([] if "overhead" in kind else ["--at", "last"]), run]
             table = self.report("table", *words)
             self.assertEqual(table["kind"], kind)
+            is_of_instant = "overhead" not in kind
+            self.assertEqual("snapshot" in table, is_of_instant)
+            heading = self.geiger("table", *words).stdout.decode().replace("\n", " ")
+            self.assertEqual("after the start, at the last memory that was read" in heading,
+                             is_of_instant)
+            if is_of_instant:
+                self.assertEqual(table["snapshot"]["moment"], "last")
+                self.assertGreater(table["snapshot"]["first_ns"], 0)
             total = table["total"]["bytes"]
             self.assertTrue(total["lo"] <= total["value"] <= total["hi"], total)
             tree = self.report("tree", *words)

@@ -123,6 +123,7 @@ class Instants {
       subject_.selection.moment = is_last ? profile::Moment::kLast : profile::Moment::kMaximum;
       subject_.scope.asked =
           report::asked_inside(recording_, subject_.selection.kind, subject_.selection.moment);
+      subject_.scope.read = report::read_at(recording_, subject_.selection.moment);
       return "";
     }
     if (!options.at.empty()) return apply_at(options.at);

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analysis/observe/glibc_heap.h"
@@ -71,6 +74,23 @@ class MemoryReader {
   Address start_ = 0, end_ = 0;  ///< What the buffer shows.
 };
 
+/// Why free bytes beside objects of an allocator are not known; empty of glibc's malloc.
+std::string reason_of(std::string_view allocator) {
+  if (allocator.starts_with("libc.so") || allocator.starts_with("libc-2")) return "";
+  if (allocator.starts_with("libjemalloc")) {
+    return "jemalloc answers when the program allocates next, which it has not since";
+  }
+  if (allocator.starts_with("libmimalloc")) {
+    return "mimalloc shows how full its pages are only to the thread that owns them, and their "
+           "layout changes between versions (glibc's malloc and jemalloc can be read)";
+  }
+  if (allocator.starts_with("libtcmalloc")) {
+    return "tcmalloc exports neither its spans nor the free lists of its caches, only totals "
+           "(glibc's malloc and jemalloc can be read)";
+  }
+  return std::string(allocator) + " does not tell from outside";
+}
+
 /// A chunk that was no chunk of its heap must have been freed meanwhile.
 bool all_were_freed(const std::vector<trace::Ref>& unmatched, TraceFollower& follower) {
   if (unmatched.empty()) return true;
@@ -96,12 +116,8 @@ void take_waste(HeapWalk& walk, std::span<const LiveSample> samples, Snapshot& s
 
 void add_waste(const ProcessFiles& files, std::span<const Mapping> mappings, Pagemap& pagemap,
                std::span<const LiveSample> samples, TraceFollower& follower, Snapshot& snapshot) {
-  const std::string_view allocator = file_name_of(follower.header().allocator);
-  if (!allocator.starts_with("libc.so") && !allocator.starts_with("libc-2")) {
-    snapshot.waste_fault =
-        allocator.starts_with("libjemalloc")
-            ? "jemalloc answers when the program allocates next, which it has not since"
-            : std::string(allocator) + " does not tell from outside";
+  if (std::string reason = reason_of(file_name_of(follower.header().allocator)); !reason.empty()) {
+    snapshot.waste_fault = std::move(reason);
     return;
   }
   const Descriptor memory = files.open("mem");

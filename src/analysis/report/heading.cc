@@ -60,7 +60,8 @@ std::string_view count_heading(profile::Kind kind) {
 
 std::string profile_heading(profile::Kind kind, std::string_view view, const Measure& total,
                             const Style& style, const Scope& scope) {
-  std::string title = fmt::format("{}, {}", text_of(scope, kind), view);
+  const std::string when = scope.read ? ", " + text_of(*scope.read) : "";
+  std::string title = fmt::format("{}{}, {}", text_of(scope, kind), when, view);
   title[0] = static_cast<char>(title[0] - 'a' + 'A');
   const std::string only = only_text(scope);
   std::string rest = only.empty() ? "" : "; " + only;

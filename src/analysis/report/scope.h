@@ -9,6 +9,7 @@
 #include "analysis/profile/profile.h"
 #include "analysis/report/asked_inside.h"
 #include "analysis/report/json.h"
+#include "analysis/report/read_at.h"
 #include "base/units.h"
 
 namespace geiger::report {
@@ -24,6 +25,7 @@ struct Scope {
   /// What was asked for: {"thread", "io-1"}, {"label", "tenant=acme"}.
   std::vector<std::pair<std::string, std::string>> only;
   std::optional<AskedInside> asked;  ///< Of resident bytes that nobody outside could read.
+  std::optional<ReadAt> read;        ///< Of what was read from outside.
 
   [[nodiscard]] bool is_part() const { return !when.empty() || !only.empty(); }
 };
@@ -35,7 +37,7 @@ struct Scope {
 [[nodiscard]] std::string only_text(const Scope& scope);
 
 /// The field "selection", where there is one: instants in ns after the start, and filters; and
-/// that of `asked`.
+/// those of `asked` and `read`.
 void write_field(JsonWriter& json, const Scope& scope);
 
 }  // namespace geiger::report
