@@ -140,8 +140,6 @@ int run_check(Options& options) {
               compare::Collector(kind_of(options.selection), options.grouping, std::move(patterns)),
               options.selection);
   if (!collection) return kExitFailed;
-  // Half a trace may hold half the bytes: no answer is better than that one.
-  if (collection->is_damaged) return kExitFailed;
   return print_check(options, gates, collection->collected);
 }
 

@@ -23,4 +23,10 @@ inline constexpr std::array<SampleType, 10> kSampleTypes{{{"alloc_objects", "cou
                                                           {"samples", "count"},
                                                           {"inuse_samples", "count"}}};
 
+/// Numeric labels, in bytes: the size of each object of a row, and the interval that drew its
+/// samples where that is not the profile's period. With them and the columns above every sum of
+/// the row is got back.
+inline constexpr std::string_view kSizeLabel = "bytes";
+inline constexpr std::string_view kIntervalLabel = "interval";
+
 }  // namespace geiger::pprof

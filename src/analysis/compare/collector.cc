@@ -26,7 +26,8 @@ constexpr std::size_t kCallersShown = 3;
 RunFacts facts_of(const Recording& recording, const Profile& profile) {
   const profile::ProcessTotals totals = profile::all_totals(recording);
   RunFacts facts{totals.exact_bytes, totals.unsettled_bound, profile.largest_interval, 0,
-                 recording.processes.size()};
+                 recording.processes.size(),
+                 profile::is_counted(recording), profile::gaps_of(recording)};
   for (const profile::Process& process : recording.processes) {
     facts.dropped += std::accumulate(process.drops.begin(), process.drops.end(), std::uint64_t{0});
   }

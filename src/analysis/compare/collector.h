@@ -15,6 +15,7 @@
 #include "analysis/compare/error.h"
 #include "analysis/compare/pattern.h"
 #include "analysis/compare/places.h"
+#include "analysis/profile/gaps.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
 #include "analysis/profile/view.h"
@@ -70,6 +71,8 @@ struct RunFacts {
   double largest_interval = 0;
   std::uint64_t dropped = 0;  ///< Samples and frees that could not be recorded.
   std::uint64_t processes = 0;
+  bool is_counted = true;          ///< Whether exact_bytes is known at all (profile/gaps.h).
+  std::vector<profile::Gap> gaps = {};  ///< What the recording lacks.
 };
 
 struct SideFacts {

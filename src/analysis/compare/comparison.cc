@@ -123,6 +123,9 @@ void judge(Comparison& comparison, const std::vector<std::size_t>& tested) {
 
 std::optional<ExactTotals> exact_totals(const Collected& collected) {
   if (collected.kind != profile::Kind::kAllocated || collected.is_part) return std::nullopt;
+  for (const SideFacts* side : {&collected.before, &collected.after}) {
+    if (!std::ranges::all_of(side->runs, &RunFacts::is_counted)) return std::nullopt;
+  }
   ExactTotals totals;
   const auto average = [](const SideFacts& facts, Bytes RunFacts::*member) {
     double sum = 0;

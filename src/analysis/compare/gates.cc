@@ -118,7 +118,8 @@ class Checker {
     task.result.name = "total";
     task.subject.is_whole = true;
     task.ignore_below = 0;
-    if (collected_.kind != profile::Kind::kAllocated || collected_.is_part) return;
+    const bool is_kind_counted = collected_.kind == profile::Kind::kAllocated && !collected_.is_part;
+    if (!is_kind_counted || !is_counted(task.result.limit)) return;
     task.result.is_exact = true;
     task.subject = {.before = &counted_before_,
                     .after = &counted_after_,
@@ -140,6 +141,42 @@ class Checker {
       task.is_testable = !is_growth || is_testable(site);
       tasks_.push_back(std::move(task));
     }
+  }
+
+  /// Whether the runs that a limit is about were counted to the byte.
+  bool is_counted(const Limit& limit) const {
+    const bool is_after = std::ranges::all_of(collected_.after.runs, &RunFacts::is_counted);
+    const bool is_before = std::ranges::all_of(collected_.before.runs, &RunFacts::is_counted);
+    return is_after && (is_before || limit.measured == Measured::kBytes);
+  }
+
+  /// What the runs of a task lack of what it is about; empty: nothing.
+  std::string lacks_of(const Task& task) const {
+    std::string first;
+    std::size_t others = 0;
+    const auto look_at = [&](const SideFacts& side) {
+      for (const RunFacts& run : side.runs) {
+        for (const profile::Gap& gap : run.gaps) {
+          if (!gap.concerns(collected_.kind, task.subject.is_counted)) continue;
+          if (first.empty()) first = gap.why;
+          else if (gap.why != first) ++others;
+        }
+      }
+    };
+    look_at(collected_.after);
+    if (task.result.limit.measured == Measured::kGrowth) look_at(collected_.before);
+    return others == 0 ? first : first + " (and more is missing)";
+  }
+
+  /// Half a recording may hold half the bytes: it shows that a limit is exceeded, never that it is
+  /// kept. Objects whose frees are missing may not even have been live.
+  void hold_back(Task& task) const {
+    std::string lacks = lacks_of(task);
+    const bool shows_more = task.result.limit.measured == Measured::kBytes &&
+                            collected_.kind == profile::Kind::kAllocated;
+    if (lacks.empty() || (task.result.answer == Answer::kFail && shows_more)) return;
+    task.result.answer = Answer::kUndecided;
+    task.result.lacks = std::move(lacks);
   }
 
   bool is_testable(const Site& site) const {
@@ -168,6 +205,7 @@ class Checker {
       const double bound = bound_of(task.result.limit) + task.ignore_below;
       if (strict[i].interval.lo > bound && task.is_testable) task.result.answer = Answer::kFail;
       if (plain[i].interval.hi <= bound) task.result.answer = Answer::kPass;
+      hold_back(task);
       task.result.dispersion = plain[i].dispersion;
       task.strict = strict[i];
       task.plain = plain[i];
@@ -239,6 +277,7 @@ class Checker {
   void set_effort(Task& task, const estimation::Growth& growth, double limit) const {
     const bool is_counted_once = task.subject.is_counted && !has_several_runs(collected_);
     if (task.result.answer != Answer::kUndecided || is_counted_once) return;
+    if (!task.result.lacks.empty()) return;  // More samples would not help.
     task.result.effort = estimation::effort_to_decide(growth, limit, 2 * gates_.level - 1, kPower);
   }
 

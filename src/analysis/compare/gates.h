@@ -16,7 +16,7 @@ namespace geiger::compare {
 
 enum class Answer : std::uint8_t {
   kPass,       ///< Below the limit even at the upper end of what the samples allow.
-  kUndecided,  ///< The limit lies within what they allow.
+  kUndecided,  ///< The limit lies within what they allow, or the recording is incomplete.
   kFail,       ///< Above it even at the lower end.
 };
 
@@ -74,6 +74,9 @@ struct GateResult {
   /// where more samples would not help, or where the value seems to be the limit.
   std::optional<double> effort;
   double dispersion = 1;  ///< Variance over that of the sampling alone.
+  /// Why samples cannot decide: what the recordings lack. Empty where they are whole, or where the
+  /// gate fails in spite of it.
+  std::string lacks;
 };
 
 struct Verdicts {

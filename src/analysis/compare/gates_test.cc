@@ -63,6 +63,81 @@ TEST(Gates, UnsettledBytesLeaveCountsOpen) {
   EXPECT_NEAR(verdicts.results[0].lo, 0, 1e-9);
 }
 
+TEST(Gates, WhatWasNotCountedIsNotTrusted) {
+  TestRecording imported = run_with({{"make", 1000}});
+  imported.recording.processes[0].is_imported = true;
+  imported.recording.threads.clear();
+  const auto over = answers({}, {imported}, bytes_of_total(500 * kInterval));
+  EXPECT_EQ(over.answer, Answer::kFail);
+  EXPECT_FALSE(over.results[0].is_exact);
+  EXPECT_NEAR(over.results[0].value.value_or(0), 1000 * kInterval, 20 * kInterval);
+  EXPECT_EQ(answers({}, {imported}, bytes_of_total(1010 * kInterval)).answer, Answer::kUndecided);
+  EXPECT_EQ(answers({}, {imported}, bytes_of_total(2000 * kInterval)).answer, Answer::kPass);
+  const auto growth = answers({run_with({{"make", 100}})}, {imported}, growth_of_total(0.5));
+  EXPECT_EQ(growth.answer, Answer::kFail);
+  EXPECT_FALSE(growth.results[0].is_exact);
+}
+
+/// The answers about a run that lacks something: a limit on bytes far above, and far below.
+struct Answers {
+  Answer generous, strict;
+  std::string lacks;
+};
+Answers answers_about(const TestRecording& run, Kind kind) {
+  const auto generous = answers({}, {run}, bytes_of_total(1e6 * kInterval), kind);
+  const auto strict = answers({}, {run}, bytes_of_total(kInterval), kind);
+  return {generous.answer, strict.answer, generous.results[0].lacks};
+}
+
+TEST(Gates, AnIncompleteRecordingNeverPasses) {
+  const TestRecording whole = run_with({{"make", 1000}});
+  EXPECT_EQ(answers_about(whole, Kind::kAllocated).generous, Answer::kPass);
+
+  TestRecording damaged = whole;
+  damaged.recording.is_damaged = true;
+  EXPECT_EQ(answers_about(damaged, Kind::kAllocated).generous, Answer::kUndecided);
+  EXPECT_EQ(answers_about(damaged, Kind::kAllocated).strict, Answer::kFail)
+      << "more than the limit is at hand";
+  EXPECT_EQ(answers_about(damaged, Kind::kLiveAtEnd).strict, Answer::kUndecided)
+      << "frees may be missing";
+  EXPECT_NE(answers_about(damaged, Kind::kAllocated).lacks, "");
+
+  TestRecording dropped = whole;
+  dropped.recording.processes[0].drops[1] = 3;
+  EXPECT_EQ(answers_about(dropped, Kind::kAllocated).generous, Answer::kPass) << "it is counted";
+  EXPECT_EQ(answers_about(dropped, Kind::kLiveAtEnd).generous, Answer::kUndecided);
+  EXPECT_EQ(answers_about(dropped, Kind::kLiveAtEnd).lacks, "3 samples were dropped");
+
+  TestRecording unfinished = whole;
+  unfinished.recording.processes[0].uncommitted = 1;
+  EXPECT_EQ(answers_about(unfinished, Kind::kLiveAtPeak).generous, Answer::kUndecided);
+
+  TestRecording headless = whole;
+  headless.recording.processes[0].segments = {{.number = 3}};
+  EXPECT_EQ(answers_about(headless, Kind::kAllocated).generous, Answer::kUndecided);
+
+  TestRecording full = whole;
+  full.recording.processes[0].ending = profile::Ending::kSwitchedOff;
+  EXPECT_EQ(answers_about(full, Kind::kAllocated).generous, Answer::kUndecided);
+
+  TestRecording attached = whole;
+  attached.recording.processes[0].is_attached = true;
+  EXPECT_EQ(answers_about(attached, Kind::kAllocated).generous, Answer::kPass);
+  EXPECT_EQ(answers_about(attached, Kind::kLiveAtEnd).generous, Answer::kUndecided);
+
+  TestRecording missing = whole;
+  missing.recording.threads[0].hits = 5000;
+  EXPECT_EQ(answers_about(missing, Kind::kLiveAtEnd).generous, Answer::kUndecided);
+}
+
+TEST(Gates, AnIncompleteBaselineDecidesNoGrowth) {
+  TestRecording damaged = run_with({{"make", 1000}});
+  damaged.recording.is_damaged = true;
+  const TestRecording whole = run_with({{"make", 1000}});
+  EXPECT_EQ(answers({damaged}, {whole}, growth_of_total(0.5)).answer, Answer::kUndecided);
+  EXPECT_EQ(answers({damaged}, {whole}, bytes_of_total(2000 * kInterval)).answer, Answer::kPass);
+}
+
 TEST(Gates, EstimatesAnswerOnlyWhenTheyCan) {
   const Kind live = Kind::kLiveAtEnd;
   EXPECT_EQ(total_answer(1000, 1000, growth_of_total(0.2), live), Answer::kPass);

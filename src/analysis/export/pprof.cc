@@ -23,6 +23,13 @@ namespace field = pprof::field;
 
 constexpr std::size_t kFlushAt = 1 << 18;
 
+/// The largest interval that was in force: what left no sample may have been missed by it.
+Bytes period_of(const Recording& recording) {
+  Bytes largest = recording.processes.empty() ? 0 : recording.processes.front().interval;
+  for (const profile::Epoch& epoch : recording.epochs) largest = std::max(largest, epoch.interval);
+  return largest;
+}
+
 class PprofWriter {
  public:
   PprofWriter(const Recording& recording, const Sink& sink)
@@ -44,7 +51,8 @@ class PprofWriter {
 
   void write_samples(const profile::Profile& allocated, const profile::Profile& live) {
     const PprofTable table = pprof_table(recording_, types_, allocated, live);
-    const Labels labels{intern("bytes"), intern("thread"), intern("label"), intern("type")};
+    const Labels labels{intern(pprof::kSizeLabel), intern("thread"), intern("label"), intern("type"),
+                        intern(pprof::kIntervalLabel)};
     for (const profile::Thread& thread : recording_.threads) {
       thread_names_.push_back(
           intern(thread.name.empty() ? "tid " + std::to_string(thread.tid) : thread.name));
@@ -69,7 +77,7 @@ class PprofWriter {
     }
     top_.add_int64(field::kTimeNanos, static_cast<std::int64_t>(realtime));
     top_.add_int64(field::kDurationNanos, static_cast<std::int64_t>(end - std::min(start, end)));
-    top_.add_int64(field::kPeriod, static_cast<std::int64_t>(first.interval));
+    top_.add_int64(field::kPeriod, static_cast<std::int64_t>(period_));
   }
 
   /// Everything that samples refer to; strings last, as all the rest adds some.
@@ -86,7 +94,7 @@ class PprofWriter {
 
  private:
   struct Labels {
-    std::int64_t bytes, thread, label, type;
+    std::int64_t bytes, thread, label, type, interval;
   };
 
   void flush(std::size_t threshold) {
@@ -173,12 +181,8 @@ class PprofWriter {
   }
 
   void write_labels(pbf_writer& sample, const PprofRow& row, const Labels& labels) {
-    {
-      pbf_writer label(sample, field::kLabel);
-      label.add_int64(field::kKey, labels.bytes);
-      label.add_int64(field::kNum, static_cast<std::int64_t>(row.requested));
-      label.add_int64(field::kNumUnit, labels.bytes);
-    }
+    write_bytes(sample, labels.bytes, row.requested, labels);
+    if (row.interval != period_) write_bytes(sample, labels.interval, row.interval, labels);
     if (row.thread < recording_.threads.size()) {
       write_label(sample, labels.thread, thread_names_[row.thread]);
     }
@@ -188,6 +192,13 @@ class PprofWriter {
     if (row.type != profile::Types::kUnknown) {
       write_label(sample, labels.type, intern(types_[row.type]));
     }
+  }
+
+  static void write_bytes(pbf_writer& sample, std::int64_t key, Bytes bytes, const Labels& labels) {
+    pbf_writer label(sample, field::kLabel);
+    label.add_int64(field::kKey, key);
+    label.add_int64(field::kNum, static_cast<std::int64_t>(bytes));
+    label.add_int64(field::kNumUnit, labels.bytes);
   }
 
   static void write_label(pbf_writer& sample, std::int64_t key, std::int64_t text) {
@@ -257,6 +268,7 @@ class PprofWriter {
 
   const Recording& recording_;
   const profile::Types types_;
+  const Bytes period_ = period_of(recording_);
   GzipStream gzip_;
   std::string buffer_;
   pbf_writer top_{buffer_};

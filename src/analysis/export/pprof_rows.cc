@@ -1,6 +1,7 @@
 #include "analysis/export/pprof_rows.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "estimation/rounding.h"
 
@@ -12,16 +13,36 @@ using profile::Profile;
 using profile::Recording;
 using profile::Types;
 
-PprofRow row_of(const Entry& entry, const Types& types) {
-  return {entry.stack, entry.thread, entry.requested, entry.label,
+/// The interval at which pi of a kind of samples is what it is, without halves and thinning.
+Bytes effective_interval(const Entry& entry, const Recording& recording, const Profile& profile) {
+  const estimation::Count count = count_of(entry, recording, profile);
+  const Bytes interval = recording.epochs[entry.epoch].interval;
+  if (is_certain(count) || (count.lambda == recording.epochs[entry.epoch].lambda && count.keep >= 1))
+    return interval;
+  const double lambda =
+      -std::log1p(-inclusion_probability(count)) / static_cast<double>(entry.requested);
+  constexpr double kMost = 0x1p62;
+  return static_cast<Bytes>(std::llround(std::clamp(-1 / std::expm1(-lambda), 1.0, kMost)));
+}
+
+PprofRow row_of(const Entry& entry, const Recording& recording, const Profile& profile,
+                const Types& types) {
+  return {entry.stack,
+          entry.thread,
+          entry.requested,
+          effective_interval(entry, recording, profile),
+          entry.label,
           types.of(entry.type, entry.stack)};
 }
 
-std::vector<PprofRow> rows_of(const Types& types, const Profile& allocated, const Profile& live) {
+std::vector<PprofRow> rows_of(const Recording& recording, const Types& types,
+                              const Profile& allocated, const Profile& live) {
   std::vector<PprofRow> rows;
   rows.reserve(allocated.entries.size());
   for (const Profile* profile : {&allocated, &live}) {
-    for (const Entry& entry : profile->entries) rows.push_back(row_of(entry, types));
+    for (const Entry& entry : profile->entries) {
+      rows.push_back(row_of(entry, recording, *profile, types));
+    }
   }
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
@@ -51,7 +72,8 @@ Columns columns_of(const Recording& recording, const Types& types, const Profile
   for (const Entry& entry : profile.entries) {
     estimation::NodeSums sums;
     accumulate(sums, entry, recording, profile);
-    const auto at = std::lower_bound(rows.begin(), rows.end(), row_of(entry, types));
+    const PprofRow row = row_of(entry, recording, profile, types);
+    const auto at = std::lower_bound(rows.begin(), rows.end(), row);
     columns.add(static_cast<std::size_t>(at - rows.begin()), sums);
   }
   return columns;
@@ -61,7 +83,7 @@ Columns columns_of(const Recording& recording, const Types& types, const Profile
 
 PprofTable pprof_table(const Recording& recording, const Types& types, const Profile& allocated,
                        const Profile& live) {
-  PprofTable table{rows_of(types, allocated, live), {}};
+  PprofTable table{rows_of(recording, types, allocated, live), {}};
   const auto fill = [&](const Profile& profile, std::size_t objects, std::size_t samples) {
     const Columns columns = columns_of(recording, types, profile, table.rows);
     table.columns[objects] = estimation::round_to_total(columns.objects);

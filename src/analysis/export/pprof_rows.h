@@ -1,5 +1,5 @@
 // The samples of a pprof profile before they are written: one row per stack,
-// block size, thread, label and type, one column of integers per sample type.
+// block size, interval, thread, label and type, one column of integers per sample type.
 #pragma once
 
 #include <array>
@@ -17,6 +17,7 @@ struct PprofRow {
   std::uint32_t stack = profile::kNone;
   std::uint32_t thread = profile::kNone;
   Bytes requested = 0;
+  Bytes interval = 0;  ///< That the row's samples are drawn with, or as if with.
   std::uint32_t label = profile::kNone;
   std::uint32_t type = profile::Types::kUnknown;
   // NOLINTNEXTLINE(modernize-use-nullptr): it takes a 0 of the compiler's for ours.

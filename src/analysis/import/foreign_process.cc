@@ -1,6 +1,7 @@
 #include "analysis/import/foreign_process.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -21,6 +22,7 @@ ForeignProcess::ForeignProcess(profile::Recording& recording, ingest::Interner& 
   process.start = process.end = kStart;
   process.ending = profile::Ending::kStillOpen;
   process.is_aggregated = true;
+  process.is_imported = true;
   recording.processes.push_back(std::move(process));
 }
 
@@ -29,14 +31,20 @@ std::uint32_t ForeignProcess::epoch() {
   return epoch_;
 }
 
-void ForeignProcess::set_interval(double interval) {
+void ForeignProcess::set_interval(double interval, std::optional<double> rate) {
   is_exact_ = !(interval > 1);
-  const double lambda = is_exact_ ? std::numeric_limits<double>::infinity() : 1 / interval;
+  const double lambda = is_exact_ ? std::numeric_limits<double>::infinity()
+                                  : rate.value_or(1 / interval);
   constexpr double kMost = 0x1p62;
   const auto whole = static_cast<Bytes>(std::clamp(interval, 1.0, kMost));
   epoch_ = interner_.epoch(whole, lambda);
   process().interval = whole;
   process().is_pure = !is_exact_;
+}
+
+std::uint32_t ForeignProcess::epoch_of(double interval, double lambda) {
+  constexpr double kMost = 0x1p62;
+  return interner_.epoch(static_cast<Bytes>(std::llround(std::clamp(interval, 1.0, kMost))), lambda);
 }
 
 void ForeignProcess::map_file(const std::string& path, const std::string& build_id, Address start,
@@ -89,11 +97,11 @@ void ForeignProcess::add_tally(std::uint32_t stack, Bytes size, std::uint64_t co
   profile::Tally tally;
   tally.alike.process = index_;
   tally.alike.stack = stack;
-  tally.alike.epoch = epoch();
+  tally.alike.epoch = objects.epoch == kNone ? epoch() : objects.epoch;
   tally.alike.time = tally.last = kStart;
   tally.alike.requested = size;
   tally.alike.is_certain = is_exact_ || objects.is_certain;
-  tally.alike.seen_from = tells_live_only_ ? kStart : 0;
+  tally.alike.seen_from = tells_live_only_ || objects.is_live_only ? kStart : 0;
   tally.allocated = count;
   tally.freed = objects.is_freed ? count : 0;
   recording_.tallies.push_back(std::move(tally));

@@ -27,6 +27,8 @@ struct CountedObjects {
   Bytes bytes = 0;  ///< All of them together.
   bool is_freed = false;
   bool is_certain = false;  ///< Recorded whatever the interval.
+  bool is_live_only = false;  ///< Allocated objects stand elsewhere.
+  std::uint32_t epoch = profile::kNone;  ///< That drew them; kNone: the process's.
 };
 
 class ForeignProcess {
@@ -38,8 +40,9 @@ class ForeignProcess {
   [[nodiscard]] std::uint32_t index() const { return index_; }
 
   /// From here on objects are samples of a Poisson process with this many bytes between its
-  /// points on average. 1 and less: all of them were recorded.
-  void set_interval(double interval);
+  /// points on average, or of byte-wise trials with the rate `lambda`. 1 and less: all of them were
+  /// recorded.
+  void set_interval(double interval, std::optional<double> lambda = {});
 
   /// Only what was live is known: nothing is counted as allocated.
   void tells_live_only() { tells_live_only_ = true; }
@@ -62,6 +65,9 @@ class ForeignProcess {
   /// Objects that only their row is known of: they are taken to be as alike in size as whole
   /// bytes allow. Objects of no bytes do not count.
   void add(std::uint32_t stack, const CountedObjects& objects);
+
+  /// Of samples drawn at another rate than the process's.
+  [[nodiscard]] std::uint32_t epoch_of(double interval, double lambda);
 
   /// That of the interval; without one everything was recorded.
   [[nodiscard]] std::uint32_t epoch();

@@ -54,6 +54,7 @@ class Importer {
     if (error) {
       error->path = path;
       imported_.errors.push_back(*error);
+      imported_.recording.is_damaged = true;
       imported_.recording.warnings.push_back(error->text());
     }
     imported_.origins.push_back(std::move(origin));
@@ -61,6 +62,7 @@ class Importer {
 
   void fail(Error error) {
     imported_.recording.warnings.push_back(error.text());
+    imported_.recording.is_damaged = true;
     imported_.errors.push_back(std::move(error));
   }
 

@@ -11,9 +11,11 @@
 
 #include "analysis/import/heaptrack.h"
 #include "analysis/import/pprof.h"
+#include "analysis/import/row_sums.h"
 #include "analysis/profile/measured.h"
 #include "analysis/profile/profile.h"
 #include "estimation/estimate.h"
+#include "estimation/sums.h"
 
 namespace geiger::imports {
 namespace {
@@ -54,6 +56,39 @@ TEST(Import, SampledRowsOfJemallocGetIntervals) {
   EXPECT_GT(live.variance, 0);
   EXPECT_LT(live.interval.lo, live.value);
   EXPECT_GT(live.interval.hi, live.value);
+}
+
+/// The sums of two kinds of samples of one size, as a row of geiger's pprof has them.
+RowSums row_of(Bytes size, std::uint64_t n, double first, std::uint64_t m, double second) {
+  estimation::NodeSums sums;
+  sums.add(size, first, n);
+  sums.add(size, second, m);
+  const auto certain = static_cast<double>(sums.certain_samples);
+  return {size, n + m, std::round(sums.objects + certain),
+          std::round(sums.weighted_bytes + sums.certain_bytes), std::round(sums.bytes_variance)};
+}
+
+TEST(RowSums, MixedRowsKeepTheirSums) {
+  const double coarse = estimation::rate_of_interval(512 << 10);
+  const double fine = estimation::rate_of_interval(16 << 10);
+  for (const auto& [size, n, m] : {std::tuple{100, 3, 40}, {5000, 1, 1}, {40000, 7, 2}}) {
+    const RowSums row = row_of(static_cast<Bytes>(size), static_cast<std::uint64_t>(n), coarse,
+                               static_cast<std::uint64_t>(m), fine);
+    estimation::NodeSums back;
+    for (const estimation::Count& kind : samples_behind(row, coarse)) add(back, kind, kind.count);
+    EXPECT_EQ(back.samples + back.certain_samples, row.samples);
+    EXPECT_NEAR(back.weighted_bytes + back.certain_bytes, row.bytes, 1e-6 * row.bytes);
+    EXPECT_NEAR(back.bytes_variance, row.bytes_variance, 1e-4 * row.bytes_variance);
+  }
+}
+
+TEST(RowSums, CertainAndTriedOnesOfOneSize) {
+  const double coarse = estimation::rate_of_interval(512 << 10);
+  const RowSums row = row_of(20000, 4, coarse, 5, estimation::kCertainRate);
+  estimation::NodeSums back;
+  for (const estimation::Count& kind : samples_behind(row, coarse)) add(back, kind, kind.count);
+  EXPECT_NEAR(back.weighted_bytes + back.certain_bytes, row.bytes, 1e-6 * row.bytes);
+  EXPECT_NEAR(back.bytes_variance, row.bytes_variance, 1e-4 * row.bytes_variance);
 }
 
 TEST(Import, WhatTellsLiveOnlySaysNothingOfAllocations) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <unordered_map>
@@ -10,7 +11,10 @@
 #include <vector>
 
 #include "analysis/import/pprof_message.h"
+#include "analysis/import/row_sums.h"
+#include "estimation/counts.h"
 #include "estimation/sums.h"
+#include "pprof/sample_types.h"
 
 namespace geiger::imports {
 namespace {
@@ -26,6 +30,12 @@ Error fault(std::string reason) { return {"", std::nullopt, std::move(reason)}; 
 /// Where objects and bytes stand, and the samples behind them where that is told.
 struct Columns {
   std::size_t objects = kNoColumn, bytes = kNoColumn, samples = kNoColumn;
+  std::size_t variance = kNoColumn;  ///< Of the bytes.
+
+  /// As geiger writes them: the sums of the samples, from which these are got back.
+  [[nodiscard]] bool has_sums() const {
+    return objects != kNoColumn && samples != kNoColumn && variance != kNoColumn;
+  }
 };
 
 Columns columns_named(const PprofMessage& message, std::string_view objects, std::string_view bytes,
@@ -36,6 +46,8 @@ Columns columns_named(const PprofMessage& message, std::string_view objects, std
     if (type.type == objects && type.unit == "count") columns.objects = i;
     if (type.type == bytes && type.unit == "bytes") columns.bytes = i;
     if (type.type == samples && type.unit == "count") columns.samples = i;
+    const bool is_variance = type.type == std::string(bytes) + "_variance";
+    if (is_variance && type.unit == "bytes^2") columns.variance = i;
   }
   return columns;
 }
@@ -70,7 +82,10 @@ class PprofReader {
     if (live_.bytes == kNoColumn && allocated_.bytes == kNoColumn) {
       live_ = columns_named(message_, "objects", "space", "");
     }
-    if (live_.bytes != kNoColumn || allocated_.bytes != kNoColumn) return std::nullopt;
+    if (live_.bytes != kNoColumn || allocated_.bytes != kNoColumn) {
+      leave_out_empty();
+      return std::nullopt;
+    }
     std::string types;
     for (const PprofValueType& type : message_.sample_types) {
       types += fmt::format("{}{}/{}", types.empty() ? "" : ", ", type.type, type.unit);
@@ -78,10 +93,24 @@ class PprofReader {
     return fault(fmt::format("no profile of a heap: it tells {}", types));
   }
 
+  /// A writer of one kind leaves the columns of the other at 0. (Nothing allocated, with something
+  /// live, is not known; nothing live may just be true.)
+  void leave_out_empty() {
+    const auto is_zero = [&](const Columns& columns) {
+      return std::ranges::all_of(message_.samples, [&](const PprofSample& sample) {
+        return columns.bytes == kNoColumn || sample.values[columns.bytes] == 0;
+      });
+    };
+    const bool has_live = !is_zero(live_);
+    if (has_live && is_zero(allocated_)) allocated_ = {};
+    process_.process().tells_no_frees = !has_live;
+  }
+
   [[nodiscard]] std::optional<Error> check_values() const {
     for (std::size_t i = 0; i < message_.samples.size(); ++i) {
       for (const Columns* columns : {&allocated_, &live_}) {
-        for (const std::size_t column : {columns->objects, columns->bytes, columns->samples}) {
+        for (const std::size_t column :
+             {columns->objects, columns->bytes, columns->samples, columns->variance}) {
           if (column != kNoColumn && message_.samples[i].values[column] < 0) {
             return fault(
                 fmt::format("sample {} has a negative value: a difference of two "
@@ -125,6 +154,7 @@ class PprofReader {
       return note_kinds();
     }
     period_ = static_cast<double>(message_.period);
+    if (has_sums()) return describe_sums();
     if (message_.period == 1) {
       origin_.what = "pprof heap profile, every allocation recorded";
       return note_kinds();
@@ -140,6 +170,22 @@ class PprofReader {
           "its values are not those of samples with this period: they stand as they are, "
           "without intervals");
     }
+    note_kinds();
+  }
+
+  /// Whether every kind that the file tells comes with the sums of its samples.
+  [[nodiscard]] bool has_sums() const {
+    return std::ranges::all_of(std::array{&allocated_, &live_}, [](const Columns* columns) {
+      return columns->bytes == kNoColumn || columns->has_sums();
+    });
+  }
+
+  void describe_sums() {
+    origin_.what = fmt::format("pprof heap profile of geiger, one byte in {} sampled on average",
+                               message_.period);
+    process_.set_interval(period_, estimation::rate_of_interval(std::max(period_, 1.0)));
+    process_.process().is_pure = false;
+    is_of_sums_ = true;
     note_kinds();
   }
 
@@ -177,13 +223,19 @@ class PprofReader {
 
   [[nodiscard]] double probability(double size) const { return -std::expm1(-size / period_); }
 
-  /// Of one object: as the sample's label tells, else the average.
-  static double size_of(const PprofSample& sample, const Value& value) {
+  /// A positive number that a label of the sample tells.
+  static std::optional<double> number_of(const PprofSample& sample, std::string_view key) {
     for (const PprofLabel& label : sample.labels) {
-      if (label.key == "bytes" && label.text.empty() && label.number > 0) {
+      if (label.key == key && label.text.empty() && label.number > 0) {
         return static_cast<double>(label.number);
       }
     }
+    return std::nullopt;
+  }
+
+  /// Of one object: as the sample's label tells, else the average.
+  static double size_of(const PprofSample& sample, const Value& value) {
+    if (const auto size = number_of(sample, pprof::kSizeLabel)) return *size;
     const double objects = static_cast<double>(std::max<std::int64_t>(value.objects, 1));
     return std::max(static_cast<double>(value.bytes) / objects, 1.0);
   }
@@ -217,6 +269,10 @@ class PprofReader {
       locations.push_back(location_of(*known->second));
     }
     const std::uint32_t stack = process_.stack(std::move(locations));
+    if (is_of_sums_) {
+      store_sums(stack, sample);
+      return std::nullopt;
+    }
     const CountedObjects live = objects_of(sample, live_);
     process_.add(stack, live);
     CountedObjects freed = objects_of(sample, allocated_);
@@ -226,6 +282,57 @@ class PprofReader {
     freed.is_freed = true;
     process_.add(stack, freed);
     return std::nullopt;
+  }
+
+  void store_sums(std::uint32_t stack, const PprofSample& sample) {
+    std::vector<CountedObjects> live = behind(sample, live_);
+    std::vector<CountedObjects> allocated = behind(sample, allocated_);
+    // What is live is a part of what was allocated, unless it was estimated from other samples (the
+    // peak) or is of parts of objects.
+    const bool is_part = live.size() == 1 && allocated.size() == 1 &&
+                         live[0].epoch == allocated[0].epoch &&
+                         live[0].bytes / live[0].count == allocated[0].bytes / allocated[0].count &&
+                         live[0].count <= allocated[0].count;
+    if (is_part) {
+      allocated[0].count -= live[0].count;
+      allocated[0].bytes -= live[0].bytes;
+    }
+    for (CountedObjects& objects : live) {
+      objects.is_live_only = !is_part;
+      process_.add(stack, objects);
+    }
+    for (CountedObjects& objects : allocated) {
+      objects.is_freed = true;
+      process_.add(stack, objects);
+    }
+  }
+
+  [[nodiscard]] std::vector<CountedObjects> behind(const PprofSample& sample,
+                                                   const Columns& columns) {
+    if (columns.bytes == kNoColumn) return {};
+    const auto number = [&](std::size_t column) {
+      return static_cast<double>(sample.values[column]);
+    };
+    RowSums row;
+    row.samples = static_cast<std::uint64_t>(sample.values[columns.samples]);
+    row.objects = number(columns.objects);
+    row.bytes = number(columns.bytes);
+    row.bytes_variance = number(columns.variance);
+    row.size = static_cast<Bytes>(std::llround(size_of(sample, value_of(sample, columns))));
+    const double interval = number_of(sample, pprof::kIntervalLabel).value_or(period_);
+    const double lambda = estimation::rate_of_interval(std::max(interval, 1.0));
+    std::vector<CountedObjects> kinds;
+    for (const estimation::Count& kind : samples_behind(row, lambda)) {
+      CountedObjects objects{kind.count, kind.size * kind.count, false,
+                             estimation::is_certain(kind)};
+      const double own = kind.lambda == lambda ? interval : 1 / kind.lambda;
+      objects.epoch = process_.epoch_of(objects.is_certain ? interval : own,
+                                        objects.is_certain ? lambda : kind.lambda);
+      const bool is_large = !objects.is_certain && static_cast<double>(kind.size) >= interval;
+      if (is_large) process_.process().is_pure = true;
+      kinds.push_back(objects);
+    }
+    return kinds;
   }
 
   [[nodiscard]] CountedObjects objects_of(const PprofSample& sample, const Columns& columns) const {
@@ -268,6 +375,7 @@ class PprofReader {
   Columns allocated_, live_;
   double period_ = 0;        ///< 0: not told in bytes.
   bool is_sampled_ = false;  ///< Numbers of samples could be got back.
+  bool is_of_sums_ = false;  ///< geiger's own: the sums of samples are told.
   std::unordered_map<std::uint64_t, const PprofLocation*> locations_;
   std::unordered_map<std::uint64_t, const PprofFunction*> functions_;
 };

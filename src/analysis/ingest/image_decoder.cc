@@ -262,6 +262,9 @@ void ImageDecoder::warn(const Oddities& oddities) {
   const auto line = [&](std::uint64_t count, std::string_view what) {
     if (count != 0) recording_.warnings.push_back(fmt::format("{}: {} {}", path, count, what));
   };
+  recording_.is_damaged |= references.samples_without_interval + oddities.repeated_frees +
+                               oddities.frees_without_sample + references.impossible_tallies >
+                           0;
   line(oddities.unknown_types, "records of unknown types, skipped (from a newer geiger?)");
   line(references.empty_samples, "samples of 0 bytes, ignored");
   line(references.samples_without_interval, "samples without a known interval, ignored");

@@ -133,10 +133,12 @@ class Ingestion {
   void note(const Error& error) {
     warn(error);
     result_.damaged = true;
+    result_.recording.is_damaged = true;
   }
 
   void add(const Unbegun& unbegun) {
     result_.recording.warnings.push_back(unbegun.text());
+    ++result_.recording.unrecorded_processes;
     result_.unbegun.push_back(unbegun);
   }
 

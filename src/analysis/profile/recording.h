@@ -216,6 +216,8 @@ struct Process {
   /// that has nothing to do with the program.
   std::uint32_t thinning = 0;
   bool is_aggregated = false;  ///< Has tallies instead of samples.
+  bool is_imported = false;    ///< Of another program's profile: nothing of it was counted.
+  bool tells_no_frees = false;  ///< Imported: what of it was live is not known.
 
   /// Probability of a sample not to be thinned out.
   [[nodiscard]] double keep() const { return std::ldexp(1.0, -static_cast<int>(thinning)); }
@@ -258,6 +260,8 @@ struct Recording {
   std::vector<Observations> observations;  ///< In order of processes; not of all.
   std::vector<std::string> warnings;       ///< One line each: damaged places, losses.
   bool is_symbolized = false;
+  bool is_damaged = false;  ///< Something of the files could not be read, or contradicts itself.
+  std::uint64_t unrecorded_processes = 0;  ///< That left a trace without any record.
 
   /// The vector that samples of a heap stand in, with those of others.
   [[nodiscard]] const std::vector<Sample>& samples_beside(std::uint32_t heap) const {

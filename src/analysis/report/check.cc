@@ -119,6 +119,7 @@ std::string limit_text(const compare::Limit& limit) {
 
 std::string advice(const GateResult& result, const CheckReport& report) {
   if (result.answer != Answer::kUndecided) return "";
+  if (!result.lacks.empty()) return fmt::format("record again, {}", result.lacks);
   const bool has_several = report.before.runs.size() > 1 || report.after.runs.size() > 1;
   if (result.is_exact && !has_several) {
     return "let the program end by itself, so that its last bytes are counted";

@@ -23,6 +23,7 @@ void write_result(JsonWriter& json, const GateResult& result, const CheckReport&
   json.field("value", or_nothing(result.value)).field("lo", result.lo);
   json.field("hi", or_nothing(result.hi)).field("is_exact", result.is_exact);
   json.field("effort", or_nothing(result.effort)).field("to_decide", advice(result, report));
+  json.field("lacks", result.lacks);
   json.end_object();
 }
 

@@ -109,6 +109,17 @@ std::vector<KindLine> further_kinds(const Recording& recording, double level) {
   return lines;
 }
 
+/// Rotated recordings count what segments that are gone held.
+bool misses_any_total(const Recording& recording) {
+  for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
+    const profile::Process& process = recording.processes[i];
+    if (process.is_imported || process.misses_beginning() || process.has_gap()) continue;
+    const profile::ProcessTotals totals = profile::process_totals(recording, i);
+    if (profile::compare_with_exact(recording, i, totals).has_failed()) return true;
+  }
+  return false;
+}
+
 LifetimeLine lifetimes_of_all(const Recording& recording, double level) {
   LifetimesOptions options;
   options.by = profile::LifetimeGrouping::kWhole;
@@ -143,6 +154,8 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   report.exact = profile::all_totals(recording);
   report.hits = profile::check_hits(recording);
   report.offsets = profile::check_offsets(recording);
+  report.gaps = profile::gaps_of(recording);
+  report.misses_total = misses_any_total(recording);
   report.duration = profile::duration_of(recording);
   const Profile allocated = select(recording, of_kind(options.selection, Kind::kAllocated));
   report.detection_limit = estimation::detection_limit(allocated.largest_interval, options.level);
@@ -174,8 +187,30 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   return report;
 }
 
-bool passes_self_check(const SummaryReport& report) {
-  return !report.hits.has_failed() && !report.offsets.has_failed();
+const profile::Gap* gap_in_samples(const SummaryReport& report) {
+  const auto gap = std::ranges::find_if(report.gaps, [](const profile::Gap& each) {
+    return each.concerns(Kind::kAllocated, false);
+  });
+  return gap == report.gaps.end() ? nullptr : &*gap;
+}
+
+SelfCheck self_check_of(const SummaryReport& report) {
+  // Both are of the trials and samples at hand, whatever else is missing.
+  if (report.hits.has_failed() || report.offsets.has_failed()) return SelfCheck::kFailed;
+  if (gap_in_samples(report) != nullptr) return SelfCheck::kUndecided;
+  return report.misses_total ? SelfCheck::kFailed : SelfCheck::kPassed;
+}
+
+std::string_view name_of(SelfCheck check) {
+  switch (check) {
+    case SelfCheck::kPassed:
+      return "passed";
+    case SelfCheck::kUndecided:
+      return "undecided";
+    case SelfCheck::kFailed:
+      return "failed";
+  }
+  return "";
 }
 
 std::uint64_t all_drops(const SummaryReport& report) {

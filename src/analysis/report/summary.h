@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/profile/gaps.h"
 #include "analysis/profile/mappings.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
@@ -78,6 +79,8 @@ struct SummaryReport {
   profile::ProcessTotals exact;
   profile::HitCheck hits;            ///< Over all processes.
   estimation::OffsetReport offsets;  ///< Where drawn bytes lie, over all processes.
+  std::vector<profile::Gap> gaps;    ///< What the recording lacks.
+  bool misses_total = false;  ///< The estimate of a process misses its exact total beyond chance.
   Measure allocated, live_at_end, live_at_peak;
   MappedLine mapped;
   ForkedLine forked;
@@ -112,8 +115,17 @@ struct SummaryReport {
 [[nodiscard]] std::string closing_lines(const SummaryReport& report,
                                         const profile::Recording& recording, const Style& style);
 
-/// Whether hits and offsets are such as a right sampler gives.
-[[nodiscard]] bool passes_self_check(const SummaryReport& report);
+/// What the recording says of its own making.
+enum class SelfCheck : std::uint8_t {
+  kPassed,     ///< Hits, offsets and totals are such as a right sampler gives.
+  kUndecided,  ///< What is missing may be why they are not, or that they are.
+  kFailed,
+};
+[[nodiscard]] SelfCheck self_check_of(const SummaryReport& report);
+[[nodiscard]] std::string_view name_of(SelfCheck check);  ///< "passed", "undecided", "failed".
+
+/// Of the gaps, the first that leaves estimates of what was allocated incomplete, if any does.
+[[nodiscard]] const profile::Gap* gap_in_samples(const SummaryReport& report);
 
 /// Samples and frees that could not be recorded, all causes.
 [[nodiscard]] std::uint64_t all_drops(const SummaryReport& report);

@@ -58,6 +58,9 @@ std::string z_text(const profile::HitCheck& hits) {
 std::string exact_remark(const SummaryReport& report) {
   const ProcessTotals& totals = report.exact;
   if (totals.trials == 0 || report.allocated.bytes.variance <= 0) return "";
+  if (const profile::Gap* gap = gap_in_samples(report)) {
+    return "goes beyond the samples at hand: " + gap->why;
+  }
   if (!report.hits.is_testable) return "";
   return fmt::format("the estimate lies {}", z_text(report.hits));
 }
@@ -69,8 +72,14 @@ void add_self_check(Facts& facts, const SummaryReport& report) {
                                : "hits not tested: some lack their samples";
   const std::string remark =
       fmt::format("{}, offsets of drawn bytes {}", hits, p_equation(report.offsets.p_value()));
-  const bool has_passed = passes_self_check(report);
-  facts.push_back({"self-check", has_passed ? "passed" : "FAILED", remark, !has_passed});
+  switch (self_check_of(report)) {
+    case SelfCheck::kPassed:
+      return void(facts.push_back({"self-check", "passed", remark}));
+    case SelfCheck::kUndecided:
+      return void(facts.push_back({"self-check", "undecided", gap_in_samples(report)->why, true}));
+    case SelfCheck::kFailed:
+      facts.push_back({"self-check", "FAILED", remark, true});
+  }
 }
 
 std::string samples_remark(const SummaryReport& report) {
@@ -205,13 +214,15 @@ Facts summary_facts(const SummaryReport& report, const Recording& recording) {
 
 std::vector<std::string> summary_warnings(const SummaryReport& report, const Recording& recording) {
   std::vector<std::string> lines;
-  if (report.hits.has_failed()) {
+  const bool is_total_missed = report.misses_total && gap_in_samples(report) == nullptr;
+  if (report.hits.has_failed() || is_total_missed) {
     lines.emplace_back("The estimate disagrees with the exact total: please report this.");
   }
   if (report.offsets.has_failed()) {
     lines.emplace_back(
         "Drawn bytes do not lie where a right sampler puts them; geiger doctor says more.");
   }
+  for (const profile::Gap& gap : report.gaps) lines.push_back("incomplete: " + gap.why);
   if (report.samples == 0) {
     lines.emplace_back("Nothing was sampled. A smaller --interval sees smaller programs.");
   }

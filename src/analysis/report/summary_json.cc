@@ -27,7 +27,11 @@ void write_exact(JsonWriter& json, const profile::ProcessTotals& totals) {
 }
 
 void write_self_check(JsonWriter& json, const SummaryReport& report) {
-  json.key("self_check").begin_object().field("passed", passes_self_check(report));
+  json.key("self_check").begin_object().field("passed", self_check_of(report) == SelfCheck::kPassed);
+  json.field("answer", name_of(self_check_of(report)));
+  json.key("lacks").begin_array();
+  for (const profile::Gap& gap : report.gaps) json.string(gap.why);
+  json.end_array();
   write_field(json, "hits", report.hits);
   write_field(json, "offsets", report.offsets);
   json.end_object();

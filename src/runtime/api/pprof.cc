@@ -160,11 +160,9 @@ class PprofWriter {
   }
 
   void write_labels(pbf_writer& sample, const PprofRow& row) {
-    {
-      pbf_writer label(sample, field::kLabel);
-      label.add_int64(field::kKey, intern("bytes"));
-      label.add_int64(field::kNum, static_cast<std::int64_t>(row.requested));
-      label.add_int64(field::kNumUnit, intern("bytes"));
+    write_bytes(sample, pprof::kSizeLabel, row.requested);
+    if (row.interval != profile_.largest_interval) {
+      write_bytes(sample, pprof::kIntervalLabel, row.interval);
     }
     const Directory::Thread& thread = profile_.threads[row.thread];
     write_label(
@@ -182,6 +180,13 @@ class PprofWriter {
     } else {
       write_label(sample, text.substr(0, equals), text.substr(equals + 1));
     }
+  }
+
+  void write_bytes(pbf_writer& sample, std::string_view key, Bytes bytes) {
+    pbf_writer label(sample, field::kLabel);
+    label.add_int64(field::kKey, intern(key));
+    label.add_int64(field::kNum, static_cast<std::int64_t>(bytes));
+    label.add_int64(field::kNumUnit, intern("bytes"));
   }
 
   void write_label(pbf_writer& sample, std::string_view key, std::string_view value) {

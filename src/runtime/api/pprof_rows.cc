@@ -12,7 +12,7 @@ namespace {
 PprofRow row_of(const LiveTrace& trace, const Drawn& drawn) {
   const trace::SampleRecord& record = trace.sample(drawn.ref);
   return {record.stack, record.label, record.type, trace.header_of(drawn.ref).thread,
-          record.requested()};
+          record.requested(), drawn.interval};
 }
 
 /// What a row adds to: objects and measured bytes have sums of their own.

@@ -1,5 +1,5 @@
 // The samples of a pprof profile before they are written: one row per stack, size,
-// thread, label and type, one column of integers per sample type.
+// interval, thread, label and type, one column of integers per sample type.
 #pragma once
 
 #include <array>
@@ -15,6 +15,7 @@ struct PprofRow {
   trace::Ref stack, label, type;
   std::uint32_t thread;
   Bytes requested;
+  Bytes interval;  ///< That the row's samples are drawn with, or as if with.
   // NOLINTNEXTLINE(modernize-use-nullptr): it takes a 0 of the compiler's for ours.
   auto operator<=>(const PprofRow&) const = default;
 };

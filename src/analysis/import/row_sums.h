@@ -1,0 +1,24 @@
+// The samples behind a row of a pprof profile that geiger wrote: got back from the row's sums.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/units.h"
+#include "estimation/counts.h"
+
+namespace geiger::imports {
+
+/// What a row tells of one kind of profile.
+struct RowSums {
+  Bytes size = 0;  ///< Of each object.
+  std::uint64_t samples = 0;
+  double objects = 0, bytes = 0, bytes_variance = 0;  ///< Estimates, rounded to whole numbers.
+};
+
+/// Kinds of samples with the row's number, bytes and variance. Where all were drawn with `lambda`,
+/// that is their kind. Rows that mix rates (of a writer that does not tell them apart, or merged
+/// by a tool) become two kinds at most with the same three sums.
+[[nodiscard]] std::vector<estimation::Count> samples_behind(const RowSums& row, double lambda);
+
+}  // namespace geiger::imports

@@ -1,0 +1,36 @@
+// What a recording lacks of what it was to hold: damage, losses, parts that are not there.
+//
+// Figures of an incomplete recording are right about the samples at hand and say nothing of the
+// rest. Whoever would conclude that something is *not* there asks here first.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/profile/profile.h"
+#include "analysis/profile/recording.h"
+
+namespace geiger::profile {
+
+struct Gap {
+  enum class Lacks : std::uint8_t {
+    kAll,      ///< Samples, and bytes that were counted.
+    kSamples,  ///< Samples only: what is counted is whole.
+    kFates,    ///< How long some objects lived, or objects from before the recording.
+  };
+  Lacks lacks = Lacks::kAll;
+  std::string why;  ///< A clause: "3 samples were dropped".
+
+  /// Whether figures of a kind suffer; `is_counted`: they are counted, not estimated.
+  [[nodiscard]] bool concerns(Kind kind, bool is_counted) const;
+};
+
+/// Everything known to be missing, the gravest first; of each cause once.
+[[nodiscard]] std::vector<Gap> gaps_of(const Recording& recording);
+
+/// Whether what the processes allocated was counted to the byte: nothing of it is known of
+/// profiles that other programs wrote.
+[[nodiscard]] bool is_counted(const Recording& recording);
+
+}  // namespace geiger::profile
