@@ -65,8 +65,8 @@ std::string undecided_by_runs(const Comparison& comparison) {
   const auto is_open = [&](const compare::Change& change) {
     return change.sampling_p <= alpha && change.p_value > alpha;
   };
-  const auto sites = static_cast<std::uint64_t>(std::ranges::count_if(
-      comparison.rows, [&](const Row& row) { return is_open(row.change); }));
+  const auto sites = static_cast<std::uint64_t>(
+      std::ranges::count_if(comparison.rows, [&](const Row& row) { return is_open(row.change); }));
   const compare::Change& total = comparison.total.change;
   if (sites == 0 && !is_open(total)) return "";
   std::string out = "Undecided: by the sampling error alone ";
