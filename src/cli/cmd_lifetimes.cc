@@ -38,7 +38,8 @@ void select(Options& options, const profile::Recording& recording) {
   refuse_aggregated(recording, "lifetimes");
   Subject subject = subject_or_refuse(options.selection, recording);
   if (subject.selection.is_chosen_by_half) {
-    throw CLI::ValidationError("lifetimes: a window that the peak bounds has half of the samples");
+    throw CLI::ValidationError(
+        "lifetimes: a window that the peak bounds has a part of the samples");
   }
   profile::LifetimeSelection& selection = options.lifetimes.selection;
   selection.allocated_in.from = subject.selection.from.value_or(selection.allocated_in.from);

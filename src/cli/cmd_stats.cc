@@ -36,7 +36,7 @@ int print_estimators(const Options& options) {
   }
   if (is_halved) {
     throw CLI::ValidationError(
-        "--estimators: at the peak only half of the samples count, for which "
+        "--estimators: at the peak only a part of the samples counts, for which "
         "the other designs have no answer");
   }
   const report::EstimatorsReport report = report::estimators_report(

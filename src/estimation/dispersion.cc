@@ -166,7 +166,22 @@ RunDifference sampling_only(const Difference& sampling) {
   return {.value = sampling.value,
           .interval = sampling.interval,
           .p_value = sampling.p_value,
-          .detectable = sampling.detectable};
+          .detectable = sampling.detectable,
+          .sampling_p = sampling.p_value};
+}
+
+// The least number of runs per side at which `value` stands out of a variance of `one_run` for
+// each side, found with probability kPower. `lent`: degrees of freedom that others lend.
+std::uint64_t runs_to_find(double value, double one_run, double lent, double alpha) {
+  constexpr std::uint64_t kMost = 1000;
+  for (std::uint64_t runs = 2; runs <= kMost; runs += 1 + runs / 8) {
+    const auto count = static_cast<double>(runs);
+    const StudentsT law(2 * count - 2 + lent);
+    const double reach = boost::math::quantile(complement(law, alpha / 2));
+    const double found = reach + boost::math::quantile(law, kPower);
+    if (found * std::sqrt(2 * one_run / count) <= std::abs(value)) return runs;
+  }
+  return 0;
 }
 
 // Widens what the sampling alone says to what the runs say.
@@ -185,6 +200,13 @@ RunDifference with_runs(const Difference& sampling, const Sides& site, const Pri
   if (error > 0) {
     const double p = 2 * boost::math::cdf(complement(law, std::abs(sampling.value) / error));
     result.p_value = std::max(sampling.p_value, p);
+  }
+  if (sampling.p_value <= alpha && result.p_value > alpha) {
+    // As if both sides had as many: what their means have in variance comes from so many runs.
+    const double inverse = (site.before.count > 0 ? 1 / site.before.count : 0) +
+                           (site.after.count > 0 ? 1 / site.after.count : 0);
+    result.runs_to_find = runs_to_find(sampling.value, variance.value / inverse,
+                                       variance.degrees - site.degrees(), alpha);
   }
   const double least = site.before.sampling / std::max(site.before.count, 1.0) +
                        site.after.sampling / std::max(site.after.count, 1.0);

@@ -30,6 +30,10 @@ struct RunDifference {
   double detectable = 0;  ///< Growth found at 1 - level with 80 % probability.
   double dispersion = 1;  ///< Variance over that of the sampling alone; >= 1.
   double degrees = 0;     ///< Degrees of freedom of that variance.
+  double sampling_p = 1;  ///< p_value if runs differed by nothing but the sampling.
+  /// Where that is significant and p_value is not: about how many runs per side would find a
+  /// difference as large, if they go on differing as much; else, and beyond a thousand, 0.
+  std::uint64_t runs_to_find = 0;
 };
 
 struct RunComparison {

@@ -10,35 +10,46 @@ double keep_probability(Bytes size, double from, double to) {
   return inclusion_probability(size, to) / inclusion_probability(size, from);
 }
 
-// Let r = e^(-lambda/2) be the chance that a byte is not drawn by one half, and
-// t = size - offset the bytes from the drawn one on. At the drawn byte one half
-// alone succeeds with probability r / (1 + r) each; that it also stays alone
-// over the t - 1 bytes that were never put to trial has probability r^(t - 1).
-// So "first alone" and "second alone" have r^t / (1 + r) each, the rest is both.
-Halves halves_of(Bytes size, std::uint64_t offset, double lambda, std::uint64_t random) {
+namespace {
+
+// Uniform on [0, 1): which of "first alone", "second alone", "both" it falls into.
+Parts chosen(double first_alone, double second_alone, std::uint64_t random) {
+  const double u = static_cast<double>(random >> 11) * 0x1p-53;
+  if (u < first_alone) return {true, false};
+  if (u < first_alone + second_alone) return {false, true};
+  return {true, true};
+}
+
+}  // namespace
+
+// With a and b for the rates of the parts and t = size - offset for the bytes from the drawn one
+// on: at the drawn byte, where one of the parts succeeded, the first alone does so with probability
+// (1 - e^-a) e^-b / (1 - e^-lambda). That the second also stays away from the t - 1 bytes that were
+// never put to trial has probability e^(-b (t - 1)).
+Parts parts_of(Bytes size, std::uint64_t offset, double lambda, double share,
+               std::uint64_t random) {
   const double tail = offset < size ? static_cast<double>(size - offset) : 1;
-  const double alone = std::exp(-lambda / 2 * tail) / (1 + std::exp(-lambda / 2));
-  const double u = static_cast<double>(random >> 11) * 0x1p-53;
-  if (u < alone) return {true, false};
-  if (u < 2 * alone) return {false, true};
-  return {true, true};
+  const double a = share * lambda;
+  const double b = (1 - share) * lambda;
+  const double drawn = std::expm1(-lambda);
+  return chosen(std::expm1(-a) * std::exp(-b * tail) / drawn,
+                std::expm1(-b) * std::exp(-a * tail) / drawn, random);
 }
 
-double half_of(double pi) { return pi / (1 + std::sqrt(1 - pi)); }
-
-// With r = sqrt(1 - pi), q = 1 - r: of pi = 1 - r^2, each alone has q r, a share of
-// r / (1 + r); the rest, q^2, is both.
-Halves split(double pi, std::uint64_t random) {
-  const double r = std::sqrt(1 - pi);
-  const double alone = r / (1 + r);
-  const double u = static_cast<double>(random >> 11) * 0x1p-53;
-  if (u < alone) return {true, false};
-  if (u < 2 * alone) return {false, true};
-  return {true, true};
+double part_of(double pi, double share) {
+  return pi < 1 ? -std::expm1(share * std::log1p(-pi)) : 1;
 }
 
-double beside_first_half(double drawn, double kept) {
-  const double q = half_of(kept);
+// Of pi = 1 - (1 - q)(1 - p), "first alone" has q (1 - p), "second alone" p (1 - q), both q p.
+Parts split(double pi, double share, std::uint64_t random) {
+  if (!(pi > 0)) return {true, true};
+  const double first = part_of(pi, share);
+  const double second = part_of(pi, 1 - share);
+  return chosen(first * (1 - second) / pi, second * (1 - first) / pi, random);
+}
+
+double beside_first_part(double drawn, double kept, double share) {
+  const double q = part_of(kept, share);
   return q < 1 ? (drawn - q) / (1 - q) : 1;
 }
 

@@ -40,56 +40,63 @@ double z_score(double hits, double trials, double p) {
   return (hits - trials * p) / std::sqrt(trials * p * (1 - p));
 }
 
-// Over many objects of one size: each half has the inclusion probability of half
-// the rate, and both together that of independent draws.
-TEST(Halves, AreIndependentProcessesOfHalfTheRate) {
+constexpr double kShare = 0.25;
+
+// Over many objects of one size: each part has the inclusion probability of its share of the
+// rate, and both together that of independent draws.
+TEST(Parts, AreIndependentProcessesOfTheirRates) {
   std::mt19937_64 generator(1);
-  for (const auto& [size, interval] : {std::pair{1, 8}, {3, 4}, {16, 64}, {60, 64}, {300, 64}}) {
-    const double lambda = rate_of_interval(interval);
-    const double half = inclusion_probability(static_cast<Bytes>(size), lambda / 2);
-    constexpr int kObjects = 400000;
-    double first = 0, second = 0, both = 0;
-    for (int i = 0; i < kObjects; ++i) {
-      const double u = static_cast<double>((generator() >> 11) + 1) * 0x1p-53;
-      const double skip = std::floor(-std::log(u) / lambda);
-      const std::uint64_t random = generator();
-      if (skip >= size) continue;
-      const Halves halves =
-          halves_of(static_cast<Bytes>(size), static_cast<std::uint64_t>(skip), lambda, random);
-      ASSERT_TRUE(halves.in_first || halves.in_second);
-      first += halves.in_first;
-      second += halves.in_second;
-      both += halves.in_first && halves.in_second;
+  for (const double share : {0.5, kShare}) {
+    for (const auto& [size, interval] : {std::pair{1, 8}, {3, 4}, {16, 64}, {60, 64}, {300, 64}}) {
+      const double lambda = rate_of_interval(interval);
+      const auto pi = [&](double part) {
+        return inclusion_probability(static_cast<Bytes>(size), lambda * part);
+      };
+      constexpr int kObjects = 400000;
+      double first = 0, second = 0, both = 0;
+      for (int i = 0; i < kObjects; ++i) {
+        const double u = static_cast<double>((generator() >> 11) + 1) * 0x1p-53;
+        const double skip = std::floor(-std::log(u) / lambda);
+        const std::uint64_t random = generator();
+        if (skip >= size) continue;
+        const Parts parts = parts_of(static_cast<Bytes>(size), static_cast<std::uint64_t>(skip),
+                                     lambda, share, random);
+        ASSERT_TRUE(parts.in_first || parts.in_second);
+        first += parts.in_first;
+        second += parts.in_second;
+        both += parts.in_first && parts.in_second;
+      }
+      const double a = pi(share), b = pi(1 - share);
+      EXPECT_LT(std::abs(z_score(first, kObjects, a)), 5) << size;
+      EXPECT_LT(std::abs(z_score(second, kObjects, b)), 5) << size;
+      EXPECT_LT(std::abs(z_score(both, kObjects, a * b)), 5) << size;
     }
-    EXPECT_LT(std::abs(z_score(first, kObjects, half)), 5) << size;
-    EXPECT_LT(std::abs(z_score(second, kObjects, half)), 5) << size;
-    EXPECT_LT(std::abs(z_score(both, kObjects, half * half)), 5) << size;
   }
 }
 
-// A flat heap of 20 objects of nearly T, replaced one by one. The first half
+// A flat heap of 20 objects of nearly T, replaced one by one. The first part
 // chooses the instant of its largest count, the second estimates the heap there
-// without bias. A plain coin per sample gives .68: what one half shows in excess
+// without bias. A plain coin per sample gives .68: what one part shows in excess
 // the other lacks.
-TEST(Halves, OneLocatesAPeakAndTheOtherEstimatesItWithoutBias) {
+TEST(Parts, OneLocatesAPeakAndTheOtherEstimatesItWithoutBias) {
   std::mt19937_64 generator(2);
   constexpr Bytes kSize = 61;
   constexpr int kObjects = 20, kReplacements = 200, kHeaps = 3000;
   const double lambda = rate_of_interval(64);
-  const double half = inclusion_probability(kSize, lambda / 2);
-  const auto draw = [&]() -> Halves {
+  const double pi = inclusion_probability(kSize, lambda * (1 - kShare));
+  const auto draw = [&]() -> Parts {
     const double u = static_cast<double>((generator() >> 11) + 1) * 0x1p-53;
     const double skip = std::floor(-std::log(u) / lambda);
     if (skip >= kSize) return {};
-    return halves_of(kSize, static_cast<std::uint64_t>(skip), lambda, generator());
+    return parts_of(kSize, static_cast<std::uint64_t>(skip), lambda, kShare, generator());
   };
   double sum = 0, squares = 0;
   for (int heap = 0; heap < kHeaps; ++heap) {
-    std::vector<Halves> live(kObjects);
+    std::vector<Parts> live(kObjects);
     int first = 0, second = 0, largest = -1, at_largest = 0;
     for (int i = 0; i < kObjects + kReplacements; ++i) {
-      Halves& slot = live[i < kObjects ? i : generator() % kObjects];
-      const Halves fresh = draw();
+      Parts& slot = live[i < kObjects ? i : generator() % kObjects];
+      const Parts fresh = draw();
       first += fresh.in_first - slot.in_first;
       second += fresh.in_second - slot.in_second;
       slot = fresh;
@@ -97,7 +104,7 @@ TEST(Halves, OneLocatesAPeakAndTheOtherEstimatesItWithoutBias) {
       largest = first;
       at_largest = second;
     }
-    const double estimate = at_largest / half / kObjects;
+    const double estimate = at_largest / pi / kObjects;
     sum += estimate;
     squares += estimate * estimate;
   }
@@ -106,9 +113,9 @@ TEST(Halves, OneLocatesAPeakAndTheOtherEstimatesItWithoutBias) {
   EXPECT_LT(std::abs(mean - 1) / error, 5);
 }
 
-TEST(Halves, BothHoldEverythingAtIntervalOne) {
-  const Halves halves = halves_of(10, 0, std::numeric_limits<double>::infinity(), 0);
-  EXPECT_TRUE(halves.in_first && halves.in_second);
+TEST(Parts, BothHoldEverythingAtIntervalOne) {
+  const Parts parts = parts_of(10, 0, std::numeric_limits<double>::infinity(), kShare, 0);
+  EXPECT_TRUE(parts.in_first && parts.in_second);
 }
 
 /// All of [0, 1) in even steps: probabilities come out as shares, to one in a million.
@@ -118,38 +125,41 @@ void for_each_random(const Visit& visit) {
   for (std::uint64_t i = 0; i < kSteps; ++i) visit((~std::uint64_t{0} / kSteps) * i, 1.0 / kSteps);
 }
 
-TEST(Thinning, SplitsAnInclusionIntoIndependentHalves) {
-  for (const double pi : {1e-3, 0.1, 0.25, 0.5, 0.9, 1.0}) {
-    const double q = half_of(pi);
-    EXPECT_NEAR(1 - (1 - q) * (1 - q), pi, 1e-12);
-    double first = 0, second = 0, both = 0;
-    for_each_random([&](std::uint64_t random, double share) {
-      const Halves halves = split(pi, random);
-      first += pi * share * halves.in_first;
-      second += pi * share * halves.in_second;
-      both += pi * share * (halves.in_first && halves.in_second);
-      ASSERT_TRUE(halves.in_first || halves.in_second);
-    });
-    EXPECT_NEAR(first, q, 2e-6);
-    EXPECT_NEAR(second, q, 2e-6);
-    EXPECT_NEAR(both, q * q, 2e-6);
+TEST(Thinning, SplitsAnInclusionIntoIndependentParts) {
+  for (const double share : {0.5, kShare}) {
+    for (const double pi : {1e-3, 0.1, 0.25, 0.5, 0.9, 1.0}) {
+      const double a = part_of(pi, share);
+      const double b = part_of(pi, 1 - share);
+      EXPECT_NEAR(1 - (1 - a) * (1 - b), pi, 1e-12);
+      double first = 0, second = 0, both = 0;
+      for_each_random([&](std::uint64_t random, double step) {
+        const Parts parts = split(pi, share, random);
+        first += pi * step * parts.in_first;
+        second += pi * step * parts.in_second;
+        both += pi * step * (parts.in_first && parts.in_second);
+        ASSERT_TRUE(parts.in_first || parts.in_second);
+      });
+      EXPECT_NEAR(first, a, 2e-6);
+      EXPECT_NEAR(second, b, 2e-6);
+      EXPECT_NEAR(both, a * b, 2e-6);
+    }
   }
 }
 
-TEST(Thinning, WhatIsBesideTheFirstHalfKnowsNothingOfIt) {
+TEST(Thinning, WhatIsBesideTheFirstPartKnowsNothingOfIt) {
   for (const double drawn : {0.01, 0.5, 0.999}) {
     for (const double keep : {1.0, 0.5, 1.0 / 64}) {
-      const double q = half_of(keep * drawn);
-      const double a = beside_first_half(drawn, keep * drawn);
-      // Taken: all that was drawn and is not in the first half, and of the others a share a.
+      const double q = part_of(keep * drawn, kShare);
+      const double a = beside_first_part(drawn, keep * drawn, kShare);
+      // Taken: all that was drawn and is not in the first part, and of the others a share a.
       const double taken_outside = drawn - q;
       EXPECT_NEAR(taken_outside + a * q, a, 1e-12) << "its probability is a";
       EXPECT_NEAR(taken_outside / (1 - q), a, 1e-12) << "the same outside as inside";
       EXPECT_LE(a, drawn + 1e-12);
-      EXPECT_GE(a, half_of(drawn) - 1e-12) << "never less than a plain half";
+      EXPECT_GE(a, part_of(drawn, 1 - kShare) - 1e-12) << "never less than the plain part";
     }
   }
-  EXPECT_EQ(beside_first_half(1, 1), 1);
+  EXPECT_EQ(beside_first_part(1, 1, kShare), 1);
 }
 
 }  // namespace

@@ -79,6 +79,8 @@ void widen(Change& change, const estimation::RunDifference& with_runs) {
   change.p_value = with_runs.p_value;
   change.detectable = with_runs.detectable;
   change.dispersion = with_runs.dispersion;
+  change.sampling_p = with_runs.sampling_p;
+  change.runs_to_find = with_runs.runs_to_find;
 }
 
 /// What the runs say beyond the sampling, for the rows tested and the whole.

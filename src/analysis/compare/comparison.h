@@ -38,6 +38,9 @@ struct Change {
   double q_value = 1;     ///< Adjusted for the number of sites (Benjamini-Hochberg).
   double detectable = 0;  ///< Smallest growth found with 80 % power, bytes per run.
   double dispersion = 1;  ///< Its variance over that of the sampling alone; >= 1.
+  double sampling_p = 1;  ///< p_value if runs differed by nothing but the sampling.
+  /// About how many runs per side would find what the sampling alone calls a change (dispersion.h).
+  std::uint64_t runs_to_find = 0;
 };
 
 /// One site, or the whole. Bytes per run; the intervals of `before` and `after` hold

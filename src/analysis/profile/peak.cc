@@ -1,6 +1,7 @@
 #include "analysis/profile/peak.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "analysis/profile/hash.h"
 #include "analysis/profile/thinned.h"
@@ -11,22 +12,21 @@ namespace geiger::profile {
 namespace {
 
 struct Event {
-  std::uint32_t process;
   Nanoseconds time;
   double bytes;  ///< Weighted; negative for a free.
 };
 
-estimation::Count half_of(const Recording& recording, const Sample& sample) {
+estimation::Count locating_count(const Recording& recording, const Sample& sample) {
   estimation::Count count = count_of(recording, sample);
   const double keep = recording.processes[sample.process].keep();
-  if (keep < 1) return halved(count, keep, true);
-  count.lambda /= 2;
+  if (keep < 1) return first_part(count, keep);
+  count.lambda *= kLocatingShare;
   return count;
 }
 
-double weighted_bytes(const Recording& recording, const Sample& sample, bool is_half) {
+double weighted_bytes(const Recording& recording, const Sample& sample, bool is_split) {
   const estimation::Count count =
-      is_half ? half_of(recording, sample) : count_of_fate(recording, sample);
+      is_split ? locating_count(recording, sample) : count_of_fate(recording, sample);
   const double inclusion = estimation::inclusion_probability(count);
   return inclusion > 0 ? static_cast<double>(sample.requested) / inclusion : 0;
 }
@@ -43,35 +43,44 @@ std::uint64_t random_of(const Recording& recording, const Sample& sample) {
   return spread(spread(0, seed), position_of(recording, sample));
 }
 
-std::vector<Event> events_of(const Recording& recording, bool is_split, std::uint32_t heap) {
+/// What every sample adds to the live heap and takes from it: when it is freed, or its process
+/// ends. In an order that knows no numbers of processes.
+std::vector<Event> events_of(const Recording& recording, bool is_split, std::uint32_t heap,
+                             std::uint32_t process) {
   std::vector<Event> events;
-  for (const Sample& sample : recording.samples_beside(heap)) {
+  for (const Sample& sample : samples_for_peak(recording, heap, process)) {
     if (sample.heap != heap || sample.is_thinned_out) continue;
-    if (is_split && !halves_of(recording, sample).in_first) continue;
+    if (is_split && !parts_of(recording, sample).in_first) continue;
     const double bytes = weighted_bytes(recording, sample, is_split);
-    events.push_back({sample.process, std::max(sample.time, sample.seen_from), bytes});
-    if (sample.free_time != 0) events.push_back({sample.process, sample.free_time, -bytes});
+    events.push_back({std::max(sample.time, sample.seen_from), bytes});
+    const Nanoseconds last = last_instant_of(recording.processes[sample.process]);
+    if (sample.free_time != 0) {
+      events.push_back({sample.free_time, -bytes});
+    } else if (last != ~Nanoseconds{0}) {
+      events.push_back({std::max(last, sample.time) + 1, -bytes});
+    }
   }
-  std::ranges::stable_sort(events, [](const Event& a, const Event& b) {
-    return a.process != b.process ? a.process < b.process : a.time < b.time;
+  std::ranges::sort(events, [](const Event& a, const Event& b) {
+    return std::tie(a.time, a.bytes) < std::tie(b.time, b.bytes);
   });
   return events;
 }
 
 }  // namespace
 
-estimation::Halves halves_of(const Recording& recording, const Sample& sample) {
+estimation::Parts parts_of(const Recording& recording, const Sample& sample) {
   const bool is_thinned = recording.processes[sample.process].thinning > 0;
-  if (is_thinned) return halves_of_fate(recording, sample, random_of(recording, sample));
+  if (is_thinned) return parts_of_fate(recording, sample, random_of(recording, sample));
   if (is_surely_sampled(recording, sample)) return {.in_first = true, .in_second = true};
-  return estimation::halves_of(sample.requested, sample.offset,
-                               recording.epochs[sample.epoch].lambda, random_of(recording, sample));
+  return estimation::parts_of(sample.requested, sample.offset,
+                              recording.epochs[sample.epoch].lambda, kLocatingShare,
+                              random_of(recording, sample));
 }
 
 bool is_beside_choice(const Recording& recording, const Sample& sample) {
   const bool is_thinned = recording.processes[sample.process].thinning > 0;
-  if (is_thinned) return is_beside_first_half(recording, sample, random_of(recording, sample));
-  return halves_of(recording, sample).in_second;
+  if (is_thinned) return is_beside_first_part(recording, sample, random_of(recording, sample));
+  return parts_of(recording, sample).in_second;
 }
 
 bool is_any_uncertain(const Recording& recording, std::uint32_t heap) {
@@ -81,36 +90,40 @@ bool is_any_uncertain(const Recording& recording, std::uint32_t heap) {
   });
 }
 
-std::vector<Peak> locate_peaks(const Recording& recording, bool is_split, const Selection& within) {
+std::span<const Sample> samples_for_peak(const Recording& recording, std::uint32_t heap,
+                                         std::uint32_t process) {
+  const auto& samples = recording.samples_beside(heap);
+  if (process == kNone) return samples;
+  return {std::ranges::lower_bound(samples, process, {}, &Sample::process),
+          std::ranges::upper_bound(samples, process, {}, &Sample::process)};
+}
+
+Peak locate_peak(const Recording& recording, bool is_split, const Selection& within,
+                 std::uint32_t process) {
   const Nanoseconds from = within.from.value_or(0);
   const Nanoseconds to = within.to.value_or(~Nanoseconds{0});
-  std::vector<Peak> peaks;
-  for (const Process& process : recording.processes) {
-    peaks.push_back({std::max(process.start, from), 0});
-  }
-  const std::vector<Event> events = events_of(recording, is_split, within.heap);
+  const Nanoseconds start =
+      process == kNone ? start_of(recording) : recording.processes[process].start;
+  Peak peak{.time = std::max(start, from)};
+  const std::vector<Event> events = events_of(recording, is_split, within.heap, process);
   double live = 0;
   for (std::size_t i = 0; i < events.size(); ++i) {
-    const Event& event = events[i];
-    const bool is_first = i == 0 || events[i - 1].process != event.process;
-    live = is_first ? event.bytes : live + event.bytes;
-    const bool is_last = i + 1 == events.size() || events[i + 1].process != event.process;
+    live += events[i].bytes;
     // The heap at an instant is what all events up to it leave behind; before the window
     // only the last of them counts, from the window's start on.
-    const Nanoseconds next = is_last ? ~Nanoseconds{0} : events[i + 1].time;
-    const Nanoseconds instant = std::max(event.time, from);
-    if (next <= instant || instant >= to || live <= peaks[event.process].bytes) continue;
-    peaks[event.process] = {instant, live};
+    const Nanoseconds next = i + 1 == events.size() ? ~Nanoseconds{0} : events[i + 1].time;
+    const Nanoseconds instant = std::max(events[i].time, from);
+    if (next <= instant || instant >= to || live <= peak.bytes) continue;
+    peak.time = instant;
+    peak.bytes = live;
   }
-  return peaks;
+  return peak;
 }
 
 Nanoseconds largest_peak(const Recording& recording, std::uint32_t heap) {
   Selection within;
   within.heap = heap;
-  const auto peaks = locate_peaks(recording, is_any_uncertain(recording, heap), within);
-  const auto largest = std::ranges::max_element(peaks, {}, &Peak::bytes);
-  return largest == peaks.end() ? 0 : largest->time;
+  return locate_peak(recording, is_any_uncertain(recording, heap), within).time;
 }
 
 }  // namespace geiger::profile

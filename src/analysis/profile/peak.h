@@ -3,20 +3,21 @@
 // The instant where an estimate is largest is one where the estimate erred
 // upwards: read at that instant, the same samples overstate the heap (by two
 // standard errors after ten turnovers of it). So the sampling process is split
-// into two independent processes of half its rate: the first only locates, the
-// second only estimates. The second knows nothing of the choice, hence is unbiased
+// into two independent processes: the first, of a quarter of the rate, only locates,
+// the second only estimates. The second knows nothing of the choice, hence is unbiased
 // for the heap at the instant that the first chose; that instant is at most a
 // little off the true peak, and the figure therefore states the heap at a known
 // instant rather than the maximum itself. (A coin per sample would not do: an
-// object in one half is then never in the other, which biases objects near T.)
+// object in one part is then never in the other, which biases objects near T.)
+// Where all samples show more at the end than that, the end is the peak.
 //
-// Several processes each have their own peak instant. A profile over them adds
-// heaps that need not have been as large at the same time.
+// The peak of several processes is that of the sum of their heaps, at one instant.
+// docs/estimators.md, section 11, says why a quarter and what it covers.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
-#include <vector>
+#include <span>
 
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
@@ -29,15 +30,18 @@ namespace geiger::profile {
   return sample.is_certain || std::isinf(recording.epochs[sample.epoch].lambda);
 }
 
-/// Which halves drew a sample (estimation/thinning.h); certain ones are in both.
+/// The share of the rate that locates the peak; the rest estimates.
+inline constexpr double kLocatingShare = 0.25;
+
+/// Which parts drew a sample (estimation/thinning.h); certain ones are in both.
 /// `sample` lies in `recording`. The random bits are a hash of the process seed and
 /// the sample's position in its process, so every reading of a recording splits alike,
 /// in whatever order it has the processes, and so do two runs of one thread with the
 /// same seed.
-[[nodiscard]] estimation::Halves halves_of(const Recording& recording, const Sample& sample);
+[[nodiscard]] estimation::Parts parts_of(const Recording& recording, const Sample& sample);
 
-/// Whether a sample of what was allocated tells nothing about what the first half chose. The
-/// second half, but where fates were thinned it is more than that (estimation/thinning.h).
+/// Whether a sample of what was allocated tells nothing about what the first part chose. The
+/// second part, but where fates were thinned it is more than that (estimation/thinning.h).
 [[nodiscard]] bool is_beside_choice(const Recording& recording, const Sample& sample);
 
 /// Live at `instant`: allocated by then, freed only later.
@@ -45,28 +49,45 @@ namespace geiger::profile {
   return sample.time <= instant && (sample.free_time == 0 || sample.free_time > instant);
 }
 
-/// Where a process held most.
+/// The last instant at which a process was there: of the last thing recorded of it; none while it
+/// runs on.
+[[nodiscard]] inline Nanoseconds last_instant_of(const Process& process) {
+  const bool has_ended = process.ending != Ending::kStillOpen && process.end >= process.start;
+  return has_ended ? process.end : ~Nanoseconds{0};
+}
+[[nodiscard]] inline bool is_running(const Process& process, Nanoseconds instant) {
+  return process.start <= instant && instant <= last_instant_of(process);
+}
+
+/// Where most was held.
 struct Peak {
   Nanoseconds time = 0;
-  /// The estimate that was largest there: overstated by having been chosen. For comparing
-  /// processes only.
+  /// The estimate that was largest there: overstated by having been chosen.
   double bytes = 0;
 };
 
-/// Whether any sample beside those of `heap` has pi < 1, so that it takes two halves to
+/// Whether any sample beside those of `heap` has pi < 1, so that it takes two parts to
 /// choose an instant and to measure at it.
 [[nodiscard]] bool is_any_uncertain(const Recording& recording, std::uint32_t heap);
 
-/// Per process, the first instant at which its estimated live heap was largest: by the
-/// first half if `is_split`, else by all samples. Looks at the heap and the window
-/// (from <= t < to) of `within` and at nothing else of it: of filtered samples the peak of
-/// all is asked for. The start of process or window, whichever is later, where it holds
-/// none.
-[[nodiscard]] std::vector<Peak> locate_peaks(const Recording& recording, bool is_split,
-                                             const Selection& within);
+/// The samples that hold those of a heap, of all processes or of `process`.
+[[nodiscard]] std::span<const Sample> samples_for_peak(const Recording& recording,
+                                                       std::uint32_t heap, std::uint32_t process);
 
-/// The instant of the largest of these peaks, located by the first half: the window that
-/// it bounds is to be selected with is_chosen_by_half.
+/// The first instant at which the estimated live heaps of all processes together, or of
+/// `process` alone, were largest: by the first part if `is_split`, else by all samples. Looks at
+/// the heap and the window (from <= t < to) of `within` and at nothing else of it: of filtered
+/// samples the peak of all is asked for. The first start, or that of the window if it is later,
+/// where nothing is held.
+[[nodiscard]] Peak locate_peak(const Recording& recording, bool is_split, const Selection& within,
+                               std::uint32_t process = kNone);
+
+/// The instant of the peak, located by the first part: the window that it bounds is to be
+/// selected with is_chosen_by_half.
 [[nodiscard]] Nanoseconds largest_peak(const Recording& recording, std::uint32_t heap);
+
+/// The peak of one process's own heap: as of kLiveAtPeak, but located and estimated in it alone.
+[[nodiscard]] Profile own_peak(const Recording& recording, const Selection& selection,
+                               std::uint32_t process);
 
 }  // namespace geiger::profile

@@ -96,11 +96,6 @@ bool is_in_window(const Selection& selection, Nanoseconds time) {
   return !(selection.from && time < *selection.from) && !(selection.to && time >= *selection.to);
 }
 
-/// A process is there from its start to the last thing recorded of it.
-bool is_running(const Process& process, Nanoseconds instant) {
-  return process.start <= instant && instant <= process.end;
-}
-
 template <typename IsSelected>
 void choose_if(Chosen& chosen, const Recording& recording, const Selection& selection,
                const IsSelected& is_selected) {
@@ -122,7 +117,7 @@ void choose_tallies(Chosen& chosen, const Recording& recording, const Selection&
 
 /// Whether a sample is among those that the choice of an instant knows nothing of.
 bool is_unaware(const Recording& recording, const Selection& selection, const Sample& sample) {
-  if (depends_on_fates(selection)) return halves_of(recording, sample).in_second;
+  if (depends_on_fates(selection)) return parts_of(recording, sample).in_second;
   return is_beside_choice(recording, sample);
 }
 
@@ -143,21 +138,68 @@ void choose_given(Chosen& chosen, const Recording& recording, const Selection& s
     return is_selected && (!is_split || is_unaware(recording, selection, sample));
   });
   choose_tallies(chosen, recording, selection);
-  if (is_split) chosen.rate_factor = 0.5;
+  if (is_split) chosen.rate_factor = 1 - kLocatingShare;
 }
 
-void choose_peak(Chosen& chosen, const Recording& recording, const Selection& selection) {
-  const bool is_split = is_any_uncertain(recording, selection.heap);
-  for (const Peak& peak : locate_peaks(recording, is_split, selection)) {
-    chosen.peak_times.push_back(peak.time);
+/// What a sample is to an estimate of what lives, by all samples or by the second part.
+estimation::Count fate_count(const Recording& recording, const Sample& sample, double rate_factor) {
+  if (rate_factor == 1) return count_of_fate(recording, sample);
+  estimation::Count count = count_of(recording, sample);
+  const double keep = recording.processes[sample.process].keep();
+  if (keep < 1) return second_part(count, keep, true);
+  count.lambda *= rate_factor;
+  return count;
+}
+
+/// The bytes that chosen samples stand for.
+double weighted_bytes(const Recording& recording, const Chosen& chosen) {
+  double bytes = 0;
+  for (const Sample* sample : chosen.samples) {
+    const estimation::Count count = fate_count(recording, *sample, chosen.rate_factor);
+    bytes += static_cast<double>(sample->requested) / inclusion_probability(count);
   }
-  choose_if(chosen, recording, selection, [&](const Sample& sample) {
-    const Nanoseconds peak = chosen.peak_times[sample.process];
-    // Only a window can begin after a process has ended.
-    const bool is_there = !selection.from || is_running(recording.processes[sample.process], peak);
-    return is_there && is_live_at(sample, peak) && halves_of(recording, sample).in_second;
-  });
-  if (is_split) chosen.rate_factor = 0.5;
+  return bytes;
+}
+
+void choose_live_at(Chosen& chosen, const Recording& recording, const Selection& selection,
+                    Nanoseconds instant, std::uint32_t process) {
+  const bool is_split = chosen.rate_factor < 1;
+  for (const Sample& sample : samples_for_peak(recording, selection.heap, process)) {
+    const bool is_there = !sample.is_thinned_out && is_kept(selection, sample) &&
+                          is_live_at(sample, instant) &&
+                          is_running(recording.processes[sample.process], instant);
+    if (is_there && (!is_split || parts_of(recording, sample).in_second)) {
+      chosen.samples.push_back(&sample);
+    }
+  }
+}
+
+/// The last instant of a window, or of what was recorded.
+Nanoseconds end_of(const Recording& recording, const Selection& selection, std::uint32_t process) {
+  const Nanoseconds end = process == kNone ? start_of(recording) + duration_of(recording)
+                                           : recording.processes[process].end;
+  return selection.to ? std::min(*selection.to, end) : end;
+}
+
+void choose_peak(Chosen& chosen, const Recording& recording, const Selection& selection,
+                 std::uint32_t process) {
+  const bool is_split = is_any_uncertain(recording, selection.heap);
+  Nanoseconds instant = locate_peak(recording, is_split, selection, process).time;
+  if (is_split) {
+    // Of all samples of the heap: what is filtered does not move the peak.
+    Selection all;
+    all.heap = selection.heap;
+    Chosen then, last;
+    then.rate_factor = 1 - kLocatingShare;
+    choose_live_at(then, recording, all, instant, process);
+    const Nanoseconds end = end_of(recording, selection, process);
+    choose_live_at(last, recording, all, end, process);
+    const bool is_end = weighted_bytes(recording, last) > weighted_bytes(recording, then);
+    if (is_end) instant = end;
+    chosen.rate_factor = is_end ? 1 : then.rate_factor;
+  }
+  choose_live_at(chosen, recording, selection, instant, process);
+  chosen.peak_times.assign(recording.processes.size(), instant);
 }
 
 }  // namespace
@@ -193,7 +235,7 @@ std::uint64_t count_of(const Tally& tally, Kind kind) {
 Chosen choose(const Recording& recording, const Selection& selection) {
   Chosen chosen;
   if (selection.kind == Kind::kLiveAtPeak) {
-    choose_peak(chosen, recording, selection);
+    choose_peak(chosen, recording, selection, kNone);
   } else {
     choose_given(chosen, recording, selection);
   }
@@ -201,10 +243,9 @@ Chosen choose(const Recording& recording, const Selection& selection) {
   return chosen;
 }
 
-Profile select(const Recording& recording, const Selection& selection) {
-  if (is_measured(selection.kind)) return select_measured(recording, selection);
-  if (is_of_mappings(selection.kind)) return select_mappings(recording, selection);
-  Chosen chosen = choose(recording, selection);
+namespace {
+
+Profile profile_of(const Recording& recording, const Selection& selection, Chosen chosen) {
   Profile profile;
   profile.kind = selection.kind;
   EntrySet entries(profile.entries);
@@ -225,6 +266,22 @@ Profile select(const Recording& recording, const Selection& selection) {
   return profile;
 }
 
+}  // namespace
+
+Profile select(const Recording& recording, const Selection& selection) {
+  if (is_measured(selection.kind)) return select_measured(recording, selection);
+  if (is_of_mappings(selection.kind)) return select_mappings(recording, selection);
+  return profile_of(recording, selection, choose(recording, selection));
+}
+
+Profile own_peak(const Recording& recording, const Selection& selection, std::uint32_t process) {
+  const Selection peak = of_kind(selection, Kind::kLiveAtPeak);
+  Chosen chosen;
+  choose_peak(chosen, recording, peak, process);
+  chosen.largest_interval = largest_interval_of(recording, peak, chosen.rate_factor);
+  return profile_of(recording, peak, std::move(chosen));
+}
+
 Profile select(const Recording& recording, Kind kind) {
   Selection selection;
   selection.kind = kind;
@@ -236,7 +293,7 @@ estimation::Count count_of(const Entry& entry, const Recording& recording, const
   if (entry.value == entry.requested) count.value = estimation::kWholeSize;
   const double keep = recording.processes[entry.process].keep();
   if (!entry.is_certain) count.lambda = recording.epochs[entry.epoch].lambda;
-  if (keep < 1 && profile.rate_factor < 1) return halved(count, keep, profile.is_of_fates);
+  if (keep < 1 && profile.rate_factor < 1) return second_part(count, keep, profile.is_of_fates);
   count.lambda *= profile.rate_factor;
   if (profile.is_of_fates) count.keep = keep;
   return count;

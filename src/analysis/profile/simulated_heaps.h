@@ -85,7 +85,7 @@ class Heap {
   /// At the largest estimated heap, located by all samples.
   LeakSite judged_at_peak() {
     std::ranges::sort(recording_.samples, {}, &Sample::time);
-    const Nanoseconds peak = locate_peaks(recording_, false, {}).front().time + 1;
+    const Nanoseconds peak = locate_peak(recording_, false, {}).time + 1;
     cut_at(recording_, peak);
     return judged({.ran_until = {peak}});
   }

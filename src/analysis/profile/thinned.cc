@@ -5,6 +5,7 @@
 
 #include "analysis/profile/hash.h"
 #include "analysis/profile/mappings.h"
+#include "analysis/profile/peak.h"
 #include "analysis/profile/totals.h"
 
 namespace geiger::profile {
@@ -46,28 +47,37 @@ double largest_interval_of_fates(const Recording& recording) {
   return std::max(largest, 1.0) / -std::log1p(-least * kDrawn);
 }
 
-estimation::Halves halves_of_fate(const Recording& recording, const Sample& sample,
-                                  std::uint64_t random) {
+estimation::Parts parts_of_fate(const Recording& recording, const Sample& sample,
+                                std::uint64_t random) {
   if (sample.is_thinned_out) return {.in_first = false, .in_second = false};
   const double pi = estimation::inclusion_probability(count_of_fate(recording, sample));
-  return estimation::split(pi, random);
+  return estimation::split(pi, kLocatingShare, random);
 }
 
-bool is_beside_first_half(const Recording& recording, const Sample& sample, std::uint64_t random) {
-  if (!halves_of_fate(recording, sample, random).in_first) return true;
+bool is_beside_first_part(const Recording& recording, const Sample& sample, std::uint64_t random) {
+  if (!parts_of_fate(recording, sample, random).in_first) return true;
   const Count count = count_of_fate(recording, sample);
   const double drawn = estimation::inclusion_probability(count.size, count.lambda);
   const double kept = estimation::inclusion_probability(count);
-  return uniform(spread(kSalt, random)) < estimation::beside_first_half(drawn, kept);
+  return uniform(spread(kSalt, random)) <
+         estimation::beside_first_part(drawn, kept, kLocatingShare);
 }
 
-Count halved(const Count& count, double keep, bool is_of_fates) {
-  Count half = count;
+Count first_part(const Count& count, double keep) {
+  Count part = count;
   const double drawn = estimation::inclusion_probability(count.size, count.lambda);
-  half.lambda = estimation::kCertainRate;
-  half.keep = is_of_fates ? estimation::half_of(keep * drawn)
-                          : estimation::beside_first_half(drawn, keep * drawn);
-  return half;
+  part.lambda = estimation::kCertainRate;
+  part.keep = estimation::part_of(keep * drawn, kLocatingShare);
+  return part;
+}
+
+Count second_part(const Count& count, double keep, bool is_of_fates) {
+  Count part = count;
+  const double drawn = estimation::inclusion_probability(count.size, count.lambda);
+  part.lambda = estimation::kCertainRate;
+  part.keep = is_of_fates ? estimation::part_of(keep * drawn, 1 - kLocatingShare)
+                          : estimation::beside_first_part(drawn, keep * drawn, kLocatingShare);
+  return part;
 }
 
 }  // namespace geiger::profile

@@ -27,17 +27,19 @@ namespace geiger::profile {
 
 [[nodiscard]] bool is_any_thinned(const Recording& recording);
 
-/// Which half of a process with thinned fates a sample is in. `random`: 64 uniform bits.
-[[nodiscard]] estimation::Halves halves_of_fate(const Recording& recording, const Sample& sample,
-                                                std::uint64_t random);
+/// Which part (peak.h) of a process with thinned fates a sample is in. `random`: 64 uniform bits.
+[[nodiscard]] estimation::Parts parts_of_fate(const Recording& recording, const Sample& sample,
+                                              std::uint64_t random);
 
 /// Whether a sample, thinned out or not, belongs to those that are independent of the first
-/// of these halves. `random` as there.
-[[nodiscard]] bool is_beside_first_half(const Recording& recording, const Sample& sample,
+/// of these parts. `random` as there.
+[[nodiscard]] bool is_beside_first_part(const Recording& recording, const Sample& sample,
                                         std::uint64_t random);
 
-/// The kind of samples that half of a process with thinned fates chose: `count` is that of all.
-[[nodiscard]] estimation::Count halved(const estimation::Count& count, double keep,
-                                       bool is_of_fates);
+/// The kind of samples that a part of a process with thinned fates chose, the first, or what is
+/// independent of it: `count` is that of all.
+[[nodiscard]] estimation::Count first_part(const estimation::Count& count, double keep);
+[[nodiscard]] estimation::Count second_part(const estimation::Count& count, double keep,
+                                            bool is_of_fates);
 
 }  // namespace geiger::profile

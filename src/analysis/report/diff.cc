@@ -56,8 +56,40 @@ DiffReport diff_report(Comparison comparison, const DiffOptions& options) {
   return report;
 }
 
+namespace {
+
+/// What the sampling alone would call a change and the runs do not: too few runs say little about
+/// how much they differ, so that "no change" is no answer.
+std::string undecided_by_runs(const Comparison& comparison) {
+  const double alpha = 1 - comparison.level;
+  const auto is_open = [&](const compare::Change& change) {
+    return change.sampling_p <= alpha && change.p_value > alpha;
+  };
+  const auto sites = static_cast<std::uint64_t>(
+      std::ranges::count_if(comparison.rows, [&](const Row& row) { return is_open(row.change); }));
+  const compare::Change& total = comparison.total.change;
+  if (sites == 0 && !is_open(total)) return "";
+  std::string out = "Undecided: by the sampling error alone ";
+  if (is_open(total)) out += fmt::format("the total changed ({})", p_equation(total.sampling_p));
+  if (sites > 0) {
+    out += fmt::format("{}{} did", is_open(total) ? ", and " : "", plural(sites, "row"));
+  }
+  out += "; so few runs say too little about how much runs differ by themselves.";
+  std::uint64_t runs = total.runs_to_find;
+  for (const Row& row : comparison.rows) {
+    if (runs == 0 && is_open(row.change)) runs = row.change.runs_to_find;
+  }
+  if (runs > 0) out += fmt::format(" About {} runs per side would tell.", runs);
+  return out;
+}
+
+}  // namespace
+
 std::vector<std::string> caveats(const Comparison& comparison) {
   std::vector<std::string> lines;
+  if (std::string open = undecided_by_runs(comparison); !open.empty()) {
+    lines.push_back(std::move(open));
+  }
   const compare::Collected& collected = comparison.collected;
   if (!comparison.run_deviation) {
     lines.emplace_back(

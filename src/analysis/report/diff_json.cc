@@ -54,6 +54,7 @@ void write_fields(JsonWriter& json, const compare::Change& change) {
   json.field("hi", change.interval.hi).field("certain", change.certain);
   json.field("p", change.p_value).field("q", change.q_value);
   json.field("detectable", change.detectable).field("dispersion", change.dispersion);
+  json.field("sampling_p", change.sampling_p).field("runs_to_find", change.runs_to_find);
 }
 
 void write_side(JsonWriter& json, const std::vector<std::string>& runs,

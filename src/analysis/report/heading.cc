@@ -102,7 +102,7 @@ std::string profile_footer(std::string notes, std::optional<Bytes> calibrated_to
 }
 
 std::string halved_note() {
-  return "Half of the samples chose the instant of the peak, the other half were measured.\n";
+  return "A quarter of the samples chose the instant of the peak, the others were measured.\n";
 }
 
 }  // namespace geiger::report

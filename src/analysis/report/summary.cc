@@ -4,6 +4,8 @@
 #include <numeric>
 #include <set>
 
+#include "analysis/profile/peak.h"
+
 namespace geiger::report {
 namespace {
 
@@ -32,9 +34,12 @@ void sort_by_start(std::vector<ProcessLine>& lines, const Recording& recording) 
 void add_processes(SummaryReport& report, const Recording& recording, const Profile& allocated) {
   const auto sums = sums_by_process(recording, allocated);
   for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
-    report.processes.push_back({i, sums[i].samples + sums[i].certain_samples,
+    report.processes.push_back({i,
+                                sums[i].samples + sums[i].certain_samples,
                                 profile::process_totals(recording, i),
-                                measure_total(sums[i], report.options.level)});
+                                measure_total(sums[i], report.options.level),
+                                {},
+                                0});
     for (std::size_t cause = 0; cause < report.drops.size(); ++cause) {
       report.drops[cause] += recording.processes[i].drops[cause];
     }
@@ -42,17 +47,21 @@ void add_processes(SummaryReport& report, const Recording& recording, const Prof
   sort_by_start(report.processes, recording);
 }
 
-/// The time of the peak of the process that holds most at its peak.
-Nanoseconds time_of_largest_peak(const Recording& recording, const Profile& peak) {
+/// After the start of the recording: when what a peak is of held most.
+Nanoseconds time_of_peak(const Recording& recording, const Profile& peak) {
   if (peak.entries.empty() || peak.peak_times.empty()) return 0;
-  const auto sums = sums_by_process(recording, peak);
-  const auto largest = std::max_element(sums.begin(), sums.end(), [](const auto& a, const auto& b) {
-    return bytes_for_order(a) < bytes_for_order(b);
-  });
-  const auto index = static_cast<std::size_t>(largest - sums.begin());
-  const Nanoseconds at = peak.peak_times[index];
-  const Nanoseconds start = recording.processes[index].start;
-  return at > start ? at - start : 0;
+  const Nanoseconds start = profile::start_of(recording);
+  return peak.peak_times.front() - std::min(start, peak.peak_times.front());
+}
+
+/// Of a heap alone; the peak of all is of their sum.
+void add_own_peaks(SummaryReport& report, const Recording& recording) {
+  if (!recording.tallies.empty() || recording.processes.size() < 2) return;
+  for (ProcessLine& line : report.processes) {
+    const Profile peak = profile::own_peak(recording, report.options.selection, line.index);
+    line.own_peak = measure_total(total(recording, peak), report.options.level);
+    line.own_peak_time = time_of_peak(recording, peak);
+  }
 }
 
 /// How many samples `selection` chooses, certain ones, and with truncated stacks.
@@ -173,7 +182,8 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   report.live_at_peak = at_peak.total;
   report.top_live_at_peak = std::move(at_peak.lines);
   report.is_peak_halved = peak.rate_factor < 1;
-  report.peak_time = time_of_largest_peak(recording, peak);
+  report.peak_time = time_of_peak(recording, peak);
+  add_own_peaks(report, recording);
   if (options.has_all_kinds && !report.is_part()) {
     report.kinds = further_kinds(recording, options.level);
     if (report.samples > 0 && !report.is_aggregated)

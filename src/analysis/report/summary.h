@@ -47,6 +47,8 @@ struct ProcessLine {
   std::uint64_t samples = 0;
   profile::ProcessTotals exact;
   Measure allocated;
+  Measure own_peak;             ///< Of its heap alone, at its own instant.
+  Nanoseconds own_peak_time = 0;  ///< After the start of the recording.
 };
 
 /// What the program mapped past its allocator, over all processes.
@@ -88,7 +90,7 @@ struct SummaryReport {
   std::optional<LifetimeLine> lifetimes;  ///< The whole; of has_all_kinds.
   bool is_peak_halved = false;
   bool is_aggregated = false;   ///< Of a process at least: no peak, no lifetimes are known.
-  Nanoseconds peak_time = 0;    ///< After the start; of the process whose peak is largest.
+  Nanoseconds peak_time = 0;    ///< After the start: when all processes together held most.
   Nanoseconds duration = 0;     ///< From the first start to the last end.
   double detection_limit = 0;   ///< Bytes.
   std::uint64_t truncated = 0;  ///< Samples whose stack was cut off.

@@ -76,7 +76,8 @@ void add_self_check(Facts& facts, const SummaryReport& report) {
     case SelfCheck::kPassed:
       return void(facts.push_back({"self-check", "passed", remark}));
     case SelfCheck::kUndecided:
-      return void(facts.push_back({"self-check", "undecided", gap_in_samples(report)->why, true}));
+      return void(facts.push_back(
+          {"self-check", "undecided", gap_in_samples(report)->why + "; " + remark, true}));
     case SelfCheck::kFailed:
       facts.push_back({"self-check", "FAILED", remark, true});
   }
@@ -98,7 +99,8 @@ std::string threads_text(const SummaryReport& report) {
 std::string peak_remark(const SummaryReport& report) {
   if (report.live_at_peak.samples == 0) return "";
   std::string out = duration(report.peak_time) + " after the start";
-  if (report.is_peak_halved) out += "; measured by half of the samples";
+  if (report.processes.size() > 1) out += ", all processes together";
+  if (report.is_peak_halved) out += "; measured by three quarters of the samples";
   return out;
 }
 
@@ -162,8 +164,12 @@ void add_live(Facts& facts, const SummaryReport& report) {
                    report.is_aggregated ? "not told" : bytes_text(report.live_at_peak),
                    peak_remark(report)});
   const bool has_end = report.options.selection.to.has_value();
-  facts.push_back({has_end ? "live at its end" : "live at the end", bytes_text(report.live_at_end),
-                   objects_text(report.live_at_end)});
+  std::string remark = objects_text(report.live_at_end);
+  if (!has_end && report.processes.size() > 1 && !remark.empty()) {
+    remark += ", each process at its own end";
+  }
+  facts.push_back(
+      {has_end ? "live at its end" : "live at the end", bytes_text(report.live_at_end), remark});
 }
 
 void add_drops(Facts& facts, const SummaryReport& report) {

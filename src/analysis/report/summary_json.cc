@@ -27,7 +27,9 @@ void write_exact(JsonWriter& json, const profile::ProcessTotals& totals) {
 }
 
 void write_self_check(JsonWriter& json, const SummaryReport& report) {
-  json.key("self_check").begin_object().field("passed", self_check_of(report) == SelfCheck::kPassed);
+  json.key("self_check")
+      .begin_object()
+      .field("passed", self_check_of(report) == SelfCheck::kPassed);
   json.field("answer", name_of(self_check_of(report)));
   json.key("lacks").begin_array();
   for (const profile::Gap& gap : report.gaps) json.string(gap.why);
@@ -45,7 +47,8 @@ void write_drops(JsonWriter& json, const std::array<std::uint64_t, 16>& drops) {
   json.end_object();
 }
 
-void write_process(JsonWriter& json, const ProcessLine& line, const Recording& recording) {
+void write_process(JsonWriter& json, const ProcessLine& line, const Recording& recording,
+                   bool has_own_peak) {
   const Process& process = recording.processes[line.index];
   json.begin_object().field("pid", process.pid).field("parent_pid", process.parent_pid);
   json.field("executable", process.executable).field("allocator", process.allocator);
@@ -60,6 +63,10 @@ void write_process(JsonWriter& json, const ProcessLine& line, const Recording& r
   json.field("uncommitted_records", process.uncommitted).field("samples", line.samples);
   write_extent(json, process);
   write_measure(json, "allocated", line.allocated);
+  if (has_own_peak) {
+    write_measure(json, "own_peak", line.own_peak);
+    json.field("own_peak_after_ns", line.own_peak_time);
+  }
   write_exact(json, line.exact);
   write_drops(json, process.drops);
   json.end_object();
@@ -136,7 +143,10 @@ std::string to_json(const SummaryReport& report, const Recording& recording) {
   json.field("may_pass_unseen_bytes", report.forked.may_pass_unseen).end_object();
   write_drops(json, report.drops);
   json.key("processes").begin_array();
-  for (const ProcessLine& line : report.processes) write_process(json, line, recording);
+  const bool has_own_peaks = !report.is_aggregated && report.processes.size() > 1;
+  for (const ProcessLine& line : report.processes) {
+    write_process(json, line, recording, has_own_peaks);
+  }
   json.end_array();
   write_sites(json, "top_allocated", report.top_allocated);
   write_sites(json, "top_live_at_peak", report.top_live_at_peak);

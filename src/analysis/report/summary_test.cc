@@ -35,7 +35,7 @@ TEST(Summary, ReadsLikeThis) {
   allocated         146 MiB ± 17              33.5 k [18.1, 56.9] objects
   exact total       144 MiB                   the estimate lies z = 0.2 from it, within chance
   self-check        passed                    hits z = 0.2, offsets of drawn bytes p = 1
-  live at the peak  127 MiB ± 23              247 ms after the start; measured by half of the samples
+  live at the peak  137 MiB ± 19              247 ms after the start; measured by three quarters of the samples
   live at the end   43.9 MiB [36.7, 52.6]     512 [397, 651] objects
   detection limit   1.85 MiB                  whatever has no sample allocated less
   threads           2
@@ -48,8 +48,8 @@ Most allocated, by function
   5.92 MiB [3.09, 10.17]       4.1 % ± 3.0  grow  server
 
 Most live at the peak, by function
-  115 MiB ± 23                 91 % ± 4    make_buffer  server
-   12 MiB exact + < 3.69 MiB  9.5 % ± 3.1  load_table  server
+  125 MiB ± 19                 91 % ± 2    make_buffer  server
+   12 MiB exact + < 2.46 MiB  8.8 % ± 2.0  load_table  server
 
 next: geiger table geiger-server.4711   or   geiger tree geiger-server.4711 --kind peak
 )");
@@ -182,7 +182,7 @@ TEST(Summary, ClosingLinesFitBehindAnyProgram) {
   options.run = "geiger-server.4711";
   EXPECT_EQ(closing_lines(summary_report(recording, options), recording, {}),
             "geiger: 253 samples; allocated 146 MiB ± 17 (exactly 144 MiB, z = 0.2)\n"
-            "geiger: live at the peak 127 MiB ± 23, at the end 43.9 MiB [36.7, 52.6]\n"
+            "geiger: live at the peak 137 MiB ± 19, at the end 43.9 MiB [36.7, 52.6]\n"
             "geiger: next: geiger summary geiger-server.4711\n");
 }
 

@@ -75,6 +75,7 @@ std::string process_list(const SummaryReport& report, const Recording& recording
   std::vector<Column> columns{{"pid", Align::kRight, false}};
   columns.push_back({"samples", Align::kRight, false});
   append_figure_columns(columns, "allocated");
+  columns.push_back({"own peak", Align::kLeft, false});
   columns.push_back({"exactly", Align::kRight, false});
   columns.push_back({"z", Align::kRight, false});
   columns.push_back({"program", Align::kLeft, false});
@@ -84,6 +85,7 @@ std::string process_list(const SummaryReport& report, const Recording& recording
     const Process& process = recording.processes[line.index];
     std::vector<std::string> cells{std::to_string(process.pid), exact_count(line.samples)};
     append_figure(cells, figure(line.allocated.bytes, Quantity::kBytes));
+    cells.push_back(report.is_aggregated ? "" : bytes_text(line.own_peak));
     cells.push_back(exact_bytes(line.exact.exact_bytes));
     const bool is_testable = profile::check_hits(recording, line.index).is_testable;
     cells.push_back(is_testable ? z_score(line.exact.z) : "-");

@@ -11,21 +11,31 @@ namespace geiger::api {
 namespace {
 
 /// Apart from the stream that thins.
-constexpr std::uint64_t kHalvesStream = 0x68616c766573;
+constexpr std::uint64_t kPartsStream = 0x68616c766573;
+/// The share of the rate that locates the peak (docs/estimators.md, section 11).
+constexpr double kLocatingShare = 0.25;
 
 bool is_sure(const Drawn& drawn) { return drawn.is_certain || std::isinf(drawn.lambda); }
 
-estimation::Halves halves_of(const LiveTrace& trace, const Drawn& drawn) {
+estimation::Parts parts_of(const LiveTrace& trace, const Drawn& drawn) {
   if (is_sure(drawn)) return {.in_first = true, .in_second = true};
   const trace::SampleRecord& record = trace.sample(drawn.ref);
-  const std::uint64_t random = sampling::thread_seed(trace.header->seed ^ kHalvesStream, drawn.ref);
-  return estimation::halves_of(record.requested(), record.offset, drawn.lambda, random);
+  const std::uint64_t random = sampling::thread_seed(trace.header->seed ^ kPartsStream, drawn.ref);
+  return estimation::parts_of(record.requested(), record.offset, drawn.lambda, kLocatingShare,
+                              random);
 }
 
-double weighted_bytes(const trace::SampleRecord& record, const Drawn& drawn) {
+/// By a share of the rate.
+double weighted_bytes(const trace::SampleRecord& record, const Drawn& drawn, double share) {
   const auto size = static_cast<double>(record.requested());
   if (is_sure(drawn)) return size;
-  return size / estimation::inclusion_probability(record.requested(), drawn.lambda / 2);
+  return size / estimation::inclusion_probability(record.requested(), drawn.lambda * share);
+}
+
+/// Of the part that estimates.
+std::uint64_t interval_of_part(std::uint64_t interval) {
+  return static_cast<std::uint64_t>(
+      std::llround(static_cast<double>(interval) / (1 - kLocatingShare)));
 }
 
 struct Event {
@@ -36,9 +46,9 @@ struct Event {
 std::vector<Event> events_of(const Profile& profile) {
   std::vector<Event> events;
   for (const Drawn& drawn : profile.samples) {
-    if (!halves_of(profile.trace, drawn).in_first) continue;
+    if (!parts_of(profile.trace, drawn).in_first) continue;
     const trace::SampleRecord& record = profile.trace.sample(drawn.ref);
-    const double bytes = weighted_bytes(record, drawn);
+    const double bytes = weighted_bytes(record, drawn, kLocatingShare);
     events.push_back({record.time, bytes});
     if (drawn.is_freed) events.push_back({drawn.until, -bytes});
   }
@@ -66,10 +76,31 @@ bool is_live_at(const Profile& profile, const Drawn& drawn, Nanoseconds instant)
   return is_there && (!drawn.is_freed || drawn.until > instant);
 }
 
-void halve(Drawn& drawn) {
-  if (is_sure(drawn)) return;
-  drawn.lambda /= 2;
-  drawn.interval *= 2;
+/// Leaves what is live at an instant: of the part that estimates, or of all.
+void keep_live_at(Profile& profile, Nanoseconds instant, bool is_split) {
+  std::erase_if(profile.samples, [&](const Drawn& drawn) {
+    const bool is_there = !is_split || parts_of(profile.trace, drawn).in_second;
+    return !is_there || !is_live_at(profile, drawn, instant);
+  });
+  profile.from = profile.to = instant;
+  if (!is_split) return;
+  for (Drawn& drawn : profile.samples) {
+    if (is_sure(drawn)) continue;
+    drawn.lambda *= 1 - kLocatingShare;
+    drawn.interval = interval_of_part(drawn.interval);
+  }
+  profile.rate_factor = 1 - kLocatingShare;
+}
+
+double live_bytes_at(const Profile& profile, Nanoseconds instant, bool is_split) {
+  double bytes = 0;
+  for (const Drawn& drawn : profile.samples) {
+    if (!is_live_at(profile, drawn, instant)) continue;
+    if (is_split && !parts_of(profile.trace, drawn).in_second) continue;
+    bytes +=
+        weighted_bytes(profile.trace.sample(drawn.ref), drawn, is_split ? 1 - kLocatingShare : 1);
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -81,11 +112,11 @@ void read_peak(Profile& profile) {
   std::erase_if(profile.samples,
                 [&](const Drawn& drawn) { return profile.trace.sample(drawn.ref).heap() != 0; });
   const Nanoseconds instant = locate(events_of(profile), profile.to);
-  std::erase_if(profile.samples, [&](const Drawn& drawn) {
-    return !halves_of(profile.trace, drawn).in_second || !is_live_at(profile, drawn, instant);
-  });
-  for (Drawn& drawn : profile.samples) halve(drawn);
-  profile.from = profile.to = instant;
+  const Nanoseconds now = profile.to;
+  // Never below what all samples show in the end.
+  const bool is_now = live_bytes_at(profile, now, false) > live_bytes_at(profile, instant, true);
+  const bool is_split = !is_now && !std::ranges::all_of(profile.samples, is_sure);
+  keep_live_at(profile, is_now ? now : instant, is_split);
 }
 
 }  // namespace geiger::api

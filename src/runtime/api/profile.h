@@ -40,6 +40,7 @@ struct Profile {
   std::vector<Directory::Thread> threads;  ///< By index, of those in samples.
   std::vector<Directory::Module> modules;
   std::uint64_t largest_interval = 0;  ///< Nothing in it was drawn with a larger one.
+  double rate_factor = 1;  ///< On the rates that drew the samples: where a part of them chose.
   std::uint64_t unfinished = 0;
   RecordStore records;
 

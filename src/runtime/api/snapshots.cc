@@ -1,5 +1,6 @@
 // Profiles of what is live: read from the capture's table while everybody goes on.
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <span>
 
@@ -133,9 +134,9 @@ geiger_status take(geiger_profile_kind kind, geiger_profile& out) {
   read_kind(*profile, present, status.live_samples);
   now.directory.read(*present, present.first_image());
   keep_references(*profile, now.directory);
-  // What lives may be as old as the recording. Of the peak one half estimates.
-  profile->largest_interval =
-      now.demand.largest_interval(status.largest_interval) * (kind == GEIGER_PEAK ? 2 : 1);
+  // What lives may be as old as the recording. Of the peak a part of the samples estimates.
+  const auto largest = static_cast<double>(now.demand.largest_interval(status.largest_interval));
+  profile->largest_interval = static_cast<std::uint64_t>(std::ceil(largest / profile->rate_factor));
   profile->is_read = true;
   out.id = add_profile(now, std::move(profile));
   return GEIGER_OK;

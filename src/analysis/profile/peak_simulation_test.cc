@@ -1,0 +1,237 @@
+// How often the interval of the peak covers what was live at the instant that it names, and how
+// near that comes to the true peak, in simulated programs that know both.
+//
+// Each regime: 1,000 recordings with fixed seeds. Coverage of 95 % intervals lies above .95 less 4
+// standard errors, .922: by chance below it once in 30,000 regimes. Mean errors lie within 4
+// standard errors of what is stated.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <random>
+#include <vector>
+
+#include "analysis/profile/peak.h"
+#include "analysis/profile/profile.h"
+#include "estimation/estimate.h"
+#include "estimation/sums.h"
+
+namespace geiger::profile {
+namespace {
+
+constexpr Bytes kInterval = 1024;
+constexpr int kRecordings = 1000;
+constexpr Nanoseconds kStart = 1000;
+
+struct Object {
+  std::uint32_t process = 0;
+  Nanoseconds born = 0, died = 0;  ///< 0: alive at the end.
+  Bytes size = 0;
+};
+
+/// What a program allocated: its truth.
+struct Program {
+  std::uint32_t processes = 1;
+  Nanoseconds end = kStart;
+  std::vector<Object> objects;
+
+  void add(Nanoseconds born, Nanoseconds died, Bytes size, std::uint32_t process = 0) {
+    objects.push_back({process, born, died, size});
+    end = std::max({end, born, died});
+  }
+  [[nodiscard]] double live_at(Nanoseconds instant) const {
+    double bytes = 0;
+    for (const Object& object : objects) {
+      const bool is_live = object.born <= instant && (object.died == 0 || object.died > instant);
+      if (is_live) bytes += static_cast<double>(object.size);
+    }
+    return bytes;
+  }
+  [[nodiscard]] double peak() const {
+    std::vector<std::pair<Nanoseconds, double>> events;
+    for (const Object& object : objects) {
+      events.emplace_back(object.born, static_cast<double>(object.size));
+      if (object.died != 0) events.emplace_back(object.died, -static_cast<double>(object.size));
+    }
+    std::ranges::sort(events);
+    double live = 0, most = 0;
+    for (const auto& [time, bytes] : events) most = std::max(most, live += bytes);
+    return most;
+  }
+};
+
+class Drawer {
+ public:
+  Drawer(const Program& program, std::uint64_t seed) : generator_(seed) {
+    recording.epochs.push_back({kInterval, kLambda});
+    for (std::uint32_t i = 0; i < program.processes; ++i) {
+      Process process;
+      process.seed = generator_();
+      process.start = kStart;
+      process.end = program.end;
+      process.interval = kInterval;
+      process.ending = Ending::kExited;
+      recording.processes.push_back(process);
+    }
+    for (const Object& object : program.objects) draw(object);
+    std::ranges::stable_sort(recording.samples, {}, &Sample::process);
+  }
+
+  Recording recording;
+
+ private:
+  void draw(const Object& object) {
+    const bool is_certain = object.size >= kInterval;
+    const double u = static_cast<double>((generator_() >> 11) + 1) * 0x1p-53;
+    const double skip = std::floor(-std::log(u) / kLambda);
+    if (!is_certain && skip >= static_cast<double>(object.size)) return;
+    Sample sample;
+    sample.process = object.process;
+    sample.time = object.born;
+    sample.free_time = object.died;
+    sample.requested = sample.usable = object.size;
+    sample.is_certain = is_certain;
+    if (!is_certain) sample.offset = static_cast<std::uint64_t>(skip);
+    recording.samples.push_back(sample);
+  }
+
+  static inline const double kLambda = estimation::rate_of_interval(kInterval);
+  std::mt19937_64 generator_;
+};
+
+struct Outcome {
+  double coverage = 0;   ///< Of what was live at the instant named.
+  double error = 0;      ///< Mean of estimate - live there, as a share of the true peak.
+  double deviation = 0;  ///< Standard error of that mean.
+  double shortfall = 0;  ///< Mean of true peak - live there, as a share.
+  double naive = 0;      ///< Mean of the largest estimate of all samples over the true peak.
+  double distance = 0;   ///< Root mean square of estimate - true peak, as a share.
+  double width = 0;      ///< Mean width over that of an interval from all samples, there.
+};
+
+Outcome simulate(const Program& program) {
+  const double peak = program.peak();
+  Outcome out;
+  double squares = 0;
+  for (int i = 0; i < kRecordings; ++i) {
+    const Drawer drawer(program, 1000 + static_cast<std::uint64_t>(i));
+    const Recording& recording = drawer.recording;
+    const Profile profile = select(recording, Kind::kLiveAtPeak);
+    const auto estimate = estimation::estimate_bytes(total(recording, profile), 0.95);
+    const Nanoseconds instant = profile.peak_times.at(0);
+    const double truth = program.live_at(instant);
+    Selection there;
+    there.kind = Kind::kLiveAtEnd;
+    there.at = instant;
+    const auto whole = estimation::estimate_bytes(total(recording, select(recording, there)), 0.95);
+    out.coverage += estimate.interval.lo <= truth && truth <= estimate.interval.hi ? 1 : 0;
+    const double error = (estimate.value - truth) / peak;
+    out.error += error;
+    squares += error * error;
+    out.shortfall += (peak - truth) / peak;
+    out.distance += (estimate.value / peak - 1) * (estimate.value / peak - 1);
+    out.naive += locate_peak(recording, false, {}).bytes / peak - 1;
+    out.width +=
+        (estimate.interval.hi - estimate.interval.lo) / (whole.interval.hi - whole.interval.lo);
+    const auto end =
+        estimation::estimate_bytes(total(recording, select(recording, Kind::kLiveAtEnd)), 0.95);
+    EXPECT_GE(estimate.value, end.value * (1 - 1e-12));
+  }
+  constexpr double kRuns = kRecordings;
+  for (double* mean :
+       {&out.coverage, &out.error, &out.shortfall, &out.naive, &out.width, &out.distance}) {
+    *mean /= kRuns;
+  }
+  out.distance = std::sqrt(out.distance);
+  out.deviation = std::sqrt((squares / kRuns - out.error * out.error) / kRuns);
+  return out;
+}
+
+constexpr double kLeastCoverage = 0.922;
+
+Outcome expect_covered(const char* name, const Program& program) {
+  const Outcome out = simulate(program);
+  std::printf(
+      "%-28s covered %.3f, error %+.3f (%.3f), short of the peak %.3f, naive %+.3f, "
+      "width %.2f, distance %.3f\n",
+      name, out.coverage, out.error, out.deviation, out.shortfall, out.naive, out.width,
+      out.distance);
+  EXPECT_GE(out.coverage, kLeastCoverage) << name;
+  return out;
+}
+
+Bytes size_of(int i) {
+  constexpr Bytes kSizes[] = {64, 64, 64, 600};
+  return kSizes[i % 4];
+}
+
+// The end is the peak: what all samples show there is what is reported.
+TEST(PeakSimulation, GrowingHeap) {
+  Program program;
+  for (int i = 0; i < 500; ++i) program.add(kStart + i, 0, size_of(i));
+  expect_covered("growing heap", program);
+}
+
+/// A level heap of `count` objects, replaced in turn `turns` times.
+Program level_heap(int count, int turns, Bytes size) {
+  Program program;
+  for (int i = 0; i < count * (turns + 1); ++i) {
+    const bool is_last = i >= count * turns;
+    program.add(kStart + i, is_last ? 0 : kStart + i + count, size == 0 ? size_of(i) : size);
+  }
+  return program;
+}
+
+TEST(PeakSimulation, LevelHeapWithTurnover) {
+  for (const auto& [count, size] : {std::pair{500, 0}, {3000, 64}, {40, 900}}) {
+    const Outcome out =
+        expect_covered("level heap, 10 turns", level_heap(count, 10, static_cast<Bytes>(size)));
+    // Choosing the end where it is larger adds up to half a standard error; the naive maximum two.
+    EXPECT_LT(out.error, out.naive / 2);
+  }
+}
+
+/// Humps of the heights given, in objects; nothing stays.
+Program humps(const std::vector<int>& heights, Bytes size) {
+  Program program;
+  Nanoseconds time = kStart;
+  for (const int height : heights) {
+    for (int i = 0; i < height; ++i) {
+      program.add(time + i, time + 2 * height - i, size == 0 ? size_of(i) : size);
+    }
+    time += 2 * static_cast<Nanoseconds>(height) + 10;
+  }
+  return program;
+}
+
+TEST(PeakSimulation, SeveralMaxima) {
+  const Outcome out = expect_covered("five equal humps", humps({400, 400, 400, 400, 400}, 0));
+  EXPECT_LT(std::abs(out.error), 4 * out.deviation) << "nothing is live at the end: no bias";
+  const Outcome uneven = expect_covered("humps 100, 90, 80 %", humps({400, 360, 320}, 0));
+  EXPECT_LT(std::abs(uneven.error), 4 * uneven.deviation);
+  EXPECT_LT(uneven.shortfall, 0.1);
+}
+
+// Three processes whose own peaks lie apart: their sum is largest where two overlap.
+TEST(PeakSimulation, SumOfThreeProcesses) {
+  Program program;
+  program.processes = 3;
+  for (std::uint32_t process = 0; process < 3; ++process) {
+    const Nanoseconds start = kStart + process * 500;
+    for (int i = 0; i < 400; ++i) program.add(start + i, start + 1100 - i, size_of(i), process);
+  }
+  const Outcome out = expect_covered("sum of three processes", program);
+  EXPECT_LT(std::abs(out.error), 4 * out.deviation);
+}
+
+TEST(PeakSimulation, LargeCertainObjectsAmongSmallOnes) {
+  Program program = humps({400, 380}, 0);
+  for (int i = 0; i < 40; ++i) program.add(kStart + 300 + i, kStart + 500 + i, 5000);
+  for (int i = 0; i < 30; ++i) program.add(kStart + 1000 + i, kStart + 1250 + i, 8000);
+  expect_covered("certain objects", program);
+  expect_covered("few samples", humps({12, 10, 11}, 600));
+}
+
+}  // namespace
+}  // namespace geiger::profile
