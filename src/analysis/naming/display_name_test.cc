@@ -2,22 +2,233 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <random>
+#include <set>
+#include <utility>
+
+#include "analysis/naming/columns.h"
+
 namespace geiger::naming {
 namespace {
 
+using Pair = std::pair<const char*, const char*>;
+
+void expect_all(std::span<const Pair> pairs) {
+  for (const auto& [demangled, display] : pairs) EXPECT_EQ(display_name(demangled), display);
+}
+
 TEST(DisplayName, LeavesOutWhatTheAuthorDidNotWrite) {
-  EXPECT_EQ(display_name("main"), "main");
-  EXPECT_EQ(display_name("zoo::Cage::Cage(int)"), "zoo::Cage::Cage");
-  EXPECT_EQ(display_name("std::vector<int, std::allocator<int> >::resize(unsigned long)"),
-            "vector<int>::resize");
-  EXPECT_EQ(display_name("std::shared_ptr<Session> std::make_shared<Session>()"),
-            "make_shared<Session>");
-  EXPECT_EQ(display_name("main::{lambda()#1}::operator()() const"), "main::{lambda}");
-  EXPECT_EQ(display_name("std::__cxx11::basic_string<char, std::char_traits<char>, "
-                         "std::allocator<char> >::basic_string(char const*)"),
-            "string::string");
-  EXPECT_EQ(display_name("core::ptr::drop_in_place<alloc::vec::Vec<u8>>::h0123456789abcdef"),
-            "core::ptr::drop_in_place<alloc::vec::Vec<u8>>");
+  constexpr std::array<Pair, 10> kPairs{{
+      {"main", "main"},
+      {"zoo::Cage::Cage(int)", "zoo::Cage::Cage"},
+      {"std::vector<int, std::allocator<int> >::resize(unsigned long)", "vector<int>::resize"},
+      {"std::shared_ptr<Session> std::make_shared<Session>()", "make_shared<Session>"},
+      {"std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >::"
+       "basic_string(char const*)",
+       "string::string"},
+      {"std::__1::basic_ostream<wchar_t, std::__1::char_traits<wchar_t> >::~basic_ostream()",
+       "wostream::~wostream"},
+      {"std::map<int, Foo, std::less<int>, std::allocator<std::pair<int const, Foo> > >::at(int&)",
+       "map<int, Foo>::at"},
+      {"std::map<int, Foo, Backwards, std::allocator<Foo> >::at(int&)",
+       "map<int, Foo, Backwards>::at"},
+      {"absl::lts_20220623::Cord::Append[abi:cxx11](absl::lts_20220623::Cord&)",
+       "absl::Cord::Append"},
+      {"(anonymous namespace)::Parser::parse((anonymous namespace)::Text const&) const",
+       "Parser::parse"},
+  }};
+  expect_all(kPairs);
+}
+
+TEST(DisplayName, KnowsWhereTheNameBegins) {
+  constexpr std::array<Pair, 7> kPairs{{
+      {"void (*signal_of<int>(int))(int)", "signal_of<int>"},
+      {"std::enable_if<((4)>(2)), int>::type pick<int>(int)", "pick<int>"},
+      {"decltype (((x)->size)(y)) size_of<Foo>(Foo&)", "size_of<Foo>"},
+      {"decltype(auto) visit<Foo>(Foo&)", "visit<Foo>"},
+      {"unsigned long const& ns::f<char>(unsigned long)", "ns::f<char>"},
+      {"auto apply<int>(int) requires (int)1", "apply<int>"},
+      {"virtual thunk to Foo::bar()", "Foo::bar"},
+  }};
+  expect_all(kPairs);
+}
+
+TEST(DisplayName, Operators) {
+  constexpr std::array<Pair, 10> kPairs{{
+      {"operator new(unsigned long)", "operator new"},
+      {"operator delete[](void*)", "operator delete[]"},
+      {"Less::operator()(int, int) const", "Less::operator()"},
+      {"bool ns::operator< <ns::Foo>(ns::Foo const&, ns::Foo const&)", "ns::operator< <ns::Foo>"},
+      {"std::ostream& std::operator<< <std::char_traits<char> >(std::ostream&, char const*)",
+       "operator<<"},
+      {"Foo::operator->() const", "Foo::operator->"},
+      {"Foo::operator std::vector<int, std::allocator<int> >() const", "Foo::operator vector<int>"},
+      {"Foo::operator bool() const", "Foo::operator bool"},
+      {"operator\"\" _ms(unsigned long long)", "operator\"\" _ms"},
+      {"A::operator<=>(A const&) const", "A::operator<=>"},
+  }};
+  expect_all(kPairs);
+}
+
+TEST(DisplayName, LambdasAreNamedByTheirFunction) {
+  constexpr std::array<Pair, 7> kPairs{{
+      {"main::{lambda()#1}::operator()() const", "main::{lambda}"},
+      {"main::{lambda(int)#2}::_FUN(int)", "main::{lambda}"},
+      {"auto run<int>(int)::{lambda(auto:1)#1}::operator()<int>(int) const", "run<int>::{lambda}"},
+      {"main::'lambda0'(int)::operator()(int) const", "main::{lambda}"},
+      {"Foo::bar(int)::{lambda()#1}::operator()() const::{lambda()#2}::operator()() const",
+       "Foo::bar::{lambda}::{lambda}"},
+      {"rg::search::{{closure}}", "rg::search::{closure}"},
+      {"rg::search::{closure#3}", "rg::search::{closure}"},
+  }};
+  expect_all(kPairs);
+}
+
+TEST(DisplayName, Clones) {
+  constexpr std::array<Pair, 6> kPairs{{
+      {"parse.isra.0", "parse"},
+      {"parse.constprop.0.isra.0", "parse"},
+      {"Foo::bar(int) [clone .cold]", "Foo::bar"},
+      {"Foo::bar(int) [clone .isra.0] [clone .cold]", "Foo::bar"},
+      {"Foo::bar(int) (.cold.1)", "Foo::bar"},
+      {".cold", ".cold"},
+  }};
+  expect_all(kPairs);
+}
+
+TEST(DisplayName, Rust) {
+  constexpr std::array<Pair, 10> kPairs{{
+      {"core::ptr::drop_in_place<alloc::vec::Vec<u8>>::h0123456789abcdef",
+       "core::ptr::drop_in_place<alloc::vec::Vec<u8>>"},
+      {"<alloc::vec::Vec<T,A> as core::ops::drop::Drop>::drop", "<Vec as Drop>::drop"},
+      {"core::fmt::num::imp::<impl core::fmt::Display for u32>::fmt", "<u32 as Display>::fmt"},
+      {"core::slice::<impl [T]>::sort_by", "[T]::sort_by"},
+      {"<zoo::Cage<u8>>::feed::<alloc::string::String>",
+       "zoo::Cage<u8>::feed<alloc::string::String>"},
+      {"mycrate[0123456789abcdef]::run", "mycrate::run"},
+      {"alloc::vec::Vec<T,A>::push", "alloc::vec::Vec::push"},
+      {"core::ops::function::FnOnce::call_once{{vtable.shim}}",
+       "core::ops::function::FnOnce::call_once"},
+      {"std::io::Write::write_all", "io::Write::write_all"},
+      {"<std::collections::HashMap<u8, u8, std::hash::random::RandomState>>::insert",
+       "collections::HashMap<u8, u8>::insert"},
+  }};
+  expect_all(kPairs);
+}
+
+TEST(DisplayName, LongTemplateArgumentsAreFolded) {
+  EXPECT_EQ(display_name("std::vector<std::pair<some::rather::long_name::Key, another::Value>, "
+                         "std::allocator<X> >::push_back(int)"),
+            "vector<pair<Key, Value>>::push_back");
+  EXPECT_EQ(display_name("ns::Table<std::vector<std::pair<AnExtremelyLongKeyIndeed, int> >, "
+                         "OfSomeOtherRatherLongType>::get()"),
+            "ns::Table<vector<…>, …>::get");
+}
+
+TEST(DisplayName, WhatIsNoFunctionStays) {
+  for (const char* name :
+       {"", "[truncated]", "[no stack]", "libfoo.so+0x1234", "LazyCompile:*run /app/a.js:1:2",
+        "load (app.py)", "net/http.(*conn).serve", "-[NSString initWith:and:]", "Builtin:Array",
+        "runtime.mallocgc", "a b c", "<<<", ")(", "operator", "::", "std::", "a::", "{lambda"}) {
+    EXPECT_EQ(display_name(name), name);
+  }
+}
+
+TEST(FitName, TheLastComponentStaysWhole) {
+  const std::string name = "clang::RecursiveASTVisitor<MarkReferencedDecls>::TraverseDecl";
+  EXPECT_EQ(fit_name(name, 80), name);
+  EXPECT_EQ(fit_name(name, 50), "clang::RecursiveASTVisitor<Mark…cls>::TraverseDecl");
+  EXPECT_EQ(fit_name(name, 43), "clang::RecursiveASTVisitor<…>::TraverseDecl");
+  EXPECT_EQ(fit_name(name, 40), "…RecursiveASTVisitor<Ma…s>::TraverseDecl");
+  EXPECT_EQ(fit_name(name, 20), "…TraverseDecl");
+  EXPECT_EQ(fit_name(name, 12), "TraverseDecl");
+  EXPECT_EQ(fit_name(name, 9), "Trav…Decl");
+  EXPECT_EQ(fit_name("ns::outer_function::{lambda}", 26), "…outer_function::{lambda}");
+}
+
+std::vector<std::string> distinct(std::initializer_list<Named> functions) {
+  return distinct_names(std::vector<Named>(functions));
+}
+
+using Strings = std::vector<std::string>;
+
+TEST(DistinctNames, BringBackWhatTellsThemApart) {
+  EXPECT_EQ(distinct({{"f(int, char, A)"}, {"f(int, long, A)"}, {"g(int)"}}),
+            (Strings{"f(…, char, …)", "f(…, long, …)", "g"}));
+  EXPECT_EQ(distinct({{"f()"}, {"f(int)"}}), (Strings{"f()", "f(int)"}));
+  EXPECT_EQ(distinct({{"Foo::get() const"}, {"Foo::get()"}}),
+            (Strings{"Foo::get() const", "Foo::get()"}));
+  EXPECT_EQ(distinct({{"main::{lambda()#1}::operator()() const"},
+                      {"main::{lambda()#2}::operator()() const"}}),
+            (Strings{"main::{lambda#1}() const", "main::{lambda#2}() const"}));
+  EXPECT_EQ(distinct({{"std::vector<A, std::allocator<A> >::swap()"},
+                      {"std::vector<A, Arena<A> >::swap()"}}),
+            (Strings{"vector<A>::swap", "vector<A, Arena<A>>::swap"}));
+  EXPECT_EQ(distinct({{"std::thread::join()"}, {"thread::join()"}}),
+            (Strings{"std::thread::join", "thread::join"}));
+}
+
+TEST(DistinctNames, ClonesAndModules) {
+  EXPECT_EQ(distinct({{"parse(int)"}, {"parse(int) [clone .cold]"}}),
+            (Strings{"parse(int)", "parse(int) [clone .cold]"}));
+  EXPECT_EQ(distinct({{"init", "liba.so"}, {"init", "libb.so"}}),
+            (Strings{"init [liba.so]", "init [libb.so]"}));
+  EXPECT_EQ(distinct({{"init", "liba.so"}, {"init", "liba.so"}}), (Strings{"init", "init"}));
+}
+
+TEST(DistinctNames, TheLastResortIsANumber) {
+  const auto names =
+      distinct({{"aaaa_0_zzzzzzzzzzzzzzz", "", 8}, {"aaaa_1_zzzzzzzzzzzzzzz", "", 8}});
+  EXPECT_EQ(names, (Strings{"aa…zz #1", "aa…zz #2"}));
+}
+
+/// What breaks parsers: brackets that do not pair, operators, quotes, deep nesting.
+std::string random_text(std::mt19937& random, std::size_t pieces) {
+  constexpr std::array<std::string_view, 24> kPieces{
+      "<",   ">", "(",   ")",     "::",    "operator",  "{lambda",
+      "#1}", " ", ",",   "std::", "a",     "[abi:",     "]",
+      "'",   "~", "*",   " as ",  "impl ", "decltype ", "(anonymous namespace)",
+      "{",   "}", "\xff"};
+  std::string text;
+  for (std::size_t i = 0; i < pieces; ++i) text += kPieces[random() % kPieces.size()];
+  return text;
+}
+
+TEST(DisplayName, AnyBytesWillDo) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 20'000; ++round) {
+    const std::string text = random_text(random, 1 + random() % 30);
+    const std::string name = display_name(text);
+    EXPECT_FALSE(name.empty()) << text;
+    for (const std::size_t columns : {4U, 16U})
+      EXPECT_LE(columns_of(fit_name(name, columns)), columns);
+  }
+}
+
+TEST(DistinctNames, NoTwoFunctionsLookTheSame) {
+  std::mt19937 random(12);
+  for (int round = 0; round < 300; ++round) {
+    std::set<std::string> texts;
+    while (texts.size() < 20) texts.insert("f" + random_text(random, 1 + random() % 6));
+    std::vector<Named> functions;
+    for (const std::string& text : texts) functions.push_back({text, "", 12});
+    const auto names = distinct_names(functions);
+    EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), texts.size());
+    for (const std::string& name : names) EXPECT_LE(columns_of(name), 12U);
+  }
+}
+
+TEST(DisplayName, LargeNamesTakeLinearTime) {
+  constexpr std::size_t kBytes = std::size_t{1} << 20;
+  for (const std::string_view piece :
+       {"<", "(", "a<", "a(", "std::", "a::", "operator ", "f(a<b, ", "<a as ", "{lambda(", "'",
+        "a<std::allocator<", "x (*", "a&", " const", "[abi:"}) {
+    std::string text = "f";
+    while (text.size() < kBytes) text += piece;
+    EXPECT_FALSE(display_name(text).empty()) << piece;
+    EXPECT_LE(columns_of(fit_name(text, 60)), 60U) << piece;
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "analysis/naming/brackets.h"
 #include "analysis/naming/columns.h"
 #include "analysis/naming/display_name.h"
+#include "analysis/naming/fitting.h"
 #include "analysis/naming/path.h"
 
 namespace geiger::naming {
@@ -53,12 +54,17 @@ class Pieces {
   [[nodiscard]] bool is_foreign() const { return begins_.empty(); }
   [[nodiscard]] std::size_t own() const { return own_; }
 
-  /// Columns from component `k` on with every list an ellipsis, of the parameters too.
-  [[nodiscard]] std::size_t least_from(std::size_t k) const {
-    std::size_t columns = columns_of(text_.text().substr(begins_[k]));
-    for (std::size_t i = k; i < lists_.size(); ++i) columns -= saved(lists_[i]);
-    return columns - saved(function_.parameters);
+  [[nodiscard]] std::size_t columns_from(std::size_t k) const {
+    return columns_of(text_.text().substr(begins_[k]));
   }
+
+  /// What the template arguments from component `k` on can save, and the parameters.
+  [[nodiscard]] std::size_t saved_by_arguments(std::size_t k) const {
+    std::size_t columns = 0;
+    for (std::size_t i = k; i < lists_.size(); ++i) columns += saved(lists_[i]);
+    return columns;
+  }
+  [[nodiscard]] std::size_t saved_by_parameters() const { return saved(function_.parameters); }
 
   /// From component `k` on in `columns`: template arguments give way, then parameters.
   [[nodiscard]] std::string from(std::size_t k, std::size_t columns) const {
@@ -108,20 +114,37 @@ class Pieces {
   std::size_t own_ = 0, end_ = 0;
 };
 
+/// With as many of the namespaces as fit if the lists save so much.
+std::string from_fitting(const Pieces& pieces, std::size_t columns, bool saves_arguments,
+                         bool saves_parameters) {
+  for (std::size_t k = 0; k <= pieces.own(); ++k) {
+    const std::size_t mark = k > 0 ? 1 : 0;
+    const std::size_t saved = (saves_arguments ? pieces.saved_by_arguments(k) : 0) +
+                              (saves_parameters ? pieces.saved_by_parameters() : 0);
+    if (pieces.columns_from(k) - saved + mark > columns) continue;
+    return (k > 0 ? "…" : "") + pieces.from(k, columns - mark);
+  }
+  return {};
+}
+
 }  // namespace
 
-std::string fit_name(std::string_view display, std::size_t columns) {
+std::string fitted(std::string_view display, std::size_t columns, GivesWay first) {
   if (columns_of(display) <= columns) return std::string(display);
   const Pieces pieces(display);
   if (pieces.is_foreign()) return elide(display, columns);
-  for (std::size_t k = 0; k <= pieces.own(); ++k) {
-    const std::size_t mark = k > 0 ? 1 : 0;
-    if (pieces.least_from(k) + mark > columns) continue;
-    return (k > 0 ? "…" : "") + pieces.from(k, columns - mark);
-  }
+  std::string out;
+  if (first == GivesWay::kNamespaces) out = from_fitting(pieces, columns, false, false);
+  if (out.empty()) out = from_fitting(pieces, columns, true, false);
+  if (out.empty()) out = from_fitting(pieces, columns, true, true);
+  if (!out.empty()) return out;
   std::string own = pieces.bare();
   if (columns_of(own) + 1 <= columns) return "…" + own;
   return elide(own, columns);
+}
+
+std::string fit_name(std::string_view display, std::size_t columns) {
+  return fitted(display, columns, GivesWay::kArguments);
 }
 
 }  // namespace geiger::naming

@@ -59,6 +59,8 @@ std::string_view without_one_clone(std::string_view text) {
     if (at == std::string_view::npos || text.back() != closer) continue;
     if (text.find(closer, at) == text.size() - 1) return text.substr(0, at);
   }
+  constexpr std::string_view kShim = "{{vtable.shim}}";
+  if (text.ends_with(kShim)) return text.substr(0, text.size() - kShim.size());
   const std::string_view plain = without_numbers(text);
   for (const std::string_view part : kParts) {
     if (plain.ends_with(part)) return plain.substr(0, plain.size() - part.size());
@@ -76,7 +78,8 @@ bool is_inline_namespace(std::string_view name, std::string_view outer) {
     return std::ranges::find(kInline, name) != kInline.end() || is_numbered(name, "__") ||
            is_numbered(name, "_") || is_numbered(name, "fundamentals_v");
   }
-  return is_numbered(name, "lts_") || name == "__cxx11" || name.starts_with("json_abi_") ||
+  return is_numbered(name, "lts_") || (outer == "absl" && is_numbered(name, "debian")) ||
+         name == "__cxx11" || name.starts_with("json_abi_") ||
          (outer == "fmt" && is_numbered(name, "v"));
 }
 

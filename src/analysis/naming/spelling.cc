@@ -23,8 +23,10 @@ constexpr std::size_t kDeepest = 40;
 /// What is left out of template arguments, each with all before it.
 enum class Fold : std::uint8_t { kNothing, kNamespaces, kNested };
 
+/// A type that Rust did not write down: "T" of a generic, "_".
 bool is_placeholder(std::string_view argument) {
-  return argument.size() == 1 && argument[0] >= 'A' && argument[0] <= 'Z';
+  const bool is_one = argument.size() == 1;
+  return is_one && ((argument[0] >= 'A' && argument[0] <= 'Z') || argument[0] == '_');
 }
 
 bool is_rust_hash(std::string_view name) {
@@ -109,6 +111,10 @@ bool Speller::is_left_out(const Path& path, std::size_t k) const {
   if (detail_.all_namespaces) return false;
   const Component& component = path.components[k];
   if (component.kind == Kind::kAnonymous) return true;
+  // The call operator of a lambda that something local is in.
+  if (k > 0 && path.components[k - 1].kind == Kind::kLambda && component.kind == Kind::kOperator) {
+    return true;
+  }
   if (component.kind != Kind::kName || !component.arguments.is_empty()) return false;
   const std::string_view name = name_of(component);
   if (name.starts_with("{{impl}}") || name.starts_with("{impl#")) return true;
@@ -186,7 +192,7 @@ void Speller::append_component(const Component& component, Fold fold) {
     append_lambda(name);
   } else if (name.starts_with("{unnamed") || name == "'unnamed'") {
     append("{unnamed}");
-  } else if (name.starts_with("decltype") && name.size() > 8) {
+  } else if (name.starts_with("decltype(") || name.starts_with("decltype (")) {
     append("decltype(…)");
   } else if (component.kind == Kind::kOperator && name.starts_with("operator ")) {
     append("operator ");
@@ -196,7 +202,11 @@ void Speller::append_component(const Component& component, Fold fold) {
   } else {
     append(name);
   }
+  // Else the brackets of "operator< <int>" would be the operator's.
+  const bool is_less = name.ends_with('<');
+  if (is_less) append(" ");
   append_arguments(component.arguments, fold);
+  if (is_less && out_.back() == ' ') out_.pop_back();
 }
 
 void Speller::append_lambda(std::string_view word) {
