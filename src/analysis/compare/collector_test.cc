@@ -111,8 +111,10 @@ TEST(Collector, InclusiveSitesHoldWhatTheyCalledOnce) {
 
 TEST(Collector, AddressesAreSitesOnlyWithinOneBuild) {
   TestRecording test;
-  test.sample(test.stack({test.location({}), test.location({"main"})}), 16);
-  test.sample(test.stack({test.location({}), test.location({"main"})}), 16);
+  // Outside of their module: within it the caller with a name would be blamed.
+  test.recording.modules.push_back({"/usr/bin/caller", "cd34", 0x10000, 0x19000, 0});
+  test.sample(test.stack({test.location({}), test.location({"main"}, 1)}), 16);
+  test.sample(test.stack({test.location({}), test.location({"main"}, 1)}), 16);
   EXPECT_THAT(names_of(both(test.recording, test.recording)),
               ElementsAre("target+0x1000|target", "target+0x1020|target"));
   TestRecording rebuilt = test;
