@@ -111,6 +111,7 @@ std::string site_list(std::string_view title, const std::vector<TableLine>& line
     append_figure(cells, figure(line.share));
     cells.push_back(printable(line.name));
     grid.add(std::move(cells), printable(line.detail));
+    grid.name(line.name, line.detail);
   }
   return fmt::format("\n{}\n{}", paint(style, Role::kHeading, title), grid.text(style));
 }
