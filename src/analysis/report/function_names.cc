@@ -30,8 +30,23 @@ std::string callers_text(std::string_view callers, const Style& style) {
 }
 
 bool is_named_by_functions(profile::GroupBy by) {
-  return by == profile::GroupBy::kFunction || by == profile::GroupBy::kStack ||
-         by == profile::GroupBy::kType;
+  return by == profile::GroupBy::kFunction || by == profile::GroupBy::kLine ||
+         by == profile::GroupBy::kStack || by == profile::GroupBy::kType;
+}
+
+profile::GroupBy named_like(profile::LifetimeGrouping by) {
+  switch (by) {
+    case profile::LifetimeGrouping::kFunction:
+      return profile::GroupBy::kFunction;
+    case profile::LifetimeGrouping::kStack:
+    case profile::LifetimeGrouping::kFreeStack:
+      return profile::GroupBy::kStack;
+    case profile::LifetimeGrouping::kWhole:
+    case profile::LifetimeGrouping::kThread:
+    case profile::LifetimeGrouping::kSize:
+      break;
+  }
+  return profile::GroupBy::kThread;
 }
 
 void add_row(Grid& grid, std::vector<std::string> cells, std::string_view name,

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/profile/lifetimes.h"
 #include "analysis/profile/view.h"
 #include "analysis/report/grid.h"
 #include "analysis/report/json.h"
@@ -22,6 +23,9 @@ namespace geiger::report {
 
 /// Whether the rows of such a table are named by functions, or by types, which read alike.
 [[nodiscard]] bool is_named_by_functions(profile::GroupBy by);
+
+/// Of rows that tell lifetimes: as which rows of a table they are named.
+[[nodiscard]] profile::GroupBy named_like(profile::LifetimeGrouping by);
 
 /// A line whose cell to cut is `name` and whose tail is `detail`, as rows of `by` have them.
 void add_row(Grid& grid, std::vector<std::string> cells, std::string_view name,

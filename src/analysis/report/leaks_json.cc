@@ -79,11 +79,12 @@ std::string to_json(const LeaksReport& report, const Recording& recording) {
   json.field("finding", name_of(report.finding()));
   write_judged(json, report);
   json.key("sites").begin_array();
-  for (const LeakLine& line : report.lines) write_line(json, line, search.by, recording);
+  for (const LeakLine& line : report.lines)
+    write_line(json, line, named_like(search.by), recording);
   json.end_array();
   if (report.small) {
     json.key("small_sites");
-    write_line(json, *report.small, search.by, recording);
+    write_line(json, *report.small, named_like(search.by), recording);
   }
   write_suppressed(json, report);
   json.end_object();

@@ -300,7 +300,7 @@ std::string text_of(const LeaksReport& report, const Style& style) {
 
 std::string to_text(const LeaksReport& report, const Style& style) {
   LeaksReport named = report;
-  name_lines(named.lines, report.options.search.by, style);
+  name_lines(named.lines, named_like(report.options.search.by), style);
   return text_of(named, style);
 }
 

@@ -101,10 +101,10 @@ std::string to_json(const LifetimesReport& report, const Recording& recording) {
   json.field("unseen_frees", report.unseen_frees).field("dropped_frees", report.dropped_frees);
   json.field("allocated_before", report.allocated_before);
   json.key("whole");
-  write_line(json, report.whole, report.options.by, recording);
+  write_line(json, report.whole, named_like(report.options.by), recording);
   json.field("group_count", report.groups).key("groups").begin_array();
   for (const LifetimeLine& line : report.lines)
-    write_line(json, line, report.options.by, recording);
+    write_line(json, line, named_like(report.options.by), recording);
   json.end_array();
   write_free_places(json, report, recording);
   json.end_object();

@@ -105,7 +105,7 @@ Grid grid_of(const LifetimesReport& report, bool has_places, const Style& style)
     if (has_places) cells.push_back(share_cell(line.other_thread));
     cells.push_back(printable(line.name));
     if (has_where) cells.push_back(printable(text_of(line.where)));
-    add_row(grid, std::move(cells), line.name, line.detail, report.options.by, style);
+    add_row(grid, std::move(cells), line.name, line.detail, named_like(report.options.by), style);
   }
   return grid;
 }

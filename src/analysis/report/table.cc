@@ -312,6 +312,8 @@ std::string_view name_of(GroupBy by) {
       return "thread";
     case GroupBy::kTid:
       return "tid";
+    case GroupBy::kProcess:
+      return "process";
     case GroupBy::kSize:
       return "size";
     case GroupBy::kAlignment:
