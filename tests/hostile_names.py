@@ -29,8 +29,8 @@ HOSTILE = CORPUS / "hostile_names"
 DROP = "'); DROP TABLE functions; --"
 SCRIPT = "</script><script>alert(1)</script>"
 
-GROUPS = ["function", "stack", "module", "thread", "tid", "size", "type", "label", "lifetime",
-          "heap", "alignment"]
+GROUPS = ["function", "stack", "module", "thread", "tid", "process", "size", "type", "label",
+          "lifetime", "heap", "alignment"]
 SORTS = ["self", "total", "samples", "name"]
 REPORTS = (
     [["summary"], ["stats"], ["stats", "--estimators"], ["marks"], ["doctor"], ["plan"],

@@ -26,8 +26,8 @@ OPEN = {"measure"}  # Definitions that others extend.
 # Not one document but lines, and the data of a page: the tests of these verbs check them.
 OTHERS = {"live", "report"}
 
-GROUPS = ["function", "stack", "module", "thread", "tid", "size", "type", "label", "lifetime",
-          "heap", "alignment"]
+GROUPS = ["function", "stack", "module", "thread", "tid", "process", "size", "type", "label",
+          "lifetime", "heap", "alignment"]
 KINDS = ["live", "peak", "resident", "swapped", "untouched", "overhead", "live-overhead",
          "usable", "live-usable", "stranded", "mapped", "mapped-peak", "mapped-total", "mapped-files", "reserved"]
 OF_A_RUN = (

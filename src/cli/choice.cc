@@ -1,9 +1,11 @@
 #include "cli/choice.h"
 
 #include <fmt/format.h>
+#include <sys/types.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 
 #include "cli/command_line.h"
 
@@ -17,6 +19,17 @@ CLI::Validator one_of(const std::vector<std::string>& words) {
     return fmt::format("'{}' is none of {}", word, fmt::join(words, ", "));
   };
   return {refusal, fmt::format("{{{}}}", fmt::join(words, ","))};
+}
+
+CLI::Validator process_id() {
+  const auto refusal = [](const std::string& word) -> std::string {
+    pid_t pid = 0;
+    const char* const end = word.data() + word.size();
+    const auto [at, error] = std::from_chars(word.data(), end, pid);
+    if (error == std::errc{} && at == end && pid > 0) return {};
+    return fmt::format("'{}' is not a process id; 'pidof NAME' prints those of a program", word);
+  };
+  return {refusal, ""};
 }
 
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates) {

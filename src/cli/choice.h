@@ -14,6 +14,9 @@ namespace geiger::cli {
 /// as "{a,b,c}", from where help, manual and completion take the words.
 [[nodiscard]] CLI::Validator one_of(const std::vector<std::string>& words);
 
+/// Refuses what is not the number of a process, and says how to find one.
+[[nodiscard]] CLI::Validator process_id();
+
 /// "; did you mean 'x'?" where a candidate is close to `word`, else "".
 [[nodiscard]] std::string did_you_mean(const std::string& word,
                                        const std::vector<std::string>& candidates);

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/attach_session.h"
+#include "cli/choice.h"
 #include "cli/commands.h"
 
 namespace geiger::cli {
@@ -10,7 +11,7 @@ namespace geiger::cli {
 void register_attach(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<AttachOptions>();
   CLI::App* attach = app.add_subcommand("attach", "Record a process that runs already");
-  attach->add_option("PID", options->pid, "The process")->required();
+  attach->add_option("PID", options->pid, "The process")->required()->check(process_id());
   add_output_options(*attach, options->recording);
   add_sampling_options(*attach, options->recording);
   add_duration_option(*attach, options->recording, "Detach after this long (default: at ^C)");

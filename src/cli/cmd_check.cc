@@ -15,6 +15,7 @@
 #include "cli/sides.h"
 #include "cli/sizes.h"
 #include "cli/terminal.h"
+#include "cli/terminal_options.h"
 
 namespace geiger::cli {
 namespace {
@@ -173,6 +174,7 @@ void register_check(CLI::App& app, int& exit_code) {
       "1 - level.\n");
   add_limits(*verb, *options);
   add_report_options(*verb, options->check.level, options->is_json);
+  add_names_option(*verb);
   options->by = add_grouping_options(*verb, options->grouping);
   verb->add_option("--top", options->check.top, "Gates to list (default 30; 0: all)")
       ->type_name("N");

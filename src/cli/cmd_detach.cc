@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "cli/choice.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "inject/inject.h"
@@ -27,7 +28,7 @@ int detach_by(const inject::Order& order) {
 void register_detach(CLI::App& app, int& exit_code) {
   auto order = std::make_shared<inject::Order>();
   CLI::App* verb = app.add_subcommand("detach", "End what a 'geiger attach' that was killed left");
-  verb->add_option("PID", order->pid, "The process")->required();
+  verb->add_option("PID", order->pid, "The process")->required()->check(process_id());
   verb->add_flag("--despite-seccomp", order->despite_seccomp, "As 'geiger attach' was told");
   verb->footer(
       "\nExit code: 0 detached, 1 not attached, or refused (the process is untouched), 2 usage.\n");

@@ -13,6 +13,7 @@
 #include "cli/next_step.h"
 #include "cli/sides.h"
 #include "cli/terminal.h"
+#include "cli/terminal_options.h"
 
 namespace geiger::cli {
 namespace {
@@ -66,6 +67,7 @@ void register_diff(CLI::App& app, int& exit_code) {
                    "Usage: geiger diff [options] BEFORE AFTER\n"
                    "       geiger diff [options] BEFORE... -- AFTER...\n");
   add_report_options(*verb, options->level, options->is_json);
+  add_names_option(*verb);
   add_grouping_options(*verb, options->grouping);
   verb->add_option_function<std::string>(
           "--sort", [options](const std::string& name) { options->diff.sort = kSorts.at(name); },

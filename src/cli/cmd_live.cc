@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,9 +19,11 @@
 #include "cli/live_program.h"
 #include "cli/live_session.h"
 #include "cli/live_terminal.h"
+#include "cli/next_step.h"
 #include "cli/run_options.h"
 #include "cli/sizes.h"
 #include "cli/terminal.h"
+#include "cli/terminal_options.h"
 
 namespace geiger::cli {
 namespace {
@@ -58,14 +61,28 @@ void await_trace(FollowedRun& run, LiveProgram& program) {
   }
 }
 
+/// The run at `path`, or the file that 'geiger run -o' packed it into; empty: neither.
+std::string what_is_left_of(const std::string& path) {
+  constexpr std::string_view kParts = ".parts";
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) return path;
+  if (!path.ends_with(kParts)) return "";
+  const std::string packed = path.substr(0, path.size() - kParts.size());
+  return std::filesystem::exists(packed, error) ? packed : "";
+}
+
 /// What there is to type next.
 void say_end(const FollowedRun& run, const LiveProgram* program, bool has_ended) {
   if (program != nullptr && !program->output().empty()) {
     complain("its output is in " + program->output());
   }
   if (run.follower().is_empty()) return complain("nothing was recorded");
+  const std::string left = what_is_left_of(run.path());
+  if (left.empty()) {
+    return complain(fmt::format("{} is not there any more: nothing is left to read", run.path()));
+  }
   complain(fmt::format("{}: geiger summary {}", has_ended ? "the run has ended" : "it runs on",
-                       run.path()));
+                       as_typed(left)));
 }
 
 /// What is to be looked at, and the program if it has to be started for that.
@@ -187,6 +204,7 @@ void register_live(CLI::App& app, int& exit_code) {
   verb->add_option("--interval", options->interval, "Sampling interval of PROGRAM")
       ->type_name("SIZE");
   add_report_options(*verb, options->session.live.table.level, options->is_json);
+  add_names_option(*verb);
   add_program_words(*verb, options->program);
   verb->formatter(std::make_shared<LiveFormatter>());
   verb->footer(

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <map>
 #include <memory>
 
@@ -59,6 +60,12 @@ std::string outcome_text(const symbolize::Outcome& outcome) {
 }
 
 int store_names(Options& options) {
+  const char* const servers = std::getenv("DEBUGINFOD_URLS");
+  if (options.symbolize.use_debuginfod && (servers == nullptr || *servers == '\0')) {
+    throw CLI::ValidationError(
+        "--debuginfod: DEBUGINFOD_URLS is not set; it names the servers to ask, for example "
+        "DEBUGINFOD_URLS=https://debuginfod.debian.net");
+  }
   auto input = read_traces(options.read);
   if (!input || is_refused(*input, "symbolize")) return kExitFailed;
   auto& directories = options.symbolize.debug_dirs;

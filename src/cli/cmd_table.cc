@@ -28,10 +28,10 @@ struct Options {
 };
 
 const std::map<std::string, GroupBy> kGroups{
-    {"function", GroupBy::kFunction}, {"line", GroupBy::kLine},     {"stack", GroupBy::kStack},
-    {"module", GroupBy::kModule},     {"thread", GroupBy::kThread}, {"tid", GroupBy::kTid},
-    {"size", GroupBy::kSize},         {"type", GroupBy::kType},     {"label", GroupBy::kLabel},
-    {"lifetime", GroupBy::kLifetime}, {"heap", GroupBy::kHeap},
+    {"function", GroupBy::kFunction},  {"line", GroupBy::kLine},         {"stack", GroupBy::kStack},
+    {"module", GroupBy::kModule},      {"thread", GroupBy::kThread},     {"tid", GroupBy::kTid},
+    {"process", GroupBy::kProcess},    {"size", GroupBy::kSize},         {"type", GroupBy::kType},
+    {"label", GroupBy::kLabel},        {"lifetime", GroupBy::kLifetime}, {"heap", GroupBy::kHeap},
     {"alignment", GroupBy::kAlignment}};
 const std::map<std::string, SortBy> kSorts{{"self", SortBy::kSelf},
                                            {"total", SortBy::kTotal},
@@ -83,10 +83,10 @@ void register_table(CLI::App& app, int& exit_code) {
   add_read_options(*verb, options->read);
   verb->add_option_function<std::string>(
           "--by", [options](const std::string& name) { options->table.by = kGroups.at(name); },
-          "function (default), line, stack, module, thread, tid, size, type,\n"
-          "label, lifetime, heap or alignment")
-      ->check(one_of({"function", "line", "stack", "module", "thread", "tid", "size", "type",
-                      "label", "lifetime", "heap", "alignment"}))
+          "function (default), line, stack, module, thread, tid, process, size,\n"
+          "type, label, lifetime, heap or alignment")
+      ->check(one_of({"function", "line", "stack", "module", "thread", "tid", "process", "size",
+                      "type", "label", "lifetime", "heap", "alignment"}))
       ->type_name("GROUP");
   verb->add_option_function<std::string>(
           "--sort", [options](const std::string& name) { options->table.sort = kSorts.at(name); },

@@ -107,7 +107,9 @@ void add_read_options(CLI::App& verb, ReadOptions& options, bool has_report) {
                   "Run directories or trace files (default: the newest here),\nor profiles of "
                   "pprof, jemalloc, gperftools, heaptrack")
       ->type_name("");
-  if (has_report) add_report_options(verb, options.level, options.is_json);
+  if (!has_report) return;
+  add_report_options(verb, options.level, options.is_json);
+  add_names_option(verb);
 }
 
 void add_level_option(CLI::App& verb, double& level) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "analysis/report/format.h"
+#include "analysis/report/function_names.h"
 #include "analysis/report/heading.h"
 #include "analysis/report/text.h"
 #include "cli/live_table.h"
@@ -214,12 +215,12 @@ std::vector<ScreenLine> lines_of(std::string_view text, Ink ink) {
 }
 
 void add_table(Screen& screen, const LiveView& view, const LiveReport& report, ScreenSize size,
-               bool has_unicode) {
+               const report::Style& style) {
   if (view.scroll < report.table.lines.size()) {
     const std::size_t most = std::min(view.scroll + table_rows(size), report.table.lines.size());
     const auto rows = std::span(report.table.lines).subspan(view.scroll, most - view.scroll);
     const std::size_t cursor = view.cursor - std::min(view.cursor, view.scroll);
-    for (ScreenLine& line : draw_table(report.table, rows, cursor, size.width, has_unicode)) {
+    for (ScreenLine& line : draw_table(report.table, rows, cursor, size.width, style)) {
       screen.push_back(std::move(line));
     }
     return;
@@ -236,13 +237,14 @@ void add_wrapped(Screen& screen, Ink ink, const std::string& text, std::size_t i
 }
 
 /// The frames of a stack, or the functions of a location, leaf first.
-std::vector<std::string> frames_of(const profile::Recording& picture, std::uint32_t stack) {
+std::vector<std::string> frames_of(const profile::Recording& picture, std::uint32_t stack,
+                                   std::size_t width, const report::Style& style) {
   std::vector<std::string> frames;
   if (stack >= picture.stacks.size()) return frames;
   for (const std::uint32_t location : picture.stacks[stack].locations) {
     for (const std::uint32_t index : picture.locations[location].frames) {
       const profile::Frame& frame = picture.frames[index];
-      std::string text = report::printable(frame.function);
+      std::string text = report::function_text(frame.function, width, style);
       if (!frame.file.empty()) {
         text += fmt::format("  {}:{}", report::printable(frame.file), frame.line);
       }
@@ -253,7 +255,8 @@ std::vector<std::string> frames_of(const profile::Recording& picture, std::uint3
 }
 
 void add_row_pane(Screen& screen, const LiveView& view, const LiveReport& report,
-                  const profile::Recording& picture, std::size_t width) {
+                  const profile::Recording& picture, std::size_t width,
+                  const report::Style& style) {
   if (view.cursor >= report.table.lines.size()) {
     screen.push_back({{Ink::kFaint, " no row is chosen"}});
     return;
@@ -272,7 +275,7 @@ void add_row_pane(Screen& screen, const LiveView& view, const LiveReport& report
   numbers("total", line.total);
   screen.push_back(labelled("share", Ink::kPlain, figure(line.share).text()));
   screen.push_back({});
-  for (const std::string& frame : frames_of(picture, line.stack)) {
+  for (const std::string& frame : frames_of(picture, line.stack, width, style)) {
     screen.push_back({{Ink::kPlain, "   " + frame}});
   }
 }
@@ -343,9 +346,9 @@ Screen draw_live(const LiveView& view, const report::LiveReport& report,
   if (view.pane == Pane::kHelp) {
     add_help(screen);
   } else if (view.pane == Pane::kRow) {
-    add_row_pane(screen, view, report, picture, size.width);
+    add_row_pane(screen, view, report, picture, size.width, style);
   } else {
-    add_table(screen, view, report, size, style.has_unicode);
+    add_table(screen, view, report, size, style);
   }
   screen.resize(size.height - 1);
   for (ScreenLine& line : screen) line = fitted(std::move(line), size.width);

@@ -86,14 +86,36 @@ std::string LiveSession::progress() const {
   return fmt::format("reading {:.0f} %", 100 * std::min(done / all, 1.0));
 }
 
+/// Which frames of the picture have `part` in their name.
+std::vector<bool> LiveSession::frames_with(const std::string& part) const {
+  std::vector<bool> frames;
+  for (const profile::Frame& frame : picture_.frames) {
+    frames.push_back(lower(frame.function).find(part) != std::string::npos);
+  }
+  return frames;
+}
+
+bool LiveSession::is_any_in_stack(const std::vector<bool>& frames, std::uint32_t stack) const {
+  if (stack >= picture_.stacks.size()) return false;
+  return std::ranges::any_of(picture_.stacks[stack].locations, [&](std::uint32_t location) {
+    return std::ranges::any_of(picture_.locations[location].frames,
+                               [&](std::uint32_t frame) { return frames[frame]; });
+  });
+}
+
 void LiveSession::report_again() {
   report::TableOptions& table = view_.options.table;
   // What only calls others says nothing where rows are sorted by what is their own.
   const bool needs_own = hides_callers_ && table.sort == report::SortBy::kSelf;
-  table.shows = [needs_own, part = lower(view_.filter)](const profile::Row& row) {
+  const std::string part = lower(view_.filter);
+  const bool is_by_stack = table.by == profile::GroupBy::kStack && !part.empty();
+  table.shows = [this, needs_own, part, is_by_stack,
+                 frames = is_by_stack ? frames_with(part)
+                                      : std::vector<bool>()](const profile::Row& row) {
     const bool has_own = row.self.samples + row.self.certain_samples > 0;
     const bool has_part = lower(row.name).find(part) != std::string::npos ||
-                          lower(row.detail).find(part) != std::string::npos;
+                          lower(row.detail).find(part) != std::string::npos ||
+                          (is_by_stack && is_any_in_stack(frames, row.stack));
     return (has_own || !needs_own) && has_part;
   };
   report_ = live_report(picture_, run_.processes(picture_), view_.options);

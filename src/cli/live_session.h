@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "analysis/report/style.h"
 #include "cli/followed_run.h"
@@ -37,6 +39,8 @@ class LiveSession {
   bool look(Bytes most);
   void take_picture();
   void report_again();
+  [[nodiscard]] std::vector<bool> frames_with(const std::string& part) const;
+  [[nodiscard]] bool is_any_in_stack(const std::vector<bool>& frames, std::uint32_t stack) const;
   void obey(Key key, const std::string& text, ScreenSize size);
   void obey_letter(char letter, ScreenSize size);
   void obey_prompt(Key key, const std::string& text);

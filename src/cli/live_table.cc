@@ -8,7 +8,9 @@
 #include <string>
 #include <string_view>
 
+#include "analysis/naming/display_name.h"
 #include "analysis/report/format.h"
+#include "analysis/report/function_names.h"
 #include "analysis/report/text.h"
 
 namespace geiger::cli {
@@ -123,6 +125,28 @@ ScreenLine row_line(const report::TableReport& table, const TableLine& row, cons
   return line;
 }
 
+/// The rows' names in the room that their lines leave.
+std::vector<std::string> names_of(std::span<const TableLine> rows,
+                                  const std::vector<ScreenLine>& lines, GroupBy by,
+                                  std::size_t width, const report::Style& style) {
+  std::vector<std::string> names;
+  for (const TableLine& row : rows) names.push_back(report::printable(row.name));
+  if (!report::is_named_by_functions(by) || style.names == report::Names::kFull) return names;
+  std::vector<naming::Named> functions;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::size_t used = columns_of(lines[i]);
+    const std::string_view module = by == GroupBy::kFunction ? rows[i].detail : std::string_view();
+    functions.push_back({names[i], module, width > used ? width - used : 1});
+  }
+  return naming::distinct_names(functions);
+}
+
+void append_detail(ScreenLine& line, const TableLine& row, GroupBy by, const report::Style& style) {
+  if (row.detail.empty()) return;
+  append(line, {Ink::kFaint, "  " + (by == GroupBy::kStack ? callers_text(row.detail, style)
+                                                           : report::printable(row.detail))});
+}
+
 /// The row under the cursor, from end to end.
 ScreenLine chosen(const ScreenLine& line, std::size_t width) {
   std::string text;
@@ -134,11 +158,20 @@ ScreenLine chosen(const ScreenLine& line, std::size_t width) {
 
 std::vector<ScreenLine> draw_table(const report::TableReport& table,
                                    std::span<const report::TableLine> rows, std::size_t cursor,
-                                   std::size_t width, bool has_unicode) {
+                                   std::size_t width, const report::Style& style) {
   const Columns columns = columns_for(table, width);
   std::vector<ScreenLine> lines{fitted(headings(table, columns), width)};
+  std::vector<ScreenLine> figures;
+  for (const TableLine& row : rows) {
+    figures.push_back(row_line(table, row, columns, style.has_unicode));
+  }
+  const GroupBy by = table.options.by;
+  const std::vector<std::string> names = names_of(rows, figures, by, width, style);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    ScreenLine line = fitted(row_line(table, rows[i], columns, has_unicode), width);
+    ScreenLine line = std::move(figures[i]);
+    append(line, {Ink::kStrong, names[i]});
+    append_detail(line, rows[i], by, style);
+    line = fitted(std::move(line), width);
     lines.push_back(i == cursor ? chosen(line, width) : std::move(line));
   }
   return lines;

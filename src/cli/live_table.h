@@ -14,6 +14,6 @@ namespace geiger::cli {
 [[nodiscard]] std::vector<ScreenLine> draw_table(const report::TableReport& table,
                                                  std::span<const report::TableLine> rows,
                                                  std::size_t cursor, std::size_t width,
-                                                 bool has_unicode);
+                                                 const report::Style& style);
 
 }  // namespace geiger::cli

@@ -24,6 +24,7 @@ std::string_view environment(const char* name) {
 }
 
 Color chosen_color = Color::kAuto;
+report::Names chosen_names = report::Names::kShort;
 
 std::optional<std::size_t> width_asked_for() {
   const std::string_view columns = environment("COLUMNS");
@@ -69,8 +70,10 @@ bool shows_unicode() {
 
 void choose_color(Color color) { chosen_color = color; }
 
+void choose_names(report::Names names) { chosen_names = names; }
+
 report::Style output_style(double level) {
-  return {terminal_width(), wants_color(), shows_unicode(), level};
+  return {terminal_width(), wants_color(), shows_unicode(), level, chosen_names};
 }
 
 bool print_report(std::string_view text, const report::Style& style) {

@@ -12,6 +12,9 @@ enum class Color { kAuto, kAlways, kNever };
 /// What --color asks for; kAuto until then.
 void choose_color(Color color);
 
+/// What --names asks for; kShort until then.
+void choose_names(report::Names names);
+
 /// The style of standard output: COLUMNS wide, else as the terminal is, else 100; ASCII marks
 /// where the locale is explicitly not UTF-8. Colours as chosen; by themselves on a terminal
 /// only, and not with NO_COLOR, CLICOLOR=0 or TERM=dumb; CLICOLOR_FORCE brings them anywhere.

@@ -26,4 +26,16 @@ void add_terminal_options(CLI::App& verb) {
   verb.add_flag_callback("-q,--quiet", suggest_nothing, "Do not say what to look at next");
 }
 
+void add_names_option(CLI::App& verb) {
+  verb.add_option_function<std::string>(
+          "--names",
+          [](const std::string& word) {
+            choose_names(word == "full" ? report::Names::kFull : report::Names::kShort);
+          },
+          "short (default): function names without arguments, std:: and the\n"
+          "like, fitted to the width; full: complete, never cut")
+      ->check(one_of({"short", "full"}))
+      ->type_name("FORM");
+}
+
 }  // namespace geiger::cli

@@ -10,4 +10,7 @@ namespace geiger::cli {
 /// Both act on the process at once: terminal.h and next_step.h hold what was chosen.
 void add_terminal_options(CLI::App& verb);
 
+/// --names, of verbs that name functions; acts at once, too.
+void add_names_option(CLI::App& verb);
+
 }  // namespace geiger::cli

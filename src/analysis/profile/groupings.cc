@@ -50,6 +50,13 @@ std::vector<Row> table_of_tids(const Recording& recording, const Profile& profil
       });
 }
 
+std::vector<Row> table_of_processes(const Recording& recording, const Profile& profile) {
+  return rows_of(
+      recording, profile, recording.processes.size(),
+      [](const Entry& entry) { return entry.process; },
+      [&](std::uint32_t group, Row& row) { row.name = program_of(recording, group); });
+}
+
 /// Threads by their names, numbered.
 struct ThreadNames {
   std::vector<std::uint32_t> number_of;  ///< Per thread; the last: of no thread.
@@ -196,6 +203,8 @@ std::vector<Row> table_of_groups(const Recording& recording, const Profile& prof
       return table_of_threads(recording, profile);
     case GroupBy::kTid:
       return table_of_tids(recording, profile);
+    case GroupBy::kProcess:
+      return table_of_processes(recording, profile);
     case GroupBy::kSize:
       return table_of_sizes(recording, profile);
     case GroupBy::kAlignment:

@@ -24,6 +24,7 @@ enum class GroupBy : std::uint8_t {
   kModule,     ///< An executable or shared object.
   kThread,     ///< Threads of one name, of all processes.
   kTid,        ///< A thread.
+  kProcess,    ///< A process image.
   kSize,       ///< Requested bytes by powers of two.
   kAlignment,  ///< The alignment that was asked for.
   kType,       ///< What the objects are, as far as anything tells (types.h).

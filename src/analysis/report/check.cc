@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "analysis/report/format.h"
+#include "analysis/report/function_names.h"
 #include "analysis/report/grid.h"
 #include "analysis/report/heading.h"
 #include "analysis/report/table.h"
@@ -146,10 +147,11 @@ std::string to_text(const CheckReport& report, const Style& style) {
   const std::size_t top = report.options.top == 0 ? results.size() : report.options.top;
   for (std::size_t i = 0; i < std::min(top, results.size()); ++i) {
     const GateResult& result = results[i];
-    grid.add({std::string(compare::name_of(result.answer)),
-              measured_text(result) + (result.is_exact ? " counted" : ""), limit_text(result.limit),
-              printable(result.name)},
-             printable(result.detail), result.answer == Answer::kPass);
+    add_row(grid,
+            {std::string(compare::name_of(result.answer)),
+             measured_text(result) + (result.is_exact ? " counted" : ""), limit_text(result.limit),
+             printable(result.name)},
+            result.name, result.detail, report.grouping.by, style, result.answer == Answer::kPass);
   }
   const std::uint64_t others = report.verdicts.failed + report.verdicts.undecided;
   const auto listed = static_cast<std::uint64_t>(std::ranges::count_if(

@@ -2,6 +2,7 @@
 
 #include "analysis/report/check.h"
 #include "analysis/report/diff.h"
+#include "analysis/report/function_names.h"
 #include "analysis/report/json.h"
 #include "analysis/report/table.h"
 
@@ -18,7 +19,8 @@ double or_nothing(const std::optional<double>& value) {
 void write_result(JsonWriter& json, const GateResult& result, const CheckReport& report) {
   const bool is_growth = result.limit.measured == compare::Measured::kGrowth;
   json.begin_object().field("answer", compare::name_of(result.answer));
-  json.field("name", result.name).field("detail", result.detail).field("source", result.source);
+  write_name(json, result.name, is_named_by_functions(report.grouping.by));
+  json.field("detail", result.detail).field("source", result.source);
   json.field("measured", is_growth ? "growth" : "bytes").field("limit", result.limit.most);
   json.field("value", or_nothing(result.value)).field("lo", result.lo);
   json.field("hi", or_nothing(result.hi)).field("is_exact", result.is_exact);

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "analysis/report/diff.h"
+#include "analysis/report/function_names.h"
 #include "analysis/report/measure.h"
 #include "analysis/report/stack_json.h"
 #include "analysis/report/table.h"
@@ -33,7 +34,9 @@ void write_sides(JsonWriter& json, const Row& row) {
 
 void write_row(JsonWriter& json, const Row& row, const Collected& collected) {
   const Site& site = collected.sites[row.site];
-  json.begin_object().field("name", site.name).field("detail", site.detail);
+  json.begin_object();
+  write_name(json, site.name, is_named_by_functions(collected.grouping.by));
+  json.field("detail", site.detail);
   write_field(json, site.where);
   write_sides(json, row);
   if (collected.grouping.by == profile::GroupBy::kStack) write_stack(json, site, collected);

@@ -4,6 +4,7 @@
 
 #include "analysis/report/diff.h"
 #include "analysis/report/format.h"
+#include "analysis/report/function_names.h"
 #include "analysis/report/grid.h"
 #include "analysis/report/heading.h"
 #include "analysis/report/table.h"
@@ -132,7 +133,7 @@ std::string totals_text(const Comparison& comparison, const Style& style) {
 /// What a table has room for, the most important last to go.
 enum class Columns : std::uint8_t { kChangeOnly, kWithAfter, kWithBefore, kWithDetectable };
 
-Grid grid_of(const DiffReport& report, Columns shown) {
+Grid grid_of(const DiffReport& report, Columns shown, const Style& style) {
   const Comparison& comparison = report.comparison;
   std::vector<Column> columns{{"", Align::kLeft, false}};
   append_figure_columns(columns, "change");
@@ -159,7 +160,8 @@ Grid grid_of(const DiffReport& report, Columns shown) {
     if (shown >= Columns::kWithDetectable) cells.push_back(bound_bytes(row.change.detectable));
     cells.push_back(printable(site.name));
     if (has_where) cells.push_back(printable(text_of(site.where)));
-    grid.add(std::move(cells), printable(site.detail), !compare::is_change(row.verdict));
+    add_row(grid, std::move(cells), site.name, site.detail, comparison.collected.grouping.by, style,
+            !compare::is_change(row.verdict));
   }
   return grid;
 }
@@ -167,10 +169,10 @@ Grid grid_of(const DiffReport& report, Columns shown) {
 std::string rows_text(const DiffReport& report, const Style& style) {
   for (const Columns shown :
        {Columns::kWithDetectable, Columns::kWithBefore, Columns::kWithAfter}) {
-    const Grid grid = grid_of(report, shown);
+    const Grid grid = grid_of(report, shown, style);
     if (grid.room_for_cut(style.width) >= kRoomForName) return grid.text(style);
   }
-  return grid_of(report, Columns::kChangeOnly).text(style);
+  return grid_of(report, Columns::kChangeOnly, style).text(style);
 }
 
 std::string counted_sites(std::uint64_t count, const std::string& kind) {

@@ -1,4 +1,5 @@
 #include "analysis/report/estimators.h"
+#include "analysis/report/function_names.h"
 #include "analysis/report/json.h"
 
 namespace geiger::report {
@@ -64,7 +65,9 @@ std::string to_json(const EstimatorsReport& report) {
   }
   json.end_array().key("sites").begin_array();
   for (const EstimatorTable& site : report.sites) {
-    json.begin_object().field("name", site.name).field("detail", site.detail);
+    json.begin_object();
+    write_name(json, site.name);
+    json.field("detail", site.detail);
     write_table(json, site);
     json.end_object();
   }

@@ -5,6 +5,7 @@
 
 #include "analysis/report/estimators.h"
 #include "analysis/report/format.h"
+#include "analysis/report/function_names.h"
 #include "analysis/report/grid.h"
 #include "analysis/report/heading.h"
 #include "analysis/report/text.h"
@@ -137,10 +138,9 @@ std::string to_text(const EstimatorsReport& report, const Style& style) {
   out +=
       section(report.whole, "Whole run", style) + intervals(report, style) + sizes(report, style);
   for (const EstimatorTable& site : report.sites) {
-    const std::string title = site.detail.empty()
-                                  ? printable(site.name)
-                                  : printable(site.name) + " < " + printable(site.detail);
-    out += section(site, elide(title, style.width), style);
+    std::string title = function_text(site.name, style.width, style);
+    if (!site.detail.empty()) title += " < " + callers_text(site.detail, style);
+    out += section(site, style.names == Names::kFull ? title : elide(title, style.width), style);
   }
   return out;
 }

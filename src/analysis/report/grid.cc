@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/naming/display_name.h"
 #include "analysis/report/text.h"
 
 namespace geiger::report {
@@ -56,16 +57,44 @@ std::size_t Grid::room_for_cut(std::size_t width) const {
   return width > used + kLeastCut ? width - used : kLeastCut;
 }
 
-std::string Grid::drawn(const Line& line, std::size_t room, const Style& style) const {
+void Grid::name(std::string_view function, std::string_view module) {
+  Line& line = lines_.back();
+  line.cells[cut_] = printable(function);
+  line.is_named = true;
+  line.module = printable(module);
+}
+
+std::vector<std::string> Grid::cut_cells(std::size_t room, const Style& style) const {
+  const bool is_short = style.names == Names::kShort;
+  std::vector<naming::Named> functions;
+  for (const Line& line : lines_) {
+    if (line.is_named) functions.push_back({line.cells[cut_], line.module, room});
+  }
+  const std::vector<std::string> names =
+      is_short ? naming::distinct_names(functions) : std::vector<std::string>();
+  std::vector<std::string> cells;
+  std::size_t named = 0;
+  for (const Line& line : lines_) {
+    const std::string& cell = line.cells[cut_];
+    if (!line.is_named) {
+      cells.push_back(elide(cell, room));
+    } else {
+      cells.push_back(is_short ? names[named++] : cell);
+    }
+  }
+  return cells;
+}
+
+std::string Grid::drawn(const Line& line, std::string_view cut, std::size_t width,
+                        const Style& style) const {
   std::string out(indent_, ' ');
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     if (i > 0) out.append(gap_before(columns_[i]), ' ');
     const bool is_last = i + 1 == columns_.size();
     const bool is_padded = !is_last || columns_[i].align == Align::kRight;
     const bool is_cut = i == cut_;
-    const std::string cell = is_cut ? elide(line.cells[i], room) : line.cells[i];
-    const std::size_t width = is_cut ? std::min(widths_[i], room) : widths_[i];
-    out += is_padded ? aligned(cell, columns_[i].align, width) : cell;
+    const std::string cell = is_cut ? std::string(cut) : line.cells[i];
+    out += is_padded ? aligned(cell, columns_[i].align, is_cut ? width : widths_[i]) : cell;
   }
   strip_trailing_spaces(out);
   const std::string tail = tail_within(line.tail, style.width, columns_of(out), style);
@@ -84,9 +113,16 @@ std::string Grid::text(const Style& style) const {
   const bool has_headings = std::any_of(columns_.begin(), columns_.end(),
                                         [](const Column& c) { return !c.heading.empty(); });
   std::string out;
-  if (has_headings)
-    out += paint(style, Role::kFaint, drawn({headings(), "", false}, room, style)) + "\n";
-  for (const Line& line : lines_) out += drawn(line, room, style) + "\n";
+  const std::vector<std::string> cut = cut_cells(room, style);
+  const std::string heading = elide(columns_[cut_].heading, room);
+  std::size_t width = columns_of(heading);
+  for (const std::string& cell : cut) width = std::max(width, columns_of(cell));
+  if (has_headings) {
+    out += paint(style, Role::kFaint, drawn({headings(), "", false}, heading, width, style)) + "\n";
+  }
+  for (std::size_t i = 0; i < lines_.size(); ++i) {
+    out += drawn(lines_[i], cut[i], width, style) + "\n";
+  }
   return out;
 }
 

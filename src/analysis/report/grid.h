@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/report/format.h"
@@ -31,6 +32,10 @@ class Grid {
   /// aligned to the left if there are tails. A faint line matters less than others.
   void add(std::vector<std::string> cells, std::string tail = {}, bool is_faint = false);
 
+  /// The cell that is cut, of the line added last, is a function: shown by a short name that fits
+  /// and is told apart from those of other lines. `module` may tell two of one name apart.
+  void name(std::string_view function, std::string_view module);
+
   /// Columns left for the column that is cut in lines of `width`.
   [[nodiscard]] std::size_t room_for_cut(std::size_t width) const;
 
@@ -42,9 +47,14 @@ class Grid {
     std::vector<std::string> cells;
     std::string tail;
     bool is_faint = false;
+    bool is_named = false;  ///< Its cut cell is a function.
+    std::string module = {};
   };
 
-  [[nodiscard]] std::string drawn(const Line& line, std::size_t room, const Style& style) const;
+  /// The cells that are cut, as they are shown.
+  [[nodiscard]] std::vector<std::string> cut_cells(std::size_t room, const Style& style) const;
+  [[nodiscard]] std::string drawn(const Line& line, std::string_view cut, std::size_t width,
+                                  const Style& style) const;
   [[nodiscard]] std::vector<std::string> headings() const;
 
   std::vector<Column> columns_;

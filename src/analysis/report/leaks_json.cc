@@ -1,3 +1,4 @@
+#include "analysis/report/function_names.h"
 #include "analysis/report/json.h"
 #include "analysis/report/leaks.h"
 #include "analysis/report/lifetimes.h"
@@ -14,9 +15,12 @@ void write_growth(JsonWriter& json, std::string_view name, const profile::LeakGr
   json.field("p_value", growth.p_value).field("is_lasting", growth.is_lasting).end_object();
 }
 
-void write_line(JsonWriter& json, const LeakLine& line, const Recording& recording) {
+void write_line(JsonWriter& json, const LeakLine& line, profile::GroupBy by,
+                const Recording& recording) {
   const profile::LeakSite& site = line.site;
-  json.begin_object().field("name", site.group.name).field("detail", site.group.detail);
+  json.begin_object();
+  write_name(json, site.group.name, is_named_by_functions(by));
+  json.field("detail", site.group.detail);
   write_field(json, site.group.where);
   json.field("verdict", name_of(site.verdict)).key("live").begin_object();
   write_fields(json, line.live);
@@ -75,11 +79,12 @@ std::string to_json(const LeaksReport& report, const Recording& recording) {
   json.field("finding", name_of(report.finding()));
   write_judged(json, report);
   json.key("sites").begin_array();
-  for (const LeakLine& line : report.lines) write_line(json, line, recording);
+  for (const LeakLine& line : report.lines)
+    write_line(json, line, named_like(search.by), recording);
   json.end_array();
   if (report.small) {
     json.key("small_sites");
-    write_line(json, *report.small, recording);
+    write_line(json, *report.small, named_like(search.by), recording);
   }
   write_suppressed(json, report);
   json.end_object();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "analysis/naming/display_name.h"
+#include "analysis/report/function_names.h"
 #include "analysis/report/leaks.h"
 #include "analysis/report/lifetimes.h"
 #include "analysis/report/text.h"
@@ -23,14 +25,19 @@ std::string fact(std::string_view name, const std::string& value, const Style& s
 }
 
 std::string named(const LeakLine& line) {
-  const std::string name = printable(line.site.group.name);
+  const std::string& name = line.site.group.name;
   return line.where.empty() ? name : fmt::format("{} ({})", name, printable(line.where));
 }
 
-std::string place(const LeakLine& line) {
-  std::string text = named(line);
-  if (!line.site.group.detail.empty()) text += "  " + printable(line.site.group.detail);
-  return text;
+/// The name and where it is whole, then as much of the rest as fits.
+std::string place(const LeakLine& line, std::size_t room, const Style& style) {
+  const std::string where = line.where.empty() ? "" : fmt::format(" ({})", printable(line.where));
+  const std::size_t used = columns_of(where);
+  std::string text = line.site.group.name;
+  if (style.names == Names::kShort) text = naming::fit_name(text, room > used ? room - used : 1);
+  text += where;
+  if (!line.site.group.detail.empty()) text += "  " + line.site.group.detail;
+  return style.names == Names::kShort ? elide(text, room) : text;
 }
 
 std::string rate(const LeakLine& line) {
@@ -82,14 +89,14 @@ std::string path(const LeakLine& line) {
   const std::size_t first = line.path.size() - shown;
   std::string text = first > 0 ? fmt::format("{} more", first) : "";
   for (std::size_t i = first; i < line.path.size(); ++i) {
-    text += (text.empty() ? "" : " › ") + printable(line.path[i]);
+    text += (text.empty() ? "" : " › ") + line.path[i];
   }
   return text;
 }
 
 std::string suspect(std::size_t number, const LeakLine& line, const Style& style) {
   std::string out = fmt::format("{}  {}\n", number,
-                                paint(style, Role::kWarning, elide(place(line), style.width - 4)));
+                                paint(style, Role::kWarning, place(line, style.width - 4, style)));
   out += fact("live", live(line), style) + fact("growth", growth(line), style);
   if (line.site.oldest > 0) {
     out += fact("oldest", duration(line.site.oldest) + " of those since the warm-up", style);
@@ -106,7 +113,7 @@ std::string other_site(const LeakLine& line, const LeaksReport& report, const St
                 ? ": may or may not have slowed down"
                 : fmt::format(": has {}, needs {} samples", line.site.kept, report.samples_needed);
   }
-  return fmt::format("   {}\n     {}, growth {}; {}\n", elide(place(line), style.width - 3),
+  return fmt::format("   {}\n     {}, growth {}; {}\n", place(line, style.width - 3, style),
                      figure(line.live.bytes, Quantity::kBytes).text(), rate(line), note);
 }
 
@@ -249,9 +256,28 @@ std::string footer(const LeaksReport& report, const Style& style) {
   return paint(style, Role::kFaint, wrap_lines(out, style.width));
 }
 
-}  // namespace
+/// `lines` with the names that the text shows, told apart.
+void name_lines(std::vector<LeakLine>& lines, profile::GroupBy by, const Style& style) {
+  const bool is_stack = by == profile::GroupBy::kStack;
+  std::vector<std::string> names;
+  std::vector<naming::Named> functions;
+  for (const LeakLine& line : lines) names.push_back(printable(line.site.group.name));
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::string& module = lines[i].site.group.detail;
+    functions.push_back({names[i], is_stack ? std::string_view() : module});
+  }
+  if (style.names == Names::kShort && is_named_by_functions(by)) {
+    names = naming::distinct_names(functions);
+  }
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    profile::LifetimeGroup& group = lines[i].site.group;
+    group.name = names[i];
+    group.detail = is_stack ? callers_text(group.detail, style) : printable(group.detail);
+    for (std::string& caller : lines[i].path) caller = callers_text(caller, style);
+  }
+}
 
-std::string to_text(const LeaksReport& report, const Style& style) {
+std::string text_of(const LeaksReport& report, const Style& style) {
   const bool is_warning = report.finding() != LeakFinding::kClear;
   std::string out = paint(style, is_warning ? Role::kWarning : Role::kHeading,
                           wrap(finding(report), 0, style.width)) +
@@ -268,6 +294,14 @@ std::string to_text(const LeaksReport& report, const Style& style) {
     out += "\n";
   }
   return out + footer(report, style);
+}
+
+}  // namespace
+
+std::string to_text(const LeaksReport& report, const Style& style) {
+  LeaksReport named = report;
+  name_lines(named.lines, named_like(report.options.search.by), style);
+  return text_of(named, style);
 }
 
 }  // namespace geiger::report

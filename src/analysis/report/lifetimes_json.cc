@@ -1,3 +1,4 @@
+#include "analysis/report/function_names.h"
 #include "analysis/report/json.h"
 #include "analysis/report/lifetimes.h"
 #include "analysis/report/share.h"
@@ -47,8 +48,11 @@ void write_figures(JsonWriter& json, std::string_view name, const LifetimeFigure
   json.end_object();
 }
 
-void write_line(JsonWriter& json, const LifetimeLine& line, const Recording& recording) {
-  json.begin_object().field("name", line.name).field("detail", line.detail);
+void write_line(JsonWriter& json, const LifetimeLine& line, profile::GroupBy by,
+                const Recording& recording) {
+  json.begin_object();
+  write_name(json, line.name, is_named_by_functions(by));
+  json.field("detail", line.detail);
   write_field(json, line.where);
   json.key("allocated").begin_object();
   write_fields(json, line.allocated);
@@ -66,7 +70,9 @@ void write_free_places(JsonWriter& json, const LifetimesReport& report,
                        const Recording& recording) {
   json.field("freed_at_count", report.freed_at_count).key("freed_at").begin_array();
   for (const FreedAt& place : report.freed_at) {
-    json.begin_object().field("name", place.name).field("detail", place.detail);
+    json.begin_object();
+    write_name(json, place.name, true);
+    json.field("detail", place.detail);
     write_field(json, place.where);
     json.field("samples", place.samples);
     write_field(json, place.share);
@@ -95,9 +101,10 @@ std::string to_json(const LifetimesReport& report, const Recording& recording) {
   json.field("unseen_frees", report.unseen_frees).field("dropped_frees", report.dropped_frees);
   json.field("allocated_before", report.allocated_before);
   json.key("whole");
-  write_line(json, report.whole, recording);
+  write_line(json, report.whole, named_like(report.options.by), recording);
   json.field("group_count", report.groups).key("groups").begin_array();
-  for (const LifetimeLine& line : report.lines) write_line(json, line, recording);
+  for (const LifetimeLine& line : report.lines)
+    write_line(json, line, named_like(report.options.by), recording);
   json.end_array();
   write_free_places(json, report, recording);
   json.end_object();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/report/dots.h"
+#include "analysis/report/function_names.h"
 #include "analysis/report/grid.h"
 #include "analysis/report/lifetimes.h"
 #include "analysis/report/lifetimes_charts.h"
@@ -80,7 +81,7 @@ std::string share_cell(const std::optional<Share>& share) {
   return share ? figure(*share).text() : "-";
 }
 
-Grid grid_of(const LifetimesReport& report, bool has_places) {
+Grid grid_of(const LifetimesReport& report, bool has_places, const Style& style) {
   std::vector<Column> columns;
   append_figure_columns(columns, "allocated");
   columns.push_back({"samples", Align::kRight, false});
@@ -104,16 +105,16 @@ Grid grid_of(const LifetimesReport& report, bool has_places) {
     if (has_places) cells.push_back(share_cell(line.other_thread));
     cells.push_back(printable(line.name));
     if (has_where) cells.push_back(printable(text_of(line.where)));
-    grid.add(std::move(cells), printable(line.detail));
+    add_row(grid, std::move(cells), line.name, line.detail, named_like(report.options.by), style);
   }
   return grid;
 }
 
 std::string rows(const LifetimesReport& report, const Style& style) {
   if (report.lines.empty()) return "";
-  const Grid wide = grid_of(report, true);
+  const Grid wide = grid_of(report, true, style);
   const bool has_room = wide.room_for_cut(style.width) >= kRoomForName;
-  std::string out = "\n" + (has_room ? wide : grid_of(report, false)).text(style);
+  std::string out = "\n" + (has_room ? wide : grid_of(report, false, style)).text(style);
   if (report.groups <= report.lines.size()) return out;
   const std::uint64_t more = report.groups - report.lines.size();
   return out + fmt::format("\n{} more. --top 0 shows all.\n", exact_count(more));
@@ -132,7 +133,8 @@ std::string free_places(const LifetimesReport& report, const Style& style) {
     cells.push_back(exact_count(place.samples));
     cells.push_back(printable(place.name));
     const std::string where = printable(text_of(place.where));
-    grid.add(std::move(cells), where.empty() ? printable(place.detail) : where);
+    grid.add(std::move(cells), where.empty() ? callers_text(place.detail, style) : where);
+    grid.name(place.name, "");
   }
   std::string out = fmt::format("\n{}\n{}", paint(style, Role::kHeading, "Where objects are freed"),
                                 grid.text(style));

@@ -1,4 +1,5 @@
 #include "analysis/report/json.h"
+#include "analysis/report/function_names.h"
 #include "analysis/report/plan.h"
 
 namespace geiger::report {
@@ -37,7 +38,8 @@ void write_run(JsonWriter& json, const RunOutlook& run) {
   write_expected(json, run.expected);
   json.field("events_per_second", run.events_per_second).key("functions").begin_array();
   for (const FunctionOutlook& function : run.functions) {
-    json.begin_object().field("name", function.name);
+    json.begin_object();
+    write_name(json, function.name);
     write_fields(json, function.now);
     write_expected(json, function.expected);
     write_optional(json, "largest_interval", function.goal_interval);

@@ -174,6 +174,7 @@ std::string function_table(const PlanReport& report, const Style& style) {
     }
     cells.push_back(printable(function.name));
     grid.add(std::move(cells));
+    grid.name(function.name, "");
   }
   return fmt::format("\n{}\n{}", paint(style, Role::kHeading, "Expected of its functions"),
                      grid.text(style));

@@ -11,11 +11,17 @@ inline constexpr std::size_t kDefaultWidth = 100;
 /// Narrower terminals get lines this wide and wrap them.
 inline constexpr std::size_t kLeastWidth = 60;
 
+enum class Names {
+  kShort,  ///< As people say them, fitted to the width (analysis/naming).
+  kFull,   ///< As the compiler knows them, never cut.
+};
+
 struct Style {
   std::size_t width = kDefaultWidth;  ///< Columns; at least kLeastWidth.
   bool has_color = false;
   bool has_unicode = true;
   double level = 0.95;  ///< Confidence level of every interval, in (0, 1).
+  Names names = Names::kShort;
 };
 
 /// Roles, not colours: what the text is for.

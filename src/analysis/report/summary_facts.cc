@@ -22,9 +22,19 @@ using Facts = std::vector<SummaryFact>;
 /// So rare is |z| > 3: nothing is said of what is more frequent.
 constexpr double kUsual = 1.0 / 370;
 
-/// It started the others.
-const Process& first_process(const Recording& recording) {
-  return *std::ranges::min_element(recording.processes, {}, &Process::start);
+/// The one that the report is mostly about: with the most samples, of equals the first started.
+const Process& main_process(const Recording& recording) {
+  std::vector<std::uint64_t> samples(recording.processes.size());
+  for (const profile::Sample& sample : recording.samples) ++samples[sample.process];
+  for (const profile::Tally& tally : recording.tallies) {
+    samples[tally.alike.process] += tally.allocated;
+  }
+  std::size_t main = 0;
+  for (std::size_t i = 1; i < samples.size(); ++i) {
+    const bool is_first = recording.processes[i].start < recording.processes[main].start;
+    if (samples[i] > samples[main] || (samples[i] == samples[main] && is_first)) main = i;
+  }
+  return recording.processes[main];
 }
 
 std::string objects_text(const Measure& measure) {
@@ -239,16 +249,16 @@ std::vector<std::string> summary_warnings(const SummaryReport& report, const Rec
 
 std::string program_text(const Recording& recording) {
   return recording.processes.empty() ? std::string()
-                                     : std::string(profile::program_name(first_process(recording)));
+                                     : std::string(profile::program_name(main_process(recording)));
 }
 
 std::string what_ran(const Recording& recording) {
   if (recording.processes.empty()) return "";
-  const Process& first = first_process(recording);
-  std::string out = fmt::format("pid {}: {} after {}", first.pid, ending_text(first),
-                                duration(first.end - std::min(first.start, first.end)));
+  const Process& main = main_process(recording);
+  std::string out = fmt::format("pid {}: {} after {}", main.pid, ending_text(main),
+                                duration(main.end - std::min(main.start, main.end)));
   if (recording.processes.size() < 2) return out;
-  return out + fmt::format("; {} in all, {}", plural(recording.processes.size(), "process image"),
+  return out + fmt::format("; {} processes, {}", exact_count(recording.processes.size()),
                            duration(profile::duration_of(recording)));
 }
 

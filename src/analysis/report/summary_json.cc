@@ -1,4 +1,5 @@
 #include "analysis/report/extent.h"
+#include "analysis/report/function_names.h"
 #include "analysis/report/json.h"
 #include "analysis/report/names.h"
 #include "analysis/report/selfcheck_json.h"
@@ -75,7 +76,9 @@ void write_process(JsonWriter& json, const ProcessLine& line, const Recording& r
 void write_sites(JsonWriter& json, std::string_view name, const std::vector<TableLine>& lines) {
   json.key(name).begin_array();
   for (const TableLine& line : lines) {
-    json.begin_object().field("name", line.name).field("detail", line.detail);
+    json.begin_object();
+    write_name(json, line.name);
+    json.field("detail", line.detail);
     write_measure(json, "self", line.self);
     write_field(json, line.share);
     json.end_object();

@@ -69,6 +69,12 @@ std::string scope_lines(const SummaryReport& report) {
   return out + (scope.is_halved ? halved_note() : "");
 }
 
+/// Nothing is worth a line of its own.
+bool is_idle(const ProcessLine& line, const Process& process) {
+  return line.samples == 0 && process.ending == profile::Ending::kExited &&
+         std::ranges::all_of(process.drops, [](std::uint64_t drops) { return drops == 0; });
+}
+
 std::string process_list(const SummaryReport& report, const Recording& recording,
                          const Style& style) {
   if (report.processes.size() < 2) return "";
@@ -80,9 +86,17 @@ std::string process_list(const SummaryReport& report, const Recording& recording
   columns.push_back({"z", Align::kRight, false});
   columns.push_back({"program", Align::kLeft, false});
   Grid grid(std::move(columns), 2);
-  for (std::size_t i = 0; i < std::min(report.processes.size(), kProcessesShown); ++i) {
-    const ProcessLine& line = report.processes[i];
+  std::size_t shown = 0;
+  std::size_t idle = 0;
+  Bytes of_idle = 0;
+  for (const ProcessLine& line : report.processes) {
     const Process& process = recording.processes[line.index];
+    if (is_idle(line, process)) {
+      ++idle;
+      of_idle += line.exact.exact_bytes;
+      continue;
+    }
+    if (++shown > kProcessesShown) continue;
     std::vector<std::string> cells{std::to_string(process.pid), exact_count(line.samples)};
     append_figure(cells, figure(line.allocated.bytes, Quantity::kBytes));
     cells.push_back(report.is_aggregated ? "" : bytes_text(line.own_peak));
@@ -94,8 +108,10 @@ std::string process_list(const SummaryReport& report, const Recording& recording
   }
   std::string out =
       fmt::format("\n{}\n{}", paint(style, Role::kHeading, "Processes"), grid.text(style));
-  if (report.processes.size() <= kProcessesShown) return out;
-  return out + fmt::format("  and {} more\n", report.processes.size() - kProcessesShown);
+  if (shown > kProcessesShown) out += fmt::format("  and {} more\n", shown - kProcessesShown);
+  if (idle == 0) return out;
+  return out + fmt::format("  and {} {} without samples, {} exactly\n", exact_count(idle),
+                           idle == 1 ? "process" : "processes", exact_bytes(of_idle));
 }
 
 std::string site_list(std::string_view title, const std::vector<TableLine>& lines,
@@ -113,6 +129,7 @@ std::string site_list(std::string_view title, const std::vector<TableLine>& line
     append_figure(cells, figure(line.share));
     cells.push_back(printable(line.name));
     grid.add(std::move(cells), printable(line.detail));
+    grid.name(line.name, line.detail);
   }
   return fmt::format("\n{}\n{}", paint(style, Role::kHeading, title), grid.text(style));
 }

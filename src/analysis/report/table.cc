@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/report/function_names.h"
 #include "analysis/report/grid.h"
 #include "analysis/report/heading.h"
 #include "analysis/report/json.h"
@@ -145,32 +146,34 @@ std::vector<std::string> cells_for(const TableReport& report, const TableLine& l
   return cells;
 }
 
-Grid grid_of(const TableReport& report, Figures figures) {
+Grid grid_of(const TableReport& report, Figures figures, const Style& style) {
   Grid grid(columns_for(report, figures));
   for (const TableLine& line : report.lines) {
-    grid.add(cells_for(report, line, figures), printable(line.detail));
+    add_row(grid, cells_for(report, line, figures), line.name, line.detail, report.options.by,
+            style);
   }
   return grid;
 }
 
 /// All figures, or those without which the names have room: the share goes first, then the
 /// measure that the rows are not sorted by.
-Grid fitting_grid(const TableReport& report, std::size_t width) {
+Grid fitting_grid(const TableReport& report, const Style& style) {
+  const std::size_t width = style.width;
   Figures figures{true, has_two_measures(report), report.has_whole, has_lines(report)};
-  const Grid whole = grid_of(report, figures);
+  const Grid whole = grid_of(report, figures, style);
   if (!report.has_whole || whole.room_for_cut(width) >= kRoomForName) return whole;
   figures.has_share = false;
-  const Grid without_share = grid_of(report, figures);
+  const Grid without_share = grid_of(report, figures, style);
   if (!figures.has_total || without_share.room_for_cut(width) >= kLeastRoomForName) {
     return without_share;
   }
   figures.has_self = report.options.sort != SortBy::kTotal;
   figures.has_total = !figures.has_self;
   figures.has_share = true;
-  const Grid one_measure = grid_of(report, figures);
+  const Grid one_measure = grid_of(report, figures, style);
   if (one_measure.room_for_cut(width) >= kLeastRoomForName) return one_measure;
   figures.has_share = false;
-  return grid_of(report, figures);
+  return grid_of(report, figures, style);
 }
 
 std::string footer(const TableReport& report, const Style& style) {
@@ -191,12 +194,14 @@ std::string footer(const TableReport& report, const Style& style) {
   return profile_footer(std::move(out), report.calibrated_to, report.is_halved, style);
 }
 
-void write_line(JsonWriter& json, const TableLine& line, bool has_whole,
+void write_line(JsonWriter& json, const TableLine& line, const TableReport& report,
                 const profile::Recording& recording) {
-  json.begin_object().field("name", line.name).field("detail", line.detail);
+  json.begin_object();
+  write_name(json, line.name, is_named_by_functions(report.options.by));
+  json.field("detail", line.detail);
   write_field(json, line.where);
   write_fields(json, line.self, line.total);
-  if (has_whole) write_field(json, line.share);
+  if (report.has_whole) write_field(json, line.share);
   json.field("is_order_uncertain", line.is_order_uncertain);
   if (line.stack < recording.stacks.size()) write_stack(json, recording, line.stack);
   json.end_object();
@@ -263,7 +268,7 @@ std::string to_text(const TableReport& report, const Style& style) {
   std::string out = profile_heading(report.kind, fmt::format("by {}", name_of(report.options.by)),
                                     report.total, style, scope);
   if (report.lines.empty()) return out + nothing_sampled(report.kind, scope);
-  out += fitting_grid(report, style.width).text(style);
+  out += fitting_grid(report, style).text(style);
   return out + footer(report, style);
 }
 
@@ -278,7 +283,7 @@ void write_fields(JsonWriter& json, const TableReport& report,
   if (report.total.calibrated) json.field("exact_bytes", report.total.calibrated->value);
   json.key("rows").begin_array();
   for (const TableLine& line : report.lines) {
-    write_line(json, line, report.has_whole, recording);
+    write_line(json, line, report, recording);
   }
   json.end_array().key("others").begin_object();
   write_fields(json, report.others);
@@ -307,6 +312,8 @@ std::string_view name_of(GroupBy by) {
       return "thread";
     case GroupBy::kTid:
       return "tid";
+    case GroupBy::kProcess:
+      return "process";
     case GroupBy::kSize:
       return "size";
     case GroupBy::kAlignment:

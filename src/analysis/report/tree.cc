@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/profile/view.h"
+#include "analysis/report/function_names.h"
 #include "analysis/report/grid.h"
 #include "analysis/report/heading.h"
 #include "analysis/report/json.h"
@@ -81,10 +82,11 @@ std::vector<Indent> indents_of(const std::vector<TreeLine>& lines) {
   return indents;
 }
 
-std::string name_of(const TreeLine& line, std::size_t index) {
+std::string name_of(const TreeLine& line, std::size_t index, const Style& style) {
   if (index == 0) return "all";
   const std::string where = text_of(line.where);
-  return printable(where.empty() ? line.name : fmt::format("{} ({})", line.name, where));
+  const std::string name = function_text(line.name, style.width, style);
+  return where.empty() ? name : fmt::format("{} ({})", name, printable(where));
 }
 
 /// Whether a line says no more than the one above it: its only child, with all of its samples.
@@ -102,12 +104,12 @@ struct Chain {
   std::string text;
 };
 
-std::vector<Chain> chains_of(const TreeReport& report, std::size_t room) {
+std::vector<Chain> chains_of(const TreeReport& report, std::size_t room, const Style& style) {
   constexpr std::string_view kCalled = " › ";
   const std::vector<Indent> indents = indents_of(report.lines);
   std::vector<Chain> chains;
   for (std::size_t i = 0; i < report.lines.size(); ++i) {
-    const std::string name = name_of(report.lines[i], i);
+    const std::string name = name_of(report.lines[i], i, style);
     if (i > 0 && continues_parent(report, i)) {
       std::string& text = chains.back().text;
       if (columns_of(text) + columns_of(kCalled) + columns_of(name) <= room) {
@@ -147,7 +149,7 @@ std::string footer(const TreeReport& report, const Style& style) {
 void write_line(JsonWriter& json, const TreeLine& line, std::size_t index) {
   json.begin_object().field("id", index);
   if (index > 0) json.field("parent", line.parent);
-  json.field("name", line.name);
+  write_name(json, line.name, index > 0);
   write_field(json, line.where);
   write_fields(json, line.self, line.total);
   write_field(json, line.share);
@@ -194,9 +196,9 @@ std::string to_text(const TreeReport& report, const Style& style) {
   columns.push_back({"call tree", Align::kLeft, false});
   // How much room there is for names depends on the figures alone.
   Grid figures(columns);
-  add_lines(figures, report, chains_of(report, 0));
+  add_lines(figures, report, chains_of(report, 0, style));
   Grid grid(std::move(columns));
-  add_lines(grid, report, chains_of(report, figures.room_for_cut(style.width)));
+  add_lines(grid, report, chains_of(report, figures.room_for_cut(style.width), style));
   return out + grid.text(style) + footer(report, style);
 }
 

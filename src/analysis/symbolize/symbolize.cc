@@ -268,7 +268,7 @@ class Store {
 };
 
 /// The line for a user whose module could not be named in full; empty = none.
-std::string hint_for(const ModuleJob& job, const JobResult& result) {
+std::string hint_for(const ModuleJob& job, const JobResult& result, bool asked_servers) {
   const std::string name = base_name(job.path);
   const auto& answer = result.answer;
   if (!answer) {
@@ -284,8 +284,9 @@ std::string hint_for(const ModuleJob& job, const JobResult& result) {
     case Finding::kDebugInfo:
       return "";
     case Finding::kSymbolsOnly:
-      return "no debug info for " + name + " (" + id +
-             "): install its -dbgsym package or set DEBUGINFOD_URLS";
+      return "no debug info for " + name + " (" + id + "): install its -dbgsym package" +
+             (asked_servers ? "; no server in DEBUGINFOD_URLS has it"
+                            : ", or set DEBUGINFOD_URLS and run 'geiger symbolize --debuginfod'");
     case Finding::kMissing:
       return job.path + " is not here (" + id + "): frames show as " + name + "+0x...";
     case Finding::kChanged:
@@ -301,10 +302,11 @@ std::string hint_for(const ModuleJob& job, const JobResult& result) {
 /// Our runtime stands on every stack, and its frames are cut off.
 bool is_own_library(const ModuleJob& job) { return base_name(job.path).starts_with("libgeiger"); }
 
-void add_hints(const Plan& plan, const Results& results, Outcome& outcome) {
+void add_hints(const Plan& plan, const Results& results, const Options& options,
+               Outcome& outcome) {
   for (std::size_t i = 0; i < plan.jobs.size(); ++i) {
     if (plan.jobs[i].addresses.empty() || is_own_library(plan.jobs[i])) continue;
-    std::string hint = hint_for(plan.jobs[i], results[i]);
+    std::string hint = hint_for(plan.jobs[i], results[i], options.use_debuginfod);
     if (hint.empty()) continue;
     ++outcome.modules_without_debug_info;
     // What ended its reader comes first: only a few hints are shown.
@@ -334,7 +336,7 @@ Outcome symbolize(Recording& recording, const Options& options) {
     if (!is_pending(recording.locations[i], options)) continue;
     ++(store.name(i) ? outcome.resolved : outcome.unresolved);
   }
-  add_hints(plan, results, outcome);
+  add_hints(plan, results, options, outcome);
   recording.warnings.insert(recording.warnings.end(), outcome.faults.begin(), outcome.faults.end());
   recording.is_symbolized = true;
   if (options.progress) options.progress(plan.locations, plan.locations);

@@ -1,0 +1,64 @@
+#include "analysis/report/function_names.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "analysis/naming/display_name.h"
+#include "analysis/report/text.h"
+
+namespace geiger::report {
+
+std::string function_text(std::string_view function, std::size_t columns, const Style& style) {
+  const std::string shown = printable(function);
+  if (style.names == Names::kFull) return shown;
+  return naming::fit_name(naming::display_name(shown), columns);
+}
+
+std::string callers_text(std::string_view callers, const Style& style) {
+  constexpr std::string_view kBetween = " < ";
+  if (style.names == Names::kFull) return printable(callers);
+  std::string out;
+  while (!callers.empty()) {
+    const std::size_t end = std::min(callers.find(kBetween), callers.size());
+    out += naming::display_name(printable(callers.substr(0, end)));
+    callers.remove_prefix(end);
+    if (!callers.starts_with(kBetween)) continue;
+    callers.remove_prefix(kBetween.size());
+    out += kBetween;
+  }
+  return out;
+}
+
+bool is_named_by_functions(profile::GroupBy by) {
+  return by == profile::GroupBy::kFunction || by == profile::GroupBy::kLine ||
+         by == profile::GroupBy::kStack || by == profile::GroupBy::kType;
+}
+
+profile::GroupBy named_like(profile::LifetimeGrouping by) {
+  switch (by) {
+    case profile::LifetimeGrouping::kFunction:
+      return profile::GroupBy::kFunction;
+    case profile::LifetimeGrouping::kStack:
+    case profile::LifetimeGrouping::kFreeStack:
+      return profile::GroupBy::kStack;
+    case profile::LifetimeGrouping::kWhole:
+    case profile::LifetimeGrouping::kThread:
+    case profile::LifetimeGrouping::kSize:
+      break;
+  }
+  return profile::GroupBy::kThread;
+}
+
+void add_row(Grid& grid, std::vector<std::string> cells, std::string_view name,
+             std::string_view detail, profile::GroupBy by, const Style& style, bool is_faint) {
+  const bool is_stack = by == profile::GroupBy::kStack;
+  grid.add(std::move(cells), is_stack ? callers_text(detail, style) : printable(detail), is_faint);
+  if (is_named_by_functions(by)) grid.name(name, is_stack ? "" : detail);
+}
+
+void write_name(JsonWriter& json, std::string_view name, bool is_function) {
+  json.field("name", name);
+  if (is_function) json.field("short_name", naming::display_name(name));
+}
+
+}  // namespace geiger::report

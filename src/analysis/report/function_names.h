@@ -1,0 +1,38 @@
+// Functions as reports name them: short for people, both ways in JSON.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/profile/lifetimes.h"
+#include "analysis/profile/view.h"
+#include "analysis/report/grid.h"
+#include "analysis/report/json.h"
+#include "analysis/report/style.h"
+
+namespace geiger::report {
+
+/// At most `columns` wide unless full names were asked for.
+[[nodiscard]] std::string function_text(std::string_view function, std::size_t columns,
+                                        const Style& style);
+
+/// "a < b < c", each shown like a function.
+[[nodiscard]] std::string callers_text(std::string_view callers, const Style& style);
+
+/// Whether the rows of such a table are named by functions, or by types, which read alike.
+[[nodiscard]] bool is_named_by_functions(profile::GroupBy by);
+
+/// Of rows that tell lifetimes: as which rows of a table they are named.
+[[nodiscard]] profile::GroupBy named_like(profile::LifetimeGrouping by);
+
+/// A line whose cell to cut is `name` and whose tail is `detail`, as rows of `by` have them.
+void add_row(Grid& grid, std::vector<std::string> cells, std::string_view name,
+             std::string_view detail, profile::GroupBy by, const Style& style,
+             bool is_faint = false);
+
+/// "name", whole, and of functions "short_name".
+void write_name(JsonWriter& json, std::string_view name, bool is_function = true);
+
+}  // namespace geiger::report
