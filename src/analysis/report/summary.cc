@@ -154,6 +154,21 @@ ForkedLine forked_line(const Recording& recording) {
   return line;
 }
 
+/// What the report opens with, once its totals are known.
+void add_findings(SummaryReport& report, const Recording& recording, const Profile& allocated,
+                  const Profile& live, const Profile& peak) {
+  const double level = report.options.level;
+  const Finding of_allocated = find(recording, allocated, level);
+  const Finding of_live = find(recording, live, level);
+  const Finding of_peak =
+      report.is_aggregated ? Finding{} : find(recording, peak, level);
+  report.finding = opening(of_allocated, of_live, report.is_aggregated ? nullptr : &of_peak);
+  const double heap = std::max(report.live_at_peak.bytes.interval.hi,
+                               report.live_at_end.bytes.interval.hi);
+  if (!report.mapped.is_seen || static_cast<double>(report.mapped.at_peak) <= heap) return;
+  report.mapped_finding = find(recording, select(recording, Kind::kMappedAtPeak), level);
+}
+
 }  // namespace
 
 SummaryReport summary_report(const Recording& recording, const SummaryOptions& options) {
@@ -184,6 +199,7 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   report.is_peak_halved = peak.rate_factor < 1;
   report.peak_time = time_of_peak(recording, peak);
   add_own_peaks(report, recording);
+  add_findings(report, recording, allocated, live, peak);
   if (options.has_all_kinds && !report.is_part()) {
     report.kinds = further_kinds(recording, options.level);
     if (report.samples > 0 && !report.is_aggregated)

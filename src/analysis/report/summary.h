@@ -14,6 +14,7 @@
 #include "analysis/profile/selfcheck.h"
 #include "analysis/profile/totals.h"
 #include "analysis/report/asked_inside.h"
+#include "analysis/report/finding.h"
 #include "analysis/report/lifetimes.h"
 #include "analysis/report/measure.h"
 #include "analysis/report/rss.h"
@@ -76,6 +77,9 @@ struct KindLine {
 
 struct SummaryReport {
   SummaryOptions options;
+  Finding finding;  ///< What the report opens with.
+  /// Of what the program mapped by itself, where that is more than its live heap ever was.
+  std::optional<Finding> mapped_finding;
   std::uint64_t samples = 0;  ///< Certain ones included.
   std::uint64_t certain_samples = 0;
   profile::ProcessTotals exact;

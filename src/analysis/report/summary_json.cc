@@ -122,6 +122,8 @@ std::string to_json(const SummaryReport& report, const Recording& recording) {
     for (const std::string& line : report.options.origin) json.string(line);
     json.end_array();
   }
+  write_field(json, "finding", report.finding);
+  if (report.mapped_finding) write_field(json, "mapped_finding", *report.mapped_finding);
   json.field("samples", report.samples).field("certain_samples", report.certain_samples);
   write_measure(json, "allocated", report.allocated);
   if (!report.is_part()) {

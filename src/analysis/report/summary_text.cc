@@ -147,19 +147,40 @@ std::string warning_list(const SummaryReport& report, const Recording& recording
   return out.empty() ? "" : "\n" + out;
 }
 
+/// The findings, wrapped: the heap's, and that of mappings where they are more.
+std::string finding_lines(const SummaryReport& report, const Style& style) {
+  std::string out;
+  const auto add = [&](const Finding& finding) {
+    out += paint(style, Role::kHeading, wrap(sentence(finding), 0, style.width)) + "\n";
+  };
+  if (report.mapped_finding) add(*report.mapped_finding);
+  const bool says_something = report.finding.verdict != FindingVerdict::kNothing;
+  if (says_something || !report.mapped_finding) add(report.finding);
+  return out + "\n";
+}
+
+/// The kind that the report opens on, as --kind takes it; empty for what was allocated.
+std::string kind_option(const SummaryReport& report) {
+  const Finding& first = report.mapped_finding ? *report.mapped_finding : report.finding;
+  if (first.kind == profile::Kind::kAllocated) return "";
+  return fmt::format(" --kind {}", profile::name_of(first.kind));
+}
+
 std::string next_command(const SummaryReport& report) {
-  if (report.samples == 0) return "";
+  if (report.samples == 0 && !report.mapped_finding) return "";
   const std::string run =
       report.options.run.empty() ? "" : fmt::format(" {}", printable(report.options.run));
-  return fmt::format("\nnext: geiger table{0}   or   geiger tree{0} --kind {1}\n", run,
-                     report.is_aggregated ? "live" : "peak");
+  const std::string kind = kind_option(report);
+  return fmt::format("\nnext: geiger table{0}{1}   or   geiger tree{0}{1}\n", run, kind);
 }
 
 }  // namespace
 
 std::string to_text(const SummaryReport& report, const Recording& recording, const Style& style) {
-  std::string out = heading(report, recording, style);
-  if (recording.processes.empty()) return out + warning_list(report, recording, style);
+  if (recording.processes.empty()) {
+    return heading(report, recording, style) + warning_list(report, recording, style);
+  }
+  std::string out = finding_lines(report, style) + heading(report, recording, style);
   out += paint(style, Role::kFaint,
                fmt::format("± and [ ] are {} intervals", level_text(style.level))) +
          "\n";
@@ -175,7 +196,12 @@ std::string closing_lines(const SummaryReport& report, const Recording& recordin
                           const Style& style) {
   const std::string z =
       report.hits.is_testable ? fmt::format(", z = {}", z_score(report.exact.z)) : "";
-  std::string out =
+  std::string out;
+  for (const Finding* finding : {report.mapped_finding ? &*report.mapped_finding : nullptr, &report.finding}) {
+    if (finding == nullptr || finding->verdict == FindingVerdict::kNothing) continue;
+    out += fmt::format("geiger: {}\n", paint(style, Role::kHeading, clause(*finding)));
+  }
+  out +=
       fmt::format("geiger: {}; allocated {} (exactly {}{})\n", plural(report.samples, "sample"),
                   bytes_text(report.allocated), exact_total_text(report), z);
   const std::string peak =
