@@ -13,7 +13,9 @@
 #include "analysis/profile/labels.h"
 #include "analysis/profile/view.h"
 #include "analysis/report/format.h"
+#include "analysis/report/function_names.h"
 #include "analysis/report/heading.h"
+#include "analysis/report/stack_json.h"
 #include "analysis/report/text.h"
 
 namespace geiger::report {
@@ -322,9 +324,9 @@ std::string found_text(const Finding& finding) {
 }
 
 std::string spread_text(const Finding& finding) {
-  std::string out = fmt::format("{}no function is certain to have {} {:.0f} % of {}",
-                                when_of(finding.kind), verb_of(finding.kind), kShareToName * 100,
-                                whole_text(finding));
+  std::string out =
+      fmt::format("{}no function is certain to have {} {:.0f} % of {}", when_of(finding.kind),
+                  verb_of(finding.kind), kShareToName * 100, whole_text(finding));
   if (!finding.sites.empty()) {
     const FoundSite& largest = finding.sites.front();
     out += fmt::format("; the largest is {} with {}", site_text(largest),
@@ -344,8 +346,8 @@ const Finding& opening(const Finding& allocated, const Finding& live, const Find
     return finding.verdict == FindingVerdict::kFound || finding.verdict == FindingVerdict::kSpread;
   };
   const bool has_peak = peak != nullptr && is_named(*peak);
-  const bool stays = is_named(live) && (!has_peak || 2 * live.total.bytes.interval.lo >
-                                                         peak->total.bytes.value);
+  const bool stays =
+      is_named(live) && (!has_peak || 2 * live.total.bytes.interval.lo > peak->total.bytes.value);
   if (stays) return live;
   return has_peak ? *peak : allocated;
 }
@@ -389,10 +391,10 @@ void write_field(JsonWriter& json, std::string_view name, const Finding& finding
   write_fields(json, finding.total);
   json.end_object().key("sites").begin_array();
   for (const FoundSite& site : finding.sites) {
-    json.begin_object().field("name", site.function);
-    json.field("short_name", naming::display_name(site.function));
-    json.field("file", site.where.file).field("line", site.where.line);
-    json.field("other_lines", site.where.others).field("process", site.process);
+    json.begin_object();
+    write_name(json, site.function);
+    write_field(json, site.where);
+    json.field("process", site.process);
     json.key("held").begin_object();
     write_fields(json, site.held);
     json.end_object();

@@ -108,8 +108,8 @@ TEST(Finding, SaysThatNothingIsProved) {
   // Stacks without a common caller.
   const auto module = builder.module("/home/me/libother.so", 0x9000);
   for (int i = 0; i < 10; ++i) {
-    const auto location = builder.location(module, 100 + static_cast<Address>(i),
-                                           {"f" + std::to_string(i)});
+    const auto location =
+        builder.location(module, 100 + static_cast<Address>(i), {"f" + std::to_string(i)});
     const auto stack = builder.stack({location});
     for (int n = 0; n < 10 + i; ++n) builder.sample(0, stack, 64 * kKiB, 1 + n);
   }

@@ -93,6 +93,10 @@ struct LeaksReport {
 [[nodiscard]] LeaksReport leaks_report(const profile::Recording& recording,
                                        const LeaksOptions& options);
 
+/// What the report opens with: "Store::open (store.cc:8) kept growing by 4.8 MiB ± 1.3 a second,
+/// suspect with q = 7e-06."
+[[nodiscard]] std::string sentence(const LeaksReport& report);
+
 [[nodiscard]] std::string to_text(const LeaksReport& report, const Style& style);
 [[nodiscard]] std::string to_json(const LeaksReport& report, const profile::Recording& recording);
 

@@ -117,23 +117,6 @@ std::string other_site(const LeakLine& line, const LeaksReport& report, const St
                      figure(line.live.bytes, Quantity::kBytes).text(), rate(line), note);
 }
 
-/// The first sentence.
-std::string finding(const LeaksReport& report) {
-  switch (report.finding()) {
-    case LeakFinding::kSuspects: {
-      const LeakLine& line = report.lines.front();
-      return fmt::format("{} kept growing by {}, suspect with {}.", named(line), growing_by(line),
-                         q_equation(line.site.q_value));
-    }
-    case LeakFinding::kUndecided:
-      return "Undecided: no leak suspects, but a leak may be hidden.";
-    case LeakFinding::kClear:
-      return fmt::format("No leak suspects: none of {} kept growing.",
-                         plural(report.tested, "site"));
-  }
-  return "";
-}
-
 std::string counts(const LeaksReport& report) {
   std::string text =
       fmt::format("{} of {} suspect", exact_count(report.suspects), plural(report.tested, "site"));
@@ -280,7 +263,7 @@ void name_lines(std::vector<LeakLine>& lines, profile::GroupBy by, const Style& 
 std::string text_of(const LeaksReport& report, const Style& style) {
   const bool is_warning = report.finding() != LeakFinding::kClear;
   std::string out = paint(style, is_warning ? Role::kWarning : Role::kHeading,
-                          wrap(finding(report), 0, style.width)) +
+                          wrap(sentence(report), 0, style.width)) +
                     "\n\n" + wrap(judged(report), 0, style.width) + "\n\n";
   std::size_t number = 0;
   for (const LeakLine& line : report.lines) {
@@ -297,6 +280,22 @@ std::string text_of(const LeaksReport& report, const Style& style) {
 }
 
 }  // namespace
+
+std::string sentence(const LeaksReport& report) {
+  switch (report.finding()) {
+    case LeakFinding::kSuspects: {
+      const LeakLine& line = report.lines.front();
+      return fmt::format("{} kept growing by {}, suspect with {}.", named(line), growing_by(line),
+                         q_equation(line.site.q_value));
+    }
+    case LeakFinding::kUndecided:
+      return "Undecided: no leak suspects, but a leak may be hidden.";
+    case LeakFinding::kClear:
+      return fmt::format("No leak suspects: none of {} kept growing.",
+                         plural(report.tested, "site"));
+  }
+  return "";
+}
 
 std::string to_text(const LeaksReport& report, const Style& style) {
   LeaksReport named = report;

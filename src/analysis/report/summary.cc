@@ -5,6 +5,7 @@
 #include <set>
 
 #include "analysis/profile/peak.h"
+#include "analysis/report/leaks.h"
 
 namespace geiger::report {
 namespace {
@@ -154,17 +155,30 @@ ForkedLine forked_line(const Recording& recording) {
   return line;
 }
 
+/// Looking for leaks takes a while; `geiger leaks` takes it whatever the recording's size.
+constexpr std::uint64_t kMostToSearch = 500'000;
+
+/// The second sentence of the report, if it is about a whole run that has ended.
+void add_leak(SummaryReport& report, const Recording& recording) {
+  const bool can_tell = !report.is_part() && !report.is_aggregated && !report.options.is_followed &&
+                        report.options.origin.empty();
+  if (!can_tell || report.samples > kMostToSearch) return;
+  LeaksOptions options;
+  options.search.level = report.options.level;
+  const LeaksReport leaks = leaks_report(recording, options);
+  if (leaks.finding() == LeakFinding::kSuspects) report.leak = sentence(leaks);
+}
+
 /// What the report opens with, once its totals are known.
 void add_findings(SummaryReport& report, const Recording& recording, const Profile& allocated,
                   const Profile& live, const Profile& peak) {
   const double level = report.options.level;
   const Finding of_allocated = find(recording, allocated, level);
   const Finding of_live = find(recording, live, level);
-  const Finding of_peak =
-      report.is_aggregated ? Finding{} : find(recording, peak, level);
+  const Finding of_peak = report.is_aggregated ? Finding{} : find(recording, peak, level);
   report.finding = opening(of_allocated, of_live, report.is_aggregated ? nullptr : &of_peak);
-  const double heap = std::max(report.live_at_peak.bytes.interval.hi,
-                               report.live_at_end.bytes.interval.hi);
+  const double heap =
+      std::max(report.live_at_peak.bytes.interval.hi, report.live_at_end.bytes.interval.hi);
   if (!report.mapped.is_seen || static_cast<double>(report.mapped.at_peak) <= heap) return;
   report.mapped_finding = find(recording, select(recording, Kind::kMappedAtPeak), level);
 }
@@ -200,6 +214,7 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   report.peak_time = time_of_peak(recording, peak);
   add_own_peaks(report, recording);
   add_findings(report, recording, allocated, live, peak);
+  add_leak(report, recording);
   if (options.has_all_kinds && !report.is_part()) {
     report.kinds = further_kinds(recording, options.level);
     if (report.samples > 0 && !report.is_aggregated)
@@ -214,9 +229,8 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
 }
 
 const profile::Gap* gap_in_samples(const SummaryReport& report) {
-  const auto gap = std::ranges::find_if(report.gaps, [](const profile::Gap& each) {
-    return each.concerns(Kind::kAllocated, false);
-  });
+  const auto gap = std::ranges::find_if(
+      report.gaps, [](const profile::Gap& each) { return each.concerns(Kind::kAllocated, false); });
   return gap == report.gaps.end() ? nullptr : &*gap;
 }
 

@@ -48,7 +48,7 @@ struct ProcessLine {
   std::uint64_t samples = 0;
   profile::ProcessTotals exact;
   Measure allocated;
-  Measure own_peak;             ///< Of its heap alone, at its own instant.
+  Measure own_peak;               ///< Of its heap alone, at its own instant.
   Nanoseconds own_peak_time = 0;  ///< After the start of the recording.
 };
 
@@ -80,6 +80,7 @@ struct SummaryReport {
   Finding finding;  ///< What the report opens with.
   /// Of what the program mapped by itself, where that is more than its live heap ever was.
   std::optional<Finding> mapped_finding;
+  std::string leak;  ///< The sentence on the first leak suspect; empty where there is none.
   std::uint64_t samples = 0;  ///< Certain ones included.
   std::uint64_t certain_samples = 0;
   profile::ProcessTotals exact;

@@ -4,6 +4,7 @@
 #include "analysis/report/names.h"
 #include "analysis/report/selfcheck_json.h"
 #include "analysis/report/share.h"
+#include "analysis/report/stack_json.h"
 #include "analysis/report/summary.h"
 
 namespace geiger::report {
@@ -79,6 +80,7 @@ void write_sites(JsonWriter& json, std::string_view name, const std::vector<Tabl
     json.begin_object();
     write_name(json, line.name);
     json.field("detail", line.detail);
+    write_field(json, line.where);
     write_measure(json, "self", line.self);
     write_field(json, line.share);
     json.end_object();
@@ -124,6 +126,7 @@ std::string to_json(const SummaryReport& report, const Recording& recording) {
   }
   write_field(json, "finding", report.finding);
   if (report.mapped_finding) write_field(json, "mapped_finding", *report.mapped_finding);
+  if (!report.leak.empty()) json.field("leak", report.leak);
   json.field("samples", report.samples).field("certain_samples", report.certain_samples);
   write_measure(json, "allocated", report.allocated);
   if (!report.is_part()) {

@@ -128,7 +128,8 @@ std::string site_list(std::string_view title, const std::vector<TableLine>& line
     append_figure(cells, figure(shown_bytes(line.self), Quantity::kBytes));
     append_figure(cells, figure(line.share));
     cells.push_back(printable(line.name));
-    grid.add(std::move(cells), printable(line.detail));
+    const std::string where = text_of(line.where);
+    grid.add(std::move(cells), printable(where.empty() ? line.detail : where));
     grid.name(line.name, line.detail);
   }
   return fmt::format("\n{}\n{}", paint(style, Role::kHeading, title), grid.text(style));
@@ -156,6 +157,9 @@ std::string finding_lines(const SummaryReport& report, const Style& style) {
   if (report.mapped_finding) add(*report.mapped_finding);
   const bool says_something = report.finding.verdict != FindingVerdict::kNothing;
   if (says_something || !report.mapped_finding) add(report.finding);
+  if (!report.leak.empty()) {
+    out += paint(style, Role::kWarning, wrap(printable(report.leak), 0, style.width)) + "\n";
+  }
   return out + "\n";
 }
 
@@ -166,12 +170,12 @@ std::string kind_option(const SummaryReport& report) {
   return fmt::format(" --kind {}", profile::name_of(first.kind));
 }
 
+/// What to type to see more of the finding.
 std::string next_command(const SummaryReport& report) {
-  if (report.samples == 0 && !report.mapped_finding) return "";
   const std::string run =
       report.options.run.empty() ? "" : fmt::format(" {}", printable(report.options.run));
-  const std::string kind = kind_option(report);
-  return fmt::format("\nnext: geiger table{0}{1}   or   geiger tree{0}{1}\n", run, kind);
+  if (!report.leak.empty()) return fmt::format("geiger leaks{}", run);
+  return fmt::format("geiger table{}{}", run, kind_option(report));
 }
 
 }  // namespace
@@ -189,7 +193,9 @@ std::string to_text(const SummaryReport& report, const Recording& recording, con
   if (!report.is_part() && !is_foreign(report)) out += process_list(report, recording, style);
   out += site_list("Most allocated, by function", report.top_allocated, style);
   out += site_list("Most live at the peak, by function", report.top_live_at_peak, style);
-  return out + warning_list(report, recording, style) + next_command(report);
+  out += warning_list(report, recording, style);
+  const bool has_more = report.samples > 0 || report.mapped_finding;
+  return has_more ? out + fmt::format("\nnext: {}\n", next_command(report)) : out;
 }
 
 std::string closing_lines(const SummaryReport& report, const Recording& recording,
@@ -197,13 +203,16 @@ std::string closing_lines(const SummaryReport& report, const Recording& recordin
   const std::string z =
       report.hits.is_testable ? fmt::format(", z = {}", z_score(report.exact.z)) : "";
   std::string out;
-  for (const Finding* finding : {report.mapped_finding ? &*report.mapped_finding : nullptr, &report.finding}) {
-    if (finding == nullptr || finding->verdict == FindingVerdict::kNothing) continue;
-    out += fmt::format("geiger: {}\n", paint(style, Role::kHeading, clause(*finding)));
+  const auto say = [&](const std::string& what, Role role) {
+    out += fmt::format("geiger: {}\n", paint(style, role, what));
+  };
+  if (report.mapped_finding) say(clause(*report.mapped_finding), Role::kHeading);
+  if (report.finding.verdict != FindingVerdict::kNothing) {
+    say(clause(report.finding), Role::kHeading);
   }
-  out +=
-      fmt::format("geiger: {}; allocated {} (exactly {}{})\n", plural(report.samples, "sample"),
-                  bytes_text(report.allocated), exact_total_text(report), z);
+  if (!report.leak.empty()) say(printable(report.leak), Role::kWarning);
+  out += fmt::format("geiger: {}; allocated {} (exactly {}{})\n", plural(report.samples, "sample"),
+                     bytes_text(report.allocated), exact_total_text(report), z);
   const std::string peak =
       report.is_aggregated ? "" : fmt::format("at the peak {}, ", bytes_text(report.live_at_peak));
   out += fmt::format("geiger: live {}at the end {}\n", peak, bytes_text(report.live_at_end));
@@ -220,7 +229,8 @@ std::string closing_lines(const SummaryReport& report, const Recording& recordin
                  fmt::format("geiger: pid {}: {}", process.pid, ending_text(process))) +
            "\n";
   }
-  return out + fmt::format("geiger: next: geiger summary {}\n", printable(report.options.run));
+  return out + fmt::format("geiger: next: {}, or geiger summary {}\n", next_command(report),
+                           printable(report.options.run));
 }
 
 }  // namespace geiger::report
