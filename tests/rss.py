@@ -98,8 +98,9 @@ class Rss(unittest.TestCase):
 
     def test_kinds_in_every_view(self):
         run, _ = self.record("--fragmentation")
-        for kind in ("resident", "untouched", "usable", "live-usable", "overhead", "live-overhead", "stranded"):
-            words = ["--kind", kind, *([] if "overhead" in kind else ["--at", "last"]), run]
+        of_blocks = ("usable", "live-usable", "overhead", "live-overhead")
+        for kind in ("resident", "untouched", *of_blocks, "stranded"):
+            words = ["--kind", kind, *([] if kind in of_blocks else ["--at", "last"]), run]
             table = self.report("table", *words)
             self.assertEqual(table["kind"], kind)
             is_of_instant = "overhead" not in kind
@@ -130,7 +131,7 @@ class Rss(unittest.TestCase):
             return
         export = os.path.join(self.directory.name, "out.pb.gz")
         self.geiger("export", "pprof", "-f", "-o", export, *words)
-        column = "alloc_space" if kind == "overhead" else "inuse_space"
+        column = "alloc_space" if kind in ("overhead", "usable") else "inuse_space"
         top = subprocess.run(["go", "tool", "pprof", "-top", f"-sample_index={column}", "-unit=B",
                               export], check=True, capture_output=True, text=True).stdout
         found = float(re.search(r"Total samples = (\d+)B", top)[1])
