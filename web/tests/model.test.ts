@@ -12,6 +12,7 @@ import {
   moduleGroups,
   stackGroups,
 } from "../src/model/groups";
+import { linesOf } from "../src/model/lines";
 import { rowBytes, totalBytes } from "../src/model/measure";
 import { printable } from "../src/model/names";
 import { firstOf, sorted } from "../src/model/order";
@@ -258,6 +259,21 @@ const LEAKY = pageOfStacks([
   ["std::start std::thread lambda std::string", 4],
   ["std::start std::locale", 2],
 ]);
+
+describe("the lines of a table", () => {
+  const linesBy = (sort: "self" | "total") => {
+    const groups = finished(functionGroups(LEAKY, select(LEAKY, ALL)));
+    const wanted = { groups, filter: "", sort, isAscending: false, level: 0.95 };
+    return finished(linesOf(wanted, 0, 30));
+  };
+  it("have samples, each of them", () => {
+    const { lines, rows, all } = linesBy("self");
+    expect(lines.map(({ name }) => name)).toEqual(["open", "close", "lambda", "std::locale"]);
+    expect(lines.every(({ samples }) => samples > 0)).toBe(true);
+    expect([rows.length, all]).toEqual([4, 4]);
+    expect(linesBy("total").lines[0]!.name).toBe("main");
+  });
+});
 
 describe("folding", () => {
   it("keeps own code and its first call into a library, and every sum", () => {

@@ -131,7 +131,10 @@ void Draft::add_kind(Kind kind) {
     page.exact_total = whole.exact();
     page.calibrates = whole.calibrated_to().has_value();
     page.largest_interval = profile.largest_interval;
-    if (profile.rate_factor < 1) page.about += " " + report::halved_note();
+    if (profile.rate_factor < 1) {
+      page.about += " " + report::halved_note();
+      page.about.pop_back();  // A note of text ends its line.
+    }
     page.about += asked_note(selection);
     add_timed(page, profile, selection);
     if (kind == Kind::kLiveAtPeak) {

@@ -40,20 +40,32 @@ export interface Lines {
   wanted: Wanted;
   /** Rows that the filter leaves. */
   rows: readonly number[];
+  /** Rows without it. */
+  all: number;
   /** Place of the first line in the order. */
   first: number;
   lines: Line[];
 }
 
-function* filtered({ groups, filter }: Wanted): Steps<number[]> {
+interface Filtered {
+  rows: number[];
+  /** Without the filter. */
+  all: number;
+}
+
+/** A row without samples of its own is one of those that only callees fill. */
+function* filtered({ groups, filter, sort }: Wanted): Steps<Filtered> {
   const { test } = expressionOf(filter);
   const rows: number[] = [];
+  let all = 0;
   const pace = new Pace();
   for (let i = 0; i < groups.count; ++i) {
     if (pace.isDue(filter === "" ? 1 : OF_TEXT)) yield;
+    if (sort !== "total" && samplesOf(groups.self, i) === 0) continue;
+    ++all;
     if (filter === "" || test(groups.name(i)) || test(groups.detail(i))) rows.push(i);
   }
-  return rows;
+  return { rows, all };
 }
 
 function inOrder(a: string, b: string): number {
@@ -108,7 +120,7 @@ function isOrderOpen(wanted: Wanted, line: Line, next: Line | undefined): boolea
 
 /** `count` lines from place `first` of the order on. */
 export function* linesOf(wanted: Wanted, first: number, count: number): Steps<Lines> {
-  const rows = yield* filtered(wanted);
+  const { rows, all } = yield* filtered(wanted);
   // One more than is shown: the last one's order depends on it.
   const ordered = yield* firstOf(rows, first + count + 1, orderOf(wanted));
   const lines: Line[] = [];
@@ -118,7 +130,7 @@ export function* linesOf(wanted: Wanted, first: number, count: number): Steps<Li
     lines.push(lineOf(wanted, row));
   }
   lines.forEach((line, i) => (line.isOpen = isOrderOpen(wanted, line, lines[i + 1])));
-  return { wanted, rows, first, lines: lines.slice(0, count) };
+  return { wanted, rows, all, first, lines: lines.slice(0, count) };
 }
 
 function csvCells({ groups, level }: Wanted, row: number): CsvCell[] {

@@ -116,7 +116,7 @@ export function Table(props: TableProps) {
     [page, groups, filter, sort, isAscending, paging.first],
   );
   if (!made.value) return <Busy />;
-  const { lines, rows, wanted, first } = made.value;
+  const { lines, rows, all, first } = made.value;
   const most = Math.max(0, ...lines.map((line) => line.shown.hi));
   return (
     <>
@@ -126,7 +126,7 @@ export function Table(props: TableProps) {
         filter={filter}
         change={change}
         rows={rows.length}
-        of={wanted.groups.count}
+        of={all}
         paging={{ ...paging, first }}
         isBusy={made.isBusy}
         csv={(onMade) => csvOf(made.value!, by, onMade)}
