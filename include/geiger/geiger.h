@@ -132,6 +132,12 @@ GEIGER_API geiger_status geiger_set_sampling_interval(uint64_t bytes)
 GEIGER_API geiger_status geiger_get_sampling_interval(uint64_t* bytes)
     GEIGER_WHERE_ABSENT(GEIGER_CLEAR(bytes))
 
+/* Whether the stack of who frees a sample is recorded too (geiger_sample.free_frames), from here
+ * on; a walk per sampled free. 0 at first. Under `geiger run` its --free-stacks decides, and
+ * anything else is GEIGER_BAD_ARGUMENT. */
+GEIGER_API geiger_status geiger_record_free_stacks(int is_wanted)
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(is_wanted))
+
 /* Gives this instant a name in the trace. */
 GEIGER_API geiger_status geiger_write_mark(const char* name)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(name))
@@ -340,9 +346,19 @@ typedef struct geiger_sample {
   geiger_text labels[GEIGER_MAX_NESTING]; /* Innermost first. */
   uint32_t label_count;
   geiger_heap heap;
-  uint32_t thread;       /* The kernel's number of the thread that allocated it. */
+  uint32_t thread;       /* The kernel's number of the thread that allocated it; 0: not known (a free
+                            in a listener, of another thread's). */
   uint8_t is_certain;    /* Recorded with probability 1. */
   uint8_t is_freed;
+  /* Later versions add members here, at the end: the library makes these structs, programs read
+   * them by pointer. */
+  const uint64_t* free_frames; /* Of who freed it; null where not freed, not recorded
+                                  (geiger_record_free_stacks()) or not known. As frames. */
+  size_t free_frame_count;
+  uint32_t free_thread;  /* The kernel's number of the thread that freed it; 0: not known. */
+  uint64_t swapped;      /* GEIGER_RESIDENCY: bytes in swap, and ... */
+  uint64_t untouched;    /* ... in no page at all: never written, or given back. Both 0 where only
+                            mincore can be asked. */
 } geiger_sample;
 
 /* Called with each sample; other than 0 ends the visit. It must not free the profile. */

@@ -112,6 +112,7 @@ TEST_F(Endless, SnapshotsHoldWhatLives) {
 /// Where everything is drawn nothing may be missing, and every free must be known.
 TEST_F(Endless, TokensGoFromTraceToTrace) {
   ASSERT_EQ(geiger_set_sampling_interval(1), GEIGER_OK);
+  ASSERT_EQ(geiger_record_free_stacks(1), GEIGER_OK);
   Program program(2);
   program.run(2000);
   for (int round = 0; round < 40; ++round) {
@@ -131,6 +132,8 @@ TEST_F(Endless, TokensGoFromTraceToTrace) {
       EXPECT_TRUE(seen.insert(number).second);
       alive += sample.is_freed == 0;
       if (sample.is_freed == 0) return;
+      EXPECT_GT(sample.free_frame_count, 0);
+      EXPECT_EQ(sample.free_thread, sample.thread);
       EXPECT_FALSE(program.sizes().contains(sample.address));
     }),
               GEIGER_OK);
@@ -140,6 +143,7 @@ TEST_F(Endless, TokensGoFromTraceToTrace) {
     EXPECT_EQ(pairs.info().samples, seen.size() - alive);
   }
   program.free_all();
+  ASSERT_EQ(geiger_record_free_stacks(0), GEIGER_OK);
   ASSERT_EQ(geiger_set_sampling_interval(kInterval), GEIGER_OK);
 }
 

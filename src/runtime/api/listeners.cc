@@ -83,9 +83,9 @@ void call(Place& place, Function Place::*function, const geiger_sample& sample) 
   }
 }
 
-void tell(Function Place::*function, const LiveTrace& trace, const Drawn& drawn) {
-  const auto tid = static_cast<std::uint32_t>(base::raw_syscall(SYS_gettid));
-  const geiger_sample sample = sample_of(trace, drawn, tid);
+std::uint32_t own_tid() { return static_cast<std::uint32_t>(base::raw_syscall(SYS_gettid)); }
+
+void tell(Function Place::*function, const geiger_sample& sample) {
   for (Place& place : places) {
     if (place.state.load(std::memory_order_relaxed) == kActive) call(place, function, sample);
   }
@@ -101,7 +101,7 @@ void told_sampled(void*, const capture::TraceView& view, trace::Ref sample,
   }
   if (present.load(std::memory_order_relaxed) == 0) return;
   const LiveTrace trace = live_trace(view);
-  tell(&Place::sampled, trace, as_recorded(trace, sample));
+  tell(&Place::sampled, sample_of(trace, as_recorded(trace, sample), own_tid(), 0));
 }
 
 void told_freed(void*, const capture::TraceView& view, trace::Ref sample,
@@ -112,7 +112,11 @@ void told_freed(void*, const capture::TraceView& view, trace::Ref sample,
   Drawn drawn = as_recorded(trace, sample);
   drawn.is_freed = true;
   drawn.until = record.time;
-  tell(&Place::freed, trace, drawn);
+  drawn.free_stack = record.stack;
+  // The number of another thread that allocated it is not at hand here.
+  const bool is_own =
+      trace.header_of(sample).thread == trace::RecordHeader::unpack(record.header).thread;
+  tell(&Place::freed, sample_of(trace, drawn, is_own ? own_tid() : 0, own_tid()));
 }
 
 /// Listeners of the program wake nobody.

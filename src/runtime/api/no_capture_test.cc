@@ -33,6 +33,7 @@ TEST(NoCapture, IsSaidByEveryCall) {
       geiger_get_sampling_interval(&number),
       geiger_get_interval_in_force(&number),
       geiger_write_mark("mark"),
+      geiger_record_free_stacks(1),
       geiger_get_thread_allocated_bytes(&number),
       geiger_get_process_allocated_bytes(&number, &missing),
       geiger_enter_label(&label, &scope),

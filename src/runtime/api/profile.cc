@@ -34,11 +34,14 @@ bool is_sample(const trace::RecordHeader& header, bool counts_carried) {
          (header.flags & trace::kFlagVoid) == 0;
 }
 
-void mark_freed(std::vector<Drawn>& samples, const trace::FreeRecord& record) {
+void mark_freed(std::vector<Drawn>& samples, const trace::FreeRecord& record,
+                const trace::RecordHeader& header) {
   const auto at = std::ranges::lower_bound(samples, record.sample, {}, &Drawn::ref);
   if (at == samples.end() || at->ref != record.sample) return;
   at->is_freed = true;
   at->until = record.time;
+  at->free_stack = record.stack;
+  at->free_thread = header.thread;
 }
 
 geiger_text text_of(const LiveTrace& trace, trace::Ref name) {
@@ -52,6 +55,14 @@ void name_sample(const LiveTrace& trace, const trace::SampleRecord& record, geig
        label = trace.at<trace::NameRecord>(label).owner) {
     sample.labels[sample.label_count++] = text_of(trace, label);
   }
+}
+
+/// Null and 0 for no stack.
+const std::uint64_t* frames_of(const LiveTrace& trace, trace::Ref stack, std::size_t& count) {
+  count = stack == 0 ? 0 : trace.at<trace::StackRecord>(stack).count;
+  return stack == 0
+             ? nullptr
+             : reinterpret_cast<const std::uint64_t*>(&trace.at<trace::StackRecord>(stack) + 1);
 }
 
 void weigh_sample(const Drawn& drawn, geiger_sample& sample) {
@@ -96,7 +107,7 @@ void read_window(Profile& profile) {
       if (profile.has_lifetimes()) drawn.until = profile.to;
       profile.samples.push_back(drawn);
     } else if (header.type == trace::RecordType::kFree && profile.has_lifetimes()) {
-      mark_freed(profile.samples, profile.trace.at<trace::FreeRecord>(ref));
+      mark_freed(profile.samples, profile.trace.at<trace::FreeRecord>(ref), header);
     } else if (header.type == trace::RecordType::kEpoch) {
       profile.largest_interval =
           std::max(profile.largest_interval, profile.trace.at<trace::EpochRecord>(ref).interval);
@@ -110,27 +121,33 @@ void read_window(Profile& profile) {
 
 void keep_records(Profile& profile) {
   profile.records.read_from(profile.trace);
-  for (Drawn& drawn : profile.samples) drawn.ref = profile.records.add(drawn.ref);
+  for (Drawn& drawn : profile.samples) {
+    drawn.ref = profile.records.add(drawn.ref);
+    drawn.free_stack = profile.records.add_stack(drawn.free_stack);
+  }
   profile.trace = profile.records.view();
 }
 
 void keep_references(Profile& profile, const Directory& directory) {
   for (const Drawn& drawn : profile.samples) {
-    const std::uint32_t thread = profile.trace.header_of(drawn.ref).thread;
-    if (thread >= profile.threads.size()) profile.threads.resize(thread + 1);
-    profile.threads[thread] = directory.thread(thread);
+    for (const std::uint32_t thread :
+         {profile.trace.header_of(drawn.ref).thread, drawn.free_thread}) {
+      if (thread >= profile.threads.size()) profile.threads.resize(thread + 1);
+      profile.threads[thread] = directory.thread(thread);
+    }
   }
   profile.modules = directory.modules();
 }
 
-geiger_sample sample_of(const LiveTrace& trace, const Drawn& drawn, std::uint32_t tid) {
+geiger_sample sample_of(const LiveTrace& trace, const Drawn& drawn, std::uint32_t tid,
+                        std::uint32_t free_tid) {
   const trace::SampleRecord& record = trace.sample(drawn.ref);
   geiger_sample sample{};
-  if (record.stack != 0) {
-    const auto& stack = trace.at<trace::StackRecord>(record.stack);
-    sample.frames = reinterpret_cast<const std::uint64_t*>(&stack + 1);
-    sample.frame_count = stack.count;
-  }
+  sample.frames = frames_of(trace, record.stack, sample.frame_count);
+  sample.free_frames = frames_of(trace, drawn.free_stack, sample.free_frame_count);
+  sample.free_thread = free_tid;
+  sample.swapped = drawn.swapped;
+  sample.untouched = drawn.untouched;
   sample.address = record.address;
   sample.requested = record.requested();
   sample.usable = record.usable();
@@ -151,7 +168,9 @@ geiger_sample sample_of(const LiveTrace& trace, const Drawn& drawn, std::uint32_
 
 geiger_sample sample_of(const Profile& profile, const Drawn& drawn) {
   const std::uint32_t thread = profile.trace.header_of(drawn.ref).thread;
-  return sample_of(profile.trace, drawn, profile.threads[thread].tid);
+  const std::uint32_t free_tid =
+      drawn.free_thread == 0 ? 0 : profile.threads[drawn.free_thread].tid;
+  return sample_of(profile.trace, drawn, profile.threads[thread].tid, free_tid);
 }
 
 }  // namespace geiger::api

@@ -24,6 +24,9 @@ struct Drawn {
   double lambda;
   Nanoseconds until;  ///< Its end, or that of the profile.
   Bytes value;
+  trace::Ref free_stack = 0;      ///< Of who freed it; 0: not recorded.
+  std::uint32_t free_thread = 0;  ///< Index of the thread; 0: not known.
+  Bytes swapped = 0, untouched = 0;
 };
 
 struct Profile {
@@ -67,9 +70,10 @@ void keep_records(Profile& profile);
 /// Keeps of the directory what the profile's samples refer to.
 void keep_references(Profile& profile, const Directory& directory);
 
-/// A sample of the trace as users see it: `until` = 0 for one without a lifetime.
-[[nodiscard]] geiger_sample sample_of(const LiveTrace& trace, const Drawn& drawn,
-                                      std::uint32_t tid);
+/// A sample of the trace as users see it: `until` = 0 for one without a lifetime. `tid`,
+/// `free_tid`: of the threads that allocated and freed it, 0: not known.
+[[nodiscard]] geiger_sample sample_of(const LiveTrace& trace, const Drawn& drawn, std::uint32_t tid,
+                                      std::uint32_t free_tid);
 
 /// As recorded, with its own rate and not freed.
 [[nodiscard]] Drawn as_recorded(const LiveTrace& trace, trace::Ref sample);

@@ -19,6 +19,9 @@ class RecordStore {
   /// Copies a sample; the reference of the copy. Moves what was copied before.
   [[nodiscard]] trace::Ref add(trace::Ref sample);
 
+  /// The same of a stack; 0 for none.
+  [[nodiscard]] trace::Ref add_stack(trace::Ref stack) { return copied(stack); }
+
   /// All copies. Valid until the next addition.
   [[nodiscard]] LiveTrace view() const;
 

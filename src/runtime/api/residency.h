@@ -18,19 +18,25 @@ class Residency {
   Residency(const Residency&) = delete;
   Residency& operator=(const Residency&) = delete;
 
-  /// Bytes of [address, address + bytes) that lie in pages which are in memory. Pages
-  /// that are not mapped are not.
-  [[nodiscard]] Bytes resident(Address address, Bytes bytes);
+  struct Found {
+    Bytes resident = 0, swapped = 0;
+    Bytes untouched = 0;  ///< Never written, or given back: in no page at all.
+  };
+  /// Where the bytes of [address, address + bytes) are. Without the pagemap only what is
+  /// resident is known.
+  [[nodiscard]] Found look(Address address, Bytes bytes);
 
  private:
-  [[nodiscard]] bool is_resident(std::uint64_t page);
+  enum class State : std::uint8_t { kUnknown, kUntouched, kSwapped, kResident };
+
+  [[nodiscard]] State state_of(std::uint64_t page);
   void load(std::uint64_t page);
   bool load_from_pagemap();
   void load_by_mincore();
 
   int pagemap_;
   std::uint64_t first_ = 0;  ///< Page number of states_[0].
-  std::vector<bool> states_;
+  std::vector<State> states_;
 };
 
 }  // namespace geiger::api

@@ -98,7 +98,10 @@ void measure_residency(Profile& profile) {
   Residency residency;
   for (Drawn* drawn : by_address) {
     const trace::SampleRecord& record = profile.trace.sample(drawn->ref);
-    drawn->value = residency.resident(record.address, record.requested());
+    const Residency::Found found = residency.look(record.address, record.requested());
+    drawn->value = found.resident;
+    drawn->swapped = found.swapped;
+    drawn->untouched = found.untouched;
   }
 }
 

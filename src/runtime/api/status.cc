@@ -133,6 +133,20 @@ geiger_status geiger_set_sampling_interval(uint64_t bytes) {
   });
 }
 
+geiger_status geiger_record_free_stacks(int is_wanted) {
+  return guarded_by_gate([is_wanted] {
+    geiger::capture::Status status{};
+    const geiger_status recording = recorder(status);
+    if (recording != GEIGER_OK) return recording;
+    const bool is_recorded = (status.header->mode & geiger::trace::kModeFreeStacks) != 0;
+    // What a file holds was decided when it was begun, and stands in its header.
+    if (!status.is_in_memory)
+      return (is_wanted != 0) == is_recorded ? GEIGER_OK : GEIGER_BAD_ARGUMENT;
+    connection()->record_free_stacks(is_wanted != 0);
+    return GEIGER_OK;
+  });
+}
+
 geiger_status geiger_get_sampling_interval(uint64_t* bytes) {
   if (bytes == nullptr) return GEIGER_BAD_ARGUMENT;
   *bytes = 0;

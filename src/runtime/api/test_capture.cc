@@ -97,6 +97,7 @@ extern "C" constinit const capture::Interface geiger_capture_v1{
     .largest_interval_in_use = [] { return geiger::Bytes{kInterval}; },
     .forget_intervals = [] { fake.status.largest_interval = fake.status.interval; },
     .hold = [](bool is_held) { fake.held.push_back(is_held); },
+    .record_free_stacks = [](bool) {},
     .current_rate = current_rate,
     .rate_of_interval = rate_of_interval,
     .report_sample =

@@ -37,6 +37,16 @@ Checkpoint checkpoint_of(const LiveTrace& trace, const Living& before) {
   return found;
 }
 
+/// Copies the stack of who freed it.
+void end_by(Profile& profile, std::size_t index, const trace::FreeRecord& record) {
+  Drawn& drawn = profile.samples[index];
+  drawn.is_freed = true;
+  drawn.until = record.time;
+  drawn.free_stack = profile.records.add_stack(record.stack);
+  drawn.free_thread = trace::RecordHeader::unpack(record.header).thread;
+}
+
+/// Not seen by whom.
 void end_at(Drawn& drawn, Nanoseconds time) {
   drawn.is_freed = true;
   drawn.until = time;
@@ -44,6 +54,7 @@ void end_at(Drawn& drawn, Nanoseconds time) {
 
 /// What lived when the trace before this one ended: its frees in this one, up to `end`.
 Living follow(Profile& profile, const LiveTrace& trace, Bytes end, const Living& before) {
+  profile.records.read_from(trace);
   Checkpoint checkpoint = checkpoint_of(trace, before);
   if (checkpoint.whole_at) {
     std::vector<bool> is_carried(profile.samples.size());
@@ -57,7 +68,7 @@ Living follow(Profile& profile, const LiveTrace& trace, Bytes end, const Living&
     const auto& record = trace.at<trace::FreeRecord>(ref);
     const auto at = checkpoint.carried.find(record.sample);
     if (at == checkpoint.carried.end()) return;
-    end_at(profile.samples[at->second], record.time);
+    end_by(profile, at->second, record);
     checkpoint.carried.erase(at);
   });
   return std::move(checkpoint.carried);
@@ -83,6 +94,7 @@ void add(Profile& whole, Profile& part, Living& living) {
   for (Drawn& drawn : part.samples) {
     if (whole.has_lifetimes() && !drawn.is_freed) living.emplace(drawn.ref, whole.samples.size());
     drawn.ref = whole.records.add(drawn.ref);
+    drawn.free_stack = whole.records.add_stack(drawn.free_stack);
     whole.samples.push_back(drawn);
   }
 }

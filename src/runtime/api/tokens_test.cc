@@ -190,6 +190,50 @@ TEST(Tokens, TellWhatWasFreedBeforeTheirStop) {
   EXPECT_EQ(geiger_stop_recording(), GEIGER_OK);
 }
 
+TEST(Tokens, TellWhoFreed) {
+  ASSERT_EQ(geiger_record_free_stacks(1), GEIGER_OK);
+  const geiger_token token = started(GEIGER_LIFETIMES);
+  const std::uint64_t by_other = allocate(3 * kInterval);
+  const std::uint64_t by_self = allocate(3 * kInterval);
+  const std::uint64_t lives = allocate(3 * kInterval);
+  release(by_self);
+  std::uint32_t other = 0;
+  std::thread([&] {
+    capture::begin_thread();
+    allocate(2 * kInterval);  // So that it is known.
+    release(by_other);
+    other = static_cast<std::uint32_t>(gettid());
+    capture::end_thread();
+  }).join();
+  ASSERT_EQ(geiger_record_free_stacks(0), GEIGER_OK);
+  const std::uint64_t unseen = allocate(3 * kInterval);
+  release(unseen);
+  const geiger_profile profile = stopped(token);
+  std::size_t seen = 0;
+  for (const geiger_sample& sample : samples_of(profile)) {
+    EXPECT_EQ(sample.alignment, 16);
+    if (sample.requested != 3 * kInterval) continue;
+    ++seen;
+    const auto self = static_cast<std::uint32_t>(gettid());
+    EXPECT_EQ(sample.thread, self);
+    EXPECT_EQ(sample.is_freed != 0, sample.address != lives);
+    const bool has_stack = sample.address == by_self || sample.address == by_other;
+    EXPECT_EQ(sample.free_frame_count > 0, has_stack) << test::number_of(sample.address);
+    EXPECT_EQ(sample.free_frames != nullptr, has_stack);
+    if (sample.address == by_self) {
+      EXPECT_EQ(sample.free_thread, self);
+    }
+    if (sample.address == by_other) {
+      EXPECT_EQ(sample.free_thread, other);
+    }
+    if (sample.address == lives) {
+      EXPECT_EQ(sample.free_thread, 0);
+    }
+  }
+  EXPECT_EQ(seen, 4);
+  release(lives);
+}
+
 TEST(Tokens, OfOtherThreadsEndToo) {
   Window window{0};
   window.start(GEIGER_ALLOCATIONS);
@@ -346,6 +390,7 @@ TEST(Snapshots, OfResidencySeeEveryPage) {
   ASSERT_EQ(geiger_take_snapshot(GEIGER_RESIDENCY, &profile), GEIGER_OK);
   std::vector<unsigned char> states(kPages);
   ASSERT_EQ(mincore(memory, kPages * kPage, states.data()), 0);
+  const bool knows_pages = access("/proc/self/pagemap", R_OK) == 0;
   std::size_t seen = 0;
   for (const geiger_sample& sample : samples_of(profile)) {
     if (sample.address < start || sample.address >= end) continue;
@@ -355,6 +400,10 @@ TEST(Snapshots, OfResidencySeeEveryPage) {
       resident += states[(byte - start) / kPage] & 1;
     }
     EXPECT_EQ(sample.value, resident);
+    // Nothing of it is in swap: what is not in memory was never touched.
+    if (knows_pages && sample.swapped == 0) {
+      EXPECT_EQ(sample.untouched, sample.requested - resident);
+    }
   }
   EXPECT_EQ(seen, addresses.size());
   EXPECT_EQ(geiger_stop_profile(recording, nullptr), GEIGER_OK);

@@ -607,7 +607,9 @@ void settle_taken(std::uint64_t taken, const unwind::Registers& caller) {
   if (state == nullptr) return;
   const PinnedSegment segment(*state);
   if (!is_of(*segment, taken) || !enrol(*state, *segment)) return;
-  const bool wants_stack = image.settings.free_stacks && !image.settings.aggregates;
+  const bool is_wanted =
+      image.settings.free_stacks || image.wants_free_stacks.load(std::memory_order_relaxed);
+  const bool wants_stack = is_wanted && !image.settings.aggregates;
   const trace::Ref stack = wants_stack ? record_stack(*segment, *state, caller) : 0;
   record_free(*segment, state, taken, stack, 0);
 }

@@ -56,6 +56,8 @@ struct Image {
   std::atomic<std::uint64_t> own_interval;      ///< What a fork's child starts with.
   /// The program wants nothing recorded for now, whatever the control page says.
   std::atomic<bool> is_held;
+  /// The program wants the stacks of frees too, of a recording in memory.
+  std::atomic<bool> wants_free_stacks;
   /// The program reads traces while they are written (interface.h): old ones are of use.
   std::atomic<bool> is_read_within;
   /// The interval that the control page asked for last.

@@ -46,6 +46,10 @@ void forget_intervals() {
 
 void hold(bool is_held) { image.is_held.store(is_held, std::memory_order_relaxed); }
 
+void record_free_stacks(bool is_wanted) {
+  image.wants_free_stacks.store(is_wanted, std::memory_order_relaxed);
+}
+
 const std::uint64_t* countdown() { return &tls.countdown; }
 
 void for_each_live(LiveVisitor visit, void* context) {
@@ -73,6 +77,7 @@ extern "C" constinit const capture::Interface geiger_capture_v1{
     .largest_interval_in_use = capture::largest_interval_in_use,
     .forget_intervals = capture::forget_intervals,
     .hold = capture::hold,
+    .record_free_stacks = capture::record_free_stacks,
     .current_rate = capture::current_rate,
     .rate_of_interval = capture::rate_of_interval,
     .report_sample = capture::report_sample,

@@ -56,6 +56,7 @@ struct Interface {
   void (*forget_intervals)();
   /// Stops and resumes recording as the program's wish, apart from the control page's.
   void (*hold)(bool is_held);
+  void (*record_free_stacks)(bool is_wanted);
   Rate (*current_rate)();
   Rate (*rate_of_interval)(std::uint64_t interval);
   Reported (*report_sample)(const Report& report);
