@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cmath>
 
 #include "analysis/profile/labels.h"
 #include "analysis/report/dots.h"
@@ -13,25 +15,63 @@ namespace geiger::report {
 namespace {
 
 constexpr std::size_t kPlotRows = 10;
+constexpr double kBarColumns = 18;
 constexpr std::size_t kPlotColumns = 100;
+
+const RssRow& row_of(const RssReport& report, RssPart part) {
+  return *std::ranges::find(report.rows, part, &RssRow::part);
+}
+
+/// The share of a row as text, whose ends are equal where it was counted.
+std::string share_text(const RssReport& report, const RssRow& row) {
+  const bool is_estimate = row.bytes.interval.hi > row.bytes.interval.lo;
+  return is_estimate ? figure(row.share).text()
+                     : exact_share(whole_number(row.bytes.value), report.resident);
+}
+
+/// What resident memory mostly is: the live heap, unless another part is surely larger.
+std::string finding(const RssReport& report) {
+  const RssRow& live = row_of(report, RssPart::kLiveHeap);
+  const auto largest = std::ranges::max_element(
+      report.rows, {}, [](const RssRow& row) { return row.bytes.interval.lo; });
+  const std::string resident = fmt::format("{} resident", exact_bytes(report.resident));
+  if (largest->bytes.interval.lo <= live.bytes.interval.hi) {
+    return fmt::format("Live heap is {} of {}", share_text(report, live), resident);
+  }
+  std::string name(text_of(largest->part));
+  name = name.substr(0, name.find(':'));
+  name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
+  return fmt::format("{}: {} of {}; live heap is {}", name, share_text(report, *largest), resident,
+                     share_text(report, live));
+}
 
 std::string heading(const RssReport& report, const profile::Recording& recording,
                     const Style& style) {
   const profile::Process& process = recording.processes[report.process];
-  const std::string name = printable(profile::program_name(process));
-  std::string out = paint(style, Role::kHeading, name);
-  out += fmt::format(", pid {}: RSS {}, {} after the start", process.pid,
-                     exact_bytes(report.resident), duration(report.after));
-  if (report.options.moment == profile::Moment::kLast) {
-    out += ", when it was read last";
-  } else if (report.high_water > report.resident) {
-    out += fmt::format("; its maximum was {}", exact_bytes(report.high_water));
-  }
-  return out + "\n" +
-         paint(style, Role::kFaint,
-               fmt::format("± and [ ] are {} intervals; what has none is exact",
-                           level_text(style.level))) +
-         "\n\n";
+  std::string of = fmt::format(", {} after the start", duration(report.after));
+  if (report.options.moment == profile::Moment::kLast) of += ", when it was read last";
+  std::string faint =
+      fmt::format("{}, pid {}", printable(profile::program_name(process)), process.pid);
+  const bool was_larger =
+      report.options.moment == profile::Moment::kMaximum && report.high_water > report.resident;
+  if (was_larger) faint += fmt::format("; RSS was {} at most", exact_bytes(report.high_water));
+  faint +=
+      fmt::format("; ± and [ ] are {} intervals, what has none is exact", level_text(style.level));
+  return paint(style, Role::kHeading, wrap(finding(report) + of + ".", 0, style.width)) + "\n" +
+         paint(style, Role::kFaint, wrap(faint, 0, style.width)) + "\n\n";
+}
+
+/// A bar of the share: what is sure, then up to the estimate, then up to the upper limit.
+std::string bar(const RssRow& row) {
+  const auto cells = [](double share) {
+    return static_cast<std::size_t>(std::lround(std::clamp(share, 0.0, 1.0) * kBarColumns));
+  };
+  const std::size_t lo = cells(row.share.interval.lo);
+  const std::size_t value = std::max(lo, cells(row.share.value));
+  const std::size_t hi = std::max(value, cells(row.share.interval.hi));
+  std::string out;
+  for (std::size_t i = 0; i < hi; ++i) out += i < lo ? "█" : i < value ? "░" : "▒";
+  return out;
 }
 
 std::string rows(const RssReport& report, const Style& style) {
@@ -39,12 +79,15 @@ std::string rows(const RssReport& report, const Style& style) {
   append_figure_columns(columns, "resident");
   append_figure_columns(columns, "share");
   columns.push_back({"", Align::kLeft, false});
+  columns.push_back({"", Align::kLeft, false});
   Grid grid(std::move(columns), 2);
-  const auto add = [&](const Figure& bytes, const Figure& share, std::string_view text) {
+  const auto add = [&](const Figure& bytes, const Figure& share, std::string_view text,
+                       const std::string& drawn) {
     std::vector<std::string> cells;
     append_figure(cells, bytes);
     append_figure(cells, share);
     cells.emplace_back(text);
+    cells.push_back(drawn);
     grid.add(std::move(cells));
   };
   for (const RssRow& row : report.rows) {
@@ -53,9 +96,9 @@ std::string rows(const RssReport& report, const Style& style) {
     const Bytes exact = whole_number(row.bytes.value);
     add(is_estimate ? figure(row.bytes, Quantity::kBytes) : Figure{exact_bytes(exact), ""},
         is_estimate ? figure(row.share) : Figure{exact_share(exact, report.resident), ""},
-        text_of(row.part));
+        text_of(row.part), style.has_unicode ? bar(row) : "");
   }
-  add({exact_bytes(report.resident), ""}, {"100 %", ""}, "RSS");
+  add({exact_bytes(report.resident), ""}, {"100 %", ""}, "RSS", "");
   return grid.text(style);
 }
 
@@ -105,16 +148,20 @@ std::string picture(const RssReport& report, const Style& style) {
 
 std::string footer(const RssReport& report, const Style& style) {
   std::string out;
+  if (style.has_unicode) out += "█ at least, ░ up to the estimate, ▒ up to the upper limit.\n";
   if (report.swapped > 0) out += fmt::format("Swapped out: {}.\n", exact_bytes(report.swapped));
   if (report.refused > 0) {
     out += fmt::format("{} of the process failed.\n", plural(report.refused, "reading"));
   }
   const std::string run =
       report.options.run.empty() ? "" : fmt::format(" {}", printable(report.options.run));
-  out += fmt::format(
-      "next: geiger table{0} --kind resident   or   geiger table{0} --kind "
-      "live-overhead\n",
-      run);
+  const bool is_mapped = row_of(report, RssPart::kMapped).bytes.value >
+                         row_of(report, RssPart::kLiveHeap).bytes.interval.hi;
+  out += is_mapped ? fmt::format("next: geiger table{} --kind mapped-peak\n", run)
+                   : fmt::format(
+                         "next: geiger table{0} --kind resident   or   geiger table{0} "
+                         "--kind live-overhead\n",
+                         run);
   return "\n" + paint(style, Role::kFaint, out);
 }
 
