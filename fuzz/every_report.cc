@@ -144,7 +144,7 @@ void draw_judgements(const Recording& recording) {
   report::LeaksOptions all;
   all.shows_all = true;
   const auto leaks = report::leaks_report(recording, all);
-  check_text(to_text(leaks, recording, kStyle));
+  check_text(to_text(leaks, kStyle));
   check_json(to_json(leaks, recording));
   const auto doctor = report::doctor_report(recording, {});
   check_text(to_text(doctor, recording, kStyle));

@@ -7,6 +7,7 @@
 #include "analysis/compare/pattern.h"
 #include "analysis/profile/example_recording.h"
 #include "analysis/profile/suppressions.h"
+#include "analysis/profile/allocation_functions.h"
 #include "analysis/profile/type_rules.h"
 #include "analysis/report/text.h"
 #include "analysis/symbolize/demangle.h"

@@ -21,7 +21,7 @@ ProcessCheck check_process(const Recording& recording, std::uint32_t index) {
 
 bool DoctorReport::is_healthy() const {
   return std::ranges::none_of(
-      findings, [](const Finding& finding) { return finding.severity == Severity::kDefect; });
+      findings, [](const Diagnosis& finding) { return finding.severity == Severity::kDefect; });
 }
 
 DoctorReport doctor_report(const Recording& recording, const DoctorOptions& options) {
@@ -43,7 +43,7 @@ DoctorReport doctor_report(const Recording& recording, const DoctorOptions& opti
   constexpr std::array kChecks{check_damage, check_ending,  check_hits,  check_offsets,
                                check_draws,  check_samples, check_total, check_threads,
                                check_drops,  check_stacks,  check_names, check_detection};
-  std::vector<Finding> findings;
+  std::vector<Diagnosis> findings;
   findings.reserve(kChecks.size());
   for (const auto check : kChecks) findings.push_back(check(patient));
   report.findings = std::move(findings);

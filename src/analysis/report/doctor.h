@@ -27,7 +27,7 @@ enum class Severity : std::uint8_t {
 };
 
 /// One check and what it found.
-struct Finding {
+struct Diagnosis {
   Severity severity = Severity::kGood;
   std::string_view check;  ///< Identifier: "hits", "offsets", ...
   std::string what;        ///< A sentence with the figures.
@@ -50,7 +50,7 @@ struct DoctorReport {
   profile::HitCheck hits;            ///< Over all processes.
   estimation::OffsetReport offsets;  ///< Over all processes.
   std::vector<profile::SharedDraws> shared;
-  std::vector<Finding> findings;  ///< Every check once, in a fixed order.
+  std::vector<Diagnosis> findings;  ///< Every check once, in a fixed order.
 
   [[nodiscard]] bool is_healthy() const;
 };

@@ -57,18 +57,18 @@ std::string say_of_each(const Patient& patient, const Fails& fails, const Says& 
 }
 
 // What chance has to do with.
-[[nodiscard]] Finding check_hits(const Patient& patient);
-[[nodiscard]] Finding check_offsets(const Patient& patient);
-[[nodiscard]] Finding check_draws(const Patient& patient);
-[[nodiscard]] Finding check_samples(const Patient& patient);
-[[nodiscard]] Finding check_total(const Patient& patient);
+[[nodiscard]] Diagnosis check_hits(const Patient& patient);
+[[nodiscard]] Diagnosis check_offsets(const Patient& patient);
+[[nodiscard]] Diagnosis check_draws(const Patient& patient);
+[[nodiscard]] Diagnosis check_samples(const Patient& patient);
+[[nodiscard]] Diagnosis check_total(const Patient& patient);
 // What was recorded.
-[[nodiscard]] Finding check_damage(const Patient& patient);
-[[nodiscard]] Finding check_ending(const Patient& patient);
-[[nodiscard]] Finding check_threads(const Patient& patient);
-[[nodiscard]] Finding check_drops(const Patient& patient);
-[[nodiscard]] Finding check_stacks(const Patient& patient);
-[[nodiscard]] Finding check_names(const Patient& patient);
-[[nodiscard]] Finding check_detection(const Patient& patient);
+[[nodiscard]] Diagnosis check_damage(const Patient& patient);
+[[nodiscard]] Diagnosis check_ending(const Patient& patient);
+[[nodiscard]] Diagnosis check_threads(const Patient& patient);
+[[nodiscard]] Diagnosis check_drops(const Patient& patient);
+[[nodiscard]] Diagnosis check_stacks(const Patient& patient);
+[[nodiscard]] Diagnosis check_names(const Patient& patient);
+[[nodiscard]] Diagnosis check_detection(const Patient& patient);
 
 }  // namespace geiger::report

@@ -10,7 +10,7 @@ using profile::Recording;
 
 void write_findings(JsonWriter& json, const DoctorReport& report) {
   json.key("findings").begin_array();
-  for (const Finding& finding : report.findings) {
+  for (const Diagnosis& finding : report.findings) {
     json.begin_object().field("check", finding.check);
     json.field("severity", name_of(finding.severity)).field("what", finding.what);
     json.field("meaning", finding.meaning).field("next", finding.next).end_object();

@@ -70,7 +70,7 @@ std::string modules_without_names(const Recording& recording, std::size_t most) 
 
 }  // namespace
 
-Finding check_threads(const Patient& patient) {
+Diagnosis check_threads(const Patient& patient) {
   const profile::ProcessTotals& totals = patient.totals;
   if (totals.unsettled_threads == 0) {
     return {Severity::kGood, "threads",
@@ -85,7 +85,7 @@ Finding check_threads(const Patient& patient) {
           "Nothing, unless the exact total matters: let the program end by exit()."};
 }
 
-Finding check_ending(const Patient& patient) {
+Diagnosis check_ending(const Patient& patient) {
   const auto has_ended = [&](const ProcessCheck& check) {
     const Ending ending = patient.process(check).ending;
     return ending == Ending::kExited || ending == Ending::kStopped;
@@ -108,7 +108,7 @@ Finding check_ending(const Patient& patient) {
 }
 
 /// Samples that are missing by a known cause, or frees.
-Finding check_drops(const Patient& patient) {
+Diagnosis check_drops(const Patient& patient) {
   constexpr std::size_t kLostSamples = 2;  // trace_full, reentered: the first two causes.
   std::string what;
   std::uint64_t lost = 0, all = 0;
@@ -136,7 +136,7 @@ Finding check_drops(const Patient& patient) {
           meaning, is_material ? "Raise --trace-limit or --interval, and record again." : ""};
 }
 
-Finding check_stacks(const Patient& patient) {
+Diagnosis check_stacks(const Patient& patient) {
   const std::uint64_t truncated = truncated_samples(patient.recording);
   const std::uint64_t samples = profile::recorded_samples(patient.recording);
   const std::string share = exact_share(truncated, samples);
@@ -147,7 +147,7 @@ Finding check_stacks(const Patient& patient) {
           "If the program keeps frame pointers, try geiger run --unwind fp."};
 }
 
-Finding check_names(const Patient& patient) {
+Diagnosis check_names(const Patient& patient) {
   const Recording& recording = patient.recording;
   std::uint64_t unnamed = 0, leaves = 0;
   for (const profile::Sample& sample : recording.samples) {
@@ -170,7 +170,7 @@ Finding check_names(const Patient& patient) {
                       modules_without_names(recording, kNamed), patient.run)};
 }
 
-Finding check_damage(const Patient& patient) {
+Diagnosis check_damage(const Patient& patient) {
   const auto& warnings = patient.recording.warnings;
   if (warnings.empty() && !patient.report.options.is_damaged) {
     return {Severity::kGood, "damage", "The traces are sound.", "", ""};
@@ -187,7 +187,7 @@ Finding check_damage(const Patient& patient) {
       is_damaged ? "If the file was copied, copy it again." : ""};
 }
 
-Finding check_detection(const Patient& patient) {
+Diagnosis check_detection(const Patient& patient) {
   const auto samples = patient.allocated.samples;
   if (!(patient.detection_limit >= 1)) {
     return {Severity::kGood, "detection", "Nothing that was allocated is missing.", "", ""};

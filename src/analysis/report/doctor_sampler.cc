@@ -61,7 +61,7 @@ std::string total_text(const profile::Agreement& agreement) {
 
 }  // namespace
 
-Finding check_hits(const Patient& patient) {
+Diagnosis check_hits(const Patient& patient) {
   const DoctorReport& report = patient.report;
   if (is_exact_throughout(patient.recording)) {
     return {Severity::kGood, "hits", "Every allocation was recorded: nothing was left to chance.",
@@ -88,7 +88,7 @@ Finding check_hits(const Patient& patient) {
           kReport};
 }
 
-Finding check_offsets(const Patient& patient) {
+Diagnosis check_offsets(const Patient& patient) {
   const DoctorReport& report = patient.report;
   const estimation::OffsetReport& all = report.offsets;
   if (all.samples + all.impossible == 0) {
@@ -115,7 +115,7 @@ Finding check_offsets(const Patient& patient) {
           kReport};
 }
 
-Finding check_draws(const Patient& patient) {
+Diagnosis check_draws(const Patient& patient) {
   const auto& shared = patient.report.shared;
   if (shared.empty()) {
     return {Severity::kGood, "draws", "No two threads drew the same numbers.", "", ""};
@@ -147,7 +147,7 @@ Finding check_draws(const Patient& patient) {
               : "Read them one by one; if no file was given twice, report it."};
 }
 
-Finding check_samples(const Patient& patient) {
+Diagnosis check_samples(const Patient& patient) {
   std::uint64_t counted = 0, missing = 0, surplus = 0;
   for (const ProcessCheck& check : patient.report.processes) {
     counted += check.accounting.counted;
@@ -175,7 +175,7 @@ Finding check_samples(const Patient& patient) {
           is_material ? "Record again; if it happens again, report it." : ""};
 }
 
-Finding check_total(const Patient& patient) {
+Diagnosis check_total(const Patient& patient) {
   const auto fails = [](const ProcessCheck& check) { return check.agreement.has_failed(); };
   const std::string failed = say_of_each(
       patient, fails, [](const ProcessCheck& check) { return total_text(check.agreement); });

@@ -16,9 +16,9 @@ using profile::Recording;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Finding finding(const Recording& recording, std::string_view check,
-                const DoctorOptions& options = {}) {
-  for (const Finding& one : doctor_report(recording, options).findings) {
+Diagnosis finding(const Recording& recording, std::string_view check,
+                  const DoctorOptions& options = {}) {
+  for (const Diagnosis& one : doctor_report(recording, options).findings) {
     if (one.check == check) return one;
   }
   ADD_FAILURE() << "no check " << check;
@@ -66,7 +66,7 @@ TEST(Doctor, FindsNothingInARightRecording) {
   const Recording recording = drawn();
   const DoctorReport report = doctor_report(recording, {});
   EXPECT_TRUE(report.is_healthy());
-  for (const Finding& one : report.findings) {
+  for (const Diagnosis& one : report.findings) {
     EXPECT_EQ(one.severity, Severity::kGood) << one.check << ": " << one.what;
     EXPECT_THAT(one.what, Not(HasSubstr("nan")));
   }
@@ -74,7 +74,7 @@ TEST(Doctor, FindsNothingInARightRecording) {
 
 // What one check is for, no other hides, and the rest stay quiet.
 void expect_only(const Recording& recording, std::vector<std::string_view> checks) {
-  for (const Finding& one : doctor_report(recording, {}).findings) {
+  for (const Diagnosis& one : doctor_report(recording, {}).findings) {
     const bool is_expected = std::ranges::find(checks, one.check) != checks.end();
     EXPECT_EQ(one.severity == Severity::kDefect, is_expected) << one.check << ": " << one.what;
     if (one.severity == Severity::kDefect) {
@@ -118,7 +118,7 @@ TEST(Doctor, FindsOneSeedInAllProcesses) {
   all.threads(1, 300);
   for (int i = 0; i < 5; ++i) all.copy_thread(0, all.process());
   expect_only(all.recording, {"draws"});
-  const Finding found = finding(all.recording, "draws");
+  const Diagnosis found = finding(all.recording, "draws");
   EXPECT_THAT(found.what, HasSubstr("6 threads drew the same numbers"));
   EXPECT_THAT(found.what, HasSubstr("pid 100, 101, 102 and 3 more"));
   for (profile::Process& process : all.recording.processes) process.seed = 7;
@@ -128,7 +128,7 @@ TEST(Doctor, FindsOneSeedInAllProcesses) {
 TEST(Doctor, FindsAWrongTotal) {
   Recording recording = drawn();
   for (profile::Sample& sample : recording.samples) sample.requested *= 2;
-  const Finding found = finding(recording, "total");
+  const Diagnosis found = finding(recording, "total");
   EXPECT_EQ(found.severity, Severity::kDefect);
   EXPECT_THAT(found.what, HasSubstr("misses the exact total"));
 }
@@ -137,7 +137,7 @@ TEST(Doctor, SaysWhereTheDamageIs) {
   Recording recording = drawn();
   recording.warnings.emplace_back("a.geiger: offset 8192: \x1b[31mbad");
   EXPECT_EQ(severity(recording, "damage"), Severity::kNote);
-  const Finding found = finding(recording, "damage", DoctorOptions{0.95, "", true});
+  const Diagnosis found = finding(recording, "damage", DoctorOptions{0.95, "", true});
   EXPECT_EQ(found.severity, Severity::kDefect);
   EXPECT_THAT(text_of(recording), HasSubstr("\\x1b[31mbad"));
 }
@@ -154,7 +154,7 @@ TEST(Doctor, BoundsWhatIsNotSettled) {
 TEST(Doctor, WeighsDropsAgainstTheInterval) {
   Recording recording = drawn();
   recording.processes[0].drops[1] = 3;
-  const Finding few = finding(recording, "drops");
+  const Diagnosis few = finding(recording, "drops");
   EXPECT_EQ(few.severity, Severity::kNote);
   EXPECT_THAT(few.what, HasSubstr("3: a signal handler allocated"));
   EXPECT_THAT(few.meaning, HasSubstr("less than their intervals"));
@@ -170,7 +170,7 @@ TEST(Doctor, NotesHowItEnded) {
   Recording recording = drawn();
   recording.processes[0].ending = profile::Ending::kSwitchedOff;
   recording.processes[0].stop_reason = 1;
-  const Finding found = finding(recording, "ending");
+  const Diagnosis found = finding(recording, "ending");
   EXPECT_EQ(found.severity, Severity::kNote);
   EXPECT_THAT(found.what, HasSubstr("pid 100: recording stopped early: the trace reached"));
   EXPECT_THAT(found.next, HasSubstr("--trace-limit"));
@@ -200,7 +200,7 @@ TEST(Doctor, NamesThatAreAddressesAreNone) {
 
 TEST(Doctor, AsksForASmallerIntervalWhereSamplesAreFew) {
   const Recording recording = DrawnRecording(4096).threads(1, 20).recording;
-  const Finding found = finding(recording, "detection", DoctorOptions{0.95, "x", false});
+  const Diagnosis found = finding(recording, "detection", DoctorOptions{0.95, "x", false});
   EXPECT_EQ(found.severity, Severity::kNote);
   EXPECT_THAT(found.what, HasSubstr("less than 14.8 KiB"));
   EXPECT_THAT(found.next, HasSubstr("geiger plan x"));

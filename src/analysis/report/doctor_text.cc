@@ -27,7 +27,7 @@ std::string heading(const DoctorReport& report, const Recording& recording, cons
   if (recording.processes.size() > 1) {
     out += fmt::format(" and {} more", plural(recording.processes.size() - 1, "process image"));
   }
-  const auto defects = std::ranges::count(report.findings, Severity::kDefect, &Finding::severity);
+  const auto defects = std::ranges::count(report.findings, Severity::kDefect, &Diagnosis::severity);
   if (defects == 0) return out + ": healthy\n";
   return out + ": " +
          paint(style, Role::kWarning,
@@ -53,7 +53,7 @@ std::string under(std::string_view text, const Style& style) {
   return std::string(kIndent, ' ') + wrap(printable(text), kIndent, style.width) + "\n";
 }
 
-std::string finding_text(const Finding& finding, const Style& style) {
+std::string finding_text(const Diagnosis& finding, const Style& style) {
   std::string out = "  " + mark(finding.severity, style) +
                     wrap(printable(finding.what), kIndent, style.width) + "\n";
   out += under(finding.meaning, style);
@@ -89,7 +89,7 @@ std::string process_list(const DoctorReport& report, const Recording& recording,
 
 std::string to_text(const DoctorReport& report, const Recording& recording, const Style& style) {
   std::string out = heading(report, recording, style) + "\n";
-  for (const Finding& finding : report.findings) out += finding_text(finding, style);
+  for (const Diagnosis& finding : report.findings) out += finding_text(finding, style);
   out += process_list(report, recording, style);
   const std::string run =
       report.options.run.empty() ? "" : fmt::format(" {}", printable(report.options.run));
