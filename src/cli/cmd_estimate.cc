@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -19,6 +20,7 @@
 #include "cli/sizes.h"
 #include "cli/terminal.h"
 #include "cli/terminal_options.h"
+#include "estimation/negative_binomial.h"
 
 namespace geiger::cli {
 namespace {
@@ -95,6 +97,45 @@ int add_groups(estimation::NodeSums& sums, const Groups& groups, bool is_poisson
   return kExitOk;
 }
 
+bool has_offset(const SampleGroup& group) { return group.offset.has_value(); }
+
+/// Adds a group; `trials.interval` 0 stands for no group yet.
+std::string add_group(report::FailedTrials& trials, const SampleGroup& group) {
+  if (!has_offset(group)) return "offsets are needed of all samples, or of none";
+  if (group.interval == 1) return "an interval of 1 draws no bytes; leave the offsets out";
+  const auto interval = static_cast<double>(group.interval);
+  if (trials.interval != 0 && trials.interval != interval) {
+    return "samples with offsets need one interval; leave the offsets out";
+  }
+  trials.interval = interval;
+  const auto drawn = estimation::Drawn::make(group.size, *group.offset, interval);
+  if (!drawn.has_value()) return std::string(clause(drawn.error()));
+  const auto count = static_cast<double>(group.count);
+  trials.untried += count * drawn.value().untried();
+  trials.weights.add(count * drawn.value().weight(), count * interval * (interval - 1));
+  return "";
+}
+
+/// The offsets, where samples have them: all, or the failed trials are not known, and at
+/// one interval, or they have no law.
+int add_offsets(report::Calculation& calculation, const Options& options, const Groups& groups) {
+  if (std::ranges::none_of(groups, has_offset)) return kExitOk;
+  if (calculation.is_poisson) return refuse("--poisson: samples have no offset in that model");
+  if (!options.intervals.empty()) return refuse("--interval: samples with offsets need just one");
+  report::FailedTrials trials;
+  for (const SampleGroup& group : groups) {
+    if (group.is_certain) continue;
+    const std::string reason = add_group(trials, group);
+    if (!reason.empty()) return refuse(reason);
+  }
+  const auto limits =
+      estimation::failed_trials_interval(calculation.sums.samples, trials.untried, trials.interval,
+                                         calculation.level, estimation::Window::kFixed);
+  if (!limits.has_value()) return refuse(std::string(clause(limits.error())));
+  calculation.failed_trials = trials;
+  return kExitOk;
+}
+
 int read_groups(Groups& groups, const Options& options) {
   if (const int code = append(groups, options.samples, parse_sample_group)) return code;
   if (const int code = append(groups, options.certain, parse_certain_group)) return code;
@@ -106,11 +147,12 @@ int print_estimate(Options& options) {
   Groups groups;
   if (const int code = read_groups(groups, options)) return code;
   if (groups.empty() && options.intervals.empty()) {
-    return refuse("from what? Name samples as SIZE@INTERVAL[:COUNT], or an --interval");
+    return refuse("from what? Name samples as SIZE[+OFFSET]@INTERVAL[:COUNT], or an --interval");
   }
   report::Calculation& calculation = options.calculation;
   if (const int code = add_intervals(calculation.sums, options)) return code;
   if (const int code = add_groups(calculation.sums, groups, calculation.is_poisson)) return code;
+  if (const int code = add_offsets(calculation, options, groups)) return code;
   const report::Style style = output_style(calculation.level);
   const bool is_printed = options.is_json ? print_data(to_json(calculation))
                                           : print_report(to_text(calculation, style), style);
@@ -119,7 +161,8 @@ int print_estimate(Options& options) {
 
 void add_inputs(CLI::App& verb, Options& options) {
   verb.add_option("SAMPLES", options.samples,
-                  "Samples as SIZE@INTERVAL[:COUNT]: 16@512KiB:3 are three of 16 bytes")
+                  "Samples as SIZE[+OFFSET]@INTERVAL[:COUNT]: 16@512KiB:3 are three of 16 bytes.\n"
+                  "With OFFSET, the bytes before the drawn one, the estimate by failed trials too")
       ->type_name("");
   verb.add_option("--certain", options.certain, "Objects recorded with certainty (repeatable)")
       ->type_name("SIZE[:COUNT]")
@@ -131,7 +174,7 @@ void add_inputs(CLI::App& verb, Options& options) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   verb.add_option("--file", options.file,
-                  "Samples as lines 'size,interval,count[,certain]' or JSON objects\n"
+                  "Samples as lines 'size,interval,count[,certain[,offset]]' or JSON objects\n"
                   "with these keys; - for standard input")
       ->type_name("FILE");
 }
@@ -163,6 +206,10 @@ void register_estimate(CLI::App& app, int& exit_code) {
   CLI::App* verb = app.add_subcommand("estimate", "Apply the estimators to samples you name");
   add_inputs(*verb, *options);
   add_choices(*verb, options);
+  verb->footer(
+      "\nExamples:\n"
+      "  geiger estimate 16@512KiB:3 --certain 8MiB:2\n"
+      "  geiger estimate 24+7@102400              one sample, its 8th byte drawn");
   verb->callback([options, &exit_code] { exit_code = print_estimate(*options); });
 }
 

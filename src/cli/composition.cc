@@ -48,8 +48,22 @@ std::optional<bool> parse_flag(std::string_view text) {
 
 /// The words of a group, still as text.
 struct Fields {
-  std::string_view size, interval, count, certain;
+  std::string_view size, interval, count, certain, offset;
 };
+
+/// Reads the offset of a sample into `group`; the reason why not, or nothing.
+std::string add_offset(SampleGroup& group, std::string_view text) {
+  if (text.empty()) return "";
+  if (group.is_certain) return "an object recorded with certainty has no drawn byte";
+  const auto offset = parse_size(text);
+  if (!offset.has_value()) return offset.reason();
+  if (offset.value() >= group.size) {
+    return fmt::format("offset {} is outside an object of {} bytes (0 to {})", offset.value(),
+                       group.size, group.size - 1);
+  }
+  group.offset = offset.value();
+  return "";
+}
 
 Group group_of(const Fields& fields) {
   const auto certain = parse_flag(fields.certain);
@@ -72,6 +86,8 @@ Group group_of(const Fields& fields) {
     return Group::failure(fmt::format("'{}' is not a number of samples (1 to 2^53)", fields.count));
   }
   group.count = *count;
+  const std::string reason = add_offset(group, fields.offset);
+  if (!reason.empty()) return Group::failure(reason);
   return group;
 }
 
@@ -81,7 +97,8 @@ Group parse_csv(std::string_view line) {
   fields.interval = take_until(line, ',');
   fields.count = take_until(line, ',');
   fields.certain = take_until(line, ',');
-  if (!line.empty()) return Group::failure("more than size,interval,count,certain");
+  fields.offset = take_until(line, ',');
+  if (!line.empty()) return Group::failure("more than size,interval,count,certain,offset");
   if (fields.count.empty()) fields.count = "1";
   return group_of(fields);
 }
@@ -98,7 +115,7 @@ Group parse_json(std::string_view line) {
   if (parser.parse(simdjson::padded_string(line)).get(object) != simdjson::SUCCESS) {
     return Group::failure("this is not a JSON object");
   }
-  std::string size, interval, count = "1", certain;
+  std::string size, interval, count = "1", certain, offset;
   for (const auto& [key, value] : object) {
     if (key == "size") {
       size = text_of(value);
@@ -108,11 +125,13 @@ Group parse_json(std::string_view line) {
       count = text_of(value);
     } else if (key == "certain") {
       certain = text_of(value);
+    } else if (key == "offset") {
+      offset = text_of(value);
     } else {
       return Group::failure(fmt::format("unknown key '{}'", key));
     }
   }
-  return group_of({size, interval, count, certain});
+  return group_of({size, interval, count, certain, offset});
 }
 
 bool is_skipped(std::string_view line) {
@@ -123,10 +142,14 @@ bool is_skipped(std::string_view line) {
 
 Outcome<SampleGroup> parse_sample_group(std::string_view text) {
   if (text.find('@') == std::string_view::npos) {
-    return Group::failure(fmt::format("'{}' is not SIZE@INTERVAL or SIZE@INTERVAL:COUNT", text));
+    return Group::failure(fmt::format("'{}' is not SIZE[+OFFSET]@INTERVAL[:COUNT]", text));
   }
   Fields fields;
-  fields.size = take_until(text, '@');
+  std::string_view object = take_until(text, '@');
+  const bool has_offset = object.find('+') != std::string_view::npos;
+  fields.size = take_until(object, '+');
+  fields.offset = object;
+  if (has_offset && object.empty()) return Group::failure("no offset after '+'");
   const bool has_count = text.find(':') != std::string_view::npos;
   fields.interval = take_until(text, ':');
   fields.count = has_count ? text : "1";

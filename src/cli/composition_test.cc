@@ -24,6 +24,27 @@ TEST(Composition, ReadsGroups) {
   expect_group(parse_certain_group("1").value(), 1, 0, 1, true);
 }
 
+TEST(Composition, ReadsOffsets) {
+  const auto group = parse_sample_group("24+7@102400:2");
+  ASSERT_TRUE(group.has_value()) << group.reason();
+  expect_group(group.value(), 24, 102400, 2, false);
+  EXPECT_EQ(group.value().offset, 7U);
+  EXPECT_EQ(parse_sample_group("64KiB+1KiB@512KiB").value().offset, kKiB);
+  EXPECT_EQ(parse_sample_group("24+0@4096").value().offset, 0U);
+  EXPECT_FALSE(parse_sample_group("24@4096").value().offset.has_value());
+  const auto lines =
+      parse_sample_lines("24,4096,1,0,7\n{\"size\": 24, \"interval\": 4096, \"offset\": 23}");
+  ASSERT_TRUE(lines.has_value()) << lines.reason();
+  EXPECT_EQ(lines.value()[0].offset, 7U);
+  EXPECT_EQ(lines.value()[1].offset, 23U);
+  for (const char* text :
+       {"24+24@4096", "24+@4096", "24+-1@4096", "24+x@4096", "+7@4096", "24+7+7@4096"}) {
+    EXPECT_FALSE(parse_sample_group(text).has_value()) << text;
+  }
+  EXPECT_NE(parse_sample_group("24+24@4096").reason().find("0 to 23"), std::string::npos);
+  EXPECT_FALSE(parse_sample_lines("24,4096,1,1,7").has_value());
+}
+
 TEST(Composition, RefusesWhatIsNoGroup) {
   for (const char* text :
        {"", "16", "16@", "@16", "0@4096", "-1@4096", "nan@4096", "16@0", "16@-5", "16@nan",
@@ -58,10 +79,11 @@ TEST(Composition, ReadsLinesOfBothKinds) {
 
 TEST(Composition, NamesTheBadLine) {
   for (const char* text :
-       {"16,4096,1\n16,4096,x", "16,4096,1\n16,4096,1,2", "16,4096,1\n16,4096,1,0,0",
-        "16,4096,1\n{\"size\": 16", "16,4096,1\n{\"size\": 16, \"interval\": -4}",
-        "16,4096,1\n{\"size\": 16, \"weight\": 4}", "16,4096,1\n{\"interval\": 16}",
-        "16,4096,1\n{\"size\": NaN, \"interval\": 16}", "16,4096,1\n[16, 4096]"}) {
+       {"16,4096,1\n16,4096,x", "16,4096,1\n16,4096,1,2", "16,4096,1\n16,4096,1,0,0,0",
+        "16,4096,1\n16,4096,1,0,16", "16,4096,1\n{\"size\": 16",
+        "16,4096,1\n{\"size\": 16, \"interval\": -4}", "16,4096,1\n{\"size\": 16, \"weight\": 4}",
+        "16,4096,1\n{\"interval\": 16}", "16,4096,1\n{\"size\": NaN, \"interval\": 16}",
+        "16,4096,1\n[16, 4096]"}) {
     const auto groups = parse_sample_lines(text);
     ASSERT_FALSE(groups.has_value()) << text;
     EXPECT_TRUE(groups.reason().starts_with("line 2: ")) << groups.reason();

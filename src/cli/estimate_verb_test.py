@@ -74,6 +74,34 @@ class EstimateVerb(unittest.TestCase):
         self.refused()
         self.refused("9PB@4096:9007199254740992", "9PB@4096:1")
 
+    def test_offsets_give_the_estimate_of_failed_trials(self):
+        # The worked example of the .NET design text: 8 samples, u = 10,908.
+        words = ["2000+636@102400:4", "2000+637@102400:4"]
+        trials = self.document(*words)["failed_trials"]
+        self.assertEqual(trials["untried"], 10908)
+        self.assertEqual(trials["bytes"]["value"], 8 * 102399 + 10908)
+        self.assertEqual(trials["up_to_sample"], {"lo": 353666 + 10908, "hi": 1476870 + 10908})
+        self.assertGreater(trials["bytes"]["hi"], trials["up_to_sample"]["hi"])
+        # Offsets change nothing of the estimate that needs none.
+        without = self.document("2000@102400:8")
+        self.assertNotIn("failed_trials", without)
+        self.assertEqual(without["bytes"], self.document(*words)["bytes"])
+        one = self.document("24+7@102400", "--certain", "1MB")["failed_trials"]
+        self.assertEqual(one["bytes"]["value"], 102399 + 17 + 10**6)
+        file = self.document("--file", "-", data=b"2000,102400,4,0,636\n"
+                             b'{"size": 2000, "interval": 102400, "count": 4, "offset": 637}\n')
+        self.assertEqual(file["failed_trials"], trials)
+        text = run("estimate", *words).stdout.decode()
+        self.assertIn("[364574, 1487778] if recording ended at a sample", text)
+
+    def test_offsets_that_have_no_law(self):
+        self.assertIn("0 to 23", self.refused("24+24@4096"))
+        self.assertIn("all samples", self.refused("24+7@4096", "24@4096"))
+        self.assertIn("one interval", self.refused("24+7@4096", "24+7@8192"))
+        self.assertIn("--poisson", self.refused("24+7@4096", "--poisson"))
+        self.assertIn("--interval", self.refused("24+7@4096", "--interval", "8192"))
+        self.assertIn("interval of 1", self.refused("24+7@1"))
+
     def test_files(self):
         self.assertIn("line 2", self.refused("--file", "-", data=b"16,4096,1\n16,4096,-1\n"))
         self.assertIn("line 1", self.refused("--file", "-", data=b'{"size": 1e400}\n'))

@@ -4,12 +4,15 @@
 
 #include "analysis/report/format.h"
 #include "analysis/report/json.h"
+#include "estimation/negative_binomial.h"
 
 namespace geiger::report {
 namespace {
 
 using estimation::Estimate;
 using estimation::Form;
+using estimation::Interval;
+using estimation::Window;
 
 Measure measure_of(const Calculation& calculation) {
   const bool is_row = calculation.form == Form::kListed;
@@ -41,6 +44,53 @@ std::string letters(const estimation::NodeSums& sums) {
          letter("XC", static_cast<double>(sums.certain_samples), "objects recorded with certainty");
 }
 
+/// The limits by the law of the failed trials; nothing where it has no answer.
+std::optional<Interval> limits(const Calculation& calculation, Window window) {
+  const FailedTrials& trials = *calculation.failed_trials;
+  const auto found = estimation::failed_trials_interval(calculation.sums.samples, trials.untried,
+                                                        trials.interval, calculation.level, window);
+  if (!found.has_value()) return std::nullopt;
+  const double certain = calculation.sums.certain_bytes;
+  return Interval{found.value().lo + certain, found.value().hi + certain};
+}
+
+/// The estimate with the limits of a recording that does not end at a sample.
+std::optional<Estimate> by_failed_trials(const Calculation& calculation) {
+  if (!calculation.failed_trials) return std::nullopt;
+  const auto window = limits(calculation, Window::kFixed);
+  if (!window) return std::nullopt;
+  const estimation::Unbiased& weights = calculation.failed_trials->weights;
+  const double certain = calculation.sums.certain_bytes;
+  return Estimate{weights.value + certain, weights.variance, *window, calculation.sums.samples,
+                  certain};
+}
+
+std::string failed_trials_text(const Calculation& calculation, const Style& style) {
+  const auto estimate = by_failed_trials(calculation);
+  if (!estimate) return "";
+  std::string out = "\n" + paint(style, Role::kHeading, "by the offsets (failed trials)") + "\n\n";
+  out += result("bytes", *estimate, figure(*estimate, Quantity::kBytes).text());
+  if (const auto up_to = limits(calculation, Window::kUpToSample)) {
+    out += fmt::format("         [{}, {}] if recording ended at a sample\n", up_to->lo, up_to->hi);
+  }
+  return out + "\n" +
+         letter("u", calculation.failed_trials->untried, "sum of SIZE - OFFSET: bytes not tried") +
+         letter("W", calculation.failed_trials->weights.value, "s (INTERVAL - 1) + u") +
+         letter("VW", calculation.failed_trials->weights.variance, "estimated variance of W");
+}
+
+void write_failed_trials(JsonWriter& json, const Calculation& calculation) {
+  const auto estimate = by_failed_trials(calculation);
+  if (!estimate) return;
+  json.key("failed_trials").begin_object().field("bytes", *estimate);
+  if (const auto up_to = limits(calculation, Window::kUpToSample)) {
+    json.key("up_to_sample").begin_object().field("lo", up_to->lo).field("hi", up_to->hi);
+    json.end_object();
+  }
+  json.field("untried", calculation.failed_trials->untried);
+  json.field("interval", calculation.failed_trials->interval).end_object();
+}
+
 void write_sums(JsonWriter& json, const estimation::NodeSums& sums) {
   json.key("sums").begin_object();
   json.field("samples", sums.samples).field("certain_samples", sums.certain_samples);
@@ -65,7 +115,7 @@ std::string to_text(const Calculation& calculation, const Style& style) {
                         is_row ? " of a row that is listed because it has samples" : ""));
   out += "\n\n" + result("bytes", measure.bytes, figure(measure.bytes, Quantity::kBytes).text());
   out += result("objects", measure.objects, objects_figure(measure).text());
-  return out + "\n" + letters(calculation.sums);
+  return out + "\n" + letters(calculation.sums) + failed_trials_text(calculation, style);
 }
 
 std::string to_json(const Calculation& calculation) {
@@ -76,6 +126,7 @@ std::string to_json(const Calculation& calculation) {
   json.field("rate", calculation.is_poisson ? "poisson" : "bernoulli");
   write_fields(json, measure_of(calculation));
   write_sums(json, calculation.sums);
+  write_failed_trials(json, calculation);
   json.end_object();
   return json.take();
 }

@@ -2,14 +2,23 @@
 // that they go through, so that a number can be checked by hand.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "analysis/report/measure.h"
 #include "analysis/report/style.h"
+#include "estimation/designs.h"
 #include "estimation/estimate.h"
 #include "estimation/sums.h"
 
 namespace geiger::report {
+
+/// What samples with offsets add: the failed trials before every drawn byte.
+struct FailedTrials {
+  double interval = 0;           ///< T >= 1, the same for all samples.
+  double untried = 0;            ///< u: sum of size - offset.
+  estimation::Unbiased weights;  ///< W: s (T - 1) + u.
+};
 
 /// What is known of a node, and what follows from it.
 struct Calculation {
@@ -18,6 +27,7 @@ struct Calculation {
   estimation::Form form = estimation::Form::kTotal;
   /// Rates of 1/T, as by an exponential law, instead of -ln(1 - 1/T).
   bool is_poisson = false;
+  std::optional<FailedTrials> failed_trials;  ///< If every sample has its offset.
 };
 
 [[nodiscard]] std::string to_text(const Calculation& calculation, const Style& style);

@@ -48,6 +48,45 @@ TEST(Calculation, JsonHasEverySum) {
   EXPECT_EQ(json["sums"]["largest_object_weight"], calculation.sums.largest_object_weight);
 }
 
+// The worked example of the .NET design text: 8 samples at p = 1/102,400 and u = 10,908.
+Calculation dotnet_example() {
+  Calculation calculation;
+  calculation.sums.add(2000, estimation::rate_of_interval(102400), 8);
+  FailedTrials trials;
+  trials.interval = 102400;
+  trials.untried = 10908;
+  trials.weights.add(8 * 102399.0 + 10908, 8 * 102400.0 * 102399.0);
+  calculation.failed_trials = trials;
+  return calculation;
+}
+
+TEST(Calculation, GivesTheLimitsOfTheDotnetText) {
+  const Calculation calculation = dotnet_example();
+  const auto json = nlohmann::json::parse(to_json(calculation))["failed_trials"];
+  EXPECT_EQ(json["bytes"]["value"], 830100);
+  EXPECT_EQ(json["up_to_sample"]["lo"], 353666 + 10908);
+  EXPECT_EQ(json["up_to_sample"]["hi"], 1476870 + 10908);
+  // A window that chance did not choose may go on after the last sample: its text's
+  // limit for 9 samples, and a byte.
+  EXPECT_EQ(json["bytes"]["lo"], 353666 + 10908);
+  EXPECT_EQ(json["bytes"]["hi"], 1614137 + 1 + 10908);
+  const std::string text = to_text(calculation, {});
+  EXPECT_NE(text.find("by the offsets (failed trials)"), std::string::npos) << text;
+  EXPECT_NE(text.find("[364574, 1487778] if recording ended at a sample"), std::string::npos)
+      << text;
+}
+
+TEST(Calculation, CertainBytesMoveEveryLimit) {
+  Calculation calculation = dotnet_example();
+  calculation.sums.add_certain(1000000, 1);
+  const auto json = nlohmann::json::parse(to_json(calculation))["failed_trials"];
+  EXPECT_EQ(json["bytes"]["value"], 1830100);
+  EXPECT_EQ(json["bytes"]["exact"], 1000000);
+  EXPECT_EQ(json["up_to_sample"]["lo"], 1364574);
+  EXPECT_FALSE(
+      nlohmann::json::parse(to_json(three_small_and_two_certain())).contains("failed_trials"));
+}
+
 // Without samples there is a limit, and never an infinity or "null".
 TEST(Calculation, OfNothingIsTheDetectionLimit) {
   Calculation nothing;
