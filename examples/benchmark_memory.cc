@@ -1,6 +1,6 @@
 // What benchmarks allocate per iteration, in Google Benchmark's own report.
 #include <benchmark/benchmark.h>
-#include <geiger/benchmark_memory_manager.h>
+#include <geiger/benchmark_memory_manager.hpp>
 
 #include <cstdio>
 #include <memory>

@@ -129,9 +129,9 @@ def script_of(compositions):
     for stack, composition in enumerate(compositions):
         assert composition.intervals == intervals
         rows.append(f"INSERT INTO stacks VALUES ({stack}, 0);")
-        rows += [f"INSERT INTO counts VALUES (0, {stack}, {intervals.index(t)}, {z}, 0, {n}, 0, 0);"
+        rows += [f"INSERT INTO counts VALUES (0, {stack}, {intervals.index(t)}, {z}, 0, 1, 0, {n}, 0, 0);"
                  for z, t, n in composition.groups]
-        rows += [f"INSERT INTO counts VALUES (0, {stack}, 0, {z}, 1, {n}, 0, 0);"
+        rows += [f"INSERT INTO counts VALUES (0, {stack}, 0, {z}, 0, 1, 1, {n}, 0, 0);"
                  for z, n in composition.certain]
     return "\n".join(rows)
 
@@ -407,8 +407,8 @@ class Recorded(Comparison):
         cls.runs = ["a.geiger", "b.geiger"]  # two intervals in one recording
 
     def table(self, kind, by):
-        return json.loads(geiger("table", *self.runs, "--json", "--top", "0", "--kind", kind,
-                                 "--by", by, cwd=self.directory))
+        return json.loads(geiger("table", *self.runs, "--plumbing", "--json", "--top", "0",
+                                 "--kind", kind, "--by", by, cwd=self.directory))
 
     def databases(self):
         geiger("export", "sqlite", *self.runs, "-f", "-o", "run.db", cwd=self.directory)

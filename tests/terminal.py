@@ -94,7 +94,7 @@ class Terminal(unittest.TestCase):
         table = ("table", "a b.geiger")
         narrow, wide = (self.piped(*table, COLUMNS=columns).stdout for columns in ("80", "140"))
         self.assertLessEqual(self.widest(narrow), 80)
-        self.assertRegex(narrow, "(?m)^ +self +samples  function$")
+        self.assertRegex(narrow, "(?m)^ +self +(share +)?samples  function$")
         self.assertRegex(wide, "(?m)^ +self +total +share +samples  function$")
         self.assertRegex(self.piped(*table, "--sort", "total", COLUMNS="60").stdout,
                          "(?m)^ +total +samples  function$")

@@ -151,7 +151,7 @@ class Exported(unittest.TestCase):
         for words in ("live at the peak: ", "live at the end: ", "allocated: ", " ± ", "perl_run"):
             self.assertIn(words, titles[:20000])
         # It lists functions; the largest of all that was allocated is ours.
-        table = json.loads(self.run_tool(GEIGER, "table", "a.geiger", "--top", "0", "--json"))
+        table = json.loads(self.run_tool(GEIGER, "table", "a.geiger", "--plumbing", "--top", "0", "--json"))
         largest = max(table["rows"], key=lambda row: row["self"]["bytes"]["value"])
         megabytes = largest["self"]["bytes"]["value"] / 1024 ** 2
         allocated = [page["body"] for page in shown["pages"] if "(3/4)" in page["body"]][0]

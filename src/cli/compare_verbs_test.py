@@ -237,7 +237,7 @@ class CompareVerbs(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"half.trace", done.stderr)
         self.assertIn("half.trace", self.refused("check", "plain.geiger", "half.trace",
-                                                 "--max-growth", "50%", code=1))
+                                                 "--max-growth", "50%", code=4))
 
     def test_programs_without_anything_in_common(self):
         self.record("perl", 1, "perl", "-e", "my @a = map { 'x' x 2000 } 1..3000;")

@@ -116,7 +116,7 @@ class PlanningVerbs(RecordedProgram):
 
     def test_plan_as_the_faq_shows(self):
         for goal in (("--precision", "20%"), ("--change", "10%")):
-            plan = self.json("plan", "--site", "5MiB", *goal, "a.geiger")
+            plan = self.json("plan", "--site", "5MiB", *goal)
             self.assertLess(plan["interval"], 512 * 1024)
 
     def test_plan_for_a_precision(self):

@@ -277,7 +277,7 @@ class SelectionVerbs(unittest.TestCase):
         table = self.table("--to", "peak", run="sampled")
         self.assertTrue(table["is_halved"])
         self.assertTrue(table["selection"]["is_halved"])
-        self.assertIn("Half of the samples", self.geiger("table", "--to", "peak", run="sampled"))
+        self.assertIn("quarter of the samples", self.geiger("table", "--to", "peak", run="sampled"))
 
     def test_pprof_carries_labels(self):
         target = os.path.join(self.here, "labels.pb.gz")

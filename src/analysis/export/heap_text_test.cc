@@ -165,10 +165,10 @@ TEST(HeapText, OfEverythingRecordedIsExact) {
   expect_near(read.all_allocated, estimated(recording, Kind::kAllocated), 0, 0);
 }
 
-TEST(HeapText, PeakIsOfHalfTheSamplesAndRepeated) {
+TEST(HeapText, PeakIsOfThreeQuartersOfTheSamplesAndRepeated) {
   const Recording recording = many_objects(1024, 100, 1, 60);
   const Read read = written(recording, Kind::kLiveAtPeak);
-  EXPECT_EQ(read.kind, "heap_v2/2047");
+  EXPECT_EQ(read.kind, "heap_v2/1365");
   expect_near(read.all_live, estimated(recording, Kind::kLiveAtPeak), 1e-3, 1);
   EXPECT_EQ(read.all_live.bytes, read.all_allocated.bytes);
 }

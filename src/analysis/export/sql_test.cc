@@ -85,7 +85,7 @@ TEST(Sql, CountsAreThoseOfTheProfiles) {
                                       "1", "65536", "0", "240", "60",  //
                                       "2", "12582912", "1", "1", "1"}));
   EXPECT_EQ(loaded.query("SELECT kind, rate_factor FROM profiles"),
-            (std::vector<std::string>{"allocated", "1.0", "live", "1.0", "peak", "0.5"}));
+            (std::vector<std::string>{"allocated", "1.0", "live", "1.0", "peak", "0.75"}));
 }
 
 TEST(Sql, EstimatesAreThoseOfTheLibrary) {

@@ -168,7 +168,9 @@ TEST(ThinnedFates, ThePeakIsMeasuredByWhoDidNotChooseIt) {
   for (int i = 1; i <= kRecordings; ++i) {
     const Recording recording = recorded(static_cast<std::uint64_t>(i));
     const profile::Profile profile = select(recording, peak);
-    ASSERT_EQ(profile.rate_factor, 0.5);
+    // Where the end is the peak, all samples are measured.
+    if (profile.rate_factor == 1) continue;
+    ASSERT_EQ(profile.rate_factor, 0.75);
     const Nanoseconds instant = profile.peak_times[0];
     at_peak.add(estimation::estimate_bytes(total(recording, profile), kLevel),
                 truly_live_at(instant));

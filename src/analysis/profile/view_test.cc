@@ -186,7 +186,7 @@ TEST_F(Trim, CutsLocationsAndInlinedFramesAndUnifiesStacks) {
 
 TEST(Totals, AddThreadsAndCombineZ) {
   TestRecording test(1024);
-  const auto second = test.add_process(64);
+  const auto second = test.add_process(1024);
   Thread thread;
   thread.bytes = 1000000;
   thread.trials = 900000;
@@ -195,7 +195,7 @@ TEST(Totals, AddThreadsAndCombineZ) {
   test.recording.threads.push_back(thread);
   test.recording.threads.push_back(thread);
   thread.process = second;
-  thread.hits = 14100;
+  thread.hits = 850;
   test.recording.threads.push_back(thread);
   test.sample(kNone, 64);
   const ProcessTotals first = process_totals(test.recording, 0);
@@ -207,8 +207,8 @@ TEST(Totals, AddThreadsAndCombineZ) {
   const ProcessTotals all = all_totals(test.recording);
   EXPECT_EQ(all.exact_bytes, 3000000U);
   const double variance_a = 1800000 / 1024.0 * (1 - 1 / 1024.0);
-  const double variance_b = 900000 / 64.0 * (1 - 1 / 64.0);
-  const double z_b = estimation::sampler_z(14100, 900000, 64);
+  const double variance_b = 900000 / 1024.0 * (1 - 1 / 1024.0);
+  const double z_b = estimation::sampler_z(850, 900000, 1024);
   EXPECT_NEAR(all.z,
               (first.z * std::sqrt(variance_a) + z_b * std::sqrt(variance_b)) /
                   std::sqrt(variance_a + variance_b),

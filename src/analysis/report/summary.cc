@@ -5,6 +5,7 @@
 #include <set>
 
 #include "analysis/profile/peak.h"
+#include "analysis/naming/display_name.h"
 #include "analysis/report/leaks.h"
 
 namespace geiger::report {
@@ -165,8 +166,11 @@ void add_leak(SummaryReport& report, const Recording& recording) {
   if (!can_tell || report.samples > kMostToSearch) return;
   LeaksOptions options;
   options.search.level = report.options.level;
-  const LeaksReport leaks = leaks_report(recording, options);
-  if (leaks.finding() == LeakFinding::kSuspects) report.leak = sentence(leaks);
+  LeaksReport leaks = leaks_report(recording, options);
+  if (leaks.finding() != LeakFinding::kSuspects) return;
+  std::string& name = leaks.lines.front().site.group.name;
+  name = naming::display_name(name);
+  report.leak = sentence(leaks);
 }
 
 /// What the report opens with, once its totals are known.

@@ -27,13 +27,13 @@ TEST(Table, ReadsLikeThis) {
   EXPECT_EQ(to_text(report_of(small_server()), {}),
             R"(Allocated, by function: 144 MiB exactly from 253 samples, 95 % intervals
 
-         self                       share        samples  function                where
-      126 MiB [121, 129]             88 % ± 3        240  make_buffer             main.cc:1280
-       12 MiB exact + < 1.85 MiB    8.2 % ± 1.5        1  load_table              main.cc:1536
-     5.92 MiB [3.09, 10.17]         4.1 % ± 3.0       12  grow                    main.cc:768
+         self                       share        samples  function      where
+      126 MiB [121, 129]             88 % ± 3        240  make_buffer   main.cc:1280  server
+       12 MiB exact + < 1.85 MiB    8.2 % ± 1.5        1  load_table    main.cc:1536  server
+     5.92 MiB [3.09, 10.17]         4.1 % ± 3.0       12  grow          main.cc:768  server
    < 1.85 MiB                     < 1.3 %              0  main  server
-   < 1.85 MiB                     < 1.3 %              0  serve(int)  server
-   < 1.85 MiB                     < 1.3 %              0  read_request(Request&)  server
+   < 1.85 MiB                     < 1.3 %              0  serve  server
+   < 1.85 MiB                     < 1.3 %              0  read_request  server
 
 Bytes from 5 samples on are calibrated to the exact total of 144 MiB.
 )");

@@ -27,9 +27,9 @@ TEST(Tree, ReadsLikeThis) {
    total                     share        samples  call tree
  144 MiB exactly             100 %            253  all
  144 MiB [142, 144]          100 % ± 2        253  main (main.cc:256)
- 132 MiB [130, 132]           92 % ± 2        252  ├─ serve(int) (main.cc:512)
+ 132 MiB [130, 132]           92 % ± 2        252  ├─ serve (main.cc:512)
  126 MiB [121, 129]           88 % ± 3        240  │  ├─ make_buffer (main.cc:1280)
-5.92 MiB [3.09, 10.17]       4.1 % ± 3.0       12  │  └─ read_request(Request&) (main.cc:768)
+5.92 MiB [3.09, 10.17]       4.1 % ± 3.0       12  │  └─ read_request (main.cc:768)
 5.92 MiB [3.09, 10.17]       4.1 % ± 3.0       12  │     grow (main.cc:768)
   12 MiB exact + < 1.85 MiB  8.2 % ± 1.5        1  └─ load_table (main.cc:1536)
 

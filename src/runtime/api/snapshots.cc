@@ -33,9 +33,11 @@ struct Collected {
 
 void collect(void* context, std::uint64_t, std::uint32_t image, trace::Ref sample) {
   auto& collected = *static_cast<Collected*>(context);
-  // What was reserved behind the end came after the question.
+  // A sample that was reserved behind the end came after the question, unless it was only carried
+  // there: a segment comes into use before what lives is carried into it.
   const LiveTrace& trace = collected.trace;
-  const bool is_late = image == trace.image && Bytes{sample} * 8 >= trace.end;
+  const bool is_behind = image == trace.image && Bytes{sample} * 8 >= trace.end;
+  const bool is_late = is_behind && trace.header_of(sample).type != trace::RecordType::kCarried;
   if (is_late || collected.is_out_of_memory) return;
   try {
     collected.found.push_back({image, sample});

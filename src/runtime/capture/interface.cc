@@ -55,8 +55,8 @@ const std::uint64_t* countdown() { return &tls.countdown; }
 void for_each_live(LiveVisitor visit, void* context) {
   image.live.for_each([&](std::uint64_t key, std::uint64_t value) {
     const auto number = static_cast<std::uint32_t>(value >> 32);
-    const bool is_own = number >= image.first_number && number <= image.last_number;
-    if (is_own) visit(context, key, number, static_cast<trace::Ref>(value));
+    // What this process's parent left is older. Newer ones come while this goes on.
+    if (number >= image.first_number) visit(context, key, number, static_cast<trace::Ref>(value));
   });
 }
 
