@@ -261,8 +261,8 @@ export interface PageData {
   facts: Fact[];
   warnings: string[];
   names: string[];
-  /** For people, parallel to `names`; "": the same. */
-  short_names: string[];
+  /** For people, parallel to `names`; a number: so many characters of the name; "" or 0: all of it. */
+  short_names: (string | number)[];
   frames: Frames;
   nodes: Nodes;
   cells: Cells[];

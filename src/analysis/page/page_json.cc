@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <functional>
 #include <utility>
 
@@ -38,6 +39,23 @@ void write_plain(JsonWriter& json, std::string_view name, const std::vector<Item
 void write_strings(JsonWriter& json, std::string_view name, const std::vector<std::string>& texts) {
   json.key(name).begin_array();
   for (const std::string& text : texts) json.string(text);
+  json.end_array();
+}
+
+/// Most short names begin their name: those are written as how much of it they are. Pages count
+/// in UTF-16, which for ASCII is the same.
+void write_short_names(JsonWriter& json, const PageData& data) {
+  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  json.key("short_names").begin_array();
+  for (std::size_t i = 0; i < data.short_names.size(); ++i) {
+    const std::string& text = data.short_names[i];
+    const bool is_start = data.names[i].starts_with(text) && std::ranges::all_of(text, is_ascii);
+    if (is_start) {
+      json.integer(text.size());
+    } else {
+      json.string(text);
+    }
+  }
   json.end_array();
 }
 
@@ -242,7 +260,7 @@ std::string to_json(const PageData& data) {
   write_facts(json, data.facts);
   write_strings(json, "warnings", data.warnings);
   write_strings(json, "names", data.names);
-  write_strings(json, "short_names", data.short_names);
+  write_short_names(json, data);
   write_frames(json, data.frames);
   json.key("nodes").begin_object();
   write_plain(json, "up", data.nodes.up);

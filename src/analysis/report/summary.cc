@@ -4,8 +4,8 @@
 #include <numeric>
 #include <set>
 
-#include "analysis/profile/peak.h"
 #include "analysis/naming/display_name.h"
+#include "analysis/profile/peak.h"
 #include "analysis/report/leaks.h"
 
 namespace geiger::report {

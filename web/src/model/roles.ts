@@ -9,5 +9,8 @@ export function isLibraryFrame(data: PageData, frame: number): boolean {
 
 /** Names of data.names as they are shown. */
 export function displayNames(data: PageData): string[] {
-  return data.names.map((name, i) => printable(data.short_names[i] || name));
+  return data.names.map((name, i) => {
+    const short = data.short_names[i];
+    return printable((typeof short === "number" ? name.slice(0, short) : short) || name);
+  });
 }
