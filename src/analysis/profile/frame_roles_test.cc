@@ -19,17 +19,40 @@ FrameRole role_in_program(std::string_view function) {
 
 TEST(FrameRoles, PlumbingIsWhatNobodyWroteForThisProgram) {
   for (const char* name :
-       {"std::vector<int>::push_back(int const&)", "void std::swap<int>(int&, int&)",
+       {"std::vector<int>::push_back(int const&)",
+        "void std::swap<int>(int&, int&)",
         "std::pair<int, app::T> std::make_pair<int, app::T>(int&&, app::T&&)",
-        "alloc::vec::Vec<T>::push", "<alloc::string::String as core::clone::Clone>::clone",
-        "<T as core::convert::Into<U>>::into", "hashbrown::raw::RawTable<T>::reserve_rehash",
+        "alloc::vec::Vec<T>::push",
+        "<alloc::string::String as core::clone::Clone>::clone",
+        "<T as core::convert::Into<U>>::into",
+        "hashbrown::raw::RawTable<T>::reserve_rehash",
         "llvm::SmallVectorBase<unsigned int>::grow_pod(void*, unsigned long, unsigned long)",
-        "vec<tree_node*, va_gc, vl_embed>::reserve(unsigned int)", "QArrayData::allocate"}) {
+        "vec<tree_node*, va_gc, vl_embed>::reserve(unsigned int)",
+        "QArrayData::allocate",
+        "QString::fromLatin1_helper(char const*, int)",
+        "QByteArray::resize(int)",
+        "QVariant::QVariant(QString const&)",
+        "htab_find_slot_with_hash",
+        "bitmap_set_bit(bitmap_head*, int)",
+        "make_node(tree_code)",
+        "lappend_oid",
+        "bms_add_member",
+        "OPENSSL_sk_dup",
+        "uhash_open_78",
+        "v8::internal::AllocAtLeastWithRetry(unsigned long)",
+        "node::NodeArrayBufferAllocator::AllocateUninitialized(unsigned long)",
+        "node::(anonymous namespace)::CompressionStream<node::(anonymous "
+        "namespace)::ZlibContext>::AllocForZlib(void*, unsigned int, unsigned int)",
+        "<u8 as alloc::slice::hack::ConvertVec>::to_vec",
+        "<u8 as alloc::vec::spec_from_elem::SpecFromElem>::from_elem",
+        "<orders::Line as alloc::slice::hack::ConvertVec>::to_vec",
+        "<str as alloc::borrow::ToOwned>::to_owned"}) {
     EXPECT_EQ(role_in_program(name), FrameRole::kStandard) << name;
   }
   for (const char* name :
        {"main", "app::std::f()", "serve(std::string const&)", "app::Cache<std::string>::get()",
-        "std_init", "std::string* app::make<int>()", "operator<(app::A, app::B)",
+        "std_init", "bitmap_load", "make_node(int)", "bms_charge", "QStringView_of_mine",
+        "<u8 as app::Encode>::encode", "std::string* app::make<int>()", "operator<(app::A, app::B)",
         "<app::Order as core::clone::Clone>::clone", "f_callback", "vector_of_mine"}) {
     EXPECT_EQ(role_in_program(name), FrameRole::kOwn) << name;
   }
@@ -62,13 +85,17 @@ TEST(FrameRoles, WrappersOfTheAllocatorArePlumbing) {
                            "ggc_internal_alloc",
                            "luaM_realloc_",
                            "xmalloc.part.0",
+                           "ggc_internal_alloc(unsigned long, void (*)(void*), unsigned long)",
+                           "_cpp_get_buff",
+                           "x264_malloc",
+                           "rtx_alloc(rtx_code)",
                            "clang::Stmt::operator new(unsigned long, clang::ASTContext const&)"}) {
     EXPECT_EQ(role_in_program(name), FrameRole::kAllocation) << name;
   }
   for (const char* name :
        {"sdsnewlen", "strbuf_grow", "leak_with_malloc", "test_malloc", "mallocator", "alloc",
-        "app::xmalloc(int)", "malloc_things", "createStringObject", "xml_parse", "reallocate_all",
-        "f(app::X::operator new)"}) {
+        "app::xmalloc(int)", "app_alloc(int)", "malloc_things", "createStringObject", "xml_parse",
+        "reallocate_all", "f(app::X::operator new)"}) {
     EXPECT_EQ(role_in_program(name), FrameRole::kOwn) << name;
   }
 }
@@ -86,8 +113,10 @@ TEST(FrameRoles, ModulesAndFilesTellWhoseCodeItIs) {
   EXPECT_EQ(role_of({"f", "/opt/app/libapp.so.4", {}, false}), FrameRole::kOwn);
   EXPECT_EQ(role_of({"inflate", "/usr/lib/x86_64-linux-gnu/libz.so.1", {}, false}),
             FrameRole::kLibrary);
-  EXPECT_EQ(role_of({"f", kProgram, "/usr/include/c++/12/bits/stl_tree.h", true}),
-            FrameRole::kStandard);
+  for (const char* file : {"/usr/include/c++/12/bits/stl_tree.h",
+                           "/usr/src/rustc-1.63.0/library/alloc/src/slice.rs"}) {
+    EXPECT_EQ(role_of({"f", kProgram, file, true}), FrameRole::kStandard) << file;
+  }
   EXPECT_EQ(role_of({"f", kProgram, "/rustc/9fc6b431/library/core/src/ops.rs", true}),
             FrameRole::kStandard);
   EXPECT_EQ(role_of({"regex::compile", kProgram,

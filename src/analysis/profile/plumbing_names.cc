@@ -54,20 +54,33 @@ constexpr std::array kContainers{
     // GCC
     Text("vec<"), Text("auto_vec<"), Text("va_heap::"), Text("va_gc::"), Text("va_gc_atomic::"),
     Text("hash_table<"), Text("hash_map<"), Text("hash_set<"), Text("base_pool_allocator<"),
-    Text("object_allocator<"), Text("pool_allocator::"),
+    Text("object_allocator<"), Text("pool_allocator::"), Text("htab_"), Text("make_node(tree_code"),
+    Text("splay_tree_"), Text("bitmap_alloc(unsigned int)"), Text("bitmap_gc_alloc("),
+    Text("bitmap_copy(bitmap_head"), Text("bitmap_set_bit(bitmap_head"),
+    Text("bitmap_ior(bitmap_head"), Text("bitmap_ior_into(bitmap_head"),
     // Qt
     Text("QArrayData"), Text("QTypedArrayData<"), Text("QListData::"), Text("QList<"),
     Text("QVector<"), Text("QVarLengthArray<"), Text("QHashData::"), Text("QHash<"),
     Text("QHashPrivate::"), Text("QMapData"), Text("QMap<"), Text("QMapNodeBase::"), Text("QSet<"),
-    Text("QtPrivate::QGenericArrayOps<"), Text("QtPrivate::QPodArrayOps<"),
-    Text("QString::reallocData"), Text("QByteArray::reallocData"), Text("QtSharedPointer::"),
-    Text("QStringBuilder<"),
+    Text("QtPrivate::QGenericArrayOps<"), Text("QtPrivate::QPodArrayOps<"), Text("QString::"),
+    Text("QStringList::"), Text("QtPrivate::QStringList_"), Text("QByteArray::"),
+    Text("QVariant::"), Text("QtSharedPointer::"), Text("QStringBuilder<"),
     // V8 and node
-    Text("v8::internal::AllocWithRetry"), Text("v8::internal::AlignedAlloc"),
+    Text("v8::internal::AllocWithRetry"), Text("v8::internal::AllocAtLeast"),
+    Text("v8::internal::AlignedAlloc"), Text("v8::internal::BackingStore::"),
+    Text("v8::internal::Heap::AllocateExternalBackingStore"),
+    Text("v8::ArrayBuffer::NewBackingStore"), Text("node::NodeArrayBufferAllocator::Allocate"),
+    Text("node::(anonymous namespace)::CompressionStream<node::(anonymous "
+         "namespace)::ZlibContext>::AllocFor"),
     Text("v8::internal::NewArray<"), Text("v8::internal::Zone::"),
     Text("v8::internal::AccountingAllocator::"), Text("v8::base::"), Text("node::Malloc"),
     Text("node::Calloc"), Text("node::Realloc"), Text("node::UncheckedMalloc"),
-    Text("node::UncheckedCalloc"), Text("node::UncheckedRealloc")};
+    Text("node::UncheckedCalloc"), Text("node::UncheckedRealloc"),
+    // PostgreSQL, OpenSSL, ICU
+    Text("lappend"), Text("lcons"), Text("bms_add_"), Text("bms_copy"), Text("bms_make_singleton"),
+    Text("bms_union"), Text("initStringInfo"), Text("makeStringInfo"), Text("enlargeStringInfo"),
+    Text("appendStringInfo"), Text("appendBinaryStringInfo"), Text("OPENSSL_sk_"),
+    Text("OPENSSL_LH_"), Text("uhash_")};
 
 /// Wrappers of C whose names kPrefixes and kSuffixes do not make.
 constexpr std::array kWrappers{
@@ -85,6 +98,8 @@ constexpr std::array kWrappers{
     Text("ggc_internal_alloc"), Text("ggc_internal_cleared_alloc"), Text("ggc_realloc"),
     Text("alloc_page"), Text("alloc_anon"), Text("_obstack_begin"), Text("_obstack_begin_1"),
     Text("_obstack_newchunk"), Text("_obstack_begin_worker"), Text("call_chunkfun"),
+    Text("rtx_alloc"), Text("rtvec_alloc"), Text("_cpp_get_buff"), Text("_cpp_extend_buff"),
+    Text("_cpp_append_extend_buff"), Text("_cpp_aligned_alloc"), Text("_cpp_unaligned_alloc"),
     // GLib
     Text("g_slice_alloc"), Text("g_slice_alloc0"), Text("g_slice_copy"), Text("g_memdup2"),
     // Python
@@ -107,6 +122,7 @@ constexpr std::array kWrappers{
     Text("dbReallocFinish"), Text("mallocWithAlarm"), Text("sqlite3PageMalloc"),
     Text("sqlite3PcacheMalloc"),
     // FFmpeg, nginx, APR, libgit2, Rust's crates
+
     Text("av_buffer_alloc"), Text("av_buffer_allocz"), Text("av_buffer_realloc"),
     Text("av_fast_malloc"), Text("av_fast_mallocz"), Text("av_fast_padded_malloc"),
     Text("av_fast_padded_mallocz"), Text("av_fast_realloc"), Text("av_realloc_f"),
@@ -160,6 +176,7 @@ constexpr std::array kPrefixes{Text("x"),
                                Text("Curl_"),
                                Text("talloc_"),
                                Text("xcb_"),
+                               Text("x264_"),
                                Text("tcg_"),
                                Text("__interceptor_"),
                                Text("")};
@@ -217,6 +234,17 @@ constexpr std::array kDispatch{
          "namespace)::HandleApiCallHelper"),
     Text("v8::Function::Call"), Text("v8::internal::FunctionCallbackArguments::Call")};
 
+constexpr std::array kRustTypes{Text("u8"),   Text("u16"),  Text("u32"),   Text("u64"),
+                                Text("u128"), Text("i8"),   Text("i16"),   Text("i32"),
+                                Text("i64"),  Text("i128"), Text("usize"), Text("isize"),
+                                Text("f32"),  Text("f64"),  Text("bool"),  Text("char"),
+                                Text("str"),  Text("()"),   Text("!")};
+constexpr std::array kStandardCrates{Text("alloc::"), Text("core::"), Text("std::")};
+constexpr std::array kPrivateTraits{
+    Text("alloc::slice::hack::"), Text("alloc::vec::"),        Text("alloc::string::SpecToString"),
+    Text("alloc::rc::"),          Text("alloc::sync::"),       Text("core::iter::adapters::"),
+    Text("core::slice::"),        Text("core::str::pattern::")};
+
 constexpr std::array kStandardModules{
     Text("libc.so"),    Text("libc-2."),     Text("libstdc++.so"), Text("libc++."),
     Text("libc++abi."), Text("libpthread"),  Text("libgcc_s"),     Text("ld-linux"),
@@ -271,6 +299,18 @@ bool is_operator_new_of_class(std::string_view name) {
   return at != std::string_view::npos;
 }
 
+/// "<u8 as alloc::slice::hack::ConvertVec>::to_vec": only the standard library implements its
+/// traits for the language's own types, and those that it keeps to itself for any.
+bool is_of_standard_trait(std::string_view name) {
+  const std::size_t as = name.find(" as ");
+  if (!name.starts_with('<') || as == name.npos) return false;
+  const std::string_view type = name.substr(1, as - 1);
+  const std::string_view trait = name.substr(as + 4);
+  const bool is_primitive = std::ranges::find(kRustTypes, type) != kRustTypes.end();
+  return starts_with_any(trait, kPrivateTraits) ||
+         (is_primitive && starts_with_any(trait, kStandardCrates));
+}
+
 }  // namespace
 
 bool is_address_name(std::string_view function) {
@@ -296,15 +336,16 @@ std::string_view without_return_type(std::string_view name) {
 
 bool is_allocation_wrapper(std::string_view function) {
   if (is_operator_new_of_class(function)) return true;
-  // Of C functions only, which have no arguments in their names; with the suffixes of clones.
-  if (function.find_first_of("(<:") != std::string_view::npos) return false;
-  const std::string_view plain = function.substr(0, function.find('.'));
+  // Of C, or of C++ in no scope, with arguments; with the suffixes of clones.
+  const std::string_view plain = function.substr(0, function.find_first_of("(. "));
+  if (plain.find_first_of("<:") != std::string_view::npos) return false;
   return std::ranges::find(kWrappers, plain) != kWrappers.end() || is_composed_wrapper(plain);
 }
 
 bool is_of_standard_library(std::string_view function) {
   const std::string_view name = without_return_type(function);
-  return starts_with_any(name, kStandardScopes) || starts_with_any(name, kContainers);
+  return starts_with_any(name, kStandardScopes) || starts_with_any(name, kContainers) ||
+         is_of_standard_trait(function);
 }
 
 bool is_start_up(std::string_view function) {
@@ -324,7 +365,8 @@ bool is_system_path(std::string_view path) { return starts_with_any(path, kSyste
 
 bool is_standard_source(std::string_view file) {
   return file.find("/include/c++/") != file.npos || file.find("/c++/v1/") != file.npos ||
-         file.starts_with("/rustc/") || file.find("/lib/rustlib/src/rust/library/") != file.npos;
+         file.starts_with("/rustc/") || file.find("/lib/rustlib/src/rust/library/") != file.npos ||
+         (file.find("/rustc-") != file.npos && file.find("/library/") != file.npos);
 }
 
 bool is_package_source(std::string_view file) { return contains_any(file, kPackagePaths); }
