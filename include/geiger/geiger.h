@@ -151,8 +151,8 @@ GEIGER_API geiger_status geiger_write_mark(const char* name)
  * In a fork's child counting starts anew. */
 GEIGER_API geiger_status geiger_get_thread_allocated_bytes(uint64_t* bytes)
     GEIGER_WHERE_ABSENT(GEIGER_CLEAR(bytes))
-/* The same of all threads, including those that have ended. `missing`: at most so many bytes
- * more, of threads whose counters could not be read; 0: `bytes` is exact. What other threads
+/* The bytes that all threads have requested, including those that have ended. `missing`: at most
+ * so many bytes more, of threads whose counters could not be read; 0: `bytes` is exact. What other threads
  * request meanwhile may or may not be in it. */
 GEIGER_API geiger_status geiger_get_process_allocated_bytes(uint64_t* bytes, uint64_t* missing)
     GEIGER_WHERE_ABSENT(GEIGER_CLEAR(bytes) GEIGER_CLEAR(missing))

@@ -181,6 +181,7 @@ TEST(ThinnedFates, ThePeakIsMeasuredByWhoDidNotChooseIt) {
     until_peak.add(bytes_of(recording, before),
                    truth([&](const Allocation& one) { return one.time < instant; }));
   }
+  EXPECT_GE(at_peak.all, kRecordings * 9 / 10) << "chosen among too many";
   expect_right(at_peak, "at the peak");
   expect_right(until_peak, "allocated until the peak");
 }
