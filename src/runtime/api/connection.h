@@ -23,6 +23,7 @@ struct ThreadLocal {
   const void* listener;    ///< Whose call it is in; null outside of listeners.
   bool is_reporting;       ///< In the slow path of a report: another one is an interruption.
   bool has_ended;          ///< Its heaps were given back.
+  bool is_at_gate;         ///< It holds the API's lock, is taking it or giving it back.
   capture::Naming unused;  ///< In force where there is no capture.
 };
 static_assert(sizeof(ThreadLocal) <= 64);
