@@ -16,10 +16,12 @@
 #include "cli/followed_run.h"
 #include "cli/input.h"
 #include "cli/interrupts.h"
+#include "cli/preload.h"
 #include "cli/served_page.h"
 #include "cli/served_run.h"
 #include "cli/terminal.h"
 #include "serve/http_server.h"
+#include "serve/token.h"
 
 namespace geiger::cli {
 namespace {
@@ -59,23 +61,29 @@ int serve_run(Options options) {
   }
   const std::string shown = run.value().shown();
   ServedRun served(std::move(run.value()), options.level, read_served_template());
-  serve::HttpServer server(
-      options.token, [&served](const serve::Request& request) { return served.answer(request); });
-  const auto port = server.bind(options.port);
+  std::string reason;
+  const auto server = serve::load_http_server(
+      (install_root() / "lib" / "geiger").string(), options.token,
+      [&served](const serve::Request& request) { return served.answer(request); }, reason);
+  if (server == nullptr) {
+    complain("no HTTP server: " + reason);
+    return kExitFailed;
+  }
+  const auto port = server->bind(options.port);
   if (!port) {
     complain(
         fmt::format("port {}: {} (--port 0 takes a free one)", options.port, std::strerror(errno)));
     return kExitFailed;
   }
   heed_signals();
-  server.start();
+  server->start();
   print_addresses(options, shown, *port);
   while (!was_interrupted()) {
     served.look();
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }
   served.stop();
-  server.stop();
+  server->stop();
   return kExitOk;
 }
 

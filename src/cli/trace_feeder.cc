@@ -35,6 +35,10 @@ constexpr Bytes kShareOfFree = 8;
 constexpr Bytes kAhead = 4 * kMiB;
 constexpr Bytes kLargestStep = 256 * kMiB;
 
+// A trace is busy that takes more than this share of what is ahead of it between two rounds: at
+// less, the longest wait takes a third of it.
+constexpr Bytes kBusyShare = 64;
+
 constexpr milliseconds kBusyWait{10};
 constexpr milliseconds kLongestWait{200};
 constexpr milliseconds kStartingWait{1};
@@ -168,10 +172,10 @@ void WatchedTrace::allocate(Bytes from, Bytes to) {
 bool WatchedTrace::feed() {
   // A writer that finds the trace full has already added to the tail.
   const Bytes tail = std::min(header_->tail.load(std::memory_order_relaxed), capacity_);
-  const bool has_grown = tail > last_tail_;
   growth_ = std::max(growth_ / 2, std::min(tail - std::min(tail, last_tail_), kLargestStep));
   last_tail_ = tail;
   const Bytes watermark = control_->watermark.load(std::memory_order_relaxed);
+  const bool is_busy = growth_ > (watermark - std::min(tail, watermark)) / kBusyShare;
   const Bytes ahead = bytes_ahead(tail);
   // Half of it may be used up before it is worth a system call.
   if (refused_ == 0 && watermark < std::min(tail + ahead / 2, capacity_)) {
@@ -179,7 +183,7 @@ bool WatchedTrace::feed() {
     const Bytes end = std::min(round_up(tail + wanted, kUnit), capacity_);
     if (end > watermark) allocate(watermark, end);
   }
-  return has_grown;
+  return is_busy;
 }
 
 TraceFeeder::TraceFeeder(std::string directory)

@@ -51,8 +51,8 @@ class WatchedTrace {
   void ask_utilization();
   /// Asks how much of each live sample is in memory.
   void ask_residency();
-  /// Raises the watermark where the writer comes close. Returns whether records
-  /// were added since the last call.
+  /// Raises the watermark where the writer comes close. Returns whether so much was added
+  /// of late that it wants to be asked again soon.
   bool feed();
 
  private:

@@ -1,23 +1,20 @@
-#include "serve/http_server.h"
+// The module libgeiger-http.so: nothing else of geiger needs cpp-httplib, and with it OpenSSL.
 
 #include <arpa/inet.h>
 #include <httplib.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <string_view>
 #include <thread>
 #include <utility>
 
+#include "serve/http_module.h"
+
 namespace geiger::serve {
 namespace {
 
-constexpr std::size_t kShortestToken = 8, kLongestToken = 128;
 /// Connections that are answered at once; a slow one holds one of them. More wait.
 constexpr std::size_t kThreads = 32;
 /// Between two pieces of a request.
@@ -54,65 +51,53 @@ void refuse(httplib::Response& response, int status, const std::string& reason) 
   response.set_content(reason + "\n", "text/plain; charset=utf-8");
 }
 
-}  // namespace
+class LoopbackServer final : public HttpServer {
+ public:
+  LoopbackServer(std::string token, Handler handler);
+  ~LoopbackServer() override { stop(); }
+  LoopbackServer(const LoopbackServer&) = delete;
+  LoopbackServer& operator=(const LoopbackServer&) = delete;
 
-std::string random_token() {
-  std::array<unsigned char, 16> bytes{};
-  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return {};
-  std::string token;
-  for (const unsigned char byte : bytes) {
-    std::array<char, 3> digits{};
-    std::snprintf(digits.data(), digits.size(), "%02x", byte);
-    token += digits.data();
-  }
-  return token;
-}
+  std::optional<int> bind(int port) override;
+  void start() override;
+  void stop() override;
 
-bool is_token(const std::string& text) {
-  const auto is_allowed = [](unsigned char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_';
-  };
-  return text.size() >= kShortestToken && text.size() <= kLongestToken &&
-         std::all_of(text.begin(), text.end(), is_allowed);
-}
-
-struct HttpServer::State {
-  std::string token;
-  Handler handler;
-  int port = 0;
-  httplib::Server server;
-  std::thread listener;
+ private:
+  std::string token_;
+  Handler handler_;
+  int port_ = 0;
+  httplib::Server server_;
+  std::thread listener_;
 
   /// The path behind the token, if the request has it.
   [[nodiscard]] std::optional<std::string> admitted(const httplib::Request& request) const {
     const std::string_view path = request.path;
     const std::size_t end = path.find('/', 1);
     const std::string_view first = path.substr(1, end == path.npos ? path.npos : end - 1);
-    if (!path.empty() && is_same(first, token)) {
+    if (!path.empty() && is_same(first, token_)) {
       return std::string(end == path.npos ? "" : path.substr(end));
     }
     const bool has_token =
-        request.has_param("token") && is_same(request.get_param_value("token"), token);
+        request.has_param("token") && is_same(request.get_param_value("token"), token_);
     return has_token ? std::optional(request.path) : std::nullopt;
   }
 
   /// Whether it wants the page, whose links and data lie beside it, and tells the token
   /// elsewhere than there.
   [[nodiscard]] bool wants_page_elsewhere(const httplib::Request& request) const {
-    return request.path == "/" && is_same(request.get_param_value("token"), token);
+    return request.path == "/" && is_same(request.get_param_value("token"), token_);
   }
 
   /// Whether the request is for this machine by a name that only this machine has.
   [[nodiscard]] bool is_meant(const httplib::Request& request) const {
     if (request.get_header_value_count("Host") != 1) return false;
     const std::string host = request.get_header_value("Host");
-    const std::string suffix = ":" + std::to_string(port);
+    const std::string suffix = ":" + std::to_string(port_);
     return host == kLoopback + suffix || host == "localhost" + suffix;
   }
 
   void answer(const httplib::Request& request, httplib::Response& response) const {
-    if (!is_meant(request)) return refuse(response, 403, "this server is not known by that name");
+    if (!is_meant(request)) return refuse(response, 403, "this server_ is not known by that name");
     if (request.method != "GET" && request.method != "HEAD") {
       response.set_header("Allow", "GET, HEAD");
       return refuse(response, 405, "only GET and HEAD");
@@ -122,12 +107,12 @@ struct HttpServer::State {
     }
     auto path = admitted(request);
     if (!path) return refuse(response, 403, "the token is missing or wrong");
-    if (wants_page_elsewhere(request)) return response.set_redirect("/" + token + "/", 303);
+    if (wants_page_elsewhere(request)) return response.set_redirect("/" + token_ + "/", 303);
     Request asked{*std::move(path), {}};
     for (const auto& [name, value] : request.params) {
       if (name != "token") asked.values.emplace(name, value);
     }
-    Response answered = handler(asked);
+    Response answered = handler_(asked);
     response.status = answered.status;
     for (const auto& [name, value] : answered.headers) {
       response.headers.erase(name);  // Instead of a default, not beside it.
@@ -137,55 +122,56 @@ struct HttpServer::State {
   }
 };
 
-HttpServer::HttpServer(std::string token, Handler handler) : state_(std::make_unique<State>()) {
-  state_->token = std::move(token);
-  state_->handler = std::move(handler);
-  httplib::Server& server = state_->server;
-  server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-  server.set_default_headers(security_headers());
-  server.set_keep_alive_max_count(1);
-  server.set_keep_alive_timeout(kReadSeconds);
-  server.set_read_timeout(kReadSeconds);
-  server.set_write_timeout(kWriteSeconds);
-  server.set_payload_max_length(kMostBody);
+LoopbackServer::LoopbackServer(std::string token, Handler handler)
+    : token_(std::move(token)), handler_(std::move(handler)) {
+  server_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+  server_.set_default_headers(security_headers());
+  server_.set_keep_alive_max_count(1);
+  server_.set_keep_alive_timeout(kReadSeconds);
+  server_.set_read_timeout(kReadSeconds);
+  server_.set_write_timeout(kWriteSeconds);
+  server_.set_payload_max_length(kMostBody);
   // Without SO_REUSEPORT, which the library would set: two servers on one port would share it.
-  server.set_socket_options([](socket_t socket) {
+  server_.set_socket_options([](socket_t socket) {
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
-  server.set_pre_routing_handler(
-      [state = state_.get()](const httplib::Request& request, httplib::Response& response) {
-        state->answer(request, response);
+  server_.set_pre_routing_handler(
+      [this](const httplib::Request& request, httplib::Response& response) {
+        answer(request, response);
         return httplib::Server::HandlerResponse::Handled;
       });
-  server.set_exception_handler(
+  server_.set_exception_handler(
       [](const httplib::Request&, httplib::Response& response, std::exception_ptr) {
         refuse(response, 500, "this cannot be answered");
       });
 }
 
-HttpServer::~HttpServer() { stop(); }
-
-std::optional<int> HttpServer::bind(int port) {
-  httplib::Server& server = state_->server;
+std::optional<int> LoopbackServer::bind(int port) {
   if (port == 0) {
-    port = server.bind_to_any_port(kLoopback);
+    port = server_.bind_to_any_port(kLoopback);
     if (port <= 0) return std::nullopt;
-  } else if (!server.bind_to_port(kLoopback, port)) {
+  } else if (!server_.bind_to_port(kLoopback, port)) {
     return std::nullopt;
   }
-  state_->port = port;
+  port_ = port;
   return port;
 }
 
-void HttpServer::start() {
-  state_->listener = std::thread([this] { state_->server.listen_after_bind(); });
+void LoopbackServer::start() {
+  listener_ = std::thread([this] { server_.listen_after_bind(); });
 }
 
-void HttpServer::stop() {
-  if (!state_->listener.joinable()) return;
-  state_->server.stop();
-  state_->listener.join();
+void LoopbackServer::stop() {
+  if (!listener_.joinable()) return;
+  server_.stop();
+  listener_.join();
 }
 
+}  // namespace
 }  // namespace geiger::serve
+
+geiger::serve::HttpServer* geiger_make_http_server(std::string* token,
+                                                   geiger::serve::Handler* handler) {
+  return new geiger::serve::LoopbackServer(std::move(*token), std::move(*handler));
+}

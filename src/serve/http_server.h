@@ -4,6 +4,9 @@
 // (?token=TOKEN) of every request. A page of another site that had its name resolved to this
 // machine (DNS rebinding) is refused by the Host header, and nothing allows other origins to
 // read. Only GET and HEAD are answered, bodies are not read.
+//
+// It lies in a module of its own that `geiger serve` loads: the libraries behind it would take
+// the loader longer, at each start of geiger, than all of the others.
 #pragma once
 
 #include <functional>
@@ -30,30 +33,26 @@ struct Response {
 /// Called on several threads at once.
 using Handler = std::function<Response(const Request&)>;
 
-/// A token that nobody guesses: 128 bits in hexadecimal.
-[[nodiscard]] std::string random_token();
-/// Whether it can stand in a path as it is and is not too short to be guessed: 8 to 128 of
-/// letters, digits, '-' and '_'.
-[[nodiscard]] bool is_token(const std::string& text);
-
 class HttpServer {
  public:
-  HttpServer(std::string token, Handler handler);
-  ~HttpServer();
+  HttpServer() = default;
+  virtual ~HttpServer() = default;
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
   /// Binds 127.0.0.1; port 0 takes a free one. The port, or nothing with errno where it is
   /// taken or refused.
-  [[nodiscard]] std::optional<int> bind(int port);
+  [[nodiscard]] virtual std::optional<int> bind(int port) = 0;
   /// Answers on threads of its own until stop().
-  void start();
+  virtual void start() = 0;
   /// Ends the answers under way as soon as their handlers return.
-  void stop();
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
+  virtual void stop() = 0;
 };
+
+/// From the module in `directory`, which stays loaded. Null, with why in `reason`, where it is
+/// missing or cannot be loaded.
+[[nodiscard]] std::unique_ptr<HttpServer> load_http_server(const std::string& directory,
+                                                           std::string token, Handler handler,
+                                                           std::string& reason);
 
 }  // namespace geiger::serve

@@ -9,11 +9,15 @@
 namespace geiger::observe {
 namespace {
 
-/// All readings of all processes take at most this share of the time, after a beginning
-/// on credit: beyond it there are no snapshots until time has passed. The counters alone
-/// are read on, which costs little (ProcessObserver).
-constexpr double kMostCost = 0.01;
-constexpr Nanoseconds kCredit = 50'000'000;
+/// What all readings of all processes may take: beyond it there are no snapshots until time has
+/// passed. The counters alone are read on, which costs little (ProcessObserver).
+struct Budget {
+  double share;        ///< Of the time.
+  Nanoseconds credit;  ///< To begin with.
+};
+constexpr Budget kBudget{0.005, 2'000'000};
+/// Who asks for the allocator's waste pays for a walk through its heaps at each snapshot.
+constexpr Budget kBudgetOfWaste{0.01, 50'000'000};
 constexpr Nanoseconds kLeastWait = 5'000'000;
 constexpr Nanoseconds kLongestWait = 1'000'000'000;
 
@@ -42,8 +46,9 @@ void Observer::begin(const Writing& trace) {
 }
 
 bool Observer::can_afford(Nanoseconds now) const {
-  const auto earned = static_cast<Nanoseconds>(static_cast<double>(now - started_) * kMostCost);
-  return cost_ <= kCredit + earned;
+  const Budget& budget = wants_waste_ ? kBudgetOfWaste : kBudget;
+  const auto earned = static_cast<Nanoseconds>(static_cast<double>(now - started_) * budget.share);
+  return cost_ <= budget.credit + earned;
 }
 
 Nanoseconds Observer::round() {

@@ -50,7 +50,9 @@ std::string add_line(FrameRules& rules, std::string_view line) {
 }  // namespace
 
 FrameRole role_of(const FrameFacts& facts) {
-  const std::string_view name = facts.function;
+  // "git+0x28961c" is in none of the tables; there may be many, so they are not searched for it.
+  const bool is_named = !is_address_name(facts.function);
+  const std::string_view name = is_named ? facts.function : std::string_view();
   if (is_start_up(name)) return FrameRole::kStartUp;
   if (is_allocation_function(name) || passes_allocation_on(name) || is_allocation_wrapper(name)) {
     return FrameRole::kAllocation;
