@@ -10,7 +10,7 @@ namespace geiger::follow {
 namespace {
 
 /// Debug information of so many bytes is read in some tenths of a second.
-constexpr Bytes kSmall = 48 * kMiB;
+constexpr Bytes kSmall = 32 * kMiB;
 
 template <typename Result>
 bool is_done(const std::future<Result>& future) {

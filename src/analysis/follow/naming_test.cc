@@ -18,13 +18,13 @@ using profile::Recording;
 
 constexpr std::chrono::minutes kEnough{5};
 
-__attribute__((noinline)) int looked_up_by_its_name() { return 1; }
-constexpr const char* kItsName = "geiger::follow::(anonymous namespace)::looked_up_by_its_name()";
+constexpr const char* kItsSymbol = "_ZN6geiger6follow21looked_up_by_its_nameEv";
+constexpr const char* kItsName = "geiger::follow::looked_up_by_its_name()";
 
 struct Named : ::testing::Test {
   ingest::TestFiles files;
   Recording recording;
-  std::uint32_t small_module = add_module(std::filesystem::canonical("/proc/self/exe"));
+  std::uint32_t small_module = add_module(GEIGER_TEST_MODULE);
   std::uint32_t large_module = add_module(large_copy());
 
   std::uint32_t add_module(const std::string& path) {
@@ -32,21 +32,24 @@ struct Named : ::testing::Test {
     return static_cast<std::uint32_t>(recording.modules.size() - 1);
   }
 
-  /// Of this program, with bytes behind it that nobody reads.
+  /// Of the small one, with bytes behind it that nobody reads.
   std::string large_copy() const {
     const std::string path = files.path("large");
-    std::filesystem::copy_file("/proc/self/exe", path);
+    std::filesystem::copy_file(GEIGER_TEST_MODULE, path);
     std::ofstream(path, std::ios::app | std::ios::binary) << std::string(33 * kMiB, 'x');
     return path;
   }
 
-  /// A return address in a function of this program.
+  /// A return address in the function.
   std::uint32_t add_location(std::uint32_t module) {
-    Dl_info info;
-    const auto address = reinterpret_cast<Address>(&looked_up_by_its_name);
-    EXPECT_NE(dladdr(reinterpret_cast<void*>(&looked_up_by_its_name), &info), 0);
-    const auto base = reinterpret_cast<Address>(info.dli_fbase);
-    recording.locations.push_back({module, address - base + 1, 0, {}});
+    Dl_info info{};
+    void* const loaded = dlopen(GEIGER_TEST_MODULE, RTLD_NOW);
+    void* const function = loaded != nullptr ? dlsym(loaded, kItsSymbol) : nullptr;
+    EXPECT_NE(dladdr(function, &info), 0);
+    const auto offset =
+        reinterpret_cast<Address>(function) - reinterpret_cast<Address>(info.dli_fbase);
+    if (loaded != nullptr) dlclose(loaded);
+    recording.locations.push_back({module, offset + 1, 0, {}});
     return static_cast<std::uint32_t>(recording.locations.size() - 1);
   }
 
