@@ -15,6 +15,7 @@
 #include "analysis/report/doctor_checks.h"
 #include "analysis/report/format.h"
 #include "analysis/report/names.h"
+#include "analysis/report/unnamed.h"
 
 namespace geiger::report {
 namespace {
@@ -165,9 +166,9 @@ Diagnosis check_names(const Patient& patient) {
           exact_share(unnamed, leaves) + " of the samples have frames without names.",
           "They read module+0x1234; numbers are not affected, but functions that share no name "
           "cannot be told apart by reading.",
-          fmt::format("Install the -dbgsym package of {}, or set DEBUGINFOD_URLS and run geiger "
-                      "symbolize --debuginfod{}.",
-                      modules_without_names(recording, kNamed), patient.run)};
+          fmt::format("Install the -dbgsym package of {}, or {}.",
+                      modules_without_names(recording, kNamed),
+                      ask_debuginfod(patient.report.options.run))};
 }
 
 Diagnosis check_damage(const Patient& patient) {

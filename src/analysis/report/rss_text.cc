@@ -102,20 +102,22 @@ std::string rows(const RssReport& report, const Style& style) {
   return grid.text(style);
 }
 
-std::string live_lines(const RssReport& report) {
+std::string live_lines(const RssReport& report, const Style& style) {
   const auto text = [](const Measure& measure) {
     return figure(measure.bytes, Quantity::kBytes).text();
   };
-  if (!report.residency_fault.empty()) {
-    return fmt::format(
-        "\nLive objects at that instant: {}, all taken to be resident\n"
-        "(where they lay is not known: {}).\n",
-        text(report.live), report.residency_fault);
-  }
-  return fmt::format(
-      "\nLive objects at that instant: {}; resident {}, swapped out {}, never touched {}.\n",
-      text(report.live), text(report.live_resident), text(report.live_swapped),
-      text(report.live_untouched));
+  const std::string line =
+      report.residency_fault.empty()
+          ? fmt::format(
+                "Live objects at that instant: {}; resident {}, swapped out {}, never "
+                "touched {}.",
+                text(report.live), text(report.live_resident), text(report.live_swapped),
+                text(report.live_untouched))
+          : fmt::format(
+                "Live objects at that instant: {}, all taken to be resident (where they "
+                "lay is not known: {}).",
+                text(report.live), report.residency_fault);
+  return "\n" + wrap(line, 0, style.width) + "\n";
 }
 
 Chart chart_of(const RssReport& report) {
@@ -169,7 +171,7 @@ std::string footer(const RssReport& report, const Style& style) {
 
 std::string to_text(const RssReport& report, const profile::Recording& recording,
                     const Style& style) {
-  return heading(report, recording, style) + rows(report, style) + live_lines(report) +
+  return heading(report, recording, style) + rows(report, style) + live_lines(report, style) +
          picture(report, style) + footer(report, style);
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "analysis/profile/labels.h"
 #include "analysis/report/format.h"
@@ -9,6 +10,7 @@
 #include "analysis/report/names.h"
 #include "analysis/report/summary_facts.h"
 #include "analysis/report/text.h"
+#include "analysis/report/unnamed.h"
 
 namespace geiger::report {
 namespace {
@@ -23,7 +25,7 @@ constexpr std::size_t kWarningsShown = 10;
 std::string fact(const Style& style, std::string_view label, std::string_view value,
                  std::string_view remark = "") {
   std::string out = fmt::format("  {}", paint(style, Role::kFaint, pad_right(label, kLabelWidth)));
-  out += remark.empty() ? std::string(value) : pad_right(value, 24);
+  out += remark.empty() ? wrap(value, 2 + kLabelWidth, style.width) : pad_right(value, 24);
   if (!remark.empty()) out += fmt::format("  {}", paint(style, Role::kFaint, remark));
   return out + "\n";
 }
@@ -170,6 +172,18 @@ std::string kind_option(const SummaryReport& report) {
   return fmt::format(" --kind {}", profile::name_of(first.kind));
 }
 
+/// The modules without symbols that the findings and `lines` name.
+UnnamedModules unnamed_in(const SummaryReport& report, std::span<const TableLine> lines) {
+  UnnamedModules unnamed;
+  const auto see = [&](const Finding& finding) {
+    for (const FoundSite& site : finding.sites) unnamed.see(site.function);
+  };
+  if (report.mapped_finding) see(*report.mapped_finding);
+  see(report.finding);
+  for (const TableLine& line : lines) unnamed.see(line.name);
+  return unnamed;
+}
+
 /// What to type to see more of the finding.
 std::string next_command(const SummaryReport& report) {
   const std::string run =
@@ -193,6 +207,10 @@ std::string to_text(const SummaryReport& report, const Recording& recording, con
   if (!report.is_part() && !is_foreign(report)) out += process_list(report, recording, style);
   out += site_list("Most allocated, by function", report.top_allocated, style);
   out += site_list("Most live at the peak, by function", report.top_live_at_peak, style);
+  auto lines = report.top_allocated;
+  lines.insert(lines.end(), report.top_live_at_peak.begin(), report.top_live_at_peak.end());
+  const std::string unnamed = unnamed_in(report, lines).sentence(printable(report.options.run));
+  if (!unnamed.empty()) out += "\n" + wrap(unnamed, 0, style.width) + "\n";
   out += warning_list(report, recording, style);
   const bool has_more = report.samples > 0 || report.mapped_finding;
   return has_more ? out + fmt::format("\nnext: {}\n", next_command(report)) : out;
@@ -211,6 +229,8 @@ std::string closing_lines(const SummaryReport& report, const Recording& recordin
     say(clause(report.finding), Role::kHeading);
   }
   if (!report.leak.empty()) say(printable(report.leak), Role::kWarning);
+  const std::string unnamed = unnamed_in(report, {}).clause();
+  if (!unnamed.empty()) say(unnamed, Role::kFaint);
   out += fmt::format("geiger: {}; allocated {} (exactly {}{})\n", plural(report.samples, "sample"),
                      bytes_text(report.allocated), exact_total_text(report), z);
   const std::string peak =
