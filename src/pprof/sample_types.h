@@ -23,6 +23,17 @@ inline constexpr std::array<SampleType, 10> kSampleTypes{{{"alloc_objects", "cou
                                                           {"samples", "count"},
                                                           {"inuse_samples", "count"}}};
 
+/// Behind them in a profile of lifetimes. A row whose free has a stack is followed by one of that
+/// stack, which fills these columns and no others; both have the same pair label.
+inline constexpr std::array<SampleType, 2> kFreedTypes{
+    {{"freed_objects", "count"}, {"freed_space", "bytes"}}};
+
+/// Labels of rows of lifetimes: the number of the pair; the least time that the objects lived, a
+/// power of two, in nanoseconds; and how that ended, "freed" or "alive", when the profile did.
+inline constexpr std::string_view kPairLabel = "pair";
+inline constexpr std::string_view kLifetimeLabel = "lifetime";
+inline constexpr std::string_view kEndLabel = "end";
+
 /// Numeric labels, in bytes: the size of each object of a row, and the interval that drew its
 /// samples where that is not the profile's period. With them and the columns above every sum of
 /// the row is got back.

@@ -2,6 +2,7 @@
 """The API in whole programs: linked, preloaded, without a capture and compiled absent;
 before main and after it, in handlers and in threads that end; its files in pprof."""
 import collections
+import json
 import os
 import pathlib
 import re
@@ -174,13 +175,63 @@ class Pprof(unittest.TestCase):
             self.assertIn("alloc_objects/count alloc_space/bytes[dflt] inuse_objects/count "
                           "inuse_space/bytes alloc_objects_variance/count^2", raw)
             rows = [list(map(int, line.split(":")[0].split())) for line in raw.splitlines()
-                    if re.match(r"^\s+\d+(\s+\d+){9}:", line)]
+                    if re.match(r"^\s+\d+(\s+\d+){9,}:", line)]
             weighted = int(re.search(rb"weighted (\d+)", outcome.stdout).group(1))
             self.assertEqual(sum(row[1] for row in rows), weighted)
             self.assertEqual({row[2] for row in rows}, {0})
             self.assertIn("tenant:[acme]", raw)
             self.assertIn("label:[request]", raw)
             self.check_addresses(raw)
+
+    def test_lifetimes_keep_their_pairs(self):
+        """Each row of a block that was freed has one beside it, of who freed it."""
+        harness.require("go")
+        with tempfile.TemporaryDirectory() as directory:
+            path = pathlib.Path(directory) / "lives.pb"
+            outcome = harness.run_bare([api_host("lives"), path], env={"GEIGER_SEED": "3"})
+            self.assertEqual(outcome.status, 0, outcome)
+            alive, freed = map(int, re.search(rb"alive (\d+) freed (\d+)", outcome.stdout).groups())
+            self.assertTrue(alive > 0 and freed > 0)
+            tool = ["go", "tool", "pprof"]
+            environment = {**os.environ, "HOME": directory}
+            raw = subprocess.run([*tool, "-raw", str(path)], check=True, capture_output=True,
+                                 text=True, env=environment).stdout
+            self.assertIn("freed_objects/count freed_space/bytes", raw)
+            sums, pairs = {"freed": [0, 0], "alive": [0, 0]}, {}
+            rows = re.findall(r"^\s+((?:\d+\s+){11}\d+): .*\n((?:^ {10,}\S+:\[.*\n)+)", raw, re.M)
+            for numbers, labels in rows:
+                values = list(map(int, numbers.split()))
+                end = re.search(r"end:\[(\w+)\]", labels)[1]
+                sums[end][0] += values[1]
+                sums[end][1] += values[11]
+                pairs.setdefault(re.search(r"pair:\[(\d+)", labels)[1], []).append(values)
+                self.assertRegex(labels, r"lifetime:\[\d+")
+            self.assertEqual(sums["freed"][0], sums["freed"][1])
+            self.assertEqual(sums["alive"][1], 0)
+            for end, weighted in (("freed", freed), ("alive", alive)):  # Whole numbers there.
+                self.assertAlmostEqual(sums[end][0], weighted, delta=1)
+            for of_pair in pairs.values():
+                self.assertEqual(sum(values[1] for values in of_pair) if len(of_pair) == 2 else 0,
+                                 sum(values[11] for values in of_pair))
+            top = subprocess.run([*tool, "-top", "-cum", "-sample_index=freed_space", str(path)],
+                                 check=True, capture_output=True, text=True, env=environment).stdout
+            self.assertRegex(top, r" drop\b")
+            self.assertNotRegex(top, r" make\b")
+
+    def test_geiger_reads_back_what_it_wrote(self):
+        """With the intervals that drew each row: an import has the estimate and its limits."""
+        with tempfile.TemporaryDirectory() as directory:
+            path = pathlib.Path(directory) / "lives.pb"
+            outcome = harness.run_bare([api_host("lives"), path], env={"GEIGER_SEED": "3"})
+            weighted = sum(map(int, re.findall(rb"(\d+)", outcome.stdout)))
+            table = json.loads(subprocess.run(
+                [str(harness.BUILD / "bin" / "geiger"), "table", "--json", str(path)], check=True,
+                capture_output=True).stdout)
+            total = table["total"]["bytes"]
+            self.assertAlmostEqual(total["value"], weighted, delta=1)
+            self.assertTrue(total["lo"] < 4_000_000 < total["hi"], total)
+            # 4,000 blocks at 8 KiB: some 460 samples.
+            self.assertTrue(300 < table["total"]["samples"] < 700, table["total"])
 
     def check_addresses(self, raw):
         """The innermost frame of the program lies in the function that allocates."""

@@ -7,6 +7,7 @@
 #include <protozero/pbf_writer.hpp>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/utf8.h"
@@ -51,6 +52,8 @@ std::string valid(std::string_view text) {
 }
 
 class PprofWriter {
+  using Values = std::vector<std::int64_t>;
+
  public:
   PprofWriter(const Profile& profile, geiger_writer write, void* context)
       : profile_(profile), write_(write), context_(context) {
@@ -61,6 +64,11 @@ class PprofWriter {
   void write_header() {
     for (const pprof::SampleType& type : pprof::kSampleTypes) {
       write_value_type(field::kSampleType, type.type, type.unit);
+    }
+    if (profile_.has_lifetimes()) {
+      for (const pprof::SampleType& type : pprof::kFreedTypes) {
+        write_value_type(field::kSampleType, type.type, type.unit);
+      }
     }
     const char* shown = profile_.is_snapshot() ? "inuse_space" : "alloc_space";
     top_.add_int64(field::kDefaultSampleType, intern(shown));
@@ -73,7 +81,23 @@ class PprofWriter {
   }
 
   void write_samples(const PprofTable& table) {
-    for (std::size_t i = 0; i < table.rows.size(); ++i) write_sample(table, i);
+    for (std::size_t i = 0; i < table.rows.size(); ++i) {
+      const PprofRow& row = table.rows[i];
+      Values values;
+      for (const auto& column : table.columns) values.push_back(column[i]);
+      if (!profile_.has_lifetimes()) {
+        write_sample(row, row.stack, row.thread, values);
+        continue;
+      }
+      values.resize(values.size() + pprof::kFreedTypes.size());
+      ++pairs_;
+      write_sample(row, row.stack, row.thread, values);
+      if (row.end.stack == 0) continue;
+      Values freed(values.size());
+      freed[freed.size() - 2] = values[0];
+      freed[freed.size() - 1] = values[1];
+      write_sample(row, row.end.stack, row.end.thread, freed);
+    }
   }
 
   /// What samples refer to; strings last, as all the rest adds some. False: the
@@ -137,16 +161,13 @@ class PprofWriter {
     return at->second;
   }
 
-  void write_sample(const PprofTable& table, std::size_t index) {
-    const PprofRow& row = table.rows[index];
+  void write_sample(const PprofRow& row, trace::Ref stack, std::uint32_t thread,
+                    const Values& values) {
     {
       pbf_writer sample(top_, field::kSample);
-      write_stack(sample, row.stack);
-      {
-        protozero::packed_field_int64 values(sample, field::kValue);
-        for (const auto& column : table.columns) values.add_element(column[index]);
-      }
-      write_labels(sample, row);
+      write_stack(sample, stack);
+      sample.add_packed_int64(field::kValue, values.begin(), values.end());
+      write_labels(sample, row, thread);
     }
     flush(kFlushAt);
   }
@@ -159,15 +180,20 @@ class PprofWriter {
     for (std::uint64_t i = 0; i < record.count; ++i) ids.add_element(location_id(frames[i]));
   }
 
-  void write_labels(pbf_writer& sample, const PprofRow& row) {
-    write_bytes(sample, pprof::kSizeLabel, row.requested);
+  void write_labels(pbf_writer& sample, const PprofRow& row, std::uint32_t thread) {
+    write_number(sample, pprof::kSizeLabel, row.requested, "bytes");
     if (row.interval != profile_.largest_interval) {
-      write_bytes(sample, pprof::kIntervalLabel, row.interval);
+      write_number(sample, pprof::kIntervalLabel, row.interval, "bytes");
     }
-    const Directory::Thread& thread = profile_.threads[row.thread];
-    write_label(
-        sample, "thread",
-        thread.name.empty() ? "tid " + std::to_string(thread.tid) : std::string(thread.name));
+    if (profile_.has_lifetimes()) {
+      write_number(sample, pprof::kPairLabel, pairs_, "");
+      write_number(sample, pprof::kLifetimeLabel, std::uint64_t{1} << row.end.log2_age,
+                   "nanoseconds");
+      write_label(sample, pprof::kEndLabel, row.end.is_freed ? "freed" : "alive");
+    }
+    const Directory::Thread& entry = profile_.threads[thread];
+    write_label(sample, "thread",
+                entry.name.empty() ? "tid " + std::to_string(entry.tid) : std::string(entry.name));
     if (row.type != 0) write_label(sample, "type", text_of(row.type));
     for (trace::Ref at = row.label; at != 0; at = name_at(at).owner) write_own(sample, text_of(at));
   }
@@ -182,11 +208,13 @@ class PprofWriter {
     }
   }
 
-  void write_bytes(pbf_writer& sample, std::string_view key, Bytes bytes) {
+  /// `unit`: empty for none.
+  void write_number(pbf_writer& sample, std::string_view key, std::uint64_t number,
+                    std::string_view unit) {
     pbf_writer label(sample, field::kLabel);
     label.add_int64(field::kKey, intern(key));
-    label.add_int64(field::kNum, static_cast<std::int64_t>(bytes));
-    label.add_int64(field::kNumUnit, intern("bytes"));
+    label.add_int64(field::kNum, static_cast<std::int64_t>(number));
+    if (!unit.empty()) label.add_int64(field::kNumUnit, intern(unit));
   }
 
   void write_label(pbf_writer& sample, std::string_view key, std::string_view value) {
@@ -239,6 +267,7 @@ class PprofWriter {
   geiger_writer write_;
   void* context_;
   bool has_failed_ = false;
+  std::uint64_t pairs_ = 0;  // The number of the latest.
   std::string buffer_;
   pbf_writer top_{buffer_};
   std::unordered_map<std::string, std::int64_t> strings_;

@@ -1,6 +1,7 @@
 #include "runtime/api/pprof_rows.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "estimation/rounding.h"
@@ -9,10 +10,20 @@
 namespace geiger::api {
 namespace {
 
-PprofRow row_of(const LiveTrace& trace, const Drawn& drawn) {
+PprofEnd end_of(const Profile& profile, const Drawn& drawn) {
+  if (!profile.has_lifetimes()) return {};
+  const Nanoseconds born = profile.trace.sample(drawn.ref).time;
+  const Nanoseconds age = drawn.until > born ? drawn.until - born : 0;
+  const auto log2_age = static_cast<std::uint32_t>(std::bit_width(age | 1) - 1);
+  return {drawn.free_stack, drawn.free_thread, log2_age, drawn.is_freed};
+}
+
+PprofRow row_of(const Profile& profile, const Drawn& drawn) {
+  const LiveTrace& trace = profile.trace;
   const trace::SampleRecord& record = trace.sample(drawn.ref);
-  return {record.stack, record.label, record.type, trace.header_of(drawn.ref).thread,
-          record.requested(), drawn.interval};
+  return {
+      record.stack,       record.label,   record.type,           trace.header_of(drawn.ref).thread,
+      record.requested(), drawn.interval, end_of(profile, drawn)};
 }
 
 /// What a row adds to: objects and measured bytes have sums of their own.
@@ -35,7 +46,7 @@ std::map<PprofRow, Sums> grouped(const Profile& profile, geiger_heap heap) {
   std::map<PprofRow, Sums> groups;
   for (const Drawn& drawn : profile.samples) {
     if (profile.trace.sample(drawn.ref).heap() != heap) continue;
-    add(groups[row_of(profile.trace, drawn)], profile.trace, drawn);
+    add(groups[row_of(profile, drawn)], profile.trace, drawn);
   }
   return groups;
 }

@@ -1,5 +1,6 @@
 // The samples of a pprof profile before they are written: one row per stack, size,
-// interval, thread, label and type, one column of integers per sample type.
+// interval, thread, label and type, of lifetimes also per end; one column of integers per
+// sample type.
 #pragma once
 
 #include <array>
@@ -11,11 +12,22 @@
 
 namespace geiger::api {
 
+/// What became of a row's objects. All 0 but in profiles of lifetimes.
+struct PprofEnd {
+  trace::Ref stack;        ///< That freed them; 0 = alive, or not recorded.
+  std::uint32_t thread;    ///< That freed them.
+  std::uint32_t log2_age;  ///< Of their lifetime in nanoseconds, rounded down.
+  bool is_freed;
+  // NOLINTNEXTLINE(modernize-use-nullptr): it takes a 0 of the compiler's for ours.
+  auto operator<=>(const PprofEnd&) const = default;
+};
+
 struct PprofRow {
   trace::Ref stack, label, type;
   std::uint32_t thread;
   Bytes requested;
   Bytes interval;  ///< That the row's samples are drawn with, or as if with.
+  PprofEnd end;
   // NOLINTNEXTLINE(modernize-use-nullptr): it takes a 0 of the compiler's for ours.
   auto operator<=>(const PprofRow&) const = default;
 };
