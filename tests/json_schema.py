@@ -47,7 +47,9 @@ OF_NONE = [["simulate", "--replicates", "5", "--mix", "const16"],
            ["simulate", "--replicates", "5", "--mix", "huge", "--widths", "--certain"],
            ["estimate", "16@512KiB:3"], ["estimate", "--listed", "--poisson", "16@512KiB"],
            ["estimate", "24+7@102400"],
-           ["plan", "--interval", "64KiB"], ["plan", "--precision", "10%", "--site", "10MiB"],
+           ["plan", "--interval", "64KiB"],
+           ["plan", "--interval", "16KiB,64KiB", "--site", "10MiB"],
+           ["plan", "--precision", "10%", "--site", "10MiB"],
            ["ctl"]]
 
 
