@@ -104,7 +104,8 @@ IntervalOutlook outlook_of_interval(const PlanReport& report, double interval, d
       estimation::detection_limit(interval > 1 ? interval : 0, report.options.level);
   if (report.options.site) one.site = outlook(*report.options.site, interval);
   for (const Bytes size : object_sizes(largest)) {
-    one.objects.push_back({size, estimation::error_of_sampled_object(size, interval)});
+    one.objects.push_back(
+        {size, estimation::error_of_sampled_object(static_cast<double>(size), interval)});
   }
   return one;
 }

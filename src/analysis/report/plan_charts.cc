@@ -75,7 +75,8 @@ Chart chance_chart(const PlanReport& report) {
 Chart error_chart(const PlanReport& report) {
   Chart chart;
   chart.title = "relative error of N bytes";
-  chart.x = bytes_axis("N", least_interval(report), 1e4 * most_interval(report), 10);
+  const double step = report.intervals.size() == 1 ? 10 : 1000;
+  chart.x = bytes_axis("N", least_interval(report), 1e4 * most_interval(report), step);
   chart.y = {"standard deviation, %", 1, 100, true, {{1, "1 %"}, {10, "10 %"}, {100, "100 %"}}};
   add_curves(chart, report,
              [](double interval, double bytes) { return 100 * error_of(interval, bytes); });
@@ -83,13 +84,19 @@ Chart error_chart(const PlanReport& report) {
 }
 
 Chart object_chart(const PlanReport& report) {
+  constexpr double kLeastError = 0.1;
+  const double most = std::max(2.0, most_interval(report));
   Chart chart;
   chart.title = "error of one sampled object";
-  chart.x = bytes_axis("its size", 1, std::max(2.0, most_interval(report)), 64);
-  chart.y = {
-      "off by, %", 10, 1e8, true, {{10, "10 %"}, {1e3, "10x"}, {1e5, "1,000x"}, {1e7, "100,000x"}}};
-  add_curves(chart, report, [](double interval, double bytes) {
-    return 100 * estimation::error_of_sampled_object(whole_number(bytes), interval);
+  chart.x = bytes_axis("its size", 1, most, 64);
+  chart.y = {"error over size", kLeastError, most, true, {}};
+  for (int power = -1; std::pow(10, power) <= most; power += 2) {
+    chart.y.ticks.push_back({std::pow(10, power), power < 3
+                                                      ? fmt::format("{:g}", std::pow(10, power))
+                                                      : fmt::format("1e{}", power)});
+  }
+  add_curves(chart, report, [](double interval, double size) {
+    return estimation::error_of_sampled_object(size, interval);
   });
   return chart;
 }
