@@ -197,6 +197,20 @@ class PlanningVerbs(RecordedProgram):
             self.assertEqual(cell["methods"][0]["coverage"]["value"], 1)
             self.assertEqual(cell["methods"][1]["replicates"], 0)
 
+    def test_simulate_shows_that_a_fixed_stride_is_blind(self):
+        words = ["simulate", "--patterns", "--replicates", "300"]
+        alone = self.json(*words, "--jobs", "1")
+        self.assertEqual(alone, self.json(*words, "--jobs", "3"))
+        self.assertEqual(alone["mixes"], [])
+        self.assertEqual(self.json(*words, "--mix", "huge")["patterns"], alone["patterns"])
+        row = next(row for row in alone["patterns"] if row["pattern"] == "every 4th")
+        cell = next(cell for cell in row["cells"] if cell["expected_samples"] == 100)
+        by_name = {one["scheme"]: one for one in cell["schemes"]}
+        self.assertEqual(by_name["fixed stride"]["coverage"]["value"], 0)
+        self.assertGreater(by_name["fixed stride"]["error"], 1)
+        self.assertGreater(by_name["Bernoulli"]["coverage"]["hi"], 0.95)
+        self.assertLess(by_name["Bernoulli"]["error"], 0.2)
+
     def test_simulate_refuses_what_cannot_be(self):
         for words in (["--replicates", "0"], ["--jobs", "0"], ["--mix", "nothing"],
                       ["--ci", "1.5%x"],
@@ -208,7 +222,8 @@ class PlanningVerbs(RecordedProgram):
 
     def test_pictures_are_whole_documents(self):
         small = ["--replicates", "20", "--mix", "const16"]
-        for words in (["plan"], ["simulate", *small]):
+        for words in (["plan"], ["simulate", *small],
+                      ["simulate", "--replicates", "20", "--patterns"]):
             self.geiger(*words, "--svg", "out.svg", "-f")
             root = xml.etree.ElementTree.parse(os.path.join(self.here, "out.svg")).getroot()
             self.assertTrue(root.tag.endswith("svg"))
