@@ -53,13 +53,22 @@ class NewTypes(unittest.TestCase):
         cls.directory = pathlib.Path(tempfile.mkdtemp(prefix="geiger-new-types-"))
         cls.addClassCleanup(shutil.rmtree, cls.directory)
 
-    def record(self, compiler, level, *flags):
-        program = self.directory / f"new_types.{compiler}{level}{''.join(flags)}"
+    def record(self, compiler, level, *flags, shared=False):
+        program = self.directory / f"new_types.{compiler}{level}{''.join(flags)}{shared}"
         trace = program.with_name(program.name + ".geiger")
         if trace.exists():
             return trace
-        subprocess.run([compiler, "-std=c++17", *(flags or ["-g"]), level, SOURCE, "-o", program],
-                       check=True)
+        compile_it = [compiler, "-std=c++17", *(flags or ["-g"]), level]
+        if shared:
+            library = program.with_name(program.name + ".so")
+            caller = program.with_name(program.name + ".cc")
+            caller.write_text("int sites(int, char**);\n"
+                              "int main(int c, char** v) { return sites(c, v); }\n")
+            subprocess.run([*compile_it, "-fPIC", "-shared", "-Dmain=sites", SOURCE, "-o",
+                            library], check=True)
+            subprocess.run([*compile_it, caller, library, "-o", program], check=True)
+        else:
+            subprocess.run([*compile_it, SOURCE, "-o", program], check=True)
         subprocess.run([GEIGER, "run", "--interval", "1", "-o", trace, "--", program], check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return trace
@@ -71,11 +80,11 @@ class NewTypes(unittest.TestCase):
         return {row["name"]: row["self"]["bytes"]["value"]
                 for row in json.loads(done.stdout)["rows"]}
 
-    def check(self, compiler, level):
-        trace = self.record(compiler, level)
+    def check(self, compiler, level, shared=False):
+        trace = self.record(compiler, level, shared=shared)
         unknown = typed = 0
         for site, truth in TRUTH.items():
-            with self.subTest(compiler=compiler, level=level, site=site):
+            with self.subTest(compiler=compiler, level=level, shared=shared, site=site):
                 types = self.types(trace, "--function", f"site_{site}(*")
                 names = set(types) - PARTS
                 unknown += types.get("[unknown]", 0)
@@ -89,7 +98,7 @@ class NewTypes(unittest.TestCase):
                 elif known != {"[unknown]"}:
                     self.assertTrue(all(MARK in name for name in names - {"[unknown]"}), names)
         share = typed / (typed + unknown)
-        print(f"{compiler} {level}: {share:.1%} of bytes have a type")
+        print(f"{compiler} {level}{' shared' * shared}: {share:.1%} of bytes have a type")
         self.assertGreater(share, 0.4)
 
     def test_no_type_is_wrong(self):
@@ -98,6 +107,8 @@ class NewTypes(unittest.TestCase):
                 continue
             for level in ("-O0", "-O2", "-O3"):
                 self.check(compiler, level)
+            self.check(compiler, "-O0", shared=True)
+            self.check(compiler, "-O2", shared=True)
 
     def test_only_reports_about_types_infer(self):
         trace = self.record("g++", "-O2")

@@ -156,8 +156,7 @@ void run(State& state, const Instruction& instruction) {
 
 }  // namespace
 
-PointerTrail follow_pointer(Address return_address,
-                            const std::function<std::span<const std::uint8_t>(Address)>& code_at) {
+PointerTrail follow_pointer(Address return_address, const CodeAt& code_at) {
   PointerTrail trail;
   State first;
   first.at = return_address;

@@ -7,9 +7,7 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "analysis/symbolize/x86_code.h"
@@ -38,9 +36,7 @@ struct PointerTrail {
   std::vector<PointerCall> calls;
 };
 
-/// `code_at(address)`: the bytes from there on, none outside the module's code. Both ways of
-/// a branch are followed, up to a number of instructions.
-[[nodiscard]] PointerTrail follow_pointer(
-    Address return_address, const std::function<std::span<const std::uint8_t>(Address)>& code_at);
+/// Both ways of a branch are followed, up to a number of instructions.
+[[nodiscard]] PointerTrail follow_pointer(Address return_address, const CodeAt& code_at);
 
 }  // namespace geiger::symbolize

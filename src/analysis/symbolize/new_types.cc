@@ -10,6 +10,7 @@
 #include "analysis/symbolize/dwarf_units.h"
 #include "analysis/symbolize/elf_symbols.h"
 #include "analysis/symbolize/fresh_pointer.h"
+#include "analysis/symbolize/linkage_table.h"
 
 namespace geiger::symbolize {
 namespace {
@@ -56,7 +57,11 @@ class Code {
 class ModuleTypes {
  public:
   ModuleTypes(const DebugFile& file, Elf* elf)
-      : file_(file), code_(elf), symbols_(file), bias_(file.bias() - file.dwarf_bias()) {}
+      : file_(file),
+        code_(elf),
+        linkage_(elf),
+        symbols_(file),
+        bias_(file.bias() - file.dwarf_bias()) {}
 
   [[nodiscard]] SymbolSet find(const ModuleJob& job, const NewSites& sites) {
     SymbolSetBuilder found;
@@ -80,7 +85,10 @@ class ModuleTypes {
     const auto code_at = [&](Address address) { return code_.at(address); };
     for (const Address address : job.addresses) {
       trails_.push_back(follow_pointer(address, code_at));
-      for (const PointerCall& call : trails_.back().calls) targets_.try_emplace(call.target);
+      for (PointerCall& call : trails_.back().calls) {
+        call.target = linkage_.function_behind(call.target, code_at);
+        targets_.try_emplace(call.target);
+      }
     }
   }
 
@@ -148,6 +156,7 @@ class ModuleTypes {
 
   const DebugFile& file_;
   Code code_;
+  LinkageTable linkage_;
   ElfSymbols symbols_;
   Dwarf_Addr bias_;
   std::vector<PointerTrail> trails_;  ///< By address of the job.

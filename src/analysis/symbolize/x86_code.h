@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -48,6 +49,9 @@ struct Instruction {
   std::int64_t value = 0;
   Address target = 0;
 };
+
+/// The bytes of a module's code from an ELF vaddr on; none outside.
+using CodeAt = std::function<std::span<const std::uint8_t>(Address)>;
 
 /// The instruction at the start of `code`, which lies at `address`. Nothing where it is cut
 /// off or not known here.
