@@ -125,8 +125,11 @@ std::string process_text(const CoverageReport& report) {
 }
 
 std::string setting_text(const CoverageReport& report) {
-  return fmt::format("{}, seed {}, {}", plural(report.settings.replicates, "replicate") + " a cell",
-                     report.settings.seed, process_text(report));
+  std::string text =
+      fmt::format("{}, seed {}", plural(report.settings.replicates, "replicate") + " a cell",
+                  report.settings.seed);
+  // Schemes of patterns put other bytes to trial, or none.
+  return report.mixes.empty() ? text : text + ", " + process_text(report);
 }
 
 void write_tally(JsonWriter& json, const MethodTally& tally, double level) {
