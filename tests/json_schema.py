@@ -45,9 +45,12 @@ OF_TWO = [["diff"], ["diff", "--by", "stack", "--all"], ["diff", "--kind", "live
           ["check", "--max-growth", "5%", "--from", "10%"]]
 OF_NONE = [["simulate", "--replicates", "5", "--mix", "const16"],
            ["simulate", "--replicates", "5", "--mix", "huge", "--widths", "--certain"],
+           ["simulate", "--replicates", "5", "--patterns"],
            ["estimate", "16@512KiB:3"], ["estimate", "--listed", "--poisson", "16@512KiB"],
            ["estimate", "24+7@102400"],
-           ["plan", "--interval", "64KiB"], ["plan", "--precision", "10%", "--site", "10MiB"],
+           ["plan", "--interval", "64KiB"],
+           ["plan", "--interval", "16KiB,64KiB", "--site", "10MiB"],
+           ["plan", "--precision", "10%", "--site", "10MiB"],
            ["ctl"]]
 
 

@@ -50,6 +50,7 @@ void select(Options& options, const profile::Recording& recording) {
 
 int print_lifetimes(Options& options) {
   if (!may_write(options.picture)) return kExitFailed;
+  options.read.infers_types = !options.selection.type.empty();
   const auto input = read_input(options.read);
   if (!input) return kExitFailed;
   options.lifetimes.level = options.read.level;

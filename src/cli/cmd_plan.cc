@@ -1,7 +1,9 @@
 // `geiger plan`: which interval to record with.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "analysis/report/plan.h"
 #include "cli/commands.h"
@@ -44,6 +46,24 @@ Outcome<Bytes> parse_positive_size(std::string_view text) {
   return size;
 }
 
+/// Ascending, each once.
+Outcome<std::vector<Bytes>> parse_intervals(const std::vector<std::string>& texts) {
+  using Intervals = Outcome<std::vector<Bytes>>;
+  constexpr std::size_t kMostIntervals = 6;  // That many columns fit on a line.
+  std::vector<Bytes> sizes;
+  for (const std::string& text : texts) {
+    const auto size = parse_positive_size(text);
+    if (!size.has_value()) return Intervals::failure(size.reason());
+    sizes.push_back(size.value());
+  }
+  std::ranges::sort(sizes);
+  sizes.erase(std::ranges::unique(sizes).begin(), sizes.end());
+  if (sizes.size() > kMostIntervals) {
+    return Intervals::failure("at most 6 intervals fit in one table");
+  }
+  return sizes;
+}
+
 Outcome<double> parse_probability(const std::string& text) {
   if (const auto level = parse_level(text)) return *level;
   return Outcome<double>::failure("'" + text + "' is no probability like 80%");
@@ -56,8 +76,17 @@ void add_goals(CLI::App& verb, report::PlanOptions& plan) {
              [&plan](double change) { plan.change = change; });
   add_parsed(verb, "--precision", "SHARE", "To know it to: 5%", parse_share,
              [&plan](double share) { plan.precision = share; });
-  add_parsed(verb, "--interval", "SIZE", "Show what this interval sees", parse_positive_size,
-             [&plan](Bytes size) { plan.interval = size; });
+  verb.add_option_function<std::vector<std::string>>(
+          "--interval",
+          [&plan](const std::vector<std::string>& texts) {
+            const auto sizes = parse_intervals(texts);
+            if (!sizes.has_value()) throw CLI::ValidationError("--interval", sizes.reason());
+            plan.intervals = sizes.value();
+          },
+          "Show what this interval sees; several are compared")
+      ->type_name("SIZE,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   add_parsed(verb, "--power", "P", "Chance to find the change (default 80%)", parse_probability,
              [&plan](double power) { plan.power = power; });
   add_parsed(verb, "--alpha", "P", "Chance of a false alarm (default 5%)", parse_probability,
@@ -68,10 +97,9 @@ void add_goals(CLI::App& verb, report::PlanOptions& plan) {
 std::string contradiction_in(const report::PlanOptions& plan, bool has_run) {
   if (plan.power <= plan.alpha) return "--power must be above --alpha";
   const bool has_goal = plan.change || plan.precision;
-  if (plan.site && !has_goal && !plan.interval) {
+  if (plan.site && !has_goal && plan.intervals.empty() && !has_run) {
     return "--site needs --change or --precision, or --interval";
   }
-  if (has_run && plan.site) return "--site and RUN: one size at a time";
   return "";
 }
 
@@ -117,6 +145,7 @@ void register_plan(CLI::App& app, int& exit_code) {
       "  geiger plan --site 10MiB --change 10%   a tenth more of 10 MiB, to be found\n"
       "  geiger plan --site 1GiB --precision 5%  1 GiB, to be known within 5 %\n"
       "  geiger plan --interval 64KiB --svg plan.svg\n"
+      "  geiger plan --interval 16KiB,64KiB,512KiB  three intervals side by side\n"
       "  geiger plan geiger-server.4711 --change 5%");
   verb->callback([options, &exit_code] { exit_code = print_plan(*options); });
 }

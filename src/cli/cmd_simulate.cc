@@ -29,7 +29,8 @@ constexpr std::size_t kMostJobs = 1024;
 struct Options {
   report::CoverageReport report;
   std::vector<std::string> mixes;  ///< None: all.
-  std::size_t jobs = 0;            ///< 0: one for each processor.
+  bool has_patterns = false;
+  std::size_t jobs = 0;  ///< 0: one for each processor.
   PictureOptions picture;
   bool is_json = false;
 };
@@ -46,12 +47,17 @@ std::map<std::string, Mix> mixes_by_name() {
 void lay_out(Options& options) {
   report::CoverageReport& report = options.report;
   report.samples = {0.5, 1, 2, 3, 5, 10, 30, 100, 1000};
+  const bool has_all = options.mixes.empty() && !options.has_patterns;
   for (std::size_t i = 0; i < estimation::kMixes; ++i) {
     const auto mix = static_cast<Mix>(i);
-    const bool is_asked = options.mixes.empty() ||
-                          std::ranges::find(options.mixes, name_of(mix)) != options.mixes.end();
+    const bool is_asked =
+        has_all || std::ranges::find(options.mixes, name_of(mix)) != options.mixes.end();
     if (is_asked)
       report.mixes.push_back({mix, std::vector<estimation::CellTally>(report.samples.size())});
+  }
+  for (std::size_t i = 0; i < estimation::kPatterns && (has_all || options.has_patterns); ++i) {
+    report.patterns.push_back({static_cast<estimation::Pattern>(i),
+                               std::vector<estimation::PatternTally>(report.samples.size())});
   }
 }
 
@@ -60,30 +66,51 @@ std::size_t jobs_of(const Options& options) {
   return std::max(1U, std::thread::hardware_concurrency());
 }
 
+/// The tallies of all blocks of all cells of `rows`: block by block, cell by cell.
+template <typename Row>
+auto tallies_of(const std::vector<Row>& rows, std::size_t cells_of_row, std::size_t blocks) {
+  using Tally = typename decltype(Row::cells)::value_type;
+  return std::vector<Tally>(rows.size() * cells_of_row * blocks);
+}
+
+template <typename Row, typename Tally>
+void merge(std::vector<Row>& rows, const std::vector<Tally>& tallies, std::size_t blocks) {
+  for (std::size_t item = 0; item < tallies.size(); ++item) {
+    const std::size_t cell = item / blocks;
+    const std::size_t cells_of_row = rows.front().cells.size();
+    Tally& sum = rows[cell / cells_of_row].cells[cell % cells_of_row];
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i].merge(tallies[item][i]);
+  }
+}
+
 /// Blocks are simulated in any order and merged in theirs.
 void simulate(Options& options) {
   report::CoverageReport& report = options.report;
   const std::size_t blocks = estimation::blocks_of(report.settings);
-  const std::size_t cells = report.mixes.size() * report.samples.size();
-  std::vector<estimation::CellTally> tallies(cells * blocks);
+  const std::size_t cells = report.samples.size();
+  auto of_mixes = tallies_of(report.mixes, cells, blocks);
+  auto of_patterns = tallies_of(report.patterns, cells, blocks);
   const auto worker = [&] {
     return [&, book = estimation::IntervalBook(report.settings.level)](std::size_t item) mutable {
-      const std::size_t cell = item / blocks;
-      tallies[item] = estimation::simulate_block(report.settings,
-                                                 {report.mixes[cell / report.samples.size()].mix,
-                                                  report.samples[cell % report.samples.size()]},
-                                                 item % blocks, book);
+      const std::size_t place = item < of_mixes.size() ? item : item - of_mixes.size();
+      const std::size_t row = place / blocks / cells;
+      const double samples = report.samples[place / blocks % cells];
+      const std::size_t block = place % blocks;
+      if (item < of_mixes.size()) {
+        of_mixes[place] = estimation::simulate_block(report.settings,
+                                                     {report.mixes[row].mix, samples}, block, book);
+      } else {
+        of_patterns[place] = estimation::simulate_pattern(
+            report.settings, report.patterns[row].pattern, samples, block);
+      }
     };
   };
+  const std::size_t items = of_mixes.size() + of_patterns.size();
   Progress progress("simulating");
-  work_in_parallel(tallies.size(), jobs_of(options), worker,
-                   [&](std::size_t done) { progress.update(done, tallies.size()); });
-  for (std::size_t item = 0; item < tallies.size(); ++item) {
-    const std::size_t cell = item / blocks;
-    estimation::CellTally& sum =
-        report.mixes[cell / report.samples.size()].cells[cell % report.samples.size()];
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i].merge(tallies[item][i]);
-  }
+  work_in_parallel(items, jobs_of(options), worker,
+                   [&](std::size_t done) { progress.update(done, items); });
+  merge(report.mixes, of_mixes, blocks);
+  merge(report.patterns, of_patterns, blocks);
 }
 
 int run_simulation(Options& options) {
@@ -119,15 +146,20 @@ void register_simulate(CLI::App& app, int& exit_code) {
       ->check(one_of(names))
       ->delimiter(',')
       ->type_name("NAME,...");
+  verb->add_flag("--patterns", options->has_patterns,
+                 "Only (or also, with --mix): a fixed and a jittered stride\ninstead of chance, on "
+                 "patterns of allocations");
   verb->add_flag("--certain", settings.has_certain,
                  "Objects of T and more are certain, as in recordings");
   verb->add_flag("--widths", options->report.has_widths, "Print mean widths too");
   add_picture_options(*verb, options->picture);
   verb->footer(
       "\nMakes sites of known bytes, samples them, and counts how often each kind of interval\n"
-      "contains the truth. docs/estimators.md says what the methods and mixes are.\n"
+      "contains the truth. Then samples patterns of allocations at a fixed stride, a jittered\n"
+      "one, and by chance. docs/estimators.md says what the methods, mixes and patterns are.\n"
       "\nExamples:\n"
       "  geiger simulate\n"
+      "  geiger simulate --patterns\n"
       "  geiger simulate --mix const16,huge --replicates 20000 --svg coverage.svg");
   verb->callback([options, &exit_code] { exit_code = run_simulation(*options); });
 }

@@ -56,6 +56,7 @@ report::TableReport report_of(const profile::Recording& recording, const Options
 
 int print_table(Options& options) {
   options.read.observes_running = profile::is_measured(kind_of(options.selection));
+  options.read.infers_types = options.table.by == GroupBy::kType || !options.selection.type.empty();
   const auto input = read_input(options.read);
   if (!input) return kExitFailed;
   options.table.level = options.read.level;

@@ -22,6 +22,7 @@ struct Options {
 
 int print_tree(Options& options) {
   options.read.observes_running = profile::is_measured(kind_of(options.selection));
+  options.read.infers_types = !options.selection.type.empty();
   const auto input = read_input(options.read);
   if (!input) return kExitFailed;
   options.tree.level = options.read.level;

@@ -12,6 +12,7 @@
 #include "analysis/observe/observer.h"
 #include "analysis/profile/measured.h"
 #include "analysis/profile/trim.h"
+#include "analysis/symbolize/infer_types.h"
 #include "analysis/symbolize/symbolize.h"
 #include "analysis/symbolize/trim.h"
 #include "cli/choice.h"
@@ -20,6 +21,7 @@
 #include "cli/progress.h"
 #include "cli/terminal.h"
 #include "cli/terminal_options.h"
+#include "trace/format.h"
 
 namespace geiger::cli {
 namespace {
@@ -76,6 +78,26 @@ void symbolize_here(profile::Recording& recording) {
   options.progress = [&](std::size_t done, std::size_t total) { progress.update(done, total); };
   const symbolize::Outcome outcome = symbolize::symbolize(recording, options);
   say_lines(outcome.hints, kHintsSaid);
+}
+
+symbolize::NewKind kind_of_new(std::uint8_t entry_point) {
+  switch (static_cast<trace::EntryPoint>(entry_point)) {
+    case trace::EntryPoint::kNew:
+    case trace::EntryPoint::kNewAligned:
+      return symbolize::NewKind::kObject;
+    case trace::EntryPoint::kNewArray:
+    case trace::EntryPoint::kNewArrayAligned:
+      return symbolize::NewKind::kArray;
+    default:
+      return symbolize::NewKind::kNone;
+  }
+}
+
+void infer_types_here(profile::Recording& recording) {
+  Progress progress("looking for types");
+  symbolize::Options options;
+  options.progress = [&](std::size_t done, std::size_t total) { progress.update(done, total); };
+  symbolize::infer_types(recording, kind_of_new, options);
 }
 
 }  // namespace
@@ -174,6 +196,7 @@ std::optional<Input> read_input(const ReadOptions& options) {
   recording.frame_rules = std::move(rules.value());
   if (!recording.is_symbolized) symbolize_here(recording);
   profile::trim(recording, symbolize::leading_runtime_frames);
+  if (options.infers_types && input->origins.empty()) infer_types_here(recording);
   return input;
 }
 

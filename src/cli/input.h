@@ -24,6 +24,7 @@ struct ReadOptions {
   bool is_json = false;
   FrameOptions frames;
   bool observes_running = false;  ///< Also read the memory of processes that still run.
+  bool infers_types = false;      ///< Also look for the types of `new Foo`, which takes longer.
 };
 
 /// RUN..., and with `has_report` also --ci and --json.

@@ -130,6 +130,28 @@ class PlanningVerbs(RecordedProgram):
         self.assertAlmostEqual(chances[1.75], 0.8262, delta=5e-5)
         self.assertIn("relative error of N bytes", self.geiger("plan", "--interval", "64KiB"))
 
+    def test_plan_of_several_intervals(self):
+        words = ["plan", "--interval", "512KiB,16KiB", "--interval", "64KiB"]
+        plan = self.json(*words)
+        self.assertEqual([one["interval"] for one in plan["intervals"]],
+                         [16 * 1024, 64 * 1024, 512 * 1024])
+        self.assertEqual(plan["interval"], 16 * 1024)
+        for one in plan["intervals"]:
+            # One sampled byte stands for T; from T bytes on nothing is left to chance.
+            self.assertAlmostEqual(one["objects"][0]["relative_error"], one["interval"] - 1,
+                                   delta=1e-3)
+            for thing in one["objects"]:
+                self.assertEqual(thing["relative_error"] == 0, thing["bytes"] >= one["interval"])
+        text = self.geiger(*words)
+        self.assertRegex(text, "at 16 KiB +at 64 KiB +at 512 KiB")
+        self.assertIn("--interval 16KiB --", text)
+        site = self.json(*words, "--site", "1MiB")
+        self.assertEqual([one["site"]["samples"] for one in site["intervals"]],
+                         sorted((one["site"]["samples"] for one in site["intervals"]),
+                                reverse=True))
+        run = self.json(*words, "a.geiger")
+        self.assertIn("relative_error", run["intervals"][2]["expected"])
+
     def test_plan_with_a_run(self):
         samples = self.json("summary", "a.geiger")["allocated"]["bytes"]["samples"]
         plan = self.json("plan", "a.geiger", "--change", "50%")
@@ -144,7 +166,8 @@ class PlanningVerbs(RecordedProgram):
                       ["--change", "nan"], ["--precision", "-5%"], ["--interval", "0"],
                       ["--power", "1"], ["--alpha", "0"], ["--power", "1%"], ["--ci", "100%"],
                       ["--site", "10MiB"], ["--site", "ten", "--change", "10%"],
-                      ["a.geiger", "--site", "1MiB", "--change", "10%"]):
+                      ["--interval", "1,2,3,4,5,6,7"],
+                      ["--interval", "64KiB,0"]):
             with self.subTest(words=words):
                 self.error("plan", *words, code=2)
         self.assertIn("nowhere", self.error("plan", "nowhere", code=1))
@@ -174,6 +197,20 @@ class PlanningVerbs(RecordedProgram):
             self.assertEqual(cell["methods"][0]["coverage"]["value"], 1)
             self.assertEqual(cell["methods"][1]["replicates"], 0)
 
+    def test_simulate_shows_that_a_fixed_stride_is_blind(self):
+        words = ["simulate", "--patterns", "--replicates", "300"]
+        alone = self.json(*words, "--jobs", "1")
+        self.assertEqual(alone, self.json(*words, "--jobs", "3"))
+        self.assertEqual(alone["mixes"], [])
+        self.assertEqual(self.json(*words, "--mix", "huge")["patterns"], alone["patterns"])
+        row = next(row for row in alone["patterns"] if row["pattern"] == "every 4th")
+        cell = next(cell for cell in row["cells"] if cell["expected_samples"] == 100)
+        by_name = {one["scheme"]: one for one in cell["schemes"]}
+        self.assertEqual(by_name["fixed stride"]["coverage"]["value"], 0)
+        self.assertGreater(by_name["fixed stride"]["error"], 1)
+        self.assertGreater(by_name["Bernoulli"]["coverage"]["hi"], 0.95)
+        self.assertLess(by_name["Bernoulli"]["error"], 0.2)
+
     def test_simulate_refuses_what_cannot_be(self):
         for words in (["--replicates", "0"], ["--jobs", "0"], ["--mix", "nothing"],
                       ["--ci", "1.5%x"],
@@ -185,7 +222,8 @@ class PlanningVerbs(RecordedProgram):
 
     def test_pictures_are_whole_documents(self):
         small = ["--replicates", "20", "--mix", "const16"]
-        for words in (["plan"], ["simulate", *small]):
+        for words in (["plan"], ["simulate", *small],
+                      ["simulate", "--replicates", "20", "--patterns"]):
             self.geiger(*words, "--svg", "out.svg", "-f")
             root = xml.etree.ElementTree.parse(os.path.join(self.here, "out.svg")).getroot()
             self.assertTrue(root.tag.endswith("svg"))

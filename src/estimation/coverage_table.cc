@@ -13,15 +13,9 @@ namespace geiger::estimation {
 namespace {
 
 constexpr double kT = static_cast<double>(kTableInterval);
-constexpr std::uint64_t kLeastBlock = 100;
-constexpr std::uint64_t kMostBlocks = 1000;  // Of a cell: their tallies are kept.
-constexpr std::size_t kClasses = 256;        // Of sizes in a site.
+constexpr std::size_t kClasses = 256;  // Of sizes in a site.
 /// By number of objects, for half of the bytes: T/32 of 64 bytes for one of 2 T.
 constexpr double kSmallOfHalves = (kT / 32) / (kT / 32 + 1);
-
-double uniform(std::mt19937_64& generator) {
-  return static_cast<double>(generator() >> 11) * 0x1p-53;
-}
 
 /// Size at the quantile `p` in [0, 1) of the objects of a mix, in bytes.
 double size_at(Mix mix, double p) {
@@ -91,11 +85,6 @@ class SizesBySamples {
   std::vector<double> sizes_, cumulative_;
 };
 
-/// Replicates of a block; depends on nothing that may change a result.
-std::uint64_t block_size(const TableSettings& settings) {
-  return std::max(kLeastBlock, (settings.replicates + kMostBlocks - 1) / kMostBlocks);
-}
-
 std::uint64_t rounded_at_random(double value, std::mt19937_64& generator) {
   return static_cast<std::uint64_t>(value + uniform(generator));
 }
@@ -113,18 +102,7 @@ void add_replicate(CellTally& tally, const Site& site, std::mt19937_64& generato
   for (std::size_t i = 0; i < kMethods; ++i) {
     const auto method = static_cast<Method>(i);
     if (method == Method::kListed && sums.samples == 0) continue;
-    const Interval interval = book.interval(method, sums, untried, kT);
-    MethodTally& one = tally[i];
-    ++one.counted;
-    // The limits of the .NET table are whole bytes, hence the rounding.
-    const bool is_below = interval.hi < sampler.truth() * (1 - 1e-12);
-    const bool is_above = interval.lo > sampler.truth() * (1 + 1e-12);
-    one.covered += is_below || is_above ? 0 : 1;
-    one.missed_below += is_below ? 1 : 0;
-    one.missed_above += is_above ? 1 : 0;
-    const double width = (interval.hi - interval.lo) / sampler.truth();
-    one.width += width;
-    one.width_squares += width * width;
+    tally[i].add(book.interval(method, sums, untried, kT), sampler.truth());
   }
 }
 
@@ -140,6 +118,19 @@ std::string_view name_of(Method method) {
   constexpr std::array<std::string_view, kMethods> kNames{
       "FF-SG", "FF-SG listed", "normal", "NB (s,s)", "NB (s,s+1)", "Camp-Paulson"};
   return kNames.at(static_cast<std::size_t>(method));
+}
+
+void MethodTally::add(const Interval& interval, double truth) {
+  ++counted;
+  // The limits of the .NET table are whole bytes, hence the rounding.
+  const bool is_below = interval.hi < truth * (1 - 1e-12);
+  const bool is_above = interval.lo > truth * (1 + 1e-12);
+  covered += is_below || is_above ? 0 : 1;
+  missed_below += is_below ? 1 : 0;
+  missed_above += is_above ? 1 : 0;
+  const double share = (interval.hi - interval.lo) / truth;
+  width += share;
+  width_squares += share * share;
 }
 
 void MethodTally::merge(const MethodTally& other) {
@@ -227,27 +218,15 @@ Site draw_site(const Cell& cell, bool has_certain, std::mt19937_64& generator) {
   return site;
 }
 
-std::uint64_t blocks_of(const TableSettings& settings) {
-  return (settings.replicates + block_size(settings) - 1) / block_size(settings);
-}
-
 CellTally simulate_block(const TableSettings& settings, const Cell& cell, std::uint64_t block,
                          IntervalBook& book) {
-  std::seed_seq seeds{settings.seed,
-                      settings.seed >> 32,
-                      static_cast<std::uint64_t>(cell.mix),
-                      static_cast<std::uint64_t>(cell.samples * 1000),
-                      block,
-                      block >> 32};
-  std::mt19937_64 generator(seeds);
+  std::mt19937_64 generator =
+      generator_of(settings, static_cast<std::uint64_t>(cell.mix), cell.samples, block);
   CellTally tally{};
-  const std::uint64_t size = block_size(settings);
-  const std::uint64_t last = std::min(settings.replicates, (block + 1) * size);
-  for (std::uint64_t i = block * size; i < last; ++i) {
-    const double place = (static_cast<double>(i) + 0.5) / static_cast<double>(settings.replicates);
-    const Cell jittered{cell.mix, cell.samples * (0.65 + 0.7 * place)};
-    add_replicate(tally, draw_site(jittered, settings.has_certain, generator), generator, book);
-  }
+  for_replicates(settings, cell.samples, block, [&](double samples) {
+    add_replicate(tally, draw_site({cell.mix, samples}, settings.has_certain, generator), generator,
+                  book);
+  });
   return tally;
 }
 

@@ -16,6 +16,7 @@
 
 #include "estimation/coverage.h"
 #include "estimation/estimate.h"
+#include "estimation/replicates.h"
 
 namespace geiger::estimation {
 
@@ -48,15 +49,6 @@ inline constexpr std::size_t kMethods = 6;
 /// "FF-SG", "FF-SG listed", "normal", "NB (s,s)", "NB (s,s+1)", "Camp-Paulson".
 [[nodiscard]] std::string_view name_of(Method method);
 
-struct TableSettings {
-  double level = 0.95;  ///< In (0, 1).
-  std::uint64_t seed = 1;
-  std::uint64_t replicates = 2000;  ///< Of each cell, at least 1.
-  /// Objects of at least T bytes are certain, as recordings have them, instead of
-  /// put to trial, as other designs do and `pure` does.
-  bool has_certain = false;
-};
-
 /// A column of a mix.
 struct Cell {
   Mix mix = Mix::kConst16;
@@ -70,6 +62,8 @@ struct MethodTally {
   double width = 0;  ///< Sum of interval width over true bytes.
   double width_squares = 0;
 
+  /// Counts a replicate whose site has `truth` > 0 bytes.
+  void add(const Interval& interval, double truth);
   void merge(const MethodTally& other);
   /// Share covered with its exact interval (Clopper and Pearson); [0, 1] of nothing.
   [[nodiscard]] double coverage() const;
@@ -104,9 +98,6 @@ inline constexpr Bytes kTableInterval = 512 * kKiB;
 /// random; at least one object.
 [[nodiscard]] Site draw_site(const Cell& cell, bool has_certain, std::mt19937_64& generator);
 
-/// Replicates come in blocks, each with a seed of its own: blocks can be simulated
-/// in any order and by any thread, and their tallies merged in their order.
-[[nodiscard]] std::uint64_t blocks_of(const TableSettings& settings);
 /// `block` < blocks_of(settings). `book` was made for the level of `settings`.
 [[nodiscard]] CellTally simulate_block(const TableSettings& settings, const Cell& cell,
                                        std::uint64_t block, IntervalBook& book);

@@ -71,6 +71,11 @@ std::optional<double> interval_to_detect(double bytes, double change, double alp
   return bytes / *samples;
 }
 
+double error_of_sampled_object(double size, double interval) {
+  if (size >= interval) return 0;
+  return 1 / std::expm1(rate_of_interval(interval) * size);
+}
+
 double chance_to_see(double bytes, double interval) {
   if (!(bytes > 0)) return 0;
   if (!(interval > 1)) return 1;

@@ -29,6 +29,10 @@ namespace geiger::estimation {
 /// bytes). In [0, 1]; 1 at T = 1, 0 for no bytes.
 [[nodiscard]] double chance_to_see(double bytes, double interval);
 
+/// How far the bytes that one sampled object of `size` >= 1 bytes stands for, size/pi, are from
+/// its size: (1 - pi)/pi of it. 0 where it is certain: from `interval` bytes on.
+[[nodiscard]] double error_of_sampled_object(double size, double interval);
+
 /// `count` objects (an estimate, hence not whole) of `size` bytes.
 struct Objects {
   double size = 0;

@@ -91,6 +91,15 @@ TEST(Detectable, IsFoundWithEightyPercent) {
   }
 }
 
+// A sampled byte stands for T bytes; at T bytes nothing is left to chance.
+TEST(SampledObject, IsOffByWhatItStandsFor) {
+  EXPECT_NEAR(error_of_sampled_object(1, 1024), 1023, 1e-9);
+  EXPECT_NEAR(error_of_sampled_object(2, 4), 9.0 / 7, 1e-12);  // pi = 1 - (3/4)^2
+  EXPECT_GT(error_of_sampled_object(1023, 1024), 0.58);
+  EXPECT_EQ(error_of_sampled_object(1024, 1024), 0);
+  EXPECT_EQ(error_of_sampled_object(1, 1), 0);
+}
+
 TEST(SamplesNeeded, RefusesWhatIsNoQuestion) {
   const double nan = std::nan(""), inf = std::numeric_limits<double>::infinity();
   for (const double change : {0.0, -1.0, -2.0, nan, inf, -inf, 1e-300}) {

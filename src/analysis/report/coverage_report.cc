@@ -17,6 +17,8 @@ using estimation::Interval;
 using estimation::kMethods;
 using estimation::Method;
 using estimation::MethodTally;
+using estimation::PatternTally;
+using estimation::SchemeTally;
 
 constexpr std::size_t kNameWidth = 14;
 constexpr std::size_t kCellWidth = 6;
@@ -49,19 +51,40 @@ std::string heading_line(const CoverageReport& report, std::string_view name, co
   return line_of(std::move(out));
 }
 
-template <typename CellText>
-std::string block(const CoverageReport& report, const MixRow& row, const Style& style,
-                  const CellText& text) {
-  std::string out = heading_line(report, name_of(row.mix), style);
-  for (std::size_t method = 0; method < kMethods; ++method) {
-    std::string line = pad_right(name_of(static_cast<Method>(method)), kNameWidth);
-    for (const CellTally& cell : row.cells) {
-      const std::string figure = pad_left(text(cell[method]), kCellWidth + 1);
+/// A line for each of `Name`'s values; `cells` are arrays of their tallies.
+template <typename Name, typename Cell, typename CellText>
+std::string block(const CoverageReport& report, std::string_view heading,
+                  const std::vector<Cell>& cells, const Style& style, const CellText& text) {
+  std::string out = heading_line(report, heading, style);
+  for (std::size_t row = 0; row < Cell{}.size(); ++row) {
+    std::string line = pad_right(name_of(static_cast<Name>(row)), kNameWidth);
+    for (const Cell& cell : cells) {
+      const std::string figure = pad_left(text(cell[row]), kCellWidth + 1);
       line += figure.ends_with('!') ? paint(style, Role::kWarning, figure) : figure;
     }
     out += line_of(std::move(line));
   }
   return out + "\n";
+}
+
+template <typename CellText>
+std::string blocks_of_mixes(const CoverageReport& report, const Style& style,
+                            const CellText& text) {
+  std::string out;
+  for (const MixRow& row : report.mixes) {
+    out += block<Method>(report, name_of(row.mix), row.cells, style, text);
+  }
+  return out;
+}
+
+template <typename CellText>
+std::string blocks_of_patterns(const CoverageReport& report, const Style& style,
+                               const CellText& text) {
+  std::string out;
+  for (const PatternRow& row : report.patterns) {
+    out += block<estimation::Scheme>(report, name_of(row.pattern), row.cells, style, text);
+  }
+  return out;
 }
 
 /// The largest of a figure of each tally that has replicates.
@@ -73,6 +96,11 @@ double largest(const CoverageReport& report, const FigureOf& figure_of) {
       for (const MethodTally& tally : cell) {
         if (tally.counted > 0) most = std::max(most, figure_of(tally));
       }
+    }
+  }
+  for (const PatternRow& row : report.patterns) {
+    for (const PatternTally& cell : row.cells) {
+      for (const SchemeTally& tally : cell) most = std::max(most, figure_of(tally.intervals));
     }
   }
   return most;
@@ -97,18 +125,21 @@ std::string process_text(const CoverageReport& report) {
 }
 
 std::string setting_text(const CoverageReport& report) {
-  return fmt::format("{}, seed {}, {}", plural(report.settings.replicates, "replicate") + " a cell",
-                     report.settings.seed, process_text(report));
+  std::string text =
+      fmt::format("{}, seed {}", plural(report.settings.replicates, "replicate") + " a cell",
+                  report.settings.seed);
+  // Schemes of patterns put other bytes to trial, or none.
+  return report.mixes.empty() ? text : text + ", " + process_text(report);
 }
 
-void write_method(JsonWriter& json, const MethodTally& tally, Method method, double level) {
+void write_tally(JsonWriter& json, const MethodTally& tally, double level) {
   const Interval interval = tally.coverage_interval(level);
-  json.begin_object().field("method", name_of(method)).field("replicates", tally.counted);
+  json.field("replicates", tally.counted);
   json.key("coverage").begin_object().field("value", tally.coverage());
   json.field("lo", interval.lo).field("hi", interval.hi).end_object();
   json.field("missed_below", tally.missed_below).field("missed_above", tally.missed_above);
   json.field("mean_width", tally.mean_width());
-  json.field("mean_width_error", tally.mean_width_error()).end_object();
+  json.field("mean_width_error", tally.mean_width_error());
 }
 
 void write_mix(JsonWriter& json, const CoverageReport& report, const MixRow& row) {
@@ -116,16 +147,34 @@ void write_mix(JsonWriter& json, const CoverageReport& report, const MixRow& row
   for (std::size_t i = 0; i < row.cells.size(); ++i) {
     json.begin_object().field("expected_samples", report.samples[i]).key("methods").begin_array();
     for (std::size_t method = 0; method < kMethods; ++method) {
-      write_method(json, row.cells[i][method], static_cast<Method>(method), report.settings.level);
+      json.begin_object().field("method", name_of(static_cast<Method>(method)));
+      write_tally(json, row.cells[i][method], report.settings.level);
+      json.end_object();
     }
     json.end_array().end_object();
   }
   json.end_array().end_object();
 }
 
-Chart chart_of(const CoverageReport& report, const MixRow& row) {
+void write_pattern(JsonWriter& json, const CoverageReport& report, const PatternRow& row) {
+  json.begin_object().field("pattern", name_of(row.pattern)).key("cells").begin_array();
+  for (std::size_t i = 0; i < row.cells.size(); ++i) {
+    json.begin_object().field("expected_samples", report.samples[i]).key("schemes").begin_array();
+    for (std::size_t scheme = 0; scheme < row.cells[i].size(); ++scheme) {
+      const SchemeTally& tally = row.cells[i][scheme];
+      json.begin_object().field("scheme", name_of(static_cast<estimation::Scheme>(scheme)));
+      write_tally(json, tally.intervals, report.settings.level);
+      json.field("error", tally.error()).end_object();
+    }
+    json.end_array().end_object();
+  }
+  json.end_array().end_object();
+}
+
+/// An empty chart: expected samples against coverage.
+Chart axes_of(const CoverageReport& report, std::string_view title, double least) {
   Chart chart;
-  chart.title = name_of(row.mix);
+  chart.title = title;
   chart.x = {
       "expected samples", report.samples.front() / 1.2, report.samples.back() * 1.2, true, {}};
   for (const double value : {0.5, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0}) {
@@ -133,20 +182,54 @@ Chart chart_of(const CoverageReport& report, const MixRow& row) {
       chart.x.ticks.push_back({value, fmt::format("{:.4g}", value)});
     }
   }
-  chart.y = {"coverage, %", 30, 100, false, {}};
-  for (const double value : {40.0, 60.0, 80.0, 100.0}) {
-    chart.y.ticks.push_back({value, fmt::format("{:.0f}", value)});
+  chart.y = {"coverage, %", least, 100, false, {}};
+  for (const double value : {0.0, 20.0, 40.0, 60.0, 80.0, 100.0}) {
+    if (value >= least) chart.y.ticks.push_back({value, fmt::format("{:.0f}", value)});
   }
   chart.reference = 100 * report.settings.level;
+  return chart;
+}
+
+void add_point(Curve& curve, double samples, const MethodTally& tally) {
+  if (tally.counted > 0) curve.points.push_back({samples, 100 * tally.coverage()});
+}
+
+Chart chart_of(const CoverageReport& report, const MixRow& row) {
+  Chart chart = axes_of(report, name_of(row.mix), 30);
   for (std::size_t method = 0; method < kMethods; ++method) {
     Curve curve{std::string(name_of(static_cast<Method>(method))), {}};
     for (std::size_t i = 0; i < row.cells.size(); ++i) {
-      const MethodTally& tally = row.cells[i][method];
-      if (tally.counted > 0) curve.points.push_back({report.samples[i], 100 * tally.coverage()});
+      add_point(curve, report.samples[i], row.cells[i][method]);
     }
     chart.curves.push_back(std::move(curve));
   }
   return chart;
+}
+
+Chart chart_of(const CoverageReport& report, const PatternRow& row) {
+  Chart chart = axes_of(report, name_of(row.pattern), 0);
+  for (std::size_t scheme = 0; scheme < estimation::kSchemes; ++scheme) {
+    Curve curve{std::string(name_of(static_cast<estimation::Scheme>(scheme))), {}};
+    for (std::size_t i = 0; i < row.cells.size(); ++i) {
+      add_point(curve, report.samples[i], row.cells[i][scheme].intervals);
+    }
+    chart.curves.push_back(std::move(curve));
+  }
+  return chart;
+}
+
+std::string patterns_text(const CoverageReport& report, const Style& style) {
+  if (report.patterns.empty()) return "";
+  const double level = report.settings.level;
+  std::string out = paint(style, Role::kHeading, "Coverage of FF-SG by sampling scheme, in %");
+  out += "; of a quarter of all objects, 16 bytes each\n\n";
+  out += blocks_of_patterns(report, style, [&](const SchemeTally& tally) {
+    return coverage_cell(tally.intervals, level);
+  });
+  out += paint(style, Role::kHeading, "Root mean square error of the estimate, in %") + "\n\n";
+  return out + blocks_of_patterns(report, style, [](const SchemeTally& tally) {
+           return fmt::format("{:.3g} ", 100 * tally.error());
+         });
 }
 
 }  // namespace
@@ -163,16 +246,15 @@ std::string to_text(const CoverageReport& report, const Style& style) {
                              100 * widest_half(report), 100 * level),
                  0, style.width)) +
       "\n\n";
-  for (const MixRow& row : report.mixes) {
-    out += block(report, row, style,
-                 [&](const MethodTally& tally) { return coverage_cell(tally, level); });
+  out += blocks_of_mixes(report, style,
+                         [&](const MethodTally& tally) { return coverage_cell(tally, level); });
+  if (report.has_widths && !report.mixes.empty()) {
+    out += paint(style, Role::kHeading, "Mean width, in units of the true bytes");
+    out += fmt::format("; each figure ± {:.1f} % at most (2 standard errors)\n\n",
+                       200 * largest_width_error(report));
+    out += blocks_of_mixes(report, style, width_cell);
   }
-  if (!report.has_widths) return out;
-  out += paint(style, Role::kHeading, "Mean width, in units of the true bytes");
-  out += fmt::format("; each figure ± {:.1f} % at most (2 standard errors)\n\n",
-                     200 * largest_width_error(report));
-  for (const MixRow& row : report.mixes) out += block(report, row, style, width_cell);
-  return out;
+  return out + patterns_text(report, style);
 }
 
 std::string to_json(const CoverageReport& report) {
@@ -183,6 +265,8 @@ std::string to_json(const CoverageReport& report) {
   json.field("has_certain", report.settings.has_certain);
   json.field("interval", estimation::kTableInterval).key("mixes").begin_array();
   for (const MixRow& row : report.mixes) write_mix(json, report, row);
+  json.end_array().key("patterns").begin_array();
+  for (const PatternRow& row : report.patterns) write_pattern(json, report, row);
   json.end_array().end_object();
   return json.take();
 }
@@ -194,8 +278,11 @@ std::string to_svg(const CoverageReport& report) {
   sheet.subtitle = fmt::format("{}; each point ± {:.1f} at most (95 %)", setting_text(report),
                                100 * widest_half(report));
   sheet.reference_name = "nominal, " + level;
-  sheet.columns = std::min<std::size_t>(3, std::max<std::size_t>(2, report.mixes.size()));
   for (const MixRow& row : report.mixes) sheet.charts.push_back(chart_of(report, row));
+  if (report.mixes.empty()) {
+    for (const PatternRow& row : report.patterns) sheet.charts.push_back(chart_of(report, row));
+  }
+  sheet.columns = std::min<std::size_t>(3, std::max<std::size_t>(2, sheet.charts.size()));
   return draw_svg(sheet);
 }
 

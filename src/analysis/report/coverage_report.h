@@ -6,6 +6,7 @@
 
 #include "analysis/report/style.h"
 #include "estimation/coverage_table.h"
+#include "estimation/schemes.h"
 
 namespace geiger::report {
 
@@ -15,15 +16,23 @@ struct MixRow {
   std::vector<estimation::CellTally> cells;
 };
 
+/// Cells of one pattern, in the same order.
+struct PatternRow {
+  estimation::Pattern pattern = estimation::Pattern::kEveryFourth;
+  std::vector<estimation::PatternTally> cells;
+};
+
 struct CoverageReport {
   estimation::TableSettings settings;
   std::vector<double> samples;  ///< Expected ones, ascending.
   std::vector<MixRow> mixes;
+  std::vector<PatternRow> patterns;
   bool has_widths = false;  ///< Also print mean widths.
 };
 
 [[nodiscard]] std::string to_text(const CoverageReport& report, const Style& style);
 [[nodiscard]] std::string to_json(const CoverageReport& report);
+/// Of the mixes; without any, of the patterns.
 [[nodiscard]] std::string to_svg(const CoverageReport& report);
 
 }  // namespace geiger::report

@@ -67,6 +67,41 @@ TEST(CoverageReport, JsonGivesEveryShareItsInterval) {
   EXPECT_EQ(nothing["coverage"]["hi"], 1.0);
 }
 
+CoverageReport report_of_patterns() {
+  CoverageReport one = report();
+  one.mixes.clear();
+  estimation::PatternTally cell{};
+  for (estimation::SchemeTally& tally : cell) tally = {{1000, 960, 15, 25, 250, 62.6}, 90};
+  cell[2] = {{1000, 0, 750, 250, 250, 62.6}, 3000};
+  one.patterns.push_back({estimation::Pattern::kEveryFourth, {cell, cell}});
+  return one;
+}
+
+TEST(CoverageReport, PatternsReadLikeThis) {
+  EXPECT_THAT(to_text(report_of_patterns(), {}), HasSubstr(R"(
+Coverage of FF-SG by sampling scheme, in %; of a quarter of all objects, 16 bytes each
+
+every 4th        0.5   1000
+Bernoulli       96.0   96.0
+jittered        96.0   96.0
+fixed stride     0.0!   0.0!
+
+Root mean square error of the estimate, in %
+
+every 4th        0.5   1000
+Bernoulli         30     30
+jittered          30     30
+fixed stride     173    173
+)"));
+  EXPECT_THAT(to_text(report_of_patterns(), {}), Not(HasSubstr("put to trial")));
+  const nlohmann::json json = nlohmann::json::parse(to_json(report_of_patterns()));
+  const nlohmann::json& fixed = json["patterns"][0]["cells"][1]["schemes"][2];
+  EXPECT_EQ(fixed["scheme"], "fixed stride");
+  EXPECT_EQ(fixed["coverage"]["value"], 0);
+  EXPECT_NEAR(fixed["error"], 1.732, 1e-3);
+  EXPECT_THAT(to_svg(report_of_patterns()), HasSubstr(">fixed stride<"));
+}
+
 TEST(CoverageReport, PictureHasThePanels) {
   const std::string svg = to_svg(report());
   EXPECT_THAT(svg, HasSubstr(">huge<"));

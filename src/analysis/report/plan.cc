@@ -56,11 +56,21 @@ std::optional<double> smallest(const std::vector<Goal>& goals) {
   return least;
 }
 
+/// The largest of the intervals asked for that reaches all goals, else the least of them.
+Bytes chosen_of(const std::vector<Bytes>& intervals, const std::optional<double>& derived) {
+  Bytes chosen = intervals.front();
+  for (const Bytes interval : intervals) {
+    if (derived && static_cast<double>(interval) <= *derived) chosen = interval;
+  }
+  return chosen;
+}
+
 void choose_interval(PlanReport& report, double otherwise) {
   const auto derived = smallest(report.goals);
-  report.is_interval_derived = !report.options.interval && derived.has_value();
-  if (report.options.interval) {
-    report.interval = static_cast<double>(*report.options.interval);
+  const std::vector<Bytes>& asked = report.options.intervals;
+  report.is_interval_derived = asked.empty() && derived.has_value();
+  if (!asked.empty()) {
+    report.interval = static_cast<double>(chosen_of(asked, derived));
   } else {
     report.interval = derived ? estimation::round_interval(*derived) : otherwise;
   }
@@ -74,6 +84,40 @@ void look_out(PlanReport& report) {
       estimation::detection_limit(interval > 1 ? interval : 0, report.options.level);
   for (const double multiple : {0.1, 1.0, 1.75, 3.0, 10.0, 100.0, 1000.0, 10000.0}) {
     report.sites.push_back(outlook(std::max(1.0, multiple * interval), interval));
+  }
+}
+
+/// Sizes of single objects: 1 byte, then powers of 4 up to the largest interval, from
+/// which on objects are certain at every interval.
+std::vector<Bytes> object_sizes(double largest_interval) {
+  std::vector<Bytes> sizes{1};
+  for (Bytes size = 16; static_cast<double>(size) < largest_interval && size <= kGiB; size *= 4) {
+    sizes.push_back(size);
+  }
+  return sizes;
+}
+
+IntervalOutlook outlook_of_interval(const PlanReport& report, double interval, double largest) {
+  IntervalOutlook one;
+  one.interval = interval;
+  one.detection_limit =
+      estimation::detection_limit(interval > 1 ? interval : 0, report.options.level);
+  if (report.options.site) one.site = outlook(*report.options.site, interval);
+  for (const Bytes size : object_sizes(largest)) {
+    one.objects.push_back(
+        {size, estimation::error_of_sampled_object(static_cast<double>(size), interval)});
+  }
+  return one;
+}
+
+void compare_intervals(PlanReport& report) {
+  std::vector<double> intervals;
+  for (const Bytes interval : report.options.intervals) {
+    intervals.push_back(static_cast<double>(interval));
+  }
+  if (intervals.empty()) intervals.push_back(report.interval);
+  for (const double interval : intervals) {
+    report.intervals.push_back(outlook_of_interval(report, interval, intervals.back()));
   }
 }
 
@@ -156,6 +200,7 @@ PlanReport plan_report(const PlanOptions& options) {
   report.goals = goals_of(options, options.site);
   choose_interval(report, kDefaultInterval);
   look_out(report);
+  compare_intervals(report);
   return report;
 }
 
@@ -167,12 +212,18 @@ PlanReport plan_report(const PlanOptions& options, const Recording& recording) {
   if (!report.options.site) {
     const auto exact = static_cast<double>(profile::all_totals(recording).exact_bytes);
     if (exact > 0) report.options.site = exact;
+    report.is_site_the_run = exact > 0;
   }
   report.goals = goals_of(options, report.options.site);
   choose_interval(report,
                   static_cast<double>(std::max<Bytes>(1, recording.processes.front().interval)));
   look_out(report);
+  compare_intervals(report);
   report.run = outlook_of(report, recording, allocated);
+  const std::vector<Objects> objects = all_objects(recording, allocated);
+  for (IntervalOutlook& one : report.intervals) {
+    one.run = estimation::expected(objects, one.interval, recording.processes.front().is_pure);
+  }
   return report;
 }
 

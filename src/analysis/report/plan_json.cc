@@ -1,5 +1,5 @@
-#include "analysis/report/json.h"
 #include "analysis/report/function_names.h"
+#include "analysis/report/json.h"
 #include "analysis/report/plan.h"
 
 namespace geiger::report {
@@ -27,6 +27,22 @@ void write_expected(JsonWriter& json, const estimation::Expected& expected) {
   json.key("expected").begin_object().field("samples", expected.samples);
   json.field("certain_samples", expected.certain).field("chance", expected.chance);
   json.field("relative_error", expected.relative_error).end_object();
+}
+
+void write_interval(JsonWriter& json, const IntervalOutlook& one) {
+  json.begin_object().field("interval", one.interval);
+  json.field("detection_limit_bytes", one.detection_limit);
+  if (one.site) {
+    json.key("site");
+    write_outlook(json, *one.site);
+  }
+  if (one.run) write_expected(json, *one.run);
+  json.key("objects").begin_array();
+  for (const ObjectError& object : one.objects) {
+    json.begin_object().field("bytes", object.bytes);
+    json.field("relative_error", object.relative_error).end_object();
+  }
+  json.end_array().end_object();
 }
 
 void write_run(JsonWriter& json, const RunOutlook& run) {
@@ -74,6 +90,9 @@ std::string to_json(const PlanReport& report) {
   }
   json.key("sites").begin_array();
   for (const Outlook& outlook : report.sites) write_outlook(json, outlook);
+  json.end_array();
+  json.key("intervals").begin_array();
+  for (const IntervalOutlook& one : report.intervals) write_interval(json, one);
   json.end_array();
   if (report.run) write_run(json, *report.run);
   json.end_object();

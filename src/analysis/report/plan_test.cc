@@ -26,7 +26,7 @@ PlanOptions change(double site, double change) {
 // Figures of a design text that gives them (95 % and 80 %), to four digits.
 TEST(Plan, GivesTheTwoFiguresOfMemraysText) {
   PlanOptions options;
-  options.interval = 512 * kKiB;
+  options.intervals = {512 * kKiB};
   const PlanReport report = plan_report(options);
   for (const Outlook& one : report.sites) {
     if (one.bytes == 3.0 * 512 * kKiB) {
@@ -110,7 +110,7 @@ TEST(Plan, ReadsSizesAndRatesFromARun) {
 
 TEST(Plan, ListsTheFunctionsOfARun) {
   PlanOptions options;
-  options.interval = 64 * kKiB;
+  options.intervals = {64 * kKiB};
   const PlanReport report = plan_report(options, profile::example::small_server());
   ASSERT_GE(report.run->functions.size(), 3U);
   EXPECT_EQ(report.run->functions[0].name, "make_buffer");
@@ -132,9 +132,39 @@ TEST(Plan, JsonAndPictureHoldNumbersOnly) {
   const std::string svg = to_svg(report);
   EXPECT_THAT(svg, HasSubstr("chance to see N bytes"));
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
-  options.interval = 1;
+  options.intervals = {1};
   EXPECT_THAT(to_svg(plan_report(options)), Not(HasSubstr("nan")));
   EXPECT_THAT(to_json(plan_report(options)), Not(HasSubstr("null")));
+}
+
+// What one sampled object stands for, against its size.
+TEST(Plan, ComparesIntervals) {
+  PlanOptions options;
+  options.intervals = {16 * kKiB, 512 * kKiB};
+  const PlanReport report = plan_report(options);
+  ASSERT_EQ(report.intervals.size(), 2U);
+  const auto& objects = report.intervals[0].objects;
+  ASSERT_EQ(objects.size(), report.intervals[1].objects.size());
+  EXPECT_NEAR(objects.front().relative_error, 16 * kKiB - 1, 1e-6);
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    EXPECT_EQ(objects[i].relative_error == 0, objects[i].bytes >= 16 * kKiB);
+    EXPECT_GT(report.intervals[1].objects[i].relative_error, objects[i].relative_error);
+  }
+  EXPECT_EQ(object_chart(report).curves.size(), 2U);
+  EXPECT_EQ(chance_chart(report).curves.size(), 2U);
+  EXPECT_THAT(to_text(report, {}), AllOf(HasSubstr("at 16 KiB"), HasSubstr("16,383x")));
+  EXPECT_THAT(to_svg(report), Not(HasSubstr("nan")));
+}
+
+TEST(Plan, OfSeveralIntervalsTheLargestThatReachesTheGoalsIsChosen) {
+  PlanOptions options;
+  options.intervals = {16 * kKiB, 512 * kKiB, 2 * kMiB};
+  EXPECT_EQ(plan_report(options).interval, 16 * kKiB);
+  options.site = 1024.0 * kMiB;
+  options.change = 0.1;  // Takes 1648 samples: 636 KiB.
+  EXPECT_EQ(plan_report(options).interval, 512 * kKiB);
+  options.change = 0.001;
+  EXPECT_EQ(plan_report(options).interval, 16 * kKiB);
 }
 
 TEST(Plan, ChartsEndWhereTheyShould) {

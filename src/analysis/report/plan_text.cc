@@ -51,8 +51,9 @@ std::string bytes_text(double bytes) { return exact_bytes(whole_number(bytes)); 
 
 std::string heading(const PlanReport& report, const Style& style) {
   std::string of = report.options.site ? "for a site of " + bytes_text(*report.options.site)
-                                       : std::string("of an interval");
-  if (report.run && report.options.site) of = "for " + bytes_text(*report.options.site) + " in all";
+                   : report.intervals.size() > 1 ? "of several intervals"
+                                                 : "of an interval";
+  if (report.is_site_the_run) of = "for " + bytes_text(*report.options.site) + " in all";
   return paint(style, Role::kHeading, "Plan " + of) + "\n\n";
 }
 
@@ -120,7 +121,7 @@ std::string facts(const PlanReport& report, const Style& style) {
   if (report.site) {
     const Outlook& site = *report.site;
     out +=
-        fact(style, report.run ? "small objects" : "the site",
+        fact(style, report.is_site_the_run ? "small objects" : "the site",
              fmt::format("{} samples expected, chance {} to be seen, {}", number_text(site.samples),
                          chance_text(site.chance), deviation_text(site.relative_error)));
   }
@@ -154,6 +155,68 @@ std::string outlook_table(const PlanReport& report, const Style& style) {
   return "\n" + grid.text(style);
 }
 
+/// Large errors as multiples of the size, as the axis of the chart has them.
+std::string object_error_text(double relative_error) {
+  if (relative_error <= 0) return "exact";
+  if (relative_error >= 10) return number_text(relative_error) + "x";
+  return number_text(100 * relative_error) + " %";
+}
+
+/// A line for each interval.
+std::string interval_table(const PlanReport& report, const Style& style) {
+  std::vector<Column> columns{{"interval", Align::kRight, false},
+                              {"detection limit", Align::kRight, false}};
+  if (report.site) {
+    for (const char* heading : {"samples", "chance", "error"}) {
+      columns.push_back({heading, Align::kRight, false});
+    }
+  }
+  if (report.run) columns.push_back({"of this run", Align::kRight, false});
+  columns.push_back(
+      {report.run ? "CPU time at most" : "CPU time per GiB, at most", Align::kRight, false});
+  Grid grid(std::move(columns), 2);
+  for (const IntervalOutlook& one : report.intervals) {
+    std::vector<std::string> cells{bytes_text(one.interval), bound_bytes(one.detection_limit)};
+    if (one.site) {
+      cells.push_back(number_text(one.site->samples));
+      cells.push_back(chance_text(one.site->chance));
+      cells.push_back(error_text(one.site->relative_error));
+    }
+    double events = static_cast<double>(kGiB) / one.interval;
+    if (one.run) {
+      events = one.run->samples + one.run->certain;
+      cells.push_back(error_text(one.run->relative_error));
+    }
+    cells.push_back(one.interval <= 1 && !one.run ? "-"
+                                                  : duration(static_cast<Nanoseconds>(
+                                                        events * report.cost.most_seconds * 1e9)));
+    grid.add(std::move(cells));
+  }
+  return grid.text(style);
+}
+
+std::string object_table(const PlanReport& report, const Style& style) {
+  if (report.intervals.back().interval <= 1) return "";
+  std::vector<Column> columns{{"its size", Align::kRight, false}};
+  for (const IntervalOutlook& one : report.intervals) {
+    columns.push_back({"at " + bytes_text(one.interval), Align::kRight, false});
+  }
+  Grid grid(std::move(columns), 2);
+  for (std::size_t i = 0; i < report.intervals.front().objects.size(); ++i) {
+    std::vector<std::string> cells{
+        bytes_text(static_cast<double>(report.intervals.front().objects[i].bytes))};
+    for (const IntervalOutlook& one : report.intervals) {
+      cells.push_back(object_error_text(one.objects[i].relative_error));
+    }
+    grid.add(std::move(cells));
+  }
+  const std::string what =
+      "Error of one sampled object, which stands for size / probability bytes; errors of many "
+      "samples cancel";
+  return fmt::format("\n{}\n{}", paint(style, Role::kHeading, wrap(what, 0, style.width)),
+                     grid.text(style));
+}
+
 std::string function_table(const PlanReport& report, const Style& style) {
   if (!report.run || report.run->functions.empty()) return "";
   std::vector<Column> columns;
@@ -181,10 +244,14 @@ std::string function_table(const PlanReport& report, const Style& style) {
 }
 
 std::string pictures(const PlanReport& report, const Style& style) {
-  if (report.interval <= 1) return "";
+  if (report.intervals.front().interval <= 1) return "";
   const std::size_t columns = (std::min<std::size_t>(style.width, 100) - kGap) / 2;
-  return "\n" + beside(draw_dots(chance_chart(report), columns, kPlotRows, style.has_unicode),
-                       draw_dots(error_chart(report), columns, kPlotRows, style.has_unicode), kGap);
+  const auto draw = [&](const Chart& chart) {
+    return draw_dots(chart, columns, kPlotRows, style.has_unicode);
+  };
+  std::string out = "\n" + beside(draw(chance_chart(report)), draw(error_chart(report)), kGap);
+  if (report.intervals.size() > 1) out += "\n" + beside(draw(object_chart(report)), {}, kGap);
+  return out;
 }
 
 /// As --interval takes it.
@@ -199,7 +266,12 @@ std::string to_text(const PlanReport& report, const Style& style) {
   std::string out = heading(report, style);
   for (const Goal& goal : report.goals) out += goal_text(report, goal, style);
   if (!report.goals.empty()) out += "\n";
-  out += facts(report, style) + function_table(report, style) + outlook_table(report, style);
+  if (report.intervals.size() > 1) {
+    out += interval_table(report, style) + object_table(report, style);
+  } else {
+    out += facts(report, style) + function_table(report, style) + outlook_table(report, style);
+    out += object_table(report, style);
+  }
   out += pictures(report, style);
   return out + fmt::format("\nnext: geiger run --interval {} -- PROGRAM\n",
                            interval_option(report.interval));

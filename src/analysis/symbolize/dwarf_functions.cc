@@ -35,7 +35,14 @@ std::string_view own_linkage_name(Dwarf_Die* die) {
   return name.empty() ? text_of(die, DW_AT_MIPS_linkage_name) : name;
 }
 
-/// Replaces `die` by the one it is an instance or a definition of.
+bool gives_a_scope(int tag) {
+  return tag == DW_TAG_namespace || tag == DW_TAG_class_type || tag == DW_TAG_structure_type ||
+         tag == DW_TAG_union_type || tag == DW_TAG_enumeration_type || tag == DW_TAG_module ||
+         tag == DW_TAG_subprogram;
+}
+
+}  // namespace
+
 bool follow_origin(Dwarf_Die* die) {
   Dwarf_Attribute reference;
   for (const unsigned attribute : {DW_AT_abstract_origin, DW_AT_specification}) {
@@ -48,13 +55,6 @@ bool follow_origin(Dwarf_Die* die) {
   return false;
 }
 
-bool gives_a_scope(int tag) {
-  return tag == DW_TAG_namespace || tag == DW_TAG_class_type || tag == DW_TAG_structure_type ||
-         tag == DW_TAG_union_type || tag == DW_TAG_enumeration_type || tag == DW_TAG_module ||
-         tag == DW_TAG_subprogram;
-}
-
-/// "name::", empty for what scopes nothing.
 std::string scope_name(Dwarf_Die* die) {
   const int tag = dwarf_tag(die);
   if (!gives_a_scope(tag)) return "";
@@ -65,6 +65,8 @@ std::string scope_name(Dwarf_Die* die) {
   if (tag == DW_TAG_subprogram) return "";
   return tag == DW_TAG_namespace ? "(anonymous namespace)::" : "{unnamed}::";
 }
+
+namespace {
 
 /// The child of `parent` that is `target` or has it inside: the last one that
 /// does not start behind it.
@@ -140,6 +142,10 @@ const void* identity_of(Dwarf_Die* die) {
 }
 
 }  // namespace
+
+std::string qualified_name(Dwarf_Die* die) {
+  return enclosing_scopes(die).append(text_of(die, DW_AT_name));
+}
 
 const FunctionName& FunctionNames::name_of(Dwarf_Die* die) {
   const auto [at, is_new] = names_.try_emplace(identity_of(die));

@@ -17,6 +17,15 @@ struct FunctionName {
   std::string plain;
 };
 
+/// Replaces `die` by the one it is an instance or a definition of; false if there is none.
+bool follow_origin(Dwarf_Die* die);
+
+/// "space::Class::name" of a function or type, from its declaration.
+[[nodiscard]] std::string qualified_name(Dwarf_Die* die);
+
+/// "name::", empty for what scopes nothing.
+[[nodiscard]] std::string scope_name(Dwarf_Die* die);
+
 /// Names of functions, remembered: an inlined function is met at each call.
 /// Texts point into the Dwarf that the DIEs are from, which must outlive this.
 class FunctionNames {
