@@ -1,5 +1,5 @@
-// What an instruction of x86-64 does to values in general registers: as much as following one
-// pointer takes. Not a disassembler: whatever is rare ends the look at the code.
+// What an instruction of x86-64 does to values in general registers, by Zydis: as much as
+// following one pointer takes. Whatever is rare ends the look at the code.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ struct Instruction {
 using CodeAt = std::function<std::span<const std::uint8_t>(Address)>;
 
 /// The instruction at the start of `code`, which lies at `address`. Nothing where it is cut
-/// off or not known here.
+/// off, no instruction, or does what cannot be said so.
 [[nodiscard]] std::optional<Instruction> decode_x86(std::span<const std::uint8_t> code,
                                                     Address address);
 

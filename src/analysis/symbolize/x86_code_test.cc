@@ -1,5 +1,4 @@
-// Bytes as assemblers make them; lengths were compared with objdump's over 1.7 million
-// instructions of real programs.
+// Bytes as assemblers make them.
 #include "analysis/symbolize/x86_code.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +62,7 @@ TEST(X86Code, SeesWhatIsLost) {
   EXPECT_EQ(decoded({0xf2, 0x48, 0x0f, 0x2c, 0xc0}).changed, bit(kRax));  // cvttsd2si
   EXPECT_EQ(decoded({0x48, 0x39, 0xc3}).changed, 0);                      // cmp %rax,%rbx
   EXPECT_EQ(decoded({0x89, 0x45, 0xd4}).stored, 4);                       // mov %eax,-0x2c(%rbp)
-  EXPECT_EQ(decoded({0x0f, 0x29, 0x04, 0x24}).stored, 32);                // movaps %xmm0,(%rsp)
+  EXPECT_EQ(decoded({0x0f, 0x29, 0x04, 0x24}).stored, 16);                // movaps %xmm0,(%rsp)
   // push, an index, a segment: no plain operand.
   EXPECT_FALSE(decoded({0x48, 0x8b, 0x04, 0xc8}).memory.is_plain);        // mov (%rax,%rcx,8),%rax
   EXPECT_FALSE(decoded({0x64, 0x48, 0x8b, 0x45, 0x00}).memory.is_plain);  // mov %fs:0x0(%rbp),%rax
@@ -72,8 +71,8 @@ TEST(X86Code, SeesWhatIsLost) {
 TEST(X86Code, RefusesWhatItDoesNotKnow) {
   EXPECT_FALSE(decode_x86({}, 0).has_value());
   for (const Bytes8& code :
-       {Bytes8{0x48}, Bytes8{0xe8, 0x10}, Bytes8{0xf3, 0x48, 0xab}, Bytes8{0x0f, 0xa2},
-        Bytes8{0x62, 0xf1, 0x7c, 0x48, 0x28, 0xc0}, Bytes8{0xc9}, Bytes8(16, 0x66)}) {
+       {Bytes8{0x48}, Bytes8{0xe8, 0x10}, Bytes8{0xf3, 0x48, 0xab}, Bytes8{0x0f, 0x05},
+        Bytes8{0x0f, 0xae, 0x20}, Bytes8{0xc9}, Bytes8(16, 0x66)}) {
     EXPECT_FALSE(decode_x86(code, 0).has_value()) << code.size();
   }
   // Every sequence of three bytes and zeros ends somewhere.
