@@ -461,7 +461,7 @@ describe("a search", () => {
   it("matches stacks once, however many of their functions match", () => {
     const found = finished(searching(page, "."))!;
     expect(found.functions).toBe(page.functions);
-    expectSame(finished(matchedSums(page, selected, found)), selected.whole);
+    expectSame(finished(matchedSums(page, selected, found.matches)), selected.whole);
   });
   it("takes what is no expression literally", () => {
     const found = finished(searching(page, "(char"))!;

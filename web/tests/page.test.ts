@@ -169,7 +169,7 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
   it("folds library code, and shows it when asked", async () => {
     const opened = await shown(fixture({ nodes: 600 }));
     const { page } = opened;
-    expect(await page.textContent(".toolbar")).toMatch(/\d+ frames of libraries .* are folded/);
+    expect(await page.textContent(".toolbar")).toMatch(/\d+ library and start-up frames are folded/);
     const before = await total(opened);
     await page.click("text=Show them");
     await settled(page);

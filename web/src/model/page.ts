@@ -1,5 +1,5 @@
 // PageData as typed arrays, with what is derived from it once: functions, children.
-import type { Cells, PageData } from "../data";
+import type { Cells, PageData, Survival } from "../data";
 import { emptySums, type Sums, strataSums } from "../numbers/sums";
 import { foldedTree } from "./fold";
 import { displayNames, isLibraryFrame } from "./roles";
@@ -204,6 +204,14 @@ export function functionName(page: Page, index: number): string {
 /** In full, for tooltips, search and what is copied. */
 export function fullName(page: Page, index: number): string {
   return nameAt(page, page.data.frames.name[page.frameOf[index]!]!);
+}
+
+/** Whether a survival curve, called "name (module)", is of a function. */
+export function isCurveOf(page: Page, curve: Survival, of: number): boolean {
+  const name = printable(curve.name);
+  const full = fullName(page, of);
+  if (!name.startsWith(full)) return false;
+  return name === full || name === `${full} (${baseName(moduleName(page, of))})`;
 }
 
 /** "" where not known. */

@@ -44,14 +44,18 @@ export function* searching(page: Page, text: string): Steps<Search | undefined> 
   return { matches, functions, problem };
 }
 
-/** Stacks that pass through a match, each once. */
-export function* matchedSums(page: Page, selected: Selected, found: Search): Steps<Sums> {
+/** Stacks that pass through a function of `matches`, each once. */
+export function* matchedSums(
+  page: Page,
+  selected: Selected,
+  matches: ArrayLike<number>,
+): Steps<Sums> {
   const sums = emptySums();
   const isBelow = new Uint8Array(page.nodes);
   for (let i = 1; i < page.nodes; ++i) {
     if (i % STRETCH === 0) yield;
     const isAbove = isBelow[page.parent[i]!]!;
-    const isMatch = found.matches[page.functionOf[i]!]!;
+    const isMatch = matches[page.functionOf[i]!]!;
     if (isMatch && !isAbove) merge(sums, 0, selected.total, i);
     isBelow[i] = isMatch | isAbove;
   }

@@ -118,7 +118,7 @@ interface Match {
 }
 
 function* matchOf({ page, selected, found }: ViewProps): Steps<Match | undefined> {
-  return found && { selected, found, sums: yield* matchedSums(page, selected, found) };
+  return found && { selected, found, sums: yield* matchedSums(page, selected, found.matches) };
 }
 
 /** What a search found, with the bytes of all stacks through it. */

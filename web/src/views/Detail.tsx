@@ -4,8 +4,9 @@ import type { Survival } from "../data";
 import type { EstimateBook } from "../model/book";
 import { objectsFigure, rowBytes, rowObjects, shareOf } from "../model/measure";
 import { elided, printable } from "../model/names";
-import { fullName, functionName, type Page, placeOf, shortPlaceOf } from "../model/page";
+import { fullName, functionName, isCurveOf, type Page, placeOf, shortPlaceOf } from "../model/page";
 import { selectingBelow } from "../model/selection";
+import { matchedSums } from "../model/search";
 import type { CallTree } from "../model/tree";
 import { duration, figure, plural, shareFigure } from "../numbers/format";
 import { samplesOf, Sum } from "../numbers/sums";
@@ -43,15 +44,14 @@ function livesText(curve: Survival, share: number): string {
   const [at, least, most] = outlived(curve, share);
   const last = duration(curve.time.at(-1)!);
   // Of a limit that the curve does not reach only its last time is known.
-  if (!Number.isFinite(at)) return `over ${Number.isFinite(least) ? duration(least) : last}`;
-  return `over ${duration(at)} [${duration(least)}, ${Number.isFinite(most) ? duration(most) : `> ${last}`}]`;
+  if (!Number.isFinite(at)) return Number.isFinite(least) ? duration(least) : last;
+  const limits = [duration(least), Number.isFinite(most) ? duration(most) : `> ${last}`];
+  const value = duration(at);
+  return limits.every((limit) => limit === value) ? value : `${value} [${limits.join(", ")}]`;
 }
 
 function Lives({ page, of }: { page: Page; of: number }) {
-  const name = fullName(page, of);
-  const curve = page.data.lifetimes.find(
-    (one) => printable(one.name) === name || printable(one.name).startsWith(`${name} (`),
-  );
+  const curve = page.data.lifetimes.find((one) => isCurveOf(page, one, of));
   if (!curve) return null;
   if (curve.time.length === 0) {
     return (
@@ -65,7 +65,35 @@ function Lives({ page, of }: { page: Page; of: number }) {
     <>
       <dt>Lives</dt>
       <dd>
-        half of its bytes {livesText(curve, 0.5)}, a tenth {livesText(curve, 0.1)}
+        half of its bytes longer than {livesText(curve, 0.5)}, a tenth longer than{" "}
+        {livesText(curve, 0.1)}
+      </dd>
+    </>
+  );
+}
+
+/** The function wherever it is called, where the box is not all of it. */
+function OnAllPaths(props: DetailProps) {
+  const { page, tree, node, level, selected } = props;
+  const of = tree.functions[node]!;
+  const made = useSteps(
+    function* () {
+      const matches = new Uint8Array(page.functions);
+      matches[of] = 1;
+      return { selected, sums: yield* matchedSums(page, selected, matches) };
+    },
+    [page, selected, of],
+  );
+  if (!made.value) return null;
+  const { selected: all, sums } = made.value;
+  if (samplesOf(sums, 0) <= samplesOf(tree.sums(node), 0)) return null;
+  const bytes = rowBytes(all, sums, level);
+  return (
+    <>
+      <dt>On all paths</dt>
+      <dd>
+        <Figure parts={figure(bytes, "bytes")} />,{" "}
+        <Figure parts={shareFigure(shareOf(all, sums, bytes, level))} />
       </dd>
     </>
   );
@@ -189,6 +217,7 @@ export function Detail(props: DetailProps) {
           <dd>
             <Figure parts={objects} />
           </dd>
+          <OnAllPaths {...props} />
           <InAll {...props} />
           <Lives page={page} of={of} />
         </dl>

@@ -280,9 +280,8 @@ function Folding({ page, state, change }: ViewProps) {
   return (
     <span class="faint">
       <span class="wide">Own code. </span>
-      {plural(page.hidden, "frame")}
-      <span class="wide"> of libraries and the start of threads</span>{" "}
-      {page.hidden === 1 ? "is" : "are"} folded.{" "}
+      {exactCount(page.hidden)} <span class="wide">library and start-up </span>
+      {page.hidden === 1 ? "frame is" : "frames are"} folded.{" "}
       <button class="text-link" onClick={() => show(true)}>
         Show them
       </button>

@@ -34,8 +34,8 @@ function Site(props: ViewProps & { site: LeakSite }) {
         </dd>
         <dt>Live then</dt>
         <dd>
-          {textOf(figure(site.live, "bytes"))}, {textOf(shareFigure(site.neverFreed))} of what it
-          allocated, {plural(site.samples, "sample")}
+          {textOf(figure(site.live, "bytes"))}, {textOf(shareFigure(site.neverFreed))} of its
+          allocations, {plural(site.samples, "sample")}
         </dd>
         {site.oldest > 0 && (
           <>
@@ -46,7 +46,7 @@ function Site(props: ViewProps & { site: LeakSite }) {
             </dd>
           </>
         )}
-        <dt>Chance</dt>
+        <dt>Significance</dt>
         <dd>{probabilityOf("q", site.q)}</dd>
         {call.callers.length > 0 && (
           <>
@@ -85,7 +85,7 @@ function judgedText(leaks: Data): string {
 /** What may be hidden, or why no site is a suspect. */
 function openText(leaks: Data): string {
   if (leaks.slowFreesFrom !== undefined) {
-    return `From ${duration(leaks.slowFreesFrom)} on the program freed most of its heap; what leaked before may be hidden. geiger leaks --until TIME judges an earlier heap.`;
+    return `From ${duration(leaks.slowFreesFrom)} on the program freed most of its heap; earlier leaks may be hidden. geiger leaks --until TIME judges an earlier heap.`;
   }
   if (leaks.finding !== "undecided") return "";
   return `No verdict: a site needs ${leaks.samplesNeeded} samples. A longer run or a smaller --interval decides.`;
@@ -96,8 +96,8 @@ export function Leaks(props: ViewProps) {
   if (!leaks) {
     return (
       <p class="nothing">
-        No verdict about leaks: of a whole recording of <code>geiger run</code> there is one where
-        samples were alive.
+        No verdict on leaks: it needs a whole recording of <code>geiger run</code> with samples that
+        were live.
       </p>
     );
   }

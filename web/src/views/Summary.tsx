@@ -218,7 +218,8 @@ function lineOf({ page, selected, level }: ViewProps): string[] {
   const { data } = page;
   const { edges } = data.timeline ?? { edges: [] };
   const last = edges.at(-1);
-  const threads = quoted(data, "threads");
+  // "79, the last bytes of 38 of them not counted": all facts have the rest.
+  const threads = quoted(data, "threads").replace(/, .*/, "");
   const samples = quoted(data, "samples");
   const interval = quoted(data, "interval").replace(/ between sampled bytes, on average$/, "");
   const check = quoted(data, "self-check");
