@@ -484,7 +484,10 @@ describe("the address", () => {
     only: { process: 4, thread: 5, size: -1 },
     zoom: [0, 35, 36],
     chosen: [7, 3],
-    focus: 40,
+    around: 40,
+    hide: "^std::",
+    focus: "a|b&c",
+    ignore: "#=",
     search: "a&b=#%+",
     filter: "ü ",
     sort: "name",
@@ -497,7 +500,7 @@ describe("the address", () => {
     expect(stateOf("")).toEqual(DEFAULTS);
   });
   it("that makes no sense is the usual state", () => {
-    expect(stateOf("#tab=x&mode=&window=9-3&zoom=!!&focus=-3&thread=1e9&theme=pink")).toEqual(
+    expect(stateOf("#tab=x&mode=&window=9-3&zoom=!!&around=-3&thread=1e9&theme=pink")).toEqual(
       DEFAULTS,
     );
   });
@@ -506,11 +509,11 @@ describe("the address", () => {
     const { frames } = data;
     for (const column of Object.values(frames) as number[][]) column.unshift(column.pop()!);
     const other = pageOf(data);
-    const state = { ...DEFAULTS, zoom: [3, 4], chosen: [3], focus: 5 };
+    const state = { ...DEFAULTS, zoom: [3, 4], chosen: [3], around: 5 };
     const part = carriedOver(state, page, other);
     expect(part.zoom).toEqual([4, 5]);
     expect(part.chosen).toEqual([4]);
-    expect(part.focus).toBe(6);
+    expect(part.around).toBe(6);
   });
 });
 

@@ -87,7 +87,7 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
     await page.click("#tab-functions");
     await page.click(".data .link");
     await settled(page);
-    expect(await hash(opened)).toMatch(/mode=both&focus=/);
+    expect(await hash(opened)).toMatch(/mode=both&around=/);
     await page.goBack();
     await settled(page);
     expect(await hash(opened)).toBe("#tab=functions");
@@ -175,6 +175,32 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
     await settled(page);
     expect(await hash(opened)).toBe("#frames=all");
     expect(await total(opened)).toBe(before);
+    await opened.close();
+  });
+
+  it("hides frames, and keeps the stacks that a reader asks for", async () => {
+    const opened = await shown(fixture({ nodes: 600 }), "kind=live");
+    const { page } = opened;
+    const before = await total(opened);
+    await page.click('button:has-text("Filter frames")');
+    const field = (i: number) => page.locator(".frame-filter input").nth(i);
+    await field(0).fill("parse");
+    await settled(page);
+    expect(await total(opened)).toBe(before);
+    await field(1).fill("Query");
+    await settled(page);
+    expect(await total(opened)).toMatch(/^Live at exit.* of [\d.]+ [KMG]iB$/);
+    expect(await page.textContent(".frame-filters")).toMatch(/Shown: .* of .*focus and ignore keep/);
+    await field(2).fill("resize(");
+    await settled(page);
+    expect(await page.textContent(".frame-filters")).toContain("not applied: Unterminated group");
+    await page.waitForFunction(() => location.hash.includes("ignore"));
+    expect(await hash(opened)).toMatch(/hide=parse&focus=Query&ignore=resize/);
+    const again = await shown(fixture({ nodes: 600 }), (await hash(opened)).slice(1));
+    expect(await total(again)).toBe(await total(opened));
+    await again.close();
+    for (const tab of ["functions", "lines", "leaks", "stacks"] as const) await toTab(page, tab);
+    expectQuiet(opened);
     await opened.close();
   });
 

@@ -248,7 +248,8 @@ function sentence(page: Page, selected: Selected, leaders: Leader[], level: numb
   const when = whenText(selected);
   const verb = selected.profile.kind === "allocated" ? "allocated" : when === "Now" ? "holds" : "held";
   const opening = when === "" ? [] : [plain(`${when}, `)];
-  const total = [plain(" of "), ...amountParts(figure(totalBytes(selected, level), "bytes"))];
+  const kept = selected.stacks ? [plain(" kept")] : [];
+  const total = [plain(" of "), ...amountParts(figure(totalBytes(selected, level), "bytes")), ...kept];
   const [first, second] = leaders;
   if (first === undefined) {
     return capitalized([...opening, plain(`no single function ${verb} more than 25 %`), ...total, plain(".")]);

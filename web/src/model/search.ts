@@ -13,7 +13,7 @@ export interface Search {
 }
 
 /** Longer names are matched by their beginning: a pattern must not hold up the page. */
-const LONGEST_MATCHED = 4096;
+export const LONGEST_MATCHED = 4096;
 
 /** Upper case letters in the text make the case count. */
 export function expressionOf(text: string): { test: (name: string) => boolean; problem: string } {

@@ -109,10 +109,10 @@ function InAll(props: DetailProps) {
   const made = useSteps(
     function* () {
       if (!nodes) return undefined;
-      const selection = { profile: index, window: undefined, only: state.only };
+      const selection = { profile: index, window: undefined, only: state.only, stacks: selected.stacks };
       return yield* selectingBelow(page, selection, nodes);
     },
-    [page, tree, node, state.only],
+    [page, tree, node, state.only, selected.stacks],
   );
   if (!made.value) return null;
   const { selected: all, part } = made.value;

@@ -142,8 +142,8 @@ export interface Trees {
 
 /** The function in the middle, as far as the reader chose one. */
 function wantedFunction({ page, state }: ViewProps): number | undefined {
-  const { focus, zoom } = state;
-  return focus >= 0 && focus < page.functions ? focus : zoom.at(-1);
+  const { around, zoom } = state;
+  return around >= 0 && around < page.functions ? around : zoom.at(-1);
 }
 
 function* treesAround(props: ViewProps): Steps<Around> {
@@ -174,7 +174,7 @@ function AroundChart(
   const book = useMemo(() => new EstimateBook(tree, level, false), [tree, level]);
   // Function -1 of a root stands for the function in the middle: staying there changes nothing.
   const pick = (node: number) => {
-    if (node !== ROOT) change({ mode: "both", focus: tree.functions[node]! }, true);
+    if (node !== ROOT) change({ mode: "both", around: tree.functions[node]! }, true);
   };
   return (
     <ChartOf
@@ -218,7 +218,8 @@ function Both(props: ViewProps & { around: Around }) {
 /** "All of the peak". */
 function rootNameOf({ selected, state }: ViewProps): string {
   if (state.mode === "callers") return "All functions that allocate";
-  const { profile } = selected;
+  const { profile, stacks } = selected;
+  if (stacks) return "Stacks kept by focus and ignore";
   if (profile.kind === "peak") return "All of the peak";
   if (profile.kind === "allocated") return "All allocated";
   return profile.kind === "live" ? "All live" : "All";
@@ -255,7 +256,7 @@ function Whole(props: ViewProps & { tree: CallTree }) {
         onChoose={(node) => (node === ROOT ? zoom(node) : change({ chosen: tree.path(node) }, true))}
         onZoom={zoom}
         onPick={(node) => {
-          if (node !== ROOT) change({ mode: "both", focus: tree.functions[node]! }, true);
+          if (node !== ROOT) change({ mode: "both", around: tree.functions[node]! }, true);
         }}
       />
       {chosen > 0 && <Detail {...props} tree={tree} book={book} node={chosen} />}

@@ -1,6 +1,7 @@
 // Sites that kept growing, with the evidence: what `geiger leaks` says.
 import type { LeakSite, Leaks as Data } from "../data";
 import { callAt } from "../model/call";
+import type { Stacks } from "../model/filter";
 import { elided } from "../model/names";
 import {
   changeFigure,
@@ -16,6 +17,13 @@ import type { ViewProps } from "./context";
 /** "+4.3 MiB ± 1.2". */
 export function rateText({ rate }: LeakSite): string {
   return textOf(changeFigure(rate.value, rate)).replace(/^\+/, "");
+}
+
+/** Those of stacks that are kept, the fastest first. */
+export function suspectsOf({ sites }: Data, stacks: Stacks | undefined): LeakSite[] {
+  return sites.filter(
+    ({ verdict, node }) => verdict === "suspect" && (!stacks || stacks.keeps[node] === 1),
+  );
 }
 
 function Site(props: ViewProps & { site: LeakSite }) {
@@ -101,9 +109,10 @@ export function Leaks(props: ViewProps) {
       </p>
     );
   }
-  const { sites, suspects, undecided, clear } = leaks;
+  const { suspects, undecided, clear } = leaks;
   const all = plural(suspects + undecided + clear, "site");
-  const found = sites.filter(({ verdict }) => verdict === "suspect");
+  const found = suspectsOf(leaks, props.selected.stacks);
+  const ofAll = suspectsOf(leaks, undefined);
   return (
     <section aria-label="Leaks">
       <p class="say">
@@ -111,6 +120,11 @@ export function Leaks(props: ViewProps) {
         <b>{suspects > 0 ? `${suspects} of ${all} kept growing.` : `no suspect among ${all}.`}</b>{" "}
         {openText(leaks)}
       </p>
+      {found.length < ofAll.length && (
+        <p>
+          {found.length} of {plural(ofAll.length, "suspect")} shown: those that focus and ignore keep.
+        </p>
+      )}
       {found.map((site, i) => (
         <Site key={i} {...props} site={site} />
       ))}

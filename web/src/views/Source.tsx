@@ -13,12 +13,12 @@ import { useSteps } from "./slices";
 
 /** Sums by line of a file: of what is allocated there, directly or by what is called there. */
 function* sumsByLine(page: Page, selected: Selected, file: number): Steps<Map<number, Sums>> {
-  const { frames, nodes } = page.data;
+  const { frames } = page.data;
   const found = new Map<number, Sums>();
   const pace = new Pace();
   for (let node = 1; node < page.nodes; ++node) {
     if (pace.isDue()) yield;
-    const frame = nodes.frame[node]!;
+    const frame = page.frame[node]!;
     if (frames.file[frame] !== file || isEmpty(selected.total, node)) continue;
     const line = frames.line[frame]!;
     // The same line further up in the stack counts already.
@@ -36,8 +36,8 @@ function* sumsByLine(page: Page, selected: Selected, file: number): Steps<Map<nu
 }
 
 function isOnLine(page: Page, node: number, file: number, line: number): boolean {
-  const { frames, nodes } = page.data;
-  const frame = nodes.frame[node]!;
+  const { frames } = page.data;
+  const frame = page.frame[node]!;
   return frames.line[frame] === line && frames.file[frame] === file;
 }
 

@@ -50,7 +50,7 @@ function actionOf(props: ViewProps, tab: Tab): [((key: number) => void) | undefi
   }
   if (tab === "functions") {
     return [
-      (key) => change({ tab: "flame", mode: "both", focus: key }, true),
+      (key) => change({ tab: "flame", mode: "both", around: key }, true),
       "Show its callers and callees",
     ];
   }

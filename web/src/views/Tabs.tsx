@@ -73,7 +73,8 @@ function TabButton(props: ViewProps & { tab: Tab }) {
   );
 }
 
-export function Tabs(props: ViewProps) {
+/** `isFiltering`: fields for expressions on frames are open. */
+export function Tabs(props: ViewProps & { isFiltering: boolean; onFilter: () => void }) {
   const { page, selected, state, change } = props;
   const further = TABS.filter((tab) => !SHOWN.includes(tab) && hasContent(page, selected, tab));
   const isFurther = further.includes(state.tab);
@@ -94,6 +95,14 @@ export function Tabs(props: ViewProps) {
           <TabButton key={tab} {...props} tab={tab} />
         ))}
       </div>
+      <button
+        class="quiet filter-button"
+        aria-expanded={props.isFiltering}
+        title="Regular expressions that hide frames, or keep stacks"
+        onClick={props.onFilter}
+      >
+        Filter<span class="wide"> frames</span>
+      </button>
       <select
         class="more"
         aria-label="More views"
