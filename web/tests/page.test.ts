@@ -204,6 +204,22 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
     await opened.close();
   });
 
+  it("says once which module lacks names, where functions are shown", async () => {
+    const data = fixture({ nodes: 600 });
+    const without = await shown(data);
+    expect(await without.page.locator(".unnamed").count()).toBe(0);
+    await without.close();
+    data.frames.flags = data.frames.flags.map((flags) => (flags & 2 ? flags : flags | 4));
+    const opened = await shown(data);
+    expect(await opened.page.textContent(".unnamed")).toMatch(
+      /^100.* % .*of the bytes pass through functions without names \(.+\)\. Install the -dbgsym package of .+ geiger symbolize --debuginfod\.$/,
+    );
+    await toTab(opened.page, "sizes");
+    expect(await opened.page.locator(".unnamed").count()).toBe(0);
+    expectQuiet(opened);
+    await opened.close();
+  });
+
   it("recomputes everything for a window", async () => {
     const opened = await shown(fixture({ nodes: 600 }), "kind=allocated");
     const { page } = opened;

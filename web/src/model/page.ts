@@ -50,6 +50,8 @@ export interface Page {
   shortNames: string[];
   /** Frames of libraries are folded into the own code that called them. */
   isFolded: boolean;
+  /** Frames are left out that the reader hides. */
+  isHiding: boolean;
   nodes: number;
   /** Of each node. */
   frame: ArrayLike<number>;
@@ -159,6 +161,7 @@ export function pageOf(data: PageData): Page {
     names: data.names.map(printable),
     shortNames: displayNames(data),
     isFolded: false,
+    isHiding: false,
     nodes,
     frame: data.nodes.frame,
     folded: new Uint16Array(nodes),
@@ -209,6 +212,7 @@ export function* viewOf(page: Page, folds: boolean, hides: Uint8Array | undefine
   return {
     ...page,
     isFolded: folds,
+    isHiding: hides !== undefined,
     nodes,
     frame,
     folded: tree.folded,

@@ -31,6 +31,8 @@ export interface Selected {
   profile: Profile;
   window: Window | undefined;
   stacks: Stacks | undefined;
+  /** All of the profile. */
+  isWhole: boolean;
   /** By node: of the stacks that end in it, and of all that pass through it. */
   self: Sums;
   total: Sums;
@@ -104,7 +106,8 @@ function* cleared(sums: Sums): Steps<void> {
   }
 }
 
-function* addUp(page: Page, { self, total }: Room): Steps<Sums> {
+/** Sums of all that passes through a node. */
+export function* addUp(page: Page, { self, total }: Room): Steps<Sums> {
   const stretch = STRETCH * Sum.Width;
   for (let from = 0; from < self.length; from += stretch) {
     total.set(self.subarray(from, from + stretch), from);
@@ -130,9 +133,12 @@ export function isWhole({ window, only, stacks }: Selection): boolean {
   return !window && !stacks && DIMENSIONS.every((of) => only[of] === undefined);
 }
 
-function knownBytes(profile: Profile, selection: Selection): Pick<Selected, "exact" | "calibrates"> {
+function knownBytes(
+  profile: Profile,
+  selection: Selection,
+): Pick<Selected, "isWhole" | "exact" | "calibrates"> {
   const exact = isWhole(selection) ? profile.exactTotal : undefined;
-  return { exact, calibrates: exact !== undefined && (profile.calibrates ?? false) };
+  return { isWhole: isWhole(selection), exact, calibrates: exact !== undefined && (profile.calibrates ?? false) };
 }
 
 export function select(page: Page, selection: Selection): Selected {

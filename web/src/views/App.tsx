@@ -12,7 +12,7 @@ import { DIMENSIONS, type Dimension, type Selected, type Window } from "../model
 import type { Steps } from "../model/slices";
 import { callAt } from "../model/call";
 import { carriedOver } from "../model/carry";
-import { type Side, type State } from "../model/state";
+import { type Side, type State, type Tab } from "../model/state";
 import { duration, exactCount, figure, shareFigure, textOf } from "../numbers/format";
 import type { Sums } from "../numbers/sums";
 import type { ViewProps } from "./context";
@@ -26,6 +26,7 @@ import { FactsLine, FindingText, Totals, Warnings } from "./Summary";
 import { Tabs, tabOf, View } from "./Tabs";
 import { Timeline } from "./Timeline";
 import { TopBar } from "./TopBar";
+import { UnnamedFrames } from "./Unnamed";
 import { useKeys } from "./keys";
 import { useSelected, useSteps } from "./slices";
 import { useStateInAddress } from "./address";
@@ -57,7 +58,7 @@ function useDark(theme: State["theme"]): boolean {
 function profileOf(page: Page, kind: string): number {
   const { profiles } = page.data;
   const named = profiles.findIndex((profile) => profile.kind === kind && profile.cells >= 0);
-  return named >= 0 ? named : openingProfile(profiles);
+  return named >= 0 ? named : openingProfile(page.data);
 }
 
 function windowWithin(page: Page, window: Window | undefined): Window | undefined {
@@ -148,6 +149,9 @@ function Matched(props: ViewProps) {
   );
 }
 
+/** The tabs where a reader looks for names. */
+const NAMES_FUNCTIONS: Tab[] = ["flame", "functions", "lines", "stacks"];
+
 /** The window in words, as far as it changes this profile. */
 function windowText(page: Page, selected: Selected): string {
   const { window } = selected;
@@ -208,6 +212,7 @@ function Profiles(props: ViewProps & { isBusy: boolean }) {
         {isOpen && <FrameFilters {...now} />}
         <Matched {...now} />
         <Filters {...now} />
+        {NAMES_FUNCTIONS.includes(tab) && <UnnamedFrames {...now} />}
         <div id="view" role="tabpanel" aria-labelledby={`tab-${tab}`}>
           <View {...now} />
         </div>

@@ -222,6 +222,7 @@ function rootNameOf({ selected, state }: ViewProps): string {
   if (stacks) return "Stacks kept by focus and ignore";
   if (profile.kind === "peak") return "All of the peak";
   if (profile.kind === "allocated") return "All allocated";
+  if (profile.kind.startsWith("mapped")) return "All mapped";
   return profile.kind === "live" ? "All live" : "All";
 }
 

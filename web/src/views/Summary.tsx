@@ -50,9 +50,10 @@ export function Warnings({ page }: { page: Page }) {
   );
 }
 
-/** A number and its unit stay on one line. */
+/** A number and its unit stay on one line, and so does an interval. */
 function unbroken(text: string): string {
-  return text.replace(/(\d) (?=[KMGT]?i?B\b|%|s\b)/g, "$1\u00a0");
+  const joined = text.replace(/(\d) (?=[KMGT]?i?B\b|%|s\b)/g, "$1\u00a0");
+  return joined.replace(/\[[^\]]*\]|± [\d.]+/g, (interval) => interval.replace(/ /g, "\u00a0"));
 }
 
 function Sentence({ parts }: { parts: Part[] }) {
@@ -88,6 +89,7 @@ const SHOWN = ["peak", "live", "allocated"];
 function labelOf({ profile }: Total, at: string): string {
   if (profile.kind === "peak") return "Live at the peak";
   if (profile.kind === "live" && profile.title !== "Live now") return at || "Live at exit";
+  if (profile.kind === "mapped-peak") return "Own mmap, peak";
   return profile.kind === "allocated" ? "Allocated in all" : printable(profile.title);
 }
 
@@ -166,7 +168,9 @@ export function Totals(props: ViewProps & { instant: string }) {
   );
   if (!made.value) return <Busy />;
   const totals = made.value;
-  const shown = SHOWN.map((kind) => totals.find((total) => total.profile.kind === kind)).filter(
+  const { opening } = page.data;
+  const kinds = opening === "" || SHOWN.includes(opening) ? SHOWN : [opening, ...SHOWN];
+  const shown = kinds.map((kind) => totals.find((total) => total.profile.kind === kind)).filter(
     (total) => total !== undefined,
   );
   const resident = totals.find((total) => total.profile.kind === "resident");
