@@ -220,6 +220,29 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
     await opened.close();
   });
 
+  it("lists the source of a line below the table, with the bytes of its lines", async () => {
+    const data = fixture({ nodes: 300 });
+    const file = data.names.push("/src/own.cc") - 1;
+    data.frames.file.fill(file);
+    data.frames.line = data.frames.line.map((_, frame) => 1 + (frame % 90));
+    const lines = (of: string) => Array.from({ length: 30 }, (_, i) => `${of} ${i}`);
+    data.sources = [1, 31, 61].map((from) => ({ file, from, lines: lines(`part ${from}`) }));
+    const opened = await shown(data, "tab=lines");
+    const { page } = opened;
+    const place = (await page.textContent(".data .detail-line"))!;
+    const line = Number(/:(\d+)$/.exec(place)![1]);
+    await page.click(".data .link");
+    await settled(page);
+    expect(await hash(opened)).toMatch(/tab=lines&around=/);
+    const hot = page.locator(`.source .hot:has(td:text-is("${line}"))`);
+    expect(await hot.textContent()).toMatch(/^[\d.]+ [KMG]iB .*part/);
+    expectQuiet(opened);
+    await opened.close();
+    const without = await shown(fixture({ nodes: 300 }), "tab=lines");
+    expect(await without.page.locator(".source, .data .link").count()).toBe(0);
+    await without.close();
+  });
+
   it("recomputes everything for a window", async () => {
     const opened = await shown(fixture({ nodes: 600 }), "kind=allocated");
     const { page } = opened;
