@@ -262,7 +262,7 @@ function whenText({ page, profile, window }: Selected): string {
 }
 
 /** "held", "allocated": what a function did to the bytes of a kind. */
-function verbOf(kind: string): string {
+export function verbOf(kind: string): string {
   if (kind === "allocated" || kind === "overhead") return "allocated";
   if (kind.startsWith("mapped")) return "mapped";
   return kind === "reserved" ? kind : "held";

@@ -2,6 +2,7 @@
 // that lived, what it asked for, and its source line.
 import type { Survival } from "../data";
 import type { EstimateBook } from "../model/book";
+import { verbOf } from "../model/finding";
 import { objectsFigure, rowBytes, rowObjects, shareOf } from "../model/measure";
 import { elided, printable } from "../model/names";
 import { fullName, functionName, isCurveOf, type Page, placeOf, shortPlaceOf } from "../model/page";
@@ -15,6 +16,7 @@ import { Bar } from "./Bar";
 import type { ViewProps } from "./context";
 import { Figure } from "./Figure";
 import { useSteps } from "./slices";
+import { capitalized } from "./TableFrame";
 
 const MOST_ASKED = 5;
 
@@ -24,13 +26,20 @@ interface DetailProps extends ViewProps {
   node: number;
 }
 
-/** "at the peak": of what the numbers are. */
-export function momentText({ selected }: ViewProps): string {
+/** "at the peak": of when the numbers are; "" of kinds whose titles say it. */
+function momentText({ selected }: ViewProps): string {
   const { kind, counts } = selected.profile;
-  if (kind === "peak") return "at the peak";
+  if (kind === "peak" || kind === "mapped-peak") return "at the peak";
   if (kind === "allocated") return selected.window ? "in the window" : "in all";
   if (counts === "alive") return selected.window ? "at that instant" : "at exit";
-  return selected.profile.title;
+  return "";
+}
+
+/** "Held at the peak": what the first number is. */
+function heldText(props: ViewProps): string {
+  const { kind, title } = props.selected.profile;
+  const moment = momentText(props);
+  return moment === "" ? printable(title) : `${capitalized(verbOf(kind))} ${moment}`;
 }
 
 /** The times that `share` of the bytes outlive, by the curve and its limits. */
@@ -103,8 +112,8 @@ function OnAllPaths(props: DetailProps) {
 function InAll(props: DetailProps) {
   const { page, tree, node, state, level, selected } = props;
   const index = page.data.profiles.findIndex(({ kind }) => kind === "allocated");
-  const isThere =
-    index >= 0 && page.data.profiles[index]!.cells >= 0 && selected.profile.kind !== "allocated";
+  const verb = verbOf(selected.profile.kind);
+  const isThere = index >= 0 && page.data.profiles[index]!.cells >= 0 && verb === "held";
   const nodes = isThere && tree.direction === "callees" ? tree.entriesOf(node) : undefined;
   const made = useSteps(
     function* () {
@@ -132,12 +141,13 @@ function Asked(props: DetailProps) {
   const { page, tree, book, node, level } = props;
   const [first, count] = tree.children(node);
   if (count === 0) return null;
+  const moment = momentText(props);
   const shown = Array.from({ length: Math.min(count, MOST_ASKED) }, (_, i) => first + i);
   return (
     <>
       <h3>
-        {tree.direction === "callers" ? "Who called it, " : "What it asked for, "}
-        {momentText(props)}
+        {tree.direction === "callers" ? "Who called it" : "What it asked for"}
+        {moment && `, ${moment}`}
       </h3>
       <table class="mini">
         <tbody>
@@ -203,9 +213,7 @@ export function Detail(props: DetailProps) {
         </h2>
         <Bar estimate={bytes} most={Math.max(bytes.hi, whole.hi)} showsLimits={true} />
         <dl>
-          <dt>
-            {props.selected.profile.kind === "allocated" ? "Allocated" : "Held"} {momentText(props)}
-          </dt>
+          <dt>{heldText(props)}</dt>
           <dd>
             <Figure parts={figure(bytes, "bytes")} />, {plural(samplesOf(sums, 0), "sample")}
           </dd>

@@ -223,6 +223,8 @@ function rootNameOf({ selected, state }: ViewProps): string {
   if (profile.kind === "peak") return "All of the peak";
   if (profile.kind === "allocated") return "All allocated";
   if (profile.kind.startsWith("mapped")) return "All mapped";
+  // The resident set has more than the heap: its largest total is another number.
+  if (profile.kind === "resident") return "Resident part of the live heap";
   return profile.kind === "live" ? "All live" : "All";
 }
 
