@@ -133,6 +133,18 @@ class Report(unittest.TestCase):
             for number in ("bytes", "objects"):
                 self.assertEqual(profile[number], total[number], kind)
             self.assert_arrives(page, kind, total["bytes"])
+        if not options:
+            self.assert_opens_as_summary(page, run_path)
+
+    def assert_opens_as_summary(self, page, run_path):
+        summary = self.json("summary", run_path)
+        finding = summary.get("mapped_finding", summary["finding"])
+        self.assertEqual(page.data["opening"], finding["kind"])
+        found = page.profiles[finding["kind"]]["finding"]
+        self.assertEqual(found["verdict"], finding["verdict"])
+        names = page.data["names"]
+        self.assertEqual([(names[site["function"]], site["share"]) for site in found["sites"]],
+                         [(site["name"], site["share"]) for site in finding["sites"]])
 
 
 class RealPrograms(Report):

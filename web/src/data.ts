@@ -17,6 +17,8 @@ export const enum FrameFlag {
   Unknown = 4,
   /** No frame but a remark: "[truncated]", "[no stack]", "[smaller ones]". */
   Remark = 8,
+  /** Own code with a line: what a finding names before all else. */
+  Own = 16,
 }
 
 /** Functions as they stand in stacks, by column. */
@@ -97,6 +99,24 @@ export interface Estimate {
   exact: number;
 }
 
+/** A function that a finding names. */
+export interface FoundSite {
+  /** Where the stack with most of its bytes ends. */
+  node: number;
+  function: NameIndex;
+  /** "leaky.cc:25 +2", or "". */
+  place: string;
+  /** Where several processes have samples: the one with most of it. */
+  process: string;
+  share: { value: number; lo: number; hi: number };
+}
+
+/** As the other reports open with it. */
+export interface FindingData {
+  verdict: "found" | "spread" | "too_few" | "nothing";
+  sites: FoundSite[];
+}
+
 /** One kind of profile: "allocated", "live", "peak", "resident" ... */
 export interface Profile {
   kind: string;
@@ -117,6 +137,8 @@ export interface Profile {
   /** The whole as the other reports print it: what the page must arrive at too. */
   bytes: Estimate;
   objects: Estimate;
+  /** Of the whole; absent where the kind is unavailable. */
+  finding?: FindingData;
 }
 
 export interface Mark {
@@ -266,8 +288,10 @@ export interface PageData {
   frames: Frames;
   nodes: Nodes;
   cells: Cells[];
-  /** The first is shown first. Empty in pages that only compare. */
+  /** Empty in pages that only compare. */
   profiles: Profile[];
+  /** The kind that is shown first. */
+  opening: string;
   timeline?: Timeline;
   lifetimes: Survival[];
   /** What resident memory consists of. */

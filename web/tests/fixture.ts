@@ -328,6 +328,7 @@ export function fixture(options: FixtureOptions = {}): PageData {
     nodes: tree,
     cells: [found],
     profiles: profiles(found),
+    opening: "live",
     timeline: timeline(found, names),
     lifetimes: [0, 1].map((i) => ({
       name: word(i === 0 ? "all" : "store::append"),

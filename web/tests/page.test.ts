@@ -87,7 +87,7 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
     await page.click("#tab-functions");
     await page.click(".data .link");
     await settled(page);
-    expect(await hash(opened)).toMatch(/mode=both&focus=/);
+    expect(await hash(opened)).toMatch(/mode=both&around=/);
     await page.goBack();
     await settled(page);
     expect(await hash(opened)).toBe("#tab=functions");
@@ -169,13 +169,78 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
   it("folds library code, and shows it when asked", async () => {
     const opened = await shown(fixture({ nodes: 600 }));
     const { page } = opened;
-    expect(await page.textContent(".toolbar")).toMatch(/\d+ frames of libraries .* are folded/);
+    expect(await page.textContent(".toolbar")).toMatch(/\d+ library and start-up frames are folded/);
     const before = await total(opened);
     await page.click("text=Show them");
     await settled(page);
     expect(await hash(opened)).toBe("#frames=all");
     expect(await total(opened)).toBe(before);
     await opened.close();
+  });
+
+  it("hides frames, and keeps the stacks that a reader asks for", async () => {
+    const opened = await shown(fixture({ nodes: 600 }), "kind=live");
+    const { page } = opened;
+    const before = await total(opened);
+    await page.click('button:has-text("Filter frames")');
+    const field = (i: number) => page.locator(".frame-filter input").nth(i);
+    await field(0).fill("parse");
+    await settled(page);
+    expect(await total(opened)).toBe(before);
+    await field(1).fill("Query");
+    await settled(page);
+    expect(await total(opened)).toMatch(/^Live at exit.* of [\d.]+ [KMG]iB$/);
+    expect(await page.textContent(".frame-filters")).toMatch(/Shown: .* of .*focus and ignore keep/);
+    await field(2).fill("resize(");
+    await settled(page);
+    expect(await page.textContent(".frame-filters")).toContain("not applied: Unterminated group");
+    await page.waitForFunction(() => location.hash.includes("ignore"));
+    expect(await hash(opened)).toMatch(/hide=parse&focus=Query&ignore=resize/);
+    const again = await shown(fixture({ nodes: 600 }), (await hash(opened)).slice(1));
+    expect(await total(again)).toBe(await total(opened));
+    await again.close();
+    for (const tab of ["functions", "lines", "leaks", "stacks"] as const) await toTab(page, tab);
+    expectQuiet(opened);
+    await opened.close();
+  });
+
+  it("says once which module lacks names, where functions are shown", async () => {
+    const data = fixture({ nodes: 600 });
+    const without = await shown(data);
+    expect(await without.page.locator(".unnamed").count()).toBe(0);
+    await without.close();
+    data.frames.flags = data.frames.flags.map((flags) => (flags & 2 ? flags : flags | 4));
+    const opened = await shown(data);
+    expect(await opened.page.textContent(".unnamed")).toMatch(
+      /^100.* % .*of the bytes pass through functions without names \(.+\)\. Install the -dbgsym package of .+ geiger symbolize --debuginfod\.$/,
+    );
+    await toTab(opened.page, "sizes");
+    expect(await opened.page.locator(".unnamed").count()).toBe(0);
+    expectQuiet(opened);
+    await opened.close();
+  });
+
+  it("lists the source of a line below the table, with the bytes of its lines", async () => {
+    const data = fixture({ nodes: 300 });
+    const file = data.names.push("/src/own.cc") - 1;
+    data.frames.file.fill(file);
+    data.frames.line = data.frames.line.map((_, frame) => 1 + (frame % 90));
+    const lines = (of: string) => Array.from({ length: 30 }, (_, i) => `${of} ${i}`);
+    data.sources = [1, 31, 61].map((from) => ({ file, from, lines: lines(`part ${from}`) }));
+    const opened = await shown(data, "tab=lines");
+    const { page } = opened;
+    const place = (await page.textContent(".data .detail-line"))!;
+    const line = Number(/:(\d+)$/.exec(place)![1]);
+    await page.click(".data .link");
+    await settled(page);
+    expect(await hash(opened)).toMatch(/tab=lines&around=/);
+    const hot = page.locator(`.source .hot:has(td:text-is("${line}"))`);
+    expect(await hot.textContent()).toMatch(/^[\d.]+ [KMG]iB .*part/);
+    expectQuiet(opened);
+    await opened.close();
+    const without = await shown(fixture({ nodes: 300 }), "tab=lines");
+    expect(await without.page.locator(".source, .data .link").count()).toBe(0);
+    await without.close();
   });
 
   it("recomputes everything for a window", async () => {

@@ -191,7 +191,24 @@ export const INTERACTIONS: Interaction[] = [
     },
     act: (page, i) => page.selectOption("select.process", { index: (i + 1) % 3 }),
   },
-  { name: "theme", act: (page) => page.keyboard.press("d") },
+  {
+    name: "hide frames",
+    prepare: (page) => page.click('button:has-text("Filter frames")'),
+    act: typed(".frame-filter:nth-child(1) input"),
+  },
+  {
+    name: "focus",
+    prepare: (page) => page.fill(".frame-filter:nth-child(1) input", ""),
+    act: typed(".frame-filter:nth-child(2) input"),
+  },
+  {
+    name: "theme",
+    prepare: async (page) => {
+      await page.fill(".frame-filter:nth-child(2) input", "");
+      await page.click('button:has-text("Filter frames")');
+    },
+    act: (page) => page.keyboard.press("d"),
+  },
   { name: "callers", act: inTurn(button("Callers"), button("Callees")) },
   { name: "zoom in callers", prepare: inOrder(button("Callers"), toChart(0)), act: zoom },
   { name: "both", prepare: button("Callees"), act: inTurn(button("Both"), button("Callees")) },

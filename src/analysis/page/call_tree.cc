@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "analysis/profile/plumbing_names.h"
+
 namespace geiger::page {
 
 using profile::Labels;
@@ -162,6 +164,8 @@ const std::vector<std::uint32_t>& StackNodes::frames_of(std::uint32_t location) 
     if (i < named.size()) {
       shown.file = named[i]->file.empty() ? kNoName : names_.intern(named[i]->file);
       shown.line = named[i]->line;
+      const bool is_own = roles_[labels[i]] == profile::FrameRole::kOwn;
+      if (is_own && shown.line != 0) shown.flags |= kOwn;
       if (tells_lines_) key = shown;
     }
     frames.push_back(tree_.frame(key, shown));
@@ -176,7 +180,7 @@ Frame StackNodes::frame_of(std::uint32_t number) const {
     frame.module = names_.intern(recording_.modules[label.module].path);
   }
   if (profile::is_plumbing(roles_[number])) frame.flags |= kPlumbing;
-  if (label.is_location) frame.flags |= kUnknown;
+  if (label.is_location || profile::is_address_name(label.name)) frame.flags |= kUnknown;
   return frame;
 }
 

@@ -66,6 +66,8 @@ void add_header(PageData& data, const Recording& recording, const PageOptions& o
   summary.scope = options.scope;
   summary.is_followed = options.is_followed;
   const report::SummaryReport report = report::summary_report(recording, summary);
+  data.opening =
+      profile::name_of(report.mapped_finding ? profile::Kind::kMappedAtPeak : report.finding.kind);
   data.title = shortened(options.title.empty() ? report::program_text(recording) : options.title,
                          kMostTextBytes);
   add_program(data.facts, recording, options);

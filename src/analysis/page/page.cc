@@ -18,6 +18,7 @@
 #include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
 #include "analysis/report/asked_inside.h"
+#include "analysis/report/finding.h"
 #include "analysis/report/format.h"
 #include "analysis/report/heading.h"
 #include "analysis/report/measure.h"
@@ -40,6 +41,7 @@ class Draft {
 
  private:
   void add_kind(Kind kind);
+  [[nodiscard]] PageFinding finding_of(const Profile& profile);
   [[nodiscard]] std::string asked_note(const Selection& selection) const;
   void add_timed(PageProfile& page, const Profile& profile, const Selection& selection);
   void weigh_nodes();
@@ -114,6 +116,20 @@ std::string Draft::asked_note(const Selection& selection) const {
   return note + " Only the total here has the limit that follows; of rows, geiger table has it.";
 }
 
+PageFinding Draft::finding_of(const Profile& profile) {
+  const report::Finding found = report::find(recording_, profile, options_.level);
+  PageFinding out{.verdict = std::string(report::name_of(found.verdict)), .sites = {}};
+  for (const report::FoundSite& site : found.sites) {
+    out.sites.push_back({.node = gathering_.node_of(site.stack),
+                         .function = names_.intern(site.function),
+                         .place = text_of(site.where),
+                         .process = site.process,
+                         .share = site.share.value,
+                         .limits = site.share.interval});
+  }
+  return out;
+}
+
 void Draft::add_kind(Kind kind) {
   const Selection selection = selection_of(options_.selection, kind);
   PageProfile page;
@@ -136,6 +152,7 @@ void Draft::add_kind(Kind kind) {
       page.about.pop_back();  // A note of text ends its line.
     }
     page.about += asked_note(selection);
+    page.finding = finding_of(profile);
     add_timed(page, profile, selection);
     if (kind == Kind::kLiveAtPeak) {
       if (!fixed_.timeline) fixed_.timeline.emplace();
@@ -206,6 +223,12 @@ std::optional<PageData> Draft::at(const Coarseness& coarseness) const {
   }
   data.left_out.insert(data.left_out.end(), sources_.left_out.begin(), sources_.left_out.end());
   if (data.leaks) renumber(*data.leaks, pruned.moved);
+  for (PageProfile& profile : data.profiles) {
+    for (PageSite& site : profile.finding.sites) {
+      site.node = pruned.moved[site.node];
+      site.function = names.of(site.function);
+    }
+  }
   if (compared_) data.diff->nodes = compared_->nodes(pruned, names);
   add_timeline(data, buckets);
   std::uint64_t cut = 0;

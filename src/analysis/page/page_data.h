@@ -18,7 +18,7 @@ using NameIndex = std::int32_t;
 inline constexpr NameIndex kNoName = -1;
 
 /// Bits of Frames::flags.
-enum FrameFlag : std::uint8_t { kInlined = 1, kPlumbing = 2, kUnknown = 4, kRemark = 8 };
+enum FrameFlag : std::uint8_t { kInlined = 1, kPlumbing = 2, kUnknown = 4, kRemark = 8, kOwn = 16 };
 
 struct Frames {
   std::vector<NameIndex> name, module, file;
@@ -64,6 +64,21 @@ struct Cells {
 /// What of the cells a profile counts.
 enum class Counts : std::uint8_t { kBorn, kAlive, kAll };
 
+/// A function that a finding names (report/finding.h).
+struct PageSite {
+  std::uint32_t node = 0;  ///< Where the stack with most of its bytes ends.
+  NameIndex function = kNoName;
+  std::string place;    ///< "leaky.cc:25 +2"; may be empty.
+  std::string process;  ///< Of several the one with most of it.
+  double share = 0;
+  estimation::Interval limits;
+};
+
+struct PageFinding {
+  std::string verdict;  ///< "found", "spread", "too_few", "nothing".
+  std::vector<PageSite> sites;
+};
+
 struct PageProfile {
   std::string kind, title, about;
   std::string unavailable;  ///< Why there is none; empty: there is.
@@ -73,6 +88,7 @@ struct PageProfile {
   std::optional<Bytes> exact_total;
   bool calibrates = false;
   estimation::Estimate bytes, objects;
+  PageFinding finding;  ///< Of all of it.
 };
 
 /// Times in nanoseconds since the start of the recording.
@@ -182,6 +198,7 @@ struct PageData {
   Nodes nodes;
   std::vector<Cells> cells;
   std::vector<PageProfile> profiles;
+  std::string opening;  ///< The kind that the page opens on; empty: the first.
   std::optional<Timeline> timeline;
   std::vector<Survival> lifetimes;
   std::vector<AccountLine> resident;

@@ -112,6 +112,18 @@ void write_cells(JsonWriter& json, const Cells& table) {
   json.field("hasMeanSizes", table.has_mean_sizes).end_object();
 }
 
+void write_finding(JsonWriter& json, const PageFinding& finding) {
+  json.key("finding").begin_object().field("verdict", finding.verdict);
+  json.key("sites").begin_array();
+  for (const PageSite& site : finding.sites) {
+    json.begin_object().field("node", site.node).field("function", site.function);
+    json.field("place", site.place).field("process", site.process);
+    json.key("share").begin_object().field("value", site.share);
+    json.field("lo", site.limits.lo).field("hi", site.limits.hi).end_object().end_object();
+  }
+  json.end_array().end_object();
+}
+
 std::string_view name_of(Counts counts) {
   if (counts == Counts::kBorn) return "born";
   return counts == Counts::kAlive ? "alive" : "all";
@@ -125,7 +137,9 @@ void write_profile(JsonWriter& json, const PageProfile& profile) {
   json.field("largestInterval", profile.largest_interval);
   if (profile.exact_total) json.field("exactTotal", *profile.exact_total);
   json.field("calibrates", profile.calibrates);
-  json.field("bytes", profile.bytes).field("objects", profile.objects).end_object();
+  json.field("bytes", profile.bytes).field("objects", profile.objects);
+  if (profile.unavailable.empty()) write_finding(json, profile.finding);
+  json.end_object();
 }
 
 using Point = std::pair<Nanoseconds, Bytes>;
@@ -268,6 +282,7 @@ std::string to_json(const PageData& data) {
   json.end_object();
   write_each(json, "cells", data.cells, write_cells);
   write_each(json, "profiles", data.profiles, write_profile);
+  json.field("opening", data.opening);
   if (data.timeline) write_timeline(json, *data.timeline);
   write_each(json, "lifetimes", data.lifetimes, write_survival);
   write_each(json, "resident", data.resident, write_line);

@@ -17,6 +17,7 @@
 #include "analysis/profile/test_recording.h"
 #include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
+#include "analysis/report/summary.h"
 #include "estimation/estimate.h"
 
 namespace geiger::page {
@@ -218,9 +219,33 @@ TEST(Page, TheTreeStandsRootFirst) {
   const auto flags_of = [&](const std::string& name) {
     return data.frames.flags[frame_of(data, name)];
   };
-  EXPECT_EQ(flags_of("grow"), kInlined);
+  EXPECT_EQ(flags_of("grow"), kInlined | kOwn);
   EXPECT_EQ(flags_of("std::string::_M_create"), kPlumbing);
-  EXPECT_EQ(flags_of("main"), 0);
+  EXPECT_EQ(flags_of("main"), kOwn);
+}
+
+/// The function that a page's finding names, and the path to the node that it gives.
+TEST(Page, OpensWithTheFindingOfTheSummary) {
+  const Recording recording = profile::example::small_server();
+  const PageData data = page_of_all(recording);
+  report::SummaryOptions options;
+  options.selection.kind = Kind::kAllocated;
+  const report::Finding said = report::summary_report(recording, options).finding;
+  EXPECT_EQ(data.opening, profile::name_of(said.kind));
+  const PageFinding& found = of(data, said.kind).finding;
+  EXPECT_EQ(found.verdict, report::name_of(said.verdict));
+  ASSERT_EQ(found.sites.size(), said.sites.size());
+  ASSERT_FALSE(found.sites.empty());
+  for (std::size_t i = 0; i < found.sites.size(); ++i) {
+    const PageSite& site = found.sites[i];
+    EXPECT_EQ(data.names[static_cast<std::size_t>(site.function)], said.sites[i].function);
+    EXPECT_DOUBLE_EQ(site.share, said.sites[i].share.value);
+    bool is_above = false;
+    for (std::size_t node = site.node; node != 0; node -= data.nodes.up[node]) {
+      is_above |= data.frames.name[data.nodes.frame[node]] == site.function;
+    }
+    EXPECT_TRUE(is_above) << said.sites[i].function;
+  }
 }
 
 TEST(Page, TheSameRecordingGivesTheSameBytes) {

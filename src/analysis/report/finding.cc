@@ -31,6 +31,7 @@ struct Path {
   std::vector<std::uint32_t> functions;  ///< Labels.
   std::vector<std::uint32_t> frames;     ///< Beside them: the innermost frame of each, or kNone.
   std::uint32_t process = 0;             ///< The one with most of it.
+  std::uint32_t stack = profile::kNone;
 };
 
 /// A function with all stacks that pass through it.
@@ -78,6 +79,7 @@ class Search {
       Path path;
       path.sums = row.self;
       path.process = processes[row.stack + 1U];
+      path.stack = row.stack;
       add_functions(path, row.stack);
       paths_.push_back(std::move(path));
     }
@@ -232,10 +234,15 @@ class Search {
     std::map<std::pair<std::string_view, std::uint32_t>, double> lines;
     std::map<std::uint32_t, double> processes;
     std::map<std::pair<std::string_view, std::uint32_t>, std::uint32_t> frames;
+    double most_bytes = 0;
     for (const Path& path : paths_) {
       const auto found = std::ranges::find(path.functions, label);
       if (found == path.functions.end()) continue;
       const double bytes = profile::weighted_total(path.sums);
+      if (bytes > most_bytes) {
+        most_bytes = bytes;
+        site.stack = path.stack;
+      }
       processes[path.process] += bytes;
       const std::uint32_t frame = path.frames[found - path.functions.begin()];
       if (frame == profile::kNone || recording_.frames[frame].line == 0) continue;

@@ -44,6 +44,7 @@ struct FoundSite {
   std::string process;        ///< Where several processes have samples: the one with most of it.
   Measure held;               ///< With all that it calls.
   Share share;
+  std::uint32_t stack = profile::kNone;  ///< Of those that pass through it, the one with most.
 };
 
 struct Finding {

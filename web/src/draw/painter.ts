@@ -7,7 +7,8 @@ import type { Palette, Tones } from "./palette";
 export interface Paint {
   tones: Tones;
   text: string;
-  label: string;
+  /** Of the frames that the box stands for, the innermost last. Empty: too narrow for any. */
+  names: string[];
   /** "leaky.cc:11" or "+4 folded", beside the label where there is room. */
   place: string;
   /** "47.0 MiB [34.5, 62.6]", at the right end where there is room. */
@@ -60,10 +61,36 @@ export function rowsInView(
   return [Math.max(0, rows - 1 - last), Math.min(rows - 1, rows - 1 - first)];
 }
 
-/** The end of a name tells more than its qualifiers. */
-function fitted(label: string, characters: number): string {
-  if (label.length <= characters) return label;
-  return characters < 4 ? "" : `…${label.slice(1 - characters)}`;
+/** A name cut to fewer characters could be of anything. */
+const LEAST_CUT = 5;
+
+/** "resize" of "vector<int>::resize": without its qualifiers. */
+export function unqualified(name: string): string {
+  let depth = 0;
+  for (let i = name.length - 1; i > 0; --i) {
+    if (">)]}".includes(name[i]!)) ++depth;
+    else if ("<([{".includes(name[i]!)) --depth;
+    else if (depth === 0 && name[i] === ":" && name[i - 1] === ":") return name.slice(i + 1);
+  }
+  return name;
+}
+
+/**
+ * As much of a chain of names as fits, each name whole: outer ones go first, then the qualifiers of
+ * the last one, and only then its end.
+ */
+export function fitted(names: readonly string[], characters: number): string {
+  if (names.length === 0) return "";
+  for (let first = 0; first < names.length; ++first) {
+    const text = (first > 0 ? "… › " : "") + names.slice(first).join(" › ");
+    if (text.length <= characters) return text;
+  }
+  const last = names.at(-1)!;
+  // A frame without a name is module and offset: a part of the offset would be of another one.
+  const offset = /\+0x[0-9a-f]+$/.exec(last)?.[0];
+  const own = offset ?? unqualified(last);
+  for (const name of [last, own]) if (name.length <= characters) return name;
+  return offset || characters < LEAST_CUT ? "" : `${own.slice(0, characters - 1)}…`;
 }
 
 function fillBox(context: CanvasRenderingContext2D, x: number, y: number, width: number): void {
@@ -109,12 +136,12 @@ function drawText(
 ): void {
   const room = width - 2 * PADDING;
   const middle = y + BOX / 2 + 0.5;
-  const label = fitted(paint.label, Math.floor(room / letter));
+  const label = fitted(paint.names, Math.floor(room / letter));
   context.fillStyle = paint.text;
   context.font = paint.isBold ? BOLD_FONT : NAME_FONT;
   context.fillText(label, x + PADDING, middle);
   let left = room - label.length * letter;
-  if (left < 60 || label !== paint.label) return;
+  if (left < 60 || !label.endsWith(paint.names.at(-1) ?? "")) return;
   context.font = TEXT_FONT;
   const figure = paint.figure === "" ? 0 : context.measureText(paint.figure).width + GAP;
   if (figure > 0 && figure <= left) {

@@ -14,7 +14,7 @@ function functionKeys(page: Page): string[] {
 /** What of `state` speaks in numbers, in the numbers of `to`. */
 export function carriedOver(state: State, from: Page, to: Page): Partial<State> {
   const part: Partial<State> = {};
-  if (state.zoom.length > 0 || state.chosen.length > 0 || state.focus >= 0) {
+  if (state.zoom.length > 0 || state.chosen.length > 0 || state.around >= 0) {
     const before = functionKeys(from);
     const after = new Map(functionKeys(to).map((key, i) => [key, i]));
     const of = (index: number) => after.get(before[index] ?? "") ?? -1;
@@ -25,7 +25,7 @@ export function carriedOver(state: State, from: Page, to: Page): Partial<State> 
     };
     part.zoom = pathOf(state.zoom);
     part.chosen = pathOf(state.chosen);
-    part.focus = of(state.focus);
+    part.around = of(state.around);
   }
   const only: Only = { ...state.only };
   for (const dimension of ["process", "thread", "type", "label"] as const) {

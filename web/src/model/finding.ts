@@ -1,22 +1,23 @@
 // What a selection says in one sentence: which own function held most, how surely, of how much.
-// The rules are those of src/analysis/report/finding.h.
-import { FrameFlag, type Estimate, type Profile } from "../data";
+// Of a whole profile the document has the answer of src/analysis/report/finding.cc, which the other
+// reports print; what a reader selected is searched here by the same rules (finding.h).
+import { type Estimate, type FindingData, FrameFlag, type PageData } from "../data";
 import { detectionLimit } from "../numbers/estimate";
 import { boundBytes, duration, exactCount, type Figure, figure, shareFigure } from "../numbers/format";
 import { bytesForOrder, emptySums, merge, rowOf, samplesOf, Sum, type Sums } from "../numbers/sums";
 import { functionGroups } from "./groups";
 import { rowBytes, type Share, shareOf, totalBytes } from "./measure";
-import { functionName, type Page, shortPlaceOf, shownNode } from "./page";
-import type { Selected } from "./selection";
+import { fullName, functionName, type Page, roomFor, shortPlaceOf, shownNode } from "./page";
+import { addUp, type Selected } from "./selection";
 import { Pace, type Steps, STRETCH } from "./slices";
 import { isEmpty } from "./tree";
 
 /** A function is named where its share is surely at least this. */
 const LEAST_SHARE = 0.25;
-/** No function is named from fewer samples, and no kind opened. */
+/** No function is named from fewer samples. */
 export const LEAST_SAMPLES = 6;
-/** Candidates are marked by bits of a number. */
-const MOST_CANDIDATES = 30;
+/** So many are named at most where it is open which of them is the largest. */
+const MOST_NAMED = 3;
 
 export interface Part {
   text: string;
@@ -25,13 +26,19 @@ export interface Part {
 
 /** A function that the sentence names. */
 interface Leader {
-  of: number;
-  bytes: Estimate;
+  name: string;
+  /** "leaky.cc:11", "cc1plus": where not known, "". */
+  place: string;
+  process: string;
   share: Share;
-  /** Of its lines the one with most bytes. */
-  frame: number;
   /** Functions from below the root to where it has most. */
   path: number[];
+}
+
+/** What the sentence says. */
+interface Found {
+  verdict: FindingData["verdict"];
+  leaders: Leader[];
 }
 
 export interface Finding {
@@ -50,37 +57,25 @@ interface Candidate {
   share: Share;
 }
 
-/** The kind that a page opens on. */
-export function openingProfile(profiles: readonly Profile[]): number {
-  const has = (kind: string) =>
-    profiles.findIndex((profile) => profile.kind === kind && profile.cells >= 0);
-  const [peak, live, allocated] = [has("peak"), has("live"), has("allocated")];
-  const isKnown = (at: number) => at >= 0 && isEnough(profiles[at]!.bytes);
-  const peakBytes = peak >= 0 ? profiles[peak]!.bytes.value : 0;
-  if (isKnown(live) && profiles[live]!.bytes.lo > peakBytes / 2) return live;
-  if (isKnown(peak)) return peak;
-  if (allocated >= 0) return allocated;
-  return Math.max(
-    0,
-    profiles.findIndex((profile) => profile.cells >= 0),
-  );
-}
-
-/** Enough samples to name anything; what is known exactly needs none. */
-function isEnough({ samples, exact, value }: Estimate): boolean {
-  return samples >= LEAST_SAMPLES || (exact > 0 && exact >= 0.99 * value);
+/** The kind that a page opens on: what the finding of the whole recording is about. */
+export function openingProfile({ profiles, opening }: PageData): number {
+  const wanted = profiles.findIndex(({ kind, cells }) => kind === opening && cells >= 0);
+  return wanted >= 0 ? wanted : Math.max(0, profiles.findIndex(({ cells }) => cells >= 0));
 }
 
 function isNamed(sums: Sums): boolean {
   return sums[Sum.Samples] === 0 || samplesOf(sums, 0) >= LEAST_SAMPLES;
 }
 
-function isOwn(page: Page, of: number): boolean {
-  const flags = page.data.frames.flags[page.frameOf[of]!]!;
-  return !page.isLibrary[of] && (flags & FrameFlag.Remark) === 0;
+function hasFlag(page: Page, of: number, flag: FrameFlag): boolean {
+  return (page.data.frames.flags[page.frameOf[of]!]! & flag) !== 0;
 }
 
-/** Own functions with enough samples, by their own bytes and those below them. */
+function isShown(page: Page, of: number): boolean {
+  return !page.isLibrary[of] && !hasFlag(page, of, FrameFlag.Remark);
+}
+
+/** Functions with a proved share and enough samples, by their own bytes and those below them. */
 function* candidatesOf(page: Page, selected: Selected, level: number): Steps<Candidate[]> {
   const groups = yield* functionGroups(page, selected);
   const total = groups.total!;
@@ -90,79 +85,93 @@ function* candidatesOf(page: Page, selected: Selected, level: number): Steps<Can
   for (let row = 0; row < groups.count; ++row) {
     if (pace.isDue()) yield;
     const of = groups.key(row);
-    if (bytesForOrder(total, row) < least || !isOwn(page, of)) continue;
+    if (bytesForOrder(total, row) < least || !isShown(page, of)) continue;
     const sums = rowOf(total, row);
     if (!isNamed(sums)) continue;
     const bytes = rowBytes(selected, sums, level);
     const share = shareOf(selected, sums, bytes, level);
     if (share.lo >= LEAST_SHARE) found.push({ of, sums, bytes, share });
   }
-  return found;
+  const own = found.filter(({ of }) => hasFlag(page, of, FrameFlag.Own));
+  return own.length > 0 ? own : found;
 }
 
-/** Of each candidate how deep it stands on average, outermost calls weighed by their bytes. */
-function* depthsOf(page: Page, selected: Selected, found: Candidate[]): Steps<Map<number, number>> {
-  const depths = new Map(found.map(({ of }) => [of, 0]));
-  const weights = new Map(found.map(({ of }) => [of, 0]));
-  const depth = new Int32Array(page.nodes);
+/** Candidates most of whose bytes pass through no other one further in, the largest first. */
+function* innermost(page: Page, selected: Selected, found: Candidate[]): Steps<Candidate[]> {
+  const isCandidate = new Uint8Array(page.functions);
+  for (const { of } of found) isCandidate[of] = 1;
+  /** By node: the innermost candidate of it and above it; -1: none. */
+  const inner = new Int32Array(page.nodes).fill(-1);
+  const kept = new Float64Array(page.functions);
   for (let node = 1; node < page.nodes; ++node) {
     if (node % STRETCH === 0) yield;
-    depth[node] = depth[page.parent[node]!]! + 1;
     const of = page.functionOf[node]!;
-    if (!depths.has(of)) continue;
-    const weight = bytesForOrder(selected.total, node);
-    depths.set(of, depths.get(of)! + weight * depth[node]!);
-    weights.set(of, weights.get(of)! + weight);
+    inner[node] = isCandidate[of] ? of : inner[page.parent[node]!]!;
+    if (inner[node]! >= 0) kept[inner[node]!]! += bytesForOrder(selected.self, node);
   }
-  return new Map(found.map(({ of }) => [of, depths.get(of)! / (weights.get(of)! || 1)]));
+  const byName = (a: Candidate, b: Candidate) => (fullName(page, a.of) < fullName(page, b.of) ? -1 : 1);
+  return found
+    .filter(({ of, sums }) => kept[of]! >= bytesForOrder(sums, 0) / 2)
+    .sort((a, b) => bytesForOrder(b.sums, 0) - bytesForOrder(a.sums, 0) || byName(a, b));
 }
 
-/** Candidates that no other one accounts for: none has most of its bytes below them. */
-function* deepest(page: Page, selected: Selected, all: Candidate[]): Steps<Candidate[]> {
-  const depths = yield* depthsOf(page, selected, all);
-  const found = all
-    .sort((a, b) => depths.get(b.of)! - depths.get(a.of)!)
-    .slice(0, MOST_CANDIDATES);
-  const bitOf = new Map(found.map(({ of }, i) => [of, i]));
-  const masks = new Int32Array(page.nodes);
-  /** By candidate: bytes of it, and of these what is below each other one. */
-  const bytes = new Float64Array(found.length);
-  const below = found.map(() => new Float64Array(found.length));
+/** Whether a stack passes through both functions. */
+function* shareAPath(page: Page, selected: Selected, a: number, b: number): Steps<boolean> {
+  const through = new Uint8Array(page.nodes);
   for (let node = 1; node < page.nodes; ++node) {
     if (node % STRETCH === 0) yield;
-    const above = masks[page.parent[node]!]!;
-    const bit = bitOf.get(page.functionOf[node]!);
-    masks[node] = bit === undefined ? above : above | (1 << bit);
-    if (bit === undefined || above & (1 << bit)) continue;
-    const weight = bytesForOrder(selected.total, node);
-    bytes[bit]! += weight;
-    for (let i = 0; i < found.length; ++i) if (above & (1 << i)) below[bit]![i]! += weight;
+    const of = page.functionOf[node]!;
+    through[node] = through[page.parent[node]!]! | (of === a ? 1 : 0) | (of === b ? 2 : 0);
+    if (through[node] === 3 && !isEmpty(selected.total, node)) return true;
   }
-  return found
-    .filter((_, i) => !found.some((__, j) => j !== i && below[j]![i]! > bytes[j]! / 2))
-    .sort((a, b) => b.bytes.value - a.bytes.value);
+  return false;
 }
 
-/** Where a function has most: its heaviest node, and the line with most of its bytes. */
-function* placed(page: Page, selected: Selected, candidate: Candidate): Steps<Leader> {
+/** The first, and those that may be larger: none that it calls or that calls it. */
+function* rivals(page: Page, selected: Selected, sorted: Candidate[]): Steps<Candidate[]> {
+  const [first, ...others] = sorted;
+  if (!first) return [];
+  const kept = [first];
+  for (const one of others) {
+    if (kept.length === MOST_NAMED) break;
+    if (one.share.hi <= first.share.lo) continue;
+    if (!(yield* shareAPath(page, selected, first.of, one.of))) kept.push(one);
+  }
+  return kept;
+}
+
+/** Functions from below the root to a node. */
+function pathTo(page: Page, node: number): number[] {
+  const path: number[] = [];
+  for (let at = node; at > 0; at = page.parent[at]!) path.push(page.functionOf[at]!);
+  return path.reverse();
+}
+
+/** Where a function has most: the frame that is its line, and the path to its largest box. */
+function* placeOf(selected: Selected, of: number): Steps<{ frame: number; path: number[] }> {
+  const { page } = selected;
   const byFrame = new Map<number, number>();
   let heaviest = 0;
   for (let node = 1; node < page.nodes; ++node) {
     if (node % STRETCH === 0) yield;
-    if (page.functionOf[node] !== candidate.of) continue;
+    if (page.functionOf[node] !== of) continue;
     const weight = bytesForOrder(selected.total, node);
     const frame = page.frame[node]!;
     byFrame.set(frame, (byFrame.get(frame) ?? 0) + weight);
     if (heaviest === 0 || weight > bytesForOrder(selected.total, heaviest)) heaviest = node;
   }
   let frame = -1;
-  for (const [of, weight] of byFrame) if (frame < 0 || weight > byFrame.get(frame)!) frame = of;
-  const path: number[] = [];
-  for (let at = heaviest; at > 0; at = page.parent[at]!) path.push(page.functionOf[at]!);
-  return { of: candidate.of, bytes: candidate.bytes, share: candidate.share, frame, path: path.reverse() };
+  for (const [one, weight] of byFrame) if (frame < 0 || weight > byFrame.get(frame)!) frame = one;
+  return { frame, path: pathTo(page, heaviest) };
 }
 
-/** The own function with most bytes that no other own function accounts for. */
+function* placed(selected: Selected, { of, share }: Candidate): Steps<Leader> {
+  const { page } = selected;
+  const { frame, path } = yield* placeOf(selected, of);
+  return { name: functionName(page, of), place: shortPlaceOf(page, frame), process: "", share, path };
+}
+
+/** The function with most bytes that no other one that may be named accounts for. */
 function* largestOf(page: Page, selected: Selected, level: number): Steps<Candidate | undefined> {
   const rows = emptySums(page.functions);
   for (let node = 1; node < page.nodes; ++node) {
@@ -175,28 +184,88 @@ function* largestOf(page: Page, selected: Selected, level: number): Steps<Candid
   let most = -1;
   for (let of = 0; of < page.functions; ++of) {
     if (of % STRETCH === STRETCH - 1) yield;
-    if (isEmpty(rows, of) || !isOwn(page, of)) continue;
+    if (isEmpty(rows, of) || !isShown(page, of)) continue;
     if (most < 0 || bytesForOrder(rows, of) > bytesForOrder(rows, most)) most = of;
   }
   if (most < 0) return undefined;
   const sums = rowOf(rows, most);
   const bytes = rowBytes(selected, sums, level);
-  return isNamed(sums)
-    ? { of: most, sums, bytes, share: shareOf(selected, sums, bytes, level) }
-    : undefined;
+  return { of: most, sums, bytes, share: shareOf(selected, sums, bytes, level) };
 }
 
-/** The instant or the window in words: "At the peak,", "From 2.00 s to 4.00 s,". */
+/** The node to blame: a function without a name gives way to a caller of its module that has one. */
+function blamedNode(page: Page, node: number): number {
+  const shown = shownNode(page, node);
+  const isUnnamed = (at: number) => hasFlag(page, page.functionOf[at]!, FrameFlag.Unknown);
+  if (!isUnnamed(shown)) return shown;
+  const { module } = page.data.frames;
+  const wanted = module[page.frame[shown]!]!;
+  for (let at = shown; at > 0 && module[page.frame[at]!] === wanted; at = page.parent[at]!) {
+    if (!isUnnamed(at) && !page.isLibrary[page.functionOf[at]!]) return at;
+  }
+  return shown;
+}
+
+/** The selection with every stack ending in the node to blame. */
+function* blamed(selected: Selected): Steps<Selected> {
+  const { page } = selected;
+  if (!page.data.frames.flags.some((flags) => flags & FrameFlag.Unknown)) return selected;
+  const room = roomFor(page.nodes);
+  for (let node = 1; node < page.nodes; ++node) {
+    if (node % STRETCH === 0) yield;
+    if (isEmpty(selected.self, node)) continue;
+    merge(room.self, blamedNode(page, node), selected.self, node);
+  }
+  return { ...selected, self: room.self, total: yield* addUp(page, room) };
+}
+
+/** What the samples of a selection prove. */
+function* searched(all: Selected, level: number): Steps<Found> {
+  const { page, whole } = all;
+  if (samplesOf(whole, 0) === 0) return { verdict: "nothing", leaders: [] };
+  if (!isNamed(whole)) return { verdict: "too_few", leaders: [] };
+  const selected = yield* blamed(all);
+  const candidates = yield* candidatesOf(page, selected, level);
+  const named = yield* rivals(page, selected, yield* innermost(page, selected, candidates));
+  const largest = named.length > 0 ? undefined : yield* largestOf(page, selected, level);
+  const leaders: Leader[] = [];
+  for (const one of largest ? [largest] : named) leaders.push(yield* placed(selected, one));
+  return { verdict: named.length > 0 ? "found" : "spread", leaders };
+}
+
+/** What the document says of a whole profile. */
+function* documented(selected: Selected): Steps<Found | undefined> {
+  const { page, profile } = selected;
+  if (!profile.finding) return undefined;
+  const { verdict, sites } = profile.finding;
+  const leaders: Leader[] = [];
+  for (const { node, function: name, place, process, share } of sites) {
+    let at = page.target[node]!;
+    // A page that was made smaller may have it among those left out.
+    while (at > 0 && page.data.frames.name[page.frame[at]!] !== name) at = page.parent[at]!;
+    const path = at === 0 ? [] : (yield* placeOf(selected, page.functionOf[at]!)).path;
+    leaders.push({ name: page.shortNames[name]!, place, process, share, path });
+  }
+  return { verdict, leaders };
+}
+
+/** The instant or the window in words: "at the peak", "from 2.00 s to 4.00 s". */
 function whenText({ page, profile, window }: Selected): string {
   const time = (edge: number) => duration(page.data.timeline!.edges[edge]!);
-  if (window && profile.counts === "born") return `From ${time(window.from)} to ${time(window.to + 1)}`;
-  if (window && profile.counts === "alive" && window.to < page.lastBucket) {
-    return `At ${time(window.to + 1)}`;
-  }
-  if (profile.kind === "peak") return "At the peak";
-  if (profile.kind === "live") return profile.title === "Live now" ? "Now" : "At exit";
-  if (profile.kind === "allocated") return "";
-  return profile.title;
+  const { kind, counts } = profile;
+  if (window && counts === "born") return `from ${time(window.from)} to ${time(window.to + 1)}`;
+  if (window && counts === "alive" && window.to < page.lastBucket) return `at ${time(window.to + 1)}`;
+  if (kind === "peak") return "at the peak";
+  if (kind === "mapped-peak") return "at the peak of its mappings";
+  if (kind === "live") return profile.title === "Live now" ? "now" : "at exit";
+  return verbOf(profile.kind) === "held" ? profile.title : "";
+}
+
+/** "held", "allocated": what a function did to the bytes of a kind. */
+export function verbOf(kind: string): string {
+  if (kind === "allocated" || kind === "overhead") return "allocated";
+  if (kind.startsWith("mapped")) return "mapped";
+  return kind === "reserved" ? kind : "held";
 }
 
 const strong = (text: string): Part => ({ text, tone: "strong" });
@@ -213,92 +282,78 @@ function amountParts(shown: Figure): Part[] {
   return [plain(value!.text), ...rest];
 }
 
-function nameParts(page: Page, { of, frame }: Leader): Part[] {
-  const place = shortPlaceOf(page, frame);
-  const name = strong(functionName(page, of));
-  return place === "" ? [name] : [name, plain(" "), { text: place, tone: "place" }];
-}
-
 function capitalized(parts: Part[]): Part[] {
   const [first, ...rest] = parts;
   return [{ ...first!, text: first!.text.slice(0, 1).toUpperCase() + first!.text.slice(1) }, ...rest];
 }
 
+function nameParts({ name, place, process }: Leader, hasProcess: boolean): Part[] {
+  const parts = [strong(name)];
+  if (place !== "") parts.push(plain(" "), { text: place, tone: "place" });
+  if (hasProcess && process !== "") parts.push(plain(` in ${process}`));
+  return parts;
+}
+
+/** "a, b and c". */
+function listed(all: Part[][]): Part[] {
+  const joint = (i: number) => (i === 0 ? [] : [plain(i === all.length - 1 ? " and " : ", ")]);
+  return all.flatMap((parts, i) => [...joint(i), ...parts]);
+}
+
 /** What has no function to name. */
-function withoutFunction(selected: Selected, level: number): Part[] | undefined {
+function withoutFunction(selected: Selected, when: string, level: number): Part[] {
   const { whole, profile } = selected;
   const samples = samplesOf(whole, 0);
-  const when = whenText(selected);
-  if (samples === 0) {
-    if (profile.kind === "allocated" && (selected.exact ?? 0) === 0 && !selected.window) {
-      return [plain("Nothing was allocated through malloc.")];
-    }
-    const limit = boundBytes(detectionLimit(profile.largestInterval, level));
-    return [plain(`${when === "" ? "" : `${when}, `}`), strong(`less than ${limit}`), plain(" was held: no sample is left.")];
+  if (samples > 0) {
+    return [
+      plain(`too few samples to name a function: ${exactCount(samples)}. Record with `),
+      strong("--interval 16KiB"),
+      plain("."),
+    ];
   }
-  if (whole[Sum.Samples] === 0 || samples >= LEAST_SAMPLES) return undefined;
+  if (profile.kind === "allocated" && (selected.exact ?? 0) === 0 && !selected.window) {
+    return [plain("nothing was allocated through malloc.")];
+  }
+  const limit = detectionLimit(profile.largestInterval, level);
+  if (!(limit > 0)) return [plain(`nothing was ${verbOf(profile.kind)}.`)];
+  const opening = when === "" ? [] : [plain(`${when}, `)];
   return [
-    plain(`Too few samples to name a function: ${exactCount(samples)}. Record with `),
-    strong("--interval 16KiB"),
-    plain("."),
+    ...opening,
+    strong(`${when === "" ? "L" : "l"}ess than ${boundBytes(limit)}`),
+    plain(` was ${verbOf(profile.kind)}: no sample is left.`),
   ];
 }
 
-function sentence(page: Page, selected: Selected, leaders: Leader[], level: number): Part[] {
+function sentence(selected: Selected, { verdict, leaders }: Found, level: number): Part[] {
   const when = whenText(selected);
-  const verb = selected.profile.kind === "allocated" ? "allocated" : when === "Now" ? "holds" : "held";
+  if (verdict === "nothing" || verdict === "too_few") return withoutFunction(selected, when, level);
+  const verb = when === "now" ? "holds" : verbOf(selected.profile.kind);
   const opening = when === "" ? [] : [plain(`${when}, `)];
-  const total = [plain(" of "), ...amountParts(figure(totalBytes(selected, level), "bytes"))];
-  const [first, second] = leaders;
-  if (first === undefined) {
-    return capitalized([...opening, plain(`no single function ${verb} more than 25 %`), ...total, plain(".")]);
+  const kept = selected.stacks ? [plain(" kept")] : [];
+  const total = [plain(" of "), ...amountParts(figure(totalBytes(selected, level), "bytes")), ...kept];
+  const shares = listed(leaders.map(({ share }) => figureParts(shareFigure(share))));
+  // Of one process it is said once.
+  const isOfOne = leaders.every(({ process }) => process === leaders[0]!.process);
+  const hasProcess = (i: number) => !isOfOne || i === leaders.length - 1;
+  const names = listed(leaders.map((leader, i) => nameParts(leader, hasProcess(i))));
+  if (verdict === "found") {
+    const open = leaders.length > 1 ? "; which is the largest is not certain." : ".";
+    return [...opening, ...names, plain(` ${verb} `), ...shares, ...total, plain(open)];
   }
-  if (first.share.lo < LEAST_SHARE) {
-    return capitalized([
-      ...opening,
-      plain(`no single function ${verb} more than 25 %`),
-      ...total,
-      plain("; the largest is "),
-      ...nameParts(page, first),
-      plain(" with "),
-      ...figureParts(shareFigure(first.share)),
-      plain("."),
-    ]);
-  }
-  const isOpen = second !== undefined && second.bytes.hi > first.bytes.lo;
-  if (!isOpen) {
-    return [...opening, ...nameParts(page, first), plain(` ${verb} `), ...figureParts(shareFigure(first.share)), ...total, plain(".")];
-  }
-  return [
-    ...opening,
-    ...nameParts(page, first),
-    plain(" and "),
-    ...nameParts(page, second),
-    plain(` ${verb} most`),
-    ...total,
-    plain(", "),
-    ...figureParts(shareFigure(first.share)),
-    plain(" and "),
-    ...figureParts(shareFigure(second.share)),
-    plain("; which more is not certain."),
-  ];
+  const bound = `no function is certain to have ${verb === "holds" ? "held" : verb} 25 %`;
+  const largest = leaders.length > 0 ? [plain("; the largest is "), ...names, plain(" with "), ...shares] : [];
+  return [...opening, plain(bound), ...total, ...largest, plain(".")];
 }
 
 export function* findingOf(selected: Selected, level: number): Steps<Finding> {
-  const { page } = selected;
-  const said = withoutFunction(selected, level);
-  if (said) return { selected, parts: capitalized(said), path: [], names: [] };
-  const candidates = yield* candidatesOf(page, selected, level);
-  const leading = candidates.length > 0 ? yield* deepest(page, selected, candidates) : [];
-  const largest = leading.length > 0 ? undefined : yield* largestOf(page, selected, level);
-  const leaders: Leader[] = [];
-  for (const candidate of largest ? [largest] : leading.slice(0, 2)) {
-    leaders.push(yield* placed(page, selected, candidate));
-  }
+  const isKnown = selected.isWhole && !selected.page.isHiding;
+  const found = (isKnown && (yield* documented(selected))) || (yield* searched(selected, level));
+  const parts = sentence(selected, found, level);
   return {
     selected,
-    parts: sentence(page, selected, leaders, level),
-    path: leaders[0]?.path ?? [],
-    names: leaders.map(({ of }) => functionName(page, of)),
+    // A function keeps the case of its name.
+    parts: parts[0]!.tone ? parts : capitalized(parts),
+    path: found.leaders[0]?.path ?? [],
+    names: found.leaders.map(({ name }) => name),
   };
 }

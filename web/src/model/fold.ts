@@ -1,7 +1,9 @@
-// The call tree without library code: what is above own code goes, what is below becomes part of
-// the first call out of own code, which stays because it says what was wanted. Sums of nodes never
-// change by it: every stack ends somewhere in the folded tree.
+// The call tree that is shown: without hidden frames, and without library code where that is
+// folded: what is above own code goes, what is below becomes part of the first call out of own code,
+// which stays because it says what was wanted. Sums of nodes never change by it: every stack ends
+// somewhere in the tree that is shown.
 import type { Page } from "./page";
+import { Pace, type Steps } from "./slices";
 
 export interface Folded {
   /** Of each folded node a node of the page that it stands for. */
@@ -11,34 +13,44 @@ export interface Folded {
   folded: Uint16Array;
   /** Of each node of the page: the folded node that its stacks end in. */
   target: Int32Array;
-  /** How many functions are hidden somewhere. */
+  /** How many functions are folded somewhere. */
   hidden: number;
 }
 
-/** Folded nodes, each once for its parent and frame. */
+/** Folded nodes, each once for its parent and frame: no more than there are nodes. */
 class Nodes {
-  readonly source: number[] = [0];
-  readonly parent: number[] = [0];
+  readonly source: Int32Array;
+  readonly parent: Int32Array;
+  count = 1;
   private readonly known = new Map<number, number>();
 
   constructor(
     private readonly page: Page,
     private readonly frames: number,
-  ) {}
+  ) {
+    this.source = new Int32Array(page.nodes);
+    this.parent = new Int32Array(page.nodes);
+  }
 
   child(parent: number, node: number): number {
     const key = parent * this.frames + this.page.frame[node]!;
     let found = this.known.get(key);
     if (found === undefined) {
-      found = this.source.push(node) - 1;
-      this.parent.push(parent);
+      found = this.count++;
+      this.source[found] = node;
+      this.parent[found] = parent;
       this.known.set(key, found);
     }
     return found;
   }
 }
 
-export function foldedTree(page: Page): Folded {
+/** `hides`: by function, whether its frames are left out. */
+export function* foldedTree(
+  page: Page,
+  folds: boolean,
+  hides: Uint8Array | undefined,
+): Steps<Folded> {
   const { nodes, parent, functionOf, isLibrary } = page;
   const made = new Nodes(page, page.data.frames.name.length);
   /** Of each node: the folded node of the last own frame above it or of itself; 0: there is none. */
@@ -47,12 +59,20 @@ export function foldedTree(page: Page): Folded {
   const call = new Int32Array(nodes);
   const depth = new Int32Array(nodes);
   const target = new Int32Array(nodes);
-  const folded: number[] = [];
+  const folded = new Uint16Array(nodes);
   const hidden = new Set<number>();
+  const pace = new Pace();
   for (let i = 1; i < nodes; ++i) {
+    if (pace.isDue()) yield;
     const above = parent[i]!;
+    if (hides?.[functionOf[i]!]) {
+      [depth[i], own[i], call[i]] = [depth[above]!, own[above]!, call[above]!];
+      // A stack of nothing else keeps its innermost frame: its bytes have to be somewhere.
+      target[i] = own[i] || call[i] ? target[above]! : made.child(0, i);
+      continue;
+    }
     depth[i] = depth[above]! + 1;
-    if (!isLibrary[functionOf[i]!]) {
+    if (!folds || !isLibrary[functionOf[i]!]) {
       target[i] = own[i] = made.child(own[above]!, i);
       continue;
     }
@@ -61,12 +81,13 @@ export function foldedTree(page: Page): Folded {
     call[i] = own[i] === 0 ? i : call[above] || i;
     target[i] = made.child(own[i]!, call[i]!);
     if (call[i] !== i || own[i] === 0) hidden.add(functionOf[i]!);
-    folded[target[i]!] = Math.max(folded[target[i]!] ?? 0, depth[i]! - depth[call[i]!]!);
+    const below = Math.min(depth[i]! - depth[call[i]!]!, 65535);
+    folded[target[i]!] = Math.max(folded[target[i]!]!, below);
   }
   return {
-    source: Int32Array.from(made.source),
-    parent: Int32Array.from(made.parent),
-    folded: Uint16Array.from(made.source, (_, i) => Math.min(folded[i] ?? 0, 65535)),
+    source: made.source.subarray(0, made.count),
+    parent: made.parent.subarray(0, made.count),
+    folded: folded.subarray(0, made.count),
     target,
     hidden: hidden.size,
   };

@@ -11,8 +11,10 @@ export interface Groups {
   selected: Selected;
   /** Rows that hold something, in no order. */
   count: number;
-  /** What tells a row apart: a function, a node, an index of a name, a size class. */
+  /** What tells a row apart: a function, a node, an index of a name, a size class; of lines none. */
   key: (row: number) => number;
+  /** Of rows by line: the function that the line is in. */
+  functionOf?: (row: number) => number;
   name: (row: number) => string;
   detail: (row: number) => string;
   /** Of what ends here: sums of the rows of a table add up to the whole. */
@@ -140,6 +142,7 @@ export function* lineGroups(page: Page, selected: Selected): GroupSteps {
     selected,
     count: rows.length,
     key: (row) => row,
+    functionOf: (row) => functionOfFrame[rows[row]!.frame]!,
     name: (row) => callName(page, functionOfFrame[rows[row]!.frame]!, rows[row]!.called),
     detail: (row) => placeOf(page, rows[row]!.frame) || "no line known",
     self,

@@ -1,9 +1,10 @@
 // PageData as typed arrays, with what is derived from it once: functions, children.
-import type { Cells, PageData } from "../data";
+import type { Cells, PageData, Survival } from "../data";
 import { emptySums, type Sums, strataSums } from "../numbers/sums";
 import { foldedTree } from "./fold";
 import { displayNames, isLibraryFrame } from "./roles";
 import { printable } from "./names";
+import { finished, Pace, type Steps, STRETCH } from "./slices";
 
 /** Cells as typed arrays. */
 export interface CellColumns {
@@ -11,6 +12,8 @@ export interface CellColumns {
   strata: Sums;
   sizeClass: Int32Array;
   node: Int32Array;
+  /** The node of the document, whatever is folded or hidden. */
+  leaf: Int32Array;
   stratum: Int32Array;
   times: Float64Array;
   process: Int32Array;
@@ -47,6 +50,8 @@ export interface Page {
   shortNames: string[];
   /** Frames of libraries are folded into the own code that called them. */
   isFolded: boolean;
+  /** Frames are left out that the reader hides. */
+  isHiding: boolean;
   nodes: number;
   /** Of each node. */
   frame: ArrayLike<number>;
@@ -84,13 +89,23 @@ function parentsOf(up: number[]): Int32Array {
   return parent;
 }
 
-export function childrenOf(parent: Int32Array): Children {
+function* childrenOf(parent: Int32Array): Steps<Children> {
   const start = new Int32Array(parent.length + 1);
-  for (let i = 1; i < parent.length; ++i) ++start[parent[i]! + 1]!;
-  for (let i = 0; i < parent.length; ++i) start[i + 1]! += start[i]!;
+  const pace = new Pace();
+  for (let i = 1; i < parent.length; ++i) {
+    if (pace.isDue()) yield;
+    ++start[parent[i]! + 1]!;
+  }
+  for (let i = 0; i < parent.length; ++i) {
+    if (pace.isDue()) yield;
+    start[i + 1]! += start[i]!;
+  }
   const next = start.slice();
   const child = new Int32Array(Math.max(0, parent.length - 1));
-  for (let i = 1; i < parent.length; ++i) child[next[parent[i]!]!++] = i;
+  for (let i = 1; i < parent.length; ++i) {
+    if (pace.isDue()) yield;
+    child[next[parent[i]!]!++] = i;
+  }
   return { start, child };
 }
 
@@ -113,11 +128,13 @@ function functionsOf(frames: PageData["frames"]): { of: Int32Array; first: Int32
 }
 
 function columnsOf(cells: Cells): CellColumns {
+  const node = Int32Array.from(cells.node);
   return {
     count: cells.node.length,
     strata: strataSums(cells.strata),
     sizeClass: Int32Array.from(cells.strata.sizeClass),
-    node: Int32Array.from(cells.node),
+    node,
+    leaf: node,
     stratum: Int32Array.from(cells.stratum),
     times: Float64Array.from(cells.count),
     process: Int32Array.from(cells.process),
@@ -144,11 +161,12 @@ export function pageOf(data: PageData): Page {
     names: data.names.map(printable),
     shortNames: displayNames(data),
     isFolded: false,
+    isHiding: false,
     nodes,
     frame: data.nodes.frame,
     folded: new Uint16Array(nodes),
     parent,
-    children: childrenOf(parent),
+    children: finished(childrenOf(parent)),
     functionOf,
     frameOf: functions.first,
     functionOfFrame: functions.of,
@@ -162,23 +180,49 @@ export function pageOf(data: PageData): Page {
   };
 }
 
-/** The same page with library code folded into the code that called it. Sums stay what they are. */
+/** The page with library code folded into the code that called it, at once. */
 export function foldedPage(page: Page): Page {
-  const tree = foldedTree(page);
-  const functionOf = tree.source.map((node) => page.functionOf[node]!);
+  return finished(viewOf(page, true, undefined));
+}
+
+function* movedCells(cells: CellColumns, target: Int32Array): Steps<CellColumns> {
+  const node = new Int32Array(cells.count);
+  for (let i = 0; i < cells.count; ++i) {
+    if (i % STRETCH === STRETCH - 1) yield;
+    node[i] = target[cells.node[i]!]!;
+  }
+  return { ...cells, node };
+}
+
+/** The page with every frame, some of them folded or hidden. Sums stay what they are. */
+export function* viewOf(page: Page, folds: boolean, hides: Uint8Array | undefined): Steps<Page> {
+  const tree = yield* foldedTree(page, folds, hides);
+  const cells: Page["cells"] = [];
+  for (const one of page.cells) cells.push(one && (yield* movedCells(one, tree.target)));
+  const nodes = tree.source.length;
+  const functionOf = new Int32Array(nodes);
+  const frame = new Int32Array(nodes);
+  const pace = new Pace();
+  for (let i = 0; i < nodes; ++i) {
+    if (pace.isDue()) yield;
+    functionOf[i] = page.functionOf[tree.source[i]!]!;
+    frame[i] = page.frame[tree.source[i]!]!;
+  }
+  const children = yield* childrenOf(tree.parent);
   return {
     ...page,
-    isFolded: true,
-    nodes: tree.source.length,
-    frame: tree.source.map((node) => page.frame[node]!),
+    isFolded: folds,
+    isHiding: hides !== undefined,
+    nodes,
+    frame,
     folded: tree.folded,
     parent: tree.parent,
-    children: childrenOf(tree.parent),
+    children,
     functionOf,
     target: tree.target,
     hidden: tree.hidden,
-    cells: page.cells.map((cells) => cells && { ...cells, node: cells.node.map((node) => tree.target[node]!) }),
-    room: roomFor(tree.source.length),
+    cells,
+    room: roomFor(nodes),
   };
 }
 
@@ -204,6 +248,14 @@ export function functionName(page: Page, index: number): string {
 /** In full, for tooltips, search and what is copied. */
 export function fullName(page: Page, index: number): string {
   return nameAt(page, page.data.frames.name[page.frameOf[index]!]!);
+}
+
+/** Whether a survival curve, called "name (module)", is of a function. */
+export function isCurveOf(page: Page, curve: Survival, of: number): boolean {
+  const name = printable(curve.name);
+  const full = fullName(page, of);
+  if (!name.startsWith(full)) return false;
+  return name === full || name === `${full} (${baseName(moduleName(page, of))})`;
 }
 
 /** "" where not known. */

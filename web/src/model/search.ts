@@ -13,7 +13,7 @@ export interface Search {
 }
 
 /** Longer names are matched by their beginning: a pattern must not hold up the page. */
-const LONGEST_MATCHED = 4096;
+export const LONGEST_MATCHED = 4096;
 
 /** Upper case letters in the text make the case count. */
 export function expressionOf(text: string): { test: (name: string) => boolean; problem: string } {
@@ -44,14 +44,18 @@ export function* searching(page: Page, text: string): Steps<Search | undefined> 
   return { matches, functions, problem };
 }
 
-/** Stacks that pass through a match, each once. */
-export function* matchedSums(page: Page, selected: Selected, found: Search): Steps<Sums> {
+/** Stacks that pass through a function of `matches`, each once. */
+export function* matchedSums(
+  page: Page,
+  selected: Selected,
+  matches: ArrayLike<number>,
+): Steps<Sums> {
   const sums = emptySums();
   const isBelow = new Uint8Array(page.nodes);
   for (let i = 1; i < page.nodes; ++i) {
     if (i % STRETCH === 0) yield;
     const isAbove = isBelow[page.parent[i]!]!;
-    const isMatch = found.matches[page.functionOf[i]!]!;
+    const isMatch = matches[page.functionOf[i]!]!;
     if (isMatch && !isAbove) merge(sums, 0, selected.total, i);
     isBelow[i] = isMatch | isAbove;
   }

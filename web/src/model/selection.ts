@@ -1,6 +1,7 @@
 // What the reader selected of a profile, and its sums by node.
 import type { Profile } from "../data";
 import { emptySums, merge, type Sums, Sum } from "../numbers/sums";
+import type { Stacks } from "./filter";
 import type { CellColumns, Page, Room } from "./page";
 import { finished, type Steps, STRETCH } from "./slices";
 
@@ -19,6 +20,8 @@ export interface Selection {
   profile: number;
   window: Window | undefined;
   only: Only;
+  /** Those kept; undefined: all. */
+  stacks?: Stacks | undefined;
 }
 
 /** Sums of a selection, in a room: the next selection in there takes their place. */
@@ -27,6 +30,9 @@ export interface Selected {
   page: Page;
   profile: Profile;
   window: Window | undefined;
+  stacks: Stacks | undefined;
+  /** All of the profile. */
+  isWhole: boolean;
   /** By node: of the stacks that end in it, and of all that pass through it. */
   self: Sums;
   total: Sums;
@@ -87,6 +93,8 @@ function testsOf(page: Page, profile: Profile, cells: CellColumns, selection: Se
     if (value === undefined || !hasDimension(cells, dimension)) continue;
     tests.push((i) => valueIn(cells, dimension, i) === value);
   }
+  const { stacks } = selection;
+  if (stacks) tests.push((i) => stacks.keeps[cells.leaf[i]!] === 1);
   return tests;
 }
 
@@ -98,7 +106,8 @@ function* cleared(sums: Sums): Steps<void> {
   }
 }
 
-function* addUp(page: Page, { self, total }: Room): Steps<Sums> {
+/** Sums of all that passes through a node. */
+export function* addUp(page: Page, { self, total }: Room): Steps<Sums> {
   const stretch = STRETCH * Sum.Width;
   for (let from = 0; from < self.length; from += stretch) {
     total.set(self.subarray(from, from + stretch), from);
@@ -119,10 +128,17 @@ export function withInterval(sums: Sums, largestInterval: number): Sums {
   return sums;
 }
 
-function knownBytes(profile: Profile, selection: Selection): Pick<Selected, "exact" | "calibrates"> {
-  const isWhole = !selection.window && DIMENSIONS.every((of) => selection.only[of] === undefined);
-  const exact = isWhole ? profile.exactTotal : undefined;
-  return { exact, calibrates: exact !== undefined && (profile.calibrates ?? false) };
+/** All of the profile. */
+export function isWhole({ window, only, stacks }: Selection): boolean {
+  return !window && !stacks && DIMENSIONS.every((of) => only[of] === undefined);
+}
+
+function knownBytes(
+  profile: Profile,
+  selection: Selection,
+): Pick<Selected, "isWhole" | "exact" | "calibrates"> {
+  const exact = isWhole(selection) ? profile.exactTotal : undefined;
+  return { isWhole: isWhole(selection), exact, calibrates: exact !== undefined && (profile.calibrates ?? false) };
 }
 
 export function select(page: Page, selection: Selection): Selected {
@@ -149,10 +165,10 @@ export function* selecting(page: Page, selection: Selection, room: Room): Steps<
   }
   const total = yield* addUp(page, room);
   const whole = withInterval(total.slice(0, Sum.Width), profile.largestInterval);
-  const { window } = selection;
+  const { window, stacks } = selection;
   const isThere = () => room.uses === use;
   const known = knownBytes(profile, selection);
-  return { page, profile, window, self, total, whole, ...known, cells, includes, isThere };
+  return { page, profile, window, stacks, self, total, whole, ...known, cells, includes, isThere };
 }
 
 /** Sums by the values of a dimension. */
@@ -186,14 +202,14 @@ export function* selectingBelow(
   selection: Selection,
   nodes: Int32Array,
 ): Steps<PartOfSelection> {
-  const profile = page.data.profiles[selection.profile]!;
-  const cells = page.cells[profile.cells];
   const isBelow = new Uint8Array(page.nodes);
   for (const node of nodes) isBelow[node] = 1;
   for (let i = 1; i < page.nodes; ++i) {
     if (i % STRETCH === 0) yield;
     isBelow[i]! |= isBelow[page.parent[i]!]!;
   }
+  const profile = page.data.profiles[selection.profile]!;
+  const cells = page.cells[profile.cells];
   const tests = cells ? testsOf(page, profile, cells, selection) : [];
   const includes = (i: number) => tests.every((test) => test(i));
   const [whole, part] = [emptySums(), emptySums()];
@@ -206,8 +222,8 @@ export function* selectingBelow(
   }
   withInterval(whole, profile.largestInterval);
   const known = knownBytes(profile, selection);
-  const { window } = selection;
+  const { window, stacks } = selection;
   const sums = { self: NO_SUMS, total: NO_SUMS, whole };
-  const selected = { page, profile, window, ...sums, ...known, cells, includes, isThere: () => true };
+  const selected = { page, profile, window, stacks, ...sums, ...known, cells, includes, isThere: () => true };
   return { selected, part };
 }

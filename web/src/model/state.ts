@@ -1,4 +1,5 @@
 // All that a reader chose, and its text form behind the # of the page's address.
+import { FILTERS } from "./filter";
 import { DIMENSIONS, type Only, type Window } from "./selection";
 
 export const TABS = [
@@ -51,7 +52,11 @@ export interface State {
   /** In the same way the frame whose detail is shown; empty: the one that the finding is about. */
   chosen: number[];
   /** The function in the middle of mode "both"; -1: the heaviest. */
-  focus: number;
+  around: number;
+  /** Regular expressions on frames (filter.ts). */
+  hide: string;
+  focus: string;
+  ignore: string;
   search: string;
   /** Of the tables. */
   filter: string;
@@ -72,7 +77,10 @@ export const DEFAULTS: State = {
   only: {},
   zoom: [],
   chosen: [],
-  focus: -1,
+  around: -1,
+  hide: "",
+  focus: "",
+  ignore: "",
   search: "",
   filter: "",
   sort: "",
@@ -101,7 +109,8 @@ export function textOfState(state: State): string {
   for (const dimension of DIMENSIONS) put(dimension, String(state.only[dimension] ?? ""), "");
   put("zoom", textOfPath(state.zoom), "");
   put("at", textOfPath(state.chosen), "");
-  put("focus", state.focus < 0 ? "" : state.focus.toString(36), "");
+  put("around", state.around < 0 ? "" : state.around.toString(36), "");
+  for (const filter of FILTERS) put(filter, state[filter], "");
   put("search", state.search, "");
   put("filter", state.filter, "");
   put("sort", state.sort + (state.isAscending ? "+" : ""), "");
@@ -150,7 +159,10 @@ export function stateOf(text: string): State {
     only,
     zoom: pathOf(words.get("zoom")),
     chosen: pathOf(words.get("at")),
-    focus: indexOf(words.get("focus")),
+    around: indexOf(words.get("around")),
+    hide: words.get("hide") ?? "",
+    focus: words.get("focus") ?? "",
+    ignore: words.get("ignore") ?? "",
     search: words.get("search") ?? "",
     filter: words.get("filter") ?? "",
     sort: sort.replace(/\+$/, ""),

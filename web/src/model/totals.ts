@@ -2,12 +2,14 @@
 import type { Estimate, Profile } from "../data";
 import { totalBytes } from "./measure";
 import type { Page } from "./page";
-import { DIMENSIONS, type Only, selectingBelow, type Window } from "./selection";
+import { isWhole, selectingBelow, type Selection } from "./selection";
 import type { Steps } from "./slices";
 
 export interface Total {
   profile: Profile;
   bytes: Estimate;
+  /** Where focus or ignore keep a part: of what. */
+  of?: Estimate;
 }
 
 const NO_NODES = new Int32Array(0);
@@ -18,23 +20,28 @@ function knownOr({ bytes, exactTotal }: Profile): Estimate {
   return { ...bytes, value: exactTotal, lo: exactTotal, hi: exactTotal, exact: exactTotal };
 }
 
+function* bytesOf(page: Page, selection: Selection, level: number): Steps<Estimate> {
+  if (isWhole(selection)) return knownOr(page.data.profiles[selection.profile]!);
+  const made = yield* selectingBelow(page, selection, NO_NODES);
+  return totalBytes(made.selected, level);
+}
+
+export function* totalOf(page: Page, selection: Selection, level: number): Steps<Total> {
+  const profile = page.data.profiles[selection.profile]!;
+  const bytes = yield* bytesOf(page, selection, level);
+  if (!selection.stacks) return { profile, bytes };
+  return { profile, bytes, of: yield* bytesOf(page, { ...selection, stacks: undefined }, level) };
+}
+
 /** Kinds that can be shown, in the order of the document. */
 export function* totalsOf(
   page: Page,
-  window: Window | undefined,
-  only: Only,
+  chosen: Omit<Selection, "profile">,
   level: number,
 ): Steps<Total[]> {
-  const isWhole = !window && DIMENSIONS.every((of) => only[of] === undefined);
   const totals: Total[] = [];
-  for (const [i, profile] of page.data.profiles.entries()) {
-    if (profile.cells < 0) continue;
-    if (isWhole) {
-      totals.push({ profile, bytes: knownOr(profile) });
-      continue;
-    }
-    const made = yield* selectingBelow(page, { profile: i, window, only }, NO_NODES);
-    totals.push({ profile, bytes: totalBytes(made.selected, level) });
+  for (const [profile, { cells }] of page.data.profiles.entries()) {
+    if (cells >= 0) totals.push(yield* totalOf(page, { ...chosen, profile }, level));
   }
   return totals;
 }

@@ -6,24 +6,27 @@ import { sizeClassName, valueName } from "../model/groups";
 import { matchedSums, type Search, searching } from "../model/search";
 import { partBytes, shareOf } from "../model/measure";
 import { elided, printable } from "../model/names";
+import { filteredView } from "../model/filter";
 import { foldedPage, type Page } from "../model/page";
 import { DIMENSIONS, type Dimension, type Selected, type Window } from "../model/selection";
 import type { Steps } from "../model/slices";
 import { callAt } from "../model/call";
 import { carriedOver } from "../model/carry";
-import { type Side, type State } from "../model/state";
+import { type Side, type State, type Tab } from "../model/state";
 import { duration, exactCount, figure, shareFigure, textOf } from "../numbers/format";
 import type { Sums } from "../numbers/sums";
 import type { ViewProps } from "./context";
 import { Chip, Choice } from "./controls";
 import { About, Help } from "./Dialogs";
 import { DiffView } from "./Diff";
+import { FrameFilters, isFiltering } from "./FrameFilters";
 import { Kept } from "./Kept";
-import { rateText } from "./Leaks";
+import { rateText, suspectsOf } from "./Leaks";
 import { FactsLine, FindingText, Totals, Warnings } from "./Summary";
 import { Tabs, tabOf, View } from "./Tabs";
 import { Timeline } from "./Timeline";
 import { TopBar } from "./TopBar";
+import { UnnamedFrames } from "./Unnamed";
 import { useKeys } from "./keys";
 import { useSelected, useSteps } from "./slices";
 import { useStateInAddress } from "./address";
@@ -55,7 +58,7 @@ function useDark(theme: State["theme"]): boolean {
 function profileOf(page: Page, kind: string): number {
   const { profiles } = page.data;
   const named = profiles.findIndex((profile) => profile.kind === kind && profile.cells >= 0);
-  return named >= 0 ? named : openingProfile(profiles);
+  return named >= 0 ? named : openingProfile(page.data);
 }
 
 function windowWithin(page: Page, window: Window | undefined): Window | undefined {
@@ -91,11 +94,12 @@ function Filters(props: ViewProps) {
 }
 
 /** The second line, where a site is suspect. */
-function Suspect({ page, change, finding }: ViewProps) {
+function Suspect({ page, change, finding, selected }: ViewProps) {
   const { leaks } = page.data;
-  if (!leaks || leaks.suspects === 0) return null;
-  const [first] = leaks.sites;
-  const call = callAt(page, first!.node);
+  if (!leaks) return null;
+  const [first] = suspectsOf(leaks, selected.stacks);
+  if (!first) return null;
+  const call = callAt(page, first.node);
   const isInIt = finding?.names.length === 1 && call.name.startsWith(`${finding.names[0]} › `);
   const until = leaks.why === "before_teardown" ? "the program tidied up" : "the end";
   return (
@@ -103,7 +107,7 @@ function Suspect({ page, change, finding }: ViewProps) {
       {isInIt ? "In it, " : ""}
       <code>{elided(isInIt ? call.called : call.name, 120)}</code>
       {!isInIt && call.place && <code class="interval"> {call.place}</code>} kept growing by{" "}
-      {rateText(first!)} per second until {until}.{" "}
+      {rateText(first)} per second until {until}.{" "}
       <button class="text-link" onClick={() => change({ tab: "leaks" }, true)}>
         Why it is suspect
       </button>
@@ -118,7 +122,7 @@ interface Match {
 }
 
 function* matchOf({ page, selected, found }: ViewProps): Steps<Match | undefined> {
-  return found && { selected, found, sums: yield* matchedSums(page, selected, found) };
+  return found && { selected, found, sums: yield* matchedSums(page, selected, found.matches) };
 }
 
 /** What a search found, with the bytes of all stacks through it. */
@@ -144,6 +148,9 @@ function Matched(props: ViewProps) {
     </Kept>
   );
 }
+
+/** The tabs where a reader looks for names. */
+const NAMES_FUNCTIONS: Tab[] = ["flame", "functions", "lines", "stacks"];
 
 /** The window in words, as far as it changes this profile. */
 function windowText(page: Page, selected: Selected): string {
@@ -177,6 +184,8 @@ function Profiles(props: ViewProps & { isBusy: boolean }) {
   const tab = tabOf(page, selected, state.tab);
   const now = { ...props, page, state: { ...state, tab } };
   const window = windowWithin(page, state.window);
+  const [isOpened, setOpen] = useState(false);
+  const isOpen = isOpened || isFiltering(props);
   return (
     <>
       <Warnings page={page} />
@@ -199,9 +208,11 @@ function Profiles(props: ViewProps & { isBusy: boolean }) {
           />
         )}
       <section class="views" aria-label="Views">
-        <Tabs {...now} />
+        <Tabs {...now} isFiltering={isOpen} onFilter={() => setOpen(!isOpen)} />
+        {isOpen && <FrameFilters {...now} />}
         <Matched {...now} />
         <Filters {...now} />
+        {NAMES_FUNCTIONS.includes(tab) && <UnnamedFrames {...now} />}
         <div id="view" role="tabpanel" aria-labelledby={`tab-${tab}`}>
           <View {...now} />
         </div>
@@ -260,10 +271,15 @@ export function App(props: AppProps) {
     seen.current = page;
   }, [page]);
   const folded = useMemo(() => foldedPage(page), [page]);
+  const { showsAll, hide, focus, ignore } = state;
+  const view = useSteps(
+    () => filteredView(page, folded, showsAll, { hide, focus, ignore }),
+    [page, showsAll, hide, focus, ignore],
+  );
   const profile = profileOf(page, state.kind);
   const window = windowWithin(page, state.window);
-  const shown = state.showsAll ? page : folded;
-  const { value: selected, isBusy } = useSelected(shown, { profile, window, only: state.only });
+  const { page: shown, stacks } = view.value ?? { page: folded, stacks: undefined };
+  const { value: selected, isBusy } = useSelected(shown, { profile, window, only: state.only, stacks });
   const finding = useFinding(selected ? { selected, level: page.data.level } : undefined, page);
   const found = useSteps(() => searching(page, state.search), [page, state.search]).value;
   const onTheme = () => change({ theme: isDark ? "light" : "dark" });
@@ -295,7 +311,7 @@ export function App(props: AppProps) {
         {diff && (state.side === "changes" || !selected) ? (
           <DiffView {...shared} diff={diff} />
         ) : (
-          selected && <Profiles {...shared} selected={selected} isBusy={isBusy || finding.isBusy} />
+          selected && <Profiles {...shared} selected={selected} isBusy={view.isBusy || isBusy || finding.isBusy} />
         )}
       </main>
       <Footer page={page} onAbout={() => setDialog("about")} />

@@ -2,10 +2,12 @@
 // that lived, what it asked for, and its source line.
 import type { Survival } from "../data";
 import type { EstimateBook } from "../model/book";
+import { verbOf } from "../model/finding";
 import { objectsFigure, rowBytes, rowObjects, shareOf } from "../model/measure";
 import { elided, printable } from "../model/names";
-import { fullName, functionName, type Page, placeOf, shortPlaceOf } from "../model/page";
+import { fullName, functionName, isCurveOf, type Page, placeOf, shortPlaceOf } from "../model/page";
 import { selectingBelow } from "../model/selection";
+import { matchedSums } from "../model/search";
 import type { CallTree } from "../model/tree";
 import { duration, figure, plural, shareFigure } from "../numbers/format";
 import { samplesOf, Sum } from "../numbers/sums";
@@ -14,6 +16,7 @@ import { Bar } from "./Bar";
 import type { ViewProps } from "./context";
 import { Figure } from "./Figure";
 import { useSteps } from "./slices";
+import { capitalized } from "./TableFrame";
 
 const MOST_ASKED = 5;
 
@@ -23,13 +26,20 @@ interface DetailProps extends ViewProps {
   node: number;
 }
 
-/** "at the peak": of what the numbers are. */
-export function momentText({ selected }: ViewProps): string {
+/** "at the peak": of when the numbers are; "" of kinds whose titles say it. */
+function momentText({ selected }: ViewProps): string {
   const { kind, counts } = selected.profile;
-  if (kind === "peak") return "at the peak";
+  if (kind === "peak" || kind === "mapped-peak") return "at the peak";
   if (kind === "allocated") return selected.window ? "in the window" : "in all";
   if (counts === "alive") return selected.window ? "at that instant" : "at exit";
-  return selected.profile.title;
+  return "";
+}
+
+/** "Held at the peak": what the first number is. */
+function heldText(props: ViewProps): string {
+  const { kind, title } = props.selected.profile;
+  const moment = momentText(props);
+  return moment === "" ? printable(title) : `${capitalized(verbOf(kind))} ${moment}`;
 }
 
 /** The times that `share` of the bytes outlive, by the curve and its limits. */
@@ -43,15 +53,14 @@ function livesText(curve: Survival, share: number): string {
   const [at, least, most] = outlived(curve, share);
   const last = duration(curve.time.at(-1)!);
   // Of a limit that the curve does not reach only its last time is known.
-  if (!Number.isFinite(at)) return `over ${Number.isFinite(least) ? duration(least) : last}`;
-  return `over ${duration(at)} [${duration(least)}, ${Number.isFinite(most) ? duration(most) : `> ${last}`}]`;
+  if (!Number.isFinite(at)) return Number.isFinite(least) ? duration(least) : last;
+  const limits = [duration(least), Number.isFinite(most) ? duration(most) : `> ${last}`];
+  const value = duration(at);
+  return limits.every((limit) => limit === value) ? value : `${value} [${limits.join(", ")}]`;
 }
 
 function Lives({ page, of }: { page: Page; of: number }) {
-  const name = fullName(page, of);
-  const curve = page.data.lifetimes.find(
-    (one) => printable(one.name) === name || printable(one.name).startsWith(`${name} (`),
-  );
+  const curve = page.data.lifetimes.find((one) => isCurveOf(page, one, of));
   if (!curve) return null;
   if (curve.time.length === 0) {
     return (
@@ -65,7 +74,35 @@ function Lives({ page, of }: { page: Page; of: number }) {
     <>
       <dt>Lives</dt>
       <dd>
-        half of its bytes {livesText(curve, 0.5)}, a tenth {livesText(curve, 0.1)}
+        half of its bytes longer than {livesText(curve, 0.5)}, a tenth longer than{" "}
+        {livesText(curve, 0.1)}
+      </dd>
+    </>
+  );
+}
+
+/** The function wherever it is called, where the box is not all of it. */
+function OnAllPaths(props: DetailProps) {
+  const { page, tree, node, level, selected } = props;
+  const of = tree.functions[node]!;
+  const made = useSteps(
+    function* () {
+      const matches = new Uint8Array(page.functions);
+      matches[of] = 1;
+      return { selected, sums: yield* matchedSums(page, selected, matches) };
+    },
+    [page, selected, of],
+  );
+  if (!made.value) return null;
+  const { selected: all, sums } = made.value;
+  if (samplesOf(sums, 0) <= samplesOf(tree.sums(node), 0)) return null;
+  const bytes = rowBytes(all, sums, level);
+  return (
+    <>
+      <dt>On all paths</dt>
+      <dd>
+        <Figure parts={figure(bytes, "bytes")} />,{" "}
+        <Figure parts={shareFigure(shareOf(all, sums, bytes, level))} />
       </dd>
     </>
   );
@@ -75,16 +112,16 @@ function Lives({ page, of }: { page: Page; of: number }) {
 function InAll(props: DetailProps) {
   const { page, tree, node, state, level, selected } = props;
   const index = page.data.profiles.findIndex(({ kind }) => kind === "allocated");
-  const isThere =
-    index >= 0 && page.data.profiles[index]!.cells >= 0 && selected.profile.kind !== "allocated";
+  const verb = verbOf(selected.profile.kind);
+  const isThere = index >= 0 && page.data.profiles[index]!.cells >= 0 && verb === "held";
   const nodes = isThere && tree.direction === "callees" ? tree.entriesOf(node) : undefined;
   const made = useSteps(
     function* () {
       if (!nodes) return undefined;
-      const selection = { profile: index, window: undefined, only: state.only };
+      const selection = { profile: index, window: undefined, only: state.only, stacks: selected.stacks };
       return yield* selectingBelow(page, selection, nodes);
     },
-    [page, tree, node, state.only],
+    [page, tree, node, state.only, selected.stacks],
   );
   if (!made.value) return null;
   const { selected: all, part } = made.value;
@@ -104,12 +141,13 @@ function Asked(props: DetailProps) {
   const { page, tree, book, node, level } = props;
   const [first, count] = tree.children(node);
   if (count === 0) return null;
+  const moment = momentText(props);
   const shown = Array.from({ length: Math.min(count, MOST_ASKED) }, (_, i) => first + i);
   return (
     <>
       <h3>
-        {tree.direction === "callers" ? "Who called it, " : "What it asked for, "}
-        {momentText(props)}
+        {tree.direction === "callers" ? "Who called it" : "What it asked for"}
+        {moment && `, ${moment}`}
       </h3>
       <table class="mini">
         <tbody>
@@ -175,9 +213,7 @@ export function Detail(props: DetailProps) {
         </h2>
         <Bar estimate={bytes} most={Math.max(bytes.hi, whole.hi)} showsLimits={true} />
         <dl>
-          <dt>
-            {props.selected.profile.kind === "allocated" ? "Allocated" : "Held"} {momentText(props)}
-          </dt>
+          <dt>{heldText(props)}</dt>
           <dd>
             <Figure parts={figure(bytes, "bytes")} />, {plural(samplesOf(sums, 0), "sample")}
           </dd>
@@ -189,6 +225,7 @@ export function Detail(props: DetailProps) {
           <dd>
             <Figure parts={objects} />
           </dd>
+          <OnAllPaths {...props} />
           <InAll {...props} />
           <Lives page={page} of={of} />
         </dl>

@@ -61,6 +61,10 @@ export function Help(props: { onClose: () => void }) {
           the lower limit, the pale part the estimate; <i class="whisker" /> the whisker goes on to the
           upper limit.
         </li>
+        <li>
+          <b>Filter frames</b>: hide leaves frames out of stacks and changes no total; focus shows only
+          stacks with a matching frame, ignore only those without one.
+        </li>
       </ul>
       <table class="keys">
         <tbody>

@@ -9,7 +9,7 @@ import { baseName, functionName, moduleName, nameAt, type Page } from "../model/
 import type { Search } from "../model/search";
 import type { State } from "../model/state";
 import { changeFigure, exactBytes, figure, plural, probabilityOf, textOf } from "../numbers/format";
-import { chainOf } from "./boxes";
+import { chainOf, joinedNames } from "./boxes";
 import { Breadcrumb } from "./Breadcrumb";
 import { Choice } from "./controls";
 import { DiffTable, toneOf, Verdict } from "./DiffTable";
@@ -77,10 +77,10 @@ function IcicleOf(props: DiffProps & { tree: DiffTree }) {
   const nameOf = (node: number) =>
     node === 0 ? "all changes" : functionName(page, tree.functionOf(node));
   /** Of a chain its own code, where it has any. */
-  const labelOf = (box: Box) => {
+  const namesIn = (box: Box) => {
     const chain = box.node === 0 ? [0] : chainOf(tree.parents, box);
     const own = chain.filter((node) => node === 0 || !page.isLibrary[tree.functionOf(node)]);
-    return (own.length > 0 ? own : chain).slice(-4).map(nameOf).join(" › ");
+    return joinedNames(own.length > 0 ? own : chain, nameOf);
   };
   const paintOf = (box: Box): Paint => {
     const { node, width } = box;
@@ -91,7 +91,7 @@ function IcicleOf(props: DiffProps & { tree: DiffTree }) {
     return {
       tones: found ? (isMatch ? palette.match : palette.miss) : plainTones,
       text: isMatch ? palette.matchText : palette.text,
-      label: labelOf(box),
+      names: namesIn(box),
       place: "",
       figure: known && width > 150 ? textOf(changeFigure(known.delta.value, known.delta)) : "",
       sure: 1,

@@ -142,8 +142,8 @@ export interface Trees {
 
 /** The function in the middle, as far as the reader chose one. */
 function wantedFunction({ page, state }: ViewProps): number | undefined {
-  const { focus, zoom } = state;
-  return focus >= 0 && focus < page.functions ? focus : zoom.at(-1);
+  const { around, zoom } = state;
+  return around >= 0 && around < page.functions ? around : zoom.at(-1);
 }
 
 function* treesAround(props: ViewProps): Steps<Around> {
@@ -174,7 +174,7 @@ function AroundChart(
   const book = useMemo(() => new EstimateBook(tree, level, false), [tree, level]);
   // Function -1 of a root stands for the function in the middle: staying there changes nothing.
   const pick = (node: number) => {
-    if (node !== ROOT) change({ mode: "both", focus: tree.functions[node]! }, true);
+    if (node !== ROOT) change({ mode: "both", around: tree.functions[node]! }, true);
   };
   return (
     <ChartOf
@@ -218,9 +218,13 @@ function Both(props: ViewProps & { around: Around }) {
 /** "All of the peak". */
 function rootNameOf({ selected, state }: ViewProps): string {
   if (state.mode === "callers") return "All functions that allocate";
-  const { profile } = selected;
+  const { profile, stacks } = selected;
+  if (stacks) return "Stacks kept by focus and ignore";
   if (profile.kind === "peak") return "All of the peak";
   if (profile.kind === "allocated") return "All allocated";
+  if (profile.kind.startsWith("mapped")) return "All mapped";
+  // The resident set has more than the heap: its largest total is another number.
+  if (profile.kind === "resident") return "Resident part of the live heap";
   return profile.kind === "live" ? "All live" : "All";
 }
 
@@ -255,7 +259,7 @@ function Whole(props: ViewProps & { tree: CallTree }) {
         onChoose={(node) => (node === ROOT ? zoom(node) : change({ chosen: tree.path(node) }, true))}
         onZoom={zoom}
         onPick={(node) => {
-          if (node !== ROOT) change({ mode: "both", focus: tree.functions[node]! }, true);
+          if (node !== ROOT) change({ mode: "both", around: tree.functions[node]! }, true);
         }}
       />
       {chosen > 0 && <Detail {...props} tree={tree} book={book} node={chosen} />}
@@ -280,9 +284,8 @@ function Folding({ page, state, change }: ViewProps) {
   return (
     <span class="faint">
       <span class="wide">Own code. </span>
-      {plural(page.hidden, "frame")}
-      <span class="wide"> of libraries and the start of threads</span>{" "}
-      {page.hidden === 1 ? "is" : "are"} folded.{" "}
+      {exactCount(page.hidden)} <span class="wide">library and start-up </span>
+      {page.hidden === 1 ? "frame is" : "frames are"} folded.{" "}
       <button class="text-link" onClick={() => show(true)}>
         Show them
       </button>

@@ -1,6 +1,7 @@
 // Sites that kept growing, with the evidence: what `geiger leaks` says.
 import type { LeakSite, Leaks as Data } from "../data";
 import { callAt } from "../model/call";
+import type { Stacks } from "../model/filter";
 import { elided } from "../model/names";
 import {
   changeFigure,
@@ -16,6 +17,13 @@ import type { ViewProps } from "./context";
 /** "+4.3 MiB ± 1.2". */
 export function rateText({ rate }: LeakSite): string {
   return textOf(changeFigure(rate.value, rate)).replace(/^\+/, "");
+}
+
+/** Those of stacks that are kept, the fastest first. */
+export function suspectsOf({ sites }: Data, stacks: Stacks | undefined): LeakSite[] {
+  return sites.filter(
+    ({ verdict, node }) => verdict === "suspect" && (!stacks || stacks.keeps[node] === 1),
+  );
 }
 
 function Site(props: ViewProps & { site: LeakSite }) {
@@ -34,8 +42,8 @@ function Site(props: ViewProps & { site: LeakSite }) {
         </dd>
         <dt>Live then</dt>
         <dd>
-          {textOf(figure(site.live, "bytes"))}, {textOf(shareFigure(site.neverFreed))} of what it
-          allocated, {plural(site.samples, "sample")}
+          {textOf(figure(site.live, "bytes"))}, {textOf(shareFigure(site.neverFreed))} of its
+          allocations, {plural(site.samples, "sample")}
         </dd>
         {site.oldest > 0 && (
           <>
@@ -46,7 +54,7 @@ function Site(props: ViewProps & { site: LeakSite }) {
             </dd>
           </>
         )}
-        <dt>Chance</dt>
+        <dt>Significance</dt>
         <dd>{probabilityOf("q", site.q)}</dd>
         {call.callers.length > 0 && (
           <>
@@ -85,7 +93,7 @@ function judgedText(leaks: Data): string {
 /** What may be hidden, or why no site is a suspect. */
 function openText(leaks: Data): string {
   if (leaks.slowFreesFrom !== undefined) {
-    return `From ${duration(leaks.slowFreesFrom)} on the program freed most of its heap; what leaked before may be hidden. geiger leaks --until TIME judges an earlier heap.`;
+    return `From ${duration(leaks.slowFreesFrom)} on the program freed most of its heap; earlier leaks may be hidden. geiger leaks --until TIME judges an earlier heap.`;
   }
   if (leaks.finding !== "undecided") return "";
   return `No verdict: a site needs ${leaks.samplesNeeded} samples. A longer run or a smaller --interval decides.`;
@@ -96,14 +104,15 @@ export function Leaks(props: ViewProps) {
   if (!leaks) {
     return (
       <p class="nothing">
-        No verdict about leaks: of a whole recording of <code>geiger run</code> there is one where
-        samples were alive.
+        No verdict on leaks: it needs a whole recording of <code>geiger run</code> with samples that
+        were live.
       </p>
     );
   }
-  const { sites, suspects, undecided, clear } = leaks;
+  const { suspects, undecided, clear } = leaks;
   const all = plural(suspects + undecided + clear, "site");
-  const found = sites.filter(({ verdict }) => verdict === "suspect");
+  const found = suspectsOf(leaks, props.selected.stacks);
+  const ofAll = suspectsOf(leaks, undefined);
   return (
     <section aria-label="Leaks">
       <p class="say">
@@ -111,6 +120,11 @@ export function Leaks(props: ViewProps) {
         <b>{suspects > 0 ? `${suspects} of ${all} kept growing.` : `no suspect among ${all}.`}</b>{" "}
         {openText(leaks)}
       </p>
+      {found.length < ofAll.length && (
+        <p>
+          {found.length} of {plural(ofAll.length, "suspect")} shown: those that focus and ignore keep.
+        </p>
+      )}
       {found.map((site, i) => (
         <Site key={i} {...props} site={site} />
       ))}

@@ -4,8 +4,11 @@ import uPlot from "uplot";
 import type { Survival } from "../data";
 import type { Palette } from "../draw/palette";
 import { elided, printable } from "../model/names";
+import { functionName, isCurveOf, type Page } from "../model/page";
+import { OF_TEXT, Pace, type Steps } from "../model/slices";
 import { duration, exactCount, shareFigure, textOf } from "../numbers/format";
 import type { ViewProps } from "./context";
+import { useSteps } from "./slices";
 import { axisStroke } from "./Timeline";
 
 const HEIGHT = 300;
@@ -37,7 +40,8 @@ function optionsOf(curves: Survival[], palette: Palette, width: number): uPlot.O
   return {
     width,
     height: HEIGHT,
-    padding: [10, 16, 0, 4],
+    // On the right half of the axis's last time.
+    padding: [10, 28, 0, 4],
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, points: { show: false } },
     scales: { x: { time: false, distr: 3 }, y: { range: [0, 1] } },
@@ -97,16 +101,31 @@ function valueAt(curve: Survival, time: number): { value: number; lo: number; hi
   return { value: curve.value[i]!, lo: curve.lo[i]!, hi: curve.hi[i]! };
 }
 
+/** Of each curve its function as it is called everywhere on the page. */
+function* curveNames(page: Page): Steps<string[]> {
+  const curves = page.data.lifetimes;
+  const names = curves.map(({ name }) => printable(name));
+  const pace = new Pace();
+  for (let of = 0; of < page.functions; ++of) {
+    if (pace.isDue(OF_TEXT)) yield;
+    curves.forEach((curve, i) => {
+      if (isCurveOf(page, curve, of)) names[i] = functionName(page, of);
+    });
+  }
+  return names;
+}
+
 const TIMES = [1e6, 1e9, 60e9, 3600e9];
 
 export function Lifetimes(props: ViewProps) {
   const all = props.page.data.lifetimes;
+  const names = useSteps(() => curveNames(props.page), [props.page]).value;
   const [chosen, setChosen] = useState<number[]>([0]);
   const curves = chosen.map((i) => all[i]).filter((curve) => curve !== undefined);
   const [shown, setShown] = useState(curves);
   useEffect(() => setShown(curves), [all, chosen]);
   if (all.length === 0)
-    return <p class="nothing">Nothing is known of lifetimes here: no free was recorded.</p>;
+    return <p class="nothing">No lifetimes: the recording has no frees.</p>;
   const last = Math.max(...all.map((curve) => curve.time.at(-1) ?? 0));
   const times = TIMES.filter((time, i) => i === 0 || time <= last);
   const toggle = (i: number) =>
@@ -115,8 +134,8 @@ export function Lifetimes(props: ViewProps) {
     );
   return (
     <section aria-label="Lifetimes">
-      <p class="faint">
-        Share of objects that live longer than a time, of the whole recording. Bands are{" "}
+      <p class="faint intro">
+        Share of the allocated bytes that live longer than a time, of the whole recording. Bands are{" "}
         {Math.round(props.level * 100)} % intervals.
       </p>
       {shown.length > 0 && <Curves curves={shown} palette={props.palette} />}
@@ -125,7 +144,7 @@ export function Lifetimes(props: ViewProps) {
           <thead>
             <tr>
               <th scope="col" class="name">
-                Objects of
+                Allocated by
               </th>
               <th scope="col" class="number">
                 Samples
@@ -153,7 +172,7 @@ export function Lifetimes(props: ViewProps) {
                         background: chosen.includes(i) ? INKS[chosen.indexOf(i)] : "transparent",
                       }}
                     />
-                    <bdi>{elided(printable(curve.name), 200)}</bdi>
+                    <bdi title={elided(printable(curve.name), 400)}>{elided(names?.[i] ?? printable(curve.name), 200)}</bdi>
                   </label>
                 </td>
                 <td class="number">{exactCount(curve.samples)}</td>

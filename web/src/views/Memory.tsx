@@ -23,15 +23,14 @@ export function Memory(props: ViewProps) {
   if (lines.length === 0) {
     return (
       <p class="nothing">
-        Nobody looked at the memory of this program from outside while it ran:{" "}
-        <code>geiger run</code> does.
+        The resident set was not observed while the program ran: <code>geiger run</code> does it.
       </p>
     );
   }
   const most = Math.max(...lines.map((line) => Math.max(line.hi, line.bytes)));
   return (
     <section aria-label="Memory">
-      <p class="faint">
+      <p class="faint intro">
         Where the resident memory went. Indented lines are parts of the line above them.
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label="Account of resident memory">

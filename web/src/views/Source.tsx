@@ -1,4 +1,5 @@
 // Lines of source files around the functions of the selection, where the report embeds them.
+import { useMemo } from "preact/hooks";
 import { figure, textOf } from "../numbers/format";
 import { emptySums, merge, rowOf, type Sums } from "../numbers/sums";
 import { rowBytes } from "../model/measure";
@@ -13,12 +14,12 @@ import { useSteps } from "./slices";
 
 /** Sums by line of a file: of what is allocated there, directly or by what is called there. */
 function* sumsByLine(page: Page, selected: Selected, file: number): Steps<Map<number, Sums>> {
-  const { frames, nodes } = page.data;
+  const { frames } = page.data;
   const found = new Map<number, Sums>();
   const pace = new Pace();
   for (let node = 1; node < page.nodes; ++node) {
     if (pace.isDue()) yield;
-    const frame = nodes.frame[node]!;
+    const frame = page.frame[node]!;
     if (frames.file[frame] !== file || isEmpty(selected.total, node)) continue;
     const line = frames.line[frame]!;
     // The same line further up in the stack counts already.
@@ -36,8 +37,8 @@ function* sumsByLine(page: Page, selected: Selected, file: number): Steps<Map<nu
 }
 
 function isOnLine(page: Page, node: number, file: number, line: number): boolean {
-  const { frames, nodes } = page.data;
-  const frame = nodes.frame[node]!;
+  const { frames } = page.data;
+  const frame = page.frame[node]!;
   return frames.line[frame] === line && frames.file[frame] === file;
 }
 
@@ -96,12 +97,24 @@ function Lines(props: ViewProps & { source: Page["data"]["sources"][number] }) {
   );
 }
 
-/** Of one function: the sources of its file. */
+/** The embedded sources with a line of a function. */
+function sourcesOf(page: Page, functionIndex: number): Page["data"]["sources"] {
+  const { frames, sources } = page.data;
+  const own = Array.from(page.functionOfFrame.keys()).filter(
+    (frame) => page.functionOfFrame[frame] === functionIndex,
+  );
+  return sources.filter(({ file, from, lines }) =>
+    own.some((frame) => {
+      const line = frames.line[frame]!;
+      return frames.file[frame] === file && line >= from && line < from + lines.length;
+    }),
+  );
+}
+
+/** Of one function: where its lines are. */
 export function SourceLines(props: ViewProps & { functionIndex: number }) {
   const { page, functionIndex } = props;
-  const { frames, sources } = page.data;
-  const file = frames.file[page.frameOf[functionIndex]!]!;
-  const found = file >= 0 ? sources.filter((source) => source.file === file) : [];
+  const found = useMemo(() => sourcesOf(page, functionIndex), [page, functionIndex]);
   if (found.length === 0) {
     const place = placeOf(page, page.frameOf[functionIndex]!);
     return place ? (

@@ -1,6 +1,6 @@
 // What stands at the top: what is wrong, the finding, the totals that choose the kind, the facts.
 import type { ComponentChildren } from "preact";
-import type { Estimate, PageData } from "../data";
+import type { PageData } from "../data";
 import type { Part } from "../model/finding";
 import { printable } from "../model/names";
 import type { Page } from "../model/page";
@@ -50,9 +50,10 @@ export function Warnings({ page }: { page: Page }) {
   );
 }
 
-/** A number and its unit stay on one line. */
+/** A number and its unit stay on one line, and so does an interval. */
 function unbroken(text: string): string {
-  return text.replace(/(\d) (?=[KMGT]?i?B\b|%|s\b)/g, "$1\u00a0");
+  const joined = text.replace(/(\d) (?=[KMGT]?i?B\b|%|s\b)/g, "$1\u00a0");
+  return joined.replace(/\[[^\]]*\]|± [\d.]+/g, (interval) => interval.replace(/ /g, "\u00a0"));
 }
 
 function Sentence({ parts }: { parts: Part[] }) {
@@ -88,12 +89,14 @@ const SHOWN = ["peak", "live", "allocated"];
 function labelOf({ profile }: Total, at: string): string {
   if (profile.kind === "peak") return "Live at the peak";
   if (profile.kind === "live" && profile.title !== "Live now") return at || "Live at exit";
+  if (profile.kind === "mapped-peak") return "Own mmap, peak";
   return profile.kind === "allocated" ? "Allocated in all" : printable(profile.title);
 }
 
 /** The value, and what stands beside it. */
-function shownOf(bytes: Estimate): Text {
+function shownOf({ bytes, of }: Total): Text {
   const shown = figure(bytes, "bytes");
+  if (of) return { ...shown, error: `${shown.error} of ${figure(of, "bytes").value}`.trim() };
   if (shown.error !== "") return shown;
   if (shown.value.startsWith("<")) return { ...shown, error: "no sample left" };
   return { ...shown, error: bytes.value > 0 ? "exact" : "" };
@@ -157,16 +160,23 @@ function FurtherKinds(props: {
 
 export function Totals(props: ViewProps & { instant: string }) {
   const { page, state, change, selected, level } = props;
-  const { window, profile } = selected;
-  const made = useSteps(() => totalsOf(page, window, state.only, level), [page, window, state.only]);
+  const { window, profile, stacks } = selected;
+  const { only } = state;
+  const made = useSteps(
+    () => totalsOf(page, { window, only, stacks }, level),
+    [page, window, only, stacks],
+  );
   if (!made.value) return <Busy />;
   const totals = made.value;
-  const shown = SHOWN.map((kind) => totals.find((total) => total.profile.kind === kind)).filter(
+  const { opening } = page.data;
+  const kinds = opening === "" || SHOWN.includes(opening) ? SHOWN : [opening, ...SHOWN];
+  const shown = kinds.map((kind) => totals.find((total) => total.profile.kind === kind)).filter(
     (total) => total !== undefined,
   );
   const resident = totals.find((total) => total.profile.kind === "resident");
   const further = totals.filter((total) => !shown.includes(total) && total !== resident);
-  const largest = state.only.process === undefined ? largestResident(page.data) : 0;
+  const isOfAll = only.process === undefined && !stacks;
+  const largest = isOfAll ? largestResident(page.data) : 0;
   const choose = (kind: string) => kind !== profile.kind && change({ kind, chosen: [] }, true);
   return (
     <div class="kinds" role="radiogroup" aria-label="What is shown">
@@ -174,7 +184,7 @@ export function Totals(props: ViewProps & { instant: string }) {
         <Card
           key={total.profile.kind}
           name={labelOf(total, props.instant)}
-          text={shownOf(total.bytes)}
+          text={shownOf(total)}
           title={`${printable(total.profile.about)} ${intervalText(total.bytes, "bytes", level)}`}
           value={total.profile.kind}
           isChosen={profile.kind === total.profile.kind}
@@ -184,7 +194,7 @@ export function Totals(props: ViewProps & { instant: string }) {
       {resident && (
         <Card
           name={largest > 0 ? "Resident, maximum" : printable(resident.profile.title)}
-          text={largest > 0 ? { value: exactBytes(largest), error: "exact" } : shownOf(resident.bytes)}
+          text={largest > 0 ? { value: exactBytes(largest), error: "exact" } : shownOf(resident)}
           title={printable(resident.profile.about)}
           value="resident"
           isChosen={profile.kind === "resident"}
@@ -218,7 +228,8 @@ function lineOf({ page, selected, level }: ViewProps): string[] {
   const { data } = page;
   const { edges } = data.timeline ?? { edges: [] };
   const last = edges.at(-1);
-  const threads = quoted(data, "threads");
+  // "79, the last bytes of 38 of them not counted": all facts have the rest.
+  const threads = quoted(data, "threads").replace(/, .*/, "");
   const samples = quoted(data, "samples");
   const interval = quoted(data, "interval").replace(/ between sampled bytes, on average$/, "");
   const check = quoted(data, "self-check");

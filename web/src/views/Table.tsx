@@ -75,7 +75,7 @@ function Row({ line, most, level, onRow, hint }: RowProps) {
   return (
     <tr>
       <BytesCell estimate={line.self} level={level} />
-      {line.total && <BytesCell estimate={line.total} level={level} />}
+      {line.total && <BytesCell estimate={line.total} level={level} kind="total" />}
       <td class="interval">
         <Bar estimate={line.shown} most={most} />
       </td>

@@ -49,10 +49,11 @@ export function HeadCell<T extends string>(props: HeadCellProps<T>) {
   );
 }
 
-export function BytesCell(props: { estimate: Estimate; level: number }) {
-  const { estimate, level } = props;
+/** `kind`: what tells it from other numbers of its row. */
+export function BytesCell(props: { estimate: Estimate; level: number; kind?: string }) {
+  const { estimate, level, kind = "" } = props;
   return (
-    <td class="number">
+    <td class={`number ${kind}`}>
       <Figure parts={figure(estimate, "bytes")} title={intervalText(estimate, "bytes", level)} />
     </td>
   );
@@ -82,7 +83,7 @@ export function NameCell(props: NameCellProps) {
       ) : (
         label
       )}
-      {detail && detail !== name && (
+      {detail && detail !== name && !name.startsWith(`${detail}+0x`) && (
         <span class="detail-line">
           <bdi>{elided(detail, LONGEST_NAME)}</bdi>
         </span>

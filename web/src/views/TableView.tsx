@@ -13,6 +13,7 @@ import type { Dimension } from "../model/selection";
 import type { Steps } from "../model/slices";
 import type { Tab } from "../model/state";
 import type { ViewProps } from "./context";
+import { SourceLines } from "./Source";
 import { Sizes } from "./Sizes";
 import { Table } from "./Table";
 
@@ -39,8 +40,11 @@ export function groupsOf(props: ViewProps, tab: Tab): Steps<Groups> {
 }
 
 /** What a click on the row of a key does, with a word for it. */
-function actionOf(props: ViewProps, tab: Tab): [((key: number) => void) | undefined, string] {
-  const { page, state, change } = props;
+function actionOf(
+  props: ViewProps & { groups: Groups },
+  tab: Tab,
+): [((key: number) => void) | undefined, string] {
+  const { page, state, change, groups } = props;
   const dimension = DIMENSION_OF[tab];
   if (dimension) {
     return [
@@ -50,7 +54,7 @@ function actionOf(props: ViewProps, tab: Tab): [((key: number) => void) | undefi
   }
   if (tab === "functions") {
     return [
-      (key) => change({ tab: "flame", mode: "both", focus: key }, true),
+      (key) => change({ tab: "flame", mode: "both", around: key }, true),
       "Show its callers and callees",
     ];
   }
@@ -63,7 +67,19 @@ function actionOf(props: ViewProps, tab: Tab): [((key: number) => void) | undefi
       "Show it in the flame graph",
     ];
   }
+  if (tab === "lines" && page.data.sources.length > 0) {
+    const of = groups.functionOf!;
+    return [(key) => change({ around: of(key) }, true), "Show its source below"];
+  }
   return [undefined, ""];
+}
+
+/** Below the lines: the source of the function chosen, or of the one that the finding is about. */
+function Listing(props: ViewProps) {
+  const { page, state, finding } = props;
+  const of = state.around >= 0 ? state.around : (finding?.path.at(-1) ?? -1);
+  if (page.data.sources.length === 0 || of < 0 || of >= page.functions) return null;
+  return <SourceLines {...props} functionIndex={of} />;
 }
 
 export function TableView(props: ViewProps & { tab: Tab; groups: Groups }) {
@@ -74,6 +90,7 @@ export function TableView(props: ViewProps & { tab: Tab; groups: Groups }) {
     <section aria-label={`By ${printable(by)}`}>
       {tab === "sizes" && <Sizes {...props} groups={groups} />}
       <Table {...props} by={by} onRow={onRow} rowHint={rowHint} />
+      {tab === "lines" && <Listing {...props} />}
     </section>
   );
 }

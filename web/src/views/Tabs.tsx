@@ -1,4 +1,5 @@
 // The tabs, and what the chosen one shows.
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Groups } from "../model/groups";
 import type { Page } from "../model/page";
 import { hasDimension, type Selected } from "../model/selection";
@@ -73,11 +74,22 @@ function TabButton(props: ViewProps & { tab: Tab }) {
   );
 }
 
-export function Tabs(props: ViewProps) {
+/** `isFiltering`: fields for expressions on frames are open. */
+export function Tabs(props: ViewProps & { isFiltering: boolean; onFilter: () => void }) {
   const { page, selected, state, change } = props;
   const further = TABS.filter((tab) => !SHOWN.includes(tab) && hasContent(page, selected, tab));
   const isFurther = further.includes(state.tab);
   const tabs = isFurther ? [...SHOWN, state.tab] : SHOWN;
+  const list = useRef<HTMLDivElement>(null);
+  // Where there is no room for all, the chosen one is in view.
+  useLayoutEffect(() => {
+    const button = document.getElementById(`tab-${state.tab}`);
+    if (!button) return;
+    const { offsetLeft, offsetWidth } = button;
+    const place = list.current!;
+    const end = offsetLeft - place.offsetLeft + offsetWidth;
+    place.scrollLeft = Math.max(0, end - place.clientWidth);
+  }, [state.tab]);
   const move = (event: KeyboardEvent) => {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (step === undefined) return;
@@ -89,11 +101,19 @@ export function Tabs(props: ViewProps) {
   };
   return (
     <div class="tab-row">
-      <div class="tabs" role="tablist" aria-label="Views" onKeyDown={move}>
+      <div class="tabs" ref={list} role="tablist" aria-label="Views" onKeyDown={move}>
         {tabs.map((tab) => (
           <TabButton key={tab} {...props} tab={tab} />
         ))}
       </div>
+      <button
+        class="quiet filter-button"
+        aria-expanded={props.isFiltering}
+        title="Regular expressions that hide frames, or keep stacks"
+        onClick={props.onFilter}
+      >
+        Filter<span class="wide"> frames</span>
+      </button>
       <select
         class="more"
         aria-label="More views"

@@ -313,10 +313,10 @@ export function Timeline(props: TimelineProps) {
         {timeline.mapped.time.length > 0 ? (
           <span>
             <i class="key-mapped" />
-            mapped past malloc
+            own mmap
           </span>
         ) : (
-          <span class="wide">mapped past malloc: none</span>
+          <span class="wide">own mmap: none</span>
         )}
         {shown && (
           <Chip label="Clear the window" onClear={() => props.onWindow(undefined, true)}>
@@ -327,7 +327,7 @@ export function Timeline(props: TimelineProps) {
           {pointed !== undefined ? (
             <Reading timeline={timeline} at={pointed} />
           ) : (
-            "click for an instant; drag, or use ← →, for a window"
+            "click: an instant; drag or ← →: a window"
           )}
         </span>
       </div>

@@ -1,5 +1,6 @@
 // What can be done with a frame: the menu of a right click, and the buttons of its detail.
 import { useEffect, useRef } from "preact/hooks";
+import { type FrameFilter, FILTERS } from "../model/filter";
 import { fullName, shortPlaceOf } from "../model/page";
 import type { CallTree } from "../model/tree";
 import type { ViewProps } from "./context";
@@ -14,14 +15,24 @@ function literally(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }
 
-export function actionsFor({ page, change }: ViewProps, tree: CallTree, node: number): Action[] {
+/** Adds a function to those of a filter. */
+function filtering({ page, state, change }: ViewProps, filter: FrameFilter, of: number): Action {
+  const name = { hide: "Hide", focus: "Focus", ignore: "Ignore" }[filter];
+  const pattern = `^${literally(fullName(page, of))}$`;
+  const before = filter === "focus" ? "" : state[filter];
+  const text = before === "" ? pattern : `${before}|${pattern}`;
+  return { name, act: () => change({ [filter]: text, zoom: [], chosen: [] }, true) };
+}
+
+export function actionsFor(props: ViewProps, tree: CallTree, node: number): Action[] {
+  const { page, change } = props;
   const of = tree.functions[node]!;
   const place = shortPlaceOf(page, tree.frame(node));
   const actions: Action[] = [
     { name: "Zoom in", act: () => change({ zoom: tree.path(node) }, true) },
     {
       name: "Callers and callees",
-      act: () => change({ mode: "both", focus: of, tab: "flame" }, true),
+      act: () => change({ mode: "both", around: of, tab: "flame" }, true),
     },
     {
       name: "Copy name",
@@ -32,6 +43,7 @@ export function actionsFor({ page, change }: ViewProps, tree: CallTree, node: nu
     const filter = literally(place.replace(/:\d+$/, ""));
     actions.push({ name: "Show in Lines", act: () => change({ tab: "lines", filter }, true) });
   }
+  if (of >= 0) for (const filter of FILTERS) actions.push(filtering(props, filter, of));
   return actions;
 }
 
@@ -42,7 +54,7 @@ export interface MenuAt {
 }
 
 /** Taller and wider than any: nearer to an edge it stands on the other side of the pointer. */
-const [TALLEST, WIDEST] = [180, 220];
+const [TALLEST, WIDEST] = [280, 220];
 
 export function Menu(props: { at: MenuAt; actions: Action[]; onClose: () => void }) {
   const { at, actions, onClose } = props;

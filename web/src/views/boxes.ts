@@ -14,7 +14,7 @@ import type { Box } from "./FlameChart";
 /** Narrower boxes show no figure, and need no text made. */
 const LEAST_FIGURE = 150;
 /** A chain names so many of its frames; the last one is what matters. */
-const MOST_JOINED = 4;
+const MOST_JOINED = 5;
 
 export interface Painter {
   page: Page;
@@ -44,9 +44,11 @@ export function nameOf({ page, tree, rootName }: Pick<Painter, "page" | "tree" |
   return node === ROOT ? rootName : functionName(page, tree.functions[node]!);
 }
 
-function labelOf(painter: Painter, chain: number[]): string {
-  const shown = chain.slice(-MOST_JOINED).map((node) => nameOf(painter, node));
-  return (chain.length > MOST_JOINED ? "… › " : "") + shown.join(" › ");
+/** Names of a chain; a function that calls its own clone or itself is named once. */
+export function joinedNames(chain: number[], nameOf: (node: number) => string): string[] {
+  const names = chain.slice(-MOST_JOINED).map(nameOf);
+  if (chain.length > MOST_JOINED) names[0] = "…";
+  return names.filter((name, i) => name !== names[i - 1]);
 }
 
 function tonesOfFunction({ page, palette, colour }: Painter, of: number): Tones {
@@ -85,7 +87,7 @@ export function paintOf(painter: Painter, box: Box): Paint {
   return {
     tones,
     text: tones === palette.match ? palette.matchText : isOwn ? palette.ownText : palette.text,
-    label: width > 20 ? labelOf(painter, chain) : "",
+    names: width > 20 ? joinedNames(chain, (at) => nameOf(painter, at)) : [],
     place: shows ? besideName(painter, node) : "",
     figure: shows && estimate ? textOf(figure(estimate, "bytes")) : "",
     sure: estimate && estimate.value > 0 ? estimate.lo / estimate.value : 0,

@@ -1,6 +1,7 @@
 // Work in slices of a frame: where something takes longer, the browser draws and listens in
 // between. What was made last stays until its successor is there.
 import { useLayoutEffect, useReducer, useRef } from "preact/hooks";
+import type { Stacks } from "../model/filter";
 import { type Page, type Room, roomFor } from "../model/page";
 import { select, type Selected, selecting, type Selection } from "../model/selection";
 import { advanced, type Steps } from "../model/slices";
@@ -90,7 +91,9 @@ export function useTasks<T>(make: () => Steps<T>, done: (value: T) => void, key:
 
 interface Selecting {
   page: Page;
+  /** The selection but for its stacks, as text. */
   key: string;
+  stacks: Stacks | undefined;
   steps: Steps<Selected> | undefined;
   shown: Selected;
   /** What is shown is in one of them, what is made in the other. */
@@ -112,19 +115,23 @@ function isOfSameData(work: Selecting | undefined, page: Page): work is Selectin
   return work !== undefined && work.page.data === page.data;
 }
 
+function isOf(work: Selecting, page: Page, key: string, stacks: Stacks | undefined): boolean {
+  return work.key === key && work.page === page && work.stacks === stacks;
+}
+
 /** What is selected, or what was a moment ago. Undefined of pages that only compare. */
 export function useSelected(page: Page, selection: Selection): Made<Selected> {
   const work = useRef<Selecting>();
   const redraw = useRedraw();
-  const key = JSON.stringify(selection);
+  const { stacks, ...rest } = selection;
+  const key = JSON.stringify(rest);
   const hasAny = page.data.profiles.length > 0;
   if (hasAny && !isOfSameData(work.current, page)) {
     const shown = select(page, selection);
-    work.current = { page, key, steps: undefined, shown, room: page.room, spare: undefined };
-  } else if (hasAny && (work.current!.key !== key || work.current!.page !== page)) {
+    work.current = { page, key, stacks, steps: undefined, shown, room: page.room, spare: undefined };
+  } else if (hasAny && !isOf(work.current!, page, key, stacks)) {
     const now = work.current!;
-    now.key = key;
-    now.page = page;
+    Object.assign(now, { key, page, stacks });
     if (now.spare?.nodes !== page.nodes) now.spare = roomFor(page.nodes);
     now.steps = selecting(page, selection, now.spare);
     goOnSelecting(now, FIRST_MS);

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""The finding of a page is that of `geiger summary`, and what a page searches itself, of a window or
+a filter, follows the same rules: of whole profiles both are the same.
+
+usage: page_finding.py GEIGER CXX LEAKY WEB
+
+LEAKY is docs/images/leaky.cc; WEB is where web_page.sh has installed what the page's tests need.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+GEIGER, CXX, LEAKY = (os.path.abspath(sys.argv.pop(1)) for _ in range(3))
+WEB = pathlib.Path(sys.argv.pop(1)).resolve()
+PYTHON = "import json; kept = [json.loads(json.dumps(list(range(5000)))) for _ in range(300)]"
+SOURCE = "#include <map>\n#include <regex>\nstd::map<int, std::regex> all;\n"
+
+
+def run(*words, cwd, stdin=None):
+    done = subprocess.run(words, cwd=cwd, input=stdin, capture_output=True, text=True, timeout=300,
+                          check=False)
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+@unittest.skipUnless((WEB / "node_modules").exists(), f"{WEB} has no packages: tests/web_page.sh")
+class PageFinding(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = tempfile.TemporaryDirectory(prefix="geiger-finding-")
+        here = cls.temporary.name
+        run(CXX, "-g", "-O1", "-std=c++20", LEAKY, "-o", "leaky", cwd=here)
+        # One with lines and a leak, one of several processes without names, an interpreter.
+        programs = {
+            "leaky": ("./leaky", "2"),
+            "compiler": (CXX, "-x", "c++", "-O1", "-c", "-", "-o", os.devnull),
+            "python": ("/usr/bin/python3", "-c", PYTHON),
+        }
+        cls.summaries, documents = {}, []
+        for name, words in programs.items():
+            run(GEIGER, "run", "-q", "--interval", "32KiB", "--seed", "5", "-o", f"{name}.geiger",
+                "--", *words, cwd=here, stdin=SOURCE)
+            cls.summaries[name] = json.loads(
+                run(GEIGER, "summary", "--json", f"{name}.geiger", cwd=here))
+            documents.append(os.path.join(here, f"{name}.json"))
+            pathlib.Path(documents[-1]).write_text(
+                run(GEIGER, "report", "--json", f"{name}.geiger", cwd=here), encoding="utf-8")
+        found = run(WEB / "node_modules/.bin/vite-node", "tests/findings.ts", "--", *documents,
+                    cwd=WEB)
+        cls.found = {(pathlib.Path(one["page"]).stem, one["kind"]): one for one in json.loads(found)}
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temporary.cleanup()
+
+    def test_is_that_of_summary(self):
+        for name, summary in self.summaries.items():
+            document = json.loads(pathlib.Path(
+                self.temporary.name, f"{name}.json").read_text(encoding="utf-8"))
+            first = summary.get("mapped_finding", summary["finding"])
+            self.assertEqual(document["opening"], first["kind"], name)
+            for finding in {first["kind"]: first, summary["finding"]["kind"]: summary["finding"]}.values():
+                page = self.found[name, finding["kind"]]
+                self.assertEqual(page["verdict"], finding["verdict"])
+                self.assertTrue(page["hasPath"] or not finding["sites"], page)
+                for site in finding["sites"]:
+                    self.assertIn(site["short_name"], page["documented"])
+                    self.assertIn(f"{100 * site['share']['value']:.0f}",
+                                  " ".join(page["documented"]).replace(".", " "))
+
+    def test_what_the_page_searches_is_the_same(self):
+        named = [one for one in self.found.values() if one["verdict"] == "found"]
+        self.assertGreater(len(named), 8)
+        for one in named:
+            self.assertEqual(one["searched"], one["documented"], one)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,92 @@
+// The reader's regular expressions on frames, with the meaning of --hide, --focus and --ignore:
+// hidden frames are left out of stacks and change no sum; focus keeps the stacks with a matching
+// frame, ignore those without one.
+import { fullName, moduleName, nameAt, type Page, viewOf } from "./page";
+import { LONGEST_MATCHED } from "./search";
+import { OF_TEXT, Pace, type Steps } from "./slices";
+
+export const FILTERS = ["hide", "focus", "ignore"] as const;
+export type FrameFilter = (typeof FILTERS)[number];
+export type FrameFilters = Record<FrameFilter, string>;
+
+/** Stacks that focus and ignore keep. */
+export interface Stacks {
+  /** By node of the document: those that end in it. */
+  keeps: Uint8Array;
+}
+
+/** The expression, or why it is not one. Upper and lower case count, as on the command line. */
+function compiled(text: string): RegExp | string {
+  try {
+    return new RegExp(text, "u");
+  } catch (error) {
+    return (error as Error).message.replace(/^.*: /, "");
+  }
+}
+
+/** Why a text is not a regular expression; "": it is one. */
+export function problemOf(text: string): string {
+  const found = compiled(text);
+  return typeof found === "string" ? found : "";
+}
+
+/** By function whether its name, module or file matches; undefined of what is empty or wrong. */
+function* matchesOf(page: Page, text: string): Steps<Uint8Array | undefined> {
+  const expression = compiled(text);
+  if (text === "" || typeof expression === "string") return undefined;
+  const matches = new Uint8Array(page.functions);
+  const pace = new Pace();
+  for (let i = 0; i < page.functions; ++i) {
+    if (pace.isDue(OF_TEXT)) yield;
+    const file = page.data.frames.file[page.frameOf[i]!]!;
+    const texts = [fullName(page, i), moduleName(page, i), file >= 0 ? nameAt(page, file) : ""];
+    matches[i] = texts.some((one) => expression.test(one.slice(0, LONGEST_MATCHED))) ? 1 : 0;
+  }
+  return matches;
+}
+
+/** By node whether a frame of it or above it matches. */
+function* passesThrough(page: Page, matches: Uint8Array): Steps<Uint8Array> {
+  const passes = new Uint8Array(page.nodes);
+  const pace = new Pace();
+  for (let i = 1; i < page.nodes; ++i) {
+    if (pace.isDue()) yield;
+    passes[i] = matches[page.functionOf[i]!]! | passes[page.parent[i]!]!;
+  }
+  return passes;
+}
+
+/** The page with every frame, as a reader looks at it. */
+export interface View {
+  page: Page;
+  /** Undefined: all. */
+  stacks: Stacks | undefined;
+}
+
+function* stacksOf(page: Page, { focus, ignore }: FrameFilters): Steps<Stacks | undefined> {
+  const wanted = yield* matchesOf(page, focus);
+  const unwanted = yield* matchesOf(page, ignore);
+  if (!wanted && !unwanted) return undefined;
+  const through = wanted && (yield* passesThrough(page, wanted));
+  const past = unwanted && (yield* passesThrough(page, unwanted));
+  const keeps = new Uint8Array(page.nodes).fill(1);
+  const pace = new Pace();
+  for (let i = 0; i < page.nodes; ++i) {
+    if (pace.isDue()) yield;
+    if ((through && !through[i]) || past?.[i]) keeps[i] = 0;
+  }
+  return { keeps };
+}
+
+/** `folded`: the page without library code and with nothing hidden. */
+export function* filteredView(
+  page: Page,
+  folded: Page,
+  showsAll: boolean,
+  filters: FrameFilters,
+): Steps<View> {
+  const stacks = yield* stacksOf(page, filters);
+  const hides = yield* matchesOf(page, filters.hide);
+  if (hides) return { page: yield* viewOf(page, !showsAll, hides), stacks };
+  return { page: showsAll ? page : folded, stacks };
+}
