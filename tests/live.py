@@ -93,7 +93,7 @@ class Lines(Case):
 
     def assert_same_as_verbs(self, run):
         for kind in ("live", "allocated"):
-            for by in ("function", "stack", "thread", "size", "module"):
+            for by in ("function", "line", "stack", "thread", "size", "module"):
                 line = self.document("live", run, "--looks", "1", "--kind", kind, "--by", by,
                                      "--top", "0")
                 table = self.document("table", run, "--kind", kind, "--by", by, "--top", "0")
@@ -116,6 +116,22 @@ class Lines(Case):
                 shutil.rmtree(self.directory)
                 os.mkdir(self.directory)
                 self.assert_same_as_verbs(self.run_of(*words, input=lines))
+
+    def test_filters_and_rules_are_those_of_table(self):
+        run = self.run_of("--interval", "1KiB", "--", harness.host("asleep"),
+                          input="a 800000 1000\na 90000 48\nq\n")
+        for words in (["--focus", "allocate"], ["--ignore", "allocate"], ["--plumbing"],
+                      ["--hide", "allocate"], ["--focus", "asleep", "--hide", "^main$"]):
+            words = ["--kind", "allocated", *words, "--top", "0"]
+            line = self.document("live", run, "--looks", "1", *words)
+            table = self.document("table", run, *words)
+            # Of a finished run the exact total calibrates rows of both, unless a part is selected.
+            self.assertEqual(line["table"]["total"], table["total"], words)
+            self.assertEqual(*(sorted(map(json.dumps, rows)) for rows in
+                               (line["table"]["rows"], table["rows"])), words)
+            self.assertEqual(line["table"].get("selection", {}).get("only"),
+                             table.get("selection", {}).get("only"))
+            self.assertEqual(line["allocated"]["samples"], table["total"]["samples"])
 
     def test_of_what_runs_is_exact_without_sampling(self):
         """At T = 1 what the program says it allocated, byte by byte."""
@@ -295,6 +311,9 @@ class Terminal(Case):
         self.open(str(pid))
         self.shows("live by function, sorted by self")
         self.keys("g")
+        self.shows("live by line")
+        self.shows(r"asleep\.cc:\d+")
+        self.keys("g")
         self.shows("live by stack")
         self.keys("g")
         self.shows("live by thread")
@@ -313,6 +332,17 @@ class Terminal(Case):
         self.shows("share")
         self.keys("Escape")
         self.shows("with 'all'")
+        self.keys("/", "BSpace", "BSpace", "BSpace", "Enter", "f", *"alloc.te", "Enter")
+        self.shows("live by function, only focus alloc.te")
+        self.keys("f", *["BSpace"] * 8, "(", "Enter")
+        self.shows("'\\('")
+        self.keys("f", *["BSpace"] * 8, "Enter", "i", *"alloc.te", "Enter")
+        self.shows("only ignore alloc.te")
+        self.keys("i", *["BSpace"] * 8, "Enter", "o")
+        self.shows("with plumbing")
+        self.keys("o", "x", *"allocate", "Enter")
+        until(lambda: "allocate" not in self.screen().replace("allocated", ""), "hidden")
+        self.keys("x", *["BSpace"] * 8, "Enter")
         self.keys("?")
         self.shows("set a mark")
         self.keys("Escape", "Space")

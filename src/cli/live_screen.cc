@@ -13,6 +13,7 @@
 #include "analysis/report/function_names.h"
 #include "analysis/report/heading.h"
 #include "analysis/report/text.h"
+#include "cli/live_help.h"
 #include "cli/live_table.h"
 
 namespace geiger::cli {
@@ -51,19 +52,27 @@ ScreenLine sample_line(const LiveReport& report) {
   return labelled("samples", Ink::kPlain, report::exact_count(report.samples), std::move(live));
 }
 
-std::vector<ScreenLine> figure_lines(const LiveReport& report) {
-  const auto live = figure(shown_bytes(report.live), Quantity::kBytes);
-  const auto objects = objects_figure(report.live);
+/// Of what is selected there is only an estimate; the whole was counted.
+ScreenLine allocated_line(const LiveReport& report) {
+  if (report.options.keeps) {
+    const auto allocated = figure(shown_bytes(report.allocated), Quantity::kBytes);
+    return labelled("allocated", Ink::kPlain, allocated.value, allocated.error);
+  }
   const std::string bound =
       report.unsettled == 0 ? "exact"
                             : "+ < " + report::bound_bytes(static_cast<double>(report.unsettled));
+  return labelled("allocated", Ink::kPlain, report::exact_bytes(report.exact_bytes), bound);
+}
+
+std::vector<ScreenLine> figure_lines(const LiveReport& report) {
+  const auto live = figure(shown_bytes(report.live), Quantity::kBytes);
+  const auto objects = objects_figure(report.live);
   std::vector<ScreenLine> lines;
   lines.push_back(labelled("live heap", Ink::kHeap, live.value, live.error));
   lines.push_back(labelled("objects", Ink::kPlain, objects.value, objects.error));
   lines.push_back(labelled("RSS", Ink::kResident,
                            report.resident == 0 ? "-" : report::exact_bytes(report.resident)));
-  lines.push_back(
-      labelled("allocated", Ink::kPlain, report::exact_bytes(report.exact_bytes), bound));
+  lines.push_back(allocated_line(report));
   lines.push_back(sample_line(report));
   return lines;
 }
@@ -184,9 +193,12 @@ std::string_view word_for(report::SortBy sort) {
 
 ScreenLine table_title(const LiveView& view, const LiveReport& report, std::size_t width) {
   const bool is_live = report.table.kind != profile::Kind::kAllocated;
-  std::string left =
-      fmt::format(" {} by {}, sorted by {}", is_live ? "live" : "allocated",
-                  report::name_of(report.options.table.by), word_for(report.options.table.sort));
+  std::string left = fmt::format(" {} by {}", is_live ? "live" : "allocated",
+                                 report::name_of(report.options.table.by));
+  const std::string only = only_text(report.options.table.scope);
+  if (!only.empty()) left += ", " + report::printable(only);
+  if (view.shows_plumbing) left += ", with plumbing";
+  left += fmt::format(", sorted by {}", word_for(report.options.table.sort));
   if (!view.filter.empty()) left += fmt::format(", with '{}'", report::printable(view.filter));
   std::string right;
   if (report.dropped > 0) right += fmt::format("dropped {}  ", report::exact_count(report.dropped));
@@ -280,30 +292,6 @@ void add_row_pane(Screen& screen, const LiveView& view, const LiveReport& report
   }
 }
 
-void add_help(Screen& screen) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kKeys{{
-      {"q, ^C", "leave (a program that live started is asked to end)"},
-      {"space", "pause and resume the view; the program runs on"},
-      {"tab g", "by function, stack, thread, module, size, type, label"},
-      {"k", "what is live, or all that was allocated"},
-      {"s", "sort by self, total, samples, name"},
-      {"/", "filter by a part of the name; empty shows all"},
-      {"m", "set a mark with a name in the trace"},
-      {"p", "the next process of the run, or all together"},
-      {"up down", "choose a row"},
-      {"pgup pgdn", "a page; home and end go all the way"},
-      {"enter", "the row in full: name, numbers, stack"},
-      {"esc", "back"},
-      {"± [ ]", "every number is an estimate with its 95 % interval unless it"},
-      {"", "says exact; < is the upper limit of what left no sample;"},
-      {"~", "may belong below the next row: their intervals overlap"},
-  }};
-  for (const auto& [key, text] : kKeys) {
-    screen.push_back(
-        {{Ink::kStrong, fmt::format(" {:<10} ", key)}, {Ink::kPlain, std::string(text)}});
-  }
-}
-
 ScreenLine foot_line(const LiveView& view, std::size_t width) {
   if (!view.prompt.empty()) {
     return justified(fmt::format(" {}: {}_", view.prompt, report::printable(view.typed)),
@@ -341,14 +329,16 @@ Screen draw_live(const LiveView& view, const report::LiveReport& report,
     return screen;
   }
   screen.push_back(head_line(view, report, size.width));
-  add_overview(screen, report, history, size, style.has_unicode);
-  screen.push_back(table_title(view, report, size.width));
   if (view.pane == Pane::kHelp) {
     add_help(screen);
-  } else if (view.pane == Pane::kRow) {
-    add_row_pane(screen, view, report, picture, size.width, style);
   } else {
-    add_table(screen, view, report, size, style);
+    add_overview(screen, report, history, size, style.has_unicode);
+    screen.push_back(table_title(view, report, size.width));
+    if (view.pane == Pane::kRow) {
+      add_row_pane(screen, view, report, picture, size.width, style);
+    } else {
+      add_table(screen, view, report, size, style);
+    }
   }
   screen.resize(size.height - 1);
   for (ScreenLine& line : screen) line = fitted(std::move(line), size.width);

@@ -56,6 +56,7 @@ LiveSession::LiveSession(FollowedRun& run, LiveProgram* program, const SessionOp
     : run_(run), program_(program), options_(options) {
   view_.shown = run.shown();
   view_.options = options.live;
+  view_.shows_plumbing = options.selection.options().frames.shows_plumbing;
 }
 
 /// Reads what was added; true when all of it was, and then there is a new picture.
@@ -75,6 +76,7 @@ bool LiveSession::look(Bytes most) {
 /// Also between two looks, once there are names.
 void LiveSession::take_picture() {
   picture_ = run_.follower().picture();
+  options_.selection.apply(picture_, view_.options);
   view_.names_missing = run_.follower().names_missing();
   report_again();
 }
@@ -230,9 +232,9 @@ void LiveSession::obey(Key key, const std::string& text, ScreenSize size) {
 void LiveSession::obey_letter(char letter, ScreenSize size) {
   using profile::GroupBy;
   using report::SortBy;
-  static constexpr std::array kGroups{GroupBy::kFunction, GroupBy::kStack, GroupBy::kThread,
-                                      GroupBy::kModule,   GroupBy::kSize,  GroupBy::kType,
-                                      GroupBy::kLabel};
+  static constexpr std::array kGroups{GroupBy::kFunction, GroupBy::kLine,   GroupBy::kStack,
+                                      GroupBy::kThread,   GroupBy::kModule, GroupBy::kSize,
+                                      GroupBy::kType,     GroupBy::kLabel};
   static constexpr std::array kSorts{SortBy::kSelf, SortBy::kTotal, SortBy::kSamples,
                                      SortBy::kName};
   report::LiveOptions& options = view_.options;
@@ -247,13 +249,21 @@ void LiveSession::obey_letter(char letter, ScreenSize size) {
       view_.is_paused = !view_.is_paused;
       return;
     case '/':
-      view_.prompt = "filter";
-      view_.typed = view_.filter;
-      return;
+      return ask("filter", view_.filter);
     case 'm':
-      view_.prompt = "mark";
-      view_.typed.clear();
-      return;
+      return ask("mark", "");
+    case 'f':
+      return ask("focus", expression_of(options_.selection.options(), "focus"));
+    case 'i':
+      return ask("ignore", expression_of(options_.selection.options(), "ignore"));
+    case 'x':
+      return ask("hide", expression_of(options_.selection.options(), "hide"));
+    case 'o': {
+      SelectionOptions changed = options_.selection.options();
+      changed.frames.shows_plumbing = !changed.frames.shows_plumbing;
+      select(changed);
+      break;
+    }
     case 'g':
     case '\t':
       options.table.by = next_of(kGroups, options.table.by);
@@ -273,6 +283,24 @@ void LiveSession::obey_letter(char letter, ScreenSize size) {
   }
   view_.pane = Pane::kTable;
   move_cursor(-static_cast<std::ptrdiff_t>(view_.cursor), size);
+}
+
+void LiveSession::ask(const std::string& what, std::string typed) {
+  view_.prompt = what;
+  view_.typed = std::move(typed);
+}
+
+void LiveSession::select(const SelectionOptions& options) {
+  auto selection = LiveSelection::of(options);
+  if (!selection.has_value()) {
+    view_.message = selection.reason();
+    return;
+  }
+  options_.selection = std::move(selection.value());
+  options_.selection.apply(picture_, view_.options);
+  view_.shows_plumbing = options.frames.shows_plumbing;
+  view_.cursor = view_.scroll = 0;
+  report_again();
 }
 
 void LiveSession::next_process() {
@@ -313,6 +341,9 @@ void LiveSession::obey_prompt(Key key, const std::string& text) {
 void LiveSession::finish_prompt() {
   const std::string prompt = std::exchange(view_.prompt, "");
   if (prompt == "mark") return set_mark(view_.typed);
+  if (prompt != "filter") {
+    return select(with_expression(options_.selection.options(), prompt, view_.typed));
+  }
   view_.filter = view_.typed;
   view_.cursor = view_.scroll = 0;
   report_again();

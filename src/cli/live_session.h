@@ -11,6 +11,7 @@
 #include "cli/live_history.h"
 #include "cli/live_program.h"
 #include "cli/live_screen.h"
+#include "cli/live_selection.h"
 #include "cli/live_terminal.h"
 
 namespace geiger::cli {
@@ -18,6 +19,7 @@ namespace geiger::cli {
 struct SessionOptions {
   std::chrono::milliseconds every{1000};  ///< From one look to the next.
   report::LiveOptions live;
+  LiveSelection selection;
   std::size_t most_looks = 0;  ///< 0: until the end.
 };
 
@@ -47,6 +49,8 @@ class LiveSession {
   void finish_prompt();
   void move_cursor(std::ptrdiff_t rows, ScreenSize size);
   void next_process();
+  void ask(const std::string& what, std::string typed);
+  void select(const SelectionOptions& options);
   void set_mark(const std::string& name);
   void leave();
   [[nodiscard]] std::string progress() const;

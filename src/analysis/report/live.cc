@@ -18,9 +18,11 @@ using profile::Recording;
 profile::Selection selection_of(const LiveOptions& options, Kind kind) {
   profile::Selection selection;
   selection.kind = kind;
+  selection.keeps = options.keeps;
   if (options.process) {
-    selection.keeps = [process = *options.process](const profile::Sample& sample) {
-      return sample.process == process;
+    selection.keeps = [process = *options.process,
+                       keeps = options.keeps](const profile::Sample& sample) {
+      return sample.process == process && (!keeps || keeps(sample));
     };
   }
   return selection;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ struct LiveOptions {
   profile::Kind kind = profile::Kind::kLiveAtEnd;  ///< Of the table; or kAllocated.
   TableOptions table;
   std::optional<std::uint32_t> process;  ///< Only this one; nothing: all together.
+  /// Samples that it is false for are left out; `table.scope` has it in words. Empty: all are in.
+  std::function<bool(const profile::Sample&)> keeps = {};
   Nanoseconds now =
       0;  ///< CLOCK_MONOTONIC, while something is recorded; 0: as of the latest record.
 };
@@ -37,7 +40,8 @@ struct LiveReport {
   Bytes interval = 0;  ///< In force: the latest that was drawn with.
   std::uint64_t samples = 0, live_samples = 0;
   std::uint64_t dropped = 0;
-  /// Allocated, exact but for at most `unsettled` more that threads have not told yet.
+  /// Allocated by the processes shown, whatever `keeps` selects: exact but for at most
+  /// `unsettled` more that threads have not told yet.
   Bytes exact_bytes = 0, unsettled = 0;
   Measure allocated, live;
   double detection_limit = 0;  ///< Bytes; of `live`.
