@@ -43,15 +43,15 @@ struct Options {
 constexpr milliseconds kShortest{100};
 constexpr milliseconds kLongest = std::chrono::hours(1);
 
-milliseconds every_of(const std::string& text) {
+milliseconds time_of(const char* option, const std::string& text) {
   const auto time = parse_duration(text);
-  if (!time.has_value()) throw CLI::ValidationError("--every", time.reason());
-  const auto every =
+  if (!time.has_value()) throw CLI::ValidationError(option, time.reason());
+  const auto length =
       std::chrono::duration_cast<milliseconds>(std::chrono::nanoseconds(time.value()));
-  if (every < kShortest || every > kLongest) {
-    throw CLI::ValidationError("--every", "'" + text + "' is not between 100ms and 1h");
+  if (length < kShortest || length > kLongest) {
+    throw CLI::ValidationError(option, "'" + text + "' is not between 100ms and 1h");
   }
-  return every;
+  return length;
 }
 
 /// Waits for the first trace of a program that was started.
@@ -183,8 +183,15 @@ void register_live(CLI::App& app, int& exit_code) {
       ->type_name("");
   verb->add_option_function<std::string>(
           "--every",
-          [options](const std::string& text) { options->session.every = every_of(text); },
+          [options](const std::string& text) { options->session.every = time_of("--every", text); },
           "From one look to the next (default 1s)")
+      ->type_name("TIME");
+  verb->add_option_function<std::string>(
+          "--window",
+          [options](const std::string& text) {
+            options->session.recent = time_of("--window", text);
+          },
+          "Recent time that growth is shown over too (default 30s)")
       ->type_name("TIME");
   verb->add_option("--looks", options->session.most_looks,
                    "End after so many (default: at the end)")

@@ -18,6 +18,9 @@ constexpr std::array kKeys{
     Key{"tab g", "by function, line, stack, thread, module, size, type, label"},
     Key{"k", "what is live, or all that was allocated"},
     Key{"s", "sort by self, total, samples, name"},
+    Key{"r", "rows that grew most first; again: as before"},
+    Key{"w", "growth since watching began, or over the recent time"},
+    Key{"z", "measure growth from now on"},
     Key{"/", "only rows with this in their name; empty shows all"},
     Key{"f", "focus: only stacks with a frame that matches; totals are of these"},
     Key{"i", "ignore: only stacks without such a frame"},
@@ -31,6 +34,7 @@ constexpr std::array kKeys{
     Key{"esc", "back"},
     Key{"± [ ]", "every number is an estimate with its 95 % interval unless it"},
     Key{"", "says exact; < is the upper limit of what left no sample;"},
+    Key{"▲", "grew: at this look its interval is above 0"},
     Key{"~", "may belong below the next row: their intervals overlap"},
 };
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -178,8 +177,17 @@ ScreenLine head_line(const LiveView& view, const LiveReport& report, std::size_t
   return justified(" geiger live  " + who, right, width, Ink::kBar);
 }
 
-std::string_view word_for(report::SortBy sort) {
-  switch (sort) {
+/// Which row grows, or that none is shown to.
+ScreenLine growth_line(const LiveView& view, const LiveReport& report, std::size_t width) {
+  if (view.counts_itself) return {{Ink::kFaint, " growth is not known of aggregated programs"}};
+  if (!report.growth.is_known()) return {{Ink::kFaint, " growth is known from the next look on"}};
+  const bool grows = report.growth.growing() > 0;
+  return {{grows ? Ink::kWarning : Ink::kFaint, " " + sentence(report.growth, width - 1)}};
+}
+
+std::string_view word_for(const report::LiveOptions& options) {
+  if (options.sorts_by_growth) return "growth";
+  switch (options.table.sort) {
     case report::SortBy::kTotal:
       return "total";
     case report::SortBy::kSamples:
@@ -198,7 +206,7 @@ ScreenLine table_title(const LiveView& view, const LiveReport& report, std::size
   const std::string only = only_text(report.options.table.scope);
   if (!only.empty()) left += ", " + report::printable(only);
   if (view.shows_plumbing) left += ", with plumbing";
-  left += fmt::format(", sorted by {}", word_for(report.options.table.sort));
+  left += fmt::format(", sorted by {}", word_for(report.options));
   if (!view.filter.empty()) left += fmt::format(", with '{}'", report::printable(view.filter));
   std::string right;
   if (report.dropped > 0) right += fmt::format("dropped {}  ", report::exact_count(report.dropped));
@@ -229,10 +237,8 @@ std::vector<ScreenLine> lines_of(std::string_view text, Ink ink) {
 void add_table(Screen& screen, const LiveView& view, const LiveReport& report, ScreenSize size,
                const report::Style& style) {
   if (view.scroll < report.table.lines.size()) {
-    const std::size_t most = std::min(view.scroll + table_rows(size), report.table.lines.size());
-    const auto rows = std::span(report.table.lines).subspan(view.scroll, most - view.scroll);
-    const std::size_t cursor = view.cursor - std::min(view.cursor, view.scroll);
-    for (ScreenLine& line : draw_table(report.table, rows, cursor, size.width, style)) {
+    for (ScreenLine& line :
+         draw_table(report, view.scroll, table_rows(size), view.cursor, size.width, style)) {
       screen.push_back(std::move(line));
     }
     return;
@@ -266,6 +272,17 @@ std::vector<std::string> frames_of(const profile::Recording& picture, std::uint3
   return frames;
 }
 
+void add_growths(Screen& screen, const LiveReport& report, const report::RowKey& key) {
+  const auto add = [&](std::string_view name, const report::LiveGrowth& growth) {
+    const auto bytes = report::change_figure(growth.bytes, growth.interval);
+    screen.push_back(
+        labelled(name, Ink::kPlain, rate_figure(growth).text(),
+                 fmt::format("({} in {})", bytes.text(), report::duration(growth.length))));
+  };
+  if (report.growth.is_known()) add("growth", report.growth.since_start(key));
+  if (report.growth.has_recent()) add("recently", report.growth.recent(key));
+}
+
 void add_row_pane(Screen& screen, const LiveView& view, const LiveReport& report,
                   const profile::Recording& picture, std::size_t width,
                   const report::Style& style) {
@@ -286,6 +303,7 @@ void add_row_pane(Screen& screen, const LiveView& view, const LiveReport& report
   numbers("self", line.self);
   numbers("total", line.total);
   screen.push_back(labelled("share", Ink::kPlain, figure(line.share).text()));
+  add_growths(screen, report, key_of(line, report.options.table.by));
   screen.push_back({});
   for (const std::string& frame : frames_of(picture, line.stack, width, style)) {
     screen.push_back({{Ink::kPlain, "   " + frame}});
@@ -304,15 +322,15 @@ ScreenLine foot_line(const LiveView& view, std::size_t width) {
     return justified(" esc back  q quit", "", width, Ink::kBar);
   }
   return justified(
-      " q quit  space pause  g group  k kind  s sort  / filter  m mark  p proc  ? help", "", width,
+      " q quit  space pause  g group  k kind  s sort  r growth  / filter  p pid  ? help", "", width,
       Ink::kBar);
 }
 
 }  // namespace
 
 std::size_t table_rows(ScreenSize size) {
-  // Head, title, headings, foot.
-  constexpr std::size_t kOthers = 4;
+  // Head, growth, title, headings, foot.
+  constexpr std::size_t kOthers = 5;
   const std::size_t taken = chart_rows(size) + kOthers;
   return size.height > taken ? size.height - taken : 1;
 }
@@ -332,6 +350,7 @@ Screen draw_live(const LiveView& view, const report::LiveReport& report,
   if (view.pane == Pane::kHelp) {
     add_help(screen);
   } else {
+    screen.push_back(growth_line(view, report, size.width));
     add_overview(screen, report, history, size, style.has_unicode);
     screen.push_back(table_title(view, report, size.width));
     if (view.pane == Pane::kRow) {

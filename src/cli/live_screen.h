@@ -32,6 +32,7 @@ struct LiveView {
   bool is_paused = false;
   bool has_ended = false;
   bool shows_plumbing = false;
+  bool counts_itself = false;     ///< Some program does: nobody knows which samples went.
   std::string prompt;             ///< Asks for a text, if not empty: "filter", "focus".
   std::string typed;              ///< So far.
   std::string message;            ///< Until the next key.

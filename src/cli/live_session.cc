@@ -53,7 +53,10 @@ Value next_of(const std::array<Value, N>& values, Value now) {
 }  // namespace
 
 LiveSession::LiveSession(FollowedRun& run, LiveProgram* program, const SessionOptions& options)
-    : run_(run), program_(program), options_(options) {
+    : run_(run),
+      program_(program),
+      options_(options),
+      growth_(static_cast<Nanoseconds>(options.recent.count())) {
   view_.shown = run.shown();
   view_.options = options.live;
   view_.shows_plumbing = options.selection.options().frames.shows_plumbing;
@@ -68,6 +71,7 @@ bool LiveSession::look(Bytes most) {
   if (!has_all) return false;
   view_.has_ended = !is_running;
   view_.options.now = is_running ? base::monotonic_now() : 0;
+  growth_.look(run_.follower(), base::monotonic_now());
   take_picture();
   history_.add(base::monotonic_now(), shown_bytes(report_.live).interval, report_.resident);
   return true;
@@ -76,6 +80,8 @@ bool LiveSession::look(Bytes most) {
 /// Also between two looks, once there are names.
 void LiveSession::take_picture() {
   picture_ = run_.follower().picture();
+  view_.counts_itself = run_.follower().has_aggregated();
+  changes_ = growth_.changes(run_.follower());
   options_.selection.apply(picture_, view_.options);
   view_.names_missing = run_.follower().names_missing();
   report_again();
@@ -120,7 +126,7 @@ void LiveSession::report_again() {
                           (is_by_stack && is_any_in_stack(frames, row.stack));
     return (has_own || !needs_own) && has_part;
   };
-  report_ = live_report(picture_, run_.processes(picture_), view_.options);
+  report_ = live_report(picture_, run_.processes(picture_), view_.options, changes_);
 }
 
 bool LiveSession::print_lines() {
@@ -273,8 +279,21 @@ void LiveSession::obey_letter(char letter, ScreenSize size) {
                                                                : profile::Kind::kAllocated;
       break;
     case 's':
+      options.sorts_by_growth = false;
       options.table.sort = next_of(kSorts, options.table.sort);
       break;
+    case 'r':
+      options.sorts_by_growth = !options.sorts_by_growth;
+      break;
+    case 'w':
+      options.growth_of = options.growth_of == report::GrowthOf::kRecent
+                              ? report::GrowthOf::kSinceStart
+                              : report::GrowthOf::kRecent;
+      break;
+    case 'z':
+      growth_.restart();
+      view_.message = "growth is measured from the next look on";
+      return;
     case 'p':
       next_process();
       break;

@@ -8,6 +8,7 @@
 
 #include "analysis/report/style.h"
 #include "cli/followed_run.h"
+#include "cli/growth_watch.h"
 #include "cli/live_history.h"
 #include "cli/live_program.h"
 #include "cli/live_screen.h"
@@ -20,7 +21,8 @@ struct SessionOptions {
   std::chrono::milliseconds every{1000};  ///< From one look to the next.
   report::LiveOptions live;
   LiveSelection selection;
-  std::size_t most_looks = 0;  ///< 0: until the end.
+  std::size_t most_looks = 0;                                  ///< 0: until the end.
+  std::chrono::nanoseconds recent = std::chrono::seconds(30);  ///< Of growth.
 };
 
 class LiveSession {
@@ -60,6 +62,8 @@ class LiveSession {
   SessionOptions options_;
   LiveView view_;
   LiveHistory history_;
+  GrowthWatch growth_;
+  std::optional<report::LiveChanges> changes_;  ///< As of `picture_`.
   profile::Recording picture_;
   report::LiveReport report_;
   bool leaves_ = false;

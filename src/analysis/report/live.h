@@ -9,6 +9,7 @@
 
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
+#include "analysis/report/live_growth.h"
 #include "analysis/report/measure.h"
 #include "analysis/report/table.h"
 
@@ -23,9 +24,21 @@ struct LiveProcess {
   Bytes resident = 0;  ///< 0: gone, or not told.
 };
 
+/// What changed since watching began, and since less long ago.
+struct LiveChanges {
+  LiveChange start;
+  std::optional<LiveChange> recent;
+};
+
+/// Of which of them the table is sorted, and shown.
+enum class GrowthOf : std::uint8_t { kSinceStart, kRecent };
+
 struct LiveOptions {
   profile::Kind kind = profile::Kind::kLiveAtEnd;  ///< Of the table; or kAllocated.
   TableOptions table;
+  /// Instead of by `table.sort`: the rows that grew most first, where that is known.
+  bool sorts_by_growth = false;
+  GrowthOf growth_of = GrowthOf::kSinceStart;
   std::optional<std::uint32_t> process;  ///< Only this one; nothing: all together.
   /// Samples that it is false for are left out; `table.scope` has it in words. Empty: all are in.
   std::function<bool(const profile::Sample&)> keeps = {};
@@ -48,12 +61,14 @@ struct LiveReport {
   Bytes resident = 0;          ///< Of the processes shown; 0: none runs.
   std::uint32_t thinning = 0;  ///< Largest level among them.
   TableReport table;
+  GrowthReport growth;              ///< Of what lives, whatever `kind`.
+  std::vector<LiveGrowth> growths;  ///< By row of a table of what lives, where they are known.
 };
 
 /// Of a picture (analysis/follow); `processes` are all that are followed.
 [[nodiscard]] LiveReport live_report(const profile::Recording& picture,
-                                     std::vector<LiveProcess> processes,
-                                     const LiveOptions& options);
+                                     std::vector<LiveProcess> processes, const LiveOptions& options,
+                                     const std::optional<LiveChanges>& changes = std::nullopt);
 
 /// One line (docs/json.md).
 [[nodiscard]] std::string to_json(const LiveReport& report, const profile::Recording& picture);
