@@ -139,9 +139,9 @@ std::vector<std::string> lines_of(const Collected& collected) {
 TEST(Collector, LinesAreTheSameInEveryDirectory) {
   const TestRecording before = run_at("/home/one", {{7, 3}, {9, 2}, {7, 1}});
   const TestRecording after = run_at("/home/two", {{7, 5}, {12, 2}});
-  EXPECT_THAT(lines_of(both(before.recording, after.recording, GroupBy::kLine)),
-              ElementsAre("make store.cc:7 4 to 5", "make store.cc:9 2 to 0",
-                          "make store.cc:12 0 to 2"));
+  EXPECT_THAT(
+      lines_of(both(before.recording, after.recording, GroupBy::kLine)),
+      ElementsAre("make store.cc:7 4 to 5", "make store.cc:9 2 to 0", "make store.cc:12 0 to 2"));
   EXPECT_THAT(lines_of(both(before.recording, after.recording, GroupBy::kLine, true)),
               ElementsAre("main  6 to 7", "make store.cc:7 4 to 5", "make store.cc:9 2 to 0",
                           "make store.cc:12 0 to 2"));
