@@ -15,6 +15,7 @@
 #include "cli/choice.h"
 #include "cli/commands.h"
 #include "cli/followed_run.h"
+#include "cli/help_formatter.h"
 #include "cli/input.h"
 #include "cli/interrupts.h"
 #include "cli/live_program.h"
@@ -165,7 +166,7 @@ const std::map<std::string, profile::GroupBy> kGroups{
     {"type", profile::GroupBy::kType},         {"label", profile::GroupBy::kLabel}};
 
 /// CLI11 does not know about the program's words.
-class LiveFormatter : public CLI::Formatter {
+class LiveFormatter : public HelpFormatter {
  public:
   std::string make_usage(const CLI::App* /*app*/, std::string /*name*/) const override {
     return "Usage: geiger live [options] [PID | RUN]\n"
