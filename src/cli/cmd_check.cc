@@ -175,7 +175,7 @@ void register_check(CLI::App& app, int& exit_code) {
   add_limits(*verb, *options);
   add_report_options(*verb, options->check.level, options->is_json);
   add_names_option(*verb);
-  options->by = add_grouping_options(*verb, options->grouping);
+  options->by = add_grouping_options(*verb, options->grouping, false);
   verb->add_option("--top", options->check.top, "Gates to list (default 30; 0: all)")
       ->type_name("N");
   add_selection_options(*verb, options->selection, Kinds::kWithMappings);

@@ -68,7 +68,7 @@ void register_diff(CLI::App& app, int& exit_code) {
                    "       geiger diff [options] BEFORE... -- AFTER...\n");
   add_report_options(*verb, options->level, options->is_json);
   add_names_option(*verb);
-  add_grouping_options(*verb, options->grouping);
+  add_grouping_options(*verb, options->grouping, true);
   verb->add_option_function<std::string>(
           "--sort", [options](const std::string& name) { options->diff.sort = kSorts.at(name); },
           "change (default), before, after or name")

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "analysis/report/leaks.h"
@@ -28,6 +29,7 @@ using profile::Suppressions;
 struct Options {
   ReadOptions read;
   report::LeaksOptions leaks;
+  SelectionOptions selection;  ///< Filters.
   std::string suppressions;
   std::string until;  ///< As typed; empty: not given.
   bool fails = false;
@@ -81,6 +83,9 @@ int print_leaks(Options& options) {
   if (!input) return kExitFailed;
   refuse_aggregated(input->recording(), "leaks");
   apply_until(options, input->recording());
+  Subject subject = subject_or_refuse(options.selection, input->recording());
+  options.leaks.search.keeps = std::move(subject.selection.keeps);
+  options.leaks.scope = std::move(subject.scope);
   options.leaks.search.level = options.read.level;
   options.leaks.search.suppressions = &suppressions.value();
   const report::LeaksReport report = report::leaks_report(input->recording(), options.leaks);
@@ -115,6 +120,7 @@ void register_leaks(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("leaks", "Sites that keep growing, with the evidence");
   add_read_options(*verb, options->read);
+  add_filter_options(*verb, options->selection);
   add_frame_options(*verb, options->read.frames);
   verb->add_option_function<std::string>(
           "--by",

@@ -12,8 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "cli/choice.h"
 #include "cli/commands.h"
 #include "cli/followed_run.h"
+#include "cli/help_formatter.h"
 #include "cli/input.h"
 #include "cli/interrupts.h"
 #include "cli/live_program.h"
@@ -35,21 +37,22 @@ struct Options {
   std::vector<std::string> program;
   std::string interval;  ///< Of a program that is started.
   bool is_json = false;
+  SelectionOptions selection;  ///< Filters and frames.
   SessionOptions session;
 };
 
 constexpr milliseconds kShortest{100};
 constexpr milliseconds kLongest = std::chrono::hours(1);
 
-milliseconds every_of(const std::string& text) {
+milliseconds time_of(const char* option, const std::string& text) {
   const auto time = parse_duration(text);
-  if (!time.has_value()) throw CLI::ValidationError("--every", time.reason());
-  const auto every =
+  if (!time.has_value()) throw CLI::ValidationError(option, time.reason());
+  const auto length =
       std::chrono::duration_cast<milliseconds>(std::chrono::nanoseconds(time.value()));
-  if (every < kShortest || every > kLongest) {
-    throw CLI::ValidationError("--every", "'" + text + "' is not between 100ms and 1h");
+  if (length < kShortest || length > kLongest) {
+    throw CLI::ValidationError(option, "'" + text + "' is not between 100ms and 1h");
   }
-  return every;
+  return length;
 }
 
 /// Waits for the first trace of a program that was started.
@@ -132,10 +135,13 @@ int look_at(const Options& options, Subject& subject) {
   return is_done ? program_code : kExitFailed;
 }
 
-int live(const Options& options) {
+int live(Options& options) {
   if (!options.word.empty() && !options.program.empty()) {
     throw CLI::ValidationError("live: either a process that runs or a program to start");
   }
+  auto selection = LiveSelection::of(options.selection);
+  if (!selection.has_value()) throw CLI::ValidationError(selection.reason());
+  options.session.selection = std::move(selection.value());
   // Before anything is started: without a terminal there is nothing to show it on.
   const auto obstacle = options.is_json ? std::nullopt : LiveTerminal::obstacle();
   if (obstacle) {
@@ -154,13 +160,13 @@ int live(const Options& options) {
 }
 
 const std::map<std::string, profile::GroupBy> kGroups{
-    {"function", profile::GroupBy::kFunction}, {"stack", profile::GroupBy::kStack},
-    {"thread", profile::GroupBy::kThread},     {"module", profile::GroupBy::kModule},
-    {"size", profile::GroupBy::kSize},         {"type", profile::GroupBy::kType},
-    {"label", profile::GroupBy::kLabel}};
+    {"function", profile::GroupBy::kFunction}, {"line", profile::GroupBy::kLine},
+    {"stack", profile::GroupBy::kStack},       {"thread", profile::GroupBy::kThread},
+    {"module", profile::GroupBy::kModule},     {"size", profile::GroupBy::kSize},
+    {"type", profile::GroupBy::kType},         {"label", profile::GroupBy::kLabel}};
 
 /// CLI11 does not know about the program's words.
-class LiveFormatter : public CLI::Formatter {
+class LiveFormatter : public HelpFormatter {
  public:
   std::string make_usage(const CLI::App* /*app*/, std::string /*name*/) const override {
     return "Usage: geiger live [options] [PID | RUN]\n"
@@ -178,8 +184,15 @@ void register_live(CLI::App& app, int& exit_code) {
       ->type_name("");
   verb->add_option_function<std::string>(
           "--every",
-          [options](const std::string& text) { options->session.every = every_of(text); },
+          [options](const std::string& text) { options->session.every = time_of("--every", text); },
           "From one look to the next (default 1s)")
+      ->type_name("TIME");
+  verb->add_option_function<std::string>(
+          "--window",
+          [options](const std::string& text) {
+            options->session.recent = time_of("--window", text);
+          },
+          "Recent time that growth is shown over too (default 30s)")
       ->type_name("TIME");
   verb->add_option("--looks", options->session.most_looks,
                    "End after so many (default: at the end)")
@@ -187,8 +200,8 @@ void register_live(CLI::App& app, int& exit_code) {
   verb->add_option_function<std::string>(
           "--by",
           [options](const std::string& name) { options->session.live.table.by = kGroups.at(name); },
-          "function (default), stack, thread, module, size, type or label")
-      ->check(CLI::IsMember({"function", "stack", "thread", "module", "size", "type", "label"}))
+          "function (default), line, stack, thread, module, size, type or label")
+      ->check(one_of({"function", "line", "stack", "thread", "module", "size", "type", "label"}))
       ->type_name("GROUP");
   verb->add_option_function<std::string>(
           "--kind",
@@ -197,7 +210,7 @@ void register_live(CLI::App& app, int& exit_code) {
                 name == "allocated" ? profile::Kind::kAllocated : profile::Kind::kLiveAtEnd;
           },
           "live (default) or allocated")
-      ->check(CLI::IsMember({"live", "allocated"}))
+      ->check(one_of({"live", "allocated"}))
       ->type_name("KIND");
   verb->add_option("--top", options->session.live.table.top, "Rows of --json (default 30; 0: all)")
       ->type_name("N");
@@ -205,6 +218,8 @@ void register_live(CLI::App& app, int& exit_code) {
       ->type_name("SIZE");
   add_report_options(*verb, options->session.live.table.level, options->is_json);
   add_names_option(*verb);
+  add_expression_options(*verb, options->selection);
+  add_frame_options(*verb, options->selection.frames);
   add_program_words(*verb, options->program);
   verb->formatter(std::make_shared<LiveFormatter>());
   verb->footer(

@@ -76,6 +76,7 @@ void register_stats(CLI::App& app, int& exit_code) {
   verb->add_flag("--estimators", options->compares_estimators,
                  "Instead: the estimators and intervals of all designs, side by side");
   add_selection_options(*verb, options->selection);
+  add_frame_options(*verb, options->read.frames);
   verb->callback([options, &exit_code] {
     exit_code = options->compares_estimators ? print_estimators(*options) : print_stats(*options);
   });

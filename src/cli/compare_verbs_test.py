@@ -98,10 +98,14 @@ class CompareVerbs(unittest.TestCase):
 
     def test_both_in_every_view(self):
         live = ("--kind", "live")
-        for by in ("function", "stack"):
+        for by in ("function", "line", "stack"):
             for kind, name in ((live, "remember"), ((), "fill_table")):
                 diff = self.json("diff", "plain.geiger", "both.geiger", "--by", by, *kind)
-                self.assertEqual([row["name"] for row in diff["rows"]], [name])
+                self.assertEqual({row["name"] for row in diff["rows"]}, {name})
+                places = [(row["name"], row["line"]) for row in diff["rows"]]
+                self.assertEqual(len(places), len(set(places)))
+                self.assertTrue(by == "line" or len(places) == 1, places)
+                self.assertGreater(diff["rows"][0]["line"], 0)
         module = self.json("diff", "plain.geiger", "both.geiger", "--by", "module", *live)
         self.assertEqual([row["name"] for row in module["rows"]], ["changes"],
                          "the renamed program is still the program")
@@ -210,6 +214,7 @@ class CompareVerbs(unittest.TestCase):
         for words in (("diff",), ("diff", "plain.geiger"), ("diff", "a", "b", "c"),
                       ("diff", "a", "--", "b", "--", "c"), ("diff", "a", "b", "--sort", "size"),
                       ("diff", "a", "b", "--level", "1.5%%"), ("diff", "a", "b", "--level", "0"),
+                      ("check", "a", "b", "--max-growth", "5%", "--by", "line"),
                       ("check", "a", "b"), ("check", "a", "b", "--max-growth", "5"),
                       ("check", "a", "b", "--max-growth", "nan%"),
                       ("check", "a", "--max-growth", "5%"),

@@ -98,6 +98,26 @@ class LifetimeVerbs(unittest.TestCase):
         done = geiger("leaks", "1.geiger", "--fail", "--suppressions", known, cwd=self.here)
         self.assertIn(done.returncode, (0, 4))
 
+    def test_filters_search_a_part(self):
+        whole = self.json("leaks", "1.geiger", "--all", "--top", "0")
+        only = self.json("leaks", "1.geiger", "--all", "--top", "0", "--focus", "^lose$")
+        rest = self.json("leaks", "1.geiger", "--all", "--top", "0", "--ignore", "^lose$")
+        self.assertEqual({site["name"] for site in only["sites"]}, {"lose"})
+        self.assertNotIn("lose", [site["name"] for site in rest["sites"]])
+        self.assertEqual(rest["suspects"], 0)
+        for part in ("live", "live_at_end"):
+            self.assertEqual(only[part]["samples"] + rest[part]["samples"],
+                             whole[part]["samples"])
+        self.assertEqual(only["judged"], whole["judged"])
+        self.assertEqual(only["selection"]["only"], [{"what": "focus", "which": "^lose$"}])
+        self.assertNotIn("selection", whole)
+        self.assertIn("live, only focus ^lose$", self.geiger("leaks", "1.geiger", "--focus",
+                                                            "^lose$").replace("\n", " "))
+        known = self.write("all.supp", "leak:lose\n")
+        report = self.json("leaks", "1.geiger", "--ignore", "^lose$", "--suppressions", known)
+        self.assertEqual(report["suppressed"], [])
+        self.error("leaks", "1.geiger", "--focus", "(")
+
     def test_an_earlier_end_forgets_what_came_later(self):
         report = self.json("leaks", "1.geiger", "--until", "1us")
         self.assertEqual(report["live"]["samples"], 0)

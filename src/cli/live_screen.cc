@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include "analysis/report/function_names.h"
 #include "analysis/report/heading.h"
 #include "analysis/report/text.h"
+#include "cli/live_help.h"
 #include "cli/live_table.h"
 
 namespace geiger::cli {
@@ -51,19 +51,27 @@ ScreenLine sample_line(const LiveReport& report) {
   return labelled("samples", Ink::kPlain, report::exact_count(report.samples), std::move(live));
 }
 
-std::vector<ScreenLine> figure_lines(const LiveReport& report) {
-  const auto live = figure(shown_bytes(report.live), Quantity::kBytes);
-  const auto objects = objects_figure(report.live);
+/// Of what is selected there is only an estimate; the whole was counted.
+ScreenLine allocated_line(const LiveReport& report) {
+  if (report.options.keeps) {
+    const auto allocated = figure(shown_bytes(report.allocated), Quantity::kBytes);
+    return labelled("allocated", Ink::kPlain, allocated.value, allocated.error);
+  }
   const std::string bound =
       report.unsettled == 0 ? "exact"
                             : "+ < " + report::bound_bytes(static_cast<double>(report.unsettled));
+  return labelled("allocated", Ink::kPlain, report::exact_bytes(report.exact_bytes), bound);
+}
+
+std::vector<ScreenLine> figure_lines(const LiveReport& report) {
+  const auto live = figure(shown_bytes(report.live), Quantity::kBytes);
+  const auto objects = objects_figure(report.live);
   std::vector<ScreenLine> lines;
   lines.push_back(labelled("live heap", Ink::kHeap, live.value, live.error));
   lines.push_back(labelled("objects", Ink::kPlain, objects.value, objects.error));
   lines.push_back(labelled("RSS", Ink::kResident,
                            report.resident == 0 ? "-" : report::exact_bytes(report.resident)));
-  lines.push_back(
-      labelled("allocated", Ink::kPlain, report::exact_bytes(report.exact_bytes), bound));
+  lines.push_back(allocated_line(report));
   lines.push_back(sample_line(report));
   return lines;
 }
@@ -169,8 +177,17 @@ ScreenLine head_line(const LiveView& view, const LiveReport& report, std::size_t
   return justified(" geiger live  " + who, right, width, Ink::kBar);
 }
 
-std::string_view word_for(report::SortBy sort) {
-  switch (sort) {
+/// Which row grows, or that none is shown to.
+ScreenLine growth_line(const LiveView& view, const LiveReport& report, std::size_t width) {
+  if (view.counts_itself) return {{Ink::kFaint, " growth is not known of aggregated programs"}};
+  if (!report.growth.is_known()) return {{Ink::kFaint, " growth is known from the next look on"}};
+  const bool grows = report.growth.growing() > 0;
+  return {{grows ? Ink::kWarning : Ink::kFaint, " " + sentence(report.growth, width - 1)}};
+}
+
+std::string_view word_for(const report::LiveOptions& options) {
+  if (options.sorts_by_growth) return "growth";
+  switch (options.table.sort) {
     case report::SortBy::kTotal:
       return "total";
     case report::SortBy::kSamples:
@@ -184,9 +201,12 @@ std::string_view word_for(report::SortBy sort) {
 
 ScreenLine table_title(const LiveView& view, const LiveReport& report, std::size_t width) {
   const bool is_live = report.table.kind != profile::Kind::kAllocated;
-  std::string left =
-      fmt::format(" {} by {}, sorted by {}", is_live ? "live" : "allocated",
-                  report::name_of(report.options.table.by), word_for(report.options.table.sort));
+  std::string left = fmt::format(" {} by {}", is_live ? "live" : "allocated",
+                                 report::name_of(report.options.table.by));
+  const std::string only = only_text(report.options.table.scope);
+  if (!only.empty()) left += ", " + report::printable(only);
+  if (view.shows_plumbing) left += ", with plumbing";
+  left += fmt::format(", sorted by {}", word_for(report.options));
   if (!view.filter.empty()) left += fmt::format(", with '{}'", report::printable(view.filter));
   std::string right;
   if (report.dropped > 0) right += fmt::format("dropped {}  ", report::exact_count(report.dropped));
@@ -217,10 +237,8 @@ std::vector<ScreenLine> lines_of(std::string_view text, Ink ink) {
 void add_table(Screen& screen, const LiveView& view, const LiveReport& report, ScreenSize size,
                const report::Style& style) {
   if (view.scroll < report.table.lines.size()) {
-    const std::size_t most = std::min(view.scroll + table_rows(size), report.table.lines.size());
-    const auto rows = std::span(report.table.lines).subspan(view.scroll, most - view.scroll);
-    const std::size_t cursor = view.cursor - std::min(view.cursor, view.scroll);
-    for (ScreenLine& line : draw_table(report.table, rows, cursor, size.width, style)) {
+    for (ScreenLine& line :
+         draw_table(report, view.scroll, table_rows(size), view.cursor, size.width, style)) {
       screen.push_back(std::move(line));
     }
     return;
@@ -254,6 +272,17 @@ std::vector<std::string> frames_of(const profile::Recording& picture, std::uint3
   return frames;
 }
 
+void add_growths(Screen& screen, const LiveReport& report, const report::RowKey& key) {
+  const auto add = [&](std::string_view name, const report::LiveGrowth& growth) {
+    const auto bytes = report::change_figure(growth.bytes, growth.interval);
+    screen.push_back(
+        labelled(name, Ink::kPlain, rate_figure(growth).text(),
+                 fmt::format("({} in {})", bytes.text(), report::duration(growth.length))));
+  };
+  if (report.growth.is_known()) add("growth", report.growth.since_start(key));
+  if (report.growth.has_recent()) add("recently", report.growth.recent(key));
+}
+
 void add_row_pane(Screen& screen, const LiveView& view, const LiveReport& report,
                   const profile::Recording& picture, std::size_t width,
                   const report::Style& style) {
@@ -274,33 +303,10 @@ void add_row_pane(Screen& screen, const LiveView& view, const LiveReport& report
   numbers("self", line.self);
   numbers("total", line.total);
   screen.push_back(labelled("share", Ink::kPlain, figure(line.share).text()));
+  add_growths(screen, report, key_of(line, report.options.table.by));
   screen.push_back({});
   for (const std::string& frame : frames_of(picture, line.stack, width, style)) {
     screen.push_back({{Ink::kPlain, "   " + frame}});
-  }
-}
-
-void add_help(Screen& screen) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kKeys{{
-      {"q, ^C", "leave (a program that live started is asked to end)"},
-      {"space", "pause and resume the view; the program runs on"},
-      {"tab g", "by function, stack, thread, module, size, type, label"},
-      {"k", "what is live, or all that was allocated"},
-      {"s", "sort by self, total, samples, name"},
-      {"/", "filter by a part of the name; empty shows all"},
-      {"m", "set a mark with a name in the trace"},
-      {"p", "the next process of the run, or all together"},
-      {"up down", "choose a row"},
-      {"pgup pgdn", "a page; home and end go all the way"},
-      {"enter", "the row in full: name, numbers, stack"},
-      {"esc", "back"},
-      {"± [ ]", "every number is an estimate with its 95 % interval unless it"},
-      {"", "says exact; < is the upper limit of what left no sample;"},
-      {"~", "may belong below the next row: their intervals overlap"},
-  }};
-  for (const auto& [key, text] : kKeys) {
-    screen.push_back(
-        {{Ink::kStrong, fmt::format(" {:<10} ", key)}, {Ink::kPlain, std::string(text)}});
   }
 }
 
@@ -316,15 +322,15 @@ ScreenLine foot_line(const LiveView& view, std::size_t width) {
     return justified(" esc back  q quit", "", width, Ink::kBar);
   }
   return justified(
-      " q quit  space pause  g group  k kind  s sort  / filter  m mark  p proc  ? help", "", width,
+      " q quit  space pause  g group  k kind  s sort  r growth  / filter  p pid  ? help", "", width,
       Ink::kBar);
 }
 
 }  // namespace
 
 std::size_t table_rows(ScreenSize size) {
-  // Head, title, headings, foot.
-  constexpr std::size_t kOthers = 4;
+  // Head, growth, title, headings, foot.
+  constexpr std::size_t kOthers = 5;
   const std::size_t taken = chart_rows(size) + kOthers;
   return size.height > taken ? size.height - taken : 1;
 }
@@ -341,14 +347,17 @@ Screen draw_live(const LiveView& view, const report::LiveReport& report,
     return screen;
   }
   screen.push_back(head_line(view, report, size.width));
-  add_overview(screen, report, history, size, style.has_unicode);
-  screen.push_back(table_title(view, report, size.width));
   if (view.pane == Pane::kHelp) {
     add_help(screen);
-  } else if (view.pane == Pane::kRow) {
-    add_row_pane(screen, view, report, picture, size.width, style);
   } else {
-    add_table(screen, view, report, size, style);
+    screen.push_back(growth_line(view, report, size.width));
+    add_overview(screen, report, history, size, style.has_unicode);
+    screen.push_back(table_title(view, report, size.width));
+    if (view.pane == Pane::kRow) {
+      add_row_pane(screen, view, report, picture, size.width, style);
+    } else {
+      add_table(screen, view, report, size, style);
+    }
   }
   screen.resize(size.height - 1);
   for (ScreenLine& line : screen) line = fitted(std::move(line), size.width);

@@ -31,7 +31,9 @@ struct LiveView {
   std::size_t scroll = 0;  ///< First row on the screen.
   bool is_paused = false;
   bool has_ended = false;
-  std::string prompt;             ///< Asks for a text, if not empty: "filter", "mark".
+  bool shows_plumbing = false;
+  bool counts_itself = false;     ///< Some program does: nobody knows which samples went.
+  std::string prompt;             ///< Asks for a text, if not empty: "filter", "focus".
   std::string typed;              ///< So far.
   std::string message;            ///< Until the next key.
   std::string progress;           ///< Of reading what is there already, if it takes long.

@@ -27,9 +27,10 @@ struct LiveScreens : ::testing::Test {
   LiveView view;
   LiveHistory history;
   report::Style style;
+  std::optional<report::LiveChanges> changes;
 
   [[nodiscard]] report::LiveReport report() const {
-    return live_report(picture, {{0, 4711, "server", "recording", 1 << 30}}, view.options);
+    return live_report(picture, {{0, 4711, "server", "recording", 1 << 30}}, view.options, changes);
   }
   [[nodiscard]] Screen draw(ScreenSize size) const {
     return draw_live(view, report(), picture, history, size, style);
@@ -44,6 +45,8 @@ TEST_F(LiveScreens, TellsHowManyNamesAreMissing) {
 
 TEST_F(LiveScreens, FitsEverySize) {
   for (int i = 0; i < 300; ++i) history.add(i * 1'000'000'000ULL, {i * 1e6, i * 2e6}, 400 << 20);
+  changes = {.start = {90'000'000'000, 90, {}, {}},
+             .recent = report::LiveChange{31'000'000'000, 31, {}, {}}};
   for (const Pane pane : {Pane::kTable, Pane::kRow, Pane::kHelp}) {
     view.pane = pane;
     for (const std::size_t width : {1, 20, 60, 61, 80, 110, 200, 400}) {
@@ -54,6 +57,25 @@ TEST_F(LiveScreens, FitsEverySize) {
       }
     }
   }
+}
+
+TEST_F(LiveScreens, ShowsGrowthWhereItIsKnown) {
+  EXPECT_THAT(text_of(draw({80, 24})), HasSubstr("growth is known from the next look on"));
+  changes = {.start = {90'000'000'000, 90, {}, {}},
+             .recent = report::LiveChange{31'000'000'000, 31, {}, {}}};
+  const std::string text = text_of(draw({80, 24}));
+  EXPECT_THAT(text, HasSubstr("nothing is shown to grow yet, over 1 min 30 s"));
+  EXPECT_THAT(text, HasSubstr("growth in 1 min 30 s"));
+  EXPECT_THAT(text, HasSubstr("/s ± "));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("share")));
+  view.options.growth_of = report::GrowthOf::kRecent;
+  EXPECT_THAT(text_of(draw({100, 24})), HasSubstr("growth last 31.0 s"));
+  EXPECT_THAT(text_of(draw({100, 24})), HasSubstr("share"));
+  EXPECT_THAT(text_of(draw({120, 24})), HasSubstr("samples  function"));
+  view.options.kind = profile::Kind::kAllocated;
+  EXPECT_THAT(text_of(draw({80, 24})), HasSubstr("share"));
+  view.counts_itself = true;
+  EXPECT_THAT(text_of(draw({80, 24})), HasSubstr("growth is not known of aggregated programs"));
 }
 
 TEST_F(LiveScreens, SaysWhatItNeeds) {

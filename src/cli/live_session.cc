@@ -53,9 +53,13 @@ Value next_of(const std::array<Value, N>& values, Value now) {
 }  // namespace
 
 LiveSession::LiveSession(FollowedRun& run, LiveProgram* program, const SessionOptions& options)
-    : run_(run), program_(program), options_(options) {
+    : run_(run),
+      program_(program),
+      options_(options),
+      growth_(static_cast<Nanoseconds>(options.recent.count())) {
   view_.shown = run.shown();
   view_.options = options.live;
+  view_.shows_plumbing = options.selection.options().frames.shows_plumbing;
 }
 
 /// Reads what was added; true when all of it was, and then there is a new picture.
@@ -67,6 +71,7 @@ bool LiveSession::look(Bytes most) {
   if (!has_all) return false;
   view_.has_ended = !is_running;
   view_.options.now = is_running ? base::monotonic_now() : 0;
+  growth_.look(run_.follower(), base::monotonic_now());
   take_picture();
   history_.add(base::monotonic_now(), shown_bytes(report_.live).interval, report_.resident);
   return true;
@@ -75,6 +80,9 @@ bool LiveSession::look(Bytes most) {
 /// Also between two looks, once there are names.
 void LiveSession::take_picture() {
   picture_ = run_.follower().picture();
+  view_.counts_itself = run_.follower().has_aggregated();
+  changes_ = growth_.changes(run_.follower());
+  options_.selection.apply(picture_, view_.options);
   view_.names_missing = run_.follower().names_missing();
   report_again();
 }
@@ -118,7 +126,7 @@ void LiveSession::report_again() {
                           (is_by_stack && is_any_in_stack(frames, row.stack));
     return (has_own || !needs_own) && has_part;
   };
-  report_ = live_report(picture_, run_.processes(picture_), view_.options);
+  report_ = live_report(picture_, run_.processes(picture_), view_.options, changes_);
 }
 
 bool LiveSession::print_lines() {
@@ -230,9 +238,9 @@ void LiveSession::obey(Key key, const std::string& text, ScreenSize size) {
 void LiveSession::obey_letter(char letter, ScreenSize size) {
   using profile::GroupBy;
   using report::SortBy;
-  static constexpr std::array kGroups{GroupBy::kFunction, GroupBy::kStack, GroupBy::kThread,
-                                      GroupBy::kModule,   GroupBy::kSize,  GroupBy::kType,
-                                      GroupBy::kLabel};
+  static constexpr std::array kGroups{GroupBy::kFunction, GroupBy::kLine,   GroupBy::kStack,
+                                      GroupBy::kThread,   GroupBy::kModule, GroupBy::kSize,
+                                      GroupBy::kType,     GroupBy::kLabel};
   static constexpr std::array kSorts{SortBy::kSelf, SortBy::kTotal, SortBy::kSamples,
                                      SortBy::kName};
   report::LiveOptions& options = view_.options;
@@ -247,13 +255,21 @@ void LiveSession::obey_letter(char letter, ScreenSize size) {
       view_.is_paused = !view_.is_paused;
       return;
     case '/':
-      view_.prompt = "filter";
-      view_.typed = view_.filter;
-      return;
+      return ask("filter", view_.filter);
     case 'm':
-      view_.prompt = "mark";
-      view_.typed.clear();
-      return;
+      return ask("mark", "");
+    case 'f':
+      return ask("focus", expression_of(options_.selection.options(), "focus"));
+    case 'i':
+      return ask("ignore", expression_of(options_.selection.options(), "ignore"));
+    case 'x':
+      return ask("hide", expression_of(options_.selection.options(), "hide"));
+    case 'o': {
+      SelectionOptions changed = options_.selection.options();
+      changed.frames.shows_plumbing = !changed.frames.shows_plumbing;
+      select(changed);
+      break;
+    }
     case 'g':
     case '\t':
       options.table.by = next_of(kGroups, options.table.by);
@@ -263,8 +279,21 @@ void LiveSession::obey_letter(char letter, ScreenSize size) {
                                                                : profile::Kind::kAllocated;
       break;
     case 's':
+      options.sorts_by_growth = false;
       options.table.sort = next_of(kSorts, options.table.sort);
       break;
+    case 'r':
+      options.sorts_by_growth = !options.sorts_by_growth;
+      break;
+    case 'w':
+      options.growth_of = options.growth_of == report::GrowthOf::kRecent
+                              ? report::GrowthOf::kSinceStart
+                              : report::GrowthOf::kRecent;
+      break;
+    case 'z':
+      growth_.restart();
+      view_.message = "growth is measured from the next look on";
+      return;
     case 'p':
       next_process();
       break;
@@ -273,6 +302,24 @@ void LiveSession::obey_letter(char letter, ScreenSize size) {
   }
   view_.pane = Pane::kTable;
   move_cursor(-static_cast<std::ptrdiff_t>(view_.cursor), size);
+}
+
+void LiveSession::ask(const std::string& what, std::string typed) {
+  view_.prompt = what;
+  view_.typed = std::move(typed);
+}
+
+void LiveSession::select(const SelectionOptions& options) {
+  auto selection = LiveSelection::of(options);
+  if (!selection.has_value()) {
+    view_.message = selection.reason();
+    return;
+  }
+  options_.selection = std::move(selection.value());
+  options_.selection.apply(picture_, view_.options);
+  view_.shows_plumbing = options.frames.shows_plumbing;
+  view_.cursor = view_.scroll = 0;
+  report_again();
 }
 
 void LiveSession::next_process() {
@@ -313,6 +360,9 @@ void LiveSession::obey_prompt(Key key, const std::string& text) {
 void LiveSession::finish_prompt() {
   const std::string prompt = std::exchange(view_.prompt, "");
   if (prompt == "mark") return set_mark(view_.typed);
+  if (prompt != "filter") {
+    return select(with_expression(options_.selection.options(), prompt, view_.typed));
+  }
   view_.filter = view_.typed;
   view_.cursor = view_.scroll = 0;
   report_again();

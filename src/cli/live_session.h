@@ -8,9 +8,11 @@
 
 #include "analysis/report/style.h"
 #include "cli/followed_run.h"
+#include "cli/growth_watch.h"
 #include "cli/live_history.h"
 #include "cli/live_program.h"
 #include "cli/live_screen.h"
+#include "cli/live_selection.h"
 #include "cli/live_terminal.h"
 
 namespace geiger::cli {
@@ -18,7 +20,9 @@ namespace geiger::cli {
 struct SessionOptions {
   std::chrono::milliseconds every{1000};  ///< From one look to the next.
   report::LiveOptions live;
-  std::size_t most_looks = 0;  ///< 0: until the end.
+  LiveSelection selection;
+  std::size_t most_looks = 0;                                  ///< 0: until the end.
+  std::chrono::nanoseconds recent = std::chrono::seconds(30);  ///< Of growth.
 };
 
 class LiveSession {
@@ -47,6 +51,8 @@ class LiveSession {
   void finish_prompt();
   void move_cursor(std::ptrdiff_t rows, ScreenSize size);
   void next_process();
+  void ask(const std::string& what, std::string typed);
+  void select(const SelectionOptions& options);
   void set_mark(const std::string& name);
   void leave();
   [[nodiscard]] std::string progress() const;
@@ -56,6 +62,8 @@ class LiveSession {
   SessionOptions options_;
   LiveView view_;
   LiveHistory history_;
+  GrowthWatch growth_;
+  std::optional<report::LiveChanges> changes_;  ///< As of `picture_`.
   profile::Recording picture_;
   report::LiveReport report_;
   bool leaves_ = false;

@@ -20,44 +20,98 @@ using profile::GroupBy;
 using report::Measure;
 using report::TableLine;
 
-constexpr std::size_t kMark = 2;    ///< Whether the order is open.
-constexpr std::size_t kValue = 9;   ///< "1,023 MiB".
-constexpr std::size_t kError = 21;  ///< " [933 KiB, 2.16 MiB]".
-constexpr std::size_t kFigure = kValue + kError;
-constexpr std::size_t kShare = 5;  ///< "100 %".
+constexpr std::size_t kMark = 2;   ///< Whether the order is open.
+constexpr std::size_t kValue = 9;  ///< "1,023 MiB".
+constexpr std::size_t kShare = 6;  ///< "97.7 %".
+constexpr std::size_t kRate = 12;  ///< "+1,023 KiB/s".
 constexpr std::size_t kSamples = 8;
+constexpr std::size_t kLeastName = 12;
 constexpr std::size_t kTwoFigures = 110;  ///< From this width on, self and total.
+/// Widths from which on growth leaves room for a share, for its bar with the samples, for both.
+constexpr std::size_t kShareBesideGrowth = 96, kBarBesideGrowth = 120, kAllBesideGrowth = 140;
 constexpr std::size_t kLongBar = 20, kShortBar = 6;
 
-/// What there is room for.
-struct Columns {
-  bool has_both = false;  ///< Self and total; else the one that is sorted by.
-  std::size_t bar = kShortBar;
+/// A value and its error, the first of them right-aligned: " 2.19 MiB [1.52, 3.05]".
+struct FigureWidth {
+  std::size_t value = kValue, error = kValue;
+
+  [[nodiscard]] std::size_t all() const { return value + error; }
 };
 
-Columns columns_for(const report::TableReport& table, std::size_t width) {
-  const GroupBy by = table.options.by;
-  const bool has_total =
-      by == GroupBy::kFunction || by == GroupBy::kModule || by == GroupBy::kLabel;
-  const bool is_wide = width >= kTwoFigures;
-  return {is_wide && has_total, is_wide ? kLongBar : kShortBar};
+/// One without an error may need the room of both: "316.5 KiB exact + < 237 KiB".
+FigureWidth width_of(std::span<const report::Figure> figures) {
+  FigureWidth width;
+  for (const report::Figure& figure : figures) {
+    const std::size_t value = report::columns_of(figure.value);
+    const std::size_t behind = figure.error.empty() ? value + 1 - std::min(value + 1, width.value)
+                                                    : report::columns_of(figure.error);
+    width.error = std::max(width.error, behind + 2);  // A blank on either side.
+  }
+  return width;
+}
+
+void append_figure(ScreenLine& line, const report::Figure& figure, FigureWidth width, Ink ink) {
+  if (figure.error.empty() && report::columns_of(figure.value) > width.value) {
+    append(line, {ink, report::pad_right(" " + figure.value, width.all())});
+    return;
+  }
+  append(line, {ink, report::pad_left(figure.value, width.value)});
+  append(line, {Ink::kFaint, report::pad_right(" " + figure.error, width.error)});
 }
 
 const Measure& sorted_measure(const TableLine& line, report::SortBy sort) {
   return sort == report::SortBy::kTotal ? line.total : line.self;
 }
 
-/// A figure in its two columns; one without error may need both.
-void append_figure(ScreenLine& line, const Measure& measure, Ink ink) {
-  const report::Figure figure = report::figure(shown_bytes(measure), report::Quantity::kBytes);
-  const bool is_limit = figure.error.empty() && report::columns_of(figure.value) > kValue;
-  if (is_limit) {
-    append(line, {ink, report::pad_right(" " + report::elide(figure.value, kFigure - 1), kFigure)});
-    return;
+report::Figure bytes_figure(const Measure& measure) {
+  return report::figure(shown_bytes(measure), report::Quantity::kBytes);
+}
+
+/// What is drawn: some rows of a table, with their growth where that is known.
+struct Rows {
+  const report::LiveReport& report;
+  std::span<const TableLine> lines;
+  std::span<const report::LiveGrowth> growths;
+
+  [[nodiscard]] GroupBy by() const { return report.options.table.by; }
+  [[nodiscard]] report::SortBy sort() const { return report.options.table.sort; }
+};
+
+/// What there is room for.
+struct Columns {
+  bool has_both = false;  ///< Self and total; else the one that is sorted by.
+  bool has_growth = false, has_share = true;
+  std::size_t bar = kShortBar;  ///< 0: no bar, and no samples.
+  FigureWidth bytes = {}, growth = {};
+};
+
+/// Growth says more than a share: it takes the room of that where there is not enough for both.
+Columns columns_for(const Rows& rows, std::size_t width) {
+  const GroupBy by = rows.by();
+  const bool has_total = by == GroupBy::kFunction || by == GroupBy::kLine ||
+                         by == GroupBy::kModule || by == GroupBy::kLabel;
+  Columns columns;
+  columns.has_growth = !rows.growths.empty();
+  const bool is_wide = width >= (columns.has_growth ? kAllBesideGrowth : kTwoFigures);
+  const bool has_bar = !columns.has_growth || width >= kBarBesideGrowth;
+  columns.has_both = is_wide && has_total;
+  columns.has_share = !columns.has_growth || width >= kShareBesideGrowth;
+  columns.bar = is_wide ? kLongBar : has_bar ? kShortBar : 0;
+  return columns;
+}
+
+void fit_figures(Columns& columns, const Rows& rows) {
+  std::vector<report::Figure> bytes, growths;
+  for (const TableLine& row : rows.lines) {
+    bytes.push_back(bytes_figure(sorted_measure(row, rows.sort())));
+    if (!columns.has_both) continue;
+    bytes.push_back(bytes_figure(row.self));
+    bytes.push_back(bytes_figure(row.total));
   }
-  append(line, {ink, report::pad_left(figure.value, kValue)});
-  append(line,
-         {Ink::kFaint, report::pad_right(" " + report::elide(figure.error, kError - 1), kError)});
+  for (const report::LiveGrowth& growth : rows.growths) growths.push_back(rate_figure(growth));
+  columns.bytes = width_of(bytes);
+  columns.growth.value = kRate;
+  columns.growth.error = width_of(growths).error;
 }
 
 /// A share as a bar with the part that is sure, and the part that may be.
@@ -84,67 +138,112 @@ void append_bar(ScreenLine& line, const report::Share& share, std::size_t width,
   append(line, {Ink::kPlain, std::string(width - end + 2, ' ')});
 }
 
-ScreenLine headings(const report::TableReport& table, const Columns& columns) {
-  const auto over_figure = [](std::string_view name) {
-    return report::pad_right(report::pad_left(name, kValue), kFigure);
+std::string growth_heading(const report::LiveReport& report) {
+  const bool is_recent =
+      report.options.growth_of == report::GrowthOf::kRecent && report.growth.has_recent();
+  const std::string since =
+      report::duration(is_recent ? report.growth.recent_length() : report.growth.length());
+  return (is_recent ? "last " : "in ") + since;
+}
+
+ScreenLine headings(const Rows& rows, const Columns& columns) {
+  const auto over_figure = [](std::string_view name, FigureWidth width) {
+    return report::pad_right(report::pad_left(name, width.value), width.all());
   };
   std::string text(kMark, ' ');
   if (columns.has_both) {
-    text += over_figure("self") + over_figure("total");
+    text += over_figure("self", columns.bytes) + over_figure("total", columns.bytes);
   } else {
-    text += over_figure(table.options.sort == report::SortBy::kTotal ? "total" : "bytes");
+    const bool is_total = rows.sort() == report::SortBy::kTotal;
+    text += over_figure(is_total ? "total" : "bytes", columns.bytes);
   }
-  text += report::pad_right(report::pad_left("share", kShare), kShare + 1 + columns.bar + 2);
-  text += report::pad_left("samples", kSamples) + "  ";
-  text += report::name_of(table.options.by);
+  if (columns.has_growth) {
+    text +=
+        report::pad_right(over_figure("growth", columns.growth).substr(0, columns.growth.value) +
+                              " " + growth_heading(rows.report),
+                          kMark + columns.growth.all());
+  }
+  const std::size_t bar = columns.bar == 0 ? 0 : columns.bar + 2;
+  if (columns.has_share) {
+    text += report::pad_right(report::pad_left("share", kShare), kShare + 2 + bar);
+  }
+  if (columns.bar != 0) text += report::pad_left("samples", kSamples) + "  ";
+  text += report::name_of(rows.by());
   return {{Ink::kStrong, std::move(text)}};
 }
 
-ScreenLine row_line(const report::TableReport& table, const TableLine& row, const Columns& columns,
-                    bool has_unicode) {
-  const report::SortBy sort = table.options.sort;
+/// Marked where it is more than what is alike at both instants could hide.
+void append_growth(ScreenLine& line, const report::LiveGrowth& growth, FigureWidth width,
+                   bool has_unicode) {
+  const bool is_marked = growth.is_above_zero();
+  append(line, {Ink::kWarning, !is_marked ? "  " : has_unicode ? "▲ " : "^ "});
+  const bool is_still = growth.bytes == 0;
+  append_figure(line, rate_figure(growth), width,
+                is_marked  ? Ink::kStrong
+                : is_still ? Ink::kFaint
+                           : Ink::kPlain);
+}
+
+ScreenLine row_line(const Rows& rows, std::size_t index, const Columns& columns, bool has_unicode) {
+  const TableLine& row = rows.lines[index];
+  const report::SortBy sort = rows.sort();
   ScreenLine line{{Ink::kWarning, row.is_order_uncertain ? "~ " : "  "}};
   const bool is_total = sort == report::SortBy::kTotal;
   if (columns.has_both) {
-    append_figure(line, row.self, is_total ? Ink::kPlain : Ink::kHeap);
-    append_figure(line, row.total, is_total ? Ink::kHeap : Ink::kPlain);
+    append_figure(line, bytes_figure(row.self), columns.bytes, is_total ? Ink::kPlain : Ink::kHeap);
+    append_figure(line, bytes_figure(row.total), columns.bytes,
+                  is_total ? Ink::kHeap : Ink::kPlain);
   } else {
-    append_figure(line, sorted_measure(row, sort), Ink::kHeap);
+    append_figure(line, bytes_figure(sorted_measure(row, sort)), columns.bytes, Ink::kHeap);
   }
-  const std::string share = report::figure(row.share).value;
-  const bool is_short = report::columns_of(share) <= kShare;
-  append(line, {Ink::kPlain, report::pad_left(is_short ? share : "", kShare) + " "});
+  if (columns.has_growth) append_growth(line, rows.growths[index], columns.growth, has_unicode);
+  if (columns.has_share) {
+    const std::string share = report::figure(row.share).value;
+    const bool is_short = report::columns_of(share) <= kShare;
+    append(line, {Ink::kPlain, report::pad_left(is_short ? share : "", kShare) +
+                                   (columns.bar == 0 ? "  " : " ")});
+  }
+  if (columns.bar == 0) return line;
   append_bar(line, row.share, columns.bar, has_unicode);
-  append(line, {Ink::kPlain,
-                report::pad_left(report::exact_count(sorted_measure(row, sort).samples), kSamples) +
-                    "  "});
-  append(line, {Ink::kStrong, report::printable(row.name)});
-  const std::string where = text_of(row.where);
-  if (!where.empty()) append(line, {Ink::kBand, "  " + report::printable(where)});
-  if (!row.detail.empty()) append(line, {Ink::kFaint, "  " + report::printable(row.detail)});
+  append(line,
+         {Ink::kPlain, " " +
+                           report::pad_left(report::exact_count(sorted_measure(row, sort).samples),
+                                            kSamples - 1) +
+                           "  "});
   return line;
 }
 
-/// The rows' names in the room that their lines leave.
+/// What stands behind the name: the line, or else the module; of a stack its callers too.
+struct Behind {
+  std::string where, detail;
+};
+
+Behind behind(const TableLine& row, GroupBy by, std::size_t room, const report::Style& style) {
+  std::string where = report::printable(text_of(row.where));
+  // Of rows by line it is what tells them apart.
+  const bool has_room = report::columns_of(where) + kLeastName + 2 <= room;
+  if (!has_room && by != GroupBy::kLine) where.clear();
+  if (by == GroupBy::kStack) return {std::move(where), callers_text(row.detail, style)};
+  const bool is_told = !where.empty() && report::is_named_by_functions(by);
+  return {std::move(where), is_told ? "" : report::printable(row.detail)};
+}
+
+/// The rows' names in the room that their figures and lines leave.
 std::vector<std::string> names_of(std::span<const TableLine> rows,
-                                  const std::vector<ScreenLine>& lines, GroupBy by,
-                                  std::size_t width, const report::Style& style) {
+                                  const std::vector<Behind>& behinds, std::size_t room, GroupBy by,
+                                  const report::Style& style) {
   std::vector<std::string> names;
   for (const TableLine& row : rows) names.push_back(report::printable(row.name));
   if (!report::is_named_by_functions(by) || style.names == report::Names::kFull) return names;
   std::vector<naming::Named> functions;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::size_t used = columns_of(lines[i]);
-    const std::string_view module = by == GroupBy::kFunction ? rows[i].detail : std::string_view();
-    functions.push_back({names[i], module, width > used ? width - used : 1});
+    const std::size_t used =
+        behinds[i].where.empty() ? 0 : report::columns_of(behinds[i].where) + 2;
+    const bool has_module = by == GroupBy::kFunction || by == GroupBy::kLine;
+    const std::string_view module = has_module ? rows[i].detail : std::string_view();
+    functions.push_back({names[i], module, room > used ? room - used : 1});
   }
   return naming::distinct_names(functions);
-}
-
-void append_detail(ScreenLine& line, const TableLine& row, GroupBy by, const report::Style& style) {
-  if (row.detail.empty()) return;
-  append(line, {Ink::kFaint, "  " + (by == GroupBy::kStack ? callers_text(row.detail, style)
-                                                           : report::printable(row.detail))});
 }
 
 /// The row under the cursor, from end to end.
@@ -156,23 +255,36 @@ ScreenLine chosen(const ScreenLine& line, std::size_t width) {
 
 }  // namespace
 
-std::vector<ScreenLine> draw_table(const report::TableReport& table,
-                                   std::span<const report::TableLine> rows, std::size_t cursor,
-                                   std::size_t width, const report::Style& style) {
-  const Columns columns = columns_for(table, width);
-  std::vector<ScreenLine> lines{fitted(headings(table, columns), width)};
+std::vector<ScreenLine> draw_table(const report::LiveReport& report, std::size_t first,
+                                   std::size_t most, std::size_t cursor, std::size_t width,
+                                   const report::Style& style) {
+  const std::vector<TableLine>& all = report.table.lines;
+  const std::size_t begin = std::min(first, all.size());
+  const std::size_t count = std::min(most, all.size() - begin);
+  const std::span<const report::LiveGrowth> growths(report.growths);
+  const Rows shown{report, std::span(all).subspan(begin, count),
+                   growths.empty() ? growths : growths.subspan(begin, count)};
+  const std::span<const TableLine> rows = shown.lines;
+  const GroupBy by = shown.by();
+  Columns columns = columns_for(shown, width);
+  fit_figures(columns, shown);
+  std::vector<ScreenLine> lines{fitted(headings(shown, columns), width)};
   std::vector<ScreenLine> figures;
-  for (const TableLine& row : rows) {
-    figures.push_back(row_line(table, row, columns, style.has_unicode));
+  for (std::size_t i = 0; i < count; ++i) {
+    figures.push_back(row_line(shown, i, columns, style.has_unicode));
   }
-  const GroupBy by = table.options.by;
-  const std::vector<std::string> names = names_of(rows, figures, by, width, style);
+  const std::size_t used = figures.empty() ? width : columns_of(figures.front());
+  const std::size_t room = width - std::min(width, used);
+  std::vector<Behind> behinds;
+  for (const TableLine& row : rows) behinds.push_back(behind(row, by, room, style));
+  const std::vector<std::string> names = names_of(rows, behinds, room, by, style);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     ScreenLine line = std::move(figures[i]);
     append(line, {Ink::kStrong, names[i]});
-    append_detail(line, rows[i], by, style);
+    if (!behinds[i].where.empty()) append(line, {Ink::kBand, "  " + behinds[i].where});
+    if (!behinds[i].detail.empty()) append(line, {Ink::kFaint, "  " + behinds[i].detail});
     line = fitted(std::move(line), width);
-    lines.push_back(i == cursor ? chosen(line, width) : std::move(line));
+    lines.push_back(begin + i == cursor ? chosen(line, width) : std::move(line));
   }
   return lines;
 }

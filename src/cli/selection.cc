@@ -251,6 +251,10 @@ void add_filter_options(CLI::App& verb, SelectionOptions& options) {
       ->allow_extra_args(false);
   verb.add_option("--function", options.function, "Only stacks through this function: '*Cache::*'")
       ->type_name("NAME");
+  add_expression_options(verb, options);
+}
+
+void add_expression_options(CLI::App& verb, SelectionOptions& options) {
   verb.add_option("--focus", options.focus,
                   "Only stacks with a frame whose function, module or file matches")
       ->type_name("REGEX");

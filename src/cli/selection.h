@@ -36,6 +36,8 @@ enum class Kinds : std::uint8_t { kOfWholeObjects, kWithMappings, kAll };
 void add_window_options(CLI::App& verb, SelectionOptions& options);
 /// --thread, --label, --type, --size, --pid, --function, --focus, --ignore.
 void add_filter_options(CLI::App& verb, SelectionOptions& options);
+/// --focus and --ignore of them.
+void add_expression_options(CLI::App& verb, SelectionOptions& options);
 /// --heap.
 void add_heap_option(CLI::App& verb, SelectionOptions& options);
 /// All of them, --kind and --at.

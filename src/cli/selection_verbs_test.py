@@ -6,6 +6,7 @@ must be exact to the byte, and with 4 KiB and a fixed seed, where the interval m
 import gzip
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -178,6 +179,13 @@ class SelectionVerbs(unittest.TestCase):
                 self.assertEqual(rows, whole["bytes"]["value"], (words, by))
             nodes = self.json("tree", *words)["nodes"]
             self.assertEqual(nodes[0]["total"], whole, words)
+
+    def test_stacks_beside_estimators_are_named_alike(self):
+        names = [site["name"] for site in self.json("stats", "--estimators")["sites"]]
+        first = names[0]
+        hidden = self.json("stats", "--estimators", "--hide", f"^{re.escape(first)}$")["sites"]
+        self.assertNotIn(first, [site["name"] for site in hidden])
+        self.assertEqual(len(hidden), len(names))
 
     def test_own_code_is_blamed(self):
         orders = next(row for name, row in self.rows().items() if "serve_orders" in name)

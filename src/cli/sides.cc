@@ -22,6 +22,7 @@ namespace {
 const std::string kDivider = "\x1d";
 
 const std::map<std::string, profile::GroupBy> kGroups{{"function", profile::GroupBy::kFunction},
+                                                      {"line", profile::GroupBy::kLine},
                                                       {"stack", profile::GroupBy::kStack},
                                                       {"module", profile::GroupBy::kModule}};
 
@@ -71,12 +72,15 @@ void add_side_options(CLI::App& verb, std::vector<std::string>& words, const std
       ->type_name("");
 }
 
-CLI::Option* add_grouping_options(CLI::App& verb, compare::Grouping& grouping) {
+CLI::Option* add_grouping_options(CLI::App& verb, compare::Grouping& grouping, bool has_lines) {
+  std::vector<std::string> names{"function", "stack", "module"};
+  if (has_lines) names.insert(names.begin() + 1, "line");
   CLI::Option* by =
       verb.add_option_function<std::string>(
               "--by", [&grouping](const std::string& name) { grouping.by = kGroups.at(name); },
-              "function (default), stack or module")
-          ->check(one_of({"function", "stack", "module"}))
+              has_lines ? "function (default), line, stack or module"
+                        : "function (default), stack or module")
+          ->check(one_of(names))
           ->type_name("GROUP");
   verb.add_flag("--inclusive", grouping.is_inclusive,
                 "Count what a function or module calls as its own");

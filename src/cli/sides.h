@@ -27,8 +27,9 @@ void shield_divider(std::vector<std::string>& words);
 /// The words of the sides, into `words`, and `usage` for the help.
 void add_side_options(CLI::App& verb, std::vector<std::string>& words, const std::string& usage);
 
-/// --by function|stack|module, which is handed back, and --inclusive.
-CLI::Option* add_grouping_options(CLI::App& verb, compare::Grouping& grouping);
+/// --by function|stack|module, which is handed back, and --inclusive. Lines too where `has_lines`:
+/// they move from build to build, so limits are not set on them.
+CLI::Option* add_grouping_options(CLI::App& verb, compare::Grouping& grouping, bool has_lines);
 
 /// The sides of the words left by the parser. Without a divider two words are a side
 /// each. `needs_before`: nothing before is an error; else a single word is the after

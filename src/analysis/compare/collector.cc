@@ -26,9 +26,9 @@ constexpr std::size_t kCallersShown = 3;
 
 RunFacts facts_of(const Recording& recording, const Profile& profile) {
   const profile::ProcessTotals totals = profile::all_totals(recording);
-  RunFacts facts{totals.exact_bytes, totals.unsettled_bound, profile.largest_interval, 0,
-                 recording.processes.size(),
-                 profile::is_counted(recording), profile::gaps_of(recording)};
+  RunFacts facts{
+      totals.exact_bytes,         totals.unsettled_bound,         profile.largest_interval,   0,
+      recording.processes.size(), profile::is_counted(recording), profile::gaps_of(recording)};
   for (const profile::Process& process : recording.processes) {
     facts.dropped += std::accumulate(process.drops.begin(), process.drops.end(), std::uint64_t{0});
   }
@@ -189,9 +189,20 @@ class Collector::Run {
     std::vector<std::uint32_t> groups =
         grouping.by == GroupBy::kModule ? modules_of(stack) : shown_;
     if (!grouping.is_inclusive) groups.resize(1);
+    if (grouping.by == GroupBy::kLine) {
+      for (std::size_t i = 0; i < groups.size(); ++i) groups[i] = line_of(groups[i], frames_[i]);
+    }
     keep_first(groups, met_, ++stacks_);
-    if (grouping.by == GroupBy::kFunction) note_line(site_of_place(groups[0]));
+    if (grouping.by != GroupBy::kModule) note_line(site_of_place(groups[0]));
     for (const std::uint32_t group : groups) add_to(site_of_place(group), seen);
+  }
+
+  std::uint32_t line_of(std::uint32_t place, std::uint32_t frame) {
+    const auto [known, is_new] = lines_.try_emplace({place, frame}, place);
+    if (is_new) {
+      known->second = collector_.places_.at_line(place, profile::source_line_of(recording_, frame));
+    }
+    return known->second;
   }
 
   /// Stacks come with the largest first: its line stays.
@@ -265,6 +276,7 @@ class Collector::Run {
   std::vector<std::uint32_t> path_;   ///< Places of the whole stack: what patterns match.
   std::vector<std::uint32_t> shown_;  ///< Those that sites are made of, the one to blame first.
   std::vector<std::uint32_t> site_of_place_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> lines_;  ///< By place, frame.
   std::vector<std::uint64_t> met_;  ///< By place: the last stack that had it.
   std::uint64_t stacks_ = 0;
 };
@@ -344,6 +356,7 @@ void Collector::describe(Site& site) const {
   const Place& leaf = places_[site.places.front()];
   site.name = leaf.name;
   site.detail = leaf.module;
+  if (site.where.file.empty()) site.where = {leaf.file, leaf.line, 0};
   if (out_.grouping.by != GroupBy::kStack) return;
   site.detail.clear();
   for (std::size_t i = 1; i < std::min(site.places.size(), kCallersShown + 1); ++i) {

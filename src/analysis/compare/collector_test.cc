@@ -109,6 +109,47 @@ TEST(Collector, InclusiveSitesHoldWhatTheyCalledOnce) {
   EXPECT_EQ(collected.sites[1].before.sums.samples, 1U);
 }
 
+/// A stack per line: make < main, each sampled so often.
+TestRecording run_at(const std::string& directory,
+                     const std::vector<std::pair<std::uint32_t, int>>& lines) {
+  TestRecording test;
+  test.recording.processes[0].executable = "/usr/bin/target";
+  const auto main = test.location({"main"});
+  for (const auto& [line, count] : lines) {
+    const auto make = test.location({"make"});
+    profile::Frame& frame = test.recording.frames[test.recording.locations[make].frames[0]];
+    frame.file = directory + "/store.cc";
+    frame.line = line;
+    const auto stack = test.stack({make, main});
+    for (int i = 0; i < count; ++i) test.sample(stack, 16);
+  }
+  return test;
+}
+
+std::vector<std::string> lines_of(const Collected& collected) {
+  std::vector<std::string> lines;
+  for (const Site& site : collected.sites) {
+    lines.push_back(site.name + " " + text_of(site.where) + " " +
+                    std::to_string(site.before.sums.samples) + " to " +
+                    std::to_string(site.after.sums.samples));
+  }
+  return lines;
+}
+
+TEST(Collector, LinesAreTheSameInEveryDirectory) {
+  const TestRecording before = run_at("/home/one", {{7, 3}, {9, 2}, {7, 1}});
+  const TestRecording after = run_at("/home/two", {{7, 5}, {12, 2}});
+  EXPECT_THAT(
+      lines_of(both(before.recording, after.recording, GroupBy::kLine)),
+      ElementsAre("make store.cc:7 4 to 5", "make store.cc:9 2 to 0", "make store.cc:12 0 to 2"));
+  EXPECT_THAT(lines_of(both(before.recording, after.recording, GroupBy::kLine, true)),
+              ElementsAre("main  6 to 7", "make store.cc:7 4 to 5", "make store.cc:9 2 to 0",
+                          "make store.cc:12 0 to 2"));
+  const auto functions = both(before.recording, after.recording).sites;
+  ASSERT_EQ(functions.size(), 1U);
+  EXPECT_EQ(functions[0].before.sums.samples, 6U);
+}
+
 TEST(Collector, AddressesAreSitesOnlyWithinOneBuild) {
   TestRecording test;
   // Outside of their module: within it the caller with a name would be blamed.

@@ -76,6 +76,7 @@ std::uint32_t Places::intern(Place place) {
   std::string key = place.name;
   (((key += kSeparator) += place.module) += kSeparator) += place.build_id;
   key += place.is_unnamed ? 'u' : 'n';
+  if (place.line != 0) key += place.file + kSeparator + std::to_string(place.line);
   const auto next = static_cast<std::uint32_t>(places_.size());
   const auto [at, is_new] = known_.try_emplace(std::move(key), next);
   if (is_new) places_.push_back(std::move(place));
@@ -112,6 +113,14 @@ std::uint32_t Places::of_module(const Recording& recording, std::uint32_t module
   std::string name = module_of(recording, module);
   if (name.empty()) name = kNoModule;
   return intern({.name = name, .module = {}, .build_id = {}, .is_unnamed = false});
+}
+
+std::uint32_t Places::at_line(std::uint32_t place, const profile::SourceLine& where) {
+  if (where.file.empty() || where.line == 0) return place;
+  Place line = places_[place];
+  line.file = profile::file_name_of(where.file);
+  line.line = where.line;
+  return intern(std::move(line));
 }
 
 std::uint32_t Places::truncated() {

@@ -11,15 +11,18 @@
 
 #include "analysis/profile/labels.h"
 #include "analysis/profile/recording.h"
+#include "analysis/profile/source_line.h"
 
 namespace geiger::compare {
 
-/// A function of a module, or a program point without a name.
+/// A function of a module, a line of one, or a program point without a name.
 struct Place {
   std::string name;
   std::string module;    ///< module_name; empty outside every module.
   std::string build_id;  ///< Of a point without a name: what its address refers to.
   bool is_unnamed = false;
+  std::string file = {};   ///< Of a line: its name, as builds lie in different directories.
+  std::uint32_t line = 0;  ///< 0: the whole function.
 };
 
 /// A function without what compilers append to the parts they split off, which
@@ -43,6 +46,8 @@ class Places {
                                                      bool keeps_addresses);
   /// The place that stands for a whole module; profile::kNone: for what lies outside all.
   [[nodiscard]] std::uint32_t of_module(const profile::Recording& recording, std::uint32_t module);
+  /// A line of a place; the place itself where none is known.
+  [[nodiscard]] std::uint32_t at_line(std::uint32_t place, const profile::SourceLine& where);
   /// The mark of a truncated stack.
   [[nodiscard]] std::uint32_t truncated();
 

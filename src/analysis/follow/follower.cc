@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analysis/ingest/image.h"
+#include "analysis/profile/profile.h"
 #include "analysis/profile/trim.h"
 #include "analysis/symbolize/trim.h"
 
@@ -78,12 +79,41 @@ bool Follower::await_names(NamesOf which, std::chrono::milliseconds most) {
 }
 
 Baseline Follower::baseline() const {
-  Baseline baseline{shared_.samples, {}};
+  Baseline baseline{shared_.samples, {}, {}, thinnings()};
   baseline.allocated.reserve(recording_.tallies.size());
+  baseline.live.reserve(recording_.tallies.size());
   for (const profile::Tally& tally : recording_.tallies) {
     baseline.allocated.push_back(tally.allocated);
+    baseline.live.push_back(count_of(tally, profile::Kind::kLiveAtEnd));
   }
   return baseline;
+}
+
+std::uint64_t Follower::thinnings() const {
+  std::uint64_t sum = 0;
+  for (const auto& [identity, image] : images_) sum += image->thinning();
+  return sum;
+}
+
+bool Follower::can_compare(const Baseline& baseline) const {
+  return !has_aggregated() && thinnings() == baseline.thinnings;
+}
+
+Change Follower::change_since(const Baseline& baseline) const {
+  const std::size_t size = recording_.tallies.size();
+  Change change{std::vector<std::uint64_t>(size), std::vector<std::uint64_t>(size)};
+  for (const auto& [identity, image] : images_) {
+    image->count_live_since(baseline.samples, change.came);
+  }
+  for (std::size_t i = 0; i < size; ++i) {
+    const profile::Tally& tally = recording_.tallies[i];
+    const std::uint64_t stayed = count_of(tally, profile::Kind::kLiveAtEnd) - change.came[i];
+    const std::uint64_t before = i < baseline.live.size() ? baseline.live[i] : 0;
+    change.went[i] = before - std::min(stayed, before);
+    // Older than the trace that is read tells: it may have lived before.
+    if (!is_allocation_seen(tally.alike)) change.came[i] = 0;
+  }
+  return change;
 }
 
 profile::Recording Follower::picture_since(const Baseline& baseline) {

@@ -25,7 +25,14 @@ namespace geiger::follow {
 /// A point in the stream of samples.
 struct Baseline {
   std::uint64_t samples = 0;
-  std::vector<std::uint64_t> allocated;  ///< By tally.
+  std::vector<std::uint64_t> allocated, live;  ///< By tally.
+  std::uint64_t thinnings = 0;                 ///< Levels of all processes, added.
+};
+
+/// What changed of what lives, by tally of the picture: samples that came since a baseline and
+/// live, and those that lived at it and went. Those that live at both instants are in neither.
+struct Change {
+  std::vector<std::uint64_t> came, went;
 };
 
 /// Of traces that lie beside others': the images of one process id from an instant on.
@@ -67,6 +74,11 @@ class Follower {
   /// Of samples since then: allocated, and of these not freed by now. Not of aggregated
   /// traces, whose samples nobody can tell apart.
   [[nodiscard]] profile::Recording picture_since(const Baseline& baseline);
+  /// Whether it is known what became of each sample that lived then: not of aggregated traces,
+  /// and no longer once samples were thinned out.
+  [[nodiscard]] bool can_compare(const Baseline& baseline) const;
+  /// Requires that.
+  [[nodiscard]] Change change_since(const Baseline& baseline) const;
   /// Whether some process counted its samples itself.
   [[nodiscard]] bool has_aggregated() const;
 
@@ -88,6 +100,7 @@ class Follower {
   using Identity = std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>;
 
   [[nodiscard]] profile::Recording finished(profile::Recording picture) const;
+  [[nodiscard]] std::uint64_t thinnings() const;
 
   profile::Recording recording_;
   ingest::Interner interner_;

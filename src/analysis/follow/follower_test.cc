@@ -309,6 +309,52 @@ TEST_F(Followed, TellsAStretchOfTime) {
   EXPECT_EQ(profile::total(since, profile::select(since, Kind::kLiveAtEnd)).certain_bytes, 1000);
 }
 
+TEST_F(Followed, TellsWhatCameAndWhatWent) {
+  TestTrace trace;
+  TestTrace::Drawn drawn;
+  trace.header().state = State::kSampling;
+  drawn.epoch = trace.epoch(1);
+  drawn.stack = trace.stack({0x1010});
+  drawn.is_certain = true;
+  drawn.requested = 1000;
+  const Ref goes = trace.sample(drawn);
+  trace.sample(drawn);  // Lives at both instants.
+  write(trace, "run/target.100.0.geiger");
+  look();
+  const Baseline baseline = follower.baseline();
+  EXPECT_EQ(baseline.live, std::vector<std::uint64_t>{2});
+  trace.free(goes, 2100);
+  drawn.time = 2200;
+  const Ref between = trace.sample(drawn);
+  for (int i = 0; i < 3; ++i) trace.sample(drawn);
+  trace.free(between, 2300);  // Lives at neither.
+  drawn.requested = 50;
+  trace.sample(drawn);
+  write(trace, "run/target.100.0.geiger");
+  look();
+  ASSERT_TRUE(follower.can_compare(baseline));
+  const Change change = follower.change_since(baseline);
+  EXPECT_EQ(change.came, (std::vector<std::uint64_t>{3, 1}));
+  EXPECT_EQ(change.went, (std::vector<std::uint64_t>{1, 0}));
+}
+
+TEST_F(Followed, TellsNoChangeOverAThinning) {
+  TestTrace trace;
+  TestTrace::Drawn drawn;
+  trace.header().state = State::kSampling;
+  drawn.epoch = trace.epoch(1024);
+  drawn.stack = trace.stack({0x1010});
+  for (int i = 0; i < 20; ++i) trace.sample(drawn);
+  write(trace, "run/target.100.0.geiger");
+  look();
+  const Baseline before = follower.baseline();
+  trace.thinning(1, 2000);
+  write(trace, "run/target.100.0.geiger");
+  look();
+  EXPECT_FALSE(follower.can_compare(before));
+  EXPECT_TRUE(follower.can_compare(follower.baseline()));
+}
+
 TEST_F(Followed, ReadsOnlyTheProcessThatItIsTold) {
   TestTrace mine, older, others;
   mine.be_segment(0, 5000, 0, State::kSampling, 5000);

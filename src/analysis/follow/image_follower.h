@@ -63,6 +63,9 @@ class ImageFollower {
   [[nodiscard]] Bytes position() const { return image_ ? image_->position() : 0; }
   [[nodiscard]] Bytes end() const { return image_ ? image_->end() : 0; }
 
+  /// Level of thinning, 0 for none.
+  [[nodiscard]] std::uint32_t thinning() const { return thinning_; }
+
   /// Adds, by tally, its live samples that were read from number `first` on.
   void count_live_since(std::uint64_t first, std::vector<std::uint64_t>& live) const;
 

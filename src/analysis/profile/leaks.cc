@@ -279,15 +279,20 @@ void sort_sites(std::vector<LeakSite>& sites) {
   });
 }
 
-/// The suppression that a sample's stack falls under, stack by stack.
+/// Which samples are searched, and the suppression that a sample's stack falls under.
 class Suppressor {
  public:
-  Suppressor(const Recording& recording, const Suppressions* suppressions) {
+  Suppressor(const Recording& recording, const LeakOptions& options) : keeps_(options.keeps) {
+    const Suppressions* const suppressions = options.suppressions;
     if (suppressions == nullptr || suppressions->is_empty()) return;
     patterns_ = suppressions->size();
     for (std::uint32_t i = 0; i < recording.stacks.size(); ++i) {
       by_stack_.push_back(suppressions->match(recording, i));
     }
+  }
+
+  [[nodiscard]] bool is_searched(const Sample& sample) const {
+    return is_kept(sample) && pattern_of(sample) == kNone;
   }
 
   [[nodiscard]] std::uint32_t pattern_of(const Sample& sample) const {
@@ -300,7 +305,8 @@ class Suppressor {
       const std::uint32_t pattern = pattern_of(recording.samples[i]);
       const bool is_live =
           recording.samples[i].free_time == 0 && !recording.samples[i].is_thinned_out;
-      if (pattern != kNone && is_live) live[pattern].push_back(i);
+      if (pattern == kNone || !is_live || !is_kept(recording.samples[i])) continue;
+      live[pattern].push_back(i);
     }
     std::vector<SuppressedLeaks> found;
     for (std::uint32_t i = 0; i < live.size(); ++i) {
@@ -311,6 +317,9 @@ class Suppressor {
   }
 
  private:
+  [[nodiscard]] bool is_kept(const Sample& sample) const { return !keeps_ || keeps_(sample); }
+
+  const std::function<bool(const Sample&)>& keeps_;
   std::size_t patterns_ = 0;
   std::vector<std::uint32_t> by_stack_;  ///< Empty without suppressions.
 };
@@ -346,11 +355,11 @@ class SmallSites {
 Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
   Leaks leaks;
   leaks.samples_needed = samples_needed(options.q);
-  const Suppressor suppressor(recording, options.suppressions);
+  const Suppressor suppressor(recording, options);
   leaks.suppressed = suppressor.suppressed(recording);
   LifetimeSelection selection;
   selection.with_unseen_allocations = true;
-  selection.keeps = [&](const Sample& sample) { return suppressor.pattern_of(sample) == kNone; };
+  selection.keeps = [&](const Sample& sample) { return suppressor.is_searched(sample); };
   const Follower follower(recording, options);
   double all_live = 0;
   std::size_t gone = 0;

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +35,8 @@ struct LeakOptions {
   /// By process, CLOCK_MONOTONIC: it is known to have run until then, so that a pause before
   /// counts as time without growth. Empty, or 0: its time ends with its last sample.
   std::vector<Nanoseconds> ran_until = {};
+  /// Samples that it is false for are no part of the search; empty: all are.
+  std::function<bool(const Sample&)> keeps = {};
 };
 
 /// What one suppression took out of the search.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -83,10 +85,36 @@ std::string undecided_by_runs(const Comparison& comparison) {
   return out;
 }
 
+/// Functions that lost lines and have new ones.
+std::size_t moved_functions(const Comparison& comparison) {
+  if (comparison.collected.grouping.by != profile::GroupBy::kLine) return 0;
+  using Function = std::pair<std::string_view, std::string_view>;
+  std::set<Function> gone, moved;
+  const auto function_of = [&](const Row& row) -> Function {
+    const compare::Site& site = comparison.collected.sites[row.site];
+    return {site.name, site.detail};
+  };
+  for (const Row& row : comparison.rows) {
+    if (row.verdict == Verdict::kGone) gone.insert(function_of(row));
+  }
+  for (const Row& row : comparison.rows) {
+    const bool is_back = row.verdict == Verdict::kNew && gone.contains(function_of(row));
+    if (is_back) moved.insert(function_of(row));
+  }
+  return moved.size();
+}
+
 }  // namespace
 
 std::vector<std::string> caveats(const Comparison& comparison) {
   std::vector<std::string> lines;
+  if (const std::size_t moved = moved_functions(comparison); moved > 0) {
+    lines.push_back(
+        fmt::format("{} with new lines and lines that are gone: where code moved from one build to "
+                    "the other, a line is matched with what is at its number now. --by function "
+                    "compares them whole.",
+                    plural(moved, "function")));
+  }
   if (std::string open = undecided_by_runs(comparison); !open.empty()) {
     lines.push_back(std::move(open));
   }

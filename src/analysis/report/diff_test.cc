@@ -57,6 +57,26 @@ themselves. Several runs per side show that as well.
 )");
 }
 
+TEST(Diff, SaysWhichFunctionsMayHaveMoved) {
+  const auto at_line = [](profile::TestRecording run, std::uint32_t line) {
+    for (profile::Frame& frame : run.recording.frames) {
+      frame.file = "store.cc";
+      frame.line = frame.function == "parse" ? line : 5;
+    }
+    return run;
+  };
+  const Runs left{at_line(before()[0], 20)}, right{at_line(before()[0], 23)};
+  const std::string text = to_text(report_of(left, right, {}, GroupBy::kLine), {});
+  EXPECT_THAT(text, HasSubstr("by line: 95 %"));
+  EXPECT_THAT(text, HasSubstr("store.cc:20"));
+  EXPECT_THAT(text, HasSubstr("store.cc:23"));
+  EXPECT_THAT(text, HasSubstr("1 function with new lines and lines that are gone"));
+  for (const auto& [right_side, by] :
+       {std::pair(left, GroupBy::kLine), std::pair(right, GroupBy::kFunction)}) {
+    EXPECT_THAT(to_text(report_of(left, right_side, {}, by), {}), Not(HasSubstr("lines that are")));
+  }
+}
+
 TEST(Diff, WideTerminalsShowBothSidesAndWhatCouldBeFound) {
   Style wide;
   wide.width = 160;

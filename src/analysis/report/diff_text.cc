@@ -141,7 +141,8 @@ Grid grid_of(const DiffReport& report, Columns shown, const Style& style) {
   if (shown >= Columns::kWithAfter) append_figure_columns(columns, "after");
   columns.push_back({"q", Align::kRight, false});
   if (shown >= Columns::kWithDetectable) columns.push_back({"detectable", Align::kRight, false});
-  columns.push_back({site_kind(comparison), Align::kLeft, false, true});
+  const bool is_line = comparison.collected.grouping.by == profile::GroupBy::kLine;
+  columns.push_back({is_line ? "function" : site_kind(comparison), Align::kLeft, false, true});
   const std::vector<Site>& sites = comparison.collected.sites;
   const bool has_where = std::ranges::any_of(report.lines, [&](std::size_t line) {
     return !sites[comparison.rows[line].site].where.file.empty();

@@ -75,9 +75,12 @@ void count(LeaksReport& report, LeakVerdict verdict) {
   }
 }
 
-Measure all_live(const Recording& recording, double level) {
-  const profile::Profile live = profile::select(recording, profile::Kind::kLiveAtEnd);
-  return measure_total(profile::total(recording, live), level);
+Measure all_live(const Recording& recording, const profile::LeakOptions& search) {
+  profile::Selection selection;
+  selection.kind = profile::Kind::kLiveAtEnd;
+  selection.keeps = search.keeps;
+  const profile::Profile live = profile::select(recording, selection);
+  return measure_total(profile::total(recording, live), search.level);
 }
 
 /// Where each process is judged, and what of that is worth saying.
@@ -156,7 +159,7 @@ LeaksReport report_of(const Recording& recording, const LeaksOptions& options,
   LeaksReport report;
   report.options = options;
   report.judged = judged;
-  report.live = all_live(recording, options.search.level);
+  report.live = all_live(recording, options.search);
   list(report, profile::find_leaks(recording, options.search), recording);
   return report;
 }
@@ -175,7 +178,7 @@ LeaksReport leaks_report(const Recording& recording, const LeaksOptions& options
       options.until ? judged_at(recording, *options.until) : judged_before_teardown(recording);
   LeaksOptions judging = options;
   judging.search.ran_until = ran_until(recording, judged.until);
-  const Measure at_end = all_live(recording, options.search.level);
+  const Measure at_end = all_live(recording, options.search);
   const bool is_cut = std::ranges::any_of(judged.until, [](auto at) { return at != kNever; });
   LeaksReport report;
   if (is_cut) {

@@ -12,6 +12,7 @@
 #include "analysis/profile/recording.h"
 #include "analysis/report/format.h"
 #include "analysis/report/measure.h"
+#include "analysis/report/scope.h"
 #include "analysis/report/style.h"
 
 namespace geiger::report {
@@ -26,6 +27,7 @@ struct GivenInstant {
 
 struct LeaksOptions {
   profile::LeakOptions search;  ///< Its `ran_until` is set by the report.
+  Scope scope;                  ///< What its `keeps` leaves over, in words.
   std::optional<GivenInstant> until;
   std::size_t top = 20;    ///< Suspects listed; 0 = all.
   bool shows_all = false;  ///< Sites that are no suspects too.
@@ -75,8 +77,8 @@ enum class LeakFinding : std::uint8_t { kSuspects, kUndecided, kClear };
 struct LeaksReport {
   LeaksOptions options;
   JudgedInstant judged;
-  Measure live;                 ///< Everything at the judged instant.
-  Measure live_at_end;          ///< Everything at the end.
+  Measure live;                 ///< All that is searched, at the judged instant.
+  Measure live_at_end;          ///< The same at the end.
   std::vector<LeakLine> lines;  ///< Suspects, undecided; with shows_all every site.
   std::uint64_t suspects = 0, undecided = 0, clear = 0;
   std::uint64_t tested = 0;

@@ -73,6 +73,7 @@ std::string to_json(const LeaksReport& report, const Recording& recording) {
   json.begin_object().field("schema_version", kSchemaVersion).field("report", "leaks");
   json.field("level", search.level).field("q", search.q).field("warm_up", search.warm_up);
   json.field("by", name_of(search.by));
+  write_field(json, report.options.scope);
   json.field("suspects", report.suspects).field("undecided", report.undecided);
   json.field("clear", report.clear).field("tested", report.tested);
   json.field("samples_needed", report.samples_needed);

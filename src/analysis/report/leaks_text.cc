@@ -127,23 +127,25 @@ std::string counts(const LeaksReport& report) {
 /// Which heap was judged, and the verdicts in figures.
 std::string judged(const LeaksReport& report) {
   const JudgedInstant& judged = report.judged;
-  const std::string live = figure(report.live.bytes, Quantity::kBytes).text();
+  const std::string only = only_text(report.options.scope);
+  const std::string live = figure(report.live.bytes, Quantity::kBytes).text() + " live" +
+                           (only.empty() ? "" : ", " + only);
   const std::string end = figure(report.live_at_end.bytes, Quantity::kBytes).text();
   switch (judged.why) {
     case JudgedInstant::Why::kBeforeTeardown:
       return fmt::format(
-          "{} freed most of its heap in its last {}. Judged before that, at {}, with {} live "
+          "{} freed most of its heap in its last {}. Judged before that, at {}, with {} "
           "({} at the end): {}.",
           judged.processes > 1 ? "The process that held most" : "The program",
           duration(judged.before_end), duration(judged.after_start), live, end, counts(report));
     case JudgedInstant::Why::kGiven:
-      return fmt::format("Judged at {}, with {} live: {}.", report.options.until->text, live,
+      return fmt::format("Judged at {}, with {}: {}.", report.options.until->text, live,
                          counts(report));
     case JudgedInstant::Why::kEnd:
       break;
   }
   return fmt::format(
-      "Judged at the end, {}, with {} live: {}.{} Memory alive at the end is not "
+      "Judged at the end, {}, with {}: {}.{} Memory alive at the end is not "
       "necessarily a leak.",
       duration(judged.after_start), live, counts(report),
       judged.processes > 0
@@ -282,6 +284,8 @@ std::string text_of(const LeaksReport& report, const Style& style) {
 }  // namespace
 
 std::string sentence(const LeaksReport& report) {
+  const std::string only = only_text(report.options.scope);
+  const std::string among = only.empty() ? "" : " (" + only + ")";
   switch (report.finding()) {
     case LeakFinding::kSuspects: {
       const LeakLine& line = report.lines.front();
@@ -289,9 +293,9 @@ std::string sentence(const LeaksReport& report) {
                          q_equation(line.site.q_value));
     }
     case LeakFinding::kUndecided:
-      return "Undecided: no leak suspects, but a leak may be hidden.";
+      return fmt::format("Undecided: no leak suspects{}, but a leak may be hidden.", among);
     case LeakFinding::kClear:
-      return fmt::format("No leak suspects: none of {} kept growing.",
+      return fmt::format("No leak suspects{}: none of {} kept growing.", among,
                          plural(report.tested, "site"));
   }
   return "";

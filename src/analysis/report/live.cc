@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "analysis/profile/totals.h"
-#include "analysis/report/json.h"
-#include "analysis/report/names.h"
 #include "estimation/estimate.h"
 
 namespace geiger::report {
@@ -18,9 +16,11 @@ using profile::Recording;
 profile::Selection selection_of(const LiveOptions& options, Kind kind) {
   profile::Selection selection;
   selection.kind = kind;
+  selection.keeps = options.keeps;
   if (options.process) {
-    selection.keeps = [process = *options.process](const profile::Sample& sample) {
-      return sample.process == process;
+    selection.keeps = [process = *options.process,
+                       keeps = options.keeps](const profile::Sample& sample) {
+      return sample.process == process && (!keeps || keeps(sample));
     };
   }
   return selection;
@@ -61,10 +61,44 @@ Nanoseconds elapsed_of(const Recording& picture, Nanoseconds now) {
   return end - std::min(start, end);
 }
 
+/// The rows of `report.table` in the order of their growth, and no more than `top`.
+void sort_by_growth(LiveReport& report, std::size_t top) {
+  std::vector<std::pair<LiveGrowth, TableLine>> rows;
+  for (std::size_t i = 0; i < report.growths.size(); ++i) {
+    rows.emplace_back(report.growths[i], std::move(report.table.lines[i]));
+    rows.back().second.is_order_uncertain = false;
+  }
+  std::ranges::stable_sort(rows, std::greater<>(), [](const auto& row) { return row.first.bytes; });
+  if (top != 0) rows.resize(std::min(rows.size(), top));
+  report.growths.clear();
+  report.table.lines.clear();
+  for (auto& [growth, line] : rows) {
+    report.growths.push_back(growth);
+    report.table.lines.push_back(std::move(line));
+  }
+}
+
+void add_live_table(LiveReport& report, const Recording& picture, const profile::Profile& live) {
+  const LiveOptions& options = report.options;
+  const bool is_known = report.growth.is_known();
+  const bool sorts = options.sorts_by_growth && is_known;
+  TableOptions table = options.table;
+  if (sorts) table.top = 0;
+  report.table = table_report(picture, live, table);
+  if (!is_known) return;
+  const bool is_recent = options.growth_of == GrowthOf::kRecent && report.growth.has_recent();
+  for (const TableLine& line : report.table.lines) {
+    const RowKey key = key_of(line, options.table.by);
+    report.growths.push_back(is_recent ? report.growth.recent(key)
+                                       : report.growth.since_start(key));
+  }
+  if (sorts) sort_by_growth(report, options.table.top);
+}
+
 }  // namespace
 
 LiveReport live_report(const Recording& picture, std::vector<LiveProcess> processes,
-                       const LiveOptions& options) {
+                       const LiveOptions& options, const std::optional<LiveChanges>& changes) {
   LiveReport report;
   report.options = options;
   report.processes = std::move(processes);
@@ -83,36 +117,16 @@ LiveReport live_report(const Recording& picture, std::vector<LiveProcess> proces
   report.samples = report.allocated.samples;
   report.live_samples = report.live.samples;
   report.detection_limit = estimation::detection_limit(live.largest_interval, level);
-  report.table =
-      table_report(picture, options.kind == Kind::kAllocated ? allocated : live, options.table);
+  if (changes) {
+    report.growth = GrowthReport(picture, live, selection_of(options, Kind::kLiveAtEnd).keeps,
+                                 options.table.by, level, changes->start, changes->recent);
+  }
+  if (options.kind == Kind::kAllocated) {
+    report.table = table_report(picture, allocated, options.table);
+  } else {
+    add_live_table(report, picture, live);
+  }
   return report;
-}
-
-std::string to_json(const LiveReport& report, const Recording& picture) {
-  JsonWriter json;
-  json.begin_object().field("schema_version", kSchemaVersion).field("report", "live");
-  json.field("elapsed", report.elapsed).field("interval", report.interval);
-  json.key("processes").begin_array();
-  for (const LiveProcess& process : report.processes) {
-    json.begin_object().field("pid", process.pid).field("program", process.name);
-    json.field("state", process.state).field("resident", process.resident).end_object();
-  }
-  json.end_array();
-  if (report.options.process) {
-    json.field("only_pid", picture.processes[*report.options.process].pid);
-  }
-  json.field("samples", report.samples).field("live_samples", report.live_samples);
-  json.field("dropped", report.dropped).field("thinning", report.thinning);
-  json.field("exact_bytes", report.exact_bytes).field("unsettled_bound", report.unsettled);
-  json.field("detection_limit", report.detection_limit).field("resident", report.resident);
-  json.key("allocated").begin_object();
-  write_fields(json, report.allocated);
-  json.end_object().key("live").begin_object();
-  write_fields(json, report.live);
-  json.end_object().key("table").begin_object();
-  write_fields(json, report.table, picture);
-  json.end_object().end_object();
-  return json.take();
 }
 
 }  // namespace geiger::report
