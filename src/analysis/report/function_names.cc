@@ -49,10 +49,20 @@ profile::GroupBy named_like(profile::LifetimeGrouping by) {
   return profile::GroupBy::kThread;
 }
 
+std::string where_cell(const profile::SourceLine& where, std::string_view detail,
+                       profile::GroupBy by) {
+  constexpr std::size_t kMostOfModule = 24;
+  const bool has_module = is_named_by_functions(by) && by != profile::GroupBy::kStack;
+  if (!where.file.empty() || !has_module) return printable(text_of(where));
+  return elide(printable(detail), kMostOfModule);
+}
+
 void add_row(Grid& grid, std::vector<std::string> cells, std::string_view name,
              std::string_view detail, profile::GroupBy by, const Style& style, bool is_faint) {
   const bool is_stack = by == profile::GroupBy::kStack;
-  grid.add(std::move(cells), is_stack ? callers_text(detail, style) : printable(detail), is_faint);
+  std::string tail = is_stack ? callers_text(detail, style) : printable(detail);
+  if (cells.back() == tail) tail.clear();
+  grid.add(std::move(cells), std::move(tail), is_faint);
   if (is_named_by_functions(by)) grid.name(name, is_stack ? "" : detail);
 }
 

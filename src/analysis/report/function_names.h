@@ -27,7 +27,13 @@ namespace geiger::report {
 /// Of rows that tell lifetimes: as which rows of a table they are named.
 [[nodiscard]] profile::GroupBy named_like(profile::LifetimeGrouping by);
 
-/// A line whose cell to cut is `name` and whose tail is `detail`, as rows of `by` have them.
+/// A cell of the column "where": the line, or the module of a function whose line is unknown, so
+/// that the column is filled for every row.
+[[nodiscard]] std::string where_cell(const profile::SourceLine& where, std::string_view detail,
+                                     profile::GroupBy by);
+
+/// A line whose cell to cut is `name` and whose tail is `detail`, as rows of `by` have them;
+/// no tail where the last cell says it.
 void add_row(Grid& grid, std::vector<std::string> cells, std::string_view name,
              std::string_view detail, profile::GroupBy by, const Style& style,
              bool is_faint = false);

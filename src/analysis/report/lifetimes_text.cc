@@ -104,8 +104,9 @@ Grid grid_of(const LifetimesReport& report, bool has_places, const Style& style)
     append_figure(cells, figure(line.bytes.temporary));
     if (has_places) cells.push_back(share_cell(line.other_thread));
     cells.push_back(printable(line.name));
-    if (has_where) cells.push_back(printable(text_of(line.where)));
-    add_row(grid, std::move(cells), line.name, line.detail, named_like(report.options.by), style);
+    const profile::GroupBy by = named_like(report.options.by);
+    if (has_where) cells.push_back(where_cell(line.where, line.detail, by));
+    add_row(grid, std::move(cells), line.name, line.detail, by, style);
   }
   return grid;
 }

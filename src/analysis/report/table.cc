@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 #include <utility>
 
@@ -88,6 +89,17 @@ NodeSums sum_from(const std::vector<Row>& rows, const std::vector<std::uint32_t>
   return sums;
 }
 
+/// Removes rows without samples of their own, which say nothing when sorted by self:
+/// "< 1.9 MiB  main". Returns how many; 0 if no row has samples.
+std::size_t leave_out_callers(std::vector<Row>& rows, const TableOptions& options) {
+  const bool is_by_own = options.sort == SortBy::kSelf || options.sort == SortBy::kSamples;
+  const auto has_own = [](const Row& row) {
+    return row.self.samples + row.self.certain_samples != 0;
+  };
+  if (options.top == 0 || !is_by_own || std::ranges::none_of(rows, has_own)) return 0;
+  return std::erase_if(rows, std::not_fn(has_own));
+}
+
 TableLine line_of(const Row& row, const Whole& whole, const TableOptions& options) {
   TableLine line{row.name,
                  row.detail,
@@ -142,7 +154,9 @@ std::vector<std::string> cells_for(const TableReport& report, const TableLine& l
   if (figures.has_share) append_figure(cells, figure(line.share));
   cells.push_back(exact_count(sorted_measure(line, report.options.sort).samples));
   cells.push_back(printable(line.name));
-  if (figures.has_where) cells.push_back(printable(text_of(line.where)));
+  if (figures.has_where) {
+    cells.push_back(where_cell(line.where, line.detail, report.options.by));
+  }
   return cells;
 }
 
@@ -178,11 +192,17 @@ Grid fitting_grid(const TableReport& report, const Style& style) {
 
 std::string footer(const TableReport& report, const Style& style) {
   std::string out;
-  if (report.rows > report.lines.size()) {
-    const std::uint64_t left_out = report.rows - report.lines.size();
-    out += fmt::format("{} more {}{}: {}. --top 0 shows all.\n", exact_count(left_out),
-                       name_of(report.options.by), left_out == 1 ? "" : "s",
+  const std::string group(name_of(report.options.by));
+  const std::uint64_t left_out = report.rows - report.lines.size() - report.callers;
+  if (left_out > 0) {
+    out += fmt::format("{} more {}{}: {}. --top 0 shows all.\n", exact_count(left_out), group,
+                       left_out == 1 ? "" : "s",
                        figure(shown_bytes(report.others), Quantity::kBytes).text());
+  }
+  if (report.callers > 0) {
+    out += fmt::format("{} without samples of {} own: --sort total shows {}.\n",
+                       plural(report.callers, group.c_str()), report.callers == 1 ? "its" : "their",
+                       report.callers == 1 ? "it" : "them");
   }
   const bool any_uncertain = std::any_of(report.lines.begin(), report.lines.end(),
                                          [](const TableLine& l) { return l.is_order_uncertain; });
@@ -216,13 +236,15 @@ TableReport table_report(const profile::Recording& recording, const profile::Pro
   if (options.shows) {
     std::erase_if(rows, [&](const Row& row) { return !options.shows(row); });
   }
+  const std::size_t callers = leave_out_callers(rows, options);
   const std::vector<std::uint32_t> order = ordered(rows, options.sort, whole);
   TableReport report{profile.kind,
                      options,
                      whole.measure_total(options.level),
                      profile.rate_factor < 1,
                      {},
-                     rows.size(),
+                     rows.size() + callers,
+                     callers,
                      {},
                      whole.calibrated_to()};
   const std::size_t shown = options.top == 0 ? rows.size() : std::min(options.top, rows.size());

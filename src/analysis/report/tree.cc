@@ -23,6 +23,8 @@ using profile::TreeNode;
 
 /// Indentation stops growing here; deeper branches keep their order.
 constexpr std::size_t kDeepestIndent = 14;
+/// Columns that the tree needs before shares get a column of their own.
+constexpr std::size_t kRoomForName = 36;
 
 struct Pending {
   std::uint32_t node, parent;
@@ -122,17 +124,35 @@ std::vector<Chain> chains_of(const TreeReport& report, std::size_t room, const S
   return chains;
 }
 
-void add_lines(Grid& grid, const TreeReport& report, const std::vector<Chain>& chains) {
+Grid grid_of(const TreeReport& report, const std::vector<Chain>& chains, bool has_share) {
+  std::vector<Column> columns;
+  append_figure_columns(columns, "total");
+  if (has_share) append_figure_columns(columns, "share");
+  columns.push_back({std::string(count_heading(report.kind)), Align::kRight, false});
+  columns.push_back({"call tree", Align::kLeft, false});
+  Grid grid(std::move(columns));
   for (const Chain& chain : chains) {
     const TreeLine& line = report.lines[chain.line];
     std::vector<std::string> cells;
     append_figure(cells, chain.line == 0 ? total_figure(line.total)
                                          : figure(shown_bytes(line.total), Quantity::kBytes));
-    append_figure(cells, figure(line.share));
+    if (has_share) append_figure(cells, figure(line.share));
     cells.push_back(exact_count(line.total.samples));
     cells.push_back(chain.text);
     grid.add(std::move(cells));
   }
+  return grid;
+}
+
+/// The shares give way where the names would have little room, as in a table.
+Grid fitting_grid(const TreeReport& report, const Style& style) {
+  // How much room there is for names depends on the figures alone.
+  const std::vector<Chain> apart = chains_of(report, 0, style);
+  const std::size_t with_share = grid_of(report, apart, true).room_for_cut(style.width);
+  const bool has_share = with_share >= kRoomForName;
+  const std::size_t room =
+      has_share ? with_share : grid_of(report, apart, false).room_for_cut(style.width);
+  return grid_of(report, chains_of(report, room, style), has_share);
 }
 
 std::string footer(const TreeReport& report, const Style& style) {
@@ -189,17 +209,7 @@ std::string to_text(const TreeReport& report, const Style& style) {
   if (report.lines.front().total.samples == 0) {
     return out + nothing_sampled(report.kind, report.options.scope);
   }
-  std::vector<Column> columns;
-  append_figure_columns(columns, "total");
-  append_figure_columns(columns, "share");
-  columns.push_back({std::string(count_heading(report.kind)), Align::kRight, false});
-  columns.push_back({"call tree", Align::kLeft, false});
-  // How much room there is for names depends on the figures alone.
-  Grid figures(columns);
-  add_lines(figures, report, chains_of(report, 0, style));
-  Grid grid(std::move(columns));
-  add_lines(grid, report, chains_of(report, figures.room_for_cut(style.width), style));
-  return out + grid.text(style) + footer(report, style);
+  return out + fitting_grid(report, style).text(style) + footer(report, style);
 }
 
 std::string to_json(const TreeReport& report) {
