@@ -58,12 +58,13 @@ std::string where_cell(const profile::SourceLine& where, std::string_view detail
 }
 
 void add_row(Grid& grid, std::vector<std::string> cells, std::string_view name,
-             std::string_view detail, profile::GroupBy by, const Style& style, bool is_faint) {
+             std::string_view detail, profile::GroupBy by, const Style& style, bool is_faint,
+             std::uint32_t source_line) {
   const bool is_stack = by == profile::GroupBy::kStack;
   std::string tail = is_stack ? callers_text(detail, style) : printable(detail);
   if (cells.back() == tail) tail.clear();
   grid.add(std::move(cells), std::move(tail), is_faint);
-  if (is_named_by_functions(by)) grid.name(name, is_stack ? "" : detail);
+  if (is_named_by_functions(by)) grid.name(name, is_stack ? "" : detail, source_line);
 }
 
 void write_name(JsonWriter& json, std::string_view name, bool is_function) {

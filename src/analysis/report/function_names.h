@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,10 +34,10 @@ namespace geiger::report {
                                      profile::GroupBy by);
 
 /// A line whose cell to cut is `name` and whose tail is `detail`, as rows of `by` have them;
-/// no tail where the last cell says it.
+/// no tail where the last cell says it. `source_line`: of the function, 0 where it is not known.
 void add_row(Grid& grid, std::vector<std::string> cells, std::string_view name,
              std::string_view detail, profile::GroupBy by, const Style& style,
-             bool is_faint = false);
+             bool is_faint = false, std::uint32_t source_line = 0);
 
 /// "name", whole, and of functions "short_name".
 void write_name(JsonWriter& json, std::string_view name, bool is_function = true);

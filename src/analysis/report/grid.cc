@@ -57,18 +57,19 @@ std::size_t Grid::room_for_cut(std::size_t width) const {
   return width > used + kLeastCut ? width - used : kLeastCut;
 }
 
-void Grid::name(std::string_view function, std::string_view module) {
+void Grid::name(std::string_view function, std::string_view module, std::uint32_t source_line) {
   Line& line = lines_.back();
   line.cells[cut_] = printable(function);
   line.is_named = true;
   line.module = printable(module);
+  line.source_line = source_line;
 }
 
 std::vector<std::string> Grid::cut_cells(std::size_t room, const Style& style) const {
   const bool is_short = style.names == Names::kShort;
   std::vector<naming::Named> functions;
   for (const Line& line : lines_) {
-    if (line.is_named) functions.push_back({line.cells[cut_], line.module, room});
+    if (line.is_named) functions.push_back({line.cells[cut_], line.module, room, line.source_line});
   }
   const std::vector<std::string> names =
       is_short ? naming::distinct_names(functions) : std::vector<std::string>();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,8 +34,9 @@ class Grid {
   void add(std::vector<std::string> cells, std::string tail = {}, bool is_faint = false);
 
   /// The cell that is cut, of the line added last, is a function: shown by a short name that fits
-  /// and is told apart from those of other lines. `module` may tell two of one name apart.
-  void name(std::string_view function, std::string_view module);
+  /// and is told apart from those of other lines: `module` and the line of its source, 0 where it
+  /// is not known, may tell two of one name apart.
+  void name(std::string_view function, std::string_view module, std::uint32_t source_line = 0);
 
   /// Columns left for the column that is cut in lines of `width`.
   [[nodiscard]] std::size_t room_for_cut(std::size_t width) const;
@@ -49,6 +51,7 @@ class Grid {
     bool is_faint = false;
     bool is_named = false;  ///< Its cut cell is a function.
     std::string module = {};
+    std::uint32_t source_line = 0;
   };
 
   /// The cells that are cut, as they are shown.

@@ -106,7 +106,7 @@ Grid grid_of(const LifetimesReport& report, bool has_places, const Style& style)
     cells.push_back(printable(line.name));
     const profile::GroupBy by = named_like(report.options.by);
     if (has_where) cells.push_back(where_cell(line.where, line.detail, by));
-    add_row(grid, std::move(cells), line.name, line.detail, by, style);
+    add_row(grid, std::move(cells), line.name, line.detail, by, style, false, line.where.line);
   }
   return grid;
 }
@@ -135,7 +135,7 @@ std::string free_places(const LifetimesReport& report, const Style& style) {
     cells.push_back(printable(place.name));
     const std::string where = printable(text_of(place.where));
     grid.add(std::move(cells), where.empty() ? callers_text(place.detail, style) : where);
-    grid.name(place.name, "");
+    grid.name(place.name, "", place.where.line);
   }
   std::string out = fmt::format("\n{}\n{}", paint(style, Role::kHeading, "Where objects are freed"),
                                 grid.text(style));

@@ -130,7 +130,7 @@ std::string site_list(std::string_view title, const std::vector<TableLine>& line
     cells.push_back(printable(line.name));
     const std::string where = text_of(line.where);
     grid.add(std::move(cells), printable(where.empty() ? line.detail : where));
-    grid.name(line.name, line.detail);
+    grid.name(line.name, line.detail, line.where.line);
   }
   return fmt::format("\n{}\n{}", paint(style, Role::kHeading, title), grid.text(style));
 }

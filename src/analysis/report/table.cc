@@ -164,7 +164,7 @@ Grid grid_of(const TableReport& report, Figures figures, const Style& style) {
   Grid grid(columns_for(report, figures));
   for (const TableLine& line : report.lines) {
     add_row(grid, cells_for(report, line, figures), line.name, line.detail, report.options.by,
-            style);
+            style, false, line.where.line);
   }
   return grid;
 }
