@@ -21,6 +21,9 @@ namespace geiger::naming {
 /// namespaces on the left; the last component is cut only where it alone is too wide.
 [[nodiscard]] std::string fit_name(std::string_view display, std::size_t columns);
 
+/// The fewest columns in which fit_name() leaves the last component whole.
+[[nodiscard]] std::size_t least_columns(std::string_view display);
+
 /// A function of a report, and the room that its name has.
 struct Named {
   std::string_view demangled;

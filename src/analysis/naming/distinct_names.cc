@@ -149,7 +149,7 @@ std::string fitted_form(const std::string& name, const Named& function, Form for
     const std::string module = " [" + std::string(function.module) + "]";
     const std::size_t used = columns_of(module);
     if (room == 0) return name + module;
-    if (used + 4 < room) return fit_name(name, room - used) + module;
+    if (used + least_columns(name) <= room) return fit_name(name, room - used) + module;
   }
   if (room == 0) return name;
   return fitted(name, room,

@@ -19,6 +19,10 @@ namespace geiger::report {
 [[nodiscard]] std::string function_text(std::string_view function, std::size_t columns,
                                         const Style& style);
 
+/// Columns for a name that is told apart from others with its last component whole; very long ones
+/// need no more than others.
+[[nodiscard]] std::size_t columns_needed(std::string_view function);
+
 /// "a < b < c", each shown like a function.
 [[nodiscard]] std::string callers_text(std::string_view callers, const Style& style);
 
@@ -33,11 +37,11 @@ namespace geiger::report {
 [[nodiscard]] std::string where_cell(const profile::SourceLine& where, std::string_view detail,
                                      profile::GroupBy by);
 
-/// A line whose cell to cut is `name` and whose tail is `detail`, as rows of `by` have them;
-/// no tail where the last cell says it. `source_line`: of the function, 0 where it is not known.
+/// A line whose cell to cut is `name` and whose tail is `detail`, as rows of `by` have them; where
+/// the last cell says that already there is no tail, where it could say `where` that is the tail.
 void add_row(Grid& grid, std::vector<std::string> cells, std::string_view name,
              std::string_view detail, profile::GroupBy by, const Style& style,
-             bool is_faint = false, std::uint32_t source_line = 0);
+             bool is_faint = false, const profile::SourceLine& where = {});
 
 /// "name", whole, and of functions "short_name".
 void write_name(JsonWriter& json, std::string_view name, bool is_function = true);

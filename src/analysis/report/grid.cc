@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "analysis/naming/display_name.h"
+#include "analysis/report/function_names.h"
 #include "analysis/report/text.h"
 
 namespace geiger::report {
@@ -57,6 +58,14 @@ std::size_t Grid::room_for_cut(std::size_t width) const {
   return width > used + kLeastCut ? width - used : kLeastCut;
 }
 
+bool Grid::has_room_for_names(const Style& style) const {
+  if (style.names == Names::kFull) return true;
+  const std::size_t room = room_for_cut(style.width);
+  return room > kLeastCut && std::ranges::all_of(lines_, [&](const Line& line) {
+           return !line.is_named || columns_needed(line.cells[cut_]) <= room;
+         });
+}
+
 void Grid::name(std::string_view function, std::string_view module, std::uint32_t source_line) {
   Line& line = lines_.back();
   line.cells[cut_] = printable(function);
@@ -78,7 +87,7 @@ std::vector<std::string> Grid::cut_cells(std::size_t room, const Style& style) c
   for (const Line& line : lines_) {
     const std::string& cell = line.cells[cut_];
     if (!line.is_named) {
-      cells.push_back(elide(cell, room));
+      cells.push_back(line.is_whole ? cell : elide(cell, room));
     } else {
       cells.push_back(is_short ? names[named++] : cell);
     }

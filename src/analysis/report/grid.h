@@ -38,8 +38,14 @@ class Grid {
   /// is not known, may tell two of one name apart.
   void name(std::string_view function, std::string_view module, std::uint32_t source_line = 0);
 
+  /// The cell that is cut, of the line added last, is shown as it is.
+  void keep_whole() { lines_.back().is_whole = true; }
+
   /// Columns left for the column that is cut in lines of `width`.
   [[nodiscard]] std::size_t room_for_cut(std::size_t width) const;
+  /// Whether lines are no wider than the terminal, and the last component of each function is
+  /// whole. Very long ones do not count.
+  [[nodiscard]] bool has_room_for_names(const Style& style) const;
 
   /// The lines, each ended by a newline; headings only if some column has one.
   [[nodiscard]] std::string text(const Style& style) const;
@@ -50,6 +56,7 @@ class Grid {
     std::string tail;
     bool is_faint = false;
     bool is_named = false;  ///< Its cut cell is a function.
+    bool is_whole = false;  ///< Its cut cell is not cut.
     std::string module = {};
     std::uint32_t source_line = 0;
   };

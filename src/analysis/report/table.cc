@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <tuple>
 #include <utility>
@@ -130,6 +131,7 @@ bool has_lines(const TableReport& report) {
 /// Which figures stand in a row; a narrow terminal has no room for all.
 struct Figures {
   bool has_self = true, has_total = false, has_share = false, has_where = false;
+  bool has_samples = true;
 };
 
 std::vector<Column> columns_for(const TableReport& report, Figures figures) {
@@ -138,7 +140,9 @@ std::vector<Column> columns_for(const TableReport& report, Figures figures) {
   if (figures.has_self) append_figure_columns(columns, has_two ? "self" : "bytes");
   if (figures.has_total) append_figure_columns(columns, "total");
   if (figures.has_share) append_figure_columns(columns, "share");
-  columns.push_back({std::string(count_heading(report.kind)), Align::kRight, false});
+  if (figures.has_samples) {
+    columns.push_back({std::string(count_heading(report.kind)), Align::kRight, false});
+  }
   const bool is_line = report.options.by == GroupBy::kLine;
   columns.push_back(
       {is_line ? "function" : std::string(name_of(report.options.by)), Align::kLeft, false, true});
@@ -152,7 +156,9 @@ std::vector<std::string> cells_for(const TableReport& report, const TableLine& l
   if (figures.has_self) append_figure(cells, figure(shown_bytes(line.self), Quantity::kBytes));
   if (figures.has_total) append_figure(cells, figure(shown_bytes(line.total), Quantity::kBytes));
   if (figures.has_share) append_figure(cells, figure(line.share));
-  cells.push_back(exact_count(sorted_measure(line, report.options.sort).samples));
+  if (figures.has_samples) {
+    cells.push_back(exact_count(sorted_measure(line, report.options.sort).samples));
+  }
   cells.push_back(printable(line.name));
   if (figures.has_where) {
     cells.push_back(where_cell(line.where, line.detail, report.options.by));
@@ -164,30 +170,41 @@ Grid grid_of(const TableReport& report, Figures figures, const Style& style) {
   Grid grid(columns_for(report, figures));
   for (const TableLine& line : report.lines) {
     add_row(grid, cells_for(report, line, figures), line.name, line.detail, report.options.by,
-            style, false, line.where.line);
+            style, false, line.where);
   }
   return grid;
 }
 
 /// All figures, or those without which the names have room: the share goes first, then the
-/// measure that the rows are not sorted by.
+/// measure that the rows are not sorted by, then both; at last the lines go behind the names, or
+/// the samples where rows are lines.
 Grid fitting_grid(const TableReport& report, const Style& style) {
-  const std::size_t width = style.width;
-  Figures figures{true, has_two_measures(report), report.has_whole, has_lines(report)};
-  const Grid whole = grid_of(report, figures, style);
-  if (!report.has_whole || whole.room_for_cut(width) >= kRoomForName) return whole;
-  figures.has_share = false;
-  const Grid without_share = grid_of(report, figures, style);
-  if (!figures.has_total || without_share.room_for_cut(width) >= kLeastRoomForName) {
-    return without_share;
+  const Figures all{true, has_two_measures(report), report.has_whole, has_lines(report)};
+  Figures without_share = all;
+  without_share.has_share = false;
+  Figures one_measure = all;
+  if (all.has_total) {
+    one_measure.has_self = report.options.sort != SortBy::kTotal;
+    one_measure.has_total = !one_measure.has_self;
   }
-  figures.has_self = report.options.sort != SortBy::kTotal;
-  figures.has_total = !figures.has_self;
-  figures.has_share = true;
-  const Grid one_measure = grid_of(report, figures, style);
-  if (one_measure.room_for_cut(width) >= kLeastRoomForName) return one_measure;
-  figures.has_share = false;
-  return grid_of(report, figures, style);
+  Figures least = one_measure;
+  least.has_share = false;
+  Figures last = least;
+  if (report.options.by == GroupBy::kLine) {
+    last.has_samples = false;
+  } else {
+    last.has_where = false;
+  }
+  const std::array<std::pair<Figures, std::size_t>, 4> choices{{{all, kRoomForName},
+                                                                {without_share, kLeastRoomForName},
+                                                                {one_measure, kLeastRoomForName},
+                                                                {least, kLeastRoomForName}}};
+  for (const auto& [figures, room] : choices) {
+    Grid grid = grid_of(report, figures, style);
+    const bool fits = grid.room_for_cut(style.width) >= room && grid.has_room_for_names(style);
+    if (fits || !report.has_whole) return grid;
+  }
+  return grid_of(report, last, style);
 }
 
 std::string footer(const TableReport& report, const Style& style) {

@@ -92,6 +92,51 @@ TEST(Tree, SharesGiveWayToNames) {
   EXPECT_THAT(to_text(report_of(small_server()), style), HasSubstr("share"));
 }
 
+/// A stack, outermost first, in a program without lines.
+Recording recording_of(const std::vector<std::string>& functions) {
+  RecordingBuilder builder;
+  const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
+  const auto module = builder.module("/bin/a", 0x1000);
+  std::vector<std::uint32_t> stack;
+  for (std::uint64_t i = 0; i < functions.size(); ++i) {
+    stack.insert(stack.begin(), builder.location(module, i + 1, {functions[i]}));
+  }
+  builder.sample(thread, builder.stack(stack), 1000, 1);
+  return builder.recording();
+}
+
+TEST(Tree, FunctionsOfAChainAreToldApart) {
+  const Recording recording =
+      recording_of({"main", "run(int)", "run(long)", "other::run(int)", "run(int)"});
+  Style style;
+  style.width = 200;
+  EXPECT_THAT(to_text(report_of(recording), style),
+              HasSubstr("main (main.cc:1) › run(int) (main.cc:2) › run(long) (main.cc:3) › "
+                        "other::run (main.cc:4) › run(int) (main.cc:5)\n"));
+}
+
+TEST(Tree, FunctionsLookTheSameWhereverTheyAreCalled) {
+  std::vector<std::string> functions;
+  for (int i = 0; i < 40; ++i) {
+    functions.push_back("some::space::around::it::allocate_for_reading(" +
+                        std::string(i % 2 == 0 ? "int)" : "long)"));
+  }
+  Style style;
+  style.width = 80;
+  const std::string text = to_text(report_of(recording_of(functions)), style);
+  EXPECT_THAT(text, HasSubstr("…allocate_for_reading(int)"));
+  EXPECT_THAT(text, HasSubstr("…allocate_for_reading(long)"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("reading\n")));
+}
+
+TEST(Tree, FullNamesAreNeverCut) {
+  Style style;
+  style.width = 60;
+  style.names = Names::kFull;
+  const std::string name = "long_name_of_a_function::" + std::string(100, 'x') + "(int)";
+  EXPECT_THAT(to_text(report_of(recording_of({"main", name})), style), HasSubstr(name));
+}
+
 TEST(Tree, JsonNamesParentsInAFlatArray) {
   const auto json = nlohmann::json::parse(to_json(report_of(small_server())));
   EXPECT_EQ(json["schema_version"], 1);
