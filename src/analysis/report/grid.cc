@@ -66,6 +66,15 @@ bool Grid::has_room_for_names(const Style& style) const {
          });
 }
 
+std::size_t Grid::widest_name() const {
+  std::size_t widest = 0;
+  for (const Line& line : lines_) {
+    if (!line.is_named) continue;
+    widest = std::max(widest, columns_of(naming::display_name(line.cells[cut_])));
+  }
+  return widest;
+}
+
 void Grid::name(std::string_view function, std::string_view module, std::uint32_t source_line) {
   Line& line = lines_.back();
   line.cells[cut_] = printable(function);

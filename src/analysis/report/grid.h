@@ -46,6 +46,8 @@ class Grid {
   /// Whether lines are no wider than the terminal, and the last component of each function is
   /// whole. Very long ones do not count.
   [[nodiscard]] bool has_room_for_names(const Style& style) const;
+  /// Columns of the widest short name.
+  [[nodiscard]] std::size_t widest_name() const;
 
   /// The lines, each ended by a newline; headings only if some column has one.
   [[nodiscard]] std::string text(const Style& style) const;

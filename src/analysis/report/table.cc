@@ -195,10 +195,13 @@ Grid fitting_grid(const TableReport& report, const Style& style) {
   } else {
     last.has_where = false;
   }
-  const std::array<std::pair<Figures, std::size_t>, 4> choices{{{all, kRoomForName},
-                                                                {without_share, kLeastRoomForName},
-                                                                {one_measure, kLeastRoomForName},
-                                                                {least, kLeastRoomForName}}};
+  // Beside one measure the share is not worth a name that is cut.
+  const std::size_t whole = std::min(kRoomForName, grid_of(report, last, style).widest_name());
+  const std::array<std::pair<Figures, std::size_t>, 4> choices{
+      {{all, kRoomForName},
+       {without_share, kLeastRoomForName},
+       {one_measure, std::max(kLeastRoomForName, whole)},
+       {least, kLeastRoomForName}}};
   for (const auto& [figures, room] : choices) {
     Grid grid = grid_of(report, figures, style);
     const bool fits = grid.room_for_cut(style.width) >= room && grid.has_room_for_names(style);
