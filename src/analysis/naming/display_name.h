@@ -21,6 +21,9 @@ namespace geiger::naming {
 /// namespaces on the left; the last component is cut only where it alone is too wide.
 [[nodiscard]] std::string fit_name(std::string_view display, std::size_t columns);
 
+/// False of what stands where no name is known ("libfoo.so+0x1234") and of other runtimes' names.
+[[nodiscard]] bool is_function_name(std::string_view display);
+
 /// The fewest columns in which fit_name() leaves the last component whole.
 [[nodiscard]] std::size_t least_columns(std::string_view display);
 

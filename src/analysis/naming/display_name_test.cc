@@ -145,6 +145,18 @@ TEST(DisplayName, WhatIsNoFunctionStays) {
   }
 }
 
+TEST(FitName, KnowsWhatItNeeds) {
+  for (const std::string name : {"f", "ns::f", "vector<int>::resize", "Foo::bar::{lambda}",
+                                 "clang::RecursiveASTVisitor<MarkReferencedDecls>::TraverseDecl"}) {
+    const std::size_t least = least_columns(name);
+    EXPECT_TRUE(is_function_name(name));
+    EXPECT_EQ(fit_name(name, least).find("…", 1), std::string::npos) << fit_name(name, least);
+  }
+  EXPECT_EQ(least_columns("ns::outer_function"), 15U);
+  EXPECT_FALSE(is_function_name("libfoo.so+0x1234"));
+  EXPECT_EQ(least_columns("libfoo.so+0x1234"), 16U);
+}
+
 TEST(FitName, TheLastComponentStaysWhole) {
   const std::string name = "clang::RecursiveASTVisitor<MarkReferencedDecls>::TraverseDecl";
   EXPECT_EQ(fit_name(name, 80), name);

@@ -143,6 +143,8 @@ std::string fitted(std::string_view display, std::size_t columns, GivesWay first
   return elide(own, columns);
 }
 
+bool is_function_name(std::string_view display) { return !Pieces(display).is_foreign(); }
+
 std::size_t least_columns(std::string_view display) {
   const Pieces pieces(display);
   if (pieces.is_foreign()) return columns_of(display);

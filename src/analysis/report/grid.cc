@@ -62,14 +62,18 @@ bool Grid::has_room_for_names(const Style& style) const {
   if (style.names == Names::kFull) return true;
   const std::size_t room = room_for_cut(style.width);
   return room > kLeastCut && std::ranges::all_of(lines_, [&](const Line& line) {
-           return !line.is_named || columns_needed(line.cells[cut_]) <= room;
+           return !is_function(line) || columns_needed(line.cells[cut_]) <= room;
          });
+}
+
+bool Grid::is_function(const Line& line) const {
+  return line.is_named && naming::is_function_name(naming::display_name(line.cells[cut_]));
 }
 
 std::size_t Grid::widest_name() const {
   std::size_t widest = 0;
   for (const Line& line : lines_) {
-    if (!line.is_named) continue;
+    if (!is_function(line)) continue;
     widest = std::max(widest, columns_of(naming::display_name(line.cells[cut_])));
   }
   return widest;

@@ -44,9 +44,9 @@ class Grid {
   /// Columns left for the column that is cut in lines of `width`.
   [[nodiscard]] std::size_t room_for_cut(std::size_t width) const;
   /// Whether lines are no wider than the terminal, and the last component of each function is
-  /// whole. Very long ones do not count.
+  /// whole. Very long ones do not count, nor do addresses without a name.
   [[nodiscard]] bool has_room_for_names(const Style& style) const;
-  /// Columns of the widest short name.
+  /// Columns of the widest short name of a function.
   [[nodiscard]] std::size_t widest_name() const;
 
   /// The lines, each ended by a newline; headings only if some column has one.
@@ -63,6 +63,7 @@ class Grid {
     std::uint32_t source_line = 0;
   };
 
+  [[nodiscard]] bool is_function(const Line& line) const;
   /// The cells that are cut, as they are shown.
   [[nodiscard]] std::vector<std::string> cut_cells(std::size_t room, const Style& style) const;
   [[nodiscard]] std::string drawn(const Line& line, std::string_view cut, std::size_t width,
