@@ -21,7 +21,7 @@ function(geiger_host name source)
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/hosts)
 endfunction()
 
-foreach(host acknowledge asleep attached bounded changes edges empty exits first jumps lifetimes limits loading loops mappings news
+foreach(host acknowledge asleep attached bounded changes edges empty exits first jumps lifetimes limits loading loops mappings names news
     phases processes registers residency sandboxed signals stacks storms threads truth)
   geiger_host(${host} hosts/${host}.cc)
 endforeach()
@@ -35,6 +35,8 @@ target_link_options(host_residency PRIVATE -no-pie)
 # It talks to the runtime that it finds.
 target_include_directories(host_phases PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_compile_features(host_phases PRIVATE cxx_std_20)
+# Each call is on the stack.
+target_compile_options(host_names PRIVATE -fno-optimize-sibling-calls)
 geiger_host(titles hosts/titles.cc)
 geiger_host(attached_static hosts/attached.cc)
 target_link_options(host_attached_static PRIVATE -static)
@@ -77,6 +79,7 @@ endfunction()
 if(TARGET geiger_preload)
   geiger_process_test(binary_checks golden binary_checks.py)
   geiger_process_test(terminal e2e terminal.py $<TARGET_FILE:geiger>)
+  geiger_process_test(names e2e names.py $<TARGET_FILE:geiger>)
   geiger_process_test(tutorial e2e tutorial.py $<TARGET_FILE:geiger>)
   geiger_process_test(json_schema e2e json_schema.py $<TARGET_FILE:geiger>
     ${PROJECT_SOURCE_DIR}/docs/schema/geiger-report.schema.json ${PROJECT_SOURCE_DIR}/fuzz/corpus/trace)

@@ -253,7 +253,7 @@ class Exported(unittest.TestCase):
             self.in_browser(viewer, path)  # No script runs, nothing is fetched.
 
     def hostile_names(self):
-        """As lines of JSON have them; CSV and speedscope have the same."""
+        """As lines of JSON have them; CSV and, with full names, speedscope have the same."""
         lines = self.run_tool(GEIGER, "export", "jsonl", "hostile.geiger").splitlines()
         names = {frame["function"] for line in lines[1:] for frame in json.loads(line)["stack"]}
         cells = [row["stack"] for row in csv.DictReader(io.StringIO(
@@ -262,7 +262,8 @@ class Exported(unittest.TestCase):
             self.assertNotIn(cell[0], "=+-@\t\r")
         self.assertEqual({self.unescaped(cell).decode(errors="replace") for cell in cells},
                          {name for name in names if not name.startswith("[")} or names)
-        document = json.loads(self.run_tool(GEIGER, "export", "speedscope", "hostile.geiger"))
+        document = json.loads(self.run_tool(GEIGER, "export", "speedscope", "--names", "full",
+                                            "hostile.geiger"))
         self.assertEqual({frame["name"] for frame in document["shared"]["frames"]}, names)
         return names
 

@@ -11,6 +11,7 @@
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
+#include "cli/terminal_options.h"
 
 namespace geiger::cli {
 namespace {
@@ -55,7 +56,7 @@ int write_export(const ExportFormat& format, const Options& options) {
     const Subject subject = subject_or_refuse(options.selection, recording);
     if (!can_select(recording, subject.selection)) return kExitFailed;
     const ExportRequest request{recording, subject, options.selection.kind.has_value(),
-                                options.read.level};
+                                options.read.level, output_style(options.read.level).names};
     write_compressed(format, request, options, output);
     output.commit();
     if (output.error().empty()) return input->exit_code();
@@ -70,6 +71,7 @@ void add_format(CLI::App& verb, const ExportFormat& format, int& exit_code) {
   CLI::App* added = verb.add_subcommand(format.name, format.help);
   add_read_options(*added, options->read, false);
   if (format.has_level) add_level_option(*added, options->read.level);
+  if (format.has_names) add_names_option(*added);
   added
       ->add_option("-o,--output", options->output,
                    format.is_binary ? "File to write; - for standard output"

@@ -35,7 +35,7 @@ Profile selected(const ExportRequest& request) {
 }
 
 void write_folded(const ExportRequest& request, const Sink& sink) {
-  exports::write_folded(request.recording, selected(request), sink);
+  exports::write_folded(request.recording, selected(request), sink, request.names);
 }
 
 void write_sql(const ExportRequest& request, const Sink& sink) {
@@ -64,7 +64,7 @@ void refuse_kind(const ExportRequest& request, const char* format) {
 void write_firefox(const ExportRequest& request, const Sink& sink) {
   refuse_kind(request, "firefox");
   refuse_aggregated(request.recording, "export firefox");
-  exports::write_firefox(request.recording, request.subject.selection, sink);
+  exports::write_firefox(request.recording, request.subject.selection, sink, request.names);
 }
 
 void write_heaptrack(const ExportRequest& request, const Sink& sink) {
@@ -113,7 +113,7 @@ void write_speedscope(const ExportRequest& request, const Sink& sink) {
   const std::string program = exports::program_of(request.recording);
   const std::string name =
       fmt::format("{}, ± at {}", profile::file_name_of(program), report::level_text(request.level));
-  exports::write_speedscope(request.recording, titled, name, sink);
+  exports::write_speedscope(request.recording, titled, name, sink, request.names);
 }
 
 constexpr ExportFormat kFormats[] = {
@@ -124,9 +124,11 @@ constexpr ExportFormat kFormats[] = {
     {.name = "speedscope",
      .help = "speedscope's JSON: flame graphs of the peak, the end and all allocations",
      .has_level = true,
+     .has_names = true,
      .write = write_speedscope},
     {.name = "firefox",
      .help = "Firefox profiler's JSON: allocations, frees and the heap on a timeline",
+     .has_names = true,
      .kinds = Kinds::kOfWholeObjects,
      .write = write_firefox},
     {.name = "dhat",
@@ -143,6 +145,7 @@ constexpr ExportFormat kFormats[] = {
      .write = write_heap_text},
     {.name = "folded",
      .help = "Folded stacks for flame graphs: root;caller;leaf BYTES",
+     .has_names = true,
      .write = write_folded},
     {.name = "csv",
      .help = "A row per stack: samples, bytes and objects with variance and interval",

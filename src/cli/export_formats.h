@@ -6,6 +6,7 @@
 
 #include "analysis/export/sink.h"
 #include "analysis/profile/recording.h"
+#include "analysis/report/style.h"
 #include "cli/selection.h"
 
 namespace geiger::cli {
@@ -16,6 +17,7 @@ struct ExportRequest {
   const Subject& subject;
   bool has_kind = false;  ///< --kind was given: that one only, where a format can hold several.
   double level = 0.95;    ///< In (0, 1).
+  report::Names names = report::Names::kShort;  ///< Of formats that people look at.
 };
 
 struct ExportFormat {
@@ -23,6 +25,7 @@ struct ExportFormat {
   const char* help;
   bool is_binary = false;  ///< Never to a terminal.
   bool has_level = false;  ///< Its numbers have intervals: --ci.
+  bool has_names = false;  ///< Its viewers show functions as they are named there: --names.
   Kinds kinds = Kinds::kAll;
   void (*write)(const ExportRequest& request, const exports::Sink& sink);
 };

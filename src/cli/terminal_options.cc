@@ -33,7 +33,7 @@ void add_names_option(CLI::App& verb) {
             choose_names(word == "full" ? report::Names::kFull : report::Names::kShort);
           },
           "short (default): function names without arguments, std:: and the\n"
-          "like, fitted to the width; full: complete, never cut")
+          "like, in reports fitted to the width; full: complete, never cut")
       ->check(one_of({"short", "full"}))
       ->type_name("FORM");
 }

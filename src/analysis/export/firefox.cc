@@ -38,8 +38,9 @@ struct Allocations {
 
 class FirefoxWriter {
  public:
-  FirefoxWriter(const Recording& recording, const profile::Selection& part, const Sink& sink)
-      : recording_(recording), sink_(sink), lives_(lives_of(recording, part)) {
+  FirefoxWriter(const Recording& recording, const profile::Selection& part, report::Names names,
+                const Sink& sink)
+      : recording_(recording), names_(names), sink_(sink), lives_(lives_of(recording, part)) {
     allocations_.resize(recording.processes.size());
     number_processes();
     std::vector<double> bytes;
@@ -136,7 +137,7 @@ class FirefoxWriter {
     json_.field("processShutdownTime", end_of(process));
     json_.field("unregisterTime", end_of(process));
     json_.key("pausedRanges").begin_array().end_array();
-    ThreadTables tables(recording_);
+    ThreadTables tables(recording_, names_);
     write_no_samples(process);
     write_allocations(allocations_[index], tables);
     tables.write(json_, sink_);
@@ -233,6 +234,7 @@ class FirefoxWriter {
   }
 
   const Recording& recording_;
+  report::Names names_;
   const Sink& sink_;
   const std::vector<Life> lives_;
   std::vector<Allocations> allocations_;  ///< By process.
@@ -243,8 +245,9 @@ class FirefoxWriter {
 
 }  // namespace
 
-void write_firefox(const Recording& recording, const profile::Selection& part, const Sink& sink) {
-  FirefoxWriter(recording, part, sink).write();
+void write_firefox(const Recording& recording, const profile::Selection& part, const Sink& sink,
+                   report::Names names) {
+  FirefoxWriter(recording, part, names, sink).write();
 }
 
 }  // namespace geiger::exports

@@ -4,6 +4,7 @@
 #include "analysis/export/sink.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
+#include "analysis/report/style.h"
 
 namespace geiger::exports {
 
@@ -12,6 +13,6 @@ namespace geiger::exports {
 /// observed, as counters. Bytes are integers that add up to the rounded estimate of what was
 /// allocated. Requires a recording that follows its samples.
 void write_firefox(const profile::Recording& recording, const profile::Selection& part,
-                   const Sink& sink);
+                   const Sink& sink, report::Names names = report::Names::kShort);
 
 }  // namespace geiger::exports

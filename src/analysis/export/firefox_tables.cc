@@ -115,8 +115,8 @@ void ThreadTables::write_frames(JsonWriter& json, const Sink& sink) {
 void ThreadTables::write_functions(JsonWriter& json, const Sink& sink) {
   const auto& functions = shown_.functions();
   json.key("funcTable").begin_object().field("length", functions.size());
-  column(json, "name", functions, sink,
-         [&](const ShownFunction& function) { json.integer(string(function.name)); });
+  column(json, "name", shown_.names_of_functions(names_), sink,
+         [&](const std::string& name) { json.integer(string(name)); });
   column(json, "isJS", functions, sink, [&](const auto&) { json.boolean(false); });
   column(json, "relevantForJS", functions, sink, [&](const auto&) { json.boolean(false); });
   column(json, "resource", functions, sink, [&](const ShownFunction& function) {

@@ -12,14 +12,15 @@
 #include "analysis/export/sink.h"
 #include "analysis/profile/recording.h"
 #include "analysis/report/json.h"
+#include "analysis/report/style.h"
 
 namespace geiger::exports {
 
 /// Filled by stacks as they are met, then written column by column.
 class ThreadTables {
  public:
-  explicit ThreadTables(const profile::Recording& recording)
-      : recording_(recording), shown_(recording) {}
+  ThreadTables(const profile::Recording& recording, report::Names names)
+      : recording_(recording), names_(names), shown_(recording) {}
 
   /// The node of the stack table that a stack ends at.
   std::uint32_t node_of(std::uint32_t stack);
@@ -42,6 +43,7 @@ class ThreadTables {
   void write_stacks(report::JsonWriter& json, const Sink& sink);
 
   const profile::Recording& recording_;
+  report::Names names_;
   ShownStacks shown_;
   std::vector<StackNode> nodes_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known_;  ///< By prefix, frame.

@@ -5,11 +5,12 @@
 #include <numeric>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "analysis/export/frame_name.h"
-#include "estimation/rounding.h"
 #include "analysis/profile/labels.h"
+#include "estimation/rounding.h"
 
 namespace geiger::exports {
 namespace {
@@ -40,26 +41,25 @@ class Folder {
     return path;
   }
 
-  /// Renumbers all names in their order, so that paths compare by number.
-  void sort_names(std::vector<Path>& paths) {
-    std::vector<std::uint32_t> order(names_.size());
+  /// Gives all functions their names and renumbers them in the order of these, so that paths
+  /// compare by number.
+  void name_functions(report::Names names, std::vector<Path>& paths) {
+    std::vector<std::string> shown = distinct_lines(names);
+    std::vector<std::uint32_t> order(shown.size());
     std::iota(order.begin(), order.end(), 0U);
-    std::sort(order.begin(), order.end(),
-              [&](std::uint32_t a, std::uint32_t b) { return *names_[a] < *names_[b]; });
-    std::vector<const std::string*> sorted(names_.size());
-    std::vector<std::uint32_t> rank(names_.size());
+    std::ranges::sort(order, {}, [&](std::uint32_t i) -> const std::string& { return shown[i]; });
+    std::vector<std::uint32_t> rank(shown.size());
     for (std::uint32_t i = 0; i < order.size(); ++i) {
-      sorted[i] = names_[order[i]];
+      names_.push_back(std::move(shown[order[i]]));
       rank[order[i]] = i;
     }
-    names_ = std::move(sorted);
     for (Path& path : paths) {
       for (std::uint32_t& name : path.names) name = rank[name];
     }
   }
 
-  /// Once the names are sorted, by their new numbers.
-  [[nodiscard]] const std::string& name(std::uint32_t id) const { return *names_[id]; }
+  /// Once they are named, by their new numbers.
+  [[nodiscard]] const std::string& name(std::uint32_t id) const { return names_[id]; }
 
  private:
   /// Names of a location, outermost first; looked up once.
@@ -77,16 +77,36 @@ class Folder {
   }
 
   std::uint32_t intern(const std::string& function) {
-    const auto next = static_cast<std::uint32_t>(names_.size());
-    const auto [at, is_new] = ids_.try_emplace(folded_name(function), next);
-    if (is_new) names_.push_back(&at->first);
+    const auto next = static_cast<std::uint32_t>(functions_.size());
+    const auto [at, is_new] = ids_.try_emplace(function, next);
+    if (is_new) functions_.push_back(function);
     return at->second;
+  }
+
+  /// Readers know functions by nothing but their names: those that differ in what the format cannot
+  /// hold get a number.
+  std::vector<std::string> distinct_lines(report::Names names) {
+    std::vector<std::string> lines = names_for_people(recording_, functions_, names);
+    for (std::string& line : lines) line = folded_name(line);
+    std::unordered_set<std::string> taken(lines.begin(), lines.end());
+    if (taken.size() == lines.size()) return lines;
+    std::unordered_set<std::string> met;
+    for (std::string& line : lines) {
+      if (met.insert(line).second) continue;
+      std::string numbered;
+      int number = 1;
+      do {
+        numbered = line + " #" + std::to_string(++number);
+      } while (!taken.insert(numbered).second);
+      line = std::move(numbered);
+    }
+    return lines;
   }
 
   const profile::Recording& recording_;
   std::vector<std::vector<std::uint32_t>> by_location_;
-  std::unordered_map<std::string, std::uint32_t> ids_;  // Its keys do not move.
-  std::vector<const std::string*> names_;
+  std::unordered_map<std::string, std::uint32_t> ids_;
+  std::vector<std::string> functions_, names_;
 };
 
 std::vector<Path> collect(const profile::Recording& recording, const profile::Profile& profile,
@@ -127,10 +147,10 @@ void append_line(std::string& out, const Path& path, std::int64_t bytes, const F
 }  // namespace
 
 void write_folded(const profile::Recording& recording, const profile::Profile& profile,
-                  const Sink& sink) {
+                  const Sink& sink, report::Names names) {
   Folder folder(recording);
   std::vector<Path> paths = collect(recording, profile, folder);
-  folder.sort_names(paths);
+  folder.name_functions(names, paths);
   merge_alike(paths);
   std::vector<double> bytes;
   bytes.reserve(paths.size());

@@ -5,13 +5,15 @@
 #include "analysis/export/sink.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
+#include "analysis/report/style.h"
 
 namespace geiger::exports {
 
-/// One line per distinct stack of function names, in order of names. The values
+/// One line per distinct stack of functions, in order of their names, no two of which are the same.
+/// The values
 /// are estimated bytes; they add up to the rounded estimate of the profile.
 /// Stacks that were cut off start with "[truncated]".
 void write_folded(const profile::Recording& recording, const profile::Profile& profile,
-                  const Sink& sink);
+                  const Sink& sink, report::Names names = report::Names::kShort);
 
 }  // namespace geiger::exports

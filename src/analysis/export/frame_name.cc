@@ -1,7 +1,10 @@
 #include "analysis/export/frame_name.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <unordered_map>
 
+#include "analysis/naming/display_name.h"
 #include "base/utf8.h"
 
 namespace geiger::exports {
@@ -36,6 +39,25 @@ std::string folded_name(std::string_view name) {
   std::string out = line_name(name);
   std::ranges::replace(out, ';', ':');
   return out;
+}
+
+std::vector<std::string> names_for_people(const profile::Recording& recording,
+                                          std::span<const std::string> functions,
+                                          report::Names names) {
+  if (names == report::Names::kFull) return {functions.begin(), functions.end()};
+  // Where a lambda is, whichever of its lines is met first.
+  std::unordered_map<std::string_view, std::uint32_t> lines;
+  for (const profile::Frame& frame : recording.frames) {
+    const auto [at, is_new] = lines.try_emplace(frame.function, frame.line);
+    if (!is_new) at->second = std::min(at->second, frame.line);
+  }
+  std::vector<naming::Named> named;
+  named.reserve(functions.size());
+  for (const std::string& function : functions) {
+    const auto line = lines.find(function);
+    named.push_back({.demangled = function, .line = line == lines.end() ? 0 : line->second});
+  }
+  return naming::distinct_names(named);
 }
 
 }  // namespace geiger::exports

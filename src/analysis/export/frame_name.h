@@ -1,8 +1,13 @@
 // Names as exports write them.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "analysis/profile/recording.h"
+#include "analysis/report/style.h"
 
 namespace geiger::exports {
 
@@ -15,5 +20,11 @@ namespace geiger::exports {
 
 /// For folded stacks: a line_name() in which ';' becomes ':'.
 [[nodiscard]] std::string folded_name(std::string_view name);
+
+/// The names of `functions`, which differ, for readers who are people: short, and different as
+/// well. With full names they are as they were.
+[[nodiscard]] std::vector<std::string> names_for_people(const profile::Recording& recording,
+                                                        std::span<const std::string> functions,
+                                                        report::Names names);
 
 }  // namespace geiger::exports

@@ -1,5 +1,8 @@
 #include "analysis/export/shown_stacks.h"
 
+#include <unordered_map>
+
+#include "analysis/export/frame_name.h"
 #include "analysis/profile/labels.h"
 
 namespace geiger::exports {
@@ -25,6 +28,19 @@ std::vector<std::uint32_t> ShownStacks::path_of(std::uint32_t stack) {
   }
   if (path.empty()) path.push_back(mark("[no stack]", no_stack_));
   return path;
+}
+
+std::vector<std::string> ShownStacks::names_of_functions(report::Names names) const {
+  std::vector<std::string> distinct;
+  std::unordered_map<std::string_view, std::size_t> known;
+  for (const ShownFunction& function : functions_) {
+    if (known.try_emplace(function.name, distinct.size()).second) distinct.push_back(function.name);
+  }
+  const std::vector<std::string> shown = names_for_people(recording_, distinct, names);
+  std::vector<std::string> all;
+  all.reserve(functions_.size());
+  for (const ShownFunction& function : functions_) all.push_back(shown[known.at(function.name)]);
+  return all;
 }
 
 const std::vector<std::uint32_t>& ShownStacks::frames_at(std::uint32_t index) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/profile/recording.h"
+#include "analysis/report/style.h"
 
 namespace geiger::exports {
 
@@ -38,6 +39,8 @@ class ShownStacks {
   [[nodiscard]] std::vector<std::uint32_t> path_of(std::uint32_t stack);
 
   [[nodiscard]] const std::vector<ShownFunction>& functions() const { return functions_; }
+  /// Of those met so far, in their order.
+  [[nodiscard]] std::vector<std::string> names_of_functions(report::Names names) const;
   [[nodiscard]] const std::vector<ShownFrame>& frames() const { return frames_; }
   [[nodiscard]] const ShownFunction& function_of(std::uint32_t frame) const {
     return functions_[frames_[frame].function];

@@ -35,11 +35,14 @@ std::vector<Row> rows_of(const profile::Recording& recording, const TitledProfil
   return rows;
 }
 
-void write_functions(report::JsonWriter& json, const ShownStacks& shown, const Sink& sink) {
+void write_functions(report::JsonWriter& json, const ShownStacks& shown, report::Names names,
+                     const Sink& sink) {
+  const std::vector<std::string> texts = shown.names_of_functions(names);
   json.key("shared").begin_object().key("frames").begin_array();
-  for (const ShownFunction& function : shown.functions()) {
-    json.begin_object().field("name", function.name);
-    if (!function.file.empty()) json.field("file", function.file);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::string& file = shown.functions()[i].file;
+    json.begin_object().field("name", texts[i]);
+    if (!file.empty()) json.field("file", file);
     json.end_object();
     pass_on(json, sink);
   }
@@ -71,7 +74,7 @@ void write_profile(report::JsonWriter& json, const TitledProfile& titled,
 }  // namespace
 
 void write_speedscope(const profile::Recording& recording, std::span<const TitledProfile> profiles,
-                      const std::string& name, const Sink& sink) {
+                      const std::string& name, const Sink& sink, report::Names names) {
   ShownStacks shown(recording);
   std::vector<std::vector<Row>> rows;
   for (const TitledProfile& titled : profiles) rows.push_back(rows_of(recording, titled, shown));
@@ -79,7 +82,7 @@ void write_speedscope(const profile::Recording& recording, std::span<const Title
   json.begin_object();
   json.field("$schema", "https://www.speedscope.app/file-format-schema.json");
   json.field("exporter", "geiger").field("name", name).field("activeProfileIndex", 0);
-  write_functions(json, shown, sink);
+  write_functions(json, shown, names, sink);
   json.key("profiles").begin_array();
   for (std::size_t i = 0; i < profiles.size(); ++i) {
     write_profile(json, profiles[i], rows[i], sink);

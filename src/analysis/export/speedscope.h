@@ -7,6 +7,7 @@
 #include "analysis/export/sink.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
+#include "analysis/report/style.h"
 
 namespace geiger::exports {
 
@@ -23,6 +24,7 @@ struct TitledProfile {
 /// frames of their own, and a function is one frame whatever the line. Integers that add up to
 /// the rounded estimate of each profile. `name`: of the whole file.
 void write_speedscope(const profile::Recording& recording, std::span<const TitledProfile> profiles,
-                      const std::string& name, const Sink& sink);
+                      const std::string& name, const Sink& sink,
+                      report::Names names = report::Names::kShort);
 
 }  // namespace geiger::exports

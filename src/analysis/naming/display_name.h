@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,16 +21,23 @@ namespace geiger::naming {
 /// namespaces on the left; the last component is cut only where it alone is too wide.
 [[nodiscard]] std::string fit_name(std::string_view display, std::size_t columns);
 
+/// False of what stands where no name is known ("libfoo.so+0x1234") and of other runtimes' names.
+[[nodiscard]] bool is_function_name(std::string_view display);
+
+/// The fewest columns in which fit_name() leaves the last component whole.
+[[nodiscard]] std::size_t least_columns(std::string_view display);
+
 /// A function of a report, and the room that its name has.
 struct Named {
   std::string_view demangled;
   std::string_view module = {};  ///< As shown: without directories.
   std::size_t columns = 0;       ///< 0: as many as it needs.
+  std::uint32_t line = 0;        ///< Where in its source file it is; 0: not known.
 };
 
 /// Display names, one for each, fitted. Two that differ in name or module do not look
-/// the same: they get back what tells them apart, parameters first, then template arguments,
-/// then namespaces, then the module.
+/// the same: they get back what tells them apart, the lines of lambdas first ("main::{lambda:24}")
+/// or else their numbers, then parameters, template arguments, namespaces, and the module.
 [[nodiscard]] std::vector<std::string> distinct_names(std::span<const Named> functions);
 
 }  // namespace geiger::naming

@@ -72,8 +72,18 @@ TEST(DisplayName, Operators) {
 }
 
 TEST(DisplayName, LambdasAreNamedByTheirFunction) {
-  constexpr std::array<Pair, 7> kPairs{{
+  constexpr std::array<Pair, 17> kPairs{{
       {"main::{lambda()#1}::operator()() const", "main::{lambda}"},
+      {"main::{lambda#1}::operator()", "main::{lambda}"},
+      {"main::{lambda#2}::operator()<int>", "main::{lambda}"},
+      {"zoo::breed(int)::{lambda#1}::operator()", "zoo::breed::{lambda}"},
+      {"(anonymous namespace)::{lambda#1 in a.cc}::operator()", "{lambda}"},
+      {"main::$_0::operator()(int) const", "main::{lambda}"},
+      {"main::$_3::__invoke(int)", "main::{lambda}"},
+      {"$_1::reload()", "{unnamed}::reload"},
+      {"void apply<main::$_3>(main::$_3)", "apply<main::{lambda}>"},
+      {"apply<app::twice(int)::<lambda(int)#2>&>", "apply<app::twice::{lambda}&>"},
+      {"$_", "$_"},
       {"main::{lambda(int)#2}::_FUN(int)", "main::{lambda}"},
       {"auto run<int>(int)::{lambda(auto:1)#1}::operator()<int>(int) const", "run<int>::{lambda}"},
       {"main::'lambda0'(int)::operator()(int) const", "main::{lambda}"},
@@ -135,6 +145,18 @@ TEST(DisplayName, WhatIsNoFunctionStays) {
   }
 }
 
+TEST(FitName, KnowsWhatItNeeds) {
+  for (const std::string name : {"f", "ns::f", "vector<int>::resize", "Foo::bar::{lambda}",
+                                 "clang::RecursiveASTVisitor<MarkReferencedDecls>::TraverseDecl"}) {
+    const std::size_t least = least_columns(name);
+    EXPECT_TRUE(is_function_name(name));
+    EXPECT_EQ(fit_name(name, least).find("…", 1), std::string::npos) << fit_name(name, least);
+  }
+  EXPECT_EQ(least_columns("ns::outer_function"), 15U);
+  EXPECT_FALSE(is_function_name("libfoo.so+0x1234"));
+  EXPECT_EQ(least_columns("libfoo.so+0x1234"), 16U);
+}
+
 TEST(FitName, TheLastComponentStaysWhole) {
   const std::string name = "clang::RecursiveASTVisitor<MarkReferencedDecls>::TraverseDecl";
   EXPECT_EQ(fit_name(name, 80), name);
@@ -161,12 +183,33 @@ TEST(DistinctNames, BringBackWhatTellsThemApart) {
             (Strings{"Foo::get() const", "Foo::get()"}));
   EXPECT_EQ(distinct({{"main::{lambda()#1}::operator()() const"},
                       {"main::{lambda()#2}::operator()() const"}}),
-            (Strings{"main::{lambda#1}() const", "main::{lambda#2}() const"}));
+            (Strings{"main::{lambda#1}", "main::{lambda#2}"}));
   EXPECT_EQ(distinct({{"std::vector<A, std::allocator<A> >::swap()"},
                       {"std::vector<A, Arena<A> >::swap()"}}),
             (Strings{"vector<A>::swap", "vector<A, Arena<A>>::swap"}));
   EXPECT_EQ(distinct({{"std::thread::join()"}, {"thread::join()"}}),
             (Strings{"std::thread::join", "thread::join"}));
+}
+
+TEST(DistinctNames, LambdasHaveTheirLines) {
+  constexpr std::string_view kFirst = "main::{lambda(int)#1}::operator()(int) const";
+  constexpr std::string_view kSecond = "main::{lambda#2}::operator()";
+  EXPECT_EQ(distinct({{kFirst, "", 0, 16}, {kSecond, "", 0, 18}}),
+            (Strings{"main::{lambda:16}", "main::{lambda:18}"}));
+  EXPECT_EQ(distinct({{kFirst, "", 0, 16}, {kSecond, "", 0, 16}}),
+            (Strings{"main::{lambda#1}", "main::{lambda#2}"}));
+  EXPECT_EQ(distinct({{kFirst}, {kSecond, "", 0, 16}}),
+            (Strings{"main::{lambda}", "main::{lambda:16}"}));
+  EXPECT_EQ(distinct({{kFirst, "", 0, 16}, {"main", "", 0, 12}}),
+            (Strings{"main::{lambda}", "main"}));
+  EXPECT_EQ(distinct({{"main::$_0::operator()() const"}, {"main::$_1::operator()() const"}}),
+            (Strings{"main::{lambda#1}", "main::{lambda#2}"}));
+  EXPECT_EQ(distinct({{"main::'lambda'()::operator()() const"},
+                      {"main::'lambda0'()::operator()() const"}}),
+            (Strings{"main::{lambda#1}", "main::{lambda#2}"}));
+  EXPECT_EQ(distinct({{"void run<main::{lambda()#1}>(main::{lambda()#1})", "", 0, 5},
+                      {"void run<main::{lambda()#2}>(main::{lambda()#2})", "", 0, 5}}),
+            (Strings{"run<main::{lambda#1}>", "run<main::{lambda#2}>"}));
 }
 
 TEST(DistinctNames, ClonesAndModules) {

@@ -19,9 +19,19 @@ namespace {
 using Indexes = std::vector<std::size_t>;
 
 /// What is brought back, the first that tells them apart.
-enum class Form : std::uint8_t { kParameters, kArguments, kNamespaces, kAll, kWhole, kModule };
-constexpr std::array<Form, 6> kForms{Form::kParameters, Form::kArguments, Form::kNamespaces,
-                                     Form::kAll,        Form::kWhole,     Form::kModule};
+enum class Form : std::uint8_t {
+  kLine,    ///< Of a lambda.
+  kNumber,  ///< Of a lambda, also among the template arguments.
+  kParameters,
+  kArguments,
+  kNamespaces,
+  kAll,
+  kWhole,
+  kModule,
+};
+constexpr std::array<Form, 8> kForms{Form::kLine,      Form::kNumber,     Form::kParameters,
+                                     Form::kArguments, Form::kNamespaces, Form::kAll,
+                                     Form::kWhole,     Form::kModule};
 
 bool is_same(const Named& a, const Named& b) {
   return a.demangled == b.demangled && a.module == b.module;
@@ -29,15 +39,21 @@ bool is_same(const Named& a, const Named& b) {
 
 std::string in_form(const Named& function, Form form) {
   switch (form) {
+    case Form::kLine:
+      return spelled(function.demangled, {.lambda_line = function.line});
+    case Form::kNumber:
+      return spelled(function.demangled, {.lambda_numbers = true});
     case Form::kParameters:
-      return spelled(function.demangled, {.parameters = true});
+      return spelled(function.demangled, {.parameters = true, .lambda_numbers = true});
     case Form::kArguments:
-      return spelled(function.demangled, {.all_arguments = true});
+      return spelled(function.demangled, {.lambda_numbers = true, .all_arguments = true});
     case Form::kNamespaces:
       return spelled(function.demangled, {.all_namespaces = true});
     case Form::kAll:
-      return spelled(function.demangled,
-                     {.parameters = true, .all_arguments = true, .all_namespaces = true});
+      return spelled(function.demangled, {.parameters = true,
+                                          .lambda_numbers = true,
+                                          .all_arguments = true,
+                                          .all_namespaces = true});
     case Form::kWhole:
       return std::string(function.demangled);
     case Form::kModule:
@@ -133,7 +149,7 @@ std::string fitted_form(const std::string& name, const Named& function, Form for
     const std::string module = " [" + std::string(function.module) + "]";
     const std::size_t used = columns_of(module);
     if (room == 0) return name + module;
-    if (used + 4 < room) return fit_name(name, room - used) + module;
+    if (used + least_columns(name) <= room) return fit_name(name, room - used) + module;
   }
   if (room == 0) return name;
   return fitted(name, room,

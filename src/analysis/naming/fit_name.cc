@@ -143,6 +143,15 @@ std::string fitted(std::string_view display, std::size_t columns, GivesWay first
   return elide(own, columns);
 }
 
+bool is_function_name(std::string_view display) { return !Pieces(display).is_foreign(); }
+
+std::size_t least_columns(std::string_view display) {
+  const Pieces pieces(display);
+  if (pieces.is_foreign()) return columns_of(display);
+  const std::size_t own = columns_of(pieces.bare());
+  return own < columns_of(display) ? own + 1 : own;
+}
+
 std::string fit_name(std::string_view display, std::size_t columns) {
   return fitted(display, columns, GivesWay::kArguments);
 }

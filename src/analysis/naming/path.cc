@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdint>
 
+#include "analysis/naming/lambda_names.h"
+
 namespace geiger::naming {
 namespace {
 
@@ -142,11 +144,21 @@ class PathReader {
     return true;
   }
 
+  /// Other types without a name have members with names.
+  [[nodiscard]] bool is_clang_lambda(std::string_view word, std::size_t end) const {
+    return is_clang_unnamed(word) && (!text_.has(end, "::") || text_.has(end, "::operator()") ||
+                                      text_.has(end, "::__invoke"));
+  }
+
   /// Rust: an implementation, or the arguments of `size_of::<u8>`.
   bool read_angle() {
     const std::size_t close = text_.closing(at_, end_);
     if (close == kNone) return false;
     const Span inner{at_ + 1, close};
+    if (text_.has(at_, "<lambda(")) {
+      add(Kind::kLambda, at_, close + 1);
+      return true;
+    }
     const bool is_impl = path_.components.empty() || text_.has(inner.begin, "impl ");
     if (!is_impl && last().arguments.is_empty() && last().kind != Kind::kImpl) {
       last().arguments = inner;
@@ -170,7 +182,7 @@ class PathReader {
     const std::string_view word = text_.part(begin, i);
     if (word == "operator") return read_operator(begin, i);
     if (word == "decltype") return read_decltype(begin, i);
-    add(Kind::kName, begin, i);
+    add(is_clang_lambda(word, i) ? Kind::kLambda : Kind::kName, begin, i);
     at_ = after_tags(text_, at_, end_);
     read_arguments();
     return true;

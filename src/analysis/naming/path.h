@@ -20,7 +20,7 @@ struct Component {
   enum class Kind : std::uint8_t {
     kName,
     kAnonymous,  ///< (anonymous namespace)
-    kLambda,     ///< {lambda(int)#1}, 'lambda'(int), {{closure}}, {closure#0}
+    kLambda,     ///< {lambda(int)#1}, 'lambda'(int), $_0, <lambda(int)>, {{closure}}, {closure#0}
     kOperator,   ///< operator<<, operator new[], operator bool
     kImpl,       ///< Rust: <T as Trait>, <impl Trait for T>, <T>
   };

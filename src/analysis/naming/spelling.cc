@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/naming/brackets.h"
+#include "analysis/naming/lambda_names.h"
 #include "analysis/naming/library_names.h"
 #include "analysis/naming/path.h"
 
@@ -59,6 +60,10 @@ class Speller {
   void append(std::string_view words) { out_ += words; }
 
   void append_path(const Path& path, Fold fold);
+  void append_function(const Path& path) {
+    function_ = shown(path, Fold::kNothing).back();
+    append_path(path, Fold::kNothing);
+  }
 
   void append_list(Span list, Fold fold, bool drops_defaults);
 
@@ -76,7 +81,7 @@ class Speller {
 
   void append_component(const Component& component, Fold fold);
   void append_implementation(Span inner);
-  void append_lambda(std::string_view word);
+  void append_lambda(const Component& lambda);
   void append_arguments(Span arguments, Fold fold);
   bool append_within(Span arguments, Fold fold, std::size_t most);
   void append_text(Span span, Fold fold);
@@ -87,6 +92,7 @@ class Speller {
   const Brackets& text_;
   Detail detail_;
   bool has_parameters_;
+  const Component* function_ = nullptr;  ///< The last component of the function's own name.
   std::string out_;
   std::size_t limit_ = kUnlimited;
   std::size_t depth_ = 0;
@@ -189,8 +195,8 @@ void Speller::append_component(const Component& component, Fold fold) {
   const std::string_view name = name_of(component);
   if (component.kind == Kind::kImpl) return append_implementation(component.name);
   if (component.kind == Kind::kLambda) {
-    append_lambda(name);
-  } else if (name.starts_with("{unnamed") || name == "'unnamed'") {
+    append_lambda(component);
+  } else if (name.starts_with("{unnamed") || name == "'unnamed'" || is_clang_unnamed(name)) {
     append("{unnamed}");
   } else if (name.starts_with("decltype(") || name.starts_with("decltype (")) {
     append("decltype(…)");
@@ -209,16 +215,13 @@ void Speller::append_component(const Component& component, Fold fold) {
   if (is_less && out_.back() == ' ') out_.pop_back();
 }
 
-void Speller::append_lambda(std::string_view word) {
-  const bool is_rust = word.find("closure") != std::string_view::npos;
-  append(is_rust ? "{closure" : "{lambda");
-  const std::size_t number = word.rfind('#');
-  if (detail_.parameters && number != std::string_view::npos) {
-    append(word.substr(number, word.find('}', number) - number));
-  } else if (detail_.parameters && word.starts_with("'lambda")) {
-    append("#");
-    append(word.substr(7, word.find('\'', 7) - 7));
-  }
+void Speller::append_lambda(const Component& lambda) {
+  const std::string_view word = name_of(lambda);
+  append(word.find("closure") != std::string_view::npos ? "{closure" : "{lambda");
+  const bool has_line = &lambda == function_ && detail_.lambda_line != 0;
+  if (has_line) append(":" + std::to_string(detail_.lambda_line));
+  const std::string number = detail_.lambda_numbers ? lambda_number(word) : "";
+  if (!number.empty()) append("#" + number);
   append("}");
 }
 
@@ -380,7 +383,7 @@ std::string spelled(std::string_view demangled, const Detail& detail) {
   if (function.path.components.empty()) return std::string(whole);
   Speller speller(text, detail, function.has_parameters);
   speller.append(words);
-  speller.append_path(function.path, Fold::kNothing);
+  speller.append_function(function.path);
   if (detail.parameters && function.has_parameters) {
     speller.append("(");
     speller.append_list(function.parameters, Fold::kNamespaces, false);

@@ -1,13 +1,17 @@
 // How a parsed name is written: what of it is shown.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace geiger::naming {
 
 struct Detail {
-  bool parameters = false;      ///< With what follows them, and the numbers of lambdas.
+  bool parameters = false;      ///< With what follows them.
+  bool lambda_numbers = false;  ///< "{lambda#2}"; else all lambdas of a function are alike.
+  /// Of the function, if it is a lambda: "{lambda:24}"; 0: not shown.
+  std::uint32_t lambda_line = 0;
   bool all_arguments = false;   ///< Template arguments, none folded or taken for a default.
   bool all_namespaces = false;  ///< std::, inline and unnamed ones.
 };

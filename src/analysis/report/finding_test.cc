@@ -64,7 +64,8 @@ TEST(Finding, NamesTheFunctionAndItsLine) {
   program.allocate({"std::vector<int>::resize", "Store::open(int)"}, 200);
   const Finding finding = find_kind(program.recording());
   EXPECT_EQ(finding.verdict, FindingVerdict::kFound);
-  EXPECT_EQ(sentence(finding), "Store::open (main.cc:12) allocated 100 % ± 2 of 106 MiB ± 15.");
+  EXPECT_EQ(sentence(finding),
+            "Store::open (main.cc:12) allocated 100 % [98, 100] of 106 MiB ± 15.");
 }
 
 TEST(Finding, SaysWhen) {

@@ -14,6 +14,8 @@ using estimation::Interval;
 
 /// Half-widths that differ by less than this share print as one ±.
 constexpr double kSymmetric = 0.15;
+/// The same of shares, which have fewer digits. web/src/numbers/format.ts has both, too.
+constexpr double kSymmetricShare = 0.2;
 constexpr int kMaxDecimals = 3;
 
 struct Scale {
@@ -238,15 +240,23 @@ std::string level_text(double level) { return fmt::format("{:.6g} %", level * 10
 
 Figure figure(const Share& share) {
   const double value = 100 * share.value;
-  const double half =
-      100 * std::max(share.value - share.interval.lo, share.interval.hi - share.value);
+  const double lo = 100 * share.interval.lo;
+  const double hi = 100 * share.interval.hi;
+  const double half = std::max(value - lo, hi - value);
   const int decimals = value < 9.95 || half < 0.95 ? 1 : 0;
   if (share.interval.hi < 0.001 && value > 0) return {"< 0.1 %", ""};
   if (value == 0 && half > 0)
     return {fmt::format("< {} %", number(half, half < 9.95 ? 1 : 0, Rounding::kUp)), ""};
   if (!(half > 1e-9)) return {fmt::format("{:.{}f} %", value, value < 9.95 ? 1 : 0), ""};
-  return {fmt::format("{:.{}f} %", value, decimals),
-          fmt::format("± {}", number(half, half < 9.95 ? decimals : 0, Rounding::kUp))};
+  const std::string shown = fmt::format("{:.{}f} %", value, decimals);
+  const bool is_both_ways = std::abs(hi + lo - 2 * value) < kSymmetricShare * half;
+  if (is_both_ways && value - half >= 0 && value + half <= 100) {
+    return {shown, fmt::format("± {}", number(half, half < 9.95 ? decimals : 0, Rounding::kUp))};
+  }
+  // 99.6 must not read as all of it.
+  const int decimals_above = hi > 99 && hi < 100 ? 1 : decimals;
+  return {shown, fmt::format("[{}, {}]", number(lo, decimals, Rounding::kDown),
+                             number(hi, decimals_above, Rounding::kUp))};
 }
 
 std::string exact_share(std::uint64_t part, std::uint64_t whole) {

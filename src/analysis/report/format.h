@@ -63,8 +63,9 @@ struct Share {
   double value = 0;
   estimation::Interval interval;
 };
-/// "42 % ± 3", "6.4 % ± 0.2"; "100 %" without error when there is none; "< 1.8 %"
-/// of a part that was not seen.
+/// "42 % ± 3", "6.4 % ± 0.2"; "95 % [86, 99]" where the interval leans to one side or ± would
+/// leave 0 to 100 %; "100 %" without error when there is none; "< 1.8 %" of a part that was
+/// not seen.
 [[nodiscard]] Figure figure(const Share& share);
 
 /// An exact share of two counts: "0.3 %"; "0 %" of nothing.

@@ -116,13 +116,21 @@ TEST(Duration, UsesTheFittingUnit) {
   EXPECT_EQ(duration(7'500'000'000'000), "2 h 05 min");
 }
 
+// As in web/tests/model.test.ts.
+TEST(Percent, OnePlusMinusOnlyWhereBothSidesAreAlikeAndWithinTheWhole) {
+  EXPECT_EQ(figure(Share{0.95, {0.862, 0.987}}).text(), "95 % [86, 99]");
+  EXPECT_EQ(figure(Share{0.034, {0.0031, 0.1213}}).text(), "3.4 % [0.3, 12.2]");
+  EXPECT_EQ(figure(Share{0.97, {0.88, 1}}).text(), "97 % [88, 100]");
+  EXPECT_EQ(figure(Share{0.992, {0.98, 0.996}}).text(), "99 % [98, 99.6]");
+}
+
 TEST(Percent, SharesCarryTheirError) {
   EXPECT_EQ(figure(Share{0.42, {0.39, 0.45}}).text(), "42 % ± 3");
   EXPECT_EQ(figure(Share{0.064, {0.062, 0.066}}).text(), "6.4 % ± 0.2");
   EXPECT_EQ(figure(Share{1, {1, 1}}).text(), "100 %");
   EXPECT_EQ(figure(Share{0, {0, 0.0171}}).text(), "< 1.8 %");
   EXPECT_EQ(figure(Share{0.0002, {0.0001, 0.0003}}).text(), "< 0.1 %");
-  EXPECT_EQ(figure(Share{0.999, {0.997, 1}}).text(), "99.9 % ± 0.2");
+  EXPECT_EQ(figure(Share{0.999, {0.997, 1}}).text(), "99.9 % [99.7, 100.0]");
   EXPECT_EQ(z_score(-0.01), "0.0");
   EXPECT_EQ(z_score(-2.14), "-2.1");
   EXPECT_EQ(exact_share(0, 7), "0 %");

@@ -14,6 +14,15 @@ std::string function_text(std::string_view function, std::size_t columns, const 
   return naming::fit_name(naming::display_name(shown), columns);
 }
 
+std::size_t columns_needed(std::string_view function) {
+  constexpr std::size_t kMost = 40;
+  constexpr std::size_t kNumber = 3;  // " #2"
+  constexpr std::size_t kLine = 5;    // ":1234"
+  const std::string name = naming::display_name(printable(function));
+  const bool is_lambda = name.ends_with("{lambda}") || name.ends_with("{closure}");
+  return std::min(naming::least_columns(name) + (is_lambda ? kLine : kNumber), kMost);
+}
+
 std::string callers_text(std::string_view callers, const Style& style) {
   constexpr std::string_view kBetween = " < ";
   if (style.names == Names::kFull) return printable(callers);
@@ -49,11 +58,24 @@ profile::GroupBy named_like(profile::LifetimeGrouping by) {
   return profile::GroupBy::kThread;
 }
 
+std::string where_cell(const profile::SourceLine& where, std::string_view detail,
+                       profile::GroupBy by) {
+  constexpr std::size_t kMostOfModule = 24;
+  const bool has_module = is_named_by_functions(by) && by != profile::GroupBy::kStack;
+  if (!where.file.empty() || !has_module) return printable(text_of(where));
+  return elide(printable(detail), kMostOfModule);
+}
+
 void add_row(Grid& grid, std::vector<std::string> cells, std::string_view name,
-             std::string_view detail, profile::GroupBy by, const Style& style, bool is_faint) {
+             std::string_view detail, profile::GroupBy by, const Style& style, bool is_faint,
+             const profile::SourceLine& where) {
   const bool is_stack = by == profile::GroupBy::kStack;
-  grid.add(std::move(cells), is_stack ? callers_text(detail, style) : printable(detail), is_faint);
-  if (is_named_by_functions(by)) grid.name(name, is_stack ? "" : detail);
+  std::string tail = is_stack ? callers_text(detail, style) : printable(detail);
+  const std::string place = printable(text_of(where));
+  if (!is_stack && !place.empty() && cells.back() != place) tail = place;
+  if (cells.back() == tail) tail.clear();
+  grid.add(std::move(cells), std::move(tail), is_faint);
+  if (is_named_by_functions(by)) grid.name(name, is_stack ? "" : detail, where.line);
 }
 
 void write_name(JsonWriter& json, std::string_view name, bool is_function) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "analysis/naming/display_name.h"
+#include "analysis/report/function_names.h"
 #include "analysis/report/text.h"
 
 namespace geiger::report {
@@ -57,18 +58,40 @@ std::size_t Grid::room_for_cut(std::size_t width) const {
   return width > used + kLeastCut ? width - used : kLeastCut;
 }
 
-void Grid::name(std::string_view function, std::string_view module) {
+bool Grid::has_room_for_names(const Style& style) const {
+  if (style.names == Names::kFull) return true;
+  const std::size_t room = room_for_cut(style.width);
+  return room > kLeastCut && std::ranges::all_of(lines_, [&](const Line& line) {
+           return !is_function(line) || columns_needed(line.cells[cut_]) <= room;
+         });
+}
+
+bool Grid::is_function(const Line& line) const {
+  return line.is_named && naming::is_function_name(naming::display_name(line.cells[cut_]));
+}
+
+std::size_t Grid::widest_name() const {
+  std::size_t widest = 0;
+  for (const Line& line : lines_) {
+    if (!is_function(line)) continue;
+    widest = std::max(widest, columns_of(naming::display_name(line.cells[cut_])));
+  }
+  return widest;
+}
+
+void Grid::name(std::string_view function, std::string_view module, std::uint32_t source_line) {
   Line& line = lines_.back();
   line.cells[cut_] = printable(function);
   line.is_named = true;
   line.module = printable(module);
+  line.source_line = source_line;
 }
 
 std::vector<std::string> Grid::cut_cells(std::size_t room, const Style& style) const {
   const bool is_short = style.names == Names::kShort;
   std::vector<naming::Named> functions;
   for (const Line& line : lines_) {
-    if (line.is_named) functions.push_back({line.cells[cut_], line.module, room});
+    if (line.is_named) functions.push_back({line.cells[cut_], line.module, room, line.source_line});
   }
   const std::vector<std::string> names =
       is_short ? naming::distinct_names(functions) : std::vector<std::string>();
@@ -77,7 +100,7 @@ std::vector<std::string> Grid::cut_cells(std::size_t room, const Style& style) c
   for (const Line& line : lines_) {
     const std::string& cell = line.cells[cut_];
     if (!line.is_named) {
-      cells.push_back(elide(cell, room));
+      cells.push_back(line.is_whole ? cell : elide(cell, room));
     } else {
       cells.push_back(is_short ? names[named++] : cell);
     }

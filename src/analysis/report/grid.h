@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,11 +34,20 @@ class Grid {
   void add(std::vector<std::string> cells, std::string tail = {}, bool is_faint = false);
 
   /// The cell that is cut, of the line added last, is a function: shown by a short name that fits
-  /// and is told apart from those of other lines. `module` may tell two of one name apart.
-  void name(std::string_view function, std::string_view module);
+  /// and is told apart from those of other lines: `module` and the line of its source, 0 where it
+  /// is not known, may tell two of one name apart.
+  void name(std::string_view function, std::string_view module, std::uint32_t source_line = 0);
+
+  /// The cell that is cut, of the line added last, is shown as it is.
+  void keep_whole() { lines_.back().is_whole = true; }
 
   /// Columns left for the column that is cut in lines of `width`.
   [[nodiscard]] std::size_t room_for_cut(std::size_t width) const;
+  /// Whether lines are no wider than the terminal, and the last component of each function is
+  /// whole. Very long ones do not count, nor do addresses without a name.
+  [[nodiscard]] bool has_room_for_names(const Style& style) const;
+  /// Columns of the widest short name of a function.
+  [[nodiscard]] std::size_t widest_name() const;
 
   /// The lines, each ended by a newline; headings only if some column has one.
   [[nodiscard]] std::string text(const Style& style) const;
@@ -48,9 +58,12 @@ class Grid {
     std::string tail;
     bool is_faint = false;
     bool is_named = false;  ///< Its cut cell is a function.
+    bool is_whole = false;  ///< Its cut cell is not cut.
     std::string module = {};
+    std::uint32_t source_line = 0;
   };
 
+  [[nodiscard]] bool is_function(const Line& line) const;
   /// The cells that are cut, as they are shown.
   [[nodiscard]] std::vector<std::string> cut_cells(std::size_t room, const Style& style) const;
   [[nodiscard]] std::string drawn(const Line& line, std::string_view cut, std::size_t width,

@@ -73,7 +73,7 @@ std::string pictures(const LifetimesReport& report, const Style& style) {
   const auto draw = [&](const LifetimeFigures& figures, const char* title) {
     return draw_dots(survival_chart(figures, title), columns, kPlotRows, style.has_unicode);
   };
-  return "\n" + beside(draw(report.whole.bytes, "share of the bytes alive, with its limits"),
+  return "\n" + beside(draw(report.whole.bytes, "share of the bytes alive, with limits"),
                        draw(report.whole.objects, "share of the objects alive"), kGap);
 }
 
@@ -81,40 +81,65 @@ std::string share_cell(const std::optional<Share>& share) {
   return share ? figure(*share).text() : "-";
 }
 
-Grid grid_of(const LifetimesReport& report, bool has_places, const Style& style) {
+/// Which figures stand in a row; a narrow terminal has no room for all.
+struct Figures {
+  bool has_places = false, has_where = false, has_temporary = false, has_ninety = false;
+  bool has_samples = true;
+};
+
+bool has_lines(const LifetimesReport& report) {
+  return std::ranges::any_of(report.lines,
+                             [](const LifetimeLine& line) { return !line.where.file.empty(); });
+}
+
+Grid grid_of(const LifetimesReport& report, const Figures& figures, const Style& style) {
   std::vector<Column> columns;
   append_figure_columns(columns, "allocated");
-  columns.push_back({"samples", Align::kRight, false});
+  if (figures.has_samples) columns.push_back({"samples", Align::kRight, false});
   append_figure_columns(columns, "median");
-  columns.push_back({"90 % after", Align::kRight, false});
-  append_figure_columns(columns, "temporary");
-  if (has_places) columns.push_back({"other thread", Align::kRight, false});
+  if (figures.has_ninety) columns.push_back({"90 % after", Align::kRight, false});
+  if (figures.has_temporary) append_figure_columns(columns, "temporary");
+  if (figures.has_places) columns.push_back({"other thread", Align::kRight, false});
   columns.push_back(
       {.heading = std::string(name_of(report.options.by)), .align = Align::kLeft, .is_cut = true});
-  const bool has_where = std::ranges::any_of(
-      report.lines, [](const LifetimeLine& line) { return !line.where.file.empty(); });
-  if (has_where) columns.push_back({"where", Align::kLeft, false});
+  if (figures.has_where) columns.push_back({"where", Align::kLeft, false});
   Grid grid(std::move(columns));
+  const profile::GroupBy by = named_like(report.options.by);
   for (const LifetimeLine& line : report.lines) {
     std::vector<std::string> cells;
     append_figure(cells, figure(line.allocated.bytes, Quantity::kBytes));
-    cells.push_back(exact_count(line.allocated.samples));
+    if (figures.has_samples) cells.push_back(exact_count(line.allocated.samples));
     append_figure(cells, length_figure(line.bytes.quantiles[kMedian], line.bytes.longest));
-    cells.push_back(length_figure(line.bytes.quantiles[kNinety], line.bytes.longest).text());
-    append_figure(cells, figure(line.bytes.temporary));
-    if (has_places) cells.push_back(share_cell(line.other_thread));
+    if (figures.has_ninety) {
+      cells.push_back(length_figure(line.bytes.quantiles[kNinety], line.bytes.longest).text());
+    }
+    if (figures.has_temporary) append_figure(cells, figure(line.bytes.temporary));
+    if (figures.has_places) cells.push_back(share_cell(line.other_thread));
     cells.push_back(printable(line.name));
-    if (has_where) cells.push_back(printable(text_of(line.where)));
-    add_row(grid, std::move(cells), line.name, line.detail, named_like(report.options.by), style);
+    if (figures.has_where) cells.push_back(where_cell(line.where, line.detail, by));
+    add_row(grid, std::move(cells), line.name, line.detail, by, style, false, line.where);
   }
   return grid;
 }
 
+/// All figures, or those without which the names have room: where objects are freed goes first,
+/// then the lines go behind the names, then figures from the right.
+Grid fitting_grid(const LifetimesReport& report, const Style& style) {
+  const bool has_where = has_lines(report);
+  Grid all = grid_of(report, {true, has_where, true, true}, style);
+  if (all.room_for_cut(style.width) >= kRoomForName && all.has_room_for_names(style)) return all;
+  for (const Figures& figures :
+       {Figures{false, has_where, true, true}, Figures{false, false, true, true},
+        Figures{false, false, false, true}, Figures{}}) {
+    Grid grid = grid_of(report, figures, style);
+    if (grid.has_room_for_names(style)) return grid;
+  }
+  return grid_of(report, {.has_samples = false}, style);
+}
+
 std::string rows(const LifetimesReport& report, const Style& style) {
   if (report.lines.empty()) return "";
-  const Grid wide = grid_of(report, true, style);
-  const bool has_room = wide.room_for_cut(style.width) >= kRoomForName;
-  std::string out = "\n" + (has_room ? wide : grid_of(report, false, style)).text(style);
+  std::string out = "\n" + fitting_grid(report, style).text(style);
   if (report.groups <= report.lines.size()) return out;
   const std::uint64_t more = report.groups - report.lines.size();
   return out + fmt::format("\n{} more. --top 0 shows all.\n", exact_count(more));
@@ -134,7 +159,7 @@ std::string free_places(const LifetimesReport& report, const Style& style) {
     cells.push_back(printable(place.name));
     const std::string where = printable(text_of(place.where));
     grid.add(std::move(cells), where.empty() ? callers_text(place.detail, style) : where);
-    grid.name(place.name, "");
+    grid.name(place.name, "", place.where.line);
   }
   std::string out = fmt::format("\n{}\n{}", paint(style, Role::kHeading, "Where objects are freed"),
                                 grid.text(style));

@@ -27,7 +27,7 @@ nlohmann::json json_of(const Recording& recording) {
 
 TEST(Summary, ReadsLikeThis) {
   EXPECT_EQ(text_of(small_server()),
-            R"(At the peak make_buffer (main.cc:1280) held 91 % ± 2 of 137 MiB ± 19.
+            R"(At the peak make_buffer (main.cc:1280) held 91 % [89, 93] of 137 MiB ± 19.
 
 server, pid 4711: exited after 2.50 s
 ± and [ ] are 95 % intervals
@@ -45,13 +45,13 @@ server, pid 4711: exited after 2.50 s
   dropped           nothing
 
 Most allocated, by function
-   126 MiB [121, 129]           88 % ± 3    make_buffer  main.cc:1280
-    12 MiB exact + < 1.85 MiB  8.2 % ± 1.5  load_table  main.cc:1536
-  5.92 MiB [3.09, 10.17]       4.1 % ± 3.0  grow  main.cc:768
+   126 MiB [121, 129]           88 % [84, 90]    make_buffer  main.cc:1280
+    12 MiB exact + < 1.85 MiB  8.2 % [7.3, 9.7]  load_table  main.cc:1536
+  5.92 MiB [3.09, 10.17]       4.1 % [2.1, 7.1]  grow  main.cc:768
 
 Most live at the peak, by function
-  125 MiB ± 19                 91 % ± 2    make_buffer  main.cc:1280
-   12 MiB exact + < 2.46 MiB  8.8 % ± 2.0  load_table  main.cc:1536
+  125 MiB ± 19                 91 % [89, 93]     make_buffer  main.cc:1280
+   12 MiB exact + < 2.46 MiB  8.8 % [7.5, 10.8]  load_table  main.cc:1536
 
 next: geiger table geiger-server.4711 --kind peak
 )");
@@ -182,7 +182,7 @@ TEST(Summary, ClosingLinesFitBehindAnyProgram) {
   SummaryOptions options;
   options.run = "geiger-server.4711";
   EXPECT_EQ(closing_lines(summary_report(recording, options), recording, {}),
-            "geiger: at the peak make_buffer (main.cc:1280) held 91 % ± 2 of 137 MiB ± 19\n"
+            "geiger: at the peak make_buffer (main.cc:1280) held 91 % [89, 93] of 137 MiB ± 19\n"
             "geiger: 253 samples; allocated 146 MiB ± 17 (exactly 144 MiB, z = 0.2)\n"
             "geiger: live at the peak 137 MiB ± 19, at the end 43.9 MiB [36.7, 52.6]\n"
             "geiger: next: geiger table geiger-server.4711 --kind peak, or geiger summary "

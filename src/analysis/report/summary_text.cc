@@ -116,24 +116,30 @@ std::string process_list(const SummaryReport& report, const Recording& recording
                            idle == 1 ? "process" : "processes", exact_bytes(of_idle));
 }
 
-std::string site_list(std::string_view title, const std::vector<TableLine>& lines,
-                      const Style& style) {
-  if (lines.empty()) return "";
+Grid site_grid(const std::vector<TableLine>& lines, bool has_share) {
   std::vector<Column> columns;
   append_figure_columns(columns, "");
-  append_figure_columns(columns, "");
+  if (has_share) append_figure_columns(columns, "");
   columns.push_back({"", Align::kLeft, false});
   Grid grid(std::move(columns), 2);
   for (const TableLine& line : lines) {
     if (line.self.samples == 0) continue;
     std::vector<std::string> cells;
     append_figure(cells, figure(shown_bytes(line.self), Quantity::kBytes));
-    append_figure(cells, figure(line.share));
+    if (has_share) append_figure(cells, figure(line.share));
     cells.push_back(printable(line.name));
     const std::string where = text_of(line.where);
     grid.add(std::move(cells), printable(where.empty() ? line.detail : where));
-    grid.name(line.name, line.detail);
+    grid.name(line.name, line.detail, line.where.line);
   }
+  return grid;
+}
+
+std::string site_list(std::string_view title, const std::vector<TableLine>& lines,
+                      const Style& style) {
+  if (lines.empty()) return "";
+  Grid grid = site_grid(lines, true);
+  if (!grid.has_room_for_names(style)) grid = site_grid(lines, false);
   return fmt::format("\n{}\n{}", paint(style, Role::kHeading, title), grid.text(style));
 }
 

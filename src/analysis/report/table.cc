@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <tuple>
 #include <utility>
 
@@ -88,6 +90,17 @@ NodeSums sum_from(const std::vector<Row>& rows, const std::vector<std::uint32_t>
   return sums;
 }
 
+/// Removes rows without samples of their own, which say nothing when sorted by self:
+/// "< 1.9 MiB  main". Returns how many; 0 if no row has samples.
+std::size_t leave_out_callers(std::vector<Row>& rows, const TableOptions& options) {
+  const bool is_by_own = options.sort == SortBy::kSelf || options.sort == SortBy::kSamples;
+  const auto has_own = [](const Row& row) {
+    return row.self.samples + row.self.certain_samples != 0;
+  };
+  if (options.top == 0 || !is_by_own || std::ranges::none_of(rows, has_own)) return 0;
+  return std::erase_if(rows, std::not_fn(has_own));
+}
+
 TableLine line_of(const Row& row, const Whole& whole, const TableOptions& options) {
   TableLine line{row.name,
                  row.detail,
@@ -118,6 +131,7 @@ bool has_lines(const TableReport& report) {
 /// Which figures stand in a row; a narrow terminal has no room for all.
 struct Figures {
   bool has_self = true, has_total = false, has_share = false, has_where = false;
+  bool has_samples = true;
 };
 
 std::vector<Column> columns_for(const TableReport& report, Figures figures) {
@@ -126,7 +140,9 @@ std::vector<Column> columns_for(const TableReport& report, Figures figures) {
   if (figures.has_self) append_figure_columns(columns, has_two ? "self" : "bytes");
   if (figures.has_total) append_figure_columns(columns, "total");
   if (figures.has_share) append_figure_columns(columns, "share");
-  columns.push_back({std::string(count_heading(report.kind)), Align::kRight, false});
+  if (figures.has_samples) {
+    columns.push_back({std::string(count_heading(report.kind)), Align::kRight, false});
+  }
   const bool is_line = report.options.by == GroupBy::kLine;
   columns.push_back(
       {is_line ? "function" : std::string(name_of(report.options.by)), Align::kLeft, false, true});
@@ -140,9 +156,13 @@ std::vector<std::string> cells_for(const TableReport& report, const TableLine& l
   if (figures.has_self) append_figure(cells, figure(shown_bytes(line.self), Quantity::kBytes));
   if (figures.has_total) append_figure(cells, figure(shown_bytes(line.total), Quantity::kBytes));
   if (figures.has_share) append_figure(cells, figure(line.share));
-  cells.push_back(exact_count(sorted_measure(line, report.options.sort).samples));
+  if (figures.has_samples) {
+    cells.push_back(exact_count(sorted_measure(line, report.options.sort).samples));
+  }
   cells.push_back(printable(line.name));
-  if (figures.has_where) cells.push_back(printable(text_of(line.where)));
+  if (figures.has_where) {
+    cells.push_back(where_cell(line.where, line.detail, report.options.by));
+  }
   return cells;
 }
 
@@ -150,39 +170,59 @@ Grid grid_of(const TableReport& report, Figures figures, const Style& style) {
   Grid grid(columns_for(report, figures));
   for (const TableLine& line : report.lines) {
     add_row(grid, cells_for(report, line, figures), line.name, line.detail, report.options.by,
-            style);
+            style, false, line.where);
   }
   return grid;
 }
 
 /// All figures, or those without which the names have room: the share goes first, then the
-/// measure that the rows are not sorted by.
+/// measure that the rows are not sorted by, then both; at last the lines go behind the names, or
+/// the samples where rows are lines.
 Grid fitting_grid(const TableReport& report, const Style& style) {
-  const std::size_t width = style.width;
-  Figures figures{true, has_two_measures(report), report.has_whole, has_lines(report)};
-  const Grid whole = grid_of(report, figures, style);
-  if (!report.has_whole || whole.room_for_cut(width) >= kRoomForName) return whole;
-  figures.has_share = false;
-  const Grid without_share = grid_of(report, figures, style);
-  if (!figures.has_total || without_share.room_for_cut(width) >= kLeastRoomForName) {
-    return without_share;
+  const Figures all{true, has_two_measures(report), report.has_whole, has_lines(report)};
+  Figures without_share = all;
+  without_share.has_share = false;
+  Figures one_measure = all;
+  if (all.has_total) {
+    one_measure.has_self = report.options.sort != SortBy::kTotal;
+    one_measure.has_total = !one_measure.has_self;
   }
-  figures.has_self = report.options.sort != SortBy::kTotal;
-  figures.has_total = !figures.has_self;
-  figures.has_share = true;
-  const Grid one_measure = grid_of(report, figures, style);
-  if (one_measure.room_for_cut(width) >= kLeastRoomForName) return one_measure;
-  figures.has_share = false;
-  return grid_of(report, figures, style);
+  Figures least = one_measure;
+  least.has_share = false;
+  Figures last = least;
+  if (report.options.by == GroupBy::kLine) {
+    last.has_samples = false;
+  } else {
+    last.has_where = false;
+  }
+  // Beside one measure the share is not worth a name that is cut.
+  const std::size_t whole = std::min(kRoomForName, grid_of(report, last, style).widest_name());
+  const std::array<std::pair<Figures, std::size_t>, 4> choices{
+      {{all, kRoomForName},
+       {without_share, kLeastRoomForName},
+       {one_measure, std::max(kLeastRoomForName, whole)},
+       {least, kLeastRoomForName}}};
+  for (const auto& [figures, room] : choices) {
+    Grid grid = grid_of(report, figures, style);
+    const bool fits = grid.room_for_cut(style.width) >= room && grid.has_room_for_names(style);
+    if (fits || !report.has_whole) return grid;
+  }
+  return grid_of(report, last, style);
 }
 
 std::string footer(const TableReport& report, const Style& style) {
   std::string out;
-  if (report.rows > report.lines.size()) {
-    const std::uint64_t left_out = report.rows - report.lines.size();
-    out += fmt::format("{} more {}{}: {}. --top 0 shows all.\n", exact_count(left_out),
-                       name_of(report.options.by), left_out == 1 ? "" : "s",
+  const std::string group(name_of(report.options.by));
+  const std::uint64_t left_out = report.rows - report.lines.size() - report.callers;
+  if (left_out > 0) {
+    out += fmt::format("{} more {}{}: {}. --top 0 shows all.\n", exact_count(left_out), group,
+                       left_out == 1 ? "" : "s",
                        figure(shown_bytes(report.others), Quantity::kBytes).text());
+  }
+  if (report.callers > 0) {
+    out += fmt::format("{} without samples of {} own: --sort total shows {}.\n",
+                       plural(report.callers, group.c_str()), report.callers == 1 ? "its" : "their",
+                       report.callers == 1 ? "it" : "them");
   }
   const bool any_uncertain = std::any_of(report.lines.begin(), report.lines.end(),
                                          [](const TableLine& l) { return l.is_order_uncertain; });
@@ -216,13 +256,15 @@ TableReport table_report(const profile::Recording& recording, const profile::Pro
   if (options.shows) {
     std::erase_if(rows, [&](const Row& row) { return !options.shows(row); });
   }
+  const std::size_t callers = leave_out_callers(rows, options);
   const std::vector<std::uint32_t> order = ordered(rows, options.sort, whole);
   TableReport report{profile.kind,
                      options,
                      whole.measure_total(options.level),
                      profile.rate_factor < 1,
                      {},
-                     rows.size(),
+                     rows.size() + callers,
+                     callers,
                      {},
                      whole.calibrated_to()};
   const std::size_t shown = options.top == 0 ? rows.size() : std::min(options.top, rows.size());

@@ -53,8 +53,9 @@ struct TableReport {
   Measure total;
   bool is_halved = false;  ///< Half the samples chose the peak.
   std::vector<TableLine> lines;
-  std::uint64_t rows = 0;  ///< Before `top`.
-  Measure others;          ///< Self of the rows left out.
+  std::uint64_t rows = 0;     ///< Before `top`.
+  std::uint64_t callers = 0;  ///< Of them, left out because they have no samples of their own.
+  Measure others;             ///< Self of the rows left out.
   /// The exact total, where rows are calibrated to it.
   std::optional<Bytes> calibrated_to;
   /// Rows are parts of a total. Heaps are none: one may lie within another.

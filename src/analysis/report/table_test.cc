@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/profile/example_recording.h"
+#include "analysis/report/text.h"
 
 namespace geiger::report {
 namespace {
@@ -27,14 +28,12 @@ TEST(Table, ReadsLikeThis) {
   EXPECT_EQ(to_text(report_of(small_server()), {}),
             R"(Allocated, by function: 144 MiB exactly from 253 samples, 95 % intervals
 
-         self                       share        samples  function      where
-      126 MiB [121, 129]             88 % ± 3        240  make_buffer   main.cc:1280  server
-       12 MiB exact + < 1.85 MiB    8.2 % ± 1.5        1  load_table    main.cc:1536  server
-     5.92 MiB [3.09, 10.17]         4.1 % ± 3.0       12  grow          main.cc:768  server
-   < 1.85 MiB                     < 1.3 %              0  main  server
-   < 1.85 MiB                     < 1.3 %              0  serve  server
-   < 1.85 MiB                     < 1.3 %              0  read_request  server
+       self                     share             samples  function     where
+    126 MiB [121, 129]           88 % [84, 90]        240  make_buffer  main.cc:1280  server
+     12 MiB exact + < 1.85 MiB  8.2 % [7.3, 9.7]        1  load_table   main.cc:1536  server
+   5.92 MiB [3.09, 10.17]       4.1 % [2.1, 7.1]       12  grow         main.cc:768  server
 
+3 functions without samples of their own: --sort total shows them.
 Bytes from 5 samples on are calibrated to the exact total of 144 MiB.
 )");
 }
@@ -95,7 +94,7 @@ TEST(Table, JsonKeepsTheEstimateBesideTheCalibratedOne) {
 TEST(Table, HasAShareWhereThereIsRoom) {
   Style wide;
   wide.width = 140;
-  EXPECT_THAT(to_text(report_of(small_server()), wide), HasSubstr(" 88 % ± 3  "));
+  EXPECT_THAT(to_text(report_of(small_server()), wide), HasSubstr(" 88 % [84, 90]  "));
 }
 
 TEST(Table, NoLineIsWiderThanTheTerminal) {
@@ -116,7 +115,36 @@ TEST(Table, CutsToTheTopAndSumsUpTheRest) {
   ASSERT_EQ(report.lines.size(), 1U);
   EXPECT_EQ(report.rows, 6U);
   EXPECT_EQ(report.others.samples, 13U);
-  EXPECT_THAT(to_text(report, {}), HasSubstr("5 more functions: 17.9 MiB"));
+  EXPECT_THAT(to_text(report, {}), HasSubstr("2 more functions: 17.9 MiB"));
+}
+
+TEST(Table, HasRowsWithoutSamplesOfTheirOwnOnlyWhereAsked) {
+  TableOptions options;
+  TableReport report = report_of(small_server(), options);
+  EXPECT_EQ(report.lines.size(), 3U);
+  EXPECT_EQ(report.callers, 3U);
+  options.top = 0;
+  report = report_of(small_server(), options);
+  EXPECT_EQ(report.lines.size(), 6U);
+  EXPECT_EQ(report.callers, 0U);
+  options.top = 30;
+  options.sort = SortBy::kTotal;
+  EXPECT_EQ(report_of(small_server(), options).lines.size(), 6U);
+}
+
+TEST(Table, NamesModulesWhereOthersHaveLines) {
+  TableOptions options;
+  options.sort = SortBy::kTotal;
+  const std::string text = to_text(report_of(small_server(), options), {});
+  const std::size_t line = text.find("main.cc:1280");
+  const std::size_t module = text.find("server\n");
+  ASSERT_NE(line, std::string::npos);
+  ASSERT_NE(module, std::string::npos);
+  const auto column = [&](std::size_t at) {
+    return columns_of(
+        std::string_view(text).substr(text.rfind('\n', at) + 1, at - text.rfind('\n', at) - 1));
+  };
+  EXPECT_EQ(column(line), column(module)) << text;
 }
 
 TEST(Table, MarksRowsThatMayBeInTheWrongOrder) {

@@ -1,28 +1,20 @@
 #include "analysis/report/tree.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 #include <utility>
 
 #include "analysis/profile/view.h"
 #include "analysis/report/function_names.h"
-#include "analysis/report/grid.h"
-#include "analysis/report/heading.h"
 #include "analysis/report/json.h"
 #include "analysis/report/share.h"
 #include "analysis/report/stack_json.h"
-#include "analysis/report/text.h"
 
 namespace geiger::report {
 namespace {
 
 using profile::Tree;
 using profile::TreeNode;
-
-/// Indentation stops growing here; deeper branches keep their order.
-constexpr std::size_t kDeepestIndent = 14;
 
 struct Pending {
   std::uint32_t node, parent;
@@ -53,97 +45,6 @@ TreeLine line_of(const TreeNode& node, std::uint32_t parent, const Whole& whole,
           whole.measure_row(node.self, options.level),
           total,
           share_of(total, node.total, whole, options.level)};
-}
-
-/// Where a line's branches and its descendants' lines begin.
-struct Indent {
-  std::string lead;   ///< Before the name.
-  std::string below;  ///< Before the names of all descendants.
-  std::size_t depth = 0;
-};
-
-/// An only child continues its parent's column; siblings branch off.
-Indent indent_of(const Indent& parent, bool is_only_child, bool is_last) {
-  if (is_only_child) return {parent.below, parent.below, parent.depth};
-  if (parent.depth >= kDeepestIndent) return {parent.below + "· ", parent.below, parent.depth};
-  return {parent.below + (is_last ? "└─ " : "├─ "), parent.below + (is_last ? "   " : "│  "),
-          parent.depth + 1};
-}
-
-std::vector<Indent> indents_of(const std::vector<TreeLine>& lines) {
-  std::vector<Indent> indents(lines.size());
-  std::vector<std::uint32_t> seen(lines.size(), 0);
-  for (std::size_t i = 1; i < lines.size(); ++i) {
-    const std::uint32_t parent = lines[i].parent;
-    const std::uint32_t siblings = lines[parent].children;
-    const bool is_last = ++seen[parent] == siblings;
-    indents[i] = indent_of(indents[parent], siblings == 1, is_last);
-  }
-  return indents;
-}
-
-std::string name_of(const TreeLine& line, std::size_t index, const Style& style) {
-  if (index == 0) return "all";
-  const std::string where = text_of(line.where);
-  const std::string name = function_text(line.name, style.width, style);
-  return where.empty() ? name : fmt::format("{} ({})", name, printable(where));
-}
-
-/// Whether a line says no more than the one above it: its only child, with all of its samples.
-bool continues_parent(const TreeReport& report, std::size_t index) {
-  const std::uint32_t parent = report.lines[index].parent;
-  if (parent == 0 || report.lines[parent].children != 1) return false;
-  const Measure& above = report.lines[parent].total;
-  const Measure& below = report.lines[index].total;
-  return above.samples == below.samples && shown_bytes(above).value == shown_bytes(below).value;
-}
-
-/// The names of a line and of those that continue it, as long as they find room.
-struct Chain {
-  std::size_t line = 0;
-  std::string text;
-};
-
-std::vector<Chain> chains_of(const TreeReport& report, std::size_t room, const Style& style) {
-  constexpr std::string_view kCalled = " › ";
-  const std::vector<Indent> indents = indents_of(report.lines);
-  std::vector<Chain> chains;
-  for (std::size_t i = 0; i < report.lines.size(); ++i) {
-    const std::string name = name_of(report.lines[i], i, style);
-    if (i > 0 && continues_parent(report, i)) {
-      std::string& text = chains.back().text;
-      if (columns_of(text) + columns_of(kCalled) + columns_of(name) <= room) {
-        text += std::string(kCalled) + name;
-        continue;
-      }
-    }
-    chains.push_back({i, indents[i].lead + name});
-  }
-  return chains;
-}
-
-void add_lines(Grid& grid, const TreeReport& report, const std::vector<Chain>& chains) {
-  for (const Chain& chain : chains) {
-    const TreeLine& line = report.lines[chain.line];
-    std::vector<std::string> cells;
-    append_figure(cells, chain.line == 0 ? total_figure(line.total)
-                                         : figure(shown_bytes(line.total), Quantity::kBytes));
-    append_figure(cells, figure(line.share));
-    cells.push_back(exact_count(line.total.samples));
-    cells.push_back(chain.text);
-    grid.add(std::move(cells));
-  }
-}
-
-std::string footer(const TreeReport& report, const Style& style) {
-  std::string out;
-  if (report.nodes > report.lines.size()) {
-    out += fmt::format("{} below {:.3g} % {} left out (--min-percent).\n",
-                       plural(report.nodes - report.lines.size(), "branch point"),
-                       report.options.min_percent,
-                       report.nodes - report.lines.size() == 1 ? "is" : "are");
-  }
-  return profile_footer(std::move(out), report.calibrated_to, report.is_halved, style);
 }
 
 void write_line(JsonWriter& json, const TreeLine& line, std::size_t index) {
@@ -180,26 +81,6 @@ TreeReport tree_report(const profile::Recording& recording, const profile::Profi
   report.lines.front().total = total;
   report.lines.front().share = {1, {1, 1}};
   return report;
-}
-
-std::string to_text(const TreeReport& report, const Style& style) {
-  std::string out =
-      profile_heading(report.kind, report.options.is_inverted ? "callees first" : "callers first",
-                      report.lines.front().total, style, report.options.scope);
-  if (report.lines.front().total.samples == 0) {
-    return out + nothing_sampled(report.kind, report.options.scope);
-  }
-  std::vector<Column> columns;
-  append_figure_columns(columns, "total");
-  append_figure_columns(columns, "share");
-  columns.push_back({std::string(count_heading(report.kind)), Align::kRight, false});
-  columns.push_back({"call tree", Align::kLeft, false});
-  // How much room there is for names depends on the figures alone.
-  Grid figures(columns);
-  add_lines(figures, report, chains_of(report, 0, style));
-  Grid grid(std::move(columns));
-  add_lines(grid, report, chains_of(report, figures.room_for_cut(style.width), style));
-  return out + grid.text(style) + footer(report, style);
 }
 
 std::string to_json(const TreeReport& report) {

@@ -24,14 +24,14 @@ TEST(Tree, ReadsLikeThis) {
   EXPECT_EQ(to_text(report_of(small_server()), {}),
             R"(Allocated, callers first: 144 MiB exactly from 253 samples, 95 % intervals
 
-   total                     share        samples  call tree
- 144 MiB exactly             100 %            253  all
- 144 MiB [142, 144]          100 % ± 2        253  main (main.cc:256)
- 132 MiB [130, 132]           92 % ± 2        252  ├─ serve (main.cc:512)
- 126 MiB [121, 129]           88 % ± 3        240  │  ├─ make_buffer (main.cc:1280)
-5.92 MiB [3.09, 10.17]       4.1 % ± 3.0       12  │  └─ read_request (main.cc:768)
-5.92 MiB [3.09, 10.17]       4.1 % ± 3.0       12  │     grow (main.cc:768)
-  12 MiB exact + < 1.85 MiB  8.2 % ± 1.5        1  └─ load_table (main.cc:1536)
+   total                     share             samples  call tree
+ 144 MiB exactly             100 %                 253  all
+ 144 MiB [142, 144]          100 % [98, 100]       253  main (main.cc:256)
+ 132 MiB [130, 132]           92 % [90, 92]        252  ├─ serve (main.cc:512)
+ 126 MiB [121, 129]           88 % [84, 90]        240  │  ├─ make_buffer (main.cc:1280)
+5.92 MiB [3.09, 10.17]       4.1 % [2.1, 7.1]       12  │  └─ read_request (main.cc:768)
+5.92 MiB [3.09, 10.17]       4.1 % [2.1, 7.1]       12  │     grow (main.cc:768)
+  12 MiB exact + < 1.85 MiB  8.2 % [7.3, 9.7]        1  └─ load_table (main.cc:1536)
 
 Bytes from 5 samples on are calibrated to the exact total of 144 MiB.
 )");
@@ -80,6 +80,61 @@ TEST(Tree, DepthAndRecursionAreNoMatter) {
   }
   EXPECT_LE(widest, kDefaultWidth);
   EXPECT_EQ(nlohmann::json::parse(to_json(report))["nodes"].size(), 3101U);
+}
+
+TEST(Tree, SharesGiveWayToNames) {
+  Style style;
+  style.width = 70;
+  const std::string narrow = to_text(report_of(small_server()), style);
+  EXPECT_THAT(narrow, testing::Not(HasSubstr("share")));
+  EXPECT_THAT(narrow, HasSubstr("│  └─ read_request (main.cc:768)\n"));
+  style.width = 100;
+  EXPECT_THAT(to_text(report_of(small_server()), style), HasSubstr("share"));
+}
+
+/// A stack, outermost first, in a program without lines.
+Recording recording_of(const std::vector<std::string>& functions) {
+  RecordingBuilder builder;
+  const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
+  const auto module = builder.module("/bin/a", 0x1000);
+  std::vector<std::uint32_t> stack;
+  for (std::uint64_t i = 0; i < functions.size(); ++i) {
+    stack.insert(stack.begin(), builder.location(module, i + 1, {functions[i]}));
+  }
+  builder.sample(thread, builder.stack(stack), 1000, 1);
+  return builder.recording();
+}
+
+TEST(Tree, FunctionsOfAChainAreToldApart) {
+  const Recording recording =
+      recording_of({"main", "run(int)", "run(long)", "other::run(int)", "run(int)"});
+  Style style;
+  style.width = 200;
+  EXPECT_THAT(to_text(report_of(recording), style),
+              HasSubstr("main (main.cc:1) › run(int) (main.cc:2) › run(long) (main.cc:3) › "
+                        "other::run (main.cc:4) › run(int) (main.cc:5)\n"));
+}
+
+TEST(Tree, FunctionsLookTheSameWhereverTheyAreCalled) {
+  std::vector<std::string> functions;
+  for (int i = 0; i < 40; ++i) {
+    functions.push_back("some::space::around::it::allocate_for_reading(" +
+                        std::string(i % 2 == 0 ? "int)" : "long)"));
+  }
+  Style style;
+  style.width = 80;
+  const std::string text = to_text(report_of(recording_of(functions)), style);
+  EXPECT_THAT(text, HasSubstr("…allocate_for_reading(int)"));
+  EXPECT_THAT(text, HasSubstr("…allocate_for_reading(long)"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("reading\n")));
+}
+
+TEST(Tree, FullNamesAreNeverCut) {
+  Style style;
+  style.width = 60;
+  style.names = Names::kFull;
+  const std::string name = "long_name_of_a_function::" + std::string(100, 'x') + "(int)";
+  EXPECT_THAT(to_text(report_of(recording_of({"main", name})), style), HasSubstr(name));
 }
 
 TEST(Tree, JsonNamesParentsInAFlatArray) {

@@ -15,6 +15,10 @@ struct FunctionName {
   /// As the source has it, without parameters, with enclosing namespaces and
   /// classes. Empty where there is none, or where demangling `linkage` says more.
   std::string plain;
+
+  /// `plain` counts a lambda: "main::{lambda#2}::operator()". The symbol table names only its
+  /// copies that are not inlined, so it must not name those.
+  [[nodiscard]] bool is_in_lambda() const;
 };
 
 /// Replaces `die` by the one it is an instance or a definition of; false if there is none.

@@ -153,7 +153,7 @@ const FunctionName& ModuleSymbolizer::outermost_name(Dwarf_Die* die, Address add
   const Address vaddr = address - (file_.bias() - file_.dwarf_bias());
   const ElfSymbol* const symbol = symbols_.find(vaddr);
   if (symbol == nullptr || (!name.plain.empty() && !is_mangled(symbol->name))) return name;
-  symbol_name_ = {symbol->name, ""};
+  symbol_name_ = {symbol->name, name.is_in_lambda() ? name.plain : ""};
   return symbol_name_;
 }
 

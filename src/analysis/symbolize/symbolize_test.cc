@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <regex>
 #include <set>
 
 #include "analysis/symbolize/elf_fixture.h"
@@ -27,10 +28,16 @@ std::string text_of(const Frames& frames) {
   return text;
 }
 
+/// "run::{lambda#1}::operator()" of "run::{lambda(int)#1}::operator()(int) const".
+std::string without_signature_of_lambda(const std::string& name) {
+  static const std::regex kSignature(R"(\{lambda\([^)]*\)(#\d+\}::operator\(\)).*)");
+  return std::regex_replace(name, kSignature, "{lambda$1");
+}
+
 /// Functions that DWARF has no linkage name for binutils gives without scope and
-/// parameters.
+/// parameters; lambdas among them we give without those of the symbol table.
 bool is_same_function(const std::string& ours, const std::string& theirs) {
-  return ours.find(theirs) != std::string::npos;
+  return ours.find(theirs) != std::string::npos || ours == without_signature_of_lambda(theirs);
 }
 
 /// With -flto binutils shows the unit's "<artificial>" for files in the table;

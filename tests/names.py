@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""Names in whole reports at 80 columns: no two functions look the same, and the last component of
+none is cut.
+
+usage: names.py GEIGER
+"""
+import collections
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import harness
+
+GEIGER = os.path.abspath(sys.argv.pop(1))
+COLUMNS = 80
+#: What functions of hosts/names.cc are called by their author.
+OWN = ("grow", "insert_or_assign_all", "open_connection", "fill", "first", "second", "third",
+       "append_rows", "call_back", "call_lambdas", "descend", "main")
+
+
+def own_name(function):
+    """The last component of a demangled name, by its author; None: of something else."""
+    name, before = function.replace("(anonymous namespace)", "{}"), None
+    while name != before:
+        before, name = name, re.sub(r"<[^<>()]*>|\([^<>()]*\)", "", name)
+    path = re.sub(r" const$", "", name).split(" ")[-1].split("::")
+    if path[-1] == "operator":
+        path.pop()
+    if path[-1].startswith("{lambda"):
+        return path[-2] + "::{lambda"
+    return path[-1] if path[-1] in OWN else None
+
+
+class Names(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.here = tempfile.mkdtemp(prefix="geiger-names-")
+        cls.run_path = os.path.join(cls.here, "names.geiger")
+        subprocess.run([GEIGER, "run", "-q", "--seed", "1", "--interval", "8KiB", "-o",
+                        cls.run_path, "--", harness.host("names")], check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.here)
+
+    def printed(self, *words):
+        return subprocess.run([GEIGER, *words, self.run_path], capture_output=True, text=True,
+                              env={**os.environ, "LC_ALL": "C.UTF-8", "COLUMNS": str(COLUMNS)},
+                              check=True).stdout
+
+    def text(self, *words):
+        text = self.printed(*words, "-q") if words[0] != "summary" else self.printed(*words)
+        return text.splitlines()
+
+    def json(self, *words):
+        return json.loads(self.printed(*words, "--json"))
+
+    def assert_told_apart(self, pairs, report):
+        """`pairs`: the whole name and what is shown of each row."""
+        shown_as = collections.defaultdict(set)
+        for function, shown in pairs:
+            shown_as[shown].add(function)
+            own = own_name(function)
+            if own:
+                self.assertIn(own, shown, f"{report}: {function}")
+        for shown, functions in shown_as.items():
+            self.assertEqual(len(functions), 1, f"{report}: {shown} is {sorted(functions)}")
+        self.assertGreater(len(pairs), 2, report)
+
+    def assert_fits(self, lines, report):
+        for line in lines:
+            self.assertLessEqual(len(line), COLUMNS, f"{report}: {line}")
+
+    def column(self, lines, heading):
+        """The cells below `heading`, which ends its line or is followed by `where`."""
+        top = next(i for i, line in enumerate(lines)
+                   if re.search(rf"  {heading}(  +where)?$", line))
+        begin = lines[top].index(heading, lines[top].rindex("  " + heading))
+        below = lines[top + 1:]
+        rows = below[:below.index("")] if "" in below else below
+        return [row[begin:] for row in rows]
+
+    def test_table(self):
+        for words in (["--top", "0"], [], ["--sort", "total"], ["--by", "line"]):
+            lines = self.text("table", *words)
+            self.assert_fits(lines, "table")
+            shown = [cell.split("  ")[0] for cell in self.column(lines, "function")]
+            functions = [row["name"] for row in self.json("table", *words)["rows"]]
+            self.assertEqual(len(shown), len(functions), "\n".join(lines))
+            self.assert_told_apart(list(zip(functions, shown)), f"table {words}")
+
+    def test_tree(self):
+        for words in ([], ["--inverted"], ["--min-percent", "0"]):
+            lines = self.text("tree", *words)
+            self.assert_fits(lines, "tree")
+            cells = self.column(lines, "call tree")
+            shown = [re.sub(r" \([^()]*\.(cc|h|tcc)(:\d+)?( \+\d+)?\)$", "", name)
+                     for cell in cells[1:] for name in re.sub(r"^[ │├└─·]*", "", cell).split(" › ")]
+            functions = [node["name"] for node in self.json("tree", *words)["nodes"][1:]]
+            self.assertEqual(len(shown), len(functions), "\n".join(lines))
+            self.assert_told_apart(list(zip(functions, shown)), f"tree {words}")
+
+    def test_lifetimes(self):
+        lines = self.text("lifetimes", "--by", "function")
+        self.assert_fits(lines, "lifetimes")
+        shown = [cell.split("  ")[0] for cell in self.column(lines, "function")]
+        functions = [row["name"] for row in self.json("lifetimes", "--by", "function")["groups"]]
+        self.assertEqual(len(shown), len(functions), "\n".join(lines))
+        self.assert_told_apart(list(zip(functions, shown)), "lifetimes")
+
+    def test_summary(self):
+        lines = self.text("summary")
+        report = self.json("summary")
+        for title, field in (("Most allocated, by function", "top_allocated"),
+                             ("Most live at the peak, by function", "top_live_at_peak")):
+            rows = lines[lines.index(title) + 1:]
+            rows = rows[:rows.index("")]
+            self.assert_fits(rows, "summary")
+            functions = [row["name"] for row in report[field] if row["self"]["samples"] > 0]
+            self.assertEqual(len(rows), len(functions))
+            shown = [next(cell for cell in row.strip().split("  ") if re.match(r" *[^ \d<]", cell))
+                     for row in rows]
+            self.assert_told_apart(list(zip(functions, map(str.strip, shown))), "summary")
+
+
+if __name__ == "__main__":
+    unittest.main()
