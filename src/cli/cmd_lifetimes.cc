@@ -37,7 +37,7 @@ const std::map<std::string, LifetimeGrouping> kGroupings{{"function", LifetimeGr
 void select(Options& options, const profile::Recording& recording) {
   refuse_aggregated(recording, "lifetimes");
   Subject subject = subject_or_refuse(options.selection, recording);
-  if (subject.selection.is_chosen_by_half) {
+  if (subject.selection.is_chosen_by_samples) {
     throw CLI::ValidationError(
         "lifetimes: a window that the peak bounds has a part of the samples");
   }

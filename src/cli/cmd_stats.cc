@@ -26,15 +26,15 @@ int print_estimators(const Options& options) {
   const auto input = read_input(options.read);
   if (!input) return kExitFailed;
   const Subject subject = subject_or_refuse(options.selection, input->recording());
-  const bool is_halved =
-      subject.selection.kind == profile::Kind::kLiveAtPeak || subject.selection.is_chosen_by_half;
+  const bool is_split =
+      subject.selection.kind == profile::Kind::kLiveAtPeak || subject.selection.is_chosen_by_samples;
   refuse_aggregated(input->recording(), "--estimators");
   if (profile::depends_on_fates(subject.selection) && profile::is_any_thinned(input->recording())) {
     throw CLI::ValidationError(
         "--estimators: the fates of samples were thinned, for which the other designs have no "
         "answer; --kind allocated has one");
   }
-  if (is_halved) {
+  if (is_split) {
     throw CLI::ValidationError(
         "--estimators: at the peak only a part of the samples counts, for which "
         "the other designs have no answer");

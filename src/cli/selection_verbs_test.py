@@ -283,8 +283,8 @@ class SelectionVerbs(unittest.TestCase):
 
     def test_windows_that_the_samples_bound(self):
         table = self.table("--to", "peak", run="sampled")
-        self.assertTrue(table["is_halved"])
-        self.assertTrue(table["selection"]["is_halved"])
+        self.assertTrue(table["is_split"])
+        self.assertTrue(table["selection"]["is_split"])
         self.assertIn("quarter of the samples", self.geiger("table", "--to", "peak", run="sampled"))
 
     def test_pprof_carries_labels(self):

@@ -319,7 +319,7 @@ std::optional<Error> Collector::add(Which which, const Recording& recording,
   SideFacts& side = side_of(out_, which);
   const auto number = static_cast<std::uint32_t>(side.runs.size());
   side.runs.push_back(facts_of(recording, profile));
-  side.is_halved = side.is_halved || profile.rate_factor < 1;
+  side.is_split = side.is_split || profile.rate_factor < 1;
   out_.is_part = out_.is_part || profile.is_part;
   note_intervals(side, recording);
   for (const profile::Process& process : recording.processes) {

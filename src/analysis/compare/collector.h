@@ -82,7 +82,7 @@ struct SideFacts {
   SiteSide total;
   double smallest_interval = 0, largest_interval = 0;  ///< In force, over all runs.
   bool has_pure = false;   ///< Some process put objects of every size to trial.
-  bool is_halved = false;  ///< A quarter of the samples chose the peak (profile/peak.h).
+  bool is_split = false;  ///< A quarter of the samples chose the peak (profile/peak.h).
 };
 
 struct Collected {

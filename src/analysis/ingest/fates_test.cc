@@ -177,7 +177,7 @@ TEST(ThinnedFates, ThePeakIsMeasuredByWhoDidNotChooseIt) {
     // What was allocated up to the peak: its fates do not matter, but they chose its end.
     Selection before;
     before.to = instant;
-    before.is_chosen_by_half = true;
+    before.is_chosen_by_samples = true;
     until_peak.add(bytes_of(recording, before),
                    truth([&](const Allocation& one) { return one.time < instant; }));
   }

@@ -40,7 +40,7 @@ void add_program(std::vector<SummaryFact>& facts, const Recording& recording,
   if (!recording.processes.empty()) facts.push_back({"started", started_text(recording)});
   if (!options.scope.is_part()) return;
   facts.push_back({"only", scope_text(options.scope),
-                   options.scope.is_halved ? "a quarter of the samples chose the instant" : ""});
+                   options.scope.is_split ? "a quarter of the samples chose the instant" : ""});
 }
 
 Survival survival_of(const report::LifetimeLine& line) {

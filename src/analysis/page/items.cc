@@ -94,7 +94,7 @@ Gathering::Gathering(const Recording& recording, CallTree& tree, Names& names, b
 }
 
 bool Gathering::can_tell_times(const Selection& selection) const {
-  return recording_.tallies.empty() && !selection.is_chosen_by_half;
+  return recording_.tallies.empty() && !selection.is_chosen_by_samples;
 }
 
 Items Gathering::with_times(const Selection& selection, const Span& span, bool is_of_fates) {

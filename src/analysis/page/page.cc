@@ -148,7 +148,7 @@ void Draft::add_kind(Kind kind) {
     page.calibrates = whole.calibrated_to().has_value();
     page.largest_interval = profile.largest_interval;
     if (profile.rate_factor < 1) {
-      page.about += " " + report::halved_note();
+      page.about += " " + report::split_note();
       page.about.pop_back();  // A note of text ends its line.
     }
     page.about += asked_note(selection);

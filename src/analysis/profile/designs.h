@@ -26,7 +26,7 @@ struct Designs {
 };
 
 /// The samples that were chosen, or those of one `stack` among them. Their instants must
-/// not have been chosen by half of the samples: the other designs have no halves.
+/// not have been chosen by a part of the samples: the other designs have no such parts.
 [[nodiscard]] Designs designs_of(const Recording& recording, const Chosen& chosen,
                                  std::optional<std::uint32_t> stack = std::nullopt);
 /// All samples.

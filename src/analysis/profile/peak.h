@@ -30,8 +30,7 @@ namespace geiger::profile {
   return sample.is_certain || std::isinf(recording.epochs[sample.epoch].lambda);
 }
 
-/// The share of the rate that locates the peak; the rest estimates.
-inline constexpr double kLocatingShare = 0.25;
+using estimation::kLocatingShare;
 
 /// Which parts drew a sample (estimation/thinning.h); certain ones are in both.
 /// `sample` lies in `recording`. The random bits are a hash of the process seed and
@@ -83,7 +82,7 @@ struct Peak {
                                std::uint32_t process = kNone);
 
 /// The instant of the peak, located by the first part: the window that it bounds is to be
-/// selected with is_chosen_by_half.
+/// selected with is_chosen_by_samples.
 [[nodiscard]] Nanoseconds largest_peak(const Recording& recording, std::uint32_t heap);
 
 /// The peak of one process's own heap: as of kLiveAtPeak, but located and estimated in it alone.

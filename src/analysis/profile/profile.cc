@@ -129,7 +129,7 @@ bool is_live_then(const Recording& recording, const Selection& selection, const 
 
 /// What instants that are given select.
 void choose_given(Chosen& chosen, const Recording& recording, const Selection& selection) {
-  const bool is_split = selection.is_chosen_by_half && is_any_uncertain(recording, selection.heap);
+  const bool is_split = selection.is_chosen_by_samples && is_any_uncertain(recording, selection.heap);
   choose_if(chosen, recording, selection, [&](const Sample& sample) {
     const bool is_selected =
         selection.kind == Kind::kAllocated

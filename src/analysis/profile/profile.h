@@ -66,9 +66,9 @@ struct Selection {
   std::optional<Nanoseconds> from, to;
   /// kLiveAtEnd: live at this instant instead, in the processes that were there at it.
   std::optional<Nanoseconds> at;
-  /// `from`, `to` or `at` were chosen by the first half of the samples (peak.h), so that the
-  /// second has to be measured.
-  bool is_chosen_by_half = false;
+  /// `from`, `to` or `at` were chosen by the quarter of the samples that locates peaks (peak.h),
+  /// so that the others have to be measured.
+  bool is_chosen_by_samples = false;
   std::uint32_t heap = kProcessHeap;  ///< Samples of this heap only.
   Moment moment = Moment::kMaximum;   ///< Of kinds that are read from a snapshot.
   /// Samples that it is false for are left out; empty: none is.
@@ -103,7 +103,7 @@ struct Profile {
   /// its size. They are open in the sums (estimation/sums.h).
   std::vector<Entry> unanswered;
   /// The selected samples are distributed as if drawn with this factor on their
-  /// rate: 1/2 where one half of the process located the peak and the other half
+  /// rate: 3/4 where a quarter of the process located the peak and the rest
   /// estimates it, else 1.
   double rate_factor = 1.0;
   /// E: the largest interval (over rate_factor) that anything was drawn with, times the
@@ -123,9 +123,8 @@ struct Profile {
 
 /// Chooses samples. Of what was allocated only those whose allocation was recorded; where
 /// fates count, those that were not thinned out. kLiveAtPeak: the sampling process is split into
-/// two independent ones of half its rate (peak.h); one locates the instant per
-/// process, the other is selected, with rate_factor = 1/2; certain samples count in
-/// both. At T = 1 nothing is uncertain and nothing is split. They point into the
+/// two independent ones (peak.h); that of a quarter of the rate locates the instant, the
+/// other is selected, with rate_factor = 3/4; certain samples count in both. At T = 1 nothing is uncertain and nothing is split. They point into the
 /// recording.
 [[nodiscard]] Chosen choose(const Recording& recording, const Selection& selection);
 

@@ -154,7 +154,7 @@ TEST(Select, WhatAPartOfTheSamplesChoseIsMeasuredByTheOthers) {
   test.sample(kNone, 4096, 2000, 0).is_certain = true;
   Selection selection;
   selection.to = 3000;
-  selection.is_chosen_by_half = true;
+  selection.is_chosen_by_samples = true;
   const Profile profile = select(test.recording, selection);
   EXPECT_EQ(profile.rate_factor, 0.75);
   EXPECT_NEAR(profile.largest_interval, 1024 / 0.75, 2);

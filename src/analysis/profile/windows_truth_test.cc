@@ -351,7 +351,7 @@ Errors errors_up_to_peak(const std::vector<Allocation>& made, bool is_by_half) {
     const Recording recording = recorded(made, seed);
     Selection selection;
     selection.kind = Kind::kLiveAtEnd;
-    selection.is_chosen_by_half = is_by_half;
+    selection.is_chosen_by_samples = is_by_half;
     selection.at =
         is_by_half ? largest_peak(recording, kProcessHeap) : locate_peak(recording, false, {}).time;
     double truth = 0;

@@ -100,7 +100,7 @@ std::string footer(const CheckReport& report, std::uint64_t left_out) {
     out += fmt::format("Growth of a part counts beyond {} more than its limit (--ignore-below).\n",
                        bound_bytes(report.verdicts.ignored_bytes));
   }
-  if (report.before.is_halved || report.after.is_halved) out += halved_note();
+  if (report.before.is_split || report.after.is_split) out += split_note();
   if (report.before.runs.size() == 1 && report.after.runs.size() == 1) {
     out += "One run per side: estimates hold the sampling error, not how much runs differ.\n";
   }

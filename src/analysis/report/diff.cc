@@ -129,8 +129,8 @@ std::vector<std::string> caveats(const Comparison& comparison) {
   } else {
     lines.emplace_back("Runs of one side differ by no more than the sampling error.");
   }
-  if (collected.before.is_halved || collected.after.is_halved) {
-    std::string note = halved_note();
+  if (collected.before.is_split || collected.after.is_split) {
+    std::string note = split_note();
     note.pop_back();
     lines.push_back(std::move(note));
   }

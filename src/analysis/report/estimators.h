@@ -66,7 +66,7 @@ struct EstimatorsReport {
   std::vector<EstimatorTable> sites;  ///< The stacks with most bytes, at most three.
 };
 
-/// What `selection` chooses; not at the peak, nor at instants chosen by half of the
+/// What `selection` chooses; not at the peak, nor at instants chosen by a part of the
 /// samples. `level` in (0, 1).
 [[nodiscard]] EstimatorsReport estimators_report(const profile::Recording& recording, double level,
                                                  const profile::Selection& selection = {},

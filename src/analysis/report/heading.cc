@@ -91,17 +91,17 @@ std::string nothing_sampled(profile::Kind kind, const Scope& scope) {
   return fmt::format("Nothing that was sampled was {}. See --kind allocated.\n", kind_text(kind));
 }
 
-std::string profile_footer(std::string notes, std::optional<Bytes> calibrated_to, bool is_halved,
+std::string profile_footer(std::string notes, std::optional<Bytes> calibrated_to, bool is_split,
                            const Style& style) {
   if (calibrated_to) {
     notes += fmt::format("Bytes from {} samples on are calibrated to the exact total of {}.\n",
                          estimation::kSamplesToCalibrate, exact_bytes(*calibrated_to));
   }
-  if (is_halved) notes += halved_note();
+  if (is_split) notes += split_note();
   return notes.empty() ? notes : fmt::format("\n{}", paint(style, Role::kFaint, notes));
 }
 
-std::string halved_note() {
+std::string split_note() {
   return "A quarter of the samples chose the instant of the peak, the others were measured.\n";
 }
 

@@ -33,9 +33,9 @@ namespace geiger::report {
 /// Last lines of a text report: `notes`, which end their lines, and why rows differ from
 /// what their samples alone would say. Empty where there is nothing to note.
 [[nodiscard]] std::string profile_footer(std::string notes, std::optional<Bytes> calibrated_to,
-                                         bool is_halved, const Style& style);
+                                         bool is_split, const Style& style);
 
-/// Why the peak rests on half of the samples only.
-[[nodiscard]] std::string halved_note();
+/// Why the peak rests on three quarters of the samples only.
+[[nodiscard]] std::string split_note();
 
 }  // namespace geiger::report

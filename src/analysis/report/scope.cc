@@ -27,7 +27,7 @@ void write_field(JsonWriter& json, const Scope& scope) {
   if (scope.from) json.field("from_ns", *scope.from);
   if (scope.to) json.field("to_ns", *scope.to);
   if (scope.at) json.field("at_ns", *scope.at);
-  json.field("is_halved", scope.is_halved);
+  json.field("is_split", scope.is_split);
   json.key("only").begin_array();
   for (const auto& [what, which] : scope.only) {
     json.begin_object().field("what", what).field("which", which).end_object();

@@ -21,7 +21,7 @@ struct Scope {
   std::string when;
   /// Instants of the selection, after the start of the recording.
   std::optional<Nanoseconds> from, to, at;
-  bool is_halved = false;  ///< A quarter of the samples chose one of the instants.
+  bool is_split = false;  ///< A quarter of the samples chose one of the instants.
   /// What was asked for: {"thread", "io-1"}, {"label", "tenant=acme"}.
   std::vector<std::pair<std::string, std::string>> only;
   std::optional<AskedInside> asked;  ///< Of resident bytes that nobody outside could read.

@@ -218,7 +218,7 @@ StatsReport stats_report(const Recording& recording, const StatsOptions& options
   const Basis basis(recording, options.selection);
   StatsReport report;
   report.options = options;
-  report.is_halved = basis.chosen.rate_factor < 1;
+  report.is_split = basis.chosen.rate_factor < 1;
   report.total = measure_total(
       sums_by(basis, 1, [](const Sample&) { return std::size_t{0}; }).front(), options.level);
   report.sizes = sizes_of(basis, options.level);

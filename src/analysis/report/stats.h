@@ -56,7 +56,7 @@ struct StatsReport {
   std::uint64_t truncated_samples = 0;
   std::vector<ThreadLine> threads;  ///< Largest first; of a part only those sampled in it.
   std::uint64_t thread_count = 0;
-  bool is_halved = false;                         ///< Half the samples chose an instant.
+  bool is_split = false;                         ///< A quarter of the samples chose an instant.
   std::vector<profile::ProcessTotals> processes;  ///< In order of the recording.
 };
 

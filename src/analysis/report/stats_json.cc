@@ -70,7 +70,7 @@ std::string to_json(const StatsReport& report, const Recording& recording) {
   json.begin_object().field("schema_version", kSchemaVersion).field("report", "stats");
   json.field("level", report.options.level);
   json.field("kind", profile::name_of(report.options.selection.kind));
-  json.field("is_halved", report.is_halved);
+  json.field("is_split", report.is_split);
   write_field(json, report.options.scope);
   json.key("total").begin_object();
   write_fields(json, report.total);

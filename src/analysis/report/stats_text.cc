@@ -175,7 +175,7 @@ std::string to_text(const StatsReport& report, const Recording& recording, const
   }
   if (!report.threads.empty()) out += threads(report, recording, style);
   if (!report.processes.empty()) out += processes(report, recording, style);
-  return out + profile_footer("", std::nullopt, report.is_halved, style);
+  return out + profile_footer("", std::nullopt, report.is_split, style);
 }
 
 }  // namespace geiger::report

@@ -214,7 +214,7 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   TableReport at_peak = sites(recording, peak, options);
   report.live_at_peak = at_peak.total;
   report.top_live_at_peak = std::move(at_peak.lines);
-  report.is_peak_halved = peak.rate_factor < 1;
+  report.is_peak_split = peak.rate_factor < 1;
   report.peak_time = time_of_peak(recording, peak);
   add_own_peaks(report, recording);
   add_findings(report, recording, allocated, live, peak);

@@ -93,7 +93,7 @@ struct SummaryReport {
   ForkedLine forked;
   std::vector<KindLine> kinds;            ///< Of SummaryOptions::has_all_kinds, those with samples.
   std::optional<LifetimeLine> lifetimes;  ///< The whole; of has_all_kinds.
-  bool is_peak_halved = false;
+  bool is_peak_split = false;
   bool is_aggregated = false;   ///< Of a process at least: no peak, no lifetimes are known.
   Nanoseconds peak_time = 0;    ///< After the start: when all processes together held most.
   Nanoseconds duration = 0;     ///< From the first start to the last end.

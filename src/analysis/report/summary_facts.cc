@@ -110,7 +110,7 @@ std::string peak_remark(const SummaryReport& report) {
   if (report.live_at_peak.samples == 0) return "";
   std::string out = duration(report.peak_time) + " after the start";
   if (report.processes.size() > 1) out += ", all processes together";
-  if (report.is_peak_halved) out += "; measured by three quarters of the samples";
+  if (report.is_peak_split) out += "; measured by three quarters of the samples";
   return out;
 }
 

@@ -138,7 +138,7 @@ std::string to_json(const SummaryReport& report, const Recording& recording) {
   if (!report.is_aggregated) write_measure(json, "live_at_peak", report.live_at_peak);
   if (report.options.has_all_kinds) write_kinds(json, report);
   if (report.mapped.is_seen) write_mapped(json, report.mapped);
-  json.field("peak_after_ns", report.peak_time).field("is_peak_halved", report.is_peak_halved);
+  json.field("peak_after_ns", report.peak_time).field("is_peak_split", report.is_peak_split);
   json.field("detection_limit_bytes", report.detection_limit);
   json.field("stacks", report.stacks).field("truncated_samples", report.truncated);
   json.field("is_symbolized", recording.is_symbolized);

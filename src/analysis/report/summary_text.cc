@@ -68,7 +68,7 @@ std::string scope_lines(const SummaryReport& report) {
   std::string out = fmt::format("{}{}{}\n", text_of(scope, profile::Kind::kAllocated),
                                 only.empty() ? "" : "; ", only);
   out[0] = static_cast<char>(out[0] - 'a' + 'A');
-  return out + (scope.is_halved ? halved_note() : "");
+  return out + (scope.is_split ? split_note() : "");
 }
 
 /// Nothing is worth a line of its own.

@@ -231,7 +231,7 @@ std::string footer(const TableReport& report, const Style& style) {
     out +=
         "The heading is of the process's own heap; another may lie within it and is not added.\n";
   }
-  return profile_footer(std::move(out), report.calibrated_to, report.is_halved, style);
+  return profile_footer(std::move(out), report.calibrated_to, report.is_split, style);
 }
 
 void write_line(JsonWriter& json, const TableLine& line, const TableReport& report,
@@ -295,7 +295,7 @@ TableReport heaps_report(const profile::Recording& recording, const profile::Sel
       report.total = one.total;
       report.calibrated_to = one.calibrated_to;
     }
-    report.is_halved |= one.is_halved;
+    report.is_split |= one.is_split;
     report.lines.insert(report.lines.end(), one.lines.begin(), one.lines.end());
   }
   report.rows = report.lines.size();
@@ -317,7 +317,7 @@ std::string to_text(const TableReport& report, const Style& style) {
 void write_fields(JsonWriter& json, const TableReport& report,
                   const profile::Recording& recording) {
   json.field("kind", profile::name_of(report.kind)).field("by", name_of(report.options.by));
-  json.field("level", report.options.level).field("is_halved", report.is_halved);
+  json.field("level", report.options.level).field("is_split", report.is_split);
   write_field(json, report.options.scope);
   json.key("total").begin_object();
   write_fields(json, report.total);

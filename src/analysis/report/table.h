@@ -51,7 +51,7 @@ struct TableReport {
   profile::Kind kind = profile::Kind::kAllocated;
   TableOptions options;
   Measure total;
-  bool is_halved = false;  ///< Half the samples chose the peak.
+  bool is_split = false;  ///< A quarter of the samples chose the peak.
   std::vector<TableLine> lines;
   std::uint64_t rows = 0;     ///< Before `top`.
   std::uint64_t callers = 0;  ///< Of them, left out because they have no samples of their own.

@@ -87,7 +87,7 @@ std::string to_json(const TreeReport& report) {
   JsonWriter json;
   json.begin_object().field("schema_version", kSchemaVersion).field("report", "tree");
   json.field("kind", profile::name_of(report.kind)).field("level", report.options.level);
-  json.field("is_inverted", report.options.is_inverted).field("is_halved", report.is_halved);
+  json.field("is_inverted", report.options.is_inverted).field("is_split", report.is_split);
   json.field("min_percent", report.options.min_percent).field("node_count", report.nodes);
   write_field(json, report.options.scope);
   const Measure& total = report.lines.front().total;

@@ -34,7 +34,7 @@ struct TreeLine {
 struct TreeReport {
   profile::Kind kind = profile::Kind::kAllocated;
   TreeOptions options;
-  bool is_halved = false;       ///< Half the samples chose the peak.
+  bool is_split = false;       ///< A quarter of the samples chose the peak.
   std::uint64_t nodes = 0;      ///< Before branches were left out.
   std::vector<TreeLine> lines;  ///< Depth first; line 0 is the root.
   /// The exact total, where branches are calibrated to it.

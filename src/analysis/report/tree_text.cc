@@ -193,7 +193,7 @@ std::string footer(const TreeReport& report, const Style& style) {
                        report.options.min_percent,
                        report.nodes - report.lines.size() == 1 ? "is" : "are");
   }
-  return profile_footer(std::move(out), report.calibrated_to, report.is_halved, style);
+  return profile_footer(std::move(out), report.calibrated_to, report.is_split, style);
 }
 
 }  // namespace

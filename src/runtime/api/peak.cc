@@ -10,10 +10,10 @@
 namespace geiger::api {
 namespace {
 
+using estimation::kLocatingShare;
+
 /// Apart from the stream that thins.
 constexpr std::uint64_t kPartsStream = 0x68616c766573;
-/// The share of the rate that locates the peak (docs/estimators.md, section 11).
-constexpr double kLocatingShare = 0.25;
 
 bool is_sure(const Drawn& drawn) { return drawn.is_certain || std::isinf(drawn.lambda); }
 

@@ -1,5 +1,5 @@
 // The peak of what this process has recorded, as analysis/profile/peak.h finds it in a
-// recording: one half of the sampling process locates the instant, the other estimates.
+// recording: a quarter of the sampling process locates the instant, the rest estimates.
 #pragma once
 
 #include "runtime/api/profile.h"
@@ -7,7 +7,7 @@
 namespace geiger::api {
 
 /// Fills in samples, from and to of a GEIGER_PEAK profile of the process's own heap, from
-/// its positions. Rates are halved, except where everything was drawn.
+/// its positions. Rates are those of the rest, except where everything was drawn.
 void read_peak(Profile& profile);
 
 }  // namespace geiger::api
