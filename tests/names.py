@@ -113,6 +113,20 @@ class Names(unittest.TestCase):
         self.assertEqual(len(shown), len(functions), "\n".join(lines))
         self.assert_told_apart(list(zip(functions, shown)), "lifetimes")
 
+    def test_leaks(self):
+        """Suspects have a number, other sites stand behind three spaces."""
+        for words in ([], ["--all"], ["--by", "function", "--all"]):
+            words = [*words, "--top", "0"]
+            lines = self.text("leaks", *words)
+            self.assert_fits(lines, "leaks")
+            rows = [line for line in lines if re.match(r"\d+  |   [^ ].*", line)
+                    and not re.match(r"   (where|live|growth|oldest|evidence|path) ", line)]
+            shown = [re.sub(r" \([\w.]+:\d+\)$", "", re.sub(r"^(\d+  |   )", "", row).split("  ")[0])
+                     for row in rows]
+            functions = [site["name"] for site in self.json("leaks", *words)["sites"]]
+            self.assertEqual(len(shown), len(functions), "\n".join(lines))
+            self.assert_told_apart(list(zip(functions, shown)), f"leaks {words}")
+
     def test_summary(self):
         lines = self.text("summary")
         report = self.json("summary")
