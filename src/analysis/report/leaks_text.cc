@@ -7,6 +7,7 @@
 #include "analysis/report/leaks.h"
 #include "analysis/report/lifetimes.h"
 #include "analysis/report/text.h"
+#include "analysis/report/unnamed.h"
 
 namespace geiger::report {
 namespace {
@@ -336,7 +337,11 @@ std::string sentence(const LeaksReport& report) {
 std::string to_text(const LeaksReport& report, const Style& style) {
   LeaksReport named = report;
   name_lines(named.lines, named_like(report.options.search.by), style);
-  return text_of(named, style);
+  const auto function = [](const LeakLine& line) -> const std::string& {
+    return line.site.group.name;
+  };
+  const std::string note = unnamed_note(report.lines, function, style.width);
+  return text_of(named, style) + (note.empty() ? "" : paint(style, Role::kFaint, note));
 }
 
 }  // namespace geiger::report

@@ -8,6 +8,7 @@
 #include "analysis/report/lifetimes.h"
 #include "analysis/report/lifetimes_charts.h"
 #include "analysis/report/text.h"
+#include "analysis/report/unnamed.h"
 
 namespace geiger::report {
 namespace {
@@ -168,6 +169,16 @@ std::string free_places(const LifetimesReport& report, const Style& style) {
          fmt::format("\n{} more.\n", exact_count(report.freed_at_count - report.freed_at.size()));
 }
 
+/// Of the rows and of where objects are freed.
+std::string unnamed_functions(const LifetimesReport& report, const Style& style) {
+  UnnamedModules unnamed;
+  if (is_named_by_functions(named_like(report.options.by))) {
+    for (const LifetimeLine& line : report.lines) unnamed.see(line.name);
+  }
+  for (const FreedAt& place : report.freed_at) unnamed.see(place.name);
+  return unnamed.note(style.width);
+}
+
 std::string notes(const LifetimesReport& report, const Style& style) {
   std::string out = fmt::format(
       "Lengths are those of the bytes. Temporary: freed within {}. > : not reached while "
@@ -193,6 +204,7 @@ std::string notes(const LifetimesReport& report, const Style& style) {
     out += fmt::format("{} not be recorded: what they freed counts as alive.\n",
                        plural(report.dropped_frees, "free") + " could");
   }
+  out += unnamed_functions(report, style);
   return "\n" + paint(style, Role::kFaint, wrap_lines(out, style.width));
 }
 
