@@ -85,7 +85,7 @@ std::string share_cell(const std::optional<Share>& share) {
 /// Which figures stand in a row; a narrow terminal has no room for all.
 struct Figures {
   bool has_places = false, has_where = false, has_temporary = false, has_ninety = false;
-  bool has_samples = true;
+  bool has_samples = true, has_allocated = true;
 };
 
 bool has_lines(const LifetimesReport& report) {
@@ -95,7 +95,7 @@ bool has_lines(const LifetimesReport& report) {
 
 Grid grid_of(const LifetimesReport& report, const Figures& figures, const Style& style) {
   std::vector<Column> columns;
-  append_figure_columns(columns, "allocated");
+  if (figures.has_allocated) append_figure_columns(columns, "allocated");
   if (figures.has_samples) columns.push_back({"samples", Align::kRight, false});
   append_figure_columns(columns, "median");
   if (figures.has_ninety) columns.push_back({"90 % after", Align::kRight, false});
@@ -108,7 +108,9 @@ Grid grid_of(const LifetimesReport& report, const Figures& figures, const Style&
   const profile::GroupBy by = named_like(report.options.by);
   for (const LifetimeLine& line : report.lines) {
     std::vector<std::string> cells;
-    append_figure(cells, figure(line.allocated.bytes, Quantity::kBytes));
+    if (figures.has_allocated) {
+      append_figure(cells, figure(line.allocated.bytes, Quantity::kBytes));
+    }
     if (figures.has_samples) cells.push_back(exact_count(line.allocated.samples));
     append_figure(cells, length_figure(line.bytes.quantiles[kMedian], line.bytes.longest));
     if (figures.has_ninety) {
@@ -131,7 +133,8 @@ Grid fitting_grid(const LifetimesReport& report, const Style& style) {
   if (all.room_for_cut(style.width) >= kRoomForName && all.has_room_for_names(style)) return all;
   for (const Figures& figures :
        {Figures{false, has_where, true, true}, Figures{false, false, true, true},
-        Figures{false, false, false, true}, Figures{}}) {
+        Figures{false, false, false, true}, Figures{}, Figures{.has_samples = false},
+        Figures{.has_samples = false, .has_allocated = false}}) {
     Grid grid = grid_of(report, figures, style);
     if (grid.has_room_for_names(style)) return grid;
   }
