@@ -113,6 +113,21 @@ class Names(unittest.TestCase):
         self.assertEqual(len(shown), len(functions), "\n".join(lines))
         self.assert_told_apart(list(zip(functions, shown)), "lifetimes")
 
+    def test_leaks(self):
+        """Suspects come first and have a number; which they are depends on the run's pace."""
+        for words in (["--all", "--top", "0"], ["--all", "--top", "0", "--by", "function"]):
+            lines = self.text("leaks", *words)
+            self.assert_fits(lines, "leaks")
+            rows = [match[1] for match in map(re.compile(
+                r"(?:\d+  |   (?!(?:where|live|growth|oldest|evidence|path) ))([^ ].*)").match, lines)
+                if match]
+            shown = [re.sub(r" \([\w.]+:\d+\)$", "", row.split("  ")[0]) for row in rows]
+            sites = sorted(self.json("leaks", *words)["sites"],
+                           key=lambda site: site["verdict"] != "suspect")
+            functions = [site["name"] for site in sites]
+            self.assertEqual(len(shown), len(functions), "\n".join(lines))
+            self.assert_told_apart(list(zip(functions, shown)), f"leaks {words}")
+
     def test_summary(self):
         lines = self.text("summary")
         report = self.json("summary")

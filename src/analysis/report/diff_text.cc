@@ -9,6 +9,7 @@
 #include "analysis/report/heading.h"
 #include "analysis/report/table.h"
 #include "analysis/report/text.h"
+#include "analysis/report/unnamed.h"
 
 namespace geiger::report {
 namespace {
@@ -222,8 +223,18 @@ std::string legend(const DiffReport& report) {
   return out;
 }
 
+std::string unnamed_functions(const DiffReport& report, const Style& style) {
+  const compare::Collected& collected = report.comparison.collected;
+  if (!is_named_by_functions(collected.grouping.by)) return "";
+  const auto name_of_line = [&](std::size_t line) -> const std::string& {
+    return collected.sites[report.comparison.rows[line].site].name;
+  };
+  return unnamed_note(report.lines, name_of_line, style.width);
+}
+
 std::string footer(const DiffReport& report, const Style& style) {
   std::string out = left_out_text(report) + legend(report) + reach_text(report.comparison);
+  out += unnamed_functions(report, style);
   for (const std::string& line : caveats(report.comparison)) out += line + "\n";
   return out.empty() ? out : "\n" + paint(style, Role::kFaint, wrap_lines(out, style.width));
 }

@@ -19,18 +19,6 @@ std::string aligned(const std::string& cell, Align align, std::size_t width) {
   return align == Align::kRight ? pad_left(cell, width) : pad_right(cell, width);
 }
 
-/// The tail behind a cell that takes `used` of `room` columns, or nothing where
-/// too little of it would be left.
-std::string tail_within(const std::string& tail, std::size_t room, std::size_t used,
-                        const Style& style) {
-  constexpr std::size_t kGap = 2;
-  constexpr std::size_t kStub = 8;
-  if (tail.empty() || used + kGap >= room) return "";
-  const std::size_t left = room - used - kGap;
-  if (left < std::min(kStub, columns_of(tail))) return "";
-  return std::string(kGap, ' ') + paint(style, Role::kFaint, elide(tail, left));
-}
-
 void strip_trailing_spaces(std::string& text) { text.erase(text.find_last_not_of(' ') + 1); }
 
 }  // namespace
@@ -120,9 +108,9 @@ std::string Grid::drawn(const Line& line, std::string_view cut, std::size_t widt
     out += is_padded ? aligned(cell, columns_[i].align, is_cut ? width : widths_[i]) : cell;
   }
   strip_trailing_spaces(out);
-  const std::string tail = tail_within(line.tail, style.width, columns_of(out), style);
+  const std::string tail = tail_within(line.tail, style.width, columns_of(out));
   if (line.is_faint) out = paint(style, Role::kFaint, out);
-  return out + tail;
+  return tail.empty() ? out : out + paint(style, Role::kFaint, tail);
 }
 
 std::vector<std::string> Grid::headings() const {

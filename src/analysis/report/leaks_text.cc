@@ -7,6 +7,7 @@
 #include "analysis/report/leaks.h"
 #include "analysis/report/lifetimes.h"
 #include "analysis/report/text.h"
+#include "analysis/report/unnamed.h"
 
 namespace geiger::report {
 namespace {
@@ -18,6 +19,9 @@ using profile::Recording;
 constexpr std::size_t kFramesShown = 8;
 constexpr std::size_t kUndecidedShown = 5;
 constexpr std::size_t kFactIndent = 13;
+/// Before a site that is not a suspect, and its figures.
+constexpr std::size_t kLeastLead = 3;
+constexpr std::size_t kFiguresIndent = 5;
 
 std::string fact(std::string_view name, const std::string& value, const Style& style) {
   return fmt::format("   {}  {}\n", pad_right(name, kFactIndent - 5),
@@ -29,15 +33,28 @@ std::string named(const LeakLine& line) {
   return line.where.empty() ? name : fmt::format("{} ({})", name, printable(line.where));
 }
 
-/// The name and where it is whole, then as much of the rest as fits.
+std::string where_text(const LeakLine& line) {
+  return line.where.empty() ? "" : fmt::format(" ({})", printable(line.where));
+}
+
+/// Columns before the name of a suspect, whose number is among `lines`, or of another site.
+std::size_t lead_of(std::size_t lines) {
+  return std::max(kLeastLead, std::to_string(lines).size() + 2);
+}
+
+/// Where a site is stands behind its name, unless the name needs the room.
+bool has_room_for_where(const LeakLine& line, std::size_t room, const Style& style) {
+  if (style.names == Names::kFull) return true;
+  return columns_of(line.site.group.name) + columns_of(where_text(line)) <= room;
+}
+
+/// The name, where it is, then as much of the rest as fits.
 std::string place(const LeakLine& line, std::size_t room, const Style& style) {
-  const std::string where = line.where.empty() ? "" : fmt::format(" ({})", printable(line.where));
-  const std::size_t used = columns_of(where);
   std::string text = line.site.group.name;
-  if (style.names == Names::kShort) text = naming::fit_name(text, room > used ? room - used : 1);
-  text += where;
-  if (!line.site.group.detail.empty()) text += "  " + line.site.group.detail;
-  return style.names == Names::kShort ? elide(text, room) : text;
+  if (has_room_for_where(line, room, style)) text += where_text(line);
+  const std::string& tail = line.site.group.detail;
+  if (style.names == Names::kShort) return text + tail_within(tail, room, columns_of(text));
+  return tail.empty() ? text : text + "  " + tail;
 }
 
 std::string rate(const LeakLine& line) {
@@ -95,8 +112,10 @@ std::string path(const LeakLine& line) {
 }
 
 std::string suspect(std::size_t number, const LeakLine& line, const Style& style) {
-  std::string out = fmt::format("{}  {}\n", number,
-                                paint(style, Role::kWarning, place(line, style.width - 4, style)));
+  const std::string lead = fmt::format("{}  ", number);
+  const std::size_t room = style.width - lead.size();
+  std::string out = lead + paint(style, Role::kWarning, place(line, room, style)) + "\n";
+  if (!has_room_for_where(line, room, style)) out += fact("where", printable(line.where), style);
   out += fact("live", live(line), style) + fact("growth", growth(line), style);
   if (line.site.oldest > 0) {
     out += fact("oldest", duration(line.site.oldest) + " of those since the warm-up", style);
@@ -113,8 +132,12 @@ std::string other_site(const LeakLine& line, const LeaksReport& report, const St
                 ? ": may or may not have slowed down"
                 : fmt::format(": has {}, needs {} samples", line.site.kept, report.samples_needed);
   }
-  return fmt::format("   {}\n     {}, growth {}; {}\n", place(line, style.width - 3, style),
-                     figure(line.live.bytes, Quantity::kBytes).text(), rate(line), note);
+  const std::size_t room = style.width - kLeastLead;
+  if (!has_room_for_where(line, room, style)) note += "; in " + printable(line.where);
+  const std::string figures = fmt::format(
+      "{}, growth {}; {}", figure(line.live.bytes, Quantity::kBytes).text(), rate(line), note);
+  return fmt::format("   {}\n     {}\n", place(line, room, style),
+                     wrap(figures, kFiguresIndent, style.width));
 }
 
 std::string counts(const LeaksReport& report) {
@@ -158,13 +181,26 @@ std::string judged(const LeaksReport& report) {
 /// The sites that something leaves undecided, as a list of names; empty: none.
 template <typename IsMeant>
 std::string undecided_names(const LeaksReport& report, const IsMeant& is_meant) {
-  std::string names;
-  std::size_t count = 0;
+  // Sites are stacks: those of one line are named once.
+  std::vector<std::pair<std::string, std::size_t>> lines;
   for (const LeakLine& line : report.lines) {
     if (line.site.verdict != LeakVerdict::kUndecided || !is_meant(line)) continue;
-    if (++count <= kUndecidedShown) names += (count == 1 ? "" : ", ") + named(line);
+    const auto at = std::ranges::find(lines, named(line), &decltype(lines)::value_type::first);
+    if (at == lines.end()) {
+      lines.emplace_back(named(line), 1);
+    } else {
+      ++at->second;
+    }
   }
-  if (count > kUndecidedShown) names += fmt::format(" and {} more", count - kUndecidedShown);
+  std::string names;
+  for (std::size_t i = 0; i < std::min(lines.size(), kUndecidedShown); ++i) {
+    const auto& [name, sites] = lines[i];
+    names += (i == 0 ? "" : ", ") + name;
+    if (sites > 1) names += fmt::format(" ({} sites)", sites);
+  }
+  if (lines.size() > kUndecidedShown) {
+    names += fmt::format(" and {} more", lines.size() - kUndecidedShown);
+  }
   return names;
 }
 
@@ -241,24 +277,34 @@ std::string footer(const LeaksReport& report, const Style& style) {
   return paint(style, Role::kFaint, wrap_lines(out, style.width));
 }
 
-/// `lines` with the names that the text shows, told apart.
+/// Columns for the name of a line of `room`: where it is goes elsewhere if the name needs them.
+std::size_t columns_for_name(const LeakLine& line, std::size_t room) {
+  const std::size_t where = columns_of(where_text(line));
+  return columns_needed(line.site.group.name) + where <= room ? room - where : room;
+}
+
+/// `lines` with the names that the text shows, told apart and fitted.
 void name_lines(std::vector<LeakLine>& lines, profile::GroupBy by, const Style& style) {
   const bool is_stack = by == profile::GroupBy::kStack;
+  const std::size_t room = style.width - lead_of(lines.size());
   std::vector<std::string> names;
   std::vector<naming::Named> functions;
   for (const LeakLine& line : lines) names.push_back(printable(line.site.group.name));
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::string& module = lines[i].site.group.detail;
-    functions.push_back({names[i], is_stack ? std::string_view() : module});
+    const profile::LifetimeGroup& group = lines[i].site.group;
+    functions.push_back({.demangled = names[i],
+                         .module = is_stack ? std::string_view() : group.detail,
+                         .columns = columns_for_name(lines[i], room),
+                         .line = group.where.line});
   }
-  if (style.names == Names::kShort && is_named_by_functions(by)) {
-    names = naming::distinct_names(functions);
-  }
+  if (style.names == Names::kShort) names = naming::distinct_names(functions);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     profile::LifetimeGroup& group = lines[i].site.group;
     group.name = names[i];
     group.detail = is_stack ? callers_text(group.detail, style) : printable(group.detail);
-    for (std::string& caller : lines[i].path) caller = callers_text(caller, style);
+    for (std::string& caller : lines[i].path) {
+      caller = function_text(caller, style.width - kFactIndent, style);
+    }
   }
 }
 
@@ -304,7 +350,11 @@ std::string sentence(const LeaksReport& report) {
 std::string to_text(const LeaksReport& report, const Style& style) {
   LeaksReport named = report;
   name_lines(named.lines, named_like(report.options.search.by), style);
-  return text_of(named, style);
+  const auto function = [](const LeakLine& line) -> const std::string& {
+    return line.site.group.name;
+  };
+  const std::string note = unnamed_note(report.lines, function, style.width);
+  return text_of(named, style) + (note.empty() ? "" : paint(style, Role::kFaint, note));
 }
 
 }  // namespace geiger::report

@@ -8,6 +8,7 @@
 #include "analysis/report/lifetimes.h"
 #include "analysis/report/lifetimes_charts.h"
 #include "analysis/report/text.h"
+#include "analysis/report/unnamed.h"
 
 namespace geiger::report {
 namespace {
@@ -84,7 +85,7 @@ std::string share_cell(const std::optional<Share>& share) {
 /// Which figures stand in a row; a narrow terminal has no room for all.
 struct Figures {
   bool has_places = false, has_where = false, has_temporary = false, has_ninety = false;
-  bool has_samples = true;
+  bool has_samples = true, has_allocated = true;
 };
 
 bool has_lines(const LifetimesReport& report) {
@@ -94,7 +95,7 @@ bool has_lines(const LifetimesReport& report) {
 
 Grid grid_of(const LifetimesReport& report, const Figures& figures, const Style& style) {
   std::vector<Column> columns;
-  append_figure_columns(columns, "allocated");
+  if (figures.has_allocated) append_figure_columns(columns, "allocated");
   if (figures.has_samples) columns.push_back({"samples", Align::kRight, false});
   append_figure_columns(columns, "median");
   if (figures.has_ninety) columns.push_back({"90 % after", Align::kRight, false});
@@ -107,7 +108,9 @@ Grid grid_of(const LifetimesReport& report, const Figures& figures, const Style&
   const profile::GroupBy by = named_like(report.options.by);
   for (const LifetimeLine& line : report.lines) {
     std::vector<std::string> cells;
-    append_figure(cells, figure(line.allocated.bytes, Quantity::kBytes));
+    if (figures.has_allocated) {
+      append_figure(cells, figure(line.allocated.bytes, Quantity::kBytes));
+    }
     if (figures.has_samples) cells.push_back(exact_count(line.allocated.samples));
     append_figure(cells, length_figure(line.bytes.quantiles[kMedian], line.bytes.longest));
     if (figures.has_ninety) {
@@ -130,7 +133,8 @@ Grid fitting_grid(const LifetimesReport& report, const Style& style) {
   if (all.room_for_cut(style.width) >= kRoomForName && all.has_room_for_names(style)) return all;
   for (const Figures& figures :
        {Figures{false, has_where, true, true}, Figures{false, false, true, true},
-        Figures{false, false, false, true}, Figures{}}) {
+        Figures{false, false, false, true}, Figures{}, Figures{.has_samples = false},
+        Figures{.has_samples = false, .has_allocated = false}}) {
     Grid grid = grid_of(report, figures, style);
     if (grid.has_room_for_names(style)) return grid;
   }
@@ -168,6 +172,16 @@ std::string free_places(const LifetimesReport& report, const Style& style) {
          fmt::format("\n{} more.\n", exact_count(report.freed_at_count - report.freed_at.size()));
 }
 
+/// Of the rows and of where objects are freed.
+std::string unnamed_functions(const LifetimesReport& report, const Style& style) {
+  UnnamedModules unnamed;
+  if (is_named_by_functions(named_like(report.options.by))) {
+    for (const LifetimeLine& line : report.lines) unnamed.see(line.name);
+  }
+  for (const FreedAt& place : report.freed_at) unnamed.see(place.name);
+  return unnamed.note(style.width);
+}
+
 std::string notes(const LifetimesReport& report, const Style& style) {
   std::string out = fmt::format(
       "Lengths are those of the bytes. Temporary: freed within {}. > : not reached while "
@@ -193,6 +207,7 @@ std::string notes(const LifetimesReport& report, const Style& style) {
     out += fmt::format("{} not be recorded: what they freed counts as alive.\n",
                        plural(report.dropped_frees, "free") + " could");
   }
+  out += unnamed_functions(report, style);
   return "\n" + paint(style, Role::kFaint, wrap_lines(out, style.width));
 }
 

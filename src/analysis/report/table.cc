@@ -15,6 +15,7 @@
 #include "analysis/report/share.h"
 #include "analysis/report/stack_json.h"
 #include "analysis/report/text.h"
+#include "analysis/report/unnamed.h"
 
 namespace geiger::report {
 namespace {
@@ -223,6 +224,9 @@ std::string footer(const TableReport& report, const Style& style) {
     out += fmt::format("{} without samples of {} own: --sort total shows {}.\n",
                        plural(report.callers, group.c_str()), report.callers == 1 ? "its" : "their",
                        report.callers == 1 ? "it" : "them");
+  }
+  if (is_named_by_functions(report.options.by)) {
+    out += unnamed_note(report.lines, &TableLine::name, style.width);
   }
   const bool any_uncertain = std::any_of(report.lines.begin(), report.lines.end(),
                                          [](const TableLine& l) { return l.is_order_uncertain; });

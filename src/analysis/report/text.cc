@@ -59,6 +59,15 @@ std::string elide(std::string_view text, std::size_t columns) {
   return naming::elide(text, columns);
 }
 
+std::string tail_within(std::string_view tail, std::size_t room, std::size_t used) {
+  constexpr std::size_t kGap = 2;
+  constexpr std::size_t kStub = 8;
+  if (tail.empty() || used + kGap >= room) return "";
+  const std::size_t left = room - used - kGap;
+  if (left < std::min(kStub, columns_of(tail))) return "";
+  return std::string(kGap, ' ') + elide(tail, left);
+}
+
 std::string wrap(std::string_view text, std::size_t indent, std::size_t width) {
   std::string out;
   std::size_t used = indent;

@@ -23,6 +23,10 @@ namespace geiger::report {
 /// At most `columns` wide: the middle goes, both ends stay ("alpha…omega").
 [[nodiscard]] std::string elide(std::string_view text, std::size_t columns);
 
+/// `tail` behind a text that takes `used` of `room` columns, two spaces before it; empty where too
+/// little of it would be left.
+[[nodiscard]] std::string tail_within(std::string_view tail, std::size_t room, std::size_t used);
+
 /// Breaks at spaces so that no line is wider than `width` columns; lines after the
 /// first begin with `indent` spaces, the first is taken to stand behind as many. A
 /// word that is too long stays whole on a line of its own.

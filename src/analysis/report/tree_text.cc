@@ -11,6 +11,7 @@
 #include "analysis/report/heading.h"
 #include "analysis/report/text.h"
 #include "analysis/report/tree.h"
+#include "analysis/report/unnamed.h"
 
 namespace geiger::report {
 namespace {
@@ -193,6 +194,7 @@ std::string footer(const TreeReport& report, const Style& style) {
                        report.options.min_percent,
                        report.nodes - report.lines.size() == 1 ? "is" : "are");
   }
+  out += unnamed_note(report.lines, &TreeLine::name, style.width);
   return profile_footer(std::move(out), report.calibrated_to, report.is_split, style);
 }
 

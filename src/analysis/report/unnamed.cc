@@ -44,4 +44,8 @@ std::string UnnamedModules::sentence(std::string_view run) const {
   return modules_.empty() ? "" : fmt::format("{}, or {}.", clause(), ask_debuginfod(run));
 }
 
+std::string UnnamedModules::note(std::size_t width) const {
+  return modules_.empty() ? "" : wrap_lines(sentence(), width);
+}
+
 }  // namespace geiger::report

@@ -1,6 +1,8 @@
 // What to say, once, where rows call functions by their address for want of symbols.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -23,9 +25,19 @@ class UnnamedModules {
   /// The same as a sentence that also has debuginfod. `run` is what to put behind the command, or
   /// empty.
   [[nodiscard]] std::string sentence(std::string_view run = {}) const;
+  /// That sentence in lines of `width`; empty where all functions have names.
+  [[nodiscard]] std::string note(std::size_t width) const;
 
  private:
   std::set<std::string, std::less<>> modules_;
 };
+
+/// note() of the functions that `lines` are of, `name` of each.
+template <typename Lines, typename Name>
+[[nodiscard]] std::string unnamed_note(const Lines& lines, const Name& name, std::size_t width) {
+  UnnamedModules unnamed;
+  for (const auto& line : lines) unnamed.see(std::invoke(name, line));
+  return unnamed.note(width);
+}
 
 }  // namespace geiger::report

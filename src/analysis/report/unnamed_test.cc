@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
+#include <string>
+#include <vector>
+
 namespace geiger::report {
 namespace {
 
@@ -34,6 +38,17 @@ TEST(UnnamedModules, AreCountedBeyondThree) {
     modules.see(name);
   }
   EXPECT_TRUE(modules.sentence().starts_with("a.so, b.so, c.so and 2 more have no symbols here:"));
+}
+
+TEST(UnnamedModules, AreNotedOfLines) {
+  struct Line {
+    std::string name;
+  };
+  const std::vector<Line> lines{{"main"}, {"git+0x28961c"}, {"git+0x1"}};
+  EXPECT_EQ(unnamed_note(lines, &Line::name, 60),
+            "git has no symbols here: install its -dbgsym package, or set\n"
+            "DEBUGINFOD_URLS and run geiger symbolize --debuginfod.\n");
+  EXPECT_EQ(unnamed_note(std::span(lines).first(1), &Line::name, 60), "");
 }
 
 }  // namespace
