@@ -139,13 +139,19 @@ class Recipes(harness.ProcessTest):
     def test_ci_job(self):
         steps = yaml_of("ci.yaml")["jobs"]["memory"]["steps"]
         (check,) = [step["run"] for step in steps if "geiger check" in step.get("run", "")]
-        for name in ("before", "after"):
+        check = check.replace("geiger check", f"{GEIGER} check", 1)
+        for name in ("after", "before"):
             for n in (1, 2, 3):
                 subprocess.run([GEIGER, "run", "-q", "-o", f"{name}.{n}.geiger", "--",
                                 harness.host("loops"), "malloc+free", "100000"], check=True,
                                cwd=self.directory, env=harness.environment([]), timeout=PATIENCE)
-        done = subprocess.run(check.replace("geiger check", f"{GEIGER} check", 1), shell=True,
-                              cwd=self.directory, capture_output=True, text=True)
+            if name == "after":
+                done = subprocess.run(check, shell=True, cwd=self.directory, capture_output=True,
+                                      text=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("No baseline: nothing compared", done.stdout)
+        done = subprocess.run(check, shell=True, cwd=self.directory, capture_output=True, text=True)
+        self.assertNotIn("No baseline", done.stdout)
         self.assertIn(done.returncode, (0, 4), done.stderr)  # 4: too few samples to say.
         self.assertTrue(os.path.exists(os.path.join(self.directory, "memory.xml")))
 
