@@ -2,9 +2,9 @@
 """What `cmake --install` leaves: programs of others are built against it by find_package and
 by pkg-config, the examples too, after the installed tree was moved.
 """
-import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -103,16 +103,40 @@ class Package(unittest.TestCase):
             self.configure(source, self.directory / "other build")
 
     def test_pkg_config(self):
+        """As a reader types it. pkgconf cannot quote a blank in an rpath, so by a link without."""
         harness.require("pkg-config", "make")
+        link = pathlib.Path(tempfile.mkdtemp(prefix="geiger-")) / "prefix"
+        self.addCleanup(shutil.rmtree, link.parent)
+        link.symlink_to(self.prefix)
         build = self.directory / "pkg"
         shutil.copytree(DOWNSTREAM, build)
-        with_blanks = self.environment
-        run(["make", "-C", build / "pkg-config"], env=with_blanks)
+        environment = {**self.environment,
+                       "PKG_CONFIG_PATH": str(next(link.glob("lib*/**/geiger.pc")).parent)}
+        run(["make", "-C", build / "pkg-config"], env=environment)
         self.assertEqual(run([build / "pkg-config" / "app"]), "1 float 51\n")
         self.assertEqual(run([build / "pkg-config" / "api"]),
                          "no error, interposed 1, in memory 1\n")
-        preload = run(["pkg-config", "--variable=preload", "geiger"], env=with_blanks).strip()
-        self.assertTrue(os.path.exists(preload.replace("\\ ", " ")), preload)
+        run(["sh", "-c", "cc api.c $(pkg-config --cflags --libs geiger) -o typed"], cwd=build,
+            env=environment)
+        self.assertEqual(run([build / "typed"]), "no error, interposed 1, in memory 1\n")
+
+    def test_pkg_config_of_a_prefix_with_a_blank(self):
+        harness.require("pkg-config", "make")
+        build = self.directory / "pkg of a blank"
+        shutil.copytree(DOWNSTREAM, build)
+        libraries = build / "libraries"  # Where the loader is told to look.
+        linked = run(["pkg-config", f"--define-variable=rpath={libraries.name}", "--libs",
+                      "geiger"], env=self.environment)
+        self.assertTrue(linked.rstrip().endswith("-Wl,-rpath,libraries"), linked)
+        run(["sh", "-c", "eval cc api.c $(pkg-config --cflags geiger) "
+             + shlex.quote(linked.strip()) + " -o api"], cwd=build, env=self.environment)
+        preload = run(["pkg-config", "--variable=preload", "geiger"], env=self.environment).strip()
+        preload = pathlib.Path(preload.replace("\\ ", " "))
+        self.assertTrue(preload.exists(), preload)
+        libraries.mkdir()
+        for library in (preload, next(self.prefix.rglob("libgeiger.so.0"))):
+            (libraries / library.name).symlink_to(library)
+        self.assertEqual(run(["./api"], cwd=build), "no error, interposed 1, in memory 1\n")
 
     def test_examples_build_and_run_against_it(self):
         build = self.directory / "examples"

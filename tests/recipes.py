@@ -27,6 +27,31 @@ def yaml_of(name):
     return yaml.safe_load((RECIPES / name).read_text())
 
 
+def packages_of(objects):
+    """Debian's packages of the libraries that these load, directly or not."""
+    packages = set()
+    for thing in objects:
+        said = subprocess.run(["ldd", thing], capture_output=True, text=True, check=True).stdout
+        for library in re.findall(r"=> (/\S+)", said):
+            # /lib is a link to /usr/lib, and the database has either.
+            plain = "/" + os.path.realpath(library).removeprefix("/usr/").lstrip("/")
+            found = subprocess.run(["dpkg-query", "-S", plain, "/usr" + plain],
+                                   capture_output=True, text=True).stdout
+            packages.update(re.findall(r"(?m)^([^:\s]+)(?::\w+)?: ", found) or [library])
+    return packages
+
+
+def dependencies_of(packages):
+    """With themselves, as far as they are installed here."""
+    all_of_them, new = set(), set(packages)
+    while new:
+        all_of_them |= new
+        said = subprocess.run(["dpkg-query", "-W", "-f", "${Depends},${Pre-Depends},", *sorted(new)],
+                              capture_output=True, text=True).stdout
+        new = set(re.findall(r"(?:^|[,|]) *([a-z0-9][a-z0-9.+-]*)", said)) - all_of_them
+    return all_of_them
+
+
 class Recipes(harness.ProcessTest):
     def setUp(self):
         self.directory = tempfile.mkdtemp(prefix="recipes-")
@@ -74,34 +99,59 @@ class Recipes(harness.ProcessTest):
             self.assertNotIn("geiger.service", verified.stderr)
             self.assertEqual(verified.returncode, 0, verified.stderr)
 
-    def test_dockerfile(self):
+    def image_variables(self):
+        """Of the Dockerfile's image."""
         text = (RECIPES / "Dockerfile").read_text().replace("\\\n", " ")
         (env,) = re.findall(r"(?m)^ENV (.*)$", text)
-        variables = dict(word.replace("\\$", "$").split("=", 1) for word in env.split()
-                         if not word.startswith("PATH="))
-        self.assert_sleeps(variables)
+        return dict(word.replace("\\$", "$").split("=", 1) for word in env.split()
+                    if not word.startswith("PATH="))
+
+    def test_dockerfile(self):
+        self.assert_sleeps(self.image_variables())
+
+    def test_dockerfile_installs_what_the_command_needs(self):
+        """Names of Debian 12, so its package database answers."""
+        release = pathlib.Path("/etc/os-release")
+        if not release.exists() or "bookworm" not in release.read_text():
+            self.skipTest("not Debian 12")
+        text = (RECIPES / "Dockerfile").read_text()
+        listed = set(re.findall(r"\blib[\w.+-]+", re.search(
+            r"apt-get install -y --no-install-recommends \\\n(.*?)\n &&", text, re.S)[1]))
+        root = harness.BUILD
+        needed = packages_of([root / "bin" / "geiger", root / "lib/geiger/libgeiger-http.so"])
+        self.assertLess({"libfmt9", "libssl3"}, needed)
+        self.assertEqual(needed - dependencies_of(listed), set(), "not in recipes/Dockerfile")
+        self.assertEqual(listed - needed, set(), "in recipes/Dockerfile, but not needed")
 
     def test_pod(self):
         pod = yaml_of("pod.yaml")
         self.assertEqual((pod["apiVersion"], pod["kind"]), ("v1", "Pod"))
         spec = pod["spec"]
-        volumes = {volume["name"] for volume in spec["volumes"]}
-        for container in spec["initContainers"] + spec["containers"]:
-            for mount in container["volumeMounts"]:
-                self.assertIn(mount["name"], volumes)
         (program,) = spec["containers"]
-        self.assert_sleeps({entry["name"]: entry["value"] for entry in program["env"]})
+        # The image that the Dockerfile says how to build.
+        self.assertIn(f"docker build -t {program['image']} recipes",
+                      (RECIPES / "Dockerfile").read_text())
+        self.assertEqual([mount["name"] for mount in program["volumeMounts"]],
+                         [volume["name"] for volume in spec["volumes"]])
+        self.assertIn(self.image_variables()["GEIGER_DIR"],
+                      [mount["mountPath"] for mount in program["volumeMounts"]])
 
     def test_ci_job(self):
         steps = yaml_of("ci.yaml")["jobs"]["memory"]["steps"]
         (check,) = [step["run"] for step in steps if "geiger check" in step.get("run", "")]
-        for name in ("before", "after"):
+        check = check.replace("geiger check", f"{GEIGER} check", 1)
+        for name in ("after", "before"):
             for n in (1, 2, 3):
                 subprocess.run([GEIGER, "run", "-q", "-o", f"{name}.{n}.geiger", "--",
                                 harness.host("loops"), "malloc+free", "100000"], check=True,
                                cwd=self.directory, env=harness.environment([]), timeout=PATIENCE)
-        done = subprocess.run(check.replace("geiger check", f"{GEIGER} check", 1), shell=True,
-                              cwd=self.directory, capture_output=True, text=True)
+            if name == "after":
+                done = subprocess.run(check, shell=True, cwd=self.directory, capture_output=True,
+                                      text=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("No baseline: nothing compared", done.stdout)
+        done = subprocess.run(check, shell=True, cwd=self.directory, capture_output=True, text=True)
+        self.assertNotIn("No baseline", done.stdout)
         self.assertIn(done.returncode, (0, 4), done.stderr)  # 4: too few samples to say.
         self.assertTrue(os.path.exists(os.path.join(self.directory, "memory.xml")))
 

@@ -63,8 +63,8 @@ inside 'bash -euc "source /usr/share/bash-completion/completions/geiger
 step "for other projects"
 inside 'export DEBIAN_FRONTEND=noninteractive
   apt-get install -qy --no-install-recommends g++ pkg-config libc6-dev /packages/libgeiger-dev_*.deb >/dev/null 2>&1
-  cd /packages && g++ -x c api.c -x none $(pkg-config --cflags --libs geiger) \
-    -Wl,-rpath,$(pkg-config --variable=rpath geiger) -o /root/api && /root/api'
+  cd /packages && g++ -x c api.c -x none $(pkg-config --cflags --libs geiger) -o /root/api \
+    && /root/api'
 
 step "gone without a trace"
 inside 'apt-get purge -qy geiger libgeiger0 libgeiger-dev >/dev/null 2>&1

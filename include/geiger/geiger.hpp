@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -261,24 +262,31 @@ class Heap {
 class Profile {
  public:
   Profile() = default;
-  explicit Profile(geiger_profile profile) : profile_(profile) {}
-  Profile(Profile&& other) noexcept : profile_(std::exchange(other.profile_, {})) {}
+  explicit Profile(geiger_profile profile, geiger_status status = GEIGER_OK)
+      : profile_(profile), status_(status) {}
+  Profile(Profile&& other) noexcept
+      : profile_(std::exchange(other.profile_, {})),
+        status_(std::exchange(other.status_, GEIGER_BAD_HANDLE)) {}
   Profile& operator=(Profile&& other) noexcept {
     std::swap(profile_, other.profile_);
+    std::swap(status_, other.status_);
     return *this;
   }
   ~Profile() {
     if (profile_.id != 0) (void)geiger_free_profile(profile_);
   }
 
-  /// What is live now; empty where geiger is not there.
+  /// What is live now. Without samples where status() is not GEIGER_OK: GEIGER_NOT_RECORDING
+  /// where nothing records at the moment, GEIGER_NOT_AVAILABLE where the capture is not loaded.
   [[nodiscard]] static Profile snapshot(geiger_profile_kind kind = GEIGER_LIVE) {
     geiger_profile profile{};
-    (void)geiger_take_snapshot(kind, &profile);
-    return Profile(profile);
+    const geiger_status status = geiger_take_snapshot(kind, &profile);
+    return Profile(profile, status);
   }
 
   [[nodiscard]] explicit operator bool() const { return profile_.id != 0; }
+  /// Of the call that made it, snapshot() or Token::stop().
+  [[nodiscard]] geiger_status status() const { return status_; }
   [[nodiscard]] geiger_profile get() const { return profile_; }
   [[nodiscard]] geiger_profile_info info() const {
     geiger_profile_info info;
@@ -335,9 +343,46 @@ class Profile {
   geiger_status write_pprof(const char* path, geiger_heap heap = 0) const {
     return geiger_write_pprof_file(profile_, heap, path);
   }
+  /// GEIGER_FAILED_IO where the stream refuses. Its exceptions, if it throws any, come out here.
+  geiger_status write_pprof(std::ostream& out, geiger_heap heap = 0) const {
+    return write_pprof_to(heap, [&out](const char* data, std::size_t size) {
+      return static_cast<bool>(out.write(data, static_cast<std::streamsize>(size)));
+    });
+  }
+  /// The file as a string; empty where it cannot be written.
+  [[nodiscard]] std::string pprof(geiger_heap heap = 0) const {
+    std::string file;
+    const auto append = [&file](const char* data, std::size_t size) {
+      file.append(data, size);
+      return true;
+    };
+    if (write_pprof_to(heap, append) != GEIGER_OK) file.clear();
+    return file;
+  }
 
  private:
+  template <class Take>
+  geiger_status write_pprof_to(geiger_heap heap, Take take) const {
+    struct Writer {
+      Take& take;
+      std::exception_ptr error;
+      static int call(void* context, const void* data, std::size_t size) {
+        auto& self = *static_cast<Writer*>(context);
+        try {
+          return self.take(static_cast<const char*>(data), size) ? 0 : 1;
+        } catch (...) {
+          self.error = std::current_exception();
+          return 1;
+        }
+      }
+    } writer{take, {}};
+    const geiger_status status = geiger_write_pprof(profile_, heap, Writer::call, &writer);
+    if (writer.error) std::rethrow_exception(writer.error);
+    return status;
+  }
+
   geiger_profile profile_{};
+  geiger_status status_ = GEIGER_BAD_HANDLE;
 };
 
 /// A profile that runs from here to stop(), or to the end of the block, which drops it.
@@ -355,7 +400,7 @@ class Token {
   [[nodiscard]] Profile stop() {
     geiger_profile profile{};
     status_ = geiger_stop_profile(std::exchange(token_, {}), &profile);
-    return Profile(profile);
+    return Profile(profile, status_);
   }
 
  private:

@@ -1,5 +1,7 @@
 // `geiger check`: a gate for CI with three answers.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -27,6 +29,7 @@ struct Options {
   std::vector<std::string> runs;
   report::CheckOptions check;
   bool is_json = false;
+  bool allows_missing_baseline = false;
   std::string junit, budget, max_growth, max_bytes, ignore_below;
   compare::Grouping grouping;
   CLI::Option* by = nullptr;
@@ -76,10 +79,16 @@ compare::Gates gates_of(const Options& options) {
   return gates;
 }
 
-bool needs_before(const compare::Gates& gates) {
-  const auto is_growth = [](const auto& gate) { return gate.limit.measured == Measured::kGrowth; };
-  return std::ranges::any_of(gates.specs, is_growth) ||
-         std::ranges::any_of(gates.per_site, is_growth);
+/// Whether no run is there: none was named, or a name leads nowhere (what a shell makes of
+/// baseline/*.geiger where that matches nothing) or to an empty directory. Some of several is a
+/// baseline, and the missing ones are an error.
+bool is_missing(const std::vector<std::string>& runs) {
+  return std::ranges::all_of(runs, [](const std::string& run) {
+    std::error_code error;
+    const auto status = std::filesystem::status(run, error);
+    return status.type() == std::filesystem::file_type::not_found ||
+           (is_directory(status) && std::filesystem::is_empty(run, error));
+  });
 }
 
 bool write_junit(const report::CheckReport& report, const std::string& path) {
@@ -104,15 +113,15 @@ int exit_code_of(compare::Answer answer) {
 }
 
 int print_check(const Options& options, const compare::Gates& gates,
-                const compare::Collected& collected) {
+                const compare::Collected& collected, std::vector<compare::GateSpec> not_compared) {
   if (const auto error = compare::problem_with(collected, gates)) {
     complain(compare::text_of(*error));
     return kExitFailed;
   }
   compare::Verdicts verdicts = compare::check(collected, gates);
   const report::CheckReport report{
-      options.check,    std::move(verdicts), kind_of(options.selection),
-      options.grouping, collected.before,    collected.after};
+      options.check,    std::move(verdicts), kind_of(options.selection), options.grouping,
+      collected.before, collected.after,     std::move(not_compared)};
   const report::Style style = output_style(options.check.level);
   const bool has_text = options.junit != "-";
   const bool is_printed = options.is_json
@@ -121,27 +130,31 @@ int print_check(const Options& options, const compare::Gates& gates,
   const bool is_written = write_junit(report, options.junit);
   if (!is_printed || !is_written) return kExitFailed;
   const bool has_failed = report.verdicts.answer == compare::Answer::kFail;
-  if (has_failed && has_text && !options.is_json)
+  if (has_failed && has_text && !options.is_json && !report.options.before.empty())
     suggest("diff", words_of({report.options.before, report.options.after}));
   return exit_code_of(report.verdicts.answer);
 }
 
 int run_check(Options& options) {
-  const compare::Gates gates = gates_of(options);
+  compare::Gates gates = gates_of(options);
   options.check.scope = scope_as_typed(options.selection);
-  const auto sides = sides_of(options.runs, needs_before(gates));
-  if (!sides.has_value()) refuse(sides.reason());
+  const bool needs_before = has_growth_limit(gates) && !options.allows_missing_baseline;
+  Sides sides = value_or_refuse(sides_of(options.runs, needs_before));
   if (!(gates.level > 0.5)) refuse(std::string(text_of(compare::Error::kBadGateLevel)));
-  options.check.before = sides.value().before;
-  options.check.after = sides.value().after;
+  std::vector<compare::GateSpec> not_compared;
+  if (options.allows_missing_baseline && is_missing(sides.before)) {
+    sides.before.clear();
+    not_compared = take_growth_limits(gates);
+  }
+  options.check.before = sides.before;
+  options.check.after = sides.after;
   std::vector<compare::Pattern> patterns;
   for (const auto& spec : gates.specs) patterns.push_back(spec.pattern);
-  auto collection =
-      collect(sides.value(),
-              compare::Collector(kind_of(options.selection), options.grouping, std::move(patterns)),
-              options.selection);
+  auto collection = collect(
+      sides, compare::Collector(kind_of(options.selection), options.grouping, std::move(patterns)),
+      options.selection);
   if (!collection) return kExitFailed;
-  return print_check(options, gates, collection->collected);
+  return print_check(options, gates, collection->collected, std::move(not_compared));
 }
 
 void add_limits(CLI::App& verb, Options& options) {
@@ -154,6 +167,9 @@ void add_limits(CLI::App& verb, Options& options) {
                   "A part may exceed its --max-growth by so many bytes\n"
                   "(default: 1% of the baseline's total)")
       ->type_name("SIZE");
+  verb.add_flag("--allow-missing-baseline", options.allows_missing_baseline,
+                "Without a baseline check no growth, only other limits: for the\n"
+                "first pipeline, which has none");
   verb.add_option("--junit", options.junit, "Also write JUnit XML")->type_name("FILE");
 }
 
@@ -170,7 +186,9 @@ void register_check(CLI::App& app, int& exit_code) {
   verb->footer(
       "\nLimits are on the total; with --by on every function, stack or module too.\n"
       "\nExit code: 0 every limit is kept, 3 one is exceeded, 4 undecided (what would decide is\n"
-      "printed), 1 unreadable input, 2 usage. An answer is wrong with a probability of at most\n"
+      "printed), 1 unreadable input, 2 usage. With --allow-missing-baseline 0 also where nothing\n"
+      "was compared and no other limit is exceeded; the report says so. An answer is wrong with a "
+      "probability of at most\n"
       "1 - level.\n");
   add_limits(*verb, *options);
   add_report_options(*verb, options->check.level, options->is_json);

@@ -198,6 +198,28 @@ class CompareVerbs(unittest.TestCase):
         case = xml.etree.ElementTree.fromstring(undecided).find("testsuite/testcase")
         self.assertEqual(case.find("error").get("type"), "undecided")
 
+    def test_a_first_run_has_no_baseline(self):
+        allow = ("check", "--allow-missing-baseline", "--max-growth", "5%")
+        os.makedirs(os.path.join(self.here, "no-artifacts"), exist_ok=True)
+        said = "No baseline: nothing compared. Not checked: --max-growth.\n"
+        for before in (("baseline/*.geiger",), ("no-artifacts",), ()):
+            self.assertEqual(self.geiger(*allow, *before, "--", "plain.geiger"), said)
+        self.assertEqual(self.geiger(*allow, "plain.geiger"), said)
+        self.assertEqual(self.geiger(*allow, "gone.geiger", "plain.geiger"), said)
+        # Other limits hold, and the run itself must be readable.
+        self.geiger(*allow, "gone.geiger", "plain.geiger", "--max-bytes", "1GiB")
+        text = self.geiger(*allow, "gone.geiger", "plain.geiger", "--max-bytes", "1KiB", code=3)
+        self.assertIn("FAIL: 1 failed", text)
+        self.assertIn(said, text)
+        self.refused(*allow, "gone.geiger", "gone.geiger", code=1)
+        # With a baseline nothing changes; a part of one is not a missing one.
+        self.geiger(*allow, "plain.geiger", "leak.geiger", "--kind", "live", code=3)
+        open(os.path.join(self.here, "empty.geiger"), "w").close()
+        for broken in (("plain.geiger", "gone.geiger"), ("empty.geiger",)):
+            self.refused(*allow, *broken, "--", "plain.geiger", code=1)
+        # Without the option a missing baseline is an error.
+        self.refused(*allow[:1], *allow[2:], "gone.geiger", "plain.geiger", code=1)
+
     def test_python_keeps_memory(self):
         for name, blocks in (("small", "2000"), ("large", "7000")):
             self.record(name, 1, sys.executable, "-c", KEEP, blocks)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <utility>
@@ -67,11 +68,9 @@ double mean_unsettled(const SideFacts& facts) {
   return facts.runs.empty() ? 0 : sum / static_cast<double>(facts.runs.size());
 }
 
-bool has_growth_limit(const Gates& gates) {
-  const auto is_growth = [](const auto& gate) { return gate.limit.measured == Measured::kGrowth; };
-  return std::ranges::any_of(gates.specs, is_growth) ||
-         std::ranges::any_of(gates.per_site, is_growth);
-}
+constexpr auto is_about_growth = [](const auto& gate) {
+  return gate.limit.measured == Measured::kGrowth;
+};
 
 /// Answers gates from limits: `strict` ones, at which no gate of all fails wrongly,
 /// and `plain` ones, at which one does not pass wrongly.
@@ -104,10 +103,9 @@ class Checker {
     const GateSpec& spec = gates_.specs[index];
     const Site& site = collected_.budgeted[index];
     Task task;
-    name(task, spec.pattern.function, "");
+    name(task, spec.name(), spec.detail());
     task.result.source = spec.source;
     task.result.limit = spec.limit;
-    if (spec.pattern.module != "*") task.result.detail = spec.pattern.module;
     task.subject = {.before = &site.before, .after = &site.after};
     if (spec.limit.measured == Measured::kGrowth) task.ignore_below = ignored_bytes_;
     if (spec.pattern.matches_everything()) make_whole(task);
@@ -115,10 +113,10 @@ class Checker {
   }
 
   void make_whole(Task& task) {
-    task.result.name = "total";
     task.subject.is_whole = true;
     task.ignore_below = 0;
-    const bool is_kind_counted = collected_.kind == profile::Kind::kAllocated && !collected_.is_part;
+    const bool is_kind_counted =
+        collected_.kind == profile::Kind::kAllocated && !collected_.is_part;
     if (!is_kind_counted || !is_counted(task.result.limit)) return;
     task.result.is_exact = true;
     task.subject = {.before = &counted_before_,
@@ -158,8 +156,10 @@ class Checker {
       for (const RunFacts& run : side.runs) {
         for (const profile::Gap& gap : run.gaps) {
           if (!gap.concerns(collected_.kind, task.subject.is_counted)) continue;
-          if (first.empty()) first = gap.why;
-          else if (gap.why != first) ++others;
+          if (first.empty())
+            first = gap.why;
+          else if (gap.why != first)
+            ++others;
         }
       }
     };
@@ -326,6 +326,19 @@ std::string_view name_of(Answer answer) {
       return "fail";
   }
   return "";
+}
+
+bool has_growth_limit(const Gates& gates) {
+  return std::ranges::any_of(gates.specs, is_about_growth) ||
+         std::ranges::any_of(gates.per_site, is_about_growth);
+}
+
+std::vector<GateSpec> take_growth_limits(Gates& gates) {
+  std::vector<GateSpec> taken;
+  std::ranges::copy_if(gates.specs, std::back_inserter(taken), is_about_growth);
+  std::erase_if(gates.specs, is_about_growth);
+  std::erase_if(gates.per_site, is_about_growth);
+  return taken;
 }
 
 std::optional<Error> problem_with(const Collected& collected, const Gates& gates) {

@@ -39,6 +39,13 @@ struct GateSpec {
   Pattern pattern;  ///< The default is the whole.
   Limit limit;
   std::string source;  ///< Where the limit stands, for messages: "--max-bytes", "budget:3".
+
+  /// As reports name it: the pattern, or "total".
+  [[nodiscard]] std::string name() const {
+    return pattern.matches_everything() ? "total" : pattern.function;
+  }
+  /// The pattern of the module, unless it is any.
+  [[nodiscard]] std::string detail() const { return pattern.module == "*" ? "" : pattern.module; }
 };
 
 /// A limit on every site of its own.
@@ -87,6 +94,11 @@ struct Verdicts {
   std::uint64_t site_gates = 0;     ///< Of per_site, in all.
   std::uint64_t passed = 0, failed = 0, undecided = 0;
 };
+
+/// Whether some limit needs runs before.
+[[nodiscard]] bool has_growth_limit(const Gates& gates);
+/// Takes the limits on growth out of `gates`, and hands back those that are not per site.
+[[nodiscard]] std::vector<GateSpec> take_growth_limits(Gates& gates);
 
 /// Why these gates cannot be answered from what was collected, if they cannot.
 [[nodiscard]] std::optional<Error> problem_with(const Collected& collected, const Gates& gates);

@@ -78,6 +78,16 @@ std::string heading(const CheckReport& report, const Style& style) {
                      level_text(report.options.level));
 }
 
+/// Limits that nothing was compared with, by where each stands.
+std::string not_compared(const CheckReport& report) {
+  std::string sources;
+  for (const compare::GateSpec& spec : report.not_compared) {
+    sources += fmt::format("{}{}", sources.empty() ? "" : ", ", printable(spec.source));
+  }
+  if (sources.empty()) return "";
+  return fmt::format("No baseline: nothing compared. Not checked: {}.\n", sources);
+}
+
 /// For the first gates that are undecided; the others need much the same.
 std::string to_decide(const CheckReport& report) {
   constexpr std::size_t kSaid = 3;
@@ -158,9 +168,10 @@ std::string to_text(const CheckReport& report, const Style& style) {
       results.begin(), results.begin() + static_cast<std::ptrdiff_t>(std::min(top, results.size())),
       [](const GateResult& result) { return result.answer != Answer::kPass; }));
   const std::uint64_t unlisted = others - listed;
-  std::string out = heading(report, style);
+  const bool has_gates = report.verdicts.passed + others > 0;
+  std::string out = has_gates ? heading(report, style) : "";
   if (!results.empty()) out += grid.text(style) + "\n";
-  return out + wrap_lines(to_decide(report), style.width) +
+  return out + wrap_lines(not_compared(report) + to_decide(report), style.width) +
          paint(style, Role::kFaint, wrap_lines(footer(report, unlisted), style.width));
 }
 

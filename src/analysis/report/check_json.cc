@@ -48,6 +48,11 @@ std::string to_json(const CheckReport& report) {
   write_side(json, report.options.after, report.after);
   json.key("gates").begin_array();
   for (const GateResult& result : report.verdicts.results) write_result(json, result, report);
+  json.end_array().key("not_compared").begin_array();
+  for (const compare::GateSpec& spec : report.not_compared) {
+    json.begin_object().field("name", spec.name()).field("detail", spec.detail());
+    json.field("source", spec.source).field("limit", spec.limit.most).end_object();
+  }
   json.end_array().end_object();
   return json.take();
 }

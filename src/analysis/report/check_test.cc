@@ -97,6 +97,34 @@ TEST(Check, JsonHasEveryGate) {
   EXPECT_THAT(json["gates"][3]["to_decide"], HasSubstr("geiger run --interval "));
 }
 
+TEST(Check, WithoutABaselineGrowthIsNotCompared) {
+  const Runs after = {run_with({{"make_a", 300}, {"load", 1150}})};
+  Gates gates = three_gates();
+  const auto taken = take_growth_limits(gates);
+  CheckReport report = report_of({}, after, gates);
+  report.not_compared = taken;
+  EXPECT_EQ(to_text(report, {}), R"(PASS: 1 passed (allocated bytes; 95 % limits)
+
+      measured          limit  gate
+pass  1.42 MiB counted  4 MiB  total
+
+No baseline: nothing compared. Not checked: budget.txt:3, budget.txt:4, budget.txt:5.
+)");
+  EXPECT_THAT(to_junit(report), HasSubstr(R"(tests="4" failures="0" errors="0" skipped="3")"));
+  EXPECT_THAT(to_junit(report),
+              HasSubstr("name=\"parse in lib* &lt;= +20 % (budget.txt:4)\"><skipped message="));
+  const auto json = nlohmann::json::parse(to_json(report));
+  ASSERT_EQ(json["not_compared"].size(), 3U);
+  EXPECT_EQ(json["not_compared"][1]["detail"], "lib*");
+}
+
+TEST(Check, WithoutABaselineOrAnotherLimitItIsOneLine) {
+  CheckReport report = report_of({}, {run_with({{"make", 300}})}, {});
+  report.not_compared = {{{}, {Measured::kGrowth, 0.05}, "--max-growth"}};
+  EXPECT_EQ(to_text(report, {}), "No baseline: nothing compared. Not checked: --max-growth.\n");
+  EXPECT_EQ(report.verdicts.answer, compare::Answer::kPass);
+}
+
 TEST(Check, AdviceCanBeTyped) {
   const CheckReport report = example();
   EXPECT_EQ(advice(report.verdicts.results[1], report), "") << "decided";

@@ -39,14 +39,16 @@ std::string xml(std::string_view text) {
   return out;
 }
 
-std::string case_name(const GateResult& result) {
-  return result.detail.empty() ? result.name : result.name + " in " + result.detail;
+/// Up to what stands inside of it.
+std::string open_case(const std::string& name, const std::string& detail,
+                      const compare::Limit& limit, const std::string& source) {
+  const std::string shown = detail.empty() ? name : name + " in " + detail;
+  return fmt::format(R"(    <testcase classname="geiger" name="{}")",
+                     xml(fmt::format("{} <= {} ({})", shown, limit_text(limit), source)));
 }
 
 std::string test_case(const GateResult& result, const CheckReport& report) {
-  const std::string name =
-      fmt::format("{} <= {} ({})", case_name(result), limit_text(result.limit), result.source);
-  const std::string head = fmt::format(R"(    <testcase classname="geiger" name="{}")", xml(name));
+  const std::string head = open_case(result.name, result.detail, result.limit, result.source);
   if (result.answer == Answer::kPass) return head + "/>\n";
   const std::string sentence =
       fmt::format("{}, limit {}", measured_text(result), limit_text(result.limit));
@@ -57,6 +59,12 @@ std::string test_case(const GateResult& result, const CheckReport& report) {
   return fmt::format("{}>\n      <{} type=\"{}\" message=\"{}\">{}</{}>\n    </testcase>\n", head,
                      element, is_failure ? "limit" : "undecided", xml(sentence), xml(text),
                      element);
+}
+
+/// A limit on growth without a baseline.
+std::string skipped_case(const compare::GateSpec& spec) {
+  return open_case(spec.name(), spec.detail(), spec.limit, spec.source) +
+         "><skipped message=\"no baseline: nothing compared\"/></testcase>\n";
 }
 
 std::uint64_t listed(const CheckReport& report, Answer answer) {
@@ -80,20 +88,21 @@ std::string to_junit(const CheckReport& report) {
   const std::uint64_t passed = verdicts.passed - listed(report, Answer::kPass);
   std::string body;
   for (const GateResult& result : verdicts.results) body += test_case(result, report);
+  for (const compare::GateSpec& spec : report.not_compared) body += skipped_case(spec);
   body += unlisted(failed, "over their limits", "<failure type=\"limit\"/>");
   body += unlisted(undecided, "undecided", "<error type=\"undecided\"/>");
   body += unlisted(passed, "within limits", "");
   const auto one_if = [](std::uint64_t count) { return std::uint64_t{count > 0}; };
-  const std::string counts =
-      fmt::format(R"(tests="{}" failures="{}" errors="{}")",
-                  verdicts.results.size() + one_if(failed) + one_if(undecided) + one_if(passed),
-                  listed(report, Answer::kFail) + one_if(failed),
-                  listed(report, Answer::kUndecided) + one_if(undecided));
+  const std::string counts = fmt::format(R"(tests="{}" failures="{}" errors="{}")",
+                                         verdicts.results.size() + report.not_compared.size() +
+                                             one_if(failed) + one_if(undecided) + one_if(passed),
+                                         listed(report, Answer::kFail) + one_if(failed),
+                                         listed(report, Answer::kUndecided) + one_if(undecided));
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-      "<testsuites {}>\n  <testsuite name=\"geiger check\" {} skipped=\"0\" time=\"0\">\n"
+      "<testsuites {}>\n  <testsuite name=\"geiger check\" {} skipped=\"{}\" time=\"0\">\n"
       "{}  </testsuite>\n</testsuites>\n",
-      counts, counts, body);
+      counts, counts, report.not_compared.size(), body);
 }
 
 }  // namespace geiger::report

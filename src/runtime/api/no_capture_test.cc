@@ -66,8 +66,11 @@ TEST(NoCapture, LeavesTheProgramAsItIs) {
   const auto made = make_unique<int>(5);
   std::vector<int, Allocator<int>> numbers(100);
   EXPECT_EQ(*made, 5);
-  EXPECT_FALSE(token.stop());
-  EXPECT_FALSE(Profile::snapshot());
+  EXPECT_EQ(token.stop().status(), GEIGER_BAD_HANDLE);
+  const Profile snapshot = Profile::snapshot();
+  EXPECT_FALSE(snapshot);
+  EXPECT_EQ(snapshot.status(), GEIGER_NOT_AVAILABLE);
+  EXPECT_EQ(snapshot.pprof(), "");
 }
 
 TEST(NoCapture, IsWhatAForksChildFindsToo) {

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <map>
 #include <protozero/pbf_reader.hpp>
+#include <sstream>
 #include <thread>
 
 #include "base/test_refusal.h"
@@ -152,6 +153,34 @@ struct Pprof : ::testing::Test {
   Ref epoch = 0;
   std::uint64_t time = 3000;
 };
+
+TEST_F(Pprof, StreamsAndStringsHaveWhatAFunctionIsGiven) {
+  const Profile profile(snapshot({labelled("tenant=acme")}));
+  EXPECT_EQ(profile.status(), GEIGER_OK);
+  std::ostringstream out;
+  EXPECT_EQ(profile.write_pprof(out), GEIGER_OK);
+  const std::string expected = written(profile.get());
+  for (const std::string& file : {profile.pprof(), out.str()}) {
+    // But for the time of writing, which each has.
+    EXPECT_EQ(file.size(), expected.size());
+    EXPECT_EQ(read(file).texts, read(expected).texts);
+    ASSERT_EQ(read(file).samples.size(), 1);
+    EXPECT_THAT(read(file).samples[0].labels, Contains(Pair("tenant", "acme")));
+  }
+}
+
+TEST_F(Pprof, StreamsThatRefuseAreSaid) {
+  const Profile profile(snapshot({labelled("tenant=acme")}));
+  std::ofstream closed;
+  EXPECT_EQ(profile.write_pprof(closed), GEIGER_FAILED_IO);
+  std::ofstream throws;
+  throws.exceptions(std::ios::badbit);
+  EXPECT_THROW(profile.write_pprof(throws), std::ios::failure);
+  const Profile none;
+  EXPECT_EQ(none.status(), GEIGER_BAD_HANDLE);
+  EXPECT_EQ(none.write_pprof(closed), GEIGER_BAD_HANDLE);
+  EXPECT_EQ(none.pprof(), "");
+}
 
 TEST_F(Pprof, TextsAreValidWhateverTheProgramSays) {
   const std::pair<std::string_view, std::string> texts[] = {

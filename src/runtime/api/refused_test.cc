@@ -67,6 +67,7 @@ TEST_F(Refused, BeforeTheFirstSampleNothingRecords) {
   EXPECT_EQ(geiger_start_recording(), GEIGER_NOT_RECORDING);
   EXPECT_EQ(geiger_start_profile(GEIGER_ALLOCATIONS, 0, &token), GEIGER_NOT_RECORDING);
   EXPECT_EQ(geiger_take_snapshot(GEIGER_LIVE, &profile), GEIGER_NOT_RECORDING);
+  EXPECT_EQ(Profile::snapshot().status(), GEIGER_NOT_RECORDING);
   EXPECT_EQ(geiger_set_sampling_interval(5), GEIGER_NOT_RECORDING);
   EXPECT_EQ(geiger_get_sampling_interval(&interval), GEIGER_NOT_RECORDING);
   EXPECT_EQ(geiger_get_interval_in_force(&interval), GEIGER_NOT_RECORDING);
