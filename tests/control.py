@@ -281,9 +281,13 @@ class Requests(Control):
     def test_of_a_list(self):
         program = Program(self)
         program.allocate()
-        listed = {process["pid"]: process for process in json.loads(self.ctl("--json"))["processes"]}
-        self.assertEqual(listed[program.pid]["state"], "dormant")
-        self.assertRegex(self.ctl(), rf"(?m)^ *{program.pid}  dormant .* asleep")
+        for words in ((), ("list",)):
+            listed = {process["pid"]: process
+                      for process in json.loads(self.ctl(*words, "--json"))["processes"]}
+            self.assertEqual(listed[program.pid]["state"], "dormant")
+            self.assertRegex(self.ctl(*words), rf"(?m)^ *{program.pid}  dormant .* asleep")
+        self.assertIn("'stop' needs a process id", self.ctl("list", "stop", expect=2))
+        self.assertIn("geiger ctl list", self.ctl("asleep", expect=2))
 
     def test_of_one_that_restricted_its_system_calls(self):
         code = ("import ctypes, sys\n"
