@@ -281,9 +281,64 @@ class Requests(Control):
     def test_of_a_list(self):
         program = Program(self)
         program.allocate()
-        listed = {process["pid"]: process for process in json.loads(self.ctl("--json"))["processes"]}
-        self.assertEqual(listed[program.pid]["state"], "dormant")
-        self.assertRegex(self.ctl(), rf"(?m)^ *{program.pid}  dormant .* asleep")
+        for words in ((), ("list",)):
+            listed = {process["pid"]: process
+                      for process in json.loads(self.ctl(*words, "--json"))["processes"]}
+            self.assertEqual(listed[program.pid]["state"], "dormant")
+            self.assertRegex(self.ctl(*words), rf"(?m)^ *{program.pid}  dormant .* asleep")
+        self.assertIn("'stop' needs a process id", self.ctl("list", "stop", expect=2))
+        self.assertIn("geiger ctl list", self.ctl("asleep", expect=2))
+
+    def test_watch_deletes_only_its_own_snapshots(self):
+        """The segment that the user started, with a mark, and one that the user asked for stay."""
+        code = ("import sys\nkept = []\nfor line in sys.stdin:\n"
+                "    kept.append(b'.' * int(line))\n    bytes(100000)\n    print(1, flush=True)\n")
+        program = Program(self, [sys.executable, "-c", code])
+
+        def allocate():
+            program.tell("1")
+        self.start(program, allocate=allocate)
+        self.while_allocating(program, program.pid, "mark", "begun by me", allocate=allocate)
+        watch = subprocess.Popen([GEIGER, "ctl", str(program.pid), "watch", "--snapshot-on",
+                                  "rss+=24MiB", "--keep", "1", "--mark-on", "every=10ms"],
+                                 env=harness.environment([], {"XDG_RUNTIME_DIR": self.runtime}))
+        self.addCleanup(watch.wait)
+        self.addCleanup(watch.kill)
+        self.await_segments([0], allocate)
+        # 1 is begun by the first snapshot, and is one itself when the second ends it.
+        for left in ([0, 1], [0, 1, 2], [0, 2, 3]):
+            program.tell(str(26 * MIB))
+            self.await_segments(left, allocate)
+        self.while_allocating(program, program.pid, "segment", allocate=allocate)
+        self.await_segments([0, 2, 3, 4], allocate)
+        for left in ([0, 2, 3, 4, 5], [0, 3, 4, 5, 6]):
+            program.tell(str(26 * MIB))
+            self.await_segments(left, allocate)
+        program.end()
+        watch.wait(PATIENCE)
+        said = {verb: subprocess.run([GEIGER, verb, self.traces], capture_output=True, text=True)
+                for verb in ("marks", "summary")}
+        self.assertIn("begun by me", said["marks"].stdout)
+        head = said["summary"].stdout.split("interval  ")[0]
+        self.assertIn("2 segments were deleted: what was allocated in them is not in here", head)
+
+    def await_segments(self, numbers, allocate):
+        """Until these are left of the only recording, and the last is watched: it is asked for a
+        mark, which a watch does where it looks for conditions. The program allocates meanwhile."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            traces = self.recorded()
+            found = [int(path.name.split(".")[-2]) for path in traces]
+            if found == numbers and b"every=" in self.control_page(traces[-1]):
+                return
+            self.assertLess(time.monotonic(), end, f"{found} instead of {numbers}")
+            allocate()
+            time.sleep(0.01)
+
+    def control_page(self, trace):
+        with open(trace, "rb") as file:
+            file.seek(4096)
+            return file.read(4096)
 
     def test_of_one_that_restricted_its_system_calls(self):
         code = ("import ctypes, sys\n"

@@ -84,8 +84,8 @@ class Case(unittest.TestCase):
             process.stdin.flush()
             return process.stdout.readline().strip()
         tell("a 80000 1000")
-        run, = until(lambda: list(pathlib.Path(self.directory).glob("geiger-*.*")), "a run")
-        return int(run.name.rsplit(".", 1)[1]), tell, process
+        trace, = until(lambda: list(pathlib.Path(self.directory).glob("*/*.geiger")), "a trace")
+        return int(re.search(r"\.(\d+)\.\d+", trace.name)[1]), tell, process
 
 
 class Lines(Case):
@@ -167,6 +167,30 @@ class Lines(Case):
         summary = self.document("summary", str(run))
         self.assertEqual(last["allocated"]["bytes"], summary["allocated"]["bytes"])
         self.assertEqual(last["live"]["bytes"], summary["live_at_end"]["bytes"])
+
+    def test_a_run_is_found_by_the_file_that_it_will_write(self):
+        pid, tell, process = self.running(1, options=("-o", "out.geiger"))
+        parts = pathlib.Path(self.directory, "out.geiger.parts")
+        by_file, by_parts = (self.document("live", str(word), "--looks", "1")
+                             for word in ("out.geiger", parts))
+        self.assertEqual(by_file["processes"][0]["pid"], pid)
+        self.assertEqual(by_file["exact_bytes"], by_parts["exact_bytes"])
+        live = subprocess.Popen([GEIGER, "live", "--json", "--every", "100ms", "out.geiger"],
+                                cwd=self.directory, stdout=subprocess.PIPE, text=True,
+                                stderr=subprocess.PIPE, env=ENVIRONMENT)
+        first = json.loads(live.stdout.readline())
+        tell("a 80000 1000")
+        until(lambda: json.loads(live.stdout.readline())["exact_bytes"] > first["exact_bytes"],
+              "growth")
+        process.stdin.close()
+        process.wait(PATIENCE)
+        said = live.communicate(timeout=PATIENCE)[1]
+        self.assertIn("the run has ended: geiger summary", said)
+        self.assertFalse(parts.exists())
+        # Of an earlier run by now: the next one is what runs.
+        pid, _, _ = self.running(1, options=("-f", "-o", "out.geiger"))
+        again = self.document("live", "out.geiger", "--looks", "1")
+        self.assertEqual(again["processes"][0]["pid"], pid)
 
     def test_end_quietly_when_nobody_reads(self):
         pid, _, _ = self.running(1)
@@ -596,6 +620,11 @@ class Server(Serving):
         self.assertEqual(by_value(ours), by_value(self.totals(exported, "inuse_space")))
         self.assertEqual(by_value(served), by_value(self.totals(exported, "alloc_space")))
         process.stdin.close()
+
+    def test_a_run_is_found_by_the_file_that_it_will_write(self):
+        self.running(4 * KIB, options=("-o", "out.geiger"))
+        self.serve("out.geiger")
+        self.assertEqual(self.status(f"/{TOKEN}/debug/pprof/heap"), 200)
 
     def test_prometheus_reads_the_metrics(self):
         pid, tell, process = self.running(4 * KIB)

@@ -61,7 +61,7 @@ pid_t pid_of(const std::string& text) {
   pid_t pid = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
   if (error != std::errc{} || end != text.data() + text.size() || pid <= 0) {
-    refuse(fmt::format("ctl: '{}' is no process id", text));
+    refuse(fmt::format("ctl: '{}' is not a process id ('geiger ctl list' shows them)", text));
   }
   return pid;
 }
@@ -102,7 +102,11 @@ std::string absolute(const std::string& path) {
 
 Command command_of(const Options& options) {
   Command command;
-  if (!options.pid.empty()) command.pid = pid_of(options.pid);
+  const bool is_list = options.pid == "list";
+  if (is_list && !options.action.empty()) {
+    refuse(fmt::format("ctl: 'list' takes no action: '{}' needs a process id", options.action));
+  }
+  if (!options.pid.empty() && !is_list) command.pid = pid_of(options.pid);
   if (!options.action.empty()) command.action = options.action;
   command.argument = options.argument;
   const bool has_argument = !command.argument.empty();
@@ -259,7 +263,8 @@ void register_ctl(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* verb =
       app.add_subcommand("ctl", "Start, stop and mark recordings of programs that run");
-  verb->add_option("PID", options->pid, "A process (default: list all of them)")->type_name("");
+  verb->add_option("PID", options->pid, "A process; none, or 'list': list all of them")
+      ->type_name("");
   verb->add_option("ACTION", options->action,
                    "start, stop, interval SIZE, mark NAME, segment, watch or status (default)")
       ->check(one_of({"start", "stop", "interval", "mark", "segment", "watch", "status"}))

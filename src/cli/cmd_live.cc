@@ -180,7 +180,7 @@ void register_live(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("live", "Look at a program while it runs");
   verb->add_option("PID", options->word,
-                   "A recorded process, or the directory of its run (default: the only one)")
+                   "A recorded process, or its run's directory or FILE (default: the only one)")
       ->type_name("");
   verb->add_option_function<std::string>(
           "--every",

@@ -93,7 +93,7 @@ void register_serve(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("serve", "Serve a program's profiles over HTTP");
   verb->add_option("PID", options->word,
-                   "A recorded process, or the directory of its run (default: the only one)")
+                   "A recorded process, or its run's directory or FILE (default: the only one)")
       ->type_name("");
   verb->add_option("--port", options->port, "Of 127.0.0.1 (default 0: a free one)")
       ->check(CLI::Range(0, kHighestPort))

@@ -26,10 +26,13 @@ std::string directory_of(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
+/// While `geiger run -o FILE` runs, its traces are in FILE.parts.
+constexpr std::string_view kParts = ".parts";
+
 /// Of `geiger run`: geiger-NAME.PID, or FILE.parts. Traces there are of one run.
 bool is_run_directory(const std::string& directory) {
   const std::string name(profile::file_name_of(directory));
-  if (name.ends_with(".parts")) return true;
+  if (name.ends_with(kParts)) return true;
   const std::size_t dot = name.rfind('.');
   return name.starts_with("geiger-") && dot != std::string::npos &&
          process_id_in(name.substr(dot + 1)).has_value();
@@ -134,14 +137,18 @@ Result FollowedRun::of_process(pid_t pid) {
   return run;
 }
 
-Result FollowedRun::of_path(const std::string& path) {
+Result FollowedRun::of_path(const std::string& word) {
   std::error_code code;
+  // Also where FILE is there: it is of an earlier run then (-f), or of processes that run on.
+  const bool is_being_written = std::filesystem::is_directory(word + std::string(kParts), code);
+  const std::string path = is_being_written ? word + std::string(kParts) : word;
   const auto status = std::filesystem::status(path, code);
   if (code || !std::filesystem::exists(status)) {
     return Result::failure(fmt::format("{}: no process, run directory or trace", path));
   }
   FollowedRun run;
-  run.shown_ = run.path_ = path;
+  run.shown_ = word;
+  run.path_ = path;
   if (std::filesystem::is_directory(status)) {
     run.directory_ = run.told_directory_ = path;
   } else {

@@ -18,7 +18,7 @@ namespace geiger::cli {
 
 class FollowedRun {
  public:
-  /// `word`: a process id, a run directory or a trace file; empty: the only process of this
+  /// `word`: a process id, a run directory, a trace file or the FILE of a `geiger run -o` that runs; empty: the only process of this
   /// user that is recorded. The reason of a failure says what to do.
   [[nodiscard]] static Outcome<FollowedRun> open(const std::string& word);
   /// The run whose traces will appear in `directory`, of the program `pid` that was just
@@ -47,7 +47,7 @@ class FollowedRun {
  private:
   FollowedRun() : follower_(std::make_unique<follow::Follower>()) {}
   [[nodiscard]] static Outcome<FollowedRun> of_process(pid_t pid);
-  [[nodiscard]] static Outcome<FollowedRun> of_path(const std::string& path);
+  [[nodiscard]] static Outcome<FollowedRun> of_path(const std::string& word);
   [[nodiscard]] std::string state_of(const profile::Process& process) const;
   [[nodiscard]] bool is_alive(const profile::Process& process) const;
 

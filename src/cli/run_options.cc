@@ -226,8 +226,10 @@ void add_watch_options(CLI::App& verb, WatchOptions& watch) {
       "psi>10% (waiting for memory) or every=10m; may be repeated");
   add("--snapshot-on", watch.snapshot_on,
       "Then also end the trace and go on in another, which reads alone");
-  verb.add_option("--keep", watch.keep,
-                  "Of the snapshots of a process keep the N of the largest RSS\n(default 0: all)")
+  verb.add_option(
+          "--keep", watch.keep,
+          "Of the snapshots of a process keep the N of the largest RSS\n(default 0: all); other "
+          "segments are not deleted")
       ->type_name("N");
   verb.add_option_function<std::string>(
           "--budget",

@@ -21,6 +21,9 @@ WatchedImage::WatchedImage(const WatchOptions& options, pid_t pid, Nanoseconds n
 
 void WatchedImage::write_to(std::unique_ptr<LiveTrace> trace) {
   tally_.reset();
+  // The next segment after the one that was told to end. A recording that is started anew has 0.
+  is_own_ =
+      trace_ && under_way_ && under_way_->path == trace_->path() && trace->header().segment != 0;
   trace_ = std::move(trace);
   tally_ = std::make_unique<TraceTally>(trace_->fd());
   accounted_ = {};
@@ -51,8 +54,8 @@ void WatchedImage::allow_until_next_look(double allowed_per_second) {
 void WatchedImage::look(Nanoseconds now) {
   if (!trace_) return;
   if (options_.budget) govern(now);
+  drop_the_least();  // First: a snapshot may be due as soon as the one before is complete.
   pull_triggers(now);
-  drop_the_least();
   last_look_ = now;
 }
 
@@ -111,14 +114,18 @@ void WatchedImage::pull_triggers(Nanoseconds now) {
 }
 
 void WatchedImage::snap(const MemoryReadings& readings) {
-  under_way_ = Snapshot{trace_->path(), readings.resident};
+  under_way_ = Snapshot{trace_->path(), readings.resident, is_own_};
   trace_->control().wanted_segment.fetch_add(1, std::memory_order_release);
 }
 
-/// A segment is complete once the process writes another; the current one always stays.
+/// A segment is complete once the process writes another; the current one always stays, and so
+/// does one that something else began: a user who started the recording, or asked for a segment,
+/// wants to find it, and the marks in it.
 void WatchedImage::drop_the_least() {
   if (!under_way_ || trace_->path() == under_way_->path) return;
-  taken_.push_back(*std::exchange(under_way_, std::nullopt));
+  const Snapshot ended = *std::exchange(under_way_, std::nullopt);
+  if (!ended.is_own) return;
+  taken_.push_back(ended);
   if (options_.keep == 0 || taken_.size() <= options_.keep) return;
   const auto least = std::min_element(
       taken_.begin(), taken_.end(),

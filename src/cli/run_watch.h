@@ -23,7 +23,8 @@ namespace geiger::cli {
 struct WatchOptions {
   std::vector<Condition> mark_on;
   std::vector<Condition> snapshot_on;
-  std::size_t keep = 0;  ///< Snapshots per process; 0: all. Kept are those of the largest RSS.
+  std::size_t keep = 0;  ///< Snapshots per process; 0: all. Kept are those of the largest RSS,
+                         ///< and all segments that no snapshot began.
   std::optional<Budget> budget;
   Bytes interval = 512 * kKiB;  ///< Where the budget allows it.
 
@@ -44,6 +45,7 @@ class WatchedImage {
   struct Snapshot {
     std::string path;
     Bytes resident = 0;
+    bool is_own = false;  ///< Begun by a snapshot too, so it may be deleted.
   };
 
   void govern(Nanoseconds now);
@@ -58,6 +60,7 @@ class WatchedImage {
   std::vector<Trigger> marks_;
   std::vector<Trigger> snapshots_on_;
   std::unique_ptr<LiveTrace> trace_;
+  bool is_own_ = false;  ///< The trace was begun by a snapshot, not by the user or the runtime.
   std::unique_ptr<TraceTally> tally_;
   RecordCounts accounted_;
   IntervalGovernor governor_;

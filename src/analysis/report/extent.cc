@@ -73,6 +73,15 @@ std::vector<std::string> extent_lines(const Recording& recording, bool is_follow
   return lines;
 }
 
+std::uint64_t missing_segments(const Recording& recording) {
+  std::uint64_t missing = 0;
+  for (const Process& process : recording.processes) {
+    if (process.segments.empty()) continue;
+    missing += std::uint64_t{process.segments.back().number} + 1 - process.segments.size();
+  }
+  return missing;
+}
+
 void write_extent(JsonWriter& json, const Process& process) {
   json.key("segments").begin_array();
   for (const Segment& segment : process.segments) {

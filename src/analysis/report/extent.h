@@ -2,6 +2,7 @@
 // fates of a part of the samples, or sums only.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ namespace geiger::report {
 /// whatever their runtime did: that is not worth a line.
 [[nodiscard]] std::vector<std::string> extent_lines(const profile::Recording& recording,
                                                     bool is_followed = false);
+
+/// How many segments of processes were there once and are not among those read.
+[[nodiscard]] std::uint64_t missing_segments(const profile::Recording& recording);
 
 /// The fields "segments", "thinning", "is_attached" and "is_aggregated".
 void write_extent(JsonWriter& json, const profile::Process& process);

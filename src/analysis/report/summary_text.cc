@@ -4,6 +4,7 @@
 #include <span>
 
 #include "analysis/profile/labels.h"
+#include "analysis/report/extent.h"
 #include "analysis/report/format.h"
 #include "analysis/report/grid.h"
 #include "analysis/report/heading.h"
@@ -48,6 +49,11 @@ std::string heading(const SummaryReport& report, const Recording& recording, con
   const bool is_attached =
       std::ranges::min_element(recording.processes, {}, &Process::start)->is_attached;
   if (is_attached) out += "attached while it ran: what it allocated before is not in here\n";
+  if (const std::uint64_t missing = missing_segments(recording); missing > 0) {
+    out += fmt::format("{} deleted: what was allocated in {} is not in here\n",
+                       plural(missing, "segment") + (missing == 1 ? " was" : " were"),
+                       missing == 1 ? "it" : "them");
+  }
   return out;
 }
 
