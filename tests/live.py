@@ -626,6 +626,17 @@ class Server(Serving):
         self.serve("out.geiger")
         self.assertEqual(self.status(f"/{TOKEN}/debug/pprof/heap"), 200)
 
+    def test_frames_that_are_hidden(self):
+        pid, tell, process = self.running(4 * KIB)
+        tell("a 4000000 1000")
+        self.serve(pid, "--hide", "::allocate", "--hide", "^nothing$")
+        self.assertNotRegex(self.pprof("-top", f"{self.base}/debug/pprof/heap"), "::allocate")
+        text = self.ask(f"/{TOKEN}/debug/pprof/heap?debug=1")[1]
+        self.assertNotIn(b"::allocate", text)
+        preset = json.loads(self.ask(f"/{TOKEN}/data.json")[1])["preset"]
+        self.assertEqual(preset, {"all_frames": False, "hide": "::allocate|^nothing$"})
+        process.stdin.close()
+
     def test_prometheus_reads_the_metrics(self):
         pid, tell, process = self.running(4 * KIB)
         tell("a 4000000 1000")

@@ -128,6 +128,20 @@ class Names(unittest.TestCase):
             self.assertEqual(len(shown), len(functions), "\n".join(lines))
             self.assert_told_apart(list(zip(functions, shown)), f"leaks {words}")
 
+    def test_modules_without_symbols(self):
+        """Said once, where a row is called by its address: what precedes main, here."""
+        rows = self.json("table", "--top", "0")["rows"]
+        modules = {row["name"].partition("+0x")[0] for row in rows
+                   if re.fullmatch(r"[^ (]+\+0x[0-9a-f]+", row["name"])}
+        for words in (["table", "--top", "0"], ["tree", "--min-percent", "0"],
+                      ["leaks", "--all", "--top", "0"], ["lifetimes", "--top", "0"],
+                      ["diff", "--all", "--top", "0", self.run_path]):
+            text = " ".join(self.text(*words))
+            for module in modules:
+                self.assertEqual(text.count(f"{module} has no symbols here"), 1, words)
+            self.assertEqual("no symbols here" in text, bool(modules), words)
+        self.assertNotIn("no symbols here", " ".join(self.text("table", "--by", "module")))
+
     def test_summary(self):
         lines = self.text("summary")
         report = self.json("summary")

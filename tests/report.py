@@ -10,6 +10,7 @@ import collections
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -355,6 +356,24 @@ class CommandLine(Report):
         document = json.loads(self.report(self.run_path, "--json").stdout)
         self.assertEqual(document, self.page(self.run_path).data)
         self.assertEqual(document["schema"], 1)
+
+    def test_frames_that_the_command_line_hides(self):
+        self.assertNotIn("preset", self.page(self.run_path).data)
+        data = self.page(self.run_path, "--plumbing", "--hide", "^a", "--hide", "^b$").data
+        self.assertEqual(data["preset"], {"all_frames": True, "hide": "^a|^b$"})
+        plumbing = 2
+
+        def is_plumbing(data, function):
+            flags = [data["frames"]["flags"][i] for i, name in enumerate(data["frames"]["name"])
+                     if data["names"][name] == function]
+            return [flag & plumbing != 0 for flag in flags]
+        data = self.page(self.run_path).data
+        own = next(data["names"][name] for name, flags in
+                   zip(data["frames"]["name"], data["frames"]["flags"]) if flags == 0)
+        rules = self.path("our.rules")
+        pathlib.Path(rules).write_text(f"plumbing ^{re.escape(own)}$\n", encoding="utf-8")
+        self.assertIn(False, is_plumbing(data, own))
+        self.assertNotIn(False, is_plumbing(self.page(self.run_path, "--rules", rules).data, own))
 
     def test_what_cannot_be_written(self):
         self.assertIn("missing/x.html", self.error(self.run_path, "-o", "missing/x.html"))

@@ -16,6 +16,7 @@
 #include "analysis/ingest/seal.h"
 #include "analysis/report/style.h"
 #include "analysis/report/summary.h"
+#include "analysis/report/text.h"
 #include "analysis/symbolize/symbolize.h"
 #include "cli/progress.h"
 #include "cli/run_directory.h"
@@ -141,7 +142,8 @@ void say_what_was_recorded(const Afterwards& run, const Traces& traces,
   }
   const report::Style style = error_style();
   const auto report = report::summary_report(recording, {.level = style.level, .run = shown});
-  const std::string lines = report::closing_lines(report, recording, style);
+  std::string lines = report::closing_lines(report, recording, style);
+  if (isatty(STDERR_FILENO) == 1) lines = report::wrap_lines(lines, style.width);
   fmt::print(stderr, "{}", style.has_unicode ? lines : report::to_ascii_marks(lines));
 }
 

@@ -6,6 +6,8 @@
 
 #include "analysis/export/compressed.h"
 #include "analysis/export/sql.h"
+#include "analysis/profile/frame_roles.h"
+#include "analysis/profile/shown_frames.h"
 #include "cli/commands.h"
 #include "cli/export_formats.h"
 #include "cli/input.h"
@@ -50,10 +52,13 @@ int write_export(const ExportFormat& format, const Options& options) {
   }
   Output output(options.output, options.replaces);
   if (output.error().empty()) {
-    const auto input = read_input(options.read);
+    auto input = read_input(options.read);
     if (!input) return kExitFailed;
-    const profile::Recording& recording = input->recording();
+    profile::Recording& recording = input->ingested.recording;
     const Subject subject = subject_or_refuse(options.selection, recording);
+    // After filters, which match frames that are not shown too.
+    const bool leaves_out = recording.frame_rules && recording.frame_rules->leaves_out();
+    if (format.has_frames && leaves_out) profile::keep_shown_frames(recording);
     if (!can_select(recording, subject.selection)) return kExitFailed;
     const ExportRequest request{recording, subject, options.selection.kind.has_value(),
                                 options.read.level, output_style(options.read.level).names};
@@ -71,6 +76,7 @@ void add_format(CLI::App& verb, const ExportFormat& format, int& exit_code) {
   CLI::App* added = verb.add_subcommand(format.name, format.help);
   add_read_options(*added, options->read, false);
   if (format.has_level) add_level_option(*added, options->read.level);
+  if (format.has_frames) add_all_frames_options(*added, options->read.frames);
   if (format.has_names) add_names_option(*added);
   added
       ->add_option("-o,--output", options->output,

@@ -20,6 +20,7 @@
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/output.h"
+#include "cli/page_preset.h"
 #include "cli/progress.h"
 #include "cli/selection.h"
 #include "cli/sides.h"
@@ -63,6 +64,7 @@ page::PageOptions page_options(const Options& options, const profile::Recording&
   page.version = GEIGER_VERSION;
   page.selection = std::move(subject.selection);
   page.scope = std::move(subject.scope);
+  page.preset = preset_of(options.read.frames);
   return page;
 }
 
@@ -82,8 +84,10 @@ std::optional<page::ComparedRuns> compare_runs(const Options& options, const Inp
     collectors.emplace_back(kind_of(options.selection), grouping);
   }
   const std::vector<std::string> newest{input.shown};
+  SelectionOptions selection = options.selection;
+  selection.frames = options.read.frames;
   const Sides sides{options.before, options.read.runs.empty() ? newest : options.read.runs};
-  auto all = collect_all(sides, std::move(collectors), options.selection);
+  auto all = collect_all(sides, std::move(collectors), selection);
   if (!all) return std::nullopt;
   is_damaged = all->is_damaged;
   page::ComparedRuns runs{sides.before, sides.after, {}, {}};
@@ -228,6 +232,7 @@ void register_report(CLI::App& app, int& exit_code) {
   add_window_options(*verb, options->selection);
   add_filter_options(*verb, options->selection);
   add_heap_option(*verb, options->selection);
+  add_frame_options(*verb, options->read.frames);
   verb->callback([options, &exit_code] { exit_code = make_report(*options); });
 }
 

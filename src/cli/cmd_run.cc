@@ -38,7 +38,7 @@ class Run {
   int perform();
 
  private:
-  [[nodiscard]] bool would_overwrite() const;
+  [[nodiscard]] bool is_output_refused() const;
   void prepare_directory(pid_t pid);
   [[nodiscard]] int run_in_place(const std::string& reason) const;
   int supervise(Launch& launch, const SignalState& signals);
@@ -55,14 +55,11 @@ class Run {
   std::string directory_;  // empty: the program runs without the runtime
 };
 
-bool Run::would_overwrite() const {
-  if (options_.file.empty() || options_.replaces) return false;
-  for (const auto& path : {output_.file(), output_.file() + ".parts"}) {
-    if (access(path.c_str(), F_OK) != 0) continue;
-    complain(fmt::format("{} exists (-f replaces it)", path));
-    return true;
-  }
-  return false;
+bool Run::is_output_refused() const {
+  if (options_.file.empty()) return false;
+  const std::string reason = obstacle_to_writing(output_.file(), options_.replaces);
+  if (!reason.empty()) complain(reason);
+  return !reason.empty();
 }
 
 // From here on nothing may keep the program from running: whatever is missing is
@@ -106,7 +103,7 @@ int Run::perform() {
     complain(target_.sentence());
     return target_.obstacle == Obstacle::kNotFound ? kNotFound : kCannotExecute;
   }
-  if (would_overwrite()) return kExitUsage;
+  if (is_output_refused()) return kExitUsage;
   say(target_.sentence());
   const SignalState signals = take_over_signals();
   auto launch = Launch::fork_waiting(options_.program, signals);

@@ -14,8 +14,10 @@
 #include "analysis/report/text.h"
 #include "cli/commands.h"
 #include "cli/followed_run.h"
+#include "cli/frame_options.h"
 #include "cli/input.h"
 #include "cli/interrupts.h"
+#include "cli/page_preset.h"
 #include "cli/preload.h"
 #include "cli/served_page.h"
 #include "cli/served_run.h"
@@ -31,6 +33,7 @@ struct Options {
   int port = 0;
   std::string token;
   double level = 0.95;
+  FrameOptions frames;
 };
 
 constexpr int kHighestPort = 65535;
@@ -49,6 +52,8 @@ void print_addresses(const Options& options, const std::string& shown, int port)
 }
 
 int serve_run(Options options) {
+  auto rules = frame_rules_of(options.frames);
+  if (!rules.has_value()) throw CLI::ValidationError(rules.reason());
   auto run = FollowedRun::open(options.word);
   if (!run.has_value()) {
     complain(run.reason());
@@ -60,7 +65,8 @@ int serve_run(Options options) {
     return kExitFailed;
   }
   const std::string shown = run.value().shown();
-  ServedRun served(std::move(run.value()), options.level, read_served_template());
+  ServedRun served(std::move(run.value()), options.level,
+                   {std::move(rules.value()), preset_of(options.frames)}, read_served_template());
   std::string reason;
   const auto server = serve::load_http_server(
       (install_root() / "lib" / "geiger").string(), options.token,
@@ -109,6 +115,7 @@ void register_serve(CLI::App& app, int& exit_code) {
           "What requests have to know (default: a random one)")
       ->type_name("TOKEN");
   add_level_option(*verb, options->level);
+  add_frame_options(*verb, options->frames);
   verb->footer(
       "\nOnly this machine can ask, and only who knows the token: as the first part of the path\n"
       "or as ?token=TOKEN. /debug/pprof/heap and allocs are as Go programs have them, also with\n"

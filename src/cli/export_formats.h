@@ -23,9 +23,10 @@ struct ExportRequest {
 struct ExportFormat {
   const char* name;
   const char* help;
-  bool is_binary = false;  ///< Never to a terminal.
-  bool has_level = false;  ///< Its numbers have intervals: --ci.
-  bool has_names = false;  ///< Its viewers show functions as they are named there: --names.
+  bool is_binary = false;   ///< Never to a terminal.
+  bool has_level = false;   ///< Its numbers have intervals: --ci.
+  bool has_frames = false;  ///< Its viewers show stacks: --hide, --rules, --no-plumbing.
+  bool has_names = false;   ///< Its viewers show functions as they are named there: --names.
   Kinds kinds = Kinds::kAll;
   void (*write)(const ExportRequest& request, const exports::Sink& sink);
 };

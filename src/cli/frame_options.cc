@@ -29,12 +29,7 @@ Outcome<FrameRules> read_rules(const std::string& named) {
   return std::move(std::get<FrameRules>(rules));
 }
 
-}  // namespace
-
-void add_frame_options(CLI::App& verb, FrameOptions& options) {
-  verb.add_flag("--plumbing", options.shows_plumbing,
-                "Show frames of allocators, standard libraries and interpreters\ntoo, and blame "
-                "the innermost one");
+void add_rule_options(CLI::App& verb, FrameOptions& options) {
   verb.add_option("--hide", options.hidden,
                   "Leave out frames whose function, module or file matches; their\ncallers are "
                   "blamed; may be repeated")
@@ -44,6 +39,23 @@ void add_frame_options(CLI::App& verb, FrameOptions& options) {
                   "Which code is own, of a library or plumbing: lines\n\"own|library|plumbing|hide "
                   "REGEX\" (default: .geiger-rules here)")
       ->type_name("FILE");
+}
+
+}  // namespace
+
+void add_frame_options(CLI::App& verb, FrameOptions& options) {
+  verb.add_flag("--plumbing", options.shows_plumbing,
+                "Show frames of allocators, standard libraries and interpreters\ntoo, and blame "
+                "the innermost one");
+  add_rule_options(verb, options);
+}
+
+void add_all_frames_options(CLI::App& verb, FrameOptions& options) {
+  options.shows_plumbing = true;
+  verb.add_flag_callback(
+      "--no-plumbing", [&options] { options.shows_plumbing = false; },
+      "Leave out frames of allocators, standard libraries and\ninterpreters, as reports do");
+  add_rule_options(verb, options);
 }
 
 Outcome<std::shared_ptr<const FrameRules>> frame_rules_of(const FrameOptions& options) {

@@ -1,4 +1,4 @@
-// --plumbing, --hide and --rules: which frames a report leaves out and whom it blames.
+// --plumbing (or --no-plumbing), --hide and --rules: which frames a report leaves out and whom it blames.
 #pragma once
 
 #include <memory>
@@ -25,6 +25,8 @@ struct FrameOptions {
 inline constexpr const char* kRulesFile = ".geiger-rules";
 
 void add_frame_options(CLI::App& verb, FrameOptions& options);
+/// The same for what shows all frames unless asked not to.
+void add_all_frames_options(CLI::App& verb, FrameOptions& options);
 
 /// The rules that the options and the file ask for; null where they ask for nothing.
 [[nodiscard]] Outcome<std::shared_ptr<const profile::FrameRules>> frame_rules_of(

@@ -1,4 +1,5 @@
 """The verbs that read a run, over a real one, checked with tools that nobody here wrote."""
+import collections
 import gzip
 import json
 import os
@@ -122,6 +123,41 @@ class ReadingVerbs(RecordedProgram):
         lines = self.geiger("export", "folded").splitlines()
         total = sum(int(line.rsplit(" ", 1)[1]) for line in lines)
         self.assertEqual(total, round(self.json("summary")["allocated"]["bytes"]["value"]))
+
+    def folded(self, *words):
+        """Bytes by stack, each as its functions from the root."""
+        bytes_of = collections.Counter()
+        for line in self.geiger("export", "folded", "--names", "full", *words).splitlines():
+            stack, number = line.rsplit(" ", 1)
+            bytes_of[tuple(stack.split(";"))] += int(number)
+        return bytes_of
+
+    def test_exports_leave_out_frames_and_no_bytes(self):
+        every = self.folded()
+        functions = {name for stack in every for name in stack}
+        self.assertIn("__libc_start_main_impl", functions)
+        own = self.folded("--no-plumbing")
+        self.assertFalse([stack for stack in own if "__libc_start_main_impl" in stack])
+        hidden = self.folded("--hide", "^main$")
+        self.assertEqual({name for stack in hidden for name in stack}, functions - {"main"})
+        rules = os.path.join(self.here, "export.rules")
+        with open(rules, "w", encoding="utf-8") as file:
+            file.write("hide ^main$\n")
+        self.assertEqual(self.folded("--rules", rules), hidden)
+        for words in (own, hidden):
+            self.assertEqual(sum(words.values()), sum(every.values()))
+        for form in ("pprof", "speedscope", "firefox", "dhat", "heaptrack"):
+            path = os.path.join(self.here, form)
+            for words, is_there in (((), True), (("--hide", "^main$"), False)):
+                self.geiger("export", form, "-f", "-o", path, *words)
+                with open(path, "rb") as file:
+                    data = file.read()
+                data = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+                # In protocol buffers a string is followed by the next one's tag, "2".
+                found = re.search(rb"\bmain(2|\b)(?![.:/-])", data)
+                self.assertEqual(found is not None, is_there, form)
+        self.error_usage("export", "sql", "--hide", "main")
+        self.error_usage("export", "folded", "--hide", "(")
 
     def test_pprof_opens_with_the_same_totals(self):
         if not shutil.which("go"):

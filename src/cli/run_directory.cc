@@ -5,10 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
+
+#include "trace/format.h"
 
 namespace geiger::cli {
 namespace {
@@ -44,6 +48,15 @@ Outcome<bool> empty_run_directory(const std::string& directory) {
   return true;
 }
 
+/// Nothing, or a trace: what is neither is somebody's.
+bool is_replaceable(const std::string& file, const struct stat& status) {
+  if (!S_ISREG(status.st_mode) || status.st_size == 0) return true;
+  std::ifstream stream(file, std::ios::binary);
+  std::array<char, sizeof trace::kMagic> begin{};
+  stream.read(begin.data(), begin.size());
+  return stream && std::equal(begin.begin(), begin.end(), trace::kMagic);
+}
+
 }  // namespace
 
 std::string name_for_files(const std::string& program) {
@@ -68,6 +81,26 @@ std::string OutputPlan::directory_for(int pid) const {
 
 std::string OutputPlan::shown_for(int pid) const {
   return file_.empty() ? name_ + std::to_string(pid) : shown_file_;
+}
+
+std::string obstacle_to_writing(const std::string& file, bool replaces) {
+  const std::string parent = file.substr(0, file.rfind('/') + 1);
+  if (access(parent.c_str(), W_OK | X_OK) != 0) {
+    return fmt::format("cannot write into {}: {}", parent, std::strerror(errno));
+  }
+  struct stat status {};
+  if (stat(file.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) return fmt::format("{} is a directory", file);
+    if (!replaces) return fmt::format("{} exists (-f replaces it)", file);
+    if (!is_replaceable(file, status)) {
+      return fmt::format("{} is no trace of geiger and is not replaced: name another file", file);
+    }
+  }
+  const std::string parts = file + ".parts";
+  if (!replaces && access(parts.c_str(), F_OK) == 0) {
+    return fmt::format("{} exists (-f replaces it)", parts);
+  }
+  return {};
 }
 
 Outcome<bool> create_run_directory(const std::string& directory, bool replaces) {

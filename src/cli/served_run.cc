@@ -14,6 +14,7 @@
 #include "analysis/export/pprof.h"
 #include "analysis/page/page.h"
 #include "analysis/profile/profile.h"
+#include "analysis/profile/shown_frames.h"
 #include "analysis/report/live.h"
 #include "analysis/report/table.h"
 #include "base/clock.h"
@@ -54,21 +55,6 @@ std::string value_of(const Request& request, const std::string& name) {
   return value == request.values.end() ? "" : value->second;
 }
 
-Response pprof_of(const Recording& recording, bool is_of_allocated, double level,
-                  std::string_view part) {
-  const Profile allocated = profile::select(recording, Kind::kAllocated);
-  const Profile live = profile::select(recording, Kind::kLiveAtEnd);
-  exports::PprofOptions options;
-  options.is_of_allocated = is_of_allocated;
-  options.comments = pprof_comments(recording, &allocated, live, level, part);
-  Response response{200, "application/octet-stream", "", {}};
-  response.headers["Content-Disposition"] =
-      fmt::format("attachment; filename=\"{}.pb.gz\"", is_of_allocated ? "allocs" : "heap");
-  exports::write_pprof(recording, allocated, live, options,
-                       [&](std::string_view bytes) { response.body += bytes; });
-  return response;
-}
-
 Response table_of(const Recording& recording, bool is_of_allocated, double level) {
   report::TableOptions options;
   options.by = profile::GroupBy::kStack;
@@ -87,6 +73,28 @@ report::LiveReport look_at(const FollowedRun& run, const Recording& picture, dou
 }
 
 }  // namespace
+
+/// With all frames that are not hidden: clients have ways of their own to leave some out.
+Response ServedRun::pprof_of(Recording recording, bool is_of_allocated,
+                             std::string_view part) const {
+  profile::FrameRules rules = *frames_.rules;
+  rules.shows_plumbing = true;
+  if (rules.leaves_out()) {
+    recording.frame_rules = std::make_shared<const profile::FrameRules>(std::move(rules));
+    profile::keep_shown_frames(recording);
+  }
+  const Profile allocated = profile::select(recording, Kind::kAllocated);
+  const Profile live = profile::select(recording, Kind::kLiveAtEnd);
+  exports::PprofOptions options;
+  options.is_of_allocated = is_of_allocated;
+  options.comments = pprof_comments(recording, &allocated, live, level_, part);
+  Response response{200, "application/octet-stream", "", {}};
+  response.headers["Content-Disposition"] =
+      fmt::format("attachment; filename=\"{}.pb.gz\"", is_of_allocated ? "allocs" : "heap");
+  exports::write_pprof(recording, allocated, live, options,
+                       [&](std::string_view bytes) { response.body += bytes; });
+  return response;
+}
 
 void ServedRun::catch_up() {
   constexpr Bytes kAll = std::numeric_limits<Bytes>::max();
@@ -108,7 +116,9 @@ Recording ServedRun::picture(std::unique_lock<std::mutex>& lock, follow::NamesOf
          std::chrono::steady_clock::now() < latest) {
     stopped_.wait_for(lock, kLookAgain);
   }
-  return run_.follower().picture();
+  Recording recording = run_.follower().picture();
+  recording.frame_rules = frames_.rules;
+  return recording;
 }
 
 std::string ServedRun::words_on_names() const {
@@ -162,9 +172,9 @@ Response ServedRun::heap(const Request& request, bool is_of_allocated) {
   std::unique_lock lock(mutex_);
   const std::string debug = value_of(request, "debug");
   const bool is_text = !debug.empty() && debug != "0";
-  const Recording recording = picture(lock, follow::NamesOf::kAllModules);
+  Recording recording = picture(lock, follow::NamesOf::kAllModules);
   return is_text ? table_of(recording, is_of_allocated, level_)
-                 : pprof_of(recording, is_of_allocated, level_, words_on_names());
+                 : pprof_of(std::move(recording), is_of_allocated, words_on_names());
 }
 
 /// What is allocated from now on for so long, and what of it lives then.
@@ -179,9 +189,9 @@ Response ServedRun::over_time(unsigned seconds, bool is_of_allocated) {
   const follow::Baseline before = run_.follower().baseline();
   stopped_.wait_for(lock, std::chrono::seconds(seconds), [this] { return is_stopped_; });
   static_cast<void>(picture(lock, follow::NamesOf::kAllModules));
-  const Recording since = run_.follower().picture_since(before);
+  Recording since = run_.follower().picture_since(before);
   const std::string names = words_on_names();
-  return pprof_of(since, is_of_allocated, level_,
+  return pprof_of(std::move(since), is_of_allocated,
                   fmt::format("allocated in {} s; inuse_*: what of it is live{}{}", seconds,
                               names.empty() ? "" : "; ", names));
 }
@@ -213,6 +223,7 @@ Response ServedRun::page_data() {
   options.level = level_;
   options.version = GEIGER_VERSION;
   options.title = run_.shown();
+  options.preset = frames_.preset;
   options.is_followed = true;
   // As rarely as the answers before were slow. An ended run does not change any more.
   if (run_.is_running()) options.refresh = std::max(kRefresh, kRestPerWork * page_cost_);

@@ -3,10 +3,14 @@
 #pragma once
 
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "analysis/page/page_data.h"
+#include "analysis/profile/frame_roles.h"
 #include "analysis/profile/recording.h"
 #include "cli/followed_run.h"
 #include "cli/served_page.h"
@@ -14,12 +18,21 @@
 
 namespace geiger::cli {
 
+/// Which frames are shown.
+struct ServedFrames {
+  std::shared_ptr<const profile::FrameRules> rules;  ///< Of the page and of text.
+  page::Preset preset;                               ///< What the page begins with.
+};
+
 /// Threads: any. The run is looked at by one at a time.
 class ServedRun {
  public:
   /// `level`: of all intervals, in (0, 1).
-  ServedRun(FollowedRun run, double level, ServedTemplate page)
-      : run_(std::move(run)), level_(level), template_(std::move(page)) {}
+  ServedRun(FollowedRun run, double level, ServedFrames frames, ServedTemplate page)
+      : run_(std::move(run)),
+        level_(level),
+        frames_(std::move(frames)),
+        template_(std::move(page)) {}
 
   /// Reads what was added, so that rotation deletes no segment unread. Call it now and then.
   void look();
@@ -36,6 +49,8 @@ class ServedRun {
   [[nodiscard]] serve::Response metrics();
   [[nodiscard]] profile::Recording picture(std::unique_lock<std::mutex>& lock,
                                            follow::NamesOf names);
+  [[nodiscard]] serve::Response pprof_of(profile::Recording recording, bool is_of_allocated,
+                                         std::string_view part) const;
   [[nodiscard]] std::string words_on_names() const;
   void catch_up();
 
@@ -44,6 +59,7 @@ class ServedRun {
   bool is_stopped_ = false;
   FollowedRun run_;
   double level_;
+  ServedFrames frames_;
   ServedTemplate template_;
   Nanoseconds page_cost_ = 0;  ///< Of the latest page data.
 };

@@ -272,6 +272,14 @@ export interface Source {
   lines: string[];
 }
 
+/** Frames that the command line left out or in; the reader may change both. */
+export interface Preset {
+  /** Frames of libraries too. */
+  all_frames: boolean;
+  /** Regular expression, or "". */
+  hide: string;
+}
+
 export interface PageData {
   schema: 1;
   title: string;
@@ -304,4 +312,6 @@ export interface PageData {
   diff?: Diff;
   /** Set by `geiger serve`: nanoseconds until the page asks again. */
   refresh?: number;
+  /** Absent: the page begins as by default. */
+  preset?: Preset;
 }

@@ -20,7 +20,7 @@ import { foldedPage, functionName, pageOf, roomFor } from "../src/model/page";
 import { matchedSums, searching } from "../src/model/search";
 import { select, selecting, type Selection } from "../src/model/selection";
 import { finished } from "../src/model/slices";
-import { DEFAULTS, type State, stateOf, textOfState } from "../src/model/state";
+import { DEFAULTS, openingState, type State, stateOf, textOfState } from "../src/model/state";
 import { CallTree, ROOT } from "../src/model/tree";
 import { probabilityOf, shareFigure, textOf } from "../src/numbers/format";
 import { bytesForOrder, emptySums, merge, rowOf, Sum, type Sums } from "../src/numbers/sums";
@@ -500,6 +500,12 @@ describe("the address", () => {
     expect(stateOf(`#${textOfState(full)}`)).toEqual(full);
     expect(textOfState(DEFAULTS)).toBe("");
     expect(stateOf("")).toEqual(DEFAULTS);
+    const opening = openingState({ all_frames: true, hide: "^main$" });
+    expect(stateOf("", opening)).toEqual(opening);
+    expect(textOfState(opening, opening)).toBe("");
+    for (const state of [DEFAULTS, full, { ...opening, hide: "" }, { ...opening, showsAll: false }]) {
+      expect(stateOf(`#${textOfState(state, opening)}`, opening)).toEqual(state);
+    }
   });
   it("that makes no sense is the usual state", () => {
     expect(stateOf("#tab=x&mode=&window=9-3&zoom=!!&around=-3&thread=1e9&theme=pink")).toEqual(

@@ -204,6 +204,24 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
     await opened.close();
   });
 
+  it("begins with the frames that the command line hides", async () => {
+    const data = fixture({ nodes: 600 });
+    data.preset = { all_frames: true, hide: "parse" };
+    const opened = await shown(data);
+    const { page } = opened;
+    await page.click('button:has-text("Filter frames")');
+    const field = page.locator(".frame-filter input").nth(0);
+    expect(await field.inputValue()).toBe("parse");
+    expect(await hash(opened)).toBe("");
+    await field.fill("");
+    await page.waitForFunction(() => location.hash.includes("hide="));
+    await page.reload();
+    await settled(page);
+    expect(await hash(opened)).toBe("#hide=");
+    expectQuiet(opened);
+    await opened.close();
+  });
+
   it("says once which module lacks names, where functions are shown", async () => {
     const data = fixture({ nodes: 600 });
     const without = await shown(data);

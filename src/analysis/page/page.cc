@@ -89,6 +89,7 @@ Draft::Draft(const Recording& recording, const PageOptions& options)
   fixed_.resident = resident_account(recording, options);
   fixed_.leaks = leaks_of(recording, options, gathering_);
   fixed_.refresh = options.refresh;
+  fixed_.preset = options.preset;
   if (options.compared != nullptr) {
     fixed_.diff = diff_of(*options.compared, fixed_.left_out);
     compared_.emplace(options.compared->tree, tree_, names_);

@@ -37,6 +37,7 @@ struct PageOptions {
   const ComparedRuns* compared = nullptr;   ///< Also what changed.
   std::string title = {};                   ///< Empty: the program's name.
   std::optional<Nanoseconds> refresh = {};  ///< Until the page is to ask again.
+  Preset preset = {};                       ///< What the page begins with.
   /// The recording is a picture that follows a run: its end is now, and what such a picture
   /// cannot tell (the peak, where objects lie) is left out. What is live comes first.
   bool is_followed = false;

@@ -186,6 +186,13 @@ struct Diff {
   std::vector<DiffNode> nodes;  ///< By node, ascending.
 };
 
+/// What the command line says about frames, which the reader may change.
+struct Preset {
+  bool all_frames = false;  ///< Plumbing too.
+  std::string hide;         ///< Regular expression; empty: none.
+  bool operator==(const Preset&) const = default;
+};
+
 struct PageData {
   std::string title;
   std::string version;
@@ -207,6 +214,7 @@ struct PageData {
   std::vector<std::string> left_out;
   std::optional<Diff> diff;
   std::optional<Nanoseconds> refresh;
+  Preset preset;
 };
 
 /// The document that the page reads. Strings are made valid UTF-8.

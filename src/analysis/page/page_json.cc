@@ -291,6 +291,10 @@ std::string to_json(const PageData& data) {
   write_strings(json, "left_out", data.left_out);
   if (data.diff) write_diff(json, *data.diff);
   if (data.refresh) json.field("refresh", *data.refresh);
+  if (data.preset != Preset{}) {
+    json.key("preset").begin_object().field("all_frames", data.preset.all_frames);
+    json.field("hide", data.preset.hide).end_object();
+  }
   json.end_object();
   return json.take();
 }

@@ -93,6 +93,12 @@ FrameRole FrameRules::role(const FrameFacts& facts) const {
   return role_of(facts);
 }
 
+bool FrameRules::leaves_out() const {
+  return !shows_plumbing || std::ranges::any_of(rules_, [](const Rule& rule) {
+    return rule.role == FrameRole::kHidden;
+  });
+}
+
 FrameRoles::FrameRoles(const Recording& recording, const Labels& labels) {
   static const FrameRules kBuiltIn;
   const FrameRules& rules = recording.frame_rules ? *recording.frame_rules : kBuiltIn;

@@ -57,6 +57,8 @@ class FrameRules {
   void add(FrameRole role, NamePattern pattern) { rules_.push_back({role, std::move(pattern)}); }
 
   [[nodiscard]] FrameRole role(const FrameFacts& facts) const;
+  /// Whether there are frames that views leave out, by these rules.
+  [[nodiscard]] bool leaves_out() const;
 
   /// Leave plumbing in: only what is hidden is left out, and leaves are blamed.
   bool shows_plumbing = false;

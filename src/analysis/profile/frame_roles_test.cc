@@ -4,8 +4,11 @@
 
 #include <string>
 #include <variant>
+#include <vector>
 
+#include "analysis/profile/shown_frames.h"
 #include "analysis/profile/test_recording.h"
+#include "analysis/profile/types.h"
 #include "analysis/profile/view.h"
 
 namespace geiger::profile {
@@ -188,6 +191,51 @@ TEST_F(BlamedFrame, FollowsTheRulesOfTheProject) {
 TEST_F(BlamedFrame, IsTheLeafWhenPlumbingIsShown) {
   read_by("hide ^std::", true);
   EXPECT_EQ(of({{"std::vector<int>::reserve(unsigned long)"}, {"xmalloc"}, {"main"}}), "xmalloc");
+}
+
+/// What readers without rules see.
+class ShownFrames : public BlamedFrame {
+ protected:
+  std::vector<std::vector<std::string>> names_of(std::uint32_t stack) const {
+    std::vector<std::vector<std::string>> names;
+    for (const std::uint32_t location : test_.recording.stacks[stack].locations) {
+      names.emplace_back();
+      for (const std::uint32_t frame : test_.recording.locations[location].frames) {
+        names.back().push_back(test_.recording.frames[frame].function);
+      }
+    }
+    return names;
+  }
+};
+
+TEST_F(ShownFrames, AreWithoutWhatIsHidden) {
+  read_by("hide ^hidden", true);
+  const std::uint32_t leaf = test_.location({"hidden_leaf"});
+  const std::uint32_t inlined = test_.location({"a", "hidden", "b"});
+  const std::uint32_t unnamed = test_.location({});
+  const std::uint32_t root = test_.location({"main"});
+  const std::uint32_t stack = test_.stack({leaf, inlined, unnamed, root});
+  const std::uint32_t other = test_.stack({unnamed, inlined});
+  const std::uint32_t only = test_.stack({leaf});
+  keep_shown_frames(test_.recording);
+  using Names = std::vector<std::vector<std::string>>;
+  EXPECT_EQ(names_of(stack), (Names{{"a", "b"}, {}, {"main"}}));
+  EXPECT_EQ(names_of(other), (Names{{}, {"a", "b"}}));
+  EXPECT_EQ(test_.recording.stacks[stack].locations[0], test_.recording.stacks[other].locations[1]);
+  EXPECT_EQ(names_of(only), (Names{{"hidden_leaf"}})) << "a stack is never empty";
+}
+
+TEST_F(ShownFrames, BeginAtTheOneToBlameAndKeepTheTypeThatOthersTell) {
+  const std::uint32_t allocator = test_.location({"std::allocator<Thing>::allocate(unsigned long)"});
+  const std::uint32_t own = test_.location({"std::vector<Thing>::reserve(unsigned long)", "load"});
+  const std::uint32_t stack = test_.stack({allocator, own, test_.location({"__libc_start_main"})});
+  test_.sample(stack, 8);
+  const Types before(test_.recording);
+  ASSERT_EQ(before[before.of(kNone, stack)], "Thing");
+  keep_shown_frames(test_.recording);
+  EXPECT_EQ(names_of(stack), (std::vector<std::vector<std::string>>{{"load"}}));
+  const Types after(test_.recording);
+  EXPECT_EQ(after[after.of(test_.recording.samples[0].type, stack)], "Thing");
 }
 
 TEST(FrameRulesFile, SaysWhichLineIsWrong) {

@@ -159,11 +159,15 @@ ForkedLine forked_line(const Recording& recording) {
 /// Looking for leaks takes a while; `geiger leaks` takes it whatever the recording's size.
 constexpr std::uint64_t kMostToSearch = 500'000;
 
+/// A rate per second says nothing of a program that did not live for one.
+constexpr Nanoseconds kLeastToSearch = 1'000'000'000;
+
 /// The second sentence of the report, if it is about a whole run that has ended.
 void add_leak(SummaryReport& report, const Recording& recording) {
   const bool can_tell = !report.is_part() && !report.is_aggregated && !report.options.is_followed &&
                         report.options.origin.empty();
   if (!can_tell || report.samples > kMostToSearch) return;
+  if (profile::duration_of(recording) < kLeastToSearch) return;
   LeaksOptions options;
   options.search.level = report.options.level;
   LeaksReport leaks = leaks_report(recording, options);

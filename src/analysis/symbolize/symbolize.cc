@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
+#include <system_error>
 #include <utility>
 
 #include "analysis/symbolize/frame_table.h"
@@ -39,20 +41,28 @@ bool is_pending(const Location& location, const Options& options) {
   return location.frames.empty() || options.refresh;
 }
 
-/// The vdso and its like have no file.
-bool has_file(const profile::Module& module) { return module.path.starts_with('/'); }
+/// Where the file of a module is; empty: the vdso and its like have none. A program that opened
+/// "./plugin.so" did so in its own directory, which is not known: ours may be the same, and the
+/// build id tells.
+std::string file_of(const profile::Module& module) {
+  if (module.path.starts_with('/')) return module.path;
+  const bool is_relative = module.path.find('/') != std::string::npos && !module.build_id.empty();
+  std::error_code error;
+  return is_relative ? std::filesystem::absolute(module.path, error).string() : "";
+}
 
 Plan make_plan(const Recording& recording, const Options& options) {
   Plan plan;
   std::map<std::pair<std::string_view, std::string_view>, std::uint32_t> known;
   for (const profile::Module& module : recording.modules) {
     const auto next = static_cast<std::uint32_t>(plan.jobs.size());
-    if (!has_file(module)) {
+    const std::string file = file_of(module);
+    if (file.empty()) {
       plan.job_of_module.push_back(kNone);
       continue;
     }
     const auto [at, is_new] = known.try_emplace({module.path, module.build_id}, next);
-    if (is_new) plan.jobs.push_back({module.path, module.build_id, {}});
+    if (is_new) plan.jobs.push_back({file, module.build_id, {}});
     plan.job_of_module.push_back(at->second);
   }
   for (const Location& location : recording.locations) {

@@ -63,8 +63,13 @@ export function openingProfile({ profiles, opening }: PageData): number {
   return wanted >= 0 ? wanted : Math.max(0, profiles.findIndex(({ cells }) => cells >= 0));
 }
 
-function isNamed(sums: Sums): boolean {
-  return sums[Sum.Samples] === 0 || samplesOf(sums, 0) >= LEAST_SAMPLES;
+/** Whether there are samples enough, or bytes enough that are known exactly. */
+function isProved(sums: Sums, enough: number): boolean {
+  return (
+    sums[Sum.Samples] === 0 ||
+    samplesOf(sums, 0) >= LEAST_SAMPLES ||
+    sums[Sum.CertainBytes]! >= enough
+  );
 }
 
 function hasFlag(page: Page, of: number, flag: FrameFlag): boolean {
@@ -80,6 +85,7 @@ function* candidatesOf(page: Page, selected: Selected, level: number): Steps<Can
   const groups = yield* functionGroups(page, selected);
   const total = groups.total!;
   const least = LEAST_SHARE * bytesForOrder(selected.whole, 0);
+  const enough = LEAST_SHARE * rowBytes(selected, selected.whole, level).hi;
   const found: Candidate[] = [];
   const pace = new Pace();
   for (let row = 0; row < groups.count; ++row) {
@@ -87,7 +93,7 @@ function* candidatesOf(page: Page, selected: Selected, level: number): Steps<Can
     const of = groups.key(row);
     if (bytesForOrder(total, row) < least || !isShown(page, of)) continue;
     const sums = rowOf(total, row);
-    if (!isNamed(sums)) continue;
+    if (!isProved(sums, enough)) continue;
     const bytes = rowBytes(selected, sums, level);
     const share = shareOf(selected, sums, bytes, level);
     if (share.lo >= LEAST_SHARE) found.push({ of, sums, bytes, share });
@@ -223,10 +229,11 @@ function* blamed(selected: Selected): Steps<Selected> {
 function* searched(all: Selected, level: number): Steps<Found> {
   const { page, whole } = all;
   if (samplesOf(whole, 0) === 0) return { verdict: "nothing", leaders: [] };
-  if (!isNamed(whole)) return { verdict: "too_few", leaders: [] };
   const selected = yield* blamed(all);
   const candidates = yield* candidatesOf(page, selected, level);
   const named = yield* rivals(page, selected, yield* innermost(page, selected, candidates));
+  const isTooFew = samplesOf(whole, 0) < LEAST_SAMPLES;
+  if (named.length === 0 && isTooFew) return { verdict: "too_few", leaders: [] };
   const largest = named.length > 0 ? undefined : yield* largestOf(page, selected, level);
   const leaders: Leader[] = [];
   for (const one of largest ? [largest] : named) leaders.push(yield* placed(selected, one));

@@ -1,4 +1,5 @@
 // All that a reader chose, and its text form behind the # of the page's address.
+import type { Preset } from "../data";
 import { FILTERS } from "./filter";
 import { DIMENSIONS, type Only, type Window } from "./selection";
 
@@ -88,12 +89,17 @@ export const DEFAULTS: State = {
   theme: "system",
 };
 
+/** What a page begins with. */
+export function openingState(preset: Preset | undefined): State {
+  return preset ? { ...DEFAULTS, showsAll: preset.all_frames, hide: preset.hide } : DEFAULTS;
+}
+
 function textOfPath(path: number[]): string {
   return path.map((index) => index.toString(36)).join(".");
 }
 
-/** What is not as by default, as parameters in a fixed order. */
-export function textOfState(state: State): string {
+/** What is not as the page begins with, as parameters in a fixed order. */
+export function textOfState(state: State, opening: State = DEFAULTS): string {
   const text = new URLSearchParams();
   const put = (name: string, value: string, usual: string) => {
     if (value !== usual) text.set(name, value);
@@ -103,14 +109,14 @@ export function textOfState(state: State): string {
   put("tab", state.tab, "flame");
   put("mode", state.mode, "callees");
   put("flame", state.isFlame ? "1" : "", "");
-  put("frames", state.showsAll ? "all" : "", "");
+  put("frames", state.showsAll ? "all" : "own", opening.showsAll ? "all" : "own");
   put("colour", state.colour, "own");
   put("window", state.window ? `${state.window.from}-${state.window.to}` : "", "");
   for (const dimension of DIMENSIONS) put(dimension, String(state.only[dimension] ?? ""), "");
   put("zoom", textOfPath(state.zoom), "");
   put("at", textOfPath(state.chosen), "");
   put("around", state.around < 0 ? "" : state.around.toString(36), "");
-  for (const filter of FILTERS) put(filter, state[filter], "");
+  for (const filter of FILTERS) put(filter, state[filter], opening[filter]);
   put("search", state.search, "");
   put("filter", state.filter, "");
   put("sort", state.sort + (state.isAscending ? "+" : ""), "");
@@ -138,8 +144,8 @@ function windowOf(text: string | null): Window | undefined {
   return from <= to ? { from, to } : undefined;
 }
 
-/** Anybody can write an address: what makes no sense in it is left at its default. */
-export function stateOf(text: string): State {
+/** Anybody can write an address: what makes no sense in it is left as the page begins. */
+export function stateOf(text: string, opening: State = DEFAULTS): State {
   const words = new URLSearchParams(text.replace(/^#/, ""));
   const only: Only = {};
   for (const dimension of DIMENSIONS) {
@@ -153,16 +159,16 @@ export function stateOf(text: string): State {
     tab: oneOf(TABS, words.get("tab"), "flame"),
     mode: oneOf(MODES, words.get("mode"), "callees"),
     isFlame: words.get("flame") === "1",
-    showsAll: words.get("frames") === "all",
+    showsAll: (words.get("frames") ?? (opening.showsAll ? "all" : "own")) === "all",
     colour: oneOf(COLOURS, words.get("colour"), "own"),
     window: windowOf(words.get("window")),
     only,
     zoom: pathOf(words.get("zoom")),
     chosen: pathOf(words.get("at")),
     around: indexOf(words.get("around")),
-    hide: words.get("hide") ?? "",
-    focus: words.get("focus") ?? "",
-    ignore: words.get("ignore") ?? "",
+    hide: words.get("hide") ?? opening.hide,
+    focus: words.get("focus") ?? opening.focus,
+    ignore: words.get("ignore") ?? opening.ignore,
     search: words.get("search") ?? "",
     filter: words.get("filter") ?? "",
     sort: sort.replace(/\+$/, ""),

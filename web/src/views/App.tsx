@@ -12,7 +12,7 @@ import { DIMENSIONS, type Dimension, type Selected, type Window } from "../model
 import type { Steps } from "../model/slices";
 import { callAt } from "../model/call";
 import { carriedOver } from "../model/carry";
-import { type Side, type State, type Tab } from "../model/state";
+import { openingState, type Side, type State, type Tab } from "../model/state";
 import { duration, exactCount, figure, shareFigure, textOf } from "../numbers/format";
 import type { Sums } from "../numbers/sums";
 import type { ViewProps } from "./context";
@@ -260,7 +260,8 @@ function useFinding(of: { selected: Selected; level: number } | undefined, page:
 
 export function App(props: AppProps) {
   const { page } = props;
-  const [state, change] = useStateInAddress();
+  const opening = useMemo(() => openingState(page.data.preset), []);
+  const [state, change] = useStateInAddress(opening);
   const [dialog, setDialog] = useState<"" | "help" | "about">("");
   const isDark = useDark(state.theme);
   const palette = isDark ? DARK : LIGHT;

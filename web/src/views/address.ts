@@ -11,13 +11,16 @@ interface Pending {
   isStep: boolean;
 }
 
-export function useStateInAddress(): [State, (part: Partial<State>, isStep?: boolean) => void] {
-  const [state, setState] = useState(() => stateOf(location.hash));
+/** `opening`: what the page begins with; the same at every call. */
+export function useStateInAddress(
+  opening: State,
+): [State, (part: Partial<State>, isStep?: boolean) => void] {
+  const [state, setState] = useState(() => stateOf(location.hash, opening));
   const latest = useRef(state);
   const pending = useRef<Pending>();
   useEffect(() => {
     const listen = () => {
-      latest.current = stateOf(location.hash);
+      latest.current = stateOf(location.hash, opening);
       setState(latest.current);
     };
     window.addEventListener("popstate", listen);
@@ -32,7 +35,7 @@ export function useStateInAddress(): [State, (part: Partial<State>, isStep?: boo
     const { timer, isStep } = pending.current;
     window.clearTimeout(timer);
     pending.current = undefined;
-    const text = textOfState(latest.current);
+    const text = textOfState(latest.current, opening);
     if (text === location.hash.replace(/^#/, "")) return;
     if (isStep) history.pushState(null, "", `#${text}`);
     else history.replaceState(null, "", `#${text}`);

@@ -1,0 +1,12 @@
+// Stacks cut down to the frames that views show, for readers that know nothing of rules.
+#pragma once
+
+#include "analysis/profile/recording.h"
+
+namespace geiger::profile {
+
+/// Takes from every stack what its rules leave out (FrameRoles::keep_shown). Stacks keep their
+/// numbers, so two may become equal; types that frames told are kept with the samples.
+void keep_shown_frames(Recording& recording);
+
+}  // namespace geiger::profile
