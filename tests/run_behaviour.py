@@ -428,7 +428,14 @@ class Output(Behaviour):
         with open(path, encoding="ascii") as file:
             self.assertEqual(file.read(), "precious")
         result = self.run_in_directory(under_geiger(["echo", "ran"], "-f", "-o", "out.geiger"))
-        self.assertEqual((result.returncode, result.stdout), (0, b"ran\n"))
+        self.assertEqual((result.returncode, result.stdout), (2, b""))
+        self.assertIn(b"is no trace of geiger", result.stderr)
+        with open(path, encoding="ascii") as file:
+            self.assertEqual(file.read(), "precious")
+        os.unlink(path)
+        for _ in range(2):
+            result = self.run_in_directory(under_geiger(["echo", "ran"], "-f", "-o", "out.geiger"))
+            self.assertEqual((result.returncode, result.stdout), (0, b"ran\n"))
 
     def leaves_empty_traces(self, *options):
         """A run in which two processes die before their traces have a header."""

@@ -97,7 +97,8 @@ Outcome<Controlled> Controlled::open(pid_t pid) {
   controlled.target_ = std::make_unique<TargetProcess>(std::move(target.value()));
   if (const auto reason = controlled.look()) return Result::failure(*reason);
   if (!controlled.files_.has_runtime && !controlled.trace_) {
-    return Result::failure(controlled.shown() + " has no geiger in it");
+    return Result::failure(
+        fmt::format("{} has no geiger in it (geiger attach {})", controlled.shown(), pid));
   }
   return controlled;
 }

@@ -35,7 +35,7 @@ class OutputPlan {
 [[nodiscard]] std::string name_for_files(const std::string& program);
 
 /// Why a run must not write `file`, an absolute path, as a sentence; empty if it may: what is no
-/// trace is never replaced, traces only where `replaces`, and its directory has to be there.
+/// trace is never replaced, traces only where `replaces`.
 [[nodiscard]] std::string obstacle_to_writing(const std::string& file, bool replaces);
 
 /// Creates `directory` (0700). If it exists, fails unless `replaces`; then the

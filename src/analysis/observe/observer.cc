@@ -9,13 +9,14 @@
 namespace geiger::observe {
 namespace {
 
-/// What all readings of all processes may take: beyond it there are no snapshots until time has
-/// passed. The counters alone are read on, which costs little (ProcessObserver).
+/// What all readings of all processes may take. A snapshot that would go beyond it, at the cost of
+/// the latest one, waits until time has passed. The counters alone are read on, which costs little
+/// (ProcessObserver).
 struct Budget {
   double share;        ///< Of the time.
   Nanoseconds credit;  ///< To begin with.
 };
-constexpr Budget kBudget{0.005, 2'000'000};
+constexpr Budget kBudget{0.005, 1'000'000};
 /// Who asks for the allocator's waste pays for a walk through its heaps at each snapshot.
 constexpr Budget kBudgetOfWaste{0.01, 50'000'000};
 constexpr Nanoseconds kLeastWait = 5'000'000;
@@ -48,7 +49,7 @@ void Observer::begin(const Writing& trace) {
 bool Observer::can_afford(Nanoseconds now) const {
   const Budget& budget = wants_waste_ ? kBudgetOfWaste : kBudget;
   const auto earned = static_cast<Nanoseconds>(static_cast<double>(now - started_) * budget.share);
-  return cost_ <= budget.credit + earned;
+  return cost_ + latest_ <= budget.credit + earned;
 }
 
 Nanoseconds Observer::round() {
@@ -57,8 +58,10 @@ Nanoseconds Observer::round() {
     const Nanoseconds now = base::monotonic_now();
     if (now >= process->next()) {
       const Nanoseconds before = process->cost();
-      process->observe(now, can_afford(now));
-      cost_ += process->cost() - before;
+      const bool has_snapshot = process->observe(now, can_afford(now));
+      const Nanoseconds spent = process->cost() - before;
+      cost_ += spent;
+      if (has_snapshot) latest_ = spent;
     }
     const Nanoseconds after = base::monotonic_now();
     wait = std::min(wait, std::max(kLeastWait, std::max(process->next(), after) - after));

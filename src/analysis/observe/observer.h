@@ -48,6 +48,7 @@ class Observer {
   bool wants_waste_;
   Nanoseconds started_ = 0;
   Nanoseconds cost_ = 0;
+  Nanoseconds latest_ = 0;  ///< Of it, the latest snapshot's.
   std::map<std::string, std::unique_ptr<ProcessObserver>> observed_;
   std::map<std::string, profile::Observations> found_;
   std::map<std::pair<pid_t, Nanoseconds>, std::string> newest_;  ///< Segment of an image.

@@ -114,21 +114,23 @@ bool ProcessObserver::is_snapshot_due(Nanoseconds now) const {
   return static_cast<double>(counts_.resident) >= most * (1 + kPace.growth);
 }
 
-void ProcessObserver::observe(Nanoseconds now, bool may_take_snapshot) {
+bool ProcessObserver::observe(Nanoseconds now, bool may_take_snapshot) {
   if (!found_.fault.empty()) {
     ask_if_due(now);
     next_ = next_question_;
-    return;
+    return false;
   }
   Nanoseconds reading = 0;
   bool is_read = false;
   timed(reading, [&] { is_read = read_counts(now); });
   found_.cost += reading;
-  if (is_read && may_take_snapshot && is_snapshot_due(now)) take_snapshot(now);
+  const bool takes_snapshot = is_read && may_take_snapshot && is_snapshot_due(now);
+  if (takes_snapshot) take_snapshot(now);
   // A young process is looked at more often: it may be over before the first step is.
   const Nanoseconds age = now - started_;
   const Nanoseconds step = std::min(series_.step(), std::max(age / 4, kPace.least_rest));
   next_ = now + std::max(step, kReadingRest * reading);
+  return takes_snapshot;
 }
 
 // Each answer takes the program's time and a record per live sample, so the rests grow with the

@@ -33,8 +33,8 @@ class ProcessObserver {
   ProcessObserver(pid_t pid, const std::string& trace, bool wants_waste);
 
   /// One reading of the counters, and a snapshot if one is due and may be taken. Nothing
-  /// is due before next() again.
-  void observe(Nanoseconds now, bool may_take_snapshot);
+  /// is due before next() again. Whether it took one.
+  bool observe(Nanoseconds now, bool may_take_snapshot);
   /// A snapshot whether or not one is due.
   void observe_at_once(Nanoseconds now);
   [[nodiscard]] Nanoseconds next() const { return next_; }

@@ -14,6 +14,7 @@
 #include "analysis/profile/mappings.h"
 #include "analysis/profile/measured.h"
 #include "analysis/profile/peak.h"
+#include "analysis/profile/teardown.h"
 #include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
 
@@ -129,7 +130,8 @@ bool is_live_then(const Recording& recording, const Selection& selection, const 
 
 /// What instants that are given select.
 void choose_given(Chosen& chosen, const Recording& recording, const Selection& selection) {
-  const bool is_split = selection.is_chosen_by_samples && is_any_uncertain(recording, selection.heap);
+  const bool is_split =
+      selection.is_chosen_by_samples && is_any_uncertain(recording, selection.heap);
   choose_if(chosen, recording, selection, [&](const Sample& sample) {
     const bool is_selected =
         selection.kind == Kind::kAllocated
@@ -181,6 +183,25 @@ Nanoseconds end_of(const Recording& recording, const Selection& selection, std::
   return selection.to ? std::min(*selection.to, end) : end;
 }
 
+/// Instants of which no estimate of the peak may be below: the end, and the last one before the
+/// largest heap that was tidied up. What was found there was not found for being large, so that
+/// all samples may estimate it.
+std::vector<Nanoseconds> instants_below_peak(const Recording& recording, const Selection& selection,
+                                             std::uint32_t process) {
+  std::vector<Nanoseconds> instants{end_of(recording, selection, process)};
+  if (selection.heap != kProcessHeap) return instants;
+  const std::vector<Teardown> teardowns = find_teardowns(recording);
+  const Teardown* largest = nullptr;
+  for (std::uint32_t i = 0; i < teardowns.size(); ++i) {
+    if (!teardowns[i].is_found() || (process != kNone && i != process)) continue;
+    if (largest == nullptr || teardowns[i].live > largest->live) largest = &teardowns[i];
+  }
+  if (largest != nullptr && is_in_window(selection, largest->from - 1)) {
+    instants.push_back(largest->from - 1);
+  }
+  return instants;
+}
+
 void choose_peak(Chosen& chosen, const Recording& recording, const Selection& selection,
                  std::uint32_t process) {
   const bool is_split = is_any_uncertain(recording, selection.heap);
@@ -189,14 +210,19 @@ void choose_peak(Chosen& chosen, const Recording& recording, const Selection& se
     // Of all samples of the heap: what is filtered does not move the peak.
     Selection all;
     all.heap = selection.heap;
-    Chosen then, last;
-    then.rate_factor = 1 - kLocatingShare;
-    choose_live_at(then, recording, all, instant, process);
-    const Nanoseconds end = end_of(recording, selection, process);
-    choose_live_at(last, recording, all, end, process);
-    const bool is_end = weighted_bytes(recording, last) > weighted_bytes(recording, then);
-    if (is_end) instant = end;
-    chosen.rate_factor = is_end ? 1 : then.rate_factor;
+    Chosen located;
+    located.rate_factor = chosen.rate_factor = 1 - kLocatingShare;
+    choose_live_at(located, recording, all, instant, process);
+    double most = weighted_bytes(recording, located);
+    for (const Nanoseconds other : instants_below_peak(recording, selection, process)) {
+      Chosen there;
+      choose_live_at(there, recording, all, other, process);
+      const double bytes = weighted_bytes(recording, there);
+      if (bytes <= most) continue;
+      most = bytes;
+      instant = other;
+      chosen.rate_factor = 1;
+    }
   }
   choose_live_at(chosen, recording, selection, instant, process);
   chosen.peak_times.assign(recording.processes.size(), instant);

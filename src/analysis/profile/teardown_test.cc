@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/profile/profile.h"
 #include "analysis/profile/test_recording.h"
+#include "analysis/profile/thinned.h"
+#include "estimation/counts.h"
 
 namespace geiger::profile {
 namespace {
@@ -40,6 +43,30 @@ TEST_F(TeardownOf, FinalFreesAreFound) {
   EXPECT_EQ(teardown.from, 10'950U);
   EXPECT_EQ(teardown.end, kEnd);
   EXPECT_DOUBLE_EQ(teardown.freed, teardown.live);
+}
+
+// A quarter of the samples may name an instant long before the largest
+// heap, which is the one that was tidied up. It is a lower limit of the peak, by all samples.
+TEST_F(TeardownOf, ThePeakIsNotBelowWhatWasTidiedUp) {
+  store([](std::size_t i) { return 10'950 + i; });
+  const auto bytes_of = [&](const Selection& selection) {
+    const Chosen chosen = choose(test_.recording, selection);
+    double bytes = 0;
+    for (const Sample* sample : chosen.samples) {
+      estimation::Count count = count_of_fate(test_.recording, *sample);
+      count.lambda *= chosen.rate_factor;
+      bytes += static_cast<double>(count.size) / estimation::inclusion_probability(count);
+    }
+    return bytes;
+  };
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    test_.recording.processes[0].seed = seed;
+    Selection peak, before;
+    peak.kind = Kind::kLiveAtPeak;
+    before.kind = Kind::kLiveAtEnd;
+    before.at = 10'949;
+    EXPECT_GE(bytes_of(peak), bytes_of(before) * (1 - 1e-12)) << seed;
+  }
 }
 
 TEST_F(TeardownOf, WhatFreesNothingHasNone) {

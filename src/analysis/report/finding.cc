@@ -55,10 +55,12 @@ class Search {
     finding.kind = profile_.kind;
     finding.total = total_;
     if (total_.samples == 0) return finding;
-    finding.verdict = FindingVerdict::kTooFew;
-    if (!has_enough(total_.samples)) return finding;
     std::vector<Passing> named = leaders();
     finding.verdict = named.empty() ? FindingVerdict::kSpread : FindingVerdict::kFound;
+    if (named.empty() && total_.samples < kSamplesToName) {
+      finding.verdict = FindingVerdict::kTooFew;
+      return finding;
+    }
     if (named.empty()) named = largest_allocator();
     for (const Passing& one : named) finding.sites.push_back(site_of(one));
     return finding;
@@ -121,6 +123,12 @@ class Search {
     return samples >= kSamplesToName || (samples > 0 && total_.bytes.variance <= 0);
   }
 
+  /// Bytes that are known exactly prove a share whatever the number of their objects.
+  [[nodiscard]] bool is_proved(const NodeSums& sums) const {
+    return has_enough(samples_of(sums)) ||
+           sums.certain_bytes >= kShareToName * total_.bytes.interval.hi;
+  }
+
   /// The stacks of each function, the first `most` functions of a stack only.
   [[nodiscard]] std::vector<Passing> passing(std::size_t most) const {
     std::vector<NodeSums> sums(labels_.size());
@@ -144,7 +152,7 @@ class Search {
     std::vector<Passing> found;
     const double whole = whole_.bytes_for_order(whole_.sums());
     for (Passing& one : passing(SIZE_MAX)) {
-      if (!has_enough(samples_of(one.sums))) continue;
+      if (!is_proved(one.sums)) continue;
       // A share is not below its lower limit: this saves estimating most functions.
       if (whole_.bytes_for_order(one.sums) < kShareToName * whole) continue;
       one.share = share_of(one.sums);

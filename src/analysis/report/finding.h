@@ -4,8 +4,8 @@
 //
 //   At the peak SessionStore::open (leaky.cc:11) held 95 % [86, 99] of 58.0 MiB [44.1, 74.9].
 //
-// A function is a candidate if at least kSamplesToName samples passed through it and the lower
-// limit of its share is at least kShareToName. Of candidates those are leaders most of whose
+// A function is a candidate if at least kSamplesToName samples passed through it, or what is known
+// of it exactly is enough, and the lower limit of its share is at least kShareToName. Of candidates those are leaders most of whose
 // bytes pass through no candidate further in: so `main` is named only where it allocates itself,
 // and the function that three equal ones are called from only where none of them is proved.
 #pragma once

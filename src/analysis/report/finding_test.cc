@@ -132,6 +132,15 @@ TEST(Finding, NamesNothingFromFewSamples) {
   EXPECT_EQ(find_kind(program.recording()).verdict, FindingVerdict::kFound);
 }
 
+TEST(Finding, BytesThatAreKnownExactlyNeedNoNumber) {
+  Program program;
+  program.allocate({"parse"}, 20, 64 * kKiB);
+  program.allocate({"reserve"}, 1, 64 * kMiB);
+  const Finding finding = find_kind(program.recording());
+  EXPECT_EQ(finding.verdict, FindingVerdict::kFound);
+  EXPECT_THAT(names_of(finding), ElementsAre("reserve"));
+}
+
 TEST(Finding, OfNothingSaysSo) {
   Program program;
   EXPECT_EQ(sentence(find_kind(program.recording(), Kind::kLiveAtEnd)),

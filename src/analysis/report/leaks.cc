@@ -146,6 +146,9 @@ void list(LeaksReport& report, profile::Leaks&& leaks, const Recording& recordin
   }
   for (LeakSite& site : leaks.sites) {
     count(report, site.verdict);
+    if (site.verdict == LeakVerdict::kClear && site.seconds > 0) {
+      report.may_grow = std::max(report.may_grow, rate_of(site).interval.hi);
+    }
     const bool is_listed = site.verdict != LeakVerdict::kClear || options.shows_all;
     const bool has_room = options.top == 0 || report.lines.size() < options.top;
     if (is_listed && has_room) report.lines.push_back(lines.line_of(std::move(site)));

@@ -82,6 +82,9 @@ struct LeaksReport {
   std::vector<LeakLine> lines;  ///< Suspects, undecided; with shows_all every site.
   std::uint64_t suspects = 0, undecided = 0, clear = 0;
   std::uint64_t tested = 0;
+  /// The largest upper limit of the growth of a site that is clear, in bytes a second: a leak
+  /// below it may be there and was not found.
+  double may_grow = 0;
   std::uint64_t samples_needed = 0;
   std::vector<SuppressedLine> suppressed;
   /// Sites with fewer samples than that, as one, if they grow together.

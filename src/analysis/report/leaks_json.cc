@@ -76,6 +76,7 @@ std::string to_json(const LeaksReport& report, const Recording& recording) {
   write_field(json, report.options.scope);
   json.field("suspects", report.suspects).field("undecided", report.undecided);
   json.field("clear", report.clear).field("tested", report.tested);
+  json.field("may_grow", report.may_grow);
   json.field("samples_needed", report.samples_needed);
   json.field("finding", name_of(report.finding()));
   write_judged(json, report);

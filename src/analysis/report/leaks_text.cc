@@ -344,8 +344,14 @@ std::string sentence(const LeaksReport& report) {
     case LeakFinding::kUndecided:
       return fmt::format("Undecided: no leak suspects{}, but a leak may be hidden.", among);
     case LeakFinding::kClear:
-      return fmt::format("No leak suspects{}: none of {} kept growing.", among,
-                         plural(report.tested, "site"));
+      if (!(report.may_grow >= 1)) {
+        return fmt::format("No leak suspects{}: none of {} kept growing.", among,
+                           plural(report.tested, "site"));
+      }
+      return fmt::format(
+          "No leak suspects{} among {}: no growth was shown; one of less than {} a second may have "
+          "been missed.",
+          among, plural(report.tested, "site"), bound_bytes(report.may_grow));
   }
   return "";
 }

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <map>
 
-#include "analysis/profile/labels.h"
 #include "analysis/profile/peak.h"
 #include "analysis/profile/profile.h"
+#include "analysis/profile/shown_path.h"
 #include "analysis/profile/totals.h"
 #include "estimation/precision.h"
 
@@ -121,7 +121,7 @@ void compare_intervals(PlanReport& report) {
   }
 }
 
-/// What a function allocated itself.
+/// What a function is to blame for.
 struct Function {
   std::string name;
   std::vector<Objects> objects;
@@ -137,14 +137,13 @@ Objects objects_of(const profile::Entry& entry, const Recording& recording) {
 }
 
 ByLabel group(const Recording& recording, const profile::Profile& allocated) {
-  const profile::Labels labels(recording);
+  profile::ShownPath shown(recording);
   ByLabel functions;
-  std::vector<std::uint32_t> stack;
   for (const profile::Entry& entry : allocated.entries) {
-    stack.clear();
-    labels.collect(recording, entry.stack, stack);
-    Function& function = functions[stack.front()];
-    function.name = labels[stack.front()].name;
+    shown.of(entry.stack);
+    const std::uint32_t label = shown.path().front();
+    Function& function = functions[label];
+    function.name = shown.labels()[label].name;
     function.sums.could_have_sampled(allocated.largest_interval);
     function.objects.push_back(objects_of(entry, recording));
     accumulate(function.sums, entry, recording, allocated);

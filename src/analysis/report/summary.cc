@@ -159,8 +159,8 @@ ForkedLine forked_line(const Recording& recording) {
 /// Looking for leaks takes a while; `geiger leaks` takes it whatever the recording's size.
 constexpr std::uint64_t kMostToSearch = 500'000;
 
-/// A rate per second says nothing of a program that did not live for one.
-constexpr Nanoseconds kLeastToSearch = 1'000'000'000;
+/// A rate per second says nothing of a program that lived for less than a tenth of one.
+constexpr Nanoseconds kLeastToSearch = 100'000'000;
 
 /// The second sentence of the report, if it is about a whole run that has ended.
 void add_leak(SummaryReport& report, const Recording& recording) {

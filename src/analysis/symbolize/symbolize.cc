@@ -312,8 +312,7 @@ std::string hint_for(const ModuleJob& job, const JobResult& result, bool asked_s
 /// Our runtime stands on every stack, and its frames are cut off.
 bool is_own_library(const ModuleJob& job) { return base_name(job.path).starts_with("libgeiger"); }
 
-void add_hints(const Plan& plan, const Results& results, const Options& options,
-               Outcome& outcome) {
+void add_hints(const Plan& plan, const Results& results, const Options& options, Outcome& outcome) {
   for (std::size_t i = 0; i < plan.jobs.size(); ++i) {
     if (plan.jobs[i].addresses.empty() || is_own_library(plan.jobs[i])) continue;
     std::string hint = hint_for(plan.jobs[i], results[i], options.use_debuginfod);
