@@ -429,7 +429,7 @@ class Output(Behaviour):
             self.assertEqual(file.read(), "precious")
         result = self.run_in_directory(under_geiger(["echo", "ran"], "-f", "-o", "out.geiger"))
         self.assertEqual((result.returncode, result.stdout), (2, b""))
-        self.assertIn(b"is no trace of geiger", result.stderr)
+        self.assertIn(b"is not a geiger trace", result.stderr)
         with open(path, encoding="ascii") as file:
             self.assertEqual(file.read(), "precious")
         os.unlink(path)

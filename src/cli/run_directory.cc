@@ -48,7 +48,7 @@ Outcome<bool> empty_run_directory(const std::string& directory) {
   return true;
 }
 
-/// Nothing, or a trace: what is neither is somebody's.
+/// An empty file or a trace; any other file is not ours to replace.
 bool is_replaceable(const std::string& file, const struct stat& status) {
   if (!S_ISREG(status.st_mode) || status.st_size == 0) return true;
   std::ifstream stream(file, std::ios::binary);
@@ -89,7 +89,7 @@ std::string obstacle_to_writing(const std::string& file, bool replaces) {
     if (S_ISDIR(status.st_mode)) return fmt::format("{} is a directory", file);
     if (!replaces) return fmt::format("{} exists (-f replaces it)", file);
     if (!is_replaceable(file, status)) {
-      return fmt::format("{} is no trace of geiger and is not replaced: name another file", file);
+      return fmt::format("{} is not a geiger trace, so -f does not replace it: name another file", file);
     }
   }
   const std::string parts = file + ".parts";

@@ -57,13 +57,13 @@ TEST_F(RunDirectory, DoesNotFollowALink) {
   EXPECT_FALSE(create_run_directory(root_ / "run", true).has_value());
 }
 
-TEST_F(RunDirectory, WhatIsNoTraceIsNotReplaced) {
+TEST_F(RunDirectory, OnlyTracesAreReplaced) {
   EXPECT_EQ(obstacle_to_writing(root_ / "new", false), "");
   fs::create_directory(root_ / "folder");
   EXPECT_THAT(obstacle_to_writing(root_ / "folder", true), HasSubstr("is a directory"));
   put("README.md");
   EXPECT_THAT(obstacle_to_writing(root_ / "README.md", false), HasSubstr("-f replaces it"));
-  EXPECT_THAT(obstacle_to_writing(root_ / "README.md", true), HasSubstr("is no trace"));
+  EXPECT_THAT(obstacle_to_writing(root_ / "README.md", true), HasSubstr("is not a geiger trace"));
   std::ofstream(root_ / "a.geiger", std::ios::binary) << std::string("GEIGER\r\n") << "more";
   EXPECT_THAT(obstacle_to_writing(root_ / "a.geiger", false), HasSubstr("-f replaces it"));
   EXPECT_EQ(obstacle_to_writing(root_ / "a.geiger", true), "");

@@ -32,7 +32,7 @@ struct Named : ::testing::Test {
     return static_cast<std::uint32_t>(recording.modules.size() - 1);
   }
 
-  /// Of the small one, with bytes behind it that nobody reads.
+  /// A copy of the small module, padded with bytes that nothing reads.
   std::string large_copy() const {
     const std::string path = files.path("large");
     std::filesystem::copy_file(GEIGER_TEST_MODULE, path);

@@ -29,13 +29,13 @@ struct LeakOptions {
   LifetimeGrouping by = LifetimeGrouping::kStack;
   double level = 0.95;  ///< Of intervals, in (0, 1).
   double q = 0.05;      ///< Expected share of false suspects that is accepted, in (0, 1).
-  /// Stacks that one of them matches are no part of the search; may be null.
+  /// Stacks that one of them matches are not searched; may be null.
   const Suppressions* suppressions = nullptr;
   double warm_up = 0.25;  ///< Share of each process's time, in [0, 0.9].
   /// By process, CLOCK_MONOTONIC: it is known to have run until then, so that a pause before
   /// counts as time without growth. Empty, or 0: its time ends with its last sample.
   std::vector<Nanoseconds> ran_until = {};
-  /// Samples that it is false for are no part of the search; empty: all are.
+  /// Which samples are searched; empty: all of them.
   std::function<bool(const Sample&)> keeps = {};
 };
 

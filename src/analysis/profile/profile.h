@@ -71,7 +71,7 @@ struct Selection {
   bool is_chosen_by_samples = false;
   std::uint32_t heap = kProcessHeap;  ///< Samples of this heap only.
   Moment moment = Moment::kMaximum;   ///< Of kinds that are read from a snapshot.
-  /// Samples that it is false for are left out; empty: none is.
+  /// Which samples are counted; empty: all of them.
   std::function<bool(const Sample&)> keeps;
   bool tells_lifetimes = false;  ///< Entries are told apart by the lifetimes of objects.
 

@@ -23,7 +23,7 @@ struct CheckReport {
   profile::Kind kind = profile::Kind::kAllocated;
   compare::Grouping grouping;
   compare::SideFacts before, after;
-  std::vector<compare::GateSpec> not_compared = {};  ///< Limits on growth, without a baseline.
+  std::vector<compare::GateSpec> not_compared = {};  ///< Growth limits that were skipped: no baseline.
 };
 
 [[nodiscard]] std::string to_text(const CheckReport& report, const Style& style);

@@ -14,7 +14,7 @@ using estimation::Interval;
 
 /// Half-widths that differ by less than this share print as one ±.
 constexpr double kSymmetric = 0.15;
-/// The same of shares, which have fewer digits. web/src/numbers/format.ts has both, too.
+/// The limit for shares, which have fewer digits. web/src/numbers/format.ts repeats both limits.
 constexpr double kSymmetricShare = 0.2;
 constexpr int kMaxDecimals = 3;
 

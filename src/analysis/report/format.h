@@ -63,9 +63,8 @@ struct Share {
   double value = 0;
   estimation::Interval interval;
 };
-/// "42 % ± 3", "6.4 % ± 0.2"; "95 % [86, 99]" where the interval leans to one side or ± would
-/// leave 0 to 100 %; "100 %" without error when there is none; "< 1.8 %" of a part that was
-/// not seen.
+/// "42 % ± 3", "6.4 % ± 0.2"; "95 % [86, 99]" if the interval is lopsided, or ± would go
+/// below 0 or above 100 %; "100 %" if the share is exact; "< 1.8 %" if the part has no samples.
 [[nodiscard]] Figure figure(const Share& share);
 
 /// An exact share of two counts: "0.3 %"; "0 %" of nothing.

@@ -40,7 +40,7 @@ struct LiveOptions {
   bool sorts_by_growth = false;
   GrowthOf growth_of = GrowthOf::kSinceStart;
   std::optional<std::uint32_t> process;  ///< Only this one; nothing: all together.
-  /// Samples that it is false for are left out; `table.scope` has it in words. Empty: all are in.
+  /// Which samples are counted, which `table.scope` has in words; empty: all of them.
   std::function<bool(const profile::Sample&)> keeps = {};
   Nanoseconds now =
       0;  ///< CLOCK_MONOTONIC, while something is recorded; 0: as of the latest record.

@@ -31,7 +31,7 @@ struct TableOptions {
   std::size_t top = 30;  ///< Rows; 0 = all.
   double level = 0.95;   ///< In (0, 1).
   Scope scope;           ///< What part of the recording the profile is of.
-  /// Rows that it is false for are left out, as if they were not there; empty: none is.
+  /// Which rows are shown, and counted among "more"; empty: all of them.
   std::function<bool(const profile::Row&)> shows = {};
 };
 

@@ -1,5 +1,5 @@
-// Functions that a module calls through its procedure linkage table and defines itself, as
-// shared libraries do with what others could replace.
+// Functions that a module defines and yet calls through its procedure linkage table, as shared
+// libraries do where another module may replace them.
 #pragma once
 
 #include <libelf.h>
@@ -16,12 +16,12 @@ class LinkageTable {
  public:
   explicit LinkageTable(Elf* elf);
 
-  /// The function that the stub at `address` jumps to, or `address` if that is no stub, or one
-  /// of a function in another module.
+  /// The function that the table's entry at `address` jumps to; `address` itself if no entry is
+  /// there, or the function is in another module.
   [[nodiscard]] Address function_behind(Address address, const CodeAt& code_at) const;
 
  private:
-  std::unordered_map<Address, Address> functions_;  ///< By the slot that a stub reads.
+  std::unordered_map<Address, Address> functions_;  ///< By the address of the pointer that an entry reads.
 };
 
 }  // namespace geiger::symbolize

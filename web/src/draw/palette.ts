@@ -16,7 +16,7 @@ export interface Palette {
   rest: string;
   own: Tones;
   ownText: string;
-  library: Tones;
+  called: Tones;
   match: Tones;
   matchText: string;
   miss: Tones;
@@ -40,7 +40,7 @@ export const LIGHT: Palette = {
   rest: "#e6e8ea",
   own: { solid: "#a5d3d4", pale: "#ddefef" },
   ownText: "#0c2b2d",
-  library: { solid: "#d5d9dc", pale: "#eceef0" },
+  called: { solid: "#d5d9dc", pale: "#eceef0" },
   match: { solid: "#f5c451", pale: "#fbe9bd" },
   matchText: "#2b1d00",
   miss: { solid: "#e9ebec", pale: "#f3f4f4" },
@@ -64,7 +64,7 @@ export const DARK: Palette = {
   rest: "#262b2f",
   own: { solid: "#24666a", pale: "#173a3d" },
   ownText: "#eafafa",
-  library: { solid: "#434a50", pale: "#2a2f33" },
+  called: { solid: "#434a50", pale: "#2a2f33" },
   match: { solid: "#a8790e", pale: "#57430f" },
   matchText: "#fff6e2",
   miss: { solid: "#25292c", pale: "#1c2022" },
@@ -96,7 +96,7 @@ const HUES = [198, 150, 262, 22, 222, 330, 96, 176, 288, 8, 242, 124];
  * little.
  */
 export function tonesFor(family: string, name: string, palette: Palette): Tones {
-  if (family === "") return palette.library;
+  if (family === "") return palette.called;
   const hash = hashOf(name);
   const shade = (hash % 1000) / 999;
   const hue = HUES[(family === name ? hash : hashOf(family)) % HUES.length]!;

@@ -326,7 +326,7 @@ export function Flame(props: ViewProps & { trees: Trees }) {
             <i class="swatch own-pale" /> up to the estimate
           </span>
           <span class="wide">
-            <i class="swatch library" /> call into a library
+            <i class="swatch called" /> call into a library
           </span>
         </span>
         <details class="options">

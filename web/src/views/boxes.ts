@@ -60,13 +60,13 @@ function tonesOfFunction({ page, palette, colour }: Painter, of: number): Tones 
 function tonesOf(painter: Painter, chain: number[], estimate: Estimate | undefined): Tones {
   const { palette, colour, found, tree } = painter;
   const node = chain.at(-1)!;
-  if (node === ROOT) return palette.library;
+  if (node === ROOT) return palette.called;
   const of = tree.functions[node]!;
   if (found) {
     return chain.some((at) => found.matches[tree.functions[at]!]) ? palette.match : palette.miss;
   }
   if (colour === "certainty") return tonesForError(estimate ? relativeError(estimate) : 0, palette);
-  if (tree.isLibrary(node)) return palette.library;
+  if (tree.isLibrary(node)) return palette.called;
   return colour === "own" ? palette.own : (painter.tones[of] ??= tonesOfFunction(painter, of));
 }
 
