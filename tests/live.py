@@ -147,15 +147,20 @@ class Lines(Case):
         self.assertGreater(line["resident"], 0)
         self.assertEqual(line["dropped"], 0)
 
-    def test_each_look_is_a_line_and_the_end_is_one(self):
-        pid, tell, process = self.running(1)
-        live = subprocess.Popen([GEIGER, "live", "--json", "--every", "100ms", str(pid)],
+    def followed_to_growth(self, word, tell):
+        """A `live --json` of `word` that has shown the program allocate."""
+        live = subprocess.Popen([GEIGER, "live", "--json", "--every", "100ms", word],
                                 cwd=self.directory, stdout=subprocess.PIPE, text=True,
                                 stderr=subprocess.PIPE, env=ENVIRONMENT)
         first = json.loads(live.stdout.readline())
         tell("a 80000 1000")
         until(lambda: json.loads(live.stdout.readline())["exact_bytes"] > first["exact_bytes"],
               "growth")
+        return live
+
+    def test_each_look_is_a_line_and_the_end_is_one(self):
+        pid, tell, process = self.running(1)
+        live = self.followed_to_growth(str(pid), tell)
         process.stdin.close()
         *_, last = [json.loads(line) for line in live.stdout]
         self.assertEqual(live.wait(PATIENCE), 0)
@@ -175,13 +180,7 @@ class Lines(Case):
                              for word in ("out.geiger", parts))
         self.assertEqual(by_file["processes"][0]["pid"], pid)
         self.assertEqual(by_file["exact_bytes"], by_parts["exact_bytes"])
-        live = subprocess.Popen([GEIGER, "live", "--json", "--every", "100ms", "out.geiger"],
-                                cwd=self.directory, stdout=subprocess.PIPE, text=True,
-                                stderr=subprocess.PIPE, env=ENVIRONMENT)
-        first = json.loads(live.stdout.readline())
-        tell("a 80000 1000")
-        until(lambda: json.loads(live.stdout.readline())["exact_bytes"] > first["exact_bytes"],
-              "growth")
+        live = self.followed_to_growth("out.geiger", tell)
         process.stdin.close()
         process.wait(PATIENCE)
         said = live.communicate(timeout=PATIENCE)[1]
@@ -242,7 +241,7 @@ class Growth(Case):
         looks = self.watch(pid, "--window", "200ms")
         quiet = next(looks)["growth"]
         self.assertEqual((quiet["growing"], quiet["rows"], quiet["total"]["bytes"]), (0, [], 0))
-        self.assertRegex(quiet["sentence"], "^nothing is shown to grow yet, over ")
+        self.assertRegex(quiet["sentence"], "^no growth shown over ")
         tell("a 4000000 1000")
         grown = next(look["growth"] for look in looks if look["growth"]["total"]["bytes"] == 500000)
         row = grown["rows"][0]
@@ -436,7 +435,7 @@ class Terminal(Case):
         self.keys("o", "x", *"allocate", "Enter")
         until(lambda: "allocate" not in self.screen().replace("allocated", ""), "hidden")
         self.keys("x", *["BSpace"] * 8, "Enter")
-        self.shows("nothing is shown to grow yet")
+        self.shows("no growth shown over")
         tell("a 800000 1000")
         self.shows(r"allocate \(asleep.cc:\d+\) grows .*/s over ")
         self.shows(r"▲ +\+.*iB/s +allocate")
@@ -444,7 +443,7 @@ class Terminal(Case):
         self.shows("sorted by growth")
         self.keys("s")
         self.keys("z")
-        self.shows("nothing is shown to grow yet")
+        self.shows("no growth shown over")
         self.keys("?")
         self.shows("set a mark")
         self.keys("Escape", "Space")

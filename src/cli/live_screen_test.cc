@@ -64,7 +64,7 @@ TEST_F(LiveScreens, ShowsGrowthWhereItIsKnown) {
   changes = {.start = {90'000'000'000, 90, {}, {}},
              .recent = report::LiveChange{31'000'000'000, 31, {}, {}}};
   const std::string text = text_of(draw({80, 24}));
-  EXPECT_THAT(text, HasSubstr("nothing is shown to grow yet, over 1 min 30 s"));
+  EXPECT_THAT(text, HasSubstr("no growth shown over 1 min 30 s"));
   EXPECT_THAT(text, HasSubstr("growth in 1 min 30 s"));
   EXPECT_THAT(text, HasSubstr("/s ± "));
   EXPECT_THAT(text, ::testing::Not(HasSubstr("share")));

@@ -285,12 +285,18 @@ TEST_F(Followed, SeesTalliesChange) {
   expect_same_as_whole();
 }
 
+/// How samples of a trace that is being written are drawn, of one stack.
+TestTrace::Drawn drawn_in(TestTrace& trace, Bytes interval) {
+  trace.header().state = State::kSampling;
+  TestTrace::Drawn drawn;
+  drawn.epoch = trace.epoch(interval);
+  drawn.stack = trace.stack({0x1010});
+  return drawn;
+}
+
 TEST_F(Followed, TellsAStretchOfTime) {
   TestTrace trace;
-  TestTrace::Drawn drawn;
-  trace.header().state = State::kSampling;
-  drawn.epoch = trace.epoch(1);
-  drawn.stack = trace.stack({0x1010});
+  TestTrace::Drawn drawn = drawn_in(trace, 1);
   drawn.is_certain = true;
   drawn.requested = 1000;
   const Ref before = trace.sample(drawn);
@@ -311,10 +317,7 @@ TEST_F(Followed, TellsAStretchOfTime) {
 
 TEST_F(Followed, TellsWhatCameAndWhatWent) {
   TestTrace trace;
-  TestTrace::Drawn drawn;
-  trace.header().state = State::kSampling;
-  drawn.epoch = trace.epoch(1);
-  drawn.stack = trace.stack({0x1010});
+  TestTrace::Drawn drawn = drawn_in(trace, 1);
   drawn.is_certain = true;
   drawn.requested = 1000;
   const Ref goes = trace.sample(drawn);
@@ -340,10 +343,7 @@ TEST_F(Followed, TellsWhatCameAndWhatWent) {
 
 TEST_F(Followed, TellsNoChangeOverAThinning) {
   TestTrace trace;
-  TestTrace::Drawn drawn;
-  trace.header().state = State::kSampling;
-  drawn.epoch = trace.epoch(1024);
-  drawn.stack = trace.stack({0x1010});
+  TestTrace::Drawn drawn = drawn_in(trace, 1024);
   for (int i = 0; i < 20; ++i) trace.sample(drawn);
   write(trace, "run/target.100.0.geiger");
   look();

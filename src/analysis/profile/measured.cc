@@ -52,19 +52,10 @@ class Collector {
   }
 
   [[nodiscard]] Entry entry_of(const Sample& sample, Bytes value, std::uint64_t count) const {
-    return {.stack = sample.stack,
-            .process = sample.process,
-            .thread = sample.thread,
-            .epoch = sample.epoch,
-            .requested = sample.requested,
-            .usable = sample.usable,
-            .count = count,
-            .is_certain = is_surely_sampled(recording_, sample),
-            .value = value,
-            .label = sample.label,
-            .type = sample.type,
-            .lifetime = selection_.tells_lifetimes ? lifetime_class_of(sample) : LifetimeClass{0},
-            .log2_alignment = sample.log2_alignment};
+    Entry entry = profile::entry_of(recording_, sample, count);
+    entry.value = value;
+    if (selection_.tells_lifetimes) entry.lifetime = lifetime_class_of(sample);
+    return entry;
   }
 
   const Recording& recording_;

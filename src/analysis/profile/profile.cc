@@ -46,23 +46,12 @@ class EntrySet {
   explicit EntrySet(std::vector<Entry>& entries)
       : entries_(entries), known_(64, Hash{entries}, Same{entries}) {}
 
-  void add(const Sample& sample, bool is_certain, LifetimeClass lifetime, std::uint64_t count = 1) {
-    entries_.push_back({.stack = sample.stack,
-                        .process = sample.process,
-                        .thread = sample.thread,
-                        .epoch = sample.epoch,
-                        .requested = sample.requested,
-                        .usable = sample.usable,
-                        .count = count,
-                        .is_certain = is_certain,
-                        .label = sample.label,
-                        .type = sample.type,
-                        .lifetime = lifetime,
-                        .log2_alignment = sample.log2_alignment});
+  void add(const Entry& entry) {
+    entries_.push_back(entry);
     const auto [place, is_new] = known_.insert(entries_.size() - 1);
     if (is_new) return;
     entries_.pop_back();
-    entries_[*place].count += count;
+    entries_[*place].count += entry.count;
   }
 
  private:
@@ -276,12 +265,12 @@ Profile profile_of(const Recording& recording, const Selection& selection, Chose
   profile.kind = selection.kind;
   EntrySet entries(profile.entries);
   for (const Sample* sample : chosen.samples) {
-    entries.add(*sample, is_surely_sampled(recording, *sample),
-                selection.tells_lifetimes ? lifetime_class_of(*sample) : LifetimeClass{0});
+    Entry entry = entry_of(recording, *sample);
+    if (selection.tells_lifetimes) entry.lifetime = lifetime_class_of(*sample);
+    entries.add(entry);
   }
   for (const Tally* tally : chosen.tallies) {
-    entries.add(tally->alike, is_surely_sampled(recording, tally->alike), LifetimeClass{0},
-                count_of(*tally, selection.kind));
+    entries.add(entry_of(recording, tally->alike, count_of(*tally, selection.kind)));
   }
   profile.is_of_fates = depends_on_fates(selection);
   profile.rate_factor = chosen.rate_factor;
@@ -333,17 +322,33 @@ void accumulate(estimation::NodeSums& sums, const Entry& entry, const Recording&
   sums.could_have_sampled(profile.largest_interval);
 }
 
-Profile unanswered_of(const Profile& profile) {
-  Profile open;
-  open.kind = profile.kind;
-  open.entries = profile.unanswered;
-  open.rate_factor = profile.rate_factor;
-  open.largest_interval = profile.largest_interval;
-  open.is_part = profile.is_part;
-  open.is_of_fates = profile.is_of_fates;
-  open.heap = profile.heap;
-  return open;
+Entry entry_of(const Recording& recording, const Sample& sample, std::uint64_t count) {
+  return {.stack = sample.stack,
+          .process = sample.process,
+          .thread = sample.thread,
+          .epoch = sample.epoch,
+          .requested = sample.requested,
+          .usable = sample.usable,
+          .count = count,
+          .is_certain = is_surely_sampled(recording, sample),
+          .label = sample.label,
+          .type = sample.type,
+          .log2_alignment = sample.log2_alignment};
 }
+
+Profile with_entries(const Profile& profile, std::vector<Entry> entries) {
+  Profile other;
+  other.kind = profile.kind;
+  other.entries = std::move(entries);
+  other.rate_factor = profile.rate_factor;
+  other.largest_interval = profile.largest_interval;
+  other.is_part = profile.is_part;
+  other.is_of_fates = profile.is_of_fates;
+  other.heap = profile.heap;
+  return other;
+}
+
+Profile unanswered_of(const Profile& profile) { return with_entries(profile, profile.unanswered); }
 
 estimation::NodeSums total(const Recording& recording, const Profile& profile) {
   estimation::NodeSums sums = sums_of(kinds_of(recording, profile).counts);

@@ -58,6 +58,11 @@ struct Entry {
   std::uint8_t log2_alignment = 0;  ///< 0: none was asked for.
 };
 
+/// What `count` samples like this one are in a profile: with the whole of their size as value and
+/// no class of lifetimes.
+[[nodiscard]] Entry entry_of(const Recording& recording, const Sample& sample,
+                             std::uint64_t count = 1);
+
 /// Which samples a profile is made of. Instants are of CLOCK_MONOTONIC.
 struct Selection {
   Kind kind = Kind::kAllocated;
@@ -117,6 +122,9 @@ struct Profile {
   bool is_of_fates = false;
   std::uint32_t heap = kProcessHeap;
 };
+
+/// A profile of the same kind, drawn like `profile`, of these entries alone.
+[[nodiscard]] Profile with_entries(const Profile& profile, std::vector<Entry> entries);
 
 /// Samples of a tally that a kind counts.
 [[nodiscard]] std::uint64_t count_of(const Tally& tally, Kind kind);

@@ -195,6 +195,12 @@ Figure change_figure(double value, const Interval& interval) {
   return signed_figure(value, interval, scale_of(size, Quantity::kBytes), kMaxDecimals);
 }
 
+std::string without_plus(const Figure& change) {
+  std::string text = change.text();
+  if (text.starts_with('+')) text.erase(0, 1);
+  return text;
+}
+
 Figure growth_figure(double value, const Interval& interval) {
   constexpr Scale kPercent{0.01, "%"};
   return signed_figure(value, interval, kPercent, 1);

@@ -32,6 +32,8 @@ struct Figure {
 /// A change of bytes: "+128 MiB ± 17", "-12.0 MiB [-14.2, -9.9]", "+100 MiB" where the
 /// interval is a point.
 [[nodiscard]] Figure change_figure(double value, const estimation::Interval& interval);
+/// The text of a change that is known to be a growth, where words say so: "128 MiB ± 17".
+[[nodiscard]] std::string without_plus(const Figure& change);
 
 /// A relative change, 0.12 for 12 %: "+12 % ± 3", "-4.1 % [-9.2, +2.4]", "+12.3 %" where
 /// the interval is a point. An upper limit that is infinite is left open: "[+40, ...]".

@@ -64,10 +64,9 @@ std::string rate(const LeakLine& line) {
   return change_figure(line.rate.value, line.rate.interval).text() + " a second";
 }
 
-/// Of what is known to grow: without its sign.
+/// Of what is known to grow.
 std::string growing_by(const LeakLine& line) {
-  const std::string text = rate(line);
-  return text.starts_with('+') ? text.substr(1) : text;
+  return without_plus(change_figure(line.rate.value, line.rate.interval)) + " a second";
 }
 
 std::string q_equation(double q) {

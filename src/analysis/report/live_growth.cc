@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "analysis/naming/display_name.h"
-#include "analysis/profile/peak.h"
 #include "analysis/report/function_names.h"
 #include "analysis/report/text.h"
 #include "estimation/difference.h"
@@ -24,38 +23,17 @@ constexpr std::size_t kMostAsked = 200;
 Profile profile_of(const Recording& picture, const Profile& live,
                    const std::function<bool(const profile::Sample&)>& keeps,
                    const std::vector<std::uint64_t>& counts) {
-  Profile profile;
-  profile.kind = live.kind;
-  profile.largest_interval = live.largest_interval;
-  profile.is_of_fates = live.is_of_fates;
-  profile.is_part = live.is_part;
-  profile.heap = live.heap;
+  std::vector<profile::Entry> entries;
   for (std::size_t i = 0; i < std::min(counts.size(), picture.tallies.size()); ++i) {
     const profile::Sample& sample = picture.tallies[i].alike;
     if (counts[i] == 0 || sample.heap != live.heap || (keeps && !keeps(sample))) continue;
-    profile.entries.push_back({.stack = sample.stack,
-                               .process = sample.process,
-                               .thread = sample.thread,
-                               .epoch = sample.epoch,
-                               .requested = sample.requested,
-                               .usable = sample.usable,
-                               .count = counts[i],
-                               .is_certain = is_surely_sampled(picture, sample),
-                               .label = sample.label,
-                               .type = sample.type,
-                               .log2_alignment = sample.log2_alignment});
+    entries.push_back(entry_of(picture, sample, counts[i]));
   }
-  return profile;
+  return with_entries(live, std::move(entries));
 }
 
 double bytes_of(const estimation::NodeSums& sums) {
   return sums.certain_bytes + sums.weighted_bytes;
-}
-
-/// "1.20 MiB ± 0.2": of what is known to have grown.
-std::string without_sign(const Figure& figure) {
-  const std::string text = figure.text();
-  return text.starts_with('+') ? text.substr(1) : text;
 }
 
 std::string named(const GrowthRow& row, profile::GroupBy by, std::size_t columns) {
@@ -71,11 +49,11 @@ std::string named(const GrowthRow& row, profile::GroupBy by, std::size_t columns
 /// What it is said to do, behind its name.
 std::string predicate(const GrowthRow& row) {
   if (!row.recent || row.recent->is_above_zero()) {
-    return fmt::format(" grows {} over {}", without_sign(rate_figure(row.since_start)),
+    return fmt::format(" grows {} over {}", without_plus(rate_figure(row.since_start)),
                        duration(row.since_start.length));
   }
   const Figure grown = change_figure(row.since_start.bytes, row.since_start.interval);
-  return fmt::format(" grew {} in {}; the last {} do not show it", without_sign(grown),
+  return fmt::format(" grew {} in {}; the last {} do not show it", without_plus(grown),
                      duration(row.since_start.length), duration(row.recent->length));
 }
 
@@ -172,7 +150,7 @@ void GrowthReport::find_rows(std::uint64_t looks) {
 std::string sentence(const GrowthReport& growth, std::size_t columns) {
   if (!growth.is_known()) return "";
   if (growth.growing() == 0) {
-    return fmt::format("nothing is shown to grow yet, over {}", duration(growth.length()));
+    return fmt::format("no growth shown over {}", duration(growth.length()));
   }
   const GrowthRow& row = growth.rows().front();
   const std::string rest = predicate(row);

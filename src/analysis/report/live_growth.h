@@ -119,8 +119,8 @@ class GrowthReport {
   std::size_t growing_ = 0;
 };
 
-/// "SessionStore::open (leaky.cc:25) grows 1.20 MiB/s ± 0.2 over 10 s", or that nothing is shown to
-/// grow yet. The name gives way to the numbers where `columns` are too few; 0: no limit.
+/// "SessionStore::open (leaky.cc:25) grows 1.20 MiB/s ± 0.2 over 10 s", or that no growth is
+/// shown. The name gives way to the numbers where `columns` are too few; 0: no limit.
 [[nodiscard]] std::string sentence(const GrowthReport& growth, std::size_t columns = 0);
 
 }  // namespace geiger::report

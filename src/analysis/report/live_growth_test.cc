@@ -96,7 +96,7 @@ TEST(LiveGrowth, OfFewSamplesIsNotShown) {
   Recording picture = picture_of(2, 64 * kKiB);
   const LiveReport report = report_of(picture, {10 * kSecond, 10, {4, 1}, {1, 0}});
   EXPECT_EQ(report.growth.growing(), 0U);
-  EXPECT_EQ(sentence(report.growth), "nothing is shown to grow yet, over 10.0 s");
+  EXPECT_EQ(sentence(report.growth), "no growth shown over 10.0 s");
 }
 
 TEST(LiveGrowth, ThatEndedIsNotCalledPresent) {
