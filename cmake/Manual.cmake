@@ -21,7 +21,7 @@ if(NOT GEIGER_SCDOC)
   message(STATUS "scdoc is missing: no manual pages")
 else()
   # The verbs, as main.cc lists them.
-  set(list ${PROJECT_SOURCE_DIR}/src/cli/commands.h)
+  set(list ${PROJECT_SOURCE_DIR}/src/cli/verbs/commands.h)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list})
   file(STRINGS ${list} verbs REGEX "^void register_")
   list(TRANSFORM verbs REPLACE "^void register_([a-z_]+).*" "\\1")

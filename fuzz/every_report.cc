@@ -10,22 +10,22 @@
 #include "analysis/compare/gates.h"
 #include "analysis/export/folded.h"
 #include "analysis/export/pprof.h"
-#include "analysis/export/sql.h"
-#include "analysis/profile/measured.h"
+#include "analysis/export/sql/sql.h"
+#include "analysis/profile/memory/measured.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/trim.h"
-#include "analysis/report/check.h"
-#include "analysis/report/diff.h"
-#include "analysis/report/doctor.h"
-#include "analysis/report/estimators.h"
-#include "analysis/report/leaks.h"
-#include "analysis/report/lifetimes.h"
-#include "analysis/report/marks.h"
-#include "analysis/report/rss.h"
-#include "analysis/report/stats.h"
-#include "analysis/report/summary.h"
-#include "analysis/report/table.h"
-#include "analysis/report/tree.h"
+#include "analysis/report/compare/check.h"
+#include "analysis/report/compare/diff.h"
+#include "analysis/report/lives/leaks.h"
+#include "analysis/report/lives/lifetimes.h"
+#include "analysis/report/overview/doctor.h"
+#include "analysis/report/overview/rss.h"
+#include "analysis/report/overview/summary.h"
+#include "analysis/report/profiles/marks.h"
+#include "analysis/report/profiles/stats.h"
+#include "analysis/report/profiles/table.h"
+#include "analysis/report/profiles/tree.h"
+#include "analysis/report/study/estimators.h"
 #include "analysis/symbolize/symbolize.h"
 #include "analysis/symbolize/trim.h"
 #include "base/utf8.h"
@@ -37,7 +37,7 @@ namespace {
 using profile::Kind;
 using profile::Recording;
 
-const report::Style kStyle{100, false, true, 0.95};
+const present::Style kStyle{100, false, true, 0.95};
 
 void check_text(std::string_view text) {
   while (!text.empty()) {

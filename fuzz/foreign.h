@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/export/rows.h"
+#include "analysis/export/sql/rows.h"
 #include "analysis/import/import.h"
 #include "analysis/profile/profile.h"
 #include "target.h"

@@ -2,7 +2,7 @@
 #include <string>
 #include <variant>
 
-#include "analysis/profile/example_recording.h"
+#include "analysis/profile/testing/example_recording.h"
 #include "analysis/symbolize/symbol_set.h"
 #include "analysis/symbolize/symbolize.h"
 #include "target.h"

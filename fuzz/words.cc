@@ -5,19 +5,19 @@
 #include <vector>
 
 #include "analysis/compare/pattern.h"
-#include "analysis/profile/example_recording.h"
-#include "analysis/profile/suppressions.h"
-#include "analysis/profile/allocation_functions.h"
-#include "analysis/profile/type_rules.h"
-#include "analysis/report/text.h"
+#include "analysis/present/text.h"
+#include "analysis/profile/frames/allocation_functions.h"
+#include "analysis/profile/frames/type_rules.h"
+#include "analysis/profile/lives/suppressions.h"
+#include "analysis/profile/testing/example_recording.h"
 #include "analysis/symbolize/demangle.h"
-#include "cli/budget.h"
-#include "cli/command_line.h"
-#include "cli/composition.h"
-#include "cli/input.h"
-#include "cli/ratio.h"
-#include "cli/sizes.h"
-#include "cli/when.h"
+#include "cli/help/command_line.h"
+#include "cli/options/composition.h"
+#include "cli/options/gate_file.h"
+#include "cli/options/input.h"
+#include "query/instants.h"
+#include "query/ratio.h"
+#include "query/sizes.h"
 #include "target.h"
 
 namespace {
@@ -25,9 +25,9 @@ namespace {
 using namespace geiger;
 
 void read_numbers(std::string_view text) {
-  static_cast<void>(cli::parse_size(text));
-  static_cast<void>(cli::parse_duration(text));
-  for (const auto parse : {cli::parse_share, cli::parse_change, cli::parse_growth}) {
+  static_cast<void>(query::parse_size(text));
+  static_cast<void>(query::parse_duration(text));
+  for (const auto parse : {query::parse_share, query::parse_change, query::parse_growth}) {
     const auto number = parse(text);
     fuzz::require(!number.has_value() || std::isfinite(number.value()), "a share is a number");
   }
@@ -53,8 +53,8 @@ void read_names(std::string_view text) {
   static_cast<void>(profile::type_allocated_by(text));
   static_cast<void>(profile::passes_allocation_on(text));
   static_cast<void>(symbolize::demangle(std::string(text)));
-  const std::string shown = report::printable(text);
-  fuzz::require(report::printable(shown) == shown, "what is printable stays as it is");
+  const std::string shown = present::printable(text);
+  fuzz::require(present::printable(shown) == shown, "what is printable stays as it is");
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   read_lists(text);
   match(text);
   read_names(text);
-  static_cast<void>(cli::instant_of(std::string(text), recording));
-  static_cast<void>(cli::closest(text, {"summary", "table", "tree"}));
+  static_cast<void>(query::instant_of(std::string(text), recording));
+  static_cast<void>(query::closest(text, {"summary", "table", "tree"}));
   return 0;
 }

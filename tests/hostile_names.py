@@ -40,7 +40,7 @@ REPORTS = (
     + [["table", "--kind", kind] for kind in ("live", "peak", "mapped", "overhead")]
     + [["table", "--thread", "*"], ["table", "--label", "*"], ["table", "--type", "*"]]
     + [["lifetimes", "--by", by] for by in ("function", "stack", "thread", "size", "none")])
-# Acting characters: what printable() shows as an escape (analysis/report/text.cc).
+# Acting characters: what printable() shows as an escape (analysis/present/text.cc).
 CONTROLS = "\x00-\x09\x0b-\x1f\x7f-\x9f"
 ACTING = CONTROLS + "\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
 

@@ -22,8 +22,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FLAGS = ["-std=c++20", "-O1", f'-DGEIGER_SOURCE_DIR="{ROOT}"', "-DGEIGER_SAMPLING_COMPILED", "-w"]
 SAMPLING = ("sampling/compiled.cc",)  # what the room's .inl files are compiled in
-ESTIMATION = ("estimation/sums.cc", "estimation/estimate.cc", "estimation/gamma.cc",
-              "estimation/normal.cc", "estimation/thinning.cc")
+ESTIMATION = ("estimation/sums.cc", "estimation/estimate.cc", "estimation/distributions/gamma.cc",
+              "estimation/distributions/normal.cc", "estimation/thinning.cc")
 HANG_SECONDS = 60  # of processor time: a machine that is busy otherwise ends no test
 SAMPLER_TESTS = ("sampling/counter_sampler_test.cc", "sampling/counter_sampler_stat_test.cc",
                  "sampling/logarithm_test.cc", "estimation/size_mixes_test.cc")

@@ -7,9 +7,9 @@
 
 #include "analysis/export/pprof.h"
 #include "analysis/import/import.h"
+#include "analysis/profile/groups/view.h"
 #include "analysis/profile/profile.h"
-#include "analysis/profile/test_recording.h"
-#include "analysis/profile/view.h"
+#include "analysis/profile/testing/test_recording.h"
 #include "estimation/estimate.h"
 
 namespace geiger {
@@ -81,8 +81,8 @@ TEST(PprofRoundTrip, KeepsValuesAndIntervalsWhereTheIntervalChanged) {
 TEST(PprofRoundTrip, KeepsEveryFunction) {
   const auto test = several_intervals();
   const Recording back = through_pprof(test.recording);
-  const auto original = table(test.recording, select(test.recording, Kind::kAllocated),
-                              profile::GroupBy::kFunction);
+  const auto original =
+      table(test.recording, select(test.recording, Kind::kAllocated), profile::GroupBy::kFunction);
   const auto read = table(back, select(back, Kind::kAllocated), profile::GroupBy::kFunction);
   ASSERT_EQ(original.size(), read.size());
   for (std::size_t i = 0; i < read.size(); ++i) {

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "analysis/ingest/ingest.h"
-#include "analysis/profile/measured.h"
+#include "analysis/profile/memory/measured.h"
 #include "estimation/estimate.h"
 
 namespace {

@@ -20,8 +20,8 @@
 
 #include "analysis/ingest/ingest.h"
 #include "analysis/profile/profile.h"
-#include "estimation/coverage.h"
 #include "estimation/estimate.h"
+#include "estimation/study/coverage.h"
 
 namespace {
 
@@ -91,8 +91,7 @@ std::size_t site_of(const Truth& truth, const geiger::profile::Recording& record
   return site;
 }
 
-std::vector<NodeSums> sums_of_sites(const Truth& truth,
-                                    const geiger::profile::Recording& recording,
+std::vector<NodeSums> sums_of_sites(const Truth& truth, const geiger::profile::Recording& recording,
                                     geiger::profile::Kind kind) {
   const auto profile = geiger::profile::select(recording, kind);
   std::vector<NodeSums> sums(truth.sites.size() + 1);
@@ -172,8 +171,9 @@ class Comparison {
   [[nodiscard]] json result() const {
     double worst = 0;
     for (const Bias& bias : bias_) worst = std::max(worst, std::fabs(bias.z()));
-    return {{"tallies", tallies_}, {"z", z_},           {"worst_bias", worst},
-            {"exact", is_exact_},  {"sound", is_sound_}, {"sites", truth_.sites.size()}};
+    return {{"tallies", tallies_}, {"z", z_},
+            {"worst_bias", worst}, {"exact", is_exact_},
+            {"sound", is_sound_},  {"sites", truth_.sites.size()}};
   }
 
  private:

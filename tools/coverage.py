@@ -37,7 +37,7 @@ COUNTERS = BUILD / "runtime-counters"
 LABELS = "unit|e2e|stacks"
 SIDES = {"runtime": ["base", "trace", "runtime/unwind", "runtime/probes", "runtime/capture",
                      "runtime/interpose"],
-         "reader": ["base", "trace", "runtime/api", "analysis/ingest"]}
+         "reader": ["base", "trace", "api", "analysis/ingest"]}
 
 
 def call(command, **options):

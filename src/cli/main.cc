@@ -10,20 +10,21 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/report/text.h"
-#include "cli/choice.h"
-#include "cli/command_line.h"
-#include "cli/commands.h"
-#include "cli/help_formatter.h"
-#include "cli/refusal.h"
-#include "cli/run_options.h"
-#include "cli/sides.h"
+#include "analysis/present/text.h"
+#include "cli/help/choice.h"
+#include "cli/help/command_line.h"
+#include "cli/help/help_formatter.h"
+#include "cli/help/refusal.h"
+#include "cli/options/run_options.h"
+#include "cli/options/sides.h"
+#include "cli/verbs/commands.h"
+#include "query/spelling.h"
 
 namespace geiger::cli {
 namespace {
 
 int usage_error(const std::string& sentence, const std::string& help) {
-  fmt::print(stderr, "geiger: {}\nTry '{} --help'.\n", report::printable(sentence), help);
+  fmt::print(stderr, "geiger: {}\nTry '{} --help'.\n", present::printable(sentence), help);
   return kExitUsage;
 }
 
@@ -33,14 +34,14 @@ bool has_verb(const CLI::App& app, const std::string& word) {
 }
 
 int unknown_verb(const CLI::App& app, const std::string& verb) {
-  const std::string hint = did_you_mean(verb, verb_names(app));
+  const std::string hint = query::did_you_mean(verb, verb_names(app));
   return usage_error(fmt::format("unknown verb '{}'{}", verb, hint), "geiger");
 }
 
 // Replaces the words behind `run` by geiger's options and the program's words in
 // the form that the parser leaves alone.
-Outcome<std::vector<std::string>> shield_program(const CLI::App& run,
-                                                 const std::vector<std::string>& words) {
+base::Outcome<std::vector<std::string>> shield_program(const CLI::App& run,
+                                                       const std::vector<std::string>& words) {
   std::string unknown;
   const auto takes_value = [&run, &unknown](std::string_view name) -> std::optional<bool> {
     const auto* option = run.get_option_no_throw(std::string(name));
@@ -50,7 +51,7 @@ Outcome<std::vector<std::string>> shield_program(const CLI::App& run,
   };
   const auto line = divide({words.begin() + 1, words.end()}, takes_value);
   if (!line.has_value()) {
-    return Outcome<std::vector<std::string>>::failure(unknown_option(run, unknown));
+    return base::Outcome<std::vector<std::string>>::failure(unknown_option(run, unknown));
   }
   std::vector<std::string> shielded{"run"};
   const auto& [options, program] = line.value();
@@ -60,7 +61,7 @@ Outcome<std::vector<std::string>> shield_program(const CLI::App& run,
     return word == "-h" || word == "--help";
   });
   if (program.empty() && !asks_for_help) {
-    return Outcome<std::vector<std::string>>::failure("run: which program?");
+    return base::Outcome<std::vector<std::string>>::failure("run: which program?");
   }
   return shielded;
 }

@@ -4,9 +4,9 @@
 #include <boost/math/special_functions/beta.hpp>
 #include <cmath>
 
-#include "estimation/gamma.h"
-#include "estimation/normal.h"
-#include "estimation/quiet.h"
+#include "estimation/distributions/gamma.h"
+#include "estimation/distributions/normal.h"
+#include "estimation/distributions/quiet.h"
 
 namespace geiger::estimation {
 namespace {

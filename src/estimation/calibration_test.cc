@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-#include "estimation/gamma.h"
+#include "estimation/distributions/gamma.h"
 #include "estimation/test_outcomes.h"
 
 namespace geiger::estimation {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "estimation/gamma_ratio.h"
-#include "estimation/normal.h"
+#include "estimation/distributions/gamma_ratio.h"
+#include "estimation/distributions/normal.h"
 
 namespace geiger::estimation {
 namespace {

@@ -5,7 +5,7 @@
 #include <boost/math/tools/toms748_solve.hpp>
 #include <cmath>
 
-#include "estimation/gamma.h"
+#include "estimation/distributions/gamma.h"
 
 namespace geiger::estimation {
 namespace {

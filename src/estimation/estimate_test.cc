@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "estimation/gamma.h"
+#include "estimation/distributions/gamma.h"
 
 namespace geiger::estimation {
 namespace {

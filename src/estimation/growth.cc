@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "estimation/quiet.h"
+#include "estimation/distributions/quiet.h"
 
 namespace geiger::estimation {
 namespace {

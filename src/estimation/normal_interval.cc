@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "estimation/normal.h"
+#include "estimation/distributions/normal.h"
 
 namespace geiger::estimation {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "estimation/gamma.h"
+#include "estimation/distributions/gamma.h"
 
 namespace geiger::estimation {
 namespace {

@@ -13,7 +13,7 @@
 #include <numeric>
 #include <random>
 
-#include "estimation/gamma.h"
+#include "estimation/distributions/gamma.h"
 #include "estimation/sums.h"
 
 namespace geiger::estimation {

@@ -1,7 +1,7 @@
 # What the coverage build counts: the rooms of the runtime and of the readers, and their unit
 # tests, which hold instances of what stands in headers. All else is built as ever.
 set(GEIGER_COUNTED_ROOMS base trace runtime/unwind runtime/probes runtime/capture
-  runtime/interpose runtime/api analysis/ingest)
+  runtime/interpose api analysis/ingest)
 
 # geiger_count_room(TARGET): counts TARGET if the folder that defines it is such a room.
 function(geiger_count_room target)

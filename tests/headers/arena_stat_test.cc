@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "estimation/coverage.h"
 #include "estimation/estimate.h"
+#include "estimation/study/coverage.h"
 #include "estimation/sums.h"
 #include "geiger/arena.h"
 #include "sampling/geometric_law.h"

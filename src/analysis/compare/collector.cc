@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/profile/frame_roles.h"
+#include "analysis/profile/frames/frame_roles.h"
 #include "analysis/profile/hash.h"
 #include "analysis/profile/labels.h"
 #include "analysis/profile/totals.h"

@@ -15,10 +15,10 @@
 #include "analysis/compare/error.h"
 #include "analysis/compare/pattern.h"
 #include "analysis/compare/places.h"
-#include "analysis/profile/gaps.h"
+#include "analysis/profile/groups/view.h"
+#include "analysis/profile/memory/gaps.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
-#include "analysis/profile/view.h"
 #include "estimation/sums.h"
 
 namespace geiger::compare {
@@ -73,7 +73,7 @@ struct RunFacts {
   double largest_interval = 0;
   std::uint64_t dropped = 0;  ///< Samples and frees that could not be recorded.
   std::uint64_t processes = 0;
-  bool is_counted = true;          ///< Whether exact_bytes is known at all (profile/gaps.h).
+  bool is_counted = true;               ///< Whether exact_bytes is known at all (profile/gaps.h).
   std::vector<profile::Gap> gaps = {};  ///< What the recording lacks.
 };
 
@@ -81,7 +81,7 @@ struct SideFacts {
   std::vector<RunFacts> runs;
   SiteSide total;
   double smallest_interval = 0, largest_interval = 0;  ///< In force, over all runs.
-  bool has_pure = false;   ///< Some process put objects of every size to trial.
+  bool has_pure = false;  ///< Some process put objects of every size to trial.
   bool is_split = false;  ///< A quarter of the samples chose the peak (profile/peak.h).
 };
 

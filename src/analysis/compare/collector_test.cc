@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "analysis/profile/test_recording.h"
+#include "analysis/profile/testing/test_recording.h"
 
 namespace geiger::compare {
 namespace {

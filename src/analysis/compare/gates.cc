@@ -10,7 +10,7 @@
 #include "analysis/compare/comparison.h"
 #include "analysis/compare/limits.h"
 #include "analysis/compare/site_runs.h"
-#include "estimation/power.h"
+#include "estimation/study/power.h"
 
 namespace geiger::compare {
 namespace {

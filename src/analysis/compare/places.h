@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/profile/frames/source_line.h"
 #include "analysis/profile/labels.h"
 #include "analysis/profile/recording.h"
-#include "analysis/profile/source_line.h"
 
 namespace geiger::compare {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/compare/collector.h"
-#include "analysis/profile/test_recording.h"
+#include "analysis/profile/testing/test_recording.h"
 
 namespace geiger::compare {
 

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "analysis/export/json_stream.h"
 #include "analysis/export/lives.h"
 #include "analysis/export/program.h"
 #include "analysis/export/shown_stacks.h"
 #include "analysis/export/stack_sums.h"
+#include "analysis/export/streams/json_stream.h"
 #include "analysis/profile/totals.h"
 #include "estimation/rounding.h"
 
@@ -175,10 +175,10 @@ class DhatWriter {
   const Points& points_;
   const Sink& sink_;
   ShownStacks shown_;
-  report::JsonWriter json_;
+  present::JsonWriter json_;
 };
 
-void write_pair(report::JsonWriter& json, const char* bytes, const char* blocks,
+void write_pair(present::JsonWriter& json, const char* bytes, const char* blocks,
                 const Column& column, std::size_t index) {
   json.field(bytes, column.bytes[index]).field(blocks, column.blocks[index]);
 }
@@ -213,7 +213,7 @@ void write_dhat(const Recording& recording, const profile::Selection& part, cons
   DhatWriter writer(recording, points, sink);
   writer.begin(true, "Allocated");
   writer.peak_at(largest_peak_of(peak));
-  writer.write_points([&](report::JsonWriter& json, std::size_t index) {
+  writer.write_points([&](present::JsonWriter& json, std::size_t index) {
     write_pair(json, "tb", "tbk", allocated, index);
     json.field("tl", lifetimes[index]);
     write_pair(json, "mb", "mbk", maximum, index);
@@ -231,7 +231,7 @@ void write_dhat_of(const Recording& recording, const Profile& profile, const Sin
   const Column column = points.values_of(stacks).rounded();
   DhatWriter writer(recording, points, sink);
   writer.begin(false, profile.kind == Kind::kAllocated ? "Allocated" : "Held");
-  writer.write_points([&](report::JsonWriter& json, std::size_t index) {
+  writer.write_points([&](present::JsonWriter& json, std::size_t index) {
     write_pair(json, "tb", "tbk", column, index);
   });
   writer.finish();

@@ -1,7 +1,7 @@
 // DHAT's JSON, version 2: what valgrind's dh_view.html and the Firefox profiler read.
 #pragma once
 
-#include "analysis/export/sink.h"
+#include "analysis/export/streams/sink.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
 

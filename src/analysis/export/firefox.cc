@@ -8,20 +8,20 @@
 #include <vector>
 
 #include "analysis/export/firefox_tables.h"
-#include "analysis/export/json_stream.h"
 #include "analysis/export/lives.h"
 #include "analysis/export/program.h"
+#include "analysis/export/streams/json_stream.h"
 #include "analysis/profile/labels.h"
-#include "analysis/profile/measured.h"
+#include "analysis/profile/memory/measured.h"
 #include "analysis/profile/totals.h"
 #include "estimation/rounding.h"
 
 namespace geiger::exports {
 namespace {
 
+using present::JsonWriter;
 using profile::Process;
 using profile::Recording;
-using report::JsonWriter;
 
 /// The oldest form that is documented; later readers upgrade it by themselves.
 constexpr int kProcessedVersion = 47;
@@ -38,7 +38,7 @@ struct Allocations {
 
 class FirefoxWriter {
  public:
-  FirefoxWriter(const Recording& recording, const profile::Selection& part, report::Names names,
+  FirefoxWriter(const Recording& recording, const profile::Selection& part, present::Names names,
                 const Sink& sink)
       : recording_(recording), names_(names), sink_(sink), lives_(lives_of(recording, part)) {
     allocations_.resize(recording.processes.size());
@@ -234,7 +234,7 @@ class FirefoxWriter {
   }
 
   const Recording& recording_;
-  report::Names names_;
+  present::Names names_;
   const Sink& sink_;
   const std::vector<Life> lives_;
   std::vector<Allocations> allocations_;  ///< By process.
@@ -246,7 +246,7 @@ class FirefoxWriter {
 }  // namespace
 
 void write_firefox(const Recording& recording, const profile::Selection& part, const Sink& sink,
-                   report::Names names) {
+                   present::Names names) {
   FirefoxWriter(recording, part, names, sink).write();
 }
 

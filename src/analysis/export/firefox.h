@@ -1,10 +1,10 @@
 // The Firefox profiler's processed format: allocations on a timeline.
 #pragma once
 
-#include "analysis/export/sink.h"
+#include "analysis/export/streams/sink.h"
+#include "analysis/present/style.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
-#include "analysis/report/style.h"
 
 namespace geiger::exports {
 
@@ -13,6 +13,6 @@ namespace geiger::exports {
 /// observed, as counters. Bytes are integers that add up to the rounded estimate of what was
 /// allocated. Requires a recording that follows its samples.
 void write_firefox(const profile::Recording& recording, const profile::Selection& part,
-                   const Sink& sink, report::Names names = report::Names::kShort);
+                   const Sink& sink, present::Names names = present::Names::kShort);
 
 }  // namespace geiger::exports

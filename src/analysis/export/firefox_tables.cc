@@ -2,14 +2,14 @@
 
 #include <cmath>
 
-#include "analysis/export/json_stream.h"
+#include "analysis/export/streams/json_stream.h"
 #include "analysis/profile/labels.h"
 
 namespace geiger::exports {
 namespace {
 
+using present::JsonWriter;
 using profile::kNone;
-using report::JsonWriter;
 
 constexpr int kOnlyCategory = 0;
 constexpr int kLibraryResource = 1;

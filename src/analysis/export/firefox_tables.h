@@ -9,24 +9,24 @@
 #include <vector>
 
 #include "analysis/export/shown_stacks.h"
-#include "analysis/export/sink.h"
+#include "analysis/export/streams/sink.h"
+#include "analysis/present/json.h"
+#include "analysis/present/style.h"
 #include "analysis/profile/recording.h"
-#include "analysis/report/json.h"
-#include "analysis/report/style.h"
 
 namespace geiger::exports {
 
 /// Filled by stacks as they are met, then written column by column.
 class ThreadTables {
  public:
-  ThreadTables(const profile::Recording& recording, report::Names names)
+  ThreadTables(const profile::Recording& recording, present::Names names)
       : recording_(recording), names_(names), shown_(recording) {}
 
   /// The node of the stack table that a stack ends at.
   std::uint32_t node_of(std::uint32_t stack);
 
   /// The fields of the thread that hold tables.
-  void write(report::JsonWriter& json, const Sink& sink);
+  void write(present::JsonWriter& json, const Sink& sink);
 
  private:
   /// A frame below another one, or below none.
@@ -37,13 +37,13 @@ class ThreadTables {
 
   std::uint32_t string(const std::string& text);
   void collect_libraries();
-  void write_frames(report::JsonWriter& json, const Sink& sink);
-  void write_functions(report::JsonWriter& json, const Sink& sink);
-  void write_resources(report::JsonWriter& json);
-  void write_stacks(report::JsonWriter& json, const Sink& sink);
+  void write_frames(present::JsonWriter& json, const Sink& sink);
+  void write_functions(present::JsonWriter& json, const Sink& sink);
+  void write_resources(present::JsonWriter& json);
+  void write_stacks(present::JsonWriter& json, const Sink& sink);
 
   const profile::Recording& recording_;
-  report::Names names_;
+  present::Names names_;
   ShownStacks shown_;
   std::vector<StackNode> nodes_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known_;  ///< By prefix, frame.

@@ -43,7 +43,7 @@ class Folder {
 
   /// Gives all functions their names and renumbers them in the order of these, so that paths
   /// compare by number.
-  void name_functions(report::Names names, std::vector<Path>& paths) {
+  void name_functions(present::Names names, std::vector<Path>& paths) {
     std::vector<std::string> shown = distinct_lines(names);
     std::vector<std::uint32_t> order(shown.size());
     std::iota(order.begin(), order.end(), 0U);
@@ -85,7 +85,7 @@ class Folder {
 
   /// Readers know functions by nothing but their names: those that differ in what the format cannot
   /// hold get a number.
-  std::vector<std::string> distinct_lines(report::Names names) {
+  std::vector<std::string> distinct_lines(present::Names names) {
     std::vector<std::string> lines = names_for_people(recording_, functions_, names);
     for (std::string& line : lines) line = folded_name(line);
     std::unordered_set<std::string> taken(lines.begin(), lines.end());
@@ -147,7 +147,7 @@ void append_line(std::string& out, const Path& path, std::int64_t bytes, const F
 }  // namespace
 
 void write_folded(const profile::Recording& recording, const profile::Profile& profile,
-                  const Sink& sink, report::Names names) {
+                  const Sink& sink, present::Names names) {
   Folder folder(recording);
   std::vector<Path> paths = collect(recording, profile, folder);
   folder.name_functions(names, paths);

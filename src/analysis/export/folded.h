@@ -2,10 +2,10 @@
 // flame graph tools. It holds no intervals; pprof export and the reports do.
 #pragma once
 
-#include "analysis/export/sink.h"
+#include "analysis/export/streams/sink.h"
+#include "analysis/present/style.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
-#include "analysis/report/style.h"
 
 namespace geiger::exports {
 
@@ -14,6 +14,6 @@ namespace geiger::exports {
 /// are estimated bytes; they add up to the rounded estimate of the profile.
 /// Stacks that were cut off start with "[truncated]".
 void write_folded(const profile::Recording& recording, const profile::Profile& profile,
-                  const Sink& sink, report::Names names = report::Names::kShort);
+                  const Sink& sink, present::Names names = present::Names::kShort);
 
 }  // namespace geiger::exports

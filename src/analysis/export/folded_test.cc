@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/profile/example_recording.h"
+#include "analysis/profile/testing/example_recording.h"
 
 namespace geiger::exports {
 namespace {
@@ -14,7 +14,7 @@ using profile::Kind;
 using profile::example::RecordingBuilder;
 
 std::string folded(const profile::Recording& recording, Kind kind = Kind::kAllocated,
-                   report::Names names = report::Names::kShort) {
+                   present::Names names = present::Names::kShort) {
   std::string out;
   write_folded(
       recording, profile::select(recording, kind), [&](std::string_view bytes) { out += bytes; },
@@ -30,14 +30,14 @@ TEST(Folded, WritesStacksRootFirstWithInlinedFrames) {
 }
 
 TEST(Folded, HasFullNamesIfAsked) {
-  EXPECT_EQ(folded(profile::example::small_server(), Kind::kAllocated, report::Names::kFull),
+  EXPECT_EQ(folded(profile::example::small_server(), Kind::kAllocated, present::Names::kFull),
             "main;load_table 12582912\n"
             "main;serve(int);make_buffer 133857118\n"
             "main;serve(int);read_request(Request&);grow;std::string::_M_create 6292650\n");
 }
 
 /// One sample of 100 bytes of each function, which is exact.
-std::string folded_samples(const std::vector<std::string>& functions, report::Names names) {
+std::string folded_samples(const std::vector<std::string>& functions, present::Names names) {
   RecordingBuilder builder(1);
   const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
   const auto module = builder.module("/bin/a", 0x1000);
@@ -52,10 +52,10 @@ TEST(Folded, FunctionsNeverMerge) {
   EXPECT_EQ(folded_samples({"f(int)", "f(char)", "a::g()", "b::g()", "std::h()", "h()",
                             "main::{lambda()#1}::operator()() const",
                             "main::{lambda()#2}::operator()() const"},
-                           report::Names::kShort),
+                           present::Names::kShort),
             "a::g 100\nb::g 100\nf(char) 100\nf(int) 100\nh 100\n"
             "main::{lambda:7} 100\nmain::{lambda:8} 100\nstd::h 100\n");
-  for (const report::Names names : {report::Names::kShort, report::Names::kFull}) {
+  for (const present::Names names : {present::Names::kShort, present::Names::kFull}) {
     EXPECT_EQ(folded_samples({"x;y", "x:y", "x\ny", "x y"}, names),
               "x y 100\nx y #2 100\nx:y 100\nx:y #2 100\n");
   }

@@ -43,8 +43,8 @@ std::string folded_name(std::string_view name) {
 
 std::vector<std::string> names_for_people(const profile::Recording& recording,
                                           std::span<const std::string> functions,
-                                          report::Names names) {
-  if (names == report::Names::kFull) return {functions.begin(), functions.end()};
+                                          present::Names names) {
+  if (names == present::Names::kFull) return {functions.begin(), functions.end()};
   // Where a lambda is, whichever of its lines is met first.
   std::unordered_map<std::string_view, std::uint32_t> lines;
   for (const profile::Frame& frame : recording.frames) {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/present/style.h"
 #include "analysis/profile/recording.h"
-#include "analysis/report/style.h"
 
 namespace geiger::exports {
 
@@ -25,6 +25,6 @@ namespace geiger::exports {
 /// well. With full names they are as they were.
 [[nodiscard]] std::vector<std::string> names_for_people(const profile::Recording& recording,
                                                         std::span<const std::string> functions,
-                                                        report::Names names);
+                                                        present::Names names);
 
 }  // namespace geiger::exports

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "analysis/export/stack_sums.h"
-#include "analysis/profile/example_recording.h"
+#include "analysis/profile/testing/example_recording.h"
 
 namespace geiger::exports {
 namespace {

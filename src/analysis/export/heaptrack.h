@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analysis/export/sink.h"
+#include "analysis/export/streams/sink.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
 

@@ -7,10 +7,10 @@
 #include <unordered_map>
 
 #include "analysis/export/frame_name.h"
-#include "analysis/export/gzip.h"
 #include "analysis/export/pprof_rows.h"
-#include "analysis/profile/groupings.h"
-#include "analysis/profile/types.h"
+#include "analysis/export/streams/gzip.h"
+#include "analysis/profile/frames/types.h"
+#include "analysis/profile/groups/groupings.h"
 #include "pprof/profile_proto.h"
 
 namespace geiger::exports {
@@ -51,8 +51,8 @@ class PprofWriter {
 
   void write_samples(const profile::Profile& allocated, const profile::Profile& live) {
     const PprofTable table = pprof_table(recording_, types_, allocated, live);
-    const Labels labels{intern(pprof::kSizeLabel), intern("thread"), intern("label"), intern("type"),
-                        intern(pprof::kIntervalLabel)};
+    const Labels labels{intern(pprof::kSizeLabel), intern("thread"), intern("label"),
+                        intern("type"), intern(pprof::kIntervalLabel)};
     for (const profile::Thread& thread : recording_.threads) {
       thread_names_.push_back(
           intern(thread.name.empty() ? "tid " + std::to_string(thread.tid) : thread.name));

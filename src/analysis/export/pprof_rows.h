@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "analysis/profile/frames/types.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
-#include "analysis/profile/types.h"
 #include "pprof/sample_types.h"
 
 namespace geiger::exports {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/profile/example_recording.h"
+#include "analysis/profile/testing/example_recording.h"
 
 namespace geiger::exports {
 namespace {

@@ -30,7 +30,7 @@ std::vector<std::uint32_t> ShownStacks::path_of(std::uint32_t stack) {
   return path;
 }
 
-std::vector<std::string> ShownStacks::names_of_functions(report::Names names) const {
+std::vector<std::string> ShownStacks::names_of_functions(present::Names names) const {
   std::vector<std::string> distinct;
   std::unordered_map<std::string_view, std::size_t> known;
   for (const ShownFunction& function : functions_) {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/present/style.h"
 #include "analysis/profile/recording.h"
-#include "analysis/report/style.h"
 
 namespace geiger::exports {
 
@@ -40,7 +40,7 @@ class ShownStacks {
 
   [[nodiscard]] const std::vector<ShownFunction>& functions() const { return functions_; }
   /// Of those met so far, in their order.
-  [[nodiscard]] std::vector<std::string> names_of_functions(report::Names names) const;
+  [[nodiscard]] std::vector<std::string> names_of_functions(present::Names names) const;
   [[nodiscard]] const std::vector<ShownFrame>& frames() const { return frames_; }
   [[nodiscard]] const ShownFunction& function_of(std::uint32_t frame) const {
     return functions_[frames_[frame].function];

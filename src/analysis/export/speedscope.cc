@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/export/json_stream.h"
 #include "analysis/export/shown_stacks.h"
 #include "analysis/export/stack_sums.h"
+#include "analysis/export/streams/json_stream.h"
 
 namespace geiger::exports {
 namespace {
@@ -35,7 +35,7 @@ std::vector<Row> rows_of(const profile::Recording& recording, const TitledProfil
   return rows;
 }
 
-void write_functions(report::JsonWriter& json, const ShownStacks& shown, report::Names names,
+void write_functions(present::JsonWriter& json, const ShownStacks& shown, present::Names names,
                      const Sink& sink) {
   const std::vector<std::string> texts = shown.names_of_functions(names);
   json.key("shared").begin_object().key("frames").begin_array();
@@ -49,7 +49,7 @@ void write_functions(report::JsonWriter& json, const ShownStacks& shown, report:
   json.end_array().end_object();
 }
 
-void write_profile(report::JsonWriter& json, const TitledProfile& titled,
+void write_profile(present::JsonWriter& json, const TitledProfile& titled,
                    const std::vector<Row>& rows, const Sink& sink) {
   const auto total = std::transform_reduce(rows.begin(), rows.end(), std::int64_t{0}, std::plus<>{},
                                            [](const Row& row) { return row.weight; });
@@ -74,11 +74,11 @@ void write_profile(report::JsonWriter& json, const TitledProfile& titled,
 }  // namespace
 
 void write_speedscope(const profile::Recording& recording, std::span<const TitledProfile> profiles,
-                      const std::string& name, const Sink& sink, report::Names names) {
+                      const std::string& name, const Sink& sink, present::Names names) {
   ShownStacks shown(recording);
   std::vector<std::vector<Row>> rows;
   for (const TitledProfile& titled : profiles) rows.push_back(rows_of(recording, titled, shown));
-  report::JsonWriter json;
+  present::JsonWriter json;
   json.begin_object();
   json.field("$schema", "https://www.speedscope.app/file-format-schema.json");
   json.field("exporter", "geiger").field("name", name).field("activeProfileIndex", 0);

@@ -4,10 +4,10 @@
 #include <span>
 #include <string>
 
-#include "analysis/export/sink.h"
+#include "analysis/export/streams/sink.h"
+#include "analysis/present/style.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
-#include "analysis/report/style.h"
 
 namespace geiger::exports {
 
@@ -25,6 +25,6 @@ struct TitledProfile {
 /// the rounded estimate of each profile. `name`: of the whole file.
 void write_speedscope(const profile::Recording& recording, std::span<const TitledProfile> profiles,
                       const std::string& name, const Sink& sink,
-                      report::Names names = report::Names::kShort);
+                      present::Names names = present::Names::kShort);
 
 }  // namespace geiger::exports

@@ -6,13 +6,13 @@
 #include <sstream>
 #include <string>
 
-#include "analysis/export/compressed.h"
 #include "analysis/export/dhat.h"
 #include "analysis/export/firefox.h"
 #include "analysis/export/heaptrack.h"
-#include "analysis/export/rows.h"
 #include "analysis/export/speedscope.h"
-#include "analysis/profile/example_recording.h"
+#include "analysis/export/sql/rows.h"
+#include "analysis/export/streams/compressed.h"
+#include "analysis/profile/testing/example_recording.h"
 
 namespace geiger::exports {
 namespace {
@@ -109,7 +109,7 @@ TEST(Speedscope, FunctionsOfOneShortNameAreToldApart) {
   const Profile all = profile::select(recording, Kind::kAllocated);
   const std::vector<TitledProfile> titled{{"all", &all, Weight::kBytes}};
   const json full = json::parse(written([&](const Sink& sink) {
-    write_speedscope(recording, titled, "a", sink, report::Names::kFull);
+    write_speedscope(recording, titled, "a", sink, present::Names::kFull);
   }));
   EXPECT_THAT(names_in(speedscope(recording, titled)["shared"]["frames"], "name"),
               ::testing::UnorderedElementsAre("f(int)", "f(char)", "g"));

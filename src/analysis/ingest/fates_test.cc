@@ -15,7 +15,7 @@
 #include <random>
 #include <vector>
 
-#include "analysis/profile/lifetimes.h"
+#include "analysis/profile/lives/lifetimes.h"
 #include "analysis/profile/peak.h"
 #include "analysis/profile/profile.h"
 #include "estimation/estimate.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/profile/observations.h"
+#include "analysis/profile/memory/observations.h"
 #include "trace/format.h"
 
 namespace geiger::ingest {

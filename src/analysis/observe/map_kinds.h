@@ -8,7 +8,7 @@
 #include "analysis/observe/live_set.h"
 #include "analysis/observe/owned_ranges.h"
 #include "analysis/observe/proc_text.h"
-#include "analysis/profile/observations.h"
+#include "analysis/profile/memory/observations.h"
 
 namespace geiger::observe {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "analysis/observe/process_observer.h"
-#include "analysis/profile/observations.h"
+#include "analysis/profile/memory/observations.h"
 
 namespace geiger::observe {
 

@@ -9,7 +9,7 @@
 
 #include "analysis/observe/pagemap.h"
 #include "analysis/observe/proc_text.h"
-#include "analysis/profile/observations.h"
+#include "analysis/profile/memory/observations.h"
 #include "trace/format.h"
 
 namespace geiger::observe {

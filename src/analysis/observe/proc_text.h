@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/profile/observations.h"
+#include "analysis/profile/memory/observations.h"
 #include "base/units.h"
 
 namespace geiger::observe {

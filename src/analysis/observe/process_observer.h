@@ -11,7 +11,7 @@
 #include "analysis/observe/live_set.h"
 #include "analysis/observe/process_files.h"
 #include "analysis/observe/series.h"
-#include "analysis/profile/observations.h"
+#include "analysis/profile/memory/observations.h"
 
 namespace geiger::observe {
 

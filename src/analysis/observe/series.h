@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "analysis/profile/observations.h"
+#include "analysis/profile/memory/observations.h"
 
 namespace geiger::observe {
 

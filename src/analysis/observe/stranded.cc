@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "analysis/observe/glibc_heap.h"
-#include "analysis/profile/measured.h"
+#include "analysis/profile/memory/measured.h"
 #include "base/clock.h"
 
 namespace geiger::observe {

@@ -7,7 +7,7 @@
 #include "analysis/observe/pagemap.h"
 #include "analysis/observe/proc_text.h"
 #include "analysis/observe/process_files.h"
-#include "analysis/profile/observations.h"
+#include "analysis/profile/memory/observations.h"
 
 namespace geiger::observe {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "analysis/profile/plumbing_names.h"
+#include "analysis/profile/frames/plumbing_names.h"
 
 namespace geiger::page {
 

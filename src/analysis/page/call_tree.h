@@ -11,7 +11,7 @@
 
 #include "analysis/page/names.h"
 #include "analysis/page/page_data.h"
-#include "analysis/profile/frame_roles.h"
+#include "analysis/profile/frames/frame_roles.h"
 #include "analysis/profile/hash.h"
 #include "analysis/profile/labels.h"
 #include "analysis/profile/recording.h"

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <string>
 
-#include "analysis/profile/frame_roles.h"
-#include "analysis/report/diff.h"
-#include "analysis/report/format.h"
-#include "analysis/report/table.h"
+#include "analysis/present/format.h"
+#include "analysis/profile/frames/frame_roles.h"
+#include "analysis/report/compare/diff.h"
+#include "analysis/report/profiles/table.h"
 
 namespace geiger::page {
 namespace {
@@ -55,7 +55,7 @@ DiffTable table_of(const Comparison& comparison, std::vector<std::string>& left_
   const std::size_t more = comparison.rows.size() - table.rows.size();
   if (more > 0) {
     left_out.push_back(fmt::format("{} of the comparison by {} with smaller changes",
-                                   report::plural(more, "row"), table.by));
+                                   present::plural(more, "row"), table.by));
   }
   return table;
 }

@@ -7,9 +7,9 @@
 
 #include "analysis/page/names.h"
 #include "analysis/profile/totals.h"
-#include "analysis/report/lifetimes.h"
-#include "analysis/report/rss.h"
-#include "analysis/report/summary.h"
+#include "analysis/report/lives/lifetimes.h"
+#include "analysis/report/overview/rss.h"
+#include "analysis/report/overview/summary.h"
 
 namespace geiger::page {
 namespace {
@@ -28,8 +28,8 @@ std::string started_text(const Recording& recording) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(seconds));
 }
 
-std::string scope_text(const report::Scope& scope) {
-  const std::string only = report::only_text(scope);
+std::string scope_text(const present::Scope& scope) {
+  const std::string only = present::only_text(scope);
   if (scope.when.empty()) return only;
   return only.empty() ? scope.when : scope.when + "; " + only;
 }
@@ -78,7 +78,7 @@ void add_header(PageData& data, const Recording& recording, const PageOptions& o
   data.warnings = report::summary_warnings(report, recording);
   if (data.warnings.size() > kMostWarnings) {
     data.left_out.push_back(
-        report::plural(data.warnings.size() - kMostWarnings, "further warning"));
+        present::plural(data.warnings.size() - kMostWarnings, "further warning"));
     data.warnings.resize(kMostWarnings);
   }
   for (std::string& warning : data.warnings) warning = shortened(warning, kMostTextBytes);

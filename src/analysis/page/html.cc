@@ -3,7 +3,7 @@
 #include <boost/archive/iterators/base64_from_binary.hpp>
 #include <boost/archive/iterators/transform_width.hpp>
 
-#include "analysis/export/gzip.h"
+#include "analysis/export/streams/gzip.h"
 
 namespace geiger::page {
 namespace {

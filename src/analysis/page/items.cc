@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <bit>
 
-#include "analysis/profile/groupings.h"
+#include "analysis/present/format.h"
+#include "analysis/profile/frames/type_rules.h"
+#include "analysis/profile/groups/groupings.h"
 #include "analysis/profile/hash.h"
-#include "analysis/profile/mappings.h"
+#include "analysis/profile/memory/mappings.h"
 #include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
-#include "analysis/profile/type_rules.h"
-#include "analysis/report/format.h"
 
 namespace geiger::page {
 
@@ -69,7 +69,7 @@ void set_end(Item& item, const Sample& sample, Nanoseconds end_of_process, Nanos
 /// "cc1plus, process 22694, 10.0 s".
 std::string process_text(const profile::Process& process) {
   return fmt::format("{}, process {}, {}", profile::file_name_of(process.executable), process.pid,
-                     report::duration(process.end - std::min(process.start, process.end)));
+                     present::duration(process.end - std::min(process.start, process.end)));
 }
 
 bool lived_in(const Sample& sample, Nanoseconds from, Nanoseconds limit) {

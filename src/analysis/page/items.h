@@ -10,8 +10,8 @@
 #include "analysis/page/call_tree.h"
 #include "analysis/page/names.h"
 #include "analysis/page/span.h"
+#include "analysis/profile/frames/types.h"
 #include "analysis/profile/profile.h"
-#include "analysis/profile/types.h"
 #include "estimation/counts.h"
 
 namespace geiger::page {

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "analysis/profile/mappings.h"
-#include "analysis/profile/measured.h"
-#include "analysis/report/heading.h"
+#include "analysis/present/heading.h"
+#include "analysis/profile/memory/mappings.h"
+#include "analysis/profile/memory/measured.h"
 
 namespace geiger::page {
 namespace {
@@ -21,7 +21,7 @@ std::string title_of(Kind kind, bool is_followed) {
   if (is_followed && kind == Kind::kLiveAtEnd) return "Live now";
   if (is_followed && kind == Kind::kLiveOverhead) return "Given beyond what was asked for, live";
   if (is_followed && kind == Kind::kLiveUsable) return "As much as the allocator gave, live";
-  std::string title(report::kind_text(kind));
+  std::string title(present::kind_text(kind));
   title[0] = static_cast<char>(title[0] - 'a' + 'A');
   return title;
 }

@@ -1,7 +1,7 @@
 #include "analysis/page/leaks.h"
 
 #include "analysis/profile/profile.h"
-#include "analysis/report/leaks.h"
+#include "analysis/report/lives/leaks.h"
 
 namespace geiger::page {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "analysis/report/format.h"
+#include "analysis/present/format.h"
 
 namespace geiger::page {
 
@@ -11,7 +11,7 @@ std::string shortened(std::string_view text, std::size_t most) {
   // Not within a character: bytes 10xxxxxx go on with one.
   while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0U) == 0x80U) --most;
   return fmt::format("{}… (+{} bytes)", text.substr(0, most),
-                     report::exact_count(text.size() - most));
+                     present::exact_count(text.size() - most));
 }
 
 std::vector<std::string> UsedNames::texts(std::size_t most, std::uint64_t& cut) const {

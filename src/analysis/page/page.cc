@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/export/gzip.h"
+#include "analysis/export/streams/gzip.h"
 #include "analysis/page/cells.h"
 #include "analysis/page/compared.h"
 #include "analysis/page/header.h"
@@ -15,13 +15,13 @@
 #include "analysis/page/short_names.h"
 #include "analysis/page/sources.h"
 #include "analysis/page/timeline.h"
+#include "analysis/present/asked_inside.h"
+#include "analysis/present/format.h"
+#include "analysis/present/heading.h"
+#include "analysis/present/measure.h"
 #include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
-#include "analysis/report/asked_inside.h"
-#include "analysis/report/finding.h"
-#include "analysis/report/format.h"
-#include "analysis/report/heading.h"
-#include "analysis/report/measure.h"
+#include "analysis/report/overview/finding.h"
 
 namespace geiger::page {
 namespace {
@@ -110,9 +110,9 @@ Selection selection_of(const Selection& all, Kind kind) {
 /// What resident bytes are known by, where processes were asked. Cells hold what was told: what
 /// was not is open in the total alone.
 std::string Draft::asked_note(const Selection& selection) const {
-  const auto asked = report::asked_inside(recording_, selection.kind, selection.moment);
+  const auto asked = present::asked_inside(recording_, selection.kind, selection.moment);
   if (!asked) return {};
-  const std::string note = " Known " + report::text_of(*asked) + ".";
+  const std::string note = " Known " + present::text_of(*asked) + ".";
   if (asked->unanswered == 0) return note;
   return note + " Only the total here has the limit that follows; of rows, geiger table has it.";
 }
@@ -141,15 +141,15 @@ void Draft::add_kind(Kind kind) {
   if (options_.is_followed && !page.unavailable.empty()) return;
   if (page.unavailable.empty()) {
     const Profile profile = select(recording_, selection);
-    const report::Whole whole(recording_, profile);
-    const report::Measure total = whole.measure_total(options_.level);
+    const present::Whole whole(recording_, profile);
+    const present::Measure total = whole.measure_total(options_.level);
     page.bytes = total.bytes;
     page.objects = total.objects;
     page.exact_total = whole.exact();
     page.calibrates = whole.calibrated_to().has_value();
     page.largest_interval = profile.largest_interval;
     if (profile.rate_factor < 1) {
-      page.about += " " + report::split_note();
+      page.about += " " + present::split_note();
       page.about.pop_back();  // A note of text ends its line.
     }
     page.about += asked_note(selection);
@@ -247,7 +247,7 @@ void Draft::add_timeline(PageData& data, const Buckets& buckets) const {
   timeline.mapped = mapped_series(recording_, span_);
   MarksOfPage marks = marks_of(recording_, span_);
   if (marks.all > marks.marks.size()) {
-    data.left_out.push_back(report::plural(marks.all - marks.marks.size(), "later mark"));
+    data.left_out.push_back(present::plural(marks.all - marks.marks.size(), "later mark"));
   }
   timeline.marks = std::move(marks.marks);
   const auto& table = timed_live_ ? timed_live_ : timed_allocated_;
@@ -260,7 +260,7 @@ void Draft::say_what_is_left_out(PageData& data, const Coarseness& coarseness, c
   std::vector<std::string>& lines = data.left_out;
   if (coarseness.buckets < kSteps.front().buckets) {
     lines.push_back(fmt::format("times are told in {}",
-                                report::plural(data.timeline->edges.size() - 1, "step")));
+                                present::plural(data.timeline->edges.size() - 1, "step")));
   }
   if (coarseness.size_steps > 0) {
     lines.push_back(fmt::format(
@@ -269,11 +269,11 @@ void Draft::say_what_is_left_out(PageData& data, const Coarseness& coarseness, c
   }
   if (pruned.left_out > 0) {
     lines.push_back(fmt::format("{} of the call tree with fewest bytes are in {}",
-                                report::plural(pruned.left_out, "node"), kSmallerOnes));
+                                present::plural(pruned.left_out, "node"), kSmallerOnes));
   }
   if (cut > 0) {
-    lines.push_back(fmt::format("{} cut after {} bytes", report::plural(cut, "name"),
-                                report::exact_count(coarseness.name_bytes)));
+    lines.push_back(fmt::format("{} cut after {} bytes", present::plural(cut, "name"),
+                                present::exact_count(coarseness.name_bytes)));
   }
 }
 

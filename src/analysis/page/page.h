@@ -10,9 +10,9 @@
 
 #include "analysis/compare/comparison.h"
 #include "analysis/page/page_data.h"
+#include "analysis/present/scope.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
-#include "analysis/report/scope.h"
 
 namespace geiger::page {
 
@@ -32,7 +32,7 @@ struct PageOptions {
   /// What part of the recording the page is about: window, heap and filters; the kind is
   /// every one. Its instants bound the timeline.
   profile::Selection selection = {};
-  report::Scope scope = {};                 ///< The same in words.
+  present::Scope scope = {};                ///< The same in words.
   ReadSource read_source = {};              ///< Source lines; empty: none.
   const ComparedRuns* compared = nullptr;   ///< Also what changed.
   std::string title = {};                   ///< Empty: the program's name.

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/profile/recording.h"
-#include "analysis/report/summary_facts.h"
+#include "analysis/report/overview/summary_facts.h"
 #include "estimation/estimate.h"
 
 namespace geiger::page {

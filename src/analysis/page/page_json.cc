@@ -3,12 +3,12 @@
 #include <utility>
 
 #include "analysis/page/page_data.h"
-#include "analysis/report/json.h"
+#include "analysis/present/json.h"
 
 namespace geiger::page {
 namespace {
 
-using report::JsonWriter;
+using present::JsonWriter;
 
 constexpr int kPageSchema = 1;
 

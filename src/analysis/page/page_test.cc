@@ -13,11 +13,11 @@
 #include "analysis/page/coarseness.h"
 #include "analysis/page/html.h"
 #include "analysis/page/test_page.h"
-#include "analysis/profile/example_recording.h"
-#include "analysis/profile/test_recording.h"
+#include "analysis/profile/testing/example_recording.h"
+#include "analysis/profile/testing/test_recording.h"
 #include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
-#include "analysis/report/summary.h"
+#include "analysis/report/overview/summary.h"
 #include "estimation/estimate.h"
 
 namespace geiger::page {

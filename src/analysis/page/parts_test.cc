@@ -13,7 +13,7 @@
 #include "analysis/page/span.h"
 #include "analysis/page/test_page.h"
 #include "analysis/page/timeline.h"
-#include "analysis/profile/test_recording.h"
+#include "analysis/profile/testing/test_recording.h"
 
 namespace geiger::page {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "analysis/report/format.h"
+#include "analysis/present/format.h"
 
 namespace geiger::page {
 namespace {
@@ -63,7 +63,7 @@ std::string missing_text(const std::vector<std::string>& missing) {
   if (missing.size() > kFilesSaid) {
     text += fmt::format(" and {} more", missing.size() - kFilesSaid);
   }
-  return fmt::format("{} not found here: {}", report::plural(missing.size(), "source file"), text);
+  return fmt::format("{} not found here: {}", present::plural(missing.size(), "source file"), text);
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ Sources read_sources(const CallTree& tree, const Names& names, const ReadSource&
   }
   if (!missing.empty()) out.left_out.push_back(missing_text(missing));
   if (too_much > 0) {
-    out.left_out.push_back(report::plural(too_much, "further source file"));
+    out.left_out.push_back(present::plural(too_much, "further source file"));
   }
   return out;
 }

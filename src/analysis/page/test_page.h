@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/page/page_data.h"
-#include "analysis/profile/test_recording.h"
+#include "analysis/profile/testing/test_recording.h"
 
 namespace geiger::page {
 

@@ -8,7 +8,7 @@
 
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
-#include "estimation/designs.h"
+#include "estimation/study/designs.h"
 #include "estimation/sums.h"
 
 namespace geiger::profile {

@@ -7,8 +7,8 @@
 #include <random>
 #include <string>
 
-#include "analysis/profile/test_recording.h"
-#include "analysis/profile/view.h"
+#include "analysis/profile/groups/view.h"
+#include "analysis/profile/testing/test_recording.h"
 
 namespace geiger::profile {
 namespace {

@@ -11,10 +11,10 @@
 
 #include "analysis/profile/hash.h"
 #include "analysis/profile/kinds.h"
-#include "analysis/profile/mappings.h"
-#include "analysis/profile/measured.h"
+#include "analysis/profile/lives/teardown.h"
+#include "analysis/profile/memory/mappings.h"
+#include "analysis/profile/memory/measured.h"
 #include "analysis/profile/peak.h"
-#include "analysis/profile/teardown.h"
 #include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/profile/lifetime_class.h"
+#include "analysis/profile/lives/lifetime_class.h"
 #include "analysis/profile/recording.h"
 #include "estimation/counts.h"
 #include "estimation/sums.h"
@@ -132,8 +132,8 @@ struct Profile {
 /// Chooses samples. Of what was allocated only those whose allocation was recorded; where
 /// fates count, those that were not thinned out. kLiveAtPeak: the sampling process is split into
 /// two independent ones (peak.h); that of a quarter of the rate locates the instant, the
-/// other is selected, with rate_factor = 3/4; certain samples count in both. At T = 1 nothing is uncertain and nothing is split. They point into the
-/// recording.
+/// other is selected, with rate_factor = 3/4; certain samples count in both. At T = 1 nothing is
+/// uncertain and nothing is split. They point into the recording.
 [[nodiscard]] Chosen choose(const Recording& recording, const Selection& selection);
 
 /// Counts the samples that `selection` chooses.

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/profile/observations.h"
+#include "analysis/profile/memory/observations.h"
 #include "base/units.h"
 
 namespace geiger::profile {
@@ -218,8 +218,8 @@ struct Process {
   /// Level L: how long samples live is known only of a part, each kept with 2^-L by a chance
   /// that has nothing to do with the program.
   std::uint32_t thinning = 0;
-  bool is_aggregated = false;  ///< Has tallies instead of samples.
-  bool is_imported = false;    ///< Of another program's profile: nothing of it was counted.
+  bool is_aggregated = false;   ///< Has tallies instead of samples.
+  bool is_imported = false;     ///< Of another program's profile: nothing of it was counted.
   bool tells_no_frees = false;  ///< Imported: what of it was live is not known.
 
   /// Probability of a sample not to be thinned out.

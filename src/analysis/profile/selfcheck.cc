@@ -8,7 +8,7 @@
 #include "analysis/profile/hash.h"
 #include "analysis/profile/peak.h"
 #include "analysis/profile/weighted_hits.h"
-#include "estimation/normal.h"
+#include "estimation/distributions/normal.h"
 #include "estimation/sums.h"
 
 namespace geiger::profile {

@@ -8,8 +8,8 @@
 
 #include "analysis/profile/recording.h"
 #include "analysis/profile/totals.h"
+#include "estimation/distributions/uniformity.h"
 #include "estimation/estimate.h"
-#include "estimation/uniformity.h"
 
 namespace geiger::profile {
 

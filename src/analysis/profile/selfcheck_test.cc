@@ -7,7 +7,7 @@
 #include <cmath>
 #include <random>
 
-#include "analysis/profile/drawn_recording.h"
+#include "analysis/profile/testing/drawn_recording.h"
 
 namespace geiger::profile {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "analysis/profile/hash.h"
-#include "analysis/profile/mappings.h"
+#include "analysis/profile/memory/mappings.h"
 #include "analysis/profile/peak.h"
 #include "analysis/profile/totals.h"
 

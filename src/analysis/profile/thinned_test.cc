@@ -6,12 +6,12 @@
 #include <cmath>
 #include <utility>
 
-#include "analysis/profile/leaks.h"
-#include "analysis/profile/lifetimes.h"
-#include "analysis/profile/measured.h"
+#include "analysis/profile/lives/leaks.h"
+#include "analysis/profile/lives/lifetimes.h"
+#include "analysis/profile/memory/measured.h"
 #include "analysis/profile/peak.h"
 #include "analysis/profile/selfcheck.h"
-#include "analysis/profile/test_recording.h"
+#include "analysis/profile/testing/test_recording.h"
 #include "analysis/profile/totals.h"
 
 namespace geiger::profile {

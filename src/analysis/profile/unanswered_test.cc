@@ -10,7 +10,7 @@
 #include <random>
 
 #include "analysis/profile/profile.h"
-#include "analysis/profile/test_recording.h"
+#include "analysis/profile/testing/test_recording.h"
 #include "estimation/estimate.h"
 
 namespace geiger::profile {

@@ -17,13 +17,13 @@
 #include <vector>
 
 #include "analysis/profile/designs.h"
-#include "analysis/profile/groupings.h"
+#include "analysis/profile/groups/groupings.h"
+#include "analysis/profile/groups/view.h"
 #include "analysis/profile/peak.h"
 #include "analysis/profile/profile.h"
-#include "analysis/profile/view.h"
-#include "estimation/coverage.h"
+#include "estimation/distributions/negative_binomial.h"
 #include "estimation/estimate.h"
-#include "estimation/negative_binomial.h"
+#include "estimation/study/coverage.h"
 
 namespace geiger::profile {
 namespace {

@@ -11,11 +11,11 @@
 #include <unordered_set>
 
 #include "analysis/symbolize/demangle.h"
-#include "analysis/symbolize/dwarf_functions.h"
-#include "analysis/symbolize/dwarf_lines.h"
-#include "analysis/symbolize/dwarf_scopes.h"
-#include "analysis/symbolize/dwarf_units.h"
-#include "analysis/symbolize/elf_symbols.h"
+#include "analysis/symbolize/dwarf/functions.h"
+#include "analysis/symbolize/dwarf/lines.h"
+#include "analysis/symbolize/dwarf/scopes.h"
+#include "analysis/symbolize/dwarf/units.h"
+#include "analysis/symbolize/elf/elf_symbols.h"
 
 namespace geiger::symbolize {
 namespace {

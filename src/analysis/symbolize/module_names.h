@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/symbolize/debug_file.h"
+#include "analysis/symbolize/elf/debug_file.h"
 #include "analysis/symbolize/symbol_set.h"
 #include "base/units.h"
 

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <random>
 
-#include "analysis/symbolize/elf_fixture.h"
+#include "analysis/symbolize/elf/elf_fixture.h"
 
 namespace geiger::symbolize {
 namespace {

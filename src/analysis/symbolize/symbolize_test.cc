@@ -9,7 +9,7 @@
 #include <regex>
 #include <set>
 
-#include "analysis/symbolize/elf_fixture.h"
+#include "analysis/symbolize/elf/elf_fixture.h"
 
 namespace geiger::symbolize {
 namespace {

@@ -1,6 +1,6 @@
 #include "analysis/symbolize/trim.h"
 
-#include "analysis/profile/allocation_functions.h"
+#include "analysis/profile/frames/allocation_functions.h"
 
 namespace geiger::symbolize {
 namespace {

@@ -1,5 +1,5 @@
 // What a selection says in one sentence: which own function held most, how surely, of how much.
-// Of a whole profile the document has the answer of src/analysis/report/finding.cc, which the other
+// Of a whole profile the document has the answer of src/analysis/report/overview/finding.cc, which the other
 // reports print; what a reader selected is searched here by the same rules (finding.h).
 import { type Estimate, type FindingData, FrameFlag, type PageData } from "../data";
 import { detectionLimit } from "../numbers/estimate";

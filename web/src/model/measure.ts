@@ -1,4 +1,4 @@
-// From the sums of a part to the numbers that are shown: src/analysis/report/measure.cc, share.cc.
+// From the sums of a part to the numbers that are shown: src/analysis/present/measure.cc, share.cc.
 import type { Estimate } from "../data";
 import {
   calibratedBytes,

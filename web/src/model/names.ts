@@ -1,5 +1,5 @@
 // Names are somebody else's text: characters that act are shown as escapes, as in
-// src/analysis/report/text.cc, and long names are cut where they are shown.
+// src/analysis/present/text.cc, and long names are cut where they are shown.
 
 /** Controls, and what is invisible or changes the direction of the text around it. */
 // eslint-disable-next-line no-control-regex

@@ -1,5 +1,5 @@
 // Every number that a person reads is written here, letter for letter as
-// src/analysis/report/format.cc writes it in the terminal.
+// src/analysis/present/format.cc writes it in the terminal.
 import type { Estimate } from "../data";
 
 export type Quantity = "bytes" | "objects";

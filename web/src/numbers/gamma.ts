@@ -1,4 +1,4 @@
-// The gamma law named by its mean and standard deviation: src/estimation/gamma.cc.
+// The gamma law named by its mean and standard deviation: src/estimation/distributions/gamma.cc.
 import { gammaQuantile, gammaTails, normalAbove, upperNormalQuantile } from "./special";
 
 export interface Gamma {

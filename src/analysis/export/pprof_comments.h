@@ -1,0 +1,21 @@
+// What pprof shows above every report of a profile: where its numbers come from, and how sure
+// the totals are.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/profile/profile.h"
+#include "analysis/profile/recording.h"
+
+namespace geiger::exports {
+
+/// `allocated`: null where nothing stands in alloc_*. `level`: of the intervals, in (0, 1).
+/// `part`: what part of the recording it is, a line; empty: all of it.
+[[nodiscard]] std::vector<std::string> pprof_comments(const profile::Recording& recording,
+                                                      const profile::Profile* allocated,
+                                                      const profile::Profile& live, double level,
+                                                      std::string_view part);
+
+}  // namespace geiger::exports

@@ -1,0 +1,26 @@
+// A recording as SQL: tables of what was recorded and views that estimate from
+// them, in the SQL that SQLite and PostgreSQL have in common (docs/sql.md).
+#pragma once
+
+#include <string_view>
+
+#include "analysis/export/streams/sink.h"
+#include "analysis/profile/profile.h"
+#include "analysis/profile/recording.h"
+
+namespace geiger::exports {
+
+/// sql/tables.sql: CREATE TABLE for all that write_sql fills.
+[[nodiscard]] std::string_view sql_tables();
+
+/// sql/estimates.sql: the views over these tables.
+[[nodiscard]] std::string_view sql_views();
+
+/// One script: tables, rows, views, in one transaction. Every call of `sink` hands
+/// over whole statements. Integers beyond 2^63 - 1, which no SQL integer holds, are
+/// written as that. Levels are set in SQL; the script starts with 95 %. `part`: what of
+/// the recording its counts are of, each kind as profile::of_kind() says.
+void write_sql(const profile::Recording& recording, const Sink& sink,
+               const profile::Selection& part = {});
+
+}  // namespace geiger::exports

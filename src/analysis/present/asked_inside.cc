@@ -1,0 +1,51 @@
+#include "analysis/present/asked_inside.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/present/format.h"
+#include "analysis/profile/memory/residency_answers.h"
+#include "analysis/profile/totals.h"
+
+namespace geiger::present {
+
+std::optional<AskedInside> asked_inside(const profile::Recording& recording, profile::Kind kind,
+                                        profile::Moment moment) {
+  if (kind != profile::Kind::kResident) return std::nullopt;
+  const auto answers = profile::facts_of_answers(recording, moment);
+  if (answers.empty()) return std::nullopt;
+  const auto [first, last] = std::ranges::minmax(answers, {}, &profile::AnswerFacts::time);
+  const Nanoseconds start = profile::start_of(recording);
+  AskedInside asked{.processes = answers.size(),
+                    .first = first.time - std::min(first.time, start),
+                    .last = last.time - std::min(last.time, start)};
+  for (const profile::AnswerFacts& answer : answers) {
+    asked.answered += answer.answered;
+    asked.unanswered += answer.unanswered;
+  }
+  return asked;
+}
+
+std::string text_of(const AskedInside& asked) {
+  const std::string where = asked.processes == 1
+                                ? "the process"
+                                : fmt::format("{} processes", exact_count(asked.processes));
+  std::string text = fmt::format("by mincore, asked inside {} at {}", where, duration(asked.first));
+  if (asked.last != asked.first) text += " to " + duration(asked.last);
+  if (asked.unanswered == 0) return text;
+  return text + fmt::format(
+                    "; {} of {} live then had no answer: taken as anything from "
+                    "none to all of their bytes",
+                    exact_count(asked.unanswered),
+                    plural(asked.answered + asked.unanswered, "sample"));
+}
+
+void write_field(JsonWriter& json, const std::optional<AskedInside>& asked) {
+  if (!asked) return;
+  json.key("by_mincore").begin_object().field("processes", asked->processes);
+  json.field("first_ns", asked->first).field("last_ns", asked->last);
+  json.field("answered", asked->answered).field("unanswered", asked->unanswered).end_object();
+}
+
+}  // namespace geiger::present

@@ -1,0 +1,32 @@
+// What resident bytes are known by where pages could not be read from outside.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "analysis/present/json.h"
+#include "analysis/profile/profile.h"
+#include "base/units.h"
+
+namespace geiger::present {
+
+/// The processes that were asked instead, all together.
+struct AskedInside {
+  std::uint64_t processes = 0;
+  Nanoseconds first = 0, last = 0;  ///< When they were asked, after the start of the recording.
+  std::uint64_t answered = 0;       ///< Samples, of those that were live then.
+  std::uint64_t unanswered = 0;     ///< The others: upper limits take all of their bytes.
+};
+
+/// Nothing: not of resident bytes, or all of them were read from outside.
+[[nodiscard]] std::optional<AskedInside> asked_inside(const profile::Recording& recording,
+                                                      profile::Kind kind, profile::Moment moment);
+
+/// "by mincore, asked inside the process at 3.2 s", and how many had no answer if any.
+[[nodiscard]] std::string text_of(const AskedInside& asked);
+
+/// The field "by_mincore", where processes were asked.
+void write_field(JsonWriter& json, const std::optional<AskedInside>& asked);
+
+}  // namespace geiger::present

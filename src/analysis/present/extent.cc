@@ -1,0 +1,97 @@
+#include "analysis/present/extent.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/present/format.h"
+
+namespace geiger::present {
+namespace {
+
+using profile::Process;
+using profile::Recording;
+using profile::Segment;
+
+constexpr std::size_t kLinesShown = 8;
+
+std::string since_start(const Process& process, Nanoseconds time) {
+  return duration(time - std::min(time, process.image_start));
+}
+
+std::string segments_line(const Process& process) {
+  if (process.segments.empty()) return "";
+  const Segment& first = process.segments.front();
+  const bool is_plain = process.segments.size() == 1 && first.number == 0;
+  if (is_plain) return "";
+  const std::string from =
+      first.number == 0 ? "the start" : since_start(process, first.start) + " after the start";
+  std::string line = fmt::format("{}, from {} to {}", plural(process.segments.size(), "segment"),
+                                 from, since_start(process, process.segments.back().end));
+  if (first.number > 0) {
+    line += fmt::format("; the {} before {} deleted",
+                        first.number == 1 ? "one" : exact_count(first.number) + " ones",
+                        first.number == 1 ? "was" : "were");
+  }
+  return line;
+}
+
+std::string thinning_line(const Process& process) {
+  if (process.thinning == 0) return "";
+  const bool is_countable = process.thinning < 64;
+  return fmt::format("1 of {} samples was followed to its free; those stand for all",
+                     is_countable ? exact_count(std::uint64_t{1} << process.thinning) : "2^64");
+}
+
+std::vector<std::string> lines_of(const Process& process, bool is_followed) {
+  std::vector<std::string> lines{segments_line(process)};
+  if (process.is_attached) {
+    lines.emplace_back("attached while the program ran: what lived before is not in it");
+  }
+  lines.push_back(thinning_line(process));
+  if (process.is_aggregated && !is_followed) {
+    lines.emplace_back("aggregated: samples were counted, not followed; no peak, no lifetimes");
+  }
+  std::erase(lines, "");
+  return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> extent_lines(const Recording& recording, bool is_followed) {
+  std::vector<std::string> lines;
+  for (const Process& process : recording.processes) {
+    const bool is_alone = recording.processes.size() == 1;
+    for (const std::string& line : lines_of(process, is_followed)) {
+      lines.push_back(is_alone ? line : fmt::format("pid {}: {}", process.pid, line));
+    }
+  }
+  if (lines.size() <= kLinesShown) return lines;
+  const std::size_t more = lines.size() - kLinesShown;
+  lines.resize(kLinesShown);
+  lines.push_back(fmt::format("and {} more lines like these", more));
+  return lines;
+}
+
+std::uint64_t missing_segments(const Recording& recording) {
+  std::uint64_t missing = 0;
+  for (const Process& process : recording.processes) {
+    if (process.segments.empty()) continue;
+    missing += std::uint64_t{process.segments.back().number} + 1 - process.segments.size();
+  }
+  return missing;
+}
+
+void write_extent(JsonWriter& json, const Process& process) {
+  json.key("segments").begin_array();
+  for (const Segment& segment : process.segments) {
+    json.begin_object().field("number", segment.number).field("start_ns", segment.start);
+    json.field("end_ns", segment.end).field("is_complete", segment.is_complete);
+    json.field("lost_live_samples", segment.lost).end_object();
+  }
+  json.end_array().key("thinning").begin_object().field("level", process.thinning);
+  json.field("keep", process.keep()).end_object();
+  json.field("is_attached", process.is_attached).field("is_aggregated", process.is_aggregated);
+}
+
+}  // namespace geiger::present

@@ -1,0 +1,26 @@
+// What of a program a recording has: all of it, some segments, from the attaching on, the
+// fates of a part of the samples, or sums only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/present/json.h"
+#include "analysis/profile/recording.h"
+
+namespace geiger::present {
+
+/// A line for all that is not plain, of each process; none of recordings that have
+/// everything in one piece. `is_followed`: of a picture that follows traces, which counts samples
+/// whatever their runtime did: that is not worth a line.
+[[nodiscard]] std::vector<std::string> extent_lines(const profile::Recording& recording,
+                                                    bool is_followed = false);
+
+/// How many segments of processes were there once and are not among those read.
+[[nodiscard]] std::uint64_t missing_segments(const profile::Recording& recording);
+
+/// The fields "segments", "thinning", "is_attached" and "is_aggregated".
+void write_extent(JsonWriter& json, const profile::Process& process);
+
+}  // namespace geiger::present

@@ -1,0 +1,86 @@
+#include "analysis/present/function_names.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "analysis/naming/display_name.h"
+#include "analysis/present/text.h"
+
+namespace geiger::present {
+
+std::string function_text(std::string_view function, std::size_t columns, const Style& style) {
+  const std::string shown = printable(function);
+  if (style.names == Names::kFull) return shown;
+  return naming::fit_name(naming::display_name(shown), columns);
+}
+
+std::size_t columns_needed(std::string_view function) {
+  constexpr std::size_t kMost = 40;
+  constexpr std::size_t kNumber = 3;  // " #2"
+  constexpr std::size_t kLine = 5;    // ":1234"
+  const std::string name = naming::display_name(printable(function));
+  const bool is_lambda = name.ends_with("{lambda}") || name.ends_with("{closure}");
+  return std::min(naming::least_columns(name) + (is_lambda ? kLine : kNumber), kMost);
+}
+
+std::string callers_text(std::string_view callers, const Style& style) {
+  constexpr std::string_view kBetween = " < ";
+  if (style.names == Names::kFull) return printable(callers);
+  std::string out;
+  while (!callers.empty()) {
+    const std::size_t end = std::min(callers.find(kBetween), callers.size());
+    out += naming::display_name(printable(callers.substr(0, end)));
+    callers.remove_prefix(end);
+    if (!callers.starts_with(kBetween)) continue;
+    callers.remove_prefix(kBetween.size());
+    out += kBetween;
+  }
+  return out;
+}
+
+bool is_named_by_functions(profile::GroupBy by) {
+  return by == profile::GroupBy::kFunction || by == profile::GroupBy::kLine ||
+         by == profile::GroupBy::kStack || by == profile::GroupBy::kType;
+}
+
+profile::GroupBy named_like(profile::LifetimeGrouping by) {
+  switch (by) {
+    case profile::LifetimeGrouping::kFunction:
+      return profile::GroupBy::kFunction;
+    case profile::LifetimeGrouping::kStack:
+    case profile::LifetimeGrouping::kFreeStack:
+      return profile::GroupBy::kStack;
+    case profile::LifetimeGrouping::kWhole:
+    case profile::LifetimeGrouping::kThread:
+    case profile::LifetimeGrouping::kSize:
+      break;
+  }
+  return profile::GroupBy::kThread;
+}
+
+std::string where_cell(const profile::SourceLine& where, std::string_view detail,
+                       profile::GroupBy by) {
+  constexpr std::size_t kMostOfModule = 24;
+  const bool has_module = is_named_by_functions(by) && by != profile::GroupBy::kStack;
+  if (!where.file.empty() || !has_module) return printable(text_of(where));
+  return elide(printable(detail), kMostOfModule);
+}
+
+void add_row(Grid& grid, std::vector<std::string> cells, std::string_view name,
+             std::string_view detail, profile::GroupBy by, const Style& style, bool is_faint,
+             const profile::SourceLine& where) {
+  const bool is_stack = by == profile::GroupBy::kStack;
+  std::string tail = is_stack ? callers_text(detail, style) : printable(detail);
+  const std::string place = printable(text_of(where));
+  if (!is_stack && !place.empty() && cells.back() != place) tail = place;
+  if (cells.back() == tail) tail.clear();
+  grid.add(std::move(cells), std::move(tail), is_faint);
+  if (is_named_by_functions(by)) grid.name(name, is_stack ? "" : detail, where.line);
+}
+
+void write_name(JsonWriter& json, std::string_view name, bool is_function) {
+  json.field("name", name);
+  if (is_function) json.field("short_name", naming::display_name(name));
+}
+
+}  // namespace geiger::present

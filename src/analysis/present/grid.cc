@@ -1,0 +1,150 @@
+#include "analysis/present/grid.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "analysis/naming/display_name.h"
+#include "analysis/present/function_names.h"
+#include "analysis/present/text.h"
+
+namespace geiger::present {
+namespace {
+
+/// The column that is cut never gets less than this, however narrow the terminal.
+constexpr std::size_t kLeastCut = 16;
+
+std::size_t gap_before(const Column& column) { return column.is_continuation ? 1 : 2; }
+
+std::string aligned(const std::string& cell, Align align, std::size_t width) {
+  return align == Align::kRight ? pad_left(cell, width) : pad_right(cell, width);
+}
+
+void strip_trailing_spaces(std::string& text) { text.erase(text.find_last_not_of(' ') + 1); }
+
+}  // namespace
+
+Grid::Grid(std::vector<Column> columns, std::size_t indent)
+    : columns_(std::move(columns)), cut_(columns_.size() - 1), indent_(indent) {
+  const auto named = std::ranges::find_if(columns_, &Column::is_cut);
+  if (named != columns_.end()) cut_ = static_cast<std::size_t>(named - columns_.begin());
+  for (const Column& column : columns_) widths_.push_back(columns_of(column.heading));
+}
+
+void Grid::add(std::vector<std::string> cells, std::string tail, bool is_faint) {
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    widths_[i] = std::max(widths_[i], columns_of(cells[i]));
+  }
+  lines_.push_back({std::move(cells), std::move(tail), is_faint});
+}
+
+std::size_t Grid::room_for_cut(std::size_t width) const {
+  std::size_t used = indent_;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (i > 0) used += gap_before(columns_[i]);
+    if (i != cut_) used += widths_[i];
+  }
+  return width > used + kLeastCut ? width - used : kLeastCut;
+}
+
+bool Grid::has_room_for_names(const Style& style) const {
+  if (style.names == Names::kFull) return true;
+  const std::size_t room = room_for_cut(style.width);
+  return room > kLeastCut && std::ranges::all_of(lines_, [&](const Line& line) {
+           return !is_function(line) || columns_needed(line.cells[cut_]) <= room;
+         });
+}
+
+bool Grid::is_function(const Line& line) const {
+  return line.is_named && naming::is_function_name(naming::display_name(line.cells[cut_]));
+}
+
+std::size_t Grid::widest_name() const {
+  std::size_t widest = 0;
+  for (const Line& line : lines_) {
+    if (!is_function(line)) continue;
+    widest = std::max(widest, columns_of(naming::display_name(line.cells[cut_])));
+  }
+  return widest;
+}
+
+void Grid::name(std::string_view function, std::string_view module, std::uint32_t source_line) {
+  Line& line = lines_.back();
+  line.cells[cut_] = printable(function);
+  line.is_named = true;
+  line.module = printable(module);
+  line.source_line = source_line;
+}
+
+std::vector<std::string> Grid::cut_cells(std::size_t room, const Style& style) const {
+  const bool is_short = style.names == Names::kShort;
+  std::vector<naming::Named> functions;
+  for (const Line& line : lines_) {
+    if (line.is_named) functions.push_back({line.cells[cut_], line.module, room, line.source_line});
+  }
+  const std::vector<std::string> names =
+      is_short ? naming::distinct_names(functions) : std::vector<std::string>();
+  std::vector<std::string> cells;
+  std::size_t named = 0;
+  for (const Line& line : lines_) {
+    const std::string& cell = line.cells[cut_];
+    if (!line.is_named) {
+      cells.push_back(line.is_whole ? cell : elide(cell, room));
+    } else {
+      cells.push_back(is_short ? names[named++] : cell);
+    }
+  }
+  return cells;
+}
+
+std::string Grid::drawn(const Line& line, std::string_view cut, std::size_t width,
+                        const Style& style) const {
+  std::string out(indent_, ' ');
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (i > 0) out.append(gap_before(columns_[i]), ' ');
+    const bool is_last = i + 1 == columns_.size();
+    const bool is_padded = !is_last || columns_[i].align == Align::kRight;
+    const bool is_cut = i == cut_;
+    const std::string cell = is_cut ? std::string(cut) : line.cells[i];
+    out += is_padded ? aligned(cell, columns_[i].align, is_cut ? width : widths_[i]) : cell;
+  }
+  strip_trailing_spaces(out);
+  const std::string tail = tail_within(line.tail, style.width, columns_of(out));
+  if (line.is_faint) out = paint(style, Role::kFaint, out);
+  return tail.empty() ? out : out + paint(style, Role::kFaint, tail);
+}
+
+std::vector<std::string> Grid::headings() const {
+  std::vector<std::string> cells;
+  for (const Column& column : columns_) cells.push_back(column.heading);
+  return cells;
+}
+
+std::string Grid::text(const Style& style) const {
+  const std::size_t room = room_for_cut(style.width);
+  const bool has_headings = std::any_of(columns_.begin(), columns_.end(),
+                                        [](const Column& c) { return !c.heading.empty(); });
+  std::string out;
+  const std::vector<std::string> cut = cut_cells(room, style);
+  const std::string heading = elide(columns_[cut_].heading, room);
+  std::size_t width = columns_of(heading);
+  for (const std::string& cell : cut) width = std::max(width, columns_of(cell));
+  if (has_headings) {
+    out += paint(style, Role::kFaint, drawn({headings(), "", false}, heading, width, style)) + "\n";
+  }
+  for (std::size_t i = 0; i < lines_.size(); ++i) {
+    out += drawn(lines_[i], cut[i], width, style) + "\n";
+  }
+  return out;
+}
+
+void append_figure_columns(std::vector<Column>& columns, const char* heading) {
+  columns.push_back({heading, Align::kRight, false});
+  columns.push_back({"", Align::kLeft, true});
+}
+
+void append_figure(std::vector<std::string>& cells, const Figure& figure) {
+  cells.push_back(figure.value);
+  cells.push_back(figure.error);
+}
+
+}  // namespace geiger::present

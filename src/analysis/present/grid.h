@@ -1,0 +1,85 @@
+// Cells to aligned lines: two spaces between columns, headings on top, one column, the last
+// unless another is named, cut to what is left of the width. A faint tail may follow: it
+// gives way first.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/present/format.h"
+#include "analysis/present/style.h"
+
+namespace geiger::present {
+
+enum class Align { kLeft, kRight };
+
+struct Column {
+  std::string heading;
+  Align align = Align::kRight;
+  /// Glued to the column before by one space ("812 MiB" "± 25").
+  bool is_continuation = false;
+  /// Cut to the room that all others leave, instead of the last column.
+  bool is_cut = false;
+};
+
+class Grid {
+ public:
+  explicit Grid(std::vector<Column> columns, std::size_t indent = 0);
+
+  /// Appends a line; `cells` has one cell per column. The last column must be
+  /// aligned to the left if there are tails. A faint line matters less than others.
+  void add(std::vector<std::string> cells, std::string tail = {}, bool is_faint = false);
+
+  /// The cell that is cut, of the line added last, is a function: shown by a short name that fits
+  /// and is told apart from those of other lines: `module` and the line of its source, 0 where it
+  /// is not known, may tell two of one name apart.
+  void name(std::string_view function, std::string_view module, std::uint32_t source_line = 0);
+
+  /// The cell that is cut, of the line added last, is shown as it is.
+  void keep_whole() { lines_.back().is_whole = true; }
+
+  /// Columns left for the column that is cut in lines of `width`.
+  [[nodiscard]] std::size_t room_for_cut(std::size_t width) const;
+  /// Whether lines are no wider than the terminal, and the last component of each function is
+  /// whole. Very long ones do not count, nor do addresses without a name.
+  [[nodiscard]] bool has_room_for_names(const Style& style) const;
+  /// Columns of the widest short name of a function.
+  [[nodiscard]] std::size_t widest_name() const;
+
+  /// The lines, each ended by a newline; headings only if some column has one.
+  [[nodiscard]] std::string text(const Style& style) const;
+
+ private:
+  struct Line {
+    std::vector<std::string> cells;
+    std::string tail;
+    bool is_faint = false;
+    bool is_named = false;  ///< Its cut cell is a function.
+    bool is_whole = false;  ///< Its cut cell is not cut.
+    std::string module = {};
+    std::uint32_t source_line = 0;
+  };
+
+  [[nodiscard]] bool is_function(const Line& line) const;
+  /// The cells that are cut, as they are shown.
+  [[nodiscard]] std::vector<std::string> cut_cells(std::size_t room, const Style& style) const;
+  [[nodiscard]] std::string drawn(const Line& line, std::string_view cut, std::size_t width,
+                                  const Style& style) const;
+  [[nodiscard]] std::vector<std::string> headings() const;
+
+  std::vector<Column> columns_;
+  std::size_t cut_;  ///< Index of the column that is cut.
+  std::vector<std::size_t> widths_;
+  std::vector<Line> lines_;
+  std::size_t indent_;
+};
+
+/// The two columns of a figure: its heading stands over both.
+void append_figure_columns(std::vector<Column>& columns, const char* heading);
+/// The two cells of a figure.
+void append_figure(std::vector<std::string>& cells, const Figure& figure);
+
+}  // namespace geiger::present

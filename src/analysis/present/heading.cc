@@ -1,0 +1,108 @@
+#include "analysis/present/heading.h"
+
+#include <fmt/format.h>
+
+#include "analysis/present/format.h"
+#include "analysis/present/text.h"
+#include "analysis/profile/memory/mappings.h"
+#include "estimation/calibration.h"
+
+namespace geiger::present {
+
+std::string_view kind_text(profile::Kind kind) {
+  switch (kind) {
+    case profile::Kind::kAllocated:
+      return "allocated";
+    case profile::Kind::kLiveAtEnd:
+      return "live at the end";
+    case profile::Kind::kLiveAtPeak:
+      return "live at the peak";
+    case profile::Kind::kResident:
+      return "resident";
+    case profile::Kind::kSwapped:
+      return "swapped out";
+    case profile::Kind::kUntouched:
+      return "never touched";
+    case profile::Kind::kStranded:
+      return "stranded beside live objects";
+    case profile::Kind::kOverhead:
+      return "given beyond what was asked for";
+    case profile::Kind::kLiveOverhead:
+      return "given beyond what was asked for, live at the end";
+    case profile::Kind::kUsable:
+      return "usable, as the allocator gave it";
+    case profile::Kind::kLiveUsable:
+      return "usable, as the allocator gave it, live at the end";
+    case profile::Kind::kMapped:
+      return "mapped at the end";
+    case profile::Kind::kMappedAtPeak:
+      return "mapped at the peak of mappings";
+    case profile::Kind::kMappedTotal:
+      return "mapped in all";
+    case profile::Kind::kReserved:
+      return "reserved at the end";
+    case profile::Kind::kMappedFiles:
+      return "of mapped files at the end";
+  }
+  return "";
+}
+
+std::string bytes_of(const Scope& scope, profile::Kind kind) {
+  const std::string text = text_of(scope, kind);
+  const bool is_all = scope.when.empty() && kind == profile::Kind::kAllocated;
+  const std::string only = only_text(scope);
+  return (is_all ? text + " bytes" : "bytes " + text) + (only.empty() ? "" : ", " + only);
+}
+
+std::string_view count_heading(profile::Kind kind) {
+  return profile::is_of_mappings(kind) ? "ranges" : "samples";
+}
+
+std::string profile_heading(profile::Kind kind, std::string_view view, const Measure& total,
+                            const Style& style, const Scope& scope) {
+  const std::string when = scope.read ? ", " + text_of(*scope.read) : "";
+  std::string title = fmt::format("{}{}, {}", text_of(scope, kind), when, view);
+  title[0] = static_cast<char>(title[0] - 'a' + 'A');
+  const std::string only = only_text(scope);
+  std::string rest = only.empty() ? "" : "; " + only;
+  if (profile::is_of_mappings(kind)) {
+    rest += fmt::format(": {} exactly, in {}", total_figure(total).text(),
+                        plural(total.samples, "range"));
+  } else {
+    rest += fmt::format(": {} from {}, {} intervals", total_figure(total).text(),
+                        plural(total.samples, "sample"), level_text(style.level));
+  }
+  // Wrapped before it is painted: escapes take no columns. A break replaces a blank.
+  const std::string text = wrap(title + rest, 0, style.width);
+  const std::string source = scope.asked ? "\n" + wrap(text_of(*scope.asked), 0, style.width) : "";
+  return fmt::format("{}{}{}\n\n", paint(style, Role::kHeading, text.substr(0, title.size())),
+                     text.substr(title.size()), paint(style, Role::kFaint, source));
+}
+
+std::string nothing_sampled(profile::Kind kind, const Scope& scope) {
+  if (profile::is_of_mappings(kind)) {
+    return fmt::format("Nothing was {} by the program itself, past its allocator.\n",
+                       text_of(scope, kind));
+  }
+  if (scope.is_part()) return "Nothing of this was sampled: it is less than the limit above.\n";
+  if (kind == profile::Kind::kAllocated) {
+    return "Nothing was sampled. A smaller --interval sees smaller programs.\n";
+  }
+  return fmt::format("Nothing that was sampled was {}. See --kind allocated.\n", kind_text(kind));
+}
+
+std::string profile_footer(std::string notes, std::optional<Bytes> calibrated_to, bool is_split,
+                           const Style& style) {
+  if (calibrated_to) {
+    notes += fmt::format("Bytes from {} samples on are calibrated to the exact total of {}.\n",
+                         estimation::kSamplesToCalibrate, exact_bytes(*calibrated_to));
+  }
+  if (is_split) notes += split_note();
+  return notes.empty() ? notes : fmt::format("\n{}", paint(style, Role::kFaint, notes));
+}
+
+std::string split_note() {
+  return "A quarter of the samples chose the instant of the peak, the others were measured.\n";
+}
+
+}  // namespace geiger::present

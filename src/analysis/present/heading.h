@@ -1,0 +1,41 @@
+// Sentences that the reports of a profile share.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "analysis/present/measure.h"
+#include "analysis/present/scope.h"
+#include "analysis/present/style.h"
+#include "analysis/profile/profile.h"
+
+namespace geiger::present {
+
+/// "allocated", "live at the end", "live at the peak".
+[[nodiscard]] std::string_view kind_text(profile::Kind kind);
+
+/// "allocated bytes", "bytes live at the end", "bytes live at mark:warm; only thread io-1".
+[[nodiscard]] std::string bytes_of(const Scope& scope, profile::Kind kind);
+
+/// What a profile's entries count, as the heading of a column: "samples"; "ranges" of
+/// mappings.
+[[nodiscard]] std::string_view count_heading(profile::Kind kind);
+
+/// First lines of a text report: kind or scope, view, total, samples, level.
+[[nodiscard]] std::string profile_heading(profile::Kind kind, std::string_view view,
+                                          const Measure& total, const Style& style,
+                                          const Scope& scope = {});
+
+/// Instead of rows, when nothing was sampled.
+[[nodiscard]] std::string nothing_sampled(profile::Kind kind, const Scope& scope = {});
+
+/// Last lines of a text report: `notes`, which end their lines, and why rows differ from
+/// what their samples alone would say. Empty where there is nothing to note.
+[[nodiscard]] std::string profile_footer(std::string notes, std::optional<Bytes> calibrated_to,
+                                         bool is_split, const Style& style);
+
+/// Why the peak rests on three quarters of the samples only.
+[[nodiscard]] std::string split_note();
+
+}  // namespace geiger::present

@@ -1,0 +1,99 @@
+#include "analysis/present/measure.h"
+
+#include <algorithm>
+
+#include "analysis/profile/totals.h"
+#include "estimation/calibration.h"
+
+namespace geiger::present {
+namespace {
+
+using estimation::Form;
+using estimation::NodeSums;
+
+Measure measure(const NodeSums& sums, double level, Form form) {
+  return {estimation::estimate_bytes(sums, level, form),
+          estimation::estimate_objects(sums, level, form), sums.samples + sums.certain_samples,
+          sums.certain_samples, std::nullopt};
+}
+
+bool is_any_pure(const profile::Recording& recording) {
+  return std::any_of(recording.processes.begin(), recording.processes.end(),
+                     [](const profile::Process& process) { return process.is_pure; });
+}
+
+}  // namespace
+
+Measure measure_total(const NodeSums& sums, double level) {
+  return measure(sums, level, Form::kTotal);
+}
+
+Measure measure_row(const NodeSums& sums, double level) {
+  return measure(sums, level, sums.samples > 0 ? Form::kListed : Form::kTotal);
+}
+
+Whole::Whole(const profile::Recording& recording, const profile::Profile& profile)
+    : sums_(profile::total(recording, profile)) {
+  if (profile.kind != profile::Kind::kAllocated || profile.is_part) return;
+  exact_ = profile::exactly_allocated(recording);
+  calibrates_ = exact_ && !is_any_pure(recording);
+}
+
+bool Whole::calibrates(const NodeSums& part) const {
+  return calibrates_ && estimation::has_enough_to_calibrate(part);
+}
+
+double Whole::bytes_for_order(const NodeSums& part) const {
+  if (!calibrates(part)) return present::bytes_for_order(part);
+  return estimation::calibrated_value(part, sums_, static_cast<double>(*exact_));
+}
+
+Measure Whole::measure_total(double level) const {
+  Measure total = present::measure_total(sums_, level);
+  if (!exact_) return total;
+  const auto bytes = static_cast<double>(*exact_);
+  total.calibrated = {bytes, 0, {bytes, bytes}, sums_.samples, bytes};
+  return total;
+}
+
+Measure Whole::calibrated(Measure measure, const NodeSums& part, double level) const {
+  if (!calibrates(part)) return measure;
+  const auto found = estimation::calibrated_bytes(part, sums_, static_cast<double>(*exact_), level);
+  if (found.has_value()) measure.calibrated = found.value();
+  return measure;
+}
+
+Measure Whole::measure_row(const NodeSums& part, double level) const {
+  return calibrated(present::measure_row(part, level), part, level);
+}
+
+Measure Whole::measure_others(const NodeSums& part, double level) const {
+  return calibrated(present::measure_total(part, level), part, level);
+}
+
+const estimation::Estimate& shown_bytes(const Measure& measure) {
+  return measure.calibrated ? *measure.calibrated : measure.bytes;
+}
+
+Figure total_figure(const Measure& measure) {
+  Figure shown = figure(shown_bytes(measure), Quantity::kBytes);
+  if (measure.calibrated && shown.error.empty()) shown.error = "exactly";
+  return shown;
+}
+
+Figure objects_figure(const Measure& measure) {
+  const bool is_exact = measure.bytes.interval.hi < measure.bytes.value + 1;  // No byte unseen.
+  if (is_exact || measure.objects.samples > 0) return figure(measure.objects, Quantity::kObjects);
+  if (measure.certain_samples == 0) return {"-", ""};
+  return {"≥ " + exact_count(measure.certain_samples), ""};
+}
+
+double bytes_for_order(const NodeSums& sums) { return sums.weighted_bytes + sums.certain_bytes; }
+
+void write_fields(JsonWriter& json, const Measure& measure) {
+  json.field("bytes", measure.bytes).field("objects", measure.objects);
+  json.field("samples", measure.samples).field("certain_samples", measure.certain_samples);
+  if (measure.calibrated) json.field("calibrated", *measure.calibrated);
+}
+
+}  // namespace geiger::present

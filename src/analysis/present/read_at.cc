@@ -1,0 +1,45 @@
+#include "analysis/present/read_at.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/present/format.h"
+#include "analysis/profile/memory/measured.h"
+#include "analysis/profile/totals.h"
+
+namespace geiger::present {
+
+std::optional<ReadAt> read_at(const profile::Recording& recording, profile::Moment moment) {
+  std::optional<ReadAt> read;
+  const Nanoseconds start = profile::start_of(recording);
+  for (const profile::Observations& observations : recording.observations) {
+    const profile::Snapshot* snapshot = profile::snapshot_at(observations, moment);
+    if (snapshot == nullptr) continue;
+    const Nanoseconds after = snapshot->time - std::min(snapshot->time, start);
+    if (!read) read = ReadAt{.first = after, .last = after, .moment = moment};
+    ++read->processes;
+    read->first = std::min(read->first, after);
+    read->last = std::max(read->last, after);
+  }
+  return read;
+}
+
+std::string text_of(const ReadAt& read) {
+  std::string text = duration(read.first);
+  if (read.last != read.first) text += " to " + duration(read.last);
+  const bool is_last = read.moment == profile::Moment::kLast;
+  text += fmt::format(" after the start, at the {} that was read",
+                      is_last ? "last memory" : "largest RSS");
+  return read.processes == 1 ? text
+                             : fmt::format("{} of each of {} processes", text, read.processes);
+}
+
+void write_field(JsonWriter& json, const std::optional<ReadAt>& read) {
+  if (!read) return;
+  json.key("snapshot").begin_object().field("processes", read->processes);
+  json.field("first_ns", read->first).field("last_ns", read->last);
+  json.field("moment", read->moment == profile::Moment::kLast ? "last" : "maximum").end_object();
+}
+
+}  // namespace geiger::present

@@ -1,0 +1,31 @@
+// When the memory of processes was read, of profiles that are of what was found then.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "analysis/present/json.h"
+#include "analysis/profile/profile.h"
+#include "base/units.h"
+
+namespace geiger::present {
+
+/// The snapshots that a profile is made of, all together.
+struct ReadAt {
+  std::uint64_t processes = 0;
+  Nanoseconds first = 0, last = 0;  ///< After the start of the recording.
+  profile::Moment moment = profile::Moment::kMaximum;
+};
+
+/// Nothing where no memory was read from outside.
+[[nodiscard]] std::optional<ReadAt> read_at(const profile::Recording& recording,
+                                            profile::Moment moment);
+
+/// "9.55 s after the start, at the largest RSS that was read".
+[[nodiscard]] std::string text_of(const ReadAt& read);
+
+/// The field "snapshot", where there is one.
+void write_field(JsonWriter& json, const std::optional<ReadAt>& read);
+
+}  // namespace geiger::present

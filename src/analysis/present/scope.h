@@ -1,0 +1,43 @@
+// What part of a recording a report is about, in words and for machines.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/present/asked_inside.h"
+#include "analysis/present/json.h"
+#include "analysis/present/read_at.h"
+#include "analysis/profile/profile.h"
+#include "base/units.h"
+
+namespace geiger::present {
+
+/// Empty: everything of its kind.
+struct Scope {
+  /// "allocated from 1.2 s to mark 'warm' (3.4 s)", "live at 50 % (1.7 s)"; empty: the words
+  /// of the kind (kind_text).
+  std::string when;
+  /// Instants of the selection, after the start of the recording.
+  std::optional<Nanoseconds> from, to, at;
+  bool is_split = false;  ///< A quarter of the samples chose one of the instants.
+  /// What was asked for: {"thread", "io-1"}, {"label", "tenant=acme"}.
+  std::vector<std::pair<std::string, std::string>> only;
+  std::optional<AskedInside> asked;  ///< Of resident bytes that nobody outside could read.
+  std::optional<ReadAt> read;        ///< Of what was read from outside.
+
+  [[nodiscard]] bool is_part() const { return !when.empty() || !only.empty(); }
+};
+
+/// "allocated", or when it was live, or from when to when: what `kind` means here.
+[[nodiscard]] std::string text_of(const Scope& scope, profile::Kind kind);
+
+/// "only thread io-1, label tenant=acme"; empty where nothing is left out.
+[[nodiscard]] std::string only_text(const Scope& scope);
+
+/// The field "selection", where there is one: instants in ns after the start, and filters; and
+/// those of `asked` and `read`.
+void write_field(JsonWriter& json, const Scope& scope);
+
+}  // namespace geiger::present

@@ -1,0 +1,46 @@
+#include "analysis/present/share.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "estimation/estimate.h"
+
+namespace geiger::present {
+
+using estimation::Estimate;
+using estimation::NodeSums;
+
+Share share_of(const NodeSums& part, const NodeSums& whole, double level) {
+  const Estimate mine = estimation::estimate_bytes(part, level);
+  const Estimate rest = estimation::estimate_bytes(estimation::rest_of(part, whole), level);
+  const double sum = mine.value + rest.value;
+  if (!(sum > 0)) return {};
+  const double share = mine.value / sum;
+  const double below = std::hypot((1 - share) * (mine.value - mine.interval.lo),
+                                  share * (rest.interval.hi - rest.value));
+  const double above = std::hypot((1 - share) * (mine.interval.hi - mine.value),
+                                  share * (rest.value - rest.interval.lo));
+  return {share, {std::max(0.0, share - below / sum), std::min(1.0, share + above / sum)}};
+}
+
+Share share_of(const Measure& measure, const NodeSums& part, const Whole& whole, double level) {
+  const double exact = static_cast<double>(whole.exact().value_or(0));
+  if (!measure.calibrated || !(exact > 0)) return share_of(part, whole.sums(), level);
+  const Estimate& bytes = *measure.calibrated;
+  return {bytes.value / exact, {bytes.interval.lo / exact, bytes.interval.hi / exact}};
+}
+
+void write_field(JsonWriter& json, const Share& share) {
+  json.key("share").begin_object().field("value", share.value);
+  json.field("lo", share.interval.lo).field("hi", share.interval.hi).end_object();
+}
+
+void write_fields(JsonWriter& json, const Measure& self, const Measure& total) {
+  json.key("self").begin_object();
+  write_fields(json, self);
+  json.end_object().key("total").begin_object();
+  write_fields(json, total);
+  json.end_object();
+}
+
+}  // namespace geiger::present

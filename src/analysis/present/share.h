@@ -1,0 +1,27 @@
+// The share of a part in its whole, with an interval.
+#pragma once
+
+#include "analysis/present/format.h"
+#include "analysis/present/json.h"
+#include "analysis/present/measure.h"
+#include "estimation/sums.h"
+
+namespace geiger::present {
+
+/// Share of `part` in `whole` by bytes; zero when the whole is empty. Part and
+/// rest are sampled independently, so the distances to their limits add in
+/// squares (MOVER). Requires that the sums of `part` went into `whole`.
+[[nodiscard]] Share share_of(const estimation::NodeSums& part, const estimation::NodeSums& whole,
+                             double level);
+
+/// The same of a row: of the exact total where its bytes are calibrated to that.
+[[nodiscard]] Share share_of(const Measure& measure, const estimation::NodeSums& part,
+                             const Whole& whole, double level);
+
+/// The field "share": {value, lo, hi}.
+void write_field(JsonWriter& json, const Share& share);
+
+/// The fields "self" and "total" of a row.
+void write_fields(JsonWriter& json, const Measure& self, const Measure& total);
+
+}  // namespace geiger::present

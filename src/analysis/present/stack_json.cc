@@ -1,0 +1,50 @@
+#include "analysis/present/stack_json.h"
+
+#include <string>
+
+#include "analysis/profile/labels.h"
+
+namespace geiger::present {
+namespace {
+
+using profile::Location;
+using profile::Recording;
+
+void write_place(JsonWriter& json, const Recording& recording, const Location& location) {
+  if (location.module < recording.modules.size()) {
+    json.field("module", recording.modules[location.module].path);
+  }
+  json.field("address", location.vaddr).end_object();
+}
+
+void write_location(JsonWriter& json, const Recording& recording, const Location& location) {
+  if (location.frames.empty()) {
+    json.begin_object().field("function", profile::address_name(recording, location));
+    write_place(json, recording, location);
+  }
+  for (const std::uint32_t index : location.frames) {
+    const profile::Frame& frame = recording.frames[index];
+    json.begin_object().field("function", frame.function);
+    write_field(json, profile::source_line_of(recording, index));
+    write_place(json, recording, location);
+  }
+}
+
+}  // namespace
+
+void write_stack(JsonWriter& json, const Recording& recording, std::uint32_t stack) {
+  json.key("stack").begin_array();
+  for (const std::uint32_t location : recording.stacks[stack].locations) {
+    write_location(json, recording, recording.locations[location]);
+  }
+  json.end_array().field("is_truncated", recording.stacks[stack].is_truncated);
+}
+
+void write_field(JsonWriter& json, const profile::SourceLine& where) {
+  if (where.file.empty()) return;
+  json.field("file", where.file);
+  if (where.line != 0) json.field("line", where.line);
+  if (where.others != 0) json.field("other_lines", where.others);
+}
+
+}  // namespace geiger::present

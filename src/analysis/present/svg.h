@@ -1,0 +1,16 @@
+// Charts as SVG: lines over axes, for a browser, a document or a printer. Colours
+// are told apart by people who see few of them (Okabe and Ito's), and each curve
+// has its own marker and dashes, so that none is needed.
+#pragma once
+
+#include <string>
+
+#include "analysis/present/chart.h"
+
+namespace geiger::present {
+
+/// A whole SVG document. It says in words what it shows (title and description) and
+/// refers to nothing outside itself.
+[[nodiscard]] std::string draw_svg(const Sheet& sheet);
+
+}  // namespace geiger::present

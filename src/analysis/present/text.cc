@@ -1,0 +1,113 @@
+#include "analysis/present/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include "analysis/naming/columns.h"
+#include "base/utf8.h"
+
+namespace geiger::present {
+namespace {
+
+struct Range {
+  char32_t first, last;
+};
+
+/// Code points that act instead of showing: bidirectional marks and overrides,
+/// line separators, zero-width and the byte order mark.
+constexpr std::array<Range, 6> kActing{{{0x200b, 0x200f},
+                                        {0x2028, 0x202e},
+                                        {0x2060, 0x206f},
+                                        {0xfeff, 0xfeff},
+                                        {0xfff9, 0xfffb},
+                                        {0xe0000, 0xe007f}}};
+
+bool is_control(char32_t value) { return value < 0x20 || (value >= 0x7f && value < 0xa0); }
+
+bool is_invisible(char32_t value) {
+  return std::ranges::any_of(
+      kActing, [&](const Range& range) { return value >= range.first && value <= range.last; });
+}
+
+}  // namespace
+
+bool is_acting(char32_t value) { return is_control(value) || is_invisible(value); }
+
+std::string printable(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const CodePoint point = decode_utf8(text);
+    if (!point.is_valid || is_control(point.value)) {
+      fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned>(point.value));
+    } else if (is_invisible(point.value)) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(point.value));
+    } else {
+      out += text.substr(0, point.length);
+    }
+    text.remove_prefix(point.length);
+  }
+  return out;
+}
+
+std::size_t columns_of(std::string_view text) { return naming::columns_of(text); }
+
+std::string elide(std::string_view text, std::size_t columns) {
+  return naming::elide(text, columns);
+}
+
+std::string tail_within(std::string_view tail, std::size_t room, std::size_t used) {
+  constexpr std::size_t kGap = 2;
+  constexpr std::size_t kStub = 8;
+  if (tail.empty() || used + kGap >= room) return "";
+  const std::size_t left = room - used - kGap;
+  if (left < std::min(kStub, columns_of(tail))) return "";
+  return std::string(kGap, ' ') + elide(tail, left);
+}
+
+std::string wrap(std::string_view text, std::size_t indent, std::size_t width) {
+  std::string out;
+  std::size_t used = indent;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::size_t columns = columns_of(word);
+    const bool is_first = used == indent;
+    if (!is_first && used + 1 + columns > width) {
+      out += '\n' + std::string(indent, ' ');
+      used = indent;
+    } else if (!is_first) {
+      out += ' ';
+      ++used;
+    }
+    out += word;
+    used += columns;
+  }
+  return out;
+}
+
+std::string wrap_lines(std::string_view lines, std::size_t width) {
+  std::string out;
+  while (!lines.empty()) {
+    const std::size_t end = std::min(lines.find('\n'), lines.size());
+    out += wrap(lines.substr(0, end), 0, width) + '\n';
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
+  return out;
+}
+
+std::string pad_left(std::string_view text, std::size_t columns) {
+  const std::size_t used = columns_of(text);
+  return std::string(columns > used ? columns - used : 0, ' ').append(text);
+}
+
+std::string pad_right(std::string_view text, std::size_t columns) {
+  const std::size_t used = columns_of(text);
+  return std::string(text).append(columns > used ? columns - used : 0, ' ');
+}
+
+}  // namespace geiger::present

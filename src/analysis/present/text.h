@@ -1,0 +1,40 @@
+// Names for a terminal: what the target wrote (symbols, paths, thread names) is
+// somebody else's bytes and must not move the cursor, change colours or break
+// a line. Nothing here knows about numbers; see format.h.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace geiger::present {
+
+/// `text` with control characters, escapes, bidirectional overrides and invalid
+/// bytes shown as \x1b, \u202e, ... The result is valid UTF-8 on one line.
+[[nodiscard]] std::string printable(std::string_view text);
+
+/// Whether a terminal acts on it instead of showing it: controls (C0, C1), bidirectional
+/// overrides, separators of lines, what is invisible.
+[[nodiscard]] bool is_acting(char32_t value);
+
+/// Terminal columns that a printable text takes.
+[[nodiscard]] std::size_t columns_of(std::string_view text);
+
+/// At most `columns` wide: the middle goes, both ends stay ("alpha…omega").
+[[nodiscard]] std::string elide(std::string_view text, std::size_t columns);
+
+/// `tail` behind a text that takes `used` of `room` columns, two spaces before it; empty where too
+/// little of it would be left.
+[[nodiscard]] std::string tail_within(std::string_view tail, std::size_t room, std::size_t used);
+
+/// Breaks at spaces so that no line is wider than `width` columns; lines after the
+/// first begin with `indent` spaces, the first is taken to stand behind as many. A
+/// word that is too long stays whole on a line of its own.
+[[nodiscard]] std::string wrap(std::string_view text, std::size_t indent, std::size_t width);
+/// wrap() of every line of `lines`, each ended by a newline, without indent.
+[[nodiscard]] std::string wrap_lines(std::string_view lines, std::size_t width);
+
+[[nodiscard]] std::string pad_left(std::string_view text, std::size_t columns);
+[[nodiscard]] std::string pad_right(std::string_view text, std::size_t columns);
+
+}  // namespace geiger::present

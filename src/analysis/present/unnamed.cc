@@ -1,0 +1,51 @@
+#include "analysis/present/unnamed.h"
+
+#include <fmt/format.h>
+
+#include "analysis/present/text.h"
+#include "analysis/profile/frames/plumbing_names.h"
+
+namespace geiger::present {
+namespace {
+
+/// Modules that are named; the others are counted.
+constexpr std::size_t kMostNamed = 3;
+
+}  // namespace
+
+std::string ask_debuginfod(std::string_view run) {
+  return fmt::format("set DEBUGINFOD_URLS and run geiger symbolize --debuginfod{}{}",
+                     run.empty() ? "" : " ", run);
+}
+
+void UnnamedModules::see(std::string_view function) {
+  if (!profile::is_address_name(function)) return;
+  const std::size_t plus = function.rfind('+');
+  if (plus == std::string_view::npos) return;
+  const std::string_view module = function.substr(0, plus);
+  if (!module.starts_with("libgeiger")) modules_.emplace(module);
+}
+
+std::string UnnamedModules::clause() const {
+  if (modules_.empty()) return {};
+  std::string text;
+  std::size_t named = 0;
+  for (const std::string& module : modules_) {
+    if (named == kMostNamed) break;
+    text += (named++ == 0 ? "" : ", ") + printable(module);
+  }
+  if (modules_.size() > named) text += fmt::format(" and {} more", modules_.size() - named);
+  const bool is_one = modules_.size() == 1;
+  return fmt::format("{} {} no symbols here: install {}", text, is_one ? "has" : "have",
+                     is_one ? "its -dbgsym package" : "their -dbgsym packages");
+}
+
+std::string UnnamedModules::sentence(std::string_view run) const {
+  return modules_.empty() ? "" : fmt::format("{}, or {}.", clause(), ask_debuginfod(run));
+}
+
+std::string UnnamedModules::note(std::size_t width) const {
+  return modules_.empty() ? "" : wrap_lines(sentence(), width);
+}
+
+}  // namespace geiger::present

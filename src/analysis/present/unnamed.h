@@ -1,0 +1,43 @@
+// What to say, once, where rows call functions by their address for want of symbols.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace geiger::present {
+
+/// "set DEBUGINFOD_URLS and run geiger symbolize --debuginfod RUN"; `run` as it is to be read, or
+/// empty.
+[[nodiscard]] std::string ask_debuginfod(std::string_view run);
+
+/// The modules of functions that are called "module+0x1234". Our own library, and code without
+/// a module, which nobody has symbols of, are left out.
+class UnnamedModules {
+ public:
+  /// Of a function as it was demangled; one with a name changes nothing.
+  void see(std::string_view function);
+
+  /// "git has no symbols here: install its -dbgsym package"; empty where all functions have names.
+  [[nodiscard]] std::string clause() const;
+  /// The same as a sentence that also has debuginfod. `run` is what to put behind the command, or
+  /// empty.
+  [[nodiscard]] std::string sentence(std::string_view run = {}) const;
+  /// That sentence in lines of `width`; empty where all functions have names.
+  [[nodiscard]] std::string note(std::size_t width) const;
+
+ private:
+  std::set<std::string, std::less<>> modules_;
+};
+
+/// note() of the functions that `lines` are of, `name` of each.
+template <typename Lines, typename Name>
+[[nodiscard]] std::string unnamed_note(const Lines& lines, const Name& name, std::size_t width) {
+  UnnamedModules unnamed;
+  for (const auto& line : lines) unnamed.see(std::invoke(name, line));
+  return unnamed.note(width);
+}
+
+}  // namespace geiger::present

@@ -1,0 +1,167 @@
+#include "analysis/profile/frames/frame_roles.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include "analysis/profile/frames/allocation_functions.h"
+#include "analysis/profile/frames/plumbing_names.h"
+
+namespace geiger::profile {
+namespace {
+
+constexpr std::string_view kBlank = " \t\r";
+
+constexpr std::array kRoleNames{
+    std::pair(std::string_view("own"), FrameRole::kOwn),
+    std::pair(std::string_view("library"), FrameRole::kLibrary),
+    std::pair(std::string_view("plumbing"), FrameRole::kStandard),
+    std::pair(std::string_view("hide"), FrameRole::kHidden),
+};
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+/// Adds the rule of a line; returns why it has none, or nothing.
+std::string add_line(FrameRules& rules, std::string_view line) {
+  const std::size_t end = std::min(line.find_first_of(kBlank), line.size());
+  const std::string_view word = line.substr(0, end);
+  const auto* role =
+      std::ranges::find(kRoleNames, word, [](const auto& known) { return known.first; });
+  if (role == kRoleNames.end()) {
+    return fmt::format("'{}' is not own, library, plumbing or hide", word);
+  }
+  const std::string expression(trimmed(line.substr(end)));
+  if (expression.empty()) return fmt::format("'{}' needs a regular expression", word);
+  auto pattern = NamePattern::parse(expression);
+  if (const auto* error = std::get_if<std::string>(&pattern)) {
+    return fmt::format("'{}': {}", expression, *error);
+  }
+  rules.add(role->second, std::move(std::get<NamePattern>(pattern)));
+  return {};
+}
+
+}  // namespace
+
+FrameRole role_of(const FrameFacts& facts) {
+  // "git+0x28961c" is in none of the tables; there may be many, so they are not searched for it.
+  const bool is_named = !is_address_name(facts.function);
+  const std::string_view name = is_named ? facts.function : std::string_view();
+  if (is_start_up(name)) return FrameRole::kStartUp;
+  if (is_allocation_function(name) || passes_allocation_on(name) || is_allocation_wrapper(name)) {
+    return FrameRole::kAllocation;
+  }
+  if (is_standard_module(facts.module) || is_of_standard_library(name)) {
+    return FrameRole::kStandard;
+  }
+  if (is_dispatch(name)) return FrameRole::kDispatch;
+  if (is_standard_source(facts.file)) return FrameRole::kStandard;
+  if (is_package_source(facts.file)) return FrameRole::kLibrary;
+  const bool is_library = !facts.is_executable && is_system_path(facts.module);
+  return is_library ? FrameRole::kLibrary : FrameRole::kOwn;
+}
+
+std::variant<FrameRules, FrameRules::Error> FrameRules::parse(std::string_view text) {
+  FrameRules rules;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty() || line.front() == '#') continue;
+    std::string reason = add_line(rules, line);
+    if (!reason.empty()) return Error{number, std::move(reason)};
+  }
+  return rules;
+}
+
+FrameRole FrameRules::role(const FrameFacts& facts) const {
+  if (!rules_.empty()) {
+    const std::string function(facts.function), module(facts.module), file(facts.file);
+    for (auto rule = rules_.rbegin(); rule != rules_.rend(); ++rule) {
+      const NamePattern& pattern = rule->pattern;
+      if (pattern.matches(function) || pattern.matches(module) || pattern.matches(file)) {
+        return rule->role;
+      }
+    }
+  }
+  return role_of(facts);
+}
+
+bool FrameRules::leaves_out() const {
+  return !shows_plumbing || std::ranges::any_of(rules_, [](const Rule& rule) {
+    return rule.role == FrameRole::kHidden;
+  });
+}
+
+FrameRoles::FrameRoles(const Recording& recording, const Labels& labels) {
+  static const FrameRules kBuiltIn;
+  const FrameRules& rules = recording.frame_rules ? *recording.frame_rules : kBuiltIn;
+  shows_plumbing_ = rules.shows_plumbing;
+  std::set<std::string_view> executables;
+  for (const Process& process : recording.processes) executables.insert(process.executable);
+  for (std::uint32_t i = 0; i < labels.size(); ++i) {
+    const Label& label = labels[i];
+    FrameFacts facts;
+    facts.function = label.name;
+    if (label.module != kNone) facts.module = recording.modules[label.module].path;
+    facts.is_executable = executables.contains(facts.module);
+    const bool is_frame = label.frame_or_location != kNone && !label.is_location;
+    if (is_frame) facts.file = recording.frames[label.frame_or_location].file;
+    // Code without a module and a name was made at run time: nothing says whose it is.
+    const bool is_unnamed = label.is_location || is_address_name(label.name);
+    const bool is_anonymous = is_unnamed && label.module == kNone;
+    roles_.push_back(is_anonymous ? FrameRole::kDispatch : rules.role(facts));
+    modules_.push_back(label.module);
+    is_unnamed_.push_back(is_unnamed);
+  }
+}
+
+std::size_t FrameRoles::blamed(std::span<const std::uint32_t> path) const {
+  std::size_t best = 0;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (!is_left_out(path[i])) {
+      if (shows_plumbing_ || !is_unnamed_[path[i]]) return i;
+      for (std::size_t above = i; above < path.size(); ++above) {
+        const std::uint32_t label = path[above];
+        if (modules_[label] != modules_[path[i]]) break;
+        if (!is_unnamed_[label] && !is_left_out(label)) return above;
+      }
+      return i;
+    }
+    if (roles_[path[i]] < roles_[path[best]]) best = i;
+  }
+  return best;
+}
+
+std::uint32_t FrameRoles::first_own(std::span<const std::uint32_t> path) const {
+  for (const std::uint32_t label : path) {
+    if (roles_[label] == FrameRole::kOwn && !is_unnamed_[label]) return label;
+  }
+  return kNone;
+}
+
+void FrameRoles::keep_shown(std::vector<std::uint32_t>& path) const {
+  std::vector<std::uint32_t> none(path.size());
+  keep_shown(path, none);
+}
+
+void FrameRoles::keep_shown(std::vector<std::uint32_t>& path,
+                            std::vector<std::uint32_t>& frames) const {
+  const std::size_t first = blamed(path);
+  std::size_t kept = 0;
+  for (std::size_t i = first; i < path.size(); ++i) {
+    if (i != first && is_left_out(path[i])) continue;
+    path[kept] = path[i];
+    frames[kept++] = frames[i];
+  }
+  path.resize(kept);
+  frames.resize(kept);
+}
+
+}  // namespace geiger::profile

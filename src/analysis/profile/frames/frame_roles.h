@@ -1,0 +1,107 @@
+// Whose a frame is: the program's own code, a library's, or plumbing between the two and the
+// allocator. Views leave plumbing out and blame the first frame of a stack that is not; nothing
+// is counted differently.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "analysis/profile/frames/name_pattern.h"
+#include "analysis/profile/labels.h"
+#include "analysis/profile/recording.h"
+
+namespace geiger::profile {
+
+/// In the order of what they tell about the cause of an allocation: where a stack has nothing
+/// but plumbing, the first frame of the best role is blamed.
+enum class FrameRole : std::uint8_t {
+  kOwn,         ///< The program's executable, or a shared object of the project.
+  kLibrary,     ///< Of a library that the system or a package manager installed.
+  kDispatch,    ///< Loops and calls of an interpreter.
+  kStandard,    ///< Standard libraries and containers, also instantiated elsewhere.
+  kStartUp,     ///< Before main, below threads.
+  kAllocation,  ///< Allocation functions and their wrappers.
+  kHidden,      ///< The user wants none of it (--hide).
+};
+
+[[nodiscard]] constexpr bool is_plumbing(FrameRole role) { return role > FrameRole::kLibrary; }
+
+/// What a role depends on; each may be empty.
+struct FrameFacts {
+  std::string_view function;   ///< Demangled.
+  std::string_view module;     ///< Path.
+  std::string_view file;       ///< Of the source.
+  bool is_executable = false;  ///< `module` is the program that was started.
+};
+
+/// By the rules that are built in.
+[[nodiscard]] FrameRole role_of(const FrameFacts& facts);
+
+/// Rules of a project, which go before those that are built in, the last one first.
+class FrameRules {
+ public:
+  struct Error {
+    std::size_t line = 0;  ///< From 1.
+    std::string reason;    ///< A clause.
+  };
+
+  /// Reads lines "own REGEX", "library REGEX", "plumbing REGEX" and "hide REGEX"; blank ones and
+  /// those that begin with # say nothing. They are matched against the function, the path of the
+  /// module and the source file.
+  [[nodiscard]] static std::variant<FrameRules, Error> parse(std::string_view text);
+
+  void add(FrameRole role, NamePattern pattern) { rules_.push_back({role, std::move(pattern)}); }
+
+  [[nodiscard]] FrameRole role(const FrameFacts& facts) const;
+  /// Whether there are frames that views leave out, by these rules.
+  [[nodiscard]] bool leaves_out() const;
+
+  /// Leave plumbing in: only what is hidden is left out, and leaves are blamed.
+  bool shows_plumbing = false;
+
+ private:
+  struct Rule {
+    FrameRole role;
+    NamePattern pattern;
+  };
+  std::vector<Rule> rules_;
+};
+
+/// The roles of a recording's labels, by the rules that the recording is read by.
+class FrameRoles {
+ public:
+  FrameRoles(const Recording& recording, const Labels& labels);
+
+  [[nodiscard]] FrameRole operator[](std::uint32_t label) const { return roles_[label]; }
+  /// Whether views leave frames of this label out, unless a stack has no others.
+  [[nodiscard]] bool is_left_out(std::uint32_t label) const {
+    return shows_plumbing_ ? roles_[label] == FrameRole::kHidden : is_plumbing(roles_[label]);
+  }
+
+  /// The frame to blame, as an index into the labels of a stack, leaf first and not empty: the
+  /// first that is not left out. One without a name in its module's symbol table gives way to
+  /// its next caller in the same module that has one: a static function of a stripped library to
+  /// the function that users call.
+  [[nodiscard]] std::size_t blamed(std::span<const std::uint32_t> path) const;
+
+  /// The first frame of the program's own code; kNone if there is none.
+  [[nodiscard]] std::uint32_t first_own(std::span<const std::uint32_t> path) const;
+
+  /// The labels of a stack that views show, leaf first: those from the blamed one on that are
+  /// not left out.
+  void keep_shown(std::vector<std::uint32_t>& path) const;
+  /// Also of `frames`, which stand beside the labels.
+  void keep_shown(std::vector<std::uint32_t>& path, std::vector<std::uint32_t>& frames) const;
+
+ private:
+  std::vector<FrameRole> roles_;        ///< By label.
+  std::vector<std::uint32_t> modules_;  ///< By label; of those without a name: their module.
+  std::vector<bool> is_unnamed_;        ///< By label.
+  bool shows_plumbing_ = false;
+};
+
+}  // namespace geiger::profile

@@ -1,0 +1,306 @@
+#include "analysis/profile/frames/frame_roles.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "analysis/profile/frames/shown_frames.h"
+#include "analysis/profile/frames/types.h"
+#include "analysis/profile/groups/view.h"
+#include "analysis/profile/testing/test_recording.h"
+
+namespace geiger::profile {
+namespace {
+
+constexpr std::string_view kProgram = "/usr/bin/target";
+
+FrameRole role_in_program(std::string_view function) {
+  return role_of({function, kProgram, {}, true});
+}
+
+TEST(FrameRoles, PlumbingIsWhatNobodyWroteForThisProgram) {
+  for (const char* name :
+       {"std::vector<int>::push_back(int const&)",
+        "void std::swap<int>(int&, int&)",
+        "std::pair<int, app::T> std::make_pair<int, app::T>(int&&, app::T&&)",
+        "alloc::vec::Vec<T>::push",
+        "<alloc::string::String as core::clone::Clone>::clone",
+        "<T as core::convert::Into<U>>::into",
+        "hashbrown::raw::RawTable<T>::reserve_rehash",
+        "llvm::SmallVectorBase<unsigned int>::grow_pod(void*, unsigned long, unsigned long)",
+        "vec<tree_node*, va_gc, vl_embed>::reserve(unsigned int)",
+        "QArrayData::allocate",
+        "QString::fromLatin1_helper(char const*, int)",
+        "QByteArray::resize(int)",
+        "QVariant::QVariant(QString const&)",
+        "htab_find_slot_with_hash",
+        "bitmap_set_bit(bitmap_head*, int)",
+        "make_node(tree_code)",
+        "lappend_oid",
+        "bms_add_member",
+        "OPENSSL_sk_dup",
+        "uhash_open_78",
+        "v8::internal::AllocAtLeastWithRetry(unsigned long)",
+        "node::NodeArrayBufferAllocator::AllocateUninitialized(unsigned long)",
+        "node::(anonymous namespace)::CompressionStream<node::(anonymous "
+        "namespace)::ZlibContext>::AllocForZlib(void*, unsigned int, unsigned int)",
+        "<u8 as alloc::slice::hack::ConvertVec>::to_vec",
+        "<u8 as alloc::vec::spec_from_elem::SpecFromElem>::from_elem",
+        "<orders::Line as alloc::slice::hack::ConvertVec>::to_vec",
+        "<str as alloc::borrow::ToOwned>::to_owned"}) {
+    EXPECT_EQ(role_in_program(name), FrameRole::kStandard) << name;
+  }
+  for (const char* name :
+       {"main", "app::std::f()", "serve(std::string const&)", "app::Cache<std::string>::get()",
+        "std_init", "bitmap_load", "make_node(int)", "bms_charge", "QStringView_of_mine",
+        "<u8 as app::Encode>::encode", "std::string* app::make<int>()", "operator<(app::A, app::B)",
+        "<app::Order as core::clone::Clone>::clone", "f_callback", "vector_of_mine"}) {
+    EXPECT_EQ(role_in_program(name), FrameRole::kOwn) << name;
+  }
+  EXPECT_EQ(role_in_program("__libc_start_main"), FrameRole::kStartUp);
+}
+
+TEST(FrameRoles, WrappersOfTheAllocatorArePlumbing) {
+  for (const char* name : {"malloc",
+                           "operator new(unsigned long)",
+                           "xmalloc",
+                           "xrealloc",
+                           "zmalloc",
+                           "ztrymalloc_usable_internal",
+                           "zcalloc_num",
+                           "do_xmalloc",
+                           "xstrdup",
+                           "g_malloc0",
+                           "g_try_realloc_n",
+                           "av_mallocz",
+                           "av_malloc_array",
+                           "sqlite3MemMalloc",
+                           "sqlite3Malloc",
+                           "sqlite3DbMallocRawNN",
+                           "CRYPTO_zalloc",
+                           "PyObject_Malloc",
+                           "_PyMem_RawRealloc",
+                           "palloc0",
+                           "AllocSetAlloc",
+                           "MemoryContextAllocZero",
+                           "ggc_internal_alloc",
+                           "luaM_realloc_",
+                           "xmalloc.part.0",
+                           "ggc_internal_alloc(unsigned long, void (*)(void*), unsigned long)",
+                           "_cpp_get_buff",
+                           "x264_malloc",
+                           "rtx_alloc(rtx_code)",
+                           "clang::Stmt::operator new(unsigned long, clang::ASTContext const&)"}) {
+    EXPECT_EQ(role_in_program(name), FrameRole::kAllocation) << name;
+  }
+  for (const char* name :
+       {"sdsnewlen", "strbuf_grow", "leak_with_malloc", "test_malloc", "mallocator", "alloc",
+        "app::xmalloc(int)", "app_alloc(int)", "malloc_things", "createStringObject", "xml_parse",
+        "reallocate_all", "f(app::X::operator new)"}) {
+    EXPECT_EQ(role_in_program(name), FrameRole::kOwn) << name;
+  }
+}
+
+TEST(FrameRoles, InterpretersAreDispatch) {
+  for (const char* name : {"_PyEval_EvalFrameDefault", "Perl_runops_standard", "luaV_execute",
+                           "Builtins_InterpreterEntryTrampoline", "execute_ex"}) {
+    EXPECT_EQ(role_in_program(name), FrameRole::kDispatch) << name;
+  }
+}
+
+TEST(FrameRoles, ModulesAndFilesTellWhoseCodeItIs) {
+  EXPECT_EQ(role_of({"fopen", "/lib/x86_64-linux-gnu/libc.so.6", {}, false}), FrameRole::kStandard);
+  EXPECT_EQ(role_of({"", "/lib64/ld-linux-x86-64.so.2", {}, false}), FrameRole::kStandard);
+  EXPECT_EQ(role_of({"f", "/opt/app/libapp.so.4", {}, false}), FrameRole::kOwn);
+  EXPECT_EQ(role_of({"inflate", "/usr/lib/x86_64-linux-gnu/libz.so.1", {}, false}),
+            FrameRole::kLibrary);
+  for (const char* file : {"/usr/include/c++/12/bits/stl_tree.h",
+                           "/usr/src/rustc-1.63.0/library/alloc/src/slice.rs"}) {
+    EXPECT_EQ(role_of({"f", kProgram, file, true}), FrameRole::kStandard) << file;
+  }
+  EXPECT_EQ(role_of({"f", kProgram, "/rustc/9fc6b431/library/core/src/ops.rs", true}),
+            FrameRole::kStandard);
+  EXPECT_EQ(role_of({"regex::compile", kProgram,
+                     "/home/a/.cargo/registry/src/index.crates.io-1/regex-1.9/src/exec.rs", true}),
+            FrameRole::kLibrary);
+  EXPECT_EQ(role_of({"serve", kProgram, "/home/a/shop/src/main.rs", true}), FrameRole::kOwn);
+}
+
+/// Labels of one stack, leaf first.
+class BlamedFrame : public testing::Test {
+ protected:
+  std::string of(const std::vector<std::vector<std::string>>& places,
+                 const std::vector<std::uint32_t>& modules = {}) {
+    std::vector<std::uint32_t> locations;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      locations.push_back(test_.location(places[i], i < modules.size() ? modules[i] : 0));
+    }
+    const std::uint32_t stack = test_.stack(locations);
+    const Labels labels(test_.recording);
+    std::vector<std::uint32_t> path;
+    labels.collect(test_.recording, stack, path);
+    return labels[path[FrameRoles(test_.recording, labels).blamed(path)]].name;
+  }
+
+  std::uint32_t module(const std::string& path) {
+    test_.recording.modules.push_back({path, "", 0x10000, 0x20000, 0});
+    return static_cast<std::uint32_t>(test_.recording.modules.size() - 1);
+  }
+
+  void read_by(std::string_view rules, bool shows_plumbing = false) {
+    auto parsed = FrameRules::parse(rules);
+    auto known = std::make_shared<FrameRules>(std::get<FrameRules>(parsed));
+    known->shows_plumbing = shows_plumbing;
+    test_.recording.frame_rules = known;
+  }
+
+  TestRecording test_;
+};
+
+TEST_F(BlamedFrame, IsTheFirstThatIsNotPlumbing) {
+  EXPECT_EQ(of({{"xmalloc"}, {"std::vector<int>::reserve(unsigned long)", "load"}, {"main"}}),
+            "load");
+}
+
+TEST_F(BlamedFrame, IsTheBestOfPlumbingIfThereIsNothingElse) {
+  EXPECT_EQ(of({{"PyObject_Malloc"}, {"_PyEval_EvalFrameDefault"}, {"__libc_start_main"}}),
+            "_PyEval_EvalFrameDefault");
+  EXPECT_EQ(of({{"xmalloc"}}), "xmalloc");
+}
+
+TEST_F(BlamedFrame, OfAStrippedLibraryIsTheFunctionThatItExports) {
+  const std::uint32_t library = module("/usr/lib/libbig.so");
+  EXPECT_EQ(of({{}, {}, {"big_parse"}, {"main"}}, {library, library, library, 0}), "big_parse");
+  // Once names were looked up, what has none is called by its address.
+  EXPECT_EQ(of({{"libbig.so+0x1234"}, {"big_read"}, {"main"}}, {library, library, 0}), "big_read");
+}
+
+TEST_F(BlamedFrame, OfAStrippedProgramStaysInIt) {
+  const std::uint32_t library = module("/usr/lib/libbig.so");
+  EXPECT_EQ(of({{}, {"big_call_me"}, {"main"}}, {0, library, 0}), "target+0x1000");
+}
+
+TEST_F(BlamedFrame, FollowsTheRulesOfTheProject) {
+  read_by("# ours\nplumbing ^pool_get$\n\nown ^std::mine::\n");
+  EXPECT_EQ(of({{"pool_get"}, {"load"}}), "load");
+  EXPECT_EQ(of({{"malloc"}, {"std::mine::f()"}, {"main"}}), "std::mine::f()");
+}
+
+TEST_F(BlamedFrame, IsTheLeafWhenPlumbingIsShown) {
+  read_by("hide ^std::", true);
+  EXPECT_EQ(of({{"std::vector<int>::reserve(unsigned long)"}, {"xmalloc"}, {"main"}}), "xmalloc");
+}
+
+/// What readers without rules see.
+class ShownFrames : public BlamedFrame {
+ protected:
+  std::vector<std::vector<std::string>> names_of(std::uint32_t stack) const {
+    std::vector<std::vector<std::string>> names;
+    for (const std::uint32_t location : test_.recording.stacks[stack].locations) {
+      names.emplace_back();
+      for (const std::uint32_t frame : test_.recording.locations[location].frames) {
+        names.back().push_back(test_.recording.frames[frame].function);
+      }
+    }
+    return names;
+  }
+};
+
+TEST_F(ShownFrames, AreWithoutWhatIsHidden) {
+  read_by("hide ^hidden", true);
+  const std::uint32_t leaf = test_.location({"hidden_leaf"});
+  const std::uint32_t inlined = test_.location({"a", "hidden", "b"});
+  const std::uint32_t unnamed = test_.location({});
+  const std::uint32_t root = test_.location({"main"});
+  const std::uint32_t stack = test_.stack({leaf, inlined, unnamed, root});
+  const std::uint32_t other = test_.stack({unnamed, inlined});
+  const std::uint32_t only = test_.stack({leaf});
+  keep_shown_frames(test_.recording);
+  using Names = std::vector<std::vector<std::string>>;
+  EXPECT_EQ(names_of(stack), (Names{{"a", "b"}, {}, {"main"}}));
+  EXPECT_EQ(names_of(other), (Names{{}, {"a", "b"}}));
+  EXPECT_EQ(test_.recording.stacks[stack].locations[0], test_.recording.stacks[other].locations[1]);
+  EXPECT_EQ(names_of(only), (Names{{"hidden_leaf"}})) << "a stack is never empty";
+}
+
+TEST_F(ShownFrames, BeginAtTheOneToBlameAndKeepTheTypeThatOthersTell) {
+  const std::uint32_t allocator =
+      test_.location({"std::allocator<Thing>::allocate(unsigned long)"});
+  const std::uint32_t own = test_.location({"std::vector<Thing>::reserve(unsigned long)", "load"});
+  const std::uint32_t stack = test_.stack({allocator, own, test_.location({"__libc_start_main"})});
+  test_.sample(stack, 8);
+  const Types before(test_.recording);
+  ASSERT_EQ(before[before.of(kNone, stack)], "Thing");
+  keep_shown_frames(test_.recording);
+  EXPECT_EQ(names_of(stack), (std::vector<std::vector<std::string>>{{"load"}}));
+  const Types after(test_.recording);
+  EXPECT_EQ(after[after.of(test_.recording.samples[0].type, stack)], "Thing");
+}
+
+TEST(FrameRulesFile, SaysWhichLineIsWrong) {
+  const auto bad_word = FrameRules::parse("own a\nmine b\n");
+  ASSERT_TRUE(std::holds_alternative<FrameRules::Error>(bad_word));
+  EXPECT_EQ(std::get<FrameRules::Error>(bad_word).line, 2U);
+  EXPECT_EQ(std::get<FrameRules::Error>(bad_word).reason,
+            "'mine' is not own, library, plumbing or hide");
+  const auto bad_expression = FrameRules::parse("own (\n");
+  ASSERT_TRUE(std::holds_alternative<FrameRules::Error>(bad_expression));
+  EXPECT_EQ(std::get<FrameRules::Error>(FrameRules::parse("own")).reason,
+            "'own' needs a regular expression");
+}
+
+TEST(Lines, AreRowsOfTheirOwn) {
+  TestRecording test(1);
+  const auto at = [&](std::uint32_t line) {
+    const auto location = test.location({"main"});
+    Frame& frame = test.recording.frames[test.recording.locations[location].frames[0]];
+    frame.file = "/src/leaky.cc";
+    frame.line = line;
+    return test.stack({location});
+  };
+  test.sample(at(11), 100);
+  test.sample(at(12), 300);
+  test.sample(at(13), 200);
+  const Profile profile = select(test.recording, Kind::kAllocated);
+  const std::vector<Row> lines = table(test.recording, profile, GroupBy::kLine);
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(text_of(lines[0].where), "leaky.cc:12");
+  EXPECT_EQ(text_of(lines[2].where), "leaky.cc:11");
+  const std::vector<Row> functions = table(test.recording, profile, GroupBy::kFunction);
+  ASSERT_EQ(functions.size(), 1U);
+  EXPECT_EQ(text_of(functions[0].where), "leaky.cc:12 +2");
+  const std::vector<Row> stacks = table(test.recording, profile, GroupBy::kStack);
+  ASSERT_EQ(stacks.size(), 3U);
+  EXPECT_EQ(text_of(stacks[0].where), "leaky.cc:12");
+}
+
+/// Whatever is hidden, the rows add up to the whole.
+TEST_F(BlamedFrame, HidingChangesNoTotal) {
+  for (std::uint32_t i = 0; i < 60; ++i) {
+    const auto leaf =
+        test_.location({i % 2 == 0 ? "xmalloc" : "std::f()", "own" + std::to_string(i % 5)});
+    const auto root = test_.location({i % 3 == 0 ? "std::g()" : "main"});
+    test_.sample(test_.stack({leaf, root}), 100 + 17 * Bytes{i});
+  }
+  const Profile profile = select(test_.recording, Kind::kAllocated);
+  const estimation::NodeSums whole = total(test_.recording, profile);
+  for (const char* rules : {"", "hide .", "hide own1|main", "plumbing own"}) {
+    for (const bool shows_plumbing : {false, true}) {
+      read_by(rules, shows_plumbing);
+      for (const GroupBy by : {GroupBy::kFunction, GroupBy::kLine, GroupBy::kStack}) {
+        estimation::NodeSums sum;
+        for (const Row& row : table(test_.recording, profile, by)) sum.merge(row.self);
+        EXPECT_EQ(sum.samples, whole.samples);
+        EXPECT_DOUBLE_EQ(sum.weighted_bytes, whole.weighted_bytes);
+      }
+      const Tree grown = tree(test_.recording, profile, false);
+      EXPECT_EQ(grown.nodes[0].total.samples, whole.samples);
+      EXPECT_DOUBLE_EQ(grown.nodes[0].total.weighted_bytes, whole.weighted_bytes);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace geiger::profile

@@ -1,0 +1,374 @@
+#include "analysis/profile/frames/plumbing_names.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "analysis/profile/labels.h"
+
+namespace geiger::profile {
+namespace {
+
+using Text = std::string_view;
+
+/// Namespaces and crates of standard libraries, with the brackets of Rust's implementations.
+constexpr std::array kStandardScopes{Text("std::"),
+                                     Text("__gnu_cxx::"),
+                                     Text("__cxxabiv1::"),
+                                     Text("__gnu_debug::"),
+                                     Text("boost::"),
+                                     Text("absl::"),
+                                     Text("alloc::"),
+                                     Text("<alloc::"),
+                                     Text("core::"),
+                                     Text("<core::"),
+                                     Text("<std::"),
+                                     Text("<&"),
+                                     Text("<["),
+                                     Text("<T as "),
+                                     Text("<U as "),
+                                     Text("<I as "),
+                                     Text("<F as "),
+                                     Text("<T>::"),
+                                     Text("hashbrown::"),
+                                     Text("<hashbrown::"),
+                                     Text("__rustc::"),
+                                     Text("runtime."),
+                                     Text("decltype(auto) std::"),
+                                     Text("__rust_begin_short_backtrace"),
+                                     Text("__rust_end_short_backtrace")};
+
+/// Containers of libraries: their code stands in the modules of those who use them.
+constexpr std::array kContainers{
+    // LLVM
+    Text("llvm::SmallVector"), Text("llvm::DenseMap"), Text("llvm::SmallDenseMap"),
+    Text("llvm::DenseSet"), Text("llvm::detail::DenseSetImpl"), Text("llvm::StringMap"),
+    Text("llvm::FoldingSet"), Text("llvm::ContextualFoldingSet"), Text("llvm::SmallPtrSet"),
+    Text("llvm::MapVector"), Text("llvm::SetVector"), Text("llvm::IntervalMap"),
+    Text("llvm::BumpPtrAllocator"), Text("llvm::SpecificBumpPtrAllocator"),
+    Text("llvm::MallocAllocator::"), Text("llvm::RecyclingAllocator"), Text("llvm::Recycler"),
+    Text("llvm::AllocatorBase<"), Text("llvm::allocate_buffer"), Text("llvm::safe_"),
+    Text("llvm::BitVector"), Text("llvm::SparseBitVector"), Text("llvm::PagedVector"),
+    Text("llvm::simple_ilist<"), Text("llvm::ImutAVLFactory<"), Text("llvm::PointerUnion<"),
+    Text("clang::ASTContext::Allocate"), Text("llvm::ArrayRef<"),
+    // GCC
+    Text("vec<"), Text("auto_vec<"), Text("va_heap::"), Text("va_gc::"), Text("va_gc_atomic::"),
+    Text("hash_table<"), Text("hash_map<"), Text("hash_set<"), Text("base_pool_allocator<"),
+    Text("object_allocator<"), Text("pool_allocator::"), Text("htab_"), Text("make_node(tree_code"),
+    Text("splay_tree_"), Text("bitmap_alloc(unsigned int)"), Text("bitmap_gc_alloc("),
+    Text("bitmap_copy(bitmap_head"), Text("bitmap_set_bit(bitmap_head"),
+    Text("bitmap_ior(bitmap_head"), Text("bitmap_ior_into(bitmap_head"),
+    // Qt
+    Text("QArrayData"), Text("QTypedArrayData<"), Text("QListData::"), Text("QList<"),
+    Text("QVector<"), Text("QVarLengthArray<"), Text("QHashData::"), Text("QHash<"),
+    Text("QHashPrivate::"), Text("QMapData"), Text("QMap<"), Text("QMapNodeBase::"), Text("QSet<"),
+    Text("QtPrivate::QGenericArrayOps<"), Text("QtPrivate::QPodArrayOps<"), Text("QString::"),
+    Text("QStringList::"), Text("QtPrivate::QStringList_"), Text("QByteArray::"),
+    Text("QVariant::"), Text("QtSharedPointer::"), Text("QStringBuilder<"),
+    // V8 and node
+    Text("v8::internal::AllocWithRetry"), Text("v8::internal::AllocAtLeast"),
+    Text("v8::internal::AlignedAlloc"), Text("v8::internal::BackingStore::"),
+    Text("v8::internal::Heap::AllocateExternalBackingStore"),
+    Text("v8::ArrayBuffer::NewBackingStore"), Text("node::NodeArrayBufferAllocator::Allocate"),
+    Text("node::(anonymous namespace)::CompressionStream<node::(anonymous "
+         "namespace)::ZlibContext>::AllocFor"),
+    Text("v8::internal::NewArray<"), Text("v8::internal::Zone::"),
+    Text("v8::internal::AccountingAllocator::"), Text("v8::base::"), Text("node::Malloc"),
+    Text("node::Calloc"), Text("node::Realloc"), Text("node::UncheckedMalloc"),
+    Text("node::UncheckedCalloc"), Text("node::UncheckedRealloc"),
+    // PostgreSQL, OpenSSL, ICU
+    Text("lappend"), Text("lcons"), Text("bms_add_"), Text("bms_copy"), Text("bms_make_singleton"),
+    Text("bms_union"), Text("initStringInfo"), Text("makeStringInfo"), Text("enlargeStringInfo"),
+    Text("appendStringInfo"), Text("appendBinaryStringInfo"), Text("OPENSSL_sk_"),
+    Text("OPENSSL_LH_"), Text("uhash_")};
+
+/// Wrappers of C whose names kPrefixes and kSuffixes do not make.
+constexpr std::array kWrappers{
+    // PostgreSQL
+    Text("palloc"), Text("palloc0"), Text("palloc_extended"), Text("palloc_aligned"),
+    Text("palloc0fast"), Text("repalloc"), Text("repalloc0"), Text("repalloc_huge"),
+    Text("repalloc_extended"), Text("pstrdup"), Text("pnstrdup"), Text("MemoryContextAlloc"),
+    Text("MemoryContextAllocZero"), Text("MemoryContextAllocZeroAligned"),
+    Text("MemoryContextAllocExtended"), Text("MemoryContextAllocHuge"),
+    Text("MemoryContextAllocAligned"), Text("MemoryContextStrdup"), Text("AllocSetAlloc"),
+    Text("AllocSetAllocLarge"), Text("AllocSetAllocFromNewBlock"), Text("AllocSetRealloc"),
+    Text("AllocSetContextCreateInternal"), Text("GenerationAlloc"), Text("GenerationRealloc"),
+    Text("GenerationContextCreate"), Text("SlabAlloc"), Text("SlabContextCreate"),
+    // GCC and obstacks
+    Text("ggc_internal_alloc"), Text("ggc_internal_cleared_alloc"), Text("ggc_realloc"),
+    Text("alloc_page"), Text("alloc_anon"), Text("_obstack_begin"), Text("_obstack_begin_1"),
+    Text("_obstack_newchunk"), Text("_obstack_begin_worker"), Text("call_chunkfun"),
+    Text("rtx_alloc"), Text("rtvec_alloc"), Text("_cpp_get_buff"), Text("_cpp_extend_buff"),
+    Text("_cpp_append_extend_buff"), Text("_cpp_aligned_alloc"), Text("_cpp_unaligned_alloc"),
+    // GLib
+    Text("g_slice_alloc"), Text("g_slice_alloc0"), Text("g_slice_copy"), Text("g_memdup2"),
+    // Python
+    Text("PyType_GenericAlloc"), Text("_PyType_AllocNoTrack"), Text("_PyObject_GC_Alloc"),
+    Text("_PyObject_GC_Malloc"), Text("_PyObject_GC_New"), Text("_PyObject_GC_NewVar"),
+    Text("_PyObject_New"), Text("_PyObject_NewVar"), Text("gc_alloc"), Text("new_arena"),
+    Text("allocate_from_new_pool"), Text("pymalloc_alloc"), Text("pymalloc_realloc"),
+    // Perl
+    Text("Perl_safesysmalloc"), Text("Perl_safesysrealloc"), Text("Perl_safesyscalloc"),
+    Text("Perl_more_bodies"), Text("S_more_bodies"), Text("Perl_more_sv"), Text("S_more_sv"),
+    // Lua, Ruby, PHP
+    Text("l_alloc"), Text("luaM_malloc_"), Text("luaM_realloc_"), Text("luaM_growaux_"),
+    Text("luaM_saferealloc_"), Text("luaM_shrinkvector_"), Text("objspace_xmalloc0"),
+    Text("objspace_xcalloc"), Text("objspace_xrealloc"), Text("__zend_malloc"),
+    // SQLite
+    Text("sqlite3MemMalloc"), Text("sqlite3MemRealloc"), Text("sqlite3MallocZero"),
+    Text("sqlite3DbMallocRaw"), Text("sqlite3DbMallocRawNN"), Text("sqlite3DbMallocZero"),
+    Text("sqlite3DbRealloc"), Text("sqlite3DbReallocOrFree"), Text("sqlite3DbStrDup"),
+    Text("sqlite3DbStrNDup"), Text("sqlite3DbSpanDup"), Text("dbMallocRawFinish"),
+    Text("dbReallocFinish"), Text("mallocWithAlarm"), Text("sqlite3PageMalloc"),
+    Text("sqlite3PcacheMalloc"),
+    // FFmpeg, nginx, APR, libgit2, Rust's crates
+
+    Text("av_buffer_alloc"), Text("av_buffer_allocz"), Text("av_buffer_realloc"),
+    Text("av_fast_malloc"), Text("av_fast_mallocz"), Text("av_fast_padded_malloc"),
+    Text("av_fast_padded_mallocz"), Text("av_fast_realloc"), Text("av_realloc_f"),
+    Text("ngx_alloc"), Text("ngx_calloc"), Text("ngx_memalign"), Text("ngx_palloc_large"),
+    Text("allocator_alloc"), Text("apr_palloc"), Text("stdalloc__malloc"),
+    Text("CRYPTO_clear_realloc"), Text("my_once_alloc"), Text("XtMalloc"), Text("qMallocAligned"),
+    Text("qReallocAligned"), Text("xmlMemMalloc")};
+
+/// PREFIX + allocation word + SUFFIX: "x" + "malloc", "g_try_" + "realloc" + "_n".
+constexpr std::array kPrefixes{Text("x"),
+                               Text("z"),
+                               Text("ztry"),
+                               Text("e"),
+                               Text("_e"),
+                               Text("s"),
+                               Text("p"),
+                               Text("do_x"),
+                               Text("do_"),
+                               Text("x_"),
+                               Text("safe_"),
+                               Text("safe"),
+                               Text("ck_"),
+                               Text("check_"),
+                               Text("checked_"),
+                               Text("g_"),
+                               Text("g_try_"),
+                               Text("av_"),
+                               Text("git__"),
+                               Text("git_"),
+                               Text("sqlite3"),
+                               Text("sqlite3_"),
+                               Text("xml"),
+                               Text("OPENSSL_"),
+                               Text("CRYPTO_"),
+                               Text("PyMem_"),
+                               Text("PyMem_Raw"),
+                               Text("_PyMem_"),
+                               Text("_PyMem_Raw"),
+                               Text("_PyMem_Debug"),
+                               Text("PyObject_"),
+                               Text("_PyObject_"),
+                               Text("pg_"),
+                               Text("uv__"),
+                               Text("luaM_"),
+                               Text("rb_"),
+                               Text("ruby_x"),
+                               Text("bfd_"),
+                               Text("isc_mem_"),
+                               Text("apr_"),
+                               Text("curl_"),
+                               Text("Curl_"),
+                               Text("talloc_"),
+                               Text("xcb_"),
+                               Text("x264_"),
+                               Text("tcg_"),
+                               Text("__interceptor_"),
+                               Text("")};
+constexpr std::array kWords{Text("malloc"),  Text("calloc"),  Text("realloc"),
+                            Text("zalloc"),  Text("mallocz"), Text("strdup"),
+                            Text("strndup"), Text("memdup"),  Text("memdupz")};
+constexpr std::array kSuffixes{
+    Text(""),          Text("0"),     Text("z"),         Text("64"),
+    Text("_"),         Text("_n"),    Text("0_n"),       Text("_array"),
+    Text("array"),     Text("_num"),  Text("_usable"),   Text("_usable_internal"),
+    Text("_internal"), Text("_fast"), Text("_extended"), Text("_gently")};
+
+constexpr std::array kStarts{Text("_start"),
+                             Text("__libc_start_main"),
+                             Text("__libc_start_call_main"),
+                             Text("start_thread"),
+                             Text("clone"),
+                             Text("clone3"),
+                             Text("__libc_start_main_impl"),
+                             Text("execute_native_thread_routine"),
+                             Text("_dl_start_user"),
+                             Text("g_thread_proxy"),
+                             Text("QThreadPrivate::start(void*)"),
+                             Text("[truncated]")};
+
+/// Whole names, as parts of others they say nothing.
+constexpr std::array kDispatchers{
+    Text("call_function"), Text("object_vacall"),   Text("vectorcall_method"),
+    Text("type_call"),     Text("do_call_core"),    Text("run_eval_code_obj"),
+    Text("run_mod"),       Text("trampoline_call"), Text("function_code_fastcall"),
+    Text("perl_run"),      Text("S_run_body"),      Text("ccall"),
+    Text("f_call"),        Text("docall"),          Text("execute_ex"),
+    Text("_Py_Main"),      Text("Py_RunMain"),      Text("Py_BytesMain"),
+    Text("Perl_call_sv"),  Text("Perl_pp_entersub")};
+
+/// Starts of names.
+constexpr std::array kDispatch{
+    // Python
+    Text("_PyEval_EvalFrame"), Text("PyEval_EvalCode"), Text("PyEval_EvalFrame"),
+    Text("_PyEval_EvalCode"), Text("_PyEval_Vector"), Text("_PyFunction_"),
+    Text("_PyObject_Vectorcall"), Text("PyObject_Vectorcall"), Text("_PyObject_Call"),
+    Text("PyObject_Call"), Text("_PyObject_MakeTpCall"), Text("_PyObject_FastCall"),
+    Text("cfunction_"), Text("method_vectorcall"), Text("PyVectorcall_Call"),
+    Text("_PyVectorcall_Call"), Text("_PyCFunction_"), Text("PyCFunction_Call"), Text("slot_tp_"),
+    Text("pyrun_"), Text("_PyRun_"), Text("PyRun_"),
+    Text("pymain_"),  // Perl, Lua, Ruby, PHP, QML, QuickJS
+    Text("Perl_runops_"), Text("luaV_execute"), Text("luaD_call"), Text("luaD_pcall"),
+    Text("luaD_precall"), Text("luaD_rawrunprotected"), Text("lua_call"), Text("lua_pcall"),
+    Text("vm_exec"), Text("rb_vm_exec"), Text("vm_call_"), Text("zend_execute"),
+    Text("JS_CallInternal"), Text("QV4::Moth::VMInterpreter::"), Text("lj_BC_"), Text("lj_vm_"),
+    // V8
+    Text("Builtins_"), Text("v8::internal::Builtin_"), Text("v8::internal::Execution::"),
+    Text("v8::internal::(anonymous namespace)::Invoke"),
+    Text("v8::internal::MaybeHandle<v8::internal::Object> v8::internal::(anonymous "
+         "namespace)::HandleApiCallHelper"),
+    Text("v8::Function::Call"), Text("v8::internal::FunctionCallbackArguments::Call")};
+
+constexpr std::array kRustTypes{Text("u8"),   Text("u16"),  Text("u32"),   Text("u64"),
+                                Text("u128"), Text("i8"),   Text("i16"),   Text("i32"),
+                                Text("i64"),  Text("i128"), Text("usize"), Text("isize"),
+                                Text("f32"),  Text("f64"),  Text("bool"),  Text("char"),
+                                Text("str"),  Text("()"),   Text("!")};
+constexpr std::array kStandardCrates{Text("alloc::"), Text("core::"), Text("std::")};
+constexpr std::array kPrivateTraits{
+    Text("alloc::slice::hack::"), Text("alloc::vec::"),        Text("alloc::string::SpecToString"),
+    Text("alloc::rc::"),          Text("alloc::sync::"),       Text("core::iter::adapters::"),
+    Text("core::slice::"),        Text("core::str::pattern::")};
+
+constexpr std::array kStandardModules{
+    Text("libc.so"),    Text("libc-2."),     Text("libstdc++.so"), Text("libc++."),
+    Text("libc++abi."), Text("libpthread"),  Text("libgcc_s"),     Text("ld-linux"),
+    Text("ld-musl"),    Text("libjemalloc"), Text("libtcmalloc"),  Text("libmimalloc"),
+    Text("libdl.so"),   Text("libdl-2."),    Text("librt.so"),     Text("libgeiger"),
+    Text("[vdso]")};
+
+constexpr std::array kSystemPaths{Text("/lib/"),       Text("/lib64/"),     Text("/usr/"),
+                                  Text("/nix/store/"), Text("/gnu/store/"), Text("/snap/")};
+
+constexpr std::array kPackagePaths{Text("/.cargo/registry/"), Text("/.cargo/git/"),
+                                   Text("/usr/include/"),     Text("/go/pkg/mod/"),
+                                   Text("/.conan"),           Text("/vcpkg/"),
+                                   Text("/site-packages/"),   Text("/node_modules/")};
+
+template <typename Texts>
+bool starts_with_any(std::string_view text, const Texts& starts) {
+  return std::ranges::any_of(starts, [&](std::string_view s) { return text.starts_with(s); });
+}
+
+template <typename Texts>
+bool contains_any(std::string_view text, const Texts& parts) {
+  const auto is_in = [&](std::string_view part) { return text.find(part) != text.npos; };
+  return std::ranges::any_of(parts, is_in);
+}
+
+bool is_same_word(std::string_view text, std::string_view lower_case) {
+  return std::ranges::equal(text, lower_case, [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == b;
+  });
+}
+
+/// Whether `rest` is an allocation word, capitalised or not, and a suffix.
+bool is_word_and_suffix(std::string_view rest) {
+  return std::ranges::any_of(kWords, [&](std::string_view word) {
+    if (rest.size() < word.size() || !is_same_word(rest.substr(0, word.size()), word)) return false;
+    return std::ranges::find(kSuffixes, rest.substr(word.size())) != kSuffixes.end();
+  });
+}
+
+bool is_composed_wrapper(std::string_view name) {
+  constexpr std::size_t kLongestWrapper = 40;
+  if (name.size() > kLongestWrapper) return false;
+  return std::ranges::any_of(kPrefixes, [&](std::string_view prefix) {
+    return name.starts_with(prefix) && is_word_and_suffix(name.substr(prefix.size()));
+  });
+}
+
+/// "clang::Stmt::operator new(unsigned long, ...)".
+bool is_operator_new_of_class(std::string_view name) {
+  const std::size_t at = name.substr(0, name.find('(', 1)).find("::operator new");
+  return at != std::string_view::npos;
+}
+
+/// "<u8 as alloc::slice::hack::ConvertVec>::to_vec": only the standard library implements its
+/// traits for the language's own types, and those that it keeps to itself for any.
+bool is_of_standard_trait(std::string_view name) {
+  const std::size_t as = name.find(" as ");
+  if (!name.starts_with('<') || as == name.npos) return false;
+  const std::string_view type = name.substr(1, as - 1);
+  const std::string_view trait = name.substr(as + 4);
+  const bool is_primitive = std::ranges::find(kRustTypes, type) != kRustTypes.end();
+  return starts_with_any(trait, kPrivateTraits) ||
+         (is_primitive && starts_with_any(trait, kStandardCrates));
+}
+
+}  // namespace
+
+bool is_address_name(std::string_view function) {
+  const std::size_t plus = function.rfind('+');
+  if (plus != std::string_view::npos) function.remove_prefix(plus + 1);
+  return function.size() > 2 && function.starts_with("0x") &&
+         function.find_first_not_of("0123456789abcdef", 2) == std::string_view::npos;
+}
+
+std::string_view without_return_type(std::string_view name) {
+  // Spaces within brackets belong to types.
+  int depth = 0;
+  std::size_t start = 0;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (name.substr(i).starts_with("operator")) break;
+    if (name[i] == '(' && depth == 0 && i > start) break;
+    if (name[i] == '<' || name[i] == '(') ++depth;
+    if (name[i] == '>' || name[i] == ')') --depth;
+    if (name[i] == ' ' && depth == 0) start = i + 1;
+  }
+  return name.substr(start);
+}
+
+bool is_allocation_wrapper(std::string_view function) {
+  if (is_operator_new_of_class(function)) return true;
+  // Of C, or of C++ in no scope, with arguments; with the suffixes of clones.
+  const std::string_view plain = function.substr(0, function.find_first_of("(. "));
+  if (plain.find_first_of("<:") != std::string_view::npos) return false;
+  return std::ranges::find(kWrappers, plain) != kWrappers.end() || is_composed_wrapper(plain);
+}
+
+bool is_of_standard_library(std::string_view function) {
+  const std::string_view name = without_return_type(function);
+  return starts_with_any(name, kStandardScopes) || starts_with_any(name, kContainers) ||
+         is_of_standard_trait(function);
+}
+
+bool is_start_up(std::string_view function) {
+  return std::ranges::find(kStarts, function) != kStarts.end();
+}
+
+bool is_dispatch(std::string_view function) {
+  const bool is_known = std::ranges::find(kDispatchers, function) != kDispatchers.end();
+  return is_known || starts_with_any(function, kDispatch);
+}
+
+bool is_standard_module(std::string_view path) {
+  return starts_with_any(file_name_of(path), kStandardModules);
+}
+
+bool is_system_path(std::string_view path) { return starts_with_any(path, kSystemPaths); }
+
+bool is_standard_source(std::string_view file) {
+  return file.find("/include/c++/") != file.npos || file.find("/c++/v1/") != file.npos ||
+         file.starts_with("/rustc/") || file.find("/lib/rustlib/src/rust/library/") != file.npos ||
+         (file.find("/rustc-") != file.npos && file.find("/library/") != file.npos);
+}
+
+bool is_package_source(std::string_view file) { return contains_any(file, kPackagePaths); }
+
+}  // namespace geiger::profile

@@ -1,0 +1,48 @@
+#include "analysis/profile/frames/types.h"
+
+#include "analysis/profile/frames/allocation_functions.h"
+#include "analysis/profile/frames/type_rules.h"
+
+namespace geiger::profile {
+namespace {
+
+/// Of a frame: what it says about the type, beside the number of one.
+constexpr std::uint32_t kPassesOn = kNone;
+constexpr std::uint32_t kNotAsked = kNone - 1;
+
+}  // namespace
+
+Types::Types(const Recording& recording) : names_{"[unknown]"} {
+  known_[names_[0]] = kUnknown;
+  for (const Name& name : recording.types) of_name_.push_back(number(name.text));
+  // A frame is asked once, and only if a stack comes to it.
+  std::vector<std::uint32_t> of_frame(recording.frames.size(), kNotAsked);
+  const auto ask = [&](std::uint32_t frame) {
+    if (of_frame[frame] != kNotAsked) return of_frame[frame];
+    const std::string& function = recording.frames[frame].function;
+    if (passes_allocation_on(function)) return of_frame[frame] = kPassesOn;
+    const auto type = type_allocated_by(function);
+    return of_frame[frame] = type ? number(*type) : kUnknown;
+  };
+  const auto told_by = [&](const Stack& stack) {
+    for (const std::uint32_t location : stack.locations) {
+      const auto& frames = recording.locations[location].frames;
+      if (frames.empty()) return kUnknown;
+      for (const std::uint32_t frame : frames) {
+        const std::uint32_t type = ask(frame);
+        if (type != kPassesOn) return type;
+      }
+    }
+    return kUnknown;
+  };
+  for (const Stack& stack : recording.stacks) of_stack_.push_back(told_by(stack));
+}
+
+std::uint32_t Types::number(const std::string& name) {
+  const auto next = static_cast<std::uint32_t>(names_.size());
+  const auto [place, is_new] = known_.try_emplace(name, next);
+  if (is_new) names_.push_back(name);
+  return place->second;
+}
+
+}  // namespace geiger::profile

@@ -1,0 +1,159 @@
+#include "analysis/profile/groups/function_rows.h"
+
+#include <functional>
+#include <map>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "analysis/profile/frames/shown_path.h"
+#include "analysis/profile/labels.h"
+
+namespace geiger::profile {
+namespace {
+
+std::string module_path(const Recording& recording, std::uint32_t module) {
+  return module == kNone ? std::string("[no module]") : recording.modules[module].path;
+}
+
+/// Rows by number, made when first met; a stack adds to each total once.
+class RowSet {
+ public:
+  /// Adds a stack whose frames belong to `groups`, leaf first.
+  void add(const StackSums& slot, std::span<const std::uint32_t> groups) {
+    ++stacks_;
+    row(groups[0], slot).self.merge(slot.sums);
+    for (const std::uint32_t group : groups) {
+      Row& known = row(group, slot);
+      if (std::exchange(last_stack_[group], stacks_) != stacks_) known.total.merge(slot.sums);
+    }
+  }
+
+  /// Names each row by its group and hands all of them over.
+  std::vector<Row> finish(const std::function<void(std::uint32_t, Row&)>& describe) {
+    for (std::uint32_t i = 0; i < rows_.size(); ++i) describe(groups_[i], rows_[i]);
+    return std::move(rows_);
+  }
+
+ private:
+  Row& row(std::uint32_t group, const StackSums& slot) {
+    if (group >= row_of_.size()) {
+      row_of_.resize(group + 1U, kNone);
+      last_stack_.resize(group + 1U, 0);
+    }
+    if (row_of_[group] == kNone) {
+      row_of_[group] = static_cast<std::uint32_t>(rows_.size());
+      rows_.push_back({.name = {}, .detail = {}, .stack = slot.stack, .self = {}, .total = {}});
+      // What could have been sampled here could have been in every row.
+      rows_.back().self.could_have_sampled(slot.sums.largest_interval);
+      groups_.push_back(group);
+    }
+    return rows_[row_of_[group]];
+  }
+
+  std::vector<std::uint32_t> row_of_;
+  std::vector<std::uint64_t> last_stack_;  ///< Number of the last stack added to the total.
+  std::vector<std::uint32_t> groups_;      ///< Per row.
+  std::vector<Row> rows_;
+  std::uint64_t stacks_ = 0;
+};
+
+void describe_function(const Recording& recording, const Labels& labels, std::uint32_t label,
+                       Row& row) {
+  row.name = labels[label].name;
+  if (label == Labels::kNoStack) return;
+  row.detail = file_name_of(module_path(recording, labels[label].module));
+}
+
+}  // namespace
+
+std::vector<Row> table_of_functions(const Recording& recording,
+                                    const std::vector<StackSums>& by_stack) {
+  ShownPath shown(recording);
+  LinesOfFunctions lines(recording);
+  RowSet rows;
+  for (const StackSums& slot : by_stack) {
+    shown.of(slot.stack);
+    rows.add(slot, shown.path());
+    lines.add(shown.path()[0], shown.frames()[0], weighted_total(slot.sums));
+  }
+  return rows.finish([&](std::uint32_t group, Row& row) {
+    describe_function(recording, shown.labels(), group, row);
+    row.where = lines.heaviest(group);
+  });
+}
+
+std::vector<Row> table_of_lines(const Recording& recording,
+                                const std::vector<StackSums>& by_stack) {
+  struct Place {
+    std::uint32_t label, frame;
+  };
+  ShownPath shown(recording);
+  std::map<std::tuple<std::uint32_t, std::string_view, std::uint32_t>, std::uint32_t> known;
+  std::vector<Place> places;
+  const auto number_of = [&](std::uint32_t label, std::uint32_t frame) {
+    const Frame* line = frame == kNone ? nullptr : &recording.frames[frame];
+    const auto key = line == nullptr ? std::tuple(label, std::string_view(), 0U)
+                                     : std::tuple(label, std::string_view(line->file), line->line);
+    const auto next = static_cast<std::uint32_t>(places.size());
+    const auto [place, is_new] = known.try_emplace(key, next);
+    if (is_new) places.push_back({label, frame});
+    return place->second;
+  };
+  RowSet rows;
+  std::vector<std::uint32_t> groups;
+  for (const StackSums& slot : by_stack) {
+    shown.of(slot.stack);
+    groups.clear();
+    for (std::size_t i = 0; i < shown.path().size(); ++i) {
+      groups.push_back(number_of(shown.path()[i], shown.frames()[i]));
+    }
+    rows.add(slot, groups);
+  }
+  return rows.finish([&](std::uint32_t group, Row& row) {
+    describe_function(recording, shown.labels(), places[group].label, row);
+    row.where = source_line_of(recording, places[group].frame);
+  });
+}
+
+std::vector<Row> table_of_stacks(const Recording& recording,
+                                 const std::vector<StackSums>& by_stack) {
+  ShownPath shown(recording);
+  std::vector<Row> rows;
+  rows.reserve(by_stack.size());
+  for (const StackSums& slot : by_stack) {
+    shown.of(slot.stack);
+    const std::vector<std::uint32_t>& path = shown.path();
+    rows.push_back({.name = shown.labels()[path[0]].name,
+                    .detail = nearest_callers(shown.labels(), path),
+                    .stack = slot.stack,
+                    .self = slot.sums,
+                    .total = slot.sums,
+                    .where = source_line_of(recording, shown.frames()[0])});
+  }
+  return rows;
+}
+
+std::vector<Row> table_of_modules(const Recording& recording,
+                                  const std::vector<StackSums>& by_stack) {
+  // Group 0 stands for no module; kNone wraps to it.
+  RowSet rows;
+  std::vector<std::uint32_t> path;
+  for (const StackSums& slot : by_stack) {
+    path.clear();
+    if (slot.stack != kNone) {
+      for (const std::uint32_t location : recording.stacks[slot.stack].locations) {
+        path.push_back(recording.locations[location].module + 1U);
+      }
+    }
+    if (path.empty()) path.push_back(0);
+    rows.add(slot, path);
+  }
+  return rows.finish([&](std::uint32_t group, Row& row) {
+    row.detail = module_path(recording, group - 1U);
+    row.name = file_name_of(row.detail);
+  });
+}
+
+}  // namespace geiger::profile

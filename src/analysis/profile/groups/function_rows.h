@@ -1,0 +1,31 @@
+// Tables whose rows are of stacks: the functions to blame, their lines, the stacks themselves,
+// modules.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analysis/profile/groups/view.h"
+#include "analysis/profile/recording.h"
+#include "estimation/sums.h"
+
+namespace geiger::profile {
+
+/// What a profile holds of a stack.
+struct StackSums {
+  std::uint32_t stack = kNone;
+  estimation::NodeSums sums;
+};
+
+/// Rows in no particular order. Of functions and lines: `self` of what they are to blame for,
+/// `total` of all stacks that they are in and not left out of.
+[[nodiscard]] std::vector<Row> table_of_functions(const Recording& recording,
+                                                  const std::vector<StackSums>& by_stack);
+[[nodiscard]] std::vector<Row> table_of_lines(const Recording& recording,
+                                              const std::vector<StackSums>& by_stack);
+[[nodiscard]] std::vector<Row> table_of_stacks(const Recording& recording,
+                                               const std::vector<StackSums>& by_stack);
+[[nodiscard]] std::vector<Row> table_of_modules(const Recording& recording,
+                                                const std::vector<StackSums>& by_stack);
+
+}  // namespace geiger::profile

@@ -1,0 +1,267 @@
+#include "analysis/profile/groups/groupings.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <unordered_map>
+#include <utility>
+
+#include "analysis/profile/frames/types.h"
+#include "analysis/profile/groups/group_sums.h"
+#include "analysis/profile/labels.h"
+#include "analysis/profile/thinned.h"
+#include "analysis/profile/totals.h"
+
+namespace geiger::profile {
+namespace {
+
+/// A row per group, total and self alike.
+std::vector<Row> rows_of(const Recording& recording, const Profile& profile, std::size_t groups,
+                         const std::function<std::uint32_t(const Entry&)>& group_of,
+                         const std::function<void(std::uint32_t, Row&)>& describe) {
+  std::vector<Row> rows;
+  for (GroupSums& group : sums_by(recording, profile, groups, group_of)) {
+    Row row;
+    row.self = row.total = group.sums;
+    describe(group.group, row);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string program_of(const Recording& recording, std::uint32_t process) {
+  const Process& image = recording.processes[process];
+  return fmt::format("{}, pid {}", program_name(image), image.pid);
+}
+
+std::vector<Row> table_of_tids(const Recording& recording, const Profile& profile) {
+  // kNone wraps to 0.
+  return rows_of(
+      recording, profile, recording.threads.size() + 1,
+      [](const Entry& entry) { return entry.thread + 1U; },
+      [&](std::uint32_t group, Row& row) {
+        if (group == 0) return void(row.name = "[no thread]");
+        const Thread& thread = recording.threads[group - 1U];
+        row.name = thread.name.empty() ? fmt::format("tid {}", thread.tid)
+                                       : fmt::format("{} (tid {})", thread.name, thread.tid);
+        row.detail = program_of(recording, thread.process);
+      });
+}
+
+std::vector<Row> table_of_processes(const Recording& recording, const Profile& profile) {
+  return rows_of(
+      recording, profile, recording.processes.size(),
+      [](const Entry& entry) { return entry.process; },
+      [&](std::uint32_t group, Row& row) { row.name = program_of(recording, group); });
+}
+
+/// Threads by their names, numbered.
+struct ThreadNames {
+  std::vector<std::uint32_t> number_of;  ///< Per thread; the last: of no thread.
+  std::vector<std::string> names;
+  std::vector<std::uint64_t> threads;  ///< Per name.
+
+  explicit ThreadNames(const Recording& recording) {
+    std::unordered_map<std::string, std::uint32_t> known;
+    const auto number = [&](const std::string& name) {
+      const auto next = static_cast<std::uint32_t>(names.size());
+      const auto [place, is_new] = known.try_emplace(name, next);
+      if (is_new) {
+        names.push_back(name);
+        threads.push_back(0);
+      }
+      return place->second;
+    };
+    for (const Thread& thread : recording.threads) {
+      number_of.push_back(number(thread.name.empty() ? "[no name]" : thread.name));
+      ++threads[number_of.back()];
+    }
+    number_of.push_back(number("[no thread]"));
+  }
+};
+
+std::vector<Row> table_of_threads(const Recording& recording, const Profile& profile) {
+  const ThreadNames known(recording);
+  return rows_of(
+      recording, profile, known.names.size(),
+      [&](const Entry& entry) {
+        return known.number_of[std::min<std::size_t>(entry.thread, recording.threads.size())];
+      },
+      [&](std::uint32_t group, Row& row) {
+        row.name = known.names[group];
+        if (known.threads[group] > 1) row.detail = fmt::format("{} threads", known.threads[group]);
+      });
+}
+
+constexpr std::size_t kSizeClasses = 65;
+
+/// 0 for class 0.
+Bytes least_of(std::uint32_t size_class) {
+  return size_class == 0 ? 0 : Bytes{1} << (size_class - 1);
+}
+
+std::vector<Row> table_of_sizes(const Recording& recording, const Profile& profile) {
+  const bool is_thinned = profile.is_of_fates && is_any_thinned(recording);
+  const double certain_from = is_thinned ? HUGE_VAL : always_recorded_from(recording);
+  return rows_of(
+      recording, profile, kSizeClasses,
+      [](const Entry& entry) { return size_class_of(entry.requested); },
+      [&](std::uint32_t group, Row& row) {
+        row.name = name_of_size_class(group);
+        row.place = group;
+        // Nothing of such a size can have been missed.
+        if (static_cast<double>(least_of(group)) < certain_from) return;
+        row.self.largest_interval = row.total.largest_interval = 0;
+      });
+}
+
+std::vector<Row> table_of_alignments(const Recording& recording, const Profile& profile) {
+  constexpr std::size_t kAlignments = 256;
+  return rows_of(
+      recording, profile, kAlignments, [](const Entry& entry) { return entry.log2_alignment; },
+      [](std::uint32_t group, Row& row) {
+        row.name = name_of_alignment(group);
+        row.place = group;
+      });
+}
+
+std::vector<Row> table_of_types(const Recording& recording, const Profile& profile) {
+  const Types types(recording);
+  return rows_of(
+      recording, profile, types.size(),
+      [&](const Entry& entry) { return types.of(entry.type, entry.stack); },
+      [&](std::uint32_t group, Row& row) { row.name = types[group]; });
+}
+
+std::vector<Row> table_of_lifetimes(const Recording& recording, const Profile& profile) {
+  return rows_of(
+      recording, profile, kLifetimeClasses, [](const Entry& entry) { return entry.lifetime; },
+      [](std::uint32_t group, Row& row) {
+        row.name = name_of_lifetime(static_cast<LifetimeClass>(group));
+        row.place = group;
+      });
+}
+
+std::vector<Row> table_of_heap(const Recording& recording, const Profile& profile) {
+  return rows_of(
+      recording, profile, 1, [](const Entry&) { return 0U; },
+      [&](std::uint32_t, Row& row) { row.name = name_of_heap(recording, profile.heap); });
+}
+
+/// What a label allocates itself counts for those around it as well.
+std::vector<Row> table_of_labels(const Recording& recording, const Profile& profile) {
+  std::vector<std::uint32_t> row_of(recording.labels.size() + 1, kNone);
+  std::vector<Row> rows;
+  const auto row = [&](std::uint32_t label) -> Row& {
+    std::uint32_t& index = row_of[label + 1U];
+    if (index == kNone) {
+      index = static_cast<std::uint32_t>(rows.size());
+      rows.emplace_back();
+      rows.back().name = label == kNone ? "[no label]" : path_of_label(recording, label);
+      rows.back().self.could_have_sampled(profile.largest_interval);
+    }
+    return rows[index];
+  };
+  const auto group_of = [](const Entry& entry) { return entry.label + 1U; };
+  for (const GroupSums& group : sums_by(recording, profile, row_of.size(), group_of)) {
+    const std::uint32_t innermost = group.group - 1U;
+    row(innermost).self.merge(group.sums);
+    row(innermost).total.merge(group.sums);
+    if (innermost == kNone) continue;
+    for (std::uint32_t label = recording.labels[innermost].parent; label != kNone;
+         label = recording.labels[label].parent) {
+      row(label).total.merge(group.sums);
+    }
+  }
+  return rows;
+}
+
+struct Unit {
+  Bytes bytes;
+  std::string_view name;
+};
+
+Unit unit_of(Bytes size) {
+  if (size >= kGiB) return {kGiB, "GiB"};
+  if (size >= kMiB) return {kMiB, "MiB"};
+  return size >= kKiB ? Unit{kKiB, "KiB"} : Unit{1, "B"};
+}
+
+}  // namespace
+
+bool is_of_stacks(GroupBy group) {
+  return group == GroupBy::kFunction || group == GroupBy::kLine || group == GroupBy::kStack ||
+         group == GroupBy::kModule;
+}
+
+std::vector<Row> table_of_groups(const Recording& recording, const Profile& profile,
+                                 GroupBy group) {
+  switch (group) {
+    case GroupBy::kThread:
+      return table_of_threads(recording, profile);
+    case GroupBy::kTid:
+      return table_of_tids(recording, profile);
+    case GroupBy::kProcess:
+      return table_of_processes(recording, profile);
+    case GroupBy::kSize:
+      return table_of_sizes(recording, profile);
+    case GroupBy::kAlignment:
+      return table_of_alignments(recording, profile);
+    case GroupBy::kType:
+      return table_of_types(recording, profile);
+    case GroupBy::kLabel:
+      return table_of_labels(recording, profile);
+    case GroupBy::kLifetime:
+      return table_of_lifetimes(recording, profile);
+    case GroupBy::kHeap:
+      return table_of_heap(recording, profile);
+    case GroupBy::kFunction:
+    case GroupBy::kLine:
+    case GroupBy::kStack:
+    case GroupBy::kModule:
+      break;
+  }
+  return {};
+}
+
+std::string path_of_label(const Recording& recording, std::uint32_t label) {
+  std::string path;
+  for (; label != kNone; label = recording.labels[label].parent) {
+    const std::string& text = recording.labels[label].text;
+    path = path.empty() ? text : fmt::format("{} / {}", text, path);
+  }
+  return path;
+}
+
+std::string name_of_alignment(std::uint32_t log2_alignment) {
+  if (log2_alignment == 0) return "none asked for";
+  if (log2_alignment >= 64) return fmt::format("2^{} B", log2_alignment);
+  const Bytes alignment = Bytes{1} << log2_alignment;
+  const Unit unit = unit_of(alignment);
+  return fmt::format("{} {}", alignment / unit.bytes, unit.name);
+}
+
+std::uint32_t size_class_of(Bytes size) { return static_cast<std::uint32_t>(std::bit_width(size)); }
+
+std::string name_of_size_class(std::uint32_t size_class) {
+  const Bytes least = least_of(size_class);
+  if (least < 2) return fmt::format("{} B", least);
+  if (least < kKiB) {
+    const bool is_last = least * 2 == kKiB;
+    return is_last ? "512-1023 B" : fmt::format("{}-{} B", least, least * 2 - 1);
+  }
+  const Unit unit = unit_of(least);
+  const Unit next = unit_of(least * 2);
+  if (unit.bytes == next.bytes || least > ~Bytes{0} / 2) {
+    return fmt::format("{}-{} {}", least / unit.bytes, least / unit.bytes * 2, unit.name);
+  }
+  return fmt::format("{} {}-1 {}", least / unit.bytes, unit.name, next.name);
+}
+
+std::string name_of_heap(const Recording& recording, std::uint32_t heap) {
+  return heap == kProcessHeap ? "[process]" : recording.heaps[heap].text;
+}
+
+}  // namespace geiger::profile

@@ -1,0 +1,33 @@
+// Tables whose rows are not of stacks: threads, sizes, types, labels, lifetimes, heaps.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/profile/groups/view.h"
+
+namespace geiger::profile {
+
+/// Functions, stacks, modules: what view.cc groups.
+[[nodiscard]] bool is_of_stacks(GroupBy group);
+
+/// The rows of any other grouping, in no particular order.
+[[nodiscard]] std::vector<Row> table_of_groups(const Recording& recording, const Profile& profile,
+                                               GroupBy group);
+
+/// A label with those around it, outermost first: "request / tenant=acme".
+[[nodiscard]] std::string path_of_label(const Recording& recording, std::uint32_t label);
+
+/// The class of sizes from 2^k to 2^(k+1) - 1 by number k + 1; 0: no bytes.
+[[nodiscard]] std::uint32_t size_class_of(Bytes size);
+/// "64-127 B", "1-2 KiB" (2 KiB excluded), "512 KiB-1 MiB".
+[[nodiscard]] std::string name_of_size_class(std::uint32_t size_class);
+
+/// "none asked for", "64 B", "4 KiB".
+[[nodiscard]] std::string name_of_alignment(std::uint32_t log2_alignment);
+
+/// "[process]" or the heap's name.
+[[nodiscard]] std::string name_of_heap(const Recording& recording, std::uint32_t heap);
+
+}  // namespace geiger::profile

@@ -1,0 +1,201 @@
+// Trees, and the tables that group stacks, start from the sums per stack: a profile has
+// far fewer stacks than entries. Rows of stacks are made in function_rows.cc, the other tables in
+// groupings.cc.
+//
+// All adding is done in an order that follows from what is added, not from where it
+// was read: sizes within a stack, stacks by their sums, children by theirs. So the
+// same traces give the same bits in whatever order they are read.
+#include "analysis/profile/groups/view.h"
+
+#include <tsl/robin_map.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "analysis/profile/frames/shown_path.h"
+#include "analysis/profile/groups/function_rows.h"
+#include "analysis/profile/groups/group_sums.h"
+#include "analysis/profile/groups/groupings.h"
+#include "analysis/profile/hash.h"
+#include "analysis/profile/labels.h"
+
+namespace geiger::profile {
+namespace {
+
+using estimation::NodeSums;
+
+/// The sums of every stack that the profile holds, in the order of adding.
+std::vector<StackSums> sums_by_stack(const Recording& recording, const Profile& profile) {
+  // kNone wraps to 0.
+  const auto group_of = [](const Entry& entry) { return entry.stack + 1U; };
+  std::vector<StackSums> used;
+  for (GroupSums& group : sums_by(recording, profile, recording.stacks.size() + 1, group_of)) {
+    used.push_back({group.group - 1U, group.sums});
+  }
+  return used;
+}
+
+void sort_rows(std::vector<Row>& rows) {
+  std::ranges::stable_sort(rows, [](const Row& a, const Row& b) {
+    const double left = weighted_total(a.total);
+    const double right = weighted_total(b.total);
+    if (left != right) return left > right;
+    const auto order = std::tie(a.name, a.detail) <=> std::tie(b.name, b.detail);
+    return std::is_eq(order) ? a.total < b.total : std::is_lt(order);
+  });
+}
+
+/// Finds the nodes of a tree path by path, then makes them all at once: nodes are
+/// large, and growing a vector of millions would cost them twice over.
+class TreeBuilder {
+ public:
+  TreeBuilder(const Recording& recording, bool inverted)
+      : recording_(recording), shown_(recording), is_inverted_(inverted) {
+    shapes_.push_back({});
+  }
+
+  void add(const StackSums& slot) {
+    shown_.of(slot.stack);
+    path_ = shown_.path();
+    frames_ = shown_.frames();
+    const bool is_truncated = slot.stack != kNone && recording_.stacks[slot.stack].is_truncated;
+    if (is_truncated) {
+      path_.push_back(Labels::kTruncated);
+      frames_.push_back(kNone);
+    }
+    if (!is_inverted_) {
+      std::ranges::reverse(path_);
+      std::ranges::reverse(frames_);
+    }
+    std::uint32_t node = 0;
+    for (std::size_t i = 0; i < path_.size(); ++i) {
+      node = child(node, path_[i]);
+      note_line(shapes_[node], frames_[i]);
+    }
+    ends_.push_back(node);
+  }
+
+  /// `slots`: those that were added, in the same order.
+  [[nodiscard]] Tree finish(const std::vector<StackSums>& slots) {
+    known_ = {};
+    Tree tree;
+    tree.nodes.resize(shapes_.size());
+    for (std::size_t i = 0; i < slots.size(); ++i) tree.nodes[ends_[i]].self.merge(slots[i].sums);
+    for (std::uint32_t i = 0; i < shapes_.size(); ++i) describe(tree.nodes[i], i);
+    for (std::uint32_t i = 1; i < shapes_.size(); ++i) {
+      tree.nodes[shapes_[i].parent].children.push_back(i);
+    }
+    for (std::size_t i = shapes_.size(); i-- > 0;) complete(tree, tree.nodes[i]);
+    return tree;
+  }
+
+ private:
+  struct Shape {
+    std::uint32_t parent = 0;
+    std::uint32_t label = 0;
+    std::uint32_t children = 0;
+    std::uint32_t frame = kNone;  ///< The first one met.
+    bool has_lines = false;       ///< Others are at other lines.
+  };
+
+  void note_line(Shape& shape, std::uint32_t frame) const {
+    if (frame == kNone || shape.frame == frame) return;
+    if (shape.frame == kNone) {
+      shape.frame = frame;
+      return;
+    }
+    const Frame& first = recording_.frames[shape.frame];
+    const Frame& other = recording_.frames[frame];
+    shape.has_lines |= first.line != other.line || first.file != other.file;
+  }
+
+  std::uint32_t child(std::uint32_t parent, std::uint32_t label) {
+    const auto next = static_cast<std::uint32_t>(shapes_.size());
+    const auto [place, is_new] = known_.try_emplace(std::uint64_t{parent} << 32 | label, next);
+    if (!is_new) return place->second;
+    shapes_.push_back({parent, label});
+    ++shapes_[parent].children;
+    return next;
+  }
+
+  void describe(TreeNode& node, std::uint32_t index) const {
+    node.children.reserve(shapes_[index].children);
+    if (index == 0) return;
+    const Label& label = shown_.labels()[shapes_[index].label];
+    node.frame_or_location = label.frame_or_location;
+    node.is_location = label.is_location;
+    node.name = label.name;
+    node.where = source_line_of(recording_, shapes_[index].frame);
+    if (shapes_[index].has_lines) node.where.line = 0;
+  }
+
+  /// Adds up a node whose children are complete, in their order.
+  static void complete(const Tree& tree, TreeNode& node) {
+    sort_children(tree, node);
+    node.total.merge(node.self);
+    for (const std::uint32_t child : node.children) node.total.merge(tree.nodes[child].total);
+  }
+
+  static void sort_children(const Tree& tree, TreeNode& node) {
+    std::ranges::stable_sort(node.children, [&tree](std::uint32_t left, std::uint32_t right) {
+      const TreeNode& a = tree.nodes[left];
+      const TreeNode& b = tree.nodes[right];
+      const double more = weighted_total(a.total), less = weighted_total(b.total);
+      if (more != less) return more > less;
+      return a.name != b.name ? a.name < b.name : a.total < b.total;
+    });
+  }
+
+  const Recording& recording_;
+  ShownPath shown_;
+  const bool is_inverted_;
+  std::vector<Shape> shapes_;        ///< Per node; 0 is the root.
+  std::vector<std::uint32_t> ends_;  ///< Per stack added, the node it ends at.
+  tsl::robin_map<std::uint64_t, std::uint32_t, SpreadHash> known_;
+  std::vector<std::uint32_t> path_, frames_;
+};
+
+}  // namespace
+
+std::vector<Row> table(const Recording& recording, const Profile& profile, GroupBy group) {
+  if (!is_of_stacks(group)) {
+    std::vector<Row> rows = table_of_groups(recording, profile, group);
+    sort_rows(rows);
+    return rows;
+  }
+  const std::vector<StackSums> by_stack = sums_by_stack(recording, profile);
+  std::vector<Row> rows;
+  switch (group) {
+    case GroupBy::kFunction:
+      rows = table_of_functions(recording, by_stack);
+      break;
+    case GroupBy::kLine:
+      rows = table_of_lines(recording, by_stack);
+      break;
+    case GroupBy::kStack:
+      rows = table_of_stacks(recording, by_stack);
+      break;
+    case GroupBy::kModule:
+      rows = table_of_modules(recording, by_stack);
+      break;
+    default:
+      break;
+  }
+  sort_rows(rows);
+  return rows;
+}
+
+Tree tree(const Recording& recording, const Profile& profile, bool inverted) {
+  const std::vector<StackSums> by_stack = sums_by_stack(recording, profile);
+  TreeBuilder builder(recording, inverted);
+  for (const StackSums& slot : by_stack) builder.add(slot);
+  Tree built = builder.finish(by_stack);
+  built.nodes[0].total.could_have_sampled(profile.largest_interval);
+  return built;
+}
+
+}  // namespace geiger::profile

@@ -1,0 +1,82 @@
+// Views: a profile grouped for reading. Every row and node carries the additive
+// sums, so that whoever prints it derives value, variance and interval at once.
+//
+// Order, everywhere: by estimated bytes, the largest first, then by name, then by
+// detail; so the same recording always reads the same.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/profile/frames/source_line.h"
+#include "analysis/profile/profile.h"
+#include "analysis/profile/recording.h"
+#include "estimation/sums.h"
+
+namespace geiger::profile {
+
+/// What a row of a table stands for.
+enum class GroupBy : std::uint8_t {
+  kFunction,   ///< A function of a module, inlined ones included: of a stack the one to blame.
+  kLine,       ///< A line of such a function.
+  kStack,      ///< A whole call stack.
+  kModule,     ///< An executable or shared object.
+  kThread,     ///< Threads of one name, of all processes.
+  kTid,        ///< A thread.
+  kProcess,    ///< A process image.
+  kSize,       ///< Requested bytes by powers of two.
+  kAlignment,  ///< The alignment that was asked for.
+  kType,       ///< What the objects are, as far as anything tells (types.h).
+  kLabel,      ///< A label within those around it: "request / tenant=acme".
+  kLifetime,   ///< Decades (lifetime_class.h); of profiles that tell lifetimes.
+  kHeap,       ///< The heap that the profile is of: one row.
+};
+
+/// A row of a table.
+struct Row {
+  std::string name;             ///< Function, blamed function of the stack, module file name ...
+  std::string detail;           ///< Module file name, nearest callers (" < "), module path ...
+  std::uint32_t stack = kNone;  ///< The stack of a kStack row, else the first one met.
+  estimation::NodeSums self;    ///< Allocated by the row itself: of stacks that it is to blame
+                                ///< for (frame_roles.h), or whose leaf it is.
+  estimation::NodeSums total;   ///< With everything it called; a stack counts once
+                                ///< even where the row recurs in it. Of a label: with
+                                ///< those inside it. Else the same as self.
+  SourceLine where = {};        ///< Of functions, lines, stacks: the line with most of `self`.
+  std::uint32_t place = 0;      ///< In the natural order, where there is one: of sizes ...
+};
+
+/// The rows of a profile, ordered by total.
+[[nodiscard]] std::vector<Row> table(const Recording& recording, const Profile& profile,
+                                     GroupBy group);
+
+/// A node of a call tree: a path of frames from the root.
+struct TreeNode {
+  /// Index into Recording::frames, or into Recording::locations where the
+  /// location has no frames (`is_location`); kNone for the root and marks.
+  std::uint32_t frame_or_location = kNone;
+  bool is_location = false;
+  std::string name;  ///< "" for the root; "[truncated]", "[no stack]" for marks.
+  /// Where its stacks are in it; without a line where they are at several.
+  SourceLine where = {};
+  estimation::NodeSums self;            ///< Of the stacks that end at this node.
+  estimation::NodeSums total;           ///< self and all children.
+  std::vector<std::uint32_t> children;  ///< Indexes into Tree::nodes, ordered.
+};
+
+/// Node 0 is the root and carries the whole profile. A child's index is larger
+/// than its parent's, so a walk by index needs no recursion.
+struct Tree {
+  std::vector<TreeNode> nodes;
+};
+
+/// The call tree, callers above callees; `inverted`: callees above their callers.
+[[nodiscard]] Tree tree(const Recording& recording, const Profile& profile, bool inverted);
+
+/// Estimated bytes of a node, certain ones included: what views order by.
+[[nodiscard]] inline double weighted_total(const estimation::NodeSums& sums) {
+  return sums.certain_bytes + sums.weighted_bytes;
+}
+
+}  // namespace geiger::profile

@@ -1,0 +1,384 @@
+#include "analysis/profile/lives/leaks.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "analysis/profile/lives/leak_windows.h"
+#include "analysis/profile/thinned.h"
+#include "analysis/profile/totals.h"
+#include "estimation/difference.h"
+#include "estimation/discoveries.h"
+#include "estimation/growth.h"
+
+namespace geiger::profile {
+namespace {
+
+using estimation::NodeSums;
+
+/// Of so many freed objects a 95 % quantile is known to some degree.
+constexpr std::size_t kEnoughFreed = 20;
+constexpr double kOldQuantile = 0.95;
+/// What gets old later than after this share of the time leaves too little to watch.
+constexpr double kLatestOld = 0.25;
+/// Two tests, so each p-value counts twice.
+constexpr double kTests = 2;
+/// Sites with less than this share of all live bytes are not worth a "record longer".
+constexpr double kWorthDeciding = 0.01;
+
+double bytes_of(const NodeSums& sums) { return sums.certain_bytes + sums.weighted_bytes; }
+
+double weight_of(const Recording& recording, const Sample& sample) {
+  const estimation::Count count = count_of_fate(recording, sample);
+  return static_cast<double>(estimation::tried_bytes(count.size)) /
+         estimation::inclusion_probability(count);
+}
+
+/// Whether its life tells how long objects live.
+bool is_whole_life(const Sample& sample) {
+  return sample.free_time != 0 && !sample.is_thinned_out && is_allocation_seen(sample);
+}
+
+/// n samples that all stayed have p = 2^-n (difference.h), and there are two tests.
+std::uint64_t samples_needed(double q) {
+  return static_cast<std::uint64_t>(std::ceil(std::log2(kTests / q)));
+}
+
+/// Lives of freed objects and what they weigh.
+class FreedLives {
+ public:
+  void add(Nanoseconds life, double weight) { lives_.emplace_back(life, weight); }
+
+  /// The life that all but 5 % of the weight did not exceed; nothing of too few.
+  [[nodiscard]] std::optional<Nanoseconds> old_from() {
+    if (lives_.size() < kEnoughFreed) return std::nullopt;
+    std::ranges::sort(lives_);
+    double sum = 0;
+    for (const auto& [life, weight] : lives_) sum += weight;
+    double passed = 0;
+    for (const auto& [life, weight] : lives_) {
+      passed += weight;
+      if (passed >= kOldQuantile * sum) return life;
+    }
+    return lives_.back().first;
+  }
+
+ private:
+  std::vector<std::pair<Nanoseconds, double>> lives_;
+};
+
+std::size_t size_class_of(const Sample& sample) {
+  return static_cast<std::size_t>(std::bit_width(sample.requested));
+}
+
+/// From which age objects count as old, by size class over the whole recording.
+using AgesBySize = std::array<std::optional<Nanoseconds>, 65>;
+
+AgesBySize ages_by_size(const Recording& recording) {
+  std::array<FreedLives, 65> lives;
+  for (const Sample& sample : recording.samples) {
+    if (!is_whole_life(sample)) continue;
+    lives[size_class_of(sample)].add(watched_for(recording, sample), weight_of(recording, sample));
+  }
+  AgesBySize ages;
+  for (std::size_t i = 0; i < ages.size(); ++i) ages[i] = lives[i].old_from();
+  return ages;
+}
+
+/// What came to a site after the warm-up and stayed, what left it, and when.
+struct Flow {
+  std::array<double, kLeakWindows> changes{};
+  std::array<std::uint64_t, kLeakWindows> arrivals{};  ///< Of `gained`.
+  std::vector<std::uint32_t> gained, lost;
+};
+
+/// Follows the samples of a site through the windows.
+class Follower {
+ public:
+  Follower(const Recording& recording, const LeakOptions& options)
+      : recording_(recording),
+        options_(options),
+        windows_(options.warm_up),
+        active_(active_times(recording, options.ran_until)),
+        ages_(ages_by_size(recording)) {}
+
+  [[nodiscard]] LeakSite judge(LifetimeGroup group) const {
+    LeakSite site;
+    site.group = std::move(group);
+    site.sums = lifetime_sums(recording_, site.group.samples);
+    const Flow all = flow_of(site.group.samples, [](const Sample&) { return Nanoseconds{0}; });
+    site.all = growth_of(all);
+    site.kept = all.gained.size();
+    describe(site, all);
+    const std::optional<Nanoseconds> own = own_age(site.group.samples);
+    site.old_from = own.value_or(0);
+    site.old = growth_of(flow_of(site.group.samples, [&](const Sample& sample) {
+      return own ? own : ages_[size_class_of(sample)];
+    }));
+    site.is_tested = could_be_significant(site.group);
+    site.p_value = std::min(1.0, kTests * std::min(p_of(site.all), p_of(site.old)));
+    return site;
+  }
+
+  /// Whether enough samples were allocated since the warm-up, or live at its end, that if
+  /// all had stayed it would have been significant. What became of them does not matter
+  /// here: else only the luckiest would be compared with one another.
+  [[nodiscard]] bool could_be_significant(const LifetimeGroup& group) const {
+    const auto count = std::ranges::count_if(group.samples, [&](std::uint32_t index) {
+      const Sample& sample = recording_.samples[index];
+      const ActiveTime& active = active_[sample.process];
+      return !windows_.is_warm_up(LeakWindows::place(sample.time, active)) ||
+             sample.free_time == 0 ||
+             !windows_.is_warm_up(LeakWindows::place(sample.free_time, active));
+    });
+    return static_cast<std::uint64_t>(count) >= samples_needed(options_.q);
+  }
+
+ private:
+  static double p_of(const LeakGrowth& growth) { return growth.is_lasting ? growth.p_value : 1; }
+
+  [[nodiscard]] std::optional<Nanoseconds> own_age(
+      const std::vector<std::uint32_t>& samples) const {
+    FreedLives lives;
+    for (const std::uint32_t index : samples) {
+      const Sample& sample = recording_.samples[index];
+      if (!is_whole_life(sample)) continue;
+      lives.add(watched_for(recording_, sample), weight_of(recording_, sample));
+    }
+    return lives.old_from();
+  }
+
+  /// `age_of(sample)`: the age from which a sample takes part, if it ever does.
+  template <typename AgeOf>
+  [[nodiscard]] Flow flow_of(const std::vector<std::uint32_t>& samples, const AgeOf& age_of) const {
+    Flow flow;
+    std::vector<std::pair<double, double>> events;  // In order of time: sums depend on it.
+    for (const std::uint32_t index : samples) {
+      const std::optional<Nanoseconds> age = age_of(recording_.samples[index]);
+      if (age) follow(index, *age, flow, events);
+    }
+    std::ranges::sort(events);
+    for (const auto& [place, weight] : events) flow.changes[windows_.window_of(place)] += weight;
+    return flow;
+  }
+
+  void follow(std::uint32_t index, Nanoseconds age, Flow& flow,
+              std::vector<std::pair<double, double>>& events) const {
+    const Sample& sample = recording_.samples[index];
+    const ActiveTime& active = active_[sample.process];
+    const Nanoseconds entry = sample.time + age;
+    const bool is_freed = sample.free_time != 0;
+    const double latest = kLatestOld * static_cast<double>(active.to - active.from);
+    if (static_cast<double>(age) > latest || entry > active.to) return;
+    if (age > 0 && is_freed && sample.free_time <= entry) return;
+    const double in = LeakWindows::place(entry, active);
+    const double out = LeakWindows::place(sample.free_time, active);
+    const double weight = weight_of(recording_, sample);
+    // What came before the recording began is what it found there, whatever the warm-up.
+    const bool is_early = windows_.is_warm_up(in) || entry < sample.seen_from;
+    if (!is_early) events.emplace_back(in, weight);
+    if (is_freed && !windows_.is_warm_up(out)) events.emplace_back(out, -weight);
+    if (!is_early && !is_freed) {
+      flow.gained.push_back(index);
+      ++flow.arrivals[windows_.window_of(in)];
+    }
+    if (is_early && is_freed && !windows_.is_warm_up(out)) flow.lost.push_back(index);
+  }
+
+  /// Certain bytes are data here like all others: they are part of the growth.
+  [[nodiscard]] estimation::Side side_of(const std::vector<std::uint32_t>& samples) const {
+    const NodeSums sums = sums_of_samples(recording_, samples);
+    return {.sums = sums, .runs = 1, .uneven_bytes = sums.certain_bytes};
+  }
+
+  [[nodiscard]] LeakGrowth growth_of(const Flow& flow) const {
+    LeakGrowth growth;
+    if (flow.gained.empty() && flow.lost.empty()) return growth;
+    std::array<estimation::Change, kLeakWindows> changes;
+    for (std::size_t i = 0; i < kLeakWindows; ++i) {
+      changes[i] = {windows_.length_of(i), flow.changes[i]};
+    }
+    const estimation::Trend trend = trend_of(changes, options_.level);
+    const estimation::Difference net =
+        difference(side_of(flow.lost), side_of(flow.gained), options_.level);
+    growth.bytes = net.value;
+    growth.interval = {std::min(trend.interval.lo, net.interval.lo),
+                       std::max(trend.interval.hi, net.interval.hi)};
+    const double by_chance = net.value > 0 ? net.exact_p_value / 2 : 1;
+    growth.p_value = std::max(steady_growth_p(changes), by_chance);
+    growth.is_lasting = windows_.is_lasting(flow.changes);
+    growth.is_slowing = !growth.is_lasting && windows_.is_slowing(flow.arrivals);
+    return growth;
+  }
+
+  void describe(LeakSite& site, const Flow& all) const {
+    std::vector<bool> is_known(active_.size(), false);
+    for (const std::uint32_t index : site.group.samples) {
+      const Sample& sample = recording_.samples[index];
+      const ActiveTime& active = active_[sample.process];
+      site.since += is_allocation_seen(sample) &&
+                    !windows_.is_warm_up(LeakWindows::place(sample.time, active));
+      if (is_known[sample.process]) continue;
+      is_known[sample.process] = true;
+      const double judged = (1 - options_.warm_up) * static_cast<double>(active.to - active.from);
+      site.seconds += judged / 1e9;
+      const Nanoseconds from = active.to - static_cast<Nanoseconds>(judged);
+      site.judged_from = site.judged_from == 0 ? from : std::min(site.judged_from, from);
+    }
+    for (const std::uint32_t index : all.gained) {
+      site.oldest = std::max(site.oldest, watched_for(recording_, recording_.samples[index]));
+    }
+  }
+
+  const Recording& recording_;
+  const LeakOptions& options_;
+  LeakWindows windows_;
+  std::vector<ActiveTime> active_;
+  AgesBySize ages_;
+};
+
+/// Adjusts over the sites that could be significant, `gone` of which hold nothing any more:
+/// their p-value is 1.
+void adjust(Leaks& leaks, std::size_t gone) {
+  std::vector<double> p;
+  for (const LeakSite& site : leaks.sites) {
+    if (site.is_tested) p.push_back(site.p_value);
+  }
+  p.resize(p.size() + gone, 1.0);
+  leaks.tested = p.size();
+  const std::vector<double> q = estimation::adjusted_p_values(p);
+  std::size_t next = 0;
+  for (LeakSite& site : leaks.sites) {
+    if (site.is_tested) site.q_value = q[next++];
+  }
+}
+
+/// Grew, and would be suspect but for a slowing down that may be chance.
+bool may_be_lasting(const LeakGrowth& growth, double q) {
+  return !growth.is_lasting && !growth.is_slowing && kTests * growth.p_value <= q;
+}
+
+LeakVerdict verdict_of(const LeakSite& site, double q, double all_live) {
+  if (site.is_tested && site.q_value <= q) return LeakVerdict::kSuspect;
+  const bool is_open = site.is_tested ? may_be_lasting(site.all, q) || may_be_lasting(site.old, q)
+                                      : site.all.bytes > 0;
+  const bool is_worth_it = bytes_of(site.sums.alive) >= kWorthDeciding * all_live;
+  return is_open && is_worth_it ? LeakVerdict::kUndecided : LeakVerdict::kClear;
+}
+
+void sort_sites(std::vector<LeakSite>& sites) {
+  std::ranges::sort(sites, [](const LeakSite& a, const LeakSite& b) {
+    if (a.verdict != b.verdict) return a.verdict < b.verdict;
+    if (a.all.bytes != b.all.bytes) return a.all.bytes > b.all.bytes;
+    return std::tie(a.group.name, a.group.detail, a.group.stack) <
+           std::tie(b.group.name, b.group.detail, b.group.stack);
+  });
+}
+
+/// Which samples are searched, and the suppression that a sample's stack falls under.
+class Suppressor {
+ public:
+  Suppressor(const Recording& recording, const LeakOptions& options) : keeps_(options.keeps) {
+    const Suppressions* const suppressions = options.suppressions;
+    if (suppressions == nullptr || suppressions->is_empty()) return;
+    patterns_ = suppressions->size();
+    for (std::uint32_t i = 0; i < recording.stacks.size(); ++i) {
+      by_stack_.push_back(suppressions->match(recording, i));
+    }
+  }
+
+  [[nodiscard]] bool is_searched(const Sample& sample) const {
+    return is_kept(sample) && pattern_of(sample) == kNone;
+  }
+
+  [[nodiscard]] std::uint32_t pattern_of(const Sample& sample) const {
+    return sample.stack < by_stack_.size() ? by_stack_[sample.stack] : kNone;
+  }
+
+  [[nodiscard]] std::vector<SuppressedLeaks> suppressed(const Recording& recording) const {
+    std::vector<std::vector<std::uint32_t>> live(patterns_);
+    for (std::uint32_t i = 0; i < recording.samples.size(); ++i) {
+      const std::uint32_t pattern = pattern_of(recording.samples[i]);
+      const bool is_live =
+          recording.samples[i].free_time == 0 && !recording.samples[i].is_thinned_out;
+      if (pattern == kNone || !is_live || !is_kept(recording.samples[i])) continue;
+      live[pattern].push_back(i);
+    }
+    std::vector<SuppressedLeaks> found;
+    for (std::uint32_t i = 0; i < live.size(); ++i) {
+      if (live[i].empty()) continue;
+      found.push_back({i, live[i].size(), sums_of_samples(recording, live[i])});
+    }
+    return found;
+  }
+
+ private:
+  [[nodiscard]] bool is_kept(const Sample& sample) const { return !keeps_ || keeps_(sample); }
+
+  const std::function<bool(const Sample&)>& keeps_;
+  std::size_t patterns_ = 0;
+  std::vector<std::uint32_t> by_stack_;  ///< Empty without suppressions.
+};
+
+bool is_any_alive(const Recording& recording, const LifetimeGroup& group) {
+  return std::ranges::any_of(
+      group.samples, [&](std::uint32_t index) { return recording.samples[index].free_time == 0; });
+}
+
+/// Sites are put together by how many samples they have, not by what became of these: else the
+/// whole would have been chosen by its outcome.
+class SmallSites {
+ public:
+  void add(const LifetimeGroup& group) {
+    all_.samples.insert(all_.samples.end(), group.samples.begin(), group.samples.end());
+  }
+
+  [[nodiscard]] std::optional<LeakSite> judge(const Follower& follower, double q) {
+    std::ranges::sort(all_.samples);
+    if (!follower.could_be_significant(all_)) return std::nullopt;
+    LeakSite site = follower.judge(std::move(all_));
+    site.q_value = site.p_value;
+    site.verdict = site.p_value <= q ? LeakVerdict::kSuspect : LeakVerdict::kClear;
+    return site;
+  }
+
+ private:
+  LifetimeGroup all_;
+};
+
+}  // namespace
+
+Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
+  Leaks leaks;
+  leaks.samples_needed = samples_needed(options.q);
+  const Suppressor suppressor(recording, options);
+  leaks.suppressed = suppressor.suppressed(recording);
+  LifetimeSelection selection;
+  selection.with_unseen_allocations = true;
+  selection.keeps = [&](const Sample& sample) { return suppressor.is_searched(sample); };
+  const Follower follower(recording, options);
+  double all_live = 0;
+  std::size_t gone = 0;
+  SmallSites small;
+  for (LifetimeGroup& group : lifetime_groups(recording, options.by, selection)) {
+    const bool is_tested = follower.could_be_significant(group);
+    if (!is_tested) small.add(group);
+    if (!is_any_alive(recording, group)) {
+      gone += is_tested;
+      continue;
+    }
+    leaks.sites.push_back(follower.judge(std::move(group)));
+    all_live += bytes_of(leaks.sites.back().sums.alive);
+  }
+  adjust(leaks, gone);
+  leaks.small = small.judge(follower, options.q);
+  for (LeakSite& site : leaks.sites) site.verdict = verdict_of(site, options.q, all_live);
+  sort_sites(leaks.sites);
+  return leaks;
+}
+
+}  // namespace geiger::profile

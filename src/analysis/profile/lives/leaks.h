@@ -1,0 +1,99 @@
+// Leak suspects: sites whose live bytes keep growing beyond what sampling and the
+// program's own ups and downs explain.
+//
+// Being alive at the end is no evidence: tables, caches and pools are. A site is suspect
+// only where it went on growing after a warm-up, in
+//   (a) all that is live of it, or
+//   (b) what is live of it and has got older than 95 % of its freed objects did (of those
+//       of its size classes, where too few of its own were freed): so that a slow leak is
+//       not lost among what comes and goes at the same site.
+// The test, its proof and its measured levels: docs/estimators.md. It judges the heap at the end
+// of the recording that it is given: to judge an earlier one, cut that (cut.h, teardown.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/profile/lives/lifetimes.h"
+#include "analysis/profile/lives/suppressions.h"
+#include "analysis/profile/recording.h"
+#include "estimation/estimate.h"
+#include "estimation/sums.h"
+
+namespace geiger::profile {
+
+struct LeakOptions {
+  LifetimeGrouping by = LifetimeGrouping::kStack;
+  double level = 0.95;  ///< Of intervals, in (0, 1).
+  double q = 0.05;      ///< Expected share of false suspects that is accepted, in (0, 1).
+  /// Stacks that one of them matches are not searched; may be null.
+  const Suppressions* suppressions = nullptr;
+  double warm_up = 0.25;  ///< Share of each process's time, in [0, 0.9].
+  /// By process, CLOCK_MONOTONIC: it is known to have run until then, so that a pause before
+  /// counts as time without growth. Empty, or 0: its time ends with its last sample.
+  std::vector<Nanoseconds> ran_until = {};
+  /// Which samples are searched; empty: all of them.
+  std::function<bool(const Sample&)> keeps = {};
+};
+
+/// What one suppression took out of the search.
+struct SuppressedLeaks {
+  std::uint32_t pattern = 0;  ///< Index into the suppressions.
+  std::uint64_t samples = 0;  ///< Alive at the end.
+  estimation::NodeSums live;
+};
+
+enum class LeakVerdict : std::uint8_t {
+  kSuspect,
+  /// Grew as far as its few samples tell, and no split of so few could be significant. Or grew
+  /// significantly, and its samples leave open whether it slowed down.
+  kUndecided,
+  kClear,
+};
+
+/// Growth since the warm-up, of a site or of the old objects in it.
+struct LeakGrowth {
+  double bytes = 0;               ///< Net, estimated.
+  estimation::Interval interval;  ///< By sampling and by the program's scatter.
+  double p_value = 1;             ///< The larger of the two tests'.
+  /// Not slowing down: in the last third at least half as fast as in the first.
+  bool is_lasting = false;
+  /// Surely slowing down: not merely by chance of its samples.
+  bool is_slowing = false;
+};
+
+struct LeakSite {
+  LifetimeGroup group;
+  LifetimeSums sums;
+  LeakGrowth all, old;
+  double seconds = 0;           ///< Time that `bytes` grew in, over the site's processes.
+  Nanoseconds judged_from = 0;  ///< CLOCK_MONOTONIC: the end of the earliest warm-up.
+  Nanoseconds oldest = 0;       ///< Age at the end of the oldest live object since the warm-up.
+  Nanoseconds old_from = 0;     ///< Age from which objects count as old; 0: unknown.
+  std::uint64_t since = 0;      ///< Samples allocated since the warm-up.
+  std::uint64_t kept = 0;       ///< Of them, those alive at the end.
+  double p_value = 1;           ///< Of (a) and (b) together.
+  double q_value = 1;           ///< Adjusted for all sites tested.
+  bool is_tested = false;       ///< Samples enough to be ever significant.
+  LeakVerdict verdict = LeakVerdict::kClear;
+};
+
+struct Leaks {
+  std::vector<LeakSite> sites;  ///< Suspects first, then undecided, then clear; by growth.
+  std::vector<SuppressedLeaks> suppressed;  ///< In order of patterns, those that matched.
+  std::uint64_t tested = 0;
+  /// All sites of too few samples as one, if they have enough together: whether something
+  /// grows among them. Its group has no name. Its q-value is its p-value.
+  std::optional<LeakSite> small;
+  /// Samples that a site needs before any outcome could be significant.
+  std::uint64_t samples_needed = 0;
+};
+
+/// Judges every site with something live; those without count among the tested. Requires `by`
+/// kStack or kFunction.
+[[nodiscard]] Leaks find_leaks(const Recording& recording, const LeakOptions& options);
+
+}  // namespace geiger::profile

@@ -1,0 +1,227 @@
+#include "analysis/profile/lives/leaks.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "analysis/profile/lives/leak_windows.h"
+#include "analysis/profile/testing/test_recording.h"
+
+namespace geiger::profile {
+namespace {
+
+TEST(LeakWindows, CoverTheTimeBehindTheWarmUp) {
+  const LeakWindows windows(0.25);
+  EXPECT_TRUE(windows.is_warm_up(0.2499));
+  EXPECT_FALSE(windows.is_warm_up(0.25));
+  EXPECT_EQ(windows.window_of(0.25), 0U);
+  EXPECT_EQ(windows.window_of(1), kLeakWindows - 1);
+  double sum = 0;
+  for (std::size_t i = 0; i < kLeakWindows; ++i) {
+    sum += windows.length_of(i);
+    EXPECT_GT(windows.length_of(i), 0.4 * 0.75 / kLeakWindows);
+    EXPECT_LT(windows.length_of(i), 1.6 * 0.75 / kLeakWindows);
+  }
+  EXPECT_NEAR(sum, 0.75, 1e-12);
+}
+
+TEST(LeakWindows, PlaceInstantsInTheTimeOfAProcess) {
+  const ActiveTime active{1000, 3000};
+  EXPECT_EQ(LeakWindows::place(500, active), 0);
+  EXPECT_EQ(LeakWindows::place(1500, active), 0.25);
+  EXPECT_EQ(LeakWindows::place(9000, active), 1) << "frees behind the last sample";
+  EXPECT_EQ(LeakWindows::place(5, {5, 5}), 0) << "no time at all";
+}
+
+TEST(LeakWindows, KnowWhatSlowsDown) {
+  const LeakWindows windows(0.25);
+  std::array<double, kLeakWindows> changes{};
+  EXPECT_FALSE(windows.is_lasting(changes));
+  for (std::size_t i = 0; i < kLeakWindows; ++i) changes[i] = windows.length_of(i);
+  EXPECT_TRUE(windows.is_lasting(changes));
+  for (std::size_t i = 8; i < kLeakWindows; ++i) changes[i] *= 0.51;
+  EXPECT_TRUE(windows.is_lasting(changes));
+  for (std::size_t i = 8; i < kLeakWindows; ++i) changes[i] *= 0.9;
+  EXPECT_FALSE(windows.is_lasting(changes));
+}
+
+TEST(LeakWindows, KnowWhatSlowsDownBeyondChance) {
+  const LeakWindows windows(0.25);
+  std::array<std::uint64_t, kLeakWindows> few{}, many{};
+  EXPECT_FALSE(windows.is_slowing(few));
+  for (std::size_t i = 0; i < kLeakWindows; ++i) {
+    few[i] = i < 4 ? 3 : 1;
+    many[i] = i < 4 ? 30 : 10;
+  }
+  EXPECT_FALSE(windows.is_slowing(few)) << "12 and 4 where half the speed is about 12 and 6";
+  EXPECT_TRUE(windows.is_slowing(many));
+}
+
+/// A process of 1,000 ns from 1,000 on.
+class LeaksOf : public ::testing::Test {
+ protected:
+  LeaksOf() : first_(test_.stack({test_.location({"first"})})) {
+    test_.recording.processes[0].end = 3000;
+    // Brackets of the time: what allocates and frees.
+    for (Nanoseconds at = 1000; at <= 2000; at += 10) test_.sample(first_, 64, at, at + 1);
+  }
+
+  std::uint32_t site(const char* name) { return test_.stack({test_.location({name})}); }
+
+  [[nodiscard]] Leaks leaks(const LeakOptions& options = {}) const {
+    return find_leaks(test_.recording, options);
+  }
+
+  TestRecording test_;
+  std::uint32_t first_;
+};
+
+TEST_F(LeaksOf, AnEvenLeakIsSuspect) {
+  const auto leak = site("leak");
+  for (Nanoseconds at = 1005; at < 2000; at += 10) test_.sample(leak, 100, at);
+  const Leaks found = leaks();
+  ASSERT_EQ(found.sites.size(), 1U) << "what freed everything is not looked at";
+  const LeakSite& suspect = found.sites.front();
+  EXPECT_EQ(suspect.verdict, LeakVerdict::kSuspect);
+  EXPECT_EQ(suspect.group.name, "leak");
+  EXPECT_EQ(found.tested, 2U) << "but could have been one";
+  EXPECT_NEAR(suspect.q_value, 2 * suspect.p_value, 1e-12 * suspect.p_value);
+  EXPECT_EQ(suspect.kept, 75U);
+  EXPECT_EQ(suspect.since, 75U);
+  EXPECT_EQ(suspect.oldest, 3000U - 1255U);
+  EXPECT_NEAR(suspect.seconds, 750e-9, 1e-12);
+  const double weight = 100 / -std::expm1(std::log1p(-1.0 / 1024) * 100);
+  EXPECT_NEAR(suspect.all.bytes, 75 * weight, 1e-6);
+  EXPECT_LT(suspect.all.interval.lo, suspect.all.bytes);
+  EXPECT_LE(suspect.p_value, suspect.q_value);
+}
+
+TEST_F(LeaksOf, BeingAliveIsNoEvidence) {
+  const auto table = site("table"), lazy = site("lazy");
+  for (Nanoseconds at = 1000; at < 1200; ++at) test_.sample(table, 100, at);
+  for (Nanoseconds at = 1500; at < 1510; ++at) {
+    for (int i = 0; i < 10; ++i) test_.sample(lazy, 100, at);
+  }
+  for (const LeakSite& site : leaks().sites) {
+    EXPECT_EQ(site.verdict, LeakVerdict::kClear) << site.group.name;
+    EXPECT_GT(site.sums.alive.samples, 0U);
+  }
+}
+
+// One sample in each window is as even as can be, and still only twelve samples.
+TEST_F(LeaksOf, EvennessDoesNotMakeUpForSamples) {
+  const auto leak = site("leak");
+  const LeakWindows windows(0.25);
+  double place = 0.25;
+  for (std::size_t i = 0; i < kLeakWindows; place += windows.length_of(i++)) {
+    test_.sample(leak, 100, 1000 + static_cast<Nanoseconds>(1000 * place) + 20);
+  }
+  const LeakSite found = leaks().sites.front();
+  EXPECT_EQ(found.kept, 12U);
+  EXPECT_GE(found.all.p_value, 1e-4) << "about 2^-12";
+}
+
+// Nothing is sampled here, so only the program's own ups and downs are left to explain it:
+// a sawtooth a little shorter than a window of even lengths would be. Each phase.
+TEST_F(LeaksOf, ASawtoothInStepWithTheWindowsIsNone) {
+  constexpr Nanoseconds kTime = 16'000, kPeriod = 984;
+  for (Nanoseconds phase = 0; phase < kPeriod; phase += 41) {
+    TestRecording exact(1);
+    exact.recording.processes[0].end = 20'000;
+    const auto saw = exact.stack({exact.location({"saw"})});
+    for (Nanoseconds at = 0; at < kTime; at += 4) {
+      const Nanoseconds emptied = ((at + phase) / kPeriod + 1) * kPeriod - phase;
+      exact.sample(saw, 8, 1000 + at, emptied < kTime ? 1000 + emptied : 0);
+    }
+    for (const LeakSite& site : find_leaks(exact.recording, {}).sites) {
+      EXPECT_EQ(site.verdict, LeakVerdict::kClear) << phase;
+    }
+  }
+}
+
+TEST_F(LeaksOf, FewSamplesAreUndecided) {
+  const auto leak = site("leak");
+  for (Nanoseconds at = 1305; at < 1900; at += 150) test_.sample(leak, 100, at);
+  const Leaks found = leaks();
+  ASSERT_EQ(found.sites.size(), 1U);
+  EXPECT_EQ(found.sites[0].verdict, LeakVerdict::kUndecided);
+  EXPECT_FALSE(found.sites[0].is_tested);
+  EXPECT_EQ(found.samples_needed, 6U) << "2 / 2^6 is below 0.05, 2 / 2^5 is not";
+  EXPECT_EQ(leaks({.q = 0.001}).samples_needed, 11U);
+}
+
+// As many windows as not tell that it grew, and too few samples whether it slowed down.
+TEST_F(LeaksOf, ASlowingThatMayBeChanceIsUndecided) {
+  const auto leak = site("leak");
+  for (Nanoseconds at = 1255; at < 2000; at += at < 1750 ? 20 : 50) test_.sample(leak, 100, at);
+  const LeakSite found = leaks().sites.front();
+  EXPECT_TRUE(found.is_tested);
+  EXPECT_FALSE(found.all.is_lasting);
+  EXPECT_FALSE(found.all.is_slowing);
+  EXPECT_EQ(found.verdict, LeakVerdict::kUndecided);
+}
+
+TEST_F(LeaksOf, ASlowingBeyondChanceIsClear) {
+  const auto fills = site("fills");
+  for (Nanoseconds at = 1255; at < 2000; at += at < 1750 ? 2 : 8) test_.sample(fills, 100, at);
+  const LeakSite found = leaks().sites.front();
+  EXPECT_TRUE(found.all.is_slowing);
+  EXPECT_EQ(found.verdict, LeakVerdict::kClear);
+}
+
+TEST_F(LeaksOf, UndecidedIsWorthSayingOfLargePartsOnly) {
+  const auto leak = site("leak"), table = site("table");
+  test_.sample(leak, 100, 1500);
+  for (Nanoseconds at = 1000; at < 1200; ++at) test_.sample(table, 1000, at);
+  for (const LeakSite& site : leaks().sites) EXPECT_EQ(site.verdict, LeakVerdict::kClear);
+}
+
+TEST_F(LeaksOf, EndAndBeginAreThoseOfEachProcess) {
+  // The same leak in a later process of another length.
+  const auto other = test_.add_process();
+  test_.recording.processes[other].end = 90'000;
+  const auto leak = site("leak");
+  for (Nanoseconds at = 1005; at < 2000; at += 20) test_.sample(leak, 100, at);
+  for (Nanoseconds at = 50'000; at < 90'000; at += 800) {
+    Sample& sample = test_.sample(leak, 100, at);
+    sample.process = other;
+    sample.epoch = other;
+  }
+  const LeakSite suspect = leaks().sites.front();
+  EXPECT_EQ(suspect.verdict, LeakVerdict::kSuspect);
+  EXPECT_NEAR(suspect.seconds, 0.75 * (1000 + 39'200) * 1e-9, 1e-10);
+}
+
+TEST_F(LeaksOf, CertainGrowthNeedsNoSampling) {
+  TestRecording exact(1);
+  exact.recording.processes[0].end = 3000;
+  const auto leak = exact.stack({exact.location({"leak"})});
+  for (Nanoseconds at = 1000; at <= 2000; at += 5) exact.sample(leak, 8, at + at % 3);
+  const Leaks found = find_leaks(exact.recording, {});
+  EXPECT_EQ(found.sites.front().verdict, LeakVerdict::kSuspect);
+}
+
+TEST_F(LeaksOf, SuppressedStacksAreCountedAndLeftOut) {
+  const auto leak = site("leak");
+  for (Nanoseconds at = 1005; at < 2000; at += 10) test_.sample(leak, 100, at);
+  const auto parsed = Suppressions::parse("leak:nothing\nleak:^leak$\n");
+  LeakOptions options;
+  options.suppressions = &std::get<Suppressions>(parsed);
+  const Leaks found = leaks(options);
+  EXPECT_TRUE(found.sites.empty());
+  ASSERT_EQ(found.suppressed.size(), 1U);
+  EXPECT_EQ(found.suppressed[0].pattern, 1U);
+  EXPECT_EQ(found.suppressed[0].samples, 100U);
+  EXPECT_EQ(found.suppressed[0].live.samples, 100U);
+}
+
+TEST_F(LeaksOf, NothingIsFoundInNothing) {
+  EXPECT_TRUE(find_leaks({}, {}).sites.empty());
+  TestRecording empty;
+  EXPECT_TRUE(find_leaks(empty.recording, {}).sites.empty());
+  empty.sample(empty.stack({}), 100, 2000);
+  EXPECT_EQ(find_leaks(empty.recording, {}).sites.front().verdict, LeakVerdict::kClear);
+}
+
+}  // namespace
+}  // namespace geiger::profile

@@ -1,0 +1,245 @@
+#include "analysis/profile/lives/lifetimes.h"
+
+#include <fmt/format.h>
+#include <tsl/robin_map.h>
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <tuple>
+
+#include "analysis/profile/frames/shown_path.h"
+#include "analysis/profile/hash.h"
+#include "analysis/profile/labels.h"
+#include "analysis/profile/thinned.h"
+#include "analysis/profile/totals.h"
+#include "estimation/counts.h"
+
+namespace geiger::profile {
+namespace {
+
+using estimation::Count;
+using estimation::Counts;
+using estimation::NodeSums;
+
+constexpr std::uint16_t kUnknownCpu = 0xfff;
+
+bool is_selected(const Sample& sample, LifetimeGrouping grouping,
+                 const LifetimeSelection& selection) {
+  const TimeSpan& span = selection.allocated_in;
+  if (grouping == LifetimeGrouping::kFreeStack && sample.free_stack == kNone) return false;
+  if (sample.is_thinned_out) return false;
+  if (!is_allocation_seen(sample) && !selection.with_unseen_allocations) return false;
+  if (selection.keeps && !selection.keeps(sample)) return false;
+  return sample.time >= span.from && sample.time < span.to &&
+         (sample.free_time != 0 || !selection.observed_only);
+}
+
+/// Names groups, and says which one a sample belongs to.
+class Grouper {
+ public:
+  Grouper(const Recording& recording, LifetimeGrouping grouping)
+      : recording_(recording), shown_(recording), lines_(recording), grouping_(grouping) {}
+
+  [[nodiscard]] std::uint32_t key_of(const Sample& sample) {
+    switch (grouping_) {
+      case LifetimeGrouping::kWhole:
+        return 0;
+      case LifetimeGrouping::kFunction:
+        return function_of(sample);
+      case LifetimeGrouping::kStack:
+        return sample.stack;
+      case LifetimeGrouping::kFreeStack:
+        return sample.free_stack;
+      case LifetimeGrouping::kThread:
+        return sample.thread;
+      case LifetimeGrouping::kSize:
+        return static_cast<std::uint32_t>(std::bit_width(sample.requested));
+    }
+    return 0;
+  }
+
+  void describe(LifetimeGroup& group, std::uint32_t key) {
+    switch (grouping_) {
+      case LifetimeGrouping::kWhole:
+        group.name = "all";
+        break;
+      case LifetimeGrouping::kFunction:
+        describe_function(group, key);
+        break;
+      case LifetimeGrouping::kStack:
+      case LifetimeGrouping::kFreeStack:
+        shown_.of(key);
+        group.name = shown_.labels()[shown_.path().front()].name;
+        group.detail = nearest_callers(shown_.labels(), shown_.path());
+        group.where = source_line_of(recording_, shown_.frames().front());
+        group.stack = key;
+        break;
+      case LifetimeGrouping::kThread:
+        describe_thread(group, key);
+        break;
+      case LifetimeGrouping::kSize:
+        describe_size(group, key);
+        break;
+    }
+  }
+
+ private:
+  std::uint32_t function_of(const Sample& sample) {
+    shown_.of(sample.stack);
+    // Of a sample below T the draws say T bytes, whatever its size.
+    const Bytes interval = recording_.epochs[sample.epoch].interval;
+    lines_.add(shown_.path().front(), shown_.frames().front(),
+               static_cast<double>(std::max(sample.requested, interval)));
+    return shown_.path().front();
+  }
+
+  void describe_function(LifetimeGroup& group, std::uint32_t key) const {
+    const Label& label = shown_.labels()[key];
+    group.name = label.name;
+    group.where = lines_.heaviest(key);
+    if (label.module != kNone && !label.is_location) {
+      group.detail = file_name_of(recording_.modules[label.module].path);
+    }
+  }
+
+  void describe_thread(LifetimeGroup& group, std::uint32_t thread) const {
+    if (thread == kNone) {
+      group.name = "[no thread]";
+      return;
+    }
+    const Thread& described = recording_.threads[thread];
+    group.name = described.name.empty() ? fmt::format("tid {}", described.tid) : described.name;
+    if (!described.name.empty()) group.detail = fmt::format("tid {}", described.tid);
+  }
+
+  static void describe_size(LifetimeGroup& group, std::uint32_t width) {
+    const Bytes least = width == 0 ? 0 : Bytes{1} << (width - 1);
+    group.name = fmt::format("{}-{} B", least, least == 0 ? 0 : least * 2 - 1);
+  }
+
+  const Recording& recording_;
+  ShownPath shown_;
+  LinesOfFunctions lines_;
+  LifetimeGrouping grouping_;
+};
+
+void sort_groups(std::vector<LifetimeGroup>& groups) {
+  std::ranges::sort(groups, [](const LifetimeGroup& a, const LifetimeGroup& b) {
+    if (a.weighted_bytes != b.weighted_bytes) return a.weighted_bytes > b.weighted_bytes;
+    return std::tie(a.name, a.detail, a.stack) < std::tie(b.name, b.detail, b.stack);
+  });
+}
+
+NodeSums sums_if(const Recording& recording, std::span<const std::uint32_t> samples,
+                 const std::function<bool(const Sample&)>& is_counted) {
+  Counts counts;
+  for (const std::uint32_t index : samples) {
+    const Sample& sample = recording.samples[index];
+    if (is_counted(sample)) counts.push_back(count_of_fate(recording, sample));
+  }
+  make_canonical(counts);
+  NodeSums sums = sums_of(counts);
+  sums.could_have_sampled(largest_interval_of_fates(recording));
+  return sums;
+}
+
+bool knows_thread(const Sample& sample) {
+  return sample.free_time != 0 && !sample.free_unseen && sample.thread != kNone &&
+         sample.free_thread != kNone;
+}
+
+bool knows_cpu(const Sample& sample) {
+  return sample.free_time != 0 && !sample.free_unseen && sample.cpu != kUnknownCpu &&
+         sample.free_cpu != kUnknownCpu;
+}
+
+/// Weight of the next object that might have been sampled. Of bytes that is E, or in pure
+/// mode, where large objects are put to trial, as much as the heaviest sample; objects are
+/// assumed no lighter than those seen.
+double next_weight(const Recording& recording, CurveOver over, double heaviest) {
+  const double interval = largest_interval_of_fates(recording);
+  if (interval == 0) return 0;
+  // Where fates were thinned, large objects too are followed by chance only.
+  const bool is_pure =
+      std::ranges::any_of(recording.processes, &Process::is_pure) || is_any_thinned(recording);
+  if (over == CurveOver::kBytes) return is_pure ? std::max(interval, heaviest) : interval;
+  return std::max(heaviest, 1.0);
+}
+
+}  // namespace
+
+std::vector<LifetimeGroup> lifetime_groups(const Recording& recording, LifetimeGrouping grouping,
+                                           const LifetimeSelection& selection) {
+  Grouper grouper(recording, grouping);
+  std::vector<LifetimeGroup> groups;
+  std::vector<std::uint32_t> keys;
+  tsl::robin_map<std::uint32_t, std::uint32_t, SpreadHash> known;
+  for (std::uint32_t i = 0; i < recording.samples.size(); ++i) {
+    const Sample& sample = recording.samples[i];
+    if (!is_selected(sample, grouping, selection)) continue;
+    const std::uint32_t key = grouper.key_of(sample);
+    const auto next = static_cast<std::uint32_t>(groups.size());
+    const auto [place, is_new] = known.try_emplace(key, next);
+    if (is_new) {
+      groups.emplace_back();
+      keys.push_back(key);
+    }
+    groups[place->second].samples.push_back(i);
+  }
+  // Lines are known once all samples have been seen.
+  for (std::size_t i = 0; i < groups.size(); ++i) grouper.describe(groups[i], keys[i]);
+  for (LifetimeGroup& group : groups) {
+    const NodeSums sums = sums_of_samples(recording, group.samples);
+    group.weighted_bytes = sums.certain_bytes + sums.weighted_bytes;
+  }
+  sort_groups(groups);
+  return groups;
+}
+
+NodeSums sums_of_samples(const Recording& recording, std::span<const std::uint32_t> samples) {
+  return sums_if(recording, samples, [](const Sample&) { return true; });
+}
+
+LifetimeSums lifetime_sums(const Recording& recording, std::span<const std::uint32_t> samples) {
+  const auto sums = [&](const std::function<bool(const Sample&)>& is_counted) {
+    return sums_if(recording, samples, is_counted);
+  };
+  return {.allocated = sums(is_allocation_seen),
+          .alive = sums([](const Sample& s) { return s.free_time == 0; }),
+          .freed = sums([](const Sample& s) { return s.free_time != 0; }),
+          .freed_by_known_thread = sums(knows_thread),
+          .freed_by_other_thread =
+              sums([](const Sample& s) { return knows_thread(s) && s.thread != s.free_thread; }),
+          .freed_on_known_cpu = sums(knows_cpu),
+          .freed_on_other_cpu =
+              sums([](const Sample& s) { return knows_cpu(s) && s.cpu != s.free_cpu; })};
+}
+
+Nanoseconds watched_for(const Recording& recording, const Sample& sample) {
+  const Nanoseconds until =
+      sample.free_time != 0 ? sample.free_time : recording.processes[sample.process].end;
+  return until - std::min(until, sample.time);
+}
+
+estimation::SurvivalCurve survival_of(const Recording& recording,
+                                      std::span<const std::uint32_t> samples, CurveOver over,
+                                      double level) {
+  std::vector<estimation::Lifetime> lives;
+  lives.reserve(samples.size());
+  double heaviest = 0;  // Of what chance chose.
+  for (const std::uint32_t index : samples) {
+    const Sample& sample = recording.samples[index];
+    const Count count = count_of_fate(recording, sample);
+    const double pi = estimation::inclusion_probability(count);
+    if (!(pi > 0)) continue;
+    const double size = over == CurveOver::kBytes ? static_cast<double>(count.size) : 1;
+    lives.push_back({static_cast<double>(watched_for(recording, sample)), sample.free_time != 0,
+                     size / pi, 1 - pi});
+    if (pi < 1) heaviest = std::max(heaviest, size / pi);
+  }
+  const double next = next_weight(recording, over, heaviest);
+  return {lives, estimation::SurvivalDesign{.level = level, .next = next}};
+}
+
+}  // namespace geiger::profile

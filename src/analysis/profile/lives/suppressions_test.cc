@@ -1,0 +1,69 @@
+#include "analysis/profile/lives/suppressions.h"
+
+#include <gtest/gtest.h>
+
+#include "analysis/profile/testing/test_recording.h"
+
+namespace geiger::profile {
+namespace {
+
+TEST(Suppressions, MatchPartsOfNames) {
+  EXPECT_TRUE(matches_suppression("font", "libfontconfig.so"));
+  EXPECT_FALSE(matches_suppression("font", "libFont.so"));
+  EXPECT_TRUE(matches_suppression("^main$", "main"));
+  EXPECT_FALSE(matches_suppression("^main$", "main2"));
+  EXPECT_FALSE(matches_suppression("^main", "domain"));
+  EXPECT_TRUE(matches_suppression("main$", "domain"));
+  EXPECT_TRUE(matches_suppression("g_*_register", "xg_type_registered"));
+  EXPECT_FALSE(matches_suppression("g_*_register$", "g_type_registered"));
+  EXPECT_TRUE(matches_suppression("^a*b*c$", "abbbc"));
+  EXPECT_TRUE(matches_suppression("^a*c$", "acbc"));
+  EXPECT_FALSE(matches_suppression("^ab*bc$", "abc")) << "no letter twice";
+  EXPECT_TRUE(matches_suppression("*x*", "axb"));
+  EXPECT_TRUE(matches_suppression("^*x", "ax"));
+  EXPECT_TRUE(matches_suppression("a^b", "a^b")) << "^ is special in front only";
+}
+
+TEST(Suppressions, ReadFiles) {
+  const auto parsed = Suppressions::parse("# known\n\n leak:libfoo \r\nleak:^bar$\n");
+  const auto* found = std::get_if<Suppressions>(&parsed);
+  ASSERT_TRUE(found);
+  ASSERT_EQ(found->size(), 2U);
+  EXPECT_EQ(found->pattern(0), "libfoo");
+  EXPECT_EQ(found->pattern(1), "^bar$");
+}
+
+TEST(Suppressions, NameTheLineThatIsWrong) {
+  const auto error_of = [](std::string_view text) {
+    const auto parsed = Suppressions::parse(text);
+    const auto* error = std::get_if<SuppressionError>(&parsed);
+    return error ? *error : SuppressionError{};
+  };
+  EXPECT_EQ(error_of("leak:a\nrace:b\n").line, 2U);
+  EXPECT_EQ(error_of("leak:a\nrace:b\n").reason, "'race:b' does not begin with leak:");
+  EXPECT_EQ(error_of("leak:").line, 1U);
+  EXPECT_EQ(error_of("leak:^*$").reason, "leak: needs a part of a name");
+  EXPECT_EQ(error_of("\n\nleak:a$b").line, 3U);
+  EXPECT_EQ(error_of("leak:a$b").reason, "$ stands at the end of a pattern only");
+}
+
+TEST(Suppressions, LookAtFunctionsModulesAndFiles) {
+  TestRecording test;
+  const auto leaf = test.location({"inlined", "make"});
+  const auto bare = test.location({});
+  test.recording.frames[0].file = "src/pool.cc";
+  const auto stack = test.stack({leaf, bare});
+  const auto find = [&](std::string_view text) {
+    const auto parsed = Suppressions::parse(text);
+    return std::get<Suppressions>(parsed).match(test.recording, stack);
+  };
+  EXPECT_EQ(find("leak:nothing\nleak:^make$"), 1U);
+  EXPECT_EQ(find("leak:pool.cc"), 0U);
+  EXPECT_EQ(find("leak:/usr/bin/target"), 0U);
+  EXPECT_EQ(find("leak:absent"), kNone);
+  const auto parsed = Suppressions::parse("leak:target");
+  EXPECT_EQ(std::get<Suppressions>(parsed).match(test.recording, kNone), kNone);
+}
+
+}  // namespace
+}  // namespace geiger::profile

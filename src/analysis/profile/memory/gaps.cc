@@ -1,0 +1,113 @@
+#include "analysis/profile/memory/gaps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/profile/memory/mappings.h"
+#include "analysis/profile/selfcheck.h"
+#include "analysis/profile/thinned.h"
+
+namespace geiger::profile {
+namespace {
+
+using Lacks = Gap::Lacks;
+
+/// Hits that left no sample are usual up to this share: allocations that failed for want of
+/// memory are counted and leave none.
+constexpr double kUsuallyMissing = 0.001;
+
+/// By trace::DropCause, which this room may not include: whether it lost samples or fates.
+constexpr std::size_t kCausesThatLoseSamples = 2;
+
+std::string counted(std::uint64_t count, const char* one, const char* several) {
+  return fmt::format("{} {}", count, count == 1 ? one : several);
+}
+
+class Finder {
+ public:
+  explicit Finder(const Recording& recording) : recording_(recording) {}
+
+  std::vector<Gap> find() {
+    if (recording_.is_damaged) add(Lacks::kAll, "a file is damaged or cut short");
+    add_if(Lacks::kAll, recording_.unrecorded_processes, "process was not recorded",
+           "processes were not recorded");
+    add_segments();
+    const std::uint64_t full =
+        processes_if([](const Process& process) { return process.ending == Ending::kSwitchedOff; });
+    add_if(Lacks::kAll, full, "process outlived its recording", "processes outlived the recording");
+    add_losses();
+    add_if(Lacks::kFates, processes_if(&Process::tells_no_frees),
+           "profile does not say what was live", "profiles do not say what was live");
+    const std::uint64_t attached = processes_if(&Process::is_attached);
+    add_if(Lacks::kFates, attached, "process was attached to: its earlier objects are not recorded",
+           "processes were attached to: their earlier objects are not recorded");
+    return std::move(gaps_);
+  }
+
+ private:
+  void add(Lacks lacks, std::string why) { gaps_.push_back({lacks, std::move(why)}); }
+  void add_if(Lacks lacks, std::uint64_t count, const char* one, const char* several) {
+    if (count > 0) add(lacks, counted(count, one, several));
+  }
+
+  template <typename Is>
+  [[nodiscard]] std::uint64_t processes_if(const Is& is) const {
+    return static_cast<std::uint64_t>(std::ranges::count_if(recording_.processes, is));
+  }
+
+  void add_segments() {
+    const std::uint64_t parts = processes_if([](const Process& process) {
+      return process.misses_beginning() || process.has_gap() ||
+             process.ending == Ending::kContinued;
+    });
+    add_if(Lacks::kAll, parts, "process lacks segments of its recording",
+           "processes lack segments of their recordings");
+  }
+
+  void add_losses() {
+    std::uint64_t samples = 0, fates = 0, uncommitted = 0, hits = 0, missing = 0;
+    for (std::uint32_t i = 0; i < recording_.processes.size(); ++i) {
+      const Process& process = recording_.processes[i];
+      for (std::size_t cause = 0; cause < process.drops.size(); ++cause) {
+        (cause < kCausesThatLoseSamples ? samples : fates) += process.drops[cause];
+      }
+      uncommitted += process.uncommitted;
+      // Threads of a rotated recording count what segments that are gone held.
+      if (process.misses_beginning() || process.has_gap()) continue;
+      const Accounting accounting = account(recording_, i);
+      hits += accounting.counted;
+      missing += accounting.missing();
+    }
+    const bool is_much = static_cast<double>(missing) > kUsuallyMissing * static_cast<double>(hits);
+    if (is_much)
+      add(Lacks::kSamples, fmt::format("{} of {} samples counted are not in it", missing, hits));
+    add_if(Lacks::kSamples, samples, "sample was dropped", "samples were dropped");
+    add_if(Lacks::kSamples, uncommitted, "record was never finished",
+           "records were never finished");
+    add_if(Lacks::kFates, fates, "free was not recorded", "frees were not recorded");
+  }
+
+  const Recording& recording_;
+  std::vector<Gap> gaps_;
+};
+
+}  // namespace
+
+bool Gap::concerns(Kind kind, bool is_counted) const {
+  if (lacks == Lacks::kAll) return true;
+  if (is_counted || is_of_mappings(kind)) return false;
+  if (lacks == Lacks::kSamples) return true;
+  Selection selection;
+  selection.kind = kind;
+  return depends_on_fates(selection);
+}
+
+std::vector<Gap> gaps_of(const Recording& recording) { return Finder(recording).find(); }
+
+bool is_counted(const Recording& recording) {
+  return !recording.threads.empty() &&
+         std::ranges::none_of(recording.processes, &Process::is_imported);
+}
+
+}  // namespace geiger::profile

@@ -1,0 +1,298 @@
+#include "analysis/profile/memory/measured.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "analysis/profile/hash.h"
+#include "analysis/profile/memory/mappings.h"
+#include "analysis/profile/memory/residency_answers.h"
+#include "analysis/profile/peak.h"
+#include "analysis/profile/thinned.h"
+#include "analysis/profile/totals.h"
+
+namespace geiger::profile {
+namespace {
+
+/// Collects entries, one per sample.
+class Collector {
+ public:
+  Collector(const Recording& recording, const Selection& selection)
+      : recording_(recording), selection_(selection) {
+    profile_.kind = selection.kind;
+    profile_.is_part = selection.is_part();
+    profile_.heap = selection.heap;
+    profile_.is_of_fates = depends_on_fates(selection);
+    interval_ =
+        profile_.is_of_fates ? largest_interval_of_fates(recording) : largest_interval(recording);
+  }
+
+  void add(const Sample& sample, Bytes value, std::uint64_t count = 1) {
+    if (value == 0 || count == 0 || !is_selected(sample)) return;
+    profile_.entries.push_back(entry_of(sample, value, count));
+    const Bytes tried = estimation::tried_bytes(sample.requested);
+    ratio_ = std::max(ratio_, static_cast<double>(value) / static_cast<double>(tried));
+  }
+
+  /// Adds a sample of which it is not known how much of it counts.
+  void leave_open(const Sample& sample) {
+    if (is_selected(sample)) profile_.unanswered.push_back(entry_of(sample, sample.requested, 1));
+  }
+
+  [[nodiscard]] Profile finish() {
+    // An object that was missed may weigh as much more as the heaviest seen.
+    profile_.largest_interval = interval_ * ratio_;
+    return std::move(profile_);
+  }
+
+ private:
+  [[nodiscard]] bool is_selected(const Sample& sample) const {
+    if (profile_.is_of_fates && sample.is_thinned_out) return false;
+    return sample.heap == selection_.heap && (!selection_.keeps || selection_.keeps(sample));
+  }
+
+  [[nodiscard]] Entry entry_of(const Sample& sample, Bytes value, std::uint64_t count) const {
+    Entry entry = profile::entry_of(recording_, sample, count);
+    entry.value = value;
+    if (selection_.tells_lifetimes) entry.lifetime = lifetime_class_of(sample);
+    return entry;
+  }
+
+  const Recording& recording_;
+  const Selection& selection_;
+  Profile profile_;
+  double interval_ = 0;
+  double ratio_ = 1;
+};
+
+Bytes residency_of(const SampleResidency& found, Bytes requested, Kind kind) {
+  const Bytes resident = std::min(found.resident, requested);
+  const Bytes swapped = std::min(found.swapped, requested - resident);
+  if (kind == Kind::kResident) return resident;
+  return kind == Kind::kSwapped ? swapped : requested - resident - swapped;
+}
+
+constexpr std::string_view kNotToldApart =
+    "its pages could not be read from outside, and mincore, asked inside, does not tell swapped "
+    "pages from untouched ones";
+
+void add_answers(const Recording& recording, const std::map<std::uint32_t, Nanoseconds>& used,
+                 Collector& collector) {
+  std::vector<bool> is_answered(used.empty() ? 0 : recording.samples.size());
+  for (const ResidencyAnswer& answer : recording.residency_answers) {
+    const Sample& sample = recording.samples[answer.sample];
+    const auto time = used.find(sample.process);
+    const bool counts = time != used.end() && answer.time == time->second;
+    if (!counts || !was_live_at(sample, answer.time)) continue;
+    collector.add(sample, answer.resident);
+    is_answered[answer.sample] = true;
+  }
+  for (std::size_t i = 0; i < is_answered.size(); ++i) {
+    const Sample& sample = recording.samples[i];
+    const auto time = used.find(sample.process);
+    const bool is_open = !is_answered[i] && time != used.end() && was_live_at(sample, time->second);
+    if (is_open) collector.leave_open(sample);
+  }
+}
+
+void add_residency(const Recording& recording, const Selection& selection, Collector& collector) {
+  const auto answered = answers_used(recording, selection.moment);
+  if (selection.kind == Kind::kResident) add_answers(recording, answered, collector);
+  for (const Observations& observations : recording.observations) {
+    const Snapshot* snapshot = snapshot_at(observations, selection.moment);
+    const bool is_usable = snapshot != nullptr && snapshot->residency_fault.empty();
+    if (!is_usable || answered.contains(observations.process)) continue;
+    for (const SampleResidency& found : snapshot->residency) {
+      const Sample& sample = recording.samples[found.sample];
+      if (!was_live(sample, *snapshot)) continue;
+      collector.add(sample, residency_of(found, sample.requested, selection.kind));
+    }
+  }
+}
+
+Bytes bytes_of_block(const Sample& sample, Kind kind) {
+  if (kind == Kind::kUsable || kind == Kind::kLiveUsable) return sample.usable;
+  return sample.usable - std::min(sample.usable, sample.requested);
+}
+
+void add_blocks(const Recording& recording, const Selection& selection, Collector& collector) {
+  const bool is_live = is_of_live_blocks(selection.kind);
+  for (const Sample& sample : recording.samples_beside(selection.heap)) {
+    const bool is_in_window = !(selection.from && sample.time < *selection.from) &&
+                              !(selection.to && sample.time >= *selection.to);
+    if (!is_in_window || (is_live && sample.free_time != 0)) continue;
+    if (is_live || is_allocation_seen(sample)) {
+      collector.add(sample, bytes_of_block(sample, selection.kind));
+    }
+  }
+  if (selection.from || selection.to) return;
+  for (const Tally& tally : recording.tallies) {
+    collector.add(tally.alike, bytes_of_block(tally.alike, selection.kind),
+                  count_of(tally, selection.kind));
+  }
+}
+
+void add_waste(const Recording& recording, const Selection& selection, Collector& collector) {
+  for (const Observations& observations : recording.observations) {
+    const Snapshot* snapshot = snapshot_at(observations, selection.moment);
+    if (snapshot == nullptr || !snapshot->waste_fault.empty()) continue;
+    for (const SampleWaste& waste : snapshot->waste) {
+      const Sample& sample = recording.samples[waste.sample];
+      if (was_live(sample, *snapshot)) collector.add(sample, waste.bytes);
+    }
+  }
+}
+
+/// What allocators said last of each process: samples that were live then.
+std::map<std::uint32_t, Nanoseconds> last_told(const Recording& recording) {
+  std::map<std::uint32_t, Nanoseconds> last;
+  for (const Utilization& told : recording.utilization) {
+    Nanoseconds& time = last[recording.samples[told.sample].process];
+    time = std::max(time, told.time);
+  }
+  return last;
+}
+
+/// The sample's share of its slab's used bytes answers for that share of the free ones.
+double waste_of(const Sample& sample, const Utilization& told) {
+  const Bytes used = told.slab_bytes - told.free_bytes;
+  if (used == 0) return 0;
+  const double share =
+      std::min(1.0, static_cast<double>(sample.usable) / static_cast<double>(used));
+  return share * static_cast<double>(told.free_bytes);
+}
+
+void add_utilization(const Recording& recording, Collector& collector) {
+  const auto last = last_told(recording);
+  // The newest of each sample.
+  std::map<std::uint32_t, const Utilization*> newest;
+  for (const Utilization& told : recording.utilization) {
+    const Utilization*& kept = newest[told.sample];
+    if (kept == nullptr || kept->time <= told.time) kept = &told;
+  }
+  for (const auto& [index, told] : newest) {
+    const Sample& sample = recording.samples[index];
+    const bool is_live = sample.free_time == 0 || sample.free_time > last.at(sample.process);
+    if (!is_live) continue;
+    collector.add(sample, rounded_at_random(waste_of(sample, *told), told->time ^ index));
+  }
+}
+
+bool is_live_only(const Tally& tally) { return !is_allocation_seen(tally.alike); }
+
+/// Whether a process has objects of which nobody wrote what the allocator gave.
+bool misses_usable(const Recording& recording, std::uint32_t process) {
+  const auto is_unknown = [process](const Sample& sample) {
+    return sample.process == process && sample.usable == 0 && sample.requested > 0;
+  };
+  return std::ranges::any_of(recording.samples, is_unknown) ||
+         std::ranges::any_of(recording.tallies, is_unknown, &Tally::alike);
+}
+
+/// Why the recording of a process cannot tell a kind at all.
+std::optional<std::string> untold(const Recording& recording, std::uint32_t index, Kind kind) {
+  const Process& process = recording.processes[index];
+  if (is_of_blocks(kind) && misses_usable(recording, index)) {
+    return "the file does not tell what the allocator gave";
+  }
+  if (kind == Kind::kAllocated && tells_live_only(recording)) return std::string(kLiveOnly);
+  if (is_of_mappings(kind) && process.misses_mappings()) {
+    return "segments of the recording are missing, and what was mapped in them is not known";
+  }
+  const bool is_counted =
+      kind == Kind::kAllocated || kind == Kind::kLiveAtEnd || is_of_blocks(kind);
+  if (!process.is_aggregated || is_counted || is_of_mappings(kind)) return std::nullopt;
+  return std::string(kAggregated);
+}
+
+bool has_utilization(const Recording& recording, std::uint32_t process) {
+  return std::ranges::any_of(recording.utilization, [&](const Utilization& told) {
+    return recording.samples[told.sample].process == process;
+  });
+}
+
+}  // namespace
+
+bool tells_live_only(const Recording& recording) {
+  return recording.samples.empty() && !recording.tallies.empty() &&
+         std::ranges::all_of(recording.tallies, is_live_only);
+}
+
+bool is_measured(Kind kind) {
+  const bool is_of_sizes =
+      kind == Kind::kAllocated || kind == Kind::kLiveAtEnd || kind == Kind::kLiveAtPeak;
+  return !is_of_sizes && !is_of_mappings(kind);
+}
+
+const Snapshot* snapshot_at(const Observations& observations, Moment moment) {
+  const auto& kept = moment == Moment::kMaximum ? observations.at_maximum : observations.last;
+  return kept ? &*kept : nullptr;
+}
+
+const Observations* observations_of(const Recording& recording, std::uint32_t process) {
+  const auto found = std::ranges::find(recording.observations, process, &Observations::process);
+  return found == recording.observations.end() ? nullptr : &*found;
+}
+
+Profile select_measured(const Recording& recording, const Selection& selection) {
+  Collector collector(recording, selection);
+  switch (selection.kind) {
+    case Kind::kOverhead:
+    case Kind::kLiveOverhead:
+    case Kind::kUsable:
+    case Kind::kLiveUsable:
+      add_blocks(recording, selection, collector);
+      break;
+    case Kind::kStranded:
+      add_waste(recording, selection, collector);
+      add_utilization(recording, collector);
+      break;
+    default:
+      add_residency(recording, selection, collector);
+  }
+  return collector.finish();
+}
+
+std::optional<std::string> unavailable(const Recording& recording, std::uint32_t process, Kind kind,
+                                       Moment moment) {
+  const bool needs_waste = kind == Kind::kStranded;
+  if (auto reason = untold(recording, process, kind)) return reason;
+  if (is_of_blocks(kind) || !is_measured(kind)) return std::nullopt;
+  if (needs_waste && has_utilization(recording, process)) return std::nullopt;
+  if (!needs_waste && answers_used(recording, moment).contains(process)) {
+    if (kind == Kind::kResident) return std::nullopt;
+    return std::string(kNotToldApart);
+  }
+  const Observations* observations = observations_of(recording, process);
+  if (observations == nullptr) {
+    return "the process was not observed: geiger run does that, and not with --no-observe";
+  }
+  if (!observations->fault.empty()) return observations->fault;
+  const Snapshot* snapshot = snapshot_at(*observations, moment);
+  if (snapshot == nullptr) return "the process ended before its memory was read";
+  const std::string& fault = needs_waste ? snapshot->waste_fault : snapshot->residency_fault;
+  if (fault.empty()) return std::nullopt;
+  return fault;
+}
+
+std::optional<std::string> unavailable(const Recording& recording, Kind kind, Moment moment) {
+  std::optional<std::string> reason;
+  bool is_of_observed = false;  // Such a reason says more than that nobody looked.
+  for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
+    auto own = unavailable(recording, i, kind, moment);
+    if (!own) return std::nullopt;
+    const bool is_observed = observations_of(recording, i) != nullptr;
+    if (!reason || (is_observed && !is_of_observed)) reason = std::move(own);
+    is_of_observed |= is_observed;
+  }
+  return reason;
+}
+
+Bytes rounded_at_random(double bytes, std::uint64_t salt) {
+  if (!(bytes > 0)) return 0;
+  const double whole = std::floor(bytes);
+  const double uniform = static_cast<double>(spread(0, salt) >> 11) * 0x1p-53;
+  return static_cast<Bytes>(whole) + (uniform < bytes - whole ? 1 : 0);
+}
+
+}  // namespace geiger::profile

@@ -1,0 +1,44 @@
+#include "analysis/profile/memory/observations.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace geiger::profile {
+
+void append(Observations& observations, Observations later) {
+  auto& series = observations.series;
+  series.insert(series.end(), later.series.begin(), later.series.end());
+  observations.high_water = std::max(observations.high_water, later.high_water);
+  observations.cost += later.cost;
+  observations.refused += later.refused;
+  if (observations.fault.empty()) observations.fault = std::move(later.fault);
+  if (later.last) observations.last = std::move(later.last);
+  if (!later.at_maximum) return;
+  const bool is_larger = !observations.at_maximum || later.at_maximum->counts.resident >
+                                                         observations.at_maximum->counts.resident;
+  if (is_larger) observations.at_maximum = std::move(later.at_maximum);
+}
+
+std::string_view name_of(MapKind kind) {
+  switch (kind) {
+    case MapKind::kMallocHeap:
+      return "malloc heap";
+    case MapKind::kMapped:
+      return "mapped by the program";
+    case MapKind::kAnonymous:
+      return "other anonymous";
+    case MapKind::kStack:
+      return "stacks";
+    case MapKind::kFile:
+      return "files";
+    case MapKind::kShared:
+      return "shared memory";
+    case MapKind::kRuntime:
+      return "geiger";
+    case MapKind::kOther:
+      return "other";
+  }
+  return "other";
+}
+
+}  // namespace geiger::profile

@@ -1,0 +1,183 @@
+#include "analysis/report/compare/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "analysis/present/format.h"
+#include "analysis/present/function_names.h"
+#include "analysis/present/grid.h"
+#include "analysis/present/heading.h"
+#include "analysis/present/text.h"
+#include "analysis/report/profiles/table.h"
+
+namespace geiger::report {
+namespace {
+
+using compare::Answer;
+using compare::GateResult;
+using compare::Measured;
+
+/// Where runs differ more than this beyond the sampling, a smaller interval alone
+/// would not decide.
+constexpr double kSamplingDominates = 1.5;
+/// No advice beyond so many runs or below such an interval.
+constexpr double kMostRuns = 1000;
+
+std::string growth_text(const GateResult& result) {
+  const double hi = result.hi.value_or(std::numeric_limits<double>::infinity());
+  if (result.value) return present::growth_figure(*result.value, {result.lo, hi}).text();
+  return result.samples_after > 0 ? "nothing before" : "nothing seen";
+}
+
+std::string bytes_text(const GateResult& result) {
+  const double hi = result.hi.value_or(result.value.value_or(0));
+  estimation::Estimate bytes;
+  bytes.value = result.value.value_or(0);
+  bytes.interval = {result.lo, hi};
+  bytes.samples = bytes.value > 0 ? 1 : 0;
+  return present::figure(bytes, present::Quantity::kBytes).text();
+}
+
+/// Intervals as people type them: whole KiB, rounded down to two binary digits.
+std::string interval_to_type(double interval) {
+  const auto whole = static_cast<Bytes>(std::max(interval, 1.0));
+  const Bytes power = std::bit_floor(whole);
+  const Bytes nice = power >= 2 && whole >= power + power / 2 ? power + power / 2 : power;
+  return nice >= kKiB && nice % kKiB == 0 ? fmt::format("{}KiB", nice / kKiB)
+                                          : std::to_string(nice);
+}
+
+std::string runs_advice(double effort, const CheckReport& report) {
+  const auto most =
+      static_cast<double>(std::max(report.before.runs.size(), report.after.runs.size()));
+  const double runs = std::ceil(most * effort);
+  if (runs > kMostRuns) return "more runs than could be made: the value is too near the limit";
+  return fmt::format("about {:.0f} runs per side", std::max(runs, most + 1));
+}
+
+std::string heading(const CheckReport& report, const present::Style& style) {
+  const compare::Verdicts& verdicts = report.verdicts;
+  std::string title(compare::name_of(verdicts.answer));
+  std::ranges::transform(title, title.begin(), [](char c) { return static_cast<char>(c - 32); });
+  const present::Role role =
+      verdicts.answer == Answer::kPass ? present::Role::kHeading : present::Role::kWarning;
+  std::string counts;
+  const auto add = [&counts](std::uint64_t count, const char* what) {
+    if (count == 0) return;
+    counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", present::exact_count(count), what);
+  };
+  add(verdicts.failed, "failed");
+  add(verdicts.undecided, "undecided");
+  add(verdicts.passed, "passed");
+  return fmt::format("{}: {} ({}{}; {} limits)\n\n", present::paint(style, role, title), counts,
+                     present::bytes_of(report.options.scope, report.kind),
+                     report.before.runs.size() + report.after.runs.size() > 2 ? " per run" : "",
+                     present::level_text(report.options.level));
+}
+
+/// Limits that nothing was compared with, by where each stands.
+std::string not_compared(const CheckReport& report) {
+  std::string sources;
+  for (const compare::GateSpec& spec : report.not_compared) {
+    sources += fmt::format("{}{}", sources.empty() ? "" : ", ", present::printable(spec.source));
+  }
+  if (sources.empty()) return "";
+  return fmt::format("No baseline: nothing compared. Not checked: {}.\n", sources);
+}
+
+/// For the first gates that are undecided; the others need much the same.
+std::string to_decide(const CheckReport& report) {
+  constexpr std::size_t kSaid = 3;
+  std::string out;
+  std::size_t said = 0;
+  for (const GateResult& result : report.verdicts.results) {
+    if (result.answer != Answer::kUndecided || ++said > kSaid) continue;
+    out +=
+        fmt::format("To decide {}: {}.\n", present::printable(result.name), advice(result, report));
+  }
+  return out;
+}
+
+std::string footer(const CheckReport& report, std::uint64_t left_out) {
+  std::string out;
+  if (left_out > 0) {
+    out += fmt::format("{} not passed but not shown; --top 0 shows them.\n",
+                       present::plural(left_out, "gate"));
+  }
+  if (report.verdicts.ignored_bytes > 0) {
+    out += fmt::format("Growth of a part counts beyond {} more than its limit (--ignore-below).\n",
+                       present::bound_bytes(report.verdicts.ignored_bytes));
+  }
+  if (report.before.is_split || report.after.is_split) out += present::split_note();
+  if (report.before.runs.size() == 1 && report.after.runs.size() == 1) {
+    out += "One run per side: estimates hold the sampling error, not how much runs differ.\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string measured_text(const GateResult& result) {
+  return result.limit.measured == Measured::kGrowth ? growth_text(result) : bytes_text(result);
+}
+
+std::string limit_text(const compare::Limit& limit) {
+  if (limit.measured == Measured::kBytes)
+    return present::exact_bytes(present::whole_number(limit.most));
+  return fmt::format("{:+.6g} %", 100 * limit.most);
+}
+
+std::string advice(const GateResult& result, const CheckReport& report) {
+  if (result.answer != Answer::kUndecided) return "";
+  if (!result.lacks.empty()) return fmt::format("record again, {}", result.lacks);
+  const bool has_several = report.before.runs.size() > 1 || report.after.runs.size() > 1;
+  if (result.is_exact && !has_several) {
+    return "let the program end by itself, so that its last bytes are counted";
+  }
+  if (!result.value || !result.hi) return "a much smaller --interval: this one misses most of it";
+  if (!result.effort) return "no number of samples would decide: the value seems to be the limit";
+  if (has_several && (result.is_exact || result.dispersion > kSamplingDominates)) {
+    return runs_advice(*result.effort, report);
+  }
+  const double interval = std::max(report.before.largest_interval, report.after.largest_interval);
+  if (interval / *result.effort < 1) return "no interval is small enough: every byte is sampled";
+  const std::string typed = interval_to_type(interval / *result.effort);
+  const std::string runs = has_several ? ", or " + runs_advice(*result.effort, report) : "";
+  return fmt::format("geiger run --interval {} -- PROGRAM{}", typed, runs);
+}
+
+std::string to_text(const CheckReport& report, const present::Style& style) {
+  const auto& results = report.verdicts.results;
+  std::vector<present::Column> columns{{"", present::Align::kLeft, false},
+                                       {"measured", present::Align::kLeft, false},
+                                       {"limit", present::Align::kRight, false},
+                                       {"gate", present::Align::kLeft, false}};
+  present::Grid grid(std::move(columns));
+  const std::size_t top = report.options.top == 0 ? results.size() : report.options.top;
+  for (std::size_t i = 0; i < std::min(top, results.size()); ++i) {
+    const GateResult& result = results[i];
+    present::add_row(grid,
+                     {std::string(compare::name_of(result.answer)),
+                      measured_text(result) + (result.is_exact ? " counted" : ""),
+                      limit_text(result.limit), present::printable(result.name)},
+                     result.name, result.detail, report.grouping.by, style,
+                     result.answer == Answer::kPass);
+  }
+  const std::uint64_t others = report.verdicts.failed + report.verdicts.undecided;
+  const auto listed = static_cast<std::uint64_t>(std::ranges::count_if(
+      results.begin(), results.begin() + static_cast<std::ptrdiff_t>(std::min(top, results.size())),
+      [](const GateResult& result) { return result.answer != Answer::kPass; }));
+  const std::uint64_t unlisted = others - listed;
+  const bool has_gates = report.verdicts.passed + others > 0;
+  std::string out = has_gates ? heading(report, style) : "";
+  if (!results.empty()) out += grid.text(style) + "\n";
+  return out + present::wrap_lines(not_compared(report) + to_decide(report), style.width) +
+         present::paint(style, present::Role::kFaint,
+                        present::wrap_lines(footer(report, unlisted), style.width));
+}
+
+}  // namespace geiger::report

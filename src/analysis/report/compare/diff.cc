@@ -1,0 +1,145 @@
+#include "analysis/report/compare/diff.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "analysis/present/format.h"
+#include "analysis/present/heading.h"
+
+namespace geiger::report {
+namespace {
+
+using compare::Comparison;
+using compare::Row;
+using compare::Verdict;
+
+/// Sites are in order of their names, so their numbers stand for these.
+bool comes_first(const Row& a, const Row& b, DiffSort sort) {
+  switch (sort) {
+    case DiffSort::kChange:
+      return false;  // As compared: changes first, then by size.
+    case DiffSort::kBefore:
+      return a.before.value > b.before.value;
+    case DiffSort::kAfter:
+      return a.after.value > b.after.value;
+    case DiffSort::kName:
+      return a.site < b.site;
+  }
+  return false;
+}
+
+std::uint64_t dropped(const compare::SideFacts& facts) {
+  return std::accumulate(
+      facts.runs.begin(), facts.runs.end(), std::uint64_t{0},
+      [](std::uint64_t sum, const compare::RunFacts& run) { return sum + run.dropped; });
+}
+
+}  // namespace
+
+DiffReport diff_report(Comparison comparison, const DiffOptions& options) {
+  DiffReport report{options, std::move(comparison), {}, 0, 0, 0};
+  const std::vector<Row>& rows = report.comparison.rows;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Verdict verdict = rows[i].verdict;
+    const bool is_change = compare::is_change(verdict);
+    if (is_change || options.shows_all) report.lines.push_back(i);
+    ++(is_change ? report.changes : verdict == Verdict::kNoise ? report.noise : report.too_few);
+  }
+  std::ranges::stable_sort(report.lines, [&](std::size_t a, std::size_t b) {
+    return comes_first(rows[a], rows[b], options.sort);
+  });
+  if (options.top != 0 && report.lines.size() > options.top) report.lines.resize(options.top);
+  return report;
+}
+
+namespace {
+
+/// What the sampling alone would call a change and the runs do not: too few runs say little about
+/// how much they differ, so that "no change" is no answer.
+std::string undecided_by_runs(const Comparison& comparison) {
+  const double alpha = 1 - comparison.level;
+  const auto is_open = [&](const compare::Change& change) {
+    return change.sampling_p <= alpha && change.p_value > alpha;
+  };
+  const auto sites = static_cast<std::uint64_t>(
+      std::ranges::count_if(comparison.rows, [&](const Row& row) { return is_open(row.change); }));
+  const compare::Change& total = comparison.total.change;
+  if (sites == 0 && !is_open(total)) return "";
+  std::string out = "Undecided: by the sampling error alone ";
+  if (is_open(total))
+    out += fmt::format("the total changed ({})", present::p_equation(total.sampling_p));
+  if (sites > 0) {
+    out += fmt::format("{}{} did", is_open(total) ? ", and " : "", present::plural(sites, "row"));
+  }
+  out += "; so few runs say too little about how much runs differ by themselves.";
+  std::uint64_t runs = total.runs_to_find;
+  for (const Row& row : comparison.rows) {
+    if (runs == 0 && is_open(row.change)) runs = row.change.runs_to_find;
+  }
+  if (runs > 0) out += fmt::format(" About {} runs per side would tell.", runs);
+  return out;
+}
+
+/// Functions that lost lines and have new ones.
+std::size_t moved_functions(const Comparison& comparison) {
+  if (comparison.collected.grouping.by != profile::GroupBy::kLine) return 0;
+  using Function = std::pair<std::string_view, std::string_view>;
+  std::set<Function> gone, moved;
+  const auto function_of = [&](const Row& row) -> Function {
+    const compare::Site& site = comparison.collected.sites[row.site];
+    return {site.name, site.detail};
+  };
+  for (const Row& row : comparison.rows) {
+    if (row.verdict == Verdict::kGone) gone.insert(function_of(row));
+  }
+  for (const Row& row : comparison.rows) {
+    const bool is_back = row.verdict == Verdict::kNew && gone.contains(function_of(row));
+    if (is_back) moved.insert(function_of(row));
+  }
+  return moved.size();
+}
+
+}  // namespace
+
+std::vector<std::string> caveats(const Comparison& comparison) {
+  std::vector<std::string> lines;
+  if (const std::size_t moved = moved_functions(comparison); moved > 0) {
+    lines.push_back(
+        fmt::format("{} with new lines and lines that are gone: where code moved from one build to "
+                    "the other, a line is matched with what is at its number now. --by function "
+                    "compares them whole.",
+                    present::plural(moved, "function")));
+  }
+  if (std::string open = undecided_by_runs(comparison); !open.empty()) {
+    lines.push_back(std::move(open));
+  }
+  const compare::Collected& collected = comparison.collected;
+  if (!comparison.run_deviation) {
+    lines.emplace_back(
+        "One run per side: the intervals hold the sampling error only, not how much runs differ "
+        "by themselves. Several runs per side show that as well.");
+  } else if (*comparison.run_deviation > 0) {
+    lines.push_back(fmt::format("Typically {:.2g} % from run to run; the changes allow for that.",
+                                100 * *comparison.run_deviation));
+  } else {
+    lines.emplace_back("Runs of one side differ by no more than the sampling error.");
+  }
+  if (collected.before.is_split || collected.after.is_split) {
+    std::string note = present::split_note();
+    note.pop_back();
+    lines.push_back(std::move(note));
+  }
+  if (const std::uint64_t lost = dropped(collected.before) + dropped(collected.after); lost > 0) {
+    lines.push_back(fmt::format("{} could not be recorded; 'geiger summary' says why.",
+                                present::plural(lost, "sample or free")));
+  }
+  return lines;
+}
+
+}  // namespace geiger::report

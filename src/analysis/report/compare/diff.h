@@ -1,0 +1,47 @@
+// `diff`: what changed between the runs before and the runs after.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/compare/comparison.h"
+#include "analysis/present/json.h"
+#include "analysis/present/scope.h"
+#include "analysis/present/style.h"
+
+namespace geiger::report {
+
+enum class DiffSort : std::uint8_t { kChange, kBefore, kAfter, kName };
+
+struct DiffOptions {
+  std::vector<std::string> before, after;  ///< The runs as the user named them.
+  DiffSort sort = DiffSort::kChange;
+  std::size_t top = 30;    ///< Rows; 0 = all of those that are to be shown.
+  bool shows_all = false;  ///< Also rows whose difference may be chance.
+  present::Scope scope;    ///< What part of every run is compared, as typed.
+};
+
+struct DiffReport {
+  DiffOptions options;
+  compare::Comparison comparison;
+  std::vector<std::size_t> lines;                     ///< Rows of the comparison to show.
+  std::uint64_t changes = 0, noise = 0, too_few = 0;  ///< Rows by verdict, before `top`.
+};
+
+[[nodiscard]] DiffReport diff_report(compare::Comparison comparison, const DiffOptions& options);
+
+[[nodiscard]] std::string to_text(const DiffReport& report, const present::Style& style);
+[[nodiscard]] std::string to_json(const DiffReport& report);
+
+/// Sentences about how far a comparison reaches, for its footer: what the intervals
+/// hold with so many runs, what was dropped or cut off.
+[[nodiscard]] std::vector<std::string> caveats(const compare::Comparison& comparison);
+
+/// The fields of a change: value, lo, hi, certain, p, q, detectable.
+void write_fields(present::JsonWriter& json, const compare::Change& change);
+/// The fields of a side: its runs, intervals and what was counted.
+void write_side(present::JsonWriter& json, const std::vector<std::string>& runs,
+                const compare::SideFacts& facts);
+
+}  // namespace geiger::report

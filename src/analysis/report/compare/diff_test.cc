@@ -1,0 +1,184 @@
+#include "analysis/report/compare/diff.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "analysis/compare/test_sides.h"
+#include "analysis/present/text.h"
+
+namespace geiger::report {
+namespace {
+
+using compare::collect_runs;
+using compare::run_with;
+using profile::GroupBy;
+using profile::Kind;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using Runs = std::vector<profile::TestRecording>;
+
+Runs before() {
+  return {run_with({{"parse", 900}, {"make_buffer", 100}, {"load", 40}, {"rare", 1}}, 65536)};
+}
+Runs after() {
+  return {run_with({{"parse", 910}, {"make_buffer", 260}, {"cache", 30}, {"rare", 2}}, 65536)};
+}
+
+DiffReport report_of(const Runs& left, const Runs& right, DiffOptions options = {},
+                     GroupBy by = GroupBy::kFunction, Kind kind = Kind::kAllocated) {
+  options.before = {"old.geiger"};
+  options.after = {"new.geiger"};
+  return diff_report(compare::compare(collect_runs(left, right, kind, {}, {by, false}), 0.95),
+                     options);
+}
+
+TEST(Diff, ReadsLikeThis) {
+  EXPECT_EQ(to_text(report_of(before(), after()), {}),
+            R"(Change of allocated bytes, by function: 95 % intervals
+  before  old.geiger  interval 64 KiB
+  after   new.geiger  interval 64 KiB
+
+                before            after            change
+  counted    65.06 MiB        75.12 MiB        +10.06 MiB        +15.5 %
+  estimated   65.1 MiB ± 4.1   75.1 MiB ± 4.4   +10.1 MiB ± 5.9
+
+         change                     after                     q  function
+grew  +10.0 MiB ± 2.5            16.3 MiB ± 2.2         < 1e-12  make_buffer  target
+gone  -2.50 MiB [-3.41, -1.75]  < 237 KiB                 2e-12  load  target
+new   +1.88 MiB [+1.22, +2.68]   1.88 MiB [1.26, 2.68]    1e-09  cache  target
+
+1 function differs by no more than noise, 1 has too few samples to say; --all shows them.
+q: the part of the rows up to here that chance is expected to have made.
+Found four times out of five: a new function of 503 KiB, a change of the total by 8.24 MiB.
+One run per side: the intervals hold the sampling error only, not how much runs differ by
+themselves. Several runs per side show that as well.
+)");
+}
+
+TEST(Diff, SaysWhichFunctionsMayHaveMoved) {
+  const auto at_line = [](profile::TestRecording run, std::uint32_t line) {
+    for (profile::Frame& frame : run.recording.frames) {
+      frame.file = "store.cc";
+      frame.line = frame.function == "parse" ? line : 5;
+    }
+    return run;
+  };
+  const Runs left{at_line(before()[0], 20)}, right{at_line(before()[0], 23)};
+  const std::string text = to_text(report_of(left, right, {}, GroupBy::kLine), {});
+  EXPECT_THAT(text, HasSubstr("by line: 95 %"));
+  EXPECT_THAT(text, HasSubstr("store.cc:20"));
+  EXPECT_THAT(text, HasSubstr("store.cc:23"));
+  EXPECT_THAT(text, HasSubstr("1 function with new lines and lines that are gone"));
+  for (const auto& [right_side, by] :
+       {std::pair(left, GroupBy::kLine), std::pair(right, GroupBy::kFunction)}) {
+    EXPECT_THAT(to_text(report_of(left, right_side, {}, by), {}), Not(HasSubstr("lines that are")));
+  }
+}
+
+TEST(Diff, WideTerminalsShowBothSidesAndWhatCouldBeFound) {
+  present::Style wide;
+  wide.width = 160;
+  EXPECT_THAT(to_text(report_of(before(), after()), wide), HasSubstr("detectable"));
+}
+
+TEST(Diff, NoLineIsWiderThanTheTerminal) {
+  Runs left = before();
+  Runs right = after();
+  for (Runs* runs : {&left, &right}) {
+    runs->front().recording.threads[0].armed = 450'000;
+    for (auto& frame : runs->front().recording.frames) frame.function += std::string(300, 'n');
+  }
+  for (const std::size_t width : {80U, 100U, 120U, 160U}) {
+    present::Style style;
+    style.width = width;
+    DiffOptions options;
+    options.shows_all = true;
+    const std::string text = to_text(report_of(left, right, options), style);
+    std::size_t start = 0;
+    for (std::size_t end = text.find('\n'); end != std::string::npos;
+         end = text.find('\n', start)) {
+      EXPECT_LE(present::columns_of(text.substr(start, end - start)), width) << text;
+      start = end + 1;
+    }
+  }
+}
+
+TEST(Diff, AllShowsNoiseToo) {
+  DiffOptions options;
+  options.shows_all = true;
+  present::Style style;
+  style.has_color = true;
+  const std::string text = to_text(report_of(before(), after(), options), style);
+  EXPECT_THAT(text, HasSubstr("\x1b[2mnoise"));
+  EXPECT_THAT(text, HasSubstr("\x1b[2m?"));
+  EXPECT_THAT(text, Not(HasSubstr("--all")));
+}
+
+TEST(Diff, SortsAndCutsWhatIsShown) {
+  DiffOptions options;
+  options.sort = DiffSort::kName;
+  const DiffReport by_name = report_of(before(), after(), options);
+  std::vector<std::string> names;
+  for (const std::size_t line : by_name.lines) {
+    const auto& rows = by_name.comparison.rows;
+    names.push_back(by_name.comparison.collected.sites[rows[line].site].name);
+  }
+  EXPECT_THAT(names, testing::ElementsAre("cache", "load", "make_buffer"));
+  options.top = 1;
+  EXPECT_THAT(to_text(report_of(before(), after(), options), {}),
+              HasSubstr("\n2 more functions; --top 0 shows them.\n"));
+}
+
+TEST(Diff, SaysWhenNothingChanged) {
+  EXPECT_THAT(to_text(report_of(before(), before()), {}),
+              HasSubstr("No change was found that is more than noise.\n"));
+  EXPECT_THAT(to_text(report_of({run_with({})}, {run_with({})}), {}), HasSubstr("No change"));
+}
+
+TEST(Diff, SaysWhatItsIntervalsHold) {
+  const std::string one = to_text(report_of(before(), after()), {});
+  EXPECT_THAT(one, HasSubstr("sampling error only"));
+  Runs several = before();
+  several.push_back(before().front());
+  EXPECT_THAT(to_text(report_of(several, after()), {}), Not(HasSubstr("sampling error only")));
+  EXPECT_THAT(to_text(report_of(several, after()), {}), HasSubstr("2 runs, interval 64 KiB"));
+}
+
+TEST(Diff, OtherKindsAreNotCounted) {
+  const std::string text =
+      to_text(report_of(before(), after(), {}, GroupBy::kFunction, Kind::kLiveAtEnd), {});
+  EXPECT_THAT(text, HasSubstr("Change of bytes live at the end, by function"));
+  EXPECT_THAT(text, Not(HasSubstr("counted")));
+}
+
+TEST(Diff, JsonHasEveryNumberWithItsInterval) {
+  const auto json =
+      nlohmann::json::parse(to_json(report_of(before(), after(), {}, GroupBy::kStack)));
+  EXPECT_EQ(json["schema_version"], 1);
+  EXPECT_EQ(json["report"], "diff");
+  EXPECT_EQ(json["by"], "stack");
+  EXPECT_EQ(json["before"]["runs"][0], "old.geiger");
+  EXPECT_EQ(json["exact"]["change"], 161 * 65536);
+  EXPECT_EQ(json["row_count"], 5);
+  EXPECT_EQ(json["changes"], 3);
+  const auto& row = json["rows"][0];
+  EXPECT_EQ(row["name"], "make_buffer");
+  EXPECT_EQ(row["verdict"], "grew");
+  EXPECT_LT(row["change"]["lo"], row["change"]["value"]);
+  EXPECT_LT(row["change"]["q"], 1e-9);
+  EXPECT_EQ(row["stack"][1]["function"], "main");
+  EXPECT_EQ(row["stack"][1]["module"], "target");
+}
+
+TEST(Diff, HostileNamesStayHarmless) {
+  Runs right = after();
+  for (auto& frame : right.front().recording.frames) frame.function += "\x1b[2J\n</x>";
+  const std::string text = to_text(report_of(before(), right), {});
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_TRUE(nlohmann::json::accept(to_json(report_of(before(), right))));
+}
+
+}  // namespace
+}  // namespace geiger::report

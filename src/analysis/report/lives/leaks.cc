@@ -1,0 +1,234 @@
+#include "analysis/report/lives/leaks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "analysis/present/share.h"
+#include "analysis/profile/cut.h"
+#include "analysis/profile/frames/shown_path.h"
+#include "analysis/profile/lives/teardown.h"
+#include "analysis/profile/totals.h"
+
+namespace geiger::report {
+namespace {
+
+using profile::LeakSite;
+using profile::LeakVerdict;
+using profile::Recording;
+using profile::Teardown;
+
+constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::max();
+
+GrowthRate rate_of(const LeakSite& site) {
+  if (!(site.seconds > 0)) return {};
+  const profile::LeakGrowth& growth = site.all;
+  return {growth.bytes / site.seconds,
+          {growth.interval.lo / site.seconds, growth.interval.hi / site.seconds}};
+}
+
+/// Makes lines of sites.
+class Lines {
+ public:
+  Lines(const Recording& recording, double level)
+      : recording_(recording), shown_(recording), level_(level) {}
+
+  [[nodiscard]] LeakLine line_of(LeakSite site) {
+    LeakLine line;
+    line.live = present::measure_row(site.sums.alive, level_);
+    line.never_freed = present::share_of(site.sums.alive, site.sums.allocated, level_);
+    line.rate = rate_of(site);
+    const Nanoseconds start = profile::start_of(recording_);
+    line.since = site.judged_from - std::min(site.judged_from, start);
+    describe(line, site.group);
+    line.site = std::move(site);
+    return line;
+  }
+
+ private:
+  void describe(LeakLine& line, const profile::LifetimeGroup& group) {
+    line.where = text_of(group.where);
+    if (group.stack >= recording_.stacks.size()) return;
+    shown_.of(group.stack);
+    const std::vector<std::uint32_t>& path = shown_.path();
+    for (std::size_t i = path.size(); i-- > 0;) line.path.push_back(shown_.labels()[path[i]].name);
+  }
+
+  const Recording& recording_;
+  profile::ShownPath shown_;
+  double level_;
+};
+
+void count(LeaksReport& report, LeakVerdict verdict) {
+  switch (verdict) {
+    case LeakVerdict::kSuspect:
+      ++report.suspects;
+      return;
+    case LeakVerdict::kUndecided:
+      ++report.undecided;
+      return;
+    case LeakVerdict::kClear:
+      ++report.clear;
+      return;
+  }
+}
+
+present::Measure all_live(const Recording& recording, const profile::LeakOptions& search) {
+  profile::Selection selection;
+  selection.kind = profile::Kind::kLiveAtEnd;
+  selection.keeps = search.keeps;
+  const profile::Profile live = profile::select(recording, selection);
+  return present::measure_total(profile::total(recording, live), search.level);
+}
+
+/// Where each process is judged, and what of that is worth saying.
+struct Judged {
+  JudgedInstant instant;
+  std::vector<Nanoseconds> until;  ///< By process, CLOCK_MONOTONIC; kNever: its end.
+};
+
+Judged judged_at(const Recording& recording, const GivenInstant& given) {
+  Judged judged;
+  const Nanoseconds start = profile::start_of(recording);
+  const Nanoseconds end = start + profile::duration_of(recording);
+  judged.instant.why = JudgedInstant::Why::kGiven;
+  judged.until.resize(recording.processes.size(), given.is_end ? kNever : given.time + 1);
+  const Nanoseconds at = given.is_end ? end : given.time;
+  judged.instant.after_start = at - std::min(at, start);
+  judged.instant.before_end = end - std::min(end, at);
+  return judged;
+}
+
+Judged judged_before_teardown(const Recording& recording) {
+  Judged judged;
+  const std::vector<Teardown> teardowns = profile::find_teardowns(recording);
+  const Nanoseconds start = profile::start_of(recording);
+  const Teardown* largest = nullptr;
+  for (const Teardown& teardown : teardowns) {
+    judged.until.push_back(teardown.is_found() ? teardown.from : kNever);
+    judged.instant.processes += teardown.is_found();
+    if (largest == nullptr || teardown.live > largest->live) largest = &teardown;
+  }
+  judged.instant.after_start = profile::duration_of(recording);
+  if (largest == nullptr) return judged;
+  for (const Teardown& teardown : teardowns) {
+    const bool is_large = teardown.live >= largest->live / 2;
+    if (teardown.kind != Teardown::Kind::kSlow || !is_large) continue;
+    judged.instant.slow_frees_from = teardown.from - start;
+  }
+  if (!largest->is_found()) return judged;
+  judged.instant.why = JudgedInstant::Why::kBeforeTeardown;
+  judged.instant.after_start = largest->from - start;
+  judged.instant.before_end = largest->end - largest->from;
+  return judged;
+}
+
+/// By process: instants within its time, so that it is known to have run until then.
+std::vector<Nanoseconds> ran_until(const Recording& recording,
+                                   const std::vector<Nanoseconds>& until) {
+  std::vector<Nanoseconds> ran(until.size(), 0);
+  for (std::size_t i = 0; i < until.size(); ++i) {
+    if (until[i] < recording.processes[i].end) ran[i] = until[i];
+  }
+  return ran;
+}
+
+void list(LeaksReport& report, profile::Leaks&& leaks, const Recording& recording) {
+  const LeaksOptions& options = report.options;
+  Lines lines(recording, options.search.level);
+  report.tested = leaks.tested;
+  report.samples_needed = leaks.samples_needed;
+  for (const profile::SuppressedLeaks& suppressed : leaks.suppressed) {
+    report.suppressed.push_back({options.search.suppressions->pattern(suppressed.pattern),
+                                 present::measure_row(suppressed.live, options.search.level)});
+  }
+  for (LeakSite& site : leaks.sites) {
+    count(report, site.verdict);
+    if (site.verdict == LeakVerdict::kClear && site.seconds > 0) {
+      report.may_grow = std::max(report.may_grow, rate_of(site).interval.hi);
+    }
+    const bool is_listed = site.verdict != LeakVerdict::kClear || options.shows_all;
+    const bool has_room = options.top == 0 || report.lines.size() < options.top;
+    if (is_listed && has_room) report.lines.push_back(lines.line_of(std::move(site)));
+  }
+  const bool is_growing = leaks.small && leaks.small->verdict == LeakVerdict::kSuspect;
+  if (is_growing) report.small = lines.line_of(*std::move(leaks.small));
+}
+
+LeaksReport report_of(const Recording& recording, const LeaksOptions& options,
+                      const JudgedInstant& judged) {
+  LeaksReport report;
+  report.options = options;
+  report.judged = judged;
+  report.live = all_live(recording, options.search);
+  list(report, profile::find_leaks(recording, options.search), recording);
+  return report;
+}
+
+}  // namespace
+
+LeakFinding LeaksReport::finding() const {
+  if (suspects > 0) return LeakFinding::kSuspects;
+  const bool is_hidden = small.has_value() || judged.slow_frees_from.has_value();
+  if (undecided > 0 || tested == 0 || is_hidden) return LeakFinding::kUndecided;
+  return LeakFinding::kClear;
+}
+
+LeaksReport leaks_report(const Recording& recording, const LeaksOptions& options) {
+  const Judged judged =
+      options.until ? judged_at(recording, *options.until) : judged_before_teardown(recording);
+  LeaksOptions judging = options;
+  judging.search.ran_until = ran_until(recording, judged.until);
+  const present::Measure at_end = all_live(recording, options.search);
+  const bool is_cut = std::ranges::any_of(judged.until, [](auto at) { return at != kNever; });
+  LeaksReport report;
+  if (is_cut) {
+    Recording earlier = recording;
+    cut_at(earlier, judged.until);
+    report = report_of(earlier, judging, judged.instant);
+  } else {
+    report = report_of(recording, judging, judged.instant);
+  }
+  report.live_at_end = at_end;
+  return report;
+}
+
+std::string_view name_of(LeakVerdict verdict) {
+  switch (verdict) {
+    case LeakVerdict::kSuspect:
+      return "suspect";
+    case LeakVerdict::kUndecided:
+      return "undecided";
+    case LeakVerdict::kClear:
+      return "clear";
+  }
+  return "";
+}
+
+std::string_view name_of(LeakFinding finding) {
+  switch (finding) {
+    case LeakFinding::kSuspects:
+      return "suspects";
+    case LeakFinding::kUndecided:
+      return "undecided";
+    case LeakFinding::kClear:
+      return "clear";
+  }
+  return "";
+}
+
+std::string_view name_of(JudgedInstant::Why why) {
+  switch (why) {
+    case JudgedInstant::Why::kEnd:
+      return "end";
+    case JudgedInstant::Why::kBeforeTeardown:
+      return "before_teardown";
+    case JudgedInstant::Why::kGiven:
+      return "given";
+  }
+  return "";
+}
+
+}  // namespace geiger::report

@@ -1,0 +1,115 @@
+// `leaks`: sites that keep growing, with the evidence, where the heap was before the program
+// tidied up.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/present/format.h"
+#include "analysis/present/measure.h"
+#include "analysis/present/scope.h"
+#include "analysis/present/style.h"
+#include "analysis/profile/lives/leaks.h"
+#include "analysis/profile/recording.h"
+
+namespace geiger::report {
+
+/// The instant that was asked for, instead of the one before the final frees.
+struct GivenInstant {
+  Nanoseconds time = 0;  ///< CLOCK_MONOTONIC.
+  std::string text;      ///< "95% (9.5 s)".
+  bool is_end = false;   ///< The end of each process, whatever it freed before.
+  bool is_peak = false;  ///< Chosen for what is live there: whatever varies grew up to it.
+};
+
+struct LeaksOptions {
+  profile::LeakOptions search;  ///< Its `ran_until` is set by the report.
+  present::Scope scope;         ///< What its `keeps` leaves over, in words.
+  std::optional<GivenInstant> until;
+  std::size_t top = 20;    ///< Suspects listed; 0 = all.
+  bool shows_all = false;  ///< Sites that are no suspects too.
+};
+
+/// Growth of a site, as bytes per second of its processes.
+struct GrowthRate {
+  double value = 0;
+  estimation::Interval interval;
+};
+
+struct LeakLine {
+  profile::LeakSite site;
+  std::string where;              ///< "leaky.cc:11" of the named function; empty: not known.
+  std::vector<std::string> path;  ///< Functions from the outermost to the named one.
+  Nanoseconds since = 0;          ///< After the recording's start: what came before is warm-up.
+  present::Measure live;
+  present::Share never_freed;  ///< Of what it allocated.
+  GrowthRate rate;
+};
+
+struct SuppressedLine {
+  std::string pattern;
+  present::Measure live;
+};
+
+/// Which heap was judged, and why that one.
+struct JudgedInstant {
+  enum class Why : std::uint8_t {
+    kEnd,             ///< Of the process that held most: no final frees of it were found.
+    kBeforeTeardown,  ///< Before that process freed most of what was live, and ended.
+    kGiven,           ///< Asked for.
+  };
+  Why why = Why::kEnd;
+  /// Since the recording's start, in the process that held most then; of kEnd the end of it.
+  Nanoseconds after_start = 0;
+  Nanoseconds before_end = 0;  ///< How long that process went on.
+  std::size_t processes = 0;   ///< Judged before their final frees; there may be others.
+  /// Since the recording's start: from then on most of what was live was freed, and next to
+  /// nothing allocated, for too long to take it for tidying up. Nothing: no such end.
+  std::optional<Nanoseconds> slow_frees_from;
+};
+
+/// What the report says as a whole.
+enum class LeakFinding : std::uint8_t { kSuspects, kUndecided, kClear };
+
+struct LeaksReport {
+  LeaksOptions options;
+  JudgedInstant judged;
+  present::Measure live;         ///< All that is searched, at the judged instant.
+  present::Measure live_at_end;  ///< The same at the end.
+  std::vector<LeakLine> lines;   ///< Suspects, undecided; with shows_all every site.
+  std::uint64_t suspects = 0, undecided = 0, clear = 0;
+  std::uint64_t tested = 0;
+  /// The largest upper limit of the growth of a site that is clear, in bytes a second: a leak
+  /// below it may be there and was not found.
+  double may_grow = 0;
+  std::uint64_t samples_needed = 0;
+  std::vector<SuppressedLine> suppressed;
+  /// Sites with fewer samples than that, as one, if they grow together.
+  std::optional<LeakLine> small;
+
+  /// Never kClear where a leak may be hidden: with undecided sites, sites that only grow
+  /// together, nothing tested, or a heap that was freed slowly.
+  [[nodiscard]] LeakFinding finding() const;
+};
+
+[[nodiscard]] LeaksReport leaks_report(const profile::Recording& recording,
+                                       const LeaksOptions& options);
+
+/// What the report opens with: "Store::open (store.cc:8) kept growing by 4.8 MiB ± 1.3 a second,
+/// suspect with q = 7e-06."
+[[nodiscard]] std::string sentence(const LeaksReport& report);
+
+[[nodiscard]] std::string to_text(const LeaksReport& report, const present::Style& style);
+[[nodiscard]] std::string to_json(const LeaksReport& report, const profile::Recording& recording);
+
+/// "suspect", "undecided", "clear".
+[[nodiscard]] std::string_view name_of(profile::LeakVerdict verdict);
+/// "suspects", "undecided", "clear".
+[[nodiscard]] std::string_view name_of(LeakFinding finding);
+/// "end", "before_teardown", "given".
+[[nodiscard]] std::string_view name_of(JudgedInstant::Why why);
+
+}  // namespace geiger::report

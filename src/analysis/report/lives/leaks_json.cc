@@ -1,0 +1,98 @@
+#include "analysis/present/function_names.h"
+#include "analysis/present/json.h"
+#include "analysis/present/stack_json.h"
+#include "analysis/report/lives/leaks.h"
+#include "analysis/report/lives/lifetimes.h"
+
+namespace geiger::report {
+namespace {
+
+using profile::Recording;
+
+void write_growth(present::JsonWriter& json, std::string_view name,
+                  const profile::LeakGrowth& growth) {
+  json.key(name).begin_object().field("bytes", growth.bytes);
+  json.field("lo", growth.interval.lo).field("hi", growth.interval.hi);
+  json.field("p_value", growth.p_value).field("is_lasting", growth.is_lasting).end_object();
+}
+
+void write_line(present::JsonWriter& json, const LeakLine& line, profile::GroupBy by,
+                const Recording& recording) {
+  const profile::LeakSite& site = line.site;
+  json.begin_object();
+  present::write_name(json, site.group.name, present::is_named_by_functions(by));
+  json.field("detail", site.group.detail);
+  write_field(json, site.group.where);
+  json.field("verdict", name_of(site.verdict)).key("live").begin_object();
+  write_fields(json, line.live);
+  json.end_object().key("never_freed").begin_object().field("value", line.never_freed.value);
+  json.field("lo", line.never_freed.interval.lo).field("hi", line.never_freed.interval.hi);
+  json.end_object();
+  write_growth(json, "growth", site.all);
+  write_growth(json, "growth_of_old", site.old);
+  json.key("bytes_per_second").begin_object().field("value", line.rate.value);
+  json.field("lo", line.rate.interval.lo).field("hi", line.rate.interval.hi).end_object();
+  if (!line.where.empty()) json.field("where", line.where);
+  json.field("since_ns", line.since).field("seconds", site.seconds).field("oldest_ns", site.oldest);
+  json.field("old_from_ns", site.old_from);
+  json.field("samples_since_warm_up", site.since).field("samples_kept", site.kept);
+  json.field("is_tested", site.is_tested);
+  json.field("p_value", site.p_value).field("q_value", site.q_value);
+  if (site.group.stack < recording.stacks.size())
+    present::write_stack(json, recording, site.group.stack);
+  json.end_object();
+}
+
+void write_judged(present::JsonWriter& json, const LeaksReport& report) {
+  const JudgedInstant& judged = report.judged;
+  json.key("judged").begin_object().field("why", name_of(judged.why));
+  json.field("after_start_ns", judged.after_start).field("before_end_ns", judged.before_end);
+  json.field("processes", judged.processes);
+  if (report.options.until) json.field("until", report.options.until->text);
+  if (judged.slow_frees_from) json.field("slow_frees_from_ns", *judged.slow_frees_from);
+  json.end_object().key("live").begin_object();
+  write_fields(json, report.live);
+  json.end_object().key("live_at_end").begin_object();
+  write_fields(json, report.live_at_end);
+  json.end_object();
+}
+
+void write_suppressed(present::JsonWriter& json, const LeaksReport& report) {
+  json.key("suppressed").begin_array();
+  for (const SuppressedLine& line : report.suppressed) {
+    json.begin_object().field("pattern", line.pattern);
+    write_fields(json, line.live);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace
+
+std::string to_json(const LeaksReport& report, const Recording& recording) {
+  const profile::LeakOptions& search = report.options.search;
+  present::JsonWriter json;
+  json.begin_object().field("schema_version", present::kSchemaVersion).field("report", "leaks");
+  json.field("level", search.level).field("q", search.q).field("warm_up", search.warm_up);
+  json.field("by", name_of(search.by));
+  write_field(json, report.options.scope);
+  json.field("suspects", report.suspects).field("undecided", report.undecided);
+  json.field("clear", report.clear).field("tested", report.tested);
+  json.field("may_grow", report.may_grow);
+  json.field("samples_needed", report.samples_needed);
+  json.field("finding", name_of(report.finding()));
+  write_judged(json, report);
+  json.key("sites").begin_array();
+  for (const LeakLine& line : report.lines)
+    write_line(json, line, present::named_like(search.by), recording);
+  json.end_array();
+  if (report.small) {
+    json.key("small_sites");
+    write_line(json, *report.small, present::named_like(search.by), recording);
+  }
+  write_suppressed(json, report);
+  json.end_object();
+  return json.take();
+}
+
+}  // namespace geiger::report

@@ -1,0 +1,384 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/naming/display_name.h"
+#include "analysis/present/function_names.h"
+#include "analysis/present/text.h"
+#include "analysis/present/unnamed.h"
+#include "analysis/report/lives/leaks.h"
+#include "analysis/report/lives/lifetimes.h"
+
+namespace geiger::report {
+namespace {
+
+using profile::LeakVerdict;
+using profile::Recording;
+
+/// Frames of a stack that evidence shows; the rest is counted.
+constexpr std::size_t kFramesShown = 8;
+constexpr std::size_t kUndecidedShown = 5;
+constexpr std::size_t kFactIndent = 13;
+/// Before a site that is not a suspect, and its figures.
+constexpr std::size_t kLeastLead = 3;
+constexpr std::size_t kFiguresIndent = 5;
+
+std::string fact(std::string_view name, const std::string& value, const present::Style& style) {
+  return fmt::format("   {}  {}\n", present::pad_right(name, kFactIndent - 5),
+                     present::wrap(value, kFactIndent, style.width));
+}
+
+std::string named(const LeakLine& line) {
+  const std::string& name = line.site.group.name;
+  return line.where.empty() ? name : fmt::format("{} ({})", name, present::printable(line.where));
+}
+
+std::string where_text(const LeakLine& line) {
+  return line.where.empty() ? "" : fmt::format(" ({})", present::printable(line.where));
+}
+
+/// Columns before the name of a suspect, whose number is among `lines`, or of another site.
+std::size_t lead_of(std::size_t lines) {
+  return std::max(kLeastLead, std::to_string(lines).size() + 2);
+}
+
+/// Where a site is stands behind its name, unless the name needs the room.
+bool has_room_for_where(const LeakLine& line, std::size_t room, const present::Style& style) {
+  if (style.names == present::Names::kFull) return true;
+  return present::columns_of(line.site.group.name) + present::columns_of(where_text(line)) <= room;
+}
+
+/// The name, where it is, then as much of the rest as fits.
+std::string place(const LeakLine& line, std::size_t room, const present::Style& style) {
+  std::string text = line.site.group.name;
+  if (has_room_for_where(line, room, style)) text += where_text(line);
+  const std::string& tail = line.site.group.detail;
+  if (style.names == present::Names::kShort)
+    return text + present::tail_within(tail, room, present::columns_of(text));
+  return tail.empty() ? text : text + "  " + tail;
+}
+
+std::string rate(const LeakLine& line) {
+  return present::change_figure(line.rate.value, line.rate.interval).text() + " a second";
+}
+
+/// Of what is known to grow.
+std::string growing_by(const LeakLine& line) {
+  return present::without_plus(present::change_figure(line.rate.value, line.rate.interval)) +
+         " a second";
+}
+
+std::string q_equation(double q) {
+  return fmt::format("q {} {}", q >= 1e-300 ? "=" : "", present::p_value_text(q));
+}
+
+std::string live(const LeakLine& line) {
+  return fmt::format("{}, {} of what it allocated, {}",
+                     present::figure(line.live.bytes, present::Quantity::kBytes).text(),
+                     present::figure(line.never_freed).text(),
+                     present::plural(line.live.samples, "sample"));
+}
+
+std::string growth(const LeakLine& line) {
+  return fmt::format("{} since {}; of {} since then {} still live", rate(line),
+                     present::duration(line.since), present::plural(line.site.since, "sample"),
+                     present::exact_count(line.site.kept));
+}
+
+/// Which of the two tests speaks.
+std::string evidence(const LeakLine& line) {
+  const profile::LeakSite& site = line.site;
+  std::string text;
+  if (site.all.is_lasting)
+    text = "all that is live grows, " + present::p_equation(site.all.p_value);
+  if (site.old.is_lasting) {
+    const std::string age =
+        site.old_from > 0 ? fmt::format("what is older than {} (95 % of its freed ones were not)",
+                                        present::duration(site.old_from))
+                          : "what is older than 95 % of the freed of its size";
+    text += fmt::format("{}{} grows, {}", text.empty() ? "" : "; ", age,
+                        present::p_equation(site.old.p_value));
+  }
+  if (text.empty()) text = "does not go on growing";
+  return site.is_tested ? text + "; " + q_equation(site.q_value) : text;
+}
+
+/// From the outermost of the nearest callers to the function itself.
+std::string path(const LeakLine& line) {
+  const std::size_t shown = std::min(line.path.size(), kFramesShown);
+  const std::size_t first = line.path.size() - shown;
+  std::string text = first > 0 ? fmt::format("{} more", first) : "";
+  for (std::size_t i = first; i < line.path.size(); ++i) {
+    text += (text.empty() ? "" : " › ") + line.path[i];
+  }
+  return text;
+}
+
+std::string suspect(std::size_t number, const LeakLine& line, const present::Style& style) {
+  const std::string lead = fmt::format("{}  ", number);
+  const std::size_t room = style.width - lead.size();
+  std::string out =
+      lead + present::paint(style, present::Role::kWarning, place(line, room, style)) + "\n";
+  if (!has_room_for_where(line, room, style))
+    out += fact("where", present::printable(line.where), style);
+  out += fact("live", live(line), style) + fact("growth", growth(line), style);
+  if (line.site.oldest > 0) {
+    out +=
+        fact("oldest", present::duration(line.site.oldest) + " of those since the warm-up", style);
+  }
+  out += fact("evidence", evidence(line), style);
+  if (!line.path.empty()) out += fact("path", path(line), style);
+  return out + "\n";
+}
+
+std::string other_site(const LeakLine& line, const LeaksReport& report,
+                       const present::Style& style) {
+  std::string note = std::string(name_of(line.site.verdict));
+  if (line.site.verdict == LeakVerdict::kUndecided) {
+    note += line.site.is_tested
+                ? ": may or may not have slowed down"
+                : fmt::format(": has {}, needs {} samples", line.site.kept, report.samples_needed);
+  }
+  const std::size_t room = style.width - kLeastLead;
+  if (!has_room_for_where(line, room, style)) note += "; in " + present::printable(line.where);
+  const std::string figures = fmt::format(
+      "{}, growth {}; {}", present::figure(line.live.bytes, present::Quantity::kBytes).text(),
+      rate(line), note);
+  return fmt::format("   {}\n     {}\n", place(line, room, style),
+                     present::wrap(figures, kFiguresIndent, style.width));
+}
+
+std::string counts(const LeaksReport& report) {
+  std::string text = fmt::format("{} of {} suspect", present::exact_count(report.suspects),
+                                 present::plural(report.tested, "site"));
+  if (report.undecided > 0)
+    text += fmt::format(", {} undecided", present::exact_count(report.undecided));
+  return text;
+}
+
+/// Which heap was judged, and the verdicts in figures.
+std::string judged(const LeaksReport& report) {
+  const JudgedInstant& judged = report.judged;
+  const std::string only = present::only_text(report.options.scope);
+  const std::string live = present::figure(report.live.bytes, present::Quantity::kBytes).text() +
+                           " live" + (only.empty() ? "" : ", " + only);
+  const std::string end =
+      present::figure(report.live_at_end.bytes, present::Quantity::kBytes).text();
+  switch (judged.why) {
+    case JudgedInstant::Why::kBeforeTeardown:
+      return fmt::format(
+          "{} freed most of its heap in its last {}. Judged before that, at {}, with {} "
+          "({} at the end): {}.",
+          judged.processes > 1 ? "The process that held most" : "The program",
+          present::duration(judged.before_end), present::duration(judged.after_start), live, end,
+          counts(report));
+    case JudgedInstant::Why::kGiven:
+      return fmt::format("Judged at {}, with {}: {}.", report.options.until->text, live,
+                         counts(report));
+    case JudgedInstant::Why::kEnd:
+      break;
+  }
+  return fmt::format(
+      "Judged at the end, {}, with {}: {}.{} Memory alive at the end is not "
+      "necessarily a leak.",
+      present::duration(judged.after_start), live, counts(report),
+      judged.processes > 0
+          ? fmt::format(" Processes ({}) that freed most of their heap before they ended are "
+                        "judged before that.",
+                        present::exact_count(judged.processes))
+          : "");
+}
+
+/// The sites that something leaves undecided, as a list of names; empty: none.
+template <typename IsMeant>
+std::string undecided_names(const LeaksReport& report, const IsMeant& is_meant) {
+  // Sites are stacks: those of one line are named once.
+  std::vector<std::pair<std::string, std::size_t>> lines;
+  for (const LeakLine& line : report.lines) {
+    if (line.site.verdict != LeakVerdict::kUndecided || !is_meant(line)) continue;
+    const auto at = std::ranges::find(lines, named(line), &decltype(lines)::value_type::first);
+    if (at == lines.end()) {
+      lines.emplace_back(named(line), 1);
+    } else {
+      ++at->second;
+    }
+  }
+  std::string names;
+  for (std::size_t i = 0; i < std::min(lines.size(), kUndecidedShown); ++i) {
+    const auto& [name, sites] = lines[i];
+    names += (i == 0 ? "" : ", ") + name;
+    if (sites > 1) names += fmt::format(" ({} sites)", sites);
+  }
+  if (lines.size() > kUndecidedShown) {
+    names += fmt::format(" and {} more", lines.size() - kUndecidedShown);
+  }
+  return names;
+}
+
+std::string undecided_sites(const LeaksReport& report) {
+  std::string out;
+  const std::string few =
+      undecided_names(report, [](const LeakLine& line) { return !line.site.is_tested; });
+  if (!few.empty()) {
+    out += fmt::format(
+        "Undecided: {}. Grew, with fewer than the {} samples that a verdict needs. A longer run or "
+        "a smaller --interval decides.\n",
+        few, report.samples_needed);
+  }
+  const std::string slowing =
+      undecided_names(report, [](const LeakLine& line) { return line.site.is_tested; });
+  if (!slowing.empty()) {
+    out += fmt::format(
+        "Undecided: {}. Grew, and may or may not have slowed down. A longer run or a smaller "
+        "--interval decides.\n",
+        slowing);
+  }
+  return out;
+}
+
+/// What keeps a leak from being seen, and what would show it.
+std::string open_questions(const LeaksReport& report) {
+  std::string out;
+  if (report.undecided > 0) out += undecided_sites(report);
+  if (report.small) {
+    out += fmt::format(
+        "Undecided: sites that have fewer than {} samples each grew together by {}. --by function "
+        "joins them, a longer run or a smaller --interval tells them apart.\n",
+        report.samples_needed, rate(*report.small));
+  }
+  if (report.tested == 0) {
+    out += fmt::format(
+        "Undecided: no site has the {} samples that a verdict needs. A longer run or a smaller "
+        "--interval decides.\n",
+        report.samples_needed);
+  }
+  if (report.judged.slow_frees_from) {
+    const std::string from = present::duration(*report.judged.slow_frees_from);
+    out += fmt::format(
+        "Undecided: from {} on the program freed most of its heap and allocated next to nothing; "
+        "what leaked before may be hidden. --until TIME judges an earlier heap.\n",
+        from);
+  }
+  return out;
+}
+
+std::string footer(const LeaksReport& report, const present::Style& style) {
+  std::string out = open_questions(report);
+  const auto listed = static_cast<std::uint64_t>(std::ranges::count(
+      report.lines, LeakVerdict::kSuspect, [](const LeakLine& l) { return l.site.verdict; }));
+  if (report.suspects > listed) {
+    out += fmt::format("{} more suspects. --top 0 shows all.\n",
+                       present::exact_count(report.suspects - listed));
+  }
+  for (const SuppressedLine& line : report.suppressed) {
+    out +=
+        fmt::format("suppressed {} from {} live: leak:{}\n",
+                    present::figure(line.live.bytes, present::Quantity::kBytes).text(),
+                    present::plural(line.live.samples, "sample"), present::printable(line.pattern));
+  }
+  out += fmt::format(
+      "Suspects kept growing after the first {:.0f} % of the time, beyond what sampling and the "
+      "program's own variation explain. ",
+      100 * report.options.search.warm_up);
+  if (report.options.until && report.options.until->is_peak) {
+    out += "At the peak more of them are false than q says: heaps that only vary grew up to it.\n";
+  } else {
+    out += fmt::format("Of a list of suspects at most {:g} % are expected to be false.\n",
+                       100 * report.options.search.q);
+  }
+  return present::paint(style, present::Role::kFaint, present::wrap_lines(out, style.width));
+}
+
+/// Columns for the name of a line of `room`: where it is goes elsewhere if the name needs them.
+std::size_t columns_for_name(const LeakLine& line, std::size_t room) {
+  const std::size_t where = present::columns_of(where_text(line));
+  return present::columns_needed(line.site.group.name) + where <= room ? room - where : room;
+}
+
+/// `lines` with the names that the text shows, told apart and fitted.
+void name_lines(std::vector<LeakLine>& lines, profile::GroupBy by, const present::Style& style) {
+  const bool is_stack = by == profile::GroupBy::kStack;
+  const std::size_t room = style.width - lead_of(lines.size());
+  std::vector<std::string> names;
+  std::vector<naming::Named> functions;
+  for (const LeakLine& line : lines) names.push_back(present::printable(line.site.group.name));
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const profile::LifetimeGroup& group = lines[i].site.group;
+    functions.push_back({.demangled = names[i],
+                         .module = is_stack ? std::string_view() : group.detail,
+                         .columns = columns_for_name(lines[i], room),
+                         .line = group.where.line});
+  }
+  if (style.names == present::Names::kShort) names = naming::distinct_names(functions);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    profile::LifetimeGroup& group = lines[i].site.group;
+    group.name = names[i];
+    group.detail =
+        is_stack ? present::callers_text(group.detail, style) : present::printable(group.detail);
+    for (std::string& caller : lines[i].path) {
+      caller = present::function_text(caller, style.width - kFactIndent, style);
+    }
+  }
+}
+
+std::string text_of(const LeaksReport& report, const present::Style& style) {
+  const bool is_warning = report.finding() != LeakFinding::kClear;
+  std::string out =
+      present::paint(style, is_warning ? present::Role::kWarning : present::Role::kHeading,
+                     present::wrap(sentence(report), 0, style.width)) +
+      "\n\n" + present::wrap(judged(report), 0, style.width) + "\n\n";
+  std::size_t number = 0;
+  for (const LeakLine& line : report.lines) {
+    if (line.site.verdict == LeakVerdict::kSuspect) out += suspect(++number, line, style);
+  }
+  if (report.options.shows_all && report.lines.size() > number) {
+    out += present::paint(style, present::Role::kHeading, "Other sites with something live") + "\n";
+    for (const LeakLine& line : report.lines) {
+      if (line.site.verdict != LeakVerdict::kSuspect) out += other_site(line, report, style);
+    }
+    out += "\n";
+  }
+  return out + footer(report, style);
+}
+
+}  // namespace
+
+std::string sentence(const LeaksReport& report) {
+  const std::string only = present::only_text(report.options.scope);
+  const std::string among = only.empty() ? "" : " (" + only + ")";
+  switch (report.finding()) {
+    case LeakFinding::kSuspects: {
+      const LeakLine& line = report.lines.front();
+      return fmt::format("{} kept growing by {}, suspect with {}.", named(line), growing_by(line),
+                         q_equation(line.site.q_value));
+    }
+    case LeakFinding::kUndecided:
+      return fmt::format("Undecided: no leak suspects{}, but a leak may be hidden.", among);
+    case LeakFinding::kClear:
+      if (!(report.may_grow >= 1)) {
+        return fmt::format("No leak suspects{}: none of {} kept growing.", among,
+                           present::plural(report.tested, "site"));
+      }
+      return fmt::format(
+          "No leak suspects{} among {}: no growth was shown; one of less than {} a second may have "
+          "been missed.",
+          among, present::plural(report.tested, "site"), present::bound_bytes(report.may_grow));
+  }
+  return "";
+}
+
+std::string to_text(const LeaksReport& report, const present::Style& style) {
+  LeaksReport named = report;
+  name_lines(named.lines, present::named_like(report.options.search.by), style);
+  const auto function = [](const LeakLine& line) -> const std::string& {
+    return line.site.group.name;
+  };
+  const std::string note = present::unnamed_note(report.lines, function, style.width);
+  return text_of(named, style) +
+         (note.empty() ? "" : present::paint(style, present::Role::kFaint, note));
+}
+
+}  // namespace geiger::report

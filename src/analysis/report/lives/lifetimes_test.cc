@@ -1,0 +1,235 @@
+#include "analysis/report/lives/lifetimes.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "analysis/profile/testing/example_recording.h"
+#include "analysis/report/lives/leaks.h"
+
+namespace geiger::report {
+namespace {
+
+using profile::LifetimeGrouping;
+using profile::Recording;
+using profile::example::RecordingBuilder;
+using profile::example::small_server;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+LifetimesReport report_of(const Recording& recording, const LifetimesOptions& options = {}) {
+  return lifetimes_report(recording, options);
+}
+
+// Of the 240 buffers 180 live 390 ms, 60 until the end; strings 1 ms; the table to the end.
+TEST(LifetimesReport, HasTheFiguresOfEachGroup) {
+  const LifetimesReport report = report_of(small_server());
+  ASSERT_EQ(report.lines.size(), 3U);
+  const LifetimeLine& buffers = report.lines[0];
+  EXPECT_EQ(buffers.name, "make_buffer");
+  EXPECT_EQ(buffers.freed_samples, 180U);
+  EXPECT_EQ(buffers.bytes.quantiles[kMedian].value, 390e6);
+  EXPECT_EQ(buffers.bytes.quantiles[kMedian].lo, 390e6);
+  EXPECT_EQ(buffers.bytes.quantiles[kMedian].hi, 390e6);
+  EXPECT_FALSE(buffers.bytes.quantiles[kNinety].value) << "a quarter is alive at the end";
+  EXPECT_NEAR(buffers.never_freed.value, 0.25, 1e-9);
+  EXPECT_EQ(buffers.bytes.temporary.value, 0);
+  EXPECT_GT(buffers.bytes.temporary.interval.hi, 0) << "few may have been missed";
+  const LifetimeLine& table = report.lines[1];
+  EXPECT_EQ(table.name, "load_table");
+  EXPECT_EQ(table.never_freed.value, 1);
+  EXPECT_FALSE(table.bytes.quantiles[0].value);
+  const LifetimeLine& strings = report.lines[2];
+  EXPECT_EQ(strings.bytes.temporary.value, 1) << "a life of 1 ms is within 1 ms";
+}
+
+TEST(LifetimesReport, ReadsLikeThis) {
+  LifetimesOptions options;
+  options.by = LifetimeGrouping::kFunction;
+  const std::string text = to_text(report_of(small_server(), options), {});
+  EXPECT_THAT(text, HasSubstr("Lifetimes, by function: "));
+  EXPECT_THAT(text, HasSubstr("50 % after"));
+  EXPECT_THAT(text, HasSubstr("within 1 ms"));
+  EXPECT_THAT(text, HasSubstr("  390 ms  "));
+  EXPECT_THAT(text, HasSubstr("> 2.49 s [2.48 s, …]"));
+  EXPECT_THAT(text, HasSubstr("make_buffer"));
+  EXPECT_THAT(text, HasSubstr("share of the bytes alive"));
+  EXPECT_THAT(text, Not(HasSubstr("Where objects are freed")));
+}
+
+TEST(LifetimesReport, SaysWhatIsBiased) {
+  LifetimesOptions options;
+  options.selection.observed_only = true;
+  const LifetimesReport report = report_of(small_server(), options);
+  EXPECT_EQ(report.whole.allocated.samples, 192U);
+  EXPECT_THAT(to_text(report, {}), HasSubstr("over-represented"));
+}
+
+TEST(LifetimesReport, SaysWhatIsMissing) {
+  Recording recording = small_server();
+  recording.samples[3].free_unseen = true;
+  recording.processes[0].drops[2] = 5;
+  const LifetimesReport report = report_of(recording);
+  EXPECT_EQ(report.unseen_frees, 1U);
+  EXPECT_EQ(report.dropped_frees, 5U);
+  EXPECT_THAT(to_text(report, {}), HasSubstr("5 frees could not be recorded"));
+}
+
+TEST(LifetimesReport, NamesWhoFrees) {
+  Recording recording = small_server();
+  for (profile::Sample& sample : recording.samples) {
+    if (sample.free_time == 0) continue;
+    sample.free_stack = sample.stack;
+    sample.free_thread = sample.requested < 1000 ? 1 - sample.thread : sample.thread;
+  }
+  const LifetimesReport report = report_of(recording);
+  ASSERT_EQ(report.freed_at.size(), 2U);
+  EXPECT_EQ(report.freed_at[0].name, "make_buffer");
+  ASSERT_TRUE(report.lines[2].other_thread);
+  EXPECT_EQ(report.lines[2].other_thread->value, 1);
+  EXPECT_EQ(report.lines[0].other_thread->value, 0);
+  EXPECT_FALSE(report.lines[1].other_thread) << "nothing of it was freed";
+}
+
+TEST(LifetimesReport, IsValidJson) {
+  const Recording recording = small_server();
+  LifetimesOptions options;
+  options.by = LifetimeGrouping::kStack;
+  const auto json = nlohmann::json::parse(to_json(report_of(recording, options), recording));
+  EXPECT_EQ(json["report"], "lifetimes");
+  EXPECT_EQ(json["groups"][0]["over_bytes"]["quantiles"][1]["value_ns"], 390e6);
+  EXPECT_FALSE(json["groups"][0]["over_bytes"]["quantiles"][4].contains("value_ns"));
+  EXPECT_EQ(json["groups"][0]["over_bytes"]["step_count"], 1);
+  EXPECT_EQ(json["groups"][0]["stack"][0]["function"], "make_buffer");
+}
+
+TEST(LifetimesReport, OfNothingSaysSo) {
+  for (const Recording& recording : {Recording{}, RecordingBuilder().recording()}) {
+    const LifetimesReport report = report_of(recording);
+    EXPECT_THAT(to_text(report, {}), HasSubstr("Nothing that was sampled"));
+    EXPECT_EQ(nlohmann::json::parse(to_json(report, recording))["group_count"], 0);
+    EXPECT_THAT(to_svg(report), HasSubstr("</svg>"));
+  }
+}
+
+TEST(LengthFigure, LeavesOpenWhatIsNotKnown) {
+  using Quantile = estimation::SurvivalCurve::Quantile;
+  EXPECT_EQ(length_figure(Quantile{2e6, 1e6, 3e6}, 9e9).text(), "2 ms [1 ms, 3 ms]");
+  EXPECT_EQ(length_figure(Quantile{2e6, 1e6, {}}, 9e9).text(), "2 ms [1 ms, …]");
+  EXPECT_EQ(length_figure(Quantile{{}, 1e6, {}}, 9e9).text(), "> 9.00 s [1 ms, …]");
+  EXPECT_EQ(length_figure(Quantile{{}, 9e9, {}}, 9e9).text(), "> 9.00 s");
+  EXPECT_EQ(length_figure(Quantile{5e2, 5e2, 5e2}, 9e9).text(), "500 ns");
+  EXPECT_EQ(length_figure(Quantile{}, 0).text(), "-");
+  EXPECT_EQ(length_figure(Quantile{}, 9e9).text(), "> 9.00 s") << "exact, and not reached";
+}
+
+/// A site that keeps all of 200 buffers, evenly over two seconds, beside the server's.
+Recording leaking_server() {
+  RecordingBuilder builder;
+  const auto process = builder.process("/usr/bin/server", 1);
+  const auto thread = builder.thread(process, "server", 1);
+  const auto module = builder.module("/usr/bin/server", 0x400000);
+  const auto main = builder.location(module, 1, {"main"});
+  const auto leak = builder.stack({builder.location(module, 2, {"leak"}), main});
+  const auto table = builder.stack({builder.location(module, 3, {"table"}), main});
+  for (int i = 0; i < 50; ++i) builder.sample(thread, table, 1000, 1 + i);
+  for (int i = 0; i < 200; ++i) builder.sample(thread, leak, 1000, 10 * i);
+  return builder.recording();
+}
+
+TEST(LeaksReport, ShowsTheEvidence) {
+  const Recording recording = leaking_server();
+  const LeaksReport report = leaks_report(recording, {});
+  EXPECT_EQ(report.suspects, 1U);
+  EXPECT_EQ(report.clear, 1U);
+  ASSERT_EQ(report.lines.size(), 1U);
+  EXPECT_EQ(report.lines[0].never_freed.value, 1);
+  EXPECT_GT(report.lines[0].rate.interval.lo, 0);
+  const std::string text = to_text(report, {});
+  EXPECT_THAT(text, HasSubstr("1 of 2 sites suspect"));
+  EXPECT_THAT(text, HasSubstr("1  leak (main.cc:2)  main"));
+  EXPECT_THAT(text, HasSubstr("leak (main.cc:2) kept growing by 50.3 MiB"));
+  EXPECT_THAT(text, HasSubstr(" a second since "));
+  EXPECT_THAT(text, HasSubstr("all that is live grows, p"));
+  EXPECT_THAT(text, Not(HasSubstr("table (main.cc:3)")));
+}
+
+TEST(LeaksReport, ListsAllOnlyWhenAsked) {
+  const Recording recording = leaking_server();
+  LeaksOptions options;
+  options.shows_all = true;
+  const LeaksReport report = leaks_report(recording, options);
+  EXPECT_EQ(report.lines.size(), 2U);
+  EXPECT_THAT(to_text(report, {}), HasSubstr("table (main.cc:3)  main"));
+  options.top = 1;
+  EXPECT_EQ(leaks_report(recording, options).lines.size(), 1U);
+}
+
+TEST(LeaksReport, JudgesTheHeapBeforeTheProgramTidiedUp) {
+  Recording recording = leaking_server();
+  const Nanoseconds last = recording.samples.back().time;
+  Nanoseconds freed = last + 1'000'000;
+  for (profile::Sample& sample : recording.samples) sample.free_time = freed++;
+  recording.processes[0].end = last + 10'000'000;
+  const LeaksReport report = leaks_report(recording, {});
+  EXPECT_EQ(report.judged.why, JudgedInstant::Why::kBeforeTeardown);
+  EXPECT_EQ(report.judged.before_end, 9'000'000U);
+  EXPECT_EQ(report.finding(), LeakFinding::kSuspects);
+  EXPECT_EQ(report.live.samples, 250U);
+  EXPECT_EQ(report.live_at_end.samples, 0U);
+  EXPECT_THAT(to_text(report, {}), HasSubstr("freed most of its heap in its last 9 ms"));
+  LeaksOptions options;
+  options.until = {.time = recording.processes[0].end, .text = "the end", .is_end = true};
+  EXPECT_EQ(leaks_report(recording, options).finding(), LeakFinding::kClear);
+  EXPECT_EQ(leaks_report(recording, options).live.samples, 0U);
+}
+
+TEST(LeaksReport, SlowFinalFreesLeaveItUndecided) {
+  Recording recording = leaking_server();
+  Nanoseconds freed = recording.samples.back().time;
+  for (profile::Sample& sample : recording.samples) sample.free_time = freed += 4'000'000;
+  recording.processes[0].end = freed;
+  const LeaksReport report = leaks_report(recording, {});
+  EXPECT_TRUE(report.judged.slow_frees_from.has_value());
+  EXPECT_EQ(report.finding(), LeakFinding::kUndecided);
+  EXPECT_THAT(to_text(report, {}), HasSubstr("--until TIME judges an earlier heap"));
+}
+
+TEST(LeaksReport, ManySmallSitesThatGrowTogetherAreUndecided) {
+  RecordingBuilder builder;
+  const auto process = builder.process("/usr/bin/server", 1);
+  const auto thread = builder.thread(process, "server", 1);
+  const auto module = builder.module("/usr/bin/server", 0x400000);
+  for (std::uint32_t i = 0; i < 200; ++i) {
+    const auto one = builder.stack({builder.location(module, i + 1, {"leak"})});
+    builder.sample(thread, one, 1000, 10 * i);
+  }
+  const LeaksReport report = leaks_report(builder.recording(), {});
+  EXPECT_EQ(report.suspects + report.undecided, 0U) << "each is half a per cent";
+  EXPECT_TRUE(report.small.has_value());
+  EXPECT_EQ(report.finding(), LeakFinding::kUndecided);
+  EXPECT_THAT(to_text(report, {}), HasSubstr("samples each grew together"));
+  LeaksOptions options;
+  options.search.by = profile::LifetimeGrouping::kFunction;
+  EXPECT_EQ(leaks_report(builder.recording(), options).finding(), LeakFinding::kSuspects);
+}
+
+TEST(LeaksReport, IsValidJson) {
+  const Recording recording = leaking_server();
+  const auto json = nlohmann::json::parse(to_json(leaks_report(recording, {}), recording));
+  EXPECT_EQ(json["report"], "leaks");
+  EXPECT_EQ(json["sites"][0]["verdict"], "suspect");
+  EXPECT_LE(json["sites"][0]["q_value"], 0.05);
+  EXPECT_EQ(json["sites"][0]["stack"][0]["function"], "leak");
+  EXPECT_TRUE(json["suppressed"].empty());
+}
+
+TEST(LeaksReport, OfNothingIsNothing) {
+  const LeaksReport report = leaks_report({}, {});
+  EXPECT_EQ(report.suspects + report.undecided + report.clear, 0U);
+  EXPECT_THAT(to_text(report, {}), HasSubstr("no site has the 6 samples"));
+  EXPECT_EQ(nlohmann::json::parse(to_json(report, {}))["tested"], 0);
+}
+
+}  // namespace
+}  // namespace geiger::report

@@ -1,0 +1,245 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/present/dots.h"
+#include "analysis/present/function_names.h"
+#include "analysis/present/grid.h"
+#include "analysis/present/text.h"
+#include "analysis/present/unnamed.h"
+#include "analysis/report/lives/lifetimes.h"
+#include "analysis/report/lives/lifetimes_charts.h"
+
+namespace geiger::report {
+namespace {
+
+using profile::LifetimeGrouping;
+
+constexpr std::size_t kPlotRows = 9;
+constexpr std::size_t kGap = 4;
+/// Columns that a name needs before where objects are freed gets a column.
+constexpr std::size_t kRoomForName = 24;
+
+std::string length_text(double nanoseconds) {
+  const double cut = std::clamp(nanoseconds, 0.0, 0x1p62);
+  return present::duration(present::whole_number(cut));
+}
+
+std::string heading(const LifetimesReport& report, const present::Style& style) {
+  const LifetimesOptions& options = report.options;
+  std::string title = "Lifetimes";
+  if (options.selection.observed_only) title += " of what was seen being freed";
+  if (!options.scope.when.empty())
+    title += " of what was " + present::printable(options.scope.when);
+  if (options.by != LifetimeGrouping::kWhole) title += fmt::format(", by {}", name_of(options.by));
+  const std::string only = present::only_text(options.scope);
+  return fmt::format(
+      "{}{}{}: {} from {}, {} intervals\n\n", present::paint(style, present::Role::kHeading, title),
+      only.empty() ? "" : "; ", only,
+      present::figure(report.whole.allocated.bytes, present::Quantity::kBytes).text(),
+      present::plural(report.whole.allocated.samples, "sample"), present::level_text(style.level));
+}
+
+std::string whole_table(const LifetimesReport& report, const present::Style& style) {
+  std::vector<present::Column> columns{{"freed", present::Align::kLeft, false}};
+  present::append_figure_columns(columns, "of bytes");
+  present::append_figure_columns(columns, "of objects");
+  present::Grid grid(std::move(columns), 2);
+  const LifetimeFigures& bytes = report.whole.bytes;
+  const LifetimeFigures& objects = report.whole.objects;
+  for (std::size_t i = 0; i < kFreedShares.size(); ++i) {
+    std::vector<std::string> cells{fmt::format("{:.0f} % after", 100 * kFreedShares[i])};
+    present::append_figure(cells, length_figure(bytes.quantiles[i], bytes.longest));
+    present::append_figure(cells, length_figure(objects.quantiles[i], objects.longest));
+    grid.add(std::move(cells));
+  }
+  std::vector<std::string> cells{"within " + present::duration(report.options.temporary)};
+  present::append_figure(cells, present::figure(bytes.temporary));
+  present::append_figure(cells, present::figure(objects.temporary));
+  grid.add(std::move(cells));
+  return grid.text(style);
+}
+
+std::string fact(std::string_view name, const std::optional<present::Share>& share) {
+  if (!share) return "";
+  return fmt::format("  {}  {}\n", present::pad_right(name, 26), present::figure(*share).text());
+}
+
+std::string facts(const LifetimesReport& report) {
+  return "\n" + fact("bytes never freed", report.whole.never_freed) +
+         fact("freed by another thread", report.whole.other_thread) +
+         fact("freed on another CPU", report.whole.other_cpu);
+}
+
+std::string pictures(const LifetimesReport& report, const present::Style& style) {
+  const std::size_t columns = (std::min<std::size_t>(style.width, 120) - kGap) / 2;
+  const auto draw = [&](const LifetimeFigures& figures, const char* title) {
+    return present::draw_dots(survival_chart(figures, title), columns, kPlotRows,
+                              style.has_unicode);
+  };
+  return "\n" + present::beside(draw(report.whole.bytes, "share of the bytes alive, with limits"),
+                                draw(report.whole.objects, "share of the objects alive"), kGap);
+}
+
+std::string share_cell(const std::optional<present::Share>& share) {
+  return share ? present::figure(*share).text() : "-";
+}
+
+/// Which figures stand in a row; a narrow terminal has no room for all.
+struct Figures {
+  bool has_places = false, has_where = false, has_temporary = false, has_ninety = false;
+  bool has_samples = true, has_allocated = true;
+};
+
+bool has_lines(const LifetimesReport& report) {
+  return std::ranges::any_of(report.lines,
+                             [](const LifetimeLine& line) { return !line.where.file.empty(); });
+}
+
+present::Grid grid_of(const LifetimesReport& report, const Figures& figures,
+                      const present::Style& style) {
+  std::vector<present::Column> columns;
+  if (figures.has_allocated) present::append_figure_columns(columns, "allocated");
+  if (figures.has_samples) columns.push_back({"samples", present::Align::kRight, false});
+  present::append_figure_columns(columns, "median");
+  if (figures.has_ninety) columns.push_back({"90 % after", present::Align::kRight, false});
+  if (figures.has_temporary) present::append_figure_columns(columns, "temporary");
+  if (figures.has_places) columns.push_back({"other thread", present::Align::kRight, false});
+  columns.push_back({.heading = std::string(name_of(report.options.by)),
+                     .align = present::Align::kLeft,
+                     .is_cut = true});
+  if (figures.has_where) columns.push_back({"where", present::Align::kLeft, false});
+  present::Grid grid(std::move(columns));
+  const profile::GroupBy by = present::named_like(report.options.by);
+  for (const LifetimeLine& line : report.lines) {
+    std::vector<std::string> cells;
+    if (figures.has_allocated) {
+      present::append_figure(cells,
+                             present::figure(line.allocated.bytes, present::Quantity::kBytes));
+    }
+    if (figures.has_samples) cells.push_back(present::exact_count(line.allocated.samples));
+    present::append_figure(cells, length_figure(line.bytes.quantiles[kMedian], line.bytes.longest));
+    if (figures.has_ninety) {
+      cells.push_back(length_figure(line.bytes.quantiles[kNinety], line.bytes.longest).text());
+    }
+    if (figures.has_temporary) present::append_figure(cells, present::figure(line.bytes.temporary));
+    if (figures.has_places) cells.push_back(share_cell(line.other_thread));
+    cells.push_back(present::printable(line.name));
+    if (figures.has_where) cells.push_back(present::where_cell(line.where, line.detail, by));
+    present::add_row(grid, std::move(cells), line.name, line.detail, by, style, false, line.where);
+  }
+  return grid;
+}
+
+/// All figures, or those without which the names have room: where objects are freed goes first,
+/// then the lines go behind the names, then figures from the right.
+present::Grid fitting_grid(const LifetimesReport& report, const present::Style& style) {
+  const bool has_where = has_lines(report);
+  present::Grid all = grid_of(report, {true, has_where, true, true}, style);
+  if (all.room_for_cut(style.width) >= kRoomForName && all.has_room_for_names(style)) return all;
+  for (const Figures& figures :
+       {Figures{false, has_where, true, true}, Figures{false, false, true, true},
+        Figures{false, false, false, true}, Figures{}, Figures{.has_samples = false},
+        Figures{.has_samples = false, .has_allocated = false}}) {
+    present::Grid grid = grid_of(report, figures, style);
+    if (grid.has_room_for_names(style)) return grid;
+  }
+  return grid_of(report, {.has_samples = false}, style);
+}
+
+std::string rows(const LifetimesReport& report, const present::Style& style) {
+  if (report.lines.empty()) return "";
+  std::string out = "\n" + fitting_grid(report, style).text(style);
+  if (report.groups <= report.lines.size()) return out;
+  const std::uint64_t more = report.groups - report.lines.size();
+  return out + fmt::format("\n{} more. --top 0 shows all.\n", present::exact_count(more));
+}
+
+std::string free_places(const LifetimesReport& report, const present::Style& style) {
+  if (report.freed_at.empty()) return "";
+  std::vector<present::Column> columns;
+  present::append_figure_columns(columns, "freed bytes");
+  columns.push_back({"samples", present::Align::kRight, false});
+  columns.push_back({"freed by", present::Align::kLeft, false});
+  present::Grid grid(std::move(columns));
+  for (const FreedAt& place : report.freed_at) {
+    std::vector<std::string> cells;
+    present::append_figure(cells, present::figure(place.share));
+    cells.push_back(present::exact_count(place.samples));
+    cells.push_back(present::printable(place.name));
+    const std::string where = present::printable(text_of(place.where));
+    grid.add(std::move(cells), where.empty() ? present::callers_text(place.detail, style) : where);
+    grid.name(place.name, "", place.where.line);
+  }
+  std::string out = fmt::format(
+      "\n{}\n{}", present::paint(style, present::Role::kHeading, "Where objects are freed"),
+      grid.text(style));
+  if (report.freed_at_count <= report.freed_at.size()) return out;
+  return out + fmt::format("\n{} more.\n",
+                           present::exact_count(report.freed_at_count - report.freed_at.size()));
+}
+
+/// Of the rows and of where objects are freed.
+std::string unnamed_functions(const LifetimesReport& report, const present::Style& style) {
+  present::UnnamedModules unnamed;
+  if (present::is_named_by_functions(present::named_like(report.options.by))) {
+    for (const LifetimeLine& line : report.lines) unnamed.see(line.name);
+  }
+  for (const FreedAt& place : report.freed_at) unnamed.see(place.name);
+  return unnamed.note(style.width);
+}
+
+std::string notes(const LifetimesReport& report, const present::Style& style) {
+  std::string out = fmt::format(
+      "Lengths are those of the bytes. Temporary: freed within {}. > : not reached while "
+      "watching.\n",
+      present::duration(report.options.temporary));
+  if (report.options.selection.observed_only) {
+    out +=
+        "What was alive at the end is left out, so short lives are over-represented: the mean is "
+        ".28 of the truth when watched for one mean life, .95 for twenty.\n";
+  }
+  if (report.unseen_frees > 0) {
+    out += fmt::format("{} noticed later only: these lives are upper limits.\n",
+                       report.unseen_frees == 1
+                           ? "The free of 1 sample was"
+                           : fmt::format("The frees of {} samples were",
+                                         present::exact_count(report.unseen_frees)));
+  }
+  if (report.allocated_before > 0) {
+    out += fmt::format("{} allocated before the recording begins and left out.\n",
+                       present::plural(report.allocated_before, "sample") +
+                           (report.allocated_before == 1 ? " was" : " were"));
+  }
+  if (report.dropped_frees > 0) {
+    out += fmt::format("{} not be recorded: what they freed counts as alive.\n",
+                       present::plural(report.dropped_frees, "free") + " could");
+  }
+  out += unnamed_functions(report, style);
+  return "\n" + present::paint(style, present::Role::kFaint, present::wrap_lines(out, style.width));
+}
+
+}  // namespace
+
+present::Figure length_figure(const estimation::SurvivalCurve::Quantile& quantile, double longest) {
+  if (!quantile.value && !(longest > 0)) return {"-", ""};  // Nothing was watched.
+  const std::string value =
+      quantile.value ? length_text(*quantile.value) : "> " + length_text(longest);
+  const double lo = quantile.lo.value_or(longest);
+  const double hi = quantile.hi.value_or(longest);
+  const bool is_point =
+      quantile.value ? quantile.hi && lo == *quantile.value && hi == lo : lo >= longest;
+  if (is_point) return {value, ""};
+  return {value, fmt::format("[{}, {}]", length_text(lo), quantile.hi ? length_text(hi) : "…")};
+}
+
+std::string to_text(const LifetimesReport& report, const present::Style& style) {
+  std::string out = heading(report, style);
+  if (report.whole.allocated.samples == 0) {
+    return out + "Nothing that was sampled is among them. A smaller --interval sees more.\n";
+  }
+  return out + whole_table(report, style) + facts(report) + pictures(report, style) +
+         rows(report, style) + free_places(report, style) + notes(report, style);
+}
+
+}  // namespace geiger::report

@@ -1,0 +1,58 @@
+#include "analysis/report/overview/doctor.h"
+
+#include <algorithm>
+#include <array>
+
+#include "analysis/profile/profile.h"
+#include "analysis/report/overview/doctor_checks.h"
+
+namespace geiger::report {
+namespace {
+
+using profile::Recording;
+
+ProcessCheck check_process(const Recording& recording, std::uint32_t index) {
+  return {index, profile::check_hits(recording, index), profile::check_offsets(recording, index),
+          profile::account(recording, index),
+          profile::compare_with_exact(recording, index, profile::process_totals(recording, index))};
+}
+
+}  // namespace
+
+bool DoctorReport::is_healthy() const {
+  return std::ranges::none_of(
+      findings, [](const Diagnosis& finding) { return finding.severity == Severity::kDefect; });
+}
+
+DoctorReport doctor_report(const Recording& recording, const DoctorOptions& options) {
+  DoctorReport report;
+  report.options = options;
+  for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
+    report.processes.push_back(check_process(recording, i));
+  }
+  report.hits = profile::check_hits(recording);
+  report.offsets = profile::check_offsets(recording);
+  report.shared = profile::shared_draws(recording);
+  const profile::Profile allocated = select(recording, profile::Kind::kAllocated);
+  const Patient patient{recording,
+                        report,
+                        estimation::estimate_bytes(total(recording, allocated), options.level),
+                        profile::all_totals(recording),
+                        estimation::detection_limit(allocated.largest_interval, options.level),
+                        options.run.empty() ? "" : " " + options.run};
+  constexpr std::array kChecks{check_damage, check_ending,  check_hits,  check_offsets,
+                               check_draws,  check_samples, check_total, check_threads,
+                               check_drops,  check_stacks,  check_names, check_detection};
+  std::vector<Diagnosis> findings;
+  findings.reserve(kChecks.size());
+  for (const auto check : kChecks) findings.push_back(check(patient));
+  report.findings = std::move(findings);
+  return report;
+}
+
+std::string_view name_of(Severity severity) {
+  constexpr std::array<std::string_view, 3> kNames{"good", "note", "defect"};
+  return kNames.at(static_cast<std::size_t>(severity));
+}
+
+}  // namespace geiger::report

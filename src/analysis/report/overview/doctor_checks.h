@@ -1,0 +1,74 @@
+// The checks of `doctor`, one function each. Only for doctor*.cc.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <string>
+
+#include "analysis/profile/recording.h"
+#include "analysis/profile/totals.h"
+#include "analysis/report/overview/doctor.h"
+#include "estimation/estimate.h"
+
+namespace geiger::report {
+
+/// Processes, warnings that a finding names; it counts the others.
+inline constexpr std::size_t kNamed = 3;
+
+/// What the checks look at.
+struct Patient {
+  const profile::Recording& recording;
+  const DoctorReport& report;
+  estimation::Estimate allocated;
+  profile::ProcessTotals totals;
+  double detection_limit = 0;
+  std::string run;  ///< " RUN" to put behind a command, or empty.
+
+  [[nodiscard]] const profile::Process& process(const ProcessCheck& check) const {
+    return recording.processes[check.index];
+  }
+  [[nodiscard]] std::uint64_t drops(std::size_t cause) const {
+    std::uint64_t sum = 0;
+    for (const profile::Process& process : recording.processes) sum += process.drops[cause];
+    return sum;
+  }
+  /// Half of the interval of the total, as a share of it: what cannot be told apart
+  /// from chance anyway.
+  [[nodiscard]] double uncertain_share() const {
+    const double half = (allocated.interval.hi - allocated.interval.lo) / 2;
+    return allocated.value > 0 ? half / allocated.value : 1;
+  }
+};
+
+/// "pid 12: ..., pid 13: ..., and 4 more" of the processes that fail.
+template <typename Fails, typename Says>
+std::string say_of_each(const Patient& patient, const Fails& fails, const Says& says) {
+  std::string out;
+  std::size_t count = 0;
+  for (const ProcessCheck& check : patient.report.processes) {
+    if (!fails(check)) continue;
+    if (++count > kNamed) continue;
+    out += fmt::format("{}pid {}: {}", count == 1 ? "" : "; ", patient.process(check).pid,
+                       says(check));
+  }
+  if (count > kNamed) out += fmt::format("; and {} more", count - kNamed);
+  return out;
+}
+
+// What chance has to do with.
+[[nodiscard]] Diagnosis check_hits(const Patient& patient);
+[[nodiscard]] Diagnosis check_offsets(const Patient& patient);
+[[nodiscard]] Diagnosis check_draws(const Patient& patient);
+[[nodiscard]] Diagnosis check_samples(const Patient& patient);
+[[nodiscard]] Diagnosis check_total(const Patient& patient);
+// What was recorded.
+[[nodiscard]] Diagnosis check_damage(const Patient& patient);
+[[nodiscard]] Diagnosis check_ending(const Patient& patient);
+[[nodiscard]] Diagnosis check_threads(const Patient& patient);
+[[nodiscard]] Diagnosis check_drops(const Patient& patient);
+[[nodiscard]] Diagnosis check_stacks(const Patient& patient);
+[[nodiscard]] Diagnosis check_names(const Patient& patient);
+[[nodiscard]] Diagnosis check_detection(const Patient& patient);
+
+}  // namespace geiger::report

@@ -1,0 +1,207 @@
+// Checks of what was recorded and what was not.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/present/format.h"
+#include "analysis/present/names.h"
+#include "analysis/present/unnamed.h"
+#include "analysis/profile/frames/plumbing_names.h"
+#include "analysis/profile/labels.h"
+#include "analysis/report/overview/doctor_checks.h"
+
+namespace geiger::report {
+namespace {
+
+using profile::Ending;
+using profile::Recording;
+
+std::uint64_t truncated_samples(const Recording& recording) {
+  const auto is_truncated = [&](const profile::Sample& sample) {
+    return sample.stack < recording.stacks.size() && recording.stacks[sample.stack].is_truncated;
+  };
+  auto truncated =
+      static_cast<std::uint64_t>(std::ranges::count_if(recording.samples, is_truncated));
+  for (const profile::Tally& tally : recording.tallies) {
+    if (is_truncated(tally.alike)) truncated += tally.allocated;
+  }
+  return truncated;
+}
+
+/// Frames whose symbol is unknown are called by their address.
+bool has_name(const Recording& recording, std::uint32_t location) {
+  const auto& frames = recording.locations[location].frames;
+  return !frames.empty() && std::ranges::none_of(frames, [&](std::uint32_t frame) {
+    return profile::is_address_name(recording.frames[frame].function);
+  });
+}
+
+/// The file names of modules with frames that have no name, those of most samples first, but
+/// for our own library; at most `most`, and how many more there are.
+std::string modules_without_names(const Recording& recording, std::size_t most) {
+  std::map<std::string, std::uint64_t, std::less<>> samples;
+  for (const profile::Sample& sample : recording.samples) {
+    if (sample.stack >= recording.stacks.size()) continue;
+    for (const std::uint32_t index : recording.stacks[sample.stack].locations) {
+      const std::uint32_t module = recording.locations[index].module;
+      if (module >= recording.modules.size() || has_name(recording, index)) continue;
+      ++samples[std::string(profile::file_name_of(recording.modules[module].path))];
+    }
+  }
+  std::erase_if(samples, [](const auto& entry) { return entry.first.starts_with("libgeiger"); });
+  std::vector<std::pair<std::uint64_t, std::string>> order;
+  for (const auto& [name, count] : samples) order.emplace_back(count, name);
+  std::ranges::sort(order, [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, order.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + order[i].second;
+  }
+  if (order.size() > most) text += fmt::format(" and {} more", order.size() - most);
+  return text;
+}
+
+}  // namespace
+
+Diagnosis check_threads(const Patient& patient) {
+  const profile::ProcessTotals& totals = patient.totals;
+  if (totals.unsettled_threads == 0) {
+    return {Severity::kGood, "threads",
+            fmt::format("All allocations of {} are counted.",
+                        present::plural(totals.threads, "thread")),
+            "", ""};
+  }
+  return {Severity::kNote, "threads",
+          fmt::format("The last bytes of {} of {} are not counted: at most {}.",
+                      present::exact_count(totals.unsettled_threads),
+                      present::plural(totals.threads, "thread"),
+                      present::exact_bytes(totals.unsettled_bound)),
+          "The exact total is too low by at most that; estimates are not affected.",
+          "Nothing, unless the exact total matters: let the program end by exit()."};
+}
+
+Diagnosis check_ending(const Patient& patient) {
+  const auto has_ended = [&](const ProcessCheck& check) {
+    const Ending ending = patient.process(check).ending;
+    return ending == Ending::kExited || ending == Ending::kStopped;
+  };
+  const auto not_exited = [&](const ProcessCheck& check) { return !has_ended(check); };
+  const std::string others = say_of_each(patient, not_exited, [&](const ProcessCheck& check) {
+    return present::ending_text(patient.process(check));
+  });
+  if (others.empty()) {
+    return {Severity::kGood, "ending", "Recorded to the end of every process.", "", ""};
+  }
+  const auto is_full = [&](const ProcessCheck& check) {
+    return patient.process(check).ending == Ending::kSwitchedOff;
+  };
+  const bool is_off = std::ranges::any_of(patient.report.processes, is_full);
+  return {Severity::kNote, "ending", others + ".",
+          is_off ? "All numbers end where the recording stopped; what came after is unknown."
+                 : "Everything up to there is recorded; live memory is what was live then.",
+          is_off ? "Make room, raise --trace-limit or --interval, and record again." : ""};
+}
+
+/// Samples that are missing by a known cause, or frees.
+Diagnosis check_drops(const Patient& patient) {
+  constexpr std::size_t kLostSamples = 2;  // trace_full, reentered: the first two causes.
+  std::string what;
+  std::uint64_t lost = 0, all = 0;
+  for (std::size_t cause = 0; cause < 16; ++cause) {
+    const std::uint64_t count = patient.drops(cause);
+    if (count == 0) continue;
+    all += count;
+    if (cause < kLostSamples) lost += count;
+    what += fmt::format("{}{}: {}", what.empty() ? "" : "; ", present::exact_count(count),
+                        present::drop_cause_text(cause));
+  }
+  if (all == 0) return {Severity::kGood, "drops", "Nothing was dropped.", "", ""};
+  const std::uint64_t samples = profile::recorded_samples(patient.recording);
+  const double share = static_cast<double>(lost) / static_cast<double>(lost + samples);
+  const bool is_material = lost > 0 && share > patient.uncertain_share();
+  std::string meaning;
+  if (lost > 0) {
+    meaning = fmt::format(
+        "Estimates are too low by at most about {}, {} than their intervals "
+        "allow for. ",
+        present::exact_share(lost, lost + samples), is_material ? "more" : "less");
+  }
+  if (all > lost) meaning += "What was freed unseen counts as live until its address came back.";
+  return {is_material ? Severity::kDefect : Severity::kNote, "drops", "Dropped " + what + ".",
+          meaning, is_material ? "Raise --trace-limit or --interval, and record again." : ""};
+}
+
+Diagnosis check_stacks(const Patient& patient) {
+  const std::uint64_t truncated = truncated_samples(patient.recording);
+  const std::uint64_t samples = profile::recorded_samples(patient.recording);
+  const std::string share = present::exact_share(truncated, samples);
+  if (truncated == 0) return {Severity::kGood, "stacks", "All stacks are whole.", "", ""};
+  return {Severity::kNote, "stacks", share + " of the samples have cut-off stacks.",
+          "Their callers are unknown: they stand under [truncated] in trees. Self figures and "
+          "totals of the run are not affected.",
+          "If the program keeps frame pointers, try geiger run --unwind fp."};
+}
+
+Diagnosis check_names(const Patient& patient) {
+  const Recording& recording = patient.recording;
+  std::uint64_t unnamed = 0, leaves = 0;
+  for (const profile::Sample& sample : recording.samples) {
+    if (sample.stack >= recording.stacks.size()) continue;
+    const auto& locations = recording.stacks[sample.stack].locations;
+    if (locations.empty()) continue;
+    ++leaves;
+    unnamed += std::ranges::all_of(
+                   locations, [&](std::uint32_t location) { return has_name(recording, location); })
+                   ? 0
+                   : 1;
+  }
+  if (unnamed == 0) return {Severity::kGood, "names", "All frames have names.", "", ""};
+  return {Severity::kNote, "names",
+          present::exact_share(unnamed, leaves) + " of the samples have frames without names.",
+          "They read module+0x1234; numbers are not affected, but functions that share no name "
+          "cannot be told apart by reading.",
+          fmt::format("Install the -dbgsym package of {}, or {}.",
+                      modules_without_names(recording, kNamed),
+                      present::ask_debuginfod(patient.report.options.run))};
+}
+
+Diagnosis check_damage(const Patient& patient) {
+  const auto& warnings = patient.recording.warnings;
+  if (warnings.empty() && !patient.report.options.is_damaged) {
+    return {Severity::kGood, "damage", "The traces are sound.", "", ""};
+  }
+  std::string what;
+  for (std::size_t i = 0; i < std::min(kNamed, warnings.size()); ++i) {
+    what += (what.empty() ? "" : "; ") + warnings[i];
+  }
+  if (warnings.size() > kNamed) what += fmt::format("; and {} more", warnings.size() - kNamed);
+  const bool is_damaged = patient.report.options.is_damaged;
+  return {
+      is_damaged ? Severity::kDefect : Severity::kNote, "damage", what + ".",
+      is_damaged ? "What stands before the damage is used; what stands behind it is missing." : "",
+      is_damaged ? "If the file was copied, copy it again." : ""};
+}
+
+Diagnosis check_detection(const Patient& patient) {
+  const auto samples = patient.allocated.samples;
+  if (!(patient.detection_limit >= 1)) {
+    return {Severity::kGood, "detection", "Nothing that was allocated is missing.", "", ""};
+  }
+  constexpr std::uint64_t kFew = 100;  // The total is then uncertain by 20 %.
+  const std::string what = fmt::format("{}; whatever has none allocated less than {}.",
+                                       present::plural(samples, "sample") + " chosen by chance",
+                                       present::bound_bytes(patient.detection_limit));
+  if (samples >= kFew) return {Severity::kGood, "detection", what, "", ""};
+  return {Severity::kNote, "detection", what, "Few samples: intervals are wide.",
+          fmt::format("geiger plan{} says which --interval to record with.", patient.run)};
+}
+
+}  // namespace geiger::report

@@ -1,0 +1,105 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/present/format.h"
+#include "analysis/present/grid.h"
+#include "analysis/present/names.h"
+#include "analysis/present/text.h"
+#include "analysis/profile/labels.h"
+#include "analysis/report/overview/doctor.h"
+
+namespace geiger::report {
+namespace {
+
+using profile::Process;
+using profile::Recording;
+
+constexpr std::size_t kProcessesShown = 20;
+constexpr std::size_t kIndent = 10;
+
+std::string heading(const DoctorReport& report, const Recording& recording,
+                    const present::Style& style) {
+  if (recording.processes.empty()) return "An empty recording: no process was seen.\n";
+  const Process& first = recording.processes.front();
+  std::string name = present::printable(profile::file_name_of(first.executable));
+  std::string out =
+      fmt::format("{}, pid {}", present::paint(style, present::Role::kHeading, name), first.pid);
+  if (recording.processes.size() > 1) {
+    out += fmt::format(" and {} more",
+                       present::plural(recording.processes.size() - 1, "process image"));
+  }
+  const auto defects = std::ranges::count(report.findings, Severity::kDefect, &Diagnosis::severity);
+  if (defects == 0) return out + ": healthy\n";
+  return out + ": " +
+         present::paint(style, present::Role::kWarning,
+                        present::plural(static_cast<std::uint64_t>(defects), "defect") + " found") +
+         "\n";
+}
+
+std::string mark(Severity severity, const present::Style& style) {
+  switch (severity) {
+    case Severity::kGood:
+      return present::paint(style, present::Role::kFaint, "good    ");
+    case Severity::kNote:
+      return "note    ";
+    case Severity::kDefect:
+      return present::paint(style, present::Role::kWarning, "DEFECT  ");
+  }
+  return "";
+}
+
+/// Under the first line of a finding, in line with it.
+std::string under(std::string_view text, const present::Style& style) {
+  if (text.empty()) return "";
+  return std::string(kIndent, ' ') + present::wrap(present::printable(text), kIndent, style.width) +
+         "\n";
+}
+
+std::string finding_text(const Diagnosis& finding, const present::Style& style) {
+  std::string out = "  " + mark(finding.severity, style) +
+                    present::wrap(present::printable(finding.what), kIndent, style.width) + "\n";
+  out += under(finding.meaning, style);
+  if (!finding.next.empty()) out += under("-> " + finding.next, style);
+  return out;
+}
+
+std::string process_list(const DoctorReport& report, const Recording& recording,
+                         const present::Style& style) {
+  if (report.processes.size() < 2) return "";
+  std::vector<present::Column> columns;
+  for (const char* heading : {"pid", "hits", "expected", "z", "p(hits)", "p(offsets)"}) {
+    columns.push_back({heading, present::Align::kRight, false});
+  }
+  columns.push_back({"program", present::Align::kLeft, false});
+  present::Grid grid(std::move(columns), 2);
+  for (std::size_t i = 0; i < std::min(report.processes.size(), kProcessesShown); ++i) {
+    const ProcessCheck& check = report.processes[i];
+    const Process& process = recording.processes[check.index];
+    grid.add(
+        {std::to_string(process.pid), present::exact_count(check.hits.hits),
+         fmt::format("{:.4g}", check.hits.expected), present::z_score(check.hits.z),
+         present::p_value_text(check.hits.p_value), present::p_value_text(check.offsets.p_value()),
+         present::printable(profile::file_name_of(process.executable))},
+        present::ending_text(process));
+  }
+  std::string out = fmt::format(
+      "\n{}\n{}", present::paint(style, present::Role::kHeading, "Processes"), grid.text(style));
+  if (report.processes.size() <= kProcessesShown) return out;
+  return out + fmt::format("  and {} more\n", report.processes.size() - kProcessesShown);
+}
+
+}  // namespace
+
+std::string to_text(const DoctorReport& report, const Recording& recording,
+                    const present::Style& style) {
+  std::string out = heading(report, recording, style) + "\n";
+  for (const Diagnosis& finding : report.findings) out += finding_text(finding, style);
+  out += process_list(report, recording, style);
+  const std::string run =
+      report.options.run.empty() ? "" : fmt::format(" {}", present::printable(report.options.run));
+  return out + (report.is_healthy() ? fmt::format("\nnext: geiger table{}\n", run) : "");
+}
+
+}  // namespace geiger::report

@@ -1,0 +1,298 @@
+#include "analysis/report/overview/finding.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "analysis/present/format.h"
+#include "analysis/profile/frames/frame_roles.h"
+#include "analysis/profile/groups/view.h"
+#include "analysis/profile/labels.h"
+
+namespace geiger::report {
+namespace {
+
+using estimation::NodeSums;
+using profile::Labels;
+using profile::Recording;
+
+/// What one stack adds, and its functions that may be named, innermost first, each once.
+struct Path {
+  NodeSums sums;
+  std::vector<std::uint32_t> functions;  ///< Labels.
+  std::vector<std::uint32_t> frames;     ///< Beside them: the innermost frame of each, or kNone.
+  std::uint32_t process = 0;             ///< The one with most of it.
+  std::uint32_t stack = profile::kNone;
+};
+
+/// A function with all stacks that pass through it.
+struct Passing {
+  std::uint32_t label = 0;
+  NodeSums sums;
+  present::Share share = {};
+  /// Weighted bytes of it that pass on through another candidate. <= weighted_total(sums).
+  double passed_on = 0;
+};
+
+std::uint64_t samples_of(const NodeSums& sums) { return sums.samples + sums.certain_samples; }
+
+class Search {
+ public:
+  Search(const Recording& recording, const profile::Profile& profile, double level)
+      : recording_(recording),
+        profile_(profile),
+        level_(level),
+        whole_(recording, profile),
+        labels_(recording),
+        roles_(recording, labels_),
+        total_(whole_.measure_total(level)) {
+    collect_paths();
+  }
+
+  [[nodiscard]] Finding finish() const {
+    Finding finding;
+    finding.kind = profile_.kind;
+    finding.total = total_;
+    if (total_.samples == 0) return finding;
+    std::vector<Passing> named = leaders();
+    finding.verdict = named.empty() ? FindingVerdict::kSpread : FindingVerdict::kFound;
+    if (named.empty() && total_.samples < kSamplesToName) {
+      finding.verdict = FindingVerdict::kTooFew;
+      return finding;
+    }
+    if (named.empty()) named = largest_allocator();
+    for (const Passing& one : named) finding.sites.push_back(site_of(one));
+    return finding;
+  }
+
+ private:
+  void collect_paths() {
+    const std::vector<std::uint32_t> processes = process_of_stacks();
+    for (const profile::Row& row : profile::table(recording_, profile_, profile::GroupBy::kStack)) {
+      Path path;
+      path.sums = row.self;
+      path.process = processes[row.stack + 1U];
+      path.stack = row.stack;
+      add_functions(path, row.stack);
+      paths_.push_back(std::move(path));
+    }
+  }
+
+  /// By the stack's number, of which kNone wraps to 0.
+  [[nodiscard]] std::vector<std::uint32_t> process_of_stacks() const {
+    std::vector<std::uint32_t> processes(recording_.stacks.size() + 1, 0);
+    std::map<std::pair<std::uint32_t, std::uint32_t>, double> bytes;
+    std::vector<double> most(processes.size(), 0);
+    for (const profile::Entry& entry : profile_.entries) {
+      NodeSums sums;
+      profile::accumulate(sums, entry, recording_, profile_);
+      double& of_process = bytes[{entry.stack, entry.process}];
+      of_process += profile::weighted_total(sums);
+      const std::size_t slot = entry.stack + 1U;
+      if (of_process <= most[slot]) continue;
+      most[slot] = of_process;
+      processes[slot] = entry.process;
+    }
+    return processes;
+  }
+
+  /// The frames of the program's own code that have source lines. A stack without any, of a
+  /// stripped program or inside a library, has all that views show of it.
+  void add_functions(Path& path, std::uint32_t stack) const {
+    std::vector<std::uint32_t> labels, frames;
+    labels_.collect(recording_, stack, labels);
+    labels_.collect_frames(recording_, stack, frames);
+    roles_.keep_shown(labels, frames);
+    const auto is_own = [&](std::size_t i) {
+      return roles_[labels[i]] == profile::FrameRole::kOwn && frames[i] != profile::kNone &&
+             recording_.frames[frames[i]].line != 0;
+    };
+    bool has_own = false;
+    for (std::size_t i = 0; i < labels.size(); ++i) has_own |= is_own(i);
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      if (has_own && !is_own(i)) continue;
+      if (std::ranges::find(path.functions, labels[i]) != path.functions.end()) continue;
+      path.functions.push_back(labels[i]);
+      path.frames.push_back(frames[i]);
+    }
+  }
+
+  /// Where nothing is estimated (T = 1, mappings) one object proves its share.
+  [[nodiscard]] bool has_enough(std::uint64_t samples) const {
+    return samples >= kSamplesToName || (samples > 0 && total_.bytes.variance <= 0);
+  }
+
+  /// Bytes that are known exactly prove a share whatever the number of their objects.
+  [[nodiscard]] bool is_proved(const NodeSums& sums) const {
+    return has_enough(samples_of(sums)) ||
+           sums.certain_bytes >= kShareToName * total_.bytes.interval.hi;
+  }
+
+  /// The stacks of each function, the first `most` functions of a stack only.
+  [[nodiscard]] std::vector<Passing> passing(std::size_t most) const {
+    std::vector<NodeSums> sums(labels_.size());
+    for (const Path& path : paths_) {
+      const std::size_t count = std::min(most, path.functions.size());
+      for (std::size_t i = 0; i < count; ++i) sums[path.functions[i]].merge(path.sums);
+    }
+    std::vector<Passing> all;
+    for (std::uint32_t label = 0; label < sums.size(); ++label) {
+      if (samples_of(sums[label]) > 0) all.push_back({.label = label, .sums = sums[label]});
+    }
+    return all;
+  }
+
+  [[nodiscard]] present::Share share_of(const NodeSums& sums) const {
+    return present::share_of(whole_.measure_row(sums, level_), sums, whole_, level_);
+  }
+
+  /// Functions with a proved share.
+  [[nodiscard]] std::vector<Passing> candidates() const {
+    std::vector<Passing> found;
+    const double whole = whole_.bytes_for_order(whole_.sums());
+    for (Passing& one : passing(SIZE_MAX)) {
+      if (!is_proved(one.sums)) continue;
+      // A share is not below its lower limit: this saves estimating most functions.
+      if (whole_.bytes_for_order(one.sums) < kShareToName * whole) continue;
+      one.share = share_of(one.sums);
+      if (one.share.interval.lo >= kShareToName) found.push_back(std::move(one));
+    }
+    return found;
+  }
+
+  /// Candidates most of whose bytes pass through no other one further in; those of them that
+  /// may be the largest.
+  [[nodiscard]] std::vector<Passing> leaders() const {
+    std::vector<Passing> found = candidates();
+    std::vector<std::uint32_t> index_of(labels_.size(), profile::kNone);
+    for (std::uint32_t i = 0; i < found.size(); ++i) index_of[found[i].label] = i;
+    for (const Path& path : paths_) {
+      bool is_innermost = true;
+      for (const std::uint32_t label : path.functions) {
+        const std::uint32_t index = index_of[label];
+        if (index == profile::kNone || std::exchange(is_innermost, false)) continue;
+        found[index].passed_on += profile::weighted_total(path.sums);
+      }
+    }
+    std::erase_if(found, [](const Passing& one) {
+      return one.passed_on > profile::weighted_total(one.sums) / 2;
+    });
+    sort(found);
+    keep_rivals(found);
+    return found;
+  }
+
+  void sort(std::vector<Passing>& all) const {
+    std::ranges::stable_sort(all, [&](const Passing& a, const Passing& b) {
+      const double more = whole_.bytes_for_order(a.sums), less = whole_.bytes_for_order(b.sums);
+      return more != less ? more > less : labels_[a.label].name < labels_[b.label].name;
+    });
+  }
+
+  /// The first, and those beside it whose intervals reach into its own. One that it calls, or
+  /// that calls it, is no rival: the two share bytes.
+  void keep_rivals(std::vector<Passing>& sorted) const {
+    if (sorted.empty()) return;
+    const Passing first = sorted.front();
+    std::erase_if(sorted, [&](const Passing& one) {
+      if (one.label == first.label) return false;
+      return one.share.interval.hi <= first.share.interval.lo || share_a_path(one, first);
+    });
+    if (sorted.size() > kMostNamed) sorted.resize(kMostNamed);
+  }
+
+  [[nodiscard]] bool share_a_path(const Passing& one, const Passing& other) const {
+    return std::ranges::any_of(paths_, [&](const Path& path) {
+      const auto has = [&](const Passing& which) {
+        return std::ranges::find(path.functions, which.label) != path.functions.end();
+      };
+      return has(one) && has(other);
+    });
+  }
+
+  /// Of functions by what they allocate without calling another one that may be named.
+  [[nodiscard]] std::vector<Passing> largest_allocator() const {
+    std::vector<Passing> all = passing(1);
+    sort(all);
+    if (all.size() > 1) all.resize(1);
+    for (Passing& one : all) one.share = share_of(one.sums);
+    return all;
+  }
+
+  [[nodiscard]] FoundSite site_of(const Passing& one) const {
+    FoundSite site;
+    site.function = labels_[one.label].name;
+    site.held = whole_.measure_row(one.sums, level_);
+    site.share = one.share;
+    add_place(site, one.label);
+    return site;
+  }
+
+  /// The line with most of its bytes, and the process.
+  void add_place(FoundSite& site, std::uint32_t label) const {
+    std::map<std::pair<std::string_view, std::uint32_t>, double> lines;
+    std::map<std::uint32_t, double> processes;
+    std::map<std::pair<std::string_view, std::uint32_t>, std::uint32_t> frames;
+    double most_bytes = 0;
+    for (const Path& path : paths_) {
+      const auto found = std::ranges::find(path.functions, label);
+      if (found == path.functions.end()) continue;
+      const double bytes = profile::weighted_total(path.sums);
+      if (bytes > most_bytes) {
+        most_bytes = bytes;
+        site.stack = path.stack;
+      }
+      processes[path.process] += bytes;
+      const std::uint32_t frame = path.frames[found - path.functions.begin()];
+      if (frame == profile::kNone || recording_.frames[frame].line == 0) continue;
+      const profile::Frame& known = recording_.frames[frame];
+      lines[{known.file, known.line}] += bytes;
+      frames[{known.file, known.line}] = frame;
+    }
+    const auto by_bytes = [](const auto& entry) { return entry.second; };
+    if (!lines.empty()) {
+      const auto most = std::ranges::max_element(lines, {}, by_bytes);
+      site.where = profile::source_line_of(recording_, frames[most->first]);
+      site.where.others = static_cast<std::uint32_t>(lines.size() - 1);
+    }
+    if (profile_has_several_processes() && !processes.empty()) {
+      const auto most = std::ranges::max_element(processes, {}, by_bytes);
+      site.process = profile::program_name(recording_.processes[most->first]);
+    }
+  }
+
+  [[nodiscard]] bool profile_has_several_processes() const {
+    return std::ranges::any_of(profile_.entries, [&](const profile::Entry& entry) {
+      return entry.process != profile_.entries.front().process;
+    });
+  }
+
+  const Recording& recording_;
+  const profile::Profile& profile_;
+  const double level_;
+  const present::Whole whole_;
+  const Labels labels_;
+  const profile::FrameRoles roles_;
+  const present::Measure total_;
+  std::vector<Path> paths_;
+};
+
+}  // namespace
+
+Finding find(const Recording& recording, const profile::Profile& profile, double level) {
+  return Search(recording, profile, level).finish();
+}
+
+const Finding& opening(const Finding& allocated, const Finding& live, const Finding* peak) {
+  const auto is_named = [](const Finding& finding) {
+    return finding.verdict == FindingVerdict::kFound || finding.verdict == FindingVerdict::kSpread;
+  };
+  const bool has_peak = peak != nullptr && is_named(*peak);
+  const bool stays =
+      is_named(live) && (!has_peak || 2 * live.total.bytes.interval.lo > peak->total.bytes.value);
+  if (stays) return live;
+  return has_peak ? *peak : allocated;
+}
+
+}  // namespace geiger::report

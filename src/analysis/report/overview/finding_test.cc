@@ -1,0 +1,179 @@
+#include "analysis/report/overview/finding.h"
+
+#include <gmock/gmock.h>
+
+#include "analysis/profile/testing/example_recording.h"
+
+namespace geiger::report {
+namespace {
+
+using profile::Kind;
+using profile::Recording;
+using profile::example::RecordingBuilder;
+using profile::example::small_server;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+Finding find_kind(const Recording& recording, Kind kind = Kind::kAllocated) {
+  return find(recording, select(recording, kind), 0.95);
+}
+
+std::vector<std::string> names_of(const Finding& finding) {
+  std::vector<std::string> names;
+  for (const FoundSite& site : finding.sites) names.push_back(site.function);
+  return names;
+}
+
+/// A program whose main() calls functions that allocate, on lines of their own.
+class Program {
+ public:
+  Program() {
+    process_ = builder_.process("/home/me/app", 1);
+    thread_ = builder_.thread(process_, "app", 1);
+    module_ = builder_.module("/home/me/app", 0x1000);
+    library_ = builder_.module("/usr/lib/libstdc++.so.6", 0x7000);
+    main_ = builder_.location(module_, 1, {"main"});
+  }
+
+  /// Samples of stacks main > callers... > leaf; the last one is called first.
+  void allocate(std::initializer_list<const char*> leaf_first, int samples,
+                Bytes size = 64 * kKiB) {
+    std::vector<std::uint32_t> locations;
+    for (const char* name : leaf_first) locations.push_back(location(name));
+    locations.push_back(main_);
+    const auto stack = builder_.stack(locations);
+    for (int i = 0; i < samples; ++i) builder_.sample(thread_, stack, size, 1 + i);
+  }
+
+  Recording& recording() { return builder_.recording(); }
+  RecordingBuilder& builder() { return builder_; }
+
+ private:
+  std::uint32_t location(const std::string& name) {
+    const bool is_standard = name.starts_with("std::");
+    return builder_.location(is_standard ? library_ : module_, ++line_, {name});
+  }
+
+  RecordingBuilder builder_;
+  std::uint32_t process_, thread_, module_, library_, main_;
+  Address line_ = 10;
+};
+
+TEST(Finding, NamesTheFunctionAndItsLine) {
+  Program program;
+  program.allocate({"std::vector<int>::resize", "Store::open(int)"}, 200);
+  const Finding finding = find_kind(program.recording());
+  EXPECT_EQ(finding.verdict, FindingVerdict::kFound);
+  EXPECT_EQ(sentence(finding),
+            "Store::open (main.cc:12) allocated 100 % [98, 100] of 106 MiB ± 15.");
+}
+
+TEST(Finding, SaysWhen) {
+  const Finding finding = find_kind(small_server(), Kind::kLiveAtEnd);
+  EXPECT_EQ(clause(finding).substr(0, 25), "at the end make_buffer (m");
+  EXPECT_EQ(sentence(finding).substr(0, 25), "At the end make_buffer (m");
+}
+
+// main() has all of it, and two thirds pass through nothing else that is proved.
+TEST(Finding, GoesAsFarInAsMostOfTheBytesGo) {
+  Program program;
+  program.allocate({"copy", "parse"}, 60);
+  program.allocate({"parse"}, 140);
+  EXPECT_THAT(names_of(find_kind(program.recording())), ElementsAre("parse"));
+  program.allocate({"copy", "parse"}, 200);
+  EXPECT_THAT(names_of(find_kind(program.recording())), ElementsAre("copy"));
+}
+
+TEST(Finding, NamesAllThatMayBeTheLargest) {
+  Program program;
+  program.allocate({"read"}, 100);
+  program.allocate({"write"}, 104);
+  const Finding finding = find_kind(program.recording());
+  EXPECT_THAT(names_of(finding), ElementsAre("write", "read"));
+  EXPECT_THAT(sentence(finding), ::testing::EndsWith("; which is the largest is not certain."));
+  program.allocate({"write"}, 300);
+  EXPECT_THAT(names_of(find_kind(program.recording())), ElementsAre("write"));
+}
+
+// Ten functions of one tenth each: what they share is main, which allocates nothing itself.
+TEST(Finding, NamesTheCallerOfManySmallOnes) {
+  Program program;
+  for (const char* name : {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"})
+    program.allocate({name, "serve"}, 20);
+  EXPECT_THAT(names_of(find_kind(program.recording())), ElementsAre("serve"));
+}
+
+TEST(Finding, SaysThatNothingIsProved) {
+  Program program;
+  auto& builder = program.builder();
+  // Stacks without a common caller.
+  const auto module = builder.module("/home/me/libother.so", 0x9000);
+  for (int i = 0; i < 10; ++i) {
+    const auto location =
+        builder.location(module, 100 + static_cast<Address>(i), {"f" + std::to_string(i)});
+    const auto stack = builder.stack({location});
+    for (int n = 0; n < 10 + i; ++n) builder.sample(0, stack, 64 * kKiB, 1 + n);
+  }
+  const Finding finding = find_kind(program.recording());
+  EXPECT_EQ(finding.verdict, FindingVerdict::kSpread);
+  EXPECT_THAT(sentence(finding),
+              ::testing::StartsWith("No function is certain to have allocated 25 % of "));
+  EXPECT_THAT(names_of(finding), ElementsAre("f9"));
+}
+
+TEST(Finding, NamesNothingFromFewSamples) {
+  Program program;
+  program.allocate({"read"}, 5);
+  const Finding finding = find_kind(program.recording());
+  EXPECT_EQ(finding.verdict, FindingVerdict::kTooFew);
+  EXPECT_EQ(sentence(finding), "Too few samples to name a function: 5, 6 are needed.");
+  EXPECT_THAT(finding.sites, IsEmpty());
+  program.allocate({"read"}, 1);
+  EXPECT_EQ(find_kind(program.recording()).verdict, FindingVerdict::kFound);
+}
+
+TEST(Finding, BytesThatAreKnownExactlyNeedNoNumber) {
+  Program program;
+  program.allocate({"parse"}, 20, 64 * kKiB);
+  program.allocate({"reserve"}, 1, 64 * kMiB);
+  const Finding finding = find_kind(program.recording());
+  EXPECT_EQ(finding.verdict, FindingVerdict::kFound);
+  EXPECT_THAT(names_of(finding), ElementsAre("reserve"));
+}
+
+TEST(Finding, OfNothingSaysSo) {
+  Program program;
+  EXPECT_EQ(sentence(find_kind(program.recording(), Kind::kLiveAtEnd)),
+            "At the end nothing was sampled.");
+}
+
+TEST(Finding, NamesTheProcessWhereThereAreSeveral) {
+  Program program;
+  program.allocate({"read"}, 50);
+  auto& builder = program.builder();
+  const auto other = builder.process("/usr/bin/other", 2);
+  const auto thread = builder.thread(other, "other", 2);
+  const auto module = builder.module("/usr/bin/other", 0xa000);
+  const auto stack = builder.stack({builder.location(module, 77, {"fill"})});
+  for (int i = 0; i < 200; ++i) builder.sample(thread, stack, 64 * kKiB, 1 + i);
+  EXPECT_EQ(site_text(find_kind(program.recording()).sites.at(0)), "fill (main.cc:77) in other");
+}
+
+TEST(Finding, OpensOnThePeakUnlessMostOfItStays) {
+  Finding allocated, live, peak;
+  peak.kind = Kind::kLiveAtPeak;
+  live.kind = Kind::kLiveAtEnd;
+  peak.verdict = live.verdict = allocated.verdict = FindingVerdict::kFound;
+  peak.total.bytes.value = 100;
+  live.total.bytes.interval = {50, 90};
+  EXPECT_EQ(opening(allocated, live, &peak).kind, Kind::kLiveAtPeak);
+  live.total.bytes.interval.lo = 51;
+  EXPECT_EQ(opening(allocated, live, &peak).kind, Kind::kLiveAtEnd);
+  live.verdict = FindingVerdict::kTooFew;
+  peak.verdict = FindingVerdict::kTooFew;
+  EXPECT_EQ(opening(allocated, live, &peak).kind, Kind::kAllocated);
+  EXPECT_EQ(opening(allocated, live, nullptr).kind, Kind::kAllocated);
+}
+
+}  // namespace
+}  // namespace geiger::report

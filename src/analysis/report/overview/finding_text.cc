@@ -1,0 +1,150 @@
+// The finding in words, and as JSON.
+#include <fmt/format.h>
+
+#include <cctype>
+#include <string_view>
+
+#include "analysis/naming/display_name.h"
+#include "analysis/present/format.h"
+#include "analysis/present/function_names.h"
+#include "analysis/present/heading.h"
+#include "analysis/present/stack_json.h"
+#include "analysis/present/text.h"
+#include "analysis/report/overview/finding.h"
+
+namespace geiger::report {
+namespace {
+
+/// "held", "allocated": what a function did to the bytes of a kind.
+std::string_view verb_of(profile::Kind kind) {
+  switch (kind) {
+    case profile::Kind::kAllocated:
+    case profile::Kind::kOverhead:
+      return "allocated";
+    case profile::Kind::kMapped:
+    case profile::Kind::kMappedAtPeak:
+    case profile::Kind::kMappedTotal:
+    case profile::Kind::kMappedFiles:
+      return "mapped";
+    case profile::Kind::kReserved:
+      return "reserved";
+    default:
+      return "held";
+  }
+}
+
+/// "At the peak ": when, before the subject; empty where the verb says it all.
+std::string_view when_of(profile::Kind kind) {
+  switch (kind) {
+    case profile::Kind::kLiveAtPeak:
+      return "at the peak ";
+    case profile::Kind::kLiveAtEnd:
+      return "at the end ";
+    case profile::Kind::kMappedAtPeak:
+      return "at the peak of its mappings ";
+    default:
+      return "";
+  }
+}
+
+/// "58.0 MiB [44.1, 74.9]"; what was counted needs no interval.
+std::string whole_text(const Finding& finding) {
+  const present::Figure total = present::total_figure(finding.total);
+  return finding.total.calibrated ? total.value : total.text();
+}
+
+std::string found_text(const Finding& finding) {
+  const std::vector<FoundSite>& sites = finding.sites;
+  std::string names, shares;
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    const char* joint = i == 0 ? "" : i + 1 == sites.size() ? " and " : ", ";
+    names += joint + site_text(sites[i]);
+    shares += joint + present::figure(sites[i].share).text();
+  }
+  std::string out = fmt::format("{}{} {} {} of {}", when_of(finding.kind), names,
+                                verb_of(finding.kind), shares, whole_text(finding));
+  if (sites.size() > 1) out += "; which is the largest is not certain";
+  return out;
+}
+
+std::string spread_text(const Finding& finding) {
+  std::string out =
+      fmt::format("{}no function is certain to have {} {:.0f} % of {}", when_of(finding.kind),
+                  verb_of(finding.kind), kShareToName * 100, whole_text(finding));
+  if (!finding.sites.empty()) {
+    const FoundSite& largest = finding.sites.front();
+    out += fmt::format("; the largest is {} with {}", site_text(largest),
+                       present::figure(largest.share).text());
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string site_text(const FoundSite& site) {
+  std::string out = present::printable(naming::display_name(site.function));
+  const std::string where = text_of(site.where);
+  if (!where.empty()) out += fmt::format(" ({})", present::printable(where));
+  if (!site.process.empty()) out += fmt::format(" in {}", present::printable(site.process));
+  return out;
+}
+
+std::string clause(const Finding& finding) {
+  switch (finding.verdict) {
+    case FindingVerdict::kNothing:
+      return fmt::format("{}nothing was sampled", when_of(finding.kind));
+    case FindingVerdict::kTooFew:
+      return fmt::format("too few samples to name a function: {}, {} are needed",
+                         present::exact_count(finding.total.samples), kSamplesToName);
+    case FindingVerdict::kSpread:
+      return spread_text(finding);
+    case FindingVerdict::kFound:
+      return found_text(finding);
+  }
+  return "";
+}
+
+std::string sentence(const Finding& finding) {
+  std::string out = clause(finding) + ".";
+  // One that begins with the name of a function keeps it.
+  const bool begins_with_name =
+      finding.verdict == FindingVerdict::kFound && when_of(finding.kind).empty();
+  if (!begins_with_name) out[0] = static_cast<char>(std::toupper(out[0]));
+  return out;
+}
+
+void write_field(present::JsonWriter& json, std::string_view name, const Finding& finding) {
+  json.key(name).begin_object().field("verdict", name_of(finding.verdict));
+  json.field("kind", profile::name_of(finding.kind)).field("sentence", sentence(finding));
+  json.key("total").begin_object();
+  write_fields(json, finding.total);
+  json.end_object().key("sites").begin_array();
+  for (const FoundSite& site : finding.sites) {
+    json.begin_object();
+    present::write_name(json, site.function);
+    write_field(json, site.where);
+    json.field("process", site.process);
+    json.key("held").begin_object();
+    write_fields(json, site.held);
+    json.end_object();
+    write_field(json, site.share);
+    json.end_object();
+  }
+  json.end_array().end_object();
+}
+
+std::string_view name_of(FindingVerdict verdict) {
+  switch (verdict) {
+    case FindingVerdict::kNothing:
+      return "nothing";
+    case FindingVerdict::kTooFew:
+      return "too_few";
+    case FindingVerdict::kSpread:
+      return "spread";
+    case FindingVerdict::kFound:
+      return "found";
+  }
+  return "";
+}
+
+}  // namespace geiger::report

@@ -1,0 +1,84 @@
+// `rss`: the resident memory of a process at an instant, added up.
+//
+// Everything but the live heap is read from the kernel, page by page, so it is exact; the
+// live heap is an estimate, and so is what the allocator keeps beside it: together they
+// are the resident memory of the allocator's mappings, which is exact again. So the rows
+// add up to RSS, and the errors of those two are the same error with opposite signs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/present/measure.h"
+#include "analysis/present/share.h"
+#include "analysis/present/style.h"
+#include "analysis/profile/memory/measured.h"
+#include "analysis/profile/recording.h"
+
+namespace geiger::report {
+
+struct RssOptions {
+  double level = 0.95;  ///< In (0, 1).
+  profile::Moment moment = profile::Moment::kMaximum;
+  std::optional<std::uint32_t> pid;  ///< Of several processes; nothing: the largest.
+  std::string run;                   ///< As the user named it, for the commands to type next.
+};
+
+enum class RssPart : std::uint8_t {
+  kLiveHeap,   ///< Estimated: bytes of live objects on resident pages.
+  kAllocator,  ///< The rest of its mappings: overhead, caches, free memory.
+  kMapped,     ///< What the program mapped by itself.
+  kAnonymous,
+  kStacks,
+  kFiles,
+  kShared,
+  kRuntime,
+  kOther,
+};
+
+/// A row; the values of all rows add up to RSS.
+struct RssRow {
+  RssPart part{};
+  estimation::Estimate bytes;  ///< Exact ones have themselves as interval.
+  present::Share share;        ///< Of RSS.
+};
+
+struct RssReport {
+  RssOptions options;
+  std::uint32_t process = 0;  ///< Index into Recording::processes.
+  Nanoseconds after = 0;      ///< From the start of the process to the instant.
+  Bytes resident = 0;         ///< RSS at the instant.
+  Bytes swapped = 0;
+  Bytes high_water = 0;  ///< The largest RSS by the kernel's own count.
+  std::vector<RssRow> rows;
+  present::Measure live;  ///< Objects live at the instant, by size.
+  present::Measure live_resident, live_swapped, live_untouched;
+  std::string residency_fault;  ///< Then all live bytes are taken to be resident.
+  std::vector<profile::SeriesPoint> series;
+  std::uint64_t refused = 0;  ///< Readings that failed.
+  Nanoseconds cost = 0;       ///< Processor time of all readings.
+  Nanoseconds observed = 0;   ///< From the first reading to the last.
+};
+
+/// The report, or why there is none.
+struct RssOutcome {
+  std::optional<RssReport> report;
+  std::string reason;
+};
+[[nodiscard]] RssOutcome rss_report(const profile::Recording& recording, const RssOptions& options);
+
+[[nodiscard]] std::string to_text(const RssReport& report, const profile::Recording& recording,
+                                  const present::Style& style);
+[[nodiscard]] std::string to_json(const RssReport& report, const profile::Recording& recording);
+
+/// "malloc profile explains 71 % ± 2 of 812 MiB RSS at its maximum", of the process with
+/// the largest; what it was at most, where no reading came within a tenth of that; empty
+/// where nothing is known.
+[[nodiscard]] std::string explained_line(const RssReport& report);
+
+[[nodiscard]] std::string_view key_of(RssPart part);   ///< "live_heap", ...
+[[nodiscard]] std::string_view text_of(RssPart part);  ///< "live heap", ...
+
+}  // namespace geiger::report

@@ -1,0 +1,32 @@
+#include "analysis/report/overview/rss.h"
+
+#include <gtest/gtest.h>
+
+#include "base/units.h"
+
+namespace geiger::report {
+namespace {
+
+RssReport half_explained(Bytes resident, Bytes high_water) {
+  RssReport report;
+  report.resident = resident;
+  report.high_water = high_water;
+  report.rows.push_back({RssPart::kLiveHeap, {}, {0.5, {0.5, 0.5}}});
+  return report;
+}
+
+TEST(ExplainedLine, SaysWhatTheLargestReadingMissed) {
+  EXPECT_EQ(explained_line(half_explained(90 * kMiB, 100 * kMiB)),
+            "malloc profile explains 50 % of 90 MiB RSS at its maximum");
+  EXPECT_EQ(explained_line(half_explained(90 * kMiB - 1, 100 * kMiB)),
+            "malloc profile explains 50 % of 90.00 MiB RSS at its largest reading; it was 100 MiB "
+            "at most");
+  RssReport last = half_explained(90 * kMiB, 200 * kMiB);
+  last.options.moment = profile::Moment::kLast;
+  EXPECT_EQ(explained_line(last),
+            "malloc profile explains 50 % of 90 MiB RSS when it was read last");
+  EXPECT_EQ(explained_line({}), "");
+}
+
+}  // namespace
+}  // namespace geiger::report

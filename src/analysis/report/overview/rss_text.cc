@@ -1,0 +1,185 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "analysis/present/dots.h"
+#include "analysis/present/format.h"
+#include "analysis/present/grid.h"
+#include "analysis/present/text.h"
+#include "analysis/profile/labels.h"
+#include "analysis/report/overview/rss.h"
+
+namespace geiger::report {
+namespace {
+
+constexpr std::size_t kPlotRows = 10;
+constexpr double kBarColumns = 18;
+constexpr std::size_t kPlotColumns = 100;
+
+const RssRow& row_of(const RssReport& report, RssPart part) {
+  return *std::ranges::find(report.rows, part, &RssRow::part);
+}
+
+/// The share of a row as text, whose ends are equal where it was counted.
+std::string share_text(const RssReport& report, const RssRow& row) {
+  const bool is_estimate = row.bytes.interval.hi > row.bytes.interval.lo;
+  return is_estimate
+             ? present::figure(row.share).text()
+             : present::exact_share(present::whole_number(row.bytes.value), report.resident);
+}
+
+/// What resident memory mostly is: the live heap, unless another part is surely larger.
+std::string finding(const RssReport& report) {
+  const RssRow& live = row_of(report, RssPart::kLiveHeap);
+  const auto largest = std::ranges::max_element(
+      report.rows, {}, [](const RssRow& row) { return row.bytes.interval.lo; });
+  const std::string resident = fmt::format("{} resident", present::exact_bytes(report.resident));
+  if (largest->bytes.interval.lo <= live.bytes.interval.hi) {
+    return fmt::format("Live heap is {} of {}", share_text(report, live), resident);
+  }
+  std::string name(text_of(largest->part));
+  name = name.substr(0, name.find(':'));
+  name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
+  return fmt::format("{}: {} of {}; live heap is {}", name, share_text(report, *largest), resident,
+                     share_text(report, live));
+}
+
+std::string heading(const RssReport& report, const profile::Recording& recording,
+                    const present::Style& style) {
+  const profile::Process& process = recording.processes[report.process];
+  std::string of = fmt::format(", {} after the start", present::duration(report.after));
+  if (report.options.moment == profile::Moment::kLast) of += ", when it was read last";
+  std::string faint =
+      fmt::format("{}, pid {}", present::printable(profile::program_name(process)), process.pid);
+  const bool was_larger =
+      report.options.moment == profile::Moment::kMaximum && report.high_water > report.resident;
+  if (was_larger)
+    faint += fmt::format("; RSS was {} at most", present::exact_bytes(report.high_water));
+  faint += fmt::format("; ± and [ ] are {} intervals, what has none is exact",
+                       present::level_text(style.level));
+  return present::paint(style, present::Role::kHeading,
+                        present::wrap(finding(report) + of + ".", 0, style.width)) +
+         "\n" + present::paint(style, present::Role::kFaint, present::wrap(faint, 0, style.width)) +
+         "\n\n";
+}
+
+/// A bar of the share: what is sure, then up to the estimate, then up to the upper limit.
+std::string bar(const RssRow& row) {
+  const auto cells = [](double share) {
+    return static_cast<std::size_t>(std::lround(std::clamp(share, 0.0, 1.0) * kBarColumns));
+  };
+  const std::size_t lo = cells(row.share.interval.lo);
+  const std::size_t value = std::max(lo, cells(row.share.value));
+  const std::size_t hi = std::max(value, cells(row.share.interval.hi));
+  std::string out;
+  for (std::size_t i = 0; i < hi; ++i) out += i < lo ? "█" : i < value ? "░" : "▒";
+  return out;
+}
+
+std::string rows(const RssReport& report, const present::Style& style) {
+  std::vector<present::Column> columns;
+  present::append_figure_columns(columns, "resident");
+  present::append_figure_columns(columns, "share");
+  columns.push_back({"", present::Align::kLeft, false});
+  columns.push_back({"", present::Align::kLeft, false});
+  present::Grid grid(std::move(columns), 2);
+  const auto add = [&](const present::Figure& bytes, const present::Figure& share,
+                       std::string_view text, const std::string& drawn) {
+    std::vector<std::string> cells;
+    present::append_figure(cells, bytes);
+    present::append_figure(cells, share);
+    cells.emplace_back(text);
+    cells.push_back(drawn);
+    grid.add(std::move(cells));
+  };
+  for (const RssRow& row : report.rows) {
+    const bool is_estimate = row.bytes.interval.hi > row.bytes.interval.lo;
+    if (row.bytes.value == 0 && !is_estimate) continue;
+    const Bytes exact = present::whole_number(row.bytes.value);
+    add(is_estimate ? present::figure(row.bytes, present::Quantity::kBytes)
+                    : present::Figure{present::exact_bytes(exact), ""},
+        is_estimate ? present::figure(row.share)
+                    : present::Figure{present::exact_share(exact, report.resident), ""},
+        text_of(row.part), style.has_unicode ? bar(row) : "");
+  }
+  add({present::exact_bytes(report.resident), ""}, {"100 %", ""}, "RSS", "");
+  return grid.text(style);
+}
+
+std::string live_lines(const RssReport& report, const present::Style& style) {
+  const auto text = [](const present::Measure& measure) {
+    return present::figure(measure.bytes, present::Quantity::kBytes).text();
+  };
+  const std::string line =
+      report.residency_fault.empty()
+          ? fmt::format(
+                "Live objects at that instant: {}; resident {}, swapped out {}, never "
+                "touched {}.",
+                text(report.live), text(report.live_resident), text(report.live_swapped),
+                text(report.live_untouched))
+          : fmt::format(
+                "Live objects at that instant: {}, all taken to be resident (where they "
+                "lay is not known: {}).",
+                text(report.live), report.residency_fault);
+  return "\n" + present::wrap(line, 0, style.width) + "\n";
+}
+
+present::Chart chart_of(const RssReport& report) {
+  present::Chart chart;
+  const auto& series = report.series;
+  const Nanoseconds first = series.front().time;
+  const double seconds = static_cast<double>(series.back().time - first) / 1e9;
+  double most = 0;
+  present::Curve curve{"RSS", {}};
+  for (const profile::SeriesPoint& point : series) {
+    const auto resident = static_cast<double>(point.counts.resident);
+    most = std::max(most, resident);
+    curve.points.push_back({static_cast<double>(point.time - first) / 1e9, resident});
+  }
+  chart.title = "RSS over time";
+  const auto last = static_cast<Nanoseconds>(seconds * 1e9);
+  chart.x = {"", 0, std::max(seconds, 1e-3), false, {{0, "0"}, {seconds, present::duration(last)}}};
+  chart.y = {"", 0, std::max(most, 1.0), false, {{0, "0"}}};
+  chart.y.ticks.push_back({most, present::exact_bytes(static_cast<Bytes>(most))});
+  chart.curves.push_back(std::move(curve));
+  return chart;
+}
+
+std::string picture(const RssReport& report, const present::Style& style) {
+  if (report.series.size() < 3) return "";
+  const std::size_t columns = std::min(style.width, kPlotColumns);
+  const auto lines = present::draw_dots(chart_of(report), columns, kPlotRows, style.has_unicode);
+  return "\n" + present::beside(lines, {}, 0);
+}
+
+std::string footer(const RssReport& report, const present::Style& style) {
+  std::string out;
+  if (style.has_unicode) out += "█ at least, ░ up to the estimate, ▒ up to the upper limit.\n";
+  if (report.swapped > 0)
+    out += fmt::format("Swapped out: {}.\n", present::exact_bytes(report.swapped));
+  if (report.refused > 0) {
+    out += fmt::format("{} of the process failed.\n", present::plural(report.refused, "reading"));
+  }
+  const std::string run =
+      report.options.run.empty() ? "" : fmt::format(" {}", present::printable(report.options.run));
+  const bool is_mapped = row_of(report, RssPart::kMapped).bytes.value >
+                         row_of(report, RssPart::kLiveHeap).bytes.interval.hi;
+  out += is_mapped ? fmt::format("next: geiger table{} --kind mapped-peak\n", run)
+                   : fmt::format(
+                         "next: geiger table{0} --kind resident   or   geiger table{0} "
+                         "--kind live-overhead\n",
+                         run);
+  return "\n" + present::paint(style, present::Role::kFaint, out);
+}
+
+}  // namespace
+
+std::string to_text(const RssReport& report, const profile::Recording& recording,
+                    const present::Style& style) {
+  return heading(report, recording, style) + rows(report, style) + live_lines(report, style) +
+         picture(report, style) + footer(report, style);
+}
+
+}  // namespace geiger::report

@@ -1,0 +1,141 @@
+// `summary`: what ran, how well it was seen, and where to look next.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/present/asked_inside.h"
+#include "analysis/present/measure.h"
+#include "analysis/present/scope.h"
+#include "analysis/present/style.h"
+#include "analysis/profile/memory/gaps.h"
+#include "analysis/profile/memory/mappings.h"
+#include "analysis/profile/profile.h"
+#include "analysis/profile/recording.h"
+#include "analysis/profile/selfcheck.h"
+#include "analysis/profile/totals.h"
+#include "analysis/report/lives/lifetimes.h"
+#include "analysis/report/overview/finding.h"
+#include "analysis/report/overview/rss.h"
+#include "analysis/report/profiles/table.h"
+
+namespace geiger::report {
+
+struct SummaryOptions {
+  double level = 0.95;    ///< In (0, 1).
+  std::string run;        ///< As the user named it, for the commands to type next; may be empty.
+  std::size_t sites = 5;  ///< Rows of each list of sites.
+  /// Also a line for each further kind of profile that the recording can tell; a pass over
+  /// all samples each.
+  bool has_all_kinds = false;
+  /// Of kind kAllocated: what allocated bytes are of. The peak is then the one within its
+  /// window, and what was live at the end is what was at the window's.
+  profile::Selection selection = {};
+  present::Scope scope = {};  ///< What the selection is, in words.
+  /// The recording is a picture that follows a run: its end is now.
+  bool is_followed = false;
+  /// Of profiles that other programs wrote: what they are and what their numbers rest on, a
+  /// line each. Such have no exact totals, drops or threads of their own.
+  std::vector<std::string> origin = {};
+};
+
+/// One image: what is known exactly of it, and its estimate.
+struct ProcessLine {
+  std::uint32_t index = 0;  ///< Into Recording::processes.
+  std::uint64_t samples = 0;
+  profile::ProcessTotals exact;
+  present::Measure allocated;
+  present::Measure own_peak;      ///< Of its heap alone, at its own instant.
+  Nanoseconds own_peak_time = 0;  ///< After the start of the recording.
+};
+
+/// What the program mapped past its allocator, over all processes.
+struct MappedLine {
+  Bytes at_peak = 0;              ///< Accessible memory; the sum of each process's largest.
+  profile::MappedBytes at_end;    ///< In force when the recording ended.
+  bool is_seen = false;           ///< Anything was mapped.
+  bool misses_inherited = false;  ///< A child by fork had maps of its parent besides.
+};
+
+/// Processes that others made by fork.
+struct ForkedLine {
+  std::uint64_t children = 0;
+  /// What a fork by an inlined system call may have let pass, each: it starts with what its
+  /// parent's countdown had left, less than the interval unless trials are pure. 0: nothing.
+  Bytes may_pass_unseen = 0;
+};
+
+/// A kind that sums something else than sizes.
+struct KindLine {
+  profile::Kind kind = profile::Kind::kLiveOverhead;
+  present::Measure measure;
+  std::optional<present::AskedInside> asked = {};
+};
+
+struct SummaryReport {
+  SummaryOptions options;
+  Finding finding;  ///< What the report opens with.
+  /// Of what the program mapped by itself, where that is more than its live heap ever was.
+  std::optional<Finding> mapped_finding;
+  std::string leak;  ///< The sentence on the first leak suspect; empty where there is none.
+  std::uint64_t samples = 0;  ///< Certain ones included.
+  std::uint64_t certain_samples = 0;
+  profile::ProcessTotals exact;
+  profile::HitCheck hits;            ///< Over all processes.
+  estimation::OffsetReport offsets;  ///< Where drawn bytes lie, over all processes.
+  std::vector<profile::Gap> gaps;    ///< What the recording lacks.
+  bool misses_total = false;  ///< The estimate of a process misses its exact total beyond chance.
+  present::Measure allocated, live_at_end, live_at_peak;
+  MappedLine mapped;
+  ForkedLine forked;
+  std::vector<KindLine> kinds;            ///< Of SummaryOptions::has_all_kinds, those with samples.
+  std::optional<LifetimeLine> lifetimes;  ///< The whole; of has_all_kinds.
+  bool is_peak_split = false;
+  bool is_aggregated = false;   ///< Of a process at least: no peak, no lifetimes are known.
+  Nanoseconds peak_time = 0;    ///< After the start: when all processes together held most.
+  Nanoseconds duration = 0;     ///< From the first start to the last end.
+  double detection_limit = 0;   ///< Bytes.
+  std::uint64_t truncated = 0;  ///< Samples whose stack was cut off.
+  std::uint64_t stacks = 0;
+  std::array<std::uint64_t, 16> drops{};  ///< By cause, over all processes.
+  std::vector<ProcessLine> processes;     ///< In order of their starts.
+  std::vector<TableLine> top_allocated, top_live_at_peak;
+  /// Of the process whose resident memory was largest; nothing if none was observed.
+  std::optional<RssReport> rss;
+
+  /// Counts and self-checks are of the whole recording, not of a part.
+  [[nodiscard]] bool is_part() const { return options.selection.is_part(); }
+};
+
+[[nodiscard]] SummaryReport summary_report(const profile::Recording& recording,
+                                           const SummaryOptions& options);
+
+[[nodiscard]] std::string to_text(const SummaryReport& report, const profile::Recording& recording,
+                                  const present::Style& style);
+[[nodiscard]] std::string to_json(const SummaryReport& report, const profile::Recording& recording);
+
+/// The few lines that `run` prints at the end: samples, totals, peak, losses and
+/// what to type next.
+[[nodiscard]] std::string closing_lines(const SummaryReport& report,
+                                        const profile::Recording& recording,
+                                        const present::Style& style);
+
+/// What the recording says of its own making.
+enum class SelfCheck : std::uint8_t {
+  kPassed,     ///< Hits, offsets and totals are such as a right sampler gives.
+  kUndecided,  ///< What is missing may be why they are not, or that they are.
+  kFailed,
+};
+[[nodiscard]] SelfCheck self_check_of(const SummaryReport& report);
+[[nodiscard]] std::string_view name_of(SelfCheck check);  ///< "passed", "undecided", "failed".
+
+/// Of the gaps, the first that leaves estimates of what was allocated incomplete, if any does.
+[[nodiscard]] const profile::Gap* gap_in_samples(const SummaryReport& report);
+
+/// Samples and frees that could not be recorded, all causes.
+[[nodiscard]] std::uint64_t all_drops(const SummaryReport& report);
+
+}  // namespace geiger::report

@@ -1,0 +1,193 @@
+#include "analysis/report/overview/summary.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "analysis/profile/testing/example_recording.h"
+
+namespace geiger::report {
+namespace {
+
+using profile::Recording;
+using profile::example::RecordingBuilder;
+using profile::example::small_server;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string text_of(const Recording& recording, const present::Style& style = {}) {
+  SummaryOptions options;
+  options.run = "geiger-server.4711";
+  return to_text(summary_report(recording, options), recording, style);
+}
+
+nlohmann::json json_of(const Recording& recording) {
+  return nlohmann::json::parse(to_json(summary_report(recording, {}), recording));
+}
+
+TEST(Summary, ReadsLikeThis) {
+  EXPECT_EQ(text_of(small_server()),
+            R"(At the peak make_buffer (main.cc:1280) held 91 % [89, 93] of 137 MiB ± 19.
+
+server, pid 4711: exited after 2.50 s
+± and [ ] are 95 % intervals
+
+  interval          512 KiB between sampled bytes, on average
+  samples           253                       1 of them certain: as large as the interval
+  allocated         146 MiB ± 17              33.5 k [18.1, 56.9] objects
+  exact total       144 MiB                   the estimate lies z = 0.2 from it, within chance
+  self-check        passed                    hits z = 0.2, offsets of drawn bytes p = 1
+  live at the peak  137 MiB ± 19              247 ms after the start; measured by three quarters of the samples
+  live at the end   43.9 MiB [36.7, 52.6]     512 [397, 651] objects
+  detection limit   1.85 MiB                  whatever has no sample allocated less
+  threads           2
+  stacks            3                         0 % of the samples have cut-off ones
+  dropped           nothing
+
+Most allocated, by function
+   126 MiB [121, 129]           88 % [84, 90]    make_buffer  main.cc:1280
+    12 MiB exact + < 1.85 MiB  8.2 % [7.3, 9.7]  load_table  main.cc:1536
+  5.92 MiB [3.09, 10.17]       4.1 % [2.1, 7.1]  grow  main.cc:768
+
+Most live at the peak, by function
+  125 MiB ± 19                 91 % [89, 93]     make_buffer  main.cc:1280
+   12 MiB exact + < 2.46 MiB  8.8 % [7.5, 10.8]  load_table  main.cc:1536
+
+next: geiger table geiger-server.4711 --kind peak
+)");
+}
+
+TEST(Summary, NamesEveryKindThatTheRecordingTells) {
+  Recording recording = small_server();
+  for (profile::Sample& sample : recording.samples) sample.usable = sample.requested + 16;
+  SummaryOptions options;
+  options.has_all_kinds = true;
+  const SummaryReport report = summary_report(recording, options);
+  ASSERT_EQ(report.kinds.size(), 2U);
+  EXPECT_EQ(report.kinds[0].kind, profile::Kind::kLiveUsable);
+  EXPECT_EQ(report.kinds[1].kind, profile::Kind::kLiveOverhead);
+  const std::string text = to_text(report, recording, {});
+  EXPECT_THAT(text, HasSubstr("\n  live-usable       "));
+  EXPECT_THAT(text, HasSubstr("\n  live-overhead     "));
+  EXPECT_THAT(text, HasSubstr("\n  median lifetime"));
+  const auto json = nlohmann::json::parse(to_json(report, recording));
+  const auto& bytes = json["kinds"]["live-overhead"]["bytes"];
+  EXPECT_LE(bytes["lo"], bytes["value"]);
+  EXPECT_LE(bytes["value"], bytes["hi"]);
+  EXPECT_TRUE(json["lifetimes"]["temporary"].contains("share"));
+  EXPECT_FALSE(json_of(recording).contains("kinds"));
+}
+
+TEST(Summary, TestsNoHitsOfSeveralIntervalsThatLackSamples) {
+  Recording recording = small_server();
+  recording.epochs.push_back({4096, recording.epochs[0].lambda * 128});
+  recording.samples[0].epoch = 1;
+  recording.threads[0].hits += 5;
+  const std::string text = text_of(recording);
+  EXPECT_THAT(text, HasSubstr("hits not tested: some lack their samples, offsets"));
+  EXPECT_THAT(text, Not(HasSubstr("z = ")));
+  EXPECT_FALSE(json_of(recording)["self_check"]["hits"]["is_testable"]);
+}
+
+TEST(Summary, SaysWhatWasLost) {
+  Recording recording = small_server();
+  recording.processes[0].ending = profile::Ending::kSwitchedOff;
+  recording.processes[0].stop_reason = 2;
+  recording.processes[0].stop_errno = 28;
+  recording.processes[0].drops[1] = 3;
+  recording.threads[1].armed = kMiB;
+  recording.warnings.emplace_back("a.geiger: offset 8192: \x1b[31mbad");
+  const std::string text = text_of(recording);
+  EXPECT_THAT(text, HasSubstr("the file system had no space left (No space left on device)"));
+  EXPECT_THAT(text, HasSubstr("3                         a signal handler allocated"));
+  EXPECT_THAT(text, HasSubstr("144 MiB + at most 1 MiB"));
+  EXPECT_THAT(text, HasSubstr("2, the last bytes of 1 of them not counted"));
+  EXPECT_THAT(text, HasSubstr("warning: a.geiger: offset 8192: \\x1b[31mbad"));
+}
+
+TEST(Summary, IsLoudOnlyAboutASelfCheckThatFails) {
+  Recording recording = small_server();
+  EXPECT_TRUE(json_of(recording)["self_check"]["passed"]);
+  EXPECT_THAT(text_of(recording), Not(HasSubstr("warning")));
+  for (profile::Sample& sample : recording.samples) sample.offset = 0;
+  EXPECT_THAT(text_of(recording), HasSubstr("  self-check        FAILED "));
+  EXPECT_THAT(text_of(recording), HasSubstr("warning: Drawn bytes do not lie where a right"));
+  const nlohmann::json check = json_of(recording)["self_check"];
+  EXPECT_FALSE(check["passed"]);
+  EXPECT_EQ(check["offsets"]["samples"], 252);
+  EXPECT_LT(check["offsets"]["p_value"], 1e-6);
+  EXPECT_LT(check["offsets"]["anderson_darling"]["p_value"], 1e-6);
+}
+
+TEST(Summary, SaysWhenHitsDisagreeWithTrials) {
+  Recording recording = small_server();
+  recording.threads[1].hits = 400;
+  EXPECT_THAT(text_of(recording), HasSubstr("  self-check        FAILED "));
+  EXPECT_FALSE(json_of(recording)["self_check"]["passed"]);
+}
+
+TEST(Summary, ListsSeveralProcesses) {
+  Recording recording = small_server();
+  recording.processes.push_back(recording.processes[0]);
+  recording.processes[1].pid = 4800;
+  recording.processes[1].executable = "/bin/child";
+  const std::string text = text_of(recording);
+  EXPECT_THAT(text, HasSubstr("2 processes, "));
+  EXPECT_THAT(text, HasSubstr("and 1 process without samples, 0 B exactly"));
+}
+
+TEST(Summary, OfNothing) {
+  EXPECT_EQ(text_of({}),
+            "An empty recording: no process was seen.\n"
+            "\nwarning: Nothing was sampled. A smaller --interval sees smaller programs.\n");
+  RecordingBuilder builder;
+  builder.process("/bin/true", 7);
+  const std::string text = text_of(builder.recording());
+  EXPECT_THAT(text, HasSubstr("allocated         < 1.85 MiB\n"));
+  EXPECT_THAT(text, Not(HasSubstr("next:")));
+  EXPECT_EQ(json_of({})["samples"], 0);
+}
+
+TEST(Summary, AtIntervalOneEverythingIsExact) {
+  RecordingBuilder builder(1);
+  const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
+  builder.sample(thread, builder.stack({}), 100, 1, 3);
+  builder.sample(thread, builder.stack({}), 24, 2);
+  builder.recording().threads[0].bytes = 124;
+  const std::string text = text_of(builder.recording());
+  EXPECT_THAT(text, HasSubstr("1 B: every allocation is recorded"));
+  EXPECT_THAT(text, HasSubstr("allocated         124 B                     2 objects"));
+  EXPECT_THAT(text, HasSubstr("live at the end   24 B                      1 object"));
+  EXPECT_THAT(text, Not(HasSubstr("z =")));
+}
+
+TEST(Summary, JsonCarriesEveryNumberWithItsInterval) {
+  const nlohmann::json json = json_of(small_server());
+  EXPECT_EQ(json["schema_version"], 1);
+  EXPECT_EQ(json["report"], "summary");
+  EXPECT_EQ(json["samples"], 253);
+  EXPECT_EQ(json["exact"]["bytes"], 144 * kMiB);
+  EXPECT_EQ(json["allocated"]["bytes"]["exact"], 12.0 * kMiB);
+  EXPECT_EQ(json["allocated"]["bytes"]["samples"], 252);
+  EXPECT_EQ(json["allocated"]["certain_samples"], 1);
+  EXPECT_LT(json["allocated"]["bytes"]["lo"], json["allocated"]["bytes"]["value"]);
+  EXPECT_GT(json["allocated"]["bytes"]["hi"], json["allocated"]["bytes"]["value"]);
+  EXPECT_EQ(json["processes"][0]["ending"], "exited");
+  EXPECT_EQ(json["drops"]["trace_full"], 0);
+  EXPECT_EQ(json["top_allocated"][0]["name"], "make_buffer");
+}
+
+TEST(Summary, ClosingLinesFitBehindAnyProgram) {
+  const Recording recording = small_server();
+  SummaryOptions options;
+  options.run = "geiger-server.4711";
+  EXPECT_EQ(closing_lines(summary_report(recording, options), recording, {}),
+            "geiger: at the peak make_buffer (main.cc:1280) held 91 % [89, 93] of 137 MiB ± 19\n"
+            "geiger: 253 samples; allocated 146 MiB ± 17 (exactly 144 MiB, z = 0.2)\n"
+            "geiger: live at the peak 137 MiB ± 19, at the end 43.9 MiB [36.7, 52.6]\n"
+            "geiger: next: geiger table geiger-server.4711 --kind peak, or geiger summary "
+            "geiger-server.4711\n");
+}
+
+}  // namespace
+}  // namespace geiger::report

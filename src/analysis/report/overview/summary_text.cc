@@ -1,0 +1,288 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "analysis/present/extent.h"
+#include "analysis/present/format.h"
+#include "analysis/present/grid.h"
+#include "analysis/present/heading.h"
+#include "analysis/present/names.h"
+#include "analysis/present/text.h"
+#include "analysis/present/unnamed.h"
+#include "analysis/profile/labels.h"
+#include "analysis/report/overview/summary_facts.h"
+
+namespace geiger::report {
+namespace {
+
+using profile::Process;
+using profile::Recording;
+
+constexpr std::size_t kLabelWidth = 18;
+constexpr std::size_t kProcessesShown = 20;
+constexpr std::size_t kWarningsShown = 10;
+
+std::string fact(const present::Style& style, std::string_view label, std::string_view value,
+                 std::string_view remark = "") {
+  std::string out = fmt::format(
+      "  {}", present::paint(style, present::Role::kFaint, present::pad_right(label, kLabelWidth)));
+  out += remark.empty() ? present::wrap(value, 2 + kLabelWidth, style.width)
+                        : present::pad_right(value, 24);
+  if (!remark.empty())
+    out += fmt::format("  {}", present::paint(style, present::Role::kFaint, remark));
+  return out + "\n";
+}
+
+std::string foreign_heading(const SummaryReport& report, const Recording& recording,
+                            const present::Style& style) {
+  std::string out =
+      present::paint(style, present::Role::kHeading, present::printable(program_text(recording))) +
+      "\n";
+  for (const std::string& line : report.options.origin) {
+    out += present::wrap(present::printable(line), 0, style.width) + "\n";
+  }
+  return out;
+}
+
+std::string heading(const SummaryReport& report, const Recording& recording,
+                    const present::Style& style) {
+  if (recording.processes.empty()) return "An empty recording: no process was seen.\n";
+  if (is_foreign(report)) return foreign_heading(report, recording, style);
+  std::string out = fmt::format(
+      "{}, {}\n",
+      present::paint(style, present::Role::kHeading, present::printable(program_text(recording))),
+      what_ran(recording));
+  const bool is_attached =
+      std::ranges::min_element(recording.processes, {}, &Process::start)->is_attached;
+  if (is_attached) out += "attached while it ran: what it allocated before is not in here\n";
+  if (const std::uint64_t missing = present::missing_segments(recording); missing > 0) {
+    out += fmt::format("{} deleted: what was allocated in {} is not in here\n",
+                       present::plural(missing, "segment") + (missing == 1 ? " was" : " were"),
+                       missing == 1 ? "it" : "them");
+  }
+  return out;
+}
+
+std::string fact_lines(const SummaryReport& report, const Recording& recording,
+                       const present::Style& style) {
+  std::string out;
+  for (const SummaryFact& line : summary_facts(report, recording)) {
+    out += fact(style, line.label, line.value, line.remark);
+  }
+  return out;
+}
+
+/// What part of the recording all that follows is of.
+std::string scope_lines(const SummaryReport& report) {
+  const present::Scope& scope = report.options.scope;
+  if (!report.is_part()) return "";
+  const std::string only = present::only_text(scope);
+  std::string out = fmt::format("{}{}{}\n", text_of(scope, profile::Kind::kAllocated),
+                                only.empty() ? "" : "; ", only);
+  out[0] = static_cast<char>(out[0] - 'a' + 'A');
+  return out + (scope.is_split ? present::split_note() : "");
+}
+
+/// Nothing is worth a line of its own.
+bool is_idle(const ProcessLine& line, const Process& process) {
+  return line.samples == 0 && process.ending == profile::Ending::kExited &&
+         std::ranges::all_of(process.drops, [](std::uint64_t drops) { return drops == 0; });
+}
+
+std::string process_list(const SummaryReport& report, const Recording& recording,
+                         const present::Style& style) {
+  if (report.processes.size() < 2) return "";
+  std::vector<present::Column> columns{{"pid", present::Align::kRight, false}};
+  columns.push_back({"samples", present::Align::kRight, false});
+  present::append_figure_columns(columns, "allocated");
+  columns.push_back({"own peak", present::Align::kLeft, false});
+  columns.push_back({"exactly", present::Align::kRight, false});
+  columns.push_back({"z", present::Align::kRight, false});
+  columns.push_back({"program", present::Align::kLeft, false});
+  present::Grid grid(std::move(columns), 2);
+  std::size_t shown = 0;
+  std::size_t idle = 0;
+  Bytes of_idle = 0;
+  for (const ProcessLine& line : report.processes) {
+    const Process& process = recording.processes[line.index];
+    if (is_idle(line, process)) {
+      ++idle;
+      of_idle += line.exact.exact_bytes;
+      continue;
+    }
+    if (++shown > kProcessesShown) continue;
+    std::vector<std::string> cells{std::to_string(process.pid), present::exact_count(line.samples)};
+    present::append_figure(cells, present::figure(line.allocated.bytes, present::Quantity::kBytes));
+    cells.push_back(report.is_aggregated ? "" : bytes_text(line.own_peak));
+    cells.push_back(present::exact_bytes(line.exact.exact_bytes));
+    const bool is_testable = profile::check_hits(recording, line.index).is_testable;
+    cells.push_back(is_testable ? present::z_score(line.exact.z) : "-");
+    cells.push_back(present::printable(profile::file_name_of(process.executable)));
+    grid.add(std::move(cells), present::ending_text(process));
+  }
+  std::string out = fmt::format(
+      "\n{}\n{}", present::paint(style, present::Role::kHeading, "Processes"), grid.text(style));
+  if (shown > kProcessesShown) out += fmt::format("  and {} more\n", shown - kProcessesShown);
+  if (idle == 0) return out;
+  return out + fmt::format("  and {} {} without samples, {} exactly\n", present::exact_count(idle),
+                           idle == 1 ? "process" : "processes", present::exact_bytes(of_idle));
+}
+
+present::Grid site_grid(const std::vector<TableLine>& lines, bool has_share) {
+  std::vector<present::Column> columns;
+  present::append_figure_columns(columns, "");
+  if (has_share) present::append_figure_columns(columns, "");
+  columns.push_back({"", present::Align::kLeft, false});
+  present::Grid grid(std::move(columns), 2);
+  for (const TableLine& line : lines) {
+    if (line.self.samples == 0) continue;
+    std::vector<std::string> cells;
+    present::append_figure(
+        cells, present::figure(present::shown_bytes(line.self), present::Quantity::kBytes));
+    if (has_share) present::append_figure(cells, present::figure(line.share));
+    cells.push_back(present::printable(line.name));
+    const std::string where = text_of(line.where);
+    grid.add(std::move(cells), present::printable(where.empty() ? line.detail : where));
+    grid.name(line.name, line.detail, line.where.line);
+  }
+  return grid;
+}
+
+std::string site_list(std::string_view title, const std::vector<TableLine>& lines,
+                      const present::Style& style) {
+  if (lines.empty()) return "";
+  present::Grid grid = site_grid(lines, true);
+  if (!grid.has_room_for_names(style)) grid = site_grid(lines, false);
+  return fmt::format("\n{}\n{}", present::paint(style, present::Role::kHeading, title),
+                     grid.text(style));
+}
+
+std::string warning_list(const SummaryReport& report, const Recording& recording,
+                         const present::Style& style) {
+  const std::vector<std::string> lines = summary_warnings(report, recording);
+  std::string out;
+  for (std::size_t i = 0; i < std::min(lines.size(), kWarningsShown); ++i) {
+    out +=
+        present::paint(style, present::Role::kWarning, "warning: " + present::printable(lines[i])) +
+        "\n";
+  }
+  if (lines.size() > kWarningsShown) {
+    out += fmt::format("and {} more\n", present::plural(lines.size() - kWarningsShown, "warning"));
+  }
+  return out.empty() ? "" : "\n" + out;
+}
+
+/// The findings, wrapped: the heap's, and that of mappings where they are more.
+std::string finding_lines(const SummaryReport& report, const present::Style& style) {
+  std::string out;
+  const auto add = [&](const Finding& finding) {
+    out += present::paint(style, present::Role::kHeading,
+                          present::wrap(sentence(finding), 0, style.width)) +
+           "\n";
+  };
+  if (report.mapped_finding) add(*report.mapped_finding);
+  const bool says_something = report.finding.verdict != FindingVerdict::kNothing;
+  if (says_something || !report.mapped_finding) add(report.finding);
+  if (!report.leak.empty()) {
+    out += present::paint(style, present::Role::kWarning,
+                          present::wrap(present::printable(report.leak), 0, style.width)) +
+           "\n";
+  }
+  return out + "\n";
+}
+
+/// The kind that the report opens on, as --kind takes it; empty for what was allocated.
+std::string kind_option(const SummaryReport& report) {
+  const Finding& first = report.mapped_finding ? *report.mapped_finding : report.finding;
+  if (first.kind == profile::Kind::kAllocated) return "";
+  return fmt::format(" --kind {}", profile::name_of(first.kind));
+}
+
+/// The modules without symbols that the findings and `lines` name.
+present::UnnamedModules unnamed_in(const SummaryReport& report, std::span<const TableLine> lines) {
+  present::UnnamedModules unnamed;
+  const auto see = [&](const Finding& finding) {
+    for (const FoundSite& site : finding.sites) unnamed.see(site.function);
+  };
+  if (report.mapped_finding) see(*report.mapped_finding);
+  see(report.finding);
+  for (const TableLine& line : lines) unnamed.see(line.name);
+  return unnamed;
+}
+
+/// What to type to see more of the finding.
+std::string next_command(const SummaryReport& report) {
+  const std::string run =
+      report.options.run.empty() ? "" : fmt::format(" {}", present::printable(report.options.run));
+  if (!report.leak.empty()) return fmt::format("geiger leaks{}", run);
+  return fmt::format("geiger table{}{}", run, kind_option(report));
+}
+
+}  // namespace
+
+std::string to_text(const SummaryReport& report, const Recording& recording,
+                    const present::Style& style) {
+  if (recording.processes.empty()) {
+    return heading(report, recording, style) + warning_list(report, recording, style);
+  }
+  std::string out = finding_lines(report, style) + heading(report, recording, style);
+  out +=
+      present::paint(style, present::Role::kFaint,
+                     fmt::format("± and [ ] are {} intervals", present::level_text(style.level))) +
+      "\n";
+  out += scope_lines(report) + "\n";
+  out += fact_lines(report, recording, style);
+  if (!report.is_part() && !is_foreign(report)) out += process_list(report, recording, style);
+  out += site_list("Most allocated, by function", report.top_allocated, style);
+  out += site_list("Most live at the peak, by function", report.top_live_at_peak, style);
+  auto lines = report.top_allocated;
+  lines.insert(lines.end(), report.top_live_at_peak.begin(), report.top_live_at_peak.end());
+  const std::string unnamed =
+      unnamed_in(report, lines).sentence(present::printable(report.options.run));
+  if (!unnamed.empty()) out += "\n" + present::wrap(unnamed, 0, style.width) + "\n";
+  out += warning_list(report, recording, style);
+  const bool has_more = report.samples > 0 || report.mapped_finding;
+  return has_more ? out + fmt::format("\nnext: {}\n", next_command(report)) : out;
+}
+
+std::string closing_lines(const SummaryReport& report, const Recording& recording,
+                          const present::Style& style) {
+  const std::string z =
+      report.hits.is_testable ? fmt::format(", z = {}", present::z_score(report.exact.z)) : "";
+  std::string out;
+  const auto say = [&](const std::string& what, present::Role role) {
+    out += fmt::format("geiger: {}\n", present::paint(style, role, what));
+  };
+  if (report.mapped_finding) say(clause(*report.mapped_finding), present::Role::kHeading);
+  if (report.finding.verdict != FindingVerdict::kNothing) {
+    say(clause(report.finding), present::Role::kHeading);
+  }
+  if (!report.leak.empty()) say(present::printable(report.leak), present::Role::kWarning);
+  const std::string unnamed = unnamed_in(report, {}).clause();
+  if (!unnamed.empty()) say(unnamed, present::Role::kFaint);
+  out += fmt::format("geiger: {}; allocated {} (exactly {}{})\n",
+                     present::plural(report.samples, "sample"), bytes_text(report.allocated),
+                     exact_total_text(report), z);
+  const std::string peak =
+      report.is_aggregated ? "" : fmt::format("at the peak {}, ", bytes_text(report.live_at_peak));
+  out += fmt::format("geiger: live {}at the end {}\n", peak, bytes_text(report.live_at_end));
+  if (report.rss) {
+    out += fmt::format("geiger: {} (geiger rss adds it up)\n", explained_line(*report.rss));
+  }
+  if (all_drops(report) > 0) {
+    out += fmt::format("geiger: {} dropped; geiger summary says why\n",
+                       present::exact_count(all_drops(report)));
+  }
+  for (const Process& process : recording.processes) {
+    if (process.ending != profile::Ending::kSwitchedOff) continue;
+    out += present::paint(
+               style, present::Role::kWarning,
+               fmt::format("geiger: pid {}: {}", process.pid, present::ending_text(process))) +
+           "\n";
+  }
+  return out + fmt::format("geiger: next: {}, or geiger summary {}\n", next_command(report),
+                           present::printable(report.options.run));
+}
+
+}  // namespace geiger::report

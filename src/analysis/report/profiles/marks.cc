@@ -1,0 +1,124 @@
+#include "analysis/report/profiles/marks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/present/grid.h"
+#include "analysis/present/json.h"
+#include "analysis/present/text.h"
+#include "analysis/profile/marks.h"
+#include "analysis/profile/profile.h"
+#include "analysis/profile/totals.h"
+#include "analysis/report/profiles/stats.h"
+
+namespace geiger::report {
+namespace {
+
+using profile::NumberedMark;
+using profile::Recording;
+using profile::Selection;
+
+present::Measure measure(const Recording& recording, const Selection& selection, double level) {
+  return present::measure_total(total(recording, select(recording, selection)), level);
+}
+
+present::Measure live_at(const Recording& recording, Nanoseconds time, double level) {
+  Selection selection;
+  selection.kind = profile::Kind::kLiveAtEnd;
+  selection.at = time;
+  return measure(recording, selection, level);
+}
+
+present::Measure allocated_between(const Recording& recording, Nanoseconds from, Nanoseconds to,
+                                   double level) {
+  Selection selection;
+  selection.from = from;
+  selection.to = to;
+  return measure(recording, selection, level);
+}
+
+std::string shown_name(const MarkLine& line) {
+  return line.of_name == 1 ? line.name : fmt::format("{}#{}", line.name, line.number);
+}
+
+std::string place_of(const MarkLine& line, const Recording& recording) {
+  std::string text;
+  if (line.thread < recording.threads.size()) text = thread_name(recording.threads[line.thread]);
+  if (recording.processes.size() < 2) return text;
+  return fmt::format("pid {}{}{}", recording.processes[line.process].pid, text.empty() ? "" : ", ",
+                     text);
+}
+
+}  // namespace
+
+MarksReport marks_report(const Recording& recording, const MarksOptions& options) {
+  MarksReport report;
+  report.options = options;
+  std::vector<NumberedMark> marks = profile::numbered_marks(recording);
+  report.marks = marks.size();
+  if (options.top > 0 && marks.size() > options.top) marks.resize(options.top);
+  const Nanoseconds start = profile::start_of(recording);
+  Nanoseconds before = start;
+  for (const NumberedMark& numbered : marks) {
+    const profile::Mark& mark = recording.marks[numbered.mark];
+    const Nanoseconds time = std::max(mark.time, start);
+    report.lines.push_back({mark.name, numbered.number, numbered.of_name, mark.process, mark.thread,
+                            time - start, allocated_between(recording, before, time, options.level),
+                            live_at(recording, time, options.level)});
+    before = time;
+  }
+  return report;
+}
+
+std::string to_text(const MarksReport& report, const Recording& recording,
+                    const present::Style& style) {
+  if (report.lines.empty()) {
+    return "No marks. geiger::mark(\"NAME\") in the program sets one (docs/profiles.md).\n";
+  }
+  std::vector<present::Column> columns{{"after", present::Align::kRight, false}};
+  present::append_figure_columns(columns, "allocated since");
+  present::append_figure_columns(columns, "live at it");
+  columns.push_back({"mark", present::Align::kLeft, false});
+  present::Grid grid(std::move(columns));
+  for (const MarkLine& line : report.lines) {
+    std::vector<std::string> cells{present::duration(line.after_start)};
+    present::append_figure(cells, present::figure(line.allocated.bytes, present::Quantity::kBytes));
+    present::append_figure(cells, present::figure(line.live.bytes, present::Quantity::kBytes));
+    cells.push_back(present::printable(shown_name(line)));
+    grid.add(std::move(cells), present::printable(place_of(line, recording)));
+  }
+  std::string out = fmt::format(
+      "{}, {} intervals\n\n{}",
+      present::paint(style, present::Role::kHeading, present::plural(report.marks, "mark")),
+      present::level_text(style.level), grid.text(style));
+  if (report.marks > report.lines.size()) {
+    out += fmt::format("\n{} more. --top 0 shows all.\n", report.marks - report.lines.size());
+  }
+  return out;
+}
+
+std::string to_json(const MarksReport& report, const Recording& recording) {
+  present::JsonWriter json;
+  json.begin_object().field("schema_version", present::kSchemaVersion).field("report", "marks");
+  json.field("level", report.options.level).field("mark_count", report.marks);
+  json.key("marks").begin_array();
+  for (const MarkLine& line : report.lines) {
+    json.begin_object().field("name", line.name).field("number", line.number);
+    json.field("of_name", line.of_name).field("after_ns", line.after_start);
+    json.field("pid", recording.processes[line.process].pid);
+    if (line.thread < recording.threads.size()) {
+      json.field("tid", recording.threads[line.thread].tid);
+      json.field("thread", recording.threads[line.thread].name);
+    }
+    json.key("allocated_since").begin_object();
+    write_fields(json, line.allocated);
+    json.end_object().key("live").begin_object();
+    write_fields(json, line.live);
+    json.end_object().end_object();
+  }
+  json.end_array().end_object();
+  return json.take();
+}
+
+}  // namespace geiger::report

@@ -1,0 +1,388 @@
+#include "analysis/report/profiles/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <tuple>
+#include <utility>
+
+#include "analysis/present/function_names.h"
+#include "analysis/present/grid.h"
+#include "analysis/present/heading.h"
+#include "analysis/present/json.h"
+#include "analysis/present/share.h"
+#include "analysis/present/stack_json.h"
+#include "analysis/present/text.h"
+#include "analysis/present/unnamed.h"
+
+namespace geiger::report {
+namespace {
+
+using estimation::NodeSums;
+using profile::GroupBy;
+using profile::Row;
+
+/// Columns that a name needs before a share of the total gets its own column.
+constexpr std::size_t kRoomForName = 36;
+constexpr std::size_t kLeastRoomForName = 20;
+
+const NodeSums& sorted_sums(const Row& row, SortBy sort) {
+  return sort == SortBy::kTotal ? row.total : row.self;
+}
+
+const present::Measure& sorted_measure(const TableLine& line, SortBy sort) {
+  return sort == SortBy::kTotal ? line.total : line.self;
+}
+
+/// A row's place in the order, computed once.
+struct Rank {
+  std::uint32_t row;
+  double first, total;  ///< What counts; what decides between equals.
+};
+
+Rank rank_of(const std::vector<Row>& rows, std::uint32_t index, SortBy sort,
+             const present::Whole& whole) {
+  const Row& row = rows[index];
+  if (sort == SortBy::kName) return {index, 0, 0};
+  if (sort == SortBy::kNatural) return {index, -static_cast<double>(row.place), 0};
+  const double total = whole.bytes_for_order(row.total);
+  if (sort == SortBy::kTotal) return {index, total, total};
+  if (sort == SortBy::kSelf) return {index, whole.bytes_for_order(row.self), total};
+  return {index, static_cast<double>(row.self.samples + row.self.certain_samples), total};
+}
+
+/// The rows' indexes in order.
+std::vector<std::uint32_t> ordered(const std::vector<Row>& rows, SortBy sort,
+                                   const present::Whole& whole) {
+  std::vector<Rank> ranks;
+  ranks.reserve(rows.size());
+  for (std::uint32_t i = 0; i < rows.size(); ++i) ranks.push_back(rank_of(rows, i, sort, whole));
+  std::sort(ranks.begin(), ranks.end(), [&](const Rank& a, const Rank& b) {
+    if (a.first != b.first) return a.first > b.first;
+    if (a.total != b.total) return a.total > b.total;
+    // Names and stacks break ties, so that equal input gives equal output.
+    const Row& left = rows[a.row];
+    const Row& right = rows[b.row];
+    return std::tie(left.name, left.detail, left.stack) <
+           std::tie(right.name, right.detail, right.stack);
+  });
+  std::vector<std::uint32_t> order;
+  order.reserve(rows.size());
+  for (const Rank& rank : ranks) order.push_back(rank.row);
+  return order;
+}
+
+/// Intervals of neighbours that overlap leave their order open. One row more
+/// than is shown is estimated, so that the last row can be marked too.
+void mark_uncertain_order(std::vector<TableLine>& lines, SortBy sort) {
+  if (sort != SortBy::kSelf && sort != SortBy::kTotal) return;
+  for (std::size_t i = 0; i + 1 < lines.size(); ++i) {
+    const estimation::Estimate& upper = present::shown_bytes(sorted_measure(lines[i], sort));
+    const estimation::Estimate& lower = present::shown_bytes(sorted_measure(lines[i + 1], sort));
+    const bool is_seen = sorted_measure(lines[i + 1], sort).samples > 0;
+    lines[i].is_order_uncertain = is_seen && lower.interval.hi > upper.interval.lo;
+  }
+}
+
+NodeSums sum_from(const std::vector<Row>& rows, const std::vector<std::uint32_t>& order,
+                  std::size_t first) {
+  NodeSums sums;
+  for (std::size_t i = first; i < order.size(); ++i) sums.merge(rows[order[i]].self);
+  return sums;
+}
+
+/// Removes rows without samples of their own, which say nothing when sorted by self:
+/// "< 1.9 MiB  main". Returns how many; 0 if no row has samples.
+std::size_t leave_out_callers(std::vector<Row>& rows, const TableOptions& options) {
+  const bool is_by_own = options.sort == SortBy::kSelf || options.sort == SortBy::kSamples;
+  const auto has_own = [](const Row& row) {
+    return row.self.samples + row.self.certain_samples != 0;
+  };
+  if (options.top == 0 || !is_by_own || std::ranges::none_of(rows, has_own)) return 0;
+  return std::erase_if(rows, std::not_fn(has_own));
+}
+
+TableLine line_of(const Row& row, const present::Whole& whole, const TableOptions& options) {
+  TableLine line{row.name,
+                 row.detail,
+                 options.by == GroupBy::kStack ? row.stack : profile::kNone,
+                 row.where,
+                 whole.measure_row(row.self, options.level),
+                 whole.measure_row(row.total, options.level),
+                 {},
+                 false};
+  line.share = present::share_of(sorted_measure(line, options.sort), sorted_sums(row, options.sort),
+                                 whole, options.level);
+  return line;
+}
+
+/// Only what calls or contains something else has a total beside what is its own.
+bool has_two_measures(const TableReport& report) {
+  const GroupBy by = report.options.by;
+  return by == GroupBy::kFunction || by == GroupBy::kLine || by == GroupBy::kModule ||
+         by == GroupBy::kLabel;
+}
+
+/// Whether debug information tells the line of any row.
+bool has_lines(const TableReport& report) {
+  return std::ranges::any_of(report.lines,
+                             [](const TableLine& line) { return !line.where.file.empty(); });
+}
+
+/// Which figures stand in a row; a narrow terminal has no room for all.
+struct Figures {
+  bool has_self = true, has_total = false, has_share = false, has_where = false;
+  bool has_samples = true;
+};
+
+std::vector<present::Column> columns_for(const TableReport& report, Figures figures) {
+  std::vector<present::Column> columns{{"", present::Align::kLeft, false}};
+  const bool has_two = has_two_measures(report);
+  if (figures.has_self) present::append_figure_columns(columns, has_two ? "self" : "bytes");
+  if (figures.has_total) present::append_figure_columns(columns, "total");
+  if (figures.has_share) present::append_figure_columns(columns, "share");
+  if (figures.has_samples) {
+    columns.push_back(
+        {std::string(present::count_heading(report.kind)), present::Align::kRight, false});
+  }
+  const bool is_line = report.options.by == GroupBy::kLine;
+  columns.push_back({is_line ? "function" : std::string(name_of(report.options.by)),
+                     present::Align::kLeft, false, true});
+  if (figures.has_where) columns.push_back({"where", present::Align::kLeft, false});
+  return columns;
+}
+
+std::vector<std::string> cells_for(const TableReport& report, const TableLine& line,
+                                   Figures figures) {
+  std::vector<std::string> cells{line.is_order_uncertain ? "~" : " "};
+  if (figures.has_self)
+    present::append_figure(
+        cells, present::figure(present::shown_bytes(line.self), present::Quantity::kBytes));
+  if (figures.has_total)
+    present::append_figure(
+        cells, present::figure(present::shown_bytes(line.total), present::Quantity::kBytes));
+  if (figures.has_share) present::append_figure(cells, present::figure(line.share));
+  if (figures.has_samples) {
+    cells.push_back(present::exact_count(sorted_measure(line, report.options.sort).samples));
+  }
+  cells.push_back(present::printable(line.name));
+  if (figures.has_where) {
+    cells.push_back(present::where_cell(line.where, line.detail, report.options.by));
+  }
+  return cells;
+}
+
+present::Grid grid_of(const TableReport& report, Figures figures, const present::Style& style) {
+  present::Grid grid(columns_for(report, figures));
+  for (const TableLine& line : report.lines) {
+    present::add_row(grid, cells_for(report, line, figures), line.name, line.detail,
+                     report.options.by, style, false, line.where);
+  }
+  return grid;
+}
+
+/// All figures, or those without which the names have room: the share goes first, then the
+/// measure that the rows are not sorted by, then both; at last the lines go behind the names, or
+/// the samples where rows are lines.
+present::Grid fitting_grid(const TableReport& report, const present::Style& style) {
+  const Figures all{true, has_two_measures(report), report.has_whole, has_lines(report)};
+  Figures without_share = all;
+  without_share.has_share = false;
+  Figures one_measure = all;
+  if (all.has_total) {
+    one_measure.has_self = report.options.sort != SortBy::kTotal;
+    one_measure.has_total = !one_measure.has_self;
+  }
+  Figures least = one_measure;
+  least.has_share = false;
+  Figures last = least;
+  if (report.options.by == GroupBy::kLine) {
+    last.has_samples = false;
+  } else {
+    last.has_where = false;
+  }
+  // Beside one measure the share is not worth a name that is cut.
+  const std::size_t whole = std::min(kRoomForName, grid_of(report, last, style).widest_name());
+  const std::array<std::pair<Figures, std::size_t>, 4> choices{
+      {{all, kRoomForName},
+       {without_share, kLeastRoomForName},
+       {one_measure, std::max(kLeastRoomForName, whole)},
+       {least, kLeastRoomForName}}};
+  for (const auto& [figures, room] : choices) {
+    present::Grid grid = grid_of(report, figures, style);
+    const bool fits = grid.room_for_cut(style.width) >= room && grid.has_room_for_names(style);
+    if (fits || !report.has_whole) return grid;
+  }
+  return grid_of(report, last, style);
+}
+
+std::string footer(const TableReport& report, const present::Style& style) {
+  std::string out;
+  const std::string group(name_of(report.options.by));
+  const std::uint64_t left_out = report.rows - report.lines.size() - report.callers;
+  if (left_out > 0) {
+    out += fmt::format(
+        "{} more {}{}: {}. --top 0 shows all.\n", present::exact_count(left_out), group,
+        left_out == 1 ? "" : "s",
+        present::figure(present::shown_bytes(report.others), present::Quantity::kBytes).text());
+  }
+  if (report.callers > 0) {
+    out += fmt::format("{} without samples of {} own: --sort total shows {}.\n",
+                       present::plural(report.callers, group.c_str()),
+                       report.callers == 1 ? "its" : "their", report.callers == 1 ? "it" : "them");
+  }
+  if (present::is_named_by_functions(report.options.by)) {
+    out += present::unnamed_note(report.lines, &TableLine::name, style.width);
+  }
+  const bool any_uncertain = std::any_of(report.lines.begin(), report.lines.end(),
+                                         [](const TableLine& l) { return l.is_order_uncertain; });
+  if (any_uncertain) out += "~ may belong below the next row: their intervals overlap.\n";
+  if (!report.has_whole) {
+    out +=
+        "The heading is of the process's own heap; another may lie within it and is not added.\n";
+  }
+  return present::profile_footer(std::move(out), report.calibrated_to, report.is_split, style);
+}
+
+void write_line(present::JsonWriter& json, const TableLine& line, const TableReport& report,
+                const profile::Recording& recording) {
+  json.begin_object();
+  present::write_name(json, line.name, present::is_named_by_functions(report.options.by));
+  json.field("detail", line.detail);
+  write_field(json, line.where);
+  write_fields(json, line.self, line.total);
+  if (report.has_whole) write_field(json, line.share);
+  json.field("is_order_uncertain", line.is_order_uncertain);
+  if (line.stack < recording.stacks.size()) present::write_stack(json, recording, line.stack);
+  json.end_object();
+}
+
+}  // namespace
+
+TableReport table_report(const profile::Recording& recording, const profile::Profile& profile,
+                         const TableOptions& options) {
+  const present::Whole whole(recording, profile);
+  std::vector<Row> rows = profile::table(recording, profile, options.by);
+  if (options.shows) {
+    std::erase_if(rows, [&](const Row& row) { return !options.shows(row); });
+  }
+  const std::size_t callers = leave_out_callers(rows, options);
+  const std::vector<std::uint32_t> order = ordered(rows, options.sort, whole);
+  TableReport report{profile.kind,
+                     options,
+                     whole.measure_total(options.level),
+                     profile.rate_factor < 1,
+                     {},
+                     rows.size() + callers,
+                     callers,
+                     {},
+                     whole.calibrated_to()};
+  const std::size_t shown = options.top == 0 ? rows.size() : std::min(options.top, rows.size());
+  for (std::size_t i = 0; i < std::min(shown + 1, rows.size()); ++i) {
+    report.lines.push_back(line_of(rows[order[i]], whole, options));
+  }
+  mark_uncertain_order(report.lines, options.sort);
+  report.lines.resize(shown);
+  report.others = whole.measure_others(sum_from(rows, order, shown), options.level);
+  return report;
+}
+
+TableReport heaps_report(const profile::Recording& recording, const profile::Selection& selection,
+                         const TableOptions& options) {
+  TableReport report;
+  report.options = options;
+  report.kind = selection.kind;
+  report.has_whole = false;
+  std::vector<std::uint32_t> heaps{profile::kProcessHeap};
+  for (std::uint32_t i = 0; i < recording.heaps.size(); ++i) heaps.push_back(i);
+  TableOptions of_one = options;
+  of_one.by = GroupBy::kHeap;
+  for (const std::uint32_t heap : heaps) {
+    profile::Selection own = selection;
+    own.heap = heap;
+    TableReport one = table_report(recording, profile::select(recording, own), of_one);
+    if (heap == profile::kProcessHeap) {
+      report.total = one.total;
+      report.calibrated_to = one.calibrated_to;
+    }
+    report.is_split |= one.is_split;
+    report.lines.insert(report.lines.end(), one.lines.begin(), one.lines.end());
+  }
+  report.rows = report.lines.size();
+  std::ranges::stable_sort(report.lines, std::greater<>(), [&](const TableLine& line) {
+    return present::shown_bytes(line.self).value;
+  });
+  mark_uncertain_order(report.lines, options.sort);
+  return report;
+}
+
+std::string to_text(const TableReport& report, const present::Style& style) {
+  const present::Scope& scope = report.options.scope;
+  std::string out = present::profile_heading(
+      report.kind, fmt::format("by {}", name_of(report.options.by)), report.total, style, scope);
+  if (report.lines.empty()) return out + present::nothing_sampled(report.kind, scope);
+  out += fitting_grid(report, style).text(style);
+  return out + footer(report, style);
+}
+
+void write_fields(present::JsonWriter& json, const TableReport& report,
+                  const profile::Recording& recording) {
+  json.field("kind", profile::name_of(report.kind)).field("by", name_of(report.options.by));
+  json.field("level", report.options.level).field("is_split", report.is_split);
+  write_field(json, report.options.scope);
+  json.key("total").begin_object();
+  write_fields(json, report.total);
+  json.end_object().field("row_count", report.rows);
+  if (report.total.calibrated) json.field("exact_bytes", report.total.calibrated->value);
+  json.key("rows").begin_array();
+  for (const TableLine& line : report.lines) {
+    write_line(json, line, report, recording);
+  }
+  json.end_array().key("others").begin_object();
+  write_fields(json, report.others);
+  json.end_object();
+}
+
+std::string to_json(const TableReport& report, const profile::Recording& recording) {
+  present::JsonWriter json;
+  json.begin_object().field("schema_version", present::kSchemaVersion).field("report", "table");
+  write_fields(json, report, recording);
+  json.end_object();
+  return json.take();
+}
+
+std::string_view name_of(GroupBy by) {
+  switch (by) {
+    case GroupBy::kFunction:
+      return "function";
+    case GroupBy::kLine:
+      return "line";
+    case GroupBy::kStack:
+      return "stack";
+    case GroupBy::kModule:
+      return "module";
+    case GroupBy::kThread:
+      return "thread";
+    case GroupBy::kTid:
+      return "tid";
+    case GroupBy::kProcess:
+      return "process";
+    case GroupBy::kSize:
+      return "size";
+    case GroupBy::kAlignment:
+      return "alignment";
+    case GroupBy::kType:
+      return "type";
+    case GroupBy::kLabel:
+      return "label";
+    case GroupBy::kLifetime:
+      return "lifetime";
+    case GroupBy::kHeap:
+      return "heap";
+  }
+  return "";
+}
+
+}  // namespace geiger::report

@@ -1,0 +1,84 @@
+// `table`: where the memory went, one row per function, stack, module, thread, ...
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/present/format.h"
+#include "analysis/present/measure.h"
+#include "analysis/present/scope.h"
+#include "analysis/present/style.h"
+#include "analysis/profile/groups/view.h"
+#include "analysis/profile/profile.h"
+
+namespace geiger::report {
+
+enum class SortBy : std::uint8_t {
+  kSelf,
+  kTotal,
+  kSamples,
+  kName,
+  kNatural,  ///< Sizes and lifetimes ascending, all else by name.
+};
+
+struct TableOptions {
+  profile::GroupBy by = profile::GroupBy::kFunction;
+  SortBy sort = SortBy::kSelf;
+  std::size_t top = 30;  ///< Rows; 0 = all.
+  double level = 0.95;   ///< In (0, 1).
+  present::Scope scope;  ///< What part of the recording the profile is of.
+  /// Which rows are shown, and counted among "more"; empty: all of them.
+  std::function<bool(const profile::Row&)> shows = {};
+};
+
+struct TableLine {
+  std::string name, detail;
+  std::uint32_t stack = profile::kNone;  ///< Of a row that stands for one.
+  profile::SourceLine where;             ///< Of functions, lines and stacks, where it is known.
+  present::Measure self, total;
+  present::Share share;  ///< Of the profile: by total if sorted by total, else by self.
+  /// Its interval overlaps that of the row below, so the two may be in the
+  /// wrong order. Not set above rows without samples, nor where rows are sorted
+  /// by samples or name.
+  bool is_order_uncertain = false;
+};
+
+struct TableReport {
+  profile::Kind kind = profile::Kind::kAllocated;
+  TableOptions options;
+  present::Measure total;
+  bool is_split = false;  ///< A quarter of the samples chose the peak.
+  std::vector<TableLine> lines;
+  std::uint64_t rows = 0;     ///< Before `top`.
+  std::uint64_t callers = 0;  ///< Of them, left out because they have no samples of their own.
+  present::Measure others;    ///< Self of the rows left out.
+  /// The exact total, where rows are calibrated to it.
+  std::optional<Bytes> calibrated_to;
+  /// Rows are parts of a total. Heaps are none: one may lie within another.
+  bool has_whole = true;
+};
+
+/// Groups, sorts, cuts to the top rows and estimates those.
+[[nodiscard]] TableReport table_report(const profile::Recording& recording,
+                                       const profile::Profile& profile,
+                                       const TableOptions& options);
+
+/// One row per heap, each selected and estimated by itself; `options.by` is kHeap.
+[[nodiscard]] TableReport heaps_report(const profile::Recording& recording,
+                                       const profile::Selection& selection,
+                                       const TableOptions& options);
+
+[[nodiscard]] std::string to_text(const TableReport& report, const present::Style& style);
+[[nodiscard]] std::string to_json(const TableReport& report, const profile::Recording& recording);
+/// The fields of that document behind those that name it.
+void write_fields(present::JsonWriter& json, const TableReport& report,
+                  const profile::Recording& recording);
+
+/// "function", "stack", "module", "thread", ...
+[[nodiscard]] std::string_view name_of(profile::GroupBy by);
+
+}  // namespace geiger::report

@@ -1,0 +1,235 @@
+#include "analysis/report/profiles/table.h"
+
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "analysis/present/text.h"
+#include "analysis/profile/testing/example_recording.h"
+
+namespace geiger::report {
+namespace {
+
+using profile::GroupBy;
+using profile::Kind;
+using profile::Recording;
+using profile::example::RecordingBuilder;
+using profile::example::small_server;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TableReport report_of(const Recording& recording, const TableOptions& options = {},
+                      Kind kind = Kind::kAllocated) {
+  return table_report(recording, profile::select(recording, kind), options);
+}
+
+TEST(Table, ReadsLikeThis) {
+  EXPECT_EQ(to_text(report_of(small_server()), {}),
+            R"(Allocated, by function: 144 MiB exactly from 253 samples, 95 % intervals
+
+       self                     share             samples  function     where
+    126 MiB [121, 129]           88 % [84, 90]        240  make_buffer  main.cc:1280  server
+     12 MiB exact + < 1.85 MiB  8.2 % [7.3, 9.7]        1  load_table   main.cc:1536  server
+   5.92 MiB [3.09, 10.17]       4.1 % [2.1, 7.1]       12  grow         main.cc:768  server
+
+3 functions without samples of their own: --sort total shows them.
+Bytes from 5 samples on are calibrated to the exact total of 144 MiB.
+)");
+}
+
+// One thread that was cut off, one lost sample, one damaged place, one process in
+// pure mode: then rows stand on their own samples.
+TEST(Table, CalibratesOnlyToWhatIsKnownExactly) {
+  const auto is_calibrated = [](const Recording& recording) {
+    return report_of(recording).lines[0].self.calibrated.has_value();
+  };
+  const Recording whole = small_server();
+  EXPECT_TRUE(is_calibrated(whole));
+  const auto without = [&](const std::function<void(Recording&)>& change) {
+    Recording changed = whole;
+    change(changed);
+    return !is_calibrated(changed);
+  };
+  EXPECT_TRUE(without([](Recording& r) { r.threads[1].armed = 1; }));
+  EXPECT_TRUE(without([](Recording& r) { r.processes[0].drops[0] = 1; }));
+  EXPECT_TRUE(without([](Recording& r) { r.processes[0].drops[1] = 1; }));
+  EXPECT_FALSE(without([](Recording& r) { r.processes[0].drops[3] = 1; }));
+  EXPECT_TRUE(without([](Recording& r) { r.processes[0].uncommitted = 1; }));
+  EXPECT_TRUE(without([](Recording& r) { r.processes[0].ending = profile::Ending::kKilled; }));
+  EXPECT_TRUE(without([](Recording& r) { r.warnings.emplace_back("damaged"); }));
+  EXPECT_TRUE(without([](Recording& r) { r.threads[1].bytes = kMiB; }));
+  EXPECT_TRUE(without([](Recording& r) { r.processes[0].is_pure = true; }));
+}
+
+TEST(Table, NeverCalibratesWhatIsLive) {
+  for (const Kind kind : {Kind::kLiveAtEnd, Kind::kLiveAtPeak}) {
+    const TableReport report = report_of(small_server(), {}, kind);
+    EXPECT_FALSE(report.total.calibrated);
+    EXPECT_FALSE(report.lines[0].self.calibrated);
+    EXPECT_FALSE(report.calibrated_to);
+  }
+}
+
+TEST(Table, CalibratedRowsAddUpToTheExactTotal) {
+  double sum = 0;
+  for (const TableLine& line : report_of(small_server()).lines) {
+    // load_table is one certain object, exact as it is.
+    if (line.self.samples > 0) sum += present::shown_bytes(line.self).value;
+  }
+  EXPECT_NEAR(sum, 144 * kMiB, 1);
+}
+
+TEST(Table, JsonKeepsTheEstimateBesideTheCalibratedOne) {
+  const Recording recording = small_server();
+  const auto json = nlohmann::json::parse(to_json(report_of(recording), recording));
+  EXPECT_EQ(json["exact_bytes"], 144 * kMiB);
+  EXPECT_EQ(json["total"]["calibrated"]["lo"], 144 * kMiB);
+  EXPECT_GT(json["total"]["bytes"]["hi"], 160.0 * kMiB);
+  const auto& self = json["rows"][0]["self"];
+  EXPECT_LT(self["calibrated"]["variance"], self["bytes"]["variance"]);
+  EXPECT_FALSE(json["rows"][1]["self"].contains("calibrated"));
+}
+
+TEST(Table, HasAShareWhereThereIsRoom) {
+  present::Style wide;
+  wide.width = 140;
+  EXPECT_THAT(to_text(report_of(small_server()), wide), HasSubstr(" 88 % [84, 90]  "));
+}
+
+TEST(Table, NoLineIsWiderThanTheTerminal) {
+  RecordingBuilder builder;
+  const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
+  const auto module = builder.module("/bin/a", 0x1000);
+  const std::string name(1000, 'n');
+  builder.sample(thread, builder.stack({builder.location(module, 1, {name})}), 100, 1);
+  const std::string text = to_text(report_of(builder.recording()), {});
+  EXPECT_THAT(text, HasSubstr("nnn…nnn"));
+  EXPECT_LT(text.size(), 500U);
+}
+
+TEST(Table, CutsToTheTopAndSumsUpTheRest) {
+  TableOptions options;
+  options.top = 1;
+  const TableReport report = report_of(small_server(), options);
+  ASSERT_EQ(report.lines.size(), 1U);
+  EXPECT_EQ(report.rows, 6U);
+  EXPECT_EQ(report.others.samples, 13U);
+  EXPECT_THAT(to_text(report, {}), HasSubstr("2 more functions: 17.9 MiB"));
+}
+
+TEST(Table, HasRowsWithoutSamplesOfTheirOwnOnlyWhereAsked) {
+  TableOptions options;
+  TableReport report = report_of(small_server(), options);
+  EXPECT_EQ(report.lines.size(), 3U);
+  EXPECT_EQ(report.callers, 3U);
+  options.top = 0;
+  report = report_of(small_server(), options);
+  EXPECT_EQ(report.lines.size(), 6U);
+  EXPECT_EQ(report.callers, 0U);
+  options.top = 30;
+  options.sort = SortBy::kTotal;
+  EXPECT_EQ(report_of(small_server(), options).lines.size(), 6U);
+}
+
+TEST(Table, NamesModulesWhereOthersHaveLines) {
+  TableOptions options;
+  options.sort = SortBy::kTotal;
+  const std::string text = to_text(report_of(small_server(), options), {});
+  const std::size_t line = text.find("main.cc:1280");
+  const std::size_t module = text.find("server\n");
+  ASSERT_NE(line, std::string::npos);
+  ASSERT_NE(module, std::string::npos);
+  const auto column = [&](std::size_t at) {
+    return present::columns_of(
+        std::string_view(text).substr(text.rfind('\n', at) + 1, at - text.rfind('\n', at) - 1));
+  };
+  EXPECT_EQ(column(line), column(module)) << text;
+}
+
+TEST(Table, MarksRowsThatMayBeInTheWrongOrder) {
+  RecordingBuilder builder;
+  const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
+  const auto module = builder.module("/bin/a", 0x1000);
+  const auto first = builder.stack({builder.location(module, 1, {"first"})});
+  const auto second = builder.stack({builder.location(module, 2, {"second"})});
+  const auto third = builder.stack({builder.location(module, 3, {"third"})});
+  for (int i = 0; i < 400; ++i) builder.sample(thread, first, 100, 1);
+  for (int i = 0; i < 20; ++i) builder.sample(thread, second, 100, 1);
+  for (int i = 0; i < 18; ++i) builder.sample(thread, third, 100, 1);
+  TableOptions options;
+  options.top = 2;
+  const TableReport report = report_of(builder.recording(), options);
+  EXPECT_FALSE(report.lines[0].is_order_uncertain);
+  EXPECT_TRUE(report.lines[1].is_order_uncertain) << "against the first row left out";
+  EXPECT_THAT(to_text(report, {}), HasSubstr("\n~  10.0 MiB"));
+}
+
+TEST(Table, SortsByWhatItIsTold) {
+  TableOptions options;
+  options.sort = SortBy::kTotal;
+  EXPECT_EQ(report_of(small_server(), options).lines[0].name, "main");
+  options.sort = SortBy::kName;
+  EXPECT_EQ(report_of(small_server(), options).lines[0].name, "grow");
+  options.sort = SortBy::kSamples;
+  EXPECT_EQ(report_of(small_server(), options).lines[1].name, "grow");
+}
+
+TEST(Table, SaysWhenNothingIsThere) {
+  EXPECT_EQ(to_text(report_of({}), {}),
+            "Allocated, by function: 0 B from 0 samples, 95 % intervals\n\n"
+            "Nothing was sampled. A smaller --interval sees smaller programs.\n");
+  RecordingBuilder builder;
+  const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
+  builder.sample(thread, builder.stack({}), 100, 1, 2);
+  EXPECT_THAT(to_text(report_of(builder.recording(), {}, Kind::kLiveAtEnd), {}),
+              HasSubstr("Nothing that was sampled was live at the end."));
+}
+
+TEST(Table, HostileNamesStayHarmless) {
+  RecordingBuilder builder;
+  const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
+  const auto module = builder.module("/bin/\x1b]0;title\x07", 0x1000);
+  const auto place = builder.location(module, 1, {"a\x1b[2J\nb\xff\"</script>"});
+  builder.sample(thread, builder.stack({place}), 100, 1);
+  const TableReport report = report_of(builder.recording());
+  const std::string text = to_text(report, {});
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(text, Not(HasSubstr("\x07")));
+  const auto json = nlohmann::json::parse(to_json(report, builder.recording()));
+  EXPECT_EQ(json["rows"][0]["name"], "a\x1b[2J\nb\xef\xbf\xbd\"</script>");
+}
+
+TEST(Table, JsonOfStacksHasTheirFrames) {
+  const Recording recording = small_server();
+  TableOptions options;
+  options.by = GroupBy::kStack;
+  const auto json = nlohmann::json::parse(to_json(report_of(recording, options), recording));
+  EXPECT_EQ(json["schema_version"], 1);
+  EXPECT_EQ(json["by"], "stack");
+  EXPECT_EQ(json["row_count"], 3);
+  const auto& stack = json["rows"][2]["stack"];
+  ASSERT_EQ(stack.size(), 5U);
+  EXPECT_EQ(stack[0]["function"], "std::string::_M_create");
+  EXPECT_EQ(stack[0]["module"], "/lib/libstdc++.so.6");
+  EXPECT_EQ(stack[1]["function"], "grow");
+  EXPECT_EQ(stack[1]["file"], "main.cc");
+  EXPECT_EQ(stack[4]["function"], "main");
+  EXPECT_FALSE(json["rows"][2]["is_truncated"]);
+  EXPECT_EQ(json["rows"][0]["self"]["bytes"]["samples"], 240);
+}
+
+TEST(Table, AsciiMarksForPlainTerminals) {
+  const std::string text =
+      present::to_ascii_marks(to_text(report_of(small_server(), {}, Kind::kLiveAtPeak), {}));
+  EXPECT_THAT(text, HasSubstr(" MiB +- "));
+}
+
+TEST(Table, ColoursOnlyWhenAsked) {
+  present::Style style;
+  style.has_color = true;
+  EXPECT_THAT(to_text(report_of(small_server()), style), HasSubstr("\x1b[1mAllocated"));
+}
+
+}  // namespace
+}  // namespace geiger::report

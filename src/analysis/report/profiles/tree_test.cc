@@ -1,0 +1,158 @@
+#include "analysis/report/profiles/tree.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "analysis/present/text.h"
+#include "analysis/profile/testing/example_recording.h"
+
+namespace geiger::report {
+namespace {
+
+using profile::Kind;
+using profile::Recording;
+using profile::example::RecordingBuilder;
+using profile::example::small_server;
+using ::testing::HasSubstr;
+
+TreeReport report_of(const Recording& recording, const TreeOptions& options = {}) {
+  return tree_report(recording, profile::select(recording, Kind::kAllocated), options);
+}
+
+TEST(Tree, ReadsLikeThis) {
+  EXPECT_EQ(to_text(report_of(small_server()), {}),
+            R"(Allocated, callers first: 144 MiB exactly from 253 samples, 95 % intervals
+
+   total                     share             samples  call tree
+ 144 MiB exactly             100 %                 253  all
+ 144 MiB [142, 144]          100 % [98, 100]       253  main (main.cc:256)
+ 132 MiB [130, 132]           92 % [90, 92]        252  ├─ serve (main.cc:512)
+ 126 MiB [121, 129]           88 % [84, 90]        240  │  ├─ make_buffer (main.cc:1280)
+5.92 MiB [3.09, 10.17]       4.1 % [2.1, 7.1]       12  │  └─ read_request (main.cc:768)
+5.92 MiB [3.09, 10.17]       4.1 % [2.1, 7.1]       12  │     grow (main.cc:768)
+  12 MiB exact + < 1.85 MiB  8.2 % [7.3, 9.7]        1  └─ load_table (main.cc:1536)
+
+Bytes from 5 samples on are calibrated to the exact total of 144 MiB.
+)");
+}
+
+TEST(Tree, InvertedStartsAtTheCallees) {
+  TreeOptions options;
+  options.is_inverted = true;
+  const TreeReport report = report_of(small_server(), options);
+  EXPECT_EQ(report.lines[1].name, "make_buffer");
+  EXPECT_EQ(report.lines[2].name, "serve(int)");
+  EXPECT_EQ(report.lines[2].parent, 1U);
+}
+
+TEST(Tree, LeavesOutSmallBranches) {
+  TreeOptions options;
+  options.min_percent = 5;
+  const TreeReport report = report_of(small_server(), options);
+  EXPECT_EQ(report.lines.size(), 5U);
+  EXPECT_EQ(report.nodes, 7U);
+  EXPECT_THAT(to_text(report, {}), HasSubstr("2 branch points below 5 % are left out"));
+}
+
+TEST(Tree, DepthAndRecursionAreNoMatter) {
+  RecordingBuilder builder;
+  const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
+  const auto module = builder.module("/bin/a", 0x1000);
+  const auto recursive = builder.location(module, 1, {"recurse"});
+  const auto other = builder.location(module, 2, {"other"});
+  for (std::size_t depth = 1; depth <= 100; ++depth) {
+    std::vector<std::uint32_t> stack(depth, recursive);
+    stack.insert(stack.begin(), other);
+    builder.sample(thread, builder.stack(stack), 1000, 1);
+  }
+  builder.sample(thread, builder.stack(std::vector<std::uint32_t>(3000, recursive)), 1000, 1);
+  TreeOptions options;
+  options.min_percent = 0;
+  const TreeReport report = report_of(builder.recording(), options);
+  EXPECT_EQ(report.lines.size(), 3101U);
+  const std::string text = to_text(report, {});
+  std::size_t widest = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    widest = std::max(widest, present::columns_of(std::string_view(text).substr(at, end - at)));
+    at = end + 1;
+  }
+  EXPECT_LE(widest, present::kDefaultWidth);
+  EXPECT_EQ(nlohmann::json::parse(to_json(report))["nodes"].size(), 3101U);
+}
+
+TEST(Tree, SharesGiveWayToNames) {
+  present::Style style;
+  style.width = 70;
+  const std::string narrow = to_text(report_of(small_server()), style);
+  EXPECT_THAT(narrow, testing::Not(HasSubstr("share")));
+  EXPECT_THAT(narrow, HasSubstr("│  └─ read_request (main.cc:768)\n"));
+  style.width = 100;
+  EXPECT_THAT(to_text(report_of(small_server()), style), HasSubstr("share"));
+}
+
+/// A stack, outermost first, in a program without lines.
+Recording recording_of(const std::vector<std::string>& functions) {
+  RecordingBuilder builder;
+  const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
+  const auto module = builder.module("/bin/a", 0x1000);
+  std::vector<std::uint32_t> stack;
+  for (std::uint64_t i = 0; i < functions.size(); ++i) {
+    stack.insert(stack.begin(), builder.location(module, i + 1, {functions[i]}));
+  }
+  builder.sample(thread, builder.stack(stack), 1000, 1);
+  return builder.recording();
+}
+
+TEST(Tree, FunctionsOfAChainAreToldApart) {
+  const Recording recording =
+      recording_of({"main", "run(int)", "run(long)", "other::run(int)", "run(int)"});
+  present::Style style;
+  style.width = 200;
+  EXPECT_THAT(to_text(report_of(recording), style),
+              HasSubstr("main (main.cc:1) › run(int) (main.cc:2) › run(long) (main.cc:3) › "
+                        "other::run (main.cc:4) › run(int) (main.cc:5)\n"));
+}
+
+TEST(Tree, FunctionsLookTheSameWhereverTheyAreCalled) {
+  std::vector<std::string> functions;
+  for (int i = 0; i < 40; ++i) {
+    functions.push_back("some::space::around::it::allocate_for_reading(" +
+                        std::string(i % 2 == 0 ? "int)" : "long)"));
+  }
+  present::Style style;
+  style.width = 80;
+  const std::string text = to_text(report_of(recording_of(functions)), style);
+  EXPECT_THAT(text, HasSubstr("…allocate_for_reading(int)"));
+  EXPECT_THAT(text, HasSubstr("…allocate_for_reading(long)"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("reading\n")));
+}
+
+TEST(Tree, FullNamesAreNeverCut) {
+  present::Style style;
+  style.width = 60;
+  style.names = present::Names::kFull;
+  const std::string name = "long_name_of_a_function::" + std::string(100, 'x') + "(int)";
+  EXPECT_THAT(to_text(report_of(recording_of({"main", name})), style), HasSubstr(name));
+}
+
+TEST(Tree, JsonNamesParentsInAFlatArray) {
+  const auto json = nlohmann::json::parse(to_json(report_of(small_server())));
+  EXPECT_EQ(json["schema_version"], 1);
+  EXPECT_EQ(json["report"], "tree");
+  const auto& nodes = json["nodes"];
+  EXPECT_FALSE(nodes[0].contains("parent"));
+  EXPECT_EQ(nodes[1]["parent"], 0);
+  EXPECT_EQ(nodes[2]["name"], "serve(int)");
+  EXPECT_EQ(nodes[3]["parent"], 2);
+  EXPECT_EQ(nodes[3]["self"]["samples"], 240);
+}
+
+TEST(Tree, OfNothing) {
+  EXPECT_THAT(to_text(report_of({}), {}), HasSubstr("Nothing was sampled."));
+  EXPECT_EQ(nlohmann::json::parse(to_json(report_of({})))["nodes"].size(), 1U);
+}
+
+}  // namespace
+}  // namespace geiger::report

@@ -1,0 +1,155 @@
+#include "analysis/symbolize/elf/debug_file.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+#include "analysis/symbolize/file.h"
+
+namespace geiger::symbolize {
+namespace {
+
+std::string to_hex(std::span<const unsigned char> bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string hex;
+  for (const unsigned char byte : bytes) {
+    hex += kDigits[byte >> 4];
+    hex += kDigits[byte & 15];
+  }
+  return hex;
+}
+
+bool is_build_id(std::string_view text) {
+  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  return text.size() >= 4 && text.size() % 2 == 0 && std::all_of(text.begin(), text.end(), is_hex);
+}
+
+/// libdwfl would also unpack compressed kernels and relocate object files.
+bool is_program_or_library(const FileDescriptor& file) {
+  std::array<unsigned char, EI_NIDENT + sizeof(Elf64_Half)> head{};
+  if (::pread(file.get(), head.data(), head.size(), 0) != ssize_t{head.size()}) return false;
+  if (std::memcmp(head.data(), ELFMAG, SELFMAG) != 0) return false;
+  const bool is_big = head[EI_DATA] == ELFDATA2MSB;
+  const int type = is_big ? head[EI_NIDENT] << 8 | head[EI_NIDENT + 1]
+                          : head[EI_NIDENT + 1] << 8 | head[EI_NIDENT];
+  return type == ET_EXEC || type == ET_DYN;
+}
+
+/// libdwfl's syntax: "" = the module's directory, relative = below that.
+std::string search_path(const std::vector<std::string>& debug_dirs) {
+  std::string path = ":.debug";
+  for (const std::string& directory : debug_dirs) path += ":" + directory;
+  return path;
+}
+
+std::string without_deleted_mark(const std::string& path) {
+  constexpr std::string_view kMark = " (deleted)";
+  return path.ends_with(kMark) ? path.substr(0, path.size() - kMark.size()) : path;
+}
+
+/// Downloads the debug file into debuginfod's cache and names it; "" = none.
+/// The library is optional, as it is for libdwfl itself.
+std::string ask_debuginfod(const std::string& build_id) {
+  using Begin = void* (*)();
+  using Find = int (*)(void*, const unsigned char*, int, char**);
+  using End = void (*)(void*);
+  void* const library = ::dlopen("libdebuginfod.so.1", RTLD_NOW);
+  if (library == nullptr) return "";
+  const auto begin = reinterpret_cast<Begin>(::dlsym(library, "debuginfod_begin"));
+  const auto find = reinterpret_cast<Find>(::dlsym(library, "debuginfod_find_debuginfo"));
+  const auto end = reinterpret_cast<End>(::dlsym(library, "debuginfod_end"));
+  if (begin == nullptr || find == nullptr || end == nullptr) return "";
+  void* const client = begin();
+  if (client == nullptr) return "";
+  char* path = nullptr;
+  // Length 0: the build id is text in hex.
+  const auto* text = reinterpret_cast<const unsigned char*>(build_id.c_str());
+  const FileDescriptor file(find(client, text, 0, &path));
+  std::string found = file && path != nullptr ? path : "";
+  std::free(path);
+  end(client);
+  return found;
+}
+
+}  // namespace
+
+std::string build_id_path(const std::string& directory, const std::string& build_id) {
+  if (!is_build_id(build_id)) return "";
+  return directory + "/.build-id/" + build_id.substr(0, 2) + "/" + build_id.substr(2) + ".debug";
+}
+
+DebugFile::DebugFile(const std::string& path, const std::string& build_id,
+                     const SearchOptions& options)
+    : search_path_(search_path(options.debug_dirs)), search_path_pointer_(search_path_.data()) {
+  callbacks_.find_elf = dwfl_build_id_find_elf;
+  callbacks_.find_debuginfo = dwfl_standard_find_debuginfo;
+  callbacks_.section_address = dwfl_offline_section_address;
+  callbacks_.debuginfo_path = &search_path_pointer_;
+  finding_ = open(path, build_id);
+  const bool is_gone = finding_ == Finding::kMissing || finding_ == Finding::kChanged;
+  if (is_gone && open_by_build_id(build_id, options) == Finding::kSymbolsOnly) {
+    finding_ = Finding::kSymbolsOnly;
+  }
+  if (finding_ == Finding::kSymbolsOnly && options.read_dwarf) find_dwarf();
+}
+
+Finding DebugFile::open(const std::string& path, const std::string& build_id) {
+  const Finding finding = report(without_deleted_mark(path));
+  if (finding != Finding::kSymbolsOnly || build_id.empty()) return finding;
+  const unsigned char* bits = nullptr;
+  GElf_Addr address = 0;
+  const int bytes = dwfl_module_build_id(module_, &bits, &address);
+  if (bytes > 0) found_build_id_ = to_hex({bits, static_cast<std::size_t>(bytes)});
+  if (found_build_id_ == build_id) return finding;
+  module_ = nullptr;
+  return Finding::kChanged;
+}
+
+// The addresses of a debug file are those of its module, so it can stand in.
+Finding DebugFile::open_by_build_id(const std::string& build_id, const SearchOptions& options) {
+  for (const std::string& directory : options.debug_dirs) {
+    const std::string path = build_id_path(directory, build_id);
+    if (!path.empty() && report(path) == Finding::kSymbolsOnly) return Finding::kSymbolsOnly;
+  }
+  if (!options.use_debuginfod || !is_build_id(build_id)) return Finding::kMissing;
+  const std::string path = ask_debuginfod(build_id);
+  return path.empty() ? Finding::kMissing : report(path);
+}
+
+Finding DebugFile::report(const std::string& path) {
+  module_ = nullptr;
+  FileDescriptor file = open_regular(path);
+  if (!file) return Finding::kMissing;
+  if (!is_program_or_library(file)) return Finding::kUnreadable;
+  dwfl_.reset(dwfl_begin(&callbacks_));
+  if (!dwfl_) return Finding::kUnreadable;
+  dwfl_report_begin(dwfl_.get());
+  // Base 0 with the file's own vaddrs: what a recording holds.
+  module_ = dwfl_report_elf(dwfl_.get(), path.c_str(), path.c_str(), file.get(), 0, true);
+  if (module_ != nullptr) (void)file.release();
+  dwfl_report_end(dwfl_.get(), nullptr, nullptr);
+  if (module_ == nullptr || dwfl_module_getelf(module_, &bias_) == nullptr) {
+    module_ = nullptr;
+    return Finding::kUnreadable;
+  }
+  return Finding::kSymbolsOnly;
+}
+
+void DebugFile::find_dwarf() {
+  dwarf_ = dwfl_module_getdwarf(module_, &dwarf_bias_);
+  Dwarf_Off next = 0;
+  std::size_t header_bytes = 0;
+  const bool has_units = dwarf_ != nullptr && dwarf_nextcu(dwarf_, 0, &next, &header_bytes, nullptr,
+                                                           nullptr, nullptr) == 0;
+  if (!has_units) dwarf_ = nullptr;
+  if (has_units) finding_ = Finding::kDebugInfo;
+}
+
+}  // namespace geiger::symbolize

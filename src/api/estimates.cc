@@ -1,0 +1,81 @@
+#include <algorithm>
+
+#include "api/gate.h"
+#include "api/profiles.h"
+#include "estimation/estimate.h"
+
+namespace geiger::api {
+namespace {
+
+struct Question {
+  geiger_measure measure;
+  geiger_heap heap;
+  geiger_predicate keeps;
+  void* context;
+  double level;
+};
+
+Bytes value_of(const Question& question, const geiger_sample& sample) {
+  return question.measure == GEIGER_VALUE ? sample.value : estimation::kWholeSize;
+}
+
+/// Everything that counts, with the E that holds for what was not seen.
+estimation::NodeSums sums_of(const Profile& profile, const Question& question) {
+  estimation::NodeSums sums;
+  double largest_ratio = 1;
+  for (const Drawn& drawn : profile.samples) {
+    const geiger_sample sample = sample_of(profile, drawn);
+    if (sample.heap != question.heap) continue;
+    if (question.keeps != nullptr && question.keeps(question.context, &sample) == 0) continue;
+    const Bytes value = value_of(question, sample);
+    const Bytes bytes = value == estimation::kWholeSize ? sample.requested : value;
+    if (drawn.is_certain) {
+      sums.add_certain(bytes);
+    } else {
+      sums.add(sample.requested, drawn.lambda, 1, 1.0, value);
+      const Bytes tried = estimation::tried_bytes(sample.requested);
+      largest_ratio =
+          std::max(largest_ratio, static_cast<double>(bytes) / static_cast<double>(tried));
+    }
+  }
+  sums.could_have_sampled(static_cast<double>(profile.largest_interval) * largest_ratio);
+  return sums;
+}
+
+void copy(const estimation::Estimate& from, geiger_estimate& to) {
+  to.value = from.value;
+  to.lowest = from.interval.lo;
+  to.highest = from.interval.hi;
+  to.variance = from.variance;
+  to.exact = from.exact;
+  to.samples = from.samples;
+}
+
+geiger_status estimate(geiger_profile handle, const Question& question, geiger_estimate& out) {
+  std::shared_ptr<Profile> profile;
+  const geiger_status status = find_profile(handle, profile);
+  if (status != GEIGER_OK) return status;
+  const estimation::NodeSums sums = sums_of(*profile, question);
+  copy(question.measure == GEIGER_OBJECTS ? estimation::estimate_objects(sums, question.level)
+                                          : estimation::estimate_bytes(sums, question.level),
+       out);
+  return GEIGER_OK;
+}
+
+}  // namespace
+}  // namespace geiger::api
+
+geiger_status geiger_estimate_total(geiger_profile profile, geiger_measure measure,
+                                    geiger_heap heap, geiger_predicate keeps, void* context,
+                                    double level, geiger_estimate* estimate) {
+  if (estimate == nullptr) return GEIGER_BAD_ARGUMENT;
+  *estimate = {};
+  if (measure != GEIGER_BYTES && measure != GEIGER_OBJECTS && measure != GEIGER_VALUE) {
+    return GEIGER_BAD_ARGUMENT;
+  }
+  if (heap > GEIGER_MAX_HEAPS) return GEIGER_WRONG_HEAP;
+  if (!geiger::estimation::is_confidence_level(level)) return GEIGER_BAD_LEVEL;
+  return geiger::api::guarded([&] {
+    return geiger::api::estimate(profile, {measure, heap, keeps, context, level}, *estimate);
+  });
+}

@@ -1,0 +1,89 @@
+#include "api/live_trace.h"
+
+#include <time.h>
+
+#include <algorithm>
+
+namespace geiger::api {
+namespace {
+
+std::uint64_t word_at(const char* place) {
+  auto* word = reinterpret_cast<std::uint64_t*>(const_cast<char*>(place));
+  return std::atomic_ref(*word).load(std::memory_order_acquire);
+}
+
+bool is_committed(std::uint64_t word) {
+  return word != 0 && (trace::RecordHeader::unpack(word).flags & trace::kReserved) == 0;
+}
+
+}  // namespace
+
+LiveTrace live_trace(const capture::TraceView& view) {
+  LiveTrace trace;
+  trace.base = view.base;
+  trace.header = view.header;
+  trace.image = view.number;
+  const Bytes tail = view.header->tail.load(std::memory_order_acquire);
+  trace.end = std::min({tail, view.bytes, view.header->capacity});
+  return trace;
+}
+
+HeldTrace::~HeldTrace() {
+  if (trace_.image != 0) connection()->release_trace(trace_.image);
+}
+
+geiger_status HeldTrace::hold_current() {
+  capture::Status status{};
+  const geiger_status recording = recorder(status);
+  if (status.header == nullptr) return recording;
+  if ((status.header->mode & trace::kModeAggregated) != 0) return GEIGER_NOT_RECORDING;
+  geiger_status held = hold(status.image);
+  // On its way into the next one: of those that are older than the present one it is the newest.
+  while (held == GEIGER_OVERWRITTEN) {
+    status = connection()->status();
+    held = hold(status.image);
+  }
+  return held;
+}
+
+geiger_status HeldTrace::hold(std::uint32_t number) {
+  const capture::Interface* capture = connection();
+  if (capture == nullptr) return GEIGER_NOT_AVAILABLE;
+  const capture::Status status = capture->status();
+  if (status.header == nullptr || number < status.first_image) return GEIGER_OTHER_PROCESS;
+  capture::TraceView view{};
+  if (!capture->hold_trace(number, view)) return GEIGER_OVERWRITTEN;
+  trace_ = live_trace(view);
+  first_image_ = status.first_image;
+  return GEIGER_OK;
+}
+
+geiger_status position_now(Position& position) {
+  HeldTrace held;
+  const geiger_status status = held.hold_current();
+  if (status == GEIGER_OK) position = {held->image, held->end};
+  return status;
+}
+
+bool Patience::wait() {
+  if (moments_ == 0) return false;
+  --moments_;
+  constexpr timespec kMoment{0, 100'000};
+  nanosleep(&kMoment, nullptr);
+  return true;
+}
+
+std::uint64_t await_header(const char* record, Patience& patience) {
+  std::uint64_t word = word_at(record);
+  while (!is_committed(word) && patience.wait()) word = word_at(record);
+  return word;
+}
+
+Bytes end_of_hole(const char* base, Bytes begin, Bytes end) {
+  Bytes at = begin;
+  while (at < end && word_at(base + at) == 0) at += 8;
+  // Its writer may have gone on meanwhile, and what stands at `at` is inside its record.
+  return word_at(base + begin) == 0 ? std::max(at, begin + 8) : begin;
+}
+
+}  // namespace geiger::api

@@ -1,0 +1,123 @@
+// The trace of this process, read by itself while threads write it.
+//
+// Not trace/reader.h: that reads what anybody may have written and may lie. Here the
+// writers are known, but may be in the middle of a record: those are waited for, a
+// little, so that a profile of [begin, end) has all that was reserved in it.
+#pragma once
+
+#include <atomic>
+#include <compare>
+#include <cstdint>
+
+#include "api/connection.h"
+#include "base/units.h"
+#include "trace/format.h"
+
+namespace geiger::api {
+
+/// As it is mapped now.
+struct LiveTrace {
+  const char* base = nullptr;
+  Bytes end = 0;  ///< Of what has been reserved, as of the question.
+  const trace::FileHeader* header = nullptr;
+  std::uint32_t image = 0;  ///< Number of its segment.
+
+  template <typename Layout>
+  [[nodiscard]] const Layout& at(trace::Ref ref) const {
+    return *reinterpret_cast<const Layout*>(base + Bytes{ref} * 8);
+  }
+  /// Of a sample that lived when this trace began, too. Its header is header_of().
+  [[nodiscard]] const trace::SampleRecord& sample(trace::Ref ref) const {
+    const bool is_carried = header_of(ref).type == trace::RecordType::kCarried;
+    return is_carried ? at<trace::CarriedRecord>(ref).sample : at<trace::SampleRecord>(ref);
+  }
+  [[nodiscard]] trace::RecordHeader header_of(trace::Ref ref) const {
+    return trace::RecordHeader::unpack(at<std::uint64_t>(ref));
+  }
+  [[nodiscard]] bool is_pure() const { return (header->mode & trace::kModePure) != 0; }
+};
+
+/// A trace as the capture shows it.
+[[nodiscard]] LiveTrace live_trace(const capture::TraceView& view);
+
+/// Keeps a trace of this process where it is for as long as it lives: the recording goes on in
+/// the next one meanwhile, and would use its place in the end.
+class HeldTrace {
+ public:
+  HeldTrace() = default;
+  HeldTrace(const HeldTrace&) = delete;
+  HeldTrace& operator=(const HeldTrace&) = delete;
+  ~HeldTrace();
+
+  /// The one that is written. GEIGER_OK also for one that has stopped: what is in it can be
+  /// read. Not for one that counts samples and keeps none.
+  [[nodiscard]] geiger_status hold_current();
+  /// The one of this number. GEIGER_OVERWRITTEN: it is gone; GEIGER_OTHER_PROCESS: it was the
+  /// parent's.
+  [[nodiscard]] geiger_status hold(std::uint32_t number);
+
+  /// Of the segments of its process.
+  [[nodiscard]] std::uint32_t first_image() const { return first_image_; }
+  [[nodiscard]] const LiveTrace& operator*() const { return trace_; }
+  [[nodiscard]] const LiveTrace* operator->() const { return &trace_; }
+
+ private:
+  LiveTrace trace_;  ///< Image 0: none is held.
+  std::uint32_t first_image_ = 0;
+};
+
+/// A place in the one stream of samples, which goes from trace to trace.
+struct Position {
+  std::uint32_t image = 0;
+  Bytes at = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): it takes a 0 of the compiler's for ours.
+  auto operator<=>(const Position&) const = default;
+};
+
+/// Where the stream ends now.
+[[nodiscard]] geiger_status position_now(Position& position);
+
+/// How long to wait for writers in all, before their records count as unfinished: one
+/// may have been killed, or jumped out of its handler.
+class Patience {
+ public:
+  /// Waits a moment. False: enough.
+  [[nodiscard]] bool wait();
+
+ private:
+  int moments_ = 100;
+};
+
+/// The header word of a record once it is written and committed; 0 or with kReserved
+/// where patience ended first.
+[[nodiscard]] std::uint64_t await_header(const char* record, Patience& patience);
+
+/// Where reading goes on behind space that a writer reserved and left as zeros.
+[[nodiscard]] Bytes end_of_hole(const char* base, Bytes begin, Bytes end);
+
+/// Calls visit(ref, header) with every committed record in [begin, end); returns the
+/// number of those that are not.
+template <typename Visit>
+std::uint64_t walk(const LiveTrace& trace, Bytes begin, Bytes end, const Visit& visit) {
+  Patience patience;
+  std::uint64_t unfinished = 0;
+  for (Bytes at = begin; at < end;) {
+    const std::uint64_t word = await_header(trace.base + at, patience);
+    if (word == 0) {
+      const Bytes behind = end_of_hole(trace.base, at, end);
+      unfinished += behind != at;
+      at = behind;
+      continue;
+    }
+    const auto header = trace::RecordHeader::unpack(word);
+    if ((header.flags & trace::kReserved) != 0) {
+      ++unfinished;
+    } else {
+      visit(static_cast<trace::Ref>(at / 8), header);
+    }
+    at += Bytes{header.words} * 8;
+  }
+  return unfinished;
+}
+
+}  // namespace geiger::api

@@ -1,0 +1,122 @@
+#include "api/peak.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "estimation/sums.h"
+#include "estimation/thinning.h"
+#include "sampling/prng.h"
+
+namespace geiger::api {
+namespace {
+
+using estimation::kLocatingShare;
+
+/// Apart from the stream that thins.
+constexpr std::uint64_t kPartsStream = 0x68616c766573;
+
+bool is_sure(const Drawn& drawn) { return drawn.is_certain || std::isinf(drawn.lambda); }
+
+estimation::Parts parts_of(const LiveTrace& trace, const Drawn& drawn) {
+  if (is_sure(drawn)) return {.in_first = true, .in_second = true};
+  const trace::SampleRecord& record = trace.sample(drawn.ref);
+  const std::uint64_t random = sampling::thread_seed(trace.header->seed ^ kPartsStream, drawn.ref);
+  return estimation::parts_of(record.requested(), record.offset, drawn.lambda, kLocatingShare,
+                              random);
+}
+
+/// By a share of the rate.
+double weighted_bytes(const trace::SampleRecord& record, const Drawn& drawn, double share) {
+  const auto size = static_cast<double>(record.requested());
+  if (is_sure(drawn)) return size;
+  return size / estimation::inclusion_probability(record.requested(), drawn.lambda * share);
+}
+
+/// Of the part that estimates.
+std::uint64_t interval_of_part(std::uint64_t interval) {
+  return static_cast<std::uint64_t>(
+      std::llround(static_cast<double>(interval) / (1 - kLocatingShare)));
+}
+
+struct Event {
+  Nanoseconds time;
+  double bytes;  ///< Negative for a free.
+};
+
+std::vector<Event> events_of(const Profile& profile) {
+  std::vector<Event> events;
+  for (const Drawn& drawn : profile.samples) {
+    if (!parts_of(profile.trace, drawn).in_first) continue;
+    const trace::SampleRecord& record = profile.trace.sample(drawn.ref);
+    const double bytes = weighted_bytes(record, drawn, kLocatingShare);
+    events.push_back({record.time, bytes});
+    if (drawn.is_freed) events.push_back({drawn.until, -bytes});
+  }
+  std::ranges::stable_sort(events, {}, &Event::time);
+  return events;
+}
+
+/// The first instant at which most is live; all events of an instant count as one.
+Nanoseconds locate(const std::vector<Event>& events, Nanoseconds otherwise) {
+  double live = 0;
+  double largest = 0;
+  Nanoseconds instant = otherwise;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    live += events[i].bytes;
+    const bool is_last = i + 1 == events.size() || events[i + 1].time != events[i].time;
+    if (!is_last || live <= largest) continue;
+    largest = live;
+    instant = events[i].time;
+  }
+  return instant;
+}
+
+bool is_live_at(const Profile& profile, const Drawn& drawn, Nanoseconds instant) {
+  const bool is_there = profile.trace.sample(drawn.ref).time <= instant;
+  return is_there && (!drawn.is_freed || drawn.until > instant);
+}
+
+/// Leaves what is live at an instant: of the part that estimates, or of all.
+void keep_live_at(Profile& profile, Nanoseconds instant, bool is_split) {
+  std::erase_if(profile.samples, [&](const Drawn& drawn) {
+    const bool is_there = !is_split || parts_of(profile.trace, drawn).in_second;
+    return !is_there || !is_live_at(profile, drawn, instant);
+  });
+  profile.from = profile.to = instant;
+  if (!is_split) return;
+  for (Drawn& drawn : profile.samples) {
+    if (is_sure(drawn)) continue;
+    drawn.lambda *= 1 - kLocatingShare;
+    drawn.interval = interval_of_part(drawn.interval);
+  }
+  profile.rate_factor = 1 - kLocatingShare;
+}
+
+double live_bytes_at(const Profile& profile, Nanoseconds instant, bool is_split) {
+  double bytes = 0;
+  for (const Drawn& drawn : profile.samples) {
+    if (!is_live_at(profile, drawn, instant)) continue;
+    if (is_split && !parts_of(profile.trace, drawn).in_second) continue;
+    bytes +=
+        weighted_bytes(profile.trace.sample(drawn.ref), drawn, is_split ? 1 - kLocatingShare : 1);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+void read_peak(Profile& profile) {
+  profile.kind = GEIGER_LIFETIMES;  // Allocations with their frees.
+  read_window(profile);
+  profile.kind = GEIGER_PEAK;
+  std::erase_if(profile.samples,
+                [&](const Drawn& drawn) { return profile.trace.sample(drawn.ref).heap() != 0; });
+  const Nanoseconds instant = locate(events_of(profile), profile.to);
+  const Nanoseconds now = profile.to;
+  // Never below what all samples show in the end.
+  const bool is_now = live_bytes_at(profile, now, false) > live_bytes_at(profile, instant, true);
+  const bool is_split = !is_now && !std::ranges::all_of(profile.samples, is_sure);
+  keep_live_at(profile, is_now ? now : instant, is_split);
+}
+
+}  // namespace geiger::api

@@ -1,0 +1,43 @@
+// The samples of a pprof profile before they are written: one row per stack, size,
+// interval, thread, label and type, of lifetimes also per end; one column of integers per
+// sample type.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "api/profile.h"
+#include "pprof/sample_types.h"
+
+namespace geiger::api {
+
+/// What became of a row's objects. All 0 but in profiles of lifetimes.
+struct PprofEnd {
+  trace::Ref stack;        ///< That freed them; 0 = alive, or not recorded.
+  std::uint32_t thread;    ///< That freed them.
+  std::uint32_t log2_age;  ///< Of their lifetime in nanoseconds, rounded down.
+  bool is_freed;
+  // NOLINTNEXTLINE(modernize-use-nullptr): it takes a 0 of the compiler's for ours.
+  auto operator<=>(const PprofEnd&) const = default;
+};
+
+struct PprofRow {
+  trace::Ref stack, label, type;
+  std::uint32_t thread;
+  Bytes requested;
+  Bytes interval;  ///< That the row's samples are drawn with, or as if with.
+  PprofEnd end;
+  // NOLINTNEXTLINE(modernize-use-nullptr): it takes a 0 of the compiler's for ours.
+  auto operator<=>(const PprofRow&) const = default;
+};
+
+struct PprofTable {
+  std::vector<PprofRow> rows;  ///< Sorted and unique.
+  std::array<std::vector<std::int64_t>, pprof::kSampleTypes.size()> columns;
+};
+
+/// The samples of one heap. The space columns hold what the profile measures.
+[[nodiscard]] PprofTable pprof_table(const Profile& profile, geiger_heap heap);
+
+}  // namespace geiger::api

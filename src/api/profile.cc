@@ -1,0 +1,176 @@
+#include "api/profile.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "estimation/sums.h"
+#include "estimation/thinning.h"
+#include "sampling/logarithm.h"
+#include "sampling/prng.h"
+
+namespace geiger::api {
+namespace {
+
+/// Apart from the stream that splits samples into halves.
+constexpr std::uint64_t kThinningStream = 0x7468696e6e696e67;
+
+/// In [0, 1), from the sample's place: no coin, so that it falls alike each time.
+double uniform_of(const LiveTrace& trace, trace::Ref sample) {
+  const std::uint64_t hash = sampling::thread_seed(trace.header->seed ^ kThinningStream, sample);
+  return static_cast<double>(hash >> 11) * 0x1p-53;
+}
+
+/// The probability to keep a sample with, so that it is as if drawn with `lambda`.
+double keep_probability(const trace::SampleRecord& record, const Drawn& drawn, double lambda) {
+  const Bytes size = record.requested();
+  return drawn.is_certain ? estimation::inclusion_probability(size, lambda)
+                          : estimation::keep_probability(size, drawn.lambda, lambda);
+}
+
+bool is_sample(const trace::RecordHeader& header, bool counts_carried) {
+  if (header.type == trace::RecordType::kSample) return true;
+  return counts_carried && header.type == trace::RecordType::kCarried &&
+         (header.flags & trace::kFlagVoid) == 0;
+}
+
+void mark_freed(std::vector<Drawn>& samples, const trace::FreeRecord& record,
+                const trace::RecordHeader& header) {
+  const auto at = std::ranges::lower_bound(samples, record.sample, {}, &Drawn::ref);
+  if (at == samples.end() || at->ref != record.sample) return;
+  at->is_freed = true;
+  at->until = record.time;
+  at->free_stack = record.stack;
+  at->free_thread = header.thread;
+}
+
+geiger_text text_of(const LiveTrace& trace, trace::Ref name) {
+  const auto& record = trace.at<trace::NameRecord>(name);
+  return {reinterpret_cast<const char*>(&record + 1), record.text_bytes};
+}
+
+void name_sample(const LiveTrace& trace, const trace::SampleRecord& record, geiger_sample& sample) {
+  if (record.type != 0) sample.type = text_of(trace, record.type);
+  for (trace::Ref label = record.label; label != 0 && sample.label_count < GEIGER_MAX_NESTING;
+       label = trace.at<trace::NameRecord>(label).owner) {
+    sample.labels[sample.label_count++] = text_of(trace, label);
+  }
+}
+
+/// Null and 0 for no stack.
+const std::uint64_t* frames_of(const LiveTrace& trace, trace::Ref stack, std::size_t& count) {
+  count = stack == 0 ? 0 : trace.at<trace::StackRecord>(stack).count;
+  return stack == 0
+             ? nullptr
+             : reinterpret_cast<const std::uint64_t*>(&trace.at<trace::StackRecord>(stack) + 1);
+}
+
+void weigh_sample(const Drawn& drawn, geiger_sample& sample) {
+  const double inclusion =
+      drawn.is_certain ? 1 : estimation::inclusion_probability(sample.requested, drawn.lambda);
+  sample.weight = 1 / inclusion;
+  sample.weighted_bytes = static_cast<double>(sample.requested) * sample.weight;
+}
+
+}  // namespace
+
+Drawn as_recorded(const LiveTrace& trace, trace::Ref sample) {
+  const trace::SampleRecord& record = trace.sample(sample);
+  const auto& epoch = trace.at<trace::EpochRecord>(record.epoch);
+  return {.ref = sample,
+          .is_certain = (trace.header_of(sample).flags & trace::kFlagCertain) != 0,
+          .is_freed = false,
+          .interval = epoch.interval,
+          .lambda = std::bit_cast<double>(epoch.lambda_bits),
+          .until = 0,
+          .value = record.requested()};
+}
+
+bool thinned(const LiveTrace& trace, trace::Ref sample, std::uint64_t interval, Drawn& drawn) {
+  drawn = as_recorded(trace, sample);
+  if (interval <= drawn.interval) return true;
+  const trace::SampleRecord& record = trace.sample(sample);
+  drawn.interval = interval;
+  if (drawn.is_certain && record.requested() >= interval && !trace.is_pure()) return true;
+  const double lambda = sampling::rate_of(interval);
+  if (uniform_of(trace, sample) >= keep_probability(record, drawn, lambda)) return false;
+  drawn.lambda = lambda;
+  drawn.is_certain = false;
+  return true;
+}
+
+void read_window(Profile& profile) {
+  const auto visit = [&](trace::Ref ref, const trace::RecordHeader& header) {
+    Drawn drawn;
+    if (is_sample(header, profile.counts_carried) &&
+        thinned(profile.trace, ref, profile.interval, drawn)) {
+      if (profile.has_lifetimes()) drawn.until = profile.to;
+      profile.samples.push_back(drawn);
+    } else if (header.type == trace::RecordType::kFree && profile.has_lifetimes()) {
+      mark_freed(profile.samples, profile.trace.at<trace::FreeRecord>(ref), header);
+    } else if (header.type == trace::RecordType::kEpoch) {
+      profile.largest_interval =
+          std::max(profile.largest_interval, profile.trace.at<trace::EpochRecord>(ref).interval);
+    }
+  };
+  profile.unfinished = walk(profile.trace, profile.begin, profile.end, visit);
+  if (profile.kind == GEIGER_COMPLETE_LIFETIMES) {
+    std::erase_if(profile.samples, [](const Drawn& drawn) { return !drawn.is_freed; });
+  }
+}
+
+void keep_records(Profile& profile) {
+  profile.records.read_from(profile.trace);
+  for (Drawn& drawn : profile.samples) {
+    drawn.ref = profile.records.add(drawn.ref);
+    drawn.free_stack = profile.records.add_stack(drawn.free_stack);
+  }
+  profile.trace = profile.records.view();
+}
+
+void keep_references(Profile& profile, const Directory& directory) {
+  for (const Drawn& drawn : profile.samples) {
+    for (const std::uint32_t thread :
+         {profile.trace.header_of(drawn.ref).thread, drawn.free_thread}) {
+      if (thread >= profile.threads.size()) profile.threads.resize(thread + 1);
+      profile.threads[thread] = directory.thread(thread);
+    }
+  }
+  profile.modules = directory.modules();
+}
+
+geiger_sample sample_of(const LiveTrace& trace, const Drawn& drawn, std::uint32_t tid,
+                        std::uint32_t free_tid) {
+  const trace::SampleRecord& record = trace.sample(drawn.ref);
+  geiger_sample sample{};
+  sample.frames = frames_of(trace, record.stack, sample.frame_count);
+  sample.free_frames = frames_of(trace, drawn.free_stack, sample.free_frame_count);
+  sample.free_thread = free_tid;
+  sample.swapped = drawn.swapped;
+  sample.untouched = drawn.untouched;
+  sample.address = record.address;
+  sample.requested = record.requested();
+  sample.usable = record.usable();
+  sample.alignment = std::uint64_t{1} << std::min(record.log2_alignment(), 63U);
+  sample.offset = drawn.is_certain ? 0 : record.offset;
+  sample.value = drawn.value;
+  sample.interval = drawn.interval;
+  sample.time = record.time;
+  sample.lifetime = drawn.until > record.time ? drawn.until - record.time : 0;
+  sample.heap = record.heap();
+  sample.thread = tid;
+  sample.is_certain = drawn.is_certain;
+  sample.is_freed = drawn.is_freed;
+  name_sample(trace, record, sample);
+  weigh_sample(drawn, sample);
+  return sample;
+}
+
+geiger_sample sample_of(const Profile& profile, const Drawn& drawn) {
+  const std::uint32_t thread = profile.trace.header_of(drawn.ref).thread;
+  const std::uint32_t free_tid =
+      drawn.free_thread == 0 ? 0 : profile.threads[drawn.free_thread].tid;
+  return sample_of(profile.trace, drawn, profile.threads[thread].tid, free_tid);
+}
+
+}  // namespace geiger::api

@@ -1,0 +1,74 @@
+#include "api/residency.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "base/pages.h"
+
+namespace geiger::api {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::size_t kStretch = 512;
+constexpr std::uint64_t kPresent = std::uint64_t{1} << 63;
+constexpr std::uint64_t kSwapped = std::uint64_t{1} << 62;
+
+}  // namespace
+
+Residency::Residency() : pagemap_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
+
+Residency::~Residency() {
+  if (pagemap_ >= 0) close(pagemap_);
+}
+
+Residency::Found Residency::look(Address address, Bytes bytes) {
+  Found found;
+  base::for_each_page(address, bytes, kPage, [&](std::uint64_t page, Bytes on_it) {
+    const State state = state_of(page);
+    if (state == State::kResident) found.resident += on_it;
+    if (state == State::kSwapped) found.swapped += on_it;
+    if (state == State::kUntouched) found.untouched += on_it;
+  });
+  return found;
+}
+
+Residency::State Residency::state_of(std::uint64_t page) {
+  if (page < first_ || page - first_ >= states_.size()) load(page);
+  return states_[page - first_];
+}
+
+void Residency::load(std::uint64_t page) {
+  first_ = page;
+  states_.assign(kStretch, State::kUnknown);
+  if (pagemap_ < 0 || !load_from_pagemap()) load_by_mincore();
+}
+
+bool Residency::load_from_pagemap() {
+  std::array<std::uint64_t, kStretch> entries{};
+  const ssize_t got = pread(pagemap_, entries.data(), sizeof entries,
+                            static_cast<off_t>(first_ * sizeof entries[0]));
+  if (got < static_cast<ssize_t>(sizeof entries[0])) return false;
+  const auto count = static_cast<std::size_t>(got) / sizeof entries[0];
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool is_swapped = (entries[i] & kSwapped) != 0;
+    states_[i] = (entries[i] & kPresent) != 0 ? State::kResident
+                 : is_swapped                 ? State::kSwapped
+                                              : State::kUntouched;
+  }
+  return true;
+}
+
+/// Page by page: of a stretch with a hole it says nothing.
+void Residency::load_by_mincore() {
+  for (std::size_t i = 0; i < kStretch; ++i) {
+    unsigned char state = 0;
+    auto* address = reinterpret_cast<void*>((first_ + i) * kPage);
+    const bool is_resident = mincore(address, kPage, &state) == 0 && (state & 1) != 0;
+    states_[i] = is_resident ? State::kResident : State::kUnknown;
+  }
+}
+
+}  // namespace geiger::api

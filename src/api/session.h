@@ -1,0 +1,46 @@
+// What the process has asked for: tokens, profiles, whether and how finely to record.
+//
+// One session, made at the first use and never destroyed: calls may come before main and
+// after its end. Everything here is under the gate (gate.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+#include "api/demand.h"
+#include "api/directory.h"
+#include "api/profile.h"
+#include "geiger/geiger.h"
+
+namespace geiger::api {
+
+/// A profile that runs.
+struct Token {
+  geiger_profile_kind kind = GEIGER_ALLOCATIONS;
+  std::uint64_t interval = 0;          ///< To thin to.
+  std::uint64_t demand = 0;            ///< Smaller interval asked of the process, 0 = none.
+  std::uint64_t largest_interval = 0;  ///< That any thread drew with at its start.
+  Position begin;
+  Nanoseconds from = 0;
+  bool is_parents = false;  ///< Of the process that this one was forked from.
+};
+
+struct Session {
+  Demand demand;
+  Directory directory;
+  std::unordered_map<std::uint64_t, Token> tokens;
+  std::unordered_map<std::uint64_t, std::shared_ptr<Profile>> profiles;
+  std::uint64_t last_id = 0;     ///< Ids are never used twice.
+  std::uint32_t recordings = 0;  ///< geiger_start_recording() without its stop.
+};
+
+[[nodiscard]] Session& session();
+
+/// What an id that is not in a map stands for: gone, or never given out.
+[[nodiscard]] geiger_status status_of_unknown(std::uint64_t id);
+
+/// The child has no tokens and asks for nothing that they asked for.
+void restart_session_in_child();
+
+}  // namespace geiger::api

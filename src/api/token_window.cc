@@ -1,0 +1,133 @@
+// The samples of a token, which may be in one trace after another.
+//
+// A sample that lives on when its trace ends is carried into the next one, where its free
+// refers to that record. One that is neither freed there nor carried has ended in between.
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <unordered_map>
+
+#include "api/profile.h"
+
+namespace geiger::api {
+namespace {
+
+/// Samples of a profile by what the present trace calls them.
+using Living = std::unordered_map<trace::Ref, std::size_t>;
+
+/// What a trace carries on from the one before it.
+struct Checkpoint {
+  Living carried;
+  std::optional<Nanoseconds> whole_at;  ///< Everything that lived is among them.
+};
+
+Checkpoint checkpoint_of(const LiveTrace& trace, const Living& before) {
+  Checkpoint found;
+  const auto visit = [&](trace::Ref ref, const trace::RecordHeader& header) {
+    if (header.type == trace::RecordType::kCheckpoint) {
+      const auto& record = trace.at<trace::CheckpointRecord>(ref);
+      if (record.lost == 0) found.whole_at = record.time;
+    }
+    if (header.type != trace::RecordType::kCarried || (header.flags & trace::kFlagVoid) != 0)
+      return;
+    const auto at = before.find(trace.at<trace::CarriedRecord>(ref).previous);
+    if (at != before.end()) found.carried.emplace(ref, at->second);
+  };
+  walk(trace, trace::kRecordsOffset, trace.end, visit);
+  return found;
+}
+
+/// Copies the stack of who freed it.
+void end_by(Profile& profile, std::size_t index, const trace::FreeRecord& record) {
+  Drawn& drawn = profile.samples[index];
+  drawn.is_freed = true;
+  drawn.until = record.time;
+  drawn.free_stack = profile.records.add_stack(record.stack);
+  drawn.free_thread = trace::RecordHeader::unpack(record.header).thread;
+}
+
+/// Not seen by whom.
+void end_at(Drawn& drawn, Nanoseconds time) {
+  drawn.is_freed = true;
+  drawn.until = time;
+}
+
+/// What lived when the trace before this one ended: its frees in this one, up to `end`.
+Living follow(Profile& profile, const LiveTrace& trace, Bytes end, const Living& before) {
+  profile.records.read_from(trace);
+  Checkpoint checkpoint = checkpoint_of(trace, before);
+  if (checkpoint.whole_at) {
+    std::vector<bool> is_carried(profile.samples.size());
+    for (const auto& [ref, index] : checkpoint.carried) is_carried[index] = true;
+    for (const auto& [ref, index] : before) {
+      if (!is_carried[index]) end_at(profile.samples[index], *checkpoint.whole_at);
+    }
+  }
+  walk(trace, trace::kRecordsOffset, end, [&](trace::Ref ref, const trace::RecordHeader& header) {
+    if (header.type != trace::RecordType::kFree) return;
+    const auto& record = trace.at<trace::FreeRecord>(ref);
+    const auto at = checkpoint.carried.find(record.sample);
+    if (at == checkpoint.carried.end()) return;
+    end_by(profile, at->second, record);
+    checkpoint.carried.erase(at);
+  });
+  return std::move(checkpoint.carried);
+}
+
+/// The part of a token that is in one trace.
+Profile part_of(const Profile& whole, const LiveTrace& trace) {
+  Profile part;
+  part.kind = whole.has_lifetimes() ? GEIGER_LIFETIMES : GEIGER_ALLOCATIONS;
+  part.trace = trace;
+  part.begin = trace.image == whole.started.image ? whole.started.at : trace::kRecordsOffset;
+  part.end = trace.image == whole.stopped.image ? whole.stopped.at : trace.end;
+  part.interval = whole.interval;
+  part.to = whole.to;
+  return part;
+}
+
+/// Adds a part, and its samples that live on to `living`.
+void add(Profile& whole, Profile& part, Living& living) {
+  whole.unfinished += part.unfinished;
+  whole.largest_interval = std::max(whole.largest_interval, part.largest_interval);
+  whole.records.read_from(part.trace);
+  for (Drawn& drawn : part.samples) {
+    if (whole.has_lifetimes() && !drawn.is_freed) living.emplace(drawn.ref, whole.samples.size());
+    drawn.ref = whole.records.add(drawn.ref);
+    drawn.free_stack = whole.records.add_stack(drawn.free_stack);
+    whole.samples.push_back(drawn);
+  }
+}
+
+geiger_status read_part(Profile& profile, std::uint32_t number, Directory& directory,
+                        Living& living) {
+  HeldTrace held;
+  const geiger_status status = held.hold(number);
+  if (status != GEIGER_OK) return status;
+  directory.read(*held, held.first_image());
+  Profile part = part_of(profile, *held);
+  read_window(part);
+  if (number != profile.started.image) living = follow(profile, *held, part.end, living);
+  add(profile, part, living);
+  return GEIGER_OK;
+}
+
+}  // namespace
+
+geiger_status read_token(Profile& profile, Directory& directory) {
+  profile.samples.clear();
+  profile.records = {};
+  profile.unfinished = 0;
+  Living living;
+  for (std::uint32_t number = profile.started.image; number <= profile.stopped.image; ++number) {
+    const geiger_status status = read_part(profile, number, directory, living);
+    if (status != GEIGER_OK) return status;
+  }
+  if (profile.kind == GEIGER_COMPLETE_LIFETIMES) {
+    std::erase_if(profile.samples, [](const Drawn& drawn) { return !drawn.is_freed; });
+  }
+  profile.trace = profile.records.view();
+  return GEIGER_OK;
+}
+
+}  // namespace geiger::api

@@ -1,0 +1,35 @@
+#include "cli/help/choice.h"
+
+#include <fmt/format.h>
+#include <sys/types.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+
+#include "query/spelling.h"
+
+namespace geiger::cli {
+
+CLI::Validator one_of(const std::vector<std::string>& words) {
+  const auto refusal = [words](const std::string& word) -> std::string {
+    if (std::ranges::find(words, word) != words.end()) return {};
+    const std::string hint = query::did_you_mean(word, words);
+    if (!hint.empty()) return fmt::format("unknown '{}'{}", word, hint);
+    return fmt::format("'{}' is none of {}", word, fmt::join(words, ", "));
+  };
+  return {refusal, fmt::format("{{{}}}", fmt::join(words, ","))};
+}
+
+CLI::Validator process_id() {
+  const auto refusal = [](const std::string& word) -> std::string {
+    pid_t pid = 0;
+    const char* const end = word.data() + word.size();
+    const auto [at, error] = std::from_chars(word.data(), end, pid);
+    if (error == std::errc{} && at == end && pid > 0) return {};
+    return fmt::format("'{}' is not a process id; 'pidof NAME' prints those of a program", word);
+  };
+  return {refusal, ""};
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,75 @@
+#include "cli/help/refusal.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "cli/help/choice.h"
+#include "query/spelling.h"
+
+namespace geiger::cli {
+namespace {
+
+bool has_verb(const CLI::App& app, const std::string& word) {
+  return std::ranges::count(verb_names(app), word) > 0;
+}
+
+/// The name alone of "--name=value".
+std::string name_of(const std::string& word) { return word.substr(0, word.find('=')); }
+
+bool is_long_option(const std::string& word) { return word.size() > 2 && word.starts_with("--"); }
+
+/// The first word that looks like a long option and is none of `verb`.
+std::optional<std::string> find_unknown_option(const CLI::App& verb,
+                                               const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (word == "--") break;
+    const bool is_known = verb.get_option_no_throw(name_of(word)) != nullptr;
+    if (is_long_option(word) && !is_known) return name_of(word);
+  }
+  return std::nullopt;
+}
+
+std::string missing_format(const CLI::App& verb, const std::vector<std::string>& words) {
+  const auto formats = verb_names(verb);
+  const std::string known = fmt::format("{}", fmt::join(formats, ", "));
+  if (words.size() < 2 || words[1].starts_with('-')) {
+    return fmt::format("{}: which of {}?", verb.get_name(), known);
+  }
+  const std::string meant = query::did_you_mean(words[1], formats);
+  return fmt::format("{}: unknown '{}'{}", verb.get_name(), words[1],
+                     meant.empty() ? fmt::format("; there are {}", known) : meant);
+}
+
+}  // namespace
+
+std::vector<std::string> verb_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const auto* verb : app.get_subcommands({})) names.push_back(verb->get_name());
+  return names;
+}
+
+std::string unknown_option(const CLI::App& verb, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : verb.get_options()) {
+    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return fmt::format("unknown option '{}'{}", word, query::did_you_mean(word, names));
+}
+
+std::string refusal_of(const CLI::ParseError& error, const CLI::App& app,
+                       const std::vector<std::string>& words) {
+  if (words.empty() || !has_verb(app, words[0])) return error.what();
+  const CLI::App* verb = app.get_subcommand(words[0]);
+  if (!verb_names(*verb).empty()) {
+    if (words.size() < 2 || !has_verb(*verb, words[1])) return missing_format(*verb, words);
+    verb = verb->get_subcommand(words[1]);
+  }
+  const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  if (!is_extra) return error.what();
+  const auto unknown = find_unknown_option(*verb, words);
+  return unknown ? unknown_option(*verb, *unknown) : error.what();
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,14 @@
+// What geiger ends with.
+#pragma once
+
+namespace geiger::cli {
+
+/// Exit codes of every verb but `run`, which passes on the program's own.
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailed = 1;  ///< Something failed or the input was damaged.
+inline constexpr int kExitUsage = 2;
+/// Of `check`: a limit is exceeded; of `leaks`: suspects.
+inline constexpr int kExitOverLimit = 3;
+inline constexpr int kExitUndecided = 4;  ///< Of `check`: too few samples to say.
+
+}  // namespace geiger::cli

@@ -1,0 +1,181 @@
+#include "cli/options/export_formats.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <deque>
+#include <vector>
+
+#include "analysis/export/dhat.h"
+#include "analysis/export/firefox.h"
+#include "analysis/export/folded.h"
+#include "analysis/export/heaptrack.h"
+#include "analysis/export/program.h"
+#include "analysis/export/speedscope.h"
+#include "analysis/export/sql/rows.h"
+#include "analysis/export/sql/sql.h"
+#include "analysis/export/sql/sqlite.h"
+#include "analysis/present/format.h"
+#include "analysis/present/heading.h"
+#include "analysis/present/measure.h"
+#include "analysis/profile/labels.h"
+#include "analysis/profile/memory/measured.h"
+#include "cli/options/selection_options.h"
+
+namespace geiger::cli {
+namespace {
+
+using exports::Sink;
+using exports::TitledProfile;
+using exports::Weight;
+using profile::Kind;
+using profile::Profile;
+
+Profile selected(const ExportRequest& request) {
+  return profile::select(request.recording, request.subject.selection);
+}
+
+void write_folded(const ExportRequest& request, const Sink& sink) {
+  exports::write_folded(request.recording, selected(request), sink, request.names);
+}
+
+void write_sql(const ExportRequest& request, const Sink& sink) {
+  exports::write_sql(request.recording, sink, request.subject.selection);
+}
+
+void write_sqlite(const ExportRequest& request, const Sink& sink) {
+  exports::write_sqlite(request.recording, sink, request.subject.selection);
+}
+
+void write_csv(const ExportRequest& request, const Sink& sink) {
+  exports::write_csv(request.recording, selected(request), request.level, sink);
+}
+
+void write_json_lines(const ExportRequest& request, const Sink& sink) {
+  exports::write_json_lines(request.recording, selected(request), request.level, sink);
+}
+
+/// Objects from their allocation to their free are of no kind.
+void refuse_kind(const ExportRequest& request, const char* format) {
+  if (!request.has_kind || request.subject.selection.kind == Kind::kAllocated) return;
+  throw CLI::ValidationError(fmt::format(
+      "{}: it follows objects from allocation to free, so --kind does not apply", format));
+}
+
+void write_firefox(const ExportRequest& request, const Sink& sink) {
+  refuse_kind(request, "firefox");
+  refuse_aggregated(request.recording, "export firefox");
+  exports::write_firefox(request.recording, request.subject.selection, sink, request.names);
+}
+
+void write_heaptrack(const ExportRequest& request, const Sink& sink) {
+  refuse_kind(request, "heaptrack");
+  const std::string command =
+      fmt::format("{} (estimated by geiger: one block is one sample, with the bytes it stands for)",
+                  exports::program_of(request.recording));
+  exports::write_heaptrack(request.recording, request.subject.selection, command, sink);
+}
+
+void write_dhat(const ExportRequest& request, const Sink& sink) {
+  const bool has_lives = !request.has_kind && !query::is_aggregated(request.recording);
+  if (has_lives) return exports::write_dhat(request.recording, request.subject.selection, sink);
+  exports::write_dhat_of(request.recording, selected(request), sink);
+}
+
+std::string title_of(const ExportRequest& request, const Profile& profile, Weight weight) {
+  const auto measure =
+      present::measure_total(profile::total(request.recording, profile), request.level);
+  const std::string what = present::text_of(request.subject.scope, profile.kind);
+  if (weight == Weight::kObjects) {
+    return fmt::format("{}, objects: {}", what, present::objects_figure(measure).text());
+  }
+  return fmt::format("{}: {}", what,
+                     present::figure(measure.bytes, present::Quantity::kBytes).text());
+}
+
+/// The kinds that one file of flame graphs shows: those asked for, else the usual ones.
+std::vector<Kind> kinds_of(const ExportRequest& request) {
+  if (request.has_kind) return {request.subject.selection.kind};
+  if (query::is_aggregated(request.recording)) return {Kind::kLiveAtEnd, Kind::kAllocated};
+  return {Kind::kLiveAtPeak, Kind::kLiveAtEnd, Kind::kAllocated};
+}
+
+void write_speedscope(const ExportRequest& request, const Sink& sink) {
+  std::deque<Profile> profiles;  // They do not move.
+  std::vector<TitledProfile> titled;
+  const auto add = [&](const Profile& profile, Weight weight) {
+    titled.push_back({title_of(request, profile, weight), &profile, weight});
+  };
+  for (const Kind kind : kinds_of(request)) {
+    profiles.push_back(
+        profile::select(request.recording, of_kind(request.subject.selection, kind)));
+    add(profiles.back(), Weight::kBytes);
+  }
+  if (!profile::is_measured(profiles.back().kind)) add(profiles.back(), Weight::kObjects);
+  const std::string program = exports::program_of(request.recording);
+  const std::string name = fmt::format("{}, ± at {}", profile::file_name_of(program),
+                                       present::level_text(request.level));
+  exports::write_speedscope(request.recording, titled, name, sink, request.names);
+}
+
+constexpr ExportFormat kFormats[] = {
+    {.name = "pprof",
+     .help = "pprof's profile.proto, gzipped: go tool pprof and its relatives",
+     .is_binary = true,
+     .has_frames = true,
+     .write = write_pprof},
+    {.name = "speedscope",
+     .help = "speedscope's JSON: flame graphs of the peak, the end and all allocations",
+     .has_level = true,
+     .has_frames = true,
+     .has_names = true,
+     .write = write_speedscope},
+    {.name = "firefox",
+     .help = "Firefox profiler's JSON: allocations, frees and the heap on a timeline",
+     .has_frames = true,
+     .has_names = true,
+     .kinds = Kinds::kOfWholeObjects,
+     .write = write_firefox},
+    {.name = "dhat",
+     .help = "DHAT's JSON with lifetimes: valgrind's dh_view.html, Firefox profiler",
+     .has_frames = true,
+     .write = write_dhat},
+    {.name = "heaptrack",
+     .help = "heaptrack's text: heaptrack_print, heaptrack_gui",
+     .has_frames = true,
+     .kinds = Kinds::kOfWholeObjects,
+     .write = write_heaptrack},
+    {.name = "heap_v2",
+     .help = "Heap text with names: google-pprof and jeprof",
+     .has_level = true,
+     .kinds = Kinds::kOfWholeObjects,
+     .write = write_heap_text},
+    {.name = "folded",
+     .help = "Folded stacks for flame graphs: root;caller;leaf BYTES",
+     .has_frames = true,
+     .has_names = true,
+     .write = write_folded},
+    {.name = "csv",
+     .help = "A row per stack: samples, bytes and objects with variance and interval",
+     .has_level = true,
+     .write = write_csv},
+    {.name = "jsonl",
+     .help = "The same as lines of JSON, with files and lines",
+     .has_level = true,
+     .write = write_json_lines},
+    {.name = "sqlite",
+     .help = "An SQLite database: samples, and views that estimate",
+     .is_binary = true,
+     .kinds = Kinds::kOfWholeObjects,
+     .write = write_sqlite},
+    {.name = "sql",
+     .help = "The same as SQL text, for SQLite and PostgreSQL",
+     .kinds = Kinds::kOfWholeObjects,
+     .write = write_sql},
+};
+
+}  // namespace
+
+std::span<const ExportFormat> export_formats() { return kFormats; }
+
+}  // namespace geiger::cli

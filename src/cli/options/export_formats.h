@@ -1,0 +1,41 @@
+// The formats of `geiger export`: a line of a table each.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "analysis/export/streams/sink.h"
+#include "analysis/present/style.h"
+#include "analysis/profile/recording.h"
+#include "cli/options/selection_options.h"
+
+namespace geiger::cli {
+
+/// What is to be written.
+struct ExportRequest {
+  const profile::Recording& recording;
+  const query::Subject& subject;
+  bool has_kind = false;  ///< --kind was given: that one only, where a format can hold several.
+  double level = 0.95;    ///< In (0, 1).
+  present::Names names = present::Names::kShort;  ///< Of formats that people look at.
+};
+
+struct ExportFormat {
+  const char* name;
+  const char* help;
+  bool is_binary = false;   ///< Never to a terminal.
+  bool has_level = false;   ///< Its numbers have intervals: --ci.
+  bool has_frames = false;  ///< Its viewers show stacks: --hide, --rules, --no-plumbing.
+  bool has_names = false;   ///< Its viewers show functions as they are named there: --names.
+  Kinds kinds = Kinds::kAll;
+  void (*write)(const ExportRequest& request, const exports::Sink& sink);
+};
+
+/// In the order of the help text.
+[[nodiscard]] std::span<const ExportFormat> export_formats();
+
+/// Two columns are of the kind, and the comments tell their totals.
+void write_pprof(const ExportRequest& request, const exports::Sink& sink);
+void write_heap_text(const ExportRequest& request, const exports::Sink& sink);
+
+}  // namespace geiger::cli

@@ -1,0 +1,16 @@
+// The options --plumbing (or --no-plumbing), --hide and --rules.
+#pragma once
+
+#include "query/frame_rules.h"
+
+namespace CLI {
+class App;
+}
+
+namespace geiger::cli {
+
+void add_frame_options(CLI::App& verb, query::FrameOptions& options);
+/// The same for what shows all frames unless asked not to.
+void add_all_frames_options(CLI::App& verb, query::FrameOptions& options);
+
+}  // namespace geiger::cli

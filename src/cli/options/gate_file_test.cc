@@ -1,0 +1,58 @@
+#include "cli/options/gate_file.h"
+
+#include <gtest/gtest.h>
+
+namespace geiger::cli {
+namespace {
+
+using compare::Measured;
+
+std::string refusal(std::string_view text) {
+  const auto specs = parse_budget(text, "dir/budget");
+  return specs.has_value() ? "" : specs.reason();
+}
+
+TEST(Budget, HoldsALimitPerLine) {
+  const auto specs = parse_budget(
+      "# what the parser may take\n"
+      "\n"
+      "max-bytes 200MiB *\r\n"
+      "  max-growth\t5%   parse_*\n"
+      "max-bytes 64KiB  serve(int, char) in libserver.so\n"
+      "max-growth 0% operator[]",
+      "dir/budget");
+  ASSERT_TRUE(specs.has_value()) << specs.reason();
+  ASSERT_EQ(specs.value().size(), 4U);
+  const auto& [whole, growth, function, last] =
+      std::tie(specs.value()[0], specs.value()[1], specs.value()[2], specs.value()[3]);
+  EXPECT_TRUE(whole.pattern.matches_everything());
+  EXPECT_EQ(whole.limit.measured, Measured::kBytes);
+  EXPECT_EQ(whole.limit.most, 200 << 20);
+  EXPECT_EQ(whole.source, "budget:3");
+  EXPECT_EQ(growth.limit.measured, Measured::kGrowth);
+  EXPECT_EQ(growth.pattern.function, "parse_*");
+  EXPECT_EQ(function.pattern.function, "serve(int, char)");
+  EXPECT_EQ(function.pattern.module, "libserver.so");
+  EXPECT_EQ(last.pattern.function, "operator[]");
+  EXPECT_EQ(last.source, "budget:6");
+}
+
+TEST(Budget, RefusalsNameTheLine) {
+  EXPECT_EQ(refusal("\nmax-bytes 1MiB\n"), "dir/budget:2: which function? * stands for all");
+  EXPECT_EQ(refusal("max-bytes\n"), "dir/budget:1: a limit needs a value and a function");
+  EXPECT_EQ(refusal("bytes 1MiB *"), "dir/budget:1: 'bytes' is no limit: max-growth or max-bytes");
+  EXPECT_EQ(refusal("#\n#\nmax-growth 5 *"), "dir/budget:3: '5' is no growth like 5%");
+  EXPECT_EQ(refusal("max-bytes 5% *"),
+            "dir/budget:1: '5%' is not a size (try 4096, 512KiB, 512kB or 4GiB)");
+  EXPECT_EQ(refusal("# nothing\n"), "dir/budget: holds no limit");
+  EXPECT_EQ(refusal(""), "dir/budget: holds no limit");
+}
+
+TEST(Budget, FilesThatAreNotThere) {
+  EXPECT_EQ(read_budget("/no/such/file").reason(), "/no/such/file: No such file or directory");
+  EXPECT_EQ(read_budget("/dev/zero").reason(), "/dev/zero: too large, 1 MiB is the most");
+  EXPECT_EQ(read_budget("/tmp").reason(), "/tmp: Is a directory");
+}
+
+}  // namespace
+}  // namespace geiger::cli

@@ -1,0 +1,207 @@
+#include "cli/options/input.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "analysis/ingest/observation_chunk.h"
+#include "analysis/ingest/runs.h"
+#include "analysis/observe/observer.h"
+#include "analysis/profile/memory/measured.h"
+#include "analysis/profile/trim.h"
+#include "analysis/symbolize/symbolize.h"
+#include "analysis/symbolize/trim.h"
+#include "analysis/symbolize/types/infer_types.h"
+#include "cli/help/choice.h"
+#include "cli/options/exit_codes.h"
+#include "cli/options/foreign.h"
+#include "cli/options/terminal_options.h"
+#include "query/frame_rules.h"
+#include "terminal/progress.h"
+#include "terminal/terminal.h"
+#include "trace/format.h"
+
+namespace geiger::cli {
+namespace {
+
+constexpr std::size_t kWarningsSaid = 3;
+constexpr std::size_t kHintsSaid = 2;
+
+void say_lines(const std::vector<std::string>& lines, std::size_t most) {
+  for (std::size_t i = 0; i < std::min(lines.size(), most); ++i) terminal::complain(lines[i]);
+  if (lines.size() > most)
+    terminal::complain(fmt::format("and {} more like these", lines.size() - most));
+}
+
+/// The runs to read: those named, else the newest here.
+std::optional<std::vector<std::string>> runs_of(const ReadOptions& options) {
+  if (!options.runs.empty()) return options.runs;
+  if (auto newest = ingest::newest_run(".")) {
+    if (newest->starts_with("./")) newest->erase(0, 2);
+    return std::vector{*newest};
+  }
+  terminal::complain("no run here: name one, or make one with 'geiger run -- PROGRAM'");
+  return std::nullopt;
+}
+
+void apply_stored_symbols(ingest::Ingested& ingested) {
+  for (const ingest::SymbolPayload& stored : ingested.symbols) {
+    const auto error = symbolize::apply_symbols(stored.bytes, stored.process, ingested.recording);
+    if (!error) continue;
+    ingested.recording.warnings.push_back(
+        fmt::format("{}: the stored symbols cannot be read",
+                    ingested.recording.processes[stored.process].trace_path));
+    ingested.damaged = true;
+  }
+}
+
+std::string observe_process(const std::string& trace, std::uint32_t pid) {
+  return ingest::encode_observations(observe::observe_now(static_cast<pid_t>(pid), trace, true));
+}
+
+Input read_runs(const std::vector<std::string>& runs, const ReadOptions& options) {
+  ingest::Options reading;
+  if (options.observes_running) reading.observe = observe_process;
+  terminal::Progress progress("reading, MiB");
+  reading.progress = [&](std::uint64_t done, std::uint64_t total) {
+    progress.update(done / kMiB, total / kMiB);
+  };
+  Input input{ingest::read_recording(runs, reading), "", {}};
+  apply_stored_symbols(input.ingested);
+  return input;
+}
+
+void symbolize_here(profile::Recording& recording) {
+  terminal::Progress progress("looking up names");
+  symbolize::Options options;
+  options.progress = [&](std::size_t done, std::size_t total) { progress.update(done, total); };
+  const symbolize::Outcome outcome = symbolize::symbolize(recording, options);
+  say_lines(outcome.hints, kHintsSaid);
+}
+
+symbolize::NewKind kind_of_new(std::uint8_t entry_point) {
+  switch (static_cast<trace::EntryPoint>(entry_point)) {
+    case trace::EntryPoint::kNew:
+    case trace::EntryPoint::kNewAligned:
+      return symbolize::NewKind::kObject;
+    case trace::EntryPoint::kNewArray:
+    case trace::EntryPoint::kNewArrayAligned:
+      return symbolize::NewKind::kArray;
+    default:
+      return symbolize::NewKind::kNone;
+  }
+}
+
+void infer_types_here(profile::Recording& recording) {
+  terminal::Progress progress("looking for types");
+  symbolize::Options options;
+  options.progress = [&](std::size_t done, std::size_t total) { progress.update(done, total); };
+  symbolize::infer_types(recording, kind_of_new, options);
+}
+
+}  // namespace
+
+int Input::exit_code() const { return ingested.damaged ? kExitFailed : kExitOk; }
+
+std::vector<std::string> Input::said() const {
+  if (ingested.damaged) return recording().warnings;
+  std::vector<std::string> lines;
+  for (const ingest::Unbegun& unbegun : ingested.unbegun) lines.push_back(unbegun.text());
+  return lines;
+}
+
+std::optional<double> parse_level(const std::string& text) {
+  const bool has_percent = text.ends_with('%');
+  const char* end = text.data() + text.size() - (has_percent ? 1 : 0);
+  double level = 0;
+  const auto [at, error] = std::from_chars(text.data(), end, level, std::chars_format::fixed);
+  if (error != std::errc{} || at != end) return std::nullopt;
+  // Without the sign, "95" can only be meant in percent, "1.5" may be anything.
+  constexpr double kLeastPercent = 50;
+  if (has_percent || level >= kLeastPercent) level /= 100;
+  if (!(level > 0 && level < 1)) return std::nullopt;
+  return level;
+}
+
+void add_read_options(CLI::App& verb, ReadOptions& options, bool has_report) {
+  verb.add_option("RUN", options.runs,
+                  "Run directories or trace files (default: the newest here),\nor profiles of "
+                  "pprof, jemalloc, gperftools, heaptrack")
+      ->type_name("");
+  if (!has_report) return;
+  add_report_options(verb, options.level, options.is_json);
+  add_names_option(verb);
+}
+
+void add_level_option(CLI::App& verb, double& level) {
+  verb.add_option_function<std::string>(
+          "--ci,--level",
+          [&level](const std::string& text) {
+            const auto parsed = parse_level(text);
+            if (!parsed) throw CLI::ValidationError("--ci", "'" + text + "' is no level like 95%");
+            level = *parsed;
+          },
+          "Confidence level of the intervals (default 95%)")
+      ->type_name("LEVEL");
+}
+
+void add_report_options(CLI::App& verb, double& level, bool& is_json) {
+  add_level_option(verb, level);
+  verb.add_flag("--json", is_json, "Print JSON (docs/json.md)");
+  add_terminal_options(verb);
+}
+
+void add_moment_option(CLI::App& verb, profile::Moment& moment) {
+  verb.add_option_function<std::string>(
+          "--at",
+          [&moment](const std::string& name) {
+            moment = name == "last" ? profile::Moment::kLast : profile::Moment::kMaximum;
+          },
+          "maximum: when RSS was largest (default); last: shortly before the end")
+      ->check(one_of({"maximum", "last"}))
+      ->type_name("MOMENT");
+}
+
+bool can_select(const profile::Recording& recording, const profile::Selection& selection) {
+  const auto reason = profile::unavailable(recording, selection.kind, selection.moment);
+  if (reason) {
+    terminal::complain(
+        fmt::format("{} is not available: {}", profile::name_of(selection.kind), *reason));
+  }
+  return !reason;
+}
+
+std::optional<Input> read_traces(const ReadOptions& options) {
+  const auto runs = runs_of(options);
+  if (!runs) return std::nullopt;
+  const std::size_t foreign = count_foreign(*runs);
+  if (foreign > 0 && foreign < runs->size()) {
+    terminal::complain(
+        "traces and profiles of other programs cannot be read together: name one kind only");
+    return std::nullopt;
+  }
+  Input input = foreign > 0 ? read_foreign(*runs) : read_runs(*runs, options);
+  if (runs->size() == 1) input.shown = runs->front();
+  say_lines(input.said(), kWarningsSaid);
+  if (!input.recording().processes.empty()) return input;
+  if (!input.ingested.damaged) terminal::complain("nothing was recorded in this run");
+  return std::nullopt;
+}
+
+std::optional<Input> read_input(const ReadOptions& options) {
+  auto input = read_traces(options);
+  if (!input) return std::nullopt;
+  profile::Recording& recording = input->ingested.recording;
+  auto rules = query::frame_rules_of(options.frames);
+  if (!rules.has_value()) throw CLI::ValidationError(rules.reason());
+  recording.frame_rules = std::move(rules.value());
+  if (!recording.is_symbolized) symbolize_here(recording);
+  profile::trim(recording, symbolize::leading_runtime_frames);
+  if (options.infers_types && input->origins.empty()) infer_types_here(recording);
+  return input;
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,72 @@
+// What the verbs that read a run have in common: which run, at which level, and
+// how it becomes a recording with names.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/import/foreign_process.h"
+#include "analysis/ingest/ingest.h"
+#include "analysis/profile/profile.h"
+#include "analysis/profile/recording.h"
+#include "cli/options/frame_options.h"
+
+namespace CLI {
+class App;
+}
+
+namespace geiger::cli {
+
+struct ReadOptions {
+  std::vector<std::string> runs;  ///< Trace files and run directories; none: the newest here.
+  double level = 0.95;            ///< In (0, 1).
+  bool is_json = false;
+  query::FrameOptions frames;
+  bool observes_running = false;  ///< Also read the memory of processes that still run.
+  bool infers_types = false;      ///< Also look for the types of `new Foo`, which takes longer.
+};
+
+/// RUN..., and with `has_report` also --ci and --json.
+void add_read_options(CLI::App& verb, ReadOptions& options, bool has_report = true);
+
+/// --ci (or --level).
+void add_level_option(CLI::App& verb, double& level);
+
+/// --ci (or --level), --json, and what terminal_options.h adds.
+void add_report_options(CLI::App& verb, double& level, bool& is_json);
+
+/// --at maximum|last, of what is read from a snapshot.
+void add_moment_option(CLI::App& verb, profile::Moment& moment);
+
+/// False where the run does not tell; then the reason has been said.
+[[nodiscard]] bool can_select(const profile::Recording& recording,
+                              const profile::Selection& selection);
+
+/// "0.95", "95" and "95%" are the same level; nothing outside (0, 1) is one, nor a
+/// number from 1 to 50 without the sign.
+[[nodiscard]] std::optional<double> parse_level(const std::string& text);
+
+struct Input {
+  ingest::Ingested ingested;
+  std::string shown;  ///< The run as a user would type it; empty if several.
+  /// Of profiles that other programs wrote; empty of runs.
+  std::vector<imports::Origin> origins;
+
+  [[nodiscard]] const profile::Recording& recording() const { return ingested.recording; }
+  /// Of the recording's warnings, those that standard error has had.
+  [[nodiscard]] std::vector<std::string> said() const;
+  /// kExitFailed if the input was damaged: the report covers what was read.
+  [[nodiscard]] int exit_code() const;
+};
+
+/// Reads the traces and applies the names stored with them, or the profiles that other programs
+/// wrote; not both. Damage, and processes that were never recorded, are said on standard error, a
+/// line each. Nothing if there is nothing to report: then the reason has been said.
+[[nodiscard]] std::optional<Input> read_traces(const ReadOptions& options);
+
+/// read_traces, then names from this machine where none are stored, then the
+/// frames of the runtime and the allocator cut from the stacks.
+[[nodiscard]] std::optional<Input> read_input(const ReadOptions& options);
+
+}  // namespace geiger::cli

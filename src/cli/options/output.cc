@@ -1,0 +1,67 @@
+#include "cli/options/output.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <utility>
+
+namespace geiger::cli {
+
+Output::Output(std::string path, bool replaces) : path_(std::move(path)), replaces_(replaces) {
+  open();
+}
+
+Output::~Output() {
+  if (descriptor_ > STDERR_FILENO) close(descriptor_);
+}
+
+void Output::open() {
+  if (path_ == "-") {
+    descriptor_ = STDOUT_FILENO;
+    path_ = "standard output";
+    return;
+  }
+  struct stat found {};
+  const bool exists = stat(path_.c_str(), &found) == 0;
+  if (exists && S_ISDIR(found.st_mode)) return fail("is a directory");
+  if (exists && !S_ISREG(found.st_mode)) {
+    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor_ < 0) fail(std::strerror(errno));
+    return;
+  }
+  if (exists && !replaces_) return fail("exists (-f replaces it)");
+  file_ = std::make_unique<ingest::OutputFile>();
+  // A file that is replaced keeps its permissions.
+  const auto mode = exists ? std::optional<unsigned>(found.st_mode & 0777) : std::nullopt;
+  if (const auto error = file_->create(path_, mode)) error_ = error->text();
+}
+
+void Output::fail(const std::string& reason) {
+  if (error_.empty()) error_ = path_ + ": " + reason;
+}
+
+void Output::write(std::string_view bytes) {
+  if (!error_.empty()) return;
+  if (file_) {
+    if (const auto error = file_->write(std::as_bytes(std::span(bytes)))) error_ = error->text();
+    return;
+  }
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return fail(std::strerror(errno));
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void Output::commit() {
+  if (!error_.empty() || !file_) return;
+  if (const auto error = file_->commit(replaces_)) error_ = error->text();
+}
+
+}  // namespace geiger::cli

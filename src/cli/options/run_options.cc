@@ -1,0 +1,285 @@
+#include "cli/options/run_options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+#include <memory>
+
+#include "cli/help/choice.h"
+#include "cli/help/help_formatter.h"
+#include "cli/options/selection_options.h"
+#include "query/sizes.h"
+#include "trace/format.h"
+#include "trace/share.h"
+
+namespace geiger::cli {
+namespace {
+
+// A leading character keeps CLI11 from reading an empty word as "no value" and
+// "[a,b]" as a list.
+constexpr char kGuard = ':';
+constexpr const char* kProgramWord = "--program-word";
+
+// Skip counts stay far from 2^63 with it.
+constexpr Bytes kLargestInterval = Bytes{1} << 50;
+
+std::function<void(const std::string&)> size_into(Bytes& target, const char* option, Bytes least,
+                                                  Bytes most) {
+  return [&target, option, least, most](const std::string& text) {
+    const auto size = query::parse_size(text);
+    if (!size.has_value()) throw CLI::ValidationError(option, size.reason());
+    if (size.value() < least || size.value() > most) {
+      const auto range = fmt::format("'{}' is not between {} and {} bytes", text, least, most);
+      throw CLI::ValidationError(option, range);
+    }
+    target = size.value();
+  };
+}
+
+std::chrono::nanoseconds duration_of(const std::string& text, const char* option) {
+  const auto time = query::parse_duration(text);
+  if (!time.has_value()) throw CLI::ValidationError(option, time.reason());
+  constexpr Nanoseconds kCentury = Nanoseconds{100} * 365 * 24 * 3600 * 1'000'000'000;
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(time.value(), kCentury)));
+}
+
+void read_interval(const std::string& text, run::RunOptions& options) {
+  const bool is_auto = text == "auto";
+  if (!is_auto) size_into(options.runtime.interval, "--interval", 1, kLargestInterval)(text);
+  options.interval = is_auto ? run::IntervalWish::kAuto : run::IntervalWish::kSize;
+}
+
+}  // namespace
+
+void settle_interval(run::RunOptions& options, run::IntervalWish usual) {
+  run::RuntimeSettings& runtime = options.runtime;
+  if (options.interval == run::IntervalWish::kNone) {
+    options.interval = runtime.is_dormant || runtime.seed ? run::IntervalWish::kSize : usual;
+  }
+  if (options.interval == run::IntervalWish::kAuto) {
+    if (runtime.is_dormant) {
+      throw CLI::ValidationError("--interval", "a dormant program needs a size, not auto");
+    }
+    runtime.interval = trace::kFirstInterval;
+    const auto budget = options.watch.budget.value_or(
+        control::Budget{.share = static_cast<double>(trace::kUsualShare) /
+                                 static_cast<double>(trace::kPerMillion)});
+    runtime.share = budget.share;
+    // A rate is kept from outside.
+    if (budget.share > 0) options.watch.budget.reset();
+  }
+  options.watch.interval = runtime.interval;
+}
+
+void add_output_options(CLI::App& run, run::RunOptions& options) {
+  run.add_option("-o,--output", options.file, "Write exactly one file, children included")
+      ->type_name("FILE");
+  run.add_flag("-f,--force", options.replaces, "Replace what an earlier run left there");
+  run.add_flag("-q,--quiet", options.is_quiet, "Say nothing unless something is wrong");
+  run.add_flag_callback(
+      "--no-symbolize", [&options] { options.symbolizes = false; },
+      "Leave names and lines for 'geiger symbolize'");
+  run.add_option_function<std::string>(
+         "--trace-limit",
+         size_into(options.runtime.capacity, "--trace-limit", kMiB, trace::kMaxCapacity),
+         "Bytes that one trace may take (default 4GiB)")
+      ->type_name("SIZE");
+}
+
+void add_sampling_options(CLI::App& run, run::RunOptions& options) {
+  run::RuntimeSettings& runtime = options.runtime;
+  run.add_option_function<std::string>(
+         "--interval", [&options](const std::string& text) { read_interval(text, options); },
+         "Sampling interval: mean bytes between sampled bytes, or auto:\n"
+         "as fine as 1 % of processor time buys, 8KiB at best (default\n"
+         "auto; 512KiB for attach, --dormant and --seed); 1 records every\n"
+         "allocation")
+      ->type_name("SIZE");
+  run.add_flag("--pure", runtime.is_pure, "No certain objects: every byte has its trial");
+  run.add_option("--seed", runtime.seed, "Draw the same numbers in every run")->type_name("N");
+  run.add_flag_callback(
+      "--children", [&runtime] { runtime.follows_children = true; },
+      "Profile the processes that the program starts (default)");
+  run.add_flag_callback(
+      "--no-children", [&runtime] { runtime.follows_children = false; },
+      "Profile the program's first process only");
+  run.add_option_function<std::string>(
+         "--unwind",
+         [&runtime](const std::string& word) { runtime.uses_frame_pointers = word == "fp"; },
+         "How to walk stacks: auto (unwind tables) or fp (frame pointers)")
+      ->check(one_of({"auto", "fp"}))
+      ->type_name("HOW");
+  run.add_flag("--free-stacks", runtime.records_free_stacks, "Record where samples are freed");
+  run.add_flag_callback(
+      "--no-mappings", [&runtime] { runtime.records_mappings = false; },
+      "Do not record what the program maps past its allocator");
+}
+
+void add_duration_option(CLI::App& verb, run::RunOptions& options, const char* help) {
+  verb.add_option_function<std::string>(
+          "--duration",
+          [&options](const std::string& text) {
+            options.window.duration = duration_of(text, "--duration");
+          },
+          help)
+      ->type_name("TIME");
+}
+
+namespace {
+
+// "64MiB" or "64MiB,8".
+void read_segments(const std::string& text, run::RuntimeSettings& runtime) {
+  constexpr const char* kOption = "--segments";
+  constexpr std::uint64_t kMostKept = 64;
+  const std::size_t comma = text.find(',');
+  size_into(runtime.segment, kOption, kMiB, trace::kMaxCapacity / 2)(text.substr(0, comma));
+  if (comma == std::string::npos) return;
+  const std::string keep = text.substr(comma + 1);
+  const bool is_number = !keep.empty() && keep.size() <= 2 &&
+                         std::ranges::all_of(keep, [](char c) { return c >= '0' && c <= '9'; });
+  runtime.keep = is_number ? std::stoul(keep) : 0;
+  if (runtime.keep < 1 || runtime.keep > kMostKept) {
+    throw CLI::ValidationError(
+        kOption, fmt::format("'{}' is not a number of traces to keep, 1 to {}", keep, kMostKept));
+  }
+}
+
+void add_bounds(CLI::App& run, run::RunOptions& options) {
+  run::RuntimeSettings& runtime = options.runtime;
+  CLI::Option* segments =
+      run.add_option_function<std::string>(
+             "--segments", [&runtime](const std::string& text) { read_segments(text, runtime); },
+             "Go on in another trace after so many bytes, each of them\n"
+             "readable alone, and keep the last N (docs/long-runs.md)")
+          ->type_name("SIZE[,N]");
+  run.add_flag("--aggregate", runtime.aggregates,
+               "Count samples that are alike instead of keeping each:\n"
+               "for weeks; no peak, lifetimes or windows of time")
+      ->excludes(segments);
+  run.add_option("--live-samples", runtime.live,
+                 "Samples to keep track of at most (default 4194304);\n"
+                 "beyond, every second one is left out, and readers know")
+      ->check(CLI::Range(std::uint64_t{1024}, std::uint64_t{1} << 32))
+      ->type_name("N");
+}
+
+void add_window_options(CLI::App& run, run::RunOptions& options) {
+  run.add_option_function<std::string>(
+         "--delay",
+         [&options](const std::string& text) {
+           options.window.delay = duration_of(text, "--delay");
+           options.runtime.starts_paused = options.window.delay.count() > 0;
+         },
+         "Begin recording this long after the start (10s, 500ms, 2m);\n"
+         "a child that lives for milliseconds only may be missed")
+      ->type_name("TIME");
+  add_duration_option(run, options, "Record for this long; the program runs on");
+}
+
+void add_observation_options(CLI::App& run, run::RunOptions& options) {
+  run.add_flag("--fragmentation", options.observation.wants_waste,
+               "Also find out what the allocator keeps free beside live objects\n"
+               "(for table --kind stranded)");
+  run.add_flag_callback(
+      "--no-observe", [&options] { options.observation.observes = false; },
+      "Read nothing about the memory of the processes (for geiger rss)");
+}
+
+std::function<void(const std::vector<std::string>&)> conditions_into(
+    std::vector<control::Condition>& conditions, const char* option) {
+  return [&conditions, option](const std::vector<std::string>& texts) {
+    for (const auto& text : texts) {
+      const auto condition = control::parse_condition(text);
+      if (!condition.has_value()) throw CLI::ValidationError(option, condition.reason());
+      conditions.push_back(condition.value());
+    }
+  };
+}
+
+void add_control_options(CLI::App& run, run::RunOptions& options) {
+  run.add_flag("--dormant", options.runtime.is_dormant,
+               "Record nothing until 'geiger ctl PID start' (docs/production.md)");
+  add_watch_options(run, options.watch);
+}
+
+// CLI11 does not know about the program's words.
+class RunFormatter : public HelpFormatter {
+ public:
+  std::string make_usage(const CLI::App* /*app*/, std::string /*name*/) const override {
+    return "Usage: geiger run [options] [--] PROGRAM [ARGUMENTS...]\n";
+  }
+};
+
+}  // namespace
+
+void add_watch_options(CLI::App& verb, control::WatchOptions& watch) {
+  const auto add = [&](const char* name, std::vector<control::Condition>& conditions,
+                       const char* help) {
+    verb.add_option_function<std::vector<std::string>>(name, conditions_into(conditions, name),
+                                                       help)
+        ->type_name("WHEN")
+        ->expected(1)
+        ->take_all();
+  };
+  add("--mark-on", watch.mark_on,
+      "Set a mark at rss>2GiB, rss+=256MiB (each step), cgroup>80%,\n"
+      "psi>10% (waiting for memory) or every=10m; may be repeated");
+  add("--snapshot-on", watch.snapshot_on,
+      "Then also end the trace and go on in another, which reads alone");
+  verb.add_option(
+          "--keep", watch.keep,
+          "Of the snapshots of a process keep the N of the largest RSS\n(default 0: all); other "
+          "segments are not deleted")
+      ->type_name("N");
+  verb.add_option_function<std::string>(
+          "--budget",
+          [&watch](const std::string& text) {
+            const auto budget = control::parse_overhead(text);
+            if (!budget.has_value()) throw CLI::ValidationError("--budget", budget.reason());
+            watch.budget = budget.value();
+          },
+          "Raise the interval where recording would cost more than 0.5%\n"
+          "of processor time, or take more than 2000/s samples")
+      ->type_name("LIMIT");
+}
+
+CLI::Option* add_program_words(CLI::App& verb, std::vector<std::string>& program) {
+  return verb
+      .add_option_function<std::vector<std::string>>(
+          kProgramWord,
+          [&program](const std::vector<std::string>& words) {
+            for (const auto& word : words) program.push_back(word.substr(1));
+          },
+          "")
+      ->group("");
+}
+
+std::string as_program_word(const std::string& word) {
+  return std::string(kProgramWord) + "=" + kGuard + word;
+}
+
+CLI::App* add_run_options(CLI::App& app, run::RunOptions& options) {
+  CLI::App* run = app.add_subcommand("run", "Run a program and record where it allocates");
+  run->formatter(std::make_shared<RunFormatter>());
+  run->footer(
+      "\nThe program behaves as if run alone: same input and output, signals, job control,\n"
+      "exit code. Traces go to geiger-PROGRAM.PID/ in the current directory.\n"
+      "\nExit code: the program's own, or the signal that ended it; 127 program not found,\n"
+      "126 not executable, 125 geiger could not be built or started, 2 usage.\n"
+      "\nExamples:\n"
+      "  geiger run -- sqlite3 my.db 'SELECT count(*) FROM t'\n"
+      "  geiger run --interval 64KiB -o build.geiger make\n");
+  add_output_options(*run, options);
+  add_sampling_options(*run, options);
+  add_bounds(*run, options);
+  run->add_flag("--lttng", options.tells_lttng, "Also tell LTTng-UST sessions (docs/events.md)");
+  add_window_options(*run, options);
+  add_observation_options(*run, options);
+  add_control_options(*run, options);
+  add_program_words(*run, options.program)->required();
+  return run;
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,39 @@
+// The options of `geiger run`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "run/recording_options.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace geiger::cli {
+
+/// Adds the verb to `app`. The program's words are not CLI11's to judge: each is
+/// given as a hidden option, made by `as_program_word`. `options` outlives the parse.
+CLI::App* add_run_options(CLI::App& app, run::RunOptions& options);
+
+/// Decides between a fixed interval and one that regulates itself, which takes over a budget
+/// that is a share of processor time. `usual`: where --interval says nothing. Throws
+/// CLI::ValidationError.
+void settle_interval(run::RunOptions& options, run::IntervalWish usual);
+
+/// --mark-on, --snapshot-on, --keep, --budget. `watch` outlives the parse.
+void add_watch_options(CLI::App& verb, control::WatchOptions& watch);
+
+/// What `run` and `attach` share. `options` outlives the parse.
+void add_output_options(CLI::App& run, run::RunOptions& options);
+void add_sampling_options(CLI::App& run, run::RunOptions& options);
+void add_duration_option(CLI::App& verb, run::RunOptions& options, const char* help);
+
+/// What takes the words made by `as_program_word`. `program` outlives the parse.
+CLI::Option* add_program_words(CLI::App& verb, std::vector<std::string>& program);
+
+/// One word of the program's command line, in a form that no parser touches.
+[[nodiscard]] std::string as_program_word(const std::string& word);
+
+}  // namespace geiger::cli

@@ -1,0 +1,122 @@
+#include "cli/options/selection_options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <initializer_list>
+#include <utility>
+
+#include "analysis/profile/memory/mappings.h"
+#include "analysis/profile/memory/measured.h"
+#include "cli/help/choice.h"
+#include "query/instants.h"
+#include "terminal/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+constexpr const char* kWholeKindsHelp =
+    "allocated: everything (default); live: not freed at the end, or --at;\n"
+    "peak: live when most was";
+constexpr const char* kMappingKindsHelp =
+    ";\nmapped, mapped-peak, mapped-total, mapped-files, reserved: what the program\n"
+    "mapped past its allocator";
+constexpr const char* kPartKindsHelp =
+    ";\nresident, swapped, untouched: where live objects lay at the RSS maximum;\n"
+    "usable, live-usable: as much as the allocator gave;\n"
+    "overhead, live-overhead: given beyond what was asked for;\n"
+    "stranded: free beside live objects (run --fragmentation)";
+
+/// The names of the kinds that a verb knows, and what they are.
+struct KnownKinds {
+  std::vector<std::string> names{"allocated", "live", "peak"};
+  std::string help = kWholeKindsHelp;
+};
+
+KnownKinds known(Kinds kinds) {
+  KnownKinds known;
+  const auto add = [&known](std::initializer_list<const char*> names, const char* help) {
+    known.names.insert(known.names.end(), names.begin(), names.end());
+    known.help += help;
+  };
+  if (kinds == Kinds::kAll) {
+    add({"resident", "swapped", "untouched", "usable", "live-usable", "overhead", "live-overhead",
+         "stranded"},
+        kPartKindsHelp);
+  }
+  if (kinds != Kinds::kOfWholeObjects) {
+    add({"mapped", "mapped-peak", "mapped-total", "mapped-files", "reserved"}, kMappingKindsHelp);
+  }
+  return known;
+}
+
+}  // namespace
+
+void refuse_aggregated(const profile::Recording& recording, const std::string& verb) {
+  if (!query::is_aggregated(recording)) return;
+  throw CLI::ValidationError(fmt::format("{}: {}", verb, profile::kAggregated));
+}
+
+void add_window_options(CLI::App& verb, query::SelectionOptions& options) {
+  verb.add_option("--from", options.from,
+                  std::string("What was allocated from WHEN on:\n") + query::kWhenForms)
+      ->type_name("WHEN");
+  verb.add_option("--to", options.to, "What was allocated before WHEN")->type_name("WHEN");
+}
+
+void add_filter_options(CLI::App& verb, query::SelectionOptions& options) {
+  verb.add_option("--thread", options.thread, "Only threads of this name (* and ? as in a shell)")
+      ->type_name("NAME");
+  verb.add_option("--label", options.label, "Only within this label")->type_name("TEXT");
+  verb.add_option("--type", options.type, "Only objects of this type")->type_name("NAME");
+  verb.add_option("--size", options.size, "Only objects of so many bytes: 1KiB..4KiB")
+      ->type_name("MIN..MAX");
+  verb.add_option("--pid", options.pids, "Only this process; may be repeated")
+      ->type_name("PID")
+      ->allow_extra_args(false);
+  verb.add_option("--function", options.function, "Only stacks through this function: '*Cache::*'")
+      ->type_name("NAME");
+  add_expression_options(verb, options);
+}
+
+void add_expression_options(CLI::App& verb, query::SelectionOptions& options) {
+  verb.add_option("--focus", options.focus,
+                  "Only stacks with a frame whose function, module or file matches")
+      ->type_name("REGEX");
+  verb.add_option("--ignore", options.ignore, "Only stacks without such a frame")
+      ->type_name("REGEX");
+}
+
+void add_heap_option(CLI::App& verb, query::SelectionOptions& options) {
+  verb.add_option("--heap", options.heap, "Instead of the process's heap one that it reported")
+      ->type_name("NAME");
+}
+
+void add_selection_options(CLI::App& verb, query::SelectionOptions& options, Kinds kinds) {
+  const bool has_all = kinds == Kinds::kAll;
+  const KnownKinds kinds_of_verb = known(kinds);
+  verb.add_option_function<std::string>(
+          "--kind",
+          [&options](const std::string& name) { options.kind = profile::kind_named(name); },
+          kinds_of_verb.help)
+      ->check(one_of(kinds_of_verb.names))
+      ->type_name("KIND");
+  verb.add_option("--at", options.at,
+                  has_all ? "What was live at WHEN; of what is read from snapshots:\n"
+                            "maximum (default) or last"
+                          : "What was live at WHEN")
+      ->type_name("WHEN");
+  add_window_options(verb, options);
+  add_filter_options(verb, options);
+  add_heap_option(verb, options);
+}
+
+query::Subject subject_or_refuse(const query::SelectionOptions& options,
+                                 const profile::Recording& recording) {
+  auto subject = query::subject_of(options, recording);
+  if (!subject.has_value()) throw CLI::ValidationError(subject.reason());
+  for (const std::string& remark : subject.value().remarks) terminal::complain(remark);
+  return std::move(subject.value());
+}
+
+}  // namespace geiger::cli

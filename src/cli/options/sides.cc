@@ -1,0 +1,145 @@
+#include "cli/options/sides.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "analysis/profile/memory/measured.h"
+#include "cli/help/choice.h"
+#include "cli/help/help_formatter.h"
+#include "cli/options/input.h"
+#include "terminal/progress.h"
+#include "terminal/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+/// A control character, which no shell completes to.
+const std::string kDivider = "\x1d";
+
+const std::map<std::string, profile::GroupBy> kGroups{{"function", profile::GroupBy::kFunction},
+                                                      {"line", profile::GroupBy::kLine},
+                                                      {"stack", profile::GroupBy::kStack},
+                                                      {"module", profile::GroupBy::kModule}};
+
+/// CLI11 does not know about the divider.
+class SidesFormatter : public HelpFormatter {
+ public:
+  explicit SidesFormatter(std::string usage) : usage_(std::move(usage)) {}
+  std::string make_usage(const CLI::App* /*app*/, std::string /*name*/) const override {
+    return usage_;
+  }
+
+ private:
+  std::string usage_;
+};
+
+bool add_run(const std::string& run, compare::Which which, const query::SelectionOptions& selection,
+             std::vector<compare::Collector>& collectors, bool& is_damaged) {
+  ReadOptions options;
+  options.runs = {run};
+  options.frames = selection.frames;
+  const auto input = read_input(options);
+  if (!input) return false;
+  is_damaged = is_damaged || input->ingested.damaged;
+  const auto subject = query::subject_of(selection, input->recording());
+  if (!subject.has_value()) throw CLI::ValidationError(run + ": " + subject.reason());
+  for (const std::string& remark : subject.value().remarks) terminal::complain(remark);
+  const profile::Profile profile = profile::select(input->recording(), subject.value().selection);
+  for (compare::Collector& collector : collectors) {
+    const auto error = collector.add(which, input->recording(), profile);
+    if (!error) continue;
+    const bool is_live_only = profile::tells_live_only(input->recording());
+    terminal::complain(
+        fmt::format("{}: {}{}", run, compare::text_of(*error),
+                    is_live_only ? "; this one tells only what was live: --kind live" : ""));
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void shield_divider(std::vector<std::string>& words) {
+  std::ranges::replace(words, std::string("--"), kDivider);
+}
+
+void add_side_options(CLI::App& verb, std::vector<std::string>& words, const std::string& usage) {
+  verb.formatter(std::make_shared<SidesFormatter>(usage));
+  verb.add_option("RUN", words, "Run directories or trace files; -- divides the sides")
+      ->type_name("");
+}
+
+CLI::Option* add_grouping_options(CLI::App& verb, compare::Grouping& grouping, bool has_lines) {
+  std::vector<std::string> names{"function", "stack", "module"};
+  if (has_lines) names.insert(names.begin() + 1, "line");
+  CLI::Option* by =
+      verb.add_option_function<std::string>(
+              "--by", [&grouping](const std::string& name) { grouping.by = kGroups.at(name); },
+              has_lines ? "function (default), line, stack or module"
+                        : "function (default), stack or module")
+          ->check(one_of(names))
+          ->type_name("GROUP");
+  verb.add_flag("--inclusive", grouping.is_inclusive,
+                "Count what a function or module calls as its own");
+  return by;
+}
+
+std::vector<std::string> words_of(const Sides& sides) {
+  std::vector<std::string> words = sides.before;
+  const bool needs_divider = sides.before.size() != 1 || sides.after.size() != 1;
+  if (needs_divider) words.emplace_back("--");
+  words.insert(words.end(), sides.after.begin(), sides.after.end());
+  return words;
+}
+
+base::Outcome<Sides> sides_of(const std::vector<std::string>& words, bool needs_before) {
+  using Result = base::Outcome<Sides>;
+  const auto divider = std::ranges::find(words, kDivider);
+  if (divider != words.end()) {
+    Sides sides{{words.begin(), divider}, {divider + 1, words.end()}};
+    if (std::ranges::find(sides.after, kDivider) != sides.after.end()) {
+      return Result::failure("a second -- : there are only two sides");
+    }
+    if (sides.after.empty()) return Result::failure("no run behind --");
+    if (sides.before.empty() && needs_before) return Result::failure("no run in front of --");
+    return sides;
+  }
+  if (words.size() == 2) return Sides{{words[0]}, {words[1]}};
+  if (words.size() == 1 && !needs_before) return Sides{{}, words};
+  if (words.size() < 2) return Result::failure("two runs are needed: one before, one after");
+  return Result::failure("more than two runs: put -- between the sides");
+}
+
+std::optional<Collections> collect_all(const Sides& sides,
+                                       std::vector<compare::Collector> collectors,
+                                       const query::SelectionOptions& selection) {
+  Collections all;
+  terminal::Progress progress("reading runs");
+  const std::size_t count = sides.before.size() + sides.after.size();
+  std::size_t done = 0;
+  for (const compare::Which which : compare::kBoth) {
+    const auto& runs = which == compare::Which::kBefore ? sides.before : sides.after;
+    for (const std::string& run : runs) {
+      if (!add_run(run, which, selection, collectors, all.is_damaged)) return std::nullopt;
+      progress.update(++done, count);
+    }
+  }
+  for (compare::Collector& collector : collectors) all.collected.push_back(collector.finish());
+  return all;
+}
+
+std::optional<Collection> collect(const Sides& sides, compare::Collector collector,
+                                  const query::SelectionOptions& selection) {
+  std::vector<compare::Collector> one;
+  one.push_back(std::move(collector));
+  auto all = collect_all(sides, std::move(one), selection);
+  if (!all) return std::nullopt;
+  return Collection{std::move(all->collected.front()), all->is_damaged};
+}
+
+}  // namespace geiger::cli

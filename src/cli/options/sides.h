@@ -1,0 +1,63 @@
+// Two sides on a command line, and reading them: BEFORE AFTER, or BEFORE... -- AFTER...
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/compare/collector.h"
+#include "base/outcome.h"
+#include "query/selection.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace geiger::cli {
+
+struct Sides {
+  std::vector<std::string> before, after;
+};
+
+/// The parser takes "--" for the end of the options; here it divides the sides, and
+/// options may stand behind it. Replaces it by a word that the parser leaves alone.
+void shield_divider(std::vector<std::string>& words);
+
+/// The words of the sides, into `words`, and `usage` for the help.
+void add_side_options(CLI::App& verb, std::vector<std::string>& words, const std::string& usage);
+
+/// --by function|stack|module, which is handed back, and --inclusive. Lines too where `has_lines`:
+/// they move from build to build, so limits are not set on them.
+CLI::Option* add_grouping_options(CLI::App& verb, compare::Grouping& grouping, bool has_lines);
+
+/// The sides of the words left by the parser. Without a divider two words are a side
+/// each. `needs_before`: nothing before is an error; else a single word is the after
+/// side.
+[[nodiscard]] base::Outcome<Sides> sides_of(const std::vector<std::string>& words,
+                                            bool needs_before);
+
+/// The words that sides_of() reads as `sides`.
+[[nodiscard]] std::vector<std::string> words_of(const Sides& sides);
+
+/// What came of reading.
+struct Collection {
+  compare::Collected collected;
+  bool is_damaged = false;  ///< Some trace; what could be read of it is in there.
+};
+
+/// Reads run after run, each forgotten when what is selected of it was added. Nothing if one of
+/// them holds nothing to compare; the reason has been said.
+[[nodiscard]] std::optional<Collection> collect(const Sides& sides, compare::Collector collector,
+                                                const query::SelectionOptions& selection);
+
+/// The same for several groupings of the same runs, each of which is read once.
+struct Collections {
+  std::vector<compare::Collected> collected;  ///< In the order of the collectors.
+  bool is_damaged = false;
+};
+[[nodiscard]] std::optional<Collections> collect_all(const Sides& sides,
+                                                     std::vector<compare::Collector> collectors,
+                                                     const query::SelectionOptions& selection);
+
+}  // namespace geiger::cli

@@ -1,0 +1,209 @@
+// `geiger check`: a gate for CI with three answers.
+#include "analysis/report/compare/check.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "analysis/compare/gates.h"
+#include "cli/options/gate_file.h"
+#include "cli/options/input.h"
+#include "cli/options/next_step.h"
+#include "cli/options/output.h"
+#include "cli/options/selection_options.h"
+#include "cli/options/sides.h"
+#include "cli/options/terminal_options.h"
+#include "cli/verbs/commands.h"
+#include "query/ratio.h"
+#include "query/sizes.h"
+#include "terminal/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+using compare::Limit;
+using compare::Measured;
+
+struct Options {
+  std::vector<std::string> runs;
+  report::CheckOptions check;
+  bool is_json = false;
+  bool allows_missing_baseline = false;
+  std::string junit, budget, max_growth, max_bytes, ignore_below;
+  compare::Grouping grouping;
+  CLI::Option* by = nullptr;
+  query::SelectionOptions selection;
+};
+
+[[noreturn]] void refuse(const std::string& sentence) {
+  throw CLI::ValidationError("check", sentence);
+}
+
+template <typename T>
+T value_or_refuse(const base::Outcome<T>& outcome) {
+  if (!outcome.has_value()) refuse(outcome.reason());
+  return outcome.value();
+}
+
+/// The limits given as options: on the whole, and with --by on every site. A limit on
+/// bytes is then one of the sites only; a growth that is spread over many of them, each
+/// too small to count, must not pass.
+void add_limit(compare::Gates& gates, const Options& options, const Limit& limit,
+               const char* source) {
+  const bool has_sites = !options.by->empty();
+  if (!has_sites || limit.measured == Measured::kGrowth) gates.specs.push_back({{}, limit, source});
+  if (has_sites) gates.per_site.push_back({limit, source});
+}
+
+compare::Gates gates_of(const Options& options) {
+  compare::Gates gates;
+  gates.level = options.check.level;
+  if (!options.max_growth.empty()) {
+    const Limit limit{Measured::kGrowth, value_or_refuse(query::parse_growth(options.max_growth))};
+    add_limit(gates, options, limit, "--max-growth");
+  }
+  if (!options.max_bytes.empty()) {
+    const auto bytes = value_or_refuse(query::parse_size(options.max_bytes));
+    add_limit(gates, options, {Measured::kBytes, static_cast<double>(bytes)}, "--max-bytes");
+  }
+  if (!options.ignore_below.empty()) {
+    gates.ignore_below =
+        static_cast<double>(value_or_refuse(query::parse_size(options.ignore_below)));
+  }
+  if (!options.budget.empty()) {
+    for (auto& spec : value_or_refuse(read_budget(options.budget))) gates.specs.push_back(spec);
+  }
+  if (gates.specs.empty() && gates.per_site.empty()) {
+    refuse("no limit: give --max-growth, --max-bytes or --budget");
+  }
+  return gates;
+}
+
+/// Whether no run is there: none was named, or a name leads nowhere (what a shell makes of
+/// baseline/*.geiger where that matches nothing) or to an empty directory. Some of several is a
+/// baseline, and the missing ones are an error.
+bool is_missing(const std::vector<std::string>& runs) {
+  return std::ranges::all_of(runs, [](const std::string& run) {
+    std::error_code error;
+    const auto status = std::filesystem::status(run, error);
+    return status.type() == std::filesystem::file_type::not_found ||
+           (is_directory(status) && std::filesystem::is_empty(run, error));
+  });
+}
+
+bool write_junit(const report::CheckReport& report, const std::string& path) {
+  if (path.empty()) return true;
+  Output output(path, true);
+  output.write(to_junit(report));
+  output.commit();
+  if (!output.error().empty()) terminal::complain(output.error());
+  return output.error().empty();
+}
+
+int exit_code_of(compare::Answer answer) {
+  switch (answer) {
+    case compare::Answer::kPass:
+      return kExitOk;
+    case compare::Answer::kUndecided:
+      return kExitUndecided;
+    case compare::Answer::kFail:
+      return kExitOverLimit;
+  }
+  return kExitFailed;
+}
+
+int print_check(const Options& options, const compare::Gates& gates,
+                const compare::Collected& collected, std::vector<compare::GateSpec> not_compared) {
+  if (const auto error = compare::problem_with(collected, gates)) {
+    terminal::complain(compare::text_of(*error));
+    return kExitFailed;
+  }
+  compare::Verdicts verdicts = compare::check(collected, gates);
+  const report::CheckReport report{
+      options.check,          std::move(verdicts), query::kind_of(options.selection),
+      options.grouping,       collected.before,    collected.after,
+      std::move(not_compared)};
+  const present::Style style = terminal::output_style(options.check.level);
+  const bool has_text = options.junit != "-";
+  const bool is_printed = options.is_json
+                              ? terminal::print_data(to_json(report))
+                              : !has_text || terminal::print_report(to_text(report, style), style);
+  const bool is_written = write_junit(report, options.junit);
+  if (!is_printed || !is_written) return kExitFailed;
+  const bool has_failed = report.verdicts.answer == compare::Answer::kFail;
+  if (has_failed && has_text && !options.is_json && !report.options.before.empty())
+    suggest("diff", words_of({report.options.before, report.options.after}));
+  return exit_code_of(report.verdicts.answer);
+}
+
+int run_check(Options& options) {
+  compare::Gates gates = gates_of(options);
+  options.check.scope = query::scope_as_typed(options.selection);
+  const bool needs_before = has_growth_limit(gates) && !options.allows_missing_baseline;
+  Sides sides = value_or_refuse(sides_of(options.runs, needs_before));
+  if (!(gates.level > 0.5)) refuse(std::string(compare::text_of(compare::Error::kBadGateLevel)));
+  std::vector<compare::GateSpec> not_compared;
+  if (options.allows_missing_baseline && is_missing(sides.before)) {
+    sides.before.clear();
+    not_compared = take_growth_limits(gates);
+  }
+  options.check.before = sides.before;
+  options.check.after = sides.after;
+  std::vector<compare::Pattern> patterns;
+  for (const auto& spec : gates.specs) patterns.push_back(spec.pattern);
+  auto collection = collect(
+      sides,
+      compare::Collector(query::kind_of(options.selection), options.grouping, std::move(patterns)),
+      options.selection);
+  if (!collection) return kExitFailed;
+  return print_check(options, gates, collection->collected, std::move(not_compared));
+}
+
+void add_limits(CLI::App& verb, Options& options) {
+  verb.add_option("--max-growth", options.max_growth, "Most growth over the baseline, as 5%")
+      ->type_name("PERCENT");
+  verb.add_option("--max-bytes", options.max_bytes, "Most bytes per run")->type_name("SIZE");
+  verb.add_option("--budget", options.budget, "File with limits per function (docs/ci.md)")
+      ->type_name("FILE");
+  verb.add_option("--ignore-below", options.ignore_below,
+                  "A part may exceed its --max-growth by so many bytes\n"
+                  "(default: 1% of the baseline's total)")
+      ->type_name("SIZE");
+  verb.add_flag("--allow-missing-baseline", options.allows_missing_baseline,
+                "Without a baseline check no growth, only other limits: for the\n"
+                "first pipeline, which has none");
+  verb.add_option("--junit", options.junit, "Also write JUnit XML")->type_name("FILE");
+}
+
+}  // namespace
+
+void register_check(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb =
+      app.add_subcommand("check", "Whether limits on growth or bytes are kept, for CI");
+  add_side_options(*verb, options->runs,
+                   "Usage: geiger check [limits] BASELINE RUN\n"
+                   "       geiger check [limits] BASELINE... -- RUN...\n"
+                   "       geiger check [limits without growth] RUN\n");
+  verb->footer(
+      "\nLimits are on the total; with --by on every function, stack or module too.\n"
+      "\nExit code: 0 every limit is kept, 3 one is exceeded, 4 undecided (what would decide is\n"
+      "printed), 1 unreadable input, 2 usage. With --allow-missing-baseline 0 also where nothing\n"
+      "was compared and no other limit is exceeded; the report says so. An answer is wrong with a "
+      "probability of at most\n"
+      "1 - level.\n");
+  add_limits(*verb, *options);
+  add_report_options(*verb, options->check.level, options->is_json);
+  add_names_option(*verb);
+  options->by = add_grouping_options(*verb, options->grouping, false);
+  verb->add_option("--top", options->check.top, "Gates to list (default 30; 0: all)")
+      ->type_name("N");
+  add_selection_options(*verb, options->selection, Kinds::kWithMappings);
+  add_frame_options(*verb, options->selection.frames);
+  verb->callback([options, &exit_code] { exit_code = run_check(*options); });
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,86 @@
+// `geiger diff`: what changed between two sides of runs.
+#include "analysis/report/compare/diff.h"
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "analysis/compare/comparison.h"
+#include "cli/help/choice.h"
+#include "cli/options/input.h"
+#include "cli/options/next_step.h"
+#include "cli/options/selection_options.h"
+#include "cli/options/sides.h"
+#include "cli/options/terminal_options.h"
+#include "cli/verbs/commands.h"
+#include "terminal/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+using report::DiffSort;
+
+struct Options {
+  std::vector<std::string> runs;
+  double level = 0.95;
+  bool is_json = false;
+  report::DiffOptions diff;
+  compare::Grouping grouping;
+  query::SelectionOptions selection;
+};
+
+const std::map<std::string, DiffSort> kSorts{{"change", DiffSort::kChange},
+                                             {"before", DiffSort::kBefore},
+                                             {"after", DiffSort::kAfter},
+                                             {"name", DiffSort::kName}};
+
+int print_diff(Options& options) {
+  const auto sides = sides_of(options.runs, true);
+  if (!sides.has_value()) throw CLI::ValidationError("diff", sides.reason());
+  options.diff.before = sides.value().before;
+  options.diff.after = sides.value().after;
+  options.diff.scope = query::scope_as_typed(options.selection);
+  auto collection = collect(sides.value(),
+                            compare::Collector(query::kind_of(options.selection), options.grouping),
+                            options.selection);
+  if (!collection) return kExitFailed;
+  if (const auto error = compare::problem_with(collection->collected, options.level)) {
+    terminal::complain(compare::text_of(*error));
+    return kExitFailed;
+  }
+  const report::DiffReport report = report::diff_report(
+      compare::compare(std::move(collection->collected), options.level), options.diff);
+  const present::Style style = terminal::output_style(options.level);
+  const bool is_printed = options.is_json ? terminal::print_data(to_json(report))
+                                          : terminal::print_report(to_text(report, style), style);
+  if (!is_printed || collection->is_damaged) return kExitFailed;
+  if (!options.is_json) suggest("check --max-growth 5%", words_of(sides.value()));
+  return kExitOk;
+}
+
+}  // namespace
+
+void register_diff(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("diff", "What changed between two runs, or two sets of runs");
+  add_side_options(*verb, options->runs,
+                   "Usage: geiger diff [options] BEFORE AFTER\n"
+                   "       geiger diff [options] BEFORE... -- AFTER...\n");
+  add_report_options(*verb, options->level, options->is_json);
+  add_names_option(*verb);
+  add_grouping_options(*verb, options->grouping, true);
+  verb->add_option_function<std::string>(
+          "--sort", [options](const std::string& name) { options->diff.sort = kSorts.at(name); },
+          "change (default), before, after or name")
+      ->check(one_of({"change", "before", "after", "name"}))
+      ->type_name("COLUMN");
+  verb->add_option("--top", options->diff.top, "Rows to show (default 30; 0: all)")->type_name("N");
+  verb->add_flag("--all", options->diff.shows_all, "Also rows that differ by no more than noise");
+  add_selection_options(*verb, options->selection, Kinds::kWithMappings);
+  add_frame_options(*verb, options->selection.frames);
+  verb->callback([options, &exit_code] { exit_code = print_diff(*options); });
+}
+
+}  // namespace geiger::cli

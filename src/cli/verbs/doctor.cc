@@ -1,0 +1,47 @@
+// `geiger doctor`: what a recording says about itself.
+#include "analysis/report/overview/doctor.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/options/foreign.h"
+#include "cli/options/input.h"
+#include "cli/verbs/commands.h"
+#include "terminal/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+int examine(const ReadOptions& options) {
+  const auto input = read_input(options);
+  if (!input || is_refused(*input, "doctor")) return kExitFailed;
+  report::DoctorOptions doctor;
+  doctor.level = options.level;
+  doctor.run = input->shown;
+  doctor.is_damaged = input->ingested.damaged;
+  const report::DoctorReport report = report::doctor_report(input->recording(), doctor);
+  const present::Style style = terminal::output_style(options.level);
+  const bool is_printed =
+      options.is_json ? terminal::print_data(to_json(report, input->recording()))
+                      : terminal::print_report(to_text(report, input->recording(), style), style);
+  return is_printed && report.is_healthy() ? kExitOk : kExitFailed;
+}
+
+}  // namespace
+
+void register_doctor(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<ReadOptions>();
+  CLI::App* verb = app.add_subcommand("doctor", "What a recording says about its own soundness");
+  add_read_options(*verb, *options);
+  verb->footer(
+      "\nTests the sampler by its own counts (hits against trials, where drawn bytes lie, whether\n"
+      "threads drew alike), the samples against the exact totals, and says what is missing, what\n"
+      "it does to the numbers and what to do.\n"
+      "\nExit code: 0 healthy, 1 a defect was found or the input is damaged, 2 usage.\n"
+      "\nExamples:\n"
+      "  geiger doctor                    the newest run here\n"
+      "  geiger doctor a.geiger b.geiger  may these two be merged?");
+  verb->callback([options, &exit_code] { exit_code = examine(*options); });
+}
+
+}  // namespace geiger::cli

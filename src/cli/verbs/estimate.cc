@@ -1,0 +1,217 @@
+// `geiger estimate`: a calculator for the estimators.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analysis/report/study/calculation.h"
+#include "cli/options/composition.h"
+#include "cli/options/input.h"
+#include "cli/options/terminal_options.h"
+#include "cli/verbs/commands.h"
+#include "estimation/distributions/negative_binomial.h"
+#include "query/sizes.h"
+#include "terminal/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> samples, certain, intervals;
+  std::string file;
+  report::Calculation calculation;
+  bool is_json = false;
+};
+
+using Groups = std::vector<SampleGroup>;
+
+/// Says why in one line; the exit code to end with.
+int refuse(const std::string& reason, int exit_code = kExitUsage) {
+  terminal::complain("estimate: " + reason);
+  return exit_code;
+}
+
+int append(Groups& groups, const std::vector<std::string>& words,
+           base::Outcome<SampleGroup> (*parse)(std::string_view)) {
+  for (const std::string& word : words) {
+    const auto group = parse(word);
+    if (!group.has_value()) return refuse(group.reason());
+    groups.push_back(group.value());
+  }
+  return kExitOk;
+}
+
+int append_file(Groups& groups, const std::string& path) {
+  const bool is_stdin = path == "-";
+  std::error_code ignored;
+  if (!is_stdin && std::filesystem::is_directory(path, ignored)) {
+    return refuse(path + " is a directory", kExitFailed);
+  }
+  std::ifstream file;
+  if (!is_stdin) file.open(path);
+  std::istream& input = is_stdin ? std::cin : file;
+  if (!input) return refuse(fmt::format("{}: {}", path, std::strerror(errno)), kExitFailed);
+  const std::string text(std::istreambuf_iterator<char>(input), {});
+  const auto lines = parse_sample_lines(text);
+  if (!lines.has_value()) {
+    return refuse(fmt::format("{}, {}", is_stdin ? "standard input" : path, lines.reason()));
+  }
+  groups.insert(groups.end(), lines.value().begin(), lines.value().end());
+  return kExitOk;
+}
+
+double rate(Bytes interval, bool is_poisson) {
+  const auto bytes = static_cast<double>(interval);
+  return is_poisson ? 1 / bytes : estimation::rate_of_interval(bytes);
+}
+
+int add_intervals(estimation::NodeSums& sums, const Options& options) {
+  for (const std::string& word : options.intervals) {
+    const auto interval = query::parse_size(word);
+    if (!interval.has_value()) return refuse(interval.reason());
+    if (interval.value() == 0) return refuse("an interval has at least 1 byte");
+    sums.could_have_sampled(1 / rate(interval.value(), options.calculation.is_poisson));
+  }
+  return kExitOk;
+}
+
+int add_groups(estimation::NodeSums& sums, const Groups& groups, bool is_poisson) {
+  constexpr std::uint64_t kMostSamples = std::uint64_t{1} << 53;
+  for (const SampleGroup& group : groups) {
+    if (group.is_certain) {
+      sums.add_certain(group.size, group.count);
+    } else {
+      sums.add(group.size, rate(group.interval, is_poisson), group.count);
+    }
+    if (sums.samples + sums.certain_samples > kMostSamples) return refuse("more than 2^53 samples");
+  }
+  return kExitOk;
+}
+
+bool has_offset(const SampleGroup& group) { return group.offset.has_value(); }
+
+/// Adds a group; `trials.interval` 0 stands for no group yet.
+std::string add_group(report::FailedTrials& trials, const SampleGroup& group) {
+  if (!has_offset(group)) return "offsets are needed of all samples, or of none";
+  if (group.interval == 1) return "an interval of 1 draws no bytes; leave the offsets out";
+  const auto interval = static_cast<double>(group.interval);
+  if (trials.interval != 0 && trials.interval != interval) {
+    return "samples with offsets need one interval; leave the offsets out";
+  }
+  trials.interval = interval;
+  const auto drawn = estimation::Drawn::make(group.size, *group.offset, interval);
+  if (!drawn.has_value()) return std::string(clause(drawn.error()));
+  const auto count = static_cast<double>(group.count);
+  trials.untried += count * drawn.value().untried();
+  trials.weights.add(count * drawn.value().weight(), count * interval * (interval - 1));
+  return "";
+}
+
+/// The offsets, where samples have them: all, or the failed trials are not known, and at
+/// one interval, or they have no law.
+int add_offsets(report::Calculation& calculation, const Options& options, const Groups& groups) {
+  if (std::ranges::none_of(groups, has_offset)) return kExitOk;
+  if (calculation.is_poisson) return refuse("--poisson: samples have no offset in that model");
+  if (!options.intervals.empty()) return refuse("--interval: samples with offsets need just one");
+  report::FailedTrials trials;
+  for (const SampleGroup& group : groups) {
+    if (group.is_certain) continue;
+    const std::string reason = add_group(trials, group);
+    if (!reason.empty()) return refuse(reason);
+  }
+  const auto limits =
+      estimation::failed_trials_interval(calculation.sums.samples, trials.untried, trials.interval,
+                                         calculation.level, estimation::Window::kFixed);
+  if (!limits.has_value()) return refuse(std::string(clause(limits.error())));
+  calculation.failed_trials = trials;
+  return kExitOk;
+}
+
+int read_groups(Groups& groups, const Options& options) {
+  if (const int code = append(groups, options.samples, parse_sample_group)) return code;
+  if (const int code = append(groups, options.certain, parse_certain_group)) return code;
+  if (options.file.empty()) return kExitOk;
+  return append_file(groups, options.file);
+}
+
+int print_estimate(Options& options) {
+  Groups groups;
+  if (const int code = read_groups(groups, options)) return code;
+  if (groups.empty() && options.intervals.empty()) {
+    return refuse("from what? Name samples as SIZE[+OFFSET]@INTERVAL[:COUNT], or an --interval");
+  }
+  report::Calculation& calculation = options.calculation;
+  if (const int code = add_intervals(calculation.sums, options)) return code;
+  if (const int code = add_groups(calculation.sums, groups, calculation.is_poisson)) return code;
+  if (const int code = add_offsets(calculation, options, groups)) return code;
+  const present::Style style = terminal::output_style(calculation.level);
+  const bool is_printed = options.is_json
+                              ? terminal::print_data(to_json(calculation))
+                              : terminal::print_report(to_text(calculation, style), style);
+  return is_printed ? kExitOk : kExitFailed;
+}
+
+void add_inputs(CLI::App& verb, Options& options) {
+  verb.add_option("SAMPLES", options.samples,
+                  "Samples as SIZE[+OFFSET]@INTERVAL[:COUNT]: 16@512KiB:3 are three of 16 bytes.\n"
+                  "With OFFSET, the bytes before the drawn one, the estimate by failed trials too")
+      ->type_name("");
+  verb.add_option("--certain", options.certain, "Objects recorded with certainty (repeatable)")
+      ->type_name("SIZE[:COUNT]")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  verb.add_option("--interval", options.intervals,
+                  "An interval in force that may have left no sample (repeatable)")
+      ->type_name("SIZE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  verb.add_option("--file", options.file,
+                  "Samples as lines 'size,interval,count[,certain[,offset]]' or JSON objects\n"
+                  "with these keys; - for standard input")
+      ->type_name("FILE");
+}
+
+void add_choices(CLI::App& verb, const std::shared_ptr<Options>& options) {
+  verb.add_option_function<std::string>(
+          "--ci,--level",
+          [options](const std::string& text) {
+            const auto level = parse_level(text);
+            if (!level) throw CLI::ValidationError("--ci", "'" + text + "' is no level like 95%");
+            options->calculation.level = *level;
+          },
+          "Confidence level of the intervals (default 95%)")
+      ->type_name("LEVEL");
+  verb.add_flag_callback(
+      "--listed", [options] { options->calculation.form = estimation::Form::kListed; },
+      "Allow for being shown only because there is a sample, as rows of tables do");
+  verb.add_flag("--poisson", options->calculation.is_poisson,
+                "Samples drawn with e^(-SIZE/INTERVAL), as Go and jemalloc do, instead of\n"
+                "(1 - 1/INTERVAL)^SIZE");
+  verb.add_flag("--json", options->is_json, "Print JSON (docs/json.md)");
+  add_terminal_options(verb);
+}
+
+}  // namespace
+
+void register_estimate(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("estimate", "Apply the estimators to samples you name");
+  add_inputs(*verb, *options);
+  add_choices(*verb, options);
+  verb->footer(
+      "\nExamples:\n"
+      "  geiger estimate 16@512KiB:3 --certain 8MiB:2\n"
+      "  geiger estimate 24+7@102400              one sample, its 8th byte drawn");
+  verb->callback([options, &exit_code] { exit_code = print_estimate(*options); });
+}
+
+}  // namespace geiger::cli

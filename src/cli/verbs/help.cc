@@ -1,0 +1,69 @@
+// `geiger help [VERB]`: what --help prints, and the manual's source.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/help/choice.h"
+#include "cli/help/command_tree.h"
+#include "cli/help/manual.h"
+#include "cli/verbs/commands.h"
+#include "query/spelling.h"
+#include "terminal/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> words;
+  bool wants_source = false;
+};
+
+struct Found {
+  const CLI::App* app;
+  VerbFacts facts;
+};
+
+Found find(const CLI::App& app, const std::vector<std::string>& words) {
+  Found found{&app, describe_tree(app)};
+  for (const std::string& word : words) {
+    std::vector<std::string> names;
+    const VerbFacts* next = nullptr;
+    for (const VerbFacts& verb : found.facts.verbs) {
+      names.push_back(last_word(verb.name));
+      if (names.back() == word) next = &verb;
+    }
+    if (next == nullptr) {
+      throw CLI::ValidationError(
+          fmt::format("unknown verb '{}'{}", word, query::did_you_mean(word, names)));
+    }
+    found.app = found.app->get_subcommand(word);
+    found.facts = VerbFacts(*next);
+  }
+  return found;
+}
+
+std::string text_of(const CLI::App& app, const Options& options) {
+  const Found found = find(app, options.words);
+  if (options.wants_source) return manual_page(found.facts, GEIGER_VERSION);
+  // Not App::help(), which would follow the words of this command line, to `help` itself.
+  std::string path = "geiger";
+  for (const std::string& word : options.words) path += " " + word;
+  return found.app->get_formatter()->make_help(found.app, path, CLI::AppFormatMode::Normal);
+}
+
+}  // namespace
+
+void register_help(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("help", "What a verb does and its options");
+  verb->add_option("VERB", options->words, "Which (default: all of geiger)")->type_name("");
+  verb->add_flag("--scdoc", options->wants_source, "As the source of its manual page");
+  verb->callback([&app, options, &exit_code] {
+    exit_code = terminal::print_data(text_of(app, *options)) ? kExitOk : kExitFailed;
+  });
+}
+
+}  // namespace geiger::cli

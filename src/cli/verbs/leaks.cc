@@ -1,0 +1,160 @@
+// `geiger leaks`: sites that keep growing.
+#include "analysis/report/lives/leaks.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "cli/help/choice.h"
+#include "cli/options/input.h"
+#include "cli/options/next_step.h"
+#include "cli/options/selection_options.h"
+#include "cli/verbs/commands.h"
+#include "query/instants.h"
+#include "query/sizes.h"
+#include "query/text_file.h"
+#include "terminal/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+using profile::LifetimeGrouping;
+using profile::Suppressions;
+
+struct Options {
+  ReadOptions read;
+  report::LeaksOptions leaks;
+  query::SelectionOptions selection;  ///< Filters.
+  std::string suppressions;
+  std::string until;  ///< As typed; empty: not given.
+  bool fails = false;
+};
+
+base::Outcome<Suppressions> read_suppressions(const std::string& path) {
+  if (path.empty()) return Suppressions();
+  const auto text = query::read_text_file(path);
+  if (!text.has_value()) return base::Outcome<Suppressions>::failure(text.reason());
+  auto parsed = Suppressions::parse(text.value());
+  if (const auto* error = std::get_if<profile::SuppressionError>(&parsed)) {
+    return base::Outcome<Suppressions>::failure(
+        fmt::format("{}:{}: {}", path, error->line, error->reason));
+  }
+  return std::get<Suppressions>(std::move(parsed));
+}
+
+void apply_until(Options& options, const profile::Recording& recording) {
+  if (options.until.empty()) return;
+  auto at = query::instant_of(options.until, recording);
+  if (!at.has_value()) throw CLI::ValidationError("--until", at.reason());
+  const query::Instant::Kind kind = at.value().kind;
+  options.leaks.until = report::GivenInstant{.time = at.value().time,
+                                             .text = std::move(at.value().text),
+                                             .is_end = kind == query::Instant::Kind::kEnd,
+                                             .is_peak = kind == query::Instant::Kind::kPeak};
+}
+
+int exit_code_of(const Options& options, const report::LeaksReport& report, const Input& input) {
+  // Half a trace may lack half the frees: no answer is better than that one.
+  if (input.exit_code() != kExitOk) return input.exit_code();
+  if (!options.fails) return kExitOk;
+  switch (report.finding()) {
+    case report::LeakFinding::kSuspects:
+      return kExitOverLimit;
+    case report::LeakFinding::kUndecided:
+      return kExitUndecided;
+    case report::LeakFinding::kClear:
+      break;
+  }
+  return kExitOk;
+}
+
+int print_leaks(Options& options) {
+  const auto suppressions = read_suppressions(options.suppressions);
+  if (!suppressions.has_value()) {
+    terminal::complain(suppressions.reason());
+    return kExitUsage;
+  }
+  auto input = read_input(options.read);
+  if (!input) return kExitFailed;
+  refuse_aggregated(input->recording(), "leaks");
+  apply_until(options, input->recording());
+  query::Subject subject = subject_or_refuse(options.selection, input->recording());
+  options.leaks.search.keeps = std::move(subject.selection.keeps);
+  options.leaks.scope = std::move(subject.scope);
+  options.leaks.search.level = options.read.level;
+  options.leaks.search.suppressions = &suppressions.value();
+  const report::LeaksReport report = report::leaks_report(input->recording(), options.leaks);
+  const present::Style style = terminal::output_style(options.read.level);
+  const bool is_printed = options.read.is_json
+                              ? terminal::print_data(to_json(report, input->recording()))
+                              : terminal::print_report(to_text(report, style), style);
+  if (!is_printed) return kExitFailed;
+  if (!options.read.is_json) suggest("tree --kind live --inverted", options.read.runs);
+  return exit_code_of(options, report, *input);
+}
+
+/// A probability in (0, 1), as "5%" or "0.05"; parse_level reads those as well, but takes
+/// 50 to 99 without the sign for per cent.
+void add_share(CLI::App& verb, const char* name, const char* help, double most, double& into) {
+  verb.add_option_function<std::string>(
+          name,
+          [name, most, &into](const std::string& text) {
+            const auto share = parse_level(text);
+            if (!share || *share > most) {
+              throw CLI::ValidationError(
+                  name, fmt::format("'{}' is no share above 0 and up to {:g}%", text, 100 * most));
+            }
+            into = *share;
+          },
+          help)
+      ->type_name("SHARE");
+}
+
+}  // namespace
+
+void register_leaks(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("leaks", "Sites that keep growing, with the evidence");
+  add_read_options(*verb, options->read);
+  add_filter_options(*verb, options->selection);
+  add_frame_options(*verb, options->read.frames);
+  verb->add_option_function<std::string>(
+          "--by",
+          [options](const std::string& name) {
+            options->leaks.search.by =
+                name == "function" ? LifetimeGrouping::kFunction : LifetimeGrouping::kStack;
+          },
+          "stack (default) or function")
+      ->check(one_of({"stack", "function"}))
+      ->type_name("GROUP");
+  add_share(*verb, "--q", "Share of false suspects to accept (default 5%)", 0.5,
+            options->leaks.search.q);
+  add_share(*verb, "--warm-up", "Share of the time that is not judged (default 25%)", 0.9,
+            options->leaks.search.warm_up);
+  verb->add_option("--until", options->until,
+                   std::string("Judge the heap at WHEN (default: before the cleanup at exit):\n") +
+                       query::kWhenForms)
+      ->type_name("WHEN");
+  verb->add_option("--suppressions", options->suppressions,
+                   "File of known leaks, as LeakSanitizer reads it: leak:PATTERN")
+      ->type_name("FILE");
+  verb->add_flag("--all", options->leaks.shows_all, "List the other sites with live bytes too");
+  verb->add_option("--top", options->leaks.top, "Sites to show (default 20; 0: all)")
+      ->type_name("N");
+  verb->add_flag("--fail", options->fails,
+                 "Exit with 3 if something is suspect, with 4 if undecided");
+  verb->footer(
+      "\nMemory alive at the end is not necessarily a leak. Sites that keep growing after "
+      "warm-up,\n"
+      "beyond what sampling and the program's own variation explain, are suspects. A program\n"
+      "that frees its heap before it exits is judged before that (docs/lifetimes.md).\n");
+  verb->callback([options, &exit_code] { exit_code = print_leaks(*options); });
+}
+
+}  // namespace geiger::cli

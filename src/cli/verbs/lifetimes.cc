@@ -1,0 +1,121 @@
+// `geiger lifetimes`: how long objects live.
+#include "analysis/report/lives/lifetimes.h"
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "cli/help/choice.h"
+#include "cli/options/input.h"
+#include "cli/options/next_step.h"
+#include "cli/options/picture.h"
+#include "cli/options/selection_options.h"
+#include "cli/verbs/commands.h"
+#include "query/sizes.h"
+#include "terminal/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+using profile::LifetimeGrouping;
+
+struct Options {
+  ReadOptions read;
+  report::LifetimesOptions lifetimes;
+  PictureOptions picture;
+  query::SelectionOptions selection;  ///< A window and filters.
+};
+
+const std::map<std::string, LifetimeGrouping> kGroupings{{"function", LifetimeGrouping::kFunction},
+                                                         {"stack", LifetimeGrouping::kStack},
+                                                         {"thread", LifetimeGrouping::kThread},
+                                                         {"size", LifetimeGrouping::kSize},
+                                                         {"none", LifetimeGrouping::kWhole}};
+
+/// Weighs every sample by itself, so half of them will not do.
+void select(Options& options, const profile::Recording& recording) {
+  refuse_aggregated(recording, "lifetimes");
+  query::Subject subject = subject_or_refuse(options.selection, recording);
+  if (subject.selection.is_chosen_by_samples) {
+    throw CLI::ValidationError(
+        "lifetimes: a window that the peak bounds has a part of the samples");
+  }
+  profile::LifetimeSelection& selection = options.lifetimes.selection;
+  selection.allocated_in.from = subject.selection.from.value_or(selection.allocated_in.from);
+  selection.allocated_in.to = subject.selection.to.value_or(selection.allocated_in.to);
+  selection.keeps = std::move(subject.selection.keeps);
+  options.lifetimes.scope = std::move(subject.scope);
+}
+
+int print_lifetimes(Options& options) {
+  if (!may_write(options.picture)) return kExitFailed;
+  options.read.infers_types = !options.selection.type.empty();
+  const auto input = read_input(options.read);
+  if (!input) return kExitFailed;
+  options.lifetimes.level = options.read.level;
+  select(options, input->recording());
+  const report::LifetimesReport report =
+      report::lifetimes_report(input->recording(), options.lifetimes);
+  if (!write_picture(options.picture, [&] { return to_svg(report); })) return kExitFailed;
+  const present::Style style = terminal::output_style(options.read.level);
+  const bool is_printed = options.read.is_json
+                              ? terminal::print_data(to_json(report, input->recording()))
+                              : terminal::print_report(to_text(report, style), style);
+  if (!is_printed) return kExitFailed;
+  if (!options.read.is_json) suggest("leaks", options.read.runs);
+  return input->exit_code();
+}
+
+/// An option whose text is a length of time.
+template <typename Store>
+void add_time(CLI::App& verb, const char* name, const char* help, const Store& store) {
+  verb.add_option_function<std::string>(
+          name,
+          [name, store](const std::string& text) {
+            const auto time = query::parse_duration(text);
+            if (!time.has_value()) throw CLI::ValidationError(name, time.reason());
+            store(time.value());
+          },
+          help)
+      ->type_name("TIME");
+}
+
+void add_times(CLI::App& verb, Options& options) {
+  add_time(verb, "--temporary", "Lives up to this are temporary (default 1ms)",
+           [&options](Nanoseconds limit) {
+             if (limit == 0) throw CLI::ValidationError("--temporary", "must be above 0");
+             options.lifetimes.temporary = limit;
+           });
+  add_window_options(verb, options.selection);
+  add_filter_options(verb, options.selection);
+  add_frame_options(verb, options.read.frames);
+}
+
+}  // namespace
+
+void register_lifetimes(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb =
+      app.add_subcommand("lifetimes", "How long objects live, and where they are freed");
+  add_read_options(*verb, options->read);
+  verb->add_option_function<std::string>(
+          "--by",
+          [options](const std::string& name) { options->lifetimes.by = kGroupings.at(name); },
+          "function (default), stack, thread, size or none")
+      ->check(one_of({"function", "stack", "thread", "size", "none"}))
+      ->type_name("GROUP");
+  verb->add_option("--top", options->lifetimes.top, "Rows to show (default 30; 0: all)")
+      ->type_name("N");
+  add_times(*verb, *options);
+  verb->add_flag("--observed-only", options->lifetimes.selection.observed_only,
+                 "Only objects seen being freed; over-represents short lives");
+  add_picture_options(*verb, options->picture);
+  verb->footer(
+      "\nWhat is alive at the end counts as long as it was watched (docs/lifetimes.md).\n"
+      "Who frees is recorded always, where from with geiger run --free-stacks.\n");
+  verb->callback([options, &exit_code] { exit_code = print_lifetimes(*options); });
+}
+
+}  // namespace geiger::cli

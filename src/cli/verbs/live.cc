@@ -1,0 +1,241 @@
+// `geiger live`: a running program, while it runs.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cli/help/choice.h"
+#include "cli/help/help_formatter.h"
+#include "cli/options/input.h"
+#include "cli/options/next_step.h"
+#include "cli/options/run_options.h"
+#include "cli/options/selection_options.h"
+#include "cli/options/terminal_options.h"
+#include "cli/verbs/commands.h"
+#include "live/followed_run.h"
+#include "live/program.h"
+#include "live/session.h"
+#include "live/terminal.h"
+#include "query/sizes.h"
+#include "terminal/interrupts.h"
+#include "terminal/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+struct Options {
+  std::string word;
+  std::vector<std::string> program;
+  std::string interval;  ///< Of a program that is started.
+  bool is_json = false;
+  query::SelectionOptions selection;  ///< Filters and frames.
+  live::SessionOptions session;
+};
+
+constexpr milliseconds kShortest{100};
+constexpr milliseconds kLongest = std::chrono::hours(1);
+
+milliseconds time_of(const char* option, const std::string& text) {
+  const auto time = query::parse_duration(text);
+  if (!time.has_value()) throw CLI::ValidationError(option, time.reason());
+  const auto length =
+      std::chrono::duration_cast<milliseconds>(std::chrono::nanoseconds(time.value()));
+  if (length < kShortest || length > kLongest) {
+    throw CLI::ValidationError(option, "'" + text + "' is not between 100ms and 1h");
+  }
+  return length;
+}
+
+/// Waits for the first trace of a program that was started.
+void await_trace(live::FollowedRun& run, live::LiveProgram& program) {
+  constexpr milliseconds kLookAgain{5};
+  while (run.follower().is_empty() && !program.has_ended() && !terminal::was_interrupted()) {
+    std::this_thread::sleep_for(kLookAgain);
+    run.look(0);
+  }
+}
+
+/// The run at `path`, or the file that 'geiger run -o' packed it into; empty: neither.
+std::string what_is_left_of(const std::string& path) {
+  constexpr std::string_view kParts = ".parts";
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) return path;
+  if (!path.ends_with(kParts)) return "";
+  const std::string packed = path.substr(0, path.size() - kParts.size());
+  return std::filesystem::exists(packed, error) ? packed : "";
+}
+
+/// What there is to type next.
+void say_end(const live::FollowedRun& run, const live::LiveProgram* program, bool has_ended) {
+  if (program != nullptr && !program->output().empty()) {
+    terminal::complain("its output is in " + program->output());
+  }
+  if (run.follower().is_empty()) return terminal::complain("nothing was recorded");
+  const std::string left = what_is_left_of(run.path());
+  if (left.empty()) {
+    return terminal::complain(
+        fmt::format("{} is not there any more: nothing is left to read", run.path()));
+  }
+  terminal::complain(fmt::format("{}: geiger summary {}",
+                                 has_ended ? "the run has ended" : "it runs on", as_typed(left)));
+}
+
+/// What is to be looked at, and the program if it has to be started for that.
+struct Subject {
+  std::optional<live::LiveProgram> program;
+  std::optional<live::FollowedRun> run;
+};
+
+std::optional<std::string> open_running(const Options& options, Subject& subject) {
+  auto opened = live::FollowedRun::open(options.word);
+  if (!opened.has_value()) return opened.reason();
+  subject.run.emplace(std::move(opened.value()));
+  return std::nullopt;
+}
+
+std::optional<std::string> start_program(const Options& options, Subject& subject) {
+  live::LiveProgram::Orders orders{options.program, {}, !options.is_json};
+  if (!options.interval.empty()) orders.options = {"--interval", options.interval};
+  auto started = live::LiveProgram::start(orders);
+  if (!started.has_value()) return started.reason();
+  subject.program.emplace(std::move(started.value()));
+  subject.run.emplace(
+      live::FollowedRun::of_started(subject.program->pid(), subject.program->directory()));
+  await_trace(*subject.run, *subject.program);
+  return std::nullopt;
+}
+
+int look_at(const Options& options, Subject& subject) {
+  const present::Style style = terminal::output_style(options.session.live.table.level);
+  live::LiveProgram* const program = subject.program ? &*subject.program : nullptr;
+  live::LiveSession session(*subject.run, program, options.session);
+  bool is_done = true;
+  if (options.is_json) {
+    is_done = session.print_lines();
+  } else {
+    auto terminal = live::LiveTerminal::open(style.has_color, style.has_unicode);
+    if (!terminal.has_value()) {
+      terminal::complain(terminal.reason());
+      is_done = false;
+    } else {
+      session.show(*terminal.value(), style);
+    }
+  }
+  if (program != nullptr) program->end();
+  const int program_code = program == nullptr ? kExitOk : program->finish();
+  say_end(*subject.run, program, session.has_ended() || program != nullptr);
+  return is_done ? program_code : kExitFailed;
+}
+
+int live(Options& options) {
+  if (!options.word.empty() && !options.program.empty()) {
+    throw CLI::ValidationError("live: either a process that runs or a program to start");
+  }
+  auto selection = live::LiveSelection::of(options.selection);
+  if (!selection.has_value()) throw CLI::ValidationError(selection.reason());
+  options.session.selection = std::move(selection.value());
+  // Before anything is started: without a terminal there is nothing to show it on.
+  const auto obstacle = options.is_json ? std::nullopt : live::LiveTerminal::obstacle();
+  if (obstacle) {
+    terminal::complain(*obstacle + ": --json prints a line per look");
+    return kExitUsage;
+  }
+  terminal::heed_signals();
+  Subject subject;
+  const bool starts = !options.program.empty();
+  const auto reason = starts ? start_program(options, subject) : open_running(options, subject);
+  if (reason) {
+    terminal::complain(*reason);
+    return options.word.empty() && !starts ? kExitUsage : kExitFailed;
+  }
+  return look_at(options, subject);
+}
+
+const std::map<std::string, profile::GroupBy> kGroups{
+    {"function", profile::GroupBy::kFunction}, {"line", profile::GroupBy::kLine},
+    {"stack", profile::GroupBy::kStack},       {"thread", profile::GroupBy::kThread},
+    {"module", profile::GroupBy::kModule},     {"size", profile::GroupBy::kSize},
+    {"type", profile::GroupBy::kType},         {"label", profile::GroupBy::kLabel}};
+
+/// CLI11 does not know about the program's words.
+class LiveFormatter : public HelpFormatter {
+ public:
+  std::string make_usage(const CLI::App* /*app*/, std::string /*name*/) const override {
+    return "Usage: geiger live [options] [PID | RUN]\n"
+           "       geiger live [options] -- PROGRAM [ARGUMENTS...]\n";
+  }
+};
+
+}  // namespace
+
+void register_live(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("live", "Look at a program while it runs");
+  verb->add_option("PID", options->word,
+                   "A recorded process, or its run's directory or FILE (default: the only one)")
+      ->type_name("");
+  verb->add_option_function<std::string>(
+          "--every",
+          [options](const std::string& text) { options->session.every = time_of("--every", text); },
+          "From one look to the next (default 1s)")
+      ->type_name("TIME");
+  verb->add_option_function<std::string>(
+          "--window",
+          [options](const std::string& text) {
+            options->session.recent = time_of("--window", text);
+          },
+          "Recent time that growth is shown over too (default 30s)")
+      ->type_name("TIME");
+  verb->add_option("--looks", options->session.most_looks,
+                   "End after so many (default: at the end)")
+      ->type_name("N");
+  verb->add_option_function<std::string>(
+          "--by",
+          [options](const std::string& name) { options->session.live.table.by = kGroups.at(name); },
+          "function (default), line, stack, thread, module, size, type or label")
+      ->check(one_of({"function", "line", "stack", "thread", "module", "size", "type", "label"}))
+      ->type_name("GROUP");
+  verb->add_option_function<std::string>(
+          "--kind",
+          [options](const std::string& name) {
+            options->session.live.kind =
+                name == "allocated" ? profile::Kind::kAllocated : profile::Kind::kLiveAtEnd;
+          },
+          "live (default) or allocated")
+      ->check(one_of({"live", "allocated"}))
+      ->type_name("KIND");
+  verb->add_option("--top", options->session.live.table.top, "Rows of --json (default 30; 0: all)")
+      ->type_name("N");
+  verb->add_option("--interval", options->interval, "Sampling interval of PROGRAM")
+      ->type_name("SIZE");
+  add_report_options(*verb, options->session.live.table.level, options->is_json);
+  add_names_option(*verb);
+  add_expression_options(*verb, options->selection);
+  add_frame_options(*verb, options->selection.frames);
+  add_program_words(*verb, options->program);
+  verb->formatter(std::make_shared<LiveFormatter>());
+  verb->footer(
+      "\nReads the trace that the program writes; the program is not asked and not slowed.\n"
+      "In the view ? shows the keys. --json prints one document per line and look\n"
+      "(docs/json.md). PROGRAM runs as under 'geiger run', in the background: its output\n"
+      "goes to geiger-PROGRAM.PID.out unless standard output is a file or pipe, and it ends\n"
+      "with the view.\n"
+      "\nExit code: 0 done (of PROGRAM: its own), 1 failed, 2 usage or no terminal.\n"
+      "\nExamples:\n"
+      "  geiger live $(pidof redis-server)\n"
+      "  geiger live --by stack -- ./server --port 8080\n"
+      "  geiger live --json --looks 10 4711 | jq .live.bytes.value");
+  verb->callback([options, &exit_code] { exit_code = live(*options); });
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,52 @@
+// `geiger marks`: the instants that have names.
+#include "analysis/report/profiles/marks.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/options/foreign.h"
+#include "cli/options/input.h"
+#include "cli/options/next_step.h"
+#include "cli/options/selection_options.h"
+#include "cli/verbs/commands.h"
+#include "terminal/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+struct Options {
+  ReadOptions read;
+  report::MarksOptions marks;
+};
+
+int print_marks(Options& options) {
+  const auto input = read_traces(options.read);
+  if (!input || is_refused(*input, "marks")) return kExitFailed;
+  refuse_aggregated(input->recording(), "marks");
+  options.marks.level = options.read.level;
+  const report::MarksReport report = report::marks_report(input->recording(), options.marks);
+  const present::Style style = terminal::output_style(options.read.level);
+  const bool is_printed =
+      options.read.is_json
+          ? terminal::print_data(to_json(report, input->recording()))
+          : terminal::print_report(to_text(report, input->recording(), style), style);
+  if (!is_printed) return kExitFailed;
+  if (!options.read.is_json && !report.lines.empty()) {
+    const std::string mark = as_typed("mark:" + report.lines.front().name);
+    suggest("table --kind live --at " + mark, options.read.runs);
+  }
+  return input->exit_code();
+}
+
+}  // namespace
+
+void register_marks(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("marks", "Instants with names, and the heap at each");
+  add_read_options(*verb, options->read);
+  verb->add_option("--top", options->marks.top, "Marks to list (default 50; 0: all)")
+      ->type_name("N");
+  verb->callback([options, &exit_code] { exit_code = print_marks(*options); });
+}
+
+}  // namespace geiger::cli

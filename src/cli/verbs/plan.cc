@@ -1,0 +1,155 @@
+// `geiger plan`: which interval to record with.
+#include "analysis/report/study/plan.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/options/foreign.h"
+#include "cli/options/input.h"
+#include "cli/options/picture.h"
+#include "cli/verbs/commands.h"
+#include "query/ratio.h"
+#include "query/sizes.h"
+#include "terminal/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+struct Options {
+  ReadOptions read;
+  report::PlanOptions plan;
+  PictureOptions picture;
+};
+
+/// An option whose text `parse` reads into `store`.
+template <typename Parse, typename Store>
+void add_parsed(CLI::App& verb, const char* name, const char* type, const char* help,
+                const Parse& parse, const Store& store) {
+  verb.add_option_function<std::string>(
+          name,
+          [name, parse, store](const std::string& text) {
+            const auto parsed = parse(text);
+            if (!parsed.has_value()) throw CLI::ValidationError(name, parsed.reason());
+            store(parsed.value());
+          },
+          help)
+      ->type_name(type);
+}
+
+base::Outcome<Bytes> parse_positive_size(std::string_view text) {
+  auto size = query::parse_size(text);
+  if (size.has_value() && size.value() == 0) {
+    return base::Outcome<Bytes>::failure("at least 1 byte is needed");
+  }
+  return size;
+}
+
+/// Ascending, each once.
+base::Outcome<std::vector<Bytes>> parse_intervals(const std::vector<std::string>& texts) {
+  using Intervals = base::Outcome<std::vector<Bytes>>;
+  constexpr std::size_t kMostIntervals = 6;  // That many columns fit on a line.
+  std::vector<Bytes> sizes;
+  for (const std::string& text : texts) {
+    const auto size = parse_positive_size(text);
+    if (!size.has_value()) return Intervals::failure(size.reason());
+    sizes.push_back(size.value());
+  }
+  std::ranges::sort(sizes);
+  sizes.erase(std::ranges::unique(sizes).begin(), sizes.end());
+  if (sizes.size() > kMostIntervals) {
+    return Intervals::failure("at most 6 intervals fit in one table");
+  }
+  return sizes;
+}
+
+base::Outcome<double> parse_probability(const std::string& text) {
+  if (const auto level = parse_level(text)) return *level;
+  return base::Outcome<double>::failure("'" + text + "' is no probability like 80%");
+}
+
+void add_goals(CLI::App& verb, report::PlanOptions& plan) {
+  add_parsed(verb, "--site", "SIZE", "Bytes of the site of interest (default: all of RUN)",
+             parse_positive_size, [&plan](Bytes size) { plan.site = static_cast<double>(size); });
+  add_parsed(verb, "--change", "CHANGE", "To find in it: 10%, -5%, 2x", query::parse_change,
+             [&plan](double change) { plan.change = change; });
+  add_parsed(verb, "--precision", "SHARE", "To know it to: 5%", query::parse_share,
+             [&plan](double share) { plan.precision = share; });
+  verb.add_option_function<std::vector<std::string>>(
+          "--interval",
+          [&plan](const std::vector<std::string>& texts) {
+            const auto sizes = parse_intervals(texts);
+            if (!sizes.has_value()) throw CLI::ValidationError("--interval", sizes.reason());
+            plan.intervals = sizes.value();
+          },
+          "Show what this interval sees; several are compared")
+      ->type_name("SIZE,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  add_parsed(verb, "--power", "P", "Chance to find the change (default 80%)", parse_probability,
+             [&plan](double power) { plan.power = power; });
+  add_parsed(verb, "--alpha", "P", "Chance of a false alarm (default 5%)", parse_probability,
+             [&plan](double alpha) { plan.alpha = alpha; });
+}
+
+/// What the parts of a plan say together.
+std::string contradiction_in(const report::PlanOptions& plan, bool has_run) {
+  if (plan.power <= plan.alpha) return "--power must be above --alpha";
+  const bool has_goal = plan.change || plan.precision;
+  if (plan.site && !has_goal && plan.intervals.empty() && !has_run) {
+    return "--site needs --change or --precision, or --interval";
+  }
+  return "";
+}
+
+std::optional<report::PlanReport> report_of(Options& options, int& exit_code) {
+  options.plan.level = options.read.level;
+  if (options.read.runs.empty()) return plan_report(options.plan);
+  const auto input = read_input(options.read);
+  if (!input || is_refused(*input, "plan")) return std::nullopt;
+  exit_code = input->exit_code();
+  options.plan.run = input->shown;
+  return plan_report(options.plan, input->recording());
+}
+
+int print_plan(Options& options) {
+  const std::string contradiction = contradiction_in(options.plan, !options.read.runs.empty());
+  if (!contradiction.empty()) {
+    terminal::complain("plan: " + contradiction);
+    return kExitUsage;
+  }
+  int exit_code = kExitOk;
+  const auto report = report_of(options, exit_code);
+  if (!report) return kExitFailed;
+  if (!write_picture(options.picture, [&] { return to_svg(*report); })) return kExitFailed;
+  const present::Style style = terminal::output_style(options.read.level);
+  const bool is_printed = options.read.is_json
+                              ? terminal::print_data(to_json(*report))
+                              : terminal::print_report(to_text(*report, style), style);
+  return is_printed ? exit_code : kExitFailed;
+}
+
+}  // namespace
+
+void register_plan(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("plan", "Which interval to record with, and what it costs");
+  add_goals(*verb, options->plan);
+  add_read_options(*verb, options->read);
+  verb->get_option("RUN")->description("Runs whose sizes and rates to plan with (default: none)");
+  add_picture_options(*verb, options->picture);
+  verb->footer(
+      "\nGiven what to see, says the interval, the samples and the cost; given an interval, what\n"
+      "it sees. Without either, the default interval. docs/estimators.md has the formulas.\n"
+      "\nExamples:\n"
+      "  geiger plan --site 10MiB --change 10%   a tenth more of 10 MiB, to be found\n"
+      "  geiger plan --site 1GiB --precision 5%  1 GiB, to be known within 5 %\n"
+      "  geiger plan --interval 64KiB --svg plan.svg\n"
+      "  geiger plan --interval 16KiB,64KiB,512KiB  three intervals side by side\n"
+      "  geiger plan geiger-server.4711 --change 5%");
+  verb->callback([options, &exit_code] { exit_code = print_plan(*options); });
+}
+
+}  // namespace geiger::cli

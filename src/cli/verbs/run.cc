@@ -1,0 +1,170 @@
+// `geiger run`: starts a program with the runtime preloaded, watches over it, and
+// turns what it wrote into something that can be read.
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/options/run_options.h"
+#include "cli/verbs/commands.h"
+#include "control/run_directory.h"
+#include "run/afterwards.h"
+#include "run/launch.h"
+#include "run/preload.h"
+#include "run/signal_relay.h"
+#include "run/supervisor.h"
+#include "run/target_check.h"
+#include "terminal/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+constexpr int kCannotExecute = 126;
+constexpr int kNotFound = 127;
+
+/// One run, from looking at the program to its exit code.
+class Run {
+ public:
+  explicit Run(const run::RunOptions& options)
+      : options_(options), output_(options.program.front(), options.file) {}
+
+  int perform();
+
+ private:
+  [[nodiscard]] bool is_output_refused() const;
+  void prepare_directory(pid_t pid);
+  [[nodiscard]] int run_in_place(const std::string& reason) const;
+  int supervise(run::Launch& launch, const run::SignalState& signals);
+  int finish(int status, pid_t pid, run::Supervisor& supervisor);
+  [[nodiscard]] std::string obstacle() const;
+  void say(const std::string& sentence) const {
+    if (!options_.is_quiet && !sentence.empty()) terminal::complain(sentence);
+  }
+
+  const run::RunOptions& options_;
+  control::OutputPlan output_;
+  run::TargetCheck target_;
+  std::optional<run::PreloadPath> preload_;
+  std::string directory_;  // empty: the program runs without the runtime
+};
+
+bool Run::is_output_refused() const {
+  if (options_.file.empty()) return false;
+  const std::string reason = control::obstacle_to_writing(output_.file(), options_.replaces);
+  if (!reason.empty()) terminal::complain(reason);
+  return !reason.empty();
+}
+
+// From here on nothing may keep the program from running: whatever is missing is
+// said, and the program runs without being profiled.
+void Run::prepare_directory(pid_t pid) {
+  if (target_.must_stay_bare()) return;
+  auto preload = run::PreloadPath::locate();
+  if (!preload.has_value()) {
+    terminal::complain(preload.reason() + ": the program runs unprofiled");
+    return;
+  }
+  const std::string directory = output_.directory_for(pid);
+  const auto created = control::create_run_directory(directory, options_.replaces);
+  if (!created.has_value()) {
+    terminal::complain(created.reason() + ": the program runs unprofiled");
+    return;
+  }
+  if (options_.tells_lttng && !preload.value().add_lttng()) {
+    terminal::complain("this geiger was built without LTTng: the program runs without it");
+  }
+  preload_.emplace(std::move(preload.value()));
+  directory_ = directory;
+}
+
+// Without a process or descriptors for geiger, the program takes its place.
+int Run::run_in_place(const std::string& reason) const {
+  terminal::complain(reason + ": the program runs unprofiled");
+  std::vector<char*> argv;
+  for (const auto& word : options_.program) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  execvp(argv[0], argv.data());
+  const int error = errno;
+  terminal::complain(fmt::format("cannot run '{}': {}", target_.path, std::strerror(error)));
+  return error == ENOENT ? kNotFound : kCannotExecute;
+}
+
+int Run::perform() {
+  run::occupy_standard_streams();
+  target_ = run::check_target(options_.program.front());
+  if (target_.is_fatal()) {
+    terminal::complain(target_.sentence());
+    return target_.obstacle == run::Obstacle::kNotFound ? kNotFound : kCannotExecute;
+  }
+  if (is_output_refused()) return kExitUsage;
+  say(target_.sentence());
+  const run::SignalState signals = run::take_over_signals();
+  auto launch = run::Launch::fork_waiting(options_.program, signals);
+  if (!launch.has_value()) {
+    run::restore_signals(signals);
+    return run_in_place(launch.reason());
+  }
+  return supervise(launch.value(), signals);
+}
+
+int Run::supervise(run::Launch& launch, const run::SignalState& signals) {
+  prepare_directory(launch.pid());
+  const run::Environment environment =
+      directory_.empty() ? run::without_runtime(run::own_environment())
+                         : run::with_runtime(run::own_environment(), options_.runtime,
+                                             preload_->word(), directory_, launch.pid());
+  run::Supervisor supervisor(launch.pid(), directory_, options_.window, options_.observation,
+                             options_.watch);
+  const int error = launch.execute(environment);
+  if (error != 0) {
+    if (!directory_.empty()) control::remove_run_directory(directory_);
+    terminal::complain(fmt::format("cannot run '{}': {}", target_.path, std::strerror(error)));
+    return error == ENOENT ? kNotFound : kCannotExecute;
+  }
+  const int status = supervisor.wait_for_end();
+  sigprocmask(SIG_SETMASK, &signals.mask, nullptr);  // from here on ^C means geiger
+  return finish(status, launch.pid(), supervisor);
+}
+
+std::string Run::obstacle() const {
+  if (!target_.sentence().empty() || !options_.runtime.is_dormant) return target_.sentence();
+  return "nobody asked for a recording (geiger ctl PID start)";
+}
+
+int Run::finish(int status, pid_t pid, run::Supervisor& supervisor) {
+  if (!directory_.empty()) {
+    const run::Afterwards afterwards{.directory = directory_,
+                                     .file = output_.file(),
+                                     .shown = output_.shown_for(pid),
+                                     .replaces = options_.replaces,
+                                     .is_quiet = options_.is_quiet,
+                                     .symbolizes = options_.symbolizes,
+                                     .program = pid,
+                                     .obstacle = obstacle(),
+                                     .refused = supervisor.refused(),
+                                     .observer = supervisor.observer()};
+    if (run::finish_run(afterwards).has_running_processes) preload_->keep();
+  }
+  preload_.reset();  // before a signal may end this process
+  return WIFSIGNALED(status) ? run::die_of(WTERMSIG(status)) : WEXITSTATUS(status);
+}
+
+}  // namespace
+
+void register_run(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<run::RunOptions>();
+  CLI::App* run = add_run_options(app, *options);
+  run->callback([options, &exit_code] {
+    settle_interval(*options, run::IntervalWish::kAuto);
+    exit_code = Run(*options).perform();
+  });
+}
+
+}  // namespace geiger::cli

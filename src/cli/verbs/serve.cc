@@ -1,0 +1,135 @@
+// `geiger serve`: profiles of a running program over HTTP, as Go programs serve theirs.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "analysis/present/text.h"
+#include "cli/options/frame_options.h"
+#include "cli/options/input.h"
+#include "cli/options/page_preset.h"
+#include "cli/verbs/commands.h"
+#include "live/followed_run.h"
+#include "live/served_page.h"
+#include "live/served_run.h"
+#include "query/frame_rules.h"
+#include "run/preload.h"
+#include "serve/http_server.h"
+#include "serve/token.h"
+#include "terminal/interrupts.h"
+#include "terminal/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+struct Options {
+  std::string word;
+  int port = 0;
+  std::string token;
+  double level = 0.95;
+  query::FrameOptions frames;
+};
+
+constexpr int kHighestPort = 65535;
+
+/// Where everything is, and what to type.
+void print_addresses(const Options& options, const std::string& shown, int port) {
+  const std::string base = fmt::format("http://127.0.0.1:{}/{}/", port, options.token);
+  fmt::print(
+      "{}\n  {}\n  {}debug/pprof/heap     what is live\n"
+      "  {}debug/pprof/allocs   what was allocated\n"
+      "  {}metrics              OpenMetrics, for Prometheus\n"
+      "Next: go tool pprof {}debug/pprof/heap\n"
+      "Whoever has the token in these addresses may read them. ^C ends.\n",
+      present::printable(shown), base, base, base, base, base);
+  std::fflush(stdout);
+}
+
+int serve_run(Options options) {
+  auto rules = query::frame_rules_of(options.frames);
+  if (!rules.has_value()) throw CLI::ValidationError(rules.reason());
+  auto run = live::FollowedRun::open(options.word);
+  if (!run.has_value()) {
+    terminal::complain(run.reason());
+    return options.word.empty() ? kExitUsage : kExitFailed;
+  }
+  if (options.token.empty()) options.token = serve::random_token();
+  if (options.token.empty()) {
+    terminal::complain("the system gives no random numbers for a token: --token TOKEN");
+    return kExitFailed;
+  }
+  const std::string shown = run.value().shown();
+  live::ServedRun served(std::move(run.value()), options.level,
+                         {std::move(rules.value()), preset_of(options.frames)},
+                         live::read_served_template());
+  std::string reason;
+  const auto server = serve::load_http_server(
+      (run::install_root() / "lib" / "geiger").string(), options.token,
+      [&served](const serve::Request& request) { return served.answer(request); }, reason);
+  if (server == nullptr) {
+    terminal::complain("no HTTP server: " + reason);
+    return kExitFailed;
+  }
+  const auto port = server->bind(options.port);
+  if (!port) {
+    terminal::complain(
+        fmt::format("port {}: {} (--port 0 takes a free one)", options.port, std::strerror(errno)));
+    return kExitFailed;
+  }
+  terminal::heed_signals();
+  server->start();
+  print_addresses(options, shown, *port);
+  while (!terminal::was_interrupted()) {
+    served.look();
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+  served.stop();
+  server->stop();
+  return kExitOk;
+}
+
+}  // namespace
+
+void register_serve(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("serve", "Serve a program's profiles over HTTP");
+  verb->add_option("PID", options->word,
+                   "A recorded process, or its run's directory or FILE (default: the only one)")
+      ->type_name("");
+  verb->add_option("--port", options->port, "Of 127.0.0.1 (default 0: a free one)")
+      ->check(CLI::Range(0, kHighestPort))
+      ->type_name("PORT");
+  verb->add_option_function<std::string>(
+          "--token",
+          [options](const std::string& text) {
+            if (!serve::is_token(text)) {
+              throw CLI::ValidationError("--token", "8 to 128 letters, digits, '-' and '_'");
+            }
+            options->token = text;
+          },
+          "What requests have to know (default: a random one)")
+      ->type_name("TOKEN");
+  add_level_option(*verb, options->level);
+  add_frame_options(*verb, options->frames);
+  verb->footer(
+      "\nOnly this machine can ask, and only who knows the token: as the first part of the path\n"
+      "or as ?token=TOKEN. /debug/pprof/heap and allocs are as Go programs have them, also with\n"
+      "?seconds=N (what was allocated in the next N seconds) and ?debug=1 (text). /metrics has "
+      "the\n"
+      "live heap with its interval, exact allocated bytes and more, for Prometheus.\n"
+      "\nExit code: 0 ended by ^C, 1 failed (no such process, the port is taken), 2 usage.\n"
+      "\nExamples:\n"
+      "  geiger serve $(pidof redis-server)\n"
+      "  geiger serve --port 8123 --token $(cat secret) 4711\n"
+      "  go tool pprof -http : http://127.0.0.1:8123/TOKEN/debug/pprof/heap");
+  verb->callback([options, &exit_code] { exit_code = serve_run(*options); });
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,168 @@
+// `geiger simulate`: which intervals hold.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "analysis/report/study/coverage_report.h"
+#include "cli/help/choice.h"
+#include "cli/options/input.h"
+#include "cli/options/parallel.h"
+#include "cli/options/picture.h"
+#include "cli/verbs/commands.h"
+#include "terminal/progress.h"
+#include "terminal/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+using estimation::Mix;
+
+constexpr std::uint64_t kMostReplicates = 10'000'000;
+constexpr std::size_t kMostJobs = 1024;
+
+struct Options {
+  report::CoverageReport report;
+  std::vector<std::string> mixes;  ///< None: all.
+  bool has_patterns = false;
+  std::size_t jobs = 0;  ///< 0: one for each processor.
+  PictureOptions picture;
+  bool is_json = false;
+};
+
+std::map<std::string, Mix> mixes_by_name() {
+  std::map<std::string, Mix> mixes;
+  for (std::size_t i = 0; i < estimation::kMixes; ++i) {
+    mixes.emplace(name_of(static_cast<Mix>(i)), static_cast<Mix>(i));
+  }
+  return mixes;
+}
+
+/// Rows with empty cells, in the order of the enumeration.
+void lay_out(Options& options) {
+  report::CoverageReport& report = options.report;
+  report.samples = {0.5, 1, 2, 3, 5, 10, 30, 100, 1000};
+  const bool has_all = options.mixes.empty() && !options.has_patterns;
+  for (std::size_t i = 0; i < estimation::kMixes; ++i) {
+    const auto mix = static_cast<Mix>(i);
+    const bool is_asked =
+        has_all || std::ranges::find(options.mixes, name_of(mix)) != options.mixes.end();
+    if (is_asked)
+      report.mixes.push_back({mix, std::vector<estimation::CellTally>(report.samples.size())});
+  }
+  for (std::size_t i = 0; i < estimation::kPatterns && (has_all || options.has_patterns); ++i) {
+    report.patterns.push_back({static_cast<estimation::Pattern>(i),
+                               std::vector<estimation::PatternTally>(report.samples.size())});
+  }
+}
+
+std::size_t jobs_of(const Options& options) {
+  if (options.jobs > 0) return options.jobs;
+  return std::max(1U, std::thread::hardware_concurrency());
+}
+
+/// The tallies of all blocks of all cells of `rows`: block by block, cell by cell.
+template <typename Row>
+auto tallies_of(const std::vector<Row>& rows, std::size_t cells_of_row, std::size_t blocks) {
+  using Tally = typename decltype(Row::cells)::value_type;
+  return std::vector<Tally>(rows.size() * cells_of_row * blocks);
+}
+
+template <typename Row, typename Tally>
+void merge(std::vector<Row>& rows, const std::vector<Tally>& tallies, std::size_t blocks) {
+  for (std::size_t item = 0; item < tallies.size(); ++item) {
+    const std::size_t cell = item / blocks;
+    const std::size_t cells_of_row = rows.front().cells.size();
+    Tally& sum = rows[cell / cells_of_row].cells[cell % cells_of_row];
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i].merge(tallies[item][i]);
+  }
+}
+
+/// Blocks are simulated in any order and merged in theirs.
+void simulate(Options& options) {
+  report::CoverageReport& report = options.report;
+  const std::size_t blocks = estimation::blocks_of(report.settings);
+  const std::size_t cells = report.samples.size();
+  auto of_mixes = tallies_of(report.mixes, cells, blocks);
+  auto of_patterns = tallies_of(report.patterns, cells, blocks);
+  const auto worker = [&] {
+    return [&, book = estimation::IntervalBook(report.settings.level)](std::size_t item) mutable {
+      const std::size_t place = item < of_mixes.size() ? item : item - of_mixes.size();
+      const std::size_t row = place / blocks / cells;
+      const double samples = report.samples[place / blocks % cells];
+      const std::size_t block = place % blocks;
+      if (item < of_mixes.size()) {
+        of_mixes[place] = estimation::simulate_block(report.settings,
+                                                     {report.mixes[row].mix, samples}, block, book);
+      } else {
+        of_patterns[place] = estimation::simulate_pattern(
+            report.settings, report.patterns[row].pattern, samples, block);
+      }
+    };
+  };
+  const std::size_t items = of_mixes.size() + of_patterns.size();
+  terminal::Progress progress("simulating");
+  work_in_parallel(items, jobs_of(options), worker,
+                   [&](std::size_t done) { progress.update(done, items); });
+  merge(report.mixes, of_mixes, blocks);
+  merge(report.patterns, of_patterns, blocks);
+}
+
+int run_simulation(Options& options) {
+  if (!may_write(options.picture)) return kExitFailed;
+  lay_out(options);
+  simulate(options);
+  if (!write_picture(options.picture, [&] { return to_svg(options.report); })) return kExitFailed;
+  const present::Style style = terminal::output_style(options.report.settings.level);
+  const bool is_printed = options.is_json
+                              ? terminal::print_data(to_json(options.report))
+                              : terminal::print_report(to_text(options.report, style), style);
+  return is_printed ? kExitOk : kExitFailed;
+}
+
+}  // namespace
+
+void register_simulate(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("simulate", "Try every kind of interval on known sites");
+  estimation::TableSettings& settings = options->report.settings;
+  add_report_options(*verb, settings.level, options->is_json);
+  verb->add_option("--seed", settings.seed, "Draw these numbers (default 1)")->type_name("N");
+  verb->add_option("--replicates", settings.replicates, "Of each cell (default 2,000)")
+      ->check(CLI::Range(std::uint64_t{1}, kMostReplicates))
+      ->type_name("N");
+  verb->add_option("--jobs", options->jobs, "Threads (default: all processors); changes no figure")
+      ->check(CLI::Range(std::size_t{1}, kMostJobs))
+      ->type_name("N");
+  std::vector<std::string> names;
+  for (const auto& [name, mix] : mixes_by_name()) names.push_back(name);
+  verb->add_option("--mix", options->mixes,
+                   "Only these sizes: const16, lognormal, power, huge,\n"
+                   "halves, constT, const2T, const3T (default: all)")
+      ->check(one_of(names))
+      ->delimiter(',')
+      ->type_name("NAME,...");
+  verb->add_flag("--patterns", options->has_patterns,
+                 "Only (or also, with --mix): a fixed and a jittered stride\ninstead of chance, on "
+                 "patterns of allocations");
+  verb->add_flag("--certain", settings.has_certain,
+                 "Objects of T and more are certain, as in recordings");
+  verb->add_flag("--widths", options->report.has_widths, "Print mean widths too");
+  add_picture_options(*verb, options->picture);
+  verb->footer(
+      "\nMakes sites of known bytes, samples them, and counts how often each kind of interval\n"
+      "contains the truth. Then samples patterns of allocations at a fixed stride, a jittered\n"
+      "one, and by chance. docs/estimators.md says what the methods, mixes and patterns are.\n"
+      "\nExamples:\n"
+      "  geiger simulate\n"
+      "  geiger simulate --patterns\n"
+      "  geiger simulate --mix const16,huge --replicates 20000 --svg coverage.svg");
+  verb->callback([options, &exit_code] { exit_code = run_simulation(*options); });
+}
+
+}  // namespace geiger::cli

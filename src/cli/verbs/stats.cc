@@ -1,0 +1,88 @@
+// `geiger stats`: what the allocations were like.
+#include "analysis/report/profiles/stats.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <utility>
+
+#include "analysis/profile/thinned.h"
+#include "analysis/report/study/estimators.h"
+#include "cli/options/input.h"
+#include "cli/options/next_step.h"
+#include "cli/options/selection_options.h"
+#include "cli/verbs/commands.h"
+#include "terminal/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+struct Options {
+  ReadOptions read;
+  report::StatsOptions stats;
+  query::SelectionOptions selection;
+  bool compares_estimators = false;
+};
+
+int print_estimators(const Options& options) {
+  const auto input = read_input(options.read);
+  if (!input) return kExitFailed;
+  const query::Subject subject = subject_or_refuse(options.selection, input->recording());
+  const bool is_split = subject.selection.kind == profile::Kind::kLiveAtPeak ||
+                        subject.selection.is_chosen_by_samples;
+  refuse_aggregated(input->recording(), "--estimators");
+  if (profile::depends_on_fates(subject.selection) && profile::is_any_thinned(input->recording())) {
+    throw CLI::ValidationError(
+        "--estimators: the fates of samples were thinned, for which the other designs have no "
+        "answer; --kind allocated has one");
+  }
+  if (is_split) {
+    throw CLI::ValidationError(
+        "--estimators: at the peak only a part of the samples counts, for which "
+        "the other designs have no answer");
+  }
+  const report::EstimatorsReport report = report::estimators_report(
+      input->recording(), options.read.level, subject.selection, subject.scope);
+  const present::Style style = terminal::output_style(options.read.level);
+  const bool is_printed = options.read.is_json
+                              ? terminal::print_data(to_json(report))
+                              : terminal::print_report(to_text(report, style), style);
+  return is_printed ? input->exit_code() : kExitFailed;
+}
+
+int print_stats(Options& options) {
+  const auto input = read_input(options.read);
+  if (!input) return kExitFailed;
+  query::Subject subject = subject_or_refuse(options.selection, input->recording());
+  options.stats.level = options.read.level;
+  options.stats.selection = std::move(subject.selection);
+  options.stats.scope = std::move(subject.scope);
+  const report::StatsReport report = report::stats_report(input->recording(), options.stats);
+  const present::Style style = terminal::output_style(options.read.level);
+  const bool is_printed =
+      options.read.is_json
+          ? terminal::print_data(to_json(report, input->recording()))
+          : terminal::print_report(to_text(report, input->recording(), style), style);
+  if (!is_printed) return kExitFailed;
+  if (!options.read.is_json) suggest("lifetimes", options.read.runs);
+  return input->exit_code();
+}
+
+}  // namespace
+
+void register_stats(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb =
+      app.add_subcommand("stats", "Sizes, entry points, lifetimes, threads, depth of stacks");
+  add_read_options(*verb, options->read);
+  verb->add_option("--threads", options->stats.threads, "Threads to list (default 20; 0: all)")
+      ->type_name("N");
+  verb->add_flag("--estimators", options->compares_estimators,
+                 "Instead: the estimators and intervals of all designs, side by side");
+  add_selection_options(*verb, options->selection);
+  add_frame_options(*verb, options->read.frames);
+  verb->callback([options, &exit_code] {
+    exit_code = options->compares_estimators ? print_estimators(*options) : print_stats(*options);
+  });
+}
+
+}  // namespace geiger::cli

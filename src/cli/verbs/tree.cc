@@ -1,0 +1,60 @@
+// `geiger tree`: who called whom to allocate.
+#include "analysis/report/profiles/tree.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <utility>
+
+#include "analysis/profile/memory/measured.h"
+#include "cli/options/input.h"
+#include "cli/options/next_step.h"
+#include "cli/options/selection_options.h"
+#include "cli/verbs/commands.h"
+#include "terminal/terminal.h"
+
+namespace geiger::cli {
+namespace {
+
+struct Options {
+  ReadOptions read;
+  report::TreeOptions tree;
+  query::SelectionOptions selection;
+};
+
+int print_tree(Options& options) {
+  options.read.observes_running = profile::is_measured(query::kind_of(options.selection));
+  options.read.infers_types = !options.selection.type.empty();
+  const auto input = read_input(options.read);
+  if (!input) return kExitFailed;
+  options.tree.level = options.read.level;
+  query::Subject subject = subject_or_refuse(options.selection, input->recording());
+  if (!can_select(input->recording(), subject.selection)) return kExitFailed;
+  options.tree.scope = std::move(subject.scope);
+  const profile::Profile profile = profile::select(input->recording(), subject.selection);
+  const report::TreeReport report = report::tree_report(input->recording(), profile, options.tree);
+  const present::Style style = terminal::output_style(options.read.level);
+  const bool is_printed = options.read.is_json
+                              ? terminal::print_data(to_json(report))
+                              : terminal::print_report(to_text(report, style), style);
+  if (!is_printed) return kExitFailed;
+  if (!options.read.is_json) suggest("export pprof -o profile.pb.gz", options.read.runs);
+  return input->exit_code();
+}
+
+}  // namespace
+
+void register_tree(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("tree", "The call tree, each branch with what it allocated");
+  add_read_options(*verb, options->read);
+  verb->add_flag("--inverted", options->tree.is_inverted, "Callees above their callers");
+  verb->add_option("--min-percent", options->tree.min_percent,
+                   "Leave out branches with less of the total (default 1)")
+      ->check(CLI::Range(0.0, 100.0))
+      ->type_name("P");
+  add_selection_options(*verb, options->selection, Kinds::kAll);
+  add_frame_options(*verb, options->read.frames);
+  verb->callback([options, &exit_code] { exit_code = print_tree(*options); });
+}
+
+}  // namespace geiger::cli

@@ -1,0 +1,69 @@
+// What whoever watches a trace may write: the second page of it (trace/format.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/outcome.h"
+#include "base/unique_fd.h"
+#include "base/units.h"
+#include "trace/format.h"
+
+namespace geiger::control {
+
+/// Longest name of a mark that is set from outside, bytes.
+inline constexpr std::size_t kMostMarkBytes = sizeof(trace::ControlMark::text);
+
+/// A mark that was published: the runtime has written it when `taken` of its slot reaches
+/// `sequence`.
+struct PostedMark {
+  std::size_t slot = 0;
+  std::uint32_t sequence = 0;
+};
+
+/// Publishes a mark of `time`. Nothing while all slots wait to be taken: the program makes
+/// no allocation that is looked at. `name` is cut to kMostMarkBytes.
+[[nodiscard]] std::optional<PostedMark> post_mark(trace::ControlPage& page, Nanoseconds time,
+                                                  std::string_view name);
+[[nodiscard]] bool is_taken(const trace::ControlPage& page, const PostedMark& mark);
+
+/// Opens a trace of `directory` to change its control page, guarded or not.
+[[nodiscard]] base::UniqueFd open_to_control(int directory, const std::string& path);
+
+/// A trace that a process writes: its first page to read, its second to write.
+class LiveTrace {
+ public:
+  /// Takes the file of `path`. Fails on anything that is not a trace of this format.
+  [[nodiscard]] static base::Outcome<LiveTrace> open(base::UniqueFd file, std::string path);
+
+  LiveTrace(LiveTrace&& other) noexcept { swap(other); }
+  LiveTrace& operator=(LiveTrace&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  LiveTrace(const LiveTrace&) = delete;
+  LiveTrace& operator=(const LiveTrace&) = delete;
+  ~LiveTrace();
+
+  [[nodiscard]] const trace::FileHeader& header() const { return *header_; }
+  [[nodiscard]] trace::ControlPage& control() const { return *control_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] int fd() const { return file_.get(); }
+  /// Whether its process may add to it still.
+  [[nodiscard]] bool is_open() const;
+  /// Bytes of records and header so far.
+  [[nodiscard]] Bytes size() const;
+
+ private:
+  LiveTrace() = default;
+  void swap(LiveTrace& other) noexcept;
+
+  base::UniqueFd file_;
+  std::string path_;
+  const trace::FileHeader* header_ = nullptr;
+  trace::ControlPage* control_ = nullptr;
+};
+
+}  // namespace geiger::control

@@ -1,0 +1,314 @@
+#include "control/controlled.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include "analysis/present/format.h"
+#include "base/clock.h"
+#include "control/run_directory.h"
+
+namespace geiger::control {
+namespace {
+
+using std::chrono::milliseconds;
+using Told = base::Outcome<std::string>;
+
+constexpr milliseconds kLookAgain{2};
+/// How long a program may take to load its libraries.
+constexpr milliseconds kStartingUp{2000};
+
+/// Asks again and again until `holds` or the patience is used up.
+template <typename Condition>
+bool comes_true(milliseconds patience, const Condition& holds) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() >= end) return holds();
+    std::this_thread::sleep_for(kLookAgain);
+  }
+  return true;
+}
+
+bool is_newer(const LiveTrace& one, const LiveTrace& other) {
+  return one.header().start_monotonic > other.header().start_monotonic;
+}
+
+/// Where traces go that nobody gave a place: ./geiger-PROGRAM.PID, of the program's user.
+base::Outcome<std::string> make_directory(const TargetProcess& target) {
+  const OutputPlan plan(target.facts().name, "");
+  const std::string path = plan.directory_for(target.facts().pid);
+  const auto fail = [&] {
+    return base::Outcome<std::string>::failure(
+        fmt::format("{}: {}", path.empty() ? "." : path, std::strerror(errno)));
+  };
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return fail();
+  if (geteuid() == 0 && lchown(path.c_str(), target.facts().user, static_cast<gid_t>(-1)) != 0) {
+    return fail();
+  }
+  return path;
+}
+
+/// Whether the program sees the same directory under this path.
+bool sees(const TargetProcess& target, const std::string& directory) {
+  struct stat ours {};
+  struct stat its {};
+  const base::UniqueFd fd = target.open_path(directory, O_PATH | O_DIRECTORY);
+  return fd.is_open() && fstat(fd.get(), &its) == 0 && stat(directory.c_str(), &ours) == 0 &&
+         ours.st_dev == its.st_dev && ours.st_ino == its.st_ino;
+}
+
+Told late(const std::string& shown, std::string_view wish) {
+  return Told::failure(fmt::format(
+      "{} has not allocated enough yet to notice: it will {} when it does", shown, wish));
+}
+
+}  // namespace
+
+std::string_view name_of(Standing standing) {
+  switch (standing) {
+    case Standing::kRecording:
+      return "recording";
+    case Standing::kPaused:
+      return "paused";
+    case Standing::kDormant:
+      return "dormant";
+    case Standing::kEnded:
+      return "ended";
+    case Standing::kInert:
+      break;
+  }
+  return "inert";
+}
+
+base::Outcome<Controlled> Controlled::open(pid_t pid) {
+  using Result = base::Outcome<Controlled>;
+  auto target = TargetProcess::open(pid);
+  if (!target.has_value()) return Result::failure(target.reason());
+  Controlled controlled;
+  controlled.target_ = std::make_unique<TargetProcess>(std::move(target.value()));
+  if (const auto reason = controlled.look()) return Result::failure(*reason);
+  if (!controlled.files_.has_runtime && !controlled.trace_) {
+    return Result::failure(
+        fmt::format("{} has no geiger in it (geiger attach {})", controlled.shown(), pid));
+  }
+  return controlled;
+}
+
+base::Outcome<Controlled> Controlled::open_started(pid_t pid) {
+  auto controlled = open(pid);
+  const auto is_settled = [&] {
+    if (controlled.has_value() && controlled.value().standing() != Standing::kInert) return true;
+    const auto target = TargetProcess::open(pid);
+    if (!target.has_value() || !target.value().has_just_started()) return true;
+    controlled = open(pid);
+    return false;
+  };
+  comes_true(kStartingUp, is_settled);
+  return controlled;
+}
+
+/// What of geiger is in it now; the reason if that cannot be seen.
+std::optional<std::string> Controlled::look() {
+  auto files = target_->geiger_files();
+  if (!files.has_value()) return files.reason();
+  files_ = std::move(files.value());
+  find_trace();
+  return std::nullopt;
+}
+
+/// Of the traces that are mapped: those of this process, the newest of them.
+void Controlled::find_trace() {
+  trace_.reset();
+  for (const MappedFile& file : files_.traces) {
+    auto trace = LiveTrace::open(target_->open_mapped(file), file.path);
+    if (!trace.has_value() || trace.value().header().pid != target_->facts().inner_pid) continue;
+    if (!trace_ || is_newer(trace.value(), *trace_)) trace_ = std::move(trace.value());
+  }
+}
+
+Standing Controlled::standing() const {
+  if (trace_ && trace_->is_open()) {
+    return trace_->control().paused.load() != 0 ? Standing::kPaused : Standing::kRecording;
+  }
+  if (can_be_called()) return Standing::kDormant;
+  return trace_ ? Standing::kEnded : Standing::kInert;
+}
+
+ProcessStatus Controlled::status(bool counts_records) const {
+  ProcessStatus status;
+  status.pid = target_->facts().pid;
+  status.program = target_->facts().name;
+  status.standing = standing();
+  if (can_be_called()) {
+    if (const auto waking = Waking::look(*target_)) {
+      status.pending = waking->pending();
+      status.interval = waking->interval();
+    }
+  }
+  if (!trace_ || status.standing == Standing::kDormant) return status;
+  status.trace = trace_->path();
+  status.trace_bytes = trace_->size();
+  status.segment = trace_->header().segment;
+  for (const auto& count : trace_->header().drops) status.dropped += count.load();
+  if (!counts_records) return status;
+  TraceTally tally(trace_->fd());
+  tally.update(base::monotonic_now());
+  status.records = tally.counts();
+  status.interval = tally.counts().interval;
+  return status;
+}
+
+Told Controlled::start(Order order, milliseconds patience) {
+  switch (standing()) {
+    case Standing::kRecording:
+      return Told::failure(shown() + " is recording already");
+    case Standing::kPaused:
+      if (order.interval != 0) trace_->control().requested_interval.store(order.interval);
+      trace_->control().paused.store(0, std::memory_order_release);
+      return fmt::format("{} records to {}", shown(), trace_->path());
+    case Standing::kDormant:
+      return wake(std::move(order), patience);
+    default:
+      return no_trace("record");
+  }
+}
+
+Told Controlled::wake(Order order, milliseconds patience) {
+  if (target_->facts().is_sandboxed) {
+    return Told::failure(shown() +
+                         " has restricted its system calls (seccomp): opening a trace could end "
+                         "it, so it is not asked to");
+  }
+  auto waking = Waking::open(*target_, *files_.bell);
+  if (!waking.has_value()) return Told::failure(waking.reason());
+  if (waking.value().pending() == true) {
+    return Told::failure(shown() + " has been asked to record already; it has not noticed yet");
+  }
+  std::string made;
+  if (order.directory.empty() && !waking.value().has_directory()) {
+    const auto directory = make_directory(*target_);
+    if (!directory.has_value()) return Told::failure(directory.reason());
+    order.directory = made = directory.value();
+  }
+  if (!order.directory.empty() && !sees(*target_, order.directory)) {
+    if (!made.empty()) rmdir(made.c_str());
+    return Told::failure(
+        fmt::format("{} does not see {} (another mount namespace?): name a "
+                    "directory that it has under the same path",
+                    shown(), order.directory));
+  }
+  order.records = true;
+  const auto answer = waking.value().request(order, patience);
+  if (!answer.has_value()) return Told::failure(answer.reason());
+  auto again = Controlled::open(target_->facts().pid);
+  if (!again.has_value()) return Told::failure(again.reason());
+  const LiveTrace* trace = again.value().trace();
+  return fmt::format("{} records to {}", shown(),
+                     trace == nullptr ? order.directory : trace->path());
+}
+
+Told Controlled::stop(milliseconds patience) {
+  if (standing() != Standing::kRecording) {
+    if (can_be_called()) {
+      auto waking = Waking::look(*target_);
+      if (waking && waking->pending() == true) {
+        auto called = Waking::open(*target_, *files_.bell);
+        if (!called.has_value()) return Told::failure(called.reason());
+        const auto answer = called.value().request({}, patience);
+        return answer.has_value() ? Told(shown() + " sleeps on") : Told::failure(answer.reason());
+      }
+    }
+    return Told::failure(shown() + " is not recording");
+  }
+  const std::string path = trace_->path();
+  if (!can_be_called()) {
+    trace_->control().paused.store(1, std::memory_order_release);
+    return fmt::format("{} records no more for now ({})", shown(), path);
+  }
+  auto waking = Waking::open(*target_, *files_.bell);
+  if (!waking.has_value()) return Told::failure(waking.reason());
+  const auto answer = waking.value().request({}, patience);
+  if (!answer.has_value()) return Told::failure(answer.reason());
+  return fmt::format("{} sleeps; its trace is {}", shown(), path);
+}
+
+Told Controlled::no_trace(std::string_view wish) const {
+  const std::string why =
+      standing() == Standing::kEnded
+          ? fmt::format("its recording has ended ({})", trace_->path())
+          : std::string(standing() == Standing::kDormant
+                            ? "nothing is recorded (geiger ctl PID start)"
+                            : "the library in it is switched off (its settings, or no place for "
+                              "its files)");
+  return Told::failure(fmt::format("{} cannot {}: {}", shown(), wish, why));
+}
+
+Told Controlled::set_interval(Bytes interval, milliseconds patience) {
+  if (standing() == Standing::kDormant) {
+    auto waking = Waking::open(*target_, *files_.bell);
+    if (!waking.has_value()) return Told::failure(waking.reason());
+    waking.value().set_interval(interval);
+    return fmt::format("{} will record with an interval of {}", shown(),
+                       present::exact_bytes(interval));
+  }
+  if (!trace_ || !trace_->is_open()) return no_trace("change its interval");
+  TraceTally tally(trace_->fd());
+  const auto in_force = [&] {
+    tally.update(base::monotonic_now());
+    return tally.counts().interval == interval;
+  };
+  trace_->control().requested_interval.store(interval, std::memory_order_release);
+  if (!comes_true(patience, in_force)) return late(shown(), "change its interval");
+  return fmt::format("{} records with an interval of {}", shown(), present::exact_bytes(interval));
+}
+
+Told Controlled::mark(std::string_view name, milliseconds patience) {
+  if (!trace_ || !trace_->is_open()) return no_trace("set a mark");
+  const auto mark = post_mark(trace_->control(), base::monotonic_now(), name);
+  if (!mark) {
+    return Told::failure(shown() + ": too many marks wait until it allocates again");
+  }
+  const auto taken = [&] { return is_taken(trace_->control(), *mark); };
+  if (!comes_true(patience, taken)) {
+    return late(shown(), "write the mark, with the time it was set at,");
+  }
+  return fmt::format("{} has the mark '{}'", shown(), name);
+}
+
+Told Controlled::begin_segment(milliseconds patience) {
+  if (!trace_ || !trace_->is_open()) return no_trace("begin a segment");
+  const std::string before = trace_->path();
+  trace_->control().wanted_segment.fetch_add(1, std::memory_order_release);
+  const auto has_ended = [&] {
+    return trace_->header().state.load(std::memory_order_acquire) == trace::State::kContinued;
+  };
+  if (!comes_true(patience, has_ended)) return late(shown(), "begin a segment");
+  return fmt::format("{}: {} is complete", shown(), before);
+}
+
+std::vector<ProcessStatus> controlled_processes() {
+  std::vector<ProcessStatus> found;
+  const std::unique_ptr<DIR, int (*)(DIR*)> processes(opendir("/proc"), &closedir);
+  for (const dirent* entry = processes ? readdir(processes.get()) : nullptr; entry != nullptr;
+       entry = readdir(processes.get())) {
+    char* end = nullptr;
+    const long pid = std::strtol(entry->d_name, &end, 10);
+    if (pid <= 0 || *end != '\0' || pid == getpid()) continue;
+    const auto controlled = Controlled::open(static_cast<pid_t>(pid));
+    if (controlled.has_value()) found.push_back(controlled.value().status(false));
+  }
+  std::sort(found.begin(), found.end(),
+            [](const auto& one, const auto& other) { return one.pid < other.pid; });
+  return found;
+}
+
+}  // namespace geiger::control

@@ -1,0 +1,93 @@
+// A process with geiger in it: how it stands, and what can be asked of it.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/outcome.h"
+#include "base/units.h"
+#include "control/control_page.h"
+#include "control/target_process.h"
+#include "control/trace_tally.h"
+#include "control/waking.h"
+
+namespace geiger::control {
+
+enum class Standing : std::uint8_t {
+  kRecording,
+  kPaused,   ///< Draws, but records nothing.
+  kDormant,  ///< Sleeps until it is called.
+  kEnded,    ///< Its recording has ended; the trace says why.
+  kInert,    ///< The library is there and does nothing.
+};
+[[nodiscard]] std::string_view name_of(Standing standing);
+
+/// What `status` tells of a process.
+struct ProcessStatus {
+  pid_t pid = 0;
+  std::string program;
+  Standing standing = Standing::kInert;
+  Bytes interval = 0;  ///< In force, or what a recording would begin with; 0 = not known.
+  /// Of its trace, if it has one.
+  std::string trace;
+  Bytes trace_bytes = 0;
+  RecordCounts records;
+  std::uint64_t dropped = 0;
+  std::uint32_t segment = 0;
+  /// A request that the program has not met yet: to record, or to stop.
+  std::optional<bool> pending;
+};
+
+/// How long to wait until a program has taken notice.
+inline constexpr std::chrono::milliseconds kPatience{2000};
+
+class Controlled {
+ public:
+  /// Fails on a process that is not there, is another user's or has no geiger in it.
+  [[nodiscard]] static base::Outcome<Controlled> open(pid_t pid);
+  /// Gives one that was started a moment ago the time to load its libraries: before that
+  /// geiger is not in it, or there and not awake yet.
+  [[nodiscard]] static base::Outcome<Controlled> open_started(pid_t pid);
+
+  [[nodiscard]] Standing standing() const;
+  /// With `counts_records` the whole trace is read.
+  [[nodiscard]] ProcessStatus status(bool counts_records) const;
+  [[nodiscard]] std::string shown() const { return target_->shown(); }
+  [[nodiscard]] const TargetProcess& target() const { return *target_; }
+  /// Gives the process away; nothing else can be asked then.
+  [[nodiscard]] TargetProcess take_target() { return std::move(*target_); }
+  /// Null where it has none.
+  [[nodiscard]] const LiveTrace* trace() const { return trace_ ? &*trace_ : nullptr; }
+
+  /// Each returns what to tell the user; the reason of a failure is one line that names the
+  /// process. `order.directory` must exist; empty: the program's own, else one is made here.
+  [[nodiscard]] base::Outcome<std::string> start(Order order, std::chrono::milliseconds patience);
+  [[nodiscard]] base::Outcome<std::string> stop(std::chrono::milliseconds patience);
+  [[nodiscard]] base::Outcome<std::string> set_interval(Bytes interval,
+                                                        std::chrono::milliseconds patience);
+  [[nodiscard]] base::Outcome<std::string> mark(std::string_view name,
+                                                std::chrono::milliseconds patience);
+  [[nodiscard]] base::Outcome<std::string> begin_segment(std::chrono::milliseconds patience);
+
+ private:
+  Controlled() = default;
+  [[nodiscard]] std::optional<std::string> look();
+  void find_trace();
+  [[nodiscard]] bool can_be_called() const { return files_.bell.has_value(); }
+  [[nodiscard]] base::Outcome<std::string> wake(Order order, std::chrono::milliseconds patience);
+  [[nodiscard]] base::Outcome<std::string> no_trace(std::string_view wish) const;
+
+  std::unique_ptr<TargetProcess> target_;
+  GeigerFiles files_;
+  std::optional<LiveTrace> trace_;
+};
+
+/// The processes of this user that have geiger in them, in order of their ids.
+[[nodiscard]] std::vector<ProcessStatus> controlled_processes();
+
+}  // namespace geiger::control

@@ -1,0 +1,132 @@
+#include "control/run_directory.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include "trace/format.h"
+
+namespace geiger::control {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+         c == '_' || c == '-' || c == '+';
+}
+
+std::string current_directory() {
+  std::error_code error;
+  return fs::current_path(error).string();
+}
+
+base::Outcome<bool> failure(const std::string& directory, const char* reason) {
+  return base::Outcome<bool>::failure(fmt::format("cannot create {}: {}", directory, reason));
+}
+
+// Everything in it must be a trace, else it is not ours to replace.
+base::Outcome<bool> empty_run_directory(const std::string& directory) {
+  std::error_code error;
+  fs::directory_iterator entries(directory, error);
+  if (error) return failure(directory, error.message().c_str());
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    if (entry.path().extension() != ".geiger" || !entry.is_regular_file(error)) {
+      return failure(directory, "it exists and holds other files");
+    }
+  }
+  for (const auto& name : traces_in(directory))
+    unlink(fmt::format("{}/{}", directory, name).c_str());
+  return true;
+}
+
+/// An empty file or a trace; any other file is not ours to replace.
+bool is_replaceable(const std::string& file, const struct stat& status) {
+  if (!S_ISREG(status.st_mode) || status.st_size == 0) return true;
+  std::ifstream stream(file, std::ios::binary);
+  std::array<char, sizeof trace::kMagic> begin{};
+  stream.read(begin.data(), begin.size());
+  return stream && std::equal(begin.begin(), begin.end(), trace::kMagic);
+}
+
+}  // namespace
+
+std::string name_for_files(const std::string& program) {
+  std::string name = program.substr(program.rfind('/') + 1).substr(0, 64);
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !is_plain(c); }, '_');
+  return name.empty() ? "program" : name;
+}
+
+OutputPlan::OutputPlan(const std::string& program, const std::string& file)
+    : base_(current_directory()),
+      name_("geiger-" + name_for_files(program) + "."),
+      shown_file_(file) {
+  if (!file.empty()) file_ = file.front() == '/' ? file : base_ + "/" + file;
+}
+
+std::string OutputPlan::directory_for(int pid) const {
+  if (!file_.empty()) return file_ + ".parts";
+  if (base_.empty() || base_.front() != '/') return {};
+  return (base_ == "/" ? base_ : base_ + "/") + name_ + std::to_string(pid);
+}
+
+std::string OutputPlan::shown_for(int pid) const {
+  return file_.empty() ? name_ + std::to_string(pid) : shown_file_;
+}
+
+std::string obstacle_to_writing(const std::string& file, bool replaces) {
+  struct stat status {};
+  if (stat(file.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) return fmt::format("{} is a directory", file);
+    if (!replaces) return fmt::format("{} exists (-f replaces it)", file);
+    if (!is_replaceable(file, status)) {
+      return fmt::format("{} is not a geiger trace, so -f does not replace it: name another file",
+                         file);
+    }
+  }
+  const std::string parts = file + ".parts";
+  if (!replaces && access(parts.c_str(), F_OK) == 0) {
+    return fmt::format("{} exists (-f replaces it)", parts);
+  }
+  return {};
+}
+
+base::Outcome<bool> create_run_directory(const std::string& directory, bool replaces) {
+  if (directory.empty()) return failure("a run directory", "the current directory is gone");
+  if (mkdir(directory.c_str(), 0700) == 0) return true;
+  if (errno != EEXIST) return failure(directory, std::strerror(errno));
+  if (!replaces) return failure(directory, "it exists (-f replaces it)");
+  struct stat status {};
+  if (lstat(directory.c_str(), &status) != 0) return failure(directory, std::strerror(errno));
+  if (!S_ISDIR(status.st_mode)) return failure(directory, "it exists and is no directory");
+  // Whoever owns it could swap what is written into it.
+  if (status.st_uid != geteuid()) return failure(directory, "it belongs to somebody else");
+  return empty_run_directory(directory);
+}
+
+std::vector<std::string> traces_in(const std::string& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    if (entry.path().extension() == ".geiger") names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void remove_run_directory(const std::string& directory) {
+  for (const auto& name : traces_in(directory))
+    unlink(fmt::format("{}/{}", directory, name).c_str());
+  rmdir(directory.c_str());
+}
+
+}  // namespace geiger::control

@@ -1,0 +1,51 @@
+// The directory that receives the traces of one run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/outcome.h"
+
+namespace geiger::control {
+
+/// Where traces go: `geiger-PROGRAM.PID/` here, or `FILE.parts/` until they are
+/// packed into FILE.
+class OutputPlan {
+ public:
+  /// `program` is argv[0]; `file` is -o's value, empty without -o.
+  OutputPlan(const std::string& program, const std::string& file);
+
+  /// Absolute path of the run directory of the process `pid`; empty if the
+  /// current directory has no path any more.
+  [[nodiscard]] std::string directory_for(int pid) const;
+  /// Absolute path of -o's file; empty without -o.
+  [[nodiscard]] const std::string& file() const { return file_; }
+  /// What the user calls the result: relative where the user was.
+  [[nodiscard]] std::string shown_for(int pid) const;
+
+ private:
+  std::string base_;  // the current directory
+  std::string name_;  // "geiger-PROGRAM."
+  std::string file_;
+  std::string shown_file_;
+};
+
+/// The words behind "geiger-": the program's base name with everything that is
+/// awkward in a file name replaced, at most 64 characters.
+[[nodiscard]] std::string name_for_files(const std::string& program);
+
+/// Why a run must not write `file`, an absolute path, as a sentence; empty if it may. A
+/// trace is replaced if `replaces`, any other file never.
+[[nodiscard]] std::string obstacle_to_writing(const std::string& file, bool replaces);
+
+/// Creates `directory` (0700). If it exists, fails unless `replaces`; then the
+/// traces in it are removed and anything else makes it fail.
+base::Outcome<bool> create_run_directory(const std::string& directory, bool replaces);
+
+/// Names of the traces in `directory`, sorted.
+[[nodiscard]] std::vector<std::string> traces_in(const std::string& directory);
+
+/// Removes traces and the directory itself, if nothing else is in it.
+void remove_run_directory(const std::string& directory);
+
+}  // namespace geiger::control

@@ -1,0 +1,101 @@
+// What is done to traces while they are written, besides giving them storage: marks and
+// snapshots at conditions, and an interval that keeps to a budget.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analysis/observe/observer.h"
+#include "control/conditions.h"
+#include "control/control_page.h"
+#include "control/overhead.h"
+#include "control/trace_tally.h"
+
+namespace geiger::control {
+
+struct WatchOptions {
+  std::vector<Condition> mark_on;
+  std::vector<Condition> snapshot_on;
+  std::size_t keep = 0;  ///< Snapshots per process; 0: all. Kept are those of the largest RSS,
+                         ///< and all segments that no snapshot began.
+  std::optional<Budget> budget;
+  Bytes interval = 512 * kKiB;  ///< Where the budget allows it.
+
+  [[nodiscard]] bool is_empty() const { return mark_on.empty() && snapshot_on.empty() && !budget; }
+};
+
+/// One process image, in whichever segment it writes. Threads: one.
+class WatchedImage {
+ public:
+  WatchedImage(const WatchOptions& options, pid_t pid, Nanoseconds now);
+
+  /// The trace that it writes from here on.
+  void write_to(std::unique_ptr<LiveTrace> trace);
+  void look(Nanoseconds now);
+  [[nodiscard]] bool has_ended() const { return !trace_ || !trace_->is_open(); }
+
+ private:
+  struct Snapshot {
+    std::string path;
+    Bytes resident = 0;
+    bool is_own = false;  ///< Begun by a snapshot too, so it may be deleted.
+  };
+
+  void govern(Nanoseconds now);
+  void allow_until_next_look(double allowed_per_second);
+  void pull_triggers(Nanoseconds now);
+  void snap(const MemoryReadings& readings);
+  void drop_the_least();
+  [[nodiscard]] std::optional<Nanoseconds> processor_time() const;
+
+  const WatchOptions& options_;
+  pid_t pid_;
+  std::vector<Trigger> marks_;
+  std::vector<Trigger> snapshots_on_;
+  std::unique_ptr<LiveTrace> trace_;
+  bool is_own_ = false;  ///< The trace was begun by a snapshot, not by the user or the runtime.
+  std::unique_ptr<TraceTally> tally_;
+  RecordCounts accounted_;
+  IntervalGovernor governor_;
+  Nanoseconds last_look_;
+  std::optional<Nanoseconds> last_processor_time_;
+  std::vector<Snapshot> taken_;
+  std::optional<Snapshot> under_way_;  ///< The segment that was told to end.
+};
+
+/// All traces of a run.
+class RunWatch {
+ public:
+  /// How often processes are looked at.
+  static constexpr std::chrono::milliseconds kRound{100};
+
+  explicit RunWatch(WatchOptions options) : options_(std::move(options)) {}
+  RunWatch(const RunWatch&) = delete;
+  RunWatch& operator=(const RunWatch&) = delete;
+
+  /// The traces that are written now.
+  void follow(const std::vector<observe::Writing>& traces);
+  /// Looks at every process if it is time. Returns how long the next round may wait.
+  [[nodiscard]] std::chrono::nanoseconds round();
+
+ private:
+  struct Key {
+    pid_t pid;
+    Nanoseconds image_start;
+    auto operator<=>(const Key&) const = default;
+  };
+
+  WatchOptions options_;
+  std::map<Key, std::unique_ptr<WatchedImage>> images_;
+  std::set<std::string> known_;
+  Nanoseconds next_ = 0;
+};
+
+}  // namespace geiger::control

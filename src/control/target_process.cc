@@ -1,0 +1,197 @@
+#include "control/target_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <ctime>
+
+#include "analysis/observe/proc_text.h"
+#include "control/control_page.h"
+#include "trace/rendezvous.h"
+
+namespace geiger::control {
+namespace {
+
+constexpr std::string_view kRuntime = "libgeiger-preload.so";
+constexpr std::string_view kTraceSuffix = ".geiger";
+constexpr std::string_view kBlank = " \t";
+
+std::string_view next_word(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(kBlank), text.size()));
+  const std::string_view word = text.substr(0, text.find_first_of(kBlank));
+  text.remove_prefix(word.size());
+  return word;
+}
+
+/// The words behind "NAME:" in a text of such lines, as far as there are any.
+std::vector<std::string_view> words_of(std::string_view text, std::string_view name) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (!line.starts_with(name) || line.substr(name.size(), 1) != ":") continue;
+    line.remove_prefix(name.size() + 1);
+    for (auto word = next_word(line); !word.empty(); word = next_word(line)) words.push_back(word);
+    break;
+  }
+  return words;
+}
+
+std::optional<std::uint32_t> number_of(const std::vector<std::string_view>& words,
+                                       std::size_t index) {
+  if (index >= words.size()) return std::nullopt;
+  std::uint32_t value = 0;
+  const char* end = words[index].data() + words[index].size();
+  const auto [at, error] = std::from_chars(words[index].data(), end, value);
+  if (error != std::errc{} || at != end) return std::nullopt;
+  return value;
+}
+
+std::string base_name(std::string_view path) {
+  return std::string(path.substr(path.rfind('/') + 1));
+}
+
+/// "name (of something)" may stand in the text: from the first to the last parenthesis.
+std::string name_in(std::string_view stat) {
+  const auto open = stat.find('('), close = stat.rfind(')');
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return "";
+  return std::string(stat.substr(open + 1, close - open - 1));
+}
+
+}  // namespace
+
+std::optional<ProcessFacts> parse_facts(pid_t pid, std::string_view status, std::string_view stat) {
+  const auto user = number_of(words_of(status, "Uid"), 1);
+  const auto leader = number_of(words_of(status, "Tgid"), 0);
+  const auto state = words_of(status, "State");
+  const std::uint64_t ticks = trace::start_ticks_in(stat.data(), stat.size());
+  if (!user || !leader || state.empty() || ticks == 0) return std::nullopt;
+  ProcessFacts facts;
+  facts.pid = pid;
+  const auto inner = words_of(status, "NSpid");
+  facts.inner_pid = static_cast<std::uint32_t>(pid);
+  if (!inner.empty()) facts.inner_pid = number_of(inner, inner.size() - 1).value_or(pid);
+  facts.user = *user;
+  facts.start_ticks = ticks;
+  facts.name = name_in(stat);
+  facts.is_zombie = state.front() == "Z" || state.front() == "X";
+  facts.is_sandboxed = number_of(words_of(status, "Seccomp"), 0).value_or(0) != 0;
+  facts.leader = static_cast<pid_t>(*leader);
+  return facts;
+}
+
+std::vector<MappedFile> mapped_files_in(std::string_view maps) {
+  std::vector<MappedFile> files;
+  for (const auto& mapping : observe::parse_smaps(maps)) {
+    if (!mapping.path.starts_with('/')) continue;
+    const auto same = [&](const MappedFile& file) {
+      return file.inode == mapping.inode && file.path == mapping.path;
+    };
+    if (std::any_of(files.begin(), files.end(), same)) continue;
+    files.push_back({mapping.path, mapping.inode, mapping.is_shared});
+  }
+  return files;
+}
+
+GeigerFiles geiger_files_in(const std::vector<MappedFile>& files) {
+  GeigerFiles found;
+  for (const MappedFile& file : files) {
+    const std::string name = base_name(file.path);
+    if (name == kRuntime) found.has_runtime = true;
+    if (!file.is_shared) continue;
+    if (name.ends_with(kTraceSuffix)) found.traces.push_back(file);
+    const bool is_in_ours =
+        base_name(file.path.substr(0, file.path.rfind('/'))).starts_with("geiger");
+    if (name == trace::kBellName && is_in_ours) found.bell = file;
+  }
+  return found;
+}
+
+base::Outcome<TargetProcess> TargetProcess::open(pid_t pid) {
+  using Result = base::Outcome<TargetProcess>;
+  TargetProcess target(pid);
+  const auto status = target.files_.read("status");
+  const auto stat = target.files_.read("stat");
+  if (!status || !stat) return Result::failure(fmt::format("there is no process {}", pid));
+  const auto facts = parse_facts(pid, *status, *stat);
+  if (!facts) return Result::failure(fmt::format("/proc/{} cannot be understood", pid));
+  target.facts_ = *facts;
+  if (facts->leader != pid) {
+    return Result::failure(fmt::format("{} is a thread of process {}", pid, facts->leader));
+  }
+  if (facts->is_zombie) return Result::failure(target.shown() + " has ended");
+  if (geteuid() != 0 && facts->user != geteuid()) {
+    return Result::failure(target.shown() + " is another user's");
+  }
+  return target;
+}
+
+std::string TargetProcess::shown() const {
+  return fmt::format("{} (pid {})", facts_.name, facts_.pid);
+}
+
+bool TargetProcess::is_alive() const {
+  const auto status = files_.read("status");
+  const auto stat = files_.read("stat");
+  const auto facts = status && stat ? parse_facts(facts_.pid, *status, *stat) : std::nullopt;
+  return facts && !facts->is_zombie;
+}
+
+bool TargetProcess::has_just_started() const {
+  constexpr std::uint64_t kSeconds = 2;
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);  // What /proc/PID/stat counts from.
+  const auto ticks = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+  return static_cast<std::uint64_t>(now.tv_sec) * ticks < facts_.start_ticks + kSeconds * ticks;
+}
+
+base::Outcome<GeigerFiles> TargetProcess::geiger_files() const {
+  const auto maps = files_.read("maps");
+  if (!maps) {
+    return base::Outcome<GeigerFiles>::failure(
+        fmt::format("{}: its mappings cannot be read: {}", shown(), std::strerror(errno)));
+  }
+  return geiger_files_in(mapped_files_in(*maps));
+}
+
+std::optional<std::string> TargetProcess::variable(const std::string& name) const {
+  const auto environment = files_.read("environ");
+  if (!environment) return std::nullopt;
+  std::string_view rest = *environment;
+  while (!rest.empty()) {
+    const std::string_view entry = rest.substr(0, rest.find('\0'));
+    rest.remove_prefix(std::min(entry.size() + 1, rest.size()));
+    if (entry.starts_with(name) && entry.substr(name.size(), 1) == "=") {
+      return std::string(entry.substr(name.size() + 1));
+    }
+  }
+  return std::nullopt;
+}
+
+base::UniqueFd TargetProcess::open_path(const std::string& path, int flags) const {
+  const auto root = files_.open("root");
+  if (!root.is_open()) return {};
+  return base::UniqueFd(
+      openat(root.get(), path.substr(path.find_first_not_of('/')).c_str(), flags | O_CLOEXEC));
+}
+
+base::UniqueFd TargetProcess::open_mapped(const MappedFile& file) const {
+  const auto root = files_.open("root");
+  if (!root.is_open()) return {};
+  base::UniqueFd fd =
+      open_to_control(root.get(), file.path.substr(file.path.find_first_not_of('/')));
+  struct stat status {};
+  if (!fd.is_open() || fstat(fd.get(), &status) != 0) return {};
+  const bool is_trusted =
+      status.st_uid == facts_.user || status.st_uid == 0 || status.st_uid == geteuid();
+  if (!S_ISREG(status.st_mode) || status.st_ino != file.inode || !is_trusted) return {};
+  return fd;
+}
+
+}  // namespace geiger::control

@@ -1,0 +1,90 @@
+// A process that is to be controlled, looked at from outside: who it is, whose, and what of
+// geiger is in it.
+//
+// A process id is soon somebody else's. So /proc/PID is opened once and everything is read
+// through that descriptor: it stands for one process, and for nobody after its end.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/observe/process_files.h"
+#include "base/outcome.h"
+#include "base/unique_fd.h"
+#include "trace/format.h"
+
+namespace geiger::control {
+
+/// What /proc/PID/status and stat say.
+struct ProcessFacts {
+  pid_t pid = 0;
+  std::uint32_t inner_pid = 0;  ///< In its own pid namespace.
+  std::uint32_t user = 0;       ///< Effective.
+  std::uint64_t start_ticks = 0;
+  std::string name;
+  bool is_zombie = false;
+  bool is_sandboxed = false;  ///< Under a seccomp filter.
+  pid_t leader = 0;           ///< The process, where `pid` is one of its threads.
+};
+
+/// Reads the facts out of the two texts; nothing if they are others.
+[[nodiscard]] std::optional<ProcessFacts> parse_facts(pid_t pid, std::string_view status,
+                                                      std::string_view stat);
+
+/// A file that the process has mapped, as its own root sees it.
+struct MappedFile {
+  std::string path;
+  std::uint64_t inode = 0;
+  bool is_shared = false;
+};
+
+/// The files of /proc/PID/maps, each once.
+[[nodiscard]] std::vector<MappedFile> mapped_files_in(std::string_view maps);
+
+/// What was found of geiger in the process.
+struct GeigerFiles {
+  bool has_runtime = false;        ///< The library is loaded.
+  std::vector<MappedFile> traces;  ///< Its own or, after fork, also its parent's.
+  std::optional<MappedFile> bell;  ///< It sleeps, or did.
+};
+[[nodiscard]] GeigerFiles geiger_files_in(const std::vector<MappedFile>& files);
+
+class TargetProcess {
+ public:
+  /// Fails on what is no process of this user (or, for root, of anybody).
+  [[nodiscard]] static base::Outcome<TargetProcess> open(pid_t pid);
+
+  [[nodiscard]] const ProcessFacts& facts() const { return facts_; }
+  /// "redis-server (pid 17)".
+  [[nodiscard]] std::string shown() const;
+  /// Whether it still runs.
+  [[nodiscard]] bool is_alive() const;
+  /// Whether it may still be loading its libraries: it, or the process whose place it took by
+  /// exec, is not older than two seconds.
+  [[nodiscard]] bool has_just_started() const;
+
+  /// What of geiger is in it now. Fails where that cannot be read.
+  [[nodiscard]] base::Outcome<GeigerFiles> geiger_files() const;
+  /// The value of a variable of the environment that it was started with, if that is still
+  /// readable.
+  [[nodiscard]] std::optional<std::string> variable(const std::string& name) const;
+
+  /// Opens a path as the process would, below its own root; -1 with errno.
+  [[nodiscard]] base::UniqueFd open_path(const std::string& path, int flags) const;
+  /// Opens a file that it has mapped, for reading and writing. Closed where the file is gone,
+  /// is another, or does not belong to the user of the process or root.
+  [[nodiscard]] base::UniqueFd open_mapped(const MappedFile& file) const;
+
+ private:
+  explicit TargetProcess(pid_t pid) : files_(pid) {}
+
+  observe::ProcessFiles files_;
+  ProcessFacts facts_;
+};
+
+}  // namespace geiger::control

@@ -1,0 +1,305 @@
+#include "control/trace_feeder.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <cstddef>
+#include <utility>
+
+#include "base/populate.h"
+#include "control/control_page.h"
+#include "control/run_directory.h"
+
+namespace geiger::control {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A short process stays below half of what it took itself and costs no further allocation;
+// whatever grows gets kAhead or eight times its largest recent step, whichever is more, but the
+// disk is the program's: no more than a share of what is free, or kUnit.
+constexpr Bytes kShort = 64 * kKiB;
+constexpr Bytes kAheadOfShort = 64 * kKiB;
+constexpr Bytes kUnit = 256 * kKiB;
+constexpr Bytes kShareOfFree = 8;
+constexpr Bytes kAhead = 4 * kMiB;
+constexpr Bytes kLargestStep = 256 * kMiB;
+
+// A trace is busy that takes more than this share of what is ahead of it between two rounds: at
+// less, the longest wait takes a third of it.
+constexpr Bytes kBusyShare = 64;
+
+constexpr milliseconds kBusyWait{10};
+constexpr milliseconds kLongestWait{200};
+constexpr milliseconds kStartingWait{1};
+constexpr int kRoundsUntilIdle = 20;
+
+Bytes round_up(Bytes value, Bytes unit) { return (value + unit - 1) / unit * unit; }
+
+/// The magic as one word; 0 until the runtime, which stores it last, has written
+/// the rest of the header. Pairs with the release in Writer.
+std::uint64_t acquire_magic(const trace::FileHeader& header) {
+  auto* word = reinterpret_cast<std::uint64_t*>(const_cast<char*>(header.magic));
+  return std::atomic_ref(*word).load(std::memory_order_acquire);
+}
+
+/// Where there is no fallocate, as in ext3 and FAT: takes the pages of the range, which leaves
+/// alone what the writer may have put there meanwhile.
+int populate_range(int fd, off_t from, std::size_t bytes) {
+  void* range = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, from);
+  if (range == MAP_FAILED) return errno;
+  const long result = base::populate(range, bytes);
+  munmap(range, bytes);
+  // A page of the file that cannot be allocated reads as a bad address.
+  return result == -EFAULT ? ENOSPC : static_cast<int>(-result);
+}
+
+Bytes free_bytes(int fd) {
+  struct statvfs status {};
+  return fstatvfs(fd, &status) == 0 ? Bytes{status.f_bavail} * status.f_frsize : ~Bytes{0};
+}
+
+int allocate_range(int fd, Bytes from, Bytes to) {
+  const auto offset = static_cast<off_t>(from);
+  if (fallocate(fd, FALLOC_FL_KEEP_SIZE, offset, static_cast<off_t>(to - from)) == 0) return 0;
+  return errno == EOPNOTSUPP ? populate_range(fd, offset, to - from) : errno;
+}
+
+void* map_page(int fd, int protection, Bytes offset) {
+  void* page =
+      mmap(nullptr, trace::kControlOffset, protection, MAP_SHARED, fd, static_cast<off_t>(offset));
+  return page == MAP_FAILED ? nullptr : page;
+}
+
+bool holds_both_pages(int fd, Bytes* size) {
+  struct stat status {};
+  if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  *size = static_cast<Bytes>(status.st_size);
+  return *size >= trace::kRecordsOffset;
+}
+
+}  // namespace
+
+WatchedTrace::Opened WatchedTrace::open(int directory_fd, const std::string& name,
+                                        WatchedTrace& trace) {
+  trace.name_ = name;
+  trace.fd_ = open_to_control(directory_fd, name);
+  if (!trace.fd_.is_open()) return Opened::kForeign;
+  Bytes size = 0;
+  if (!holds_both_pages(trace.fd_.get(), &size)) return Opened::kNotYet;
+  const void* header = map_page(trace.fd_.get(), PROT_READ, 0);
+  void* control = map_page(trace.fd_.get(), PROT_READ | PROT_WRITE, trace::kControlOffset);
+  trace.header_ = static_cast<const trace::FileHeader*>(header);
+  trace.control_ = static_cast<trace::ControlPage*>(control);
+  if (header == nullptr || control == nullptr) return Opened::kForeign;
+  const std::uint64_t magic = acquire_magic(*trace.header_);
+  if (magic == 0) return Opened::kNotYet;
+  if (magic != std::bit_cast<std::uint64_t>(trace::kMagic) ||
+      trace.header_->version != trace::kVersion) {
+    return Opened::kForeign;
+  }
+  trace.capacity_ = std::min({trace.header_->capacity, size, trace::kMaxCapacity});
+  trace.pid_ = static_cast<pid_t>(trace.header_->pid);
+  trace.control_->supervised.store(1, std::memory_order_release);
+  fchmod(trace.fd_.get(), trace::kGuardedFileMode);
+  return Opened::kYes;
+}
+
+WatchedTrace::~WatchedTrace() {
+  Bytes size = 0;
+  if (control_ != nullptr) {
+    fchmod(fd_.get(), trace::kFileMode);
+    if (holds_both_pages(fd_.get(), &size)) {
+      control_->supervised.store(0, std::memory_order_release);
+    }
+    munmap(control_, trace::kControlOffset);
+  }
+  if (header_ != nullptr) {
+    munmap(const_cast<trace::FileHeader*>(header_), trace::kControlOffset);
+  }
+}
+
+void WatchedTrace::swap(WatchedTrace& other) noexcept {
+  std::swap(name_, other.name_);
+  std::swap(fd_, other.fd_);
+  std::swap(pid_, other.pid_);
+  std::swap(header_, other.header_);
+  std::swap(control_, other.control_);
+  std::swap(capacity_, other.capacity_);
+  std::swap(last_tail_, other.last_tail_);
+  std::swap(growth_, other.growth_);
+  std::swap(refused_, other.refused_);
+}
+
+trace::State WatchedTrace::state() const { return header_->state.load(std::memory_order_acquire); }
+
+void WatchedTrace::set_paused(bool is_paused) {
+  control_->paused.store(is_paused ? 1 : 0, std::memory_order_release);
+}
+
+void WatchedTrace::ask_utilization() {
+  control_->wanted_utilization.fetch_add(1, std::memory_order_relaxed);
+}
+
+void WatchedTrace::ask_residency() {
+  control_->wanted_residency.fetch_add(1, std::memory_order_relaxed);
+}
+
+Bytes WatchedTrace::bytes_ahead(Bytes tail) const {
+  const bool is_short = tail < trace::kRecordsOffset + kShort;
+  return is_short ? kAheadOfShort : std::max(kAhead, 8 * growth_);
+}
+
+// The watermark only grows, and only over what was allocated: a page above it
+// that nothing backs would end the program with SIGBUS on a full disk.
+void WatchedTrace::allocate(Bytes from, Bytes to) {
+  Bytes size = 0;
+  if (!holds_both_pages(fd_.get(), &size)) return;
+  refused_ = allocate_range(fd_.get(), from, to);
+  if (refused_ == 0) control_->watermark.store(to, std::memory_order_release);
+}
+
+bool WatchedTrace::feed() {
+  // A writer that finds the trace full has already added to the tail.
+  const Bytes tail = std::min(header_->tail.load(std::memory_order_relaxed), capacity_);
+  growth_ = std::max(growth_ / 2, std::min(tail - std::min(tail, last_tail_), kLargestStep));
+  last_tail_ = tail;
+  const Bytes watermark = control_->watermark.load(std::memory_order_relaxed);
+  const bool is_busy = growth_ > (watermark - std::min(tail, watermark)) / kBusyShare;
+  const Bytes ahead = bytes_ahead(tail);
+  // Half of it may be used up before it is worth a system call.
+  if (refused_ == 0 && watermark < std::min(tail + ahead / 2, capacity_)) {
+    const Bytes wanted = std::min(ahead, std::max(free_bytes(fd_.get()) / kShareOfFree, kUnit));
+    const Bytes end = std::min(round_up(tail + wanted, kUnit), capacity_);
+    if (end > watermark) allocate(watermark, end);
+  }
+  return is_busy;
+}
+
+TraceFeeder::TraceFeeder(std::string directory)
+    : directory_(std::move(directory)),
+      directory_fd_(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)),
+      inotify_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
+  if (inotify_.is_open()) {
+    inotify_add_watch(inotify_.get(), directory_.c_str(), IN_CREATE | IN_MOVED_TO);
+  }
+}
+
+bool TraceFeeder::adopt(const std::string& name) {
+  WatchedTrace trace;
+  const auto opened = WatchedTrace::open(directory_fd_.get(), name, trace);
+  if (opened == WatchedTrace::Opened::kNotYet) return false;
+  known_.insert(name);
+  if (opened == WatchedTrace::Opened::kForeign) return true;
+  if (sets_paused_) trace.set_paused(is_paused_);
+  watched_.push_back(std::move(trace));
+  return true;
+}
+
+void TraceFeeder::discover() {
+  std::array<char, 4096> events{};
+  bool is_told = !inotify_.is_open();
+  while (inotify_.is_open() && read(inotify_.get(), events.data(), events.size()) > 0) {
+    is_told = true;
+  }
+  if (!is_told && !has_pending_) return;
+  has_pending_ = false;
+  for (const auto& name : traces_in(directory_)) {
+    if (!known_.contains(name) && !adopt(name)) has_pending_ = true;
+  }
+}
+
+// An image that called exec writes no more; nor does one whose process is gone.
+// Storage ahead of them is given back when the trace is sealed.
+bool TraceFeeder::is_superseded(std::size_t index) const {
+  const auto& trace = watched_[index];
+  return std::any_of(watched_.begin(), watched_.end(), [&](const WatchedTrace& other) {
+    return other.pid() == trace.pid() && other.start() > trace.start();
+  });
+}
+
+void TraceFeeder::let_go_of_ended() {
+  std::vector<bool> has_ended(watched_.size());
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    const auto& trace = watched_[i];
+    if (trace.refused() != 0) refused_ = trace.refused();
+    const bool is_gone = kill(trace.pid(), 0) != 0 && errno == ESRCH;
+    const bool is_final =
+        trace.state() == trace::State::kExited || trace.state() == trace::State::kStopped;
+    has_ended[i] = is_final || is_gone || is_superseded(i);
+  }
+  std::size_t index = 0;
+  std::erase_if(watched_, [&](const WatchedTrace&) { return has_ended[index++]; });
+}
+
+void TraceFeeder::set_paused(bool is_paused) {
+  is_paused_ = is_paused;
+  sets_paused_ = true;
+  for (auto& trace : watched_) trace.set_paused(is_paused);
+}
+
+void TraceFeeder::ask_utilization() {
+  for (auto& trace : watched_) trace.ask_utilization();
+}
+
+void TraceFeeder::ask_residency(const std::vector<std::string>& paths) {
+  for (auto& trace : watched_) {
+    if (std::ranges::find(paths, path_of(trace)) != paths.end()) trace.ask_residency();
+  }
+}
+
+std::string TraceFeeder::path_of(const WatchedTrace& trace) const {
+  return directory_ + "/" + trace.name();
+}
+
+std::vector<observe::Writing> TraceFeeder::writing() const {
+  std::vector<observe::Writing> traces;
+  for (const auto& trace : watched_) {
+    traces.push_back({path_of(trace), trace.pid(), trace.image_start()});
+  }
+  return traces;
+}
+
+std::chrono::milliseconds TraceFeeder::round() {
+  discover();
+  bool is_busy = false;
+  for (auto& trace : watched_) is_busy |= trace.feed();
+  let_go_of_ended();
+  idle_rounds_ = is_busy ? 0 : std::min(idle_rounds_ + 1, kRoundsUntilIdle * 2);
+  if (has_pending_ && idle_rounds_ < kRoundsUntilIdle) return kStartingWait;
+  return idle_rounds_ < kRoundsUntilIdle ? kBusyWait : kLongestWait;
+}
+
+namespace {
+
+/// A process that was detached from keeps its mapping of the trace.
+bool is_final(int fd) {
+  trace::State state = trace::State::kStarting;
+  const auto at = static_cast<off_t>(offsetof(trace::FileHeader, state));
+  return pread(fd, &state, sizeof state, at) == sizeof state && state == trace::State::kStopped;
+}
+
+}  // namespace
+
+bool is_being_written(const std::string& path, pid_t pid) {
+  const base::UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!fd.is_open() || is_final(fd.get())) return false;
+  if (fcntl(fd.get(), F_SETLEASE, F_RDLCK) == 0) {
+    fcntl(fd.get(), F_SETLEASE, F_UNLCK);
+    return false;
+  }
+  if (errno == EAGAIN) return true;
+  return kill(pid, 0) == 0 || errno != ESRCH;
+}
+
+}  // namespace geiger::control

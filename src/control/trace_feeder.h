@@ -1,0 +1,124 @@
+// Keeps storage allocated ahead of the programs that write traces.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analysis/observe/observer.h"
+#include "base/unique_fd.h"
+#include "base/units.h"
+#include "trace/format.h"
+
+namespace geiger::control {
+
+/// A trace that a process is writing, as its supervisor sees it: the header is
+/// read, the control page written, both mapped.
+class WatchedTrace {
+ public:
+  enum class Opened { kYes, kNotYet, kForeign };
+
+  /// Maps the trace `name` in `directory_fd`. kNotYet: its header is not whole.
+  [[nodiscard]] static Opened open(int directory_fd, const std::string& name, WatchedTrace& trace);
+
+  WatchedTrace() = default;
+  WatchedTrace(WatchedTrace&& other) noexcept { swap(other); }
+  WatchedTrace& operator=(WatchedTrace&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  WatchedTrace(const WatchedTrace&) = delete;
+  WatchedTrace& operator=(const WatchedTrace&) = delete;
+  /// Tells the runtime that nobody allocates for it any more.
+  ~WatchedTrace();
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] Nanoseconds start() const { return header_->start_monotonic; }
+  [[nodiscard]] Nanoseconds image_start() const {
+    return header_->image_start != 0 ? header_->image_start : start();
+  }
+  [[nodiscard]] trace::State state() const;
+  /// The errno of the last refused allocation, 0 if none was refused.
+  [[nodiscard]] int refused() const { return refused_; }
+
+  void set_paused(bool is_paused);
+  /// Asks for the utilization of the slabs that live samples lie in.
+  void ask_utilization();
+  /// Asks how much of each live sample is in memory.
+  void ask_residency();
+  /// Raises the watermark where the writer comes close. Returns whether so much was added
+  /// of late that it wants to be asked again soon.
+  bool feed();
+
+ private:
+  void swap(WatchedTrace& other) noexcept;
+  [[nodiscard]] Bytes bytes_ahead(Bytes tail) const;
+  void allocate(Bytes from, Bytes to);
+
+  std::string name_;
+  base::UniqueFd fd_;
+  pid_t pid_ = 0;
+  const trace::FileHeader* header_ = nullptr;
+  trace::ControlPage* control_ = nullptr;
+  Bytes capacity_ = 0;
+  Bytes last_tail_ = 0;
+  Bytes growth_ = 0;  // largest recent step, halved at every call
+  int refused_ = 0;
+};
+
+/// All traces of one run directory. Threads: one.
+class TraceFeeder {
+ public:
+  explicit TraceFeeder(std::string directory);
+
+  /// Readable when a trace appeared; -1 where the system refuses to say.
+  [[nodiscard]] int fd() const { return inotify_.get(); }
+  /// One round: finds new traces, allocates ahead, lets go of ended ones. Returns
+  /// how long the next round may wait.
+  std::chrono::milliseconds round();
+  /// Switches recording off or on in every process, present and future.
+  void set_paused(bool is_paused);
+  /// Lets go of every trace.
+  void finish() { watched_.clear(); }
+
+  /// Asks every process for the utilization of slabs.
+  void ask_utilization();
+  /// Asks the processes that write these traces how much of their live samples is in memory.
+  void ask_residency(const std::vector<std::string>& paths);
+  /// The traces that processes write now.
+  [[nodiscard]] std::vector<observe::Writing> writing() const;
+
+  /// The errno of the last refused allocation, 0 if none was refused.
+  [[nodiscard]] int refused() const { return refused_; }
+
+ private:
+  void discover();
+  bool adopt(const std::string& name);
+  void let_go_of_ended();
+  [[nodiscard]] std::string path_of(const WatchedTrace& trace) const;
+  [[nodiscard]] bool is_superseded(std::size_t index) const;
+
+  std::string directory_;
+  base::UniqueFd directory_fd_;
+  base::UniqueFd inotify_;
+  std::vector<WatchedTrace> watched_;
+  std::set<std::string> known_;
+  bool has_pending_ = true;  // something may have appeared that is not adopted yet
+  bool is_paused_ = false;
+  bool sets_paused_ = false;
+  int idle_rounds_ = 0;
+  int refused_ = 0;
+};
+
+/// Whether some process still maps or holds `path` open for writing. Asked of the
+/// kernel by way of a read lease, which it grants only if nobody does; so neither
+/// reused pids nor pid namespaces matter. True where the file system cannot tell
+/// and a process with this pid exists.
+[[nodiscard]] bool is_being_written(const std::string& path, pid_t pid);
+
+}  // namespace geiger::control

@@ -1,0 +1,45 @@
+// Counts what a trace holds while it grows.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "analysis/ingest/growing_image.h"
+#include "base/units.h"
+
+namespace geiger::control {
+
+/// Records so far.
+struct RecordCounts {
+  std::uint64_t samples = 0;
+  std::uint64_t frees = 0;
+  std::uint64_t carried = 0;  ///< Samples of earlier segments that lived on.
+  std::uint64_t stacks = 0;
+  std::uint64_t mappings = 0;
+  std::uint64_t epochs = 0;
+  Bytes interval = 0;  ///< Of the last epoch: what is drawn with now; 0: none yet.
+
+  /// Samples that have not been freed, as far as the records say.
+  [[nodiscard]] std::uint64_t live() const {
+    return samples + carried - std::min(samples + carried, frees);
+  }
+};
+
+/// Follows the first image of a trace.
+class TraceTally {
+ public:
+  /// `fd` stays the caller's and open for as long as this lives.
+  explicit TraceTally(int fd) : image_(fd) {}
+
+  /// Reads what was added. False: what is there cannot be read as a trace.
+  bool update(Nanoseconds now);
+  [[nodiscard]] const RecordCounts& counts() const { return counts_; }
+
+ private:
+  void take(const trace::Record& record);
+
+  ingest::GrowingImage image_;
+  RecordCounts counts_;
+};
+
+}  // namespace geiger::control

@@ -1,0 +1,274 @@
+#include "control/waking.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include "control/trace_feeder.h"
+
+namespace geiger::control {
+namespace {
+
+using std::chrono::milliseconds;
+using trace::Bell;
+using trace::Presence;
+using trace::Rendezvous;
+using trace::RendezvousPlace;
+
+/// How long a program may overhear a call that another controller's overwrote.
+constexpr milliseconds kRingAgain{100};
+
+constexpr mode_t kOthers = 077;
+
+bool is_trusted(int fd, mode_t kind, std::uint32_t user) {
+  struct stat status {};
+  if (fstat(fd, &status) != 0 || (status.st_mode & S_IFMT) != kind) return false;
+  const bool is_owned = status.st_uid == user || (kind == S_IFREG && status.st_uid == 0);
+  const bool has_page =
+      kind != S_IFREG || static_cast<Bytes>(status.st_size) >= trace::kRendezvousBytes;
+  return is_owned && has_page && (status.st_mode & kOthers) == 0;
+}
+
+template <typename Page>
+Page* map_page(int fd) {
+  void* page = mmap(nullptr, trace::kRendezvousBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  return page == MAP_FAILED ? nullptr : static_cast<Page*>(page);
+}
+
+/// A place for rendezvous, below the root of the program. Closed if it is not one that only
+/// its user may write to.
+base::UniqueFd open_place(const TargetProcess& target, const RendezvousPlace& place) {
+  const base::UniqueFd parent = target.open_path(place.parent, O_PATH | O_DIRECTORY);
+  struct stat status {};
+  if (!parent.is_open() || fstat(parent.get(), &status) != 0) return {};
+  const std::uint32_t user = target.facts().user;
+  if (!place.parent_is_shared && status.st_uid != user) return {};
+  base::UniqueFd directory(
+      openat(parent.get(), place.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!directory.is_open() || !is_trusted(directory.get(), S_IFDIR, user)) return {};
+  return directory;
+}
+
+/// The program looks at its places in this order too, and takes the first where there is
+/// something for it.
+std::vector<base::UniqueFd> places_of(const TargetProcess& target) {
+  const auto runtime_directory = target.variable("XDG_RUNTIME_DIR");
+  std::vector<base::UniqueFd> places;
+  for (int i = 0; i < trace::kRendezvousPlaces; ++i) {
+    RendezvousPlace place{};
+    const char* text = runtime_directory ? runtime_directory->c_str() : nullptr;
+    if (!trace::rendezvous_place(i, text, target.facts().user, place)) continue;
+    base::UniqueFd directory = open_place(target, place);
+    if (directory.is_open()) places.push_back(std::move(directory));
+  }
+  return places;
+}
+
+std::string name_of(const ProcessFacts& facts) {
+  char name[32];
+  trace::rendezvous_name(facts.inner_pid, facts.start_ticks, name);
+  return name;
+}
+
+/// Blank or whole, never half: written before it gets its name.
+base::UniqueFd create(const base::UniqueFd& place, const ProcessFacts& facts) {
+  const std::string name = name_of(facts);
+  const std::string draft = fmt::format("{}.new.{}", name, getpid());
+  base::UniqueFd file(
+      openat(place.get(), draft.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.is_open()) return {};
+  alignas(Rendezvous) std::array<char, trace::kRendezvousBytes> page{};
+  trace::begin_rendezvous(*reinterpret_cast<Rendezvous*>(page.data()), facts.inner_pid,
+                          facts.start_ticks);
+  const bool is_whole =
+      pwrite(file.get(), page.data(), page.size(), 0) == static_cast<ssize_t>(page.size()) &&
+      fchown(file.get(), facts.user, static_cast<gid_t>(-1)) == 0;
+  const bool is_named =
+      is_whole && linkat(place.get(), draft.c_str(), place.get(), name.c_str(), 0) == 0;
+  unlinkat(place.get(), draft.c_str(), 0);
+  return is_named ? std::move(file) : base::UniqueFd();
+}
+
+base::UniqueFd open_known(const base::UniqueFd& place, const ProcessFacts& facts) {
+  base::UniqueFd file(openat(place.get(), name_of(facts).c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  if (!file.is_open() || !is_trusted(file.get(), S_IFREG, facts.user)) return {};
+  return file;
+}
+
+base::UniqueFd find_known(const std::vector<base::UniqueFd>& places, const ProcessFacts& facts) {
+  for (const auto& place : places) {
+    base::UniqueFd file = open_known(place, facts);
+    if (file.is_open()) return file;
+  }
+  return {};
+}
+
+/// What an error means that made the start of a recording fail.
+std::string refusal(int error) {
+  if (error == ENOENT) return "its directory for traces is not there";
+  return fmt::format("it cannot write a trace there: {}", std::strerror(error));
+}
+
+}  // namespace
+
+template <typename Page>
+MappedPage<Page>::~MappedPage() {
+  if (page_ != nullptr) munmap(page_, trace::kRendezvousBytes);
+}
+template class MappedPage<Bell>;
+template class MappedPage<Rendezvous>;
+
+namespace {
+
+std::optional<MappedPage<Rendezvous>> meet(base::UniqueFd file, const ProcessFacts& facts) {
+  auto* page = file.is_open() ? map_page<Rendezvous>(file.get()) : nullptr;
+  if (page == nullptr) return std::nullopt;
+  MappedPage<Rendezvous> mapped(std::move(file), page);
+  if (!trace::is_rendezvous_of(*mapped, facts.inner_pid, facts.start_ticks)) return std::nullopt;
+  return mapped;
+}
+
+}  // namespace
+
+std::optional<Waking> Waking::look(const TargetProcess& target) {
+  Waking waking(target);
+  auto page = meet(find_known(places_of(target), target.facts()), target.facts());
+  if (!page) return std::nullopt;
+  waking.page_ = std::move(*page);
+  return waking;
+}
+
+base::Outcome<Waking> Waking::open(const TargetProcess& target, const MappedFile& bell) {
+  using Result = base::Outcome<Waking>;
+  Waking waking(target);
+  base::UniqueFd bell_file = target.open_mapped(bell);
+  auto* bell_page = bell_file.is_open() ? map_page<Bell>(bell_file.get()) : nullptr;
+  if (bell_page == nullptr || !trace::is_bell(*bell_page)) {
+    return Result::failure(
+        fmt::format("{}: {} cannot be opened: it cannot be called", target.shown(), bell.path));
+  }
+  waking.bell_ = {std::move(bell_file), bell_page};
+  const auto places = places_of(target);
+  if (places.empty()) {
+    return Result::failure(target.shown() + ": no directory of its user to meet it in");
+  }
+  base::UniqueFd file = find_known(places, target.facts());
+  if (!file.is_open()) file = create(places.front(), target.facts());
+  if (!file.is_open()) file = find_known(places, target.facts());  // Somebody was faster.
+  auto page = meet(std::move(file), target.facts());
+  if (!page) {
+    return Result::failure(fmt::format("{}: the file to meet it in cannot be made: {}",
+                                       target.shown(), std::strerror(errno)));
+  }
+  waking.page_ = std::move(*page);
+  flock(waking.page_.fd(), LOCK_EX);
+  return waking;
+}
+
+bool Waking::has_directory() const {
+  if (presence() != Presence::kAbsent) return page_->has_directory != 0;
+  return target_->variable("GEIGER_DIR").has_value();
+}
+
+Bytes Waking::interval() const {
+  const Bytes wanted = page_->wanted_interval.load();
+  if (wanted != 0) return wanted;
+  return presence() == Presence::kAbsent ? 0 : page_->own_interval;
+}
+
+std::optional<bool> Waking::pending() const {
+  const std::uint32_t wanted = page_->wanted.load(std::memory_order_acquire);
+  if (wanted == page_->served.load(std::memory_order_acquire)) return std::nullopt;
+  return trace::wants_recording(wanted);
+}
+
+bool Waking::is_answered(std::uint32_t request, milliseconds patience) {
+  const auto begun = std::chrono::steady_clock::now();
+  const auto served = [&] { return page_->served.load(std::memory_order_acquire) == request; };
+  auto last_ring = begun - kRingAgain;
+  while (!served()) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_ring >= kRingAgain) {
+      if (!target_->is_alive()) return false;
+      bell_->ring(target_->facts().inner_pid);
+      last_ring = now;
+    }
+    if (now - begun >= patience) return served();
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  return true;
+}
+
+base::Outcome<bool> Waking::request(const Order& order, milliseconds patience) {
+  using Result = base::Outcome<bool>;
+  const std::uint32_t request = trace::next_request(page_->wanted.load(), order.records);
+  if (order.records) {
+    std::memset(page_->directory, 0, sizeof page_->directory);
+    order.directory.copy(page_->directory, sizeof page_->directory - 1);
+    if (order.interval != 0) set_interval(order.interval);
+  }
+  page_->wanted.store(request, std::memory_order_release);
+  if (!is_answered(request, patience)) {
+    if (!target_->is_alive()) return Result::failure(target_->shown() + " has ended");
+    return Result::failure(
+        fmt::format("{} has not allocated enough yet to notice: it will {} when it does",
+                    target_->shown(), order.records ? "start" : "stop"));
+  }
+  if (const int error = page_->error.load(); error != 0) {
+    return Result::failure(fmt::format("{}: {}", target_->shown(), refusal(error)));
+  }
+  return true;
+}
+
+namespace {
+
+/// "PID.START", of a process of this pid namespace that is gone. Of others nothing is known.
+bool is_stale(const char* name) {
+  char* end = nullptr;
+  const long pid = std::strtol(name, &end, 10);
+  if (pid <= 0 || *end != '.' || kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH) {
+    return false;
+  }
+  return std::strspn(end + 1, "0123456789") == std::strlen(end + 1);
+}
+
+void remove_stale_in(const RendezvousPlace& place) {
+  const std::string path = fmt::format("{}/{}", place.parent, place.name);
+  base::UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!directory.is_open() || !is_trusted(directory.get(), S_IFDIR, geteuid())) return;
+  const int copy = dup(directory.get());
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(copy < 0 ? nullptr : fdopendir(copy),
+                                                    &closedir);
+  for (const dirent* entry = entries ? readdir(entries.get()) : nullptr; entry != nullptr;
+       entry = readdir(entries.get())) {
+    if (!is_stale(entry->d_name)) continue;
+    // The process may live in another pid namespace.
+    if (is_being_written(path + "/" + entry->d_name, 0)) continue;
+    unlinkat(directory.get(), entry->d_name, 0);
+  }
+}
+
+}  // namespace
+
+void remove_stale_rendezvous() {
+  for (int i = 0; i < trace::kRendezvousPlaces; ++i) {
+    RendezvousPlace place{};
+    if (trace::rendezvous_place(i, std::getenv("XDG_RUNTIME_DIR"), geteuid(), place)) {
+      remove_stale_in(place);
+    }
+  }
+}
+
+}  // namespace geiger::control

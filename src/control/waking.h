@@ -1,0 +1,88 @@
+// The controller's side of trace/rendezvous.h: wakes sleeping programs and puts them to sleep.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "base/outcome.h"
+#include "base/unique_fd.h"
+#include "base/units.h"
+#include "control/target_process.h"
+#include "trace/rendezvous.h"
+
+namespace geiger::control {
+
+/// One of the two pages, mapped for as long as this lives.
+template <typename Page>
+class MappedPage {
+ public:
+  MappedPage() = default;
+  MappedPage(base::UniqueFd file, Page* page) : file_(std::move(file)), page_(page) {}
+  MappedPage(MappedPage&& other) noexcept { swap(other); }
+  MappedPage& operator=(MappedPage&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  MappedPage(const MappedPage&) = delete;
+  MappedPage& operator=(const MappedPage&) = delete;
+  ~MappedPage();
+
+  [[nodiscard]] Page& operator*() const { return *page_; }
+  [[nodiscard]] Page* operator->() const { return page_; }
+  [[nodiscard]] int fd() const { return file_.get(); }
+
+ private:
+  void swap(MappedPage& other) noexcept {
+    std::swap(file_, other.file_);
+    std::swap(page_, other.page_);
+  }
+  base::UniqueFd file_;
+  Page* page_ = nullptr;
+};
+
+/// What is asked of a program.
+struct Order {
+  bool records = false;
+  Bytes interval = 0;     ///< 0: the program's own.
+  std::string directory;  ///< For the trace, as the program sees it; empty: its own.
+};
+
+/// The meeting place of one sleeping program. Other controllers wait while this lives.
+class Waking {
+ public:
+  /// `bell` is what the program has mapped. Makes the rendezvous if there is none.
+  [[nodiscard]] static base::Outcome<Waking> open(const TargetProcess& target,
+                                                  const MappedFile& bell);
+  /// As it is, without making anything; nothing if nobody asked anything of it yet.
+  [[nodiscard]] static std::optional<Waking> look(const TargetProcess& target);
+
+  [[nodiscard]] trace::Presence presence() const {
+    return page_->presence.load(std::memory_order_acquire);
+  }
+  /// Whether the program has a place for traces of its own (GEIGER_DIR).
+  [[nodiscard]] bool has_directory() const;
+  /// A request that the program has not met yet, and whether it is to record.
+  [[nodiscard]] std::optional<bool> pending() const;
+
+  /// What recordings of it begin with from now on; 0: its own.
+  void set_interval(Bytes interval) { page_->wanted_interval.store(interval); }
+  [[nodiscard]] Bytes interval() const;
+
+  /// Asks, and waits until it is answered. The reason of a failure says what the program
+  /// answered, or that it did not: then the request stays.
+  [[nodiscard]] base::Outcome<bool> request(const Order& order, std::chrono::milliseconds patience);
+
+ private:
+  explicit Waking(const TargetProcess& target) : target_(&target) {}
+  [[nodiscard]] bool is_answered(std::uint32_t request, std::chrono::milliseconds patience);
+
+  const TargetProcess* target_;
+  MappedPage<trace::Bell> bell_;
+  MappedPage<trace::Rendezvous> page_;
+};
+
+/// Removes rendezvous of processes that are gone from where this user's lie.
+void remove_stale_rendezvous();
+
+}  // namespace geiger::control

@@ -1,0 +1,98 @@
+#include "estimation/distributions/gamma.h"
+
+#include <algorithm>
+#include <boost/math/special_functions/gamma.hpp>
+#include <cmath>
+#include <limits>
+
+#include "estimation/distributions/normal.h"
+#include "estimation/distributions/quiet.h"
+
+namespace geiger::estimation {
+namespace {
+
+// Beyond the larger the law is its mean to the last digit of a double; below the
+// smaller all its mass but less than 1e-26 lies at 0 (the rest is far out).
+constexpr double kConstantShape = 1e30;
+constexpr double kVanishingShape = 1e-30;
+constexpr double kLargest = std::numeric_limits<double>::max();
+
+// From here on the cube root of a gamma variable is normal to all digits that
+// matter (Wilson and Hilferty 1931: relative error of a 95 % quantile 1.5e-11 at
+// shape 1e6, falling with shape^1.5), while the incomplete gamma function takes
+// up to a millisecond and ends in noise.
+constexpr double kNormalShape = 1e7;
+
+// Quantile of shape a, scale 1, where P(Z <= z) is the normal law's.
+double cube_of_normal(double shape, double z) {
+  const double root = 1 - 1 / (9 * shape) + z / (3 * std::sqrt(shape));
+  return shape * root * root * root;
+}
+
+double normal_of_cube(double shape, double x) {
+  return 3 * std::sqrt(shape) * (std::cbrt(x / shape) - 1 + 1 / (9 * shape));
+}
+
+double gamma_upper_quantile(double shape, double p) {
+  if (shape > kNormalShape) return cube_of_normal(shape, upper_normal_quantile(p));
+  return boost::math::gamma_q_inv(shape, p, Quiet());
+}
+
+struct ShapeScale {
+  double shape, scale;
+};
+
+// As quotients of mean and deviation, whose squares may overflow.
+ShapeScale shape_scale(const Gamma& law) {
+  const double ratio = law.mean / law.deviation;
+  return {ratio * ratio, law.deviation / ratio};
+}
+
+bool is_constant(const Gamma& law) {
+  return !(law.mean > 0) || !(law.deviation > 0) || !(shape_scale(law).shape < kConstantShape);
+}
+
+// `scale` may be infinite where `x` has gone under to 0. The limit is
+// Markov's: P(X > x) = p implies x <= mean / p.
+double scaled(double x, double scale, double limit) {
+  return x > 0 ? std::min({x * scale, limit, kLargest}) : 0;
+}
+
+}  // namespace
+
+double gamma_quantile(double shape, double p) {
+  if (shape > kNormalShape) return cube_of_normal(shape, -upper_normal_quantile(p));
+  return boost::math::gamma_p_inv(shape, p, Quiet());
+}
+
+double Gamma::lower_quantile(double p) const {
+  if (is_constant(*this)) return std::max(mean, 0.0);
+  const auto [shape, scale] = shape_scale(*this);
+  return shape > kVanishingShape ? scaled(gamma_quantile(shape, p), scale, mean / (1 - p)) : 0;
+}
+
+double Gamma::upper_quantile(double p) const {
+  if (is_constant(*this)) return std::max(mean, 0.0);
+  const auto [shape, scale] = shape_scale(*this);
+  return shape > kVanishingShape ? scaled(gamma_upper_quantile(shape, p), scale, mean / p) : 0;
+}
+
+double Gamma::below(double x) const {
+  if (!(x > 0)) return 0;
+  if (is_constant(*this)) return x >= mean ? 1 : 0;
+  const auto [shape, scale] = shape_scale(*this);
+  if (!(shape > kVanishingShape && scale < kLargest)) return 1;
+  if (shape > kNormalShape) return normal_below(normal_of_cube(shape, x / scale));
+  return boost::math::gamma_p(shape, x / scale, Quiet());
+}
+
+double Gamma::above(double x) const {
+  if (!(x > 0)) return 1;
+  if (is_constant(*this)) return x >= mean ? 0 : 1;
+  const auto [shape, scale] = shape_scale(*this);
+  if (!(shape > kVanishingShape && scale < kLargest)) return 0;
+  if (shape > kNormalShape) return normal_below(-normal_of_cube(shape, x / scale));
+  return boost::math::gamma_q(shape, x / scale, Quiet());
+}
+
+}  // namespace geiger::estimation

@@ -1,0 +1,84 @@
+#include "estimation/distributions/gamma_ratio.h"
+
+#include <algorithm>
+#include <boost/math/special_functions/beta.hpp>
+#include <cmath>
+
+#include "estimation/distributions/normal.h"
+#include "estimation/distributions/quiet.h"
+
+namespace geiger::estimation {
+namespace {
+
+// From here on cube roots of gamma variables are normal to 1e-12 (gamma.cc), and so
+// is their difference.
+constexpr double kNormalShape = 1e7;
+// A law this much narrower than the other is a constant beside it: it changes the
+// standard deviation of the difference by less than 1e-13 of itself.
+constexpr double kConstantRatio = 1e13;
+constexpr double kConstantShape = 1e30;
+constexpr double kVanishingShape = 1e-30;
+
+double shape_of(const Gamma& law) {
+  if (!(law.mean > 0) || !(law.deviation > 0)) return kConstantShape;
+  const double ratio = law.mean / law.deviation;
+  return std::min(ratio * ratio, kConstantShape);
+}
+
+Order of_constants(double first, double second) {
+  return {first <= second ? 1.0 : 0.0, first >= second ? 1.0 : 0.0};
+}
+
+// The scale is mean / shape; odds = scale of second over scale of first.
+Order by_beta(double first_shape, double second_shape, double odds) {
+  // g1 <= odds g2 is g1 / (g1 + g2) <= odds / (1 + odds); asked for by the smaller
+  // side, which is the one that a double expresses well.
+  if (odds <= 1) {
+    const double x = odds / (1 + odds);
+    return {boost::math::ibeta(first_shape, second_shape, x, Quiet()),
+            boost::math::ibetac(first_shape, second_shape, x, Quiet())};
+  }
+  const double x = 1 / (1 + odds);
+  return {boost::math::ibetac(second_shape, first_shape, x, Quiet()),
+          boost::math::ibeta(second_shape, first_shape, x, Quiet())};
+}
+
+// Cube root of a gamma variable of this mean and shape as a normal one.
+struct Normal {
+  double mean;
+  double variance;
+};
+
+Normal cube_root_of(double mean, double shape) {
+  const double root = std::cbrt(mean);
+  return {root * (1 - 1 / (9 * shape)), root * root / (9 * shape)};
+}
+
+Order by_cube_roots(const Gamma& first, const Gamma& second) {
+  // In units of the larger mean, so that nothing overflows.
+  const double unit = std::max(first.mean, second.mean);
+  const Normal a = cube_root_of(first.mean / unit, shape_of(first));
+  const Normal b = cube_root_of(second.mean / unit, shape_of(second));
+  const double z = (b.mean - a.mean) / std::sqrt(a.variance + b.variance);
+  return {normal_below(z), normal_below(-z)};
+}
+
+}  // namespace
+
+Order order_of(const Gamma& first, const Gamma& second) {
+  const double a = shape_of(first);
+  const double b = shape_of(second);
+  if (std::min(a, b) >= kConstantShape) return of_constants(first.mean, second.mean);
+  if (b >= kConstantRatio * a) return {first.below(second.mean), first.above(second.mean)};
+  if (a >= kConstantRatio * b) return {second.above(first.mean), second.below(first.mean)};
+  if (std::min(a, b) > kNormalShape) return by_cube_roots(first, second);
+  // All but nothing of a vanishing law lies at 0.
+  if (a < kVanishingShape) return {1, 0};
+  if (b < kVanishingShape) return {0, 1};
+  const double odds = second.mean / first.mean * (a / b);
+  if (!(odds < 1e300)) return {1, 0};
+  if (!(odds > 1e-300)) return {0, 1};
+  return by_beta(a, b, odds);
+}
+
+}  // namespace geiger::estimation

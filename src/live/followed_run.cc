@@ -1,0 +1,221 @@
+#include "live/followed_run.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <utility>
+
+#include "analysis/observe/proc_text.h"
+#include "analysis/observe/process_files.h"
+#include "analysis/profile/labels.h"
+#include "base/clock.h"
+#include "control/run_directory.h"
+
+namespace geiger::live {
+namespace {
+
+using Result = base::Outcome<FollowedRun>;
+
+std::string directory_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+/// While `geiger run -o FILE` runs, its traces are in FILE.parts.
+constexpr std::string_view kParts = ".parts";
+
+/// Of `geiger run`: geiger-NAME.PID, or FILE.parts. Traces there are of one run.
+bool is_run_directory(const std::string& directory) {
+  const std::string name(profile::file_name_of(directory));
+  if (name.ends_with(kParts)) return true;
+  const std::size_t dot = name.rfind('.');
+  return name.starts_with("geiger-") && dot != std::string::npos &&
+         process_id_in(name.substr(dot + 1)).has_value();
+}
+
+bool is_same_file(const std::string& path, int fd) {
+  struct stat ours {};
+  struct stat its {};
+  return stat(path.c_str(), &ours) == 0 && fstat(fd, &its) == 0 && ours.st_dev == its.st_dev &&
+         ours.st_ino == its.st_ino;
+}
+
+std::string names_of(const std::vector<control::ProcessStatus>& processes) {
+  constexpr std::size_t kNamed = 6;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(processes.size(), kNamed); ++i) {
+    names += fmt::format("{}{} ({})", i == 0 ? "" : ", ", processes[i].pid, processes[i].program);
+  }
+  if (processes.size() > kNamed) names += fmt::format(" and {} more", processes.size() - kNamed);
+  return names;
+}
+
+Bytes resident_bytes(pid_t pid) {
+  const observe::ProcessFiles files(pid);
+  const auto text = files.read("status");
+  const auto status = text ? observe::parse_status(*text) : std::nullopt;
+  return status ? status->counts.resident : 0;
+}
+
+/// As the kernel has it; nothing of one that is gone.
+std::string name_of_running(pid_t pid) {
+  std::string name = observe::ProcessFiles(pid).read("comm").value_or("");
+  if (name.ends_with('\n')) name.pop_back();
+  return name;
+}
+
+}  // namespace
+
+std::optional<pid_t> process_id_in(const std::string& word) {
+  pid_t pid = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), pid);
+  if (error != std::errc{} || end != word.data() + word.size() || pid <= 0) return std::nullopt;
+  return pid;
+}
+
+Result FollowedRun::open(const std::string& word) {
+  if (const auto pid = process_id_in(word)) return of_process(*pid);
+  if (!word.empty()) return of_path(word);
+  std::vector<control::ProcessStatus> recorded = control::controlled_processes();
+  std::erase_if(recorded, [](const control::ProcessStatus& status) {
+    return status.standing != control::Standing::kRecording &&
+           status.standing != control::Standing::kPaused;
+  });
+  if (recorded.empty()) {
+    return Result::failure(
+        "no process of yours is recorded now: name a program after --, or wake one that sleeps "
+        "(geiger ctl)");
+  }
+  // The processes of one run are one choice: the one that began it.
+  const std::string run = directory_of(recorded.front().trace);
+  const bool is_one_run = is_run_directory(run) &&
+                          std::ranges::all_of(recorded, [&](const control::ProcessStatus& status) {
+                            return directory_of(status.trace) == run;
+                          });
+  if (recorded.size() == 1) return of_process(recorded.front().pid);
+  if (is_one_run) return of_path(run);
+  return Result::failure(
+      fmt::format("several processes are recorded, which one? {}", names_of(recorded)));
+}
+
+Result FollowedRun::of_process(pid_t pid) {
+  auto controlled = control::Controlled::open_started(pid);
+  if (!controlled.has_value()) return Result::failure(controlled.reason());
+  const control::Standing standing = controlled.value().standing();
+  const std::string who = controlled.value().shown();
+  const control::LiveTrace* trace = controlled.value().trace();
+  if (standing == control::Standing::kDormant) {
+    return Result::failure(
+        fmt::format("{} sleeps, nothing is recorded: geiger ctl {} start", who, pid));
+  }
+  if (standing == control::Standing::kEnded) {
+    return Result::failure(
+        fmt::format("the recording of {} has ended: geiger summary {}", who, trace->path()));
+  }
+  if (trace == nullptr) {
+    return Result::failure(who + " records nothing: the library in it is switched off");
+  }
+  FollowedRun run;
+  run.shown_ = who;
+  run.pid_ = pid;
+  // As the process sees it, unless that is another file or none for us.
+  const std::string told = trace->path();
+  const bool is_ours = is_same_file(told, trace->fd());
+  run.told_directory_ = directory_of(told);
+  run.directory_ =
+      is_ours ? run.told_directory_ : fmt::format("/proc/{}/root{}", pid, run.told_directory_);
+  const bool is_run = is_run_directory(run.told_directory_);
+  run.path_ = is_run ? run.told_directory_ : told;
+  const trace::FileHeader& header = trace->header();
+  const Nanoseconds began = header.image_start != 0 ? header.image_start : header.start_monotonic;
+  if (!is_run) run.only_ = {header.pid, began};
+  run.target_ = std::make_unique<control::TargetProcess>(controlled.value().take_target());
+  return run;
+}
+
+Result FollowedRun::of_path(const std::string& word) {
+  std::error_code code;
+  // Also where FILE is there: it is of an earlier run then (-f), or of processes that run on.
+  const bool is_being_written = std::filesystem::is_directory(word + std::string(kParts), code);
+  const std::string path = is_being_written ? word + std::string(kParts) : word;
+  const auto status = std::filesystem::status(path, code);
+  if (code || !std::filesystem::exists(status)) {
+    return Result::failure(fmt::format("{}: no process, run directory or trace", path));
+  }
+  FollowedRun run;
+  run.shown_ = word;
+  run.path_ = path;
+  if (std::filesystem::is_directory(status)) {
+    run.directory_ = run.told_directory_ = path;
+  } else {
+    run.follower_->add(path, path);
+  }
+  run.look(0);
+  if (run.follower_->is_empty()) return Result::failure(path + " holds no traces");
+  return run;
+}
+
+FollowedRun FollowedRun::of_started(pid_t pid, const std::string& directory) {
+  FollowedRun run;
+  run.pid_ = pid;
+  run.shown_ = fmt::format("pid {}", pid);
+  run.path_ = run.directory_ = run.told_directory_ = directory;
+  return run;
+}
+
+bool FollowedRun::look(Bytes most) {
+  if (!directory_.empty()) follower_->add_all_in(directory_, told_directory_, only_);
+  return follower_->update(base::monotonic_now(), most);
+}
+
+/// A process id may be another's in our namespace: the named process is known better.
+bool FollowedRun::is_alive(const profile::Process& process) const {
+  if (target_ && process.pid == target_->facts().inner_pid) return target_->is_alive();
+  return kill(static_cast<pid_t>(process.pid), 0) == 0 || errno == EPERM;
+}
+
+bool FollowedRun::is_running() const {
+  if (follower_->processes().empty()) return !pid_ || kill(*pid_, 0) == 0 || errno == EPERM;
+  return std::ranges::any_of(follower_->processes(), [&](const profile::Process& process) {
+    return (process.ending == profile::Ending::kStillOpen ||
+            process.ending == profile::Ending::kContinued) &&
+           is_alive(process);
+  });
+}
+
+std::string FollowedRun::state_of(const profile::Process& process) const {
+  switch (process.ending) {
+    case profile::Ending::kExited:
+      return "exited";
+    case profile::Ending::kStopped:
+      return "stopped";
+    case profile::Ending::kSwitchedOff:
+      return "switched off";
+    default:
+      return is_alive(process) ? "recording" : "gone";
+  }
+}
+
+std::vector<report::LiveProcess> FollowedRun::processes(const profile::Recording& picture) const {
+  std::vector<report::LiveProcess> processes;
+  for (std::uint32_t i = 0; i < picture.processes.size(); ++i) {
+    const profile::Process& process = picture.processes[i];
+    report::LiveProcess line{i, process.pid, std::string(profile::program_name(process)),
+                             state_of(process), 0};
+    const bool is_target = target_ && process.pid == target_->facts().inner_pid;
+    const pid_t outer = is_target ? target_->facts().pid : static_cast<pid_t>(process.pid);
+    if (line.state == "recording") {
+      line.resident = resident_bytes(outer);
+      if (std::string name = name_of_running(outer); !name.empty()) line.name = std::move(name);
+    }
+    processes.push_back(std::move(line));
+  }
+  return processes;
+}
+
+}  // namespace geiger::live

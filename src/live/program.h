@@ -1,0 +1,50 @@
+// The program of `geiger live -- PROGRAM`: run by a `geiger run` of its own, out of the way
+// of the terminal.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/outcome.h"
+
+namespace geiger::live {
+
+class LiveProgram {
+ public:
+  struct Orders {
+    std::vector<std::string> program;  ///< Not empty.
+    std::vector<std::string> options;  ///< Of `geiger run`.
+    bool keeps_output = true;          ///< Its standard output stays ours, if no terminal.
+  };
+
+  /// Starts it in a process group of its own: ^C means the view alone. Of its standard
+  /// streams those that are terminals are replaced: input is empty, output goes to a file
+  /// here, geiger-NAME.PID.out. Returns when its process exists or has failed to.
+  [[nodiscard]] static base::Outcome<LiveProgram> start(const Orders& orders);
+
+  [[nodiscard]] pid_t pid() const { return program_; }
+  /// Where its traces appear.
+  [[nodiscard]] const std::string& directory() const { return directory_; }
+  /// The file with what it writes; empty if that goes where ours goes.
+  [[nodiscard]] const std::string& output() const { return output_; }
+
+  /// Whether it ended, and its run was sealed and named.
+  [[nodiscard]] bool has_ended();
+  /// Asks it to end; the second time it is killed.
+  void end();
+  /// Waits for the end; the exit code of `geiger run`.
+  [[nodiscard]] int finish();
+
+ private:
+  void find_program();
+
+  pid_t run_ = -1, program_ = -1;
+  std::optional<int> status_;
+  bool was_asked_ = false;
+  std::string directory_, output_;
+};
+
+}  // namespace geiger::live

@@ -1,0 +1,56 @@
+#include "live/selection.h"
+
+#include <utility>
+#include <vector>
+
+#include "query/filters.h"
+#include "query/frame_rules.h"
+
+namespace geiger::live {
+namespace {
+
+std::string joined(const std::vector<std::string>& expressions) {
+  std::string all;
+  for (const std::string& one : expressions) all += (all.empty() ? "" : "|") + one;
+  return all;
+}
+
+}  // namespace
+
+base::Outcome<LiveSelection> LiveSelection::of(const query::SelectionOptions& options) {
+  using Result = base::Outcome<LiveSelection>;
+  auto rules = query::frame_rules_of(options.frames);
+  if (!rules.has_value()) return Result::failure(rules.reason());
+  std::vector<std::string> remarks;
+  const auto filter = query::filter_of(options, profile::Recording(), remarks);
+  if (!filter.has_value()) return Result::failure(filter.reason());
+  LiveSelection selection;
+  selection.options_ = options;
+  selection.rules_ = std::move(rules.value());
+  return selection;
+}
+
+void LiveSelection::apply(profile::Recording& picture, report::LiveOptions& live) const {
+  picture.frame_rules = rules_;
+  // What no stack matches yet, one may match later: nothing to remark on.
+  std::vector<std::string> remarks;
+  live.keeps = std::move(query::filter_of(options_, picture, remarks).value());
+  live.table.scope = query::scope_as_typed(options_);
+}
+
+query::SelectionOptions with_expression(query::SelectionOptions options, const std::string& which,
+                                        const std::string& expression) {
+  if (which == "focus") options.focus = expression;
+  if (which == "ignore") options.ignore = expression;
+  if (which != "hide") return options;
+  options.frames.hidden.clear();
+  if (!expression.empty()) options.frames.hidden.push_back(expression);
+  return options;
+}
+
+std::string expression_of(const query::SelectionOptions& options, const std::string& which) {
+  if (which == "focus") return options.focus;
+  return which == "ignore" ? options.ignore : joined(options.frames.hidden);
+}
+
+}  // namespace geiger::live

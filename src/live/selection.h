@@ -1,0 +1,41 @@
+// Which samples of a followed run `geiger live` is of, and which frames it shows: what the options
+// ask for, and what the user types in the view.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "analysis/profile/frames/frame_roles.h"
+#include "analysis/profile/recording.h"
+#include "analysis/report/profiles/live.h"
+#include "base/outcome.h"
+#include "query/selection.h"
+
+namespace geiger::live {
+
+class LiveSelection {
+ public:
+  /// Everything, by the built-in rules.
+  LiveSelection() = default;
+  /// Fails where an expression or the rules cannot be read.
+  [[nodiscard]] static base::Outcome<LiveSelection> of(const query::SelectionOptions& options);
+
+  [[nodiscard]] const query::SelectionOptions& options() const { return options_; }
+  /// Stacks change with every picture, so each is selected from anew: gives `picture` the rules
+  /// for its frames, and `live` the samples to keep.
+  void apply(profile::Recording& picture, report::LiveOptions& live) const;
+
+ private:
+  query::SelectionOptions options_;
+  std::shared_ptr<const profile::FrameRules> rules_;
+};
+
+/// The same options with what was typed for "focus", "ignore" or "hide"; empty takes it back.
+[[nodiscard]] query::SelectionOptions with_expression(query::SelectionOptions options,
+                                                      const std::string& which,
+                                                      const std::string& expression);
+/// What is in force of it.
+[[nodiscard]] std::string expression_of(const query::SelectionOptions& options,
+                                        const std::string& which);
+
+}  // namespace geiger::live

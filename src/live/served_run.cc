@@ -1,0 +1,242 @@
+// Requests read the run up to their own instant, so a profile is never older than its answer.
+#include "live/served_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "analysis/export/pprof.h"
+#include "analysis/export/pprof_comments.h"
+#include "analysis/page/page.h"
+#include "analysis/profile/frames/shown_frames.h"
+#include "analysis/profile/profile.h"
+#include "analysis/report/profiles/live.h"
+#include "analysis/report/profiles/table.h"
+#include "base/clock.h"
+#include "live/served_metrics.h"
+#include "openmetrics/open_metrics.h"
+
+namespace geiger::live {
+namespace {
+
+using profile::Kind;
+using profile::Profile;
+using profile::Recording;
+using serve::Request;
+using serve::Response;
+
+constexpr std::string_view kIndex = "/debug/pprof/";
+constexpr unsigned kMostSeconds = 3600;
+/// Between an answer to a page and its next question: at most a quarter of the time is work.
+constexpr Nanoseconds kRefresh = 2'000'000'000;
+constexpr Nanoseconds kRestPerWork = 3;
+/// Less than what clients wait for: go tool pprof does so for a minute.
+constexpr std::chrono::seconds kNamesPatience{30};
+
+Response text_response(int status, std::string text) {
+  return {status, "text/plain; charset=utf-8", std::move(text) + "\n", {}};
+}
+
+std::optional<unsigned> number_in(const std::string& text) {
+  unsigned value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string value_of(const Request& request, const std::string& name) {
+  const auto value = request.values.find(name);
+  return value == request.values.end() ? "" : value->second;
+}
+
+Response table_of(const Recording& recording, bool is_of_allocated, double level) {
+  report::TableOptions options;
+  options.by = profile::GroupBy::kStack;
+  options.top = 0;
+  options.level = level;
+  const Kind kind = is_of_allocated ? Kind::kAllocated : Kind::kLiveAtEnd;
+  const auto table = table_report(recording, profile::select(recording, kind), options);
+  return text_response(200, to_text(table, present::Style{}));
+}
+
+report::LiveReport look_at(const FollowedRun& run, const Recording& picture, double level) {
+  report::LiveOptions options;
+  options.table.level = level;
+  if (run.is_running()) options.now = base::monotonic_now();
+  return live_report(picture, run.processes(picture), options);
+}
+
+}  // namespace
+
+/// With all frames that are not hidden: clients have ways of their own to leave some out.
+Response ServedRun::pprof_of(Recording recording, bool is_of_allocated,
+                             std::string_view part) const {
+  profile::FrameRules rules = *frames_.rules;
+  rules.shows_plumbing = true;
+  if (rules.leaves_out()) {
+    recording.frame_rules = std::make_shared<const profile::FrameRules>(std::move(rules));
+    profile::keep_shown_frames(recording);
+  }
+  const Profile allocated = profile::select(recording, Kind::kAllocated);
+  const Profile live = profile::select(recording, Kind::kLiveAtEnd);
+  exports::PprofOptions options;
+  options.is_of_allocated = is_of_allocated;
+  options.comments = exports::pprof_comments(recording, &allocated, live, level_, part);
+  Response response{200, "application/octet-stream", "", {}};
+  response.headers["Content-Disposition"] =
+      fmt::format("attachment; filename=\"{}.pb.gz\"", is_of_allocated ? "allocs" : "heap");
+  exports::write_pprof(recording, allocated, live, options,
+                       [&](std::string_view bytes) { response.body += bytes; });
+  return response;
+}
+
+void ServedRun::catch_up() {
+  constexpr Bytes kAll = std::numeric_limits<Bytes>::max();
+  run_.look(kAll);
+}
+
+void ServedRun::look() {
+  const std::lock_guard lock(mutex_);
+  catch_up();
+}
+
+/// With names, unless looking them up takes too long. Others are answered meanwhile.
+Recording ServedRun::picture(std::unique_lock<std::mutex>& lock, follow::NamesOf names) {
+  constexpr std::chrono::milliseconds kLookAgain{5};
+  const auto latest = std::chrono::steady_clock::now() + kNamesPatience;
+  catch_up();
+  static_cast<void>(run_.follower().picture());  // Starts looking for names.
+  while (!run_.follower().await_names(names, {}) && !is_stopped_ &&
+         std::chrono::steady_clock::now() < latest) {
+    stopped_.wait_for(lock, kLookAgain);
+  }
+  Recording recording = run_.follower().picture();
+  recording.frame_rules = frames_.rules;
+  return recording;
+}
+
+std::string ServedRun::words_on_names() const {
+  const std::size_t missing = run_.follower().names_missing();
+  if (missing == 0) return "";
+  return present::plural(missing, "name") + " still looked up";
+}
+
+void ServedRun::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopped_ = true;
+  }
+  stopped_.notify_all();
+}
+
+Response ServedRun::answer(const Request& request) {
+  if (request.path.empty()) return {308, "text/plain", "", {{"Location", "./"}}};
+  if (request.path == "/") return page();
+  if (request.path == "/data.json") return page_data();
+  if (request.path == "/live.json") return data();
+  if (request.path == "/metrics") return metrics();
+  if (request.path == "/debug/pprof/heap") return heap(request, false);
+  if (request.path == "/debug/pprof/allocs") return heap(request, true);
+  if (request.path == kIndex) {
+    return {200,
+            "text/html; charset=utf-8",
+            "<!doctype html><html lang=en><title>/debug/pprof/</title><h1>/debug/pprof/</h1><ul>"
+            "<li><a href=heap>heap</a> what is live (<a href='heap?debug=1'>as text</a>)"
+            "<li><a href=allocs>allocs</a> what was allocated "
+            "(<a href='allocs?debug=1'>as text</a>)</ul>"
+            "<p>?seconds=N: of the next N seconds only. <a href='../../'>The program</a></html>\n",
+            {}};
+  }
+  if (request.path == "/debug/pprof") return {308, "text/plain", "", {{"Location", "pprof/"}}};
+  return text_response(
+      404,
+      "there is nothing here: /, /data.json, /live.json, /metrics, /debug/pprof/heap, "
+      "/debug/pprof/allocs");
+}
+
+Response ServedRun::heap(const Request& request, bool is_of_allocated) {
+  const std::string seconds = value_of(request, "seconds");
+  if (!seconds.empty()) {
+    const auto number = number_in(seconds);
+    if (!number || *number == 0 || *number > kMostSeconds) {
+      return text_response(400, fmt::format("seconds is a number from 1 to {}", kMostSeconds));
+    }
+    return over_time(*number, is_of_allocated);
+  }
+  std::unique_lock lock(mutex_);
+  const std::string debug = value_of(request, "debug");
+  const bool is_text = !debug.empty() && debug != "0";
+  Recording recording = picture(lock, follow::NamesOf::kAllModules);
+  return is_text ? table_of(recording, is_of_allocated, level_)
+                 : pprof_of(std::move(recording), is_of_allocated, words_on_names());
+}
+
+/// What is allocated from now on for so long, and what of it lives then.
+Response ServedRun::over_time(unsigned seconds, bool is_of_allocated) {
+  std::unique_lock lock(mutex_);
+  catch_up();
+  if (run_.follower().has_aggregated()) {
+    return text_response(501,
+                         "samples are only counted in this program (--aggregate): there is "
+                         "no stretch of time of it");
+  }
+  const follow::Baseline before = run_.follower().baseline();
+  stopped_.wait_for(lock, std::chrono::seconds(seconds), [this] { return is_stopped_; });
+  static_cast<void>(picture(lock, follow::NamesOf::kAllModules));
+  Recording since = run_.follower().picture_since(before);
+  const std::string names = words_on_names();
+  return pprof_of(std::move(since), is_of_allocated,
+                  fmt::format("allocated in {} s; inuse_*: what of it is live{}{}", seconds,
+                              names.empty() ? "" : "; ", names));
+}
+
+Response ServedRun::data() {
+  std::unique_lock lock(mutex_);
+  const Recording recording = picture(lock, follow::NamesOf::kSmallModules);
+  return {200, "application/json", to_json(look_at(run_, recording, level_), recording), {}};
+}
+
+/// Needs no names, so a scrape waits for none.
+Response ServedRun::metrics() {
+  const std::lock_guard lock(mutex_);
+  catch_up();
+  const Recording recording = run_.follower().picture();
+  const Nanoseconds now = run_.is_running() ? base::monotonic_now() : 0;
+  return {200,
+          openmetrics::kContentType,
+          served_metrics(recording, run_.processes(recording), now, level_),
+          {}};
+}
+
+/// What the page of the template shows; it asks again by itself.
+Response ServedRun::page_data() {
+  std::unique_lock lock(mutex_);
+  const Nanoseconds began = base::monotonic_now();
+  const Recording recording = picture(lock, follow::NamesOf::kSmallModules);
+  page::PageOptions options;
+  options.level = level_;
+  options.version = GEIGER_VERSION;
+  options.title = run_.shown();
+  options.preset = frames_.preset;
+  options.is_followed = true;
+  // As rarely as the answers before were slow. An ended run does not change any more.
+  if (run_.is_running()) options.refresh = std::max(kRefresh, kRestPerWork * page_cost_);
+  Response response{200, "application/json", page::page_data(recording, options), {}};
+  page_cost_ = base::monotonic_now() - began;
+  return response;
+}
+
+Response ServedRun::page() {
+  if (template_.is_built()) return page_of(template_);
+  std::unique_lock lock(mutex_);
+  const Recording recording = picture(lock, follow::NamesOf::kSmallModules);
+  return plain_page(run_.shown(), look_at(run_, recording, level_), template_.missing);
+}
+
+}  // namespace geiger::live

@@ -1,0 +1,67 @@
+// What `geiger serve` answers: the profiles of a run as Go's net/http/pprof gives them, and a
+// page.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "analysis/page/page_data.h"
+#include "analysis/profile/frames/frame_roles.h"
+#include "analysis/profile/recording.h"
+#include "live/followed_run.h"
+#include "live/served_page.h"
+#include "serve/http_server.h"
+
+namespace geiger::live {
+
+/// Which frames are shown.
+struct ServedFrames {
+  std::shared_ptr<const profile::FrameRules> rules;  ///< Of the page and of text.
+  page::Preset preset;                               ///< What the page begins with.
+};
+
+/// Threads: any. The run is looked at by one at a time.
+class ServedRun {
+ public:
+  /// `level`: of all intervals, in (0, 1).
+  ServedRun(FollowedRun run, double level, ServedFrames frames, ServedTemplate page)
+      : run_(std::move(run)),
+        level_(level),
+        frames_(std::move(frames)),
+        template_(std::move(page)) {}
+
+  /// Reads what was added, so that rotation deletes no segment unread. Call it now and then.
+  void look();
+  [[nodiscard]] serve::Response answer(const serve::Request& request);
+  /// Ends the waits of requests for a stretch of time.
+  void stop();
+
+ private:
+  [[nodiscard]] serve::Response heap(const serve::Request& request, bool is_of_allocated);
+  [[nodiscard]] serve::Response over_time(unsigned seconds, bool is_of_allocated);
+  [[nodiscard]] serve::Response page();
+  [[nodiscard]] serve::Response page_data();
+  [[nodiscard]] serve::Response data();
+  [[nodiscard]] serve::Response metrics();
+  [[nodiscard]] profile::Recording picture(std::unique_lock<std::mutex>& lock,
+                                           follow::NamesOf names);
+  [[nodiscard]] serve::Response pprof_of(profile::Recording recording, bool is_of_allocated,
+                                         std::string_view part) const;
+  [[nodiscard]] std::string words_on_names() const;
+  void catch_up();
+
+  std::mutex mutex_;
+  std::condition_variable stopped_;
+  bool is_stopped_ = false;
+  FollowedRun run_;
+  double level_;
+  ServedFrames frames_;
+  ServedTemplate template_;
+  Nanoseconds page_cost_ = 0;  ///< Of the latest page data.
+};
+
+}  // namespace geiger::live

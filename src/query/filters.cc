@@ -1,0 +1,246 @@
+#include "query/filters.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <tuple>
+#include <utility>
+#include <variant>
+
+#include "analysis/compare/pattern.h"
+#include "analysis/profile/frames/name_pattern.h"
+#include "analysis/profile/frames/types.h"
+#include "analysis/profile/groups/groupings.h"
+#include "analysis/profile/labels.h"
+#include "query/sizes.h"
+#include "query/spelling.h"
+
+namespace geiger::query {
+namespace {
+
+using profile::kNone;
+using profile::Recording;
+using profile::Sample;
+using Keeps = std::function<bool(const Sample&)>;
+using Matching = std::vector<bool>;
+
+constexpr std::size_t kNamesSaid = 8;
+
+std::string list_of(const std::vector<std::string>& names) {
+  std::string list;
+  for (std::size_t i = 0; i < std::min(names.size(), kNamesSaid); ++i) {
+    list += (i == 0 ? "" : ", ") + names[i];
+  }
+  return list + (names.size() > kNamesSaid ? ", ..." : "");
+}
+
+/// "no thread 'io-9' was seen; did you mean 'io-1'?"
+std::string nothing_matches(const char* what, const std::string& asked,
+                            std::vector<std::string> names) {
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  std::string text = fmt::format("no {} '{}' was seen", what, asked);
+  if (names.empty()) return text;
+  if (const auto meant = closest(asked, names)) {
+    return fmt::format("{}; did you mean '{}'?", text, *meant);
+  }
+  return fmt::format("{}; there are: {}", text, list_of(names));
+}
+
+bool any_of(const Matching& matching) {
+  return std::ranges::any_of(matching, [](bool matches) { return matches; });
+}
+
+/// Of an index into `matching`, which may be kNone.
+bool is_matched(const Matching& matching, std::uint32_t index) {
+  return index < matching.size() && matching[index];
+}
+
+/// Threads by their names, or by their numbers.
+Keeps of_threads(const std::string& glob, const Recording& recording,
+                 std::vector<std::string>& remarks) {
+  Matching matching;
+  std::vector<std::string> names;
+  for (const profile::Thread& thread : recording.threads) {
+    names.push_back(thread.name);
+    matching.push_back(compare::matches(glob, thread.name) || glob == std::to_string(thread.tid));
+  }
+  if (!any_of(matching)) remarks.push_back(nothing_matches("thread", glob, names));
+  return [matching](const Sample& sample) { return is_matched(matching, sample.thread); };
+}
+
+/// A label, whatever labels are around or inside it.
+Keeps of_labels(const std::string& glob, const Recording& recording,
+                std::vector<std::string>& remarks) {
+  Matching matching;
+  std::vector<std::string> names;
+  for (std::uint32_t i = 0; i < recording.labels.size(); ++i) {
+    const profile::ScopedLabel& label = recording.labels[i];
+    names.push_back(label.text);
+    // Those around a label come before it.
+    matching.push_back(is_matched(matching, label.parent) || compare::matches(glob, label.text) ||
+                       compare::matches(glob, profile::path_of_label(recording, i)));
+  }
+  if (!any_of(matching)) remarks.push_back(nothing_matches("label", glob, names));
+  return [matching](const Sample& sample) { return is_matched(matching, sample.label); };
+}
+
+Keeps of_types(const std::string& glob, const Recording& recording,
+               std::vector<std::string>& remarks) {
+  profile::Types types(recording);
+  Matching matching;
+  std::vector<std::string> names;
+  for (std::uint32_t i = 0; i < types.size(); ++i) {
+    names.push_back(types[i]);
+    matching.push_back(compare::matches(glob, types[i]));
+  }
+  if (!any_of(matching)) remarks.push_back(nothing_matches("type", glob, names));
+  return [matching, types = std::move(types)](const Sample& sample) {
+    return matching[types.of(sample.type, sample.stack)];
+  };
+}
+
+/// Stacks that pass through a function.
+Keeps of_functions(const std::string& glob, const Recording& recording,
+                   std::vector<std::string>& remarks) {
+  const profile::Labels functions(recording);
+  Matching named;
+  for (std::uint32_t i = 0; i < functions.size(); ++i) {
+    named.push_back(compare::matches(glob, functions[i].name));
+  }
+  if (!any_of(named)) remarks.push_back(nothing_matches("function", glob, {}));
+  Matching matching;
+  std::vector<std::uint32_t> path;
+  for (std::uint32_t i = 0; i < recording.stacks.size(); ++i) {
+    functions.collect(recording, i, path);
+    matching.push_back(std::ranges::any_of(path, [&](std::uint32_t one) { return named[one]; }));
+  }
+  return [matching](const Sample& sample) { return is_matched(matching, sample.stack); };
+}
+
+/// Whether the expression matches a frame of each stack: its function, module or file.
+Matching stacks_matching(const profile::NamePattern& pattern, const Recording& recording) {
+  const profile::Labels functions(recording);
+  Matching named;
+  for (std::uint32_t i = 0; i < functions.size(); ++i) {
+    const profile::Label& label = functions[i];
+    const bool has_frame = label.frame_or_location != kNone && !label.is_location;
+    named.push_back(
+        pattern.matches(label.name) ||
+        (label.module != kNone && pattern.matches(recording.modules[label.module].path)) ||
+        (has_frame && pattern.matches(recording.frames[label.frame_or_location].file)));
+  }
+  Matching matching;
+  std::vector<std::uint32_t> path;
+  for (std::uint32_t i = 0; i < recording.stacks.size(); ++i) {
+    functions.collect(recording, i, path);
+    matching.push_back(std::ranges::any_of(path, [&](std::uint32_t one) { return named[one]; }));
+  }
+  return matching;
+}
+
+/// --focus keeps stacks that match, --ignore the others.
+base::Outcome<Keeps> of_expression(const char* option, const std::string& expression,
+                                   bool keeps_matching, const Recording& recording,
+                                   std::vector<std::string>& remarks) {
+  auto parsed = profile::NamePattern::parse(expression);
+  if (const auto* reason = std::get_if<std::string>(&parsed)) {
+    return base::Outcome<Keeps>::failure(fmt::format("{} '{}': {}", option, expression, *reason));
+  }
+  Matching matching = stacks_matching(std::get<profile::NamePattern>(parsed), recording);
+  if (!any_of(matching)) {
+    remarks.push_back(
+        fmt::format("{}: no stack has a frame that matches '{}'", option, expression));
+  }
+  return Keeps([matching = std::move(matching), keeps_matching](const Sample& sample) {
+    return is_matched(matching, sample.stack) == keeps_matching;
+  });
+}
+
+base::Outcome<Keeps> of_sizes(const std::string& range) {
+  using Result = base::Outcome<Keeps>;
+  const std::size_t dots = range.find("..");
+  const std::string least_text = range.substr(0, dots);
+  const std::string most_text = dots == std::string::npos ? range : range.substr(dots + 2);
+  Bytes least = 0;
+  Bytes most = ~Bytes{0};
+  for (const auto& [text, bytes] : {std::pair{&least_text, &least}, std::pair{&most_text, &most}}) {
+    if (text->empty()) continue;
+    const auto parsed = parse_size(*text);
+    if (!parsed.has_value()) return Result::failure("--size: " + parsed.reason());
+    *bytes = parsed.value();
+  }
+  if (range == ".." || range.empty()) return Result::failure("--size: MIN..MAX, as 1KiB..4KiB");
+  if (least > most) return Result::failure(fmt::format("--size: {} is empty", range));
+  return Keeps([least, most](const Sample& sample) {
+    return least <= sample.requested && sample.requested <= most;
+  });
+}
+
+base::Outcome<Keeps> of_pids(const std::vector<std::uint32_t>& pids, const Recording& recording) {
+  Matching matching;
+  std::vector<std::string> known;
+  for (const profile::Process& process : recording.processes) {
+    matching.push_back(std::ranges::find(pids, process.pid) != pids.end());
+    known.push_back(std::to_string(process.pid));
+  }
+  for (const std::uint32_t pid : pids) {
+    if (std::ranges::find(known, std::to_string(pid)) != known.end()) continue;
+    return base::Outcome<Keeps>::failure(
+        fmt::format("--pid: no process {} in this run; there are: {}", pid, list_of(known)));
+  }
+  return Keeps([matching](const Sample& sample) { return matching[sample.process]; });
+}
+
+Keeps all_of(std::vector<Keeps> filters) {
+  if (filters.empty()) return {};
+  return [filters = std::move(filters)](const Sample& sample) {
+    return std::ranges::all_of(filters, [&](const Keeps& keeps) { return keeps(sample); });
+  };
+}
+
+}  // namespace
+
+base::Outcome<Keeps> filter_of(const SelectionOptions& options, const Recording& recording,
+                               std::vector<std::string>& remarks) {
+  std::vector<Keeps> filters;
+  if (!options.size.empty()) {
+    auto sizes = of_sizes(options.size);
+    if (!sizes.has_value()) return sizes;
+    filters.push_back(std::move(sizes.value()));
+  }
+  if (!options.pids.empty()) {
+    auto pids = of_pids(options.pids, recording);
+    if (!pids.has_value()) return pids;
+    filters.push_back(std::move(pids.value()));
+  }
+  using Make = Keeps (*)(const std::string&, const Recording&, std::vector<std::string>&);
+  const std::pair<const std::string&, Make> named[] = {{options.thread, of_threads},
+                                                       {options.label, of_labels},
+                                                       {options.type, of_types},
+                                                       {options.function, of_functions}};
+  for (const auto& [glob, make] : named) {
+    if (!glob.empty()) filters.push_back(make(glob, recording, remarks));
+  }
+  for (const auto& [option, expression, keeps_matching] :
+       {std::tuple{"--focus", &options.focus, true},
+        std::tuple{"--ignore", &options.ignore, false}}) {
+    if (expression->empty()) continue;
+    auto filter = of_expression(option, *expression, keeps_matching, recording, remarks);
+    if (!filter.has_value()) return filter;
+    filters.push_back(std::move(filter.value()));
+  }
+  return all_of(std::move(filters));
+}
+
+base::Outcome<std::uint32_t> heap_named(const std::string& name, const Recording& recording) {
+  std::vector<std::string> names;
+  for (std::uint32_t i = 0; i < recording.heaps.size(); ++i) {
+    if (recording.heaps[i].text == name) return i;
+    names.push_back(recording.heaps[i].text);
+  }
+  return base::Outcome<std::uint32_t>::failure("--heap: " + nothing_matches("heap", name, names));
+}
+
+}  // namespace geiger::query

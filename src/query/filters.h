@@ -1,0 +1,24 @@
+// Samples by their properties: what --thread, --label, --type, --size, --pid, --function, --focus
+// and --ignore leave over.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/profile/profile.h"
+#include "base/outcome.h"
+#include "query/selection.h"
+
+namespace geiger::query {
+
+/// Samples that all given filters match; empty where none is given. Names may contain
+/// * and ?. `remarks` gets one sentence for each filter that nothing known matches.
+[[nodiscard]] base::Outcome<std::function<bool(const profile::Sample&)>> filter_of(
+    const SelectionOptions& options, const profile::Recording& recording,
+    std::vector<std::string>& remarks);
+
+/// The heap of that name; fails if none was sampled.
+[[nodiscard]] base::Outcome<std::uint32_t> heap_named(const std::string& name,
+                                                      const profile::Recording& recording);
+
+}  // namespace geiger::query

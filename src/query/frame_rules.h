@@ -1,0 +1,27 @@
+// Which frames a report leaves out and whom it blames, as asked for: --plumbing, --hide, --rules.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analysis/profile/frames/frame_roles.h"
+#include "base/outcome.h"
+
+namespace geiger::query {
+
+/// As typed.
+struct FrameOptions {
+  bool shows_plumbing = false;
+  std::vector<std::string> hidden;  ///< Regular expressions.
+  std::string rules_file;           ///< Empty: kRulesFile, if it is there.
+};
+
+/// Read from the working directory where no other file is named.
+inline constexpr const char* kRulesFile = ".geiger-rules";
+
+/// The rules that the options and the file ask for; null where they ask for nothing.
+[[nodiscard]] base::Outcome<std::shared_ptr<const profile::FrameRules>> frame_rules_of(
+    const FrameOptions& options);
+
+}  // namespace geiger::query

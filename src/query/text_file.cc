@@ -1,0 +1,30 @@
+#include "query/text_file.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "analysis/present/format.h"
+
+namespace geiger::query {
+
+base::Outcome<std::string> read_text_file(const std::string& path, std::size_t most) {
+  const auto failure = [&](const char* reason) {
+    return base::Outcome<std::string>::failure(fmt::format("{}: {}", path, reason));
+  };
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
+                                                             std::fclose);
+  if (!file) return failure(std::strerror(errno));
+  std::string text(most + 1, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  if (std::ferror(file.get()) != 0) return failure(std::strerror(errno));
+  if (text.size() > most) {
+    return failure(fmt::format("too large, {} is the most", present::exact_bytes(most)).c_str());
+  }
+  return text;
+}
+
+}  // namespace geiger::query

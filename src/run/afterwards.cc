@@ -1,0 +1,187 @@
+#include "run/afterwards.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "analysis/ingest/ingest.h"
+#include "analysis/ingest/observation_chunk.h"
+#include "analysis/ingest/seal.h"
+#include "analysis/present/style.h"
+#include "analysis/present/text.h"
+#include "analysis/report/overview/summary.h"
+#include "analysis/symbolize/symbolize.h"
+#include "control/run_directory.h"
+#include "control/trace_feeder.h"
+#include "terminal/progress.h"
+#include "terminal/terminal.h"
+
+namespace geiger::run {
+namespace {
+
+/// The traces of a run: those that are final, and those still being written.
+struct Traces {
+  std::vector<std::string> all;
+  std::vector<std::string> ended;
+  [[nodiscard]] std::size_t running() const { return all.size() - ended.size(); }
+  [[nodiscard]] bool has_ended(const std::string& path) const {
+    return std::find(ended.begin(), ended.end(), path) != ended.end();
+  }
+};
+
+Traces find_traces(const Afterwards& run) {
+  Traces traces;
+  for (const auto& name : control::traces_in(run.directory)) {
+    const std::string path = run.directory + "/" + name;
+    const pid_t pid = ingest::process_named(name).value_or(ingest::NamedProcess{}).pid;
+    traces.all.push_back(path);
+    if (pid == run.program || !control::is_being_written(path, pid)) traces.ended.push_back(path);
+  }
+  return traces;
+}
+
+void say_nothing_recorded(const Afterwards& run) {
+  if (run.refused != 0) {
+    terminal::complain(fmt::format("nothing was recorded: {}", std::strerror(run.refused)));
+  } else if (!run.is_quiet) {
+    terminal::complain(
+        fmt::format("nothing was recorded: {}", run.obstacle.empty()
+                                                    ? "the program loaded no runtime (it allocated "
+                                                      "nothing, or changed its environment)"
+                                                    : run.obstacle));
+  }
+}
+
+// What cannot be read has its warning already and cannot be sealed either.
+void seal_all(const ingest::Ingested& ingested, const Traces& traces) {
+  for (const auto& place : ingested.places) {
+    if (!traces.has_ended(place.path)) continue;
+    if (const auto error = ingest::seal_trace(place.path)) terminal::complain(error->text());
+  }
+}
+
+present::Style error_style() {
+  constexpr double kLevel = 0.95;
+  present::Style style = terminal::output_style(kLevel);
+  style.has_color = style.has_color && isatty(STDERR_FILENO) == 1;
+  return style;
+}
+
+void look_up_names(profile::Recording& recording, bool is_quiet) {
+  symbolize::Options options;
+  std::optional<terminal::Progress> progress;
+  if (!is_quiet) progress.emplace("looking up names");
+  options.progress = [&progress](std::size_t done, std::size_t total) {
+    if (progress) progress->update(done, total);
+  };
+  const symbolize::Outcome outcome = symbolize::symbolize(recording, options);
+  progress.reset();
+  for (const std::string& fault : outcome.faults) terminal::complain(fault);
+}
+
+// Names go behind the records of each image, so that the run reads the same on a
+// machine without the binaries.
+void store_names(const ingest::Ingested& ingested, const Traces& traces) {
+  std::map<std::string, std::vector<ingest::ImageChunks>> files;
+  for (const auto& place : ingested.places) {
+    if (!place.is_last || !traces.has_ended(place.path)) continue;
+    files[place.path].push_back({place.image,
+                                 {{trace::ChunkType::kSymbols,
+                                   symbolize::encode_symbols(ingested.recording, place.process)}}});
+  }
+  for (const auto& [path, chunks] : files) {
+    if (const auto error = ingest::store_chunks(path, chunks)) terminal::complain(error->text());
+  }
+}
+
+// Before anything is read, so that the observations come back with the samples that they
+// are about. A trace that cannot be changed says so when it is sealed.
+void store_observations(const Afterwards& run, const Traces& traces) {
+  if (run.observer == nullptr) return;
+  for (const std::string& path : traces.ended) {
+    const auto observed = run.observer->take(path);
+    if (!observed) continue;
+    const ingest::ImageChunks chunks[] = {
+        {0, {{trace::ChunkType::kObservations, ingest::encode_observations(*observed)}}}};
+    static_cast<void>(ingest::store_chunks(path, chunks));
+  }
+}
+
+// Returns what the user calls the result. The parts stay where packing failed, and
+// where processes still write them.
+std::string pack(const Afterwards& run, const Traces& traces,
+                 const std::vector<ingest::Unbegun>& unbegun) {
+  if (run.file.empty()) return run.shown;
+  const auto error = ingest::pack_images(traces.all, run.file, run.replaces, unbegun);
+  if (error) terminal::complain(error->text());
+  if (!error && traces.running() == 0) {
+    control::remove_run_directory(run.directory);
+    return run.shown;
+  }
+  terminal::complain(fmt::format("the traces remain in {}", run.directory));
+  return run.directory;
+}
+
+void say_what_was_recorded(const Afterwards& run, const Traces& traces,
+                           const profile::Recording& recording, const std::string& shown) {
+  if (run.refused != 0) {
+    terminal::complain(fmt::format("no more storage for traces: {}", std::strerror(run.refused)));
+  }
+  if (run.is_quiet) return;
+  if (traces.running() > 0) {
+    terminal::complain(fmt::format("{} still running and recorded on",
+                                   traces.running() == 1
+                                       ? "1 process is"
+                                       : fmt::format("{} processes are", traces.running())));
+  }
+  const present::Style style = error_style();
+  const auto report = report::summary_report(recording, {.level = style.level, .run = shown});
+  std::string lines = report::closing_lines(report, recording, style);
+  if (isatty(STDERR_FILENO) == 1) lines = present::wrap_lines(lines, style.width);
+  fmt::print(stderr, "{}", style.has_unicode ? lines : present::to_ascii_marks(lines));
+}
+
+AfterwardsResult finish(const Afterwards& run) {
+  const Traces traces = find_traces(run);
+  if (traces.all.empty()) {
+    rmdir(run.directory.c_str());
+    say_nothing_recorded(run);
+    return {};
+  }
+  store_observations(run, traces);
+  // As a directory: a file there may be empty, one that the user names should not.
+  const std::string directory[] = {run.directory};
+  auto ingested = ingest::read_recording(directory);
+  for (const auto& warning : ingested.recording.warnings) terminal::complain(warning);
+  if (ingested.recording.processes.empty()) {
+    terminal::complain("nothing was recorded: no trace can be read");
+    return {.has_running_processes = traces.running() > 0};
+  }
+  seal_all(ingested, traces);
+  if (run.symbolizes) look_up_names(ingested.recording, run.is_quiet);
+  if (run.symbolizes) store_names(ingested, traces);
+  const std::string shown = pack(run, traces, ingested.unbegun);
+  say_what_was_recorded(run, traces, ingested.recording, shown);
+  return {.has_running_processes = traces.running() > 0};
+}
+
+}  // namespace
+
+AfterwardsResult finish_run(const Afterwards& run) noexcept {
+  try {
+    return finish(run);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "geiger: %s (the traces remain in %s)\n", error.what(),
+                 run.directory.c_str());
+    return {.has_running_processes = true};
+  }
+}
+
+}  // namespace geiger::run

@@ -1,0 +1,35 @@
+// What happens between the program's end and geiger's.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "analysis/observe/observer.h"
+
+namespace geiger::run {
+
+/// A run whose program has ended.
+struct Afterwards {
+  std::string directory;  ///< Where the traces are.
+  std::string file;       ///< -o's file, or empty.
+  std::string shown;      ///< What the user calls the result.
+  bool replaces = false;  ///< -f.
+  bool is_quiet = false;
+  bool symbolizes = true;
+  pid_t program = 0;                      ///< Its process; reaped already.
+  std::string obstacle;                   ///< Why nothing may have been recorded, or empty.
+  int refused = 0;                        ///< errno of refused trace storage, 0 if none.
+  observe::Observer* observer = nullptr;  ///< What was read about the processes, if anything.
+};
+
+struct AfterwardsResult {
+  bool has_running_processes = false;  ///< Some still write their traces.
+};
+
+/// Seals, symbolizes and packs the traces, then says on stderr what was recorded
+/// (unless quiet) and what was lost (always). Never throws: the program's exit
+/// code is passed on whatever happens here.
+AfterwardsResult finish_run(const Afterwards& run) noexcept;
+
+}  // namespace geiger::run

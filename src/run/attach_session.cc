@@ -1,0 +1,265 @@
+#include "run/attach_session.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "analysis/observe/observer.h"
+#include "control/run_directory.h"
+#include "control/trace_feeder.h"
+#include "control/trace_home.h"
+#include "inject/inject.h"
+#include "inject/target.h"
+#include "run/afterwards.h"
+#include "run/environment.h"
+#include "run/preload.h"
+#include "run/target_check.h"
+#include "terminal/terminal.h"
+
+namespace geiger::run {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr milliseconds kLook{1000};
+
+base::UniqueFd take_over_end_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&set, signal);
+  sigprocmask(SIG_BLOCK, &set, nullptr);
+  return base::UniqueFd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+std::string program_of(pid_t pid) {
+  std::error_code error;
+  return std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), error).string();
+}
+
+/// What the process's executable says against it; empty if nothing.
+std::string obstacle_of_program(pid_t pid) {
+  TargetCheck check = check_target(fmt::format("/proc/{}/exe", pid));
+  check.examined = program_of(pid);
+  if (check.obstacle == Obstacle::kNone || check.is_fatal()) return "";
+  return check.sentence();
+}
+
+std::string lines_of(const Environment& words) {
+  return fmt::format("{}\n", fmt::join(words, "\n"));
+}
+
+class Session {
+ public:
+  explicit Session(const AttachOptions& options)
+      : options_(options), order_{options.pid, options.despite_seccomp} {}
+
+  bool perform();
+
+ private:
+  enum class End { kAsked, kGone, kDetached, kReplaced };
+
+  [[nodiscard]] std::string refusal();
+  [[nodiscard]] bool begin();
+  End watch();
+  [[nodiscard]] std::optional<End> look();
+  [[nodiscard]] nanoseconds round();
+  void show_progress();
+  [[nodiscard]] bool end(End end);
+  void detach_children() const;
+  void finish();
+  /// False.
+  bool fail(const std::string& sentence) const {
+    terminal::complain(sentence);
+    return false;
+  }
+  void say(const std::string& sentence) const {
+    if (!options_.recording.is_quiet) terminal::complain(sentence);
+  }
+
+  const AttachOptions& options_;
+  inject::Order order_;
+  base::UniqueFd process_, signals_;
+  std::string program_;
+  std::optional<control::OutputPlan> output_;
+  std::optional<control::TraceHome> home_;
+  std::optional<control::TraceFeeder> feeder_;
+  std::optional<observe::Observer> observer_;
+  std::vector<inject::Address> modules_;
+  Clock::time_point start_, next_look_;
+  bool is_drawn_ = false;
+};
+
+/// In order, without the runtime's own, which has no slots to turn.
+std::vector<inject::Address> bases_of(const std::vector<inject::RemoteModule>& modules) {
+  std::vector<inject::Address> bases;
+  for (const auto& module : modules) {
+    if (module.kind != inject::ModuleKind::kRuntime) bases.push_back(module.base);
+  }
+  std::ranges::sort(bases);
+  return bases;
+}
+
+std::string Session::refusal() {
+  const auto facts = inject::facts_of(order_.pid);
+  const std::string reason = inject::obstacle_of(order_.pid, facts, order_.despite_seccomp);
+  if (!reason.empty()) return reason;
+  process_ = base::UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, order_.pid, 0)));
+  const std::string present = inject::obstacle_of_runtime(
+      order_.pid, inject::runtime_in(order_.pid, inject::named_modules_of(order_.pid)));
+  return present.empty() ? obstacle_of_program(order_.pid) : present;
+}
+
+bool Session::begin() {
+  const auto library = PreloadPath::library();
+  if (!library.has_value()) return fail(library.reason());
+  program_ = program_of(order_.pid);
+  output_.emplace(program_, options_.recording.file);
+  if (!options_.recording.file.empty() && !options_.recording.replaces &&
+      access(output_->file().c_str(), F_OK) == 0) {
+    return fail(fmt::format("{} exists (-f replaces it)", output_->file()));
+  }
+  auto home = control::TraceHome::prepare(order_.pid, output_->directory_for(order_.pid),
+                                          options_.recording.replaces);
+  if (!home.has_value()) return fail(home.reason());
+  home_.emplace(std::move(home.value()));
+  const auto words = runtime_words(options_.recording.runtime, home_->told(), order_.pid);
+  modules_ = bases_of(inject::named_modules_of(order_.pid));  // What comes later is new.
+  const auto attached = inject::attach(order_, library.value(), lines_of(words));
+  if (!attached.reason.empty()) {
+    home_->abandon();
+    return fail(attached.reason);
+  }
+  start_ = next_look_ = Clock::now();
+  say(fmt::format("attached to {} (pid {}), which stood still for {:.1f} ms; ^C detaches",
+                  control::name_for_files(program_), order_.pid,
+                  std::chrono::duration<double, std::milli>(attached.stopped).count()));
+  return true;
+}
+
+nanoseconds Session::round() {
+  nanoseconds wait = feeder_->round();
+  if (observer_) {
+    observer_->follow(feeder_->writing());
+    wait = std::min(wait, nanoseconds(observer_->round()));
+    feeder_->ask_residency(observer_->take_questions());
+  }
+  return wait;
+}
+
+void Session::show_progress() {
+  if (options_.recording.is_quiet || isatty(STDERR_FILENO) == 0) return;
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - start_);
+  fmt::print(stderr, "\r\033[Krecording {} for {} s", order_.pid, seconds.count());
+  is_drawn_ = true;
+}
+
+// Modules that came since get their slots turned too; one second is soon enough for what
+// is loaded and rare enough for a process that loads all the time.
+std::optional<Session::End> Session::look() {
+  if (Clock::now() < next_look_) return std::nullopt;
+  next_look_ = Clock::now() + kLook;
+  show_progress();
+  const auto modules = inject::named_modules_of(order_.pid);
+  if (modules.empty()) return std::nullopt;
+  const auto runtime = inject::runtime_in(order_.pid, modules);
+  if (!runtime) return End::kReplaced;
+  if (runtime->said.state != static_cast<std::uint32_t>(base::AttachState::kAttached)) {
+    return End::kDetached;
+  }
+  std::vector<inject::Address> bases = bases_of(modules);
+  const bool is_known = std::ranges::includes(modules_, bases);
+  modules_ = std::move(bases);
+  if (!is_known) static_cast<void>(inject::follow(order_));
+  return std::nullopt;
+}
+
+Session::End Session::watch() {
+  const auto& duration = options_.recording.window.duration;
+  while (true) {
+    nanoseconds wait = std::min(round(), nanoseconds(kLook));
+    if (const auto end = look()) return *end;
+    if (duration) wait = std::min(wait, *duration - (Clock::now() - start_));
+    if (wait <= nanoseconds(0)) return End::kAsked;
+    std::array<pollfd, 3> sources{pollfd{signals_.get(), POLLIN, 0},
+                                  pollfd{process_.get(), POLLIN, 0},
+                                  pollfd{feeder_->fd(), POLLIN, 0}};
+    const timespec timeout{wait.count() / 1'000'000'000, wait.count() % 1'000'000'000};
+    ppoll(sources.data(), sources.size(), &timeout, nullptr);
+    if (sources[1].revents != 0) return End::kGone;
+    if (sources[0].revents != 0) return End::kAsked;
+  }
+}
+
+void Session::detach_children() const {
+  for (const auto& writing : feeder_->writing()) {
+    if (writing.pid == order_.pid || kill(writing.pid, 0) != 0) continue;
+    const auto detached = inject::detach({writing.pid, order_.despite_seccomp});
+    if (!detached.reason.empty()) terminal::complain(detached.reason);
+  }
+}
+
+bool Session::end(End end) {
+  if (is_drawn_) fmt::print(stderr, "\r\033[K");
+  static_cast<void>(round());
+  if (end == End::kReplaced) say("the process became another program; recording has ended");
+  detach_children();
+  if (end != End::kAsked) return true;
+  const auto detached = inject::detach(order_);
+  pollfd ended{process_.get(), POLLIN, 0};
+  const bool is_gone = poll(&ended, 1, 0) > 0;
+  if (detached.reason.empty() || is_gone) return true;
+  terminal::complain(fmt::format("{}; it records on in {} ('geiger detach {}' tries again)",
+                                 detached.reason, home_->told(), order_.pid));
+  return false;
+}
+
+void Session::finish() {
+  feeder_->finish();
+  const std::string sentences = home_->bring_home();
+  if (!sentences.empty()) terminal::complain(sentences.substr(0, sentences.find('\n')));
+  const Afterwards afterwards{.directory = home_->home(),
+                              .file = output_->file(),
+                              .shown = output_->shown_for(order_.pid),
+                              .replaces = options_.recording.replaces,
+                              .is_quiet = options_.recording.is_quiet,
+                              .symbolizes = options_.recording.symbolizes,
+                              .program = order_.pid,
+                              .obstacle = "the process allocated nothing",
+                              .refused = feeder_->refused(),
+                              .observer = observer_ ? &*observer_ : nullptr};
+  static_cast<void>(finish_run(afterwards));
+}
+
+bool Session::perform() {
+  const std::string reason = refusal();
+  if (!reason.empty()) return fail(reason);
+  signals_ = take_over_end_signals();
+  if (!begin()) return false;
+  feeder_.emplace(home_->watched());
+  if (options_.recording.observation.observes) observer_.emplace(false);
+  if (!end(watch())) return false;
+  finish();
+  return true;
+}
+
+}  // namespace
+
+bool attach_and_watch(const AttachOptions& options) { return Session(options).perform(); }
+
+}  // namespace geiger::run

@@ -1,0 +1,26 @@
+// What an executable file says about how it will be loaded.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace geiger::run {
+
+/// Facts read from an ELF file's headers and dynamic symbol table.
+struct ElfFacts {
+  bool is_elf = false;
+  bool is_64_bit = false;
+  std::uint16_t machine = 0;         ///< e_machine.
+  std::string interpreter;           ///< Empty: static, or not an ELF program.
+  std::vector<std::string> needed;   ///< DT_NEEDED names.
+  std::vector<std::string> defined;  ///< Those of `wanted` that the file defines.
+};
+
+/// Reads the facts of `path`; symbols other than `wanted` are not reported. A
+/// file that is cut, foreign or malformed yields what could be read. Reads at
+/// most 64 MiB of any one table.
+[[nodiscard]] ElfFacts read_elf_facts(const std::string& path,
+                                      const std::vector<std::string>& wanted);
+
+}  // namespace geiger::run

@@ -1,0 +1,95 @@
+#include "run/environment.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+#include "trace/share.h"
+
+namespace geiger::run {
+namespace {
+
+constexpr std::string_view kPreload = "LD_PRELOAD=";
+constexpr std::array<std::string_view, 8> kOwnVariables{
+    "GEIGER_DIR=",      "GEIGER_INTERVAL=", "GEIGER_SEED=", "GEIGER_MODE=",
+    "GEIGER_CAPACITY=", "GEIGER_SEGMENT=",  "GEIGER_KEEP=", "GEIGER_LIVE=",
+};
+
+bool is_own(std::string_view word) {
+  return std::any_of(kOwnVariables.begin(), kOwnVariables.end(),
+                     [&](std::string_view name) { return word.starts_with(name); });
+}
+
+std::string mode_words(const RuntimeSettings& settings, int program) {
+  const std::string root = fmt::format("root={}", program);
+  std::vector<std::string_view> words{root};
+  if (settings.is_pure) words.emplace_back("pure");
+  if (settings.uses_frame_pointers) words.emplace_back("fp");
+  if (!settings.follows_children) words.emplace_back("nochildren");
+  if (settings.starts_paused) words.emplace_back("paused");
+  if (settings.is_dormant) words.emplace_back("dormant");
+  if (settings.records_free_stacks) words.emplace_back("freestacks");
+  if (!settings.records_mappings) words.emplace_back("nomappings");
+  if (settings.aggregates) words.emplace_back("aggregate");
+  return fmt::format("{}", fmt::join(words, ","));
+}
+
+std::string interval_word(const RuntimeSettings& settings) {
+  if (settings.share == 0) return fmt::format("{}", settings.interval);
+  const auto share = std::llround(settings.share * static_cast<double>(trace::kPerMillion));
+  return fmt::format("auto:{}", std::max(share, 1LL));
+}
+
+void prepend_preload(Environment& environment, const std::string& preload) {
+  const auto existing =
+      std::find_if(environment.begin(), environment.end(),
+                   [](const std::string& word) { return word.starts_with(kPreload); });
+  if (existing == environment.end()) {
+    environment.push_back(std::string(kPreload) + preload);
+    return;
+  }
+  const std::string rest = existing->substr(kPreload.size());
+  *existing = std::string(kPreload) + preload + (rest.empty() ? "" : ":" + rest);
+}
+
+}  // namespace
+
+Environment own_environment() {
+  Environment words;
+  for (char** word = environ; word != nullptr && *word != nullptr; ++word)
+    words.emplace_back(*word);
+  return words;
+}
+
+Environment without_runtime(Environment inherited) {
+  std::erase_if(inherited, is_own);
+  return inherited;
+}
+
+Environment runtime_words(const RuntimeSettings& settings, const std::string& directory,
+                          int program) {
+  Environment words;
+  words.push_back("GEIGER_DIR=" + directory);
+  words.push_back("GEIGER_INTERVAL=" + interval_word(settings));
+  words.push_back(fmt::format("GEIGER_CAPACITY={}", settings.capacity));
+  if (settings.segment != 0) words.push_back(fmt::format("GEIGER_SEGMENT={}", settings.segment));
+  if (settings.keep != 0) words.push_back(fmt::format("GEIGER_KEEP={}", settings.keep));
+  if (settings.live != 0) words.push_back(fmt::format("GEIGER_LIVE={}", settings.live));
+  if (settings.seed) words.push_back(fmt::format("GEIGER_SEED={}", *settings.seed));
+  words.push_back("GEIGER_MODE=" + mode_words(settings, program));
+  return words;
+}
+
+Environment with_runtime(Environment inherited, const RuntimeSettings& settings,
+                         const std::string& preload, const std::string& directory, int program) {
+  Environment words = without_runtime(std::move(inherited));
+  prepend_preload(words, preload);
+  for (auto& word : runtime_words(settings, directory, program)) words.push_back(std::move(word));
+  return words;
+}
+
+}  // namespace geiger::run

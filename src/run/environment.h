@@ -1,0 +1,52 @@
+// The environment that the program and its children see.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+
+namespace geiger::run {
+
+/// What the runtime is told; it reads this from GEIGER_* variables.
+struct RuntimeSettings {
+  Bytes interval = 512 * kKiB;  ///< Sampling interval, >= 1.
+  /// Of processor time, by which the interval regulates itself from there; 0: it is fixed.
+  double share = 0;
+  Bytes capacity = 4 * kGiB;  ///< Bytes a trace may grow to.
+  Bytes segment = 0;          ///< Bytes after which a trace goes on in another; 0: never.
+  std::uint64_t keep = 0;     ///< Traces to keep of a process; 0: all.
+  std::uint64_t live = 0;     ///< Live samples to keep track of; 0: the runtime's default.
+  bool aggregates = false;    ///< Counts samples that are alike.
+  std::optional<std::uint64_t> seed;
+  bool is_pure = false;
+  bool uses_frame_pointers = false;
+  bool follows_children = true;
+  bool starts_paused = false;
+  bool is_dormant = false;
+  bool records_free_stacks = false;
+  bool records_mappings = true;
+};
+
+/// Words "NAME=value".
+using Environment = std::vector<std::string>;
+
+/// `inherited` plus GEIGER_* for the run of process `program`, and with `preload` in front of
+/// LD_PRELOAD, where what was there keeps its order. Variables of an enclosing `geiger run` are
+/// replaced, also those that are not set anew.
+[[nodiscard]] Environment with_runtime(Environment inherited, const RuntimeSettings& settings,
+                                       const std::string& preload, const std::string& directory,
+                                       int program);
+
+/// The GEIGER_* words alone, as attaching hands them over.
+[[nodiscard]] Environment runtime_words(const RuntimeSettings& settings,
+                                        const std::string& directory, int program);
+
+/// `inherited` without the variables that the runtime reads.
+[[nodiscard]] Environment without_runtime(Environment inherited);
+
+/// A copy of this process's environment.
+[[nodiscard]] Environment own_environment();
+
+}  // namespace geiger::run

@@ -1,0 +1,141 @@
+#include "run/launch.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace geiger::run {
+namespace {
+
+constexpr std::array kFaults{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+
+struct Pipe {
+  base::UniqueFd read_end;
+  base::UniqueFd write_end;
+};
+
+Pipe make_pipe() {
+  std::array<int, 2> ends{-1, -1};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return {};
+  return {base::UniqueFd(ends[0]), base::UniqueFd(ends[1])};
+}
+
+std::string read_all(int fd) {
+  std::string text;
+  std::array<char, 4096> buffer{};
+  while (true) {
+    const auto got = read(fd, buffer.data(), buffer.size());
+    if (got > 0) {
+      text.append(buffer.data(), static_cast<std::size_t>(got));
+    } else if (got == 0 || errno != EINTR) {
+      return text;
+    }
+  }
+}
+
+void write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const auto wrote = write(fd, text.data(), text.size());
+    if (wrote < 0 && errno != EINTR) return;
+    if (wrote > 0) text.remove_prefix(static_cast<std::size_t>(wrote));
+  }
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
+  for (auto& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// Runs in the child. The orders end with an empty word; if they are cut, geiger
+// died before the program was to start, and it does not.
+[[noreturn]] void wait_and_execute(std::vector<std::string> argv, Pipe orders, Pipe answer,
+                                   const SignalState& signals) {
+  orders.write_end.reset();
+  const std::string text = read_all(orders.read_end.get());
+  if (text.empty() || text.back() != '\n') _exit(125);
+  Environment environment;
+  for (std::size_t begin = 0; begin + 1 < text.size();) {
+    const auto end = text.find('\0', begin);
+    environment.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  auto argv_pointers = pointers_to(argv);
+  auto environment_pointers = pointers_to(environment);
+  restore_signals(signals);
+  execvpe(argv_pointers[0], argv_pointers.data(), environment_pointers.data());
+  const int error = errno;
+  write_all(answer.write_end.get(), {reinterpret_cast<const char*>(&error), sizeof error});
+  _exit(127);
+}
+
+}  // namespace
+
+SignalState take_over_signals() {
+  SignalState before{};
+  sigset_t blocked;
+  sigfillset(&blocked);
+  for (const int fault : kFaults) sigdelset(&blocked, fault);
+  sigprocmask(SIG_BLOCK, &blocked, &before.mask);
+  struct sigaction wait_for_children {};
+  wait_for_children.sa_handler = SIG_DFL;
+  sigaction(SIGCHLD, &wait_for_children, &before.child_action);
+  return before;
+}
+
+void restore_signals(const SignalState& state) {
+  sigaction(SIGCHLD, &state.child_action, nullptr);
+  sigprocmask(SIG_SETMASK, &state.mask, nullptr);
+}
+
+base::Outcome<Launch> Launch::fork_waiting(std::vector<std::string> argv,
+                                           const SignalState& signals) {
+  Pipe orders = make_pipe();
+  Pipe answer = make_pipe();
+  const bool has_pipes = orders.read_end.is_open() && answer.read_end.is_open();
+  Launch launch;
+  launch.pid_ = has_pipes ? fork() : -1;
+  if (launch.pid_ < 0) {
+    return base::Outcome<Launch>::failure(
+        fmt::format("cannot start a process: {}", std::strerror(errno)));
+  }
+  if (launch.pid_ == 0) {
+    wait_and_execute(std::move(argv), std::move(orders), std::move(answer), signals);
+  }
+  launch.orders_ = std::move(orders.write_end);
+  launch.answer_ = std::move(answer.read_end);
+  return launch;
+}
+
+int Launch::execute(const Environment& environment) {
+  std::string text;
+  for (const auto& word : environment) text.append(word).push_back('\0');
+  text.push_back('\n');
+  write_all(orders_.get(), text);
+  orders_.reset();
+  const std::string answer = read_all(answer_.get());
+  int error = 0;
+  if (answer.size() != sizeof error) return 0;
+  std::memcpy(&error, answer.data(), sizeof error);
+  waitpid(pid_, nullptr, 0);
+  return error;
+}
+
+void occupy_standard_streams() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (fcntl(fd, F_GETFD) >= 0) continue;
+    // The lowest free number is `fd` itself: those below are open by now.
+    const int opened = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (opened != fd && opened >= 0) close(opened);
+  }
+}
+
+}  // namespace geiger::run

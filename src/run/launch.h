@@ -1,0 +1,56 @@
+// Starts the program so that it finds everything as if geiger were not there.
+#pragma once
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/outcome.h"
+#include "base/unique_fd.h"
+#include "run/environment.h"
+
+namespace geiger::run {
+
+/// The signal state geiger was started with, which the program inherits.
+struct SignalState {
+  sigset_t mask;
+  struct sigaction child_action;  ///< SIGCHLD: geiger must wait, so it sets its own.
+};
+
+/// Blocks every signal but the synchronous faults for this process, so that they
+/// are read, not handled, and returns the state before. Dispositions stay as they
+/// are (a blocked signal is queued even where it is ignored) except SIGCHLD's,
+/// which may not be ignored.
+SignalState take_over_signals();
+
+/// Puts that state back.
+void restore_signals(const SignalState& state);
+
+/// A forked process that waits for its orders before it executes the program.
+class Launch {
+ public:
+  /// Forks. `argv` must not be empty.
+  [[nodiscard]] static base::Outcome<Launch> fork_waiting(std::vector<std::string> argv,
+                                                          const SignalState& signals);
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+
+  /// Lets the process execute the program (searched on PATH) with `environment`.
+  /// Returns 0 or the errno of the refused execution; then the process is gone
+  /// and reaped.
+  int execute(const Environment& environment);
+
+ private:
+  pid_t pid_ = -1;
+  base::UniqueFd orders_;  // to the child: the environment, NUL-separated
+  base::UniqueFd answer_;  // from the child: errno of a failed exec, or end of file
+};
+
+/// Opens /dev/null over each of descriptors 0..2 that is closed, for this process
+/// only, so that no file opened later takes a standard stream's place.
+void occupy_standard_streams();
+
+}  // namespace geiger::run

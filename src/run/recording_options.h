@@ -1,0 +1,29 @@
+// How a program is to be recorded: what `run` and `attach` were asked.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "run/environment.h"
+#include "run/supervisor.h"
+
+namespace geiger::run {
+
+/// What --interval says.
+enum class IntervalWish { kNone, kAuto, kSize };
+
+struct RunOptions {
+  std::vector<std::string> program;  ///< The program and its arguments.
+  std::string file;                  ///< -o; empty: a run directory.
+  bool replaces = false;
+  bool is_quiet = false;
+  bool symbolizes = true;
+  bool tells_lttng = false;
+  IntervalWish interval = IntervalWish::kNone;
+  RuntimeSettings runtime;
+  RecordingWindow window;
+  ObservationOptions observation;
+  control::WatchOptions watch;
+};
+
+}  // namespace geiger::run

@@ -1,0 +1,70 @@
+// Watches over one run: signals, job control, storage, the recording window.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "analysis/observe/observer.h"
+#include "control/run_watch.h"
+#include "control/trace_feeder.h"
+#include "run/signal_relay.h"
+
+namespace geiger::run {
+
+/// When to record, counted from the program's start.
+struct RecordingWindow {
+  std::chrono::nanoseconds delay{0};
+  std::optional<std::chrono::nanoseconds> duration;  ///< Nothing: to the end.
+};
+
+/// What is read about the processes from outside.
+struct ObservationOptions {
+  bool observes = true;      ///< Memory over time, and where live samples lie.
+  bool wants_waste = false;  ///< Also what allocators keep free (--fragmentation).
+};
+
+/// One thread, one loop; every wait is a ppoll.
+class Supervisor {
+ public:
+  /// `directory` is the run directory, empty for a program that runs bare.
+  Supervisor(pid_t program, const std::string& directory, RecordingWindow window,
+             ObservationOptions observation, const control::WatchOptions& watch);
+
+  /// Returns the program's wait status once it has ended. Reaps every other child
+  /// on the way (as process 1 of a container must).
+  int wait_for_end();
+
+  /// The errno of the last refused allocation of trace storage, 0 if none.
+  [[nodiscard]] int refused() const { return feeder_ ? feeder_->refused() : 0; }
+
+  /// What was read about the processes, once the program has ended; nullptr if nothing
+  /// was to be.
+  [[nodiscard]] observe::Observer* observer() { return observer_ ? &*observer_ : nullptr; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  [[nodiscard]] std::chrono::nanoseconds next_wait(std::chrono::nanoseconds proposed) const;
+  void keep_window();
+  [[nodiscard]] std::chrono::nanoseconds observe();
+  [[nodiscard]] std::chrono::nanoseconds watch();
+  void ask_utilization();
+  void wait(std::chrono::nanoseconds at_most) const;
+  bool reap();
+
+  pid_t program_;
+  SignalRelay relay_;
+  std::optional<control::TraceFeeder> feeder_;
+  std::optional<observe::Observer> observer_;
+  std::optional<control::RunWatch> watch_;
+  Clock::time_point start_ = Clock::now();
+  std::optional<Clock::time_point> opens_;
+  std::optional<Clock::time_point> closes_;
+  std::optional<Clock::time_point> asks_;  ///< When to ask for the utilization of slabs next.
+  int status_ = 0;
+};
+
+}  // namespace geiger::run

@@ -1,0 +1,157 @@
+// Compiles one tiny program of each kind and looks at it.
+#include "run/target_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace geiger::run {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class CheckTarget : public testing::Test {
+ protected:
+  CheckTarget() {
+    std::string pattern = fs::temp_directory_path() / "geiger-test-XXXXXX";
+    root_ = mkdtemp(pattern.data());
+  }
+  ~CheckTarget() override { fs::remove_all(root_); }
+
+  std::string write(const std::string& name, const std::string& text, mode_t mode = 0755) const {
+    std::string path = root_ / name;
+    std::ofstream(path) << text;
+    chmod(path.c_str(), mode);
+    return path;
+  }
+
+  // False where the compiler cannot do it here (no 32-bit or musl parts).
+  bool compile(const std::string& command, const std::string& name,
+               const std::string& source = "int main(void) { return 0; }\n") const {
+    const std::string from = write(name + ".c", source, 0644);
+    const std::string to = root_ / name;
+    const std::string line = command + " -o '" + to + "' '" + from + "' 2>/dev/null";
+    return std::system(line.c_str()) == 0;  // NOLINT(cert-env33-c)
+  }
+
+  [[nodiscard]] Obstacle of(const std::string& name) const {
+    return check_target(root_ / name).obstacle;
+  }
+
+  fs::path root_;
+};
+
+TEST_F(CheckTarget, FindsNothingWrongWithAnOrdinaryProgram) {
+  ASSERT_TRUE(compile("cc", "plain"));
+  EXPECT_EQ(of("plain"), Obstacle::kNone);
+  EXPECT_EQ(check_target(root_ / "plain").sentence(), "");
+  ASSERT_TRUE(compile("cc -no-pie", "fixed"));
+  EXPECT_EQ(of("fixed"), Obstacle::kNone);
+}
+
+TEST_F(CheckTarget, SearchesPathAsAShellDoes) {
+  EXPECT_EQ(check_target("sh").path.substr(check_target("sh").path.rfind('/')), "/sh");
+  EXPECT_EQ(check_target("no-such-program-anywhere").obstacle, Obstacle::kNotFound);
+  EXPECT_EQ(check_target("").obstacle, Obstacle::kNotFound);
+  EXPECT_EQ(of("missing"), Obstacle::kNotFound);
+  write("data", "x", 0644);
+  EXPECT_EQ(of("data"), Obstacle::kNotExecutable);
+  EXPECT_EQ(check_target(root_).obstacle, Obstacle::kNotExecutable);
+}
+
+TEST_F(CheckTarget, SeesStaticPrograms) {
+  ASSERT_TRUE(compile("cc -static", "static"));
+  EXPECT_EQ(of("static"), Obstacle::kStatic);
+  if (compile("cc -static-pie", "static-pie")) {
+    EXPECT_EQ(of("static-pie"), Obstacle::kStatic);
+  }
+}
+
+TEST_F(CheckTarget, SeesAnOwnMalloc) {
+  ASSERT_TRUE(compile("cc", "own",
+                      "#include <stddef.h>\n"
+                      "void* malloc(size_t n) { (void)n; return NULL; }\n"
+                      "void free(void* p) { (void)p; }\n"
+                      "int main(void) { return malloc(1) != NULL; }\n"));
+  EXPECT_EQ(of("own"), Obstacle::kOwnMalloc);
+}
+
+TEST_F(CheckTarget, SeesSanitizers) {
+  int seen = 0;
+  for (const char* command : {"gcc -fsanitize=address", "gcc -fsanitize=thread",
+                              "gcc -fsanitize=leak", "clang -fsanitize=address"}) {
+    if (!compile(command, "sanitized")) continue;
+    ++seen;
+    EXPECT_EQ(of("sanitized"), Obstacle::kSanitizer) << command;
+    EXPECT_TRUE(check_target(root_ / "sanitized").must_stay_bare());
+    EXPECT_THAT(check_target(root_ / "sanitized").sentence(), HasSubstr("Sanitizer"));
+  }
+  if (seen == 0) GTEST_SKIP() << "no sanitizer is installed";
+}
+
+TEST_F(CheckTarget, SeesOtherLoaders) {
+  const bool has_32_bit = compile("cc -m32", "narrow");
+  const bool has_musl = compile("musl-gcc", "musl");
+  if (has_32_bit) {
+    EXPECT_EQ(of("narrow"), Obstacle::k32Bit);
+  }
+  if (has_musl) {
+    EXPECT_EQ(of("musl"), Obstacle::kMusl);
+  }
+  if (!has_32_bit && !has_musl) GTEST_SKIP() << "neither -m32 nor musl-gcc works here";
+}
+
+TEST_F(CheckTarget, SeesPrivileges) {
+  if (getuid() != 0) GTEST_SKIP() << "only root can give files away";
+  ASSERT_TRUE(compile("cc", "root"));
+  const std::string path = root_ / "root";
+  ASSERT_EQ(chmod(path.c_str(), 04755), 0);
+  EXPECT_EQ(of("root"), Obstacle::kNone) << "our own user gains nothing";
+  ASSERT_EQ(chown(path.c_str(), 65534, 65534), 0);
+  ASSERT_EQ(chmod(path.c_str(), 04755), 0);
+  EXPECT_EQ(of("root"), Obstacle::kPrivileged);
+  EXPECT_THAT(check_target(path).sentence(), HasSubstr("setuid"));
+}
+
+TEST_F(CheckTarget, FollowsScriptsToTheirInterpreter) {
+  ASSERT_TRUE(compile("cc -static", "interpreter"));
+  write("script", "#! " + (root_ / "interpreter").string() + " -x\n");
+  EXPECT_EQ(of("script"), Obstacle::kStatic);
+  EXPECT_EQ(check_target(root_ / "script").examined, root_ / "interpreter");
+  write("by-env", "#!/usr/bin/env -S sh -e\n");
+  EXPECT_EQ(of("by-env"), Obstacle::kNone);
+  write("no-shebang", "echo hi\n");
+  EXPECT_EQ(of("no-shebang"), Obstacle::kNone);
+  write("empty", "");
+  EXPECT_EQ(of("empty"), Obstacle::kNone);
+  write("bare-shebang", "#!");
+  EXPECT_EQ(of("bare-shebang"), Obstacle::kNone);
+}
+
+// Every prefix of a program, and every single damaged byte of its headers, gives
+// some verdict without harm.
+TEST_F(CheckTarget, SurvivesDamage) {
+  ASSERT_TRUE(compile("cc", "whole"));
+  std::ifstream file(root_ / "whole", std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  for (std::size_t cut = 0; cut < 1024; cut += 7) {
+    write("cut", bytes.substr(0, cut));
+    (void)of("cut");
+  }
+  for (std::size_t at = 4; at < 1024; ++at) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(~damaged[at]);
+    write("damaged", damaged);
+    (void)of("damaged");
+  }
+}
+
+}  // namespace
+}  // namespace geiger::run

@@ -1,0 +1,13 @@
+// Signals that ask a long look to end.
+#pragma once
+
+namespace geiger::terminal {
+
+/// From here on ^C, termination and hang-up are remembered and end nothing by themselves, and
+/// a reader that went away is an error of writing.
+void heed_signals();
+[[nodiscard]] bool was_interrupted();
+/// For whoever acts on it and goes on.
+void forget_interrupt();
+
+}  // namespace geiger::terminal

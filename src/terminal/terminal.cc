@@ -1,0 +1,96 @@
+#include "terminal/terminal.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "analysis/present/text.h"
+
+namespace geiger::terminal {
+namespace {
+
+std::string_view environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string_view{} : value;
+}
+
+Color chosen_color = Color::kAuto;
+present::Names chosen_names = present::Names::kShort;
+
+std::optional<std::size_t> width_asked_for() {
+  const std::string_view columns = environment("COLUMNS");
+  std::size_t width = 0;
+  const auto [end, error] = std::from_chars(columns.data(), columns.data() + columns.size(), width);
+  const bool is_number = error == std::errc{} && end == columns.data() + columns.size();
+  constexpr std::size_t kMostWidth = 10'000;
+  if (!is_number || width == 0 || width > kMostWidth) return std::nullopt;
+  return std::max(width, present::kLeastWidth);
+}
+
+std::size_t terminal_width() {
+  if (const auto width = width_asked_for()) return *width;
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) {
+    return present::kDefaultWidth;
+  }
+  return std::max<std::size_t>(size.ws_col, present::kLeastWidth);
+}
+
+bool wants_color() {
+  if (chosen_color != Color::kAuto) return chosen_color == Color::kAlways;
+  if (!environment("NO_COLOR").empty()) return false;
+  const std::string_view force = environment("CLICOLOR_FORCE");
+  if (!force.empty() && force != "0") return true;
+  if (environment("CLICOLOR") == "0") return false;
+  return isatty(STDOUT_FILENO) == 1 && environment("TERM") != "dumb";
+}
+
+/// An unset locale says nothing about the terminal; today's show UTF-8.
+bool shows_unicode() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    std::string locale(environment(name));
+    if (locale.empty()) continue;
+    std::transform(locale.begin(), locale.end(), locale.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos;
+  }
+  return true;
+}
+
+}  // namespace
+
+void choose_color(Color color) { chosen_color = color; }
+
+void choose_names(present::Names names) { chosen_names = names; }
+
+present::Style output_style(double level) {
+  return {terminal_width(), wants_color(), shows_unicode(), level, chosen_names};
+}
+
+bool print_report(std::string_view text, const present::Style& style) {
+  if (style.has_unicode) return print_data(text);
+  // cppcheck-suppress danglingTemporaryLifetime  // It lives until the call returns.
+  return print_data(present::to_ascii_marks(std::string(text)));
+}
+
+bool print_data(std::string_view bytes) {
+  const bool is_written = std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size();
+  if (is_written && std::fflush(stdout) == 0) return true;
+  complain(fmt::format("standard output: {}", std::strerror(errno)));
+  return false;
+}
+
+void complain(std::string_view sentence) {
+  fmt::print(stderr, "geiger: {}\n", present::printable(sentence));
+}
+
+}  // namespace geiger::terminal

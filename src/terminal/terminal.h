@@ -1,0 +1,34 @@
+// What the user's terminal can show, and writing to it.
+#pragma once
+
+#include <string_view>
+
+#include "analysis/present/style.h"
+
+namespace geiger::terminal {
+
+enum class Color { kAuto, kAlways, kNever };
+
+/// What --color asks for; kAuto until then.
+void choose_color(Color color);
+
+/// What --names asks for; kShort until then.
+void choose_names(present::Names names);
+
+/// The style of standard output: COLUMNS wide, else as the terminal is, else 100; ASCII marks
+/// where the locale is explicitly not UTF-8. Colours as chosen; by themselves on a terminal
+/// only, and not with NO_COLOR, CLICOLOR=0 or TERM=dumb; CLICOLOR_FORCE brings them anywhere.
+/// `level` as in Style.
+[[nodiscard]] present::Style output_style(double level);
+
+/// Writes a whole report to standard output and flushes it. If that fails, says
+/// so in one line on standard error and returns false.
+[[nodiscard]] bool print_report(std::string_view text, const present::Style& style);
+
+/// The same without changing marks: JSON and data.
+[[nodiscard]] bool print_data(std::string_view bytes);
+
+/// "geiger: SENTENCE" on standard error; control characters are neutralised.
+void complain(std::string_view sentence);
+
+}  // namespace geiger::terminal
