@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "analysis/profile/mappings.h"
 #include "analysis/profile/selfcheck.h"
@@ -17,9 +18,6 @@ using Lacks = Gap::Lacks;
 /// memory are counted and leave none.
 constexpr double kUsuallyMissing = 0.001;
 
-/// By trace::DropCause, which this room may not include: whether it lost samples or fates.
-constexpr std::size_t kCausesThatLoseSamples = 2;
-
 std::string counted(std::uint64_t count, const char* one, const char* several) {
   return fmt::format("{} {}", count, count == 1 ? one : several);
 }
@@ -33,8 +31,8 @@ class Finder {
     add_if(Lacks::kAll, recording_.unrecorded_processes, "process was not recorded",
            "processes were not recorded");
     add_segments();
-    const std::uint64_t full = processes_if(
-        [](const Process& process) { return process.ending == Ending::kSwitchedOff; });
+    const std::uint64_t full =
+        processes_if([](const Process& process) { return process.ending == Ending::kSwitchedOff; });
     add_if(Lacks::kAll, full, "process outlived its recording", "processes outlived the recording");
     add_losses();
     add_if(Lacks::kFates, processes_if(&Process::tells_no_frees),
@@ -69,9 +67,9 @@ class Finder {
     std::uint64_t samples = 0, fates = 0, uncommitted = 0, hits = 0, missing = 0;
     for (std::uint32_t i = 0; i < recording_.processes.size(); ++i) {
       const Process& process = recording_.processes[i];
-      for (std::size_t cause = 0; cause < process.drops.size(); ++cause) {
-        (cause < kCausesThatLoseSamples ? samples : fates) += process.drops[cause];
-      }
+      const std::uint64_t lost = vocabulary::lost_samples(process.drops);
+      samples += lost;
+      fates += std::reduce(process.drops.begin(), process.drops.end()) - lost;
       uncommitted += process.uncommitted;
       // Threads of a rotated recording count what segments that are gone held.
       if (process.misses_beginning() || process.has_gap()) continue;
@@ -80,8 +78,8 @@ class Finder {
       missing += accounting.missing();
     }
     const bool is_much = static_cast<double>(missing) > kUsuallyMissing * static_cast<double>(hits);
-    if (is_much) add(Lacks::kSamples, fmt::format("{} of {} samples counted are not in it", missing,
-                                                  hits));
+    if (is_much)
+      add(Lacks::kSamples, fmt::format("{} of {} samples counted are not in it", missing, hits));
     add_if(Lacks::kSamples, samples, "sample was dropped", "samples were dropped");
     add_if(Lacks::kSamples, uncommitted, "record was never finished",
            "records were never finished");

@@ -110,7 +110,8 @@ std::vector<Group> entry_points_of(const Basis& basis, double level) {
   std::vector<Group> groups;
   for (std::size_t i = 0; i < kAll; ++i) {
     if (!is_seen(sums[i])) continue;
-    groups.push_back({entry_point_name(static_cast<std::uint8_t>(i)), measure_row(sums[i], level)});
+    groups.push_back(
+        {entry_point_name(static_cast<vocabulary::EntryPoint>(i)), measure_row(sums[i], level)});
   }
   std::stable_sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
     return a.measure.bytes.value > b.measure.bytes.value;
