@@ -295,6 +295,22 @@ class SelectionVerbs(unittest.TestCase):
         for word in (b"request / tenant=acme", b"tenant=zeta", b"Record", b"io-1", b"thread",
                      b"label", b"type", b"bytes", b"allocated from mark 'begin'"):
             self.assertIn(word, text)
+        words = ("table", "--json", "--top", "0", "--by", "label")
+        back = json.loads(geiger(*words, target, cwd=self.here).stdout)
+        known = self.rows("--by", "label", "--from", "begin")
+        self.assertIn("request / tenant=acme", known)
+        for row in back["rows"]:
+            self.assertAlmostEqual(row["total"]["bytes"]["value"],
+                                   known[row["name"]]["total"]["bytes"]["value"], delta=2)
+        self.assertEqual({row["name"] for row in back["rows"]} - {"[no label]"},
+                         set(known) - {"[no label]"})
+        if not shutil.which("go"):
+            self.skipTest("no go tool pprof")
+        tags = subprocess.run(["go", "tool", "pprof", "-tags", target], capture_output=True,
+                              text=True, check=True, timeout=300,
+                              env={**os.environ, "HOME": self.here}).stdout
+        for pattern in (r"tenant: Total", r"\): acme\n", r"label: Total", r"request / tenant=zeta\n"):
+            self.assertRegex(tags, pattern)
 
     def test_marks(self):
         marks = self.json("marks")["marks"]
