@@ -17,6 +17,7 @@
 #include "analysis/page/page.h"
 #include "analysis/report/format.h"
 #include "analysis/report/summary_facts.h"
+#include "cli/choice.h"
 #include "cli/commands.h"
 #include "cli/input.h"
 #include "cli/output.h"
@@ -227,7 +228,7 @@ void register_report(CLI::App& app, int& exit_code) {
             options->selection.kind = profile::kind_named(name);
           },
           "What --diff compares: allocated (default), live or peak")
-      ->check(CLI::IsMember({"allocated", "live", "peak"}))
+      ->check(one_of(names_of(Kinds::kOfWholeObjects)))
       ->type_name("KIND");
   add_window_options(*verb, options->selection);
   add_filter_options(*verb, options->selection);

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "analysis/profile/mappings.h"
 #include "analysis/profile/measured.h"
 #include "analysis/report/table.h"
 #include "cli/choice.h"
@@ -42,13 +41,8 @@ const std::map<std::string, SortBy> kSorts{{"self", SortBy::kSelf},
 report::TableReport report_of(const profile::Recording& recording, const Options& options,
                               profile::Selection selection) {
   const GroupBy by = options.table.by;
-  const bool is_of_allocations = by == GroupBy::kHeap || by == GroupBy::kAlignment ||
-                                 by == GroupBy::kLifetime || by == GroupBy::kType ||
-                                 by == GroupBy::kLabel;
-  if (is_of_allocations && profile::is_of_mappings(selection.kind)) {
-    throw CLI::ValidationError(
-        "--by: what was mapped has no heap, lifetime, type, label or alignment");
-  }
+  const std::string why = refusal_of(selection.kind, by);
+  if (!why.empty()) throw CLI::ValidationError(why);
   if (by == GroupBy::kHeap) return report::heaps_report(recording, selection, options.table);
   selection.tells_lifetimes = by == GroupBy::kLifetime;
   return report::table_report(recording, profile::select(recording, selection), options.table);

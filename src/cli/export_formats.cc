@@ -56,9 +56,9 @@ void write_json_lines(const ExportRequest& request, const Sink& sink) {
 
 /// Objects from their allocation to their free are of no kind.
 void refuse_kind(const ExportRequest& request, const char* format) {
-  if (!request.has_kind || request.subject.selection.kind == Kind::kAllocated) return;
-  throw CLI::ValidationError(fmt::format(
-      "{}: it follows objects from allocation to free, so --kind does not apply", format));
+  if (!request.has_kind) return;
+  const std::string why = refusal_of_lives(request.subject.selection.kind, format);
+  if (!why.empty()) throw CLI::ValidationError(why);
 }
 
 void write_firefox(const ExportRequest& request, const Sink& sink) {

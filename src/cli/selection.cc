@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <initializer_list>
 #include <utility>
 
 #include "analysis/profile/mappings.h"
@@ -22,79 +21,15 @@ namespace {
 using profile::Kind;
 using Result = Outcome<Subject>;
 
-constexpr const char* kWholeKindsHelp =
-    "allocated: everything (default); live: not freed at the end, or --at;\n"
-    "peak: live when most was";
-constexpr const char* kMappingKindsHelp =
-    ";\nmapped, mapped-peak, mapped-total, mapped-files, reserved: what the program\n"
-    "mapped past its allocator";
-constexpr const char* kPartKindsHelp =
-    ";\nresident, swapped, untouched: where live objects lay at the RSS maximum;\n"
-    "usable, live-usable: as much as the allocator gave;\n"
-    "overhead, live-overhead: given beyond what was asked for;\n"
-    "stranded: free beside live objects (run --fragmentation)";
-
-/// The names of the kinds that a verb knows, and what they are.
-struct KnownKinds {
-  std::vector<std::string> names{"allocated", "live", "peak"};
-  std::string help = kWholeKindsHelp;
-};
-
-KnownKinds known(Kinds kinds) {
-  KnownKinds known;
-  const auto add = [&known](std::initializer_list<const char*> names, const char* help) {
-    known.names.insert(known.names.end(), names.begin(), names.end());
-    known.help += help;
-  };
-  if (kinds == Kinds::kAll) {
-    add({"resident", "swapped", "untouched", "usable", "live-usable", "overhead", "live-overhead",
-         "stranded"},
-        kPartKindsHelp);
-  }
-  if (kinds != Kinds::kOfWholeObjects) {
-    add({"mapped", "mapped-peak", "mapped-total", "mapped-files", "reserved"}, kMappingKindsHelp);
-  }
-  return known;
+bool has_filter(const SelectionOptions& options) {
+  return !options.heap.empty() || !options.thread.empty() || !options.label.empty() ||
+         !options.type.empty() || !options.size.empty() || !options.function.empty() ||
+         !options.focus.empty() || !options.ignore.empty() || !options.pids.empty();
 }
 
-bool is_of_snapshot(Kind kind) {
-  return profile::is_measured(kind) && !profile::is_of_blocks(kind);
-}
-
-/// The same of kinds that are about mappings, not samples.
-std::string contradiction_of_mappings(const SelectionOptions& options, Kind kind) {
-  const bool has_filter =
-      !options.heap.empty() || !options.thread.empty() || !options.label.empty() ||
-      !options.type.empty() || !options.size.empty() || !options.function.empty() ||
-      !options.focus.empty() || !options.ignore.empty() || !options.pids.empty();
-  if (has_filter) return "filters are of what was allocated, not of what was mapped";
-  const bool is_of_instant = profile::is_of_mappings_at_instant(kind);
-  if (options.at == "peak") return "most was mapped when --kind mapped-peak says";
-  if (is_of_instant && !(options.from.empty() && options.to.empty())) {
-    return "what was mapped in a window: --kind mapped-total";
-  }
-  if (!is_of_instant && !options.at.empty()) return "what was mapped at an instant: --kind mapped";
-  return "";
-}
-
-/// Why the options cannot go together; empty if they can.
-std::string contradiction(const SelectionOptions& options) {
+KindQuestion question_of(const SelectionOptions& options) {
   const bool has_window = !options.from.empty() || !options.to.empty();
-  const bool has_at = !options.at.empty();
-  const Kind kind = options.kind.value_or(Kind::kLiveAtEnd);
-  if (has_at && has_window) return "--at is an instant, --from and --to are a window: not both";
-  if (profile::is_of_mappings(kind)) return contradiction_of_mappings(options, kind);
-  if (has_at && is_of_snapshot(kind)) {
-    const bool is_known = options.at == "maximum" || options.at == "last";
-    return is_known ? "" : "--at of what is read from snapshots: maximum or last";
-  }
-  if (has_at && kind != Kind::kLiveAtEnd) return "--at says when it was live: --kind live";
-  const bool is_of_instant =
-      is_of_snapshot(kind) || (options.kind && *options.kind == Kind::kLiveAtEnd);
-  if (has_window && is_of_instant) {
-    return "--from and --to are of what was allocated; --at WHEN is for --kind live";
-  }
-  return "";
+  return {options.kind, options.at, has_window, has_filter(options)};
 }
 
 /// "live at mark:warm" of kinds that are otherwise of the end.
@@ -118,7 +53,7 @@ class Instants {
     if (is_default && profile::tells_live_only(recording_)) {
       subject_.selection.kind = Kind::kLiveAtEnd;
     }
-    if (is_of_snapshot(subject_.selection.kind)) {
+    if (profile::is_of_snapshot(subject_.selection.kind)) {
       const bool is_last = options.at == "last";
       subject_.selection.moment = is_last ? profile::Moment::kLast : profile::Moment::kMaximum;
       subject_.scope.asked =
@@ -269,12 +204,11 @@ void add_heap_option(CLI::App& verb, SelectionOptions& options) {
 
 void add_selection_options(CLI::App& verb, SelectionOptions& options, Kinds kinds) {
   const bool has_all = kinds == Kinds::kAll;
-  const KnownKinds kinds_of_verb = known(kinds);
   verb.add_option_function<std::string>(
           "--kind",
           [&options](const std::string& name) { options.kind = profile::kind_named(name); },
-          kinds_of_verb.help)
-      ->check(one_of(kinds_of_verb.names))
+          help_of(kinds))
+      ->check(one_of(names_of(kinds)))
       ->type_name("KIND");
   verb.add_option("--at", options.at,
                   has_all ? "What was live at WHEN; of what is read from snapshots:\n"
@@ -287,7 +221,9 @@ void add_selection_options(CLI::App& verb, SelectionOptions& options, Kinds kind
 }
 
 Result subject_of(const SelectionOptions& options, const profile::Recording& recording) {
-  if (const std::string why = contradiction(options); !why.empty()) return Result::failure(why);
+  if (const std::string why = refusal_of(question_of(options)); !why.empty()) {
+    return Result::failure(why);
+  }
   Subject subject;
   if (!options.heap.empty()) {
     const auto heap = heap_named(options.heap, recording);

@@ -10,6 +10,7 @@
 #include "analysis/profile/profile.h"
 #include "analysis/report/scope.h"
 #include "cli/frame_options.h"
+#include "cli/kind_options.h"
 #include "cli/outcome.h"
 
 namespace CLI {
@@ -27,10 +28,6 @@ struct SelectionOptions {
   std::vector<std::uint32_t> pids;
   FrameOptions frames;  ///< Of verbs that read several runs; else as of ReadOptions.
 };
-
-/// Which kinds a verb knows: those of whole objects, also those of what was mapped
-/// (profile::is_of_mappings), or also those of parts of objects (profile::is_measured).
-enum class Kinds : std::uint8_t { kOfWholeObjects, kWithMappings, kAll };
 
 /// --from and --to.
 void add_window_options(CLI::App& verb, SelectionOptions& options);
