@@ -12,7 +12,6 @@
 #include <fstream>
 #include <system_error>
 
-#include "base/path.h"
 #include "trace/format.h"
 
 namespace geiger::cli {
@@ -61,7 +60,7 @@ bool is_replaceable(const std::string& file, const struct stat& status) {
 }  // namespace
 
 std::string name_for_files(const std::string& program) {
-  std::string name(base::file_name_of(program).substr(0, 64));
+  std::string name = program.substr(program.rfind('/') + 1).substr(0, 64);
   std::replace_if(
       name.begin(), name.end(), [](char c) { return !is_plain(c); }, '_');
   return name.empty() ? "program" : name;
