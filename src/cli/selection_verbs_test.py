@@ -306,8 +306,8 @@ class SelectionVerbs(unittest.TestCase):
                          set(known) - {"[no label]"})
         if not shutil.which("go"):
             self.skipTest("no go tool pprof")
-        tags = subprocess.run(["go", "tool", "pprof", "-tags", target], capture_output=True,
-                              text=True, check=True, timeout=300,
+        tool = ["go", "tool", "pprof", "-tags", "-sample_index=alloc_space", target]
+        tags = subprocess.run(tool, capture_output=True, text=True, check=True, timeout=300,
                               env={**os.environ, "HOME": self.here}).stdout
         for pattern in (r"tenant: Total", r"\): acme\n", r"label: Total", r"request / tenant=zeta\n"):
             self.assertRegex(tags, pattern)
