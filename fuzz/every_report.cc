@@ -96,8 +96,8 @@ void draw_tables(const Recording& recording) {
 }
 
 void draw_kinds(const Recording& recording) {
-  for (int number = 0; number <= static_cast<int>(Kind::kMappedFiles); ++number) {
-    const auto kind = static_cast<Kind>(number);
+  for (const profile::KindRules& rules : profile::kKindRules) {
+    const Kind kind = rules.kind;
     if (profile::unavailable(recording, kind, profile::Moment::kMaximum)) continue;
     const profile::Profile profile = profile::select(recording, kind);
     for (const bool is_inverted : {false, true}) {

@@ -162,6 +162,7 @@ MUTATIONS = [
               "bytes_variance += n * (y / pi) * (y / pi);"),
     estimator("certain objects counted as sampled", "certain_samples += count;",
               "samples += count;"),
+    estimator("a field left out of the list of sums", "  visit(sums.objects_variance...);\n", ""),
     estimator("merging keeps the smaller E",
               "largest_interval = std::max(largest_interval, other.largest_interval);\n",
               "largest_interval = smaller(largest_interval, other.largest_interval);\n"),

@@ -2,6 +2,7 @@
 // also where the interval changed while recording.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
 #include <string>
 
@@ -88,6 +89,33 @@ TEST(PprofRoundTrip, KeepsEveryFunction) {
   for (std::size_t i = 0; i < read.size(); ++i) {
     expect_alike(estimation::estimate_bytes(original[i].self, 0.95),
                  estimation::estimate_bytes(read[i].self, 0.95));
+  }
+}
+
+TEST(PprofRoundTrip, KeepsLabels) {
+  auto test = several_intervals();
+  test.recording.labels = {
+      {"request", profile::kNone}, {"tenant=acme", 0}, {"tenant=zeta", profile::kNone}};
+  for (std::size_t i = 0; i < test.recording.samples.size(); ++i) {
+    const std::uint32_t label = i % 4;
+    test.recording.samples[i].label = label == 3 ? profile::kNone : label;
+  }
+  const Recording back = through_pprof(test.recording);
+  const auto bytes_by_label = [](const Recording& recording) {
+    std::map<std::string, double> bytes;
+    for (const profile::Row& row :
+         table(recording, select(recording, Kind::kAllocated), profile::GroupBy::kLabel)) {
+      bytes[row.name] = estimation::estimate_bytes(row.self, 0.95).value;
+    }
+    return bytes;
+  };
+  const auto original = bytes_by_label(test.recording);
+  const auto read = bytes_by_label(back);
+  ASSERT_EQ(original.size(), 4U);
+  ASSERT_EQ(read.size(), 4U);
+  for (const auto& [name, bytes] : original) {
+    ASSERT_TRUE(read.contains(name)) << name;
+    EXPECT_NEAR(read.at(name), bytes, 1e-6 * bytes + 2) << name;
   }
 }
 

@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <protozero/pbf_writer.hpp>
+#include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -14,17 +16,11 @@
 #include "api/pprof_rows.h"
 #include "api/profiles.h"
 #include "base/clock.h"
-#include "base/utf8.h"
-#include "pprof/profile_proto.h"
+#include "pprof/row_writer.h"
+#include "pprof/writer.h"
 
 namespace geiger::api {
 namespace {
-
-using protozero::pbf_writer;
-
-namespace field = pprof::field;
-
-constexpr std::size_t kFlushAt = 1 << 18;
 
 std::string hex_of(std::string_view bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -36,105 +32,47 @@ std::string hex_of(std::string_view bytes) {
   return text;
 }
 
-/// Bytes that are no UTF-8 become question marks: the format wants valid texts.
-std::string valid(std::string_view text) {
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    const CodePoint point = decode_utf8(text.substr(at));
-    if (point.is_valid) {
-      out += text.substr(at, point.length);
-    } else {
-      out += '?';
-    }
-    at += point.length;
-  }
-  return out;
-}
-
-class PprofWriter {
-  using Values = std::vector<std::int64_t>;
-
+class PprofSnapshot {
  public:
-  PprofWriter(const Profile& profile, geiger_writer write, void* context)
+  PprofSnapshot(const Profile& profile, geiger_writer write, void* context)
       : profile_(profile), write_(write), context_(context) {
-    intern("");
     number_mappings();
   }
 
   void write_header() {
-    for (const pprof::SampleType& type : pprof::kSampleTypes) {
-      write_value_type(field::kSampleType, type.type, type.unit);
-    }
-    if (profile_.has_lifetimes()) {
-      for (const pprof::SampleType& type : pprof::kFreedTypes) {
-        write_value_type(field::kSampleType, type.type, type.unit);
-      }
-    }
-    const char* shown = profile_.is_snapshot() ? "inuse_space" : "alloc_space";
-    top_.add_int64(field::kDefaultSampleType, intern(shown));
-    write_value_type(field::kPeriodType, "space", "bytes");
-    top_.add_int64(field::kPeriod, static_cast<std::int64_t>(profile_.largest_interval));
+    writer_.write_sample_types(pprof::kSampleTypes);
+    if (profile_.has_lifetimes()) writer_.write_sample_types(pprof::kFreedTypes);
+    writer_.write_shown_type(profile_.is_snapshot() ? "inuse_space" : "alloc_space");
+    writer_.write_period(profile_.largest_interval);
     const Nanoseconds ago = base::monotonic_now() - profile_.from;
-    top_.add_int64(field::kTimeNanos, static_cast<std::int64_t>(base::realtime_now() - ago));
-    top_.add_int64(field::kDurationNanos, static_cast<std::int64_t>(profile_.to - profile_.from));
-    top_.add_int64(field::kComment, intern("geiger " GEIGER_VERSION));
+    writer_.write_extent(base::realtime_now() - ago, profile_.to - profile_.from);
+    writer_.write_comment("geiger " GEIGER_VERSION);
   }
 
   void write_samples(const PprofTable& table) {
     for (std::size_t i = 0; i < table.rows.size(); ++i) {
       const PprofRow& row = table.rows[i];
-      Values values;
+      std::vector<std::int64_t> values;
       for (const auto& column : table.columns) values.push_back(column[i]);
-      if (!profile_.has_lifetimes()) {
-        write_sample(row, row.stack, row.thread, values);
-        continue;
+      if (profile_.has_lifetimes()) {
+        write_pair(row, i + 1, values);
+      } else {
+        write_row(row, row.stack, row.thread, values, nullptr);
       }
-      values.resize(values.size() + pprof::kFreedTypes.size());
-      ++pairs_;
-      write_sample(row, row.stack, row.thread, values);
-      if (row.end.stack == 0) continue;
-      Values freed(values.size());
-      freed[freed.size() - 2] = values[0];
-      freed[freed.size() - 1] = values[1];
-      write_sample(row, row.end.stack, row.end.thread, freed);
     }
   }
 
-  /// What samples refer to; strings last, as all the rest adds some. False: the
-  /// caller's function refused some of it.
+  /// What samples refer to. False: the caller's function refused some of it.
   bool finish() {
-    for (std::size_t i = 0; i < mappings_.size(); ++i) write_mapping(i);
+    for (const Directory::Module* module : mappings_) write_mapping(*module);
     for (const Address address : locations_) write_location(address);
-    for (const std::string* text : strings_in_order_) {
-      top_.add_string(field::kStringTable, *text);
-      flush(kFlushAt);
-    }
-    flush(0);
+    writer_.finish();
     return !has_failed_;
   }
 
  private:
-  void flush(std::size_t threshold) {
-    if (buffer_.size() < threshold) return;
-    if (!has_failed_ && !buffer_.empty()) {
-      has_failed_ = write_(context_, buffer_.data(), buffer_.size()) != 0;
-    }
-    buffer_.clear();
-  }
-
-  std::int64_t intern(std::string_view text) {
-    const auto next = static_cast<std::int64_t>(strings_.size());
-    const auto [at, is_new] = strings_.try_emplace(valid(text), next);
-    if (is_new) strings_in_order_.push_back(&at->first);
-    return at->second;
-  }
-
-  void write_value_type(std::uint32_t tag, std::string_view type, std::string_view unit) {
-    const std::int64_t type_id = intern(type);
-    const std::int64_t unit_id = intern(unit);
-    pbf_writer value(top_, tag);
-    value.add_int64(field::kType, type_id);
-    value.add_int64(field::kUnit, unit_id);
+  void take(std::string_view bytes) {
+    if (!has_failed_) has_failed_ = write_(context_, bytes.data(), bytes.size()) != 0;
   }
 
   /// The program comes first: readers take the first mapping for it.
@@ -161,66 +99,47 @@ class PprofWriter {
     return at->second;
   }
 
-  void write_sample(const PprofRow& row, trace::Ref stack, std::uint32_t thread,
-                    const Values& values) {
-    {
-      pbf_writer sample(top_, field::kSample);
-      write_stack(sample, stack);
-      sample.add_packed_int64(field::kValue, values.begin(), values.end());
-      write_labels(sample, row, thread);
-    }
-    flush(kFlushAt);
+  /// Of lifetimes: who allocated, and where it is known who freed.
+  void write_pair(const PprofRow& row, std::uint64_t pair, std::vector<std::int64_t>& values) {
+    const pprof::RowEnd end{pair, std::uint64_t{1} << row.end.log2_age, row.end.is_freed};
+    const std::int64_t objects = values[0];
+    const std::int64_t bytes = values[1];
+    values.resize(values.size() + pprof::kFreedTypes.size());
+    write_row(row, row.stack, row.thread, values, &end);
+    if (row.end.stack == 0) return;
+    std::ranges::fill(values, 0);
+    values[values.size() - 2] = objects;
+    values[values.size() - 1] = bytes;
+    write_row(row, row.end.stack, row.end.thread, values, &end);
   }
 
-  void write_stack(pbf_writer& sample, trace::Ref stack) {
-    if (stack == 0) return;
+  void write_row(const PprofRow& row, trace::Ref stack, std::uint32_t thread,
+                 std::span<const std::int64_t> values, const pprof::RowEnd* end) {
+    const Directory::Thread& entry = profile_.threads[thread];
+    pprof::Row out;
+    out.requested = row.requested;
+    out.interval = row.interval;
+    out.thread = entry.name.empty() ? writer_.intern("tid " + std::to_string(entry.tid))
+                                    : writer_.intern(entry.name);
+    if (row.type != 0) out.type = writer_.intern(text_of(row.type));
+    const std::vector<pprof::Label> labels = own_labels_of(row.label);
+    out.labels = labels;
+    rows_.write(out, ids_of(stack), values, end);
+  }
+
+  std::vector<std::uint64_t> ids_of(trace::Ref stack) {
+    if (stack == 0) return {};
     const auto& record = profile_.trace.at<trace::StackRecord>(stack);
     const auto* frames = reinterpret_cast<const std::uint64_t*>(&record + 1);
-    protozero::packed_field_uint64 ids(sample, field::kLocationId);
-    for (std::uint64_t i = 0; i < record.count; ++i) ids.add_element(location_id(frames[i]));
+    std::vector<std::uint64_t> ids;
+    for (std::uint64_t i = 0; i < record.count; ++i) ids.push_back(location_id(frames[i]));
+    return ids;
   }
 
-  void write_labels(pbf_writer& sample, const PprofRow& row, std::uint32_t thread) {
-    write_number(sample, pprof::kSizeLabel, row.requested, "bytes");
-    if (row.interval != profile_.largest_interval) {
-      write_number(sample, pprof::kIntervalLabel, row.interval, "bytes");
-    }
-    if (profile_.has_lifetimes()) {
-      write_number(sample, pprof::kPairLabel, pairs_, "");
-      write_number(sample, pprof::kLifetimeLabel, std::uint64_t{1} << row.end.log2_age,
-                   "nanoseconds");
-      write_label(sample, pprof::kEndLabel, row.end.is_freed ? "freed" : "alive");
-    }
-    const Directory::Thread& entry = profile_.threads[thread];
-    write_label(sample, "thread",
-                entry.name.empty() ? "tid " + std::to_string(entry.tid) : std::string(entry.name));
-    if (row.type != 0) write_label(sample, "type", text_of(row.type));
-    for (trace::Ref at = row.label; at != 0; at = name_at(at).owner) write_own(sample, text_of(at));
-  }
-
-  /// "tenant=acme" has the key tenant; what is no pair has the key label.
-  void write_own(pbf_writer& sample, std::string_view text) {
-    const std::size_t equals = text.find('=');
-    if (equals == std::string_view::npos || equals == 0) {
-      write_label(sample, "label", text);
-    } else {
-      write_label(sample, text.substr(0, equals), text.substr(equals + 1));
-    }
-  }
-
-  /// `unit`: empty for none.
-  void write_number(pbf_writer& sample, std::string_view key, std::uint64_t number,
-                    std::string_view unit) {
-    pbf_writer label(sample, field::kLabel);
-    label.add_int64(field::kKey, intern(key));
-    label.add_int64(field::kNum, static_cast<std::int64_t>(number));
-    if (!unit.empty()) label.add_int64(field::kNumUnit, intern(unit));
-  }
-
-  void write_label(pbf_writer& sample, std::string_view key, std::string_view value) {
-    pbf_writer label(sample, field::kLabel);
-    label.add_int64(field::kKey, intern(key));
-    label.add_int64(field::kStr, intern(value));
+  std::vector<pprof::Label> own_labels_of(trace::Ref innermost) {
+    std::vector<std::string_view> texts;
+    for (trace::Ref at = innermost; at != 0; at = name_at(at).owner) texts.push_back(text_of(at));
+    return rows_.own_labels(texts);
   }
 
   const trace::NameRecord& name_at(trace::Ref name) const {
@@ -239,40 +158,25 @@ class PprofWriter {
     return {module.start, module.end, 0};
   }
 
-  void write_mapping(std::size_t index) {
-    const Directory::Module& module = *mappings_[index];
+  void write_mapping(const Directory::Module& module) {
     const ExecutableMap code = code_of(module);
-    pbf_writer mapping(top_, field::kMapping);
-    mapping.add_uint64(field::kMappingId, index + 1);
-    mapping.add_uint64(field::kStart, code.start);
-    mapping.add_uint64(field::kLimit, code.end);
-    mapping.add_uint64(field::kOffset, code.offset);
-    mapping.add_int64(field::kFilename, intern(module.path));
-    mapping.add_int64(field::kBuildId, intern(hex_of(module.build_id)));
+    const std::string build_id = hex_of(module.build_id);
+    writer_.write(pprof::Mapping{code.start, code.end, code.offset, module.path, build_id});
   }
 
+  /// Traces hold return addresses; pprof wants the calling instruction.
   void write_location(Address address) {
-    {
-      pbf_writer out(top_, field::kLocation);
-      out.add_uint64(field::kLocId, location_ids_[address]);
-      // Traces hold return addresses; pprof wants the calling instruction.
-      const std::uint64_t mapping = mapping_of(address - 1);
-      if (mapping != 0) out.add_uint64(field::kMappingRef, mapping);
-      out.add_uint64(field::kAddress, address - 1);
-    }
-    flush(kFlushAt);
+    const Address call = address - 1;
+    writer_.write(pprof::Location{location_ids_[address], mapping_of(call), call, {}});
   }
 
   const Profile& profile_;
   geiger_writer write_;
   void* context_;
   bool has_failed_ = false;
-  std::uint64_t pairs_ = 0;  // The number of the latest.
-  std::string buffer_;
-  pbf_writer top_{buffer_};
-  std::unordered_map<std::string, std::int64_t> strings_;
-  std::vector<const std::string*> strings_in_order_;  // Keys of a map stay where they are.
-  std::vector<const Directory::Module*> mappings_;    // In the order of their ids.
+  pprof::Writer writer_{[this](std::string_view bytes) { take(bytes); }};
+  pprof::RowWriter rows_{writer_, profile_.largest_interval};
+  std::vector<const Directory::Module*> mappings_;  // In the order of their ids.
   const std::vector<ExecutableMap> maps_ = executable_maps();
   std::vector<Address> locations_;  // In the order of their ids.
   std::unordered_map<Address, std::uint64_t> location_ids_;
@@ -283,7 +187,7 @@ geiger_status write_pprof(geiger_profile handle, geiger_heap heap, geiger_writer
   std::shared_ptr<Profile> profile;
   const geiger_status status = find_profile(handle, profile);
   if (status != GEIGER_OK) return status;
-  PprofWriter writer(*profile, write, context);
+  PprofSnapshot writer(*profile, write, context);
   writer.write_header();
   writer.write_samples(pprof_table(*profile, heap));
   return writer.finish() ? GEIGER_OK : GEIGER_FAILED_IO;

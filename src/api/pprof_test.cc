@@ -186,13 +186,14 @@ TEST_F(Pprof, TextsAreValidWhateverTheProgramSays) {
   const std::pair<std::string_view, std::string> texts[] = {
       {"plain", "plain"},
       {"\xc3\xa9\xe2\x82\xac\xf0\x9f\xa6\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\xa6\x80"},
-      {"\xc0\xaf", "??"},            // Overlong.
-      {"\xe0\x80\xaf", "???"},       // Overlong, of three bytes.
-      {"\xed\xa0\x80", "???"},       // Half of a surrogate pair.
-      {"\xf4\x90\x80\x80", "????"},  // Above the last code point.
-      {"\xf5\xff", "??"},            // No lead at all.
-      {"cut\xe2\x82", "cut??"},      // Ends within a code point.
-      {"a\xe2(\xa1", "a?(?"},        // Interrupted.
+      {"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},                  // Overlong.
+      {"\xe0\x80\xaf", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},  // Overlong, of three bytes.
+      {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},  // Half of a surrogate pair.
+      {"\xf4\x90\x80\x80",
+       "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},  // Above the last code point.
+      {"\xf5\xff", "\xef\xbf\xbd\xef\xbf\xbd"},              // No lead at all.
+      {"cut\xe2\x82", "cut\xef\xbf\xbd\xef\xbf\xbd"},        // Ends within a code point.
+      {"a\xe2(\xa1", "a\xef\xbf\xbd(\xef\xbf\xbd"},          // Interrupted.
       {"<script>\x1b[31m\n", "<script>\x1b[31m\n"},
   };
   std::vector<Ref> live;
@@ -220,8 +221,8 @@ TEST_F(Pprof, LabelsThatArePairsHaveTheirKeys) {
   const Read result = read(written(snapshot({sample, nameless})));
   ASSERT_EQ(result.samples.size(), 2U);
   EXPECT_THAT(result.samples[1].labels,
-              ElementsAre(Pair("thread", "worker"), Pair("type", "Order"), Pair("label", "=odd"),
-                          Pair("tenant", "acme=1")));
+              ElementsAre(Pair("thread", "worker"), Pair("type", "Order"), Pair("tenant", "acme=1"),
+                          Pair("label", "tenant=acme=1 / =odd")));
   EXPECT_THAT(result.samples[0].labels, ElementsAre(Pair("thread", "tid 4712")));
 }
 

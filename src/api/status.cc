@@ -52,39 +52,59 @@ void describe_session(geiger_recorder& out) {
   out.own_interval = session().demand.own();
 }
 
-const char* const kMessages[] = {
-    "no error",
-    "geiger is not in this process, or in another version",
-    "nothing is recorded: geiger_get_status() reports is_paused, stop_reason and stop_errno",
-    "an argument is null, empty, too long or out of range",
-    "a sampling interval must be 1 byte to 1 TiB",
-    "a confidence level must lie between 0 and 1",
-    "no token, profile, label or listener like this was given out",
-    "no heap has this number",
-    "scopes entered within this one had not been left",
-    "the scope was not entered, or was left before",
-    "the scope was entered by another thread",
-    "the handle belongs to the process that this one was forked from",
-    "stopped, freed or removed before",
-    "not allowed in a listener",
-    "a call or an allocation of this thread was interrupted by this one",
-    "a limit is reached: names, nesting, heaps or listeners",
-    "out of memory",
-    "writing failed",
-    "a function of the caller threw an exception",
-    "the trace no longer reaches back to where the token was started",
-};
-static_assert(std::size(kMessages) == GEIGER_OVERWRITTEN + 1);
+const char* message_of(geiger_status status) {
+  switch (status) {
+    case GEIGER_OK:
+      return "no error";
+    case GEIGER_NOT_AVAILABLE:
+      return "geiger is not in this process, or in another version";
+    case GEIGER_NOT_RECORDING:
+      return "nothing is recorded: geiger_get_status() reports is_paused, stop_reason and "
+             "stop_errno";
+    case GEIGER_BAD_ARGUMENT:
+      return "an argument is null, empty, too long or out of range";
+    case GEIGER_BAD_INTERVAL:
+      return "a sampling interval must be 1 byte to 1 TiB";
+    case GEIGER_BAD_LEVEL:
+      return "a confidence level must lie between 0 and 1";
+    case GEIGER_BAD_HANDLE:
+      return "no token, profile, label or listener like this was given out";
+    case GEIGER_WRONG_HEAP:
+      return "no heap has this number";
+    case GEIGER_WRONG_NESTING:
+      return "scopes entered within this one had not been left";
+    case GEIGER_NOT_ENTERED:
+      return "the scope was not entered, or was left before";
+    case GEIGER_WRONG_THREAD:
+      return "the scope was entered by another thread";
+    case GEIGER_OTHER_PROCESS:
+      return "the handle belongs to the process that this one was forked from";
+    case GEIGER_ALREADY_STOPPED:
+      return "stopped, freed or removed before";
+    case GEIGER_IN_LISTENER:
+      return "not allowed in a listener";
+    case GEIGER_BUSY:
+      return "a call or an allocation of this thread was interrupted by this one";
+    case GEIGER_LIMIT:
+      return "a limit is reached: names, nesting, heaps or listeners";
+    case GEIGER_NO_MEMORY:
+      return "out of memory";
+    case GEIGER_FAILED_IO:
+      return "writing failed";
+    case GEIGER_THREW:
+      return "a function of the caller threw an exception";
+    case GEIGER_OVERWRITTEN:
+      return "the trace no longer reaches back to where the token was started";
+  }
+  return "unknown status";
+}
 
 }  // namespace
 }  // namespace geiger::api
 
 using namespace geiger::api;  // NOLINT: the C names below live outside.
 
-const char* geiger_status_message(geiger_status status) {
-  const auto index = static_cast<std::size_t>(status);
-  return index < std::size(kMessages) ? kMessages[index] : "unknown status";
-}
+const char* geiger_status_message(geiger_status status) { return message_of(status); }
 
 const char* geiger_get_version(void) { return GEIGER_VERSION; }
 

@@ -12,6 +12,7 @@
 #include <ctime>
 
 #include "analysis/observe/proc_text.h"
+#include "base/path.h"
 #include "control/control_page.h"
 #include "trace/rendezvous.h"
 
@@ -51,10 +52,6 @@ std::optional<std::uint32_t> number_of(const std::vector<std::string_view>& word
   const auto [at, error] = std::from_chars(words[index].data(), end, value);
   if (error != std::errc{} || at != end) return std::nullopt;
   return value;
-}
-
-std::string base_name(std::string_view path) {
-  return std::string(path.substr(path.rfind('/') + 1));
 }
 
 /// "name (of something)" may stand in the text: from the first to the last parenthesis.
@@ -102,12 +99,12 @@ std::vector<MappedFile> mapped_files_in(std::string_view maps) {
 GeigerFiles geiger_files_in(const std::vector<MappedFile>& files) {
   GeigerFiles found;
   for (const MappedFile& file : files) {
-    const std::string name = base_name(file.path);
+    const std::string_view name = base::file_name_of(file.path);
     if (name == kRuntime) found.has_runtime = true;
     if (!file.is_shared) continue;
     if (name.ends_with(kTraceSuffix)) found.traces.push_back(file);
     const bool is_in_ours =
-        base_name(file.path.substr(0, file.path.rfind('/'))).starts_with("geiger");
+        base::file_name_of(file.path.substr(0, file.path.rfind('/'))).starts_with("geiger");
     if (name == trace::kBellName && is_in_ours) found.bell = file;
   }
   return found;

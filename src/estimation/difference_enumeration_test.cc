@@ -11,6 +11,7 @@
 
 #include "estimation/difference.h"
 #include "estimation/test_outcomes.h"
+#include "estimation/test_sums.h"
 
 namespace geiger::estimation {
 namespace {
@@ -168,14 +169,7 @@ class TinyObjects {
       : interval_(interval), mean_(samples), last_(samples + 9 * std::sqrt(samples) + 12) {}
 
   [[nodiscard]] std::uint64_t last() const { return static_cast<std::uint64_t>(last_); }
-  [[nodiscard]] Side side(std::uint64_t n) const {
-    const auto x = static_cast<double>(n);
-    return {.sums = {.samples = n,
-                     .weighted_bytes = x * interval_,
-                     .bytes_variance = x * interval_ * interval_,
-                     .largest_interval = interval_,
-                     .smallest_interval = interval_}};
-  }
+  [[nodiscard]] Side side(std::uint64_t n) const { return {.sums = tiny(n, interval_)}; }
   [[nodiscard]] double probability(std::uint64_t n) const {
     const auto x = static_cast<double>(n);
     return std::exp(x * std::log(mean_) - mean_ - std::lgamma(x + 1));

@@ -196,16 +196,18 @@ TEST(Difference, IsNeverNanAndAlwaysInOrder) {
   const double levels[] = {0.95, 0.5, 0.01, 1e-17, 1 - 1e-15, 0, 1, -3, 7, std::nan("")};
   const auto any = [&] { return values[generator() % std::size(values)]; };
   const auto side = [&] {
-    return Side{.sums = {.samples = generator() % 4,
-                         .certain_samples = generator() % 3,
-                         .certain_bytes = any(),
-                         .bytes_seen = any(),
-                         .weighted_bytes = any(),
-                         .bytes_variance = any(),
-                         .largest_interval = any(),
-                         .largest_weight = any()},
-                .runs = generator() % 4,
-                .uneven_bytes = any()};
+    Side any_side;
+    NodeSums& sums = any_side.sums;
+    sums.samples = generator() % 4;
+    sums.certain_samples = generator() % 3;
+    for (double* const field :
+         {&sums.certain_bytes, &sums.bytes_seen, &sums.weighted_bytes, &sums.bytes_variance,
+          &sums.largest_interval, &sums.largest_weight}) {
+      *field = any();
+    }
+    any_side.runs = generator() % 4;
+    any_side.uneven_bytes = any();
+    return any_side;
   };
   for (int i = 0; i < 30000; ++i) {
     const Side a = side(), b = side();

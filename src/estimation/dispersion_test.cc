@@ -217,12 +217,11 @@ TEST(CompareRuns, IsNeverNan) {
   const auto side = [&] {
     std::vector<NodeSums> runs(generator() % 4);
     for (NodeSums& sums : runs) {
-      sums = {.samples = generator() % 4,
-              .certain_bytes = any(),
-              .bytes_seen = any(),
-              .weighted_bytes = any(),
-              .bytes_variance = any(),
-              .largest_interval = any()};
+      sums.samples = generator() % 4;
+      for (double* const field : {&sums.certain_bytes, &sums.bytes_seen, &sums.weighted_bytes,
+                                  &sums.bytes_variance, &sums.largest_interval}) {
+        *field = any();
+      }
     }
     return runs;
   };

@@ -225,17 +225,15 @@ TEST(Estimates, AreNeverNanAndAlwaysInOrder) {
   const double levels[] = {0.95, 0.5, 0.01, 1e-17, 1 - 1e-15, 0, 1, -3, 7, std::nan("")};
   const auto any = [&] { return values[generator() % std::size(values)]; };
   for (int i = 0; i < 30000; ++i) {
-    NodeSums sums{.samples = generator() % 4,
-                  .certain_samples = generator() % 3,
-                  .certain_bytes = any(),
-                  .bytes_seen = any(),
-                  .weighted_bytes = any(),
-                  .bytes_variance = any(),
-                  .objects = any(),
-                  .objects_variance = any(),
-                  .covariance = any(),
-                  .largest_interval = any(),
-                  .largest_object_weight = any()};
+    NodeSums sums;
+    sums.samples = generator() % 4;
+    sums.certain_samples = generator() % 3;
+    for (double* const field :
+         {&sums.certain_bytes, &sums.bytes_seen, &sums.weighted_bytes, &sums.bytes_variance,
+          &sums.objects, &sums.objects_variance, &sums.covariance, &sums.largest_interval,
+          &sums.largest_object_weight}) {
+      *field = any();
+    }
     const double level = levels[generator() % std::size(levels)];
     for (const Form form : {Form::kTotal, Form::kListed}) {
       for (const Estimate& e :

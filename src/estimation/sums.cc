@@ -21,34 +21,36 @@ constexpr double kLeastRatio = 0x1p-60;
 // The smaller of two intervals, where 0 stands for none.
 double smaller(double a, double b) { return a == 0 || b == 0 ? a + b : std::min(a, b); }
 
-/// Adds what both kinds of sums have.
-template <typename Into, typename From>
-void add_common(Into& into, const From& from) {
-  into.samples += from.samples;
-  into.certain_samples += from.certain_samples;
-  into.certain_bytes += from.certain_bytes;
-  into.bytes_seen += from.bytes_seen;
-  into.weighted_bytes += from.weighted_bytes;
-  into.bytes_variance += from.bytes_variance;
-  into.objects += from.objects;
-  into.objects_variance += from.objects_variance;
+static_assert(sizeof(SampleSums) == 8 * sizeof(double), "a new field belongs into the list below");
+
+/// Calls `visit` with each field of all `sums`: the only list of them.
+template <typename Visit, typename... Sums>
+void for_each_field(const Visit& visit, Sums&... sums) {
+  visit(sums.samples...);
+  visit(sums.certain_samples...);
+  visit(sums.certain_bytes...);
+  visit(sums.bytes_seen...);
+  visit(sums.weighted_bytes...);
+  visit(sums.bytes_variance...);
+  visit(sums.objects...);
+  visit(sums.objects_variance...);
 }
 
-/// What of several numbers there is beyond a part.
-constexpr auto less = [](auto from, auto what) { return from > what ? from - what : 0; };
+void add_sums(SampleSums& into, const SampleSums& from) {
+  for_each_field([](auto& sum, auto more) { sum += more; }, into, from);
+}
 
-/// The same of what a whole has beyond a part; `rest` is empty before.
-template <typename Sums>
-void set_common_rest(Sums& rest, const Sums& part, const Sums& whole) {
-  rest.certain_samples = less(whole.certain_samples, part.certain_samples);
-  if (rest.certain_samples > 0) rest.certain_bytes = less(whole.certain_bytes, part.certain_bytes);
-  rest.samples = less(whole.samples, part.samples);
-  if (rest.samples == 0) return;
-  rest.bytes_seen = less(whole.bytes_seen, part.bytes_seen);
-  rest.weighted_bytes = less(whole.weighted_bytes, part.weighted_bytes);
-  rest.bytes_variance = less(whole.bytes_variance, part.bytes_variance);
-  rest.objects = less(whole.objects, part.objects);
-  rest.objects_variance = less(whole.objects_variance, part.objects_variance);
+/// What a whole has beyond a part of it.
+constexpr auto kLess = [](auto whole, auto part) { return whole > part ? whole - part : 0; };
+
+/// Differences of rounded sums are not exactly 0 where no sample is left; theirs are.
+SampleSums less(const SampleSums& whole, const SampleSums& part) {
+  SampleSums rest;
+  for_each_field([](auto& left, auto all, auto taken) { left = kLess(all, taken); }, rest, whole,
+                 part);
+  if (rest.certain_samples == 0) rest.certain_bytes = 0;
+  if (rest.samples > 0) return rest;
+  return {.certain_samples = rest.certain_samples, .certain_bytes = rest.certain_bytes};
 }
 
 }  // namespace
@@ -95,56 +97,40 @@ void NodeSums::could_have_sampled(double interval) {
 }
 
 void NodeSums::merge(const NodeSums& other) {
-  samples += other.samples;
-  certain_samples += other.certain_samples;
-  certain_bytes += other.certain_bytes;
-  bytes_seen += other.bytes_seen;
-  weighted_bytes += other.weighted_bytes;
-  bytes_variance += other.bytes_variance;
-  objects += other.objects;
-  objects_variance += other.objects_variance;
+  add_sums(*this, other);
+  add_sums(open, other.open);
   covariance += other.covariance;
   largest_interval = std::max(largest_interval, other.largest_interval);
   smallest_interval = smaller(smallest_interval, other.smallest_interval);
   largest_object_weight = std::max(largest_object_weight, other.largest_object_weight);
   largest_weight = std::max(largest_weight, other.largest_weight);
-  add_common(open, other.open);
 }
 
 void NodeSums::leave_open(const NodeSums& whole) {
-  NodeSums added;
-  added.largest_interval = whole.largest_interval;
-  added.smallest_interval = whole.smallest_interval;
-  added.largest_object_weight = whole.largest_object_weight;
-  added.largest_weight = whole.largest_weight;
-  added.open = {.samples = whole.samples,
-                .certain_samples = whole.certain_samples,
-                .certain_bytes = whole.certain_bytes,
-                .bytes_seen = whole.bytes_seen,
-                .weighted_bytes = whole.weighted_bytes,
-                .bytes_variance = whole.bytes_variance,
-                .objects = whole.objects,
-                .objects_variance = whole.objects_variance};
+  NodeSums added = whole;
+  added.open = whole;
+  static_cast<SampleSums&>(added) = {};
+  added.covariance = 0;
   merge(added);
 }
 
 NodeSums NodeSums::at_most() const {
   NodeSums most = *this;
   most.open = {};
-  add_common(most, open);
+  add_sums(most, open);
   return most;
 }
 
 NodeSums rest_of(const NodeSums& part, const NodeSums& whole) {
   NodeSums rest;
+  static_cast<SampleSums&>(rest) = less(whole, part);
+  rest.open = less(whole.open, part.open);
   rest.largest_interval = whole.largest_interval;
-  set_common_rest(rest.open, part.open, whole.open);
-  set_common_rest(rest, part, whole);
   if (rest.samples + rest.open.samples > 0) {
     rest.smallest_interval = whole.smallest_interval;
     rest.largest_object_weight = whole.largest_object_weight;
   }
-  if (rest.samples > 0) rest.covariance = less(whole.covariance, part.covariance);
+  if (rest.samples > 0) rest.covariance = kLess(whole.covariance, part.covariance);
   return rest;
 }
 

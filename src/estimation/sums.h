@@ -20,15 +20,19 @@ namespace geiger::estimation {
 /// A sample stands for its whole size, not for a part of it.
 inline constexpr Bytes kWholeSize = std::numeric_limits<Bytes>::max();
 
-/// The sums of samples whose y is not known, each taken with all of its size.
-struct OpenSums {
-  std::uint64_t samples = 0;          ///< With pi < 1.
-  std::uint64_t certain_samples = 0;  ///< With pi = 1.
-  double certain_bytes = 0, bytes_seen = 0, weighted_bytes = 0, bytes_variance = 0;
-  double objects = 0, objects_variance = 0;
+/// Sums that add up over samples, and whose difference is of the samples that only one has.
+struct SampleSums {
+  std::uint64_t samples = 0;          ///< s: sampled with pi < 1.
+  std::uint64_t certain_samples = 0;  ///< XC: objects recorded with pi = 1.
+  double certain_bytes = 0;           ///< X: their bytes.
+  double bytes_seen = 0;              ///< B = sum z.
+  double weighted_bytes = 0;          ///< Y = sum w (Horvitz-Thompson).
+  double bytes_variance = 0;          ///< V = sum w d (unbiased estimate of Var Y).
+  double objects = 0;                 ///< C = sum 1/pi.
+  double objects_variance = 0;        ///< VC = sum (1-pi)/pi^2.
 
   // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the 0 of a comparison for a pointer.
-  friend auto operator<=>(const OpenSums&, const OpenSums&) = default;
+  friend auto operator<=>(const SampleSums&, const SampleSums&) = default;
 };
 
 /// What a node of a profile keeps. Merging adds (maxima for E and c, the
@@ -40,21 +44,15 @@ struct OpenSums {
 /// that was missed may then weigh y/z times E: samples raise E by their ratio where it
 /// is above 1, and scale E_least by it. Samples whose y is not known, but lies in [0, z],
 /// stand apart: they raise upper limits only.
-struct NodeSums {
-  std::uint64_t samples = 0;          ///< s: sampled with pi < 1.
-  std::uint64_t certain_samples = 0;  ///< XC: objects recorded with pi = 1.
-  double certain_bytes = 0;           ///< X: their bytes.
-  double bytes_seen = 0;              ///< B = sum z.
-  double weighted_bytes = 0;          ///< Y = sum w (Horvitz-Thompson).
-  double bytes_variance = 0;          ///< V = sum w d (unbiased estimate of Var Y).
-  double objects = 0;                 ///< C = sum 1/pi.
-  double objects_variance = 0;        ///< VC = sum (1-pi)/pi^2.
-  double covariance = 0;              ///< CB = sum z (1-pi)/pi^2.
-  double largest_interval = 0;        ///< E = max 1/lambda over all that could be sampled.
-  double smallest_interval = 0;       ///< E_least = min 1/lambda of samples seen; 0 = none.
-  double largest_object_weight = 0;   ///< c = max 1/pi seen.
-  double largest_weight = 0;          ///< max z/pi seen.
-  OpenSums open = {};                 ///< In no sum above; in E, E_least and the maxima.
+struct NodeSums : SampleSums {
+  double covariance = 0;             ///< CB = sum z (1-pi)/pi^2.
+  double largest_interval = 0;       ///< E = max 1/lambda over all that could be sampled.
+  double smallest_interval = 0;      ///< E_least = min 1/lambda of samples seen; 0 = none.
+  double largest_object_weight = 0;  ///< c = max 1/pi seen.
+  double largest_weight = 0;         ///< max z/pi seen.
+  /// Samples whose y is not known, each taken with all of its size: in no other sum, but in E,
+  /// E_least and the maxima.
+  SampleSums open = {};
 
   /// Adds `count` samples of `size` bytes drawn with rate `lambda` and then kept
   /// with probability `keep` in (0, 1] (1 unless thinned): pi = keep (1 - e^(-lambda

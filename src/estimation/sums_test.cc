@@ -251,5 +251,39 @@ TEST(NodeSums, RestIsWhatThePartLacks) {
   EXPECT_EQ(rest_of(whole, part).weighted_bytes, 0) << "never negative";
 }
 
+/// Samples and certain objects, some of them open.
+NodeSums of_everything(std::uint64_t count) {
+  NodeSums sums;
+  sums.add(100, 1e-3, count);
+  sums.add_certain(5000, count);
+  NodeSums unknown;
+  unknown.add(700, 1e-3, count);
+  unknown.add_certain(9000, count);
+  sums.leave_open(unknown);
+  return sums;
+}
+
+// Doubling is exact, so that sums of twice as many are the doubled ones to the bit.
+TEST(NodeSums, EveryFieldIsMergedAndTakenAway) {
+  NodeSums merged = of_everything(3);
+  merged.merge(of_everything(3));
+  EXPECT_EQ(merged, of_everything(6));
+  NodeSums rest = rest_of(of_everything(3), of_everything(6));
+  rest.largest_weight = of_everything(3).largest_weight;  // Which is not known of a rest.
+  EXPECT_EQ(rest, of_everything(3));
+}
+
+TEST(NodeSums, AtMostHasWhatIsOpen) {
+  const NodeSums most = of_everything(3).at_most();
+  EXPECT_FALSE(most.has_open());
+  EXPECT_EQ(most.samples, 6U);
+  EXPECT_EQ(most.certain_bytes, 3 * (5000 + 9000));
+  NodeSums known;
+  known.add(100, 1e-3, 3);
+  known.add(700, 1e-3, 3);
+  EXPECT_EQ(most.weighted_bytes, known.weighted_bytes);
+  EXPECT_EQ(most.objects_variance, known.objects_variance);
+}
+
 }  // namespace
 }  // namespace geiger::estimation

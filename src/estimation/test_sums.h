@@ -10,11 +10,12 @@ namespace geiger::estimation {
 /// `samples` objects so small that each stands for one interval.
 inline NodeSums tiny(std::uint64_t samples, double interval) {
   const auto n = static_cast<double>(samples);
-  return {.samples = samples,
-          .weighted_bytes = n * interval,
-          .bytes_variance = n * interval * interval,
-          .largest_interval = interval,
-          .smallest_interval = interval};
+  NodeSums sums;
+  sums.samples = samples;
+  sums.weighted_bytes = n * interval;
+  sums.bytes_variance = n * interval * interval;
+  sums.largest_interval = sums.smallest_interval = interval;
+  return sums;
 }
 
 }  // namespace geiger::estimation

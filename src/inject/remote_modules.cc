@@ -10,20 +10,20 @@
 #include <iterator>
 #include <sstream>
 
+#include "base/path.h"
+
 namespace geiger::inject {
 namespace {
 
 constexpr std::uint32_t kMostSymbols = 1U << 20;
 constexpr std::uint64_t kMostStrings = std::uint64_t{64} << 20;
 
-std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
 bool is_any_of(std::string_view name, std::initializer_list<std::string_view> starts) {
   return std::ranges::any_of(starts, [&](auto start) { return name.starts_with(start); });
 }
 
 ModuleKind kind_by_name(std::string_view path) {
-  const std::string_view name = base_name(path);
+  const std::string_view name = base::file_name_of(path);
   if (is_any_of(name, {"ld-linux", "ld-2.", "ld.so", "ld64"})) return ModuleKind::kLoader;
   if (is_any_of(name, {"libc.so.6", "libc-2.", "libpthread.so", "libpthread-2.", "libdl.so",
                        "libdl-2."})) {

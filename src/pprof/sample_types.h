@@ -40,4 +40,10 @@ inline constexpr std::string_view kEndLabel = "end";
 inline constexpr std::string_view kSizeLabel = "bytes";
 inline constexpr std::string_view kIntervalLabel = "interval";
 
+/// Labels that are texts: who allocated, objects of which type, and under which labels of the
+/// program (label_tags.h).
+inline constexpr std::string_view kThreadLabel = "thread";
+inline constexpr std::string_view kTypeLabel = "type";
+inline constexpr std::string_view kLabelLabel = "label";
+
 }  // namespace geiger::pprof

@@ -11,6 +11,7 @@
 #include "analysis/profile/totals.h"
 #include "query/filters.h"
 #include "query/instants.h"
+#include "query/kind_options.h"
 
 namespace geiger::query {
 namespace {
@@ -18,44 +19,15 @@ namespace {
 using profile::Kind;
 using Result = base::Outcome<Subject>;
 
-bool is_of_snapshot(Kind kind) {
-  return profile::is_measured(kind) && !profile::is_of_blocks(kind);
+bool has_filter(const SelectionOptions& options) {
+  return !options.heap.empty() || !options.thread.empty() || !options.label.empty() ||
+         !options.type.empty() || !options.size.empty() || !options.function.empty() ||
+         !options.focus.empty() || !options.ignore.empty() || !options.pids.empty();
 }
 
-/// The same of kinds that are about mappings, not samples.
-std::string contradiction_of_mappings(const SelectionOptions& options, Kind kind) {
-  const bool has_filter =
-      !options.heap.empty() || !options.thread.empty() || !options.label.empty() ||
-      !options.type.empty() || !options.size.empty() || !options.function.empty() ||
-      !options.focus.empty() || !options.ignore.empty() || !options.pids.empty();
-  if (has_filter) return "filters are of what was allocated, not of what was mapped";
-  const bool is_of_instant = profile::is_of_mappings_at_instant(kind);
-  if (options.at == "peak") return "most was mapped when --kind mapped-peak says";
-  if (is_of_instant && !(options.from.empty() && options.to.empty())) {
-    return "what was mapped in a window: --kind mapped-total";
-  }
-  if (!is_of_instant && !options.at.empty()) return "what was mapped at an instant: --kind mapped";
-  return "";
-}
-
-/// Why the options cannot go together; empty if they can.
-std::string contradiction(const SelectionOptions& options) {
+KindQuestion question_of(const SelectionOptions& options) {
   const bool has_window = !options.from.empty() || !options.to.empty();
-  const bool has_at = !options.at.empty();
-  const Kind kind = options.kind.value_or(Kind::kLiveAtEnd);
-  if (has_at && has_window) return "--at is an instant, --from and --to are a window: not both";
-  if (profile::is_of_mappings(kind)) return contradiction_of_mappings(options, kind);
-  if (has_at && is_of_snapshot(kind)) {
-    const bool is_known = options.at == "maximum" || options.at == "last";
-    return is_known ? "" : "--at of what is read from snapshots: maximum or last";
-  }
-  if (has_at && kind != Kind::kLiveAtEnd) return "--at says when it was live: --kind live";
-  const bool is_of_instant =
-      is_of_snapshot(kind) || (options.kind && *options.kind == Kind::kLiveAtEnd);
-  if (has_window && is_of_instant) {
-    return "--from and --to are of what was allocated; --at WHEN is for --kind live";
-  }
-  return "";
+  return {options.kind, options.at, has_window, has_filter(options)};
 }
 
 /// "live at mark:warm" of kinds that are otherwise of the end.
@@ -79,7 +51,7 @@ class Instants {
     if (is_default && profile::tells_live_only(recording_)) {
       subject_.selection.kind = Kind::kLiveAtEnd;
     }
-    if (is_of_snapshot(subject_.selection.kind)) {
+    if (profile::is_of_snapshot(subject_.selection.kind)) {
       const bool is_last = options.at == "last";
       subject_.selection.moment = is_last ? profile::Moment::kLast : profile::Moment::kMaximum;
       subject_.scope.asked =
@@ -189,7 +161,9 @@ bool is_aggregated(const profile::Recording& recording) {
 }
 
 Result subject_of(const SelectionOptions& options, const profile::Recording& recording) {
-  if (const std::string why = contradiction(options); !why.empty()) return Result::failure(why);
+  if (const std::string why = refusal_of(question_of(options)); !why.empty()) {
+    return Result::failure(why);
+  }
   Subject subject;
   if (!options.heap.empty()) {
     const auto heap = heap_named(options.heap, recording);

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/path.h"
 #include "base/unique_fd.h"
 #include "run/elf_facts.h"
 
@@ -91,14 +92,12 @@ std::vector<std::string> shebang(const std::string& path) {
   }
 }
 
-std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
 // The file whose allocations will be made: the program, or the interpreter of a
 // script; behind `env`, the program that env will look up.
 std::string image_of(const std::string& path) {
   const auto words = shebang(path);
   if (words.empty()) return path;
-  if (base_name(words[0]) != "env") return words[0];
+  if (base::file_name_of(words[0]) != "env") return words[0];
   const auto program = std::find_if(words.begin() + 1, words.end(), [](const std::string& word) {
     return !word.starts_with('-') && word.find('=') == std::string::npos;
   });
@@ -135,7 +134,7 @@ bool defines_malloc(const ElfFacts& facts) {
 
 // A loader started by name ("ld.so PROGRAM") has no interpreter, yet preloads.
 bool is_loader(const std::string& path) {
-  const auto name = base_name(path);
+  const auto name = base::file_name_of(path);
   return name.starts_with("ld-linux") || name.starts_with("ld.so") || name.starts_with("ld-2.");
 }
 

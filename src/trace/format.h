@@ -27,6 +27,9 @@
 #include <cstdint>
 
 #include "base/units.h"
+#include "vocabulary/entry_point.h"
+#include "vocabulary/losses.h"
+#include "vocabulary/mapping_kind.h"
 
 namespace geiger::trace {
 
@@ -57,23 +60,10 @@ enum class State : std::uint32_t {
   kStopped = 5,    ///< Ended on request (dormant again, or detached); the program goes on.
 };
 
-/// Why a runtime stopped recording before the program ended.
-enum class StopReason : std::uint32_t {
-  kNone = 0,
-  kTraceFull = 1,  ///< The capacity was used up.
-  kNoSpace = 2,    ///< The file system refused to allocate the next extent.
-  kMapFailed = 3,  ///< A mapping was refused (address space, memory).
-};
-
-/// Samples and frees that happened but could not be recorded, by cause.
-enum class DropCause : std::uint32_t {
-  kTraceFull = 0,      ///< No room for the record.
-  kReentered = 1,      ///< A signal handler allocated inside the slow path.
-  kLiveTableFull = 2,  ///< The sample is recorded, its free will not be.
-  kUnseenFree = 3,     ///< An address came back while its sample still lived.
-  kUncarried = 4,      ///< A live sample that the checkpoint had no room for.
-  kCount = 16,
-};
+using vocabulary::DropCause;
+using vocabulary::EntryPoint;
+using vocabulary::MappingKind;
+using vocabulary::StopReason;
 
 /// Mode bits of FileHeader::mode.
 inline constexpr std::uint32_t kModePure = 1;           ///< No certain objects.
@@ -112,7 +102,7 @@ struct FileHeader {
   std::uint64_t stop_monotonic;   ///< ns of kOff or kExited, else 0.
   std::uint64_t seed;             ///< Process seed: with it a run can be repeated.
   std::uint64_t interval;         ///< T of epoch 0, bytes.
-  std::atomic<std::uint64_t> drops[static_cast<std::size_t>(DropCause::kCount)];
+  std::atomic<std::uint64_t> drops[vocabulary::kDropSlots];
   std::uint64_t sealed_end;   ///< Where records end and chunks begin; 0 = open.
   std::uint64_t image_bytes;  ///< Whole image with chunks; 0 = to the file's end.
   char runtime_version[32];
@@ -232,24 +222,6 @@ inline constexpr std::uint8_t kFlagUntracked = 0x04;
 inline constexpr std::uint8_t kFlagCarriedThread = 0x02;
 /// ThreadRecord: no thread start was seen, so its end will not be either.
 inline constexpr std::uint8_t kFlagForeignThread = 0x01;
-
-/// Which entry point allocated.
-enum class EntryPoint : std::uint8_t {
-  kMalloc = 0,
-  kCalloc = 1,
-  kRealloc = 2,
-  kReallocarray = 3,
-  kPosixMemalign = 4,
-  kAlignedAlloc = 5,
-  kMemalign = 6,
-  kValloc = 7,
-  kPvalloc = 8,
-  kNew = 9,
-  kNewArray = 10,
-  kNewAligned = 11,
-  kNewArrayAligned = 12,
-  kReported = 13,  ///< The program said so, of a heap that it manages itself.
-};
 
 /// A reference to a record: its offset from the image's start / 8. 0 = none.
 using Ref = std::uint32_t;
@@ -434,14 +406,6 @@ struct MarkRecord {
   std::uint64_t time;
   std::uint32_t text_bytes;
   std::uint32_t reserved;
-};
-
-enum class MappingKind : std::uint32_t {
-  kMap = 1,
-  kUnmap = 2,
-  kRemap = 3,
-  kBreak = 4,
-  kProtect = 5,
 };
 
 /// A successful mmap, munmap, mremap, mprotect or move of the program break by the

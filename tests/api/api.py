@@ -180,7 +180,7 @@ class Pprof(unittest.TestCase):
             self.assertEqual(sum(row[1] for row in rows), weighted)
             self.assertEqual({row[2] for row in rows}, {0})
             self.assertIn("tenant:[acme]", raw)
-            self.assertIn("label:[request]", raw)
+            self.assertIn("label:[request / tenant=acme]", raw)
             self.check_addresses(raw)
 
     def test_lifetimes_keep_their_pairs(self):

@@ -5,20 +5,9 @@
 #include <unordered_map>
 
 #include "analysis/naming/display_name.h"
-#include "base/utf8.h"
+#include "base/utf8_text.h"
 
 namespace geiger::exports {
-
-std::string to_valid_utf8(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  while (!text.empty()) {
-    const CodePoint point = decode_utf8(text);
-    out += point.is_valid ? text.substr(0, point.length) : "\xef\xbf\xbd";
-    text.remove_prefix(point.length);
-  }
-  return out;
-}
 
 std::string line_name(std::string_view name) {
   if (name.empty()) return "?";

@@ -11,9 +11,6 @@
 
 namespace geiger::exports {
 
-/// Invalid UTF-8 becomes U+FFFD.
-[[nodiscard]] std::string to_valid_utf8(std::string_view text);
-
 /// For what is one line: control characters become spaces, invalid UTF-8 becomes U+FFFD, and an
 /// empty name "?".
 [[nodiscard]] std::string line_name(std::string_view name);

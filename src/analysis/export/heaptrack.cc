@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/export/frame_name.h"
 #include "analysis/export/lives.h"
 #include "analysis/export/shown_stacks.h"
 #include "analysis/export/stack_sums.h"
 #include "analysis/profile/totals.h"
+#include "base/utf8_text.h"
 #include "estimation/rounding.h"
 
 namespace geiger::exports {

@@ -26,9 +26,9 @@ struct PprofOptions {
 
 /// Writes one gzipped profile. `allocated` and `live` (at the end, an instant, the peak)
 /// are profiles of `recording`. Samples have the labels "bytes" (the requested size, a
-/// number), "thread", "label" (with those around it) and "type", where they are known. Integers are
-/// rounded so that the sum of each column is the rounded sum of the estimates. default_sample_type
-/// is inuse_space if anything is live, else alloc_space.
+/// number), "thread", "type" and those of the program (pprof/label_tags.h), where they are known.
+/// Integers are rounded so that the sum of each column is the rounded sum of the estimates.
+/// default_sample_type is inuse_space if anything is live, else alloc_space.
 void write_pprof(const profile::Recording& recording, const profile::Profile& allocated,
                  const profile::Profile& live, const PprofOptions& options, const Sink& sink);
 

@@ -33,8 +33,8 @@ std::uint32_t ForeignProcess::epoch() {
 
 void ForeignProcess::set_interval(double interval, std::optional<double> rate) {
   is_exact_ = !(interval > 1);
-  const double lambda = is_exact_ ? std::numeric_limits<double>::infinity()
-                                  : rate.value_or(1 / interval);
+  const double lambda =
+      is_exact_ ? std::numeric_limits<double>::infinity() : rate.value_or(1 / interval);
   constexpr double kMost = 0x1p62;
   const auto whole = static_cast<Bytes>(std::clamp(interval, 1.0, kMost));
   epoch_ = interner_.epoch(whole, lambda);
@@ -44,7 +44,8 @@ void ForeignProcess::set_interval(double interval, std::optional<double> rate) {
 
 std::uint32_t ForeignProcess::epoch_of(double interval, double lambda) {
   constexpr double kMost = 0x1p62;
-  return interner_.epoch(static_cast<Bytes>(std::llround(std::clamp(interval, 1.0, kMost))), lambda);
+  return interner_.epoch(static_cast<Bytes>(std::llround(std::clamp(interval, 1.0, kMost))),
+                         lambda);
 }
 
 void ForeignProcess::map_file(const std::string& path, const std::string& build_id, Address start,
@@ -83,6 +84,11 @@ std::uint32_t ForeignProcess::stack(std::vector<std::uint32_t> locations, bool i
   return interner_.stack(stack);
 }
 
+void ForeignProcess::set_labels(std::span<const std::string> labels) {
+  label_ = kNone;
+  for (const std::string& text : labels) label_ = interner_.label(text, label_);
+}
+
 void ForeignProcess::add(std::uint32_t stack, const CountedObjects& objects) {
   if (objects.count == 0) return;
   const Bytes size = objects.bytes / objects.count;
@@ -100,6 +106,7 @@ void ForeignProcess::add_tally(std::uint32_t stack, Bytes size, std::uint64_t co
   tally.alike.epoch = objects.epoch == kNone ? epoch() : objects.epoch;
   tally.alike.time = tally.last = kStart;
   tally.alike.requested = size;
+  tally.alike.label = label_;
   tally.alike.is_certain = is_exact_ || objects.is_certain;
   tally.alike.seen_from = tells_live_only_ || objects.is_live_only ? kStart : 0;
   tally.allocated = count;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -26,8 +27,8 @@ struct CountedObjects {
   std::uint64_t count = 0;
   Bytes bytes = 0;  ///< All of them together.
   bool is_freed = false;
-  bool is_certain = false;  ///< Recorded whatever the interval.
-  bool is_live_only = false;  ///< Allocated objects stand elsewhere.
+  bool is_certain = false;               ///< Recorded whatever the interval.
+  bool is_live_only = false;             ///< Allocated objects stand elsewhere.
   std::uint32_t epoch = profile::kNone;  ///< That drew them; kNone: the process's.
 };
 
@@ -62,6 +63,9 @@ class ForeignProcess {
   /// Of locations, leaf first.
   std::uint32_t stack(std::vector<std::uint32_t> locations, bool is_truncated = false);
 
+  /// From here on objects are allocated under these labels, outermost first.
+  void set_labels(std::span<const std::string> labels);
+
   /// Objects that only their row is known of: they are taken to be as alike in size as whole
   /// bytes allow. Objects of no bytes do not count.
   void add(std::uint32_t stack, const CountedObjects& objects);
@@ -84,6 +88,7 @@ class ForeignProcess {
   std::uint32_t epoch_ = profile::kNone;
   bool is_exact_ = true;
   bool tells_live_only_ = false;
+  std::uint32_t label_ = profile::kNone;  ///< The innermost that is set.
   ingest::ModuleMap modules_;
 };
 

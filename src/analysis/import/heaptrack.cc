@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/path.h"
+
 namespace geiger::imports {
 namespace {
 
@@ -142,7 +144,7 @@ class HeaptrackReader {
     }
     if (frames.empty() || frames.front().function.empty()) {
       const std::string path = text(module);
-      const std::string file = path.substr(path.rfind('/') + 1);
+      const std::string_view file = base::file_name_of(path);
       frames.assign(1,
                     {fmt::format("{}{}{:#x}", file, file.empty() ? "" : "@", *address), "", "", 0});
     }

@@ -269,6 +269,7 @@ class PprofReader {
       locations.push_back(location_of(*known->second));
     }
     const std::uint32_t stack = process_.stack(std::move(locations));
+    process_.set_labels(labels_of(sample));
     if (is_of_sums_) {
       store_sums(stack, sample);
       return std::nullopt;
@@ -381,15 +382,6 @@ class PprofReader {
 };
 
 }  // namespace
-
-std::uint64_t unscaled(std::int64_t value, double pi) {
-  if (value <= 0 || !(pi > 0)) return 0;
-  const double least = static_cast<double>(value) * pi;
-  // Rounded down, the value is of exactly one count: those of neighbours lie 1/pi >= 1 apart.
-  const double up = std::ceil(least - 1e-9 * (1 + least));
-  const double count = up < least + pi ? up : std::round(least);
-  return static_cast<std::uint64_t>(std::min(count, 0x1p62));
-}
 
 std::optional<Error> read_pprof(std::string_view bytes, ForeignProcess& process, Origin& origin) {
   std::string reason;

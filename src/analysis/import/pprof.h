@@ -1,7 +1,6 @@
 // Heap profiles in pprof's format: of Go, tcmalloc, node, jemalloc's converters, geiger.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -15,9 +14,5 @@ namespace geiger::imports {
 /// Else, and where they are not what samples of that period give, they stand as they are.
 [[nodiscard]] std::optional<ingest::Error> read_pprof(std::string_view bytes,
                                                       ForeignProcess& process, Origin& origin);
-
-/// How many samples a value was estimated from, where it is count / pi, rounded down (Go) or to
-/// the nearest. 0 of a value below one sample's share.
-[[nodiscard]] std::uint64_t unscaled(std::int64_t value, double pi);
 
 }  // namespace geiger::imports

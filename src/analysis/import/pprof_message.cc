@@ -5,6 +5,7 @@
 #include <protozero/pbf_reader.hpp>
 #include <stdexcept>
 
+#include "pprof/label_tags.h"
 #include "pprof/profile_proto.h"
 
 namespace geiger::imports {
@@ -264,6 +265,14 @@ bool is_pprof(std::string_view head) {
     return false;
   }
   return fields >= 2;
+}
+
+std::vector<std::string> labels_of(const PprofSample& sample) {
+  std::vector<pprof::Tag> tags;
+  for (const PprofLabel& label : sample.labels) {
+    tags.push_back({std::string(label.key), std::string(label.text)});
+  }
+  return pprof::labels_of_tags(tags);
 }
 
 std::optional<PprofMessage> decode_pprof(std::string_view bytes, std::string& reason) {

@@ -56,6 +56,9 @@ struct PprofMessage {
   std::int64_t time = 0, duration = 0;  ///< Nanoseconds; 0 = not told.
 };
 
+/// The labels that the program set, outermost first (pprof/label_tags.h).
+[[nodiscard]] std::vector<std::string> labels_of(const PprofSample& sample);
+
 /// Whether bytes may be the beginning of such a message: fields that it has, of their types.
 [[nodiscard]] bool is_pprof(std::string_view head);
 

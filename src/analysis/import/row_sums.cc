@@ -56,4 +56,13 @@ std::vector<Count> samples_behind(const RowSums& row, double lambda) {
   return of_two_weights(summed, mean, variance, row.samples);
 }
 
+std::uint64_t unscaled(std::int64_t value, double pi) {
+  if (value <= 0 || !(pi > 0)) return 0;
+  const double least = static_cast<double>(value) * pi;
+  // Rounded down, the value is of exactly one count: those of neighbours lie 1/pi >= 1 apart.
+  const double up = std::ceil(least - 1e-9 * (1 + least));
+  const double count = up < least + pi ? up : std::round(least);
+  return static_cast<std::uint64_t>(std::min(count, 0x1p62));
+}
+
 }  // namespace geiger::imports

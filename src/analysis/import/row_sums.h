@@ -1,4 +1,5 @@
-// The samples behind a row of a pprof profile that geiger wrote: got back from the row's sums.
+// The samples behind a row of a pprof profile: got back from its sums where geiger wrote them, else
+// from its value.
 #pragma once
 
 #include <cstdint>
@@ -20,5 +21,9 @@ struct RowSums {
 /// that is their kind. Rows that mix rates (of a writer that does not tell them apart, or merged
 /// by a tool) become two kinds at most with the same three sums.
 [[nodiscard]] std::vector<estimation::Count> samples_behind(const RowSums& row, double lambda);
+
+/// How many samples a value was estimated from, where it is count / pi, rounded down (Go) or to
+/// the nearest. 0 of a value below one sample's share.
+[[nodiscard]] std::uint64_t unscaled(std::int64_t value, double pi);
 
 }  // namespace geiger::imports

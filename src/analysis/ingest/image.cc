@@ -5,10 +5,10 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/path.h"
+
 namespace geiger::ingest {
 namespace {
-
-std::string file_name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 /// Whether a line of /proc/PID/maps maps the file shared and writable. The inode
 /// and the name must agree; devices may not, on overlay and btrfs.
@@ -45,7 +45,7 @@ bool is_being_written(const InputFile& file, const Image& image) {
   const bool has_ended = state == trace::State::kExited || state == trace::State::kStopped;
   if (image.extent().is_sealed || has_ended) return false;
   std::ifstream maps(fmt::format("/proc/{}/maps", image.header().pid));
-  const std::string name = file_name_of(file.path());
+  const std::string name(base::file_name_of(file.path()));
   for (std::string line; std::getline(maps, line);) {
     if (maps_file(line, file.inode(), name)) return true;
   }

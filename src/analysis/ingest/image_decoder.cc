@@ -115,7 +115,7 @@ void ImageDecoder::decode_mapping(const Record& record) {
       layout.kind >= trace::MappingKind::kMap && layout.kind <= trace::MappingKind::kProtect;
   if (!is_known) return void(++oddities_.unknown_types);
   profile::MappingEvent event;
-  event.kind = static_cast<profile::MappingEvent::Kind>(layout.kind);
+  event.kind = layout.kind;
   const bool is_remap = layout.kind == trace::MappingKind::kRemap;
   if (is_remap) event.took = layout.protection;
   if (!is_remap) event.protection = static_cast<std::uint8_t>(layout.protection);

@@ -46,7 +46,7 @@ profile::Process process_of(const trace::FileHeader& header, const std::string& 
   process.seed = header.seed;
   process.interval = header.interval;
   if (header.page_size != 0) process.page_bytes = header.page_size;
-  process.stop_reason = static_cast<std::uint32_t>(header.stop_reason.load());
+  process.stop_reason = header.stop_reason.load();
   process.stop_errno = header.stop_errno;
   for (std::size_t i = 0; i < process.drops.size(); ++i) process.drops[i] = header.drops[i].load();
   process.image_start = header.image_start;
@@ -58,7 +58,7 @@ profile::Process process_of(const trace::FileHeader& header, const std::string& 
 
 void go_on(profile::Process& process, const trace::FileHeader& header) {
   process.end = header.stop_monotonic;
-  process.stop_reason = static_cast<std::uint32_t>(header.stop_reason.load());
+  process.stop_reason = header.stop_reason.load();
   process.stop_errno = header.stop_errno;
   for (std::size_t i = 0; i < process.drops.size(); ++i) process.drops[i] += header.drops[i].load();
   process.ending = ending_of(header.state.load());

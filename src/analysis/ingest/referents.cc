@@ -69,7 +69,7 @@ std::optional<profile::Sample> Referents::sample_from(const trace::SampleRecord&
   sample.usable = layout.usable();
   sample.offset = layout.offset;
   sample.cpu = header.cpu;
-  sample.entry_point = static_cast<std::uint8_t>(layout.entry_point());
+  sample.entry_point = layout.entry_point();
   sample.log2_alignment = static_cast<std::uint8_t>(layout.log2_alignment());
   sample.is_certain = (header.flags & trace::kFlagCertain) != 0;
   sample.label = name_of(layout.label, trace::NameKind::kLabel);

@@ -6,6 +6,8 @@
 #include <array>
 #include <charconv>
 
+#include "base/path.h"
+
 namespace geiger::ingest {
 namespace {
 
@@ -19,8 +21,6 @@ bool is_blank(const InputFile& file, std::uint64_t offset) {
   return std::ranges::all_of(word, [](std::byte byte) { return byte == std::byte{0}; });
 }
 
-std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
 /// Cuts what follows the last dot off; nothing if there is no dot.
 std::optional<std::string_view> cut_last(std::string_view& text) {
   const std::size_t dot = text.rfind('.');
@@ -33,7 +33,7 @@ std::optional<std::string_view> cut_last(std::string_view& text) {
 }  // namespace
 
 std::optional<NamedProcess> process_named(std::string_view path) {
-  std::string_view program = base_name(path);
+  std::string_view program = base::file_name_of(path);
   const auto suffix = cut_last(program);
   const auto number = cut_last(program);
   const auto digits = cut_last(program);

@@ -13,6 +13,7 @@
 #include "analysis/observe/proc_text.h"
 #include "analysis/observe/stranded.h"
 #include "base/clock.h"
+#include "base/path.h"
 
 namespace geiger::observe {
 namespace {
@@ -27,8 +28,6 @@ constexpr std::size_t kMostSamples = 1U << 20;
 constexpr Nanoseconds kReadingRest = 200;
 
 constexpr SnapshotPace kPace{};
-
-std::string file_name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 Pagemap::Read reader_of(int fd) {
   return [fd](std::uint64_t first, std::uint64_t* entries, std::size_t count) -> std::size_t {
@@ -67,7 +66,7 @@ void timed(Nanoseconds& cost, Function function) {
 
 ProcessObserver::ProcessObserver(pid_t pid, const std::string& trace, bool wants_waste)
     : files_(pid),
-      trace_name_(file_name_of(trace)),
+      trace_name_(base::file_name_of(trace)),
       wants_waste_(wants_waste),
       started_(base::monotonic_now()) {
   if (!files_.is_open()) {

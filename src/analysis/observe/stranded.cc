@@ -13,6 +13,7 @@
 #include "analysis/observe/glibc_heap.h"
 #include "analysis/profile/memory/measured.h"
 #include "base/clock.h"
+#include "base/path.h"
 
 namespace geiger::observe {
 namespace {
@@ -22,8 +23,6 @@ using profile::Snapshot;
 /// A walk that meets a change of the heap is repeated, not believed.
 constexpr int kTries = 2;
 constexpr Bytes kMostTrace = 16 * kMiB;
-
-std::string_view file_name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 /// The memory of another process, some pages at a time: a walk asks for 16 bytes here and
 /// there, and a system call for each would cost more than the walk. Reads only what is in
@@ -116,7 +115,8 @@ void take_waste(HeapWalk& walk, std::span<const LiveSample> samples, Snapshot& s
 
 void add_waste(const ProcessFiles& files, std::span<const Mapping> mappings, Pagemap& pagemap,
                std::span<const LiveSample> samples, TraceFollower& follower, Snapshot& snapshot) {
-  if (std::string reason = reason_of(file_name_of(follower.header().allocator)); !reason.empty()) {
+  if (std::string reason = reason_of(base::file_name_of(follower.header().allocator));
+      !reason.empty()) {
     snapshot.waste_fault = std::move(reason);
     return;
   }

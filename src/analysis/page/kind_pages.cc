@@ -7,15 +7,8 @@
 #include "analysis/profile/memory/measured.h"
 
 namespace geiger::page {
-namespace {
 
 using profile::Kind;
-
-bool is_of_snapshot(Kind kind) {
-  return profile::is_measured(kind) && !profile::is_of_blocks(kind);
-}
-
-}  // namespace
 
 std::string title_of(Kind kind, bool is_followed) {
   if (is_followed && kind == Kind::kLiveAtEnd) return "Live now";
@@ -83,11 +76,11 @@ std::string why_unavailable(const profile::Recording& recording,
   const Kind kind = selection.kind;
   const bool is_filtered = selection.keeps || selection.heap != profile::kProcessHeap;
   if (profile::is_of_mappings(kind)) {
-    if (is_filtered) return "filters are of what was allocated, not of what was mapped";
+    if (is_filtered) return std::string(profile::kNoFilters);
     if (recording.mappings.empty()) return "the program mapped nothing past its allocator";
   }
   const bool has_window = selection.from || selection.to;
-  if (has_window && is_of_snapshot(kind))
+  if (has_window && profile::is_of_snapshot(kind))
     return "it is of the largest resident set, not of a window";
   if (has_window && profile::is_of_live_blocks(kind)) return "it is of the end, not of a window";
   return profile::unavailable(recording, kind, selection.moment).value_or("");

@@ -2,70 +2,59 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <system_error>
 
 namespace geiger::present {
+
+using vocabulary::DropCause;
+using vocabulary::EntryPoint;
+using vocabulary::StopReason;
+
 namespace {
 
-constexpr std::array<std::string_view, kEntryPoints> kEntryPointNames{"malloc",
-                                                                      "calloc",
-                                                                      "realloc",
-                                                                      "reallocarray",
-                                                                      "posix_memalign",
-                                                                      "aligned_alloc",
-                                                                      "memalign",
-                                                                      "valloc",
-                                                                      "pvalloc",
-                                                                      "operator new",
-                                                                      "operator new[]",
-                                                                      "operator new (aligned)",
-                                                                      "operator new[] (aligned)"};
-
-struct Cause {
-  std::string_view key, text;
-};
-
-constexpr std::array<Cause, kDropCauses> kCauses{
-    {{"trace_full", "the trace was full"},
-     {"reentered", "a signal handler allocated while a sample was being taken"},
-     {"live_table_full", "too many samples lived at once; their frees are missing"},
-     {"unseen_free", "an address came back while its sample still lived"},
-     {"uncarried", "a new segment had no room for live samples; their fates are missing"}}};
-
-constexpr std::array<Cause, 4> kStopReasons{
-    {{"", ""},
-     {"trace_full", "the trace reached its largest size"},
-     {"no_space", "the file system had no space left"},
-     {"map_failed", "memory for the trace could not be mapped"}}};
-
 std::string stop_text(const profile::Process& process) {
-  std::string text = process.stop_reason < kStopReasons.size()
-                         ? std::string(kStopReasons[process.stop_reason].text)
-                         : fmt::format("reason {}", process.stop_reason);
+  const std::string_view words = words_of(process.stop_reason).text;
+  const auto number = static_cast<std::uint32_t>(process.stop_reason);
+  const std::string text =
+      words.empty() && number != 0 ? fmt::format("reason {}", number) : std::string(words);
   if (process.stop_errno == 0) return text;
   return text + " (" + std::generic_category().message(process.stop_errno) + ")";
 }
 
 }  // namespace
 
-std::string entry_point_name(std::uint8_t entry_point) {
-  if (entry_point < kEntryPoints) return std::string(kEntryPointNames[entry_point]);
-  return fmt::format("entry point {}", entry_point);
+std::string entry_point_name(EntryPoint entry_point) {
+  const std::string_view name = name_of(entry_point);
+  if (!name.empty()) return std::string(name);
+  return fmt::format("entry point {}", static_cast<unsigned>(entry_point));
 }
 
-std::string drop_cause_text(std::size_t cause) {
-  return cause < kDropCauses ? std::string(kCauses[cause].text) : fmt::format("cause {}", cause);
+std::string drop_cause_text(DropCause cause) {
+  const std::string_view text = words_of(cause).text;
+  return text.empty() ? fmt::format("cause {}", static_cast<unsigned>(cause)) : std::string(text);
 }
 
-std::string drop_cause_key(std::size_t cause) {
-  return cause < kDropCauses ? std::string(kCauses[cause].key) : fmt::format("cause_{}", cause);
+std::string drop_cause_key(DropCause cause) {
+  const std::string_view key = words_of(cause).key;
+  return key.empty() ? fmt::format("cause_{}", static_cast<unsigned>(cause)) : std::string(key);
 }
 
 std::string_view ending_key(profile::Ending ending) {
-  constexpr std::array<std::string_view, 6> kKeys{"exited",       "killed",    "still_open",
-                                                  "switched_off", "continued", "stopped"};
-  return kKeys.at(static_cast<std::size_t>(ending));
+  switch (ending) {
+    case profile::Ending::kExited:
+      return "exited";
+    case profile::Ending::kKilled:
+      return "killed";
+    case profile::Ending::kStillOpen:
+      return "still_open";
+    case profile::Ending::kSwitchedOff:
+      return "switched_off";
+    case profile::Ending::kContinued:
+      return "continued";
+    case profile::Ending::kStopped:
+      return "stopped";
+  }
+  return "unknown";
 }
 
 std::string ending_text(const profile::Process& process) {
@@ -86,8 +75,9 @@ std::string ending_text(const profile::Process& process) {
   return "ended";
 }
 
-std::string_view stop_reason_key(std::uint32_t reason) {
-  return reason < kStopReasons.size() ? kStopReasons[reason].key : "unknown";
+std::string_view stop_reason_key(StopReason reason) {
+  const std::string_view key = words_of(reason).key;
+  return key.empty() && reason != StopReason::kNone ? "unknown" : key;
 }
 
 }  // namespace geiger::present

@@ -23,12 +23,6 @@ struct KeyHash {
 
 }  // namespace
 
-std::string_view file_name_of(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  const bool has_name = slash != std::string_view::npos && slash + 1 < path.size();
-  return has_name ? path.substr(slash + 1) : path;
-}
-
 std::string_view program_name(const Process& process) {
   return process.started_as.empty() ? file_name_of(process.executable) : process.started_as;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/profile/recording.h"
+#include "base/path.h"
 
 namespace geiger::profile {
 
@@ -18,8 +19,7 @@ struct Label {
   bool is_location = false;
 };
 
-/// File name of a path: what follows its last slash.
-[[nodiscard]] std::string_view file_name_of(std::string_view path);
+using base::file_name_of;
 
 /// What the user started: the name given to exec, of a link or a script too; where that is not
 /// known, the executable's.

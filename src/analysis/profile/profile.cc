@@ -357,38 +357,4 @@ estimation::NodeSums total(const Recording& recording, const Profile& profile) {
   return sums;
 }
 
-namespace {
-
-constexpr std::pair<Kind, std::string_view> kNames[] = {
-    {Kind::kAllocated, "allocated"},
-    {Kind::kLiveAtEnd, "live"},
-    {Kind::kLiveAtPeak, "peak"},
-    {Kind::kMapped, "mapped"},
-    {Kind::kMappedAtPeak, "mapped-peak"},
-    {Kind::kMappedTotal, "mapped-total"},
-    {Kind::kReserved, "reserved"},
-    {Kind::kMappedFiles, "mapped-files"},
-    {Kind::kResident, "resident"},
-    {Kind::kSwapped, "swapped"},
-    {Kind::kUntouched, "untouched"},
-    {Kind::kStranded, "stranded"},
-    {Kind::kOverhead, "overhead"},
-    {Kind::kLiveOverhead, "live-overhead"},
-    {Kind::kUsable, "usable"},
-    {Kind::kLiveUsable, "live-usable"},
-};
-
-}  // namespace
-
-std::string_view name_of(Kind kind) {
-  const auto named = std::ranges::find(kNames, kind, &std::pair<Kind, std::string_view>::first);
-  return named == std::end(kNames) ? "unknown" : named->second;
-}
-
-std::optional<Kind> kind_named(std::string_view name) {
-  const auto named = std::ranges::find(kNames, name, &std::pair<Kind, std::string_view>::second);
-  if (named == std::end(kNames)) return std::nullopt;
-  return named->first;
-}
-
 }  // namespace geiger::profile

@@ -8,35 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/profile/kind_rules.h"
 #include "analysis/profile/lives/lifetime_class.h"
 #include "analysis/profile/recording.h"
 #include "estimation/counts.h"
 #include "estimation/sums.h"
 
 namespace geiger::profile {
-
-enum class Kind : std::uint8_t {
-  kAllocated,   ///< Everything allocated while recording.
-  kLiveAtEnd,   ///< Not freed when the recording ended.
-  kLiveAtPeak,  ///< Live at the instant of the largest estimated live heap.
-  // Of a part of each object (measured.h). At the moment of a snapshot:
-  kResident,   ///< Its bytes on resident pages.
-  kSwapped,    ///< On pages that were swapped out.
-  kUntouched,  ///< On pages that were never touched, or given back.
-  kStranded,   ///< Free bytes of its page or slab that it answers for.
-  // Usable beyond requested bytes:
-  kOverhead,      ///< Of everything allocated.
-  kLiveOverhead,  ///< Of what was live at the end.
-  // What the allocator gave, requested bytes and the rest:
-  kUsable,      ///< Of everything allocated.
-  kLiveUsable,  ///< Of what was live at the end.
-  // Of what the program mapped past its allocator, exact (mappings.h):
-  kMapped,        ///< Accessible at the end, not of files.
-  kMappedAtPeak,  ///< Accessible when most was.
-  kMappedTotal,   ///< Everything that became accessible.
-  kReserved,      ///< Mapped, but not accessible at the end.
-  kMappedFiles,   ///< Of files, accessible at the end.
-};
 
 /// Which snapshot of a process.
 enum class Moment : std::uint8_t { kMaximum, kLast };
@@ -155,9 +133,5 @@ void accumulate(estimation::NodeSums& sums, const Entry& entry, const Recording&
 /// Sums over the whole profile (E set even when nothing was sampled). The same to the
 /// bit in whatever order its entries are.
 [[nodiscard]] estimation::NodeSums total(const Recording& recording, const Profile& profile);
-
-[[nodiscard]] std::string_view name_of(Kind kind);  ///< "allocated", "live", "peak", ...
-/// The kind of a name.
-[[nodiscard]] std::optional<Kind> kind_named(std::string_view name);
 
 }  // namespace geiger::profile

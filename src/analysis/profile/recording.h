@@ -2,7 +2,6 @@
 // Pure data; ingest fills it, symbolize adds names, views only read it.
 #pragma once
 
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -12,10 +11,16 @@
 
 #include "analysis/profile/memory/observations.h"
 #include "base/units.h"
+#include "vocabulary/entry_point.h"
+#include "vocabulary/losses.h"
+#include "vocabulary/mapping_kind.h"
 
 namespace geiger::profile {
 
 class FrameRules;
+
+using vocabulary::EntryPoint;
+using vocabulary::StopReason;
 
 /// Index types: positions in the vectors of Recording. kNone = absent.
 inline constexpr std::uint32_t kNone = 0xffffffff;
@@ -75,7 +80,7 @@ struct Sample {
   std::uint64_t offset = 0;        ///< Drawn byte; no meaning if certain.
   std::uint16_t cpu = 0xfff;       ///< That allocated it; 0xfff = unknown.
   std::uint16_t free_cpu = 0xfff;  ///< That freed it.
-  std::uint8_t entry_point = 0;    ///< trace::EntryPoint.
+  EntryPoint entry_point = EntryPoint::kMalloc;
   std::uint8_t log2_alignment = 0;
   std::uint32_t label = kNone;        ///< Innermost, into Recording::labels.
   std::uint32_t type = kNone;         ///< As the program named it, into Recording::types.
@@ -127,7 +132,7 @@ struct Mark {
 /// What the program did to its address space by itself, past its allocator. Exact:
 /// every call is recorded.
 struct MappingEvent {
-  enum class Kind : std::uint8_t { kMap = 1, kUnmap = 2, kRemap = 3, kBreak = 4, kProtect = 5 };
+  using Kind = vocabulary::MappingKind;
   Kind kind = Kind::kMap;
   std::uint8_t protection = 0;  ///< PROT_* of kMap and kProtect.
   std::uint32_t flags = 0;      ///< MAP_* of kMap, MREMAP_* of kRemap.
@@ -205,9 +210,9 @@ struct Process {
   std::uint64_t seed = 0;
   Bytes interval = 0;  ///< T of the first epoch.
   Ending ending = Ending::kStillOpen;
-  std::uint32_t stop_reason = 0;  ///< trace::StopReason.
+  StopReason stop_reason = StopReason::kNone;
   std::int32_t stop_errno = 0;
-  std::array<std::uint64_t, 16> drops{};  ///< By trace::DropCause.
+  vocabulary::Drops drops{};
   Bytes page_bytes = 4096;
   Bytes trace_bytes = 0;
   std::uint64_t records = 0;

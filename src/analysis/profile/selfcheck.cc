@@ -209,7 +209,6 @@ std::uint64_t Accounting::missing() const {
 }
 
 Accounting account(const Recording& recording, std::uint32_t process) {
-  constexpr std::size_t kTraceFull = 0;  // trace::DropCause
   Accounting accounting;
   const auto is_counted = [](const Sample& sample) {
     return is_allocation_seen(sample) && sample.requested > 0;
@@ -221,7 +220,8 @@ Accounting account(const Recording& recording, std::uint32_t process) {
                         tally.alike.requested > 0;
     if (is_own) accounting.found += tally.allocated;
   }
-  accounting.dropped = recording.processes[process].drops[kTraceFull];
+  accounting.dropped =
+      count_of(recording.processes[process].drops, vocabulary::DropCause::kTraceFull);
   for (const Thread& thread : recording.threads) {
     if (thread.process != process) continue;
     accounting.counted += thread.hits + thread.certain_count;

@@ -73,16 +73,10 @@ double z_of(const ProcessTotals& totals, Bytes interval) {
                                static_cast<double>(interval));
 }
 
-/// Causes that lose samples: the trace was full, the slow path was reentered. The
-/// others lose frees (trace::DropCause, which this room may not include).
-constexpr std::size_t kCausesThatLoseSamples = 2;
-
 bool is_wholly_recorded(const Process& process) {
   const bool is_settled = process.ending == Ending::kExited || process.ending == Ending::kStopped;
   return is_settled && process.uncommitted == 0 && !process.misses_beginning() &&
-         !process.has_gap() &&
-         std::all_of(process.drops.begin(), process.drops.begin() + kCausesThatLoseSamples,
-                     [](std::uint64_t drops) { return drops == 0; });
+         !process.has_gap() && vocabulary::lost_samples(process.drops) == 0;
 }
 
 }  // namespace
@@ -91,6 +85,14 @@ std::span<const Sample> samples_of(const Recording& recording, std::uint32_t pro
   const auto& samples = recording.samples;
   return {std::ranges::lower_bound(samples, process, {}, &Sample::process),
           std::ranges::upper_bound(samples, process, {}, &Sample::process)};
+}
+
+vocabulary::Drops drops_of(const Recording& recording) {
+  vocabulary::Drops drops{};
+  for (const Process& process : recording.processes) {
+    std::ranges::transform(drops, process.drops, drops.begin(), std::plus<>());
+  }
+  return drops;
 }
 
 std::uint64_t recorded_samples(const Recording& recording) {

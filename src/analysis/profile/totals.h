@@ -45,6 +45,9 @@ struct ProcessTotals {
 /// All processes together; z combines their numerators and variances.
 [[nodiscard]] ProcessTotals all_totals(const Recording& recording);
 
+/// What all processes together dropped, by cause.
+[[nodiscard]] vocabulary::Drops drops_of(const Recording& recording);
+
 /// Samples of processes' own heaps, those that were only counted as well.
 [[nodiscard]] std::uint64_t recorded_samples(const Recording& recording);
 

@@ -16,6 +16,7 @@
 #include "analysis/symbolize/frame_table.h"
 #include "analysis/symbolize/perf_map.h"
 #include "analysis/symbolize/worker.h"
+#include "base/path.h"
 
 namespace geiger::symbolize {
 namespace {
@@ -169,14 +170,10 @@ std::string hexadecimal(std::uint64_t value) {
   return "0x" + text;
 }
 
-std::string base_name(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? path : path.substr(slash + 1);
-}
-
 std::string fallback_name(const Recording& recording, const Location& location) {
   if (location.module >= recording.modules.size()) return hexadecimal(location.vaddr);
-  return base_name(recording.modules[location.module].path) + "+" + hexadecimal(location.vaddr);
+  const std::string_view file = base::file_name_of(recording.modules[location.module].path);
+  return std::string(file) + "+" + hexadecimal(location.vaddr);
 }
 
 /// Names, by location, of what no module holds.
@@ -233,14 +230,11 @@ class Store {
  public:
   Store(Recording& recording, const Plan& plan, const Results& results, const OutsideNames& outside)
       : recording_(recording), plan_(plan), outside_(outside), table_(recording) {
-    for (const auto& [answer, is_without_dwarf] : results) {
-      const bool has_names = answer && !answer->names.modules.empty();
-      const std::vector<NamedAddress>* names = nullptr;
-      if (has_names) names = &answer->names.modules.front().addresses;
-      names_.push_back(names);
-      imports_.push_back(has_names
-                             ? std::optional<FrameImport>(std::in_place, answer->names, table_)
-                             : std::nullopt);
+    for (const JobResult& result : results) {
+      found_.emplace_back();
+      if (!result.answer || result.answer->names.modules.empty()) continue;
+      const SymbolSet& names = result.answer->names;
+      found_.back().emplace(Found{&names.modules.front().addresses, FrameImport(names, table_)});
     }
   }
 
@@ -264,22 +258,27 @@ class Store {
       return {table_.add({found->second, found->second, "", 0})};
     }
     const std::uint32_t job = plan_.job_of_module[location.module];
-    if (job == kNone || names_[job] == nullptr) return {};
-    const NamedAddress* const named = find_address(*names_[job], location.vaddr);
-    return named == nullptr ? std::vector<std::uint32_t>{} : imports_[job]->import(*named);
+    if (job == kNone || !found_[job]) return {};
+    const NamedAddress* const named = find_address(*found_[job]->addresses, location.vaddr);
+    return named == nullptr ? std::vector<std::uint32_t>{} : found_[job]->frames.import(*named);
   }
+
+  /// What a job found.
+  struct Found {
+    const std::vector<NamedAddress>* addresses;
+    FrameImport frames;
+  };
 
   Recording& recording_;
   const Plan& plan_;
   const OutsideNames& outside_;
   FrameTable table_;
-  std::vector<const std::vector<NamedAddress>*> names_;  ///< By job.
-  std::vector<std::optional<FrameImport>> imports_;      ///< By job.
+  std::vector<std::optional<Found>> found_;  ///< By job; those without names have nothing.
 };
 
 /// The line for a user whose module could not be named in full; empty = none.
 std::string hint_for(const ModuleJob& job, const JobResult& result, bool asked_servers) {
-  const std::string name = base_name(job.path);
+  const std::string name(base::file_name_of(job.path));
   const auto& answer = result.answer;
   if (!answer) {
     return "symbols of " + job.path + " could not be read (" + result.fault + "): frames show as " +
@@ -310,7 +309,9 @@ std::string hint_for(const ModuleJob& job, const JobResult& result, bool asked_s
 }
 
 /// Our runtime stands on every stack, and its frames are cut off.
-bool is_own_library(const ModuleJob& job) { return base_name(job.path).starts_with("libgeiger"); }
+bool is_own_library(const ModuleJob& job) {
+  return base::file_name_of(job.path).starts_with("libgeiger");
+}
 
 void add_hints(const Plan& plan, const Results& results, const Options& options, Outcome& outcome) {
   for (std::size_t i = 0; i < plan.jobs.size(); ++i) {

@@ -1,16 +1,12 @@
 #include "analysis/symbolize/trim.h"
 
 #include "analysis/profile/frames/allocation_functions.h"
+#include "base/path.h"
 
 namespace geiger::symbolize {
 namespace {
 
 constexpr std::string_view kRuntimeModule = "libgeiger-preload.so";
-
-std::string_view base_name(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
 
 bool is_c_library(std::string_view base) {
   return base.starts_with("libc.") || base.starts_with("libc-") || base.starts_with("ld-") ||
@@ -31,9 +27,9 @@ bool is_runtime_frame(const profile::Recording& recording, const profile::Locati
 }  // namespace
 
 bool is_allocator_module(std::string_view path, const profile::Process& process) {
-  const std::string_view base = base_name(path);
-  if (base == kRuntimeModule) return true;
-  return path == process.allocator && path != process.executable && !is_c_library(base);
+  const std::string_view file = base::file_name_of(path);
+  if (file == kRuntimeModule) return true;
+  return path == process.allocator && path != process.executable && !is_c_library(file);
 }
 
 std::size_t leading_runtime_frames(const profile::Recording& recording,

@@ -57,9 +57,9 @@ void write_json_lines(const ExportRequest& request, const Sink& sink) {
 
 /// Objects from their allocation to their free are of no kind.
 void refuse_kind(const ExportRequest& request, const char* format) {
-  if (!request.has_kind || request.subject.selection.kind == Kind::kAllocated) return;
-  throw CLI::ValidationError(fmt::format(
-      "{}: it follows objects from allocation to free, so --kind does not apply", format));
+  if (!request.has_kind) return;
+  const std::string why = query::refusal_of_lives(request.subject.selection.kind, format);
+  if (!why.empty()) throw CLI::ValidationError(why);
 }
 
 void write_firefox(const ExportRequest& request, const Sink& sink) {
@@ -134,7 +134,7 @@ constexpr ExportFormat kFormats[] = {
      .help = "Firefox profiler's JSON: allocations, frees and the heap on a timeline",
      .has_frames = true,
      .has_names = true,
-     .kinds = Kinds::kOfWholeObjects,
+     .kinds = query::Kinds::kOfWholeObjects,
      .write = write_firefox},
     {.name = "dhat",
      .help = "DHAT's JSON with lifetimes: valgrind's dh_view.html, Firefox profiler",
@@ -143,12 +143,12 @@ constexpr ExportFormat kFormats[] = {
     {.name = "heaptrack",
      .help = "heaptrack's text: heaptrack_print, heaptrack_gui",
      .has_frames = true,
-     .kinds = Kinds::kOfWholeObjects,
+     .kinds = query::Kinds::kOfWholeObjects,
      .write = write_heaptrack},
     {.name = "heap_v2",
      .help = "Heap text with names: google-pprof and jeprof",
      .has_level = true,
-     .kinds = Kinds::kOfWholeObjects,
+     .kinds = query::Kinds::kOfWholeObjects,
      .write = write_heap_text},
     {.name = "folded",
      .help = "Folded stacks for flame graphs: root;caller;leaf BYTES",
@@ -166,11 +166,11 @@ constexpr ExportFormat kFormats[] = {
     {.name = "sqlite",
      .help = "An SQLite database: samples, and views that estimate",
      .is_binary = true,
-     .kinds = Kinds::kOfWholeObjects,
+     .kinds = query::Kinds::kOfWholeObjects,
      .write = write_sqlite},
     {.name = "sql",
      .help = "The same as SQL text, for SQLite and PostgreSQL",
-     .kinds = Kinds::kOfWholeObjects,
+     .kinds = query::Kinds::kOfWholeObjects,
      .write = write_sql},
 };
 

@@ -27,7 +27,7 @@ struct ExportFormat {
   bool has_level = false;   ///< Its numbers have intervals: --ci.
   bool has_frames = false;  ///< Its viewers show stacks: --hide, --rules, --no-plumbing.
   bool has_names = false;   ///< Its viewers show functions as they are named there: --names.
-  Kinds kinds = Kinds::kAll;
+  query::Kinds kinds = query::Kinds::kAll;
   void (*write)(const ExportRequest& request, const exports::Sink& sink);
 };
 

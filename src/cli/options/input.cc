@@ -22,7 +22,6 @@
 #include "query/frame_rules.h"
 #include "terminal/progress.h"
 #include "terminal/terminal.h"
-#include "trace/format.h"
 
 namespace geiger::cli {
 namespace {
@@ -82,24 +81,11 @@ void symbolize_here(profile::Recording& recording) {
   say_lines(outcome.hints, kHintsSaid);
 }
 
-symbolize::NewKind kind_of_new(std::uint8_t entry_point) {
-  switch (static_cast<trace::EntryPoint>(entry_point)) {
-    case trace::EntryPoint::kNew:
-    case trace::EntryPoint::kNewAligned:
-      return symbolize::NewKind::kObject;
-    case trace::EntryPoint::kNewArray:
-    case trace::EntryPoint::kNewArrayAligned:
-      return symbolize::NewKind::kArray;
-    default:
-      return symbolize::NewKind::kNone;
-  }
-}
-
 void infer_types_here(profile::Recording& recording) {
   terminal::Progress progress("looking for types");
   symbolize::Options options;
   options.progress = [&](std::size_t done, std::size_t total) { progress.update(done, total); };
-  symbolize::infer_types(recording, kind_of_new, options);
+  symbolize::infer_types(recording, options);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <initializer_list>
 #include <utility>
 
 #include "analysis/profile/memory/mappings.h"
@@ -13,45 +12,6 @@
 #include "terminal/terminal.h"
 
 namespace geiger::cli {
-namespace {
-
-constexpr const char* kWholeKindsHelp =
-    "allocated: everything (default); live: not freed at the end, or --at;\n"
-    "peak: live when most was";
-constexpr const char* kMappingKindsHelp =
-    ";\nmapped, mapped-peak, mapped-total, mapped-files, reserved: what the program\n"
-    "mapped past its allocator";
-constexpr const char* kPartKindsHelp =
-    ";\nresident, swapped, untouched: where live objects lay at the RSS maximum;\n"
-    "usable, live-usable: as much as the allocator gave;\n"
-    "overhead, live-overhead: given beyond what was asked for;\n"
-    "stranded: free beside live objects (run --fragmentation)";
-
-/// The names of the kinds that a verb knows, and what they are.
-struct KnownKinds {
-  std::vector<std::string> names{"allocated", "live", "peak"};
-  std::string help = kWholeKindsHelp;
-};
-
-KnownKinds known(Kinds kinds) {
-  KnownKinds known;
-  const auto add = [&known](std::initializer_list<const char*> names, const char* help) {
-    known.names.insert(known.names.end(), names.begin(), names.end());
-    known.help += help;
-  };
-  if (kinds == Kinds::kAll) {
-    add({"resident", "swapped", "untouched", "usable", "live-usable", "overhead", "live-overhead",
-         "stranded"},
-        kPartKindsHelp);
-  }
-  if (kinds != Kinds::kOfWholeObjects) {
-    add({"mapped", "mapped-peak", "mapped-total", "mapped-files", "reserved"}, kMappingKindsHelp);
-  }
-  return known;
-}
-
-}  // namespace
-
 void refuse_aggregated(const profile::Recording& recording, const std::string& verb) {
   if (!query::is_aggregated(recording)) return;
   throw CLI::ValidationError(fmt::format("{}: {}", verb, profile::kAggregated));
@@ -92,14 +52,13 @@ void add_heap_option(CLI::App& verb, query::SelectionOptions& options) {
       ->type_name("NAME");
 }
 
-void add_selection_options(CLI::App& verb, query::SelectionOptions& options, Kinds kinds) {
-  const bool has_all = kinds == Kinds::kAll;
-  const KnownKinds kinds_of_verb = known(kinds);
+void add_selection_options(CLI::App& verb, query::SelectionOptions& options, query::Kinds kinds) {
+  const bool has_all = kinds == query::Kinds::kAll;
   verb.add_option_function<std::string>(
           "--kind",
           [&options](const std::string& name) { options.kind = profile::kind_named(name); },
-          kinds_of_verb.help)
-      ->check(one_of(kinds_of_verb.names))
+          query::help_of(kinds))
+      ->check(one_of(query::names_of(kinds)))
       ->type_name("KIND");
   verb.add_option("--at", options.at,
                   has_all ? "What was live at WHEN; of what is read from snapshots:\n"

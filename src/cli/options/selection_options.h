@@ -1,9 +1,9 @@
 // The options of verbs that select part of a recording: --kind, --from, --to, --at, the filters.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
+#include "query/kind_options.h"
 #include "query/selection.h"
 
 namespace CLI {
@@ -11,10 +11,6 @@ class App;
 }
 
 namespace geiger::cli {
-
-/// Which kinds a verb knows: those of whole objects, also those of what was mapped
-/// (profile::is_of_mappings), or also those of parts of objects (profile::is_measured).
-enum class Kinds : std::uint8_t { kOfWholeObjects, kWithMappings, kAll };
 
 /// --from and --to.
 void add_window_options(CLI::App& verb, query::SelectionOptions& options);
@@ -26,7 +22,7 @@ void add_expression_options(CLI::App& verb, query::SelectionOptions& options);
 void add_heap_option(CLI::App& verb, query::SelectionOptions& options);
 /// All of them, --kind and --at.
 void add_selection_options(CLI::App& verb, query::SelectionOptions& options,
-                           Kinds kinds = Kinds::kOfWholeObjects);
+                           query::Kinds kinds = query::Kinds::kOfWholeObjects);
 
 /// Fails, as a fault of usage, where a verb asks what such a recording does not tell.
 void refuse_aggregated(const profile::Recording& recording, const std::string& verb);

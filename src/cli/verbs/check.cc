@@ -201,7 +201,7 @@ void register_check(CLI::App& app, int& exit_code) {
   options->by = add_grouping_options(*verb, options->grouping, false);
   verb->add_option("--top", options->check.top, "Gates to list (default 30; 0: all)")
       ->type_name("N");
-  add_selection_options(*verb, options->selection, Kinds::kWithMappings);
+  add_selection_options(*verb, options->selection, query::Kinds::kWithMappings);
   add_frame_options(*verb, options->selection.frames);
   verb->callback([options, &exit_code] { exit_code = run_check(*options); });
 }

@@ -17,6 +17,7 @@
 #include "analysis/page/page.h"
 #include "analysis/present/format.h"
 #include "analysis/report/overview/summary_facts.h"
+#include "cli/help/choice.h"
 #include "cli/options/input.h"
 #include "cli/options/output.h"
 #include "cli/options/page_preset.h"
@@ -228,7 +229,7 @@ void register_report(CLI::App& app, int& exit_code) {
             options->selection.kind = profile::kind_named(name);
           },
           "What --diff compares: allocated (default), live or peak")
-      ->check(CLI::IsMember({"allocated", "live", "peak"}))
+      ->check(one_of(query::names_of(query::Kinds::kOfWholeObjects)))
       ->type_name("KIND");
   add_window_options(*verb, options->selection);
   add_filter_options(*verb, options->selection);

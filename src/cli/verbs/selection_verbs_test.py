@@ -295,6 +295,16 @@ class SelectionVerbs(unittest.TestCase):
         for word in (b"request / tenant=acme", b"tenant=zeta", b"Record", b"io-1", b"thread",
                      b"label", b"type", b"bytes", b"allocated from mark 'begin'"):
             self.assertIn(word, text)
+        words = ("table", "--json", "--top", "0", "--by", "label", target)
+        known = self.rows("--by", "label", "--from", "begin")
+        for row in json.loads(geiger(*words, cwd=self.here).stdout)["rows"]:  # Read back.
+            self.assertAlmostEqual(row["total"]["bytes"]["value"],
+                                   known.pop(row["name"])["total"]["bytes"]["value"], delta=2)
+        self.assertLessEqual(set(known), {"[no label]"})
+        if shutil.which("go"):
+            tool = ["go", "tool", "pprof", "-tags", "-sample_index=alloc_space", target]
+            tags = subprocess.check_output(tool, text=True, env={**os.environ, "HOME": self.here})
+            self.assertRegex(tags, r"(?s)label: .*/ tenant=zeta\n.*tenant: Total.*\): acme\n")
 
     def test_marks(self):
         marks = self.json("marks")["marks"]

@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "analysis/profile/memory/mappings.h"
 #include "analysis/profile/memory/measured.h"
 #include "cli/help/choice.h"
 #include "cli/options/input.h"
@@ -43,13 +42,8 @@ const std::map<std::string, SortBy> kSorts{{"self", SortBy::kSelf},
 report::TableReport report_of(const profile::Recording& recording, const Options& options,
                               profile::Selection selection) {
   const GroupBy by = options.table.by;
-  const bool is_of_allocations = by == GroupBy::kHeap || by == GroupBy::kAlignment ||
-                                 by == GroupBy::kLifetime || by == GroupBy::kType ||
-                                 by == GroupBy::kLabel;
-  if (is_of_allocations && profile::is_of_mappings(selection.kind)) {
-    throw CLI::ValidationError(
-        "--by: what was mapped has no heap, lifetime, type, label or alignment");
-  }
+  const std::string why = query::refusal_of(selection.kind, by);
+  if (!why.empty()) throw CLI::ValidationError(why);
   if (by == GroupBy::kHeap) return report::heaps_report(recording, selection, options.table);
   selection.tells_lifetimes = by == GroupBy::kLifetime;
   return report::table_report(recording, profile::select(recording, selection), options.table);
@@ -100,7 +94,7 @@ void register_table(CLI::App& app, int& exit_code) {
   verb->add_option("--top", options->table.top,
                    "Rows to show (default 30; 0: all, also those without own samples)")
       ->type_name("N");
-  add_selection_options(*verb, options->selection, Kinds::kAll);
+  add_selection_options(*verb, options->selection, query::Kinds::kAll);
   add_frame_options(*verb, options->read.frames);
   verb->callback([options, &exit_code] { exit_code = print_table(*options); });
 }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -15,15 +17,21 @@
 #include "runtime/capture/filter.h"
 #include "runtime/capture/image.h"
 
-/// In a child: gives up, and lets its parent know the line.
-#define GEIGER_CHECK(condition)                  \
-  do {                                           \
-    if (!(condition)) return __LINE__ % 250 + 1; \
+/// In a child: gives up, and says which condition failed.
+#define GEIGER_CHECK(condition)                                                      \
+  do {                                                                               \
+    if (!(condition)) {                                                              \
+      dprintf(STDERR_FILENO, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
+      return geiger::capture::test::kCheckFailed;                                    \
+    }                                                                                \
   } while (false)
 
 namespace geiger::capture::test {
 
 using base::in_child;
+
+/// Not an errno, which bodies return too.
+inline constexpr int kCheckFailed = 255;
 
 /// A directory for traces, removed with its contents.
 class Directory {

@@ -91,6 +91,10 @@ bool RowProgram::execute_extended(Cursor& code, std::uint8_t opcode) {
   switch (opcode) {
     case kNop:
       return true;
+    case kGnuArgsSize:
+      code.uleb();
+      return true;
+
     case kSetLoc:
       location_ = code.pointer(traits_.pointer_encoding);
       passed_ = location_ > pc_;
@@ -101,72 +105,70 @@ bool RowProgram::execute_extended(Cursor& code, std::uint8_t opcode) {
       return advance(code.fixed<std::uint16_t>());
     case kAdvanceLoc4:
       return advance(code.u32());
+
     case kRememberState:
       return save_state();
     case kRestoreState:
       return restore_state();
-    case kGnuArgsSize:
-      code.uleb();
-      return true;
-    default:
-      return execute_cfa(code, opcode);
-  }
-}
-
-bool RowProgram::execute_cfa(Cursor& code, std::uint8_t opcode) {
-  switch (opcode) {
-    case kDefCfa: {
-      const std::uint64_t base = code.uleb();
-      return set_cfa(base, static_cast<std::int64_t>(code.uleb()));
-    }
-    case kDefCfaSf: {
-      const std::uint64_t base = code.uleb();
-      return set_cfa(base, factored(static_cast<std::uint64_t>(code.sleb())));
-    }
-    case kDefCfaRegister:
-      return set_cfa(code.uleb(), row_.cfa.offset);
-    case kDefCfaOffsetSf:
-      return set_cfa(row_.cfa.base, factored(static_cast<std::uint64_t>(code.sleb())));
-    case kDefCfaExpression:
-      return evaluate(code.take(code.uleb()), pc_, row_.cfa) && is_near(row_.cfa.offset) &&
-             is_near(row_.cfa.added);
-    default:
-      return execute_place(code, opcode);
-  }
-}
-
-bool RowProgram::execute_place(Cursor& code, std::uint8_t opcode) {
-  if (opcode == kExpression || opcode == kValExpression) {
-    return set_expression(code, opcode == kValExpression);
-  }
-  const std::uint64_t target = code.uleb();
-  switch (opcode) {
-    case kOffsetExtended:
-      return set_place(target, Place::Kind::kAt, dwarf::kCfa, factored(code.uleb()));
-    case kOffsetExtendedSf:
-      return set_place(target, Place::Kind::kAt, dwarf::kCfa,
-                       factored(static_cast<std::uint64_t>(code.sleb())));
-    case kGnuNegativeOffset:
-      return set_place(target, Place::Kind::kAt, dwarf::kCfa, factored(-code.uleb()));
-    case kValOffset:
-      return set_place(target, Place::Kind::kIs, dwarf::kCfa, factored(code.uleb()));
-    case kValOffsetSf:
-      return set_place(target, Place::Kind::kIs, dwarf::kCfa,
-                       factored(static_cast<std::uint64_t>(code.sleb())));
-    case kRegister: {
-      const std::uint64_t source = code.uleb();
-      return source < dwarf::kCfa &&
-             set_place(target, Place::Kind::kIs, static_cast<std::uint8_t>(source), 0);
-    }
-    case kUndefinedRegister:
-      return set_place(target, Place::Kind::kUndefined, dwarf::kCfa, 0);
-    case kSameValue:
-      return set_place(target, Place::Kind::kSame, dwarf::kCfa, 0);
     case kRestoreExtended:
-      return restore(target);
+      return restore(code.uleb());
+
+    case kDefCfa:
+    case kDefCfaSf:
+    case kDefCfaRegister:
+    case kDefCfaOffsetSf:
+    case kDefCfaExpression:
+      return define_cfa(code, opcode);
+
+    case kExpression:
+    case kValExpression:
+      return set_expression(code, opcode == kValExpression);
+
+    case kOffsetExtended:
+    case kOffsetExtendedSf:
+    case kGnuNegativeOffset:
+    case kValOffset:
+    case kValOffsetSf:
+      return set_offset(code, opcode);
+    case kRegister:
+      return set_register(code);
+    case kUndefinedRegister:
+      return set_place(code.uleb(), Place::Kind::kUndefined, dwarf::kCfa, 0);
+    case kSameValue:
+      return set_place(code.uleb(), Place::Kind::kSame, dwarf::kCfa, 0);
+
     default:
       return false;
   }
+}
+
+bool RowProgram::define_cfa(Cursor& code, std::uint8_t opcode) {
+  if (opcode == kDefCfaExpression) {
+    return evaluate(code.take(code.uleb()), pc_, row_.cfa) && is_near(row_.cfa.offset) &&
+           is_near(row_.cfa.added);
+  }
+  const std::uint64_t base = opcode == kDefCfaOffsetSf ? row_.cfa.base : code.uleb();
+  if (opcode == kDefCfaRegister) return set_cfa(base, row_.cfa.offset);
+  const bool is_factored = opcode != kDefCfa;
+  return set_cfa(base, is_factored ? factored(static_cast<std::uint64_t>(code.sleb()))
+                                   : static_cast<std::int64_t>(code.uleb()));
+}
+
+bool RowProgram::set_offset(Cursor& code, std::uint8_t opcode) {
+  const std::uint64_t target = code.uleb();
+  const bool is_value = opcode == kValOffset || opcode == kValOffsetSf;
+  const bool is_signed = opcode == kOffsetExtendedSf || opcode == kValOffsetSf;
+  std::uint64_t offset = is_signed ? static_cast<std::uint64_t>(code.sleb()) : code.uleb();
+  if (opcode == kGnuNegativeOffset) offset = -offset;
+  return set_place(target, is_value ? Place::Kind::kIs : Place::Kind::kAt, dwarf::kCfa,
+                   factored(offset));
+}
+
+bool RowProgram::set_register(Cursor& code) {
+  const std::uint64_t target = code.uleb();
+  const std::uint64_t source = code.uleb();
+  return source < dwarf::kCfa &&
+         set_place(target, Place::Kind::kIs, static_cast<std::uint8_t>(source), 0);
 }
 
 bool RowProgram::advance(std::uint64_t delta) {

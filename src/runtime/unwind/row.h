@@ -95,8 +95,9 @@ class RowProgram {
   static constexpr std::size_t kMaxSaved = 6;
 
   bool execute_extended(Cursor& code, std::uint8_t opcode);
-  bool execute_cfa(Cursor& code, std::uint8_t opcode);
-  bool execute_place(Cursor& code, std::uint8_t opcode);
+  bool define_cfa(Cursor& code, std::uint8_t opcode);
+  bool set_offset(Cursor& code, std::uint8_t opcode);
+  bool set_register(Cursor& code);
   bool advance(std::uint64_t delta);
   bool set_place(std::uint64_t dwarf_register, Place::Kind kind, std::uint8_t base,
                  std::int64_t offset);

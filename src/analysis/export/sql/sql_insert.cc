@@ -7,7 +7,7 @@
 #include <iterator>
 #include <limits>
 
-#include "analysis/export/frame_name.h"
+#include "base/utf8_text.h"
 
 namespace geiger::exports {
 namespace {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "analysis/profile/memory/mappings.h"
 #include "analysis/profile/selfcheck.h"
@@ -16,9 +17,6 @@ using Lacks = Gap::Lacks;
 /// Hits that left no sample are usual up to this share: allocations that failed for want of
 /// memory are counted and leave none.
 constexpr double kUsuallyMissing = 0.001;
-
-/// By trace::DropCause, which this room may not include: whether it lost samples or fates.
-constexpr std::size_t kCausesThatLoseSamples = 2;
 
 std::string counted(std::uint64_t count, const char* one, const char* several) {
   return fmt::format("{} {}", count, count == 1 ? one : several);
@@ -69,9 +67,9 @@ class Finder {
     std::uint64_t samples = 0, fates = 0, uncommitted = 0, hits = 0, missing = 0;
     for (std::uint32_t i = 0; i < recording_.processes.size(); ++i) {
       const Process& process = recording_.processes[i];
-      for (std::size_t cause = 0; cause < process.drops.size(); ++cause) {
-        (cause < kCausesThatLoseSamples ? samples : fates) += process.drops[cause];
-      }
+      const std::uint64_t lost = vocabulary::lost_samples(process.drops);
+      samples += lost;
+      fates += std::reduce(process.drops.begin(), process.drops.end()) - lost;
       uncommitted += process.uncommitted;
       // Threads of a rotated recording count what segments that are gone held.
       if (process.misses_beginning() || process.has_gap()) continue;

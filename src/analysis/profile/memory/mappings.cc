@@ -107,15 +107,6 @@ MappedAs asked_for(Kind kind) {
 
 }  // namespace
 
-bool is_of_mappings_at_instant(Kind kind) {
-  return kind == Kind::kMapped || kind == Kind::kReserved || kind == Kind::kMappedFiles;
-}
-
-bool is_of_mappings(Kind kind) {
-  return is_of_mappings_at_instant(kind) || kind == Kind::kMappedAtPeak ||
-         kind == Kind::kMappedTotal;
-}
-
 Profile select_mappings(const Recording& recording, const Selection& selection) {
   Profile profile;
   profile.kind = selection.kind;

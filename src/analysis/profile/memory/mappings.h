@@ -11,12 +11,6 @@
 
 namespace geiger::profile {
 
-/// Whether a kind speaks of mappings, not of allocations.
-[[nodiscard]] bool is_of_mappings(Kind kind);
-
-/// Whether it is of those that speak of one instant.
-[[nodiscard]] bool is_of_mappings_at_instant(Kind kind);
-
 /// The ranges that the kind asks for, one certain entry each, with the bytes of whole
 /// pages. Processes of which a part of the mappings is not known (measured.h,
 /// unavailable) are left out. Requires is_of_mappings(selection.kind).

@@ -218,12 +218,6 @@ bool tells_live_only(const Recording& recording) {
          std::ranges::all_of(recording.tallies, is_live_only);
 }
 
-bool is_measured(Kind kind) {
-  const bool is_of_sizes =
-      kind == Kind::kAllocated || kind == Kind::kLiveAtEnd || kind == Kind::kLiveAtPeak;
-  return !is_of_sizes && !is_of_mappings(kind);
-}
-
 const Snapshot* snapshot_at(const Observations& observations, Moment moment) {
   const auto& kept = moment == Moment::kMaximum ? observations.at_maximum : observations.last;
   return kept ? &*kept : nullptr;

@@ -13,19 +13,6 @@
 
 namespace geiger::profile {
 
-/// Whether a kind sums something else than sizes.
-[[nodiscard]] bool is_measured(Kind kind);
-
-/// Of those, whether it is about what the allocator gave, which every sample tells: of everything
-/// allocated, or of what was live at the end.
-[[nodiscard]] constexpr bool is_of_blocks(Kind kind) {
-  return kind == Kind::kOverhead || kind == Kind::kLiveOverhead || kind == Kind::kUsable ||
-         kind == Kind::kLiveUsable;
-}
-[[nodiscard]] constexpr bool is_of_live_blocks(Kind kind) {
-  return kind == Kind::kLiveOverhead || kind == Kind::kLiveUsable;
-}
-
 /// The snapshot of a moment; nullptr if there is none.
 [[nodiscard]] const Snapshot* snapshot_at(const Observations& observations, Moment moment);
 [[nodiscard]] const Observations* observations_of(const Recording& recording,

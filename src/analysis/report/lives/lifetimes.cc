@@ -16,9 +16,6 @@ using profile::LifetimeSums;
 using profile::Recording;
 using profile::Sample;
 
-/// Drop causes that lose frees (names.h); the others lose samples.
-constexpr std::size_t kFreeNotRecorded = 2;
-
 present::Share temporary_share(const SurvivalCurve& curve, Nanoseconds limit) {
   const estimation::SurvivalStep step = curve.at(static_cast<double>(limit));
   return {1 - step.alive, {1 - step.band.hi, 1 - step.band.lo}};
@@ -105,7 +102,7 @@ void count_what_is_missing(LifetimesReport& report, const Recording& recording,
       recording.samples,
       [](const profile::Sample& sample) { return !is_allocation_seen(sample); }));
   for (const profile::Process& process : recording.processes) {
-    report.dropped_frees += process.drops[kFreeNotRecorded];
+    report.dropped_frees += count_of(process.drops, vocabulary::DropCause::kLiveTableFull);
   }
 }
 

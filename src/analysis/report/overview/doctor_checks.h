@@ -28,11 +28,6 @@ struct Patient {
   [[nodiscard]] const profile::Process& process(const ProcessCheck& check) const {
     return recording.processes[check.index];
   }
-  [[nodiscard]] std::uint64_t drops(std::size_t cause) const {
-    std::uint64_t sum = 0;
-    for (const profile::Process& process : recording.processes) sum += process.drops[cause];
-    return sum;
-  }
   /// Half of the interval of the total, as a share of it: what cannot be told apart
   /// from chance anyway.
   [[nodiscard]] double uncertain_share() const {

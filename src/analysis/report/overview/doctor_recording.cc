@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -112,17 +113,15 @@ Diagnosis check_ending(const Patient& patient) {
 
 /// Samples that are missing by a known cause, or frees.
 Diagnosis check_drops(const Patient& patient) {
-  constexpr std::size_t kLostSamples = 2;  // trace_full, reentered: the first two causes.
+  const vocabulary::Drops drops = profile::drops_of(patient.recording);
   std::string what;
-  std::uint64_t lost = 0, all = 0;
-  for (std::size_t cause = 0; cause < 16; ++cause) {
-    const std::uint64_t count = patient.drops(cause);
-    if (count == 0) continue;
-    all += count;
-    if (cause < kLostSamples) lost += count;
-    what += fmt::format("{}{}: {}", what.empty() ? "" : "; ", present::exact_count(count),
-                        present::drop_cause_text(cause));
+  for (std::size_t i = 0; i < drops.size(); ++i) {
+    if (drops[i] == 0) continue;
+    what += fmt::format("{}{}: {}", what.empty() ? "" : "; ", present::exact_count(drops[i]),
+                        present::drop_cause_text(static_cast<vocabulary::DropCause>(i)));
   }
+  const std::uint64_t lost = vocabulary::lost_samples(drops);
+  const std::uint64_t all = std::reduce(drops.begin(), drops.end());
   if (all == 0) return {Severity::kGood, "drops", "Nothing was dropped.", "", ""};
   const std::uint64_t samples = profile::recorded_samples(patient.recording);
   const double share = static_cast<double>(lost) / static_cast<double>(lost + samples);

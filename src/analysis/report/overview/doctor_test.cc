@@ -169,7 +169,7 @@ TEST(Doctor, WeighsDropsAgainstTheInterval) {
 TEST(Doctor, NotesHowItEnded) {
   Recording recording = drawn();
   recording.processes[0].ending = profile::Ending::kSwitchedOff;
-  recording.processes[0].stop_reason = 1;
+  recording.processes[0].stop_reason = vocabulary::StopReason::kTraceFull;
   const Diagnosis found = finding(recording, "ending");
   EXPECT_EQ(found.severity, Severity::kNote);
   EXPECT_THAT(found.what, HasSubstr("pid 100: recording stopped early: the trace reached"));

@@ -42,10 +42,8 @@ void add_processes(SummaryReport& report, const Recording& recording, const Prof
                                 present::measure_total(sums[i], report.options.level),
                                 {},
                                 0});
-    for (std::size_t cause = 0; cause < report.drops.size(); ++cause) {
-      report.drops[cause] += recording.processes[i].drops[cause];
-    }
   }
+  report.drops = profile::drops_of(recording);
   sort_by_start(report.processes, recording);
 }
 

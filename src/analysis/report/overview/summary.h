@@ -100,8 +100,8 @@ struct SummaryReport {
   double detection_limit = 0;   ///< Bytes.
   std::uint64_t truncated = 0;  ///< Samples whose stack was cut off.
   std::uint64_t stacks = 0;
-  std::array<std::uint64_t, 16> drops{};  ///< By cause, over all processes.
-  std::vector<ProcessLine> processes;     ///< In order of their starts.
+  vocabulary::Drops drops{};           ///< Over all processes.
+  std::vector<ProcessLine> processes;  ///< In order of their starts.
   std::vector<TableLine> top_allocated, top_live_at_peak;
   /// Of the process whose resident memory was largest; nothing if none was observed.
   std::optional<RssReport> rss;

@@ -187,10 +187,10 @@ void add_drops(Facts& facts, const SummaryReport& report) {
   if (is_foreign(report)) return;
   if (all_drops(report) == 0) return void(facts.push_back({"dropped", "nothing"}));
   std::string label = "dropped";
-  for (std::size_t cause = 0; cause < report.drops.size(); ++cause) {
-    if (report.drops[cause] == 0) continue;
-    facts.push_back({std::exchange(label, ""), present::exact_count(report.drops[cause]),
-                     present::drop_cause_text(cause), true});
+  for (std::size_t i = 0; i < report.drops.size(); ++i) {
+    if (report.drops[i] == 0) continue;
+    facts.push_back({std::exchange(label, ""), present::exact_count(report.drops[i]),
+                     present::drop_cause_text(static_cast<vocabulary::DropCause>(i)), true});
   }
 }
 

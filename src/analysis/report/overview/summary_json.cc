@@ -42,11 +42,12 @@ void write_self_check(present::JsonWriter& json, const SummaryReport& report) {
   json.end_object();
 }
 
-void write_drops(present::JsonWriter& json, const std::array<std::uint64_t, 16>& drops) {
+void write_drops(present::JsonWriter& json, const vocabulary::Drops& drops) {
   json.key("drops").begin_object();
-  for (std::size_t cause = 0; cause < drops.size(); ++cause) {
-    if (cause < present::kDropCauses || drops[cause] > 0)
-      json.field(present::drop_cause_key(cause), drops[cause]);
+  for (std::size_t i = 0; i < drops.size(); ++i) {
+    const auto cause = static_cast<vocabulary::DropCause>(i);
+    const bool is_known = !words_of(cause).key.empty();
+    if (is_known || drops[i] > 0) json.field(present::drop_cause_key(cause), drops[i]);
   }
   json.end_object();
 }

@@ -92,7 +92,7 @@ TEST(Summary, TestsNoHitsOfSeveralIntervalsThatLackSamples) {
 TEST(Summary, SaysWhatWasLost) {
   Recording recording = small_server();
   recording.processes[0].ending = profile::Ending::kSwitchedOff;
-  recording.processes[0].stop_reason = 2;
+  recording.processes[0].stop_reason = vocabulary::StopReason::kNoSpace;
   recording.processes[0].stop_errno = 28;
   recording.processes[0].drops[1] = 3;
   recording.threads[1].armed = kMiB;

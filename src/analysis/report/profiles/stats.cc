@@ -110,7 +110,7 @@ std::vector<Group> entry_points_of(const Basis& basis, double level) {
   std::vector<Group> groups;
   for (std::size_t i = 0; i < kAll; ++i) {
     if (!is_seen(sums[i])) continue;
-    groups.push_back({present::entry_point_name(static_cast<std::uint8_t>(i)),
+    groups.push_back({present::entry_point_name(static_cast<vocabulary::EntryPoint>(i)),
                       present::measure_row(sums[i], level)});
   }
   std::stable_sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) {

@@ -83,7 +83,7 @@ TEST(Stats, NamesUnknownEntryPoints) {
   RecordingBuilder builder;
   const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
   builder.sample(thread, builder.stack({}, true), 100, 1);
-  builder.recording().samples[0].entry_point = 200;
+  builder.recording().samples[0].entry_point = static_cast<vocabulary::EntryPoint>(200);
   const std::string text = text_of(builder.recording());
   EXPECT_THAT(text, HasSubstr("entry point 200"));
   EXPECT_THAT(text, HasSubstr("1 sample (100 %) has a stack that was cut off"));

@@ -7,6 +7,7 @@
 
 #include "analysis/symbolize/demangle.h"
 #include "analysis/symbolize/dwarf/rust_arguments.h"
+#include "base/path.h"
 
 namespace geiger::symbolize {
 namespace {
@@ -134,8 +135,7 @@ std::string lambda_name(const Dwarf_Die& scope, Dwarf_Die* die) {
   const int tag = dwarf_tag(&outer);
   const char* const path = dwarf_decl_file(die);
   if ((tag == DW_TAG_namespace || tag == DW_TAG_compile_unit) && path != nullptr) {
-    std::string_view file(path);
-    file.remove_prefix(file.rfind('/') + 1);
+    const std::string_view file = base::file_name_of(path);
     if (file.find_first_not_of(kHarmless) == std::string_view::npos) {
       name.append(" in ").append(file);
     }

@@ -24,9 +24,8 @@ using ModuleKey = std::pair<std::string, std::string>;
 
 class Inference {
  public:
-  Inference(Recording& recording, const std::function<NewKind(std::uint8_t)>& kind_of,
-            const Options& options)
-      : recording_(recording), kind_of_(kind_of), options_(options), types_(recording) {}
+  Inference(Recording& recording, const Options& options)
+      : recording_(recording), options_(options), types_(recording) {}
 
   void run() {
     for_each_sample([&](const Sample& sample) { ask(sample); });
@@ -48,7 +47,7 @@ class Inference {
 
   /// The location that called operator new, if the type of its objects is not known.
   [[nodiscard]] const profile::Location* open_location(const Sample& sample) const {
-    if (sample.stack == kNone || kind_of_(sample.entry_point) == NewKind::kNone) return nullptr;
+    if (sample.stack == kNone || !is_new(sample.entry_point)) return nullptr;
     if (types_.of(sample.type, sample.stack) != profile::Types::kUnknown) return nullptr;
     const profile::Stack& stack = recording_.stacks[sample.stack];
     if (stack.locations.empty()) return nullptr;
@@ -65,7 +64,7 @@ class Inference {
     const profile::Location* const location = open_location(sample);
     if (location == nullptr) return;
     NewSite& site = sites_[key_of(*location)][location->vaddr];
-    site.is_array |= kind_of_(sample.entry_point) == NewKind::kArray;
+    site.is_array |= is_array_new(sample.entry_point);
     if (std::ranges::find(site.sizes, sample.requested) == site.sizes.end()) {
       site.sizes.push_back(sample.requested);
     }
@@ -127,7 +126,6 @@ class Inference {
   }
 
   Recording& recording_;
-  const std::function<NewKind(std::uint8_t)>& kind_of_;
   const Options& options_;
   const profile::Types types_;  ///< Before anything is inferred.
   std::map<ModuleKey, NewSites> sites_;
@@ -138,9 +136,8 @@ class Inference {
 
 }  // namespace
 
-void infer_types(Recording& recording, const std::function<NewKind(std::uint8_t)>& kind_of,
-                 const Options& options) {
-  Inference(recording, kind_of, options).run();
+void infer_types(Recording& recording, const Options& options) {
+  Inference(recording, options).run();
 }
 
 }  // namespace geiger::symbolize

@@ -2,8 +2,6 @@
 // (new_types.h). It reads more than names take, so only reports about types ask for it.
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <string_view>
 
 #include "analysis/profile/recording.h"
@@ -11,18 +9,13 @@
 
 namespace geiger::symbolize {
 
-/// Which operator new an entry point is.
-enum class NewKind : std::uint8_t { kNone, kObject, kArray };
-
 /// Behind the name of an inferred type: it may be wrong where the program does what no
 /// compiler does, so it is not counted with those that are named.
 inline constexpr std::string_view kInferredMark = " (inferred)";
 
 /// Gives a type, its name marked, to the samples of operator new that have none by any other
-/// way, as far as files on this machine allow. `kind_of` reads Sample::entry_point. Locations
-/// must be symbolized and stacks trimmed. Of `options` progress, patience, servers and
-/// directories count. Forks (see worker.h).
-void infer_types(profile::Recording& recording, const std::function<NewKind(std::uint8_t)>& kind_of,
-                 const Options& options);
+/// way, as far as files on this machine allow. Locations must be symbolized and stacks trimmed.
+/// Of `options` progress, patience, servers and directories count. Forks (see worker.h).
+void infer_types(profile::Recording& recording, const Options& options);
 
 }  // namespace geiger::symbolize

@@ -1,0 +1,138 @@
+#include "pprof/writer.h"
+
+#include <protozero/pbf_writer.hpp>
+#include <utility>
+
+#include "base/utf8_text.h"
+#include "pprof/profile_proto.h"
+
+namespace geiger::pprof {
+namespace {
+
+using protozero::pbf_writer;
+
+constexpr std::size_t kFlushAt = 1 << 18;
+
+void write_label(pbf_writer& sample, const Label& label) {
+  pbf_writer out(sample, field::kLabel);
+  out.add_int64(field::kKey, label.key);
+  if (label.text != 0) return out.add_int64(field::kStr, label.text);
+  out.add_int64(field::kNum, label.number);
+  if (label.unit != 0) out.add_int64(field::kNumUnit, label.unit);
+}
+
+}  // namespace
+
+Writer::Writer(Sink sink) : sink_(std::move(sink)) { static_cast<void>(intern("")); }
+
+Text Writer::intern(std::string_view text) {
+  const auto next = static_cast<Text>(texts_.size());
+  const auto [at, is_new] = texts_.try_emplace(to_valid_utf8(text), next);
+  if (is_new) texts_in_order_.push_back(&at->first);
+  return at->second;
+}
+
+void Writer::flush(std::size_t threshold) {
+  if (buffer_.size() < threshold) return;
+  if (!buffer_.empty()) sink_(buffer_);
+  buffer_.clear();
+}
+
+void Writer::write_value_type(std::uint32_t tag, const SampleType& type) {
+  pbf_writer top(buffer_);
+  pbf_writer value(top, tag);
+  value.add_int64(field::kType, intern(type.type));
+  value.add_int64(field::kUnit, intern(type.unit));
+}
+
+void Writer::write_sample_types(std::span<const SampleType> types) {
+  for (const SampleType& type : types) write_value_type(field::kSampleType, type);
+}
+
+void Writer::write_shown_type(std::string_view type) {
+  pbf_writer(buffer_).add_int64(field::kDefaultSampleType, intern(type));
+}
+
+void Writer::write_comment(std::string_view text) {
+  pbf_writer(buffer_).add_int64(field::kComment, intern(text));
+}
+
+void Writer::write_extent(Nanoseconds start, Nanoseconds duration) {
+  pbf_writer top(buffer_);
+  top.add_int64(field::kTimeNanos, static_cast<std::int64_t>(start));
+  top.add_int64(field::kDurationNanos, static_cast<std::int64_t>(duration));
+}
+
+void Writer::write_period(Bytes bytes) {
+  write_value_type(field::kPeriodType, {"space", "bytes"});
+  pbf_writer(buffer_).add_int64(field::kPeriod, static_cast<std::int64_t>(bytes));
+}
+
+void Writer::write(const Sample& sample) {
+  {
+    pbf_writer top(buffer_);
+    pbf_writer out(top, field::kSample);
+    out.add_packed_uint64(field::kLocationId, sample.locations.begin(), sample.locations.end());
+    out.add_packed_int64(field::kValue, sample.values.begin(), sample.values.end());
+    for (const Label& label : sample.labels) write_label(out, label);
+  }
+  flush(kFlushAt);
+}
+
+void Writer::write(const Mapping& mapping) {
+  {
+    pbf_writer top(buffer_);
+    pbf_writer out(top, field::kMapping);
+    out.add_uint64(field::kMappingId, ++mappings_);
+    out.add_uint64(field::kStart, mapping.start);
+    out.add_uint64(field::kLimit, mapping.limit);
+    if (mapping.offset != 0) out.add_uint64(field::kOffset, mapping.offset);
+    out.add_int64(field::kFilename, intern(mapping.file));
+    out.add_int64(field::kBuildId, intern(mapping.build_id));
+    if (mapping.has_functions) out.add_bool(field::kHasFunctions, true);
+    if (mapping.has_files) out.add_bool(field::kHasFilenames, true);
+    if (mapping.has_lines) out.add_bool(field::kHasLineNumbers, true);
+    if (mapping.has_inlined) out.add_bool(field::kHasInlineFrames, true);
+  }
+  flush(kFlushAt);
+}
+
+void Writer::write(const Location& location) {
+  {
+    pbf_writer top(buffer_);
+    pbf_writer out(top, field::kLocation);
+    out.add_uint64(field::kLocId, location.id);
+    if (location.mapping != 0) out.add_uint64(field::kMappingRef, location.mapping);
+    out.add_uint64(field::kAddress, location.address);
+    for (const Line& line : location.lines) {
+      pbf_writer part(out, field::kLine);
+      part.add_uint64(field::kFunctionRef, line.function);
+      part.add_int64(field::kLineNumber, line.number);
+    }
+  }
+  flush(kFlushAt);
+}
+
+std::uint64_t Writer::function(std::string_view name, std::string_view system_name,
+                               std::string_view file) {
+  const std::array<Text, 3> texts{intern(name), intern(system_name), intern(file)};
+  const auto [at, is_new] = functions_.try_emplace(texts, functions_.size() + 1);
+  if (!is_new) return at->second;
+  pbf_writer top(buffer_);
+  pbf_writer out(top, field::kFunction);
+  out.add_uint64(field::kFunId, at->second);
+  out.add_int64(field::kName, texts[0]);
+  out.add_int64(field::kSystemName, texts[1]);
+  out.add_int64(field::kFile, texts[2]);
+  return at->second;
+}
+
+void Writer::finish() {
+  for (const std::string* text : texts_in_order_) {
+    pbf_writer(buffer_).add_string(field::kStringTable, *text);
+    flush(kFlushAt);
+  }
+  flush(0);
+}
+
+}  // namespace geiger::pprof

@@ -1,0 +1,95 @@
+#include "query/kind_options.h"
+
+#include <fmt/format.h>
+
+namespace geiger::query {
+namespace {
+
+using profile::About;
+using profile::AtInstant;
+using profile::GroupBy;
+using profile::Kind;
+using profile::KindRules;
+
+constexpr const char* kWholeKindsHelp =
+    "allocated: everything (default); live: not freed at the end, or --at;\n"
+    "peak: live when most was";
+constexpr const char* kMappingKindsHelp =
+    ";\nmapped, mapped-peak, mapped-total, mapped-files, reserved: what the program\n"
+    "mapped past its allocator";
+constexpr const char* kPartKindsHelp =
+    ";\nresident, swapped, untouched: where live objects lay at the RSS maximum;\n"
+    "usable, live-usable: as much as the allocator gave;\n"
+    "overhead, live-overhead: given beyond what was asked for;\n"
+    "stranded: free beside live objects (run --fragmentation)";
+
+bool is_known(About about, Kinds kinds) {
+  if (about == About::kObjects) return true;
+  return kinds == Kinds::kAll || (about == About::kMappings && kinds == Kinds::kWithMappings);
+}
+
+std::string refusal_of_instant(const KindRules& rules, const std::string& at) {
+  const bool is_of_mappings = rules.about == About::kMappings;
+  if (is_of_mappings && at == "peak") return "most was mapped when --kind mapped-peak says";
+  switch (rules.at) {
+    case AtInstant::kAny:
+      return "";
+    case AtInstant::kSnapshot:
+      if (at == "maximum" || at == "last") return "";
+      return "--at of what is read from snapshots: maximum or last";
+    case AtInstant::kNever:
+      break;
+  }
+  return is_of_mappings ? "what was mapped at an instant: --kind mapped"
+                        : "--at says when it was live: --kind live";
+}
+
+bool is_of_allocations(GroupBy by) {
+  return by == GroupBy::kHeap || by == GroupBy::kAlignment || by == GroupBy::kLifetime ||
+         by == GroupBy::kType || by == GroupBy::kLabel;
+}
+
+}  // namespace
+
+std::vector<std::string> names_of(Kinds kinds) {
+  std::vector<std::string> names;
+  for (const KindRules& rules : profile::kKindRules) {
+    if (is_known(rules.about, kinds)) names.emplace_back(rules.name);
+  }
+  return names;
+}
+
+std::string help_of(Kinds kinds) {
+  std::string help = kWholeKindsHelp;
+  if (is_known(About::kSnapshots, kinds)) help += kPartKindsHelp;
+  if (is_known(About::kMappings, kinds)) help += kMappingKindsHelp;
+  return help;
+}
+
+std::string refusal_of(const KindQuestion& question) {
+  if (!question.at.empty() && question.has_window) {
+    return "--at is an instant, --from and --to are a window: not both";
+  }
+  // Without --kind, --at is of what was live, and a window of what was allocated.
+  const Kind meant = question.at.empty() ? Kind::kAllocated : Kind::kLiveAtEnd;
+  const KindRules& rules = profile::rules_of(question.kind.value_or(meant));
+  const bool is_of_mappings = rules.about == About::kMappings;
+  if (question.has_filter && is_of_mappings) return std::string(profile::kNoFilters);
+  if (!question.at.empty()) return refusal_of_instant(rules, question.at);
+  if (!question.has_window || rules.takes_window) return "";
+  return is_of_mappings ? "what was mapped in a window: --kind mapped-total"
+                        : "--from and --to are of what was allocated; --at WHEN is for --kind live";
+}
+
+std::string refusal_of(Kind kind, GroupBy by) {
+  const bool has_groups = !is_of_allocations(by) || !profile::is_of_mappings(kind);
+  return has_groups ? "" : "--by: what was mapped has no heap, lifetime, type, label or alignment";
+}
+
+std::string refusal_of_lives(Kind kind, const char* format) {
+  if (kind == Kind::kAllocated) return "";
+  return fmt::format("{}: it follows objects from allocation to free, so --kind does not apply",
+                     format);
+}
+
+}  // namespace geiger::query

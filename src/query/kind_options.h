@@ -1,0 +1,42 @@
+// What --kind takes, and what a kind can be asked: the only place that refuses a combination with
+// --kind. Which kind takes what is in profile/kind_rules.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/profile/groups/view.h"
+#include "analysis/profile/kind_rules.h"
+
+namespace geiger::query {
+
+/// Which kinds a verb knows: those of whole objects, also those of what was mapped
+/// (profile::is_of_mappings), or also those of parts of objects (profile::is_measured).
+enum class Kinds : std::uint8_t { kOfWholeObjects, kWithMappings, kAll };
+
+/// Their names, in the order of the help.
+[[nodiscard]] std::vector<std::string> names_of(Kinds kinds);
+/// What they are, for the help of --kind.
+[[nodiscard]] std::string help_of(Kinds kinds);
+
+/// What a command line asks of a kind.
+struct KindQuestion {
+  std::optional<profile::Kind> kind;  ///< As typed.
+  std::string at;
+  bool has_window = false;
+  bool has_filter = false;  ///< One of objects, or a heap.
+};
+
+/// Why the kind cannot be asked that; empty if it can.
+[[nodiscard]] std::string refusal_of(const KindQuestion& question);
+
+/// Why rows of the kind cannot be grouped so; empty if they can.
+[[nodiscard]] std::string refusal_of(profile::Kind kind, profile::GroupBy by);
+
+/// Why a format that follows objects from allocation to free cannot show this kind; empty if it
+/// can.
+[[nodiscard]] std::string refusal_of_lives(profile::Kind kind, const char* format);
+
+}  // namespace geiger::query

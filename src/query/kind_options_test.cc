@@ -1,0 +1,75 @@
+// Every kind with everything that it can be asked, and what people are told who ask the rest.
+#include "query/kind_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace geiger::query {
+namespace {
+
+using profile::GroupBy;
+using profile::Kind;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+KindQuestion at(std::optional<Kind> kind, const char* when) { return {kind, when}; }
+KindQuestion within(std::optional<Kind> kind) { return {kind, "", true}; }
+KindQuestion filtered(std::optional<Kind> kind) { return {kind, "", false, true}; }
+
+TEST(KindRules, HaveARowForEveryKind) {
+  for (int number = 0; number <= static_cast<int>(Kind::kMappedFiles); ++number) {
+    const auto kind = static_cast<Kind>(number);
+    EXPECT_EQ(std::ranges::count(profile::kKindRules, kind, &profile::KindRules::kind), 1);
+    EXPECT_EQ(profile::kind_named(profile::name_of(kind)), kind);
+  }
+  EXPECT_FALSE(profile::kind_named("nonsense"));
+}
+
+TEST(KindOptions, NameTheKindsOfAVerb) {
+  EXPECT_THAT(names_of(Kinds::kOfWholeObjects), ElementsAre("allocated", "live", "peak"));
+  EXPECT_EQ(names_of(Kinds::kWithMappings).size(), 8U);
+  EXPECT_EQ(names_of(Kinds::kAll).size(), profile::kKindRules.size());
+}
+
+TEST(KindOptions, TakeAnInstantWhereThereIsOne) {
+  EXPECT_EQ(refusal_of(at(std::nullopt, "mark:warm")), "");
+  EXPECT_EQ(refusal_of(at(std::nullopt, "peak")), "");
+  for (const profile::KindRules& rules : profile::kKindRules) {
+    SCOPED_TRACE(rules.name);
+    const bool takes_any = rules.kind == Kind::kLiveAtEnd || rules.kind == Kind::kMapped ||
+                           rules.kind == Kind::kReserved || rules.kind == Kind::kMappedFiles;
+    EXPECT_EQ(refusal_of(at(rules.kind, "2s")).empty(), takes_any);
+    EXPECT_EQ(refusal_of(at(rules.kind, "last")).empty(),
+              takes_any || profile::is_of_snapshot(rules.kind));
+  }
+  EXPECT_THAT(refusal_of(at(Kind::kMapped, "peak")), HasSubstr("--kind mapped-peak"));
+  EXPECT_THAT(refusal_of(at(Kind::kMappedTotal, "2s")), HasSubstr("--kind mapped"));
+  EXPECT_THAT(refusal_of(at(Kind::kResident, "2s")), HasSubstr("maximum or last"));
+  EXPECT_THAT(refusal_of(at(Kind::kAllocated, "2s")), HasSubstr("--kind live"));
+}
+
+TEST(KindOptions, TakeAWindowWhereThereIsOne) {
+  EXPECT_EQ(refusal_of(within(std::nullopt)), "");
+  for (const profile::KindRules& rules : profile::kKindRules) {
+    const bool is_of_instant = rules.kind == Kind::kLiveAtEnd ||
+                               profile::is_of_snapshot(rules.kind) ||
+                               profile::is_of_mappings_at_instant(rules.kind);
+    EXPECT_EQ(refusal_of(within(rules.kind)).empty(), !is_of_instant) << rules.name;
+  }
+  EXPECT_THAT(refusal_of(within(Kind::kReserved)), HasSubstr("--kind mapped-total"));
+  EXPECT_THAT(refusal_of(within(Kind::kLiveAtEnd)), HasSubstr("--at WHEN"));
+  EXPECT_THAT(refusal_of({std::nullopt, "2s", true}), HasSubstr("not both"));
+}
+
+TEST(KindOptions, TakeFiltersAndGroupsOfAllocationsUnlessMapped) {
+  for (const profile::KindRules& rules : profile::kKindRules) {
+    const bool is_of_mappings = rules.name.starts_with("mapped") || rules.name == "reserved";
+    EXPECT_EQ(refusal_of(filtered(rules.kind)).empty(), !is_of_mappings) << rules.name;
+    EXPECT_EQ(refusal_of(rules.kind, GroupBy::kLabel).empty(), !is_of_mappings) << rules.name;
+    EXPECT_EQ(refusal_of(rules.kind, GroupBy::kFunction), "") << rules.name;
+    EXPECT_EQ(refusal_of_lives(rules.kind, "firefox").empty(), rules.kind == Kind::kAllocated);
+  }
+}
+
+}  // namespace
+}  // namespace geiger::query

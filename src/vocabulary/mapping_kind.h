@@ -1,0 +1,16 @@
+// What a program can do to its address space.
+#pragma once
+
+#include <cstdint>
+
+namespace geiger::vocabulary {
+
+enum class MappingKind : std::uint32_t {
+  kMap = 1,
+  kUnmap = 2,
+  kRemap = 3,
+  kBreak = 4,
+  kProtect = 5,
+};
+
+}  // namespace geiger::vocabulary
