@@ -182,6 +182,10 @@ std::string_view text_of(const Record& record) {
   return {reinterpret_cast<const char*>(body_of(record, fixed)), bytes};
 }
 
+std::string_view name_of(const ThreadNameRecord& record) {
+  return {record.name, strnlen(record.name, sizeof record.name)};
+}
+
 std::string_view path_of(const Record& module) {
   const auto& layout = module.as<ModuleRecord>();
   const std::byte* text = body_of(module, sizeof(ModuleRecord) + layout.build_id_bytes);

@@ -106,6 +106,8 @@ struct Hole {
 [[nodiscard]] std::string_view path_of(const Record& module);
 /// The text of a kName or kMark record.
 [[nodiscard]] std::string_view text_of(const Record& record);
+/// The name of a thread.
+[[nodiscard]] std::string_view name_of(const ThreadNameRecord& record);
 
 /// What RecordReader::next() came to.
 enum class Step : std::uint8_t {

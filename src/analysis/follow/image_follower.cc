@@ -12,7 +12,6 @@ namespace geiger::follow {
 
 using profile::kNone;
 using trace::Record;
-using trace::RecordType;
 
 void ImageFollower::add(TraceSegment segment) {
   const std::uint32_t number = segment.number;
@@ -67,14 +66,21 @@ void ImageFollower::begin_segment() {
   refresh_process();
 }
 
+ImageFollower::Progress ImageFollower::read_on(Nanoseconds now, Bytes most) {
+  if (!referents_) {
+    if (!image_->look()) return Progress::kUnreadable;
+    begin_segment();
+  }
+  return image_->update(now, *this, most);
+}
+
 ImageFollower::Progress ImageFollower::update(Nanoseconds now, Bytes most) {
   if (!image_ && !open_next()) return Progress::kCaughtUp;
   while (true) {
     // The state before the records: what it says to be complete is there when they are read.
     const bool is_known = image_->has_header();
     const trace::State before = state();
-    const auto progress = image_->update(
-        now, [this](const Record& record) { take(record); }, most);
+    const auto progress = read_on(now, most);
     if (progress == Progress::kBehind) return progress;
     const bool is_over = before == trace::State::kContinued || progress == Progress::kUnreadable;
     if (is_over && !open_next()) return progress;
@@ -82,35 +88,8 @@ ImageFollower::Progress ImageFollower::update(Nanoseconds now, Bytes most) {
   }
 }
 
-void ImageFollower::take(const Record& record) {
-  if (!referents_) begin_segment();
-  switch (record.header.type) {
-    case RecordType::kSample:
-      return take_sample(record);
-    case RecordType::kFree:
-      return take_free(record);
-    case RecordType::kCarried:
-      return take_carried(record);
-    case RecordType::kCheckpoint:
-      return take_checkpoint(record);
-    case RecordType::kThinning:
-      return take_thinning(record);
-    case RecordType::kThread:
-      return take_thread(record);
-    case RecordType::kTally:
-      return take_tally(record);
-    case RecordType::kMark:
-      return take_mark(record);
-    case RecordType::kThreadName:
-      names_[record.header.thread] = ingest::name_of(record.as<trace::ThreadNameRecord>());
-      return;
-    default:
-      referents_->take(record);
-  }
-}
-
-void ImageFollower::take_sample(const Record& record) {
-  auto sample = referents_->sample_from(record.as<trace::SampleRecord>(), record.header);
+void ImageFollower::on(const Record& record, const trace::SampleRecord& layout) {
+  auto sample = referents_->sample_from(layout, record.header);
   if (!sample) return;
   saw(sample->time);
   sample->thread = thread_of(sample->thread);
@@ -129,8 +108,7 @@ void ImageFollower::count(const profile::Sample& sample, trace::Ref ref) {
   if (is_tracked) live_[ref] = {number, sample.time, sample.address, index};
 }
 
-void ImageFollower::take_free(const Record& record) {
-  const auto& layout = record.as<trace::FreeRecord>();
+void ImageFollower::on(const Record& /*record*/, const trace::FreeRecord& layout) {
   saw(layout.time);
   const auto found = live_.find(layout.sample);
   if (found == live_.end()) return;
@@ -166,9 +144,7 @@ std::optional<ImageFollower::Live> ImageFollower::survivor(const trace::CarriedR
   return live;
 }
 
-void ImageFollower::take_carried(const Record& record) {
-  if ((record.header.flags & trace::kFlagVoid) != 0) return;
-  const auto& layout = record.as<trace::CarriedRecord>();
+void ImageFollower::on(const Record& record, const trace::CarriedRecord& layout) {
   if (const auto live = survivor(layout)) {
     live_[record.ref()] = *live;
     return;
@@ -183,8 +159,7 @@ void ImageFollower::take_carried(const Record& record) {
 }
 
 /// Those that were neither carried on nor freed ended in between.
-void ImageFollower::take_checkpoint(const Record& record) {
-  const auto& layout = record.as<trace::CheckpointRecord>();
+void ImageFollower::on(const Record& /*record*/, const trace::CheckpointRecord& layout) {
   saw(layout.time);
   is_checkpointed_ = true;
   lost_ += layout.lost;
@@ -194,8 +169,7 @@ void ImageFollower::take_checkpoint(const Record& record) {
 }
 
 /// From here on nobody tells of the frees of those that it drops.
-void ImageFollower::take_thinning(const Record& record) {
-  const auto& layout = record.as<trace::ThinningRecord>();
+void ImageFollower::on(const Record& /*record*/, const trace::ThinningRecord& layout) {
   saw(layout.time);
   thinning_ = std::max(thinning_, std::min(layout.level, profile::kMostThinning));
   for (auto live = live_.begin(); live != live_.end();) {
@@ -217,8 +191,7 @@ std::uint32_t ImageFollower::thread_of(std::uint32_t number) const {
   return place == threads_.end() ? kNone : place->second.index;
 }
 
-void ImageFollower::take_thread(const Record& record) {
-  const auto& layout = record.as<trace::ThreadRecord>();
+void ImageFollower::on(const Record& record, const trace::ThreadRecord& layout) {
   const auto [place, is_new] = threads_.try_emplace(record.header.thread);
   FollowedThread& thread = place->second;
   if (is_new) {
@@ -233,15 +206,18 @@ void ImageFollower::take_thread(const Record& record) {
   if ((record.header.flags & trace::kFlagCarriedThread) == 0) thread.offset = record.offset;
 }
 
-void ImageFollower::take_tally(const Record& record) {
-  const auto tally = referents_->tally_from(record);
+void ImageFollower::on(const Record& record, const trace::ThreadNameRecord& layout) {
+  names_[record.header.thread] = trace::name_of(layout);
+}
+
+void ImageFollower::on(const Record& record, const trace::TallyRecord& layout) {
+  const auto tally = referents_->tally_from(layout, record.header);
   if (!tally) return;
   tally_records_.emplace_back(record.offset, shared_.recording.tallies.size());
   shared_.recording.tallies.push_back(*tally);
 }
 
-void ImageFollower::take_mark(const Record& record) {
-  const auto& layout = record.as<trace::MarkRecord>();
+void ImageFollower::on(const Record& record, const trace::MarkRecord& layout) {
   saw(layout.time);
   shared_.recording.marks.push_back({process_, thread_of(record.header.thread), layout.time,
                                      std::string(trace::text_of(record))});
@@ -254,8 +230,7 @@ void ImageFollower::count_live_since(std::uint64_t first, std::vector<std::uint6
 }
 
 void ImageFollower::refresh() {
-  if (!image_ || !image_->has_header()) return;
-  if (!referents_) begin_segment();
+  if (!referents_) return;
   refresh_threads();
   refresh_tallies();
   refresh_process();
@@ -278,7 +253,7 @@ void ImageFollower::refresh_tallies() {
   for (const auto& [offset, index] : tally_records_) {
     const auto record = image_->reread(offset);
     if (!record || record->words.size_bytes() < sizeof(trace::TallyRecord)) continue;
-    const auto tally = referents_->tally_from(*record);
+    const auto tally = referents_->tally_from(record->as<trace::TallyRecord>(), record->header);
     if (!tally) continue;
     saw(tally->last);
     shared_.recording.tallies[index] = *tally;

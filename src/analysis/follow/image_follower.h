@@ -19,7 +19,7 @@
 #include "analysis/ingest/referents.h"
 #include "analysis/profile/hash.h"
 #include "analysis/profile/recording.h"
-#include "trace/reader.h"
+#include "trace/record_sink.h"
 
 namespace geiger::follow {
 
@@ -38,11 +38,27 @@ struct Shared {
   std::uint64_t samples = 0;  ///< Read so far: numbers samples in the order of reading.
 };
 
-class ImageFollower {
+/// Counts what the records of an image say.
+class ImageFollower : public trace::RecordSink {
  public:
   using Progress = ingest::GrowingImage::Progress;
 
   explicit ImageFollower(Shared& shared) : shared_(shared) {}
+
+  void on(const trace::Record& record, const trace::SampleRecord& layout);
+  void on(const trace::Record& record, const trace::FreeRecord& layout);
+  void on(const trace::Record& record, const trace::CarriedRecord& layout);
+  void on(const trace::Record& record, const trace::CheckpointRecord& layout);
+  void on(const trace::Record& record, const trace::ThinningRecord& layout);
+  void on(const trace::Record& record, const trace::ThreadRecord& layout);
+  void on(const trace::Record& record, const trace::ThreadNameRecord& layout);
+  void on(const trace::Record& record, const trace::TallyRecord& layout);
+  void on(const trace::Record& record, const trace::MarkRecord& layout);
+  /// What others refer to.
+  template <class Layout>
+  void on(const trace::Record& record, const Layout& layout) {
+    referents_->on(record, layout);
+  }
 
   /// A segment that is not followed yet; read when those before it are.
   void add(TraceSegment segment);
@@ -88,15 +104,7 @@ class ImageFollower {
 
   bool open_next();
   void begin_segment();
-  void take(const trace::Record& record);
-  void take_sample(const trace::Record& record);
-  void take_free(const trace::Record& record);
-  void take_carried(const trace::Record& record);
-  void take_checkpoint(const trace::Record& record);
-  void take_thinning(const trace::Record& record);
-  void take_thread(const trace::Record& record);
-  void take_tally(const trace::Record& record);
-  void take_mark(const trace::Record& record);
+  Progress read_on(Nanoseconds now, Bytes most);
 
   void count(const profile::Sample& sample, trace::Ref ref);
   [[nodiscard]] bool is_kept(Nanoseconds time, Address address) const;

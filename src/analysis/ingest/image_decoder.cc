@@ -12,7 +12,6 @@ namespace {
 
 using profile::kNone;
 using trace::Record;
-using trace::RecordType;
 
 }  // namespace
 
@@ -42,44 +41,14 @@ ImageDecoder::ImageDecoder(profile::Recording& recording, Interner& interner, co
   recording_.processes[process_].trace_bytes += image.extent().size;
 }
 
-void ImageDecoder::decode(const Record& record) {
-  switch (record.header.type) {
-    case RecordType::kSample:
-      return decode_sample(record);
-    case RecordType::kFree:
-      return decode_free(record);
-    case RecordType::kModule:
-      saw(record.as<trace::ModuleRecord>().time);
-      break;
-    case RecordType::kEpoch:
-      saw(record.as<trace::EpochRecord>().time);
-      break;
-    case RecordType::kThread:
-      return decode_thread(record);
-    case RecordType::kThreadName:
-      return decode_thread_name(record);
-    case RecordType::kMark:
-      return decode_mark(record);
-    case RecordType::kMapping:
-      return decode_mapping(record);
-    case RecordType::kUtilization:
-      return decode_utilization(record);
-    case RecordType::kResidency:
-      return decode_residency(record);
-    case RecordType::kCarried:
-      return decode_carried(record);
-    case RecordType::kCheckpoint:
-      return decode_checkpoint(record);
-    case RecordType::kThinning:
-      return decode_thinning(record);
-    case RecordType::kTally:
-      return decode_tally(record);
-    case RecordType::kStack:
-    case RecordType::kName:
-    case RecordType::kNone:
-      break;
-  }
-  referents_.take(record);
+void ImageDecoder::on(const Record& record, const trace::ModuleRecord& layout) {
+  saw(layout.time);
+  referents_.on(record, layout);
+}
+
+void ImageDecoder::on(const Record& record, const trace::EpochRecord& layout) {
+  saw(layout.time);
+  referents_.on(record, layout);
 }
 
 void ImageDecoder::add_sample(const profile::Sample& sample, trace::Ref ref) {
@@ -93,23 +62,20 @@ void ImageDecoder::index(trace::Ref ref, SamplePlace place) {
   (place.is_own ? samples_ : heap_samples_).add(ref, place.index);
 }
 
-void ImageDecoder::decode_sample(const Record& record) {
-  const auto& layout = record.as<trace::SampleRecord>();
+void ImageDecoder::on(const Record& record, const trace::SampleRecord& layout) {
   const auto sample = referents_.sample_from(layout, record.header);
   if (!sample) return;
   saw(layout.time);
   add_sample(*sample, record.ref());
 }
 
-void ImageDecoder::decode_mark(const Record& record) {
-  const auto& layout = record.as<trace::MarkRecord>();
+void ImageDecoder::on(const Record& record, const trace::MarkRecord& layout) {
   saw(layout.time);
   recording_.marks.push_back(
       {process_, record.header.thread, layout.time, std::string(trace::text_of(record))});
 }
 
-void ImageDecoder::decode_mapping(const Record& record) {
-  const auto& layout = record.as<trace::MappingRecord>();
+void ImageDecoder::on(const Record& record, const trace::MappingRecord& layout) {
   saw(layout.time);
   const bool is_known =
       layout.kind >= trace::MappingKind::kMap && layout.kind <= trace::MappingKind::kProtect;
@@ -131,8 +97,7 @@ void ImageDecoder::decode_mapping(const Record& record) {
   recording_.mappings.push_back(event);
 }
 
-void ImageDecoder::decode_utilization(const Record& record) {
-  const auto& layout = record.as<trace::UtilizationRecord>();
+void ImageDecoder::on(const Record& /*record*/, const trace::UtilizationRecord& layout) {
   saw(layout.time);
   const std::uint32_t sample = samples_.find(layout.sample);
   if (sample == kNone || layout.free_bytes > layout.slab_bytes) {
@@ -141,8 +106,7 @@ void ImageDecoder::decode_utilization(const Record& record) {
   recording_.utilization.push_back({sample, layout.time, layout.slab_bytes, layout.free_bytes});
 }
 
-void ImageDecoder::decode_residency(const Record& record) {
-  const auto& layout = record.as<trace::ResidencyRecord>();
+void ImageDecoder::on(const Record& /*record*/, const trace::ResidencyRecord& layout) {
   saw(layout.time);
   const std::uint32_t sample = samples_.find(layout.sample);
   if (sample == kNone || layout.resident_bytes > recording_.samples[sample].requested) {
@@ -158,8 +122,7 @@ std::optional<SamplePlace> ImageDecoder::sample_at(trace::Ref ref) const {
   return SamplePlace{other, false};
 }
 
-void ImageDecoder::decode_free(const Record& record) {
-  const auto& layout = record.as<trace::FreeRecord>();
+void ImageDecoder::on(const Record& record, const trace::FreeRecord& layout) {
   saw(layout.time);
   const std::optional<SamplePlace> found = sample_at(layout.sample);
   if (!found) return void(++oddities_.frees_without_sample);
@@ -184,8 +147,7 @@ profile::Thread& ImageDecoder::thread_at(std::uint32_t number) {
 
 /// A thread has one record in each segment in which it took a slow path, with the totals of
 /// that segment; what it may have allocated since is in its latest one.
-void ImageDecoder::decode_thread(const Record& record) {
-  const auto& layout = record.as<trace::ThreadRecord>();
+void ImageDecoder::on(const Record& record, const trace::ThreadRecord& layout) {
   profile::Thread& thread = thread_at(record.header.thread);
   thread.tid = layout.tid;
   thread.start = thread.start == 0 ? layout.start : std::min(thread.start, layout.start);
@@ -195,10 +157,9 @@ void ImageDecoder::decode_thread(const Record& record) {
   saw(layout.end.load(std::memory_order_relaxed));
 }
 
-void ImageDecoder::decode_thread_name(const Record& record) {
-  const auto& layout = record.as<trace::ThreadNameRecord>();
+void ImageDecoder::on(const Record& record, const trace::ThreadNameRecord& layout) {
   saw(layout.time);
-  inherited_.thread_names[record.header.thread] = name_of(layout);
+  inherited_.thread_names[record.header.thread] = trace::name_of(layout);
 }
 
 void ImageDecoder::saw(Nanoseconds time) { last_time_ = std::max(last_time_, time); }

@@ -12,21 +12,38 @@
 #include "analysis/ingest/ref_index.h"
 #include "analysis/ingest/referents.h"
 #include "analysis/profile/recording.h"
-#include "trace/reader.h"
+#include "trace/record_sink.h"
 
 namespace geiger::ingest {
 
-/// References are looked up within the image only: a fork child's trace cannot
-/// close its parent's samples.
-class ImageDecoder {
+/// Keeps what the records of an image say, in order. References are looked up within the image
+/// only: a fork child's trace cannot close its parent's samples.
+class ImageDecoder : public trace::RecordSink {
  public:
   /// Appends the image's process to the recording, or goes on with the one that
   /// `inherited` names, whose samples must be the last ones there.
   ImageDecoder(profile::Recording& recording, Interner& interner, const Image& image,
                const std::string& path, Inheritance& inherited);
 
-  /// The records of the image, in order.
-  void decode(const trace::Record& record);
+  void on(const trace::Record& record, const trace::SampleRecord& layout);
+  void on(const trace::Record& record, const trace::FreeRecord& layout);
+  void on(const trace::Record& record, const trace::CarriedRecord& layout);
+  void on(const trace::Record& record, const trace::CheckpointRecord& layout);
+  void on(const trace::Record& record, const trace::ThinningRecord& layout);
+  void on(const trace::Record& record, const trace::TallyRecord& layout);
+  void on(const trace::Record& record, const trace::ThreadRecord& layout);
+  void on(const trace::Record& record, const trace::ThreadNameRecord& layout);
+  void on(const trace::Record& record, const trace::MarkRecord& layout);
+  void on(const trace::Record& record, const trace::MappingRecord& layout);
+  void on(const trace::Record& record, const trace::UtilizationRecord& layout);
+  void on(const trace::Record& record, const trace::ResidencyRecord& layout);
+  void on(const trace::Record& record, const trace::ModuleRecord& layout);
+  void on(const trace::Record& record, const trace::EpochRecord& layout);
+  /// What others refer to.
+  template <class Layout>
+  void on(const trace::Record& record, const Layout& layout) {
+    referents_.on(record, layout);
+  }
 
   /// Resolves what only the whole image tells, hands on what the next segment needs,
   /// and adds a warning for each kind of record that made no sense. `is_open`: the process
@@ -49,20 +66,8 @@ class ImageDecoder {
     std::uint64_t impossible_residency = 0;
   };
 
-  void decode_sample(const trace::Record& record);
-  void decode_carried(const trace::Record& record);
-  void decode_checkpoint(const trace::Record& record);
-  void decode_thinning(const trace::Record& record);
-  void decode_tally(const trace::Record& record);
   void add_sample(const profile::Sample& sample, trace::Ref ref);
   void index(trace::Ref ref, SamplePlace place);
-  void decode_free(const trace::Record& record);
-  void decode_thread(const trace::Record& record);
-  void decode_thread_name(const trace::Record& record);
-  void decode_mark(const trace::Record& record);
-  void decode_mapping(const trace::Record& record);
-  void decode_utilization(const trace::Record& record);
-  void decode_residency(const trace::Record& record);
 
   [[nodiscard]] std::optional<SamplePlace> sample_at(trace::Ref ref) const;
   [[nodiscard]] std::uint32_t thread_of(std::uint32_t thread) const;

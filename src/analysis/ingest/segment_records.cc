@@ -10,9 +10,7 @@ namespace geiger::ingest {
 using profile::kNone;
 using trace::Record;
 
-void ImageDecoder::decode_carried(const Record& record) {
-  if ((record.header.flags & trace::kFlagVoid) != 0) return;
-  const auto& layout = record.as<trace::CarriedRecord>();
+void ImageDecoder::on(const Record& record, const trace::CarriedRecord& layout) {
   if (const auto known = survivors_.find(layout)) return index(record.ref(), *known);
   auto sample = referents_.sample_from(layout.sample, record.header);
   if (!sample) return;
@@ -21,22 +19,20 @@ void ImageDecoder::decode_carried(const Record& record) {
   add_sample(*sample, record.ref());
 }
 
-void ImageDecoder::decode_checkpoint(const Record& record) {
-  const auto& layout = record.as<trace::CheckpointRecord>();
+void ImageDecoder::on(const Record& /*record*/, const trace::CheckpointRecord& layout) {
   saw(layout.time);
   is_checkpointed_ = true;
   segment_.lost += layout.lost;
 }
 
-void ImageDecoder::decode_thinning(const Record& record) {
-  const auto& layout = record.as<trace::ThinningRecord>();
+void ImageDecoder::on(const Record& /*record*/, const trace::ThinningRecord& layout) {
   saw(layout.time);
   std::uint32_t& level = recording_.processes[process_].thinning;
   level = std::max(level, std::min(layout.level, profile::kMostThinning));
 }
 
-void ImageDecoder::decode_tally(const Record& record) {
-  const auto tally = referents_.tally_from(record);
+void ImageDecoder::on(const Record& record, const trace::TallyRecord& layout) {
+  const auto tally = referents_.tally_from(layout, record.header);
   if (!tally) return;
   saw(tally->alike.time);
   saw(tally->last);
