@@ -174,10 +174,10 @@ class PprofWriter {
 
   void write_stack(pbf_writer& sample, trace::Ref stack) {
     if (stack == 0) return;
-    const auto& record = profile_.trace.at<trace::StackRecord>(stack);
-    const auto* frames = reinterpret_cast<const std::uint64_t*>(&record + 1);
     protozero::packed_field_uint64 ids(sample, field::kLocationId);
-    for (std::uint64_t i = 0; i < record.count; ++i) ids.add_element(location_id(frames[i]));
+    for (const Address address : trace::frames_of(profile_.trace.record(stack))) {
+      ids.add_element(location_id(address));
+    }
   }
 
   void write_labels(pbf_writer& sample, const PprofRow& row, std::uint32_t thread) {
@@ -227,8 +227,7 @@ class PprofWriter {
     return profile_.trace.at<trace::NameRecord>(name);
   }
   std::string_view text_of(trace::Ref name) const {
-    const trace::NameRecord& record = name_at(name);
-    return {reinterpret_cast<const char*>(&record + 1), record.text_bytes};
+    return trace::text_of(profile_.trace.record(name));
   }
 
   /// Where the module's code is; all of the module if it has gone since.
