@@ -42,13 +42,24 @@ bool ImageFollower::open_next() {
   const std::uint32_t previous = segment_.number;
   referents_.reset();
   tally_records_.clear();
-  survivors_ = std::exchange(live_, {});
-  births_.clear();
+  pass_on_live();
   segment_ = std::move(waiting_.begin()->second);
   waiting_.erase(waiting_.begin());
   is_next_ = segment_.number == previous + 1;
   image_.emplace(segment_.file->descriptor());
   return true;
+}
+
+/// What no checkpoint named lives on where that was cut off.
+void ImageFollower::pass_on_live() {
+  trace::Survivors<Live> next;
+  for (const auto& [ref, live] : live_) next.add(ref, live.time, live.address, live);
+  survivors_.for_each_left([&](const Live& live, Nanoseconds time, Address address) {
+    if (!is_checkpointed_) next.add(0, time, address, live);
+  });
+  live_ = {};
+  survivors_ = std::move(next);
+  is_checkpointed_ = false;
 }
 
 /// With the first look at a segment's header.
@@ -58,9 +69,8 @@ void ImageFollower::begin_segment() {
     process_ = static_cast<std::uint32_t>(shared_.recording.processes.size());
     shared_.recording.processes.emplace_back();
   }
-  seed_ = header.seed;
+  thinning_.seed = header.seed;
   segment_start_ = header.start_monotonic;
-  is_checkpointed_ = false;
   lost_ = 0;
   referents_.emplace(shared_.recording, shared_.interner, process_, header.interval);
   refresh_process();
@@ -99,7 +109,7 @@ void ImageFollower::on(const Record& record, const trace::SampleRecord& layout) 
 
 /// A new sample that has not been freed.
 void ImageFollower::count(const profile::Sample& sample, trace::Ref ref) {
-  const bool is_tracked = is_kept(sample.time, sample.address);
+  const bool is_tracked = thinning_.keeps(sample.time, sample.address);
   const std::uint32_t index = shared_.tallies.find(sample, is_tracked);
   profile::Tally& tally = shared_.recording.tallies[index];
   ++tally.allocated;
@@ -116,37 +126,11 @@ void ImageFollower::on(const Record& /*record*/, const trace::FreeRecord& layout
   live_.erase(found);
 }
 
-bool ImageFollower::is_kept(Nanoseconds time, Address address) const {
-  if (thinning_ == 0) return true;
-  trace::SampleRecord record{};
-  record.time = time;
-  record.address = address;
-  return trace::is_kept(trace::chance_of(seed_, record), thinning_);
-}
-
-/// The sample that is carried on, taken out of the survivors; nothing if it was not seen.
-std::optional<ImageFollower::Live> ImageFollower::survivor(const trace::CarriedRecord& carried) {
-  auto found =
-      is_next_ && carried.previous != 0 ? survivors_.find(carried.previous) : survivors_.end();
-  const std::pair birth(carried.sample.time, carried.sample.address);
-  const bool is_same = found != survivors_.end() && found->second.time == birth.first &&
-                       found->second.address == birth.second;
-  if (!is_same) {
-    if (births_.empty()) {
-      for (const auto& [ref, live] : survivors_) births_[{live.time, live.address}] = ref;
-    }
-    const auto born = births_.find(birth);
-    found = born == births_.end() ? survivors_.end() : survivors_.find(born->second);
-  }
-  if (found == survivors_.end()) return std::nullopt;
-  const Live live = found->second;
-  survivors_.erase(found);
-  return live;
-}
-
 void ImageFollower::on(const Record& record, const trace::CarriedRecord& layout) {
-  if (const auto live = survivor(layout)) {
+  if (const auto live = survivors_.take(layout, is_next_)) {
     live_[record.ref()] = *live;
+    // A slow path that took longer than a segment carries its sample on behind the checkpoint.
+    if (is_checkpointed_) --shared_.recording.tallies[live->tally].freed;
     return;
   }
   auto sample = referents_->sample_from(layout.sample, record.header);
@@ -161,19 +145,19 @@ void ImageFollower::on(const Record& record, const trace::CarriedRecord& layout)
 /// Those that were neither carried on nor freed ended in between.
 void ImageFollower::on(const Record& /*record*/, const trace::CheckpointRecord& layout) {
   saw(layout.time);
-  is_checkpointed_ = true;
   lost_ += layout.lost;
-  for (const auto& [ref, live] : survivors_) ++shared_.recording.tallies[live.tally].freed;
-  survivors_ = {};
-  births_.clear();
+  if (std::exchange(is_checkpointed_, true)) return;
+  survivors_.for_each_left([&](const Live& live, Nanoseconds /*time*/, Address /*address*/) {
+    ++shared_.recording.tallies[live.tally].freed;
+  });
 }
 
 /// From here on nobody tells of the frees of those that it drops.
 void ImageFollower::on(const Record& /*record*/, const trace::ThinningRecord& layout) {
   saw(layout.time);
-  thinning_ = std::max(thinning_, std::min(layout.level, profile::kMostThinning));
+  thinning_.add(layout);
   for (auto live = live_.begin(); live != live_.end();) {
-    if (is_kept(live->second.time, live->second.address)) {
+    if (thinning_.keeps(live->second.time, live->second.address)) {
       ++live;
       continue;
     }
@@ -266,7 +250,7 @@ void ImageFollower::refresh_process() {
   if (before_) ingest::go_on(process, header);
   // Whatever the runtime did: here samples are counted, and their instants are not kept.
   process.is_aggregated = true;
-  process.thinning = thinning_;
+  process.thinning = thinning_.level;
   process.trace_bytes += image_->position();
   process.records += image_->records();
   process.uncommitted += image_->uncommitted();

@@ -20,6 +20,7 @@
 #include "analysis/profile/hash.h"
 #include "analysis/profile/recording.h"
 #include "trace/record_sink.h"
+#include "trace/survivors.h"
 
 namespace geiger::follow {
 
@@ -80,7 +81,7 @@ class ImageFollower : public trace::RecordSink {
   [[nodiscard]] Bytes end() const { return image_ ? image_->end() : 0; }
 
   /// Level of thinning, 0 for none.
-  [[nodiscard]] std::uint32_t thinning() const { return thinning_; }
+  [[nodiscard]] std::uint32_t thinning() const { return thinning_.level; }
 
   /// Adds, by tally, its live samples that were read from number `first` on.
   void count_live_since(std::uint64_t first, std::vector<std::uint64_t>& live) const;
@@ -107,8 +108,7 @@ class ImageFollower : public trace::RecordSink {
   Progress read_on(Nanoseconds now, Bytes most);
 
   void count(const profile::Sample& sample, trace::Ref ref);
-  [[nodiscard]] bool is_kept(Nanoseconds time, Address address) const;
-  [[nodiscard]] std::optional<Live> survivor(const trace::CarriedRecord& carried);
+  void pass_on_live();
   [[nodiscard]] std::uint32_t thread_of(std::uint32_t number) const;
   void saw(Nanoseconds time) { last_time_ = std::max(last_time_, time); }
   void refresh_threads();
@@ -122,17 +122,15 @@ class ImageFollower : public trace::RecordSink {
   std::optional<ingest::GrowingImage> image_;  ///< Of segment_.
   std::optional<ingest::Referents> referents_;
   std::optional<profile::Process> before_;  ///< After the segments before this one.
-  std::uint32_t thinning_ = 0;
-  std::uint64_t seed_ = 0;
+  trace::Thinning thinning_;
   Nanoseconds last_time_ = 0, segment_start_ = 0;
   std::uint64_t lost_ = 0;
   bool is_checkpointed_ = false;
   LiveSamples live_;
-  LiveSamples survivors_;  ///< Live at the end of the segment before; empties as they are found.
-  bool is_next_ = false;   ///< This segment follows that one, nothing is missing between.
-  std::map<std::pair<Nanoseconds, Address>, trace::Ref> births_;  ///< Of survivors_.
-  std::map<std::uint32_t, FollowedThread> threads_;               ///< By number in the trace.
-  std::map<std::uint32_t, std::string> names_;                    ///< Of threads.
+  trace::Survivors<Live> survivors_;  ///< Of the segment before.
+  bool is_next_ = false;  ///< This segment follows that one, nothing is missing between.
+  std::map<std::uint32_t, FollowedThread> threads_;  ///< By number in the trace.
+  std::map<std::uint32_t, std::string> names_;       ///< Of threads.
   /// Tallies of an aggregating runtime: their offsets, and where they stand.
   std::vector<std::pair<std::uint64_t, std::uint32_t>> tally_records_;
 };

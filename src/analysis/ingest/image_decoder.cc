@@ -22,7 +22,8 @@ ImageDecoder::ImageDecoder(profile::Recording& recording, Interner& interner, co
       header_(image.header()),
       inherited_(inherited),
       is_first_(inherited.process == kNone),
-      survivors_(recording, inherited, header_.segment == inherited.segment + 1),
+      is_next_(header_.segment == inherited.segment + 1),
+      survivors_(inherited.survivors(recording)),
       process_(is_first_ ? static_cast<std::uint32_t>(recording.processes.size())
                          : inherited.process),
       referents_(recording, interner, process_, header_.interval),

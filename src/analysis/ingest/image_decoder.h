@@ -13,6 +13,7 @@
 #include "analysis/ingest/referents.h"
 #include "analysis/profile/recording.h"
 #include "trace/record_sink.h"
+#include "trace/survivors.h"
 
 namespace geiger::ingest {
 
@@ -83,7 +84,8 @@ class ImageDecoder : public trace::RecordSink {
   const trace::FileHeader& header_;
   Inheritance& inherited_;
   bool is_first_;  ///< The first segment of its process that is read.
-  Survivors survivors_;
+  bool is_next_;   ///< No segment is missing between the one read before and this.
+  trace::Survivors<SamplePlace> survivors_;  ///< Of the segment read before.
   std::uint32_t process_;
   Referents referents_;
   /// Where this image's part of each vector begins.

@@ -11,7 +11,7 @@ using profile::kNone;
 using trace::Record;
 
 void ImageDecoder::on(const Record& record, const trace::CarriedRecord& layout) {
-  if (const auto known = survivors_.find(layout)) return index(record.ref(), *known);
+  if (const auto known = survivors_.take(layout, is_next_)) return index(record.ref(), *known);
   auto sample = referents_.sample_from(layout.sample, record.header);
   if (!sample) return;
   // Allocated in what is missing; a sample that raced with the rotation was not.
@@ -27,8 +27,10 @@ void ImageDecoder::on(const Record& /*record*/, const trace::CheckpointRecord& l
 
 void ImageDecoder::on(const Record& /*record*/, const trace::ThinningRecord& layout) {
   saw(layout.time);
-  std::uint32_t& level = recording_.processes[process_].thinning;
-  level = std::max(level, std::min(layout.level, profile::kMostThinning));
+  profile::Process& process = recording_.processes[process_];
+  trace::Thinning thinning{process.seed, process.thinning};
+  thinning.add(layout);
+  process.thinning = thinning.level;
 }
 
 void ImageDecoder::on(const Record& record, const trace::TallyRecord& layout) {
@@ -43,18 +45,13 @@ void ImageDecoder::finish_segment() {
   profile::Process& process = recording_.processes[process_];
   const bool opens_with_checkpoint = (header_.mode & trace::kModeContinued) != 0;
   segment_.is_complete = !opens_with_checkpoint || is_checkpointed_;
-  // A checkpoint that was cut off says nothing of those that it does not name.
-  if (!is_first_ && is_checkpointed_) survivors_.free_others(process.segments.back().end);
-  std::vector<SamplePlace> live = survivors_.still_living();
-  const auto add_live = [&](const std::vector<profile::Sample>& samples, std::size_t first,
-                            bool is_own) {
-    for (std::size_t i = first; i < samples.size(); ++i) {
-      if (samples[i].free_time == 0) live.push_back({static_cast<std::uint32_t>(i), is_own});
-    }
-  };
-  add_live(recording_.samples, first_sample_, true);
-  add_live(recording_.heap_samples, first_heap_sample_, false);
-  inherited_.live = std::move(live);
+  inherited_.older.clear();
+  survivors_.for_each_left([&](const SamplePlace& place, Nanoseconds time, Address /*address*/) {
+    // A checkpoint that was cut off says nothing of those that it does not name.
+    if (!is_checkpointed_) return inherited_.older.push_back(place);
+    const Nanoseconds end = process.segments.back().end;
+    place.in(recording_).free_time = std::max({end, time, Nanoseconds{1}});
+  });
   process.segments.push_back(segment_);
 }
 

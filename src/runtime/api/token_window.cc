@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "runtime/api/profile.h"
+#include "trace/survivors.h"
 
 namespace geiger::api {
 namespace {
@@ -19,17 +20,14 @@ using Living = std::unordered_map<trace::Ref, std::size_t>;
 struct Checkpoint : trace::RecordSink {
   using RecordSink::on;
 
-  explicit Checkpoint(const Living& living) : before(living) {}
-
   void on(const trace::Record& record, const trace::CarriedRecord& layout) {
-    const auto at = before.find(layout.previous);
-    if (at != before.end()) carried.emplace(record.ref(), at->second);
+    if (const auto index = before.take(layout, true)) carried.emplace(record.ref(), *index);
   }
   void on(const trace::Record&, const trace::CheckpointRecord& layout) {
     if (layout.lost == 0) whole_at = layout.time;
   }
 
-  const Living& before;
+  trace::Survivors<std::size_t> before;
   Living carried;
   std::optional<Nanoseconds> whole_at;  ///< Everything that lived is among them.
 };
@@ -62,15 +60,15 @@ void end_at(Drawn& drawn, Nanoseconds time) {
 /// What lived when the trace before this one ended: its frees in this one, up to `end`.
 Living follow(Profile& profile, const LiveTrace& trace, Bytes end, const Living& before) {
   profile.records.read_from(trace);
-  Checkpoint checkpoint(before);
-  walk(trace, trace::kRecordsOffset, trace.end, checkpoint);
-  if (checkpoint.whole_at) {
-    std::vector<bool> is_carried(profile.samples.size());
-    for (const auto& [ref, index] : checkpoint.carried) is_carried[index] = true;
-    for (const auto& [ref, index] : before) {
-      if (!is_carried[index]) end_at(profile.samples[index], *checkpoint.whole_at);
-    }
+  Checkpoint checkpoint;
+  for (const auto& [ref, index] : before) {
+    const trace::SampleRecord& sample = profile.records.view().sample(profile.samples[index].ref);
+    checkpoint.before.add(ref, sample.time, sample.address, index);
   }
+  walk(trace, trace::kRecordsOffset, trace.end, checkpoint);
+  checkpoint.before.for_each_left([&](std::size_t index, Nanoseconds, Address) {
+    if (checkpoint.whole_at) end_at(profile.samples[index], *checkpoint.whole_at);
+  });
   Frees frees(profile, checkpoint.carried);
   walk(trace, trace::kRecordsOffset, end, frees);
   return std::move(checkpoint.carried);
