@@ -15,7 +15,7 @@ using trace::Record;
 
 void ImageFollower::add(TraceSegment segment) {
   const std::uint32_t number = segment.number;
-  if (image_ && number <= segment_.number) return;
+  if (image_ && number <= opened_.number) return;
   waiting_.try_emplace(number, std::move(segment));
 }
 
@@ -39,27 +39,23 @@ bool ImageFollower::open_next() {
       thread.offset = 0;
     }
   }
-  const std::uint32_t previous = segment_.number;
   referents_.reset();
   tally_records_.clear();
-  pass_on_live();
-  segment_ = std::move(waiting_.begin()->second);
+  opened_ = std::move(waiting_.begin()->second);
   waiting_.erase(waiting_.begin());
-  is_next_ = segment_.number == previous + 1;
-  image_.emplace(segment_.file->descriptor());
+  image_.emplace(opened_.file->descriptor());
   return true;
 }
 
-/// What no checkpoint named lives on where that was cut off.
-void ImageFollower::pass_on_live() {
-  trace::Survivors<Live> next;
+/// What lived when the segment ended; so does what a checkpoint did not name that was cut off.
+trace::Survivors<LiveCount> ImageFollower::pass_on_live() {
+  trace::Survivors<LiveCount> next;
   for (const auto& [ref, live] : live_) next.add(ref, live.time, live.address, live);
-  survivors_.for_each_left([&](const Live& live, Nanoseconds time, Address address) {
+  survivors_.for_each_left([&](const LiveCount& live, Nanoseconds time, Address address) {
     if (!is_checkpointed_) next.add(0, time, address, live);
   });
   live_ = {};
-  survivors_ = std::move(next);
-  is_checkpointed_ = false;
+  return next;
 }
 
 /// With the first look at a segment's header.
@@ -70,8 +66,7 @@ void ImageFollower::begin_segment() {
     shared_.recording.processes.emplace_back();
   }
   thinning_.seed = header.seed;
-  segment_start_ = header.start_monotonic;
-  lost_ = 0;
+  begin(header, pass_on_live(), header.segment == segment_.number + 1);
   referents_.emplace(shared_.recording, shared_.interner, process_, header.interval);
   refresh_process();
 }
@@ -98,17 +93,10 @@ ImageFollower::Progress ImageFollower::update(Nanoseconds now, Bytes most) {
   }
 }
 
-void ImageFollower::on(const Record& record, const trace::SampleRecord& layout) {
-  auto sample = referents_->sample_from(layout, record.header);
-  if (!sample) return;
-  saw(sample->time);
-  sample->thread = thread_of(sample->thread);
-  sample->free_thread = kNone;
-  count(*sample, record.ref());
-}
-
 /// A new sample that has not been freed.
-void ImageFollower::count(const profile::Sample& sample, trace::Ref ref) {
+void ImageFollower::add_sample(profile::Sample sample, trace::Ref ref) {
+  sample.thread = thread_of(sample.thread);
+  sample.free_thread = kNone;
   const bool is_tracked = thinning_.keeps(sample.time, sample.address);
   const std::uint32_t index = shared_.tallies.find(sample, is_tracked);
   profile::Tally& tally = shared_.recording.tallies[index];
@@ -126,36 +114,20 @@ void ImageFollower::on(const Record& /*record*/, const trace::FreeRecord& layout
   live_.erase(found);
 }
 
-void ImageFollower::on(const Record& record, const trace::CarriedRecord& layout) {
-  if (const auto live = survivors_.take(layout, is_next_)) {
-    live_[record.ref()] = *live;
-    // A slow path that took longer than a segment carries its sample on behind the checkpoint.
-    if (is_checkpointed_) --shared_.recording.tallies[live->tally].freed;
-    return;
-  }
-  auto sample = referents_->sample_from(layout.sample, record.header);
-  if (!sample) return;
-  sample->thread = thread_of(sample->thread);
-  sample->free_thread = kNone;
-  // Allocated in what is missing; a sample that raced with the rotation was not.
-  if (sample->time < segment_start_) sample->seen_from = segment_start_;
-  count(*sample, record.ref());
+void ImageFollower::carry_on(const LiveCount& live, trace::Ref ref) {
+  live_[ref] = live;
+  // A slow path that took longer than a segment carries its sample on behind the checkpoint.
+  if (is_checkpointed_) --shared_.recording.tallies[live.tally].freed;
 }
 
-/// Those that were neither carried on nor freed ended in between.
-void ImageFollower::on(const Record& /*record*/, const trace::CheckpointRecord& layout) {
-  saw(layout.time);
-  lost_ += layout.lost;
-  if (std::exchange(is_checkpointed_, true)) return;
-  survivors_.for_each_left([&](const Live& live, Nanoseconds /*time*/, Address /*address*/) {
+void ImageFollower::survivors_ended() {
+  survivors_.for_each_left([&](const LiveCount& live, Nanoseconds /*time*/, Address /*address*/) {
     ++shared_.recording.tallies[live.tally].freed;
   });
 }
 
 /// From here on nobody tells of the frees of those that it drops.
-void ImageFollower::on(const Record& /*record*/, const trace::ThinningRecord& layout) {
-  saw(layout.time);
-  thinning_.add(layout);
+void ImageFollower::fates_thinned() {
   for (auto live = live_.begin(); live != live_.end();) {
     if (thinning_.keeps(live->second.time, live->second.address)) {
       ++live;
@@ -246,7 +218,7 @@ void ImageFollower::refresh_tallies() {
 
 void ImageFollower::refresh_process() {
   const trace::FileHeader& header = image_->header();
-  profile::Process process = before_ ? *before_ : ingest::process_of(header, segment_.shown);
+  profile::Process process = before_ ? *before_ : ingest::process_of(header, opened_.shown);
   if (before_) ingest::go_on(process, header);
   // Whatever the runtime did: here samples are counted, and their instants are not kept.
   process.is_aggregated = true;
@@ -259,9 +231,7 @@ void ImageFollower::refresh_process() {
   if (is_open) process.ending = profile::Ending::kStillOpen;
   if (process.end == 0) process.end = std::max(last_time_, header.start_monotonic);
   if (header.image_start != 0) {
-    const bool opens_with_checkpoint = (header.mode & trace::kModeContinued) != 0;
-    process.segments.push_back({header.segment, header.start_monotonic, process.end,
-                                !opens_with_checkpoint || is_checkpointed_, lost_});
+    process.segments.push_back(segment_to(process.end, header));
   }
   shared_.recording.processes[process_] = std::move(process);
 }

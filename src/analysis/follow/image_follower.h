@@ -16,11 +16,9 @@
 #include "analysis/ingest/growing_image.h"
 #include "analysis/ingest/input_file.h"
 #include "analysis/ingest/interner.h"
-#include "analysis/ingest/referents.h"
+#include "analysis/ingest/segment_sink.h"
 #include "analysis/profile/hash.h"
 #include "analysis/profile/recording.h"
-#include "trace/record_sink.h"
-#include "trace/survivors.h"
 
 namespace geiger::follow {
 
@@ -39,27 +37,27 @@ struct Shared {
   std::uint64_t samples = 0;  ///< Read so far: numbers samples in the order of reading.
 };
 
+/// A sample that has not been freed.
+struct LiveCount {
+  std::uint64_t number = 0;  ///< In the order of reading.
+  Nanoseconds time = 0;
+  Address address = 0;
+  std::uint32_t tally = 0;
+};
+
 /// Counts what the records of an image say.
-class ImageFollower : public trace::RecordSink {
+class ImageFollower : public ingest::SegmentSink<ImageFollower, LiveCount> {
  public:
   using Progress = ingest::GrowingImage::Progress;
 
   explicit ImageFollower(Shared& shared) : shared_(shared) {}
 
-  void on(const trace::Record& record, const trace::SampleRecord& layout);
+  using SegmentSink::on;
   void on(const trace::Record& record, const trace::FreeRecord& layout);
-  void on(const trace::Record& record, const trace::CarriedRecord& layout);
-  void on(const trace::Record& record, const trace::CheckpointRecord& layout);
-  void on(const trace::Record& record, const trace::ThinningRecord& layout);
   void on(const trace::Record& record, const trace::ThreadRecord& layout);
   void on(const trace::Record& record, const trace::ThreadNameRecord& layout);
   void on(const trace::Record& record, const trace::TallyRecord& layout);
   void on(const trace::Record& record, const trace::MarkRecord& layout);
-  /// What others refer to.
-  template <class Layout>
-  void on(const trace::Record& record, const Layout& layout) {
-    referents_->on(record, layout);
-  }
 
   /// A segment that is not followed yet; read when those before it are.
   void add(TraceSegment segment);
@@ -87,14 +85,8 @@ class ImageFollower : public trace::RecordSink {
   void count_live_since(std::uint64_t first, std::vector<std::uint64_t>& live) const;
 
  private:
-  /// A sample that has not been freed.
-  struct Live {
-    std::uint64_t number = 0;  ///< In the order of reading.
-    Nanoseconds time = 0;
-    Address address = 0;
-    std::uint32_t tally = 0;
-  };
-  using LiveSamples = tsl::robin_map<trace::Ref, Live, profile::SpreadHash>;
+  friend SegmentSink;
+  using LiveSamples = tsl::robin_map<trace::Ref, LiveCount, profile::SpreadHash>;
 
   struct FollowedThread {
     std::uint32_t index = 0;  ///< Into Recording::threads.
@@ -107,10 +99,12 @@ class ImageFollower : public trace::RecordSink {
   void begin_segment();
   Progress read_on(Nanoseconds now, Bytes most);
 
-  void count(const profile::Sample& sample, trace::Ref ref);
-  void pass_on_live();
+  void add_sample(profile::Sample sample, trace::Ref ref);
+  void carry_on(const LiveCount& live, trace::Ref ref);
+  void survivors_ended();
+  void fates_thinned();
+  [[nodiscard]] trace::Survivors<LiveCount> pass_on_live();
   [[nodiscard]] std::uint32_t thread_of(std::uint32_t number) const;
-  void saw(Nanoseconds time) { last_time_ = std::max(last_time_, time); }
   void refresh_threads();
   void refresh_tallies();
   void refresh_process();
@@ -118,17 +112,10 @@ class ImageFollower : public trace::RecordSink {
   Shared& shared_;
   std::uint32_t process_ = profile::kNone;
   std::map<std::uint32_t, TraceSegment> waiting_;  ///< By number.
-  TraceSegment segment_;
-  std::optional<ingest::GrowingImage> image_;  ///< Of segment_.
-  std::optional<ingest::Referents> referents_;
-  std::optional<profile::Process> before_;  ///< After the segments before this one.
-  trace::Thinning thinning_;
-  Nanoseconds last_time_ = 0, segment_start_ = 0;
-  std::uint64_t lost_ = 0;
-  bool is_checkpointed_ = false;
+  TraceSegment opened_;                            ///< The one that is read.
+  std::optional<ingest::GrowingImage> image_;      ///< Of opened_.
+  std::optional<profile::Process> before_;         ///< After the segments before this one.
   LiveSamples live_;
-  trace::Survivors<Live> survivors_;  ///< Of the segment before.
-  bool is_next_ = false;  ///< This segment follows that one, nothing is missing between.
   std::map<std::uint32_t, FollowedThread> threads_;  ///< By number in the trace.
   std::map<std::uint32_t, std::string> names_;       ///< Of threads.
   /// Tallies of an aggregating runtime: their offsets, and where they stand.

@@ -22,11 +22,8 @@ ImageDecoder::ImageDecoder(profile::Recording& recording, Interner& interner, co
       header_(image.header()),
       inherited_(inherited),
       is_first_(inherited.process == kNone),
-      is_next_(header_.segment == inherited.segment + 1),
-      survivors_(inherited.survivors(recording)),
       process_(is_first_ ? static_cast<std::uint32_t>(recording.processes.size())
                          : inherited.process),
-      referents_(recording, interner, process_, header_.interval),
       first_sample_(recording.samples.size()),
       first_heap_sample_(recording.heap_samples.size()),
       first_mark_(recording.marks.size()),
@@ -37,37 +34,33 @@ ImageDecoder::ImageDecoder(profile::Recording& recording, Interner& interner, co
     go_on(recording_.processes[process_], header_);
   }
   inherited_.process = process_;
-  segment_.number = header_.segment;
-  segment_.start = header_.start_monotonic;
-  recording_.processes[process_].trace_bytes += image.extent().size;
-}
-
-void ImageDecoder::on(const Record& record, const trace::ModuleRecord& layout) {
-  saw(layout.time);
-  referents_.on(record, layout);
-}
-
-void ImageDecoder::on(const Record& record, const trace::EpochRecord& layout) {
-  saw(layout.time);
-  referents_.on(record, layout);
+  profile::Process& process = recording_.processes[process_];
+  process.trace_bytes += image.extent().size;
+  thinning_ = {process.seed, process.thinning};
+  referents_.emplace(recording, interner, process_, header_.interval);
+  begin(header_, inherited.survivors(recording), header_.segment == inherited.segment + 1);
 }
 
 void ImageDecoder::add_sample(const profile::Sample& sample, trace::Ref ref) {
   const bool is_own = sample.heap == profile::kProcessHeap;
   auto& samples = is_own ? recording_.samples : recording_.heap_samples;
-  index(ref, {static_cast<std::uint32_t>(samples.size()), is_own});
+  carry_on({static_cast<std::uint32_t>(samples.size()), is_own}, ref);
   samples.push_back(sample);
 }
 
-void ImageDecoder::index(trace::Ref ref, SamplePlace place) {
+/// From here on frees refer to the sample by `ref`.
+void ImageDecoder::carry_on(const SamplePlace& place, trace::Ref ref) {
   (place.is_own ? samples_ : heap_samples_).add(ref, place.index);
 }
 
-void ImageDecoder::on(const Record& record, const trace::SampleRecord& layout) {
-  const auto sample = referents_.sample_from(layout, record.header);
-  if (!sample) return;
-  saw(layout.time);
-  add_sample(*sample, record.ref());
+void ImageDecoder::fates_thinned() { recording_.processes[process_].thinning = thinning_.level; }
+
+void ImageDecoder::on(const Record& record, const trace::TallyRecord& layout) {
+  const auto tally = referents_->tally_from(layout, record.header);
+  if (!tally) return;
+  saw(tally->alike.time);
+  saw(tally->last);
+  recording_.tallies.push_back(*tally);
 }
 
 void ImageDecoder::on(const Record& record, const trace::MarkRecord& layout) {
@@ -89,7 +82,7 @@ void ImageDecoder::on(const Record& record, const trace::MappingRecord& layout) 
   event.flags = layout.flags;
   event.process = process_;
   event.thread = record.header.thread;
-  event.stack = referents_.stack_of(layout.stack);
+  event.stack = referents_->stack_of(layout.stack);
   event.time = layout.time;
   event.address = layout.address;
   event.bytes = layout.bytes;
@@ -133,7 +126,7 @@ void ImageDecoder::on(const Record& record, const trace::FreeRecord& layout) {
   sample.free_time = std::max({layout.time, sample.time, Nanoseconds{1}});
   sample.free_thread = record.header.thread;
   sample.free_cpu = record.header.cpu;
-  sample.free_stack = referents_.stack_of(layout.stack);
+  sample.free_stack = referents_->stack_of(layout.stack);
   sample.free_unseen = (record.header.flags & trace::kFlagUnseen) != 0;
   const bool is_earlier = found->index < (found->is_own ? first_sample_ : first_heap_sample_);
   if (is_earlier) freed_before_.push_back(*found);
@@ -162,8 +155,6 @@ void ImageDecoder::on(const Record& record, const trace::ThreadNameRecord& layou
   saw(layout.time);
   inherited_.thread_names[record.header.thread] = trace::name_of(layout);
 }
-
-void ImageDecoder::saw(Nanoseconds time) { last_time_ = std::max(last_time_, time); }
 
 std::uint32_t ImageDecoder::thread_of(std::uint32_t thread) const {
   const auto place = inherited_.threads.find(thread);
@@ -209,7 +200,6 @@ void ImageDecoder::finish(const trace::RecordReader& reader, bool is_open) {
 void ImageDecoder::finish_process(const trace::RecordReader& reader, bool is_open) {
   profile::Process& process = recording_.processes[process_];
   if (process.end == 0) process.end = std::max(last_time_, segment_.start);
-  segment_.end = process.end;
   // A segment may stay mapped for a while after its recording ended.
   const bool has_ended =
       process.ending == profile::Ending::kContinued || process.ending == profile::Ending::kStopped;
@@ -218,9 +208,21 @@ void ImageDecoder::finish_process(const trace::RecordReader& reader, bool is_ope
   process.uncommitted += reader.uncommitted();
 }
 
+void ImageDecoder::finish_segment() {
+  profile::Process& process = recording_.processes[process_];
+  inherited_.older.clear();
+  survivors_.for_each_left([&](const SamplePlace& place, Nanoseconds time, Address /*address*/) {
+    // A checkpoint that was cut off says nothing of those that it does not name.
+    if (!is_checkpointed_) return inherited_.older.push_back(place);
+    const Nanoseconds end = process.segments.back().end;
+    place.in(recording_).free_time = std::max({end, time, Nanoseconds{1}});
+  });
+  process.segments.push_back(segment_to(process.end, header_));
+}
+
 void ImageDecoder::warn(const Oddities& oddities) {
   const std::string& path = recording_.processes[process_].trace_path;
-  const ReferenceOddities& references = referents_.oddities();
+  const ReferenceOddities& references = referents_->oddities();
   const auto line = [&](std::uint64_t count, std::string_view what) {
     if (count != 0) recording_.warnings.push_back(fmt::format("{}: {} {}", path, count, what));
   };
