@@ -12,8 +12,10 @@
 
 namespace geiger::api {
 
-class Directory {
+class Directory : public trace::RecordSink {
  public:
+  using RecordSink::on;
+
   struct Thread {
     std::uint32_t tid = 0;
     std::string name;  ///< Empty where unknown.
@@ -29,14 +31,16 @@ class Directory {
   /// has this number.
   void read(const LiveTrace& trace, std::uint32_t first_image);
 
+  void on(const trace::Record& record, const trace::ThreadRecord& layout);
+  void on(const trace::Record& record, const trace::ThreadNameRecord& layout);
+  void on(const trace::Record& record, const trace::ModuleRecord& layout);
+
   /// By the thread index of a record's header; nothing for one that is not known.
   [[nodiscard]] Thread thread(std::uint32_t index) const;
   /// In the order of their records; of two that overlap the later one counts.
   [[nodiscard]] const std::vector<Module>& modules() const { return modules_; }
 
  private:
-  void add_module(Module&& module);
-  void add(const LiveTrace& trace, trace::Ref ref, const trace::RecordHeader& header);
   Thread& thread_at(std::uint32_t index);
 
   std::uint32_t first_image_ = 0;

@@ -12,10 +12,6 @@ std::uint64_t word_at(const char* place) {
   return std::atomic_ref(*word).load(std::memory_order_acquire);
 }
 
-bool is_committed(std::uint64_t word) {
-  return word != 0 && (trace::RecordHeader::unpack(word).flags & trace::kReserved) == 0;
-}
-
 }  // namespace
 
 LiveTrace live_trace(const capture::TraceView& view) {
@@ -73,17 +69,12 @@ bool Patience::wait() {
   return true;
 }
 
-std::uint64_t await_header(const char* record, Patience& patience) {
-  std::uint64_t word = word_at(record);
-  while (!is_committed(word) && patience.wait()) word = word_at(record);
-  return word;
-}
-
-Bytes end_of_hole(const char* base, Bytes begin, Bytes end) {
-  Bytes at = begin;
-  while (at < end && word_at(base + at) == 0) at += 8;
-  // Its writer may have gone on meanwhile, and what stands at `at` is inside its record.
-  return word_at(base + begin) == 0 ? std::max(at, begin + 8) : begin;
+bool MappedWindow::is_zero(std::uint64_t offset, std::uint64_t bytes) const {
+  const char* const first = base + offset;
+  for (std::uint64_t at = 0; at < bytes; at += sizeof(std::uint64_t)) {
+    if (word_at(first + at) != 0) return false;
+  }
+  return true;
 }
 
 }  // namespace geiger::api

@@ -1,17 +1,19 @@
 // The trace of this process, read by itself while threads write it.
 //
-// Not trace/reader.h: that reads what anybody may have written and may lie. Here the
-// writers are known, but may be in the middle of a record: those are waited for, a
-// little, so that a profile of [begin, end) has all that was reserved in it.
+// Writers may be in the middle of a record: those are waited for, a little, so that a profile
+// of [begin, end) has all that was reserved in it.
 #pragma once
 
 #include <atomic>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "api/connection.h"
 #include "base/units.h"
 #include "trace/format.h"
+#include "trace/record_walk.h"
 
 namespace geiger::api {
 
@@ -33,6 +35,11 @@ struct LiveTrace {
   }
   [[nodiscard]] trace::RecordHeader header_of(trace::Ref ref) const {
     return trace::RecordHeader::unpack(at<std::uint64_t>(ref));
+  }
+  /// Of one that was committed.
+  [[nodiscard]] trace::Record record(trace::Ref ref) const {
+    const trace::RecordHeader found = header_of(ref);
+    return {found, Bytes{ref} * 8, {&at<std::uint64_t>(ref), found.words}};
   }
   [[nodiscard]] bool is_pure() const { return (header->mode & trace::kModePure) != 0; }
 };
@@ -88,36 +95,31 @@ class Patience {
   int moments_ = 100;
 };
 
-/// The header word of a record once it is written and committed; 0 or with kReserved
-/// where patience ended first.
-[[nodiscard]] std::uint64_t await_header(const char* record, Patience& patience);
+/// What trace::RecordWalk reads from: the mapped bytes below `end`.
+struct MappedWindow {
+  const char* base;
+  Bytes end;
 
-/// Where reading goes on behind space that a writer reserved and left as zeros.
-[[nodiscard]] Bytes end_of_hole(const char* base, Bytes begin, Bytes end);
-
-/// Calls visit(ref, header) with every committed record in [begin, end); returns the
-/// number of those that are not.
-template <typename Visit>
-std::uint64_t walk(const LiveTrace& trace, Bytes begin, Bytes end, const Visit& visit) {
-  Patience patience;
-  std::uint64_t unfinished = 0;
-  for (Bytes at = begin; at < end;) {
-    const std::uint64_t word = await_header(trace.base + at, patience);
-    if (word == 0) {
-      const Bytes behind = end_of_hole(trace.base, at, end);
-      unfinished += behind != at;
-      at = behind;
-      continue;
-    }
-    const auto header = trace::RecordHeader::unpack(word);
-    if ((header.flags & trace::kReserved) != 0) {
-      ++unfinished;
-    } else {
-      visit(static_cast<trace::Ref>(at / 8), header);
-    }
-    at += Bytes{header.words} * 8;
+  [[nodiscard]] std::span<const std::byte> window(std::uint64_t offset) const {
+    return std::as_bytes(std::span(base + offset, end - offset));
   }
-  return unfinished;
+  [[nodiscard]] bool is_zero(std::uint64_t offset, std::uint64_t bytes) const;
+};
+
+/// Hands every committed record in [begin, end) to a sink; returns the number of those that
+/// are not.
+template <class Sink>
+std::uint64_t walk(const LiveTrace& trace, Bytes begin, Bytes end, Sink& sink) {
+  trace::ImageExtent extent;
+  extent.records_end = extent.promised_end = end;
+  trace::RecordWalk records(extent, true, begin);
+  MappedWindow mapped{trace.base, end};
+  Patience patience;
+  const auto wait = [&](std::uint64_t) {
+    return patience.wait() ? trace::Wait::kLookAgain : trace::Wait::kGiveUp;
+  };
+  const auto progress = records.run(mapped, wait, sink);
+  return records.reader().uncommitted() + (progress == trace::Progress::kUnreadable ? 1 : 0);
 }
 
 }  // namespace geiger::api

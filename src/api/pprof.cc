@@ -129,10 +129,10 @@ class PprofSnapshot {
 
   std::vector<std::uint64_t> ids_of(trace::Ref stack) {
     if (stack == 0) return {};
-    const auto& record = profile_.trace.at<trace::StackRecord>(stack);
-    const auto* frames = reinterpret_cast<const std::uint64_t*>(&record + 1);
     std::vector<std::uint64_t> ids;
-    for (std::uint64_t i = 0; i < record.count; ++i) ids.push_back(location_id(frames[i]));
+    for (const Address address : trace::frames_of(profile_.trace.record(stack))) {
+      ids.push_back(location_id(address));
+    }
     return ids;
   }
 
@@ -146,8 +146,7 @@ class PprofSnapshot {
     return profile_.trace.at<trace::NameRecord>(name);
   }
   std::string_view text_of(trace::Ref name) const {
-    const trace::NameRecord& record = name_at(name);
-    return {reinterpret_cast<const char*>(&record + 1), record.text_bytes};
+    return trace::text_of(profile_.trace.record(name));
   }
 
   /// Where the module's code is; all of the module if it has gone since.

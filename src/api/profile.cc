@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <span>
+#include <string_view>
 
 #include "estimation/sums.h"
 #include "estimation/thinning.h"
@@ -28,25 +30,39 @@ double keep_probability(const trace::SampleRecord& record, const Drawn& drawn, d
                           : estimation::keep_probability(size, drawn.lambda, lambda);
 }
 
-bool is_sample(const trace::RecordHeader& header, bool counts_carried) {
-  if (header.type == trace::RecordType::kSample) return true;
-  return counts_carried && header.type == trace::RecordType::kCarried &&
-         (header.flags & trace::kFlagVoid) == 0;
-}
+/// Reads the part of a profile that is in one trace.
+struct WindowReader : trace::RecordSink {
+  using RecordSink::on;
 
-void mark_freed(std::vector<Drawn>& samples, const trace::FreeRecord& record,
-                const trace::RecordHeader& header) {
-  const auto at = std::ranges::lower_bound(samples, record.sample, {}, &Drawn::ref);
-  if (at == samples.end() || at->ref != record.sample) return;
-  at->is_freed = true;
-  at->until = record.time;
-  at->free_stack = record.stack;
-  at->free_thread = header.thread;
-}
+  explicit WindowReader(Profile& into) : profile(into) {}
+
+  void on(const trace::Record& record, const trace::SampleRecord&) { add(record.ref()); }
+  void on(const trace::Record& record, const trace::CarriedRecord&) {
+    if (profile.counts_carried) add(record.ref());
+  }
+  void on(const trace::Record& record, const trace::FreeRecord& free) {
+    if (!profile.has_lifetimes()) return;
+    const auto at = std::ranges::lower_bound(profile.samples, free.sample, {}, &Drawn::ref);
+    if (at == profile.samples.end() || at->ref != free.sample) return;
+    end_by(*at, record, free);
+  }
+  void on(const trace::Record&, const trace::EpochRecord& epoch) {
+    profile.largest_interval = std::max(profile.largest_interval, epoch.interval);
+  }
+
+  void add(trace::Ref ref) {
+    Drawn drawn;
+    if (!thinned(profile.trace, ref, profile.interval, drawn)) return;
+    if (profile.has_lifetimes()) drawn.until = profile.to;
+    profile.samples.push_back(drawn);
+  }
+
+  Profile& profile;
+};
 
 geiger_text text_of(const LiveTrace& trace, trace::Ref name) {
-  const auto& record = trace.at<trace::NameRecord>(name);
-  return {reinterpret_cast<const char*>(&record + 1), record.text_bytes};
+  const std::string_view text = trace::text_of(trace.record(name));
+  return {text.data(), text.size()};
 }
 
 void name_sample(const LiveTrace& trace, const trace::SampleRecord& record, geiger_sample& sample) {
@@ -57,12 +73,9 @@ void name_sample(const LiveTrace& trace, const trace::SampleRecord& record, geig
   }
 }
 
-/// Null and 0 for no stack.
-const std::uint64_t* frames_of(const LiveTrace& trace, trace::Ref stack, std::size_t& count) {
-  count = stack == 0 ? 0 : trace.at<trace::StackRecord>(stack).count;
-  return stack == 0
-             ? nullptr
-             : reinterpret_cast<const std::uint64_t*>(&trace.at<trace::StackRecord>(stack) + 1);
+std::span<const std::uint64_t> frames_of(const LiveTrace& trace, trace::Ref stack) {
+  if (stack == 0) return {};
+  return trace::frames_of(trace.record(stack));
 }
 
 void weigh_sample(const Drawn& drawn, geiger_sample& sample) {
@@ -73,6 +86,13 @@ void weigh_sample(const Drawn& drawn, geiger_sample& sample) {
 }
 
 }  // namespace
+
+void end_by(Drawn& drawn, const trace::Record& record, const trace::FreeRecord& free) {
+  drawn.is_freed = true;
+  drawn.until = free.time;
+  drawn.free_stack = free.stack;
+  drawn.free_thread = record.header.thread;
+}
 
 Drawn as_recorded(const LiveTrace& trace, trace::Ref sample) {
   const trace::SampleRecord& record = trace.sample(sample);
@@ -100,20 +120,8 @@ bool thinned(const LiveTrace& trace, trace::Ref sample, std::uint64_t interval, 
 }
 
 void read_window(Profile& profile) {
-  const auto visit = [&](trace::Ref ref, const trace::RecordHeader& header) {
-    Drawn drawn;
-    if (is_sample(header, profile.counts_carried) &&
-        thinned(profile.trace, ref, profile.interval, drawn)) {
-      if (profile.has_lifetimes()) drawn.until = profile.to;
-      profile.samples.push_back(drawn);
-    } else if (header.type == trace::RecordType::kFree && profile.has_lifetimes()) {
-      mark_freed(profile.samples, profile.trace.at<trace::FreeRecord>(ref), header);
-    } else if (header.type == trace::RecordType::kEpoch) {
-      profile.largest_interval =
-          std::max(profile.largest_interval, profile.trace.at<trace::EpochRecord>(ref).interval);
-    }
-  };
-  profile.unfinished = walk(profile.trace, profile.begin, profile.end, visit);
+  WindowReader reader(profile);
+  profile.unfinished = walk(profile.trace, profile.begin, profile.end, reader);
   if (profile.kind == GEIGER_COMPLETE_LIFETIMES) {
     std::erase_if(profile.samples, [](const Drawn& drawn) { return !drawn.is_freed; });
   }
@@ -143,8 +151,12 @@ geiger_sample sample_of(const LiveTrace& trace, const Drawn& drawn, std::uint32_
                         std::uint32_t free_tid) {
   const trace::SampleRecord& record = trace.sample(drawn.ref);
   geiger_sample sample{};
-  sample.frames = frames_of(trace, record.stack, sample.frame_count);
-  sample.free_frames = frames_of(trace, drawn.free_stack, sample.free_frame_count);
+  const auto frames = frames_of(trace, record.stack);
+  sample.frames = frames.data();
+  sample.frame_count = frames.size();
+  const auto free_frames = frames_of(trace, drawn.free_stack);
+  sample.free_frames = free_frames.data();
+  sample.free_frame_count = free_frames.size();
   sample.free_thread = free_tid;
   sample.swapped = drawn.swapped;
   sample.untouched = drawn.untouched;

@@ -75,6 +75,9 @@ void keep_references(Profile& profile, const Directory& directory);
 [[nodiscard]] geiger_sample sample_of(const LiveTrace& trace, const Drawn& drawn, std::uint32_t tid,
                                       std::uint32_t free_tid);
 
+/// Ends a sample as a record of the trace says; its stack is one of that trace.
+void end_by(Drawn& drawn, const trace::Record& record, const trace::FreeRecord& free);
+
 /// As recorded, with its own rate and not freed.
 [[nodiscard]] Drawn as_recorded(const LiveTrace& trace, trace::Ref sample);
 

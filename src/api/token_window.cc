@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "api/profile.h"
+#include "trace/survivors.h"
 
 namespace geiger::api {
 namespace {
@@ -16,35 +17,39 @@ namespace {
 using Living = std::unordered_map<trace::Ref, std::size_t>;
 
 /// What a trace carries on from the one before it.
-struct Checkpoint {
+struct Checkpoint : trace::RecordSink {
+  using RecordSink::on;
+
+  void on(const trace::Record& record, const trace::CarriedRecord& layout) {
+    if (const auto index = before.take(layout, true)) carried.emplace(record.ref(), *index);
+  }
+  void on(const trace::Record&, const trace::CheckpointRecord& layout) {
+    if (layout.lost == 0) whole_at = layout.time;
+  }
+
+  trace::Survivors<std::size_t> before;
   Living carried;
   std::optional<Nanoseconds> whole_at;  ///< Everything that lived is among them.
 };
 
-Checkpoint checkpoint_of(const LiveTrace& trace, const Living& before) {
-  Checkpoint found;
-  const auto visit = [&](trace::Ref ref, const trace::RecordHeader& header) {
-    if (header.type == trace::RecordType::kCheckpoint) {
-      const auto& record = trace.at<trace::CheckpointRecord>(ref);
-      if (record.lost == 0) found.whole_at = record.time;
-    }
-    if (header.type != trace::RecordType::kCarried || (header.flags & trace::kFlagVoid) != 0)
-      return;
-    const auto at = before.find(trace.at<trace::CarriedRecord>(ref).previous);
-    if (at != before.end()) found.carried.emplace(ref, at->second);
-  };
-  walk(trace, trace::kRecordsOffset, trace.end, visit);
-  return found;
-}
+/// Frees of what was carried. Copies the stacks of who freed it.
+struct Frees : trace::RecordSink {
+  using RecordSink::on;
 
-/// Copies the stack of who freed it.
-void end_by(Profile& profile, std::size_t index, const trace::FreeRecord& record) {
-  Drawn& drawn = profile.samples[index];
-  drawn.is_freed = true;
-  drawn.until = record.time;
-  drawn.free_stack = profile.records.add_stack(record.stack);
-  drawn.free_thread = trace::RecordHeader::unpack(record.header).thread;
-}
+  Frees(Profile& into, Living& carried) : profile(into), living(carried) {}
+
+  void on(const trace::Record& record, const trace::FreeRecord& layout) {
+    const auto at = living.find(layout.sample);
+    if (at == living.end()) return;
+    Drawn& drawn = profile.samples[at->second];
+    end_by(drawn, record, layout);
+    drawn.free_stack = profile.records.add_stack(drawn.free_stack);
+    living.erase(at);
+  }
+
+  Profile& profile;
+  Living& living;
+};
 
 /// Not seen by whom.
 void end_at(Drawn& drawn, Nanoseconds time) {
@@ -55,22 +60,17 @@ void end_at(Drawn& drawn, Nanoseconds time) {
 /// What lived when the trace before this one ended: its frees in this one, up to `end`.
 Living follow(Profile& profile, const LiveTrace& trace, Bytes end, const Living& before) {
   profile.records.read_from(trace);
-  Checkpoint checkpoint = checkpoint_of(trace, before);
-  if (checkpoint.whole_at) {
-    std::vector<bool> is_carried(profile.samples.size());
-    for (const auto& [ref, index] : checkpoint.carried) is_carried[index] = true;
-    for (const auto& [ref, index] : before) {
-      if (!is_carried[index]) end_at(profile.samples[index], *checkpoint.whole_at);
-    }
+  Checkpoint checkpoint;
+  for (const auto& [ref, index] : before) {
+    const trace::SampleRecord& sample = profile.records.view().sample(profile.samples[index].ref);
+    checkpoint.before.add(ref, sample.time, sample.address, index);
   }
-  walk(trace, trace::kRecordsOffset, end, [&](trace::Ref ref, const trace::RecordHeader& header) {
-    if (header.type != trace::RecordType::kFree) return;
-    const auto& record = trace.at<trace::FreeRecord>(ref);
-    const auto at = checkpoint.carried.find(record.sample);
-    if (at == checkpoint.carried.end()) return;
-    end_by(profile, at->second, record);
-    checkpoint.carried.erase(at);
+  walk(trace, trace::kRecordsOffset, trace.end, checkpoint);
+  checkpoint.before.for_each_left([&](std::size_t index, Nanoseconds, Address) {
+    if (checkpoint.whole_at) end_at(profile.samples[index], *checkpoint.whole_at);
   });
+  Frees frees(profile, checkpoint.carried);
+  walk(trace, trace::kRecordsOffset, end, frees);
   return std::move(checkpoint.carried);
 }
 

@@ -26,8 +26,10 @@ struct RecordCounts {
 };
 
 /// Follows the first image of a trace.
-class TraceTally {
+class TraceTally : public trace::RecordSink {
  public:
+  using RecordSink::on;
+
   /// `fd` stays the caller's and open for as long as this lives.
   explicit TraceTally(int fd) : image_(fd) {}
 
@@ -35,9 +37,17 @@ class TraceTally {
   bool update(Nanoseconds now);
   [[nodiscard]] const RecordCounts& counts() const { return counts_; }
 
- private:
-  void take(const trace::Record& record);
+  void on(const trace::Record&, const trace::SampleRecord&) { ++counts_.samples; }
+  void on(const trace::Record&, const trace::FreeRecord&) { ++counts_.frees; }
+  void on(const trace::Record&, const trace::CarriedRecord&) { ++counts_.carried; }
+  void on(const trace::Record&, const trace::StackRecord&) { ++counts_.stacks; }
+  void on(const trace::Record&, const trace::MappingRecord&) { ++counts_.mappings; }
+  void on(const trace::Record&, const trace::EpochRecord& epoch) {
+    ++counts_.epochs;
+    counts_.interval = epoch.interval;
+  }
 
+ private:
   ingest::GrowingImage image_;
   RecordCounts counts_;
 };

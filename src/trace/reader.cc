@@ -1,35 +1,36 @@
 #include "trace/reader.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <bit>
 #include <cstring>
+
+#include "trace/record_sink.h"
 
 namespace geiger::trace {
 namespace {
 
+constexpr std::size_t kKnownTypes = static_cast<std::size_t>(RecordType::kMaxKnown) + 1;
+
 /// Words that the fixed part of each known type takes.
-constexpr std::uint64_t kFixedWords[] = {
-    0,                              // kNone
-    sizeof(SampleRecord) / 8,       // kSample
-    sizeof(FreeRecord) / 8,         // kFree
-    sizeof(StackRecord) / 8,        // kStack
-    sizeof(ModuleRecord) / 8,       // kModule
-    sizeof(ThreadRecord) / 8,       // kThread
-    sizeof(EpochRecord) / 8,        // kEpoch
-    sizeof(ThreadNameRecord) / 8,   // kThreadName
-    sizeof(NameRecord) / 8,         // kName
-    sizeof(MarkRecord) / 8,         // kMark
-    sizeof(MappingRecord) / 8,      // kMapping
-    sizeof(UtilizationRecord) / 8,  // kUtilization
-    sizeof(CarriedRecord) / 8,      // kCarried
-    sizeof(CheckpointRecord) / 8,   // kCheckpoint
-    sizeof(ThinningRecord) / 8,     // kThinning
-    sizeof(TallyRecord) / 8,        // kTally
-    sizeof(ResidencyRecord) / 8,    // kResidency
-};
-static_assert(std::size(kFixedWords) == static_cast<std::size_t>(RecordType::kMaxKnown) + 1);
+constexpr auto kFixedWords = [] {
+  std::array<std::uint64_t, kKnownTypes> words{};
+  for (std::size_t type = 0; type < kKnownTypes; ++type) {
+    with_layout(static_cast<RecordType>(type), [&](auto layout) {
+      words[type] = sizeof(typename decltype(layout)::type) / sizeof(std::uint64_t);
+    });
+  }
+  return words;
+}();
 
 constexpr std::uint64_t kWord = sizeof(std::uint64_t);
+
+/// A window may be memory that threads write to meanwhile: pairs with the release of
+/// Writer::commit.
+std::uint64_t header_word(const std::uint64_t& word) {
+  return std::atomic_ref(const_cast<std::uint64_t&>(word)).load(std::memory_order_acquire);
+}
 
 bool is_known(RecordType type) { return type <= RecordType::kMaxKnown; }
 
@@ -37,48 +38,34 @@ const std::byte* body_of(const Record& record, std::size_t fixed_bytes) {
   return reinterpret_cast<const std::byte*>(record.words.data()) + fixed_bytes;
 }
 
-Fault check_stack(const Record& record) {
-  const std::uint64_t count = record.as<StackRecord>().count;
-  const std::uint64_t room = record.words.size() - sizeof(StackRecord) / kWord;
-  return count > room || count > kMaxFrames ? Fault::kStackCount : Fault::kNone;
-}
-
-Fault check_module(const Record& record) {
-  const auto& module = record.as<ModuleRecord>();
-  const std::uint64_t room = record.words.size_bytes() - sizeof(ModuleRecord);
-  const std::uint64_t text = std::uint64_t{module.build_id_bytes} + module.path_bytes;
-  return module.path_bytes == 0 || text > room ? Fault::kModuleText : Fault::kNone;
-}
-
 template <typename Layout>
-Fault check_text(const Record& record) {
+Fault check_text(const Record& record, const Layout& layout) {
   const std::uint64_t room = record.words.size_bytes() - sizeof(Layout);
-  return record.as<Layout>().text_bytes > room ? Fault::kText : Fault::kNone;
+  return layout.text_bytes > room ? Fault::kText : Fault::kNone;
 }
 
-Fault check_epoch(const Record& record) {
-  const auto& epoch = record.as<EpochRecord>();
-  const bool draws = epoch.interval >= 1 && std::bit_cast<double>(epoch.lambda_bits) > 0.0;
-  return draws ? Fault::kNone : Fault::kEpochValues;
-}
+/// What the types demand beyond their fixed size.
+struct BodyCheck : RecordSink {
+  using RecordSink::on;
 
-/// Checks what the type demands beyond its fixed size.
-Fault check_body(const Record& record) {
-  switch (record.header.type) {
-    case RecordType::kStack:
-      return check_stack(record);
-    case RecordType::kModule:
-      return check_module(record);
-    case RecordType::kEpoch:
-      return check_epoch(record);
-    case RecordType::kName:
-      return check_text<NameRecord>(record);
-    case RecordType::kMark:
-      return check_text<MarkRecord>(record);
-    default:
-      return Fault::kNone;
+  void on(const Record& record, const StackRecord& stack) {
+    const std::uint64_t room = record.words.size() - sizeof(StackRecord) / kWord;
+    if (stack.count > room || stack.count > kMaxFrames) fault = Fault::kStackCount;
   }
-}
+  void on(const Record& record, const ModuleRecord& module) {
+    const std::uint64_t room = record.words.size_bytes() - sizeof(ModuleRecord);
+    const std::uint64_t text = std::uint64_t{module.build_id_bytes} + module.path_bytes;
+    if (module.path_bytes == 0 || text > room) fault = Fault::kModuleText;
+  }
+  void on(const Record&, const EpochRecord& epoch) {
+    const bool draws = epoch.interval >= 1 && std::bit_cast<double>(epoch.lambda_bits) > 0.0;
+    if (!draws) fault = Fault::kEpochValues;
+  }
+  void on(const Record& record, const NameRecord& name) { fault = check_text(record, name); }
+  void on(const Record& record, const MarkRecord& mark) { fault = check_text(record, mark); }
+
+  Fault fault = Fault::kNone;
+};
 
 bool is_valid_end(std::uint64_t end, std::uint64_t limit) {
   return end >= kRecordsOffset && end <= limit && end % kWord == 0;
@@ -195,6 +182,10 @@ std::string_view text_of(const Record& record) {
   return {reinterpret_cast<const char*>(body_of(record, fixed)), bytes};
 }
 
+std::string_view name_of(const ThreadNameRecord& record) {
+  return {record.name, strnlen(record.name, sizeof record.name)};
+}
+
 std::string_view path_of(const Record& module) {
   const auto& layout = module.as<ModuleRecord>();
   const std::byte* text = body_of(module, sizeof(ModuleRecord) + layout.build_id_bytes);
@@ -202,8 +193,8 @@ std::string_view path_of(const Record& module) {
   return {path, strnlen(path, layout.path_bytes)};
 }
 
-RecordReader::RecordReader(const ImageExtent& extent)
-    : extent_(extent), end_(std::max(extent.records_end, kRecordsOffset)) {
+RecordReader::RecordReader(const ImageExtent& extent, std::uint64_t from)
+    : position_(from), extent_(extent), end_(std::max(extent.records_end, kRecordsOffset)) {
   // Records end inside the header pages: nothing to read, and the cut is known.
   if (extent.is_cut && position_ >= end_) fail(Fault::kCut, extent.promised_end);
 }
@@ -227,8 +218,9 @@ void RecordReader::fail(Fault fault, std::uint64_t found) {
 
 Step RecordReader::next() {
   while (used_ < window_.size()) {
-    if (window_[used_] == 0) return skip_hole();
-    const RecordHeader header = RecordHeader::unpack(window_[used_]);
+    const std::uint64_t word = header_word(window_[used_]);
+    if (word == 0) return skip_hole();
+    const RecordHeader header = RecordHeader::unpack(word);
     const bool is_fed = header.words <= window_.size() - used_;
     if (!is_fed && position_ + header.words * kWord <= end_) break;
     if (!take(header)) return Step::kWindow;
@@ -254,19 +246,22 @@ bool RecordReader::take(const RecordHeader& header) {
     return true;
   } else if (header.type == RecordType::kNone) {
     fail(Fault::kNoType);
-  } else if (is_known(header.type) && header.words < kFixedWords[static_cast<int>(header.type)]) {
+  } else if (is_known(header.type) &&
+             header.words < kFixedWords[static_cast<std::size_t>(header.type)]) {
     fail(Fault::kTooSmall);
   } else {
     record_ = {header, position_, window_.subspan(used_, header.words)};
-    const Fault fault = check_body(record_);
-    if (fault != Fault::kNone) fail(fault);
+    BodyCheck check;
+    hand_over(record_, check);
+    if (check.fault != Fault::kNone) fail(check.fault);
   }
   return !has_failed();
 }
 
 Step RecordReader::skip_hole() {
   const auto rest = window_.subspan(used_);
-  const auto past = std::ranges::find_if(rest, [](std::uint64_t word) { return word != 0; });
+  const auto past =
+      std::ranges::find_if(rest, [](const std::uint64_t& word) { return header_word(word) != 0; });
   const std::uint64_t bytes = static_cast<std::uint64_t>(past - rest.begin()) * kWord;
   const bool continues = hole_.bytes != 0 && hole_.offset + hole_.bytes == position_;
   if (continues) {

@@ -3,6 +3,8 @@
 // Overview:
 //   read_header      checks the header, says where the records and the image end
 //   RecordReader     feed() a window of the records, next() until it is empty
+//   record_sink.h    from a record to the structure of its type
+//   record_walk.h    the loop over both, with patience for writers
 //
 // A trace may be live, cut, or hostile. So every size is checked before it is
 // used, nothing is read past a window, and the first implausible word ends the
@@ -104,6 +106,8 @@ struct Hole {
 [[nodiscard]] std::string_view path_of(const Record& module);
 /// The text of a kName or kMark record.
 [[nodiscard]] std::string_view text_of(const Record& record);
+/// The name of a thread.
+[[nodiscard]] std::string_view name_of(const ThreadNameRecord& record);
 
 /// What RecordReader::next() came to.
 enum class Step : std::uint8_t {
@@ -124,7 +128,8 @@ enum class Step : std::uint8_t {
 /// A window that ends inside a record is no fault: the next one starts with it.
 class RecordReader {
  public:
-  explicit RecordReader(const ImageExtent& extent);
+  /// `from`: where its first record starts.
+  explicit RecordReader(const ImageExtent& extent, std::uint64_t from = kRecordsOffset);
 
   /// The bytes from position() on, 8-byte aligned in memory. A window that holds
   /// not even the next record whole states that the file ends there.
@@ -134,6 +139,8 @@ class RecordReader {
 
   [[nodiscard]] const Record& record() const { return record_; }
   [[nodiscard]] const Hole& hole() const { return hole_; }
+  /// Where the record of the last Step::kPending starts.
+  [[nodiscard]] std::uint64_t reserved_at() const { return reserved_; }
 
   /// Right after Step::kHole, or after the feed() behind a hole that the window ended in: goes
   /// back to the hole's start and drops the window.
@@ -168,7 +175,7 @@ class RecordReader {
 
   std::span<const std::uint64_t> window_;
   std::uint64_t used_ = 0;  ///< Words of the window behind us.
-  std::uint64_t position_ = kRecordsOffset;
+  std::uint64_t position_;
   std::uint64_t reserved_ = 0;  ///< Where the last skipped record starts.
   ImageExtent extent_;
   std::uint64_t end_ = kRecordsOffset;

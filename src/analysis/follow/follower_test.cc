@@ -235,6 +235,31 @@ TEST_F(Followed, GoesOnInTheNextSegment) {
   EXPECT_EQ(late.records(), follower.records());
 }
 
+/// By a slow path that took longer than a whole segment, so that nothing refers to its record.
+TEST_F(Followed, ASampleMayBeCarriedBehindTheCheckpoint) {
+  TestTrace first, second;
+  first.be_segment(0, 1000, 2000, State::kContinued);
+  second.be_segment(1, 2010, 3000, State::kExited);
+  TestTrace::Drawn drawn;
+  drawn.epoch = first.epoch(1024, 1000);
+  drawn.stack = first.stack({0x1010});
+  drawn.time = 1100;
+  drawn.address = 0x10;
+  first.sample(drawn);
+  drawn.epoch = second.epoch(1024, 2010);
+  drawn.stack = second.stack({0x1010});
+  second.checkpoint(0, 0, 2010);
+  const Ref late = second.carried(drawn, 0);
+  write(first, "run/target.100.0.geiger");
+  write(second, "run/target.100.1.geiger");
+  look();
+  expect_same_as_whole();
+  second.free(late, 2600);
+  write(second, "run/target.100.1.geiger");
+  look();
+  expect_same_as_whole();
+}
+
 /// Whoever comes late knows what lived before, and not that it was allocated.
 TEST_F(Followed, BeginsInALaterSegment) {
   TestTrace second;

@@ -12,11 +12,10 @@ namespace geiger::follow {
 
 using profile::kNone;
 using trace::Record;
-using trace::RecordType;
 
 void ImageFollower::add(TraceSegment segment) {
   const std::uint32_t number = segment.number;
-  if (image_ && number <= segment_.number) return;
+  if (image_ && number <= opened_.number) return;
   waiting_.try_emplace(number, std::move(segment));
 }
 
@@ -40,16 +39,23 @@ bool ImageFollower::open_next() {
       thread.offset = 0;
     }
   }
-  const std::uint32_t previous = segment_.number;
   referents_.reset();
   tally_records_.clear();
-  survivors_ = std::exchange(live_, {});
-  births_.clear();
-  segment_ = std::move(waiting_.begin()->second);
+  opened_ = std::move(waiting_.begin()->second);
   waiting_.erase(waiting_.begin());
-  is_next_ = segment_.number == previous + 1;
-  image_.emplace(segment_.file->descriptor());
+  image_.emplace(opened_.file->descriptor());
   return true;
+}
+
+/// What lived when the segment ended; so does what a checkpoint did not name that was cut off.
+trace::Survivors<LiveCount> ImageFollower::pass_on_live() {
+  trace::Survivors<LiveCount> next;
+  for (const auto& [ref, live] : live_) next.add(ref, live.time, live.address, live);
+  survivors_.for_each_left([&](const LiveCount& live, Nanoseconds time, Address address) {
+    if (!is_checkpointed_) next.add(0, time, address, live);
+  });
+  live_ = {};
+  return next;
 }
 
 /// With the first look at a segment's header.
@@ -59,12 +65,18 @@ void ImageFollower::begin_segment() {
     process_ = static_cast<std::uint32_t>(shared_.recording.processes.size());
     shared_.recording.processes.emplace_back();
   }
-  seed_ = header.seed;
-  segment_start_ = header.start_monotonic;
-  is_checkpointed_ = false;
-  lost_ = 0;
+  thinning_.seed = header.seed;
+  begin(header, pass_on_live(), header.segment == segment_.number + 1);
   referents_.emplace(shared_.recording, shared_.interner, process_, header.interval);
   refresh_process();
+}
+
+ImageFollower::Progress ImageFollower::read_on(Nanoseconds now, Bytes most) {
+  if (!referents_) {
+    if (!image_->look()) return Progress::kUnreadable;
+    begin_segment();
+  }
+  return image_->update(now, *this, most);
 }
 
 ImageFollower::Progress ImageFollower::update(Nanoseconds now, Bytes most) {
@@ -73,8 +85,7 @@ ImageFollower::Progress ImageFollower::update(Nanoseconds now, Bytes most) {
     // The state before the records: what it says to be complete is there when they are read.
     const bool is_known = image_->has_header();
     const trace::State before = state();
-    const auto progress = image_->update(
-        now, [this](const Record& record) { take(record); }, most);
+    const auto progress = read_on(now, most);
     if (progress == Progress::kBehind) return progress;
     const bool is_over = before == trace::State::kContinued || progress == Progress::kUnreadable;
     if (is_over && !open_next()) return progress;
@@ -82,45 +93,11 @@ ImageFollower::Progress ImageFollower::update(Nanoseconds now, Bytes most) {
   }
 }
 
-void ImageFollower::take(const Record& record) {
-  if (!referents_) begin_segment();
-  switch (record.header.type) {
-    case RecordType::kSample:
-      return take_sample(record);
-    case RecordType::kFree:
-      return take_free(record);
-    case RecordType::kCarried:
-      return take_carried(record);
-    case RecordType::kCheckpoint:
-      return take_checkpoint(record);
-    case RecordType::kThinning:
-      return take_thinning(record);
-    case RecordType::kThread:
-      return take_thread(record);
-    case RecordType::kTally:
-      return take_tally(record);
-    case RecordType::kMark:
-      return take_mark(record);
-    case RecordType::kThreadName:
-      names_[record.header.thread] = ingest::name_of(record.as<trace::ThreadNameRecord>());
-      return;
-    default:
-      referents_->take(record);
-  }
-}
-
-void ImageFollower::take_sample(const Record& record) {
-  auto sample = referents_->sample_from(record.as<trace::SampleRecord>(), record.header);
-  if (!sample) return;
-  saw(sample->time);
-  sample->thread = thread_of(sample->thread);
-  sample->free_thread = kNone;
-  count(*sample, record.ref());
-}
-
 /// A new sample that has not been freed.
-void ImageFollower::count(const profile::Sample& sample, trace::Ref ref) {
-  const bool is_tracked = is_kept(sample.time, sample.address);
+void ImageFollower::add_sample(profile::Sample sample, trace::Ref ref) {
+  sample.thread = thread_of(sample.thread);
+  sample.free_thread = kNone;
+  const bool is_tracked = thinning_.keeps(sample.time, sample.address);
   const std::uint32_t index = shared_.tallies.find(sample, is_tracked);
   profile::Tally& tally = shared_.recording.tallies[index];
   ++tally.allocated;
@@ -129,8 +106,7 @@ void ImageFollower::count(const profile::Sample& sample, trace::Ref ref) {
   if (is_tracked) live_[ref] = {number, sample.time, sample.address, index};
 }
 
-void ImageFollower::take_free(const Record& record) {
-  const auto& layout = record.as<trace::FreeRecord>();
+void ImageFollower::on(const Record& /*record*/, const trace::FreeRecord& layout) {
   saw(layout.time);
   const auto found = live_.find(layout.sample);
   if (found == live_.end()) return;
@@ -138,68 +114,22 @@ void ImageFollower::take_free(const Record& record) {
   live_.erase(found);
 }
 
-bool ImageFollower::is_kept(Nanoseconds time, Address address) const {
-  if (thinning_ == 0) return true;
-  trace::SampleRecord record{};
-  record.time = time;
-  record.address = address;
-  return trace::is_kept(trace::chance_of(seed_, record), thinning_);
+void ImageFollower::carry_on(const LiveCount& live, trace::Ref ref) {
+  live_[ref] = live;
+  // A slow path that took longer than a segment carries its sample on behind the checkpoint.
+  if (is_checkpointed_) --shared_.recording.tallies[live.tally].freed;
 }
 
-/// The sample that is carried on, taken out of the survivors; nothing if it was not seen.
-std::optional<ImageFollower::Live> ImageFollower::survivor(const trace::CarriedRecord& carried) {
-  auto found =
-      is_next_ && carried.previous != 0 ? survivors_.find(carried.previous) : survivors_.end();
-  const std::pair birth(carried.sample.time, carried.sample.address);
-  const bool is_same = found != survivors_.end() && found->second.time == birth.first &&
-                       found->second.address == birth.second;
-  if (!is_same) {
-    if (births_.empty()) {
-      for (const auto& [ref, live] : survivors_) births_[{live.time, live.address}] = ref;
-    }
-    const auto born = births_.find(birth);
-    found = born == births_.end() ? survivors_.end() : survivors_.find(born->second);
-  }
-  if (found == survivors_.end()) return std::nullopt;
-  const Live live = found->second;
-  survivors_.erase(found);
-  return live;
-}
-
-void ImageFollower::take_carried(const Record& record) {
-  if ((record.header.flags & trace::kFlagVoid) != 0) return;
-  const auto& layout = record.as<trace::CarriedRecord>();
-  if (const auto live = survivor(layout)) {
-    live_[record.ref()] = *live;
-    return;
-  }
-  auto sample = referents_->sample_from(layout.sample, record.header);
-  if (!sample) return;
-  sample->thread = thread_of(sample->thread);
-  sample->free_thread = kNone;
-  // Allocated in what is missing; a sample that raced with the rotation was not.
-  if (sample->time < segment_start_) sample->seen_from = segment_start_;
-  count(*sample, record.ref());
-}
-
-/// Those that were neither carried on nor freed ended in between.
-void ImageFollower::take_checkpoint(const Record& record) {
-  const auto& layout = record.as<trace::CheckpointRecord>();
-  saw(layout.time);
-  is_checkpointed_ = true;
-  lost_ += layout.lost;
-  for (const auto& [ref, live] : survivors_) ++shared_.recording.tallies[live.tally].freed;
-  survivors_ = {};
-  births_.clear();
+void ImageFollower::survivors_ended() {
+  survivors_.for_each_left([&](const LiveCount& live, Nanoseconds /*time*/, Address /*address*/) {
+    ++shared_.recording.tallies[live.tally].freed;
+  });
 }
 
 /// From here on nobody tells of the frees of those that it drops.
-void ImageFollower::take_thinning(const Record& record) {
-  const auto& layout = record.as<trace::ThinningRecord>();
-  saw(layout.time);
-  thinning_ = std::max(thinning_, std::min(layout.level, profile::kMostThinning));
+void ImageFollower::fates_thinned() {
   for (auto live = live_.begin(); live != live_.end();) {
-    if (is_kept(live->second.time, live->second.address)) {
+    if (thinning_.keeps(live->second.time, live->second.address)) {
       ++live;
       continue;
     }
@@ -217,8 +147,7 @@ std::uint32_t ImageFollower::thread_of(std::uint32_t number) const {
   return place == threads_.end() ? kNone : place->second.index;
 }
 
-void ImageFollower::take_thread(const Record& record) {
-  const auto& layout = record.as<trace::ThreadRecord>();
+void ImageFollower::on(const Record& record, const trace::ThreadRecord& layout) {
   const auto [place, is_new] = threads_.try_emplace(record.header.thread);
   FollowedThread& thread = place->second;
   if (is_new) {
@@ -233,15 +162,18 @@ void ImageFollower::take_thread(const Record& record) {
   if ((record.header.flags & trace::kFlagCarriedThread) == 0) thread.offset = record.offset;
 }
 
-void ImageFollower::take_tally(const Record& record) {
-  const auto tally = referents_->tally_from(record);
+void ImageFollower::on(const Record& record, const trace::ThreadNameRecord& layout) {
+  names_[record.header.thread] = trace::name_of(layout);
+}
+
+void ImageFollower::on(const Record& record, const trace::TallyRecord& layout) {
+  const auto tally = referents_->tally_from(layout, record.header);
   if (!tally) return;
   tally_records_.emplace_back(record.offset, shared_.recording.tallies.size());
   shared_.recording.tallies.push_back(*tally);
 }
 
-void ImageFollower::take_mark(const Record& record) {
-  const auto& layout = record.as<trace::MarkRecord>();
+void ImageFollower::on(const Record& record, const trace::MarkRecord& layout) {
   saw(layout.time);
   shared_.recording.marks.push_back({process_, thread_of(record.header.thread), layout.time,
                                      std::string(trace::text_of(record))});
@@ -254,8 +186,7 @@ void ImageFollower::count_live_since(std::uint64_t first, std::vector<std::uint6
 }
 
 void ImageFollower::refresh() {
-  if (!image_ || !image_->has_header()) return;
-  if (!referents_) begin_segment();
+  if (!referents_) return;
   refresh_threads();
   refresh_tallies();
   refresh_process();
@@ -278,7 +209,7 @@ void ImageFollower::refresh_tallies() {
   for (const auto& [offset, index] : tally_records_) {
     const auto record = image_->reread(offset);
     if (!record || record->words.size_bytes() < sizeof(trace::TallyRecord)) continue;
-    const auto tally = referents_->tally_from(*record);
+    const auto tally = referents_->tally_from(record->as<trace::TallyRecord>(), record->header);
     if (!tally) continue;
     saw(tally->last);
     shared_.recording.tallies[index] = *tally;
@@ -287,11 +218,11 @@ void ImageFollower::refresh_tallies() {
 
 void ImageFollower::refresh_process() {
   const trace::FileHeader& header = image_->header();
-  profile::Process process = before_ ? *before_ : ingest::process_of(header, segment_.shown);
+  profile::Process process = before_ ? *before_ : ingest::process_of(header, opened_.shown);
   if (before_) ingest::go_on(process, header);
   // Whatever the runtime did: here samples are counted, and their instants are not kept.
   process.is_aggregated = true;
-  process.thinning = thinning_;
+  process.thinning = thinning_.level;
   process.trace_bytes += image_->position();
   process.records += image_->records();
   process.uncommitted += image_->uncommitted();
@@ -300,9 +231,7 @@ void ImageFollower::refresh_process() {
   if (is_open) process.ending = profile::Ending::kStillOpen;
   if (process.end == 0) process.end = std::max(last_time_, header.start_monotonic);
   if (header.image_start != 0) {
-    const bool opens_with_checkpoint = (header.mode & trace::kModeContinued) != 0;
-    process.segments.push_back({header.segment, header.start_monotonic, process.end,
-                                !opens_with_checkpoint || is_checkpointed_, lost_});
+    process.segments.push_back(segment_to(process.end, header));
   }
   shared_.recording.processes[process_] = std::move(process);
 }

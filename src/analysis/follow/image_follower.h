@@ -16,10 +16,9 @@
 #include "analysis/ingest/growing_image.h"
 #include "analysis/ingest/input_file.h"
 #include "analysis/ingest/interner.h"
-#include "analysis/ingest/referents.h"
+#include "analysis/ingest/segment_sink.h"
 #include "analysis/profile/hash.h"
 #include "analysis/profile/recording.h"
-#include "trace/reader.h"
 
 namespace geiger::follow {
 
@@ -38,11 +37,27 @@ struct Shared {
   std::uint64_t samples = 0;  ///< Read so far: numbers samples in the order of reading.
 };
 
-class ImageFollower {
+/// A sample that has not been freed.
+struct LiveCount {
+  std::uint64_t number = 0;  ///< In the order of reading.
+  Nanoseconds time = 0;
+  Address address = 0;
+  std::uint32_t tally = 0;
+};
+
+/// Counts what the records of an image say.
+class ImageFollower : public ingest::SegmentSink<ImageFollower, LiveCount> {
  public:
   using Progress = ingest::GrowingImage::Progress;
 
   explicit ImageFollower(Shared& shared) : shared_(shared) {}
+
+  using SegmentSink::on;
+  void on(const trace::Record& record, const trace::FreeRecord& layout);
+  void on(const trace::Record& record, const trace::ThreadRecord& layout);
+  void on(const trace::Record& record, const trace::ThreadNameRecord& layout);
+  void on(const trace::Record& record, const trace::TallyRecord& layout);
+  void on(const trace::Record& record, const trace::MarkRecord& layout);
 
   /// A segment that is not followed yet; read when those before it are.
   void add(TraceSegment segment);
@@ -64,20 +79,14 @@ class ImageFollower {
   [[nodiscard]] Bytes end() const { return image_ ? image_->end() : 0; }
 
   /// Level of thinning, 0 for none.
-  [[nodiscard]] std::uint32_t thinning() const { return thinning_; }
+  [[nodiscard]] std::uint32_t thinning() const { return thinning_.level; }
 
   /// Adds, by tally, its live samples that were read from number `first` on.
   void count_live_since(std::uint64_t first, std::vector<std::uint64_t>& live) const;
 
  private:
-  /// A sample that has not been freed.
-  struct Live {
-    std::uint64_t number = 0;  ///< In the order of reading.
-    Nanoseconds time = 0;
-    Address address = 0;
-    std::uint32_t tally = 0;
-  };
-  using LiveSamples = tsl::robin_map<trace::Ref, Live, profile::SpreadHash>;
+  friend SegmentSink;
+  using LiveSamples = tsl::robin_map<trace::Ref, LiveCount, profile::SpreadHash>;
 
   struct FollowedThread {
     std::uint32_t index = 0;  ///< Into Recording::threads.
@@ -88,21 +97,14 @@ class ImageFollower {
 
   bool open_next();
   void begin_segment();
-  void take(const trace::Record& record);
-  void take_sample(const trace::Record& record);
-  void take_free(const trace::Record& record);
-  void take_carried(const trace::Record& record);
-  void take_checkpoint(const trace::Record& record);
-  void take_thinning(const trace::Record& record);
-  void take_thread(const trace::Record& record);
-  void take_tally(const trace::Record& record);
-  void take_mark(const trace::Record& record);
+  Progress read_on(Nanoseconds now, Bytes most);
 
-  void count(const profile::Sample& sample, trace::Ref ref);
-  [[nodiscard]] bool is_kept(Nanoseconds time, Address address) const;
-  [[nodiscard]] std::optional<Live> survivor(const trace::CarriedRecord& carried);
+  void add_sample(profile::Sample sample, trace::Ref ref);
+  void carry_on(const LiveCount& live, trace::Ref ref);
+  void survivors_ended();
+  void fates_thinned();
+  [[nodiscard]] trace::Survivors<LiveCount> pass_on_live();
   [[nodiscard]] std::uint32_t thread_of(std::uint32_t number) const;
-  void saw(Nanoseconds time) { last_time_ = std::max(last_time_, time); }
   void refresh_threads();
   void refresh_tallies();
   void refresh_process();
@@ -110,21 +112,12 @@ class ImageFollower {
   Shared& shared_;
   std::uint32_t process_ = profile::kNone;
   std::map<std::uint32_t, TraceSegment> waiting_;  ///< By number.
-  TraceSegment segment_;
-  std::optional<ingest::GrowingImage> image_;  ///< Of segment_.
-  std::optional<ingest::Referents> referents_;
-  std::optional<profile::Process> before_;  ///< After the segments before this one.
-  std::uint32_t thinning_ = 0;
-  std::uint64_t seed_ = 0;
-  Nanoseconds last_time_ = 0, segment_start_ = 0;
-  std::uint64_t lost_ = 0;
-  bool is_checkpointed_ = false;
+  TraceSegment opened_;                            ///< The one that is read.
+  std::optional<ingest::GrowingImage> image_;      ///< Of opened_.
+  std::optional<profile::Process> before_;         ///< After the segments before this one.
   LiveSamples live_;
-  LiveSamples survivors_;  ///< Live at the end of the segment before; empties as they are found.
-  bool is_next_ = false;   ///< This segment follows that one, nothing is missing between.
-  std::map<std::pair<Nanoseconds, Address>, trace::Ref> births_;  ///< Of survivors_.
-  std::map<std::uint32_t, FollowedThread> threads_;               ///< By number in the trace.
-  std::map<std::uint32_t, std::string> names_;                    ///< Of threads.
+  std::map<std::uint32_t, FollowedThread> threads_;  ///< By number in the trace.
+  std::map<std::uint32_t, std::string> names_;       ///< Of threads.
   /// Tallies of an aggregating runtime: their offsets, and where they stand.
   std::vector<std::pair<std::uint64_t, std::uint32_t>> tally_records_;
 };

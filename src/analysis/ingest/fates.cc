@@ -2,22 +2,18 @@
 
 #include <fmt/format.h>
 
-#include "trace/format.h"
+#include "trace/survivors.h"
 
 namespace geiger::ingest {
 namespace {
 
-bool is_thinned_out(const profile::Process& process, const profile::Sample& sample) {
-  trace::SampleRecord record{};
-  record.time = sample.time;
-  record.address = sample.address;
-  return !trace::is_kept(trace::chance_of(process.seed, record), process.thinning);
-}
+static_assert(trace::Thinning::kMost == profile::kMostThinning);
 
 void mark(std::vector<profile::Sample>& samples, const profile::Process& process,
           std::uint32_t index) {
+  const trace::Thinning thinning{process.seed, process.thinning};
   for (std::size_t i = samples.size(); i-- > 0 && samples[i].process == index;) {
-    samples[i].is_thinned_out = is_thinned_out(process, samples[i]);
+    samples[i].is_thinned_out = !thinning.keeps(samples[i].time, samples[i].address);
   }
 }
 

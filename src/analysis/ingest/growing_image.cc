@@ -1,9 +1,10 @@
 #include "analysis/ingest/growing_image.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <utility>
+#include <span>
+
+#include "analysis/ingest/input_file.h"
 
 namespace geiger::ingest {
 namespace {
@@ -13,60 +14,28 @@ static_assert(kWindowBytes / 8 > trace::kMaxRecordWords);
 /// A writer fills a record within microseconds; one that was killed never does.
 constexpr Nanoseconds kPatience = 1'000'000'000;
 
-std::size_t read_at(int fd, std::uint64_t offset, std::span<std::byte> bytes) {
-  const ssize_t count = pread(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-  return count < 0 ? 0 : static_cast<std::size_t>(count);
-}
-
 }  // namespace
+
+GrowingImage::GrowingImage(int fd) : fd_(fd), windows_(fd, 0, kWindowBytes) {}
 
 const trace::FileHeader& GrowingImage::header() const {
   return trace::header_of(std::as_bytes(std::span(accepted_)));
 }
 
-bool GrowingImage::read_extent(trace::ImageExtent& extent) {
+bool GrowingImage::look() {
   page_.resize(trace::kControlOffset / sizeof(std::uint64_t));
   const auto bytes = std::as_writable_bytes(std::span(page_));
   struct stat status {};
   if (fstat(fd_, &status) != 0 || read_at(fd_, 0, bytes) != bytes.size()) return false;
   const auto size = static_cast<std::uint64_t>(status.st_size);
+  trace::ImageExtent extent;
   if (trace::read_header(bytes, size, extent).fault != trace::Fault::kNone) return false;
   accepted_ = page_;
   end_ = extent.records_end;
-  return true;
-}
-
-GrowingImage::Progress GrowingImage::update(Nanoseconds now, const Take& take, Bytes most) {
-  trace::ImageExtent extent;
-  if (!read_extent(extent)) return Progress::kUnreadable;
-  if (reader_) {
-    reader_->extend(extent);
+  if (walk_) {
+    walk_->extend(extent);
   } else {
-    reader_.emplace(extent);
-    window_.resize(kWindowBytes / sizeof(std::uint64_t));
-  }
-  const Bytes begin = reader_->position();
-  while (!reader_->is_done()) {
-    if (reader_->position() - begin >= most) return Progress::kBehind;
-    const auto bytes = std::as_writable_bytes(std::span(window_));
-    reader_->feed(bytes.first(read_at(fd_, reader_->position(), bytes)));
-    if (!drain(now, take)) return Progress::kCaughtUp;
-  }
-  return reader_->has_failed() ? Progress::kUnreadable : Progress::kCaughtUp;
-}
-
-/// False where a record is not written yet.
-bool GrowingImage::drain(Nanoseconds now, const Take& take) {
-  for (auto step = reader_->next(); step != trace::Step::kWindow; step = reader_->next()) {
-    if (step == trace::Step::kRecord) {
-      take(reader_->record());
-    } else if (step == trace::Step::kHole && waits_at(reader_->hole().offset, now)) {
-      reader_->retry_hole();
-      return false;
-    } else if (step == trace::Step::kPending && waits_at(reader_->position(), now)) {
-      reader_->retry_reserved();
-      return false;
-    }
+    walk_.emplace(extent, true);
   }
   return true;
 }

@@ -21,6 +21,14 @@ using Progress = GrowingImage::Progress;
 
 constexpr Nanoseconds kSecond = 1'000'000'000;
 
+/// References of all records, of whatever type.
+struct Taken {
+  void on(const trace::Record& record, const auto& /*layout*/) const {
+    refs.push_back(record.ref());
+  }
+  std::vector<Ref>& refs;
+};
+
 /// A trace that its process goes on to write, and who reads it.
 struct Growing : ::testing::Test {
   Growing() : path(files.write("t.geiger", {})), fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
@@ -38,8 +46,8 @@ struct Growing : ::testing::Test {
 
   Progress update(Nanoseconds now = 0, Bytes most = ~Bytes{0}) {
     taken.clear();
-    const auto take = [&](const trace::Record& record) { taken.push_back(record.ref()); };
-    return image.update(now, take, most);
+    Taken sink{taken};
+    return image.update(now, sink, most);
   }
 
   TestFiles files;
@@ -82,7 +90,8 @@ TEST_F(Growing, WhatIsNoTraceIsUnreadableAndTheLastHeaderStays) {
   EXPECT_EQ(update(), Progress::kUnreadable);
   EXPECT_TRUE(image.has_header());
   EXPECT_EQ(image.header().pid, trace.header().pid);
-  EXPECT_EQ(GrowingImage(-1).update(0, nullptr), Progress::kUnreadable);
+  trace::RecordSink sink;
+  EXPECT_EQ(GrowingImage(-1).update(0, sink), Progress::kUnreadable);
 }
 
 TEST_F(Growing, DamageEndsTheReading) {

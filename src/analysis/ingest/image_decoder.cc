@@ -12,7 +12,6 @@ namespace {
 
 using profile::kNone;
 using trace::Record;
-using trace::RecordType;
 
 }  // namespace
 
@@ -23,10 +22,8 @@ ImageDecoder::ImageDecoder(profile::Recording& recording, Interner& interner, co
       header_(image.header()),
       inherited_(inherited),
       is_first_(inherited.process == kNone),
-      survivors_(recording, inherited, header_.segment == inherited.segment + 1),
       process_(is_first_ ? static_cast<std::uint32_t>(recording.processes.size())
                          : inherited.process),
-      referents_(recording, interner, process_, header_.interval),
       first_sample_(recording.samples.size()),
       first_heap_sample_(recording.heap_samples.size()),
       first_mark_(recording.marks.size()),
@@ -37,79 +34,42 @@ ImageDecoder::ImageDecoder(profile::Recording& recording, Interner& interner, co
     go_on(recording_.processes[process_], header_);
   }
   inherited_.process = process_;
-  segment_.number = header_.segment;
-  segment_.start = header_.start_monotonic;
-  recording_.processes[process_].trace_bytes += image.extent().size;
-}
-
-void ImageDecoder::decode(const Record& record) {
-  switch (record.header.type) {
-    case RecordType::kSample:
-      return decode_sample(record);
-    case RecordType::kFree:
-      return decode_free(record);
-    case RecordType::kModule:
-      saw(record.as<trace::ModuleRecord>().time);
-      break;
-    case RecordType::kEpoch:
-      saw(record.as<trace::EpochRecord>().time);
-      break;
-    case RecordType::kThread:
-      return decode_thread(record);
-    case RecordType::kThreadName:
-      return decode_thread_name(record);
-    case RecordType::kMark:
-      return decode_mark(record);
-    case RecordType::kMapping:
-      return decode_mapping(record);
-    case RecordType::kUtilization:
-      return decode_utilization(record);
-    case RecordType::kResidency:
-      return decode_residency(record);
-    case RecordType::kCarried:
-      return decode_carried(record);
-    case RecordType::kCheckpoint:
-      return decode_checkpoint(record);
-    case RecordType::kThinning:
-      return decode_thinning(record);
-    case RecordType::kTally:
-      return decode_tally(record);
-    case RecordType::kStack:
-    case RecordType::kName:
-    case RecordType::kNone:
-      break;
-  }
-  referents_.take(record);
+  profile::Process& process = recording_.processes[process_];
+  process.trace_bytes += image.extent().size;
+  thinning_ = {process.seed, process.thinning};
+  referents_.emplace(recording, interner, process_, header_.interval);
+  begin(header_, inherited.survivors(recording), header_.segment == inherited.segment + 1);
 }
 
 void ImageDecoder::add_sample(const profile::Sample& sample, trace::Ref ref) {
   const bool is_own = sample.heap == profile::kProcessHeap;
   auto& samples = is_own ? recording_.samples : recording_.heap_samples;
-  index(ref, {static_cast<std::uint32_t>(samples.size()), is_own});
+  carry_on({static_cast<std::uint32_t>(samples.size()), is_own}, ref);
   samples.push_back(sample);
 }
 
-void ImageDecoder::index(trace::Ref ref, SamplePlace place) {
+/// From here on frees refer to the sample by `ref`.
+void ImageDecoder::carry_on(const SamplePlace& place, trace::Ref ref) {
   (place.is_own ? samples_ : heap_samples_).add(ref, place.index);
 }
 
-void ImageDecoder::decode_sample(const Record& record) {
-  const auto& layout = record.as<trace::SampleRecord>();
-  const auto sample = referents_.sample_from(layout, record.header);
-  if (!sample) return;
-  saw(layout.time);
-  add_sample(*sample, record.ref());
+void ImageDecoder::fates_thinned() { recording_.processes[process_].thinning = thinning_.level; }
+
+void ImageDecoder::on(const Record& record, const trace::TallyRecord& layout) {
+  const auto tally = referents_->tally_from(layout, record.header);
+  if (!tally) return;
+  saw(tally->alike.time);
+  saw(tally->last);
+  recording_.tallies.push_back(*tally);
 }
 
-void ImageDecoder::decode_mark(const Record& record) {
-  const auto& layout = record.as<trace::MarkRecord>();
+void ImageDecoder::on(const Record& record, const trace::MarkRecord& layout) {
   saw(layout.time);
   recording_.marks.push_back(
       {process_, record.header.thread, layout.time, std::string(trace::text_of(record))});
 }
 
-void ImageDecoder::decode_mapping(const Record& record) {
-  const auto& layout = record.as<trace::MappingRecord>();
+void ImageDecoder::on(const Record& record, const trace::MappingRecord& layout) {
   saw(layout.time);
   const bool is_known =
       layout.kind >= trace::MappingKind::kMap && layout.kind <= trace::MappingKind::kProtect;
@@ -122,7 +82,7 @@ void ImageDecoder::decode_mapping(const Record& record) {
   event.flags = layout.flags;
   event.process = process_;
   event.thread = record.header.thread;
-  event.stack = referents_.stack_of(layout.stack);
+  event.stack = referents_->stack_of(layout.stack);
   event.time = layout.time;
   event.address = layout.address;
   event.bytes = layout.bytes;
@@ -131,8 +91,7 @@ void ImageDecoder::decode_mapping(const Record& record) {
   recording_.mappings.push_back(event);
 }
 
-void ImageDecoder::decode_utilization(const Record& record) {
-  const auto& layout = record.as<trace::UtilizationRecord>();
+void ImageDecoder::on(const Record& /*record*/, const trace::UtilizationRecord& layout) {
   saw(layout.time);
   const std::uint32_t sample = samples_.find(layout.sample);
   if (sample == kNone || layout.free_bytes > layout.slab_bytes) {
@@ -141,8 +100,7 @@ void ImageDecoder::decode_utilization(const Record& record) {
   recording_.utilization.push_back({sample, layout.time, layout.slab_bytes, layout.free_bytes});
 }
 
-void ImageDecoder::decode_residency(const Record& record) {
-  const auto& layout = record.as<trace::ResidencyRecord>();
+void ImageDecoder::on(const Record& /*record*/, const trace::ResidencyRecord& layout) {
   saw(layout.time);
   const std::uint32_t sample = samples_.find(layout.sample);
   if (sample == kNone || layout.resident_bytes > recording_.samples[sample].requested) {
@@ -158,8 +116,7 @@ std::optional<SamplePlace> ImageDecoder::sample_at(trace::Ref ref) const {
   return SamplePlace{other, false};
 }
 
-void ImageDecoder::decode_free(const Record& record) {
-  const auto& layout = record.as<trace::FreeRecord>();
+void ImageDecoder::on(const Record& record, const trace::FreeRecord& layout) {
   saw(layout.time);
   const std::optional<SamplePlace> found = sample_at(layout.sample);
   if (!found) return void(++oddities_.frees_without_sample);
@@ -169,7 +126,7 @@ void ImageDecoder::decode_free(const Record& record) {
   sample.free_time = std::max({layout.time, sample.time, Nanoseconds{1}});
   sample.free_thread = record.header.thread;
   sample.free_cpu = record.header.cpu;
-  sample.free_stack = referents_.stack_of(layout.stack);
+  sample.free_stack = referents_->stack_of(layout.stack);
   sample.free_unseen = (record.header.flags & trace::kFlagUnseen) != 0;
   const bool is_earlier = found->index < (found->is_own ? first_sample_ : first_heap_sample_);
   if (is_earlier) freed_before_.push_back(*found);
@@ -184,8 +141,7 @@ profile::Thread& ImageDecoder::thread_at(std::uint32_t number) {
 
 /// A thread has one record in each segment in which it took a slow path, with the totals of
 /// that segment; what it may have allocated since is in its latest one.
-void ImageDecoder::decode_thread(const Record& record) {
-  const auto& layout = record.as<trace::ThreadRecord>();
+void ImageDecoder::on(const Record& record, const trace::ThreadRecord& layout) {
   profile::Thread& thread = thread_at(record.header.thread);
   thread.tid = layout.tid;
   thread.start = thread.start == 0 ? layout.start : std::min(thread.start, layout.start);
@@ -195,13 +151,10 @@ void ImageDecoder::decode_thread(const Record& record) {
   saw(layout.end.load(std::memory_order_relaxed));
 }
 
-void ImageDecoder::decode_thread_name(const Record& record) {
-  const auto& layout = record.as<trace::ThreadNameRecord>();
+void ImageDecoder::on(const Record& record, const trace::ThreadNameRecord& layout) {
   saw(layout.time);
-  inherited_.thread_names[record.header.thread] = name_of(layout);
+  inherited_.thread_names[record.header.thread] = trace::name_of(layout);
 }
-
-void ImageDecoder::saw(Nanoseconds time) { last_time_ = std::max(last_time_, time); }
 
 std::uint32_t ImageDecoder::thread_of(std::uint32_t thread) const {
   const auto place = inherited_.threads.find(thread);
@@ -247,7 +200,6 @@ void ImageDecoder::finish(const trace::RecordReader& reader, bool is_open) {
 void ImageDecoder::finish_process(const trace::RecordReader& reader, bool is_open) {
   profile::Process& process = recording_.processes[process_];
   if (process.end == 0) process.end = std::max(last_time_, segment_.start);
-  segment_.end = process.end;
   // A segment may stay mapped for a while after its recording ended.
   const bool has_ended =
       process.ending == profile::Ending::kContinued || process.ending == profile::Ending::kStopped;
@@ -256,9 +208,21 @@ void ImageDecoder::finish_process(const trace::RecordReader& reader, bool is_ope
   process.uncommitted += reader.uncommitted();
 }
 
+void ImageDecoder::finish_segment() {
+  profile::Process& process = recording_.processes[process_];
+  inherited_.older.clear();
+  survivors_.for_each_left([&](const SamplePlace& place, Nanoseconds time, Address /*address*/) {
+    // A checkpoint that was cut off says nothing of those that it does not name.
+    if (!is_checkpointed_) return inherited_.older.push_back(place);
+    const Nanoseconds end = process.segments.back().end;
+    place.in(recording_).free_time = std::max({end, time, Nanoseconds{1}});
+  });
+  process.segments.push_back(segment_to(process.end, header_));
+}
+
 void ImageDecoder::warn(const Oddities& oddities) {
   const std::string& path = recording_.processes[process_].trace_path;
-  const ReferenceOddities& references = referents_.oddities();
+  const ReferenceOddities& references = referents_->oddities();
   const auto line = [&](std::uint64_t count, std::string_view what) {
     if (count != 0) recording_.warnings.push_back(fmt::format("{}: {} {}", path, count, what));
   };

@@ -10,23 +10,31 @@
 #include "analysis/ingest/inheritance.h"
 #include "analysis/ingest/interner.h"
 #include "analysis/ingest/ref_index.h"
-#include "analysis/ingest/referents.h"
+#include "analysis/ingest/segment_sink.h"
 #include "analysis/profile/recording.h"
 #include "trace/reader.h"
 
 namespace geiger::ingest {
 
-/// References are looked up within the image only: a fork child's trace cannot
-/// close its parent's samples.
-class ImageDecoder {
+/// Keeps what the records of an image say, in order. References are looked up within the image
+/// only: a fork child's trace cannot close its parent's samples.
+class ImageDecoder : public SegmentSink<ImageDecoder, SamplePlace> {
  public:
+  using SegmentSink::on;
+
   /// Appends the image's process to the recording, or goes on with the one that
   /// `inherited` names, whose samples must be the last ones there.
   ImageDecoder(profile::Recording& recording, Interner& interner, const Image& image,
                const std::string& path, Inheritance& inherited);
 
-  /// The records of the image, in order.
-  void decode(const trace::Record& record);
+  void on(const trace::Record& record, const trace::FreeRecord& layout);
+  void on(const trace::Record& record, const trace::TallyRecord& layout);
+  void on(const trace::Record& record, const trace::ThreadRecord& layout);
+  void on(const trace::Record& record, const trace::ThreadNameRecord& layout);
+  void on(const trace::Record& record, const trace::MarkRecord& layout);
+  void on(const trace::Record& record, const trace::MappingRecord& layout);
+  void on(const trace::Record& record, const trace::UtilizationRecord& layout);
+  void on(const trace::Record& record, const trace::ResidencyRecord& layout);
 
   /// Resolves what only the whole image tells, hands on what the next segment needs,
   /// and adds a warning for each kind of record that made no sense. `is_open`: the process
@@ -40,6 +48,8 @@ class ImageDecoder {
   }
 
  private:
+  friend SegmentSink;
+
   /// Records whose contents contradict one another; each count is a warning.
   struct Oddities {
     std::uint64_t unknown_types = 0;
@@ -49,24 +59,13 @@ class ImageDecoder {
     std::uint64_t impossible_residency = 0;
   };
 
-  void decode_sample(const trace::Record& record);
-  void decode_carried(const trace::Record& record);
-  void decode_checkpoint(const trace::Record& record);
-  void decode_thinning(const trace::Record& record);
-  void decode_tally(const trace::Record& record);
   void add_sample(const profile::Sample& sample, trace::Ref ref);
-  void index(trace::Ref ref, SamplePlace place);
-  void decode_free(const trace::Record& record);
-  void decode_thread(const trace::Record& record);
-  void decode_thread_name(const trace::Record& record);
-  void decode_mark(const trace::Record& record);
-  void decode_mapping(const trace::Record& record);
-  void decode_utilization(const trace::Record& record);
-  void decode_residency(const trace::Record& record);
+  void carry_on(const SamplePlace& place, trace::Ref ref);
+  void survivors_ended() {}  // Unless they are carried on behind the checkpoint: finish_segment().
+  void fates_thinned();
 
   [[nodiscard]] std::optional<SamplePlace> sample_at(trace::Ref ref) const;
   [[nodiscard]] std::uint32_t thread_of(std::uint32_t thread) const;
-  void saw(Nanoseconds time);
   [[nodiscard]] profile::Thread& thread_at(std::uint32_t number);
   void resolve_threads();
   void finish_process(const trace::RecordReader& reader, bool is_open);
@@ -78,16 +77,11 @@ class ImageDecoder {
   const trace::FileHeader& header_;
   Inheritance& inherited_;
   bool is_first_;  ///< The first segment of its process that is read.
-  Survivors survivors_;
   std::uint32_t process_;
-  Referents referents_;
   /// Where this image's part of each vector begins.
   std::size_t first_sample_, first_heap_sample_, first_mark_, first_mapping_;
-  Nanoseconds last_time_ = 0;
   RefIndex samples_, heap_samples_;
   std::vector<SamplePlace> freed_before_;  ///< Of earlier segments, freed in this one.
-  profile::Segment segment_;
-  bool is_checkpointed_ = false;
   Oddities oddities_;
 };
 

@@ -11,10 +11,12 @@
 #include "analysis/ingest/fates.h"
 #include "analysis/ingest/image.h"
 #include "analysis/ingest/image_decoder.h"
+#include "analysis/ingest/image_windows.h"
 #include "analysis/ingest/input_file.h"
 #include "analysis/ingest/interner.h"
 #include "analysis/ingest/observation_chunk.h"
 #include "analysis/ingest/process_images.h"
+#include "trace/record_walk.h"
 
 namespace geiger::ingest {
 namespace {
@@ -22,77 +24,6 @@ namespace {
 /// Half a second-level cache: the copy is decoded while it is still near.
 constexpr std::size_t kWindowBytes = std::size_t{512} << 10;
 static_assert(kWindowBytes / 8 > trace::kMaxRecordWords);
-
-/// A live writer fills a hole within microseconds; one that was stopped or
-/// killed never does. So few second looks suffice.
-constexpr int kSecondLooks = 1000;
-
-/// Feeds the records of one image to a decoder.
-class ImageReader {
- public:
-  using Advance = std::function<void(std::uint64_t bytes)>;
-
-  ImageReader(const InputFile& file, const Image& image, bool is_open, Advance advance)
-      : file_(file),
-        image_(image),
-        reader_(image.extent()),
-        window_(kWindowBytes / 8),
-        looks_left_(is_open ? kSecondLooks : 0),
-        advance_(std::move(advance)) {}
-
-  void run(ImageDecoder& decoder) {
-    while (!reader_.is_done()) {
-      const std::uint64_t from = reader_.position();
-      reader_.feed(load(from, std::as_writable_bytes(std::span(window_))));
-      // What was a hole at the last window's end may be written by now, and this window begin
-      // inside a record.
-      const trace::Hole& hole = reader_.hole();
-      const bool is_in_hole = hole.bytes != 0 && hole.offset + hole.bytes == from;
-      if (!is_in_hole || !looks_again_at(hole)) drain(decoder);
-      advance_(reader_.position() - from);
-    }
-  }
-
-  [[nodiscard]] const trace::RecordReader& reader() const { return reader_; }
-
- private:
-  [[nodiscard]] std::span<const std::byte> load(std::uint64_t offset,
-                                                std::span<std::byte> into) const {
-    return into.first(file_.read_at(image_.offset() + offset, into));
-  }
-
-  void drain(ImageDecoder& decoder) {
-    for (auto step = reader_.next(); step != trace::Step::kWindow; step = reader_.next()) {
-      if (step == trace::Step::kRecord) {
-        decoder.decode(reader_.record());
-      } else if (step == trace::Step::kHole && looks_again_at(reader_.hole())) {
-        return;
-      }
-    }
-  }
-
-  /// Goes back to its start if a live writer has meanwhile written into what was read as zero.
-  [[nodiscard]] bool looks_again_at(const trace::Hole& hole) {
-    if (looks_left_ == 0 || !was_filled(hole)) return false;
-    --looks_left_;
-    reader_.retry_hole();
-    return true;
-  }
-
-  /// The record that goes on behind the hole begins in its last window: none is larger.
-  [[nodiscard]] bool was_filled(const trace::Hole& hole) const {
-    std::vector<std::byte> again(std::min<std::uint64_t>(hole.bytes, kWindowBytes));
-    const auto bytes = load(hole.offset + hole.bytes - again.size(), again);
-    return std::ranges::any_of(bytes, [](std::byte byte) { return byte != std::byte{0}; });
-  }
-
-  const InputFile& file_;
-  const Image& image_;
-  trace::RecordReader reader_;
-  std::vector<std::uint64_t> window_;
-  int looks_left_;
-  Advance advance_;
-};
 
 /// Of the files that the images are in.
 std::uint64_t bytes_of(std::span<const ProcessImage> processes) {
@@ -202,18 +133,31 @@ class Ingestion {
     }
     const bool goes_on = inherited.process != profile::kNone;
     ImageDecoder decoder(result_.recording, interner_, image, file.path(), inherited);
-    ImageReader records(file, image, is_open, [this](std::uint64_t bytes) { advance(bytes); });
-    records.run(decoder);
-    decoder.finish(records.reader(), is_open);
+    const trace::RecordReader reader = read_records(file, image, is_open, decoder);
+    decoder.finish(reader, is_open);
     if (goes_on) result_.places.back().is_last = false;
     result_.places.push_back({file.path(), image.index(), decoder.process(), true});
-    if (records.reader().has_failed()) {
-      Error error = trace_fault(file.path(), image.offset(), records.reader().error());
-      error.reason += fmt::format("; {} records before it are used", records.reader().committed());
+    if (reader.has_failed()) {
+      Error error = trace_fault(file.path(), image.offset(), reader.error());
+      error.reason += fmt::format("; {} records before it are used", reader.committed());
       note(error);
     }
     if (!observed.empty()) take_observations(file, observed.back(), decoder);
     if (options_.read_chunks) take_chunks(file, image, decoder);
+  }
+
+  /// What is not whole is passed over: the image is read once.
+  trace::RecordReader read_records(const InputFile& file, const Image& image, bool is_open,
+                                   ImageDecoder& decoder) {
+    trace::RecordWalk walk(image.extent(), is_open);
+    ImageWindows windows(file.descriptor(), image.offset(), kWindowBytes);
+    const auto give_up = [](std::uint64_t) { return trace::Wait::kGiveUp; };
+    for (auto progress = trace::Progress::kBehind; progress == trace::Progress::kBehind;) {
+      const std::uint64_t from = walk.reader().position();
+      progress = walk.run(windows, give_up, decoder, kWindowBytes);
+      advance(walk.reader().position() - from);
+    }
+    return walk.reader();
   }
 
   void take_chunks(const InputFile& file, const Image& image, const ImageDecoder& decoder) {

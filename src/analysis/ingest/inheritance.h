@@ -2,17 +2,15 @@
 #pragma once
 
 #include <tsl/robin_map.h>
-#include <tsl/robin_set.h>
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/ingest/ref_index.h"
 #include "analysis/profile/hash.h"
 #include "analysis/profile/recording.h"
-#include "trace/format.h"
+#include "trace/survivors.h"
 
 namespace geiger::ingest {
 
@@ -24,7 +22,6 @@ struct SamplePlace {
   [[nodiscard]] profile::Sample& in(profile::Recording& recording) const {
     return is_own ? recording.samples[index] : recording.heap_samples[index];
   }
-  [[nodiscard]] std::uint64_t key() const { return std::uint64_t{index} << 1 | (is_own ? 1 : 0); }
 };
 
 struct Inheritance {
@@ -37,36 +34,11 @@ struct Inheritance {
   RefIndex samples, heap_samples;          ///< Of its records.
   ByThread<std::uint32_t> threads;         ///< Into Recording::threads.
   ByThread<std::string> thread_names;
-  ByThread<Bytes> pending;        ///< Of the latest record of the thread.
-  std::vector<SamplePlace> live;  ///< At its end.
-};
+  ByThread<Bytes> pending;         ///< Of the latest record of the thread.
+  std::vector<SamplePlace> older;  ///< That live, as far as is known, and have no record in it.
 
-/// Finds again, in a segment, the samples that lived at the end of the one read before.
-class Survivors {
- public:
-  /// `is_next`: no segment is missing between the two. `before` must outlive this.
-  Survivors(profile::Recording& recording, const Inheritance& before, bool is_next)
-      : recording_(recording), before_(before), is_next_(is_next) {}
-
-  /// The sample that a record carries on; nothing if it was not seen before.
-  [[nodiscard]] std::optional<SamplePlace> find(const trace::CarriedRecord& carried);
-
-  /// Frees those that were not found, at `time`: who did it was not recorded.
-  void free_others(Nanoseconds time);
-
-  /// Those that still live, and lived before.
-  [[nodiscard]] std::vector<SamplePlace> still_living() const;
-
- private:
-  [[nodiscard]] std::optional<SamplePlace> by_reference(trace::Ref previous) const;
-  [[nodiscard]] std::optional<SamplePlace> by_birth(const trace::SampleRecord& sample);
-
-  profile::Recording& recording_;
-  const Inheritance& before_;
-  bool is_next_;
-  bool knows_births_ = false;
-  tsl::robin_map<std::uint64_t, SamplePlace, profile::SpreadHash> births_;  ///< By time, address.
-  tsl::robin_set<std::uint64_t, profile::SpreadHash> found_;                ///< By key().
+  /// The samples that lived at its end.
+  [[nodiscard]] trace::Survivors<SamplePlace> survivors(profile::Recording& recording) const;
 };
 
 }  // namespace geiger::ingest

@@ -25,10 +25,10 @@ std::optional<Error> InputFile::open(const std::string& path) {
   return std::nullopt;
 }
 
-std::size_t InputFile::read_at(std::uint64_t offset, std::span<std::byte> buffer) const {
+std::size_t read_at(int descriptor, std::uint64_t offset, std::span<std::byte> buffer) {
   std::size_t done = 0;
   while (done < buffer.size()) {
-    const ssize_t count = ::pread(descriptor_, buffer.data() + done, buffer.size() - done,
+    const ssize_t count = ::pread(descriptor, buffer.data() + done, buffer.size() - done,
                                   static_cast<off_t>(offset + done));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;

@@ -15,6 +15,11 @@
 
 namespace geiger::ingest {
 
+/// Fills `buffer` from `offset` on; returns the bytes read, fewer at the file's end or where the
+/// disk refuses.
+[[nodiscard]] std::size_t read_at(int descriptor, std::uint64_t offset,
+                                  std::span<std::byte> buffer);
+
 class InputFile {
  public:
   InputFile() = default;
@@ -25,13 +30,13 @@ class InputFile {
   /// Opens a regular file. Never blocks on a pipe or device: those are errors.
   [[nodiscard]] std::optional<Error> open(const std::string& path);
 
-  /// Fills `buffer` from `offset` on; returns the bytes read, fewer at the
-  /// file's end or where the disk refuses.
-  [[nodiscard]] std::size_t read_at(std::uint64_t offset, std::span<std::byte> buffer) const;
+  [[nodiscard]] std::size_t read_at(std::uint64_t offset, std::span<std::byte> buffer) const {
+    return ingest::read_at(descriptor_, offset, buffer);
+  }
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] int descriptor() const { return descriptor_; }  ///< Stays this file's.
-  [[nodiscard]] std::uint64_t size() const { return size_; }  ///< When it was opened.
+  [[nodiscard]] std::uint64_t size() const { return size_; }    ///< When it was opened.
   [[nodiscard]] std::uint64_t inode() const { return inode_; }
   [[nodiscard]] unsigned mode() const { return mode_; }  ///< Permission bits.
 

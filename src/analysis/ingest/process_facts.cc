@@ -80,6 +80,4 @@ void add_totals(profile::Thread& thread, const trace::ThreadRecord& layout, Byte
   thread.slow_calls += read(layout.calls);
 }
 
-std::string name_of(const trace::ThreadNameRecord& layout) { return text_of(layout.name); }
-
 }  // namespace geiger::ingest

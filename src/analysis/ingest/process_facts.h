@@ -19,6 +19,4 @@ void go_on(profile::Process& process, const trace::FileHeader& header);
 /// record in the segment before, 0 without one; becomes that of this one.
 void add_totals(profile::Thread& thread, const trace::ThreadRecord& layout, Bytes& pending);
 
-[[nodiscard]] std::string name_of(const trace::ThreadNameRecord& layout);
-
 }  // namespace geiger::ingest

@@ -33,6 +33,12 @@ class RefIndex {
     return place != end && place->ref == ref ? place->index : profile::kNone;
   }
 
+  /// Calls visit(ref, index) in order of references.
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    for (const Entry& entry : entries_) visit(entry.ref, entry.index);
+  }
+
  private:
   static constexpr unsigned kBlockBits = 9;
   struct Entry {

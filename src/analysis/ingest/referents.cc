@@ -31,25 +31,6 @@ Referents::Referents(profile::Recording& recording, Interner& interner, std::uin
       interner_.epoch(interval, estimation::rate_of_interval(static_cast<double>(interval)));
 }
 
-bool Referents::take(const Record& record) {
-  switch (record.header.type) {
-    case trace::RecordType::kStack:
-      take_stack(record);
-      return true;
-    case trace::RecordType::kModule:
-      take_module(record);
-      return true;
-    case trace::RecordType::kEpoch:
-      take_epoch(record);
-      return true;
-    case trace::RecordType::kName:
-      take_name(record);
-      return true;
-    default:
-      return false;
-  }
-}
-
 /// Nothing where a sample has no inclusion probability, so that it cannot be weighted.
 std::optional<profile::Sample> Referents::sample_from(const trace::SampleRecord& layout,
                                                       const trace::RecordHeader& header) {
@@ -107,8 +88,7 @@ void Referents::take_label(trace::Ref ref, trace::Ref around, const std::string&
   names_[ref] = {trace::NameKind::kLabel, interner_.label(text, parent), depth};
 }
 
-void Referents::take_name(const Record& record) {
-  const auto& layout = record.as<trace::NameRecord>();
+void Referents::on(const Record& record, const trace::NameRecord& layout) {
   const std::string text(trace::text_of(record));
   switch (layout.kind) {
     case trace::NameKind::kLabel:
@@ -130,7 +110,7 @@ bool Referents::is_in_runtime(std::uint32_t location) const {
   return module != kNone && recording_.modules[module].path.ends_with("/libgeiger-preload.so");
 }
 
-void Referents::take_stack(const Record& record) {
+void Referents::on(const Record& record, const trace::StackRecord& /*layout*/) {
   profile::Stack stack;
   stack.is_truncated = (record.header.flags & trace::kFlagTruncated) != 0;
   const auto frames = trace::frames_of(record);
@@ -142,8 +122,7 @@ void Referents::take_stack(const Record& record) {
   stacks_.add(record.ref(), interner_.stack(stack));
 }
 
-void Referents::take_module(const Record& record) {
-  const auto& layout = record.as<trace::ModuleRecord>();
+void Referents::on(const Record& record, const trace::ModuleRecord& layout) {
   profile::Module module;
   module.path = trace::path_of(record);
   module.build_id = hex_of(trace::build_id_of(record));
@@ -191,8 +170,7 @@ std::uint32_t Referents::add_epoch(Bytes interval, double lambda) {
   return interner_.epoch(interval, lambda);
 }
 
-void Referents::take_epoch(const Record& record) {
-  const auto& layout = record.as<trace::EpochRecord>();
+void Referents::on(const Record& record, const trace::EpochRecord& layout) {
   epochs_.add(record.ref(), add_epoch(layout.interval, std::bit_cast<double>(layout.lambda_bits)));
 }
 
@@ -209,8 +187,8 @@ std::uint32_t Referents::untold_stack() {
 }
 
 /// A tally is written to without a lock: what is freed may be newer than what is allocated.
-std::optional<profile::Tally> Referents::tally_from(const Record& record) {
-  const auto& layout = record.as<trace::TallyRecord>();
+std::optional<profile::Tally> Referents::tally_from(const trace::TallyRecord& layout,
+                                                    const trace::RecordHeader& header) {
   trace::SampleRecord alike{};
   alike.time = layout.first;
   alike.stack = layout.stack;
@@ -219,12 +197,12 @@ std::optional<profile::Tally> Referents::tally_from(const Record& record) {
   alike.usable_heap = layout.usable_heap;
   alike.label = layout.label;
   alike.type = layout.type;
-  const auto sample = sample_from(alike, record.header);
+  const auto sample = sample_from(alike, header);
   if (!sample) return std::nullopt;
   profile::Tally tally{*sample, layout.allocated.load(std::memory_order_relaxed),
                        layout.freed.load(std::memory_order_relaxed),
                        layout.last.load(std::memory_order_relaxed),
-                       (record.header.flags & trace::kFlagUntracked) == 0};
+                       (header.flags & trace::kFlagUntracked) == 0};
   if (layout.stack == 0) tally.alike.stack = untold_stack();
   tally.alike.thread = tally.alike.free_thread = kNone;
   if (tally.freed > tally.allocated) {

@@ -12,7 +12,7 @@
 #include "analysis/ingest/ref_index.h"
 #include "analysis/profile/hash.h"
 #include "analysis/profile/recording.h"
-#include "trace/reader.h"
+#include "trace/record_sink.h"
 
 namespace geiger::ingest {
 
@@ -25,22 +25,27 @@ struct ReferenceOddities {
   std::uint64_t impossible_tallies = 0;
 };
 
-class Referents {
+class Referents : public trace::RecordSink {
  public:
+  using RecordSink::on;
+
   /// Of the image of `process` that begins with `interval`. Recording and interner must
   /// outlive it.
   Referents(profile::Recording& recording, Interner& interner, std::uint32_t process,
             Bytes interval);
 
-  /// Takes a record that others refer to; false for those that are none.
-  bool take(const trace::Record& record);
+  void on(const trace::Record& record, const trace::StackRecord& layout);
+  void on(const trace::Record& record, const trace::ModuleRecord& layout);
+  void on(const trace::Record& record, const trace::EpochRecord& layout);
+  void on(const trace::Record& record, const trace::NameRecord& layout);
 
   /// Its thread and the one that frees it stay numbers of the trace. Nothing where a sample has
   /// no inclusion probability, so that it cannot be weighted.
   [[nodiscard]] std::optional<profile::Sample> sample_from(const trace::SampleRecord& layout,
                                                            const trace::RecordHeader& header);
-  /// Of a kTally record, as it is now.
-  [[nodiscard]] std::optional<profile::Tally> tally_from(const trace::Record& record);
+  /// As the record is now.
+  [[nodiscard]] std::optional<profile::Tally> tally_from(const trace::TallyRecord& layout,
+                                                         const trace::RecordHeader& header);
 
   /// The stack of a record's reference; kNone of 0 and of what was never written.
   [[nodiscard]] std::uint32_t stack_of(trace::Ref ref);
@@ -48,10 +53,6 @@ class Referents {
   [[nodiscard]] const ReferenceOddities& oddities() const { return oddities_; }
 
  private:
-  void take_stack(const trace::Record& record);
-  void take_module(const trace::Record& record);
-  void take_epoch(const trace::Record& record);
-  void take_name(const trace::Record& record);
   void take_label(trace::Ref ref, trace::Ref around, const std::string& text);
 
   [[nodiscard]] std::uint32_t location_of(Address address);

@@ -12,10 +12,6 @@ constexpr std::size_t kMostPlaces = 1U << 18;
 /// threshold), and leave them to whoever maps next.
 constexpr Bytes kOwnMapping = 128 * kKiB;
 
-constexpr std::size_t kWindowBytes = std::size_t{256} << 10;
-/// A writer fills a record within microseconds; one that was killed never does.
-constexpr Nanoseconds kPatience = 1'000'000'000;
-
 }  // namespace
 
 void LiveSet::add(trace::Ref ref, const trace::SampleRecord& sample) {
@@ -26,29 +22,28 @@ void LiveSet::add(trace::Ref ref, const trace::SampleRecord& sample) {
   }
 }
 
-void LiveSet::take(const trace::Record& record) {
-  if (record.header.type == trace::RecordType::kSample) {
-    add(record.ref(), record.as<trace::SampleRecord>());
-  } else if (record.header.type == trace::RecordType::kCarried) {
-    const bool is_void = (record.header.flags & trace::kFlagVoid) != 0;
-    if (!is_void) add(record.ref(), record.as<trace::CarriedRecord>().sample);
-  } else if (record.header.type == trace::RecordType::kFree) {
-    live_.erase(record.as<trace::FreeRecord>().sample);
-  } else if (record.header.type == trace::RecordType::kMapping) {
-    map(record.as<trace::MappingRecord>());
-  }
+void LiveSet::on(const trace::Record& record, const trace::SampleRecord& sample) {
+  add(record.ref(), sample);
 }
 
-void LiveSet::map(const trace::MappingRecord& record) {
-  mappings_.take(record);
+void LiveSet::on(const trace::Record& record, const trace::CarriedRecord& carried) {
+  add(record.ref(), carried.sample);
+}
+
+void LiveSet::on(const trace::Record& /*record*/, const trace::FreeRecord& free) {
+  live_.erase(free.sample);
+}
+
+void LiveSet::on(const trace::Record& /*record*/, const trace::MappingRecord& mapping) {
+  mappings_.take(mapping);
   const bool is_new =
-      record.kind == trace::MappingKind::kMap || record.kind == trace::MappingKind::kRemap;
-  if (!is_new || record.address + record.bytes < record.address) return;
+      mapping.kind == trace::MappingKind::kMap || mapping.kind == trace::MappingKind::kRemap;
+  if (!is_new || mapping.address + mapping.bytes < mapping.address) return;
   // Objects that were there before are gone.
-  const Address end = record.address + record.bytes;
-  for (auto place = places_.lower_bound(record.address / kPlace);
+  const Address end = mapping.address + mapping.bytes;
+  for (auto place = places_.lower_bound(mapping.address / kPlace);
        place != places_.end() && place->first * kPlace < end;) {
-    const bool is_inside = place->second >= record.address && place->second < end;
+    const bool is_inside = place->second >= mapping.address && place->second < end;
     place = is_inside ? places_.erase(place) : std::next(place);
   }
 }
@@ -72,59 +67,13 @@ bool LiveSet::is_heap(Address start, Address end) const {
 
 std::optional<std::string> TraceFollower::open(const std::string& path) {
   if (const auto error = file_.open(path)) return error->text();
-  page_.resize(trace::kControlOffset / sizeof(std::uint64_t));
-  window_.resize(kWindowBytes / sizeof(std::uint64_t));
-  trace::ImageExtent extent;
-  if (!read_extent(extent)) return path + ": not a trace that can be followed";
-  reader_.emplace(extent);
+  image_.emplace(file_.descriptor());
+  if (!image_->look()) return path + ": not a trace that can be followed";
   return std::nullopt;
 }
 
-bool TraceFollower::read_extent(trace::ImageExtent& extent) {
-  const auto bytes = std::as_writable_bytes(std::span(page_));
-  if (file_.read_at(0, bytes) != bytes.size()) return false;
-  return trace::read_header(page(), std::max(file_.size(), header().capacity), extent).fault ==
-         trace::Fault::kNone;
-}
-
 bool TraceFollower::follow(Bytes most, Nanoseconds now) {
-  trace::ImageExtent extent;
-  if (!reader_ || !read_extent(extent)) return false;
-  reader_->extend(extent);
-  const std::uint64_t stop = reader_->position() + most;
-  while (!reader_->is_done()) {
-    if (reader_->position() >= stop) return false;
-    const auto bytes = std::as_writable_bytes(std::span(window_));
-    reader_->feed(bytes.first(file_.read_at(reader_->position(), bytes)));
-    if (!drain(now)) return true;
-  }
-  return !reader_->has_failed();
-}
-
-/// False where a record is not written yet.
-bool TraceFollower::drain(Nanoseconds now) {
-  for (auto step = reader_->next(); step != trace::Step::kWindow; step = reader_->next()) {
-    if (step == trace::Step::kRecord) {
-      live_.take(reader_->record());
-    } else if (step == trace::Step::kHole && waits_at(reader_->hole().offset, now)) {
-      reader_->retry_hole();
-      return false;
-    } else if (step == trace::Step::kPending) {
-      const std::uint64_t offset = reader_->position();
-      if (!waits_at(offset, now)) continue;
-      reader_->retry_reserved();
-      return false;
-    }
-  }
-  return true;
-}
-
-bool TraceFollower::waits_at(std::uint64_t offset, Nanoseconds now) {
-  if (waiting_at_ != offset) {
-    waiting_at_ = offset;
-    waiting_since_ = now;
-  }
-  return now < waiting_since_ + kPatience;
+  return image_ && image_->update(now, live_, most) == ingest::GrowingImage::Progress::kCaughtUp;
 }
 
 }  // namespace geiger::observe

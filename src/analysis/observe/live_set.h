@@ -9,10 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "analysis/ingest/growing_image.h"
 #include "analysis/ingest/input_file.h"
 #include "analysis/observe/owned_ranges.h"
 #include "base/units.h"
-#include "trace/reader.h"
+#include "trace/record_sink.h"
 
 namespace geiger::observe {
 
@@ -25,9 +26,14 @@ struct LiveSample {
 };
 
 /// What the records so far leave alive, and where the allocator has put objects.
-class LiveSet {
+class LiveSet : public trace::RecordSink {
  public:
-  void take(const trace::Record& record);
+  using RecordSink::on;
+
+  void on(const trace::Record& record, const trace::SampleRecord& sample);
+  void on(const trace::Record& record, const trace::CarriedRecord& carried);
+  void on(const trace::Record& record, const trace::FreeRecord& free);
+  void on(const trace::Record& record, const trace::MappingRecord& mapping);
 
   [[nodiscard]] std::size_t size() const { return live_.size(); }
   [[nodiscard]] bool contains(trace::Ref ref) const { return live_.contains(ref); }
@@ -40,7 +46,6 @@ class LiveSet {
 
  private:
   void add(trace::Ref ref, const trace::SampleRecord& sample);
-  void map(const trace::MappingRecord& record);
 
   tsl::robin_map<trace::Ref, LiveSample> live_;
   OwnMappings mappings_;
@@ -59,22 +64,13 @@ class TraceFollower {
 
   [[nodiscard]] const LiveSet& live() const { return live_; }
   [[nodiscard]] std::uint64_t inode() const { return file_.inode(); }
-  /// The header as it was when the trace was opened.
-  [[nodiscard]] const trace::FileHeader& header() const { return trace::header_of(page()); }
+  /// The header as it was at the latest follow().
+  [[nodiscard]] const trace::FileHeader& header() const { return image_->header(); }
 
  private:
-  [[nodiscard]] std::span<const std::byte> page() const { return std::as_bytes(std::span(page_)); }
-  [[nodiscard]] bool read_extent(trace::ImageExtent& extent);
-  bool drain(Nanoseconds now);
-  [[nodiscard]] bool waits_at(std::uint64_t offset, Nanoseconds now);
-
   ingest::InputFile file_;
-  std::vector<std::uint64_t> page_;
-  std::vector<std::uint64_t> window_;
-  std::optional<trace::RecordReader> reader_;
+  std::optional<ingest::GrowingImage> image_;
   LiveSet live_;
-  std::uint64_t waiting_at_ = 0;  ///< The record whose writer we wait for.
-  Nanoseconds waiting_since_ = 0;
 };
 
 }  // namespace geiger::observe

@@ -1,0 +1,23 @@
+#include "analysis/ingest/image_windows.h"
+
+#include <algorithm>
+
+#include "analysis/ingest/input_file.h"
+
+namespace geiger::ingest {
+
+ImageWindows::ImageWindows(int fd, std::uint64_t start, std::size_t bytes)
+    : fd_(fd), start_(start), words_(bytes / sizeof(std::uint64_t)) {}
+
+std::span<const std::byte> ImageWindows::window(std::uint64_t offset) {
+  const auto bytes = std::as_writable_bytes(std::span(words_));
+  return bytes.first(read_at(fd_, start_ + offset, bytes));
+}
+
+bool ImageWindows::is_zero(std::uint64_t offset, std::uint64_t bytes) const {
+  std::vector<std::byte> again(bytes);
+  const auto found = std::span(again).first(read_at(fd_, start_ + offset, again));
+  return std::ranges::all_of(found, [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+}  // namespace geiger::ingest
