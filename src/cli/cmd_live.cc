@@ -32,7 +32,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-struct Options {
+struct LiveArguments {
   std::string word;
   std::vector<std::string> program;
   std::string interval;  ///< Of a program that is started.
@@ -89,19 +89,19 @@ void say_end(const FollowedRun& run, const LiveProgram* program, bool has_ended)
 }
 
 /// What is to be looked at, and the program if it has to be started for that.
-struct Subject {
+struct Watched {
   std::optional<LiveProgram> program;
   std::optional<FollowedRun> run;
 };
 
-std::optional<std::string> open_running(const Options& options, Subject& subject) {
+std::optional<std::string> open_running(const LiveArguments& options, Watched& subject) {
   auto opened = FollowedRun::open(options.word);
   if (!opened.has_value()) return opened.reason();
   subject.run.emplace(std::move(opened.value()));
   return std::nullopt;
 }
 
-std::optional<std::string> start_program(const Options& options, Subject& subject) {
+std::optional<std::string> start_program(const LiveArguments& options, Watched& subject) {
   LiveProgram::Orders orders{options.program, {}, !options.is_json};
   if (!options.interval.empty()) orders.options = {"--interval", options.interval};
   auto started = LiveProgram::start(orders);
@@ -113,7 +113,7 @@ std::optional<std::string> start_program(const Options& options, Subject& subjec
   return std::nullopt;
 }
 
-int look_at(const Options& options, Subject& subject) {
+int look_at(const LiveArguments& options, Watched& subject) {
   const report::Style style = output_style(options.session.live.table.level);
   LiveProgram* const program = subject.program ? &*subject.program : nullptr;
   LiveSession session(*subject.run, program, options.session);
@@ -135,7 +135,7 @@ int look_at(const Options& options, Subject& subject) {
   return is_done ? program_code : kExitFailed;
 }
 
-int live(Options& options) {
+int live(LiveArguments& options) {
   if (!options.word.empty() && !options.program.empty()) {
     throw CLI::ValidationError("live: either a process that runs or a program to start");
   }
@@ -149,7 +149,7 @@ int live(Options& options) {
     return kExitUsage;
   }
   heed_signals();
-  Subject subject;
+  Watched subject;
   const bool starts = !options.program.empty();
   const auto reason = starts ? start_program(options, subject) : open_running(options, subject);
   if (reason) {
@@ -159,7 +159,7 @@ int live(Options& options) {
   return look_at(options, subject);
 }
 
-const std::map<std::string, profile::GroupBy> kGroups{
+const std::map<std::string, profile::GroupBy> kLiveGroups{
     {"function", profile::GroupBy::kFunction}, {"line", profile::GroupBy::kLine},
     {"stack", profile::GroupBy::kStack},       {"thread", profile::GroupBy::kThread},
     {"module", profile::GroupBy::kModule},     {"size", profile::GroupBy::kSize},
@@ -177,7 +177,7 @@ class LiveFormatter : public HelpFormatter {
 }  // namespace
 
 void register_live(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LiveArguments>();
   CLI::App* verb = app.add_subcommand("live", "Look at a program while it runs");
   verb->add_option("PID", options->word,
                    "A recorded process, or its run's directory or FILE (default: the only one)")
@@ -199,7 +199,9 @@ void register_live(CLI::App& app, int& exit_code) {
       ->type_name("N");
   verb->add_option_function<std::string>(
           "--by",
-          [options](const std::string& name) { options->session.live.table.by = kGroups.at(name); },
+          [options](const std::string& name) {
+            options->session.live.table.by = kLiveGroups.at(name);
+          },
           "function (default), line, stack, thread, module, size, type or label")
       ->check(one_of({"function", "line", "stack", "thread", "module", "size", "type", "label"}))
       ->type_name("GROUP");

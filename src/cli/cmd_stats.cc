@@ -15,14 +15,14 @@
 namespace geiger::cli {
 namespace {
 
-struct Options {
+struct StatsArguments {
   ReadOptions read;
   report::StatsOptions stats;
   SelectionOptions selection;
   bool compares_estimators = false;
 };
 
-int print_estimators(const Options& options) {
+int print_estimators(const StatsArguments& options) {
   const auto input = read_input(options.read);
   if (!input) return kExitFailed;
   const Subject subject = subject_or_refuse(options.selection, input->recording());
@@ -47,7 +47,7 @@ int print_estimators(const Options& options) {
   return is_printed ? input->exit_code() : kExitFailed;
 }
 
-int print_stats(Options& options) {
+int print_stats(StatsArguments& options) {
   const auto input = read_input(options.read);
   if (!input) return kExitFailed;
   Subject subject = subject_or_refuse(options.selection, input->recording());
@@ -67,7 +67,7 @@ int print_stats(Options& options) {
 }  // namespace
 
 void register_stats(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StatsArguments>();
   CLI::App* verb =
       app.add_subcommand("stats", "Sizes, entry points, lifetimes, threads, depth of stacks");
   add_read_options(*verb, options->read);

@@ -21,7 +21,7 @@ namespace {
 using profile::GroupBy;
 using report::SortBy;
 
-struct Options {
+struct TableArguments {
   ReadOptions read;
   report::TableOptions table;
   SelectionOptions selection;
@@ -39,7 +39,7 @@ const std::map<std::string, SortBy> kSorts{{"self", SortBy::kSelf},
                                            {"name", SortBy::kName},
                                            {"natural", SortBy::kNatural}};
 
-report::TableReport report_of(const profile::Recording& recording, const Options& options,
+report::TableReport report_of(const profile::Recording& recording, const TableArguments& options,
                               profile::Selection selection) {
   const GroupBy by = options.table.by;
   const bool is_of_allocations = by == GroupBy::kHeap || by == GroupBy::kAlignment ||
@@ -54,7 +54,7 @@ report::TableReport report_of(const profile::Recording& recording, const Options
   return report::table_report(recording, profile::select(recording, selection), options.table);
 }
 
-int print_table(Options& options) {
+int print_table(TableArguments& options) {
   options.read.observes_running = profile::is_measured(kind_of(options.selection));
   options.read.infers_types = options.table.by == GroupBy::kType || !options.selection.type.empty();
   const auto input = read_input(options.read);
@@ -79,7 +79,7 @@ int print_table(Options& options) {
 }  // namespace
 
 void register_table(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TableArguments>();
   CLI::App* verb = app.add_subcommand("table", "Where the memory went, row by row");
   add_read_options(*verb, options->read);
   verb->add_option_function<std::string>(

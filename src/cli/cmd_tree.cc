@@ -14,13 +14,13 @@
 namespace geiger::cli {
 namespace {
 
-struct Options {
+struct TreeArguments {
   ReadOptions read;
   report::TreeOptions tree;
   SelectionOptions selection;
 };
 
-int print_tree(Options& options) {
+int print_tree(TreeArguments& options) {
   options.read.observes_running = profile::is_measured(kind_of(options.selection));
   options.read.infers_types = !options.selection.type.empty();
   const auto input = read_input(options.read);
@@ -42,7 +42,7 @@ int print_tree(Options& options) {
 }  // namespace
 
 void register_tree(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TreeArguments>();
   CLI::App* verb = app.add_subcommand("tree", "The call tree, each branch with what it allocated");
   add_read_options(*verb, options->read);
   verb->add_flag("--inverted", options->tree.is_inverted, "Callees above their callers");

@@ -8,7 +8,7 @@
 namespace geiger::cli {
 namespace {
 
-std::string joined(const std::vector<std::string>& expressions) {
+std::string alternatives(const std::vector<std::string>& expressions) {
   std::string all;
   for (const std::string& one : expressions) all += (all.empty() ? "" : "|") + one;
   return all;
@@ -49,7 +49,7 @@ SelectionOptions with_expression(SelectionOptions options, const std::string& wh
 
 std::string expression_of(const SelectionOptions& options, const std::string& which) {
   if (which == "focus") return options.focus;
-  return which == "ignore" ? options.ignore : joined(options.frames.hidden);
+  return which == "ignore" ? options.ignore : alternatives(options.frames.hidden);
 }
 
 }  // namespace geiger::cli

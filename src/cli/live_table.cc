@@ -78,7 +78,7 @@ struct Rows {
 };
 
 /// What there is room for.
-struct Columns {
+struct LiveColumns {
   bool has_both = false;  ///< Self and total; else the one that is sorted by.
   bool has_growth = false, has_share = true;
   std::size_t bar = kShortBar;  ///< 0: no bar, and no samples.
@@ -86,11 +86,11 @@ struct Columns {
 };
 
 /// Growth says more than a share: it takes the room of that where there is not enough for both.
-Columns columns_for(const Rows& rows, std::size_t width) {
+LiveColumns columns_for(const Rows& rows, std::size_t width) {
   const GroupBy by = rows.by();
   const bool has_total = by == GroupBy::kFunction || by == GroupBy::kLine ||
                          by == GroupBy::kModule || by == GroupBy::kLabel;
-  Columns columns;
+  LiveColumns columns;
   columns.has_growth = !rows.growths.empty();
   const bool is_wide = width >= (columns.has_growth ? kAllBesideGrowth : kTwoFigures);
   const bool has_bar = !columns.has_growth || width >= kBarBesideGrowth;
@@ -100,7 +100,7 @@ Columns columns_for(const Rows& rows, std::size_t width) {
   return columns;
 }
 
-void fit_figures(Columns& columns, const Rows& rows) {
+void fit_figures(LiveColumns& columns, const Rows& rows) {
   std::vector<report::Figure> bytes, growths;
   for (const TableLine& row : rows.lines) {
     bytes.push_back(bytes_figure(sorted_measure(row, rows.sort())));
@@ -146,7 +146,7 @@ std::string growth_heading(const report::LiveReport& report) {
   return (is_recent ? "last " : "in ") + since;
 }
 
-ScreenLine headings(const Rows& rows, const Columns& columns) {
+ScreenLine headings(const Rows& rows, const LiveColumns& columns) {
   const auto over_figure = [](std::string_view name, FigureWidth width) {
     return report::pad_right(report::pad_left(name, width.value), width.all());
   };
@@ -184,7 +184,8 @@ void append_growth(ScreenLine& line, const report::LiveGrowth& growth, FigureWid
                            : Ink::kPlain);
 }
 
-ScreenLine row_line(const Rows& rows, std::size_t index, const Columns& columns, bool has_unicode) {
+ScreenLine row_line(const Rows& rows, std::size_t index, const LiveColumns& columns,
+                    bool has_unicode) {
   const TableLine& row = rows.lines[index];
   const report::SortBy sort = rows.sort();
   ScreenLine line{{Ink::kWarning, row.is_order_uncertain ? "~ " : "  "}};
@@ -266,7 +267,7 @@ std::vector<ScreenLine> draw_table(const report::LiveReport& report, std::size_t
                    growths.empty() ? growths : growths.subspan(begin, count)};
   const std::span<const TableLine> rows = shown.lines;
   const GroupBy by = shown.by();
-  Columns columns = columns_for(shown, width);
+  LiveColumns columns = columns_for(shown, width);
   fit_figures(columns, shown);
   std::vector<ScreenLine> lines{fitted(headings(shown, columns), width)};
   std::vector<ScreenLine> figures;

@@ -20,7 +20,7 @@ namespace geiger::cli {
 namespace {
 
 using profile::Kind;
-using Result = Outcome<Subject>;
+using SubjectResult = Outcome<Subject>;
 
 constexpr const char* kWholeKindsHelp =
     "allocated: everything (default); live: not freed at the end, or --at;\n"
@@ -286,23 +286,24 @@ void add_selection_options(CLI::App& verb, SelectionOptions& options, Kinds kind
   add_heap_option(verb, options);
 }
 
-Result subject_of(const SelectionOptions& options, const profile::Recording& recording) {
-  if (const std::string why = contradiction(options); !why.empty()) return Result::failure(why);
+SubjectResult subject_of(const SelectionOptions& options, const profile::Recording& recording) {
+  if (const std::string why = contradiction(options); !why.empty())
+    return SubjectResult::failure(why);
   Subject subject;
   if (!options.heap.empty()) {
     const auto heap = heap_named(options.heap, recording);
-    if (!heap.has_value()) return Result::failure(heap.reason());
+    if (!heap.has_value()) return SubjectResult::failure(heap.reason());
     subject.selection.heap = heap.value();
   }
   if (const std::string why = Instants(recording, subject).apply(options); !why.empty()) {
-    return Result::failure(why);
+    return SubjectResult::failure(why);
   }
   if (const std::string why = untold_by_tallies(recording, subject.selection); !why.empty()) {
-    return Result::failure(why);
+    return SubjectResult::failure(why);
   }
   std::vector<std::string> remarks;
   auto filter = filter_of(options, recording, remarks);
-  if (!filter.has_value()) return Result::failure(filter.reason());
+  if (!filter.has_value()) return SubjectResult::failure(filter.reason());
   subject.selection.keeps = std::move(filter.value());
   describe_filters(options, subject.scope);
   for (const std::string& remark : remarks) complain(remark);

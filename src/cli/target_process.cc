@@ -20,11 +20,11 @@ namespace {
 
 constexpr std::string_view kRuntime = "libgeiger-preload.so";
 constexpr std::string_view kTraceSuffix = ".geiger";
-constexpr std::string_view kBlank = " \t";
+constexpr std::string_view kBetweenWords = " \t";
 
-std::string_view next_word(std::string_view& text) {
-  text.remove_prefix(std::min(text.find_first_not_of(kBlank), text.size()));
-  const std::string_view word = text.substr(0, text.find_first_of(kBlank));
+std::string_view take_word(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(kBetweenWords), text.size()));
+  const std::string_view word = text.substr(0, text.find_first_of(kBetweenWords));
   text.remove_prefix(word.size());
   return word;
 }
@@ -37,7 +37,7 @@ std::vector<std::string_view> words_of(std::string_view text, std::string_view n
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     if (!line.starts_with(name) || line.substr(name.size(), 1) != ":") continue;
     line.remove_prefix(name.size() + 1);
-    for (auto word = next_word(line); !word.empty(); word = next_word(line)) words.push_back(word);
+    for (auto word = take_word(line); !word.empty(); word = take_word(line)) words.push_back(word);
     break;
   }
   return words;
@@ -53,7 +53,7 @@ std::optional<std::uint32_t> number_of(const std::vector<std::string_view>& word
   return value;
 }
 
-std::string base_name(std::string_view path) {
+std::string last_part_of(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));
 }
 
@@ -102,12 +102,12 @@ std::vector<MappedFile> mapped_files_in(std::string_view maps) {
 GeigerFiles geiger_files_in(const std::vector<MappedFile>& files) {
   GeigerFiles found;
   for (const MappedFile& file : files) {
-    const std::string name = base_name(file.path);
+    const std::string name = last_part_of(file.path);
     if (name == kRuntime) found.has_runtime = true;
     if (!file.is_shared) continue;
     if (name.ends_with(kTraceSuffix)) found.traces.push_back(file);
     const bool is_in_ours =
-        base_name(file.path.substr(0, file.path.rfind('/'))).starts_with("geiger");
+        last_part_of(file.path.substr(0, file.path.rfind('/'))).starts_with("geiger");
     if (name == trace::kBellName && is_in_ours) found.bell = file;
   }
   return found;

@@ -21,7 +21,7 @@ using protozero::pbf_writer;
 
 namespace field = pprof::field;
 
-constexpr std::size_t kFlushAt = 1 << 18;
+constexpr std::size_t kFlushMessageAt = 1 << 18;
 
 /// The largest interval that was in force: what left no sample may have been missed by it.
 Bytes period_of(const Recording& recording) {
@@ -86,7 +86,7 @@ class PprofWriter {
     for (const std::uint32_t location : locations_) write_location(location);
     for (const std::string_view text : strings_in_order()) {
       top_.add_string(field::kStringTable, text.data(), text.size());
-      flush(kFlushAt);
+      flush(kFlushMessageAt);
     }
     flush(0);
     gzip_.finish();
@@ -169,7 +169,7 @@ class PprofWriter {
       }
       write_labels(sample, row, labels);
     }
-    flush(kFlushAt);
+    flush(kFlushMessageAt);
   }
 
   void write_stack(pbf_writer& sample, std::uint32_t stack) {
@@ -236,7 +236,7 @@ class PprofWriter {
       out.add_uint64(field::kAddress, location.vaddr + bias - 1);
       for (const std::uint32_t frame : location.frames) write_line(out, frame);
     }
-    flush(kFlushAt);
+    flush(kFlushMessageAt);
   }
 
   void write_line(pbf_writer& location, std::uint32_t frame) {

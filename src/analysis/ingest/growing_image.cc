@@ -8,8 +8,8 @@
 namespace geiger::ingest {
 namespace {
 
-constexpr std::size_t kWindowBytes = 64 * kKiB;
-static_assert(kWindowBytes / 8 > trace::kMaxRecordWords);
+constexpr std::size_t kGrowingWindowBytes = 64 * kKiB;
+static_assert(kGrowingWindowBytes / 8 > trace::kMaxRecordWords);
 /// A writer fills a record within microseconds; one that was killed never does.
 constexpr Nanoseconds kPatience = 1'000'000'000;
 
@@ -43,7 +43,7 @@ GrowingImage::Progress GrowingImage::update(Nanoseconds now, const Take& take, B
     reader_->extend(extent);
   } else {
     reader_.emplace(extent);
-    window_.resize(kWindowBytes / sizeof(std::uint64_t));
+    window_.resize(kGrowingWindowBytes / sizeof(std::uint64_t));
   }
   const Bytes begin = reader_->position();
   while (!reader_->is_done()) {

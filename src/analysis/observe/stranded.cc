@@ -21,9 +21,9 @@ using profile::Snapshot;
 
 /// A walk that meets a change of the heap is repeated, not believed.
 constexpr int kTries = 2;
-constexpr Bytes kMostTrace = 16 * kMiB;
+constexpr Bytes kMostTraceAtOnce = 16 * kMiB;
 
-std::string_view file_name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+std::string_view last_part_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 /// The memory of another process, some pages at a time: a walk asks for 16 bytes here and
 /// there, and a system call for each would cost more than the walk. Reads only what is in
@@ -94,7 +94,7 @@ std::string reason_of(std::string_view allocator) {
 /// A chunk that was no chunk of its heap must have been freed meanwhile.
 bool all_were_freed(const std::vector<trace::Ref>& unmatched, TraceFollower& follower) {
   if (unmatched.empty()) return true;
-  static_cast<void>(follower.follow(kMostTrace, base::monotonic_now()));
+  static_cast<void>(follower.follow(kMostTraceAtOnce, base::monotonic_now()));
   return std::ranges::none_of(unmatched,
                               [&](trace::Ref ref) { return follower.live().contains(ref); });
 }
@@ -116,7 +116,7 @@ void take_waste(HeapWalk& walk, std::span<const LiveSample> samples, Snapshot& s
 
 void add_waste(const ProcessFiles& files, std::span<const Mapping> mappings, Pagemap& pagemap,
                std::span<const LiveSample> samples, TraceFollower& follower, Snapshot& snapshot) {
-  if (std::string reason = reason_of(file_name_of(follower.header().allocator)); !reason.empty()) {
+  if (std::string reason = reason_of(last_part_of(follower.header().allocator)); !reason.empty()) {
     snapshot.waste_fault = std::move(reason);
     return;
   }

@@ -7,6 +7,7 @@
 #include "analysis/profile/mappings.h"
 #include "analysis/profile/selfcheck.h"
 #include "analysis/profile/thinned.h"
+#include "analysis/profile/totals.h"
 
 namespace geiger::profile {
 namespace {
@@ -16,9 +17,6 @@ using Lacks = Gap::Lacks;
 /// Hits that left no sample are usual up to this share: allocations that failed for want of
 /// memory are counted and leave none.
 constexpr double kUsuallyMissing = 0.001;
-
-/// By trace::DropCause, which this room may not include: whether it lost samples or fates.
-constexpr std::size_t kCausesThatLoseSamples = 2;
 
 std::string counted(std::uint64_t count, const char* one, const char* several) {
   return fmt::format("{} {}", count, count == 1 ? one : several);

@@ -73,10 +73,6 @@ double z_of(const ProcessTotals& totals, Bytes interval) {
                                static_cast<double>(interval));
 }
 
-/// Causes that lose samples: the trace was full, the slow path was reentered. The
-/// others lose frees (trace::DropCause, which this room may not include).
-constexpr std::size_t kCausesThatLoseSamples = 2;
-
 bool is_wholly_recorded(const Process& process) {
   const bool is_settled = process.ending == Ending::kExited || process.ending == Ending::kStopped;
   return is_settled && process.uncommitted == 0 && !process.misses_beginning() &&

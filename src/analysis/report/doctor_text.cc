@@ -16,8 +16,7 @@ namespace {
 using profile::Process;
 using profile::Recording;
 
-constexpr std::size_t kProcessesShown = 20;
-constexpr std::size_t kIndent = 10;
+constexpr std::size_t kFindingIndent = 10;
 
 std::string heading(const DoctorReport& report, const Recording& recording, const Style& style) {
   if (recording.processes.empty()) return "An empty recording: no process was seen.\n";
@@ -50,12 +49,13 @@ std::string mark(Severity severity, const Style& style) {
 /// Under the first line of a finding, in line with it.
 std::string under(std::string_view text, const Style& style) {
   if (text.empty()) return "";
-  return std::string(kIndent, ' ') + wrap(printable(text), kIndent, style.width) + "\n";
+  return std::string(kFindingIndent, ' ') + wrap(printable(text), kFindingIndent, style.width) +
+         "\n";
 }
 
 std::string finding_text(const Diagnosis& finding, const Style& style) {
   std::string out = "  " + mark(finding.severity, style) +
-                    wrap(printable(finding.what), kIndent, style.width) + "\n";
+                    wrap(printable(finding.what), kFindingIndent, style.width) + "\n";
   out += under(finding.meaning, style);
   if (!finding.next.empty()) out += under("-> " + finding.next, style);
   return out;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/profile/totals.h"
+#include "analysis/report/measure.h"
 #include "analysis/report/share.h"
 
 namespace geiger::report {
@@ -48,8 +49,6 @@ LifetimeFigures figures_of(const Recording& recording, const LifetimeGroup& grou
   }
   return figures;
 }
-
-bool is_seen(const estimation::NodeSums& sums) { return sums.samples + sums.certain_samples > 0; }
 
 std::optional<Share> share_if_known(const estimation::NodeSums& part,
                                     const estimation::NodeSums& known, double level) {

@@ -1,16 +1,11 @@
 #include <algorithm>
 
 #include "analysis/report/json.h"
+#include "analysis/report/measure.h"
 #include "analysis/report/rss.h"
 
 namespace geiger::report {
 namespace {
-
-void write_measure(JsonWriter& json, std::string_view name, const Measure& measure) {
-  json.key(name).begin_object();
-  write_fields(json, measure);
-  json.end_object();
-}
 
 void write_rows(JsonWriter& json, const RssReport& report) {
   json.key("rows").begin_array();

@@ -11,6 +11,7 @@
 
 #include "analysis/profile/peak.h"
 #include "analysis/profile/thinned.h"
+#include "analysis/report/measure.h"
 #include "analysis/report/names.h"
 
 namespace geiger::report {
@@ -72,8 +73,6 @@ std::vector<NodeSums> sums_by(const Basis& basis, std::size_t groups,
   add_samples(basis, sums, group_of);
   return sums;
 }
-
-bool is_seen(const NodeSums& sums) { return sums.samples + sums.certain_samples > 0; }
 
 constexpr std::size_t kSizeClasses = 65;
 

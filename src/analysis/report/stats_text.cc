@@ -18,7 +18,6 @@ namespace {
 using profile::Recording;
 
 constexpr std::size_t kBarWidth = 16;
-constexpr std::size_t kProcessesShown = 20;
 
 std::string repeated(std::string_view mark, std::size_t count) {
   std::string out;

@@ -1,6 +1,7 @@
 #include "analysis/report/extent.h"
 #include "analysis/report/function_names.h"
 #include "analysis/report/json.h"
+#include "analysis/report/measure.h"
 #include "analysis/report/names.h"
 #include "analysis/report/selfcheck_json.h"
 #include "analysis/report/share.h"
@@ -12,12 +13,6 @@ namespace {
 
 using profile::Process;
 using profile::Recording;
-
-void write_measure(JsonWriter& json, std::string_view name, const Measure& measure) {
-  json.key(name).begin_object();
-  write_fields(json, measure);
-  json.end_object();
-}
 
 void write_exact(JsonWriter& json, const profile::ProcessTotals& totals) {
   json.key("exact").begin_object();

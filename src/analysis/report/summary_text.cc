@@ -20,7 +20,6 @@ using profile::Process;
 using profile::Recording;
 
 constexpr std::size_t kLabelWidth = 18;
-constexpr std::size_t kProcessesShown = 20;
 constexpr std::size_t kWarningsShown = 10;
 
 std::string fact(const Style& style, std::string_view label, std::string_view value,
