@@ -17,6 +17,15 @@ set(GEIGER_RUNTIME_FLAGS
   -fvisibility-inlines-hidden -fasynchronous-unwind-tables
   -ftls-model=initial-exec -fno-plt -fno-math-errno -ffp-contract=off)
 
+# geiger_unite(TARGET): with GEIGER_UNITY, its sources are compiled twelve at a time, as most of
+# the time goes into headers. So names in anonymous namespaces must differ within a room. Not for
+# what lives in programs: the runtime's code is the same in every build.
+function(geiger_unite target)
+  if(GEIGER_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+  endif()
+endfunction()
+
 # geiger_room(NAME ZONE SOURCES... [DEPENDS targets...])
 # One static library per folder, compiled once per zone that needs it: rooms of
 # the shared zone get a second archive, NAME_rt, with the runtime's flags.
@@ -40,6 +49,9 @@ function(geiger_room name zone)
   endif()
   if(zone STREQUAL "shared" OR zone STREQUAL "analysis")
     _geiger_archive(${name} "${ARG_SOURCES}" "${ARG_DEPENDS}")
+  endif()
+  if(zone STREQUAL "analysis")
+    geiger_unite(${name})
   endif()
 endfunction()
 
@@ -69,6 +81,10 @@ function(geiger_test name label)
     return()
   endif()
   add_executable(${name} ${ARG_SOURCES})
+  list(LENGTH ARG_SOURCES count)
+  if(count GREATER 4)
+    geiger_unite(${name})
+  endif()
   target_include_directories(${name} PRIVATE ${GEIGER_INCLUDE_DIRECTORIES})
   target_compile_definitions(${name} PRIVATE GEIGER_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                                              GEIGER_BINARY_DIR="${PROJECT_BINARY_DIR}")

@@ -15,8 +15,7 @@
 namespace geiger::control {
 namespace {
 
-using Kind = Condition::Kind;
-using Result = base::Outcome<Condition>;
+using ConditionResult = base::Outcome<Condition>;
 
 constexpr Nanoseconds kShortestTimer = 10'000'000;
 /// cgroup v1 says "no limit" with a number near 2^63.
@@ -36,29 +35,31 @@ std::optional<double> number_of(std::string_view text) {
   return is_whole && std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-Result with_size(Condition condition, std::string_view text) {
+ConditionResult with_size(Condition condition, std::string_view text) {
   const auto size = query::parse_size(text);
-  if (!size.has_value()) return Result::failure(size.reason());
-  if (size.value() == 0) return Result::failure(fmt::format("'{}': 0 bytes", condition.text));
+  if (!size.has_value()) return ConditionResult::failure(size.reason());
+  if (size.value() == 0)
+    return ConditionResult::failure(fmt::format("'{}': 0 bytes", condition.text));
   condition.bytes = size.value();
   return condition;
 }
 
-Result with_share(Condition condition, std::string_view text) {
+ConditionResult with_share(Condition condition, std::string_view text) {
   const auto share =
       text.ends_with('%') ? number_of(text.substr(0, text.size() - 1)) : std::nullopt;
   if (!share || !(*share > 0) || *share > 100) {
-    return Result::failure(fmt::format("'{}': not a share between 0% and 100%", condition.text));
+    return ConditionResult::failure(
+        fmt::format("'{}': not a share between 0% and 100%", condition.text));
   }
   condition.share = *share / 100;
   return condition;
 }
 
-Result with_period(Condition condition, std::string_view text) {
+ConditionResult with_period(Condition condition, std::string_view text) {
   const auto period = query::parse_duration(text);
-  if (!period.has_value()) return Result::failure(period.reason());
+  if (!period.has_value()) return ConditionResult::failure(period.reason());
   if (period.value() < kShortestTimer) {
-    return Result::failure(fmt::format("'{}': shorter than 10 ms", condition.text));
+    return ConditionResult::failure(fmt::format("'{}': shorter than 10 ms", condition.text));
   }
   condition.period = period.value();
   return condition;
@@ -134,15 +135,16 @@ std::optional<double> pressure_of(std::string_view cgroups) {
 base::Outcome<Condition> parse_condition(std::string_view given) {
   const std::string text = without_blanks(given);
   const std::string_view view = text;
-  const auto made = [&](Kind kind) {
+  const auto made = [&](Condition::Kind kind) {
     return Condition{.kind = kind, .bytes = 0, .share = 0, .period = 0, .text = text};
   };
-  if (view.starts_with("rss>")) return with_size(made(Kind::kRss), view.substr(4));
-  if (view.starts_with("rss+=")) return with_size(made(Kind::kGrowth), view.substr(5));
-  if (view.starts_with("cgroup>")) return with_share(made(Kind::kCgroup), view.substr(7));
-  if (view.starts_with("psi>")) return with_share(made(Kind::kPressure), view.substr(4));
-  if (view.starts_with("every=")) return with_period(made(Kind::kTimer), view.substr(6));
-  return Result::failure(fmt::format(
+  if (view.starts_with("rss>")) return with_size(made(Condition::Kind::kRss), view.substr(4));
+  if (view.starts_with("rss+=")) return with_size(made(Condition::Kind::kGrowth), view.substr(5));
+  if (view.starts_with("cgroup>"))
+    return with_share(made(Condition::Kind::kCgroup), view.substr(7));
+  if (view.starts_with("psi>")) return with_share(made(Condition::Kind::kPressure), view.substr(4));
+  if (view.starts_with("every=")) return with_period(made(Condition::Kind::kTimer), view.substr(6));
+  return ConditionResult::failure(fmt::format(
       "'{}' is no condition: rss>2GiB, rss+=256MiB, cgroup>80%, psi>10%, every=10m", given));
 }
 
@@ -170,15 +172,15 @@ bool Trigger::is_time(Nanoseconds now) {
 
 bool Trigger::fires(const MemoryReadings& readings) {
   switch (condition_.kind) {
-    case Kind::kRss:
+    case Condition::Kind::kRss:
       return passes(static_cast<double>(readings.resident), static_cast<double>(condition_.bytes));
-    case Kind::kGrowth:
+    case Condition::Kind::kGrowth:
       return has_grown(readings.resident);
-    case Kind::kCgroup:
+    case Condition::Kind::kCgroup:
       return readings.cgroup_share && passes(*readings.cgroup_share, condition_.share);
-    case Kind::kPressure:
+    case Condition::Kind::kPressure:
       return readings.pressure && passes(*readings.pressure, condition_.share);
-    case Kind::kTimer:
+    case Condition::Kind::kTimer:
       return is_time(readings.now);
   }
   return false;

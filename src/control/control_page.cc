@@ -14,12 +14,6 @@
 namespace geiger::control {
 namespace {
 
-void* map_page(int fd, int protection, Bytes offset) {
-  void* page =
-      mmap(nullptr, trace::kControlOffset, protection, MAP_SHARED, fd, static_cast<off_t>(offset));
-  return page == MAP_FAILED ? nullptr : page;
-}
-
 bool has_both_pages(int fd) {
   struct stat status {};
   return fstat(fd, &status) == 0 && static_cast<Bytes>(status.st_size) >= trace::kRecordsOffset;
@@ -56,6 +50,12 @@ bool is_taken(const trace::ControlPage& page, const PostedMark& mark) {
   return page.marks[mark.slot].taken.load(std::memory_order_acquire) == mark.sequence;
 }
 
+void* map_trace_page(int fd, int protection, Bytes offset) {
+  void* page =
+      mmap(nullptr, trace::kControlOffset, protection, MAP_SHARED, fd, static_cast<off_t>(offset));
+  return page == MAP_FAILED ? nullptr : page;
+}
+
 base::UniqueFd open_to_control(int directory, const std::string& path) {
   constexpr int kFlags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   base::UniqueFd file(openat(directory, path.c_str(), O_RDWR | kFlags));
@@ -79,9 +79,9 @@ base::Outcome<LiveTrace> LiveTrace::open(base::UniqueFd file, std::string path) 
   if (!trace.file_.is_open() || !has_both_pages(trace.fd())) {
     return Result::failure(trace.path_ + " is not a trace");
   }
-  trace.header_ = static_cast<const trace::FileHeader*>(map_page(trace.fd(), PROT_READ, 0));
+  trace.header_ = static_cast<const trace::FileHeader*>(map_trace_page(trace.fd(), PROT_READ, 0));
   trace.control_ = static_cast<trace::ControlPage*>(
-      map_page(trace.fd(), PROT_READ | PROT_WRITE, trace::kControlOffset));
+      map_trace_page(trace.fd(), PROT_READ | PROT_WRITE, trace::kControlOffset));
   if (trace.header_ == nullptr || trace.control_ == nullptr ||
       std::memcmp(trace.header_->magic, trace::kMagic, sizeof trace::kMagic) != 0 ||
       trace.header_->version != trace::kVersion) {

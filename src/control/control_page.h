@@ -32,6 +32,9 @@ struct PostedMark {
 /// Opens a trace of `directory` to change its control page, guarded or not.
 [[nodiscard]] base::UniqueFd open_to_control(int directory, const std::string& path);
 
+/// Maps a page of a trace, shared with its writer. Null on failure.
+[[nodiscard]] void* map_trace_page(int fd, int protection, Bytes offset);
+
 /// A trace that a process writes: its first page to read, its second to write.
 class LiveTrace {
  public:

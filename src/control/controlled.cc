@@ -23,7 +23,7 @@ namespace {
 using std::chrono::milliseconds;
 using Told = base::Outcome<std::string>;
 
-constexpr milliseconds kLookAgain{2};
+constexpr milliseconds kAnswerPoll{2};
 /// How long a program may take to load its libraries.
 constexpr milliseconds kStartingUp{2000};
 
@@ -33,7 +33,7 @@ bool comes_true(milliseconds patience, const Condition& holds) {
   const auto end = std::chrono::steady_clock::now() + patience;
   while (!holds()) {
     if (std::chrono::steady_clock::now() >= end) return holds();
-    std::this_thread::sleep_for(kLookAgain);
+    std::this_thread::sleep_for(kAnswerPoll);
   }
   return true;
 }

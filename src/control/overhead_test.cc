@@ -17,7 +17,7 @@ namespace {
 
 constexpr Nanoseconds kSecond = 1'000'000'000;
 
-std::string refusal(std::string_view text) { return parse_overhead(text).reason(); }
+std::string overhead_refusal(std::string_view text) { return parse_overhead(text).reason(); }
 
 TEST(Overhead, IsAShareOrARate) {
   EXPECT_DOUBLE_EQ(parse_overhead("0.5%").value().share, 0.005);
@@ -25,7 +25,7 @@ TEST(Overhead, IsAShareOrARate) {
   EXPECT_DOUBLE_EQ(parse_overhead("2000/s").value().samples_per_second, 2000);
   for (const char* text : {"", "%", "/s", "0%", "0/s", "-1%", "100%", "nan%", "inf/s", "5", "5%%",
                            "5/m", "1e400/s", "five%"}) {
-    EXPECT_NE(refusal(text).find(text), std::string::npos) << text;
+    EXPECT_NE(overhead_refusal(text).find(text), std::string::npos) << text;
   }
 }
 

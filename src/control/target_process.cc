@@ -21,11 +21,11 @@ namespace {
 
 constexpr std::string_view kRuntime = "libgeiger-preload.so";
 constexpr std::string_view kTraceSuffix = ".geiger";
-constexpr std::string_view kBlank = " \t";
+constexpr std::string_view kBetweenWords = " \t";
 
-std::string_view next_word(std::string_view& text) {
-  text.remove_prefix(std::min(text.find_first_not_of(kBlank), text.size()));
-  const std::string_view word = text.substr(0, text.find_first_of(kBlank));
+std::string_view take_word(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(kBetweenWords), text.size()));
+  const std::string_view word = text.substr(0, text.find_first_of(kBetweenWords));
   text.remove_prefix(word.size());
   return word;
 }
@@ -38,7 +38,7 @@ std::vector<std::string_view> words_of(std::string_view text, std::string_view n
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     if (!line.starts_with(name) || line.substr(name.size(), 1) != ":") continue;
     line.remove_prefix(name.size() + 1);
-    for (auto word = next_word(line); !word.empty(); word = next_word(line)) words.push_back(word);
+    for (auto word = take_word(line); !word.empty(); word = take_word(line)) words.push_back(word);
     break;
   }
   return words;

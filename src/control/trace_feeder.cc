@@ -75,12 +75,6 @@ int allocate_range(int fd, Bytes from, Bytes to) {
   return errno == EOPNOTSUPP ? populate_range(fd, offset, to - from) : errno;
 }
 
-void* map_page(int fd, int protection, Bytes offset) {
-  void* page =
-      mmap(nullptr, trace::kControlOffset, protection, MAP_SHARED, fd, static_cast<off_t>(offset));
-  return page == MAP_FAILED ? nullptr : page;
-}
-
 bool holds_both_pages(int fd, Bytes* size) {
   struct stat status {};
   if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return false;
@@ -97,8 +91,8 @@ WatchedTrace::Opened WatchedTrace::open(int directory_fd, const std::string& nam
   if (!trace.fd_.is_open()) return Opened::kForeign;
   Bytes size = 0;
   if (!holds_both_pages(trace.fd_.get(), &size)) return Opened::kNotYet;
-  const void* header = map_page(trace.fd_.get(), PROT_READ, 0);
-  void* control = map_page(trace.fd_.get(), PROT_READ | PROT_WRITE, trace::kControlOffset);
+  const void* header = map_trace_page(trace.fd_.get(), PROT_READ, 0);
+  void* control = map_trace_page(trace.fd_.get(), PROT_READ | PROT_WRITE, trace::kControlOffset);
   trace.header_ = static_cast<const trace::FileHeader*>(header);
   trace.control_ = static_cast<trace::ControlPage*>(control);
   if (header == nullptr || control == nullptr) return Opened::kForeign;

@@ -15,7 +15,7 @@ namespace {
 // sampled bytes is as good as constant beside one with a small shape, and the
 // logarithm of a ratio of two with large shapes is normal.
 constexpr double kLargeShape = 1e10;
-constexpr double kNormalShape = 1e6;
+constexpr double kNormalLogShape = 1e6;
 
 double shape_of(const Gamma& law) {
   if (!(law.deviation > 0)) return HUGE_VAL;
@@ -48,7 +48,7 @@ double share_quantile(const Gamma& a, const Gamma& b, double p) {
   const double least = std::min(shape_of(a), shape_of(b));
   const double most = std::max(shape_of(a), shape_of(b));
   if (most < kLargeShape) return beta_share_quantile(a, b, p);
-  if (least > kNormalShape) return normal_share_quantile(a, b, p);
+  if (least > kNormalLogShape) return normal_share_quantile(a, b, p);
   return shape_of(a) < shape_of(b) ? odds_to_share(a.lower_quantile(p) / b.mean)
                                    : odds_to_share(a.mean / b.upper_quantile(p));
 }

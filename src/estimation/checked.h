@@ -18,6 +18,9 @@ enum class InputError : std::uint8_t {
   kPart,         ///< A part that does not fit into its whole.
 };
 
+/// True inside (0, 1): not for 0, 1 or NaN.
+[[nodiscard]] constexpr bool is_probability(double p) { return p > 0 && p < 1; }
+
 /// A clause for a message: "the confidence level is not between 0 and 1".
 [[nodiscard]] constexpr std::string_view clause(InputError error) {
   switch (error) {

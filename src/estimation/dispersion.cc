@@ -27,7 +27,7 @@ constexpr std::size_t kEnoughSites = 5;
 constexpr double kTellingVariance = 1.0 / 30;
 // A site whose variance passes the others' by this probability stands for itself.
 constexpr double kOutlier = 0.01;
-constexpr double kPower = 0.8;
+constexpr double kDetectionPower = 0.8;
 
 // The runs of one side: bytes per run.
 struct Runs {
@@ -171,14 +171,14 @@ RunDifference sampling_only(const Difference& sampling) {
 }
 
 // The least number of runs per side at which `value` stands out of a variance of `one_run` for
-// each side, found with probability kPower. `lent`: degrees of freedom that others lend.
+// each side, found with probability kDetectionPower. `lent`: degrees of freedom that others lend.
 std::uint64_t runs_to_find(double value, double one_run, double lent, double alpha) {
   constexpr std::uint64_t kMost = 1000;
   for (std::uint64_t runs = 2; runs <= kMost; runs += 1 + runs / 8) {
     const auto count = static_cast<double>(runs);
     const StudentsT law(2 * count - 2 + lent);
     const double reach = boost::math::quantile(complement(law, alpha / 2));
-    const double found = reach + boost::math::quantile(law, kPower);
+    const double found = reach + boost::math::quantile(law, kDetectionPower);
     if (found * std::sqrt(2 * one_run / count) <= std::abs(value)) return runs;
   }
   return 0;
@@ -195,7 +195,7 @@ RunDifference with_runs(const Difference& sampling, const Sides& site, const Pri
   result.degrees = variance.degrees;
   result.interval = {std::min(sampling.interval.lo, sampling.value - reach * error),
                      std::max(sampling.interval.hi, sampling.value + reach * error)};
-  const double found = reach + boost::math::quantile(law, kPower);
+  const double found = reach + boost::math::quantile(law, kDetectionPower);
   result.detectable = std::max(sampling.detectable, found * error);
   if (error > 0) {
     const double p = 2 * boost::math::cdf(complement(law, std::abs(sampling.value) / error));

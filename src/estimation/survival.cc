@@ -78,9 +78,9 @@ Freed freed_from(std::span<const Lifetime> lives, std::size_t first) {
 //
 // Greenwood's: the variance of each step given what was at risk. It grows without bound
 // there, as it should, but knows nothing of weights. So the larger of the two counts.
-class Variance {
+class CurveVariance {
  public:
-  explicit Variance(std::span<const Lifetime> lives)
+  explicit CurveVariance(std::span<const Lifetime> lives)
       : lives_(lives), squares_(sums_from(lives, square_of)) {}
 
   /// Goes past the lives [first, freed.end), all of one length; gives the variance just
@@ -127,7 +127,7 @@ SurvivalCurve::SurvivalCurve(std::span<const Lifetime> lifetimes, const Survival
   const std::vector<double> at_risk = sums_from(lives, weight_of);
   start_.at_risk = start_.later = at_risk.front();
   Point point = start_;
-  Variance variance(lives);
+  CurveVariance variance(lives);
   for (std::size_t i = 0; i < lives.size();) {
     const Freed freed = freed_from(lives, i);
     point.length = lives[i].length;

@@ -19,7 +19,7 @@
 namespace geiger::live {
 namespace {
 
-using Result = base::Outcome<FollowedRun>;
+using OpenedRun = base::Outcome<FollowedRun>;
 
 std::string directory_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
@@ -78,7 +78,7 @@ std::optional<pid_t> process_id_in(const std::string& word) {
   return pid;
 }
 
-Result FollowedRun::open(const std::string& word) {
+OpenedRun FollowedRun::open(const std::string& word) {
   if (const auto pid = process_id_in(word)) return of_process(*pid);
   if (!word.empty()) return of_path(word);
   std::vector<control::ProcessStatus> recorded = control::controlled_processes();
@@ -87,7 +87,7 @@ Result FollowedRun::open(const std::string& word) {
            status.standing != control::Standing::kPaused;
   });
   if (recorded.empty()) {
-    return Result::failure(
+    return OpenedRun::failure(
         "no process of yours is recorded now: name a program after --, or wake one that sleeps "
         "(geiger ctl)");
   }
@@ -99,26 +99,26 @@ Result FollowedRun::open(const std::string& word) {
                           });
   if (recorded.size() == 1) return of_process(recorded.front().pid);
   if (is_one_run) return of_path(run);
-  return Result::failure(
+  return OpenedRun::failure(
       fmt::format("several processes are recorded, which one? {}", names_of(recorded)));
 }
 
-Result FollowedRun::of_process(pid_t pid) {
+OpenedRun FollowedRun::of_process(pid_t pid) {
   auto controlled = control::Controlled::open_started(pid);
-  if (!controlled.has_value()) return Result::failure(controlled.reason());
+  if (!controlled.has_value()) return OpenedRun::failure(controlled.reason());
   const control::Standing standing = controlled.value().standing();
   const std::string who = controlled.value().shown();
   const control::LiveTrace* trace = controlled.value().trace();
   if (standing == control::Standing::kDormant) {
-    return Result::failure(
+    return OpenedRun::failure(
         fmt::format("{} sleeps, nothing is recorded: geiger ctl {} start", who, pid));
   }
   if (standing == control::Standing::kEnded) {
-    return Result::failure(
+    return OpenedRun::failure(
         fmt::format("the recording of {} has ended: geiger summary {}", who, trace->path()));
   }
   if (trace == nullptr) {
-    return Result::failure(who + " records nothing: the library in it is switched off");
+    return OpenedRun::failure(who + " records nothing: the library in it is switched off");
   }
   FollowedRun run;
   run.shown_ = who;
@@ -138,14 +138,14 @@ Result FollowedRun::of_process(pid_t pid) {
   return run;
 }
 
-Result FollowedRun::of_path(const std::string& word) {
+OpenedRun FollowedRun::of_path(const std::string& word) {
   std::error_code code;
   // Also where FILE is there: it is of an earlier run then (-f), or of processes that run on.
   const bool is_being_written = std::filesystem::is_directory(word + std::string(kParts), code);
   const std::string path = is_being_written ? word + std::string(kParts) : word;
   const auto status = std::filesystem::status(path, code);
   if (code || !std::filesystem::exists(status)) {
-    return Result::failure(fmt::format("{}: no process, run directory or trace", path));
+    return OpenedRun::failure(fmt::format("{}: no process, run directory or trace", path));
   }
   FollowedRun run;
   run.shown_ = word;
@@ -156,7 +156,7 @@ Result FollowedRun::of_path(const std::string& word) {
     run.follower_->add(path, path);
   }
   run.look(0);
-  if (run.follower_->is_empty()) return Result::failure(path + " holds no traces");
+  if (run.follower_->is_empty()) return OpenedRun::failure(path + " holds no traces");
   return run;
 }
 

@@ -19,9 +19,9 @@
 namespace geiger::live {
 namespace {
 
-constexpr std::chrono::milliseconds kLookAgain{2};
+constexpr std::chrono::milliseconds kStartPoll{2};
 /// How long `geiger run` may take to fork; far more than it needs.
-constexpr std::chrono::seconds kPatience{5};
+constexpr std::chrono::seconds kStartPatience{5};
 constexpr int kCannotExecute = 126;
 
 /// The only child of a process, as long as it has one.
@@ -94,11 +94,11 @@ base::Outcome<LiveProgram> LiveProgram::start(const Orders& orders) {
 }
 
 void LiveProgram::find_program() {
-  const auto end = std::chrono::steady_clock::now() + kPatience;
+  const auto end = std::chrono::steady_clock::now() + kStartPatience;
   while (!has_ended() && std::chrono::steady_clock::now() < end) {
     program_ = child_of(run_);
     if (program_ > 0) return;
-    std::this_thread::sleep_for(kLookAgain);
+    std::this_thread::sleep_for(kStartPoll);
   }
 }
 

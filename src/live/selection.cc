@@ -9,7 +9,7 @@
 namespace geiger::live {
 namespace {
 
-std::string joined(const std::vector<std::string>& expressions) {
+std::string alternatives(const std::vector<std::string>& expressions) {
   std::string all;
   for (const std::string& one : expressions) all += (all.empty() ? "" : "|") + one;
   return all;
@@ -50,7 +50,7 @@ query::SelectionOptions with_expression(query::SelectionOptions options, const s
 
 std::string expression_of(const query::SelectionOptions& options, const std::string& which) {
   if (which == "focus") return options.focus;
-  return which == "ignore" ? options.ignore : joined(options.frames.hidden);
+  return which == "ignore" ? options.ignore : alternatives(options.frames.hidden);
 }
 
 }  // namespace geiger::live

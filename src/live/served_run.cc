@@ -35,7 +35,7 @@ constexpr std::string_view kIndex = "/debug/pprof/";
 constexpr unsigned kMostSeconds = 3600;
 /// Between an answer to a page and its next question: at most a quarter of the time is work.
 constexpr Nanoseconds kRefresh = 2'000'000'000;
-constexpr Nanoseconds kRestPerWork = 3;
+constexpr Nanoseconds kRestPerAnswer = 3;
 /// Less than what clients wait for: go tool pprof does so for a minute.
 constexpr std::chrono::seconds kNamesPatience{30};
 
@@ -226,7 +226,7 @@ Response ServedRun::page_data() {
   options.preset = frames_.preset;
   options.is_followed = true;
   // As rarely as the answers before were slow. An ended run does not change any more.
-  if (run_.is_running()) options.refresh = std::max(kRefresh, kRestPerWork * page_cost_);
+  if (run_.is_running()) options.refresh = std::max(kRefresh, kRestPerAnswer * page_cost_);
   Response response{200, "application/json", page::page_data(recording, options), {}};
   page_cost_ = base::monotonic_now() - began;
   return response;

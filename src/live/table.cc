@@ -66,7 +66,7 @@ const Measure& sorted_measure(const TableLine& line, report::SortBy sort) {
 }
 
 present::Figure bytes_figure(const Measure& measure) {
-  return present::figure(present::shown_bytes(measure), present::Quantity::kBytes);
+  return present::figure(shown_bytes(measure), present::Quantity::kBytes);
 }
 
 /// What is drawn: some rows of a table, with their growth where that is known.
@@ -80,7 +80,7 @@ struct Rows {
 };
 
 /// What there is room for.
-struct Columns {
+struct LiveColumns {
   bool has_both = false;  ///< Self and total; else the one that is sorted by.
   bool has_growth = false, has_share = true;
   std::size_t bar = kShortBar;  ///< 0: no bar, and no samples.
@@ -88,11 +88,11 @@ struct Columns {
 };
 
 /// Growth says more than a share: it takes the room of that where there is not enough for both.
-Columns columns_for(const Rows& rows, std::size_t width) {
+LiveColumns columns_for(const Rows& rows, std::size_t width) {
   const GroupBy by = rows.by();
   const bool has_total = by == GroupBy::kFunction || by == GroupBy::kLine ||
                          by == GroupBy::kModule || by == GroupBy::kLabel;
-  Columns columns;
+  LiveColumns columns;
   columns.has_growth = !rows.growths.empty();
   const bool is_wide = width >= (columns.has_growth ? kAllBesideGrowth : kTwoFigures);
   const bool has_bar = !columns.has_growth || width >= kBarBesideGrowth;
@@ -102,7 +102,7 @@ Columns columns_for(const Rows& rows, std::size_t width) {
   return columns;
 }
 
-void fit_figures(Columns& columns, const Rows& rows) {
+void fit_figures(LiveColumns& columns, const Rows& rows) {
   std::vector<present::Figure> bytes, growths;
   for (const TableLine& row : rows.lines) {
     bytes.push_back(bytes_figure(sorted_measure(row, rows.sort())));
@@ -149,7 +149,7 @@ std::string growth_heading(const report::LiveReport& report) {
   return (is_recent ? "last " : "in ") + since;
 }
 
-terminal::ScreenLine headings(const Rows& rows, const Columns& columns) {
+terminal::ScreenLine headings(const Rows& rows, const LiveColumns& columns) {
   const auto over_figure = [](std::string_view name, FigureWidth width) {
     return present::pad_right(present::pad_left(name, width.value), width.all());
   };
@@ -187,7 +187,7 @@ void append_growth(terminal::ScreenLine& line, const report::LiveGrowth& growth,
                            : terminal::Ink::kPlain);
 }
 
-terminal::ScreenLine row_line(const Rows& rows, std::size_t index, const Columns& columns,
+terminal::ScreenLine row_line(const Rows& rows, std::size_t index, const LiveColumns& columns,
                               bool has_unicode) {
   const TableLine& row = rows.lines[index];
   const report::SortBy sort = rows.sort();
@@ -231,7 +231,7 @@ Behind behind(const TableLine& row, GroupBy by, std::size_t room, const present:
   // Of rows by line it is what tells them apart.
   const bool has_room = present::columns_of(where) + kLeastName + 2 <= room;
   if (!has_room && by != GroupBy::kLine) where.clear();
-  if (by == GroupBy::kStack) return {std::move(where), present::callers_text(row.detail, style)};
+  if (by == GroupBy::kStack) return {std::move(where), callers_text(row.detail, style)};
   const bool is_told = !where.empty() && present::is_named_by_functions(by);
   return {std::move(where), is_told ? "" : present::printable(row.detail)};
 }
@@ -274,7 +274,7 @@ std::vector<terminal::ScreenLine> draw_table(const report::LiveReport& report, s
                    growths.empty() ? growths : growths.subspan(begin, count)};
   const std::span<const TableLine> rows = shown.lines;
   const GroupBy by = shown.by();
-  Columns columns = columns_for(shown, width);
+  LiveColumns columns = columns_for(shown, width);
   fit_figures(columns, shown);
   std::vector<terminal::ScreenLine> lines{terminal::fitted(headings(shown, columns), width)};
   std::vector<terminal::ScreenLine> figures;

@@ -12,15 +12,15 @@
 #include "analysis/profile/marks.h"
 #include "analysis/profile/peak.h"
 #include "analysis/profile/totals.h"
-#include "query/sizes.h"
 #include "query/spelling.h"
+#include "query/sizes.h"
 
 namespace geiger::query {
 namespace {
 
 using profile::NumberedMark;
 using profile::Recording;
-using Result = base::Outcome<Instant>;
+using InstantResult = base::Outcome<Instant>;
 
 constexpr std::string_view kMarkPrefix = "mark:";
 constexpr std::size_t kMarksNamed = 8;
@@ -34,18 +34,18 @@ bool starts_like_number(std::string_view text) {
   return !text.empty() && (text[0] == '.' || (text[0] >= '0' && text[0] <= '9'));
 }
 
-Result edge(const Recording& recording, bool is_start) {
+InstantResult edge(const Recording& recording, bool is_start) {
   const Nanoseconds start = profile::start_of(recording);
   if (is_start) return Instant{Instant::Kind::kStart, start, "the start"};
   return Instant{Instant::Kind::kEnd, start + profile::duration_of(recording), "the end"};
 }
 
-Result percentage(const std::string& text, const Recording& recording) {
+InstantResult percentage(const std::string& text, const Recording& recording) {
   double percent = 0;
   const char* end = text.data() + text.size() - 1;
   const auto [at, error] = std::from_chars(text.data(), end, percent, std::chars_format::fixed);
   if (error != std::errc{} || at != end || !(percent >= 0 && percent <= 100)) {
-    return Result::failure(fmt::format("'{}' is no part of the duration: 0% to 100%", text));
+    return InstantResult::failure(fmt::format("'{}' is no part of the duration: 0% to 100%", text));
   }
   if (percent == 0 || percent == 100) return edge(recording, percent == 0);
   const auto part = static_cast<Nanoseconds>(percent / 100 *
@@ -55,15 +55,16 @@ Result percentage(const std::string& text, const Recording& recording) {
                  fmt::format("{} ({})", text, present::duration(part))};
 }
 
-Result time_after_start(const std::string& text, const Recording& recording) {
+InstantResult time_after_start(const std::string& text, const Recording& recording) {
   const auto time = parse_duration(text);
-  if (!time.has_value()) return Result::failure(time.reason());
+  if (!time.has_value()) return InstantResult::failure(time.reason());
   const bool has_unit = !text.empty() && text.back() >= 'A';
-  if (!has_unit) return Result::failure(fmt::format("'{0}' has no unit: {0}s? {0}ms?", text));
+  if (!has_unit)
+    return InstantResult::failure(fmt::format("'{0}' has no unit: {0}s? {0}ms?", text));
   const Nanoseconds duration = profile::duration_of(recording);
   if (time.value() > duration) {
-    return Result::failure(fmt::format("{} lies behind the end: the recording is {} long", text,
-                                       present::duration(duration)));
+    return InstantResult::failure(fmt::format("{} lies behind the end: the recording is {} long",
+                                              text, present::duration(duration)));
   }
   return Instant{Instant::Kind::kGiven, profile::start_of(recording) + time.value(),
                  present::duration(time.value())};
@@ -84,12 +85,12 @@ class Marks {
   explicit Marks(const Recording& recording)
       : recording_(recording), marks_(profile::numbered_marks(recording)) {}
 
-  [[nodiscard]] Result named(const std::string& text) const {
+  [[nodiscard]] InstantResult named(const std::string& text) const {
     if (has(text)) return numbered(text, std::nullopt);
     const std::size_t hash = text.rfind('#');
     const auto number = number_behind(text, hash);
     if (number && has(text.substr(0, hash))) return numbered(text.substr(0, hash), number);
-    return Result::failure(unknown(text));
+    return InstantResult::failure(unknown(text));
   }
 
  private:
@@ -101,15 +102,15 @@ class Marks {
     return std::ranges::any_of(marks_, [&](const auto& mark) { return name_of(mark) == name; });
   }
 
-  [[nodiscard]] Result numbered(const std::string& name,
-                                std::optional<std::uint32_t> number) const {
+  [[nodiscard]] InstantResult numbered(const std::string& name,
+                                       std::optional<std::uint32_t> number) const {
     const auto found = std::ranges::find_if(marks_, [&](const NumberedMark& mark) {
       return name_of(mark) == name && mark.number == number.value_or(1);
     });
     const auto any = std::ranges::find_if(
         marks_, [&](const NumberedMark& mark) { return name_of(mark) == name; });
     if (found == marks_.end() || (!number && any->of_name > 1)) {
-      return Result::failure(
+      return InstantResult::failure(
           fmt::format("there are {0} marks '{1}': mark:{1}#1 to mark:{1}#{0}", any->of_name, name));
     }
     return instant(*found);
@@ -149,7 +150,7 @@ class Marks {
 
 }  // namespace
 
-Result instant_of(const std::string& when, const Recording& recording, std::uint32_t heap) {
+InstantResult instant_of(const std::string& when, const Recording& recording, std::uint32_t heap) {
   if (when.starts_with(kMarkPrefix)) return Marks(recording).named(when.substr(kMarkPrefix.size()));
   if (when == "start" || when == "end") return edge(recording, when == "start");
   if (when == "peak") {

@@ -17,7 +17,7 @@ namespace geiger::query {
 namespace {
 
 using profile::Kind;
-using Result = base::Outcome<Subject>;
+using SubjectResult = base::Outcome<Subject>;
 
 bool has_filter(const SelectionOptions& options) {
   return !options.heap.empty() || !options.thread.empty() || !options.label.empty() ||
@@ -160,24 +160,24 @@ bool is_aggregated(const profile::Recording& recording) {
   return std::ranges::any_of(recording.processes, &profile::Process::is_aggregated);
 }
 
-Result subject_of(const SelectionOptions& options, const profile::Recording& recording) {
+SubjectResult subject_of(const SelectionOptions& options, const profile::Recording& recording) {
   if (const std::string why = refusal_of(question_of(options)); !why.empty()) {
-    return Result::failure(why);
+    return SubjectResult::failure(why);
   }
   Subject subject;
   if (!options.heap.empty()) {
     const auto heap = heap_named(options.heap, recording);
-    if (!heap.has_value()) return Result::failure(heap.reason());
+    if (!heap.has_value()) return SubjectResult::failure(heap.reason());
     subject.selection.heap = heap.value();
   }
   if (const std::string why = Instants(recording, subject).apply(options); !why.empty()) {
-    return Result::failure(why);
+    return SubjectResult::failure(why);
   }
   if (const std::string why = untold_by_tallies(recording, subject.selection); !why.empty()) {
-    return Result::failure(why);
+    return SubjectResult::failure(why);
   }
   auto filter = filter_of(options, recording, subject.remarks);
-  if (!filter.has_value()) return Result::failure(filter.reason());
+  if (!filter.has_value()) return SubjectResult::failure(filter.reason());
   subject.selection.keeps = std::move(filter.value());
   describe_filters(options, subject.scope);
   return subject;

@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kPatience = 500ms;
+constexpr auto kQuietTime = 500ms;
 constexpr auto kRedraw = 100ms;
 constexpr std::size_t kBarWidth = 30;
 
@@ -51,7 +51,7 @@ Progress::Progress(std::string what)
     : what_(std::move(what)),
       is_shown_(can_redraw()),
       start_(Clock::now()),
-      next_(start_ + kPatience) {}
+      next_(start_ + kQuietTime) {}
 
 Progress::~Progress() {
   if (is_drawn_) fmt::print(stderr, "\r\x1b[K");

@@ -44,6 +44,8 @@ void note_intervals(SideFacts& side, const Recording& recording) {
   }
 }
 
+}  // namespace
+
 /// What one run, or one stack of it, saw at a site.
 struct Seen {
   NodeSums sums;
@@ -54,6 +56,8 @@ struct Seen {
     for (const auto& [size, count] : other.certain) certain[size] += count;
   }
 };
+
+namespace {
 
 void add_run(SiteSide& side, const Seen& seen, std::uint32_t run) {
   const NodeSums& sums = seen.sums;

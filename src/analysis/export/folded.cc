@@ -15,8 +15,6 @@
 namespace geiger::exports {
 namespace {
 
-constexpr std::size_t kFlushAt = 1 << 16;
-
 /// A stack as indexes of names, root first.
 struct Path {
   std::vector<std::uint32_t> names;

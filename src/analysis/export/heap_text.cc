@@ -17,8 +17,6 @@ namespace {
 
 using profile::Recording;
 
-constexpr std::size_t kFlushAt = 1 << 16;
-
 /// A name on a line where "--" has a meaning.
 std::string symbol_name(std::string_view function) {
   std::string name = line_name(function);

@@ -88,7 +88,7 @@ class Teller {
 };
 
 /// The columns of a row that a telling goes into.
-using Columns = std::vector<ToldObjects HeapTextRow::*>;
+using ObjectColumns = std::vector<ToldObjects HeapTextRow::*>;
 
 class Rows {
  public:
@@ -96,7 +96,7 @@ class Rows {
 
   /// Samples that are drawn as readers think stand as they are; returns what has to be told of the
   /// others.
-  std::map<std::uint32_t, Target> add(const Profile& profile, const Columns& columns) {
+  std::map<std::uint32_t, Target> add(const Profile& profile, const ObjectColumns& columns) {
     std::map<std::uint32_t, Target> targets;
     for (const profile::Entry& entry : profile.entries) {
       const estimation::Count count = count_of(entry, recording_, profile);
@@ -115,7 +115,7 @@ class Rows {
     return targets;
   }
 
-  void tell(const std::map<std::uint32_t, Target>& targets, const Columns& columns) {
+  void tell(const std::map<std::uint32_t, Target>& targets, const ObjectColumns& columns) {
     Teller teller(std::max<Bytes>(interval_, 1));
     for (const auto& [stack, target] : targets) {
       const Telling telling = teller.tell(target);
@@ -143,7 +143,7 @@ class Rows {
     target.bytes += weight * static_cast<double>(count.size);
   }
 
-  void append(std::uint32_t stack, const ToldObjects& objects, const Columns& columns) {
+  void append(std::uint32_t stack, const ToldObjects& objects, const ObjectColumns& columns) {
     HeapTextRow& row = told_.emplace_back();
     row.stack = stack;
     for (const auto column : columns) row.*column = objects;

@@ -22,9 +22,8 @@ namespace {
 using profile::Kind;
 using profile::Recording;
 
-constexpr std::size_t kFlushAt = 1 << 16;
 constexpr Nanoseconds kMillisecond = 1'000'000;
-constexpr Bytes kPage = 4096;
+constexpr Bytes kSystemPage = 4096;
 
 /// A line of its own cannot hold a line's end; other controls go with it.
 std::string line_text(std::string_view text) {
@@ -44,7 +43,7 @@ class HeaptrackWriter {
   void begin(const std::string& command) {
     line("v {:x} {:x}", 0x10400, 3);
     line("X {}", line_text(command));
-    line("I {:x} {:x}", kPage, 0);
+    line("I {:x} {:x}", kSystemPage, 0);
   }
 
   void at(Nanoseconds time) {

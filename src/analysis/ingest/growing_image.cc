@@ -9,8 +9,8 @@
 namespace geiger::ingest {
 namespace {
 
-constexpr std::size_t kWindowBytes = 64 * kKiB;
-static_assert(kWindowBytes / 8 > trace::kMaxRecordWords);
+constexpr std::size_t kGrowingWindowBytes = 64 * kKiB;
+static_assert(kGrowingWindowBytes / 8 > trace::kMaxRecordWords);
 /// A writer fills a record within microseconds; one that was killed never does.
 constexpr Nanoseconds kPatience = 1'000'000'000;
 

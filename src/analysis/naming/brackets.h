@@ -9,10 +9,11 @@
 
 namespace geiger::naming {
 
+/// No position in a text.
+inline constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
 class Brackets {
  public:
-  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-
   /// `text` must outlive this, and is at most 4 GiB long.
   explicit Brackets(std::string_view text);
 

@@ -73,7 +73,7 @@ std::vector<std::string> split(const Brackets& text, Span list) {
   std::size_t begin = list.begin;
   for (std::size_t i = list.begin; i < list.end; ++i) {
     const std::size_t close = text.closing(i, list.end);
-    if (close != Brackets::kNone) {
+    if (close != kNone) {
       i = close;
     } else if (text.has(i, ", ")) {
       parts.emplace_back(text.part(begin, i));

@@ -12,7 +12,6 @@ namespace geiger::naming {
 namespace {
 
 using Kind = Component::Kind;
-constexpr std::size_t kNone = Brackets::kNone;
 
 bool is_balanced(std::string_view text) {
   const Brackets brackets(text);

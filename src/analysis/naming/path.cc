@@ -10,7 +10,6 @@ namespace geiger::naming {
 namespace {
 
 using Kind = Component::Kind;
-constexpr std::size_t kNone = Brackets::kNone;
 
 bool is_lower_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 

@@ -14,7 +14,6 @@ namespace geiger::naming {
 namespace {
 
 using Kind = Component::Kind;
-constexpr std::size_t kNone = Brackets::kNone;
 constexpr std::size_t kUnlimited = static_cast<std::size_t>(-1);
 /// Template arguments of a component that take more bytes are folded.
 constexpr std::size_t kMostArguments = 32;

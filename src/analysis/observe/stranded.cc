@@ -22,7 +22,7 @@ using profile::Snapshot;
 
 /// A walk that meets a change of the heap is repeated, not believed.
 constexpr int kTries = 2;
-constexpr Bytes kMostTrace = 16 * kMiB;
+constexpr Bytes kMostTraceAtOnce = 16 * kMiB;
 
 /// The memory of another process, some pages at a time: a walk asks for 16 bytes here and
 /// there, and a system call for each would cost more than the walk. Reads only what is in
@@ -93,7 +93,7 @@ std::string reason_of(std::string_view allocator) {
 /// A chunk that was no chunk of its heap must have been freed meanwhile.
 bool all_were_freed(const std::vector<trace::Ref>& unmatched, TraceFollower& follower) {
   if (unmatched.empty()) return true;
-  static_cast<void>(follower.follow(kMostTrace, base::monotonic_now()));
+  static_cast<void>(follower.follow(kMostTraceAtOnce, base::monotonic_now()));
   return std::ranges::none_of(unmatched,
                               [&](trace::Ref ref) { return follower.live().contains(ref); });
 }

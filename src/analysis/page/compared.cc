@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "analysis/page/names.h"
 #include "analysis/present/format.h"
 #include "analysis/profile/frames/frame_roles.h"
 #include "analysis/report/compare/diff.h"
@@ -15,8 +16,6 @@ namespace {
 
 using compare::Comparison;
 using compare::Place;
-
-constexpr std::size_t kMostTextBytes = 1000;
 
 std::uint32_t frame_of(const Place& place, CallTree& tree, Names& names) {
   if (place.name == "[truncated]" || place.name == "[no stack]") return tree.remark(place.name);

@@ -18,7 +18,6 @@ using profile::Recording;
 using report::SummaryFact;
 
 /// Facts may quote what programs call themselves.
-constexpr std::size_t kMostTextBytes = 1000;
 constexpr std::size_t kMostWarnings = 50;
 
 std::string started_text(const Recording& recording) {

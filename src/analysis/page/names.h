@@ -58,6 +58,9 @@ class UsedNames {
   std::vector<NameIndex> used_;
 };
 
+/// Longest name, path or sentence in the page, bytes.
+inline constexpr std::size_t kMostTextBytes = 1000;
+
 /// `text`, or its first `most` bytes with how many more there were: "void f<int, ... (+1,024
 /// bytes)".
 [[nodiscard]] std::string shortened(std::string_view text, std::size_t most);

@@ -96,4 +96,10 @@ void write_fields(JsonWriter& json, const Measure& measure) {
   if (measure.calibrated) json.field("calibrated", *measure.calibrated);
 }
 
+void write_measure(JsonWriter& json, std::string_view name, const Measure& measure) {
+  json.key(name).begin_object();
+  write_fields(json, measure);
+  json.end_object();
+}
+
 }  // namespace geiger::present

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "analysis/present/format.h"
 #include "analysis/present/json.h"
@@ -21,6 +22,11 @@ struct Measure {
   /// them surer: what reports show then.
   std::optional<estimation::Estimate> calibrated;
 };
+
+/// True if at least one sample is behind the sums.
+[[nodiscard]] inline bool is_seen(const estimation::NodeSums& sums) {
+  return sums.samples + sums.certain_samples > 0;
+}
 
 /// A whole profile, of which rows are parts. Of what was allocated the exact total
 /// may be known.
@@ -78,5 +84,8 @@ class Whole {
 /// The fields "bytes", "objects", "samples" and "certain_samples", and "calibrated" if
 /// there is one.
 void write_fields(JsonWriter& json, const Measure& measure);
+
+/// Writes a measure as the object `name`.
+void write_measure(JsonWriter& json, std::string_view name, const Measure& measure);
 
 }  // namespace geiger::present

@@ -9,6 +9,9 @@
 
 namespace geiger::present {
 
+/// Processes that a text lists; the others are counted.
+inline constexpr std::size_t kProcessesShown = 20;
+
 /// `text` with control characters, escapes, bidirectional overrides and invalid
 /// bytes shown as \x1b, \u202e, ... The result is valid UTF-8 on one line.
 [[nodiscard]] std::string printable(std::string_view text);

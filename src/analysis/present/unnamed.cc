@@ -9,7 +9,7 @@ namespace geiger::present {
 namespace {
 
 /// Modules that are named; the others are counted.
-constexpr std::size_t kMostNamed = 3;
+constexpr std::size_t kMostModulesNamed = 3;
 
 }  // namespace
 
@@ -31,7 +31,7 @@ std::string UnnamedModules::clause() const {
   std::string text;
   std::size_t named = 0;
   for (const std::string& module : modules_) {
-    if (named == kMostNamed) break;
+    if (named == kMostModulesNamed) break;
     text += (named++ == 0 ? "" : ", ") + printable(module);
   }
   if (modules_.size() > named) text += fmt::format(" and {} more", modules_.size() - named);

@@ -18,13 +18,13 @@ struct Bucket {
 };
 
 /// So that what is drawn again here has nothing to do with what peak.h draws.
-constexpr std::uint64_t kSalt = 0xd6a5;
+constexpr std::uint64_t kDesignSalt = 0xd6a5;
 
 /// Random bits that belong to a sample: every reading of a recording draws alike.
-std::uint64_t random_of(const Recording& recording, const Sample& sample) {
+std::uint64_t design_bits(const Recording& recording, const Sample& sample) {
   const auto& samples = recording.samples_beside(sample.heap);
   const auto position = static_cast<std::uint64_t>(&sample - samples.data());
-  return spread(spread(kSalt, recording.processes[sample.process].seed), position);
+  return spread(spread(kDesignSalt, recording.processes[sample.process].seed), position);
 }
 
 std::optional<Bytes> only_interval(const Recording& recording) {
@@ -35,9 +35,9 @@ std::optional<Bytes> only_interval(const Recording& recording) {
   return is_only ? std::optional(first) : std::nullopt;
 }
 
-class Collector {
+class DesignCollector {
  public:
-  explicit Collector(const Recording& recording) : recording_(recording) {
+  explicit DesignCollector(const Recording& recording) : recording_(recording) {
     for (const Epoch& epoch : recording.epochs) {
       found_.sums.could_have_sampled(static_cast<double>(epoch.interval));
     }
@@ -77,7 +77,7 @@ class Collector {
       ++found_.impossible;
       return;
     }
-    found_.designs.add(drawn.value(), sample.usable, random_of(recording_, sample));
+    found_.designs.add(drawn.value(), sample.usable, design_bits(recording_, sample));
     Bucket& bucket = buckets_[{sample.stack, sample.epoch}];
     ++bucket.samples;
     bucket.bytes += static_cast<double>(sample.requested);
@@ -92,7 +92,7 @@ class Collector {
 
 Designs designs_of(const Recording& recording, const Chosen& chosen,
                    std::optional<std::uint32_t> stack) {
-  Collector collector(recording);
+  DesignCollector collector(recording);
   for (const Sample* sample : chosen.samples) {
     if (!stack || sample->stack == *stack) collector.add(*sample);
   }

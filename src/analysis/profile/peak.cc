@@ -11,7 +11,7 @@
 namespace geiger::profile {
 namespace {
 
-struct Event {
+struct HeapStep {
   Nanoseconds time;
   double bytes;  ///< Weighted; negative for a free.
 };
@@ -38,16 +38,16 @@ std::uint64_t position_of(const Recording& recording, const Sample& sample) {
   return static_cast<std::uint64_t>(&sample - &*first);
 }
 
-std::uint64_t random_of(const Recording& recording, const Sample& sample) {
+std::uint64_t split_bits(const Recording& recording, const Sample& sample) {
   const std::uint64_t seed = recording.processes[sample.process].seed;
   return spread(spread(0, seed), position_of(recording, sample));
 }
 
 /// What every sample adds to the live heap and takes from it: when it is freed, or its process
 /// ends. In an order that knows no numbers of processes.
-std::vector<Event> events_of(const Recording& recording, bool is_split, std::uint32_t heap,
-                             std::uint32_t process) {
-  std::vector<Event> events;
+std::vector<HeapStep> steps_of(const Recording& recording, bool is_split, std::uint32_t heap,
+                               std::uint32_t process) {
+  std::vector<HeapStep> events;
   for (const Sample& sample : samples_for_peak(recording, heap, process)) {
     if (sample.heap != heap || sample.is_thinned_out) continue;
     if (is_split && !parts_of(recording, sample).in_first) continue;
@@ -60,7 +60,7 @@ std::vector<Event> events_of(const Recording& recording, bool is_split, std::uin
       events.push_back({std::max(last, sample.time) + 1, -bytes});
     }
   }
-  std::ranges::sort(events, [](const Event& a, const Event& b) {
+  std::ranges::sort(events, [](const HeapStep& a, const HeapStep& b) {
     return std::tie(a.time, a.bytes) < std::tie(b.time, b.bytes);
   });
   return events;
@@ -70,16 +70,16 @@ std::vector<Event> events_of(const Recording& recording, bool is_split, std::uin
 
 estimation::Parts parts_of(const Recording& recording, const Sample& sample) {
   const bool is_thinned = recording.processes[sample.process].thinning > 0;
-  if (is_thinned) return parts_of_fate(recording, sample, random_of(recording, sample));
+  if (is_thinned) return parts_of_fate(recording, sample, split_bits(recording, sample));
   if (is_surely_sampled(recording, sample)) return {.in_first = true, .in_second = true};
   return estimation::parts_of(sample.requested, sample.offset,
                               recording.epochs[sample.epoch].lambda, kLocatingShare,
-                              random_of(recording, sample));
+                              split_bits(recording, sample));
 }
 
 bool is_beside_choice(const Recording& recording, const Sample& sample) {
   const bool is_thinned = recording.processes[sample.process].thinning > 0;
-  if (is_thinned) return is_beside_first_part(recording, sample, random_of(recording, sample));
+  if (is_thinned) return is_beside_first_part(recording, sample, split_bits(recording, sample));
   return parts_of(recording, sample).in_second;
 }
 
@@ -105,7 +105,7 @@ Peak locate_peak(const Recording& recording, bool is_split, const Selection& wit
   const Nanoseconds start =
       process == kNone ? start_of(recording) : recording.processes[process].start;
   Peak peak{.time = std::max(start, from)};
-  const std::vector<Event> events = events_of(recording, is_split, within.heap, process);
+  const std::vector<HeapStep> events = steps_of(recording, is_split, within.heap, process);
   double live = 0;
   for (std::size_t i = 0; i < events.size(); ++i) {
     live += events[i].bytes;

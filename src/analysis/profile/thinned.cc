@@ -14,7 +14,7 @@ namespace {
 using estimation::Count;
 
 /// Keeps one draw apart from another that the same bits decide.
-constexpr std::uint64_t kSalt = 0x7468696e;
+constexpr std::uint64_t kThinningSalt = 0x7468696e;
 
 double uniform(std::uint64_t random) { return static_cast<double>(random >> 11) * 0x1p-53; }
 
@@ -59,7 +59,7 @@ bool is_beside_first_part(const Recording& recording, const Sample& sample, std:
   const Count count = count_of_fate(recording, sample);
   const double drawn = estimation::inclusion_probability(count.size, count.lambda);
   const double kept = estimation::inclusion_probability(count);
-  return uniform(spread(kSalt, random)) <
+  return uniform(spread(kThinningSalt, random)) <
          estimation::beside_first_part(drawn, kept, kLocatingShare);
 }
 

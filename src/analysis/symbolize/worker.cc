@@ -17,11 +17,11 @@
 namespace geiger::symbolize {
 namespace {
 
-enum class Kind : std::uint32_t { kProgress = 1, kAnswer = 2 };
+enum class MessageKind : std::uint32_t { kProgress = 1, kAnswer = 2 };
 
 /// In front of each message, in memory order: both ends are the same program.
 struct MessageHeader {
-  Kind kind{};
+  MessageKind kind{};
   Finding finding{};
   std::uint32_t build_id_bytes = 0;
   std::uint64_t done = 0;
@@ -43,7 +43,7 @@ std::string to_bytes(const MessageHeader& header) {
 
 bool send(const FileDescriptor& out, const ModuleAnswer& answer) {
   const std::string payload = encode(answer.names);
-  MessageHeader header{Kind::kAnswer, answer.finding};
+  MessageHeader header{MessageKind::kAnswer, answer.finding};
   header.build_id_bytes = static_cast<std::uint32_t>(answer.found_build_id.size());
   header.payload_bytes = payload.size();
   return write_all(out, to_bytes(header)) && write_all(out, answer.found_build_id) &&
@@ -51,7 +51,7 @@ bool send(const FileDescriptor& out, const ModuleAnswer& answer) {
 }
 
 bool send_progress(const FileDescriptor& out, std::size_t done) {
-  MessageHeader header{Kind::kProgress, Finding::kUnreadable};
+  MessageHeader header{MessageKind::kProgress, Finding::kUnreadable};
   header.done = done;
   return write_all(out, to_bytes(header));
 }
@@ -118,10 +118,10 @@ std::optional<WorkerMessage> Worker::receive() {
   if (!head) return std::nullopt;
   MessageHeader header;
   std::memcpy(&header, head->data(), sizeof header);
-  if (header.kind == Kind::kProgress) return WorkerMessage{header.done, std::nullopt};
-  const bool is_sane = header.kind == Kind::kAnswer && header.finding <= Finding::kUnreadable &&
-                       header.build_id_bytes <= kMaxBuildIdBytes &&
-                       header.payload_bytes <= kMaxPayloadBytes;
+  if (header.kind == MessageKind::kProgress) return WorkerMessage{header.done, std::nullopt};
+  const bool is_sane =
+      header.kind == MessageKind::kAnswer && header.finding <= Finding::kUnreadable &&
+      header.build_id_bytes <= kMaxBuildIdBytes && header.payload_bytes <= kMaxPayloadBytes;
   if (!is_sane) return std::nullopt;
   auto build_id = read_exactly(header.build_id_bytes);
   const auto payload = read_exactly(header.payload_bytes);

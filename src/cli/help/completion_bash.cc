@@ -6,7 +6,8 @@
 namespace geiger::cli {
 namespace {
 
-constexpr const char* kOpening = R"sh(# bash completion for geiger; made by 'geiger completion bash'
+constexpr const char* kBashOpening =
+    R"sh(# bash completion for geiger; made by 'geiger completion bash'
 _geiger_processes() { command geiger ctl 2>/dev/null | awk '$1 ~ /^[0-9]+$/ { print $1 }'; }
 
 _geiger() {
@@ -75,7 +76,7 @@ std::string names_of(const std::vector<OptionFacts>& options, bool with_values_o
   return names;
 }
 
-std::string verb_names(const VerbFacts& verb) {
+std::string words_of_verbs(const VerbFacts& verb) {
   std::string names;
   for (const VerbFacts& one : verb.verbs) {
     names += (names.empty() ? "" : " ") + last_word(one.name);
@@ -106,7 +107,7 @@ std::string operand_words(const VerbFacts& verb) {
 
 void write_words(const VerbFacts& verb, std::string& out) {
   out += fmt::format("    '{}')\n      options='{}'\n", verb.name, names_of(verb.options, false));
-  out += fmt::format("      verbs='{}' {} ", verb_names(verb), operand_words(verb));
+  out += fmt::format("      verbs='{}' {} ", words_of_verbs(verb), operand_words(verb));
   out += fmt::format("values='{}' program={} ;;\n", names_of(verb.options, true),
                      takes_program(verb) ? "yes" : "");
   for (const VerbFacts& one : verb.verbs) write_words(one, out);
@@ -144,7 +145,7 @@ void write_values(const VerbFacts& verb, std::string& out) {
 }  // namespace
 
 std::string bash_completion(const VerbFacts& geiger) {
-  std::string out = kOpening;
+  std::string out = kBashOpening;
   write_paths(geiger, out);
   out += kAfterVerb;
   write_words(geiger, out);

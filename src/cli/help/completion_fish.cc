@@ -6,7 +6,8 @@
 namespace geiger::cli {
 namespace {
 
-constexpr const char* kOpening = R"sh(# fish completion for geiger; made by 'geiger completion fish'
+constexpr const char* kFishOpening =
+    R"sh(# fish completion for geiger; made by 'geiger completion fish'
 function __geiger_processes
     command geiger ctl 2>/dev/null | string match -r '^ *[0-9]+ .*' | string replace -r '^ *([0-9]+) +(.*)' '$1\t$2'
 end
@@ -102,7 +103,7 @@ void write_verb(const VerbFacts& verb, std::string& out) {
 }  // namespace
 
 std::string fish_completion(const VerbFacts& geiger) {
-  std::string out = kOpening;
+  std::string out = kFishOpening;
   write_verb(geiger, out);
   return out;
 }

@@ -8,7 +8,7 @@
 namespace geiger::cli {
 namespace {
 
-constexpr const char* kOpening = R"sh(#compdef geiger
+constexpr const char* kZshOpening = R"sh(#compdef geiger
 # zsh completion for geiger; made by 'geiger completion zsh'
 _geiger_processes() {
   local -a processes
@@ -25,7 +25,7 @@ std::string function_of(const VerbFacts& verb) {
 }
 
 /// For the brackets and fields of _arguments.
-std::string escaped(const std::string& text) {
+std::string in_brackets(const std::string& text) {
   std::string out;
   for (const char c : text) {
     if (c == '[' || c == ']' || c == ':' || c == '\\') out += '\\';
@@ -55,13 +55,13 @@ std::string action_of(const VerbFacts& verb, const OptionFacts& option) {
 }
 
 std::string spec_of(const VerbFacts& verb, const OptionFacts& option, const std::string& name) {
-  const std::string help = escaped(short_help(option));
+  const std::string help = in_brackets(short_help(option));
   // "=" after a long name: the value may stand behind one or be the next word.
   const char* sign = !option.takes_value ? "" : name.starts_with("--") ? "=" : "+";
   std::string spec = fmt::format("*{}{}[{}]", name, sign, help);
   if (option.takes_value) {
     const std::string value = option.value.empty() ? "value" : option.value;
-    spec += fmt::format(":{}:{}", escaped(value), action_of(verb, option));
+    spec += fmt::format(":{}:{}", in_brackets(value), action_of(verb, option));
   }
   return shell_quoted(spec);
 }
@@ -75,7 +75,7 @@ void write_operands(const VerbFacts& verb, std::string& out) {
   for (const OptionFacts& operand : verb.operands) {
     const bool repeats = completion_of(operand) == Completion::kRuns;
     const std::string place = repeats ? "*" : std::to_string(++number);
-    out += " \\\n    " + shell_quoted(fmt::format("{}:{}:{}", place, escaped(operand.names[0]),
+    out += " \\\n    " + shell_quoted(fmt::format("{}:{}:{}", place, in_brackets(operand.names[0]),
                                                   action_of(verb, operand)));
   }
 }
@@ -84,8 +84,8 @@ void write_verbs(const VerbFacts& verb, std::string& out) {
   out += " \\\n    '1:verb:->verb' '*::word:->word'\n  case $state in\n    verb)\n";
   out += "      local -a verbs=(\n";
   for (const VerbFacts& one : verb.verbs) {
-    out +=
-        fmt::format("        {}\n", shell_quoted(escaped(last_word(one.name)) + ":" + one.summary));
+    out += fmt::format("        {}\n",
+                       shell_quoted(in_brackets(last_word(one.name)) + ":" + one.summary));
   }
   out += "      )\n      _describe 'verb' verbs ;;\n    word)\n      case $words[1] in\n";
   for (const VerbFacts& one : verb.verbs) {
@@ -115,7 +115,7 @@ void write_function(const VerbFacts& verb, std::string& out) {
 }  // namespace
 
 std::string zsh_completion(const VerbFacts& geiger) {
-  std::string out = kOpening;
+  std::string out = kZshOpening;
   write_function(geiger, out);
   // As a file of $fpath this is the function's body, called at once; when sourced, not.
   return out +

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "analysis/profile/trimmed.h"
 #include "query/sizes.h"
 
 namespace geiger::cli {
@@ -18,18 +19,12 @@ using Group = base::Outcome<SampleGroup>;
 constexpr std::uint64_t kMostSamples = std::uint64_t{1} << 53;
 constexpr Bytes kLargestSize = std::numeric_limits<std::int64_t>::max();  // as malloc's
 
-std::string_view trim(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
 /// What stands before the next `mark`; `rest` is what stands behind it.
 std::string_view take_until(std::string_view& rest, char mark) {
   const std::size_t end = std::min(rest.find(mark), rest.size());
   const std::string_view field = rest.substr(0, end);
   rest.remove_prefix(std::min(end + 1, rest.size()));
-  return trim(field);
+  return profile::trimmed(field);
 }
 
 std::optional<std::uint64_t> parse_count(std::string_view text) {

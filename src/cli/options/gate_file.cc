@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analysis/profile/labels.h"
+#include "analysis/profile/trimmed.h"
 #include "query/ratio.h"
 #include "query/sizes.h"
 #include "query/text_file.h"
@@ -15,15 +16,9 @@ namespace {
 using compare::GateSpec;
 using compare::Limit;
 using compare::Measured;
+using profile::kBlank;
+using profile::trimmed;
 using Specs = std::vector<GateSpec>;
-
-constexpr std::string_view kBlank = " \t\r";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
 
 /// Cuts the first word off.
 std::string_view next_word(std::string_view& text) {

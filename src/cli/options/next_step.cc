@@ -15,7 +15,7 @@ bool is_silent = false;
 // More would be a wall of paths.
 constexpr std::size_t kMostRuns = 3;
 
-bool is_plain(char c) {
+bool needs_no_quotes(char c) {
   constexpr std::string_view kPlain = "_-./+,:@%=";
   const auto u = static_cast<unsigned char>(c);
   return u >= 0x80 || std::isalnum(u) != 0 || kPlain.find(c) != std::string_view::npos;
@@ -39,7 +39,7 @@ void suggest_command(const std::string& command) {
 void suggest_nothing() { is_silent = true; }
 
 std::string as_typed(const std::string& word) {
-  if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;
+  if (!word.empty() && std::ranges::all_of(word, needs_no_quotes)) return word;
   std::string quoted = "'";
   for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";

@@ -13,7 +13,6 @@
 #include "cli/options/input.h"
 #include "cli/options/next_step.h"
 #include "cli/options/output.h"
-#include "cli/options/selection_options.h"
 #include "cli/options/sides.h"
 #include "cli/options/terminal_options.h"
 #include "cli/verbs/commands.h"
@@ -27,7 +26,7 @@ namespace {
 using compare::Limit;
 using compare::Measured;
 
-struct Options {
+struct CheckArguments {
   std::vector<std::string> runs;
   report::CheckOptions check;
   bool is_json = false;
@@ -38,27 +37,27 @@ struct Options {
   query::SelectionOptions selection;
 };
 
-[[noreturn]] void refuse(const std::string& sentence) {
+[[noreturn]] void refuse_check(const std::string& sentence) {
   throw CLI::ValidationError("check", sentence);
 }
 
 template <typename T>
 T value_or_refuse(const base::Outcome<T>& outcome) {
-  if (!outcome.has_value()) refuse(outcome.reason());
+  if (!outcome.has_value()) refuse_check(outcome.reason());
   return outcome.value();
 }
 
 /// The limits given as options: on the whole, and with --by on every site. A limit on
 /// bytes is then one of the sites only; a growth that is spread over many of them, each
 /// too small to count, must not pass.
-void add_limit(compare::Gates& gates, const Options& options, const Limit& limit,
+void add_limit(compare::Gates& gates, const CheckArguments& options, const Limit& limit,
                const char* source) {
   const bool has_sites = !options.by->empty();
   if (!has_sites || limit.measured == Measured::kGrowth) gates.specs.push_back({{}, limit, source});
   if (has_sites) gates.per_site.push_back({limit, source});
 }
 
-compare::Gates gates_of(const Options& options) {
+compare::Gates gates_of(const CheckArguments& options) {
   compare::Gates gates;
   gates.level = options.check.level;
   if (!options.max_growth.empty()) {
@@ -77,7 +76,7 @@ compare::Gates gates_of(const Options& options) {
     for (auto& spec : value_or_refuse(read_budget(options.budget))) gates.specs.push_back(spec);
   }
   if (gates.specs.empty() && gates.per_site.empty()) {
-    refuse("no limit: give --max-growth, --max-bytes or --budget");
+    refuse_check("no limit: give --max-growth, --max-bytes or --budget");
   }
   return gates;
 }
@@ -115,7 +114,7 @@ int exit_code_of(compare::Answer answer) {
   return kExitFailed;
 }
 
-int print_check(const Options& options, const compare::Gates& gates,
+int print_check(const CheckArguments& options, const compare::Gates& gates,
                 const compare::Collected& collected, std::vector<compare::GateSpec> not_compared) {
   if (const auto error = compare::problem_with(collected, gates)) {
     terminal::complain(compare::text_of(*error));
@@ -139,12 +138,12 @@ int print_check(const Options& options, const compare::Gates& gates,
   return exit_code_of(report.verdicts.answer);
 }
 
-int run_check(Options& options) {
+int run_check(CheckArguments& options) {
   compare::Gates gates = gates_of(options);
   options.check.scope = query::scope_as_typed(options.selection);
   const bool needs_before = has_growth_limit(gates) && !options.allows_missing_baseline;
   Sides sides = value_or_refuse(sides_of(options.runs, needs_before));
-  if (!(gates.level > 0.5)) refuse(std::string(compare::text_of(compare::Error::kBadGateLevel)));
+  if (!(gates.level > 0.5)) refuse_check(std::string(text_of(compare::Error::kBadGateLevel)));
   std::vector<compare::GateSpec> not_compared;
   if (options.allows_missing_baseline && is_missing(sides.before)) {
     sides.before.clear();
@@ -162,7 +161,7 @@ int run_check(Options& options) {
   return print_check(options, gates, collection->collected, std::move(not_compared));
 }
 
-void add_limits(CLI::App& verb, Options& options) {
+void add_limits(CLI::App& verb, CheckArguments& options) {
   verb.add_option("--max-growth", options.max_growth, "Most growth over the baseline, as 5%")
       ->type_name("PERCENT");
   verb.add_option("--max-bytes", options.max_bytes, "Most bytes per run")->type_name("SIZE");
@@ -181,7 +180,7 @@ void add_limits(CLI::App& verb, Options& options) {
 }  // namespace
 
 void register_check(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckArguments>();
   CLI::App* verb =
       app.add_subcommand("check", "Whether limits on growth or bytes are kept, for CI");
   add_side_options(*verb, options->runs,
@@ -201,7 +200,7 @@ void register_check(CLI::App& app, int& exit_code) {
   options->by = add_grouping_options(*verb, options->grouping, false);
   verb->add_option("--top", options->check.top, "Gates to list (default 30; 0: all)")
       ->type_name("N");
-  add_selection_options(*verb, options->selection, query::Kinds::kWithMappings);
+  add_selection_options(*verb, options->selection, Kinds::kWithMappings);
   add_frame_options(*verb, options->selection.frames);
   verb->callback([options, &exit_code] { exit_code = run_check(*options); });
 }

@@ -36,7 +36,7 @@ constexpr double kLevel = 0.95;  // Of a style; nothing here is an estimate.
 constexpr Bytes kLargestInterval = Bytes{1} << 40;
 constexpr Nanoseconds kLongestWait = Nanoseconds{3600} * 1'000'000'000;
 
-struct Options {
+struct CtlArguments {
   std::string pid, action, argument;  ///< As typed.
   std::string directory;
   std::string interval;
@@ -55,29 +55,29 @@ struct Command {
   milliseconds patience = control::kPatience;
 };
 
-[[noreturn]] void refuse(const std::string& sentence) { throw CLI::ValidationError(sentence); }
+[[noreturn]] void refuse_ctl(const std::string& sentence) { throw CLI::ValidationError(sentence); }
 
 pid_t pid_of(const std::string& text) {
   pid_t pid = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
   if (error != std::errc{} || end != text.data() + text.size() || pid <= 0) {
-    refuse(fmt::format("ctl: '{}' is not a process id ('geiger ctl list' shows them)", text));
+    refuse_ctl(fmt::format("ctl: '{}' is not a process id ('geiger ctl list' shows them)", text));
   }
   return pid;
 }
 
 Bytes interval_of(const std::string& text) {
   const auto size = query::parse_size(text);
-  if (!size.has_value()) refuse("ctl: " + size.reason());
+  if (!size.has_value()) refuse_ctl("ctl: " + size.reason());
   if (size.value() == 0 || size.value() > kLargestInterval) {
-    refuse(fmt::format("ctl: '{}' is not between 1 byte and 1 TiB", text));
+    refuse_ctl(fmt::format("ctl: '{}' is not between 1 byte and 1 TiB", text));
   }
   return size.value();
 }
 
 milliseconds patience_of(const std::string& text) {
   const auto time = query::parse_duration(text);
-  if (!time.has_value()) refuse("ctl: " + time.reason());
+  if (!time.has_value()) refuse_ctl("ctl: " + time.reason());
   const Nanoseconds wait = std::min(time.value(), kLongestWait);
   return std::chrono::duration_cast<milliseconds>(std::chrono::nanoseconds(wait));
 }
@@ -89,33 +89,34 @@ void check_argument(Command& command) {
   const bool is_bad_mark =
       command.action == "mark" &&
       (command.argument.empty() || command.argument.size() > control::kMostMarkBytes);
-  if (is_bad_mark) refuse(fmt::format("ctl: a mark has 1 to {} bytes", control::kMostMarkBytes));
+  if (is_bad_mark)
+    refuse_ctl(fmt::format("ctl: a mark has 1 to {} bytes", control::kMostMarkBytes));
 }
 
 std::string absolute(const std::string& path) {
   if (path.empty()) return path;
   char* real = realpath(path.c_str(), nullptr);
-  if (real == nullptr) refuse(fmt::format("ctl: {}: {}", path, std::strerror(errno)));
+  if (real == nullptr) refuse_ctl(fmt::format("ctl: {}: {}", path, std::strerror(errno)));
   const std::string resolved = real;
   std::free(real);
   return resolved;
 }
 
-Command command_of(const Options& options) {
+Command command_of(const CtlArguments& options) {
   Command command;
   const bool is_list = options.pid == "list";
   if (is_list && !options.action.empty()) {
-    refuse(fmt::format("ctl: 'list' takes no action: '{}' needs a process id", options.action));
+    refuse_ctl(fmt::format("ctl: 'list' takes no action: '{}' needs a process id", options.action));
   }
   if (!options.pid.empty() && !is_list) command.pid = pid_of(options.pid);
   if (!options.action.empty()) command.action = options.action;
   command.argument = options.argument;
   const bool has_argument = !command.argument.empty();
   if (has_argument && !takes_argument(command.action)) {
-    refuse(fmt::format("ctl: what does '{}' mean?", command.argument));
+    refuse_ctl(fmt::format("ctl: what does '{}' mean?", command.argument));
   }
   if (!has_argument && takes_argument(command.action)) {
-    refuse(fmt::format("ctl: {} what?", command.action));
+    refuse_ctl(fmt::format("ctl: {} what?", command.action));
   }
   check_argument(command);
   if (!options.interval.empty()) command.interval = interval_of(options.interval);
@@ -224,7 +225,7 @@ base::Outcome<std::string> act(control::Controlled& controlled, const Command& c
 
 /// Watches until the process or its recording ends; ^C ends the watch alone.
 int watch(control::Controlled controlled, control::WatchOptions options) {
-  if (options.is_empty()) refuse("ctl: watch for what? --mark-on, --snapshot-on or --budget");
+  if (options.is_empty()) refuse_ctl("ctl: watch for what? --mark-on, --snapshot-on or --budget");
   const pid_t pid = controlled.target().facts().pid;
   options.interval = std::max<Bytes>(controlled.status(true).interval, 1);
   control::RunWatch watch(std::move(options));
@@ -244,7 +245,7 @@ int watch(control::Controlled controlled, control::WatchOptions options) {
   return kExitOk;
 }
 
-int control(const Options& options) {
+int control(const CtlArguments& options) {
   const Command command = command_of(options);
   if (!command.pid) return list(options.is_json);
   auto controlled = control::Controlled::open_started(*command.pid);
@@ -262,7 +263,7 @@ int control(const Options& options) {
 }  // namespace
 
 void register_ctl(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CtlArguments>();
   CLI::App* verb =
       app.add_subcommand("ctl", "Start, stop and mark recordings of programs that run");
   verb->add_option("PID", options->pid, "A process; none, or 'list': list all of them")

@@ -22,7 +22,7 @@ namespace {
 
 using report::DiffSort;
 
-struct Options {
+struct DiffArguments {
   std::vector<std::string> runs;
   double level = 0.95;
   bool is_json = false;
@@ -31,12 +31,12 @@ struct Options {
   query::SelectionOptions selection;
 };
 
-const std::map<std::string, DiffSort> kSorts{{"change", DiffSort::kChange},
-                                             {"before", DiffSort::kBefore},
-                                             {"after", DiffSort::kAfter},
-                                             {"name", DiffSort::kName}};
+const std::map<std::string, DiffSort> kDiffSorts{{"change", DiffSort::kChange},
+                                                 {"before", DiffSort::kBefore},
+                                                 {"after", DiffSort::kAfter},
+                                                 {"name", DiffSort::kName}};
 
-int print_diff(Options& options) {
+int print_diff(DiffArguments& options) {
   const auto sides = sides_of(options.runs, true);
   if (!sides.has_value()) throw CLI::ValidationError("diff", sides.reason());
   options.diff.before = sides.value().before;
@@ -63,7 +63,7 @@ int print_diff(Options& options) {
 }  // namespace
 
 void register_diff(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DiffArguments>();
   CLI::App* verb = app.add_subcommand("diff", "What changed between two runs, or two sets of runs");
   add_side_options(*verb, options->runs,
                    "Usage: geiger diff [options] BEFORE AFTER\n"
@@ -72,7 +72,8 @@ void register_diff(CLI::App& app, int& exit_code) {
   add_names_option(*verb);
   add_grouping_options(*verb, options->grouping, true);
   verb->add_option_function<std::string>(
-          "--sort", [options](const std::string& name) { options->diff.sort = kSorts.at(name); },
+          "--sort",
+          [options](const std::string& name) { options->diff.sort = kDiffSorts.at(name); },
           "change (default), before, after or name")
       ->check(one_of({"change", "before", "after", "name"}))
       ->type_name("COLUMN");

@@ -25,7 +25,7 @@
 namespace geiger::cli {
 namespace {
 
-struct Options {
+struct EstimateArguments {
   std::vector<std::string> samples, certain, intervals;
   std::string file;
   report::Calculation calculation;
@@ -74,7 +74,7 @@ double rate(Bytes interval, bool is_poisson) {
   return is_poisson ? 1 / bytes : estimation::rate_of_interval(bytes);
 }
 
-int add_intervals(estimation::NodeSums& sums, const Options& options) {
+int add_intervals(estimation::NodeSums& sums, const EstimateArguments& options) {
   for (const std::string& word : options.intervals) {
     const auto interval = query::parse_size(word);
     if (!interval.has_value()) return refuse(interval.reason());
@@ -118,7 +118,8 @@ std::string add_group(report::FailedTrials& trials, const SampleGroup& group) {
 
 /// The offsets, where samples have them: all, or the failed trials are not known, and at
 /// one interval, or they have no law.
-int add_offsets(report::Calculation& calculation, const Options& options, const Groups& groups) {
+int add_offsets(report::Calculation& calculation, const EstimateArguments& options,
+                const Groups& groups) {
   if (std::ranges::none_of(groups, has_offset)) return kExitOk;
   if (calculation.is_poisson) return refuse("--poisson: samples have no offset in that model");
   if (!options.intervals.empty()) return refuse("--interval: samples with offsets need just one");
@@ -136,14 +137,14 @@ int add_offsets(report::Calculation& calculation, const Options& options, const 
   return kExitOk;
 }
 
-int read_groups(Groups& groups, const Options& options) {
+int read_groups(Groups& groups, const EstimateArguments& options) {
   if (const int code = append(groups, options.samples, parse_sample_group)) return code;
   if (const int code = append(groups, options.certain, parse_certain_group)) return code;
   if (options.file.empty()) return kExitOk;
   return append_file(groups, options.file);
 }
 
-int print_estimate(Options& options) {
+int print_estimate(EstimateArguments& options) {
   Groups groups;
   if (const int code = read_groups(groups, options)) return code;
   if (groups.empty() && options.intervals.empty()) {
@@ -160,7 +161,7 @@ int print_estimate(Options& options) {
   return is_printed ? kExitOk : kExitFailed;
 }
 
-void add_inputs(CLI::App& verb, Options& options) {
+void add_inputs(CLI::App& verb, EstimateArguments& options) {
   verb.add_option("SAMPLES", options.samples,
                   "Samples as SIZE[+OFFSET]@INTERVAL[:COUNT]: 16@512KiB:3 are three of 16 bytes.\n"
                   "With OFFSET, the bytes before the drawn one, the estimate by failed trials too")
@@ -180,7 +181,7 @@ void add_inputs(CLI::App& verb, Options& options) {
       ->type_name("FILE");
 }
 
-void add_choices(CLI::App& verb, const std::shared_ptr<Options>& options) {
+void add_choices(CLI::App& verb, const std::shared_ptr<EstimateArguments>& options) {
   verb.add_option_function<std::string>(
           "--ci,--level",
           [options](const std::string& text) {
@@ -203,7 +204,7 @@ void add_choices(CLI::App& verb, const std::shared_ptr<Options>& options) {
 }  // namespace
 
 void register_estimate(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EstimateArguments>();
   CLI::App* verb = app.add_subcommand("estimate", "Apply the estimators to samples you name");
   add_inputs(*verb, *options);
   add_choices(*verb, options);

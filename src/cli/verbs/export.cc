@@ -19,7 +19,7 @@
 namespace geiger::cli {
 namespace {
 
-struct Options {
+struct ExportArguments {
   ReadOptions read;
   std::string output = "-";
   bool replaces = false;
@@ -28,7 +28,7 @@ struct Options {
 };
 
 /// Of the program itself rather than of a run.
-int write_text(const Options& options, std::string_view text) {
+int write_text(const ExportArguments& options, std::string_view text) {
   Output output(options.output, options.replaces);
   output.write(text);
   output.commit();
@@ -38,7 +38,7 @@ int write_text(const Options& options, std::string_view text) {
 }
 
 void write_compressed(const ExportFormat& format, const ExportRequest& request,
-                      const Options& options, Output& output) {
+                      const ExportArguments& options, Output& output) {
   const exports::Sink sink = [&](std::string_view bytes) { output.write(bytes); };
   // What is binary has its own compression, or wants none.
   const auto stream = exports::compressed_by_name(format.is_binary ? "" : options.output, sink);
@@ -46,7 +46,7 @@ void write_compressed(const ExportFormat& format, const ExportRequest& request,
   stream->finish();
 }
 
-int write_export(const ExportFormat& format, const Options& options) {
+int write_export(const ExportFormat& format, const ExportArguments& options) {
   if (format.is_binary && options.output == "-" && isatty(STDOUT_FILENO) == 1) {
     terminal::complain("this format is not for terminals: -o FILE, or a pipe");
     return kExitUsage;
@@ -74,7 +74,7 @@ int write_export(const ExportFormat& format, const Options& options) {
 
 /// One FORMAT of the verb with the options that all have.
 void add_format(CLI::App& verb, const ExportFormat& format, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExportArguments>();
   CLI::App* added = verb.add_subcommand(format.name, format.help);
   add_read_options(*added, options->read, false);
   if (format.has_level) add_level_option(*added, options->read.level);

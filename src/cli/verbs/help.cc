@@ -16,7 +16,7 @@
 namespace geiger::cli {
 namespace {
 
-struct Options {
+struct HelpArguments {
   std::vector<std::string> words;
   bool wants_source = false;
 };
@@ -45,7 +45,7 @@ Found find(const CLI::App& app, const std::vector<std::string>& words) {
   return found;
 }
 
-std::string text_of(const CLI::App& app, const Options& options) {
+std::string text_of(const CLI::App& app, const HelpArguments& options) {
   const Found found = find(app, options.words);
   if (options.wants_source) return manual_page(found.facts, GEIGER_VERSION);
   // Not App::help(), which would follow the words of this command line, to `help` itself.
@@ -57,7 +57,7 @@ std::string text_of(const CLI::App& app, const Options& options) {
 }  // namespace
 
 void register_help(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<HelpArguments>();
   CLI::App* verb = app.add_subcommand("help", "What a verb does and its options");
   verb->add_option("VERB", options->words, "Which (default: all of geiger)")->type_name("");
   verb->add_flag("--scdoc", options->wants_source, "As the source of its manual page");

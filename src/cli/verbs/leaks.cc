@@ -27,7 +27,7 @@ namespace {
 using profile::LifetimeGrouping;
 using profile::Suppressions;
 
-struct Options {
+struct LeaksArguments {
   ReadOptions read;
   report::LeaksOptions leaks;
   query::SelectionOptions selection;  ///< Filters.
@@ -48,7 +48,7 @@ base::Outcome<Suppressions> read_suppressions(const std::string& path) {
   return std::get<Suppressions>(std::move(parsed));
 }
 
-void apply_until(Options& options, const profile::Recording& recording) {
+void apply_until(LeaksArguments& options, const profile::Recording& recording) {
   if (options.until.empty()) return;
   auto at = query::instant_of(options.until, recording);
   if (!at.has_value()) throw CLI::ValidationError("--until", at.reason());
@@ -59,7 +59,8 @@ void apply_until(Options& options, const profile::Recording& recording) {
                                              .is_peak = kind == query::Instant::Kind::kPeak};
 }
 
-int exit_code_of(const Options& options, const report::LeaksReport& report, const Input& input) {
+int exit_code_of(const LeaksArguments& options, const report::LeaksReport& report,
+                 const Input& input) {
   // Half a trace may lack half the frees: no answer is better than that one.
   if (input.exit_code() != kExitOk) return input.exit_code();
   if (!options.fails) return kExitOk;
@@ -74,7 +75,7 @@ int exit_code_of(const Options& options, const report::LeaksReport& report, cons
   return kExitOk;
 }
 
-int print_leaks(Options& options) {
+int print_leaks(LeaksArguments& options) {
   const auto suppressions = read_suppressions(options.suppressions);
   if (!suppressions.has_value()) {
     terminal::complain(suppressions.reason());
@@ -119,7 +120,7 @@ void add_share(CLI::App& verb, const char* name, const char* help, double most, 
 }  // namespace
 
 void register_leaks(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LeaksArguments>();
   CLI::App* verb = app.add_subcommand("leaks", "Sites that keep growing, with the evidence");
   add_read_options(*verb, options->read);
   add_filter_options(*verb, options->selection);

@@ -21,7 +21,7 @@ namespace {
 
 using profile::LifetimeGrouping;
 
-struct Options {
+struct LifetimesArguments {
   ReadOptions read;
   report::LifetimesOptions lifetimes;
   PictureOptions picture;
@@ -35,7 +35,7 @@ const std::map<std::string, LifetimeGrouping> kGroupings{{"function", LifetimeGr
                                                          {"none", LifetimeGrouping::kWhole}};
 
 /// Weighs every sample by itself, so half of them will not do.
-void select(Options& options, const profile::Recording& recording) {
+void select(LifetimesArguments& options, const profile::Recording& recording) {
   refuse_aggregated(recording, "lifetimes");
   query::Subject subject = subject_or_refuse(options.selection, recording);
   if (subject.selection.is_chosen_by_samples) {
@@ -49,7 +49,7 @@ void select(Options& options, const profile::Recording& recording) {
   options.lifetimes.scope = std::move(subject.scope);
 }
 
-int print_lifetimes(Options& options) {
+int print_lifetimes(LifetimesArguments& options) {
   if (!may_write(options.picture)) return kExitFailed;
   options.read.infers_types = !options.selection.type.empty();
   const auto input = read_input(options.read);
@@ -82,7 +82,7 @@ void add_time(CLI::App& verb, const char* name, const char* help, const Store& s
       ->type_name("TIME");
 }
 
-void add_times(CLI::App& verb, Options& options) {
+void add_times(CLI::App& verb, LifetimesArguments& options) {
   add_time(verb, "--temporary", "Lives up to this are temporary (default 1ms)",
            [&options](Nanoseconds limit) {
              if (limit == 0) throw CLI::ValidationError("--temporary", "must be above 0");
@@ -96,7 +96,7 @@ void add_times(CLI::App& verb, Options& options) {
 }  // namespace
 
 void register_lifetimes(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LifetimesArguments>();
   CLI::App* verb =
       app.add_subcommand("lifetimes", "How long objects live, and where they are freed");
   add_read_options(*verb, options->read);

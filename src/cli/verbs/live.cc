@@ -17,7 +17,6 @@
 #include "cli/options/input.h"
 #include "cli/options/next_step.h"
 #include "cli/options/run_options.h"
-#include "cli/options/selection_options.h"
 #include "cli/options/terminal_options.h"
 #include "cli/verbs/commands.h"
 #include "live/followed_run.h"
@@ -33,7 +32,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-struct Options {
+struct LiveArguments {
   std::string word;
   std::vector<std::string> program;
   std::string interval;  ///< Of a program that is started.
@@ -91,19 +90,19 @@ void say_end(const live::FollowedRun& run, const live::LiveProgram* program, boo
 }
 
 /// What is to be looked at, and the program if it has to be started for that.
-struct Subject {
+struct Watched {
   std::optional<live::LiveProgram> program;
   std::optional<live::FollowedRun> run;
 };
 
-std::optional<std::string> open_running(const Options& options, Subject& subject) {
+std::optional<std::string> open_running(const LiveArguments& options, Watched& subject) {
   auto opened = live::FollowedRun::open(options.word);
   if (!opened.has_value()) return opened.reason();
   subject.run.emplace(std::move(opened.value()));
   return std::nullopt;
 }
 
-std::optional<std::string> start_program(const Options& options, Subject& subject) {
+std::optional<std::string> start_program(const LiveArguments& options, Watched& subject) {
   live::LiveProgram::Orders orders{options.program, {}, !options.is_json};
   if (!options.interval.empty()) orders.options = {"--interval", options.interval};
   auto started = live::LiveProgram::start(orders);
@@ -115,7 +114,7 @@ std::optional<std::string> start_program(const Options& options, Subject& subjec
   return std::nullopt;
 }
 
-int look_at(const Options& options, Subject& subject) {
+int look_at(const LiveArguments& options, Watched& subject) {
   const present::Style style = terminal::output_style(options.session.live.table.level);
   live::LiveProgram* const program = subject.program ? &*subject.program : nullptr;
   live::LiveSession session(*subject.run, program, options.session);
@@ -137,7 +136,7 @@ int look_at(const Options& options, Subject& subject) {
   return is_done ? program_code : kExitFailed;
 }
 
-int live(Options& options) {
+int live(LiveArguments& options) {
   if (!options.word.empty() && !options.program.empty()) {
     throw CLI::ValidationError("live: either a process that runs or a program to start");
   }
@@ -151,7 +150,7 @@ int live(Options& options) {
     return kExitUsage;
   }
   terminal::heed_signals();
-  Subject subject;
+  Watched subject;
   const bool starts = !options.program.empty();
   const auto reason = starts ? start_program(options, subject) : open_running(options, subject);
   if (reason) {
@@ -161,7 +160,7 @@ int live(Options& options) {
   return look_at(options, subject);
 }
 
-const std::map<std::string, profile::GroupBy> kGroups{
+const std::map<std::string, profile::GroupBy> kLiveGroups{
     {"function", profile::GroupBy::kFunction}, {"line", profile::GroupBy::kLine},
     {"stack", profile::GroupBy::kStack},       {"thread", profile::GroupBy::kThread},
     {"module", profile::GroupBy::kModule},     {"size", profile::GroupBy::kSize},
@@ -179,7 +178,7 @@ class LiveFormatter : public HelpFormatter {
 }  // namespace
 
 void register_live(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LiveArguments>();
   CLI::App* verb = app.add_subcommand("live", "Look at a program while it runs");
   verb->add_option("PID", options->word,
                    "A recorded process, or its run's directory or FILE (default: the only one)")
@@ -201,7 +200,9 @@ void register_live(CLI::App& app, int& exit_code) {
       ->type_name("N");
   verb->add_option_function<std::string>(
           "--by",
-          [options](const std::string& name) { options->session.live.table.by = kGroups.at(name); },
+          [options](const std::string& name) {
+            options->session.live.table.by = kLiveGroups.at(name);
+          },
           "function (default), line, stack, thread, module, size, type or label")
       ->check(one_of({"function", "line", "stack", "thread", "module", "size", "type", "label"}))
       ->type_name("GROUP");

@@ -14,12 +14,12 @@
 namespace geiger::cli {
 namespace {
 
-struct Options {
+struct MarksArguments {
   ReadOptions read;
   report::MarksOptions marks;
 };
 
-int print_marks(Options& options) {
+int print_marks(MarksArguments& options) {
   const auto input = read_traces(options.read);
   if (!input || is_refused(*input, "marks")) return kExitFailed;
   refuse_aggregated(input->recording(), "marks");
@@ -41,7 +41,7 @@ int print_marks(Options& options) {
 }  // namespace
 
 void register_marks(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<MarksArguments>();
   CLI::App* verb = app.add_subcommand("marks", "Instants with names, and the heap at each");
   add_read_options(*verb, options->read);
   verb->add_option("--top", options->marks.top, "Marks to list (default 50; 0: all)")

@@ -18,7 +18,7 @@
 namespace geiger::cli {
 namespace {
 
-struct Options {
+struct PlanArguments {
   ReadOptions read;
   report::PlanOptions plan;
   PictureOptions picture;
@@ -104,7 +104,7 @@ std::string contradiction_in(const report::PlanOptions& plan, bool has_run) {
   return "";
 }
 
-std::optional<report::PlanReport> report_of(Options& options, int& exit_code) {
+std::optional<report::PlanReport> report_of(PlanArguments& options, int& exit_code) {
   options.plan.level = options.read.level;
   if (options.read.runs.empty()) return plan_report(options.plan);
   const auto input = read_input(options.read);
@@ -114,7 +114,7 @@ std::optional<report::PlanReport> report_of(Options& options, int& exit_code) {
   return plan_report(options.plan, input->recording());
 }
 
-int print_plan(Options& options) {
+int print_plan(PlanArguments& options) {
   const std::string contradiction = contradiction_in(options.plan, !options.read.runs.empty());
   if (!contradiction.empty()) {
     terminal::complain("plan: " + contradiction);
@@ -134,7 +134,7 @@ int print_plan(Options& options) {
 }  // namespace
 
 void register_plan(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PlanArguments>();
   CLI::App* verb = app.add_subcommand("plan", "Which interval to record with, and what it costs");
   add_goals(*verb, options->plan);
   add_read_options(*verb, options->read);

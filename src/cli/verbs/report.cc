@@ -34,7 +34,7 @@ namespace {
 
 constexpr const char* kReportTemplate = "report.html";
 
-struct Options {
+struct ReportArguments {
   ReadOptions read;
   query::SelectionOptions selection;
   std::string output;  ///< Empty: named after the program.
@@ -56,7 +56,8 @@ std::string default_output(const profile::Recording& recording) {
   return fmt::format("geiger-{}.html", name.empty() ? "report" : name);
 }
 
-page::PageOptions page_options(const Options& options, const profile::Recording& recording) {
+page::PageOptions page_options(const ReportArguments& options,
+                               const profile::Recording& recording) {
   page::PageOptions page;
   query::SelectionOptions selection = options.selection;
   selection.kind.reset();  // Every one.
@@ -71,7 +72,7 @@ page::PageOptions page_options(const Options& options, const profile::Recording&
 
 /// The comparison that --diff asks for. Nothing where there is nothing to compare; then that
 /// has been said.
-std::optional<page::ComparedRuns> compare_runs(const Options& options, const Input& input,
+std::optional<page::ComparedRuns> compare_runs(const ReportArguments& options, const Input& input,
                                                bool& is_damaged) {
   using compare::Grouping;
   using profile::GroupBy;
@@ -130,7 +131,7 @@ std::optional<std::string> source_text(const std::string& path) {
 }
 
 /// The document of the page. Nothing where runs cannot be compared; then that has been said.
-std::optional<std::string> document_of(const Options& options, const Input& input,
+std::optional<std::string> document_of(const ReportArguments& options, const Input& input,
                                        bool& is_damaged) {
   terminal::Progress progress("making the page");
   page::PageOptions page = page_options(options, input.recording());
@@ -161,7 +162,8 @@ int fail(const std::string& reason) {
 }
 
 /// What to do next, after `path` was written.
-int finish(const Options& options, const std::string& path, std::size_t bytes, int exit_code) {
+int finish(const ReportArguments& options, const std::string& path, std::size_t bytes,
+           int exit_code) {
   if (path == "-") return exit_code;
   terminal::complain(
       fmt::format("wrote {}, {}; {}", path, present::exact_bytes(bytes),
@@ -169,7 +171,7 @@ int finish(const Options& options, const std::string& path, std::size_t bytes, i
   return options.opens && !open_page(path) ? kExitFailed : exit_code;
 }
 
-int write_page(const Options& options, const Input& input) {
+int write_page(const ReportArguments& options, const Input& input) {
   const std::string path =
       options.output.empty() ? default_output(input.recording()) : options.output;
   if (options.opens && path == "-") {
@@ -188,14 +190,14 @@ int write_page(const Options& options, const Input& input) {
   return finish(options, path, html.value().size(), is_damaged ? kExitFailed : input.exit_code());
 }
 
-int print_document(const Options& options, const Input& input) {
+int print_document(const ReportArguments& options, const Input& input) {
   bool is_damaged = false;
   const auto document = document_of(options, input, is_damaged);
   if (!document || !terminal::print_data(*document)) return kExitFailed;
   return is_damaged ? kExitFailed : input.exit_code();
 }
 
-int make_report(Options& options) {
+int make_report(ReportArguments& options) {
   if (!options.read.is_json) {
     const auto html = live::read_template(kReportTemplate);
     if (!html.has_value()) return fail(html.reason());
@@ -209,7 +211,7 @@ int make_report(Options& options) {
 }  // namespace
 
 void register_report(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReportArguments>();
   CLI::App* verb = app.add_subcommand("report", "One HTML file with everything, for a browser");
   add_read_options(*verb, options->read);
   verb->add_option("-o,--output", options->output,

@@ -13,12 +13,12 @@
 namespace geiger::cli {
 namespace {
 
-struct Options {
+struct RssArguments {
   ReadOptions read;
   report::RssOptions rss;
 };
 
-int print_rss(Options& options) {
+int print_rss(RssArguments& options) {
   options.read.observes_running = true;
   const auto input = read_traces(options.read);
   if (!input || is_refused(*input, "rss")) return kExitFailed;
@@ -42,7 +42,7 @@ int print_rss(Options& options) {
 }  // namespace
 
 void register_rss(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RssArguments>();
   CLI::App* verb = app.add_subcommand("rss", "What resident memory consists of, added up");
   add_read_options(*verb, options->read);
   add_moment_option(*verb, options->rss.moment);

@@ -19,7 +19,6 @@
 #include "live/followed_run.h"
 #include "live/served_page.h"
 #include "live/served_run.h"
-#include "query/frame_rules.h"
 #include "run/preload.h"
 #include "serve/http_server.h"
 #include "serve/token.h"
@@ -29,7 +28,7 @@
 namespace geiger::cli {
 namespace {
 
-struct Options {
+struct ServeArguments {
   std::string word;
   int port = 0;
   std::string token;
@@ -40,7 +39,7 @@ struct Options {
 constexpr int kHighestPort = 65535;
 
 /// Where everything is, and what to type.
-void print_addresses(const Options& options, const std::string& shown, int port) {
+void print_addresses(const ServeArguments& options, const std::string& shown, int port) {
   const std::string base = fmt::format("http://127.0.0.1:{}/{}/", port, options.token);
   fmt::print(
       "{}\n  {}\n  {}debug/pprof/heap     what is live\n"
@@ -52,7 +51,7 @@ void print_addresses(const Options& options, const std::string& shown, int port)
   std::fflush(stdout);
 }
 
-int serve_run(Options options) {
+int serve_run(ServeArguments options) {
   auto rules = query::frame_rules_of(options.frames);
   if (!rules.has_value()) throw CLI::ValidationError(rules.reason());
   auto run = live::FollowedRun::open(options.word);
@@ -98,7 +97,7 @@ int serve_run(Options options) {
 }  // namespace
 
 void register_serve(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ServeArguments>();
   CLI::App* verb = app.add_subcommand("serve", "Serve a program's profiles over HTTP");
   verb->add_option("PID", options->word,
                    "A recorded process, or its run's directory or FILE (default: the only one)")

@@ -26,7 +26,7 @@ using estimation::Mix;
 constexpr std::uint64_t kMostReplicates = 10'000'000;
 constexpr std::size_t kMostJobs = 1024;
 
-struct Options {
+struct SimulateArguments {
   report::CoverageReport report;
   std::vector<std::string> mixes;  ///< None: all.
   bool has_patterns = false;
@@ -44,7 +44,7 @@ std::map<std::string, Mix> mixes_by_name() {
 }
 
 /// Rows with empty cells, in the order of the enumeration.
-void lay_out(Options& options) {
+void lay_out(SimulateArguments& options) {
   report::CoverageReport& report = options.report;
   report.samples = {0.5, 1, 2, 3, 5, 10, 30, 100, 1000};
   const bool has_all = options.mixes.empty() && !options.has_patterns;
@@ -61,7 +61,7 @@ void lay_out(Options& options) {
   }
 }
 
-std::size_t jobs_of(const Options& options) {
+std::size_t jobs_of(const SimulateArguments& options) {
   if (options.jobs > 0) return options.jobs;
   return std::max(1U, std::thread::hardware_concurrency());
 }
@@ -84,7 +84,7 @@ void merge(std::vector<Row>& rows, const std::vector<Tally>& tallies, std::size_
 }
 
 /// Blocks are simulated in any order and merged in theirs.
-void simulate(Options& options) {
+void simulate(SimulateArguments& options) {
   report::CoverageReport& report = options.report;
   const std::size_t blocks = estimation::blocks_of(report.settings);
   const std::size_t cells = report.samples.size();
@@ -113,7 +113,7 @@ void simulate(Options& options) {
   merge(report.patterns, of_patterns, blocks);
 }
 
-int run_simulation(Options& options) {
+int run_simulation(SimulateArguments& options) {
   if (!may_write(options.picture)) return kExitFailed;
   lay_out(options);
   simulate(options);
@@ -128,7 +128,7 @@ int run_simulation(Options& options) {
 }  // namespace
 
 void register_simulate(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SimulateArguments>();
   CLI::App* verb = app.add_subcommand("simulate", "Try every kind of interval on known sites");
   estimation::TableSettings& settings = options->report.settings;
   add_report_options(*verb, settings.level, options->is_json);

@@ -16,14 +16,14 @@
 namespace geiger::cli {
 namespace {
 
-struct Options {
+struct StatsArguments {
   ReadOptions read;
   report::StatsOptions stats;
   query::SelectionOptions selection;
   bool compares_estimators = false;
 };
 
-int print_estimators(const Options& options) {
+int print_estimators(const StatsArguments& options) {
   const auto input = read_input(options.read);
   if (!input) return kExitFailed;
   const query::Subject subject = subject_or_refuse(options.selection, input->recording());
@@ -49,7 +49,7 @@ int print_estimators(const Options& options) {
   return is_printed ? input->exit_code() : kExitFailed;
 }
 
-int print_stats(Options& options) {
+int print_stats(StatsArguments& options) {
   const auto input = read_input(options.read);
   if (!input) return kExitFailed;
   query::Subject subject = subject_or_refuse(options.selection, input->recording());
@@ -70,7 +70,7 @@ int print_stats(Options& options) {
 }  // namespace
 
 void register_stats(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StatsArguments>();
   CLI::App* verb =
       app.add_subcommand("stats", "Sizes, entry points, lifetimes, threads, depth of stacks");
   add_read_options(*verb, options->read);

@@ -14,12 +14,12 @@
 namespace geiger::cli {
 namespace {
 
-struct Options {
+struct SummaryArguments {
   ReadOptions read;
   query::SelectionOptions selection;
 };
 
-int summarise(const Options& options) {
+int summarise(const SummaryArguments& options) {
   auto input = read_input(options.read);
   if (!input) return kExitFailed;
   profile::Recording& recording = input->ingested.recording;
@@ -44,7 +44,7 @@ int summarise(const Options& options) {
 }  // namespace
 
 void register_summary(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SummaryArguments>();
   CLI::App* verb = app.add_subcommand("summary", "What ran, its totals, and how sure they are");
   add_read_options(*verb, options->read);
   add_window_options(*verb, options->selection);

@@ -20,7 +20,7 @@
 namespace geiger::cli {
 namespace {
 
-struct Options {
+struct SymbolizeArguments {
   ReadOptions read;
   symbolize::Options symbolize;
   std::vector<std::string> debug_dirs;
@@ -60,7 +60,7 @@ std::string outcome_text(const symbolize::Outcome& outcome) {
   return out + "\n";
 }
 
-int store_names(Options& options) {
+int store_names(SymbolizeArguments& options) {
   const char* const servers = std::getenv("DEBUGINFOD_URLS");
   if (options.symbolize.use_debuginfod && (servers == nullptr || *servers == '\0')) {
     throw CLI::ValidationError(
@@ -89,7 +89,7 @@ int store_names(Options& options) {
 }  // namespace
 
 void register_symbolize(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SymbolizeArguments>();
   options->symbolize.refresh = true;
   CLI::App* verb =
       app.add_subcommand("symbolize", "Look up names and lines and keep them with the run");

@@ -11,8 +11,8 @@
 #include "cli/help/choice.h"
 #include "cli/options/input.h"
 #include "cli/options/next_step.h"
-#include "cli/options/selection_options.h"
 #include "cli/verbs/commands.h"
+#include "query/selection.h"
 #include "terminal/terminal.h"
 
 namespace geiger::cli {
@@ -21,7 +21,7 @@ namespace {
 using profile::GroupBy;
 using report::SortBy;
 
-struct Options {
+struct TableArguments {
   ReadOptions read;
   report::TableOptions table;
   query::SelectionOptions selection;
@@ -39,17 +39,17 @@ const std::map<std::string, SortBy> kSorts{{"self", SortBy::kSelf},
                                            {"name", SortBy::kName},
                                            {"natural", SortBy::kNatural}};
 
-report::TableReport report_of(const profile::Recording& recording, const Options& options,
+report::TableReport report_of(const profile::Recording& recording, const TableArguments& options,
                               profile::Selection selection) {
   const GroupBy by = options.table.by;
-  const std::string why = query::refusal_of(selection.kind, by);
+  const std::string why = refusal_of(selection.kind, by);
   if (!why.empty()) throw CLI::ValidationError(why);
   if (by == GroupBy::kHeap) return report::heaps_report(recording, selection, options.table);
   selection.tells_lifetimes = by == GroupBy::kLifetime;
   return report::table_report(recording, profile::select(recording, selection), options.table);
 }
 
-int print_table(Options& options) {
+int print_table(TableArguments& options) {
   options.read.observes_running = profile::is_measured(query::kind_of(options.selection));
   options.read.infers_types = options.table.by == GroupBy::kType || !options.selection.type.empty();
   const auto input = read_input(options.read);
@@ -75,7 +75,7 @@ int print_table(Options& options) {
 }  // namespace
 
 void register_table(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TableArguments>();
   CLI::App* verb = app.add_subcommand("table", "Where the memory went, row by row");
   add_read_options(*verb, options->read);
   verb->add_option_function<std::string>(
@@ -94,7 +94,7 @@ void register_table(CLI::App& app, int& exit_code) {
   verb->add_option("--top", options->table.top,
                    "Rows to show (default 30; 0: all, also those without own samples)")
       ->type_name("N");
-  add_selection_options(*verb, options->selection, query::Kinds::kAll);
+  add_selection_options(*verb, options->selection, Kinds::kAll);
   add_frame_options(*verb, options->read.frames);
   verb->callback([options, &exit_code] { exit_code = print_table(*options); });
 }

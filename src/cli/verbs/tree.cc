@@ -8,20 +8,20 @@
 #include "analysis/profile/memory/measured.h"
 #include "cli/options/input.h"
 #include "cli/options/next_step.h"
-#include "cli/options/selection_options.h"
 #include "cli/verbs/commands.h"
+#include "query/selection.h"
 #include "terminal/terminal.h"
 
 namespace geiger::cli {
 namespace {
 
-struct Options {
+struct TreeArguments {
   ReadOptions read;
   report::TreeOptions tree;
   query::SelectionOptions selection;
 };
 
-int print_tree(Options& options) {
+int print_tree(TreeArguments& options) {
   options.read.observes_running = profile::is_measured(query::kind_of(options.selection));
   options.read.infers_types = !options.selection.type.empty();
   const auto input = read_input(options.read);
@@ -44,7 +44,7 @@ int print_tree(Options& options) {
 }  // namespace
 
 void register_tree(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TreeArguments>();
   CLI::App* verb = app.add_subcommand("tree", "The call tree, each branch with what it allocated");
   add_read_options(*verb, options->read);
   verb->add_flag("--inverted", options->tree.is_inverted, "Callees above their callers");
@@ -52,7 +52,7 @@ void register_tree(CLI::App& app, int& exit_code) {
                    "Leave out branches with less of the total (default 1)")
       ->check(CLI::Range(0.0, 100.0))
       ->type_name("P");
-  add_selection_options(*verb, options->selection, query::Kinds::kAll);
+  add_selection_options(*verb, options->selection, Kinds::kAll);
   add_frame_options(*verb, options->read.frames);
   verb->callback([options, &exit_code] { exit_code = print_tree(*options); });
 }

@@ -19,7 +19,7 @@ constexpr double kConstantRatio = 1e13;
 constexpr double kConstantShape = 1e30;
 constexpr double kVanishingShape = 1e-30;
 
-double shape_of(const Gamma& law) {
+double capped_shape_of(const Gamma& law) {
   if (!(law.mean > 0) || !(law.deviation > 0)) return kConstantShape;
   const double ratio = law.mean / law.deviation;
   return std::min(ratio * ratio, kConstantShape);
@@ -57,8 +57,8 @@ Normal cube_root_of(double mean, double shape) {
 Order by_cube_roots(const Gamma& first, const Gamma& second) {
   // In units of the larger mean, so that nothing overflows.
   const double unit = std::max(first.mean, second.mean);
-  const Normal a = cube_root_of(first.mean / unit, shape_of(first));
-  const Normal b = cube_root_of(second.mean / unit, shape_of(second));
+  const Normal a = cube_root_of(first.mean / unit, capped_shape_of(first));
+  const Normal b = cube_root_of(second.mean / unit, capped_shape_of(second));
   const double z = (b.mean - a.mean) / std::sqrt(a.variance + b.variance);
   return {normal_below(z), normal_below(-z)};
 }
@@ -66,8 +66,8 @@ Order by_cube_roots(const Gamma& first, const Gamma& second) {
 }  // namespace
 
 Order order_of(const Gamma& first, const Gamma& second) {
-  const double a = shape_of(first);
-  const double b = shape_of(second);
+  const double a = capped_shape_of(first);
+  const double b = capped_shape_of(second);
   if (std::min(a, b) >= kConstantShape) return of_constants(first.mean, second.mean);
   if (b >= kConstantRatio * a) return {first.below(second.mean), first.above(second.mean)};
   if (a >= kConstantRatio * b) return {second.above(first.mean), second.below(first.mean)};

@@ -17,8 +17,6 @@ constexpr double kLeastRate = 0x1p-63;
 /// From here on doubles no longer hold every whole number.
 constexpr long double kWhole = 0x1p53L;
 
-bool is_probability(double p) { return p > 0 && p < 1; }
-
 /// A point where `excess` is positive, from `start` on.
 template <typename Function>
 long double upper_bracket(const Function& excess, long double start) {

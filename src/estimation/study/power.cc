@@ -4,12 +4,11 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 
+#include "estimation/checked.h"
 #include "estimation/distributions/normal.h"
 
 namespace geiger::estimation {
 namespace {
-
-bool is_probability(double p) { return p > 0 && p < 1; }
 
 bool is_question(double change, double alpha, double power) {
   return change > -1 && change != 0 && std::isfinite(change) && is_probability(alpha) &&

@@ -10,7 +10,7 @@
 namespace geiger::estimation {
 namespace {
 
-constexpr double kT = static_cast<double>(kTableInterval);
+constexpr double kInterval = static_cast<double>(kTableInterval);
 constexpr Bytes kObject = 16;
 constexpr Bytes kParts = 4;  // One of them is the site's.
 constexpr double kJitter = 1.0 / 8;
@@ -47,13 +47,14 @@ bool is_of_site(Pattern pattern, Bytes at, std::mt19937_64& generator) {
 /// that a stride may have come to any of its bytes.
 double first_of(Scheme scheme, std::mt19937_64& generator) {
   const double u = uniform(generator);
-  return scheme == Scheme::kBernoulli ? std::log1p(-u) / -rate_of_interval(kT) : u * kT;
+  return scheme == Scheme::kBernoulli ? std::log1p(-u) / -rate_of_interval(kInterval)
+                                      : u * kInterval;
 }
 
 /// Bytes from a sampled one to the next.
 double stride_of(Scheme scheme, std::mt19937_64& generator) {
-  if (scheme == Scheme::kFixed) return kT;
-  if (scheme == Scheme::kJittered) return kT * (1 + kJitter * (2 * uniform(generator) - 1));
+  if (scheme == Scheme::kFixed) return kInterval;
+  if (scheme == Scheme::kJittered) return kInterval * (1 + kJitter * (2 * uniform(generator) - 1));
   return 1 + std::floor(first_of(scheme, generator));
 }
 
@@ -75,8 +76,8 @@ std::uint64_t samples_of(Pattern pattern, Scheme scheme, Bytes all, std::mt19937
 
 void add_replicate(SchemeTally& tally, std::uint64_t samples, double truth, double level) {
   NodeSums sums;
-  sums.could_have_sampled(kT);
-  if (samples > 0) sums.add(kObject, rate_of_interval(kT), samples);
+  sums.could_have_sampled(kInterval);
+  if (samples > 0) sums.add(kObject, rate_of_interval(kInterval), samples);
   const Estimate estimate = estimate_bytes(sums, level, Form::kTotal);
   tally.intervals.add(estimate.interval, truth);
   const double error = (sums.weighted_bytes - truth) / truth;
@@ -112,7 +113,7 @@ PatternTally simulate_pattern(const TableSettings& settings, Pattern pattern, do
       generator_of(settings, kPatternSeeds + static_cast<std::uint64_t>(pattern), samples, block);
   PatternTally tally{};
   for_replicates(settings, samples, block, [&](double expected) {
-    const auto groups = static_cast<Bytes>(std::ceil(expected * kT / kObject));
+    const auto groups = static_cast<Bytes>(std::ceil(expected * kInterval / kObject));
     const Bytes all = groups * kParts * kObject;
     const auto truth = static_cast<double>(bytes_of_site(pattern, all));
     for (std::size_t i = 0; i < kSchemes; ++i) {

@@ -19,7 +19,6 @@ namespace {
 using profile::Profile;
 using profile::Recording;
 
-constexpr std::size_t kFlushAt = 1 << 16;
 constexpr std::string_view kHeader =
     "kind,stack,n,certain,bytes,bytes_variance,bytes_lo,bytes_hi,"
     "objects,objects_variance,objects_lo,objects_hi\r\n";

@@ -11,7 +11,7 @@ constexpr std::array<std::string_view, 18> kEntryPoints = {
     "aligned_alloc", "valloc",  "pvalloc", "cfree",        "free",        "mallocx",
     "rallocx",       "xallocx", "new",     "newarray",     "new_aligned", "newarray_aligned"};
 
-constexpr std::array<std::string_view, 10> kPrefixes = {
+constexpr std::array<std::string_view, 10> kAllocatorPrefixes = {
     "__libc_", "__GI___libc_", "__GI_", "je_", "_rjem_", "tc_", "_mi_", "mi_", "mi_heap_", "__"};
 
 bool is_entry_point(std::string_view name) {
@@ -70,9 +70,10 @@ bool is_allocation_function(std::string_view name) {
   if (is_operator_new(name) || is_rust_allocation(name)) return true;
   const std::string_view plain = without_clone(name);
   if (plain != "new" && plain != "newarray" && is_entry_point(plain)) return true;
-  return std::any_of(kPrefixes.begin(), kPrefixes.end(), [&](std::string_view prefix) {
-    return plain.starts_with(prefix) && is_entry_point(plain.substr(prefix.size()));
-  });
+  return std::any_of(
+      kAllocatorPrefixes.begin(), kAllocatorPrefixes.end(), [&](std::string_view prefix) {
+        return plain.starts_with(prefix) && is_entry_point(plain.substr(prefix.size()));
+      });
 }
 
 bool passes_allocation_on(std::string_view function) {

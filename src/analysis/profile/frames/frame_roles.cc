@@ -9,11 +9,10 @@
 
 #include "analysis/profile/frames/allocation_functions.h"
 #include "analysis/profile/frames/plumbing_names.h"
+#include "analysis/profile/trimmed.h"
 
 namespace geiger::profile {
 namespace {
-
-constexpr std::string_view kBlank = " \t\r";
 
 constexpr std::array kRoleNames{
     std::pair(std::string_view("own"), FrameRole::kOwn),
@@ -21,12 +20,6 @@ constexpr std::array kRoleNames{
     std::pair(std::string_view("plumbing"), FrameRole::kStandard),
     std::pair(std::string_view("hide"), FrameRole::kHidden),
 };
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
 
 /// Adds the rule of a line; returns why it has none, or nothing.
 std::string add_line(FrameRules& rules, std::string_view line) {

@@ -5,17 +5,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "analysis/profile/trimmed.h"
+
 namespace geiger::profile {
 namespace {
 
-constexpr std::string_view kBlank = " \t\r";
 constexpr std::string_view kType = "leak:";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
 
 /// Why a line is none, or nothing.
 std::optional<std::string> problem_with(std::string_view line) {

@@ -34,7 +34,7 @@ struct Event {
 
 bool is_free(const Event& event) { return event.bytes < 0; }
 
-double weight_of(const Recording& recording, const Sample& sample) {
+double bytes_behind(const Recording& recording, const Sample& sample) {
   const estimation::Count count = count_of_fate(recording, sample);
   return static_cast<double>(count.size) / estimation::inclusion_probability(count);
 }
@@ -49,7 +49,7 @@ std::vector<std::vector<Event>> events_of(const Recording& recording) {
   for (const Sample& sample : recording.samples) {
     if (sample.is_thinned_out || !has_ended(recording.processes[sample.process])) continue;
     std::vector<Event>& own = events[sample.process];
-    const double weight = weight_of(recording, sample);
+    const double weight = bytes_behind(recording, sample);
     own.push_back({std::max(sample.time, sample.seen_from), weight, &sample});
     if (sample.free_time != 0) own.push_back({sample.free_time, -weight, &sample});
   }

@@ -8,6 +8,7 @@
 #include "analysis/profile/memory/mappings.h"
 #include "analysis/profile/selfcheck.h"
 #include "analysis/profile/thinned.h"
+#include "analysis/profile/totals.h"
 
 namespace geiger::profile {
 namespace {

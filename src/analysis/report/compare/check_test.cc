@@ -30,8 +30,8 @@ Gates three_gates() {
   return gates;
 }
 
-CheckReport report_of(const Runs& before, const Runs& after, const Gates& gates,
-                      Kind kind = Kind::kAllocated) {
+CheckReport check_of(const Runs& before, const Runs& after, const Gates& gates,
+                     Kind kind = Kind::kAllocated) {
   std::vector<compare::Pattern> patterns;
   for (const auto& spec : gates.specs) patterns.push_back(spec.pattern);
   const auto collected = collect_runs(before, after, kind, patterns);
@@ -43,8 +43,8 @@ CheckReport report_of(const Runs& before, const Runs& after, const Gates& gates,
 }
 
 CheckReport example() {
-  return report_of({run_with({{"make_<a>", 100}, {"load", 1000}})},
-                   {run_with({{"make_<a>", 300}, {"load", 1150}})}, three_gates());
+  return check_of({run_with({{"make_<a>", 100}, {"load", 1000}})},
+                  {run_with({{"make_<a>", 300}, {"load", 1150}})}, three_gates());
 }
 
 TEST(Check, ReadsLikeThis) {
@@ -101,7 +101,7 @@ TEST(Check, WithoutABaselineGrowthIsNotCompared) {
   const Runs after = {run_with({{"make_a", 300}, {"load", 1150}})};
   Gates gates = three_gates();
   const auto taken = take_growth_limits(gates);
-  CheckReport report = report_of({}, after, gates);
+  CheckReport report = check_of({}, after, gates);
   report.not_compared = taken;
   EXPECT_EQ(to_text(report, {}), R"(PASS: 1 passed (allocated bytes; 95 % limits)
 
@@ -119,7 +119,7 @@ No baseline: nothing compared. Not checked: budget.txt:3, budget.txt:4, budget.t
 }
 
 TEST(Check, WithoutABaselineOrAnotherLimitItIsOneLine) {
-  CheckReport report = report_of({}, {run_with({{"make", 300}})}, {});
+  CheckReport report = check_of({}, {run_with({{"make", 300}})}, {});
   report.not_compared = {{{}, {Measured::kGrowth, 0.05}, "--max-growth"}};
   EXPECT_EQ(to_text(report, {}), "No baseline: nothing compared. Not checked: --max-growth.\n");
   EXPECT_EQ(report.verdicts.answer, compare::Answer::kPass);
@@ -136,8 +136,8 @@ TEST(Check, SeveralRunsNeedMoreRunsWhereRunsDiffer) {
   const auto total = [](int samples) { return run_with({{"make", samples}}); };
   Gates gates;
   gates.specs = {{{}, {Measured::kGrowth, 0.05}, "--max-growth"}};
-  const CheckReport report = report_of({total(900), total(1000), total(1100)},
-                                       {total(1000), total(1100), total(1220)}, gates);
+  const CheckReport report = check_of({total(900), total(1000), total(1100)},
+                                      {total(1000), total(1100), total(1220)}, gates);
   ASSERT_EQ(report.verdicts.answer, compare::Answer::kUndecided);
   EXPECT_THAT(advice(report.verdicts.results[0], report),
               testing::MatchesRegex("about [0-9]+ runs per side"));
@@ -148,16 +148,16 @@ TEST(Check, NothingWrongIsOneLine) {
   Gates gates;
   gates.per_site = {{{Measured::kGrowth, 0.5}, "--max-growth"}};
   const Runs same{run_with({{"make", 1000}})};
-  EXPECT_THAT(to_text(report_of(same, same, gates), {}),
+  EXPECT_THAT(to_text(check_of(same, same, gates), {}),
               HasSubstr("PASS: 1 passed (allocated bytes; 95 % limits)\n"));
-  EXPECT_THAT(to_junit(report_of(same, same, gates)), HasSubstr("1 more within limits"));
+  EXPECT_THAT(to_junit(check_of(same, same, gates)), HasSubstr("1 more within limits"));
 }
 
 TEST(Check, HostileNamesStayHarmless) {
   Gates gates;
   gates.per_site = {{{Measured::kGrowth, 0.0}, "--max-growth"}};
-  const CheckReport report = report_of({run_with({{"a\x1b\x01\xff\"'&]]>", 10}})},
-                                       {run_with({{"a\x1b\x01\xff\"'&]]>", 1000}})}, gates);
+  const CheckReport report = check_of({run_with({{"a\x1b\x01\xff\"'&]]>", 10}})},
+                                      {run_with({{"a\x1b\x01\xff\"'&]]>", 1000}})}, gates);
   const std::string xml = to_junit(report);
   EXPECT_THAT(xml, Not(HasSubstr("\x1b")));
   EXPECT_THAT(xml, Not(HasSubstr("\x01")));

@@ -16,11 +16,10 @@ namespace geiger::report {
 namespace {
 
 using compare::Comparison;
-using compare::Row;
 using compare::Verdict;
 
 /// Sites are in order of their names, so their numbers stand for these.
-bool comes_first(const Row& a, const Row& b, DiffSort sort) {
+bool comes_first(const compare::Row& a, const compare::Row& b, DiffSort sort) {
   switch (sort) {
     case DiffSort::kChange:
       return false;  // As compared: changes first, then by size.
@@ -44,7 +43,7 @@ std::uint64_t dropped(const compare::SideFacts& facts) {
 
 DiffReport diff_report(Comparison comparison, const DiffOptions& options) {
   DiffReport report{options, std::move(comparison), {}, 0, 0, 0};
-  const std::vector<Row>& rows = report.comparison.rows;
+  const std::vector<compare::Row>& rows = report.comparison.rows;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Verdict verdict = rows[i].verdict;
     const bool is_change = compare::is_change(verdict);
@@ -67,8 +66,8 @@ std::string undecided_by_runs(const Comparison& comparison) {
   const auto is_open = [&](const compare::Change& change) {
     return change.sampling_p <= alpha && change.p_value > alpha;
   };
-  const auto sites = static_cast<std::uint64_t>(
-      std::ranges::count_if(comparison.rows, [&](const Row& row) { return is_open(row.change); }));
+  const auto sites = static_cast<std::uint64_t>(std::ranges::count_if(
+      comparison.rows, [&](const compare::Row& row) { return is_open(row.change); }));
   const compare::Change& total = comparison.total.change;
   if (sites == 0 && !is_open(total)) return "";
   std::string out = "Undecided: by the sampling error alone ";
@@ -79,7 +78,7 @@ std::string undecided_by_runs(const Comparison& comparison) {
   }
   out += "; so few runs say too little about how much runs differ by themselves.";
   std::uint64_t runs = total.runs_to_find;
-  for (const Row& row : comparison.rows) {
+  for (const compare::Row& row : comparison.rows) {
     if (runs == 0 && is_open(row.change)) runs = row.change.runs_to_find;
   }
   if (runs > 0) out += fmt::format(" About {} runs per side would tell.", runs);
@@ -91,14 +90,14 @@ std::size_t moved_functions(const Comparison& comparison) {
   if (comparison.collected.grouping.by != profile::GroupBy::kLine) return 0;
   using Function = std::pair<std::string_view, std::string_view>;
   std::set<Function> gone, moved;
-  const auto function_of = [&](const Row& row) -> Function {
+  const auto function_of = [&](const compare::Row& row) -> Function {
     const compare::Site& site = comparison.collected.sites[row.site];
     return {site.name, site.detail};
   };
-  for (const Row& row : comparison.rows) {
+  for (const compare::Row& row : comparison.rows) {
     if (row.verdict == Verdict::kGone) gone.insert(function_of(row));
   }
-  for (const Row& row : comparison.rows) {
+  for (const compare::Row& row : comparison.rows) {
     const bool is_back = row.verdict == Verdict::kNew && gone.contains(function_of(row));
     if (is_back) moved.insert(function_of(row));
   }

@@ -12,7 +12,6 @@ namespace {
 
 using compare::Collected;
 using compare::Comparison;
-using compare::Row;
 using compare::Site;
 
 void write_stack(present::JsonWriter& json, const Site& site, const Collected& collected) {
@@ -24,7 +23,7 @@ void write_stack(present::JsonWriter& json, const Site& site, const Collected& c
   json.end_array();
 }
 
-void write_sides(present::JsonWriter& json, const Row& row) {
+void write_sides(present::JsonWriter& json, const compare::Row& row) {
   json.field("verdict", compare::name_of(row.verdict));
   json.field("before", row.before).field("after", row.after);
   json.key("change").begin_object();
@@ -32,7 +31,7 @@ void write_sides(present::JsonWriter& json, const Row& row) {
   json.end_object();
 }
 
-void write_row(present::JsonWriter& json, const Row& row, const Collected& collected) {
+void write_row(present::JsonWriter& json, const compare::Row& row, const Collected& collected) {
   const Site& site = collected.sites[row.site];
   json.begin_object();
   present::write_name(json, site.name, present::is_named_by_functions(collected.grouping.by));

@@ -26,8 +26,8 @@ Runs after() {
   return {run_with({{"parse", 910}, {"make_buffer", 260}, {"cache", 30}, {"rare", 2}}, 65536)};
 }
 
-DiffReport report_of(const Runs& left, const Runs& right, DiffOptions options = {},
-                     GroupBy by = GroupBy::kFunction, Kind kind = Kind::kAllocated) {
+DiffReport diff_of(const Runs& left, const Runs& right, DiffOptions options = {},
+                   GroupBy by = GroupBy::kFunction, Kind kind = Kind::kAllocated) {
   options.before = {"old.geiger"};
   options.after = {"new.geiger"};
   return diff_report(compare::compare(collect_runs(left, right, kind, {}, {by, false}), 0.95),
@@ -35,7 +35,7 @@ DiffReport report_of(const Runs& left, const Runs& right, DiffOptions options = 
 }
 
 TEST(Diff, ReadsLikeThis) {
-  EXPECT_EQ(to_text(report_of(before(), after()), {}),
+  EXPECT_EQ(to_text(diff_of(before(), after()), {}),
             R"(Change of allocated bytes, by function: 95 % intervals
   before  old.geiger  interval 64 KiB
   after   new.geiger  interval 64 KiB
@@ -66,21 +66,21 @@ TEST(Diff, SaysWhichFunctionsMayHaveMoved) {
     return run;
   };
   const Runs left{at_line(before()[0], 20)}, right{at_line(before()[0], 23)};
-  const std::string text = to_text(report_of(left, right, {}, GroupBy::kLine), {});
+  const std::string text = to_text(diff_of(left, right, {}, GroupBy::kLine), {});
   EXPECT_THAT(text, HasSubstr("by line: 95 %"));
   EXPECT_THAT(text, HasSubstr("store.cc:20"));
   EXPECT_THAT(text, HasSubstr("store.cc:23"));
   EXPECT_THAT(text, HasSubstr("1 function with new lines and lines that are gone"));
   for (const auto& [right_side, by] :
        {std::pair(left, GroupBy::kLine), std::pair(right, GroupBy::kFunction)}) {
-    EXPECT_THAT(to_text(report_of(left, right_side, {}, by), {}), Not(HasSubstr("lines that are")));
+    EXPECT_THAT(to_text(diff_of(left, right_side, {}, by), {}), Not(HasSubstr("lines that are")));
   }
 }
 
 TEST(Diff, WideTerminalsShowBothSidesAndWhatCouldBeFound) {
   present::Style wide;
   wide.width = 160;
-  EXPECT_THAT(to_text(report_of(before(), after()), wide), HasSubstr("detectable"));
+  EXPECT_THAT(to_text(diff_of(before(), after()), wide), HasSubstr("detectable"));
 }
 
 TEST(Diff, NoLineIsWiderThanTheTerminal) {
@@ -95,7 +95,7 @@ TEST(Diff, NoLineIsWiderThanTheTerminal) {
     style.width = width;
     DiffOptions options;
     options.shows_all = true;
-    const std::string text = to_text(report_of(left, right, options), style);
+    const std::string text = to_text(diff_of(left, right, options), style);
     std::size_t start = 0;
     for (std::size_t end = text.find('\n'); end != std::string::npos;
          end = text.find('\n', start)) {
@@ -110,7 +110,7 @@ TEST(Diff, AllShowsNoiseToo) {
   options.shows_all = true;
   present::Style style;
   style.has_color = true;
-  const std::string text = to_text(report_of(before(), after(), options), style);
+  const std::string text = to_text(diff_of(before(), after(), options), style);
   EXPECT_THAT(text, HasSubstr("\x1b[2mnoise"));
   EXPECT_THAT(text, HasSubstr("\x1b[2m?"));
   EXPECT_THAT(text, Not(HasSubstr("--all")));
@@ -119,7 +119,7 @@ TEST(Diff, AllShowsNoiseToo) {
 TEST(Diff, SortsAndCutsWhatIsShown) {
   DiffOptions options;
   options.sort = DiffSort::kName;
-  const DiffReport by_name = report_of(before(), after(), options);
+  const DiffReport by_name = diff_of(before(), after(), options);
   std::vector<std::string> names;
   for (const std::size_t line : by_name.lines) {
     const auto& rows = by_name.comparison.rows;
@@ -127,35 +127,34 @@ TEST(Diff, SortsAndCutsWhatIsShown) {
   }
   EXPECT_THAT(names, testing::ElementsAre("cache", "load", "make_buffer"));
   options.top = 1;
-  EXPECT_THAT(to_text(report_of(before(), after(), options), {}),
+  EXPECT_THAT(to_text(diff_of(before(), after(), options), {}),
               HasSubstr("\n2 more functions; --top 0 shows them.\n"));
 }
 
 TEST(Diff, SaysWhenNothingChanged) {
-  EXPECT_THAT(to_text(report_of(before(), before()), {}),
+  EXPECT_THAT(to_text(diff_of(before(), before()), {}),
               HasSubstr("No change was found that is more than noise.\n"));
-  EXPECT_THAT(to_text(report_of({run_with({})}, {run_with({})}), {}), HasSubstr("No change"));
+  EXPECT_THAT(to_text(diff_of({run_with({})}, {run_with({})}), {}), HasSubstr("No change"));
 }
 
 TEST(Diff, SaysWhatItsIntervalsHold) {
-  const std::string one = to_text(report_of(before(), after()), {});
+  const std::string one = to_text(diff_of(before(), after()), {});
   EXPECT_THAT(one, HasSubstr("sampling error only"));
   Runs several = before();
   several.push_back(before().front());
-  EXPECT_THAT(to_text(report_of(several, after()), {}), Not(HasSubstr("sampling error only")));
-  EXPECT_THAT(to_text(report_of(several, after()), {}), HasSubstr("2 runs, interval 64 KiB"));
+  EXPECT_THAT(to_text(diff_of(several, after()), {}), Not(HasSubstr("sampling error only")));
+  EXPECT_THAT(to_text(diff_of(several, after()), {}), HasSubstr("2 runs, interval 64 KiB"));
 }
 
 TEST(Diff, OtherKindsAreNotCounted) {
   const std::string text =
-      to_text(report_of(before(), after(), {}, GroupBy::kFunction, Kind::kLiveAtEnd), {});
+      to_text(diff_of(before(), after(), {}, GroupBy::kFunction, Kind::kLiveAtEnd), {});
   EXPECT_THAT(text, HasSubstr("Change of bytes live at the end, by function"));
   EXPECT_THAT(text, Not(HasSubstr("counted")));
 }
 
 TEST(Diff, JsonHasEveryNumberWithItsInterval) {
-  const auto json =
-      nlohmann::json::parse(to_json(report_of(before(), after(), {}, GroupBy::kStack)));
+  const auto json = nlohmann::json::parse(to_json(diff_of(before(), after(), {}, GroupBy::kStack)));
   EXPECT_EQ(json["schema_version"], 1);
   EXPECT_EQ(json["report"], "diff");
   EXPECT_EQ(json["by"], "stack");
@@ -175,9 +174,9 @@ TEST(Diff, JsonHasEveryNumberWithItsInterval) {
 TEST(Diff, HostileNamesStayHarmless) {
   Runs right = after();
   for (auto& frame : right.front().recording.frames) frame.function += "\x1b[2J\n</x>";
-  const std::string text = to_text(report_of(before(), right), {});
+  const std::string text = to_text(diff_of(before(), right), {});
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
-  EXPECT_TRUE(nlohmann::json::accept(to_json(report_of(before(), right))));
+  EXPECT_TRUE(nlohmann::json::accept(to_json(diff_of(before(), right))));
 }
 
 }  // namespace

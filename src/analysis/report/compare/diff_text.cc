@@ -16,12 +16,11 @@ namespace {
 
 using compare::Comparison;
 using compare::ExactTotals;
-using compare::Row;
 using compare::SideFacts;
 using compare::Site;
 
 /// Columns that a name needs before less important columns get theirs.
-constexpr std::size_t kRoomForName = 24;
+constexpr std::size_t kRoomForSite = 24;
 constexpr std::size_t kRunsNamed = 3;
 
 std::string site_kind(const Comparison& comparison) {
@@ -99,7 +98,7 @@ std::vector<std::string> exact_cells(const ExactTotals& exact, bool has_growth) 
 }
 
 std::vector<std::string> estimated_cells(const Comparison& comparison, bool has_growth) {
-  const Row& total = comparison.total;
+  const compare::Row& total = comparison.total;
   std::vector<std::string> cells{"estimated"};
   present::append_figure(cells, present::figure(total.before, present::Quantity::kBytes));
   present::append_figure(cells, present::figure(total.after, present::Quantity::kBytes));
@@ -158,7 +157,7 @@ present::Grid grid_of(const DiffReport& report, Columns shown, const present::St
   if (has_where) columns.push_back({"where", present::Align::kLeft, false});
   present::Grid grid(std::move(columns));
   for (const std::size_t line : report.lines) {
-    const Row& row = comparison.rows[line];
+    const compare::Row& row = comparison.rows[line];
     const Site& site = sites[row.site];
     const bool is_too_few = row.verdict == compare::Verdict::kTooFew;
     std::vector<std::string> cells{is_too_few ? "?" : std::string(name_of(row.verdict))};
@@ -182,7 +181,7 @@ std::string rows_text(const DiffReport& report, const present::Style& style) {
   for (const Columns shown :
        {Columns::kWithDetectable, Columns::kWithBefore, Columns::kWithAfter}) {
     const present::Grid grid = grid_of(report, shown, style);
-    if (grid.room_for_cut(style.width) >= kRoomForName) return grid.text(style);
+    if (grid.room_for_cut(style.width) >= kRoomForSite) return grid.text(style);
   }
   return grid_of(report, Columns::kChangeOnly, style).text(style);
 }

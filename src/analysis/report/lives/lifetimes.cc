@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/present/measure.h"
 #include "analysis/present/share.h"
 #include "analysis/profile/totals.h"
 
@@ -46,11 +47,9 @@ LifetimeFigures figures_of(const Recording& recording, const LifetimeGroup& grou
   return figures;
 }
 
-bool is_seen(const estimation::NodeSums& sums) { return sums.samples + sums.certain_samples > 0; }
-
 std::optional<present::Share> share_if_known(const estimation::NodeSums& part,
                                              const estimation::NodeSums& known, double level) {
-  if (!is_seen(known)) return std::nullopt;
+  if (!present::is_seen(known)) return std::nullopt;
   return present::share_of(part, known, level);
 }
 

@@ -31,7 +31,7 @@ Severity severity(const Recording& recording, std::string_view check) {
 
 Recording drawn() { return DrawnRecording(4096).threads(2, 400).recording; }
 
-std::string text_of(const Recording& recording, present::Style style = {}) {
+std::string doctor_text_of(const Recording& recording, present::Style style = {}) {
   DoctorOptions options;
   options.run = "geiger-server.4711";
   return to_text(doctor_report(recording, options), recording, style);
@@ -40,7 +40,7 @@ std::string text_of(const Recording& recording, present::Style style = {}) {
 TEST(Doctor, ReadsLikeThis) {
   present::Style style;
   style.width = 80;
-  EXPECT_EQ(text_of(profile::example::small_server(), style), R"(server, pid 4711: healthy
+  EXPECT_EQ(doctor_text_of(profile::example::small_server(), style), R"(server, pid 4711: healthy
 
   good    The traces are sound.
   good    Recorded to the end of every process.
@@ -139,7 +139,7 @@ TEST(Doctor, SaysWhereTheDamageIs) {
   EXPECT_EQ(severity(recording, "damage"), Severity::kNote);
   const Diagnosis found = finding(recording, "damage", DoctorOptions{0.95, "", true});
   EXPECT_EQ(found.severity, Severity::kDefect);
-  EXPECT_THAT(text_of(recording), HasSubstr("\\x1b[31mbad"));
+  EXPECT_THAT(doctor_text_of(recording), HasSubstr("\\x1b[31mbad"));
 }
 
 TEST(Doctor, BoundsWhatIsNotSettled) {
@@ -219,12 +219,12 @@ TEST(Doctor, HasNothingToTestAtIntervalOne) {
 
 TEST(Doctor, ListsProcesses) {
   const Recording recording = DrawnRecording(4096).threads(1, 150).threads(1, 80).recording;
-  EXPECT_THAT(text_of(recording), HasSubstr("Processes\n"));
-  EXPECT_THAT(text_of(recording), HasSubstr("pid 100 and 1 process image more: healthy"));
+  EXPECT_THAT(doctor_text_of(recording), HasSubstr("Processes\n"));
+  EXPECT_THAT(doctor_text_of(recording), HasSubstr("pid 100 and 1 process image more: healthy"));
 }
 
 TEST(Doctor, OfNothing) {
-  EXPECT_THAT(text_of({}), HasSubstr("An empty recording"));
+  EXPECT_THAT(doctor_text_of({}), HasSubstr("An empty recording"));
   EXPECT_TRUE(doctor_report({}, {}).is_healthy());
 }
 

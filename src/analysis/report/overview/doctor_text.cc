@@ -16,8 +16,7 @@ namespace {
 using profile::Process;
 using profile::Recording;
 
-constexpr std::size_t kProcessesShown = 20;
-constexpr std::size_t kIndent = 10;
+constexpr std::size_t kFindingIndent = 10;
 
 std::string heading(const DoctorReport& report, const Recording& recording,
                     const present::Style& style) {
@@ -53,13 +52,14 @@ std::string mark(Severity severity, const present::Style& style) {
 /// Under the first line of a finding, in line with it.
 std::string under(std::string_view text, const present::Style& style) {
   if (text.empty()) return "";
-  return std::string(kIndent, ' ') + present::wrap(present::printable(text), kIndent, style.width) +
-         "\n";
+  return std::string(kFindingIndent, ' ') +
+         present::wrap(present::printable(text), kFindingIndent, style.width) + "\n";
 }
 
 std::string finding_text(const Diagnosis& finding, const present::Style& style) {
   std::string out = "  " + mark(finding.severity, style) +
-                    present::wrap(present::printable(finding.what), kIndent, style.width) + "\n";
+                    present::wrap(present::printable(finding.what), kFindingIndent, style.width) +
+                    "\n";
   out += under(finding.meaning, style);
   if (!finding.next.empty()) out += under("-> " + finding.next, style);
   return out;
@@ -74,7 +74,7 @@ std::string process_list(const DoctorReport& report, const Recording& recording,
   }
   columns.push_back({"program", present::Align::kLeft, false});
   present::Grid grid(std::move(columns), 2);
-  for (std::size_t i = 0; i < std::min(report.processes.size(), kProcessesShown); ++i) {
+  for (std::size_t i = 0; i < std::min(report.processes.size(), present::kProcessesShown); ++i) {
     const ProcessCheck& check = report.processes[i];
     const Process& process = recording.processes[check.index];
     grid.add(
@@ -86,8 +86,8 @@ std::string process_list(const DoctorReport& report, const Recording& recording,
   }
   std::string out = fmt::format(
       "\n{}\n{}", present::paint(style, present::Role::kHeading, "Processes"), grid.text(style));
-  if (report.processes.size() <= kProcessesShown) return out;
-  return out + fmt::format("  and {} more\n", report.processes.size() - kProcessesShown);
+  if (report.processes.size() <= present::kProcessesShown) return out;
+  return out + fmt::format("  and {} more\n", report.processes.size() - present::kProcessesShown);
 }
 
 }  // namespace

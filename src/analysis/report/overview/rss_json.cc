@@ -1,17 +1,11 @@
 #include <algorithm>
 
 #include "analysis/present/json.h"
+#include "analysis/present/measure.h"
 #include "analysis/report/overview/rss.h"
 
 namespace geiger::report {
 namespace {
-
-void write_measure(present::JsonWriter& json, std::string_view name,
-                   const present::Measure& measure) {
-  json.key(name).begin_object();
-  write_fields(json, measure);
-  json.end_object();
-}
 
 void write_rows(present::JsonWriter& json, const RssReport& report) {
   json.key("rows").begin_array();
@@ -48,12 +42,12 @@ std::string to_json(const RssReport& report, const profile::Recording& recording
   json.field("resident_bytes", report.resident).field("swapped_bytes", report.swapped);
   json.field("high_water_bytes", report.high_water);
   write_rows(json, report);
-  write_measure(json, "live", report.live);
+  present::write_measure(json, "live", report.live);
   json.field("has_residency", report.residency_fault.empty());
   if (report.residency_fault.empty()) {
-    write_measure(json, "live_resident", report.live_resident);
-    write_measure(json, "live_swapped", report.live_swapped);
-    write_measure(json, "live_untouched", report.live_untouched);
+    present::write_measure(json, "live_resident", report.live_resident);
+    present::write_measure(json, "live_swapped", report.live_swapped);
+    present::write_measure(json, "live_untouched", report.live_untouched);
   } else {
     json.field("residency_fault", report.residency_fault);
   }

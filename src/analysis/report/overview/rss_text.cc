@@ -14,7 +14,7 @@
 namespace geiger::report {
 namespace {
 
-constexpr std::size_t kPlotRows = 10;
+constexpr std::size_t kRssPlotRows = 10;
 constexpr double kBarColumns = 18;
 constexpr std::size_t kPlotColumns = 100;
 
@@ -150,7 +150,7 @@ present::Chart chart_of(const RssReport& report) {
 std::string picture(const RssReport& report, const present::Style& style) {
   if (report.series.size() < 3) return "";
   const std::size_t columns = std::min(style.width, kPlotColumns);
-  const auto lines = present::draw_dots(chart_of(report), columns, kPlotRows, style.has_unicode);
+  const auto lines = present::draw_dots(chart_of(report), columns, kRssPlotRows, style.has_unicode);
   return "\n" + present::beside(lines, {}, 0);
 }
 

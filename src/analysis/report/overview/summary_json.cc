@@ -1,6 +1,7 @@
 #include "analysis/present/extent.h"
 #include "analysis/present/function_names.h"
 #include "analysis/present/json.h"
+#include "analysis/present/measure.h"
 #include "analysis/present/names.h"
 #include "analysis/present/selfcheck_json.h"
 #include "analysis/present/share.h"
@@ -12,13 +13,6 @@ namespace {
 
 using profile::Process;
 using profile::Recording;
-
-void write_measure(present::JsonWriter& json, std::string_view name,
-                   const present::Measure& measure) {
-  json.key(name).begin_object();
-  write_fields(json, measure);
-  json.end_object();
-}
 
 void write_exact(present::JsonWriter& json, const profile::ProcessTotals& totals) {
   json.key("exact").begin_object();
@@ -67,9 +61,9 @@ void write_process(present::JsonWriter& json, const ProcessLine& line, const Rec
   json.field("start_realtime_ns", process.start_realtime).field("records", process.records);
   json.field("uncommitted_records", process.uncommitted).field("samples", line.samples);
   present::write_extent(json, process);
-  write_measure(json, "allocated", line.allocated);
+  present::write_measure(json, "allocated", line.allocated);
   if (has_own_peak) {
-    write_measure(json, "own_peak", line.own_peak);
+    present::write_measure(json, "own_peak", line.own_peak);
     json.field("own_peak_after_ns", line.own_peak_time);
   }
   write_exact(json, line.exact);
@@ -85,7 +79,7 @@ void write_sites(present::JsonWriter& json, std::string_view name,
     present::write_name(json, line.name);
     json.field("detail", line.detail);
     write_field(json, line.where);
-    write_measure(json, "self", line.self);
+    present::write_measure(json, "self", line.self);
     write_field(json, line.share);
     json.end_object();
   }
@@ -103,7 +97,7 @@ void write_mapped(present::JsonWriter& json, const MappedLine& mapped) {
 void write_kinds(present::JsonWriter& json, const SummaryReport& report) {
   json.key("kinds").begin_object();
   for (const KindLine& line : report.kinds) {
-    write_measure(json, profile::name_of(line.kind), line.measure);
+    present::write_measure(json, profile::name_of(line.kind), line.measure);
   }
   json.end_object();
   for (const KindLine& line : report.kinds) write_field(json, line.asked);
@@ -132,14 +126,14 @@ std::string to_json(const SummaryReport& report, const Recording& recording) {
   if (report.mapped_finding) write_field(json, "mapped_finding", *report.mapped_finding);
   if (!report.leak.empty()) json.field("leak", report.leak);
   json.field("samples", report.samples).field("certain_samples", report.certain_samples);
-  write_measure(json, "allocated", report.allocated);
+  present::write_measure(json, "allocated", report.allocated);
   if (!report.is_part()) {
     write_exact(json, report.exact);
     write_self_check(json, report);
   }
-  write_measure(json, "live_at_end", report.live_at_end);
+  present::write_measure(json, "live_at_end", report.live_at_end);
   json.field("is_aggregated", report.is_aggregated);
-  if (!report.is_aggregated) write_measure(json, "live_at_peak", report.live_at_peak);
+  if (!report.is_aggregated) present::write_measure(json, "live_at_peak", report.live_at_peak);
   if (report.options.has_all_kinds) write_kinds(json, report);
   if (report.mapped.is_seen) write_mapped(json, report.mapped);
   json.field("peak_after_ns", report.peak_time).field("is_peak_split", report.is_peak_split);

@@ -15,7 +15,7 @@ using profile::example::small_server;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string text_of(const Recording& recording, const present::Style& style = {}) {
+std::string summary_text_of(const Recording& recording, const present::Style& style = {}) {
   SummaryOptions options;
   options.run = "geiger-server.4711";
   return to_text(summary_report(recording, options), recording, style);
@@ -26,7 +26,7 @@ nlohmann::json json_of(const Recording& recording) {
 }
 
 TEST(Summary, ReadsLikeThis) {
-  EXPECT_EQ(text_of(small_server()),
+  EXPECT_EQ(summary_text_of(small_server()),
             R"(At the peak make_buffer (main.cc:1280) held 91 % [89, 93] of 137 MiB ± 19.
 
 server, pid 4711: exited after 2.50 s
@@ -83,7 +83,7 @@ TEST(Summary, TestsNoHitsOfSeveralIntervalsThatLackSamples) {
   recording.epochs.push_back({4096, recording.epochs[0].lambda * 128});
   recording.samples[0].epoch = 1;
   recording.threads[0].hits += 5;
-  const std::string text = text_of(recording);
+  const std::string text = summary_text_of(recording);
   EXPECT_THAT(text, HasSubstr("hits not tested: some lack their samples, offsets"));
   EXPECT_THAT(text, Not(HasSubstr("z = ")));
   EXPECT_FALSE(json_of(recording)["self_check"]["hits"]["is_testable"]);
@@ -97,7 +97,7 @@ TEST(Summary, SaysWhatWasLost) {
   recording.processes[0].drops[1] = 3;
   recording.threads[1].armed = kMiB;
   recording.warnings.emplace_back("a.geiger: offset 8192: \x1b[31mbad");
-  const std::string text = text_of(recording);
+  const std::string text = summary_text_of(recording);
   EXPECT_THAT(text, HasSubstr("the file system had no space left (No space left on device)"));
   EXPECT_THAT(text, HasSubstr("3                         a signal handler allocated"));
   EXPECT_THAT(text, HasSubstr("144 MiB + at most 1 MiB"));
@@ -108,10 +108,11 @@ TEST(Summary, SaysWhatWasLost) {
 TEST(Summary, IsLoudOnlyAboutASelfCheckThatFails) {
   Recording recording = small_server();
   EXPECT_TRUE(json_of(recording)["self_check"]["passed"]);
-  EXPECT_THAT(text_of(recording), Not(HasSubstr("warning")));
+  EXPECT_THAT(summary_text_of(recording), Not(HasSubstr("warning")));
   for (profile::Sample& sample : recording.samples) sample.offset = 0;
-  EXPECT_THAT(text_of(recording), HasSubstr("  self-check        FAILED "));
-  EXPECT_THAT(text_of(recording), HasSubstr("warning: Drawn bytes do not lie where a right"));
+  EXPECT_THAT(summary_text_of(recording), HasSubstr("  self-check        FAILED "));
+  EXPECT_THAT(summary_text_of(recording),
+              HasSubstr("warning: Drawn bytes do not lie where a right"));
   const nlohmann::json check = json_of(recording)["self_check"];
   EXPECT_FALSE(check["passed"]);
   EXPECT_EQ(check["offsets"]["samples"], 252);
@@ -122,7 +123,7 @@ TEST(Summary, IsLoudOnlyAboutASelfCheckThatFails) {
 TEST(Summary, SaysWhenHitsDisagreeWithTrials) {
   Recording recording = small_server();
   recording.threads[1].hits = 400;
-  EXPECT_THAT(text_of(recording), HasSubstr("  self-check        FAILED "));
+  EXPECT_THAT(summary_text_of(recording), HasSubstr("  self-check        FAILED "));
   EXPECT_FALSE(json_of(recording)["self_check"]["passed"]);
 }
 
@@ -131,18 +132,18 @@ TEST(Summary, ListsSeveralProcesses) {
   recording.processes.push_back(recording.processes[0]);
   recording.processes[1].pid = 4800;
   recording.processes[1].executable = "/bin/child";
-  const std::string text = text_of(recording);
+  const std::string text = summary_text_of(recording);
   EXPECT_THAT(text, HasSubstr("2 processes, "));
   EXPECT_THAT(text, HasSubstr("and 1 process without samples, 0 B exactly"));
 }
 
 TEST(Summary, OfNothing) {
-  EXPECT_EQ(text_of({}),
+  EXPECT_EQ(summary_text_of({}),
             "An empty recording: no process was seen.\n"
             "\nwarning: Nothing was sampled. A smaller --interval sees smaller programs.\n");
   RecordingBuilder builder;
   builder.process("/bin/true", 7);
-  const std::string text = text_of(builder.recording());
+  const std::string text = summary_text_of(builder.recording());
   EXPECT_THAT(text, HasSubstr("allocated         < 1.85 MiB\n"));
   EXPECT_THAT(text, Not(HasSubstr("next:")));
   EXPECT_EQ(json_of({})["samples"], 0);
@@ -154,7 +155,7 @@ TEST(Summary, AtIntervalOneEverythingIsExact) {
   builder.sample(thread, builder.stack({}), 100, 1, 3);
   builder.sample(thread, builder.stack({}), 24, 2);
   builder.recording().threads[0].bytes = 124;
-  const std::string text = text_of(builder.recording());
+  const std::string text = summary_text_of(builder.recording());
   EXPECT_THAT(text, HasSubstr("1 B: every allocation is recorded"));
   EXPECT_THAT(text, HasSubstr("allocated         124 B                     2 objects"));
   EXPECT_THAT(text, HasSubstr("live at the end   24 B                      1 object"));

@@ -20,7 +20,6 @@ using profile::Process;
 using profile::Recording;
 
 constexpr std::size_t kLabelWidth = 18;
-constexpr std::size_t kProcessesShown = 20;
 constexpr std::size_t kWarningsShown = 10;
 
 std::string fact(const present::Style& style, std::string_view label, std::string_view value,
@@ -111,7 +110,7 @@ std::string process_list(const SummaryReport& report, const Recording& recording
       of_idle += line.exact.exact_bytes;
       continue;
     }
-    if (++shown > kProcessesShown) continue;
+    if (++shown > present::kProcessesShown) continue;
     std::vector<std::string> cells{std::to_string(process.pid), present::exact_count(line.samples)};
     present::append_figure(cells, present::figure(line.allocated.bytes, present::Quantity::kBytes));
     cells.push_back(report.is_aggregated ? "" : bytes_text(line.own_peak));
@@ -123,7 +122,8 @@ std::string process_list(const SummaryReport& report, const Recording& recording
   }
   std::string out = fmt::format(
       "\n{}\n{}", present::paint(style, present::Role::kHeading, "Processes"), grid.text(style));
-  if (shown > kProcessesShown) out += fmt::format("  and {} more\n", shown - kProcessesShown);
+  if (shown > present::kProcessesShown)
+    out += fmt::format("  and {} more\n", shown - present::kProcessesShown);
   if (idle == 0) return out;
   return out + fmt::format("  and {} {} without samples, {} exactly\n", present::exact_count(idle),
                            idle == 1 ? "process" : "processes", present::exact_bytes(of_idle));

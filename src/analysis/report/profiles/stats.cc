@@ -9,6 +9,7 @@
 #include <functional>
 #include <numeric>
 
+#include "analysis/present/measure.h"
 #include "analysis/present/names.h"
 #include "analysis/profile/peak.h"
 #include "analysis/profile/thinned.h"
@@ -73,8 +74,6 @@ std::vector<NodeSums> sums_by(const Basis& basis, std::size_t groups,
   return sums;
 }
 
-bool is_seen(const NodeSums& sums) { return sums.samples + sums.certain_samples > 0; }
-
 constexpr std::size_t kSizeClasses = 65;
 
 Bytes least_of(std::size_t size_class) {
@@ -109,7 +108,7 @@ std::vector<Group> entry_points_of(const Basis& basis, double level) {
   });
   std::vector<Group> groups;
   for (std::size_t i = 0; i < kAll; ++i) {
-    if (!is_seen(sums[i])) continue;
+    if (!present::is_seen(sums[i])) continue;
     groups.push_back({present::entry_point_name(static_cast<vocabulary::EntryPoint>(i)),
                       present::measure_row(sums[i], level)});
   }
@@ -183,7 +182,7 @@ std::vector<ThreadLine> threads_of(const Basis& basis, const StatsReport& report
   const bool is_of_part = is_part(report);
   std::vector<std::uint32_t> order;
   for (std::uint32_t i = 0; i < threads.size(); ++i) {
-    if (!is_of_part || is_seen(sums[i])) order.push_back(i);
+    if (!is_of_part || present::is_seen(sums[i])) order.push_back(i);
   }
   count = order.size();
   std::ranges::stable_sort(order, std::greater<>(), [&](std::uint32_t i) {

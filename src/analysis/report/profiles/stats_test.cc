@@ -14,12 +14,12 @@ using profile::example::RecordingBuilder;
 using profile::example::small_server;
 using ::testing::HasSubstr;
 
-std::string text_of(const Recording& recording) {
+std::string stats_text_of(const Recording& recording) {
   return to_text(stats_report(recording, {}), recording, {});
 }
 
 TEST(Stats, ReadsLikeThis) {
-  EXPECT_EQ(text_of(small_server()),
+  EXPECT_EQ(stats_text_of(small_server()),
             R"(Allocated, statistics: 146 MiB ± 17 from 253 samples, 95 % intervals
 
 Sizes requested
@@ -84,7 +84,7 @@ TEST(Stats, NamesUnknownEntryPoints) {
   const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
   builder.sample(thread, builder.stack({}, true), 100, 1);
   builder.recording().samples[0].entry_point = static_cast<vocabulary::EntryPoint>(200);
-  const std::string text = text_of(builder.recording());
+  const std::string text = stats_text_of(builder.recording());
   EXPECT_THAT(text, HasSubstr("entry point 200"));
   EXPECT_THAT(text, HasSubstr("1 sample (100 %) has a stack that was cut off"));
 }
@@ -99,7 +99,7 @@ TEST(Stats, ListsTheLargestThreads) {
   const StatsReport report = stats_report(builder.recording(), {});
   ASSERT_EQ(report.threads.size(), 20U);
   EXPECT_EQ(report.threads[0].exact_bytes, 29 * kKiB);
-  const std::string text = text_of(builder.recording());
+  const std::string text = stats_text_of(builder.recording());
   EXPECT_THAT(text, HasSubstr("\\x1bt (tid 29)"));
   EXPECT_THAT(text, HasSubstr("and 10 more"));
 }
@@ -117,7 +117,7 @@ TEST(Stats, JsonParsesAndAddsUp) {
 }
 
 TEST(Stats, OfNothing) {
-  EXPECT_THAT(text_of({}), HasSubstr("Nothing was sampled."));
+  EXPECT_THAT(stats_text_of({}), HasSubstr("Nothing was sampled."));
   const auto json = nlohmann::json::parse(to_json(stats_report({}, {}), {}));
   EXPECT_TRUE(json["sizes"].empty());
 }

@@ -18,7 +18,6 @@ namespace {
 using profile::Recording;
 
 constexpr std::size_t kBarWidth = 16;
-constexpr std::size_t kProcessesShown = 20;
 
 std::string repeated(std::string_view mark, std::size_t count) {
   std::string out;
@@ -147,7 +146,7 @@ std::string processes(const StatsReport& report, const Recording& recording,
                       {"z", present::Align::kRight, false},
                       {"program", present::Align::kLeft, false}},
                      2);
-  const std::size_t shown = std::min(report.processes.size(), kProcessesShown);
+  const std::size_t shown = std::min(report.processes.size(), present::kProcessesShown);
   for (std::size_t i = 0; i < shown; ++i) {
     const profile::ProcessTotals& totals = report.processes[i];
     grid.add({std::to_string(recording.processes[i].pid), present::exact_bytes(totals.exact_bytes),

@@ -25,7 +25,7 @@ using profile::GroupBy;
 using profile::Row;
 
 /// Columns that a name needs before a share of the total gets its own column.
-constexpr std::size_t kRoomForName = 36;
+constexpr std::size_t kRoomForTableName = 36;
 constexpr std::size_t kLeastRoomForName = 20;
 
 const NodeSums& sorted_sums(const Row& row, SortBy sort) {
@@ -132,12 +132,12 @@ bool has_lines(const TableReport& report) {
 }
 
 /// Which figures stand in a row; a narrow terminal has no room for all.
-struct Figures {
+struct TableFigures {
   bool has_self = true, has_total = false, has_share = false, has_where = false;
   bool has_samples = true;
 };
 
-std::vector<present::Column> columns_for(const TableReport& report, Figures figures) {
+std::vector<present::Column> columns_for(const TableReport& report, TableFigures figures) {
   std::vector<present::Column> columns{{"", present::Align::kLeft, false}};
   const bool has_two = has_two_measures(report);
   if (figures.has_self) present::append_figure_columns(columns, has_two ? "self" : "bytes");
@@ -155,7 +155,7 @@ std::vector<present::Column> columns_for(const TableReport& report, Figures figu
 }
 
 std::vector<std::string> cells_for(const TableReport& report, const TableLine& line,
-                                   Figures figures) {
+                                   TableFigures figures) {
   std::vector<std::string> cells{line.is_order_uncertain ? "~" : " "};
   if (figures.has_self)
     present::append_figure(
@@ -174,7 +174,8 @@ std::vector<std::string> cells_for(const TableReport& report, const TableLine& l
   return cells;
 }
 
-present::Grid grid_of(const TableReport& report, Figures figures, const present::Style& style) {
+present::Grid grid_of(const TableReport& report, TableFigures figures,
+                      const present::Style& style) {
   present::Grid grid(columns_for(report, figures));
   for (const TableLine& line : report.lines) {
     present::add_row(grid, cells_for(report, line, figures), line.name, line.detail,
@@ -187,26 +188,26 @@ present::Grid grid_of(const TableReport& report, Figures figures, const present:
 /// measure that the rows are not sorted by, then both; at last the lines go behind the names, or
 /// the samples where rows are lines.
 present::Grid fitting_grid(const TableReport& report, const present::Style& style) {
-  const Figures all{true, has_two_measures(report), report.has_whole, has_lines(report)};
-  Figures without_share = all;
+  const TableFigures all{true, has_two_measures(report), report.has_whole, has_lines(report)};
+  TableFigures without_share = all;
   without_share.has_share = false;
-  Figures one_measure = all;
+  TableFigures one_measure = all;
   if (all.has_total) {
     one_measure.has_self = report.options.sort != SortBy::kTotal;
     one_measure.has_total = !one_measure.has_self;
   }
-  Figures least = one_measure;
+  TableFigures least = one_measure;
   least.has_share = false;
-  Figures last = least;
+  TableFigures last = least;
   if (report.options.by == GroupBy::kLine) {
     last.has_samples = false;
   } else {
     last.has_where = false;
   }
   // Beside one measure the share is not worth a name that is cut.
-  const std::size_t whole = std::min(kRoomForName, grid_of(report, last, style).widest_name());
-  const std::array<std::pair<Figures, std::size_t>, 4> choices{
-      {{all, kRoomForName},
+  const std::size_t whole = std::min(kRoomForTableName, grid_of(report, last, style).widest_name());
+  const std::array<std::pair<TableFigures, std::size_t>, 4> choices{
+      {{all, kRoomForTableName},
        {without_share, kLeastRoomForName},
        {one_measure, std::max(kLeastRoomForName, whole)},
        {least, kLeastRoomForName}}};

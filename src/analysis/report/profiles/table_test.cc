@@ -19,13 +19,13 @@ using profile::example::small_server;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TableReport report_of(const Recording& recording, const TableOptions& options = {},
-                      Kind kind = Kind::kAllocated) {
+TableReport table_of(const Recording& recording, const TableOptions& options = {},
+                     Kind kind = Kind::kAllocated) {
   return table_report(recording, profile::select(recording, kind), options);
 }
 
 TEST(Table, ReadsLikeThis) {
-  EXPECT_EQ(to_text(report_of(small_server()), {}),
+  EXPECT_EQ(to_text(table_of(small_server()), {}),
             R"(Allocated, by function: 144 MiB exactly from 253 samples, 95 % intervals
 
        self                     share             samples  function     where
@@ -42,7 +42,7 @@ Bytes from 5 samples on are calibrated to the exact total of 144 MiB.
 // pure mode: then rows stand on their own samples.
 TEST(Table, CalibratesOnlyToWhatIsKnownExactly) {
   const auto is_calibrated = [](const Recording& recording) {
-    return report_of(recording).lines[0].self.calibrated.has_value();
+    return table_of(recording).lines[0].self.calibrated.has_value();
   };
   const Recording whole = small_server();
   EXPECT_TRUE(is_calibrated(whole));
@@ -64,7 +64,7 @@ TEST(Table, CalibratesOnlyToWhatIsKnownExactly) {
 
 TEST(Table, NeverCalibratesWhatIsLive) {
   for (const Kind kind : {Kind::kLiveAtEnd, Kind::kLiveAtPeak}) {
-    const TableReport report = report_of(small_server(), {}, kind);
+    const TableReport report = table_of(small_server(), {}, kind);
     EXPECT_FALSE(report.total.calibrated);
     EXPECT_FALSE(report.lines[0].self.calibrated);
     EXPECT_FALSE(report.calibrated_to);
@@ -73,7 +73,7 @@ TEST(Table, NeverCalibratesWhatIsLive) {
 
 TEST(Table, CalibratedRowsAddUpToTheExactTotal) {
   double sum = 0;
-  for (const TableLine& line : report_of(small_server()).lines) {
+  for (const TableLine& line : table_of(small_server()).lines) {
     // load_table is one certain object, exact as it is.
     if (line.self.samples > 0) sum += present::shown_bytes(line.self).value;
   }
@@ -82,7 +82,7 @@ TEST(Table, CalibratedRowsAddUpToTheExactTotal) {
 
 TEST(Table, JsonKeepsTheEstimateBesideTheCalibratedOne) {
   const Recording recording = small_server();
-  const auto json = nlohmann::json::parse(to_json(report_of(recording), recording));
+  const auto json = nlohmann::json::parse(to_json(table_of(recording), recording));
   EXPECT_EQ(json["exact_bytes"], 144 * kMiB);
   EXPECT_EQ(json["total"]["calibrated"]["lo"], 144 * kMiB);
   EXPECT_GT(json["total"]["bytes"]["hi"], 160.0 * kMiB);
@@ -94,7 +94,7 @@ TEST(Table, JsonKeepsTheEstimateBesideTheCalibratedOne) {
 TEST(Table, HasAShareWhereThereIsRoom) {
   present::Style wide;
   wide.width = 140;
-  EXPECT_THAT(to_text(report_of(small_server()), wide), HasSubstr(" 88 % [84, 90]  "));
+  EXPECT_THAT(to_text(table_of(small_server()), wide), HasSubstr(" 88 % [84, 90]  "));
 }
 
 TEST(Table, NoLineIsWiderThanTheTerminal) {
@@ -103,7 +103,7 @@ TEST(Table, NoLineIsWiderThanTheTerminal) {
   const auto module = builder.module("/bin/a", 0x1000);
   const std::string name(1000, 'n');
   builder.sample(thread, builder.stack({builder.location(module, 1, {name})}), 100, 1);
-  const std::string text = to_text(report_of(builder.recording()), {});
+  const std::string text = to_text(table_of(builder.recording()), {});
   EXPECT_THAT(text, HasSubstr("nnn…nnn"));
   EXPECT_LT(text.size(), 500U);
 }
@@ -111,7 +111,7 @@ TEST(Table, NoLineIsWiderThanTheTerminal) {
 TEST(Table, CutsToTheTopAndSumsUpTheRest) {
   TableOptions options;
   options.top = 1;
-  const TableReport report = report_of(small_server(), options);
+  const TableReport report = table_of(small_server(), options);
   ASSERT_EQ(report.lines.size(), 1U);
   EXPECT_EQ(report.rows, 6U);
   EXPECT_EQ(report.others.samples, 13U);
@@ -120,22 +120,22 @@ TEST(Table, CutsToTheTopAndSumsUpTheRest) {
 
 TEST(Table, HasRowsWithoutSamplesOfTheirOwnOnlyWhereAsked) {
   TableOptions options;
-  TableReport report = report_of(small_server(), options);
+  TableReport report = table_of(small_server(), options);
   EXPECT_EQ(report.lines.size(), 3U);
   EXPECT_EQ(report.callers, 3U);
   options.top = 0;
-  report = report_of(small_server(), options);
+  report = table_of(small_server(), options);
   EXPECT_EQ(report.lines.size(), 6U);
   EXPECT_EQ(report.callers, 0U);
   options.top = 30;
   options.sort = SortBy::kTotal;
-  EXPECT_EQ(report_of(small_server(), options).lines.size(), 6U);
+  EXPECT_EQ(table_of(small_server(), options).lines.size(), 6U);
 }
 
 TEST(Table, NamesModulesWhereOthersHaveLines) {
   TableOptions options;
   options.sort = SortBy::kTotal;
-  const std::string text = to_text(report_of(small_server(), options), {});
+  const std::string text = to_text(table_of(small_server(), options), {});
   const std::size_t line = text.find("main.cc:1280");
   const std::size_t module = text.find("server\n");
   ASSERT_NE(line, std::string::npos);
@@ -159,7 +159,7 @@ TEST(Table, MarksRowsThatMayBeInTheWrongOrder) {
   for (int i = 0; i < 18; ++i) builder.sample(thread, third, 100, 1);
   TableOptions options;
   options.top = 2;
-  const TableReport report = report_of(builder.recording(), options);
+  const TableReport report = table_of(builder.recording(), options);
   EXPECT_FALSE(report.lines[0].is_order_uncertain);
   EXPECT_TRUE(report.lines[1].is_order_uncertain) << "against the first row left out";
   EXPECT_THAT(to_text(report, {}), HasSubstr("\n~  10.0 MiB"));
@@ -168,21 +168,21 @@ TEST(Table, MarksRowsThatMayBeInTheWrongOrder) {
 TEST(Table, SortsByWhatItIsTold) {
   TableOptions options;
   options.sort = SortBy::kTotal;
-  EXPECT_EQ(report_of(small_server(), options).lines[0].name, "main");
+  EXPECT_EQ(table_of(small_server(), options).lines[0].name, "main");
   options.sort = SortBy::kName;
-  EXPECT_EQ(report_of(small_server(), options).lines[0].name, "grow");
+  EXPECT_EQ(table_of(small_server(), options).lines[0].name, "grow");
   options.sort = SortBy::kSamples;
-  EXPECT_EQ(report_of(small_server(), options).lines[1].name, "grow");
+  EXPECT_EQ(table_of(small_server(), options).lines[1].name, "grow");
 }
 
 TEST(Table, SaysWhenNothingIsThere) {
-  EXPECT_EQ(to_text(report_of({}), {}),
+  EXPECT_EQ(to_text(table_of({}), {}),
             "Allocated, by function: 0 B from 0 samples, 95 % intervals\n\n"
             "Nothing was sampled. A smaller --interval sees smaller programs.\n");
   RecordingBuilder builder;
   const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
   builder.sample(thread, builder.stack({}), 100, 1, 2);
-  EXPECT_THAT(to_text(report_of(builder.recording(), {}, Kind::kLiveAtEnd), {}),
+  EXPECT_THAT(to_text(table_of(builder.recording(), {}, Kind::kLiveAtEnd), {}),
               HasSubstr("Nothing that was sampled was live at the end."));
 }
 
@@ -192,7 +192,7 @@ TEST(Table, HostileNamesStayHarmless) {
   const auto module = builder.module("/bin/\x1b]0;title\x07", 0x1000);
   const auto place = builder.location(module, 1, {"a\x1b[2J\nb\xff\"</script>"});
   builder.sample(thread, builder.stack({place}), 100, 1);
-  const TableReport report = report_of(builder.recording());
+  const TableReport report = table_of(builder.recording());
   const std::string text = to_text(report, {});
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
   EXPECT_THAT(text, Not(HasSubstr("\x07")));
@@ -204,7 +204,7 @@ TEST(Table, JsonOfStacksHasTheirFrames) {
   const Recording recording = small_server();
   TableOptions options;
   options.by = GroupBy::kStack;
-  const auto json = nlohmann::json::parse(to_json(report_of(recording, options), recording));
+  const auto json = nlohmann::json::parse(to_json(table_of(recording, options), recording));
   EXPECT_EQ(json["schema_version"], 1);
   EXPECT_EQ(json["by"], "stack");
   EXPECT_EQ(json["row_count"], 3);
@@ -221,14 +221,14 @@ TEST(Table, JsonOfStacksHasTheirFrames) {
 
 TEST(Table, AsciiMarksForPlainTerminals) {
   const std::string text =
-      present::to_ascii_marks(to_text(report_of(small_server(), {}, Kind::kLiveAtPeak), {}));
+      present::to_ascii_marks(to_text(table_of(small_server(), {}, Kind::kLiveAtPeak), {}));
   EXPECT_THAT(text, HasSubstr(" MiB +- "));
 }
 
 TEST(Table, ColoursOnlyWhenAsked) {
   present::Style style;
   style.has_color = true;
-  EXPECT_THAT(to_text(report_of(small_server()), style), HasSubstr("\x1b[1mAllocated"));
+  EXPECT_THAT(to_text(table_of(small_server()), style), HasSubstr("\x1b[1mAllocated"));
 }
 
 }  // namespace

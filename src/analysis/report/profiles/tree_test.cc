@@ -16,12 +16,12 @@ using profile::example::RecordingBuilder;
 using profile::example::small_server;
 using ::testing::HasSubstr;
 
-TreeReport report_of(const Recording& recording, const TreeOptions& options = {}) {
+TreeReport tree_of(const Recording& recording, const TreeOptions& options = {}) {
   return tree_report(recording, profile::select(recording, Kind::kAllocated), options);
 }
 
 TEST(Tree, ReadsLikeThis) {
-  EXPECT_EQ(to_text(report_of(small_server()), {}),
+  EXPECT_EQ(to_text(tree_of(small_server()), {}),
             R"(Allocated, callers first: 144 MiB exactly from 253 samples, 95 % intervals
 
    total                     share             samples  call tree
@@ -40,7 +40,7 @@ Bytes from 5 samples on are calibrated to the exact total of 144 MiB.
 TEST(Tree, InvertedStartsAtTheCallees) {
   TreeOptions options;
   options.is_inverted = true;
-  const TreeReport report = report_of(small_server(), options);
+  const TreeReport report = tree_of(small_server(), options);
   EXPECT_EQ(report.lines[1].name, "make_buffer");
   EXPECT_EQ(report.lines[2].name, "serve(int)");
   EXPECT_EQ(report.lines[2].parent, 1U);
@@ -49,7 +49,7 @@ TEST(Tree, InvertedStartsAtTheCallees) {
 TEST(Tree, LeavesOutSmallBranches) {
   TreeOptions options;
   options.min_percent = 5;
-  const TreeReport report = report_of(small_server(), options);
+  const TreeReport report = tree_of(small_server(), options);
   EXPECT_EQ(report.lines.size(), 5U);
   EXPECT_EQ(report.nodes, 7U);
   EXPECT_THAT(to_text(report, {}), HasSubstr("2 branch points below 5 % are left out"));
@@ -69,7 +69,7 @@ TEST(Tree, DepthAndRecursionAreNoMatter) {
   builder.sample(thread, builder.stack(std::vector<std::uint32_t>(3000, recursive)), 1000, 1);
   TreeOptions options;
   options.min_percent = 0;
-  const TreeReport report = report_of(builder.recording(), options);
+  const TreeReport report = tree_of(builder.recording(), options);
   EXPECT_EQ(report.lines.size(), 3101U);
   const std::string text = to_text(report, {});
   std::size_t widest = 0;
@@ -85,11 +85,11 @@ TEST(Tree, DepthAndRecursionAreNoMatter) {
 TEST(Tree, SharesGiveWayToNames) {
   present::Style style;
   style.width = 70;
-  const std::string narrow = to_text(report_of(small_server()), style);
+  const std::string narrow = to_text(tree_of(small_server()), style);
   EXPECT_THAT(narrow, testing::Not(HasSubstr("share")));
   EXPECT_THAT(narrow, HasSubstr("│  └─ read_request (main.cc:768)\n"));
   style.width = 100;
-  EXPECT_THAT(to_text(report_of(small_server()), style), HasSubstr("share"));
+  EXPECT_THAT(to_text(tree_of(small_server()), style), HasSubstr("share"));
 }
 
 /// A stack, outermost first, in a program without lines.
@@ -110,7 +110,7 @@ TEST(Tree, FunctionsOfAChainAreToldApart) {
       recording_of({"main", "run(int)", "run(long)", "other::run(int)", "run(int)"});
   present::Style style;
   style.width = 200;
-  EXPECT_THAT(to_text(report_of(recording), style),
+  EXPECT_THAT(to_text(tree_of(recording), style),
               HasSubstr("main (main.cc:1) › run(int) (main.cc:2) › run(long) (main.cc:3) › "
                         "other::run (main.cc:4) › run(int) (main.cc:5)\n"));
 }
@@ -123,7 +123,7 @@ TEST(Tree, FunctionsLookTheSameWhereverTheyAreCalled) {
   }
   present::Style style;
   style.width = 80;
-  const std::string text = to_text(report_of(recording_of(functions)), style);
+  const std::string text = to_text(tree_of(recording_of(functions)), style);
   EXPECT_THAT(text, HasSubstr("…allocate_for_reading(int)"));
   EXPECT_THAT(text, HasSubstr("…allocate_for_reading(long)"));
   EXPECT_THAT(text, testing::Not(HasSubstr("reading\n")));
@@ -134,11 +134,11 @@ TEST(Tree, FullNamesAreNeverCut) {
   style.width = 60;
   style.names = present::Names::kFull;
   const std::string name = "long_name_of_a_function::" + std::string(100, 'x') + "(int)";
-  EXPECT_THAT(to_text(report_of(recording_of({"main", name})), style), HasSubstr(name));
+  EXPECT_THAT(to_text(tree_of(recording_of({"main", name})), style), HasSubstr(name));
 }
 
 TEST(Tree, JsonNamesParentsInAFlatArray) {
-  const auto json = nlohmann::json::parse(to_json(report_of(small_server())));
+  const auto json = nlohmann::json::parse(to_json(tree_of(small_server())));
   EXPECT_EQ(json["schema_version"], 1);
   EXPECT_EQ(json["report"], "tree");
   const auto& nodes = json["nodes"];
@@ -150,8 +150,8 @@ TEST(Tree, JsonNamesParentsInAFlatArray) {
 }
 
 TEST(Tree, OfNothing) {
-  EXPECT_THAT(to_text(report_of({}), {}), HasSubstr("Nothing was sampled."));
-  EXPECT_EQ(nlohmann::json::parse(to_json(report_of({})))["nodes"].size(), 1U);
+  EXPECT_THAT(to_text(tree_of({}), {}), HasSubstr("Nothing was sampled."));
+  EXPECT_EQ(nlohmann::json::parse(to_json(tree_of({})))["nodes"].size(), 1U);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kDeepestIndent = 14;
 constexpr std::size_t kIndent = 3;
 /// Columns that the tree needs before shares get a column of their own.
-constexpr std::size_t kRoomForName = 36;
+constexpr std::size_t kRoomForTreeName = 36;
 
 /// Where a line's branches and its descendants' lines begin.
 struct Indent {
@@ -186,7 +186,7 @@ present::Grid fitting_grid(const TreeReport& report, const present::Style& style
   for (std::size_t i = 0; i < report.lines.size(); ++i) figures.push_back({i, ""});
   const std::size_t with_share = grid_of(report, figures, true).room_for_cut(style.width);
   const std::size_t needed = columns_for_names(report, style) + 2 * kIndent;
-  const bool has_share = with_share >= std::max(kRoomForName, needed);
+  const bool has_share = with_share >= std::max(kRoomForTreeName, needed);
   const std::size_t room =
       has_share ? with_share : grid_of(report, figures, false).room_for_cut(style.width);
   return grid_of(report, chains_of(report, room, style), has_share);

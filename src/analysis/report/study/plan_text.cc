@@ -13,9 +13,9 @@
 namespace geiger::report {
 namespace {
 
-constexpr std::size_t kLabelWidth = 18;
-constexpr std::size_t kPlotRows = 8;
-constexpr std::size_t kGap = 3;
+constexpr std::size_t kPlanLabelWidth = 18;
+constexpr std::size_t kPlanPlotRows = 8;
+constexpr std::size_t kPlotGap = 3;
 
 std::string percent(double share) { return fmt::format("{:.3g} %", 100 * share); }
 
@@ -42,10 +42,10 @@ std::string deviation_text(double relative_error) {
 }
 
 std::string fact(const present::Style& style, std::string_view label, const std::string& value) {
-  constexpr std::size_t kIndent = kLabelWidth + 2;
+  constexpr std::size_t kValueIndent = kPlanLabelWidth + 2;
   return "  " +
-         present::paint(style, present::Role::kFaint, present::pad_right(label, kLabelWidth)) +
-         present::wrap(value, kIndent, style.width) + "\n";
+         present::paint(style, present::Role::kFaint, present::pad_right(label, kPlanLabelWidth)) +
+         present::wrap(value, kValueIndent, style.width) + "\n";
 }
 
 std::string bytes_text(double bytes) { return present::exact_bytes(present::whole_number(bytes)); }
@@ -252,14 +252,14 @@ std::string function_table(const PlanReport& report, const present::Style& style
 
 std::string pictures(const PlanReport& report, const present::Style& style) {
   if (report.intervals.front().interval <= 1) return "";
-  const std::size_t columns = (std::min<std::size_t>(style.width, 100) - kGap) / 2;
+  const std::size_t columns = (std::min<std::size_t>(style.width, 100) - kPlotGap) / 2;
   const auto draw = [&](const present::Chart& chart) {
-    return present::draw_dots(chart, columns, kPlotRows, style.has_unicode);
+    return present::draw_dots(chart, columns, kPlanPlotRows, style.has_unicode);
   };
   std::string out =
-      "\n" + present::beside(draw(chance_chart(report)), draw(error_chart(report)), kGap);
+      "\n" + present::beside(draw(chance_chart(report)), draw(error_chart(report)), kPlotGap);
   if (report.intervals.size() > 1)
-    out += "\n" + present::beside(draw(object_chart(report)), {}, kGap);
+    out += "\n" + present::beside(draw(object_chart(report)), {}, kPlotGap);
   return out;
 }
 

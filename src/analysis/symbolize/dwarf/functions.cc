@@ -14,10 +14,10 @@ namespace {
 
 /// References from a concrete function to its abstract one to its declaration:
 /// two in practice; the limit ends circles.
-constexpr int kMaxHops = 16;
+constexpr int kMaxOrigins = 16;
 
 /// Namespaces and classes around a declaration.
-constexpr int kMaxDepth = 64;
+constexpr int kMaxNesting = 64;
 
 /// Type parameters of a function.
 constexpr std::size_t kMaxParameters = 64;
@@ -110,7 +110,7 @@ bool is_up_to(const Position& one, const Position& other) {
 std::size_t lambdas_up_to(Dwarf_Die parent, const Position& last, int depth = 0) {
   std::size_t count = 0;
   Dwarf_Die child;
-  if (depth == kMaxDepth || dwarf_child(&parent, &child) != 0) return count;
+  if (depth == kMaxNesting || dwarf_child(&parent, &child) != 0) return count;
   for (int i = 0; i < kMaxSiblings; ++i) {
     const bool is_block = dwarf_tag(&child) == DW_TAG_lexical_block;
     if (is_block) count += lambdas_up_to(child, last, depth + 1);
@@ -162,7 +162,7 @@ bool descend(Dwarf_Die parent, const void* target, Dwarf_Die* found) {
 /// of its namespace.
 std::string whole_name(Dwarf_Die die) {
   if (dwarf_tag(&die) != DW_TAG_subprogram) return "";
-  for (int hop = 0; hop < kMaxHops; ++hop) {
+  for (int hop = 0; hop < kMaxOrigins; ++hop) {
     const std::string_view linkage = own_linkage_name(&die);
     if (is_mangled(linkage)) return demangle(linkage) + "::";
     if (!follow_origin(&die)) break;
@@ -181,7 +181,7 @@ Surroundings surroundings_of(Dwarf_Die* die) {
   Dwarf_Die at;
   if (dwarf_diecu(die, &at, nullptr, nullptr) == nullptr) return found;
   found.scope = at;
-  for (int depth = 0; depth < kMaxDepth; ++depth) {
+  for (int depth = 0; depth < kMaxNesting; ++depth) {
     Dwarf_Die next;
     if (!descend(at, die->addr, &next) || next.addr == die->addr) return found;
     at = next;
@@ -199,7 +199,7 @@ Surroundings surroundings_of(Dwarf_Die* die) {
 bool class_of_parameter(Dwarf_Die* die, Dwarf_Die* found) {
   Dwarf_Attribute reference;
   *found = *die;
-  for (int hop = 0; hop < kMaxHops; ++hop) {
+  for (int hop = 0; hop < kMaxOrigins; ++hop) {
     if (dwarf_attr(found, DW_AT_type, &reference) == nullptr) return hop > 0;
     if (dwarf_formref_die(&reference, found) == nullptr) return false;
   }
@@ -250,7 +250,7 @@ std::string rust_name(Dwarf_Die* die, std::string_view linkage) {
 FunctionName find_name(Dwarf_Die die) {
   FunctionName name;
   std::string_view plain;
-  for (int hop = 0; hop < kMaxHops; ++hop) {
+  for (int hop = 0; hop < kMaxOrigins; ++hop) {
     if (name.linkage.empty()) name.linkage = own_linkage_name(&die);
     if (is_mangled(name.linkage)) {
       name.plain = rust_name(&die, name.linkage);

@@ -11,7 +11,7 @@ namespace geiger::symbolize {
 namespace {
 
 /// Deeper nesting is cut off: it would overflow our stack before it made sense.
-constexpr int kMaxDepth = 512;
+constexpr int kMaxScopeDepth = 512;
 
 /// DIEs looked at per unit. Crafted sibling references can make a walk come by
 /// the same DIEs again and again; the largest units known have 10 million.
@@ -48,7 +48,7 @@ UnitScopes::UnitScopes(Dwarf_Die unit, std::span<const Address> addresses)
 
 void UnitScopes::walk_children(Dwarf_Die* die, std::uint32_t parent, int depth) {
   Dwarf_Die child;
-  if (depth > kMaxDepth || dwarf_child(die, &child) != 0) return;
+  if (depth > kMaxScopeDepth || dwarf_child(die, &child) != 0) return;
   while (++visited_ < kMaxVisits) {
     visit(&child, parent, depth + 1);
     // A sibling lies behind; anything else would never end.

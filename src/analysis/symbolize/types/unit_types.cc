@@ -14,7 +14,7 @@ constexpr std::array<std::int64_t, 2> kArrayHeaders{8, 16};
 
 /// Inlined calls looked at below one function.
 constexpr std::size_t kMaxInlined = 20'000;
-constexpr int kMaxDepth = 256;
+constexpr int kMaxTypeDepth = 256;
 
 bool fits(const NewSite& site, Bytes size, std::int64_t offset) {
   const bool has_header =
@@ -93,7 +93,7 @@ std::optional<std::string> UnitTypes::type_at(
 
 void UnitTypes::collect(Dwarf_Die* parent, std::uint32_t around, int depth) {
   Dwarf_Die child;
-  if (depth > kMaxDepth || dwarf_child(parent, &child) != 0) return;
+  if (depth > kMaxTypeDepth || dwarf_child(parent, &child) != 0) return;
   while (inlined_.size() < kMaxInlined) {
     const int tag = dwarf_tag(&child);
     if (tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block) {
