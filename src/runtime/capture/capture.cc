@@ -10,6 +10,7 @@
 #include "runtime/capture/attach.h"
 #include "runtime/capture/checkpoint.h"
 #include "runtime/capture/confinement.h"
+#include "runtime/capture/countdown.h"
 #include "runtime/capture/dormancy.h"
 #include "runtime/capture/events.h"
 #include "runtime/capture/image.h"
@@ -60,12 +61,7 @@ RecordHeader header_of(RecordType type, std::size_t bytes, std::uint32_t thread,
   return {type, flags, static_cast<std::uint16_t>(bytes / 8), current_cpu(), thread};
 }
 
-/// Plain addition: only the owner writes these, others read them.
-void add(std::atomic<std::uint64_t>& total, std::uint64_t value) {
-  total.store(total.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
-}
-
-/// The same for bytes that a handler counts too, in the middle of its thread's addition.
+/// Of bytes that a handler counts too, in the middle of its thread's addition: not add().
 void add_allocated(ThreadState& state, std::uint64_t bytes) {
   state.allocated.fetch_add(bytes, std::memory_order_relaxed);
 }
@@ -141,56 +137,53 @@ void settle_unseen(ThreadState& state, std::uint64_t bytes) {
 }
 
 /// Settles the bytes since the counter was armed, given what it holds now.
-void settle(ThreadState& state, std::uint64_t armed, std::uint64_t counter) {
-  const std::uint64_t consumed = armed - counter;
-  const std::uint64_t failed = std::min(consumed, std::min(armed, state.sampler.countdown()));
-  state.sampler.settle(failed);
-  add_allocated(state, failed);
-  if (!is_paused()) {
-    add(state.record->bytes, failed);
-    add(state.record->trials, failed);
-  }
-  // More than was armed: a handler allocated between the fast path and decide(). Out
-  // of all proportion: a handler jumped out of decide() there, the rest is unknown.
-  const std::uint64_t unseen = consumed - failed;
+void settle_state(ThreadState& state, std::uint64_t armed, std::uint64_t rest) {
+  const std::uint64_t unseen =
+      settle(state.sampler, armed, rest, [&state](std::uint64_t failed) {
+        add_allocated(state, failed);
+        if (is_paused()) return;
+        add(state.record->bytes, failed);
+        add(state.record->trials, failed);
+      });
+  // A handler allocated between the fast path and decide(). Out of all proportion: a handler
+  // jumped out of decide() there, the rest is unknown.
   if (unseen != 0 && unseen <= kGrace) settle_unseen(state, unseen);
 }
 
-/// Adds one decided allocation to the thread's totals.
-void count(ThreadState& state, Bytes size, const Verdict& verdict) {
-  trace::ThreadRecord& totals = *state.record;
-  add(totals.bytes, size);
-  add(totals.calls, 1);
-  if (size == 0) return;  // Without a trial of its own.
-  if (verdict.kind == Verdict::Kind::kCertain) {
-    add(totals.certain_bytes, size);
-    add(totals.certain_count, 1);
-  } else if (verdict.kind == Verdict::Kind::kSampled) {
-    add(totals.trials, verdict.offset + 1);
-    add(totals.tail_bytes, size - verdict.offset - 1);
-    add(totals.hits, 1);
-  } else {
-    add(totals.trials, size);
+/// A thread's record in the trace, as totals of decided allocations.
+struct RecordTotals {
+  trace::ThreadRecord& record;
+
+  void tried(std::uint64_t bytes) const { add(record.trials, bytes); }
+  void hit(std::uint64_t tail_bytes) const {
+    add(record.tail_bytes, tail_bytes);
+    add(record.hits, std::uint64_t{1});
   }
+  void certain(Bytes bytes) const {
+    add(record.certain_bytes, bytes);
+    add(record.certain_count, std::uint64_t{1});
+  }
+};
+
+/// Adds one decided allocation to the thread's totals.
+void count(const ThreadState& state, Bytes size, const Verdict& verdict) {
+  add(state.record->bytes, size);
+  add(state.record->calls, std::uint64_t{1});
+  count_decided(RecordTotals{*state.record}, size, verdict);
 }
 
 /// Hands the counter back to the fast path. What handlers allocated since
 /// decide() took it is put to trial first.
 void arm(ThreadState& state) {
-  for (;;) {
-    const std::uint64_t next = state.is_ending ? 0 : state.sampler.countdown();
-    const std::uint64_t grace_left = exchange_countdown(next);
-    if (grace_left == kGrace) {
-      state.record->pending.store(0, std::memory_order_relaxed);
-      state.record->armed.store(next, std::memory_order_relaxed);
-      state.armed.store(next, std::memory_order_relaxed);
-      state.last_armed.store(next, std::memory_order_relaxed);
-      end_change(state);
-      return;
-    }
-    const std::uint64_t since = next - exchange_countdown(kGrace);
-    settle_unseen(state, kGrace - grace_left + since);
-  }
+  const std::uint64_t armed = arm_countdown(
+      tls.countdown, kGrace,
+      [&state] { return state.is_ending ? 0 : state.sampler.countdown(); },
+      [&state](std::uint64_t bytes) { settle_unseen(state, bytes); });
+  state.record->pending.store(0, std::memory_order_relaxed);
+  state.record->armed.store(armed, std::memory_order_relaxed);
+  state.armed.store(armed, std::memory_order_relaxed);
+  state.last_armed.store(armed, std::memory_order_relaxed);
+  end_change(state);
 }
 
 /// A decide() of this thread has not finished. Was it left by a jump (siglongjmp
@@ -215,9 +208,7 @@ void adopt_epoch(ThreadState& state, Segment& segment) {
 Decision decide_in(ThreadState& state, Segment& segment, Bytes size, bool is_fresh) {
   const void* frame = __builtin_frame_address(0);
   begin_change(state);
-  // The counter is at (rest - size) mod 2^64. If that was a borrow it would last for ever:
-  // first of all it gets the grace.
-  const std::uint64_t rest = exchange_countdown(kGrace) + size;
+  const std::uint64_t rest = take_countdown(tls.countdown, kGrace, size);
   const std::uint64_t armed = state.armed.exchange(kTaken, std::memory_order_relaxed);
   const bool restarts = armed == kTaken;
   add_allocated(state, size);
@@ -227,7 +218,7 @@ Decision decide_in(ThreadState& state, Segment& segment, Bytes size, bool is_fre
   }
   state.deciding_frame = frame;
   state.nested_decisions = 0;
-  if (!restarts && !is_fresh) settle(state, armed, rest);
+  if (!restarts && !is_fresh) settle_state(state, armed, rest);
   const Verdict verdict = state.sampler.decide(size);
   if (verdict.kind != Verdict::Kind::kNotSampled) expect_stack(state);
   const bool counts = !is_paused();
@@ -419,7 +410,7 @@ bool begin_settling(ThreadState& state) {
   const std::uint64_t armed = state.armed.exchange(kTaken, std::memory_order_relaxed);
   if (armed == kTaken) return false;
   state.deciding_frame = __builtin_frame_address(0);
-  settle(state, armed, exchange_countdown(kGrace));
+  settle_state(state, armed, take_countdown(tls.countdown, kGrace, 0));
   return true;
 }
 
