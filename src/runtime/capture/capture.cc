@@ -22,6 +22,7 @@
 #include "runtime/capture/thread_state.h"
 #include "runtime/capture/utilization.h"
 #include "sampling/prng.h"
+#include "trace/append.h"
 
 namespace geiger::capture {
 namespace {
@@ -29,8 +30,6 @@ namespace {
 using base::is_error;
 using base::raw_syscall;
 using sampling::Verdict;
-using trace::RecordHeader;
-using trace::RecordType;
 
 /// The counter of a thread that is never to be asked again (2^63 bytes away).
 constexpr std::uint64_t kNever = std::uint64_t{1} << 63;
@@ -54,11 +53,6 @@ std::uint16_t current_cpu() {
   const int cpu = sched_getcpu();
   return cpu < 0 || cpu >= trace::kUnknownCpu ? trace::kUnknownCpu
                                               : static_cast<std::uint16_t>(cpu);
-}
-
-RecordHeader header_of(RecordType type, std::size_t bytes, std::uint32_t thread,
-                       std::uint8_t flags = 0) {
-  return {type, flags, static_cast<std::uint16_t>(bytes / 8), current_cpu(), thread};
 }
 
 /// Of bytes that a handler counts too, in the middle of its thread's addition: not add().
@@ -138,13 +132,12 @@ void settle_unseen(ThreadState& state, std::uint64_t bytes) {
 
 /// Settles the bytes since the counter was armed, given what it holds now.
 void settle_state(ThreadState& state, std::uint64_t armed, std::uint64_t rest) {
-  const std::uint64_t unseen =
-      settle(state.sampler, armed, rest, [&state](std::uint64_t failed) {
-        add_allocated(state, failed);
-        if (is_paused()) return;
-        add(state.record->bytes, failed);
-        add(state.record->trials, failed);
-      });
+  const std::uint64_t unseen = settle(state.sampler, armed, rest, [&state](std::uint64_t failed) {
+    add_allocated(state, failed);
+    if (is_paused()) return;
+    add(state.record->bytes, failed);
+    add(state.record->trials, failed);
+  });
   // A handler allocated between the fast path and decide(). Out of all proportion: a handler
   // jumped out of decide() there, the rest is unknown.
   if (unseen != 0 && unseen <= kGrace) settle_unseen(state, unseen);
@@ -176,8 +169,7 @@ void count(const ThreadState& state, Bytes size, const Verdict& verdict) {
 /// decide() took it is put to trial first.
 void arm(ThreadState& state) {
   const std::uint64_t armed = arm_countdown(
-      tls.countdown, kGrace,
-      [&state] { return state.is_ending ? 0 : state.sampler.countdown(); },
+      tls.countdown, kGrace, [&state] { return state.is_ending ? 0 : state.sampler.countdown(); },
       [&state](std::uint64_t bytes) { settle_unseen(state, bytes); });
   state.record->pending.store(0, std::memory_order_relaxed);
   state.record->armed.store(armed, std::memory_order_relaxed);
@@ -242,20 +234,17 @@ void record_free(Segment& segment, ThreadState* state, std::uint64_t taken, trac
   if (!is_of(segment, taken)) return;  // The parent's sample, or it ended with a segment.
   const auto sample = static_cast<trace::Ref>(taken);
   if (image.settings.aggregates) return tally_free(segment, sample);
-  const RecordHeader header = header_of(RecordType::kFree, sizeof(trace::FreeRecord),
-                                        state == nullptr ? 0 : state->index, flags);
-  const trace::Slot slot = segment.writer.reserve(header);
-  if (!slot) {
-    segment.writer.count_drop(trace::DropCause::kTraceFull);
-    return;
-  }
-  auto* record = reinterpret_cast<trace::FreeRecord*>(slot.words);
-  record->time = base::monotonic_now();
-  record->sample = sample;
-  record->stack = stack;
-  trace::Writer::commit(slot, header);
+  const trace::Heading heading{
+      .thread = state == nullptr ? 0 : state->index, .flags = flags, .cpu = current_cpu()};
+  const auto written =
+      trace::append<trace::FreeRecord>(segment.writer, heading, [&](trace::FreeRecord& record) {
+        record.time = base::monotonic_now();
+        record.sample = sample;
+        record.stack = stack;
+      });
+  if (!written) return segment.writer.count_drop(trace::DropCause::kTraceFull);
   image.governor.spend(Governor::kFreeCost);
-  tell_freed(segment, state, sample, *record);
+  tell_freed(segment, state, sample, *written.record);
 }
 
 /// The allocator handed out an address whose sample we believe alive: its free
@@ -323,16 +312,15 @@ std::uint8_t flags_of(const Decision& decision) {
 /// Writes the sample and returns what the live table is to know it by; 0: no room.
 std::uint64_t write_sample(Segment& segment, const Decision& decision, const Allocation& allocation,
                            const Seen& seen) {
-  const RecordHeader header = header_of(RecordType::kSample, sizeof(trace::SampleRecord),
-                                        decision.state->index, flags_of(decision));
+  const trace::Heading heading{
+      .thread = decision.state->index, .flags = flags_of(decision), .cpu = current_cpu()};
   const trace::SampleRecord sample = sample_of(segment, decision, allocation, seen);
-  const trace::Slot slot = segment.writer.reserve(header);
-  if (!slot) return 0;
-  auto* record = reinterpret_cast<trace::SampleRecord*>(slot.words);
-  trace::Writer::fill(slot, sample);
-  trace::Writer::commit(slot, header);
-  tell_sampled(segment, *decision.state, slot.ref, *record);
-  return live_value(segment, slot.ref);
+  const auto written = trace::append<trace::SampleRecord>(
+      segment.writer, heading,
+      [&](trace::SampleRecord& record) { trace::copy_body(record, sample); });
+  if (!written) return 0;
+  tell_sampled(segment, *decision.state, written.ref, *written.record);
+  return live_value(segment, written.ref);
 }
 
 /// The same where samples are counted.

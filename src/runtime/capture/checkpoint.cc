@@ -15,6 +15,7 @@
 #include "runtime/capture/names.h"
 #include "runtime/capture/record_stack.h"
 #include "runtime/capture/thread_state.h"
+#include "trace/append.h"
 
 namespace geiger::capture {
 namespace {
@@ -23,7 +24,6 @@ using base::is_error;
 using base::raw_syscall;
 using trace::CarriedRecord;
 using trace::RecordHeader;
-using trace::RecordType;
 using trace::SampleRecord;
 
 trace::Ref carry_epoch(Segment& next, const Segment& before, trace::Ref epoch) {
@@ -54,15 +54,11 @@ void carry_threads(Segment& next) {
 }
 
 void write_checkpoint(Segment& next, std::uint64_t carried, std::uint64_t lost) {
-  constexpr RecordHeader kHeader{RecordType::kCheckpoint, 0, sizeof(trace::CheckpointRecord) / 8,
-                                 trace::kUnknownCpu, 0};
-  const trace::Slot slot = next.writer.reserve(kHeader);
-  if (!slot) return;
-  auto* record = reinterpret_cast<trace::CheckpointRecord*>(slot.words);
-  record->time = base::monotonic_now();
-  record->carried = carried;
-  record->lost = lost;
-  trace::Writer::commit(slot, kHeader);
+  trace::append<trace::CheckpointRecord>(next.writer, {}, [&](trace::CheckpointRecord& record) {
+    record.time = base::monotonic_now();
+    record.carried = carried;
+    record.lost = lost;
+  });
 }
 
 bool carry_one(Segment& next, const Segment& before, std::uint64_t key, std::uint64_t value) {
@@ -72,17 +68,15 @@ bool carry_one(Segment& next, const Segment& before, std::uint64_t key, std::uin
   const SampleRecord sample = moved(next, before, sample_at(before, previous));
   // Its own header, or that of the record it was carried in before.
   const auto last = RecordHeader::unpack(before.writer.at<SampleRecord>(previous).header);
-  RecordHeader header{RecordType::kCarried, last.flags, sizeof(CarriedRecord) / 8, last.cpu,
-                      last.thread};
-  const trace::Slot slot = next.writer.reserve(header);
-  if (!slot) return false;
-  auto* record = reinterpret_cast<CarriedRecord*>(slot.words);
-  record->sample = sample;
-  record->sample.header = 0;
-  record->previous = is_next ? previous : 0;
-  const bool lives = image.live.exchange(key, value, live_value(next, slot.ref));
-  if (!lives) header.flags |= trace::kFlagVoid;
-  trace::Writer::commit(slot, header);
+  auto draft = trace::begin_record<CarriedRecord>(
+      next.writer, {.thread = last.thread, .flags = last.flags, .cpu = last.cpu});
+  if (!draft) return false;
+  draft.record->sample = sample;
+  draft.record->sample.header = 0;
+  draft.record->previous = is_next ? previous : 0;
+  const bool lives = image.live.exchange(key, value, live_value(next, draft.ref));
+  if (!lives) draft.add_flags(trace::kFlagVoid);
+  trace::commit_record(draft);
   return true;
 }
 

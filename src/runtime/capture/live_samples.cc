@@ -5,6 +5,7 @@
 #include "runtime/capture/filter.h"
 #include "runtime/capture/image.h"
 #include "runtime/capture/tally.h"
+#include "trace/append.h"
 
 namespace geiger::capture {
 namespace {
@@ -83,14 +84,10 @@ void thin_if_too_many(Segment& segment) {
 void write_thinning(Segment& segment) {
   const std::uint32_t level = image.thinning.load(std::memory_order_relaxed);
   if (level == 0) return;
-  constexpr trace::RecordHeader kHeader{trace::RecordType::kThinning, 0,
-                                        sizeof(trace::ThinningRecord) / 8, trace::kUnknownCpu, 0};
-  const trace::Slot slot = segment.writer.reserve(kHeader);
-  if (!slot) return;
-  auto* record = reinterpret_cast<trace::ThinningRecord*>(slot.words);
-  record->time = base::monotonic_now();
-  record->level = level;
-  trace::Writer::commit(slot, kHeader);
+  trace::append<trace::ThinningRecord>(segment.writer, {}, [&](trace::ThinningRecord& record) {
+    record.time = base::monotonic_now();
+    record.level = level;
+  });
 }
 
 }  // namespace geiger::capture

@@ -11,6 +11,7 @@
 #include "runtime/capture/thread_state.h"
 #include "runtime/probes/probes.h"
 #include "runtime/unwind/modules.h"
+#include "trace/append.h"
 
 namespace geiger::capture {
 namespace {
@@ -57,14 +58,12 @@ GEIGER_SLOW_PATH void write(MappingRecord record, const unwind::Registers& calle
   if (state == nullptr) return;
   const PinnedSegment segment(*state);
   if (!enrol(*state, *segment)) return;
-  const trace::RecordHeader header{trace::RecordType::kMapping, 0, sizeof(MappingRecord) / 8,
-                                   trace::kUnknownCpu, state->index};
   if (record.time == 0) record.time = base::monotonic_now();
   record.stack = record_stack(*segment, *state, caller);
-  const trace::Slot slot = segment->writer.reserve(header);
-  if (!slot) return segment->writer.count_drop(trace::DropCause::kTraceFull);
-  trace::Writer::fill(slot, record);
-  trace::Writer::commit(slot, header);
+  const auto written =
+      trace::append<MappingRecord>(segment->writer, {.thread = state->index},
+                                   [&](MappingRecord& to) { trace::copy_body(to, record); });
+  if (!written) return segment->writer.count_drop(trace::DropCause::kTraceFull);
   image.governor.spend(Governor::kMappingCost);
   if (probes::wants_mappings()) [[unlikely]]
     probes::fire_mapping(record);

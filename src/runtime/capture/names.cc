@@ -11,13 +11,12 @@
 #include "runtime/capture/image.h"
 #include "runtime/capture/thread_state.h"
 #include "runtime/probes/probes.h"
+#include "trace/append.h"
 
 namespace geiger::capture {
 namespace {
 
 using trace::NameKind;
-using trace::RecordHeader;
-using trace::RecordType;
 
 struct Entry {
   NameKind kind;
@@ -108,42 +107,35 @@ NameId id_of(const Segment& segment, trace::Ref ref) {
                      record.text_bytes);
 }
 
-std::uint16_t words_for(std::size_t fixed, std::size_t text_bytes) {
-  return static_cast<std::uint16_t>((fixed + text_bytes + 7) / 8);
-}
-
 std::uint32_t own_index() {
   const ThreadState* state = own_state();
   return state != nullptr && state->generation == image.generation ? state->index : 0;
 }
 
 trace::Ref write_name(Segment& segment, const Entry& entry, std::uint32_t owner) {
-  const RecordHeader header{RecordType::kName, 0, words_for(sizeof(trace::NameRecord), entry.bytes),
-                            trace::kUnknownCpu, own_index()};
-  const trace::Slot slot = segment.writer.reserve(header);
-  if (!slot) return 0;
-  auto* record = reinterpret_cast<trace::NameRecord*>(slot.words);
-  record->kind = entry.kind;
-  record->owner = owner;
-  record->text_bytes = entry.bytes;
-  memcpy(record + 1, entry.text(), entry.bytes);
-  trace::Writer::commit(slot, header);
-  return slot.ref;
+  const trace::Heading heading{.thread = own_index(), .more_bytes = entry.bytes};
+  return trace::append<trace::NameRecord>(segment.writer, heading,
+                                          [&](trace::NameRecord& record) {
+                                            record.kind = entry.kind;
+                                            record.owner = owner;
+                                            record.text_bytes = entry.bytes;
+                                            memcpy(&record + 1, entry.text(), entry.bytes);
+                                          })
+      .ref;
 }
 
 bool write_mark_at(Segment& segment, Nanoseconds time, const char* text, std::size_t bytes,
                    std::uint32_t thread) {
-  const RecordHeader header{RecordType::kMark, 0, words_for(sizeof(trace::MarkRecord), bytes),
-                            trace::kUnknownCpu, thread};
-  const trace::Slot slot = segment.writer.reserve(header);
-  if (!slot) return false;
-  auto* record = reinterpret_cast<trace::MarkRecord*>(slot.words);
-  record->time = time;
-  record->text_bytes = static_cast<std::uint32_t>(bytes);
-  memcpy(record + 1, text, bytes);
-  trace::Writer::commit(slot, header);
+  const trace::Heading heading{.thread = thread, .more_bytes = bytes};
+  const auto written =
+      trace::append<trace::MarkRecord>(segment.writer, heading, [&](trace::MarkRecord& record) {
+        record.time = time;
+        record.text_bytes = static_cast<std::uint32_t>(bytes);
+        memcpy(&record + 1, text, bytes);
+      });
+  if (!written) return false;
   if (probes::wants_marks()) [[unlikely]]
-    probes::fire_mark(text, record->text_bytes, record->time);
+    probes::fire_mark(text, written.record->text_bytes, time);
   return true;
 }
 

@@ -10,6 +10,7 @@
 #include "runtime/capture/image.h"
 #include "runtime/capture/tally.h"
 #include "runtime/capture/thread_state.h"
+#include "trace/append.h"
 
 extern "C" void* __libc_stack_end;  // NOLINT: the loader's name.
 
@@ -17,7 +18,6 @@ namespace geiger::capture {
 namespace {
 
 using trace::RecordHeader;
-using trace::RecordType;
 
 /// Frames of a handler's sample that interrupted its own thread's walk: small
 /// enough for any alternate signal stack.
@@ -49,25 +49,20 @@ const char* module_path(const unwind::Module& module) {
 bool write_module(Segment& segment, const unwind::Module& module) {
   const char* path = module_path(module);
   const std::size_t path_bytes = strnlen(path, kMaxPath) + 1;
-  const std::size_t text_bytes = (module.build_id_bytes + path_bytes + 7) / 8 * 8;
-  const RecordHeader header{
-      RecordType::kModule, 0,
-      static_cast<std::uint16_t>((sizeof(trace::ModuleRecord) + text_bytes) / 8),
-      trace::kUnknownCpu, 0};
-  const trace::Slot slot = segment.writer.reserve(header);
-  if (!slot) return false;
-  auto* record = reinterpret_cast<trace::ModuleRecord*>(slot.words);
-  record->start = module.start;
-  record->end = module.end;
-  record->bias = module.bias;
-  record->time = base::monotonic_now();
-  record->build_id_bytes = module.build_id_bytes;
-  record->path_bytes = static_cast<std::uint32_t>(path_bytes);
-  auto* text = reinterpret_cast<char*>(record + 1);
-  memcpy(text, module.build_id, module.build_id_bytes);
-  memcpy(text + module.build_id_bytes, path, path_bytes - 1);
-  trace::Writer::commit(slot, header);
-  return true;
+  const trace::Heading heading{.more_bytes = module.build_id_bytes + path_bytes};
+  const auto written =
+      trace::append<trace::ModuleRecord>(segment.writer, heading, [&](trace::ModuleRecord& record) {
+        record.start = module.start;
+        record.end = module.end;
+        record.bias = module.bias;
+        record.time = base::monotonic_now();
+        record.build_id_bytes = module.build_id_bytes;
+        record.path_bytes = static_cast<std::uint32_t>(path_bytes);
+        auto* text = reinterpret_cast<char*>(&record + 1);
+        memcpy(text, module.build_id, module.build_id_bytes);
+        memcpy(text + module.build_id_bytes, path, path_bytes - 1);
+      });
+  return static_cast<bool>(written);
 }
 
 /// Module records precede the stacks that need them. Two threads may both write
@@ -86,17 +81,15 @@ void write_new_modules(Segment& segment) {
 
 trace::Ref write_stack(Segment& segment, const unwind::Trace& walked) {
   write_new_modules(segment);
-  const RecordHeader header{
-      RecordType::kStack, walked.truncated ? trace::kFlagTruncated : std::uint8_t{0},
-      static_cast<std::uint16_t>(sizeof(trace::StackRecord) / 8 + walked.count), trace::kUnknownCpu,
-      0};
-  const trace::Slot slot = segment.writer.reserve(header);
-  if (!slot) return 0;
-  auto* record = reinterpret_cast<trace::StackRecord*>(slot.words);
-  record->count = walked.count;
-  memcpy(record + 1, walked.frames, walked.count * sizeof(std::uint64_t));
-  trace::Writer::commit(slot, header);
-  return slot.ref;
+  const trace::Heading heading{.flags = walked.truncated ? trace::kFlagTruncated : std::uint8_t{0},
+                               .more_bytes = walked.count * sizeof(std::uint64_t)};
+  return trace::append<trace::StackRecord>(segment.writer, heading,
+                                           [&](trace::StackRecord& record) {
+                                             record.count = walked.count;
+                                             memcpy(&record + 1, walked.frames,
+                                                    walked.count * sizeof(std::uint64_t));
+                                           })
+      .ref;
 }
 
 trace::Ref find_or_write(Segment& segment, const unwind::Trace& walked) {

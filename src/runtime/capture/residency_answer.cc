@@ -10,6 +10,7 @@
 #include "base/raw_syscall.h"
 #include "runtime/capture/confinement.h"
 #include "runtime/capture/live_request.h"
+#include "trace/append.h"
 
 namespace geiger::capture {
 namespace {
@@ -40,16 +41,11 @@ class Answer {
 
  private:
   void write(trace::Ref sample, Bytes resident) {
-    constexpr trace::RecordHeader kHeader{trace::RecordType::kResidency, 0,
-                                          sizeof(trace::ResidencyRecord) / 8, trace::kUnknownCpu,
-                                          0};
-    const trace::Slot slot = segment_.writer.reserve(kHeader);
-    if (!slot) return;
-    auto* record = reinterpret_cast<trace::ResidencyRecord*>(slot.words);
-    record->time = time_;
-    record->sample = sample;
-    record->resident_bytes = resident;
-    trace::Writer::commit(slot, kHeader);
+    trace::append<trace::ResidencyRecord>(segment_.writer, {}, [&](trace::ResidencyRecord& record) {
+      record.time = time_;
+      record.sample = sample;
+      record.resident_bytes = resident;
+    });
   }
 
   Segment& segment_;

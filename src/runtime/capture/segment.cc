@@ -17,6 +17,7 @@
 #include "runtime/capture/thread_state.h"
 #include "runtime/probes/probes.h"
 #include "sampling/logarithm.h"
+#include "trace/append.h"
 
 namespace geiger::capture {
 namespace {
@@ -155,21 +156,19 @@ Segment* free_place() {
 
 /// 0: no room.
 trace::Ref record_epoch(Segment& segment, std::uint64_t interval) {
-  constexpr trace::RecordHeader kHeader{trace::RecordType::kEpoch, 0,
-                                        sizeof(trace::EpochRecord) / 8, trace::kUnknownCpu, 0};
-  const trace::Slot slot = segment.writer.reserve(kHeader);
-  if (!slot) return 0;
-  auto* record = reinterpret_cast<trace::EpochRecord*>(slot.words);
-  record->time = base::monotonic_now();
-  record->interval = interval;
-  record->lambda_bits = std::bit_cast<std::uint64_t>(sampling::rate_of(interval));
-  trace::Writer::commit(slot, kHeader);
-  segment.epochs.insert(interval, slot.ref);
+  const trace::Ref ref =
+      trace::append<trace::EpochRecord>(segment.writer, {}, [&](trace::EpochRecord& record) {
+        record.time = base::monotonic_now();
+        record.interval = interval;
+        record.lambda_bits = std::bit_cast<std::uint64_t>(sampling::rate_of(interval));
+      }).ref;
+  if (ref == 0) return 0;
+  segment.epochs.insert(interval, ref);
   std::uint64_t largest = image.largest_interval.load(std::memory_order_relaxed);
   while (largest < interval && !image.largest_interval.compare_exchange_weak(
                                    largest, interval, std::memory_order_relaxed)) {
   }
-  return slot.ref;
+  return ref;
 }
 
 }  // namespace
@@ -249,31 +248,24 @@ void forget_readers() {
 
 trace::ThreadRecord* write_thread(Segment& segment, const ThreadState& state, std::uint8_t flags) {
   if (state.is_foreign) flags |= trace::kFlagForeignThread;
-  const trace::RecordHeader header{trace::RecordType::kThread, flags,
-                                   sizeof(trace::ThreadRecord) / 8, trace::kUnknownCpu,
-                                   state.index};
-  const trace::Slot slot = segment.writer.reserve(header);
-  if (!slot) return nullptr;
-  auto* record = reinterpret_cast<trace::ThreadRecord*>(slot.words);
-  record->start = state.start;
-  record->tid = state.tid;
-  trace::Writer::commit(slot, header);
+  const auto written = trace::append<trace::ThreadRecord>(
+      segment.writer, {.thread = state.index, .flags = flags}, [&](trace::ThreadRecord& record) {
+        record.start = state.start;
+        record.tid = state.tid;
+      });
+  if (!written) return nullptr;
   const bool goes_on = segment.writer.header()->segment != 0;
   if (goes_on && state.has_name) write_thread_name(segment, state);
-  return record;
+  return written.record;
 }
 
 bool write_thread_name(Segment& segment, const ThreadState& state) {
-  constexpr auto kWords = static_cast<std::uint16_t>(sizeof(trace::ThreadNameRecord) / 8);
-  const trace::RecordHeader header{trace::RecordType::kThreadName, 0, kWords, trace::kUnknownCpu,
-                                   state.index};
-  const trace::Slot slot = segment.writer.reserve(header);
-  if (!slot) return false;
-  auto* record = reinterpret_cast<trace::ThreadNameRecord*>(slot.words);
-  record->time = base::monotonic_now();
-  memcpy(record->name, state.name, sizeof record->name);
-  trace::Writer::commit(slot, header);
-  return true;
+  const auto written = trace::append<trace::ThreadNameRecord>(
+      segment.writer, {.thread = state.index}, [&](trace::ThreadNameRecord& record) {
+        record.time = base::monotonic_now();
+        memcpy(record.name, state.name, sizeof record.name);
+      });
+  return static_cast<bool>(written);
 }
 
 void remove_trace(std::uint32_t n) {

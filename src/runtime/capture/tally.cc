@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "runtime/capture/image.h"
+#include "trace/append.h"
 
 namespace geiger::capture {
 namespace {
@@ -60,20 +61,18 @@ Likeness coarse(const Likeness& like) {
 }
 
 trace::Ref write_tally(Segment& segment, const Likeness& like) {
-  const RecordHeader header{trace::RecordType::kTally, like.flags, sizeof(TallyRecord) / 8,
-                            trace::kUnknownCpu, 0};
-  const trace::Slot slot = segment.writer.reserve(header);
-  if (!slot) return 0;
-  auto* record = reinterpret_cast<TallyRecord*>(slot.words);
-  record->first = base::monotonic_now();
-  record->stack = like.stack;
-  record->epoch = like.epoch;
-  record->requested_kind = like.requested_kind;
-  record->usable_heap = like.usable_heap;
-  record->label = like.label;
-  record->type = like.type;
-  trace::Writer::commit(slot, header);
-  return slot.ref;
+  const trace::Heading heading{.flags = like.flags};
+  return trace::append<TallyRecord>(segment.writer, heading,
+                                    [&](TallyRecord& record) {
+                                      record.first = base::monotonic_now();
+                                      record.stack = like.stack;
+                                      record.epoch = like.epoch;
+                                      record.requested_kind = like.requested_kind;
+                                      record.usable_heap = like.usable_heap;
+                                      record.label = like.label;
+                                      record.type = like.type;
+                                    })
+      .ref;
 }
 
 trace::Ref find_or_write(Segment& segment, const Likeness& like) {

@@ -3,6 +3,7 @@
 #include "base/attributes.h"
 #include "base/clock.h"
 #include "runtime/capture/live_request.h"
+#include "trace/append.h"
 
 namespace geiger::capture {
 namespace {
@@ -47,17 +48,13 @@ class Batch {
  private:
   void write(trace::Ref sample, const Answer& answer, std::uint64_t now) {
     if (answer.regions == 0 || answer.free_regions > answer.regions) return;
-    constexpr trace::RecordHeader kHeader{trace::RecordType::kUtilization, 0,
-                                          sizeof(trace::UtilizationRecord) / 8, trace::kUnknownCpu,
-                                          0};
-    const trace::Slot slot = segment_.writer.reserve(kHeader);
-    if (!slot) return;
-    auto* record = reinterpret_cast<trace::UtilizationRecord*>(slot.words);
-    record->time = now;
-    record->sample = sample;
-    record->slab_bytes = answer.slab_bytes;
-    record->free_bytes = answer.slab_bytes / answer.regions * answer.free_regions;
-    trace::Writer::commit(slot, kHeader);
+    trace::append<trace::UtilizationRecord>(
+        segment_.writer, {}, [&](trace::UtilizationRecord& record) {
+          record.time = now;
+          record.sample = sample;
+          record.slab_bytes = answer.slab_bytes;
+          record.free_bytes = answer.slab_bytes / answer.regions * answer.free_regions;
+        });
   }
 
   Segment& segment_;
