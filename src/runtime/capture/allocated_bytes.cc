@@ -27,7 +27,8 @@ enum class Read : std::uint8_t {
 /// `rest()` reads the counter, kTaken where it is gone.
 template <typename Rest>
 Read read_state(const ThreadState& state, const Rest& rest, Reading& found) {
-  if (state.generation != image.generation) {  // Its counter is of no recording, or of an earlier.
+  if (state.generation !=
+      image.origin.generation) {  // Its counter is of no recording, or of an earlier.
     found = {state.allocated.load(std::memory_order_relaxed), 0};
     return Read::kDone;
   }
@@ -90,16 +91,13 @@ Reading read_patiently(ThreadState& state, std::uint32_t pid) {
 }
 
 /// Starts the image if no allocation has yet.
-bool is_counting() {
-  bool is_fresh = false;
-  return ready(is_fresh) && is_recording();
-}
+bool begin_counting() { return start_if_due() != Readiness::kNotRecording && is_recording(); }
 
 }  // namespace
 
 Counted bytes_of_thread(std::uint64_t& bytes) {
   bytes = 0;
-  if (!is_counting()) return Counted::kNotRecording;
+  if (!begin_counting()) return Counted::kNotRecording;
   const ThreadState* state = own_state();
   if (state == nullptr) return Counted::kYes;
   Reading found{};
@@ -113,7 +111,7 @@ Counted bytes_of_thread(std::uint64_t& bytes) {
 
 Counted bytes_of_process(ProcessBytes& found) {
   found = {};
-  if (!is_counting()) return Counted::kNotRecording;
+  if (!begin_counting()) return Counted::kNotRecording;
   const std::uint32_t pid = current_segment().writer.header()->pid;
   for (ThreadState* state = first_state(); state != nullptr; state = state->next) {
     const Reading read = read_patiently(*state, pid);

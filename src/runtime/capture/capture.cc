@@ -46,7 +46,7 @@ constexpr Bytes kLargestSize = Bytes{1} << 47;
 std::uint64_t sleep_of(Phase phase) {
   if (phase == Phase::kStarting) return 0;
   if (sleeps()) return image.settings.interval - 1;
-  return image.is_attached ? kGrace : kNever;
+  return image.origin.is_attached ? kGrace : kNever;
 }
 
 std::uint16_t current_cpu() {
@@ -102,9 +102,9 @@ bool enrol_first(ThreadState& state, Segment& segment) {
   const trace::Ref epoch = segment.epoch.ref.load(std::memory_order_acquire);
   state.epoch.store(epoch, std::memory_order_relaxed);
   const Drawing drawing = drawing_in(segment, epoch);
-  state.sampler.start(sampling::thread_seed(image.seed, index), drawing.interval, drawing.lambda,
-                      image.settings.is_pure);
-  state.generation = image.generation;
+  state.sampler.start(sampling::thread_seed(image.origin.seed, index), drawing.interval,
+                      drawing.lambda, image.settings.is_pure);
+  state.generation = image.origin.generation;
   return true;
 }
 
@@ -243,7 +243,7 @@ void record_free(Segment& segment, ThreadState* state, std::uint64_t taken, trac
         record.stack = stack;
       });
   if (!written) return segment.writer.count_drop(trace::DropCause::kTraceFull);
-  image.governor.spend(Governor::kFreeCost);
+  image.intervals.governor.spend(Governor::kFreeCost);
   tell_freed(segment, state, sample, *written.record);
 }
 
@@ -337,7 +337,7 @@ void track(Segment& segment, const void* key, std::uint64_t value) {
   if (!insert_live(key, value)) {
     segment.writer.count_drop(trace::DropCause::kLiveTableFull);
   }
-  Segment& now = *image.segment.load(std::memory_order_seq_cst);
+  Segment& now = *image.segments.current.load(std::memory_order_seq_cst);
   if (&now != &segment) carry(now, segment, reinterpret_cast<std::uint64_t>(key), value);
   thin_if_too_many(now);
 }
@@ -369,7 +369,8 @@ trace::ThreadRecord* last_record(Segment& segment, const ThreadState& state) {
 /// They go on, so what they allocate from here stays bounded by `armed` alone.
 void settle_others(Segment& segment, const ThreadState* self) {
   for (ThreadState* state = first_state(); state != nullptr; state = state->next) {
-    if (state == self || state->is_foreign || state->generation != image.generation) continue;
+    if (state == self || state->is_foreign || state->generation != image.origin.generation)
+      continue;
     state->reading.fetch_add(1, std::memory_order_seq_cst);
     const std::uint64_t armed = state->armed.load(std::memory_order_seq_cst);
     if (state->lifecycle.load(std::memory_order_seq_cst) == kLive && armed != kTaken) {
@@ -415,7 +416,7 @@ void settle_for_good(ThreadState& state) {
 void settle_foreign(Segment& segment) {
   const std::uint32_t pid = segment.writer.header()->pid;
   for (ThreadState* state = first_state(); state != nullptr; state = state->next) {
-    if (!state->is_foreign || state->generation != image.generation) continue;
+    if (!state->is_foreign || state->generation != image.origin.generation) continue;
     const std::uint64_t armed = state->armed.load(std::memory_order_seq_cst);
     if (armed == kTaken) continue;
     const std::uint64_t rest = counter_of_foreign(*state, pid);
@@ -431,7 +432,7 @@ void settle_foreign(Segment& segment) {
 void end_recording(trace::State end) {
   Segment& segment = current_segment();
   ThreadState* self = own_state();
-  if (self != nullptr && self->generation == image.generation && enrol(*self, segment)) {
+  if (self != nullptr && self->generation == image.origin.generation && enrol(*self, segment)) {
     record_name(segment, *self);
     settle_for_good(*self);
   }
@@ -455,6 +456,19 @@ GEIGER_SLOW_PATH void fall_asleep(Bytes size) {
   if (is_recording()) end_recording(trace::State::kStopped);
   if (ThreadState* self = own_state(); self != nullptr) self->is_ending = false;
   go_to_sleep();
+}
+
+/// Whether the process records, once what a sleeper is called for has been done.
+Readiness readiness_now(Bytes size) {
+  if (sleeps()) {
+    const Due due = answer_calls();
+    if (due == Due::kEndRecording) {
+      fall_asleep(size);
+    } else if (due != Due::kNothing && wake_up(due)) {
+      return Readiness::kJustStarted;
+    }
+  }
+  return start_if_due();
 }
 
 /// The process does not record: lets the thread run. Inside a decide() of its own that a
@@ -494,7 +508,7 @@ ThreadState* known_state() {
 bool enrol(ThreadState& state, Segment& segment) {
   const std::uint32_t number = segment.number.load(std::memory_order_relaxed);
   if (state.segment == number) return true;
-  const bool is_known = state.generation == image.generation;
+  const bool is_known = state.generation == image.origin.generation;
   if (!(is_known ? enrol_again(state, segment) : enrol_first(state, segment))) return false;
   state.segment = number;
   return true;
@@ -505,9 +519,8 @@ GEIGER_SLOW_PATH Decision decide(Bytes size) {
     tls.countdown += size;  // No allocator can serve it.
     return {};
   }
-  bool is_fresh = false;
-  if (sleeps() && must_sleep(is_fresh)) fall_asleep(size);
-  if (!is_fresh && !ready(is_fresh)) return pass_unseen(size);
+  const Readiness readiness = readiness_now(size);
+  if (readiness == Readiness::kNotRecording) return pass_unseen(size);
   ThreadState* state = known_state();
   if (state == nullptr) {
     exchange_countdown(sleep_of(Phase::kOff));
@@ -515,7 +528,8 @@ GEIGER_SLOW_PATH Decision decide(Bytes size) {
   }
   const PinnedSegment segment(*state);
   // What passed before a thread's first slow path in a recording is no part of it.
-  is_fresh |= sleeps() && state->generation != image.generation;
+  const bool is_fresh = readiness == Readiness::kJustStarted ||
+                        (sleeps() && state->generation != image.origin.generation);
   if (!enrol(*state, *segment)) return pass_without_record(*state, *segment, size);
   const Decision decision = decide_in(*state, *segment, size, is_fresh);
   take_marks(*segment);
@@ -527,7 +541,7 @@ GEIGER_SLOW_PATH Decision decide(Bytes size) {
 void follow_now() {
   if (!is_recording()) return;
   ThreadState* state = own_state();
-  if (state == nullptr || state->generation != image.generation) return;
+  if (state == nullptr || state->generation != image.origin.generation) return;
   const PinnedSegment segment(*state);
   if (!enrol(*state, *segment) || !begin_settling(*state)) return;
   adopt_epoch(*state, *segment);
@@ -562,18 +576,19 @@ void retract(const Decision& decision, Bytes size) {
 
 GEIGER_SLOW_PATH void record(const Decision& decision, const Allocation& allocation,
                              const unwind::Registers& caller) {
-  if (!decision.is_sample || decision.segment < image.first_number || !is_recording()) return;
+  if (!decision.is_sample || decision.segment < image.segments.first_number || !is_recording())
+    return;
   ThreadState& state = *decision.state;
   const PinnedSegment segment(state);
-  const Nanoseconds begun = image.governor.is_on() ? base::monotonic_now() : 0;
+  const Nanoseconds begun = image.intervals.governor.is_on() ? base::monotonic_now() : 0;
   if (!state.has_name) record_name(*segment, state);
   const void* key = key_of(allocation.address, allocation.heap);
-  image.live.prefetch(reinterpret_cast<std::uint64_t>(key));
+  image.live.table.prefetch(reinterpret_cast<std::uint64_t>(key));
   const trace::Ref stack = record_stack(*segment, state, caller);
   if (filter.maybe_holds(key)) close_unseen(*segment, state, key);
   const Seen seen{stack, base::monotonic_now()};
   write_and_track(*segment, decision, allocation, seen, key);
-  if (image.governor.is_on()) regulate_interval(begun);
+  if (image.intervals.governor.is_on()) regulate_interval(begun);
   serve_utilization(*segment);
   serve_residency(*segment);
 }
@@ -587,7 +602,7 @@ void settle_taken(std::uint64_t taken, const unwind::Registers& caller) {
   const PinnedSegment segment(*state);
   if (!is_of(*segment, taken) || !enrol(*state, *segment)) return;
   const bool is_wanted =
-      image.settings.free_stacks || image.wants_free_stacks.load(std::memory_order_relaxed);
+      image.settings.free_stacks || image.program.wants_free_stacks.load(std::memory_order_relaxed);
   const bool wants_stack = is_wanted && !image.settings.aggregates;
   const trace::Ref stack = wants_stack ? record_stack(*segment, *state, caller) : 0;
   record_free(*segment, state, taken, stack, 0);
@@ -609,7 +624,7 @@ void begin_thread() {
 
 /// The last of a thread in the recording. False: it is in none.
 static bool end_in_recording(ThreadState& state) {
-  if (!is_recording() || state.generation != image.generation) return false;
+  if (!is_recording() || state.generation != image.origin.generation) return false;
   const PinnedSegment segment(state);
   if (!enrol(state, *segment)) return false;
   if (state.has_name) record_name(*segment, state);

@@ -48,7 +48,7 @@ SampleRecord moved(Segment& next, const Segment& before, SampleRecord sample) {
 void carry_threads(Segment& next) {
   for (const ThreadState* state = first_state(); state != nullptr; state = state->next) {
     const bool is_named = state->lifecycle.load(std::memory_order_acquire) == kLive &&
-                          state->generation == image.generation;
+                          state->generation == image.origin.generation;
     if (is_named) write_thread(next, *state, trace::kFlagCarriedThread);
   }
 }
@@ -74,15 +74,15 @@ bool carry_one(Segment& next, const Segment& before, std::uint64_t key, std::uin
   draft.record->sample = sample;
   draft.record->sample.header = 0;
   draft.record->previous = is_next ? previous : 0;
-  const bool lives = image.live.exchange(key, value, live_value(next, draft.ref));
+  const bool lives = image.live.table.exchange(key, value, live_value(next, draft.ref));
   if (!lives) draft.add_flags(trace::kFlagVoid);
   trace::commit_record(draft);
   return true;
 }
 
 void carry_all(Segment& next, const Segment& before) {
-  Continuation& done = image.continuation;
-  image.live.for_each([&](std::uint64_t key, std::uint64_t value) {
+  Continuation& done = image.segments.continuation;
+  image.live.table.for_each([&](std::uint64_t key, std::uint64_t value) {
     if (!is_of(before, value)) return;
     const bool is_carried = carry_one(next, before, key, value);
     ++(is_carried ? done.carried : done.lost);
@@ -97,7 +97,7 @@ void finish_checkpoint(Segment& next, const Segment& before) {
   carry_threads(next);
   carry_all(next, before);
   next.full_at = full_at(next);
-  image.continuation.before = nullptr;
+  image.segments.continuation.before = nullptr;
 }
 
 /// The name of the trace that is one too many.
@@ -105,22 +105,22 @@ void forget_oldest(std::uint32_t segment) {
   const std::uint64_t keep = image.settings.keep;
   if (keep == 0 || segment < keep) return;
   const auto oldest = static_cast<std::uint32_t>(segment - keep);
-  remove_trace(image.files[oldest % std::size(image.files)]);
+  remove_trace(image.segments.files[oldest % std::size(image.segments.files)]);
 }
 
 void publish(Segment& next, Segment& before) {
   write_thinning(next);
   next.writer.header()->state.store(trace::State::kSampling, std::memory_order_release);
   list_ranges(next.writer.header()->runtime_ranges);
-  image.doubled_at.store(0, std::memory_order_relaxed);
-  image.segment.store(&next, std::memory_order_seq_cst);
+  image.intervals.doubled_at.store(0, std::memory_order_relaxed);
+  image.segments.current.store(&next, std::memory_order_seq_cst);
   before.writer.finish(trace::State::kContinued, base::monotonic_now());
 }
 
 GEIGER_SLOW_PATH void open_next(Segment& before) {
   const std::uint32_t wanted =
       before.writer.control()->wanted_segment.load(std::memory_order_relaxed);
-  image.segment_served.store(wanted, std::memory_order_relaxed);
+  image.served.segment.store(wanted, std::memory_order_relaxed);
   take_marks(before);
   Segment* next = open_segment(&before);
   if (next == nullptr) {  // The last one goes on; again when it has grown as much once more.
@@ -128,8 +128,8 @@ GEIGER_SLOW_PATH void open_next(Segment& before) {
     return;
   }
   next->full_at = 0;  // Not before its checkpoint is whole.
-  image.continuation.carried = image.continuation.lost = 0;
-  image.continuation.before = &before;
+  image.segments.continuation.carried = image.segments.continuation.lost = 0;
+  image.segments.continuation.before = &before;
   publish(*next, before);
   forget_oldest(next->writer.header()->segment);
   finish_checkpoint(*next, before);
@@ -145,7 +145,7 @@ bool is_on_alternate_stack() {
 /// Takes it upon the calling thread to go on. False: another does, or this very thread further
 /// up its stack.
 bool claim_continuation(const void* frame) {
-  Continuation& continuation = image.continuation;
+  Continuation& continuation = image.segments.continuation;
   const ThreadState* self = own_state();
   const ThreadState* by = nullptr;
   if (!continuation.by.compare_exchange_strong(by, self, std::memory_order_acquire)) {
@@ -163,8 +163,9 @@ bool claim_continuation(const void* frame) {
 void remove_unused(const Segment& current) {
   if (image.settings.in_memory) return;
   const std::uint32_t segment = current.writer.header()->segment;
-  const std::uint32_t newest = image.next_file - 1;
-  if (newest != image.files[segment % std::size(image.files)]) remove_trace(newest);
+  const std::uint32_t newest = image.segments.next_file - 1;
+  if (newest != image.segments.files[segment % std::size(image.segments.files)])
+    remove_trace(newest);
 }
 
 }  // namespace
@@ -182,24 +183,24 @@ Bytes full_at(const Segment& segment) {
 
 bool is_next_due(const Segment& segment) {
   if (is_confined()) return false;  // Opening one takes system calls.
-  if (image.continuation.before != nullptr) return true;
+  if (image.segments.continuation.before != nullptr) return true;
   if (segment.full_at != 0 && segment.writer.tail() >= segment.full_at) return true;
   const std::uint32_t wanted =
       segment.writer.control()->wanted_segment.load(std::memory_order_relaxed);
-  return wanted != image.segment_served.load(std::memory_order_relaxed);
+  return wanted != image.served.segment.load(std::memory_order_relaxed);
 }
 
 GEIGER_SLOW_PATH void go_on_in_next() {
   if (!claim_continuation(__builtin_frame_address(0))) return;
   Segment& current = current_segment();
-  Segment* left = image.continuation.before;
+  Segment* left = image.segments.continuation.before;
   if (left != nullptr && left != &current) {
     finish_checkpoint(current, *left);
   } else if (left != nullptr || is_next_due(current)) {
     remove_unused(current);
     open_next(current);
   }
-  image.continuation.by.store(nullptr, std::memory_order_release);
+  image.segments.continuation.by.store(nullptr, std::memory_order_release);
 }
 
 void carry(Segment& next, const Segment& before, std::uint64_t key, std::uint64_t value) {

@@ -25,20 +25,20 @@ TEST_F(Continuations, AreOneThreadsAtATime) {
                        ThreadState other{};
                        other.lifecycle = kLive;
                        control().wanted_segment.fetch_add(1);
-                       image.continuation.by.store(&other);
+                       image.segments.continuation.by.store(&other);
                        allocate(2);
                        GEIGER_CHECK(header().segment == 0);
                        other.lifecycle = kFree;  // It has ended: nobody else will.
                        allocate(3);
-                       GEIGER_CHECK(header().segment == 1 && image.live.size() == 3);
-                       image.continuation.by.store(own_state());
-                       image.continuation.frame = kOutermostFrame;
+                       GEIGER_CHECK(header().segment == 1 && image.live.table.size() == 3);
+                       image.segments.continuation.by.store(own_state());
+                       image.segments.continuation.frame = kOutermostFrame;
                        control().wanted_segment.fetch_add(1);
                        allocate(4);  // Inside its own.
                        GEIGER_CHECK(header().segment == 1);
-                       image.continuation.frame = nullptr;
+                       image.segments.continuation.frame = nullptr;
                        allocate(5);  // It was left by a jump.
-                       GEIGER_CHECK(header().segment == 2 && image.live.size() == 5);
+                       GEIGER_CHECK(header().segment == 2 && image.live.table.size() == 5);
                        return 0;
                      }),
             0);
@@ -49,15 +49,15 @@ TEST_F(Continuations, ThatWereLeftAreFinishedByTheNextThread) {
                      [] {
                        const auto key = reinterpret_cast<std::uint64_t>(address_of(1));
                        Segment& first = current_segment();
-                       const std::uint64_t in_first = image.live.take(key);
+                       const std::uint64_t in_first = image.live.table.take(key);
                        control().wanted_segment.fetch_add(1);
                        allocate(2);
-                       GEIGER_CHECK(header().segment == 1 && image.live.size() == 1);
-                       GEIGER_CHECK(image.live.insert(key, in_first));
-                       image.continuation.before = &first;
+                       GEIGER_CHECK(header().segment == 1 && image.live.table.size() == 1);
+                       GEIGER_CHECK(image.live.table.insert(key, in_first));
+                       image.segments.continuation.before = &first;
                        allocate(3);
-                       GEIGER_CHECK(image.continuation.before == nullptr);
-                       GEIGER_CHECK(is_of(current_segment(), image.live.take(key)));
+                       GEIGER_CHECK(image.segments.continuation.before == nullptr);
+                       GEIGER_CHECK(is_of(current_segment(), image.live.table.take(key)));
                        return 0;
                      }),
             0);
@@ -69,12 +69,12 @@ TEST_F(Continuations, CarryWhatComesBetweenTwoSegments) {
                      [] {
                        const auto key = reinterpret_cast<std::uint64_t>(address_of(1));
                        const Segment& first = current_segment();
-                       const std::uint64_t in_first = image.live.take(key);
+                       const std::uint64_t in_first = image.live.table.take(key);
                        control().wanted_segment.fetch_add(1);
                        allocate(2);
-                       GEIGER_CHECK(image.live.insert(key, in_first));
+                       GEIGER_CHECK(image.live.table.insert(key, in_first));
                        carry(current_segment(), first, key, in_first);
-                       const std::uint64_t carried = image.live.take(key);
+                       const std::uint64_t carried = image.live.table.take(key);
                        GEIGER_CHECK(is_of(current_segment(), carried));
                        carry(current_segment(), first, key, in_first);  // It is gone: void.
                        GEIGER_CHECK(drops(DropCause::kUncarried) == 0);

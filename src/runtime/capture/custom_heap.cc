@@ -36,15 +36,14 @@ Rate rate_in(const Segment& segment, trace::Ref epoch) {
           .lambda = __builtin_bit_cast(double, record.lambda_bits),
           .epoch = epoch,
           .image = segment.number.load(std::memory_order_relaxed),
-          .process = image.first_number,
+          .process = image.segments.first_number,
           .is_pure = image.settings.is_pure};
 }
 
 }  // namespace
 
 Rate current_rate() {
-  bool is_fresh = false;
-  if (!ready(is_fresh)) return {};
+  if (start_if_due() == Readiness::kNotRecording) return {};
   Segment& segment = current_segment();
   return rate_in(segment, segment.epoch.ref.load(std::memory_order_acquire));
 }
@@ -63,7 +62,7 @@ GEIGER_SLOW_PATH Reported report_sample(const Report& report) {
   if (heap == 0) return Reported::kWrongHeap;
   if (report.address >= kAddressEnd || report.address == 0) return Reported::kWrongAddress;
   Segment& segment = current_segment();
-  const bool is_of_process = report.rate.image >= image.first_number &&
+  const bool is_of_process = report.rate.image >= image.segments.first_number &&
                              report.rate.image <= segment.number.load(std::memory_order_relaxed);
   if (!is_of_process) return Reported::kOtherImage;
   if (is_paused()) return Reported::kYes;

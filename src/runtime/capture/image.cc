@@ -94,9 +94,11 @@ std::uint64_t hash_text(const char* text) {
 std::uint64_t choose_seed(bool is_child) {
   std::uint64_t seed = 0;
   if (image.settings.has_seed) {
-    if (!is_child && sleeps() && image.generation > 0) return sampling::splitmix64(image.seed);
-    seed = is_child ? image.seed + 0x9e3779b97f4a7c15U * forks.load(std::memory_order_relaxed)
-                    : image.settings.seed;
+    if (!is_child && sleeps() && image.origin.generation > 0)
+      return sampling::splitmix64(image.origin.seed);
+    seed = is_child
+               ? image.origin.seed + 0x9e3779b97f4a7c15U * forks.load(std::memory_order_relaxed)
+               : image.settings.seed;
     const auto pid = static_cast<std::uint64_t>(raw_syscall(SYS_getpid));
     const bool is_root = image.settings.root_pid == 0 || image.settings.root_pid == pid;
     if (is_child) return sampling::splitmix64(seed);
@@ -138,35 +140,43 @@ bool is_wanted(bool is_child) {
 
 }  // namespace
 
+void Intervals::start(std::uint64_t share) {
+  largest.store(0, std::memory_order_relaxed);
+  followed.store(0, std::memory_order_relaxed);
+  doubled_at.store(0, std::memory_order_relaxed);
+  governor.start(share);
+}
+
+void Served::start() {
+  utilization.store(0, std::memory_order_relaxed);
+  residency.store(0, std::memory_order_relaxed);
+  segment.store(0, std::memory_order_relaxed);
+}
+
 bool start_image(bool is_child) {
   if (!is_wanted(is_child) || !watch_forks()) return false;
-  image.seed = choose_seed(is_child);
-  image.is_forked = is_child;
-  if (sleeps()) image.is_attached = !is_child;
-  image.open_error = 0;
-  ++image.generation;
-  image.first_number = image.last_number + 1;
+  image.origin.seed = choose_seed(is_child);
+  image.origin.is_forked = is_child;
+  if (sleeps()) image.origin.is_attached = !is_child;
+  image.segments.open_error = 0;
+  ++image.origin.generation;
+  image.segments.first_number = image.segments.last_number + 1;
   if (is_child) {
-    image.next_file = 0;
+    image.segments.next_file = 0;
     forget_readers();
   }
   image.threads.store(0, std::memory_order_relaxed);
-  image.largest_interval.store(0, std::memory_order_relaxed);
-  image.followed.store(0, std::memory_order_relaxed);
-  image.doubled_at.store(0, std::memory_order_relaxed);
-  image.governor.start(image.settings.share);
-  image.utilization_served.store(0, std::memory_order_relaxed);
-  image.residency_served.store(0, std::memory_order_relaxed);
-  image.segment_served.store(0, std::memory_order_relaxed);
-  image.continuation.by.store(nullptr, std::memory_order_relaxed);
-  image.continuation.before = nullptr;
-  image.thinning.store(0, std::memory_order_relaxed);
+  image.intervals.start(image.settings.share);
+  image.served.start();
+  image.segments.continuation.by.store(nullptr, std::memory_order_relaxed);
+  image.segments.continuation.before = nullptr;
+  image.live.thinning.store(0, std::memory_order_relaxed);
   Segment* segment = open_segment(nullptr);
   if (segment == nullptr) return false;
   filter.take_pages();
   list_ranges(segment->writer.header()->runtime_ranges);
   segment->full_at = full_at(*segment);
-  image.segment.store(segment, std::memory_order_release);
+  image.segments.current.store(segment, std::memory_order_release);
   segment->writer.header()->state.store(trace::State::kSampling, std::memory_order_release);
   return true;
 }
@@ -195,7 +205,7 @@ GEIGER_SLOW_PATH bool start_slow() {
   image.settings = read_settings();
   set_own_interval(image.settings.interval);
   filter.start();
-  image.is_held.store(image.settings.in_memory, std::memory_order_relaxed);
+  image.program.is_held.store(image.settings.in_memory, std::memory_order_relaxed);
   if (sleeps()) return lie_down();
   bool started = false;
   if (image.settings.directory != nullptr || image.settings.in_memory) {
@@ -222,10 +232,11 @@ GEIGER_SLOW_PATH bool start_child_slow() {
 
 /// What an earlier image of this process left is not the next one's.
 void forget_image() {
-  if (const Segment* last = image.segment.load(std::memory_order_relaxed); last != nullptr) {
+  if (const Segment* last = image.segments.current.load(std::memory_order_relaxed);
+      last != nullptr) {
     retire_gone(last->writer.header()->pid);
   }
-  image.live.for_each([](std::uint64_t address, std::uint64_t) {
+  image.live.table.for_each([](std::uint64_t address, std::uint64_t) {
     take_live(reinterpret_cast<const void*>(address));
   });
 }
@@ -257,25 +268,25 @@ int start_attached(const Settings& settings) {
   } else {
     forget_image();
   }
-  image.is_attached = true;
+  image.origin.is_attached = true;
   image.settings = settings;
   set_own_interval(settings.interval);
-  image.is_held.store(false, std::memory_order_relaxed);
+  image.program.is_held.store(false, std::memory_order_relaxed);
   const bool started = start_image(false);
   image.phase.store(started ? Phase::kSampling : Phase::kDetached, std::memory_order_release);
   if (started) return 0;
-  return image.open_error != 0 ? image.open_error : ENOMEM;
+  return image.segments.open_error != 0 ? image.segments.open_error : ENOMEM;
 }
 
-bool ready(bool& is_fresh) {
+Readiness start_if_due() {
+  const auto started = [](bool has_started) {
+    return has_started ? Readiness::kJustStarted : Readiness::kNotRecording;
+  };
   const Phase phase = image.phase.load(std::memory_order_acquire);
-  if (phase == Phase::kSampling) {
-    if (is_own_process->load(std::memory_order_relaxed) != 0)
-      return !current_segment().writer.is_stopped();
-    return is_fresh = start_child_slow();
-  }
-  if (phase == Phase::kUninitialised) return is_fresh = start_slow();
-  return false;
+  if (phase == Phase::kUninitialised) return started(start_slow());
+  if (phase != Phase::kSampling) return Readiness::kNotRecording;
+  if (is_own_process->load(std::memory_order_relaxed) == 0) return started(start_child_slow());
+  return current_segment().writer.is_stopped() ? Readiness::kNotRecording : Readiness::kRecording;
 }
 
 bool is_recording() {
@@ -290,12 +301,13 @@ namespace {
 /// the trace the next one is twice as long in bytes allocated. What is drawn with next
 /// depends on the past only, so estimates stay unbiased.
 GEIGER_SLOW_PATH void double_interval(Segment& segment, std::uint64_t step) {
-  std::uint64_t before = image.doubled_at.load(std::memory_order_relaxed);
+  std::uint64_t before = image.intervals.doubled_at.load(std::memory_order_relaxed);
   const std::uint64_t tail = segment.writer.tail();
   const std::uint64_t allowed =
       segment.writer.control()->doubles_at.load(std::memory_order_relaxed);
   if (tail < std::max(allowed, before + step)) return;
-  if (!image.doubled_at.compare_exchange_strong(before, tail, std::memory_order_relaxed)) return;
+  if (!image.intervals.doubled_at.compare_exchange_strong(before, tail, std::memory_order_relaxed))
+    return;
   const std::uint64_t interval = segment.epoch.interval.load(std::memory_order_relaxed);
   set_interval(std::min(interval * 2, kMostInterval));
 }
@@ -309,17 +321,18 @@ void follow_control(Segment& segment) {
     double_interval(segment, step);
   const std::uint64_t wanted =
       segment.writer.control()->requested_interval.load(std::memory_order_relaxed);
-  std::uint64_t followed = image.followed.load(std::memory_order_relaxed);
+  std::uint64_t followed = image.intervals.followed.load(std::memory_order_relaxed);
   // What was followed once may have been changed by the program since.
   if (wanted == followed || wanted == 0 || wanted > kMostInterval) return;
-  if (image.followed.compare_exchange_strong(followed, wanted, std::memory_order_relaxed)) {
-    image.governor.stop();
+  if (image.intervals.followed.compare_exchange_strong(followed, wanted,
+                                                       std::memory_order_relaxed)) {
+    image.intervals.governor.stop();
     set_interval(wanted);
   }
 }
 
 bool is_paused() {
-  return image.is_held.load(std::memory_order_relaxed) ||
+  return image.program.is_held.load(std::memory_order_relaxed) ||
          current_segment().writer.control()->paused.load(std::memory_order_relaxed) != 0;
 }
 
@@ -335,7 +348,7 @@ bool set_interval(std::uint64_t interval) {
 }
 
 void set_own_interval(std::uint64_t interval) {
-  image.own_interval.store(interval, std::memory_order_relaxed);
+  image.intervals.own.store(interval, std::memory_order_relaxed);
 }
 
 const char* executable_path() { return executable; }

@@ -31,6 +31,18 @@ enum class Phase : std::uint32_t {
   kDormant,
 };
 
+/// Where this image comes from. Written in kStarting, before other threads can record; read by
+/// all. Lives until the next image of the process.
+struct Origin {
+  /// Images that this memory has held: +1 in every child by fork.
+  std::uint32_t generation;
+  std::uint64_t seed;  ///< Process seed.
+  bool is_forked;
+  /// Began in a running process: by attaching, when counters are never put to sleep for good
+  /// as another image may follow, or when a sleeper was woken.
+  bool is_attached;
+};
+
 /// Going on in the next segment, which one thread does at a time. A handler that jumps out of
 /// it leaves it to whoever comes next.
 struct Continuation {
@@ -41,55 +53,90 @@ struct Continuation {
   std::uint64_t lost;
 };
 
-struct Image {
-  std::atomic<Phase> phase;
-  /// Processes that this memory has belonged to: +1 in every child by fork.
-  std::uint32_t generation;
-  bool is_forked;
-  std::uint32_t first_number;  ///< Of this image's segments.
-  std::uint32_t last_number;   ///< Given to a segment.
-  Settings settings;
-  std::atomic<std::uint32_t> is_ending;         ///< 1: a thread ends the recording on request.
-  std::uint64_t seed;                           ///< Process seed of this image.
-  std::atomic<std::uint32_t> threads;           ///< Thread indexes given out.
-  std::atomic<std::uint64_t> largest_interval;  ///< That anything was drawn with.
-  std::atomic<std::uint64_t> own_interval;      ///< What a fork's child starts with.
-  /// The program wants nothing recorded for now, whatever the control page says.
-  std::atomic<bool> is_held;
-  /// The program wants the stacks of frees too, of a recording in memory.
-  std::atomic<bool> wants_free_stacks;
-  /// The program reads traces while they are written (interface.h): old ones are of use.
-  std::atomic<bool> is_read_within;
-  /// The interval that the control page asked for last.
-  std::atomic<std::uint64_t> followed;
-  Governor governor;
-  /// The tail of the segment when it doubled the interval by itself, 0 = not yet.
-  std::atomic<std::uint64_t> doubled_at;
-  /// The requests of the control page that were served last.
-  std::atomic<std::uint32_t> utilization_served;
-  std::atomic<std::uint32_t> residency_served;
-  std::atomic<std::uint32_t> segment_served;
-  Continuation continuation;
+/// The traces of the image. Written by the thread that opens one, in kStarting or by a claimed
+/// continuation; `current` is what all others read. The numbers outlive the image: children by
+/// fork go on from them.
+struct Segments {
+  std::atomic<Segment*> current;       ///< The one that is written.
+  std::uint32_t first_number;          ///< Of this image's segments.
+  std::uint32_t last_number;           ///< Given to a segment.
   std::uint32_t next_file;             ///< Number of the next trace's name.
   std::uint32_t files[kMostKept + 1];  ///< Of the last segments' names, by segment.
-  std::atomic<Segment*> segment;       ///< The one that is written.
-  Segment segments[kSegments];
-  /// Live samples are kept track of with probability 2^-level (live_samples.h).
-  std::atomic<std::uint32_t> thinning;
-  /// Began in a running process: by attaching, when counters are never put to sleep for good
-  /// as another image may follow, or when a sleeper was woken.
-  bool is_attached;
-  /// Woken by a tool that listens (sleep.cc): records for its events alone, in memory.
+  int open_error;                      ///< Of the last trace that could not be opened, 0 if none.
+  Continuation continuation;
+  Segment places[kSegments];
+};
+
+/// What is drawn with. Any thread may change it, by atomic operations.
+struct Intervals {
+  std::atomic<std::uint64_t> own;       ///< What a fork's child starts with; outlives the image.
+  std::atomic<std::uint64_t> largest;   ///< That anything was drawn with.
+  std::atomic<std::uint64_t> followed;  ///< What the control page asked for last.
+  /// The tail of the segment when it doubled the interval by itself, 0 = not yet.
+  std::atomic<std::uint64_t> doubled_at;
+  Governor governor;
+
+  void start(std::uint64_t share);
+};
+
+/// What the program wants, by the API (interface.h). Outlives the image.
+struct ProgramWishes {
+  /// Nothing recorded for now, whatever the control page says.
+  std::atomic<bool> is_held;
+  /// The stacks of frees too, of a recording in memory.
+  std::atomic<bool> wants_free_stacks;
+  /// To read traces while they are written: old ones are of use.
+  std::atomic<bool> reads_traces;
+};
+
+/// The requests of the control page that were served last, each by the thread that claimed it.
+struct Served {
+  std::atomic<std::uint32_t> utilization;
+  std::atomic<std::uint32_t> residency;
+  std::atomic<std::uint32_t> segment;
+
+  void start();
+};
+
+/// Of a process that sleeps (sleep.cc).
+struct Sleeper {
+  std::atomic<std::uint32_t> is_ending;  ///< 1: a thread ends the recording on request.
+  /// Woken by a tool that listens: records for its events alone, in memory.
   std::atomic<bool> is_for_tools;
-  int open_error;  ///< Of the last trace that could not be opened, 0 if none.
-  LiveTable live;  ///< Inherited by fork's child, with the parent's segment numbers.
+};
+
+/// The samples that live (live_samples.h). Inherited by fork's child, with its parent's segment
+/// numbers.
+struct Live {
+  LiveTable table;
+  /// They are kept track of with probability 2^-level; of this image.
+  std::atomic<std::uint32_t> thinning;
+};
+
+struct Image {
+  std::atomic<Phase> phase;
+  Settings settings;  ///< Written in kStarting only, as `origin`.
+  Origin origin;
+  std::atomic<std::uint32_t> threads;  ///< Thread indexes given out in this image.
+  Segments segments;
+  Intervals intervals;
+  ProgramWishes program;
+  Served served;
+  Sleeper sleeper;
+  Live live;
 };
 
 [[gnu::visibility("hidden")]] extern Image image;
 
-/// True when samples can be taken now; starts the image at its first call and
-/// again in fork's child. `is_fresh` is set when this call started it.
-bool ready(bool& is_fresh);
+/// Whether samples can be taken.
+enum class Readiness : std::uint8_t {
+  kNotRecording,
+  kRecording,
+  kJustStarted,  ///< By this call: what was allocated before is not part of the recording.
+};
+
+/// Starts the image at its first call in a process, and again in fork's child.
+Readiness start_if_due();
 
 /// 1 in the process that set it, 0 in a child made by fork or clone without
 /// CLONE_VM: its page is wiped on fork. vfork shares it, as it shares the heap.
@@ -98,10 +145,20 @@ bool ready(bool& is_fresh);
 /// Begins an image of these settings, in kStarting. False: not wanted, or no trace.
 bool start_image(bool is_child);
 
-/// Of a process that sleeps(): wakes up where a controller wants a recording or a tool listens;
-/// `is_fresh` as of ready(). True: nobody wants it any more, and the caller ends the recording and
-/// goes to sleep.
-[[nodiscard]] bool must_sleep(bool& is_fresh);
+/// What a controller, or a tool that listens, wants of a process that sleeps().
+enum class Due : std::uint8_t {
+  kNothing,
+  kTrace,         ///< A recording for a controller.
+  kToolEvents,    ///< A recording for tools.
+  kEndRecording,  ///< Nobody wants the recording any more.
+};
+
+/// Answers a request for what is so already, and returns what else is due: for wake_up(), or
+/// for the caller to end the recording and to go_to_sleep().
+[[nodiscard]] Due answer_calls();
+
+/// Begins the recording that is due. False: another thread does, or it was refused.
+[[nodiscard]] bool wake_up(Due due);
 
 /// What a recording of a sleeper changes for itself is as it was at the next.
 void note_settings_asleep();
@@ -128,7 +185,7 @@ void begin_child();
 /// errno of the trace, or base::kIsRecording.
 int start_attached(const Settings& settings);
 
-/// True when this process records: unlike ready(), starts nothing, so a fork's
+/// True when this process records: unlike start_if_due(), starts nothing, so a fork's
 /// child that only frees or exits leaves no trace. False after the trace stopped:
 /// counters then no longer say what was allocated.
 bool is_recording();

@@ -7,56 +7,56 @@ namespace geiger::capture {
 namespace {
 
 Status status() {
-  bool is_fresh = false;
-  ready(is_fresh);
-  const Segment* segment = image.segment.load(std::memory_order_acquire);
+  start_if_due();
+  const Segment* segment = image.segments.current.load(std::memory_order_acquire);
   const trace::FileHeader* header = segment == nullptr ? nullptr : segment->writer.header();
   Status status{};
   status.phase = image.phase.load(std::memory_order_acquire);
   // What tools listen to is not the program's to hold.
   status.is_in_memory =
-      image.settings.in_memory && !image.is_for_tools.load(std::memory_order_relaxed);
+      image.settings.in_memory && !image.sleeper.is_for_tools.load(std::memory_order_relaxed);
   status.header = header;
   if (header == nullptr) return status;
   status.image = segment->number.load(std::memory_order_relaxed);
-  status.first_image = image.first_number;
+  status.first_image = image.segments.first_number;
   status.stop_reason = header->stop_reason.load(std::memory_order_relaxed);
   status.stop_errno = header->stop_errno;
   status.is_recording = is_recording();
   status.is_paused = is_paused();
   status.interval = segment->epoch.interval.load(std::memory_order_relaxed);
-  status.largest_interval = image.largest_interval.load(std::memory_order_relaxed);
-  status.live_samples = image.live.size();
+  status.largest_interval = image.intervals.largest.load(std::memory_order_relaxed);
+  status.live_samples = image.live.table.size();
   return status;
 }
 
 Naming* naming() { return &tls.naming; }
 
 bool set_interval_here(std::uint64_t interval) {
-  image.governor.stop();
+  image.intervals.governor.stop();
   if (!set_interval(interval)) return false;
   follow_now();
   return true;
 }
 
 void forget_intervals() {
-  image.largest_interval.store(current_segment().epoch.interval.load(std::memory_order_relaxed),
-                               std::memory_order_relaxed);
+  image.intervals.largest.store(current_segment().epoch.interval.load(std::memory_order_relaxed),
+                                std::memory_order_relaxed);
 }
 
-void hold(bool is_held) { image.is_held.store(is_held, std::memory_order_relaxed); }
+void hold(bool is_held) { image.program.is_held.store(is_held, std::memory_order_relaxed); }
 
 void record_free_stacks(bool is_wanted) {
-  image.wants_free_stacks.store(is_wanted, std::memory_order_relaxed);
+  image.program.wants_free_stacks.store(is_wanted, std::memory_order_relaxed);
 }
 
 const std::uint64_t* countdown() { return &tls.countdown; }
 
 void for_each_live(LiveVisitor visit, void* context) {
-  image.live.for_each([&](std::uint64_t key, std::uint64_t value) {
+  image.live.table.for_each([&](std::uint64_t key, std::uint64_t value) {
     const auto number = static_cast<std::uint32_t>(value >> 32);
     // What this process's parent left is older. Newer ones come while this goes on.
-    if (number >= image.first_number) visit(context, key, number, static_cast<trace::Ref>(value));
+    if (number >= image.segments.first_number)
+      visit(context, key, number, static_cast<trace::Ref>(value));
   });
 }
 

@@ -26,7 +26,7 @@ namespace geiger::capture {
 /// has the records of.
 template <typename Visit>
 void for_each_live_of(const Segment& segment, const Visit& visit) {
-  image.live.for_each([&](std::uint64_t key, std::uint64_t value) {
+  image.live.table.for_each([&](std::uint64_t key, std::uint64_t value) {
     const bool is_own = is_of(segment, value) && key >> 48 == 0;
     if (is_own) visit(key, static_cast<trace::Ref>(value));
   });

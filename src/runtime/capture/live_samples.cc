@@ -16,7 +16,7 @@ constexpr std::uint32_t kMostLevel = 40;
 /// An entry that is to go: not tracked at this level, or inherited from the process before
 /// fork, whose objects are of no interest here.
 bool is_to_go(const Segment& segment, std::uint64_t key, std::uint64_t value) {
-  if (value >> 32 < image.first_number) return true;
+  if (value >> 32 < image.segments.first_number) return true;
   if (!is_of(segment, value)) return false;  // It is being carried on.
   if (!image.settings.aggregates) {
     return !is_tracked(chance_at(segment, sample_at(segment, static_cast<trace::Ref>(value))));
@@ -32,12 +32,12 @@ void forget(Segment& segment, std::uint64_t key, std::uint64_t value) {
 }
 
 GEIGER_SLOW_PATH void thin(Segment& segment) {
-  std::uint32_t level = image.thinning.load(std::memory_order_relaxed);
+  std::uint32_t level = image.live.thinning.load(std::memory_order_relaxed);
   const bool is_ours =
-      level < kMostLevel && image.thinning.compare_exchange_strong(level, level + 1);
+      level < kMostLevel && image.live.thinning.compare_exchange_strong(level, level + 1);
   if (!is_ours) return;
   write_thinning(segment);
-  image.live.remove_if(
+  image.live.table.remove_if(
       [&](std::uint64_t key, std::uint64_t value) { return is_to_go(segment, key, value); },
       [&](std::uint64_t key, std::uint64_t value) { forget(segment, key, value); });
 }
@@ -57,32 +57,32 @@ std::uint64_t chance_at(const Segment& segment, const trace::SampleRecord& sampl
 }
 
 bool is_tracked(std::uint64_t chance) {
-  return trace::is_kept(chance, image.thinning.load(std::memory_order_relaxed));
+  return trace::is_kept(chance, image.live.thinning.load(std::memory_order_relaxed));
 }
 
 bool insert_live(const void* key, std::uint64_t value) {
-  if (!image.live.insert(reinterpret_cast<std::uint64_t>(key), value)) return false;
+  if (!image.live.table.insert(reinterpret_cast<std::uint64_t>(key), value)) return false;
   filter.add(key);
-  if (filter.is_too_small(image.live.size())) {
-    filter.grow([](const auto& visit) { image.live.for_each(visit); });
+  if (filter.is_too_small(image.live.table.size())) {
+    filter.grow([](const auto& visit) { image.live.table.for_each(visit); });
   }
   return true;
 }
 
 std::uint64_t take_live(const void* key) {
   const std::size_t mask = filter.mask();
-  const std::uint64_t taken = image.live.take(reinterpret_cast<std::uint64_t>(key));
+  const std::uint64_t taken = image.live.table.take(reinterpret_cast<std::uint64_t>(key));
   if (taken != 0) filter.remove(key, mask);
   return taken;
 }
 
 void thin_if_too_many(Segment& segment) {
-  if (image.live.size() > image.settings.live) [[unlikely]]
+  if (image.live.table.size() > image.settings.live) [[unlikely]]
     thin(segment);
 }
 
 void write_thinning(Segment& segment) {
-  const std::uint32_t level = image.thinning.load(std::memory_order_relaxed);
+  const std::uint32_t level = image.live.thinning.load(std::memory_order_relaxed);
   if (level == 0) return;
   trace::append<trace::ThinningRecord>(segment.writer, {}, [&](trace::ThinningRecord& record) {
     record.time = base::monotonic_now();

@@ -30,30 +30,31 @@ bool is_left_out(std::uint64_t ip) {
   });
 }
 
-/// As ready(). An image that starts here starts with nothing allocated: its first
-/// allocation must not settle what came before it (as Decision's is_fresh sees to).
-bool ready_to_map() {
-  bool is_fresh = false;
-  if (!ready(is_fresh)) return false;
+/// An image that starts here starts with nothing allocated: its first allocation must not
+/// settle what came before it.
+bool start_to_map() {
+  const Readiness readiness = start_if_due();
   ThreadState* state = own_state();
-  if (is_fresh && state != nullptr && state->armed.load(std::memory_order_relaxed) != kTaken) {
+  if (readiness == Readiness::kJustStarted && state != nullptr &&
+      state->armed.load(std::memory_order_relaxed) != kTaken) {
     state->armed.store(0, std::memory_order_relaxed);
     exchange_countdown(0);
   }
-  return true;
+  return readiness != Readiness::kNotRecording;
 }
 
-/// Who takes something may be the first to be recorded; who gives back is not.
-bool is_wanted(MappingKind kind, const unwind::Registers& caller) {
+/// Whether to record. Who takes something may be the first to be recorded, and begin the image;
+/// who gives back is not.
+bool begin_if_wanted(MappingKind kind, const unwind::Registers& caller) {
   if (is_left_out(caller.ip)) return false;
   const bool takes = kind == MappingKind::kMap || kind == MappingKind::kBreak;
-  return (takes ? ready_to_map() : is_recording()) && image.settings.records_mappings &&
+  return (takes ? start_to_map() : is_recording()) && image.settings.records_mappings &&
          !is_paused();
 }
 
 /// Completes and writes `record`; its time, if it has none, is now.
 GEIGER_SLOW_PATH void write(MappingRecord record, const unwind::Registers& caller) {
-  if (!is_wanted(record.kind, caller)) return;
+  if (!begin_if_wanted(record.kind, caller)) return;
   ThreadState* state = known_state();
   if (state == nullptr) return;
   const PinnedSegment segment(*state);
@@ -64,7 +65,7 @@ GEIGER_SLOW_PATH void write(MappingRecord record, const unwind::Registers& calle
       trace::append<MappingRecord>(segment->writer, {.thread = state->index},
                                    [&](MappingRecord& to) { trace::copy_body(to, record); });
   if (!written) return segment->writer.count_drop(trace::DropCause::kTraceFull);
-  image.governor.spend(Governor::kMappingCost);
+  image.intervals.governor.spend(Governor::kMappingCost);
   if (probes::wants_mappings()) [[unlikely]]
     probes::fire_mapping(record);
 }

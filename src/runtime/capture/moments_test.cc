@@ -38,26 +38,27 @@ TEST_F(Moments, WithinADecisionAreCountedAsDropped) {
                        state.deciding_frame = kOutermostFrame;
                        for (int i = 0; i < 16; ++i) allocate(10);
                        GEIGER_CHECK(drops(DropCause::kReentered) == 16);
-                       GEIGER_CHECK(image.live.size() == 1);
+                       GEIGER_CHECK(image.live.table.size() == 1);
                        follow_now();  // Leaves the counter to the decision.
                        GEIGER_CHECK(state.armed.load() == kTaken);
                        allocate(11);  // Nobody nests so deep: it was left by a jump.
-                       GEIGER_CHECK(image.live.size() == 2 && state.armed.load() != kTaken);
+                       GEIGER_CHECK(image.live.table.size() == 2 && state.armed.load() != kTaken);
                        return 0;
                      }),
             0);
 }
 
 TEST_F(Moments, AfterADecisionThatWasLeftByAJumpAreAsEver) {
-  EXPECT_EQ(recorded("",
-                     [] {
-                       own_state()->armed.store(kTaken);
-                       own_state()->deciding_frame = nullptr;
-                       allocate(10);
-                       GEIGER_CHECK(drops(DropCause::kReentered) == 0 && image.live.size() == 2);
-                       return 0;
-                     }),
-            0);
+  EXPECT_EQ(
+      recorded("",
+               [] {
+                 own_state()->armed.store(kTaken);
+                 own_state()->deciding_frame = nullptr;
+                 allocate(10);
+                 GEIGER_CHECK(drops(DropCause::kReentered) == 0 && image.live.table.size() == 2);
+                 return 0;
+               }),
+      0);
 }
 
 TEST_F(Moments, ThatEndAThreadWithinItsDecisionLeaveItsTotals) {
@@ -97,7 +98,7 @@ TEST_F(Moments, WithinAWalkHaveShorterStacks) {
                        ThreadState& state = *own_state();
                        state.walking_frame = kOutermostFrame;
                        allocate(10);
-                       GEIGER_CHECK(image.live.size() == 2);
+                       GEIGER_CHECK(image.live.table.size() == 2);
                        GEIGER_CHECK(state.walking_frame == kOutermostFrame);
                        state.walking_frame = nullptr;
                        return 0;
@@ -138,7 +139,7 @@ TEST_F(Moments, OfAFailedAllocationAreTakenBackWhereTheyCan) {
                        retract(late, 64);
                        record(late, {address_of(9), 64, 64, trace::EntryPoint::kMalloc, 0}, {});
                        GEIGER_CHECK(totals.certain_count.load() == certain + 1);
-                       GEIGER_CHECK(image.live.size() == 1);
+                       GEIGER_CHECK(image.live.table.size() == 1);
                        return 0;
                      }),
             0);
@@ -149,14 +150,14 @@ TEST_F(Moments, OfAnAddressThatComesBackTellAnUnseenFree) {
                      [] {
                        allocate(1);
                        GEIGER_CHECK(drops(DropCause::kUnseenFree) == 1);
-                       GEIGER_CHECK(image.live.size() == 1);
+                       GEIGER_CHECK(image.live.table.size() == 1);
                        const std::uint64_t taken = take(address_of(1));
-                       GEIGER_CHECK(taken != 0 && image.live.size() == 0);
+                       GEIGER_CHECK(taken != 0 && image.live.table.size() == 0);
                        put_back(address_of(1), taken);
                        put_back(address_of(2), 0);
-                       GEIGER_CHECK(image.live.size() == 1);
+                       GEIGER_CHECK(image.live.table.size() == 1);
                        free_again(1);
-                       return image.live.size() == 0 ? 0 : 1;
+                       return image.live.table.size() == 0 ? 0 : 1;
                      }),
             0);
 }
@@ -208,9 +209,9 @@ TEST_F(Moments, OfThreadsThatAreSeenEnd) {
                        std::thread([] {
                          begin_thread();
                          allocate(7);
-                         image.generation++;  // As after a fork, before it allocates again.
+                         image.origin.generation++;  // As after a fork, before it allocates again.
                          end_thread();
-                         image.generation--;
+                         image.origin.generation--;
                        }).join();
                        return 0;
                      }),

@@ -109,7 +109,7 @@ NameId id_of(const Segment& segment, trace::Ref ref) {
 
 std::uint32_t own_index() {
   const ThreadState* state = own_state();
-  return state != nullptr && state->generation == image.generation ? state->index : 0;
+  return state != nullptr && state->generation == image.origin.generation ? state->index : 0;
 }
 
 trace::Ref write_name(Segment& segment, const Entry& entry, std::uint32_t owner) {

@@ -85,7 +85,7 @@ TEST(Names, OfUnknownIdsAreNone) {
 class Recorded : public ::testing::Test {
  protected:
   Recorded() : memory_(kBytes / 8) {
-    image.segment.store(&image.segments[0], std::memory_order_relaxed);
+    image.segments.current.store(&image.segments.places[0], std::memory_order_relaxed);
     segment().writer.open_memory(memory_.data(), kBytes,
                                  {.seed = 1,
                                   .interval = 1024,

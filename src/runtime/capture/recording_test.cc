@@ -46,9 +46,9 @@ TEST_F(Recording, BeginsAgainWhenItHasEnded) {
               detach();
               GEIGER_CHECK(may_attach() && !is_recording());
               allocate(2);
-              GEIGER_CHECK(directory_.attach() == 0 && image.live.size() == 0);
+              GEIGER_CHECK(directory_.attach() == 0 && image.live.table.size() == 0);
               allocate(3, 2 * kMiB);  // A thread asks again when it has allocated 1 MiB.
-              GEIGER_CHECK(image.live.size() == 1);
+              GEIGER_CHECK(image.live.table.size() == 1);
               return 0;
             }),
             0);
@@ -87,7 +87,7 @@ TEST_F(Recording, GoesOnWithoutWhatTheSystemWouldTellIt) {
                 refuse_call(number, ENOSYS);
                 GEIGER_CHECK(attach(("GEIGER_DIR=" + directory_.path()).c_str()) == 0);
                 allocate(1, kMiB);
-                GEIGER_CHECK(image.live.size() == 1);
+                GEIGER_CHECK(image.live.table.size() == 1);
                 return 0;
               }),
               0)
@@ -121,9 +121,9 @@ TEST_F(Recording, WithoutMemoryKeepsTrackOfFewerSamples) {
               use_up_memory();
               for (std::uint64_t i = 2; i < 6000; ++i) allocate(i);
               GEIGER_CHECK(drops(DropCause::kLiveTableFull) > 0 && is_recording());
-              GEIGER_CHECK(image.live.size() + drops(DropCause::kLiveTableFull) == 5999);
+              GEIGER_CHECK(image.live.table.size() + drops(DropCause::kLiveTableFull) == 5999);
               for (std::uint64_t i = 1; i < 6000; ++i) free_again(i);
-              GEIGER_CHECK(image.live.size() == 0);
+              GEIGER_CHECK(image.live.table.size() == 0);
               return 0;
             }),
             0);
@@ -163,7 +163,7 @@ TEST_F(Recording, WithoutMemoryLetsNewThreadsRun) {
               use_up_memory();
               step = 1;
               late.join();
-              GEIGER_CHECK(!has_reported && left > 0 && image.live.size() == 0);
+              GEIGER_CHECK(!has_reported && left > 0 && image.live.table.size() == 0);
               return 0;
             }),
             0);
@@ -274,7 +274,7 @@ TEST_F(Recording, MayBeFullForASampleOfAKnownStack) {
   EXPECT_EQ(in_child([&] {
               GEIGER_CHECK(directory_.attach("GEIGER_CAPACITY=262144\n") == 0);
               allocate_last_with_room(3, 8);
-              GEIGER_CHECK(drops(DropCause::kTraceFull) == 1 && image.live.size() == 2);
+              GEIGER_CHECK(drops(DropCause::kTraceFull) == 1 && image.live.table.size() == 2);
               return 0;
             }),
             0);
@@ -307,7 +307,7 @@ TEST_F(Recording, MayBeFullWhenItIsThinned) {
   EXPECT_EQ(in_child([&] {
               GEIGER_CHECK(directory_.attach("GEIGER_CAPACITY=262144\nGEIGER_LIVE=1024\n") == 0);
               allocate_last_with_room(1025, sizeof(trace::SampleRecord));
-              GEIGER_CHECK(image.thinning.load() == 1 && image.live.size() < 1000);
+              GEIGER_CHECK(image.live.thinning.load() == 1 && image.live.table.size() < 1000);
               GEIGER_CHECK(!is_recording());
               return 0;
             }),
@@ -319,9 +319,9 @@ TEST_F(Recording, OfManySamplesIsThinnedAgainAndAgain) {
     EXPECT_EQ(in_child([&] {
                 GEIGER_CHECK(directory_.attach(std::string("GEIGER_LIVE=1024\n") + mode) == 0);
                 for (std::uint64_t i = 1; i <= 9000; ++i) allocate(i, 64 + i % 7);
-                GEIGER_CHECK(image.thinning.load() > 2 && image.live.size() <= 1025);
+                GEIGER_CHECK(image.live.thinning.load() > 2 && image.live.table.size() <= 1025);
                 for (std::uint64_t i = 1; i <= 9000; ++i) free_again(i);
-                GEIGER_CHECK(image.live.size() == 0);
+                GEIGER_CHECK(image.live.table.size() == 0);
                 return 0;
               }),
               0);
@@ -368,9 +368,9 @@ TEST_F(Recording, CarriesOnWhatWasCarriedBefore) {
                 allocate(i);
                 free_again(i);
               }
-              GEIGER_CHECK(image.live.size() == 49);
+              GEIGER_CHECK(image.live.table.size() == 49);
               for (std::uint64_t i = 1; i < 50; ++i) free_again(i);
-              GEIGER_CHECK(image.live.size() == 0 && drops(DropCause::kUncarried) == 0);
+              GEIGER_CHECK(image.live.table.size() == 0 && drops(DropCause::kUncarried) == 0);
               return 0;
             }),
             0);

@@ -24,10 +24,10 @@ Nanoseconds processor_time(Nanoseconds now) {
 
 GEIGER_SLOW_PATH void regulate_interval(Nanoseconds begun) {
   const Nanoseconds now = base::monotonic_now();
-  image.governor.spend_on_sample(now - begun);
-  if (!image.governor.is_due(now, image.threads.load(std::memory_order_relaxed))) return;
+  image.intervals.governor.spend_on_sample(now - begun);
+  if (!image.intervals.governor.is_due(now, image.threads.load(std::memory_order_relaxed))) return;
   const std::uint64_t current = current_segment().epoch.interval.load(std::memory_order_relaxed);
-  set_interval(image.governor.balance(current, processor_time(now)));
+  set_interval(image.intervals.governor.balance(current, processor_time(now)));
 }
 
 }  // namespace geiger::capture

@@ -95,14 +95,14 @@ TEST_F(Reports, ThatAreWrong) {
               GEIGER_CHECK(report_sample(report) == Reported::kOtherImage);
               report.rate.image -= 1;
               control().paused.store(1);
-              GEIGER_CHECK(report_sample(report) == Reported::kYes && image.live.size() == 0);
+              GEIGER_CHECK(report_sample(report) == Reported::kYes && image.live.table.size() == 0);
               control().paused.store(0);
               report.type = define_name(trace::NameKind::kType, 0, "Order", 5);
-              GEIGER_CHECK(report_sample(report) == Reported::kYes && image.live.size() == 1);
+              GEIGER_CHECK(report_sample(report) == Reported::kYes && image.live.table.size() == 1);
               GEIGER_CHECK(tls.naming.type == 0);
               GEIGER_CHECK(report_free(heap, 8192, {}) == Reported::kYes);
               GEIGER_CHECK(report_free(heap, 4096, {}) == Reported::kYes);
-              GEIGER_CHECK(image.live.size() == 0);
+              GEIGER_CHECK(image.live.table.size() == 0);
               return 0;
             }),
             0);
@@ -164,7 +164,7 @@ TEST_F(Reports, OfAChildAreInItsOwnTrace) {
                          });
                          GEIGER_CHECK(child == 0);
                          free_again(1);
-                         GEIGER_CHECK(image.live.size() == 0);
+                         GEIGER_CHECK(image.live.table.size() == 0);
                          return 0;
                        }),
               0)
@@ -174,16 +174,17 @@ TEST_F(Reports, OfAChildAreInItsOwnTrace) {
 
 // What the child inherits is of no interest to it.
 TEST_F(Reports, OfAChildThatThins) {
-  EXPECT_EQ(recorded("GEIGER_LIVE=1024\n",
-                     [] {
-                       for (std::uint64_t i = 2; i <= 600; ++i) allocate(i);
-                       return in_child([] {
-                         for (std::uint64_t i = 1001; i <= 1500; ++i) allocate(i);
-                         GEIGER_CHECK(image.thinning.load() == 1 && image.live.size() < 400);
-                         return 0;
-                       });
-                     }),
-            0);
+  EXPECT_EQ(
+      recorded("GEIGER_LIVE=1024\n",
+               [] {
+                 for (std::uint64_t i = 2; i <= 600; ++i) allocate(i);
+                 return in_child([] {
+                   for (std::uint64_t i = 1001; i <= 1500; ++i) allocate(i);
+                   GEIGER_CHECK(image.live.thinning.load() == 1 && image.live.table.size() < 400);
+                   return 0;
+                 });
+               }),
+      0);
 }
 
 TEST_F(Reports, OfAChildThatMapsFirst) {

@@ -85,7 +85,7 @@ void serve_residency(Segment& segment) {
   // What an aggregated recording lists are tallies.
   if (is_confined() || image.settings.aggregates) return;
   const auto& wanted = segment.writer.control()->wanted_residency;
-  if (claim_request(image.residency_served, wanted)) serve_slow(segment);
+  if (claim_request(image.served.residency, wanted)) serve_slow(segment);
 }
 
 }  // namespace geiger::capture

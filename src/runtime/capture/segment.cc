@@ -39,16 +39,16 @@ void append_plain(base::TextBuilder& path, const char* text) {
 }
 
 trace::Identity identity(const Segment* before) {
-  std::uint32_t mode = image.is_forked ? trace::kModeForked : 0;
-  if (image.is_attached) mode |= trace::kModeAttached;
+  std::uint32_t mode = image.origin.is_forked ? trace::kModeForked : 0;
+  if (image.origin.is_attached) mode |= trace::kModeAttached;
   if (image.settings.is_pure) mode |= trace::kModePure;
   if (image.settings.use_frame_pointers) mode |= trace::kModeFramePointers;
   if (image.settings.free_stacks) mode |= trace::kModeFreeStacks;
   if (image.settings.aggregates) mode |= trace::kModeAggregated;
   if (before != nullptr) mode |= trace::kModeContinued;
   const trace::FileHeader* last = before == nullptr ? nullptr : before->writer.header();
-  return {.seed = image.seed,
-          .interval = before == nullptr ? image.own_interval.load(std::memory_order_relaxed)
+  return {.seed = image.origin.seed,
+          .interval = before == nullptr ? image.intervals.own.load(std::memory_order_relaxed)
                                         : before->epoch.interval.load(std::memory_order_relaxed),
           .mode = mode,
           .start_monotonic = base::monotonic_now(),
@@ -77,13 +77,14 @@ bool name_trace(std::uint32_t n, Path& path) {
 /// The first free n: pids return, and exec keeps them.
 bool open_file(Segment& segment, const trace::Identity& who) {
   for (std::uint32_t tries = 0; tries < kMaxNameTries; ++tries) {
-    const std::uint32_t n = image.next_file++;
+    const std::uint32_t n = image.segments.next_file++;
     Path path;
-    image.open_error = name_trace(n, path) ? segment.writer.open(path, image.settings.capacity, who)
-                                           : ENAMETOOLONG;
-    if (image.open_error == EEXIST) continue;
-    image.files[who.segment % std::size(image.files)] = n;
-    return image.open_error == 0;
+    image.segments.open_error = name_trace(n, path)
+                                    ? segment.writer.open(path, image.settings.capacity, who)
+                                    : ENAMETOOLONG;
+    if (image.segments.open_error == EEXIST) continue;
+    image.segments.files[who.segment % std::size(image.segments.files)] = n;
+    return image.segments.open_error == 0;
   }
   return false;
 }
@@ -110,7 +111,7 @@ bool is_pinned(std::uint32_t number) {
 /// a time: what it finds claimed was left by a jump.
 bool claim(Segment& segment) {
   const std::uint32_t number = segment.number.load(std::memory_order_relaxed);
-  const bool is_current = &segment == image.segment.load(std::memory_order_relaxed);
+  const bool is_current = &segment == image.segments.current.load(std::memory_order_relaxed);
   if (is_current || (number != 0 && is_pinned(number))) return false;
   std::uint32_t readers = 0;
   return segment.readers.compare_exchange_strong(readers, kClaimed, std::memory_order_acq_rel) ||
@@ -120,18 +121,18 @@ bool claim(Segment& segment) {
 /// Where the program reads traces the oldest, so that those which are left reach back furthest;
 /// else the first, so that few stay mapped.
 Segment* claim_place() {
-  const bool is_read = image.settings.in_memory || image.is_read_within.load();
+  const bool is_read = image.settings.in_memory || image.program.reads_traces.load();
   bool is_tried[kSegments]{};
   for (std::size_t tries = 0; tries < kSegments; ++tries) {
     std::size_t next = kSegments;
     for (std::size_t i = 0; i < kSegments; ++i) {
       const bool is_better =
-          next == kSegments ||
-          (is_read && image.segments[i].number.load() < image.segments[next].number.load());
+          next == kSegments || (is_read && image.segments.places[i].number.load() <
+                                               image.segments.places[next].number.load());
       if (!is_tried[i] && is_better) next = i;
     }
     is_tried[next] = true;
-    if (claim(image.segments[next])) return &image.segments[next];
+    if (claim(image.segments.places[next])) return &image.segments.places[next];
   }
   return nullptr;
 }
@@ -164,8 +165,8 @@ trace::Ref record_epoch(Segment& segment, std::uint64_t interval) {
       }).ref;
   if (ref == 0) return 0;
   segment.epochs.insert(interval, ref);
-  std::uint64_t largest = image.largest_interval.load(std::memory_order_relaxed);
-  while (largest < interval && !image.largest_interval.compare_exchange_weak(
+  std::uint64_t largest = image.intervals.largest.load(std::memory_order_relaxed);
+  while (largest < interval && !image.intervals.largest.compare_exchange_weak(
                                    largest, interval, std::memory_order_relaxed)) {
   }
   return ref;
@@ -173,7 +174,7 @@ trace::Ref record_epoch(Segment& segment, std::uint64_t interval) {
 
 }  // namespace
 
-Segment& current_segment() { return *image.segment.load(std::memory_order_acquire); }
+Segment& current_segment() { return *image.segments.current.load(std::memory_order_acquire); }
 
 // A frame at or above the one that pinned finds that a handler jumped out of it.
 PinnedSegment::PinnedSegment(ThreadState& state) : state_(state) {
@@ -200,7 +201,7 @@ GEIGER_SLOW_PATH Segment* open_segment(const Segment* before) {
   const bool is_open =
       (image.settings.in_memory ? open_memory(*segment, who) : open_file(*segment, who)) &&
       write_epoch(*segment, who.interval);
-  if (is_open) segment->number.store(++image.last_number, std::memory_order_relaxed);
+  if (is_open) segment->number.store(++image.segments.last_number, std::memory_order_relaxed);
   segment->readers.store(0, std::memory_order_release);
   return is_open ? segment : nullptr;
 }
@@ -214,8 +215,8 @@ TraceView view_of(const Segment& segment) {
 }
 
 bool hold_trace(std::uint32_t number, TraceView& view) {
-  image.is_read_within.store(true, std::memory_order_relaxed);
-  for (Segment& segment : image.segments) {
+  image.program.reads_traces.store(true, std::memory_order_relaxed);
+  for (Segment& segment : image.segments.places) {
     if (segment.number.load(std::memory_order_acquire) != number) continue;
     std::uint32_t readers = segment.readers.load(std::memory_order_relaxed);
     do {
@@ -232,14 +233,14 @@ bool hold_trace(std::uint32_t number, TraceView& view) {
 }
 
 void release_trace(std::uint32_t number) {
-  for (Segment& segment : image.segments) {
+  for (Segment& segment : image.segments.places) {
     if (segment.number.load(std::memory_order_relaxed) != number) continue;
     segment.readers.fetch_sub(1, std::memory_order_release);
   }
 }
 
 void forget_readers() {
-  for (Segment& segment : image.segments) {
+  for (Segment& segment : image.segments.places) {
     if (segment.readers.exchange(0, std::memory_order_relaxed) == 0) continue;
     if (segment.number.load(std::memory_order_relaxed) != 0) segment.writer.leave();
     segment.memory = nullptr;

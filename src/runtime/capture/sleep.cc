@@ -28,7 +28,7 @@ bool begin_waking() {
     return false;
   }
   image.settings = asleep;
-  image.open_error = 0;
+  image.segments.open_error = 0;
   return true;
 }
 
@@ -45,9 +45,10 @@ GEIGER_SLOW_PATH bool wake_for_trace() {
   image.settings.directory = wish.directory;
   const bool has_interval = wish.interval != 0 && wish.interval <= kMostInterval;
   set_own_interval(has_interval ? wish.interval : image.settings.interval);
-  image.is_for_tools.store(false, std::memory_order_relaxed);
+  image.sleeper.is_for_tools.store(false, std::memory_order_relaxed);
   const bool started = wish.directory != nullptr && start_image(false);
-  const int error = started ? 0 : (image.open_error != 0 ? image.open_error : ENOENT);
+  const int error =
+      started ? 0 : (image.segments.open_error != 0 ? image.segments.open_error : ENOENT);
   answer_request(started ? trace::Presence::kRecording : trace::Presence::kDormant, error);
   return end_waking(started);
 }
@@ -63,12 +64,12 @@ GEIGER_SLOW_PATH bool wake_for_tools() {
   image.settings.keep = 0;
   image.settings.live = kToolLive;
   set_own_interval(image.settings.interval);
-  image.is_for_tools.store(true, std::memory_order_relaxed);
+  image.sleeper.is_for_tools.store(true, std::memory_order_relaxed);
   return end_waking(start_image(false));
 }
 
 bool is_for_tools(Phase phase) {
-  return phase == Phase::kSampling && image.is_for_tools.load(std::memory_order_relaxed);
+  return phase == Phase::kSampling && image.sleeper.is_for_tools.load(std::memory_order_relaxed);
 }
 
 /// Whether a recording for tools is no longer wanted; a full one begins anew.
@@ -81,37 +82,42 @@ void answer_as_is(bool sleeps_on) {
   answer_request(sleeps_on ? trace::Presence::kDormant : trace::Presence::kRecording, 0);
 }
 
+/// The rendezvous is the parent's; the bell is the child's too.
+void begin_sleeping_child() {
+  forget_rendezvous();
+  is_own_process->store(1, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 void note_settings_asleep() { asleep = image.settings; }
 
 bool is_recording_for_trace() {
-  return is_recording() && !image.is_for_tools.load(std::memory_order_relaxed);
+  return is_recording() && !image.sleeper.is_for_tools.load(std::memory_order_relaxed);
 }
 
-bool must_sleep(bool& is_fresh) {
+Due answer_calls() {
   const Phase phase = image.phase.load(std::memory_order_acquire);
   const bool is_dormant = phase == Phase::kDormant;
-  if (!is_dormant && phase != Phase::kSampling) return false;
+  if (!is_dormant && phase != Phase::kSampling) return Due::kNothing;
   if (is_own_process->load(std::memory_order_relaxed) == 0) {
-    if (!is_dormant) return false;  // ready() sees to the child of a process that records.
-    forget_rendezvous();
-    is_own_process->store(1, std::memory_order_relaxed);
+    if (!is_dormant) return Due::kNothing;  // start_if_due() sees to the child.
+    begin_sleeping_child();
   }
   const Request request = pending_request();
   const bool tells = is_for_tools(phase);
   const bool records = !is_dormant && !tells;
   if (request == Request::kStop && !records) answer_as_is(true);
   if (request == Request::kStart && records) answer_as_is(false);
-  if (request == Request::kStop && records) return true;
-  if (tells) return is_done_for_tools(request);
-  if (!is_dormant) return false;
-  if (request == Request::kStart) {
-    is_fresh = wake_for_trace();
-  } else if (is_listened_to()) {
-    is_fresh = wake_for_tools();
-  }
-  return false;
+  if (records) return request == Request::kStop ? Due::kEndRecording : Due::kNothing;
+  if (tells) return is_done_for_tools(request) ? Due::kEndRecording : Due::kNothing;
+  if (request == Request::kStart) return Due::kTrace;
+  return is_listened_to() ? Due::kToolEvents : Due::kNothing;
+}
+
+bool wake_up(Due due) {
+  if (due == Due::kTrace) return wake_for_trace();
+  return due == Due::kToolEvents && wake_for_tools();
 }
 
 bool is_asleep() {
@@ -120,22 +126,22 @@ bool is_asleep() {
 }
 
 bool claim_end() {
-  if (image.is_ending.exchange(1, std::memory_order_acq_rel) != 0) return false;
+  if (image.sleeper.is_ending.exchange(1, std::memory_order_acq_rel) != 0) return false;
   // Another thread may have done it since this one heard of the request.
   const Phase phase = image.phase.load(std::memory_order_acquire);
   const Request request = pending_request();
   const bool is_due =
       phase == Phase::kSampling &&
       (is_for_tools(phase) ? is_done_for_tools(request) : request == Request::kStop);
-  if (!is_due) image.is_ending.store(0, std::memory_order_release);
+  if (!is_due) image.sleeper.is_ending.store(0, std::memory_order_release);
   return is_due;
 }
 
 void go_to_sleep() {
-  const bool was_asked = !image.is_for_tools.load(std::memory_order_relaxed);
+  const bool was_asked = !image.sleeper.is_for_tools.load(std::memory_order_relaxed);
   if (was_asked) accept_request();
   image.phase.store(Phase::kDormant, std::memory_order_release);
-  image.is_ending.store(0, std::memory_order_release);
+  image.sleeper.is_ending.store(0, std::memory_order_release);
   if (was_asked) answer_request(trace::Presence::kDormant, 0);
 }
 

@@ -126,7 +126,7 @@ void stop_tracking(Segment& segment, trace::Ref tally) {
 std::uint64_t chance_of_address(std::uint64_t address) {
   SampleRecord sample{};
   sample.address = address;
-  return trace::chance_of(image.seed, sample);
+  return trace::chance_of(image.origin.seed, sample);
 }
 
 }  // namespace geiger::capture

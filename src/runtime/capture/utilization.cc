@@ -77,8 +77,8 @@ void set_mallctl(Mallctl mallctl) { ask = mallctl; }
 void serve_utilization(Segment& segment) {
   if (ask == nullptr) return;
   const auto& wanted = segment.writer.control()->wanted_utilization;
-  const bool is_ours = claim_request(image.utilization_served, wanted);
-  if (is_ours && image.live.size() <= kMostSamples) serve_slow(segment);
+  const bool is_ours = claim_request(image.served.utilization, wanted);
+  if (is_ours && image.live.table.size() <= kMostSamples) serve_slow(segment);
 }
 
 }  // namespace geiger::capture
