@@ -1,12 +1,17 @@
-// The slow path: what happens to the one allocation in T bytes that is drawn.
+// The slow path: what happens to the one allocation in T bytes that is drawn. Its way goes in
+// one direction, a file for each step:
 //
-//   decide           settle the counter, put the allocation to trial, arm again
-//    +- ready        first use: read settings, open the trace; fork's child: anew
-//    +- own state    first slow path of a thread: adopt a state, write its record
-//   record           the sample: stack, time, cpu -> trace, live table, filter
-//   release          a free that the filter let through: live table -> trace
-//   take / settle_taken / put_back      the same in two halves, for realloc
-//   begin_thread / end_thread           from the thread trampoline
+//   decide.cc        settle the counter, put the allocation to trial, arm again
+//    +- image.cc       first use: read settings, open the trace; fork's child: anew
+//    +- enrolment.cc   first slow path of a thread: adopt a state, write its record
+//    +- settling.cc    the counter and the thread's totals
+//   record.cc        after the allocator has answered
+//    +- record_stack.cc  walk the stack, write it once
+//    +- write.cc         the sample -> trace, or its tally
+//    +- live_samples.cc  track it: live table, filter
+//   release.cc       a free that the filter let through: live table -> trace;
+//                    take / settle_taken / put_back are its halves, for realloc
+//   thread_life.cc   begin_thread / end_thread, from the thread trampoline
 //
 // Whatever fails inside switches sampling off (trace::StopReason) and lets the
 // program go on; nothing here aborts, waits, locks or writes to a descriptor of
@@ -78,20 +83,6 @@ void release(const void* address, const unwind::Registers& caller);
   return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(address) |
                                        std::uintptr_t{heap} << 48);
 }
-
-/// Lets the calling thread draw with the interval in force from here on, not only from its
-/// next slow path.
-void follow_now();
-
-/// The largest interval that any thread still draws with; it only needs one slow path to
-/// give it up. Requires is_recording().
-[[nodiscard]] Bytes largest_interval_in_use();
-
-/// The calling thread's state, or null: no memory. Requires is_recording().
-ThreadState* known_state();
-
-/// Gives a thread a record in a segment. False: no room.
-bool enrol(ThreadState& state, Segment& segment);
 
 /// Removes a live sample without recording; 0 if `address` is none.
 std::uint64_t take(const void* address);

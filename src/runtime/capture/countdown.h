@@ -1,5 +1,5 @@
 // The protocol between a countdown and the sampler that it stands for. The process's heap has
-// one countdown per thread (capture.cc), each custom heap one per thread that reports to it
+// one countdown per thread (settling.h), each custom heap one per thread that reports to it
 // (api/custom_heaps.cc):
 //
 //   allocate   countdown -= size; below 1?                           fast path: exhausts()

@@ -2,6 +2,7 @@
 
 #include "base/attributes.h"
 #include "runtime/capture/checkpoint.h"
+#include "runtime/capture/enrolment.h"
 #include "runtime/capture/image.h"
 #include "runtime/capture/thread_local.h"
 

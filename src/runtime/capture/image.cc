@@ -331,11 +331,6 @@ void follow_control(Segment& segment) {
   }
 }
 
-bool is_paused() {
-  return image.program.is_held.load(std::memory_order_relaxed) ||
-         current_segment().writer.control()->paused.load(std::memory_order_relaxed) != 0;
-}
-
 bool set_interval(std::uint64_t interval) {
   if (interval == 0 || interval > kMostInterval || !is_recording()) return false;
   Segment& segment = current_segment();

@@ -128,6 +128,11 @@ struct Image {
 
 [[gnu::visibility("hidden")]] extern Image image;
 
+/// The segment that is written. Requires that the image has started.
+[[nodiscard]] inline Segment& current_segment() {
+  return *image.segments.current.load(std::memory_order_acquire);
+}
+
 /// Whether samples can be taken.
 enum class Readiness : std::uint8_t {
   kNotRecording,
@@ -191,7 +196,10 @@ int start_attached(const Settings& settings);
 bool is_recording();
 
 /// Bytes are put to trial, but nothing is recorded or counted.
-[[nodiscard]] bool is_paused();
+[[nodiscard]] inline bool is_paused() {
+  return image.program.is_held.load(std::memory_order_relaxed) ||
+         current_segment().writer.control()->paused.load(std::memory_order_relaxed) != 0;
+}
 
 /// Draws with another interval from here on; other threads from their next slow path. One that
 /// regulates itself goes on to do so, unless the governor is stopped.

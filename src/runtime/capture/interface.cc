@@ -1,6 +1,8 @@
 #include "runtime/capture/interface.h"
 
 #include "runtime/capture/arena.h"
+#include "runtime/capture/enrolment.h"
+#include "runtime/capture/settling.h"
 #include "runtime/capture/thread_state.h"
 
 namespace geiger::capture {

@@ -2,9 +2,10 @@
 
 #include "base/attributes.h"
 #include "base/clock.h"
+#include "runtime/capture/checkpoint.h"
 #include "runtime/capture/filter.h"
 #include "runtime/capture/image.h"
-#include "runtime/capture/tally.h"
+#include "runtime/capture/write.h"
 #include "trace/append.h"
 
 namespace geiger::capture {
@@ -18,17 +19,12 @@ constexpr std::uint32_t kMostLevel = 40;
 bool is_to_go(const Segment& segment, std::uint64_t key, std::uint64_t value) {
   if (value >> 32 < image.segments.first_number) return true;
   if (!is_of(segment, value)) return false;  // It is being carried on.
-  if (!image.settings.aggregates) {
-    return !is_tracked(chance_at(segment, sample_at(segment, static_cast<trace::Ref>(value))));
-  }
-  return !is_tracked(chance_of_address(key));
+  return !outlasts_thinning(segment, key, static_cast<trace::Ref>(value));
 }
 
 void forget(Segment& segment, std::uint64_t key, std::uint64_t value) {
   filter.remove(reinterpret_cast<const void*>(key), filter.mask());
-  if (image.settings.aggregates && is_of(segment, value)) {
-    stop_tracking(segment, static_cast<trace::Ref>(value));
-  }
+  if (is_of(segment, value)) write_untracked(segment, static_cast<trace::Ref>(value));
 }
 
 GEIGER_SLOW_PATH void thin(Segment& segment) {
@@ -76,9 +72,14 @@ std::uint64_t take_live(const void* key) {
   return taken;
 }
 
-void thin_if_too_many(Segment& segment) {
+void track(Segment& segment, const void* key, std::uint64_t value) {
+  if (!insert_live(key, value)) {
+    segment.writer.count_drop(trace::DropCause::kLiveTableFull);
+  }
+  Segment& now = *image.segments.current.load(std::memory_order_seq_cst);
+  if (&now != &segment) carry(now, segment, reinterpret_cast<std::uint64_t>(key), value);
   if (image.live.table.size() > image.settings.live) [[unlikely]]
-    thin(segment);
+    thin(now);
 }
 
 void write_thinning(Segment& segment) {

@@ -39,8 +39,9 @@ bool insert_live(const void* key, std::uint64_t value);
 /// Takes an address out of them and returns what the table said, 0 if it is none.
 std::uint64_t take_live(const void* key);
 
-/// Goes one level up if there are too many.
-void thin_if_too_many(Segment& segment);
+/// The last step of a sample's way: from here on its free is of interest. Goes one level up if
+/// there are too many. Without memory the free is not recorded.
+void track(Segment& segment, const void* key, std::uint64_t value);
 
 /// Says in a segment which level is in force, if any is.
 void write_thinning(Segment& segment);

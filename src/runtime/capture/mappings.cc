@@ -6,6 +6,7 @@
 #include "base/attributes.h"
 #include "base/clock.h"
 #include "runtime/capture/capture.h"
+#include "runtime/capture/enrolment.h"
 #include "runtime/capture/image.h"
 #include "runtime/capture/record_stack.h"
 #include "runtime/capture/thread_state.h"

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "runtime/capture/custom_heap.h"
+#include "runtime/capture/enrolment.h"
 #include "runtime/capture/names.h"
+#include "runtime/capture/settling.h"
 #include "runtime/capture/test_recording.h"
 #include "runtime/capture/thread_state.h"
 

@@ -8,8 +8,8 @@
 #include "base/attributes.h"
 #include "base/clock.h"
 #include "runtime/capture/image.h"
-#include "runtime/capture/tally.h"
 #include "runtime/capture/thread_state.h"
+#include "runtime/capture/write.h"
 #include "trace/append.h"
 
 extern "C" void* __libc_stack_end;  // NOLINT: the loader's name.
@@ -95,7 +95,7 @@ trace::Ref write_stack(Segment& segment, const unwind::Trace& walked) {
 trace::Ref find_or_write(Segment& segment, const unwind::Trace& walked) {
   const std::uint64_t hash = walked.hash + (walked.truncated ? 1 : 0);
   if (const trace::Ref known = segment.stacks.find(hash); known != 0) return known;
-  if (image.settings.aggregates && !tells_apart(segment)) return 0;
+  if (!wants_new_stacks(segment)) return 0;
   const trace::Ref ref = write_stack(segment, walked);
   if (ref != 0) segment.stacks.insert(hash, ref);
   return ref;

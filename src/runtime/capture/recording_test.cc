@@ -12,8 +12,10 @@
 #include "runtime/capture/arena.h"
 #include "runtime/capture/confinement.h"
 #include "runtime/capture/custom_heap.h"
+#include "runtime/capture/enrolment.h"
 #include "runtime/capture/mappings.h"
 #include "runtime/capture/names.h"
+#include "runtime/capture/settling.h"
 #include "runtime/capture/test_recording.h"
 #include "runtime/capture/thread_state.h"
 

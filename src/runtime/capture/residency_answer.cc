@@ -10,6 +10,7 @@
 #include "base/raw_syscall.h"
 #include "runtime/capture/confinement.h"
 #include "runtime/capture/live_request.h"
+#include "runtime/capture/write.h"
 #include "trace/append.h"
 
 namespace geiger::capture {
@@ -82,10 +83,9 @@ Bytes resident_bytes(Address address, Bytes bytes, Bytes page_bytes) {
 }
 
 void serve_residency(Segment& segment) {
-  // What an aggregated recording lists are tallies.
-  if (is_confined() || image.settings.aggregates) return;
+  if (is_confined()) return;
   const auto& wanted = segment.writer.control()->wanted_residency;
-  if (claim_request(image.served.residency, wanted)) serve_slow(segment);
+  if (claim_request(image.served.residency, wanted) && !is_aggregated()) serve_slow(segment);
 }
 
 }  // namespace geiger::capture

@@ -41,10 +41,7 @@ void append_plain(base::TextBuilder& path, const char* text) {
 trace::Identity identity(const Segment* before) {
   std::uint32_t mode = image.origin.is_forked ? trace::kModeForked : 0;
   if (image.origin.is_attached) mode |= trace::kModeAttached;
-  if (image.settings.is_pure) mode |= trace::kModePure;
-  if (image.settings.use_frame_pointers) mode |= trace::kModeFramePointers;
-  if (image.settings.free_stacks) mode |= trace::kModeFreeStacks;
-  if (image.settings.aggregates) mode |= trace::kModeAggregated;
+  mode |= mode_of(image.settings);
   if (before != nullptr) mode |= trace::kModeContinued;
   const trace::FileHeader* last = before == nullptr ? nullptr : before->writer.header();
   return {.seed = image.origin.seed,
@@ -173,8 +170,6 @@ trace::Ref record_epoch(Segment& segment, std::uint64_t interval) {
 }
 
 }  // namespace
-
-Segment& current_segment() { return *image.segments.current.load(std::memory_order_acquire); }
 
 // A frame at or above the one that pinned finds that a handler jumped out of it.
 PinnedSegment::PinnedSegment(ThreadState& state) : state_(state) {

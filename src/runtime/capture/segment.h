@@ -74,9 +74,6 @@ void release_trace(std::uint32_t number);
 /// In a fork's child: places that its parent was reading are left as they are.
 void forget_readers();
 
-/// The one that is written. Requires that the image has started.
-[[nodiscard]] Segment& current_segment();
-
 /// Pins the current segment for as long as the calling thread is inside a slow path.
 class PinnedSegment {
  public:

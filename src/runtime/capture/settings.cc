@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "runtime/capture/segment.h"
+#include "trace/format.h"
 #include "trace/share.h"
 
 extern "C" void* __libc_stack_end;  // NOLINT: the loader's name.
@@ -208,6 +209,13 @@ Settings read_settings() {
 
 bool read_settings_from(const char* lines, Settings& settings) {
   return keep_lines(lines) && read_words(told_words, settings) && settings.directory != nullptr;
+}
+
+std::uint32_t mode_of(const Settings& settings) {
+  return (settings.is_pure ? trace::kModePure : 0) |
+         (settings.use_frame_pointers ? trace::kModeFramePointers : 0) |
+         (settings.free_stacks ? trace::kModeFreeStacks : 0) |
+         (settings.aggregates ? trace::kModeAggregated : 0);
 }
 
 }  // namespace geiger::capture

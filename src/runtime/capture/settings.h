@@ -59,4 +59,7 @@ struct Settings {
 /// of at most 4 KiB. False: longer, a value that cannot be read, or no GEIGER_DIR.
 [[nodiscard]] bool read_settings_from(const char* lines, Settings& settings);
 
+/// The bits of FileHeader::mode that settings decide.
+[[nodiscard]] std::uint32_t mode_of(const Settings& settings);
+
 }  // namespace geiger::capture
