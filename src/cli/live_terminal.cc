@@ -1,3 +1,4 @@
+#include "base/check.h"
 #include "cli/live_terminal.h"
 
 #define NCURSES_WIDECHAR 1
@@ -115,6 +116,7 @@ std::optional<std::string> LiveTerminal::obstacle() {
 }
 
 Opened LiveTerminal::open(bool has_color, bool has_unicode) {
+  GEIGER_ASSERT(!obstacle());
   const char* type = std::getenv("TERM");
   choose_locale(has_unicode);
   auto handles = std::make_unique<Handles>();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/report/text.h"
+#include "base/check.h"
 #include "cli/choice.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
@@ -142,7 +143,8 @@ int main(int argc, char** argv) {
   try {
     return geiger::cli::run(argc, argv);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "geiger: %s\n", error.what());
+    const bool is_ours = dynamic_cast<const geiger::base::InternalError*>(&error) != nullptr;
+    std::fprintf(stderr, "geiger: %s%s\n", is_ours ? "internal error: " : "", error.what());
     const bool is_run = argc > 1 && std::string_view(argv[1]) == "run";
     return is_run ? kOwnFailure : geiger::cli::kExitFailed;
   }

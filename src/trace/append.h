@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "base/attributes.h"
+#include "base/check.h"
 #include "trace/format.h"
 #include "trace/writer.h"
 
@@ -66,7 +67,9 @@ struct Draft {
   Ref ref;
   std::uint64_t header;  ///< As it will be committed, packed.
 
-  void add_flags(std::uint8_t flags) { header |= std::uint64_t{flags} << RecordHeader::kFlagsShift; }
+  void add_flags(std::uint8_t flags) {
+    header |= std::uint64_t{flags} << RecordHeader::kFlagsShift;
+  }
 
   [[nodiscard]] explicit operator bool() const { return record != nullptr; }
 };
@@ -74,9 +77,12 @@ struct Draft {
 template <typename Record>
 [[nodiscard]] GEIGER_FAST_PATH Draft<Record> begin_record(Writer& writer, const Heading& heading) {
   static_assert(kTypeOf<Record> != RecordType::kNone);
-  const auto words = static_cast<std::uint16_t>((sizeof(Record) + heading.more_bytes + 7) / 8);
+  const std::size_t words = (sizeof(Record) + heading.more_bytes + 7) / 8;
+  if (heading.more_bytes != 0 && !GEIGER_CHECK(words <= kMaxRecordWords)) return {};
   const std::uint64_t header =
-      RecordHeader{kTypeOf<Record>, heading.flags, words, heading.cpu, heading.thread}.pack();
+      RecordHeader{kTypeOf<Record>, heading.flags, static_cast<std::uint16_t>(words), heading.cpu,
+                   heading.thread}
+          .pack();
   const Slot slot = writer.reserve(header);
   return {reinterpret_cast<Record*>(slot.words), slot.ref, header};
 }

@@ -63,6 +63,7 @@ enum class StopReason : std::uint32_t {
   kTraceFull = 1,  ///< The capacity was used up.
   kNoSpace = 2,    ///< The file system refused to allocate the next extent.
   kMapFailed = 3,  ///< A mapping was refused (address space, memory).
+  kFailedCheck = 4,  ///< A mistake of geiger's own; a mark says where.
 };
 
 /// Samples and frees that happened but could not be recorded, by cause.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "base/check.h"
+
 namespace geiger::profile {
 namespace {
 
@@ -117,6 +119,7 @@ bool is_of_mappings(Kind kind) {
 }
 
 Profile select_mappings(const Recording& recording, const Selection& selection) {
+  GEIGER_CHECK(is_of_mappings(selection.kind));
   Profile profile;
   profile.kind = selection.kind;
   profile.is_part = selection.is_part();

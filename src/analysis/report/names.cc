@@ -33,11 +33,12 @@ constexpr std::array<Cause, kDropCauses> kCauses{
      {"unseen_free", "an address came back while its sample still lived"},
      {"uncarried", "a new segment had no room for live samples; their fates are missing"}}};
 
-constexpr std::array<Cause, 4> kStopReasons{
+constexpr std::array<Cause, 5> kStopReasons{
     {{"", ""},
      {"trace_full", "the trace reached its largest size"},
      {"no_space", "the file system had no space left"},
-     {"map_failed", "memory for the trace could not be mapped"}}};
+     {"map_failed", "memory for the trace could not be mapped"},
+     {"failed_check", "an internal check of geiger failed; a mark says where"}}};
 
 std::string stop_text(const profile::Process& process) {
   std::string text = process.stop_reason < kStopReasons.size()

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/check.h"
 #include "base/raw_syscall.h"
 
 namespace geiger::capture {
@@ -79,6 +80,7 @@ void give_back_pages(void* start, std::size_t bytes) {
 }
 
 void* arena_allocate(std::size_t bytes) {
+  if (!GEIGER_CHECK(bytes <= kLargestAllocation)) return nullptr;
   bytes = (bytes + 63) & ~std::size_t{63};
   for (;;) {
     Chunk* chunk = current.load(std::memory_order_acquire);
@@ -91,5 +93,21 @@ void* arena_allocate(std::size_t bytes) {
     }
   }
 }
+
+#if defined(GEIGER_EXPENSIVE_ASSERTIONS)
+bool is_arena_whole() {
+  const Chunk* chunk = current.load(std::memory_order_acquire);
+  if (chunk->used.load(std::memory_order_relaxed) % 64 != 0) return false;
+  const auto start_of = [](std::size_t i) { return taken[i].start.load(); };
+  for (std::size_t i = 0; i < trace::kMaxRuntimeRanges && start_of(i) != 0; ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const bool is_apart = start_of(i) + taken[i].bytes.load() <= start_of(j) ||
+                            start_of(j) + taken[j].bytes.load() <= start_of(i);
+      if (!is_apart) return false;
+    }
+  }
+  return true;
+}
+#endif
 
 }  // namespace geiger::capture

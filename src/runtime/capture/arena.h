@@ -24,8 +24,15 @@ void give_back_pages(void* start, std::size_t bytes);
 /// From now on `ranges`, of a trace's header, lists what map_pages() gave and gives.
 void list_ranges(trace::RuntimeRange (&ranges)[trace::kMaxRuntimeRanges]);
 
-/// Zeroed memory aligned to 64 bytes out of 64 KiB chunks, or null. `bytes` must
-/// be at most 4 KiB.
+inline constexpr std::size_t kLargestAllocation = 4096;
+
+/// Zeroed memory aligned to 64 bytes out of 64 KiB chunks, or null: also for more than
+/// kLargestAllocation.
 void* arena_allocate(std::size_t bytes);
+
+#if defined(GEIGER_EXPENSIVE_ASSERTIONS)
+/// Whether all that was handed out is aligned, and no two ranges overlap.
+[[nodiscard]] bool is_arena_whole();
+#endif
 
 }  // namespace geiger::capture

@@ -27,18 +27,18 @@ TEST_F(Continuations, AreOneThreadsAtATime) {
                        control().wanted_segment.fetch_add(1);
                        image.segments.continuation.by.store(&other);
                        allocate(2);
-                       GEIGER_CHECK(header().segment == 0);
+                       GEIGER_OR_LINE(header().segment == 0);
                        other.lifecycle = kFree;  // It has ended: nobody else will.
                        allocate(3);
-                       GEIGER_CHECK(header().segment == 1 && image.live.table.size() == 3);
+                       GEIGER_OR_LINE(header().segment == 1 && image.live.table.size() == 3);
                        image.segments.continuation.by.store(own_state());
                        image.segments.continuation.frame = kOutermostFrame;
                        control().wanted_segment.fetch_add(1);
                        allocate(4);  // Inside its own.
-                       GEIGER_CHECK(header().segment == 1);
+                       GEIGER_OR_LINE(header().segment == 1);
                        image.segments.continuation.frame = nullptr;
                        allocate(5);  // It was left by a jump.
-                       GEIGER_CHECK(header().segment == 2 && image.live.table.size() == 5);
+                       GEIGER_OR_LINE(header().segment == 2 && image.live.table.size() == 5);
                        return 0;
                      }),
             0);
@@ -52,12 +52,12 @@ TEST_F(Continuations, ThatWereLeftAreFinishedByTheNextThread) {
                        const std::uint64_t in_first = image.live.table.take(key);
                        control().wanted_segment.fetch_add(1);
                        allocate(2);
-                       GEIGER_CHECK(header().segment == 1 && image.live.table.size() == 1);
-                       GEIGER_CHECK(image.live.table.insert(key, in_first));
+                       GEIGER_OR_LINE(header().segment == 1 && image.live.table.size() == 1);
+                       GEIGER_OR_LINE(image.live.table.insert(key, in_first));
                        image.segments.continuation.before = &first;
                        allocate(3);
-                       GEIGER_CHECK(image.segments.continuation.before == nullptr);
-                       GEIGER_CHECK(is_of(current_segment(), image.live.table.take(key)));
+                       GEIGER_OR_LINE(image.segments.continuation.before == nullptr);
+                       GEIGER_OR_LINE(is_of(current_segment(), image.live.table.take(key)));
                        return 0;
                      }),
             0);
@@ -72,15 +72,15 @@ TEST_F(Continuations, CarryWhatComesBetweenTwoSegments) {
                        const std::uint64_t in_first = image.live.table.take(key);
                        control().wanted_segment.fetch_add(1);
                        allocate(2);
-                       GEIGER_CHECK(image.live.table.insert(key, in_first));
+                       GEIGER_OR_LINE(image.live.table.insert(key, in_first));
                        carry(current_segment(), first, key, in_first);
                        const std::uint64_t carried = image.live.table.take(key);
-                       GEIGER_CHECK(is_of(current_segment(), carried));
+                       GEIGER_OR_LINE(is_of(current_segment(), carried));
                        carry(current_segment(), first, key, in_first);  // It is gone: void.
-                       GEIGER_CHECK(drops(DropCause::kUncarried) == 0);
+                       GEIGER_OR_LINE(drops(DropCause::kUncarried) == 0);
                        test::leave_room(8);
                        carry(current_segment(), first, key, in_first);
-                       GEIGER_CHECK(drops(DropCause::kUncarried) == 1);
+                       GEIGER_OR_LINE(drops(DropCause::kUncarried) == 1);
                        return 0;
                      }),
             0);
@@ -98,7 +98,7 @@ TEST_F(Continuations, NeedAPlaceThatNobodyIsIn) {
                          control().wanted_segment.fetch_add(1);
                          allocate(10 + static_cast<std::uint64_t>(i));
                        }
-                       GEIGER_CHECK(header().segment == kSegments - 1 && is_recording());
+                       GEIGER_OR_LINE(header().segment == kSegments - 1 && is_recording());
                        return 0;
                      }),
             0);

@@ -22,6 +22,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/check.h"
 #include "base/units.h"
 #include "sampling/counter_sampler.h"
 
@@ -48,6 +49,7 @@ std::uint64_t settle(sampling::CounterSampler& sampler, std::uint64_t armed, std
                      const Failed& failed) {
   const std::uint64_t consumed = armed - rest;
   const std::uint64_t tried = std::min(consumed, std::min(armed, sampler.countdown()));
+  GEIGER_ASSERT(tried <= sampler.countdown());
   sampler.settle(tried);
   failed(tried);
   return consumed - tried;

@@ -4,6 +4,7 @@
 // Threads: each enrols itself. Signals / Fork: as capture.h. Allocates: never through malloc.
 #pragma once
 
+#include "base/check.h"
 #include "base/units.h"
 #include "runtime/capture/image.h"
 #include "runtime/capture/segment.h"
@@ -20,8 +21,10 @@ struct Drawing {
 };
 [[nodiscard]] Drawing drawing_in(const Segment& segment, trace::Ref epoch);
 
-/// The calling thread's state, or null: no memory. Requires is_recording().
+/// The calling thread's state, or null: no memory. Requires that the image has
+/// started.
 inline ThreadState* known_state() {
+  GEIGER_ASSERT(image.segments.current.load(std::memory_order_relaxed) != nullptr);
   ThreadState* state = own_state();
   return state != nullptr ? state : adopt_state(current_segment().writer.header()->pid);
 }

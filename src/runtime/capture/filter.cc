@@ -1,5 +1,6 @@
 #include "runtime/capture/filter.h"
 
+#include "base/check.h"
 #include "base/populate.h"
 
 namespace geiger::capture {
@@ -37,6 +38,7 @@ bool Filter::is_too_small(std::size_t live) const {
 }
 
 void Filter::add(const void* address) {
+  GEIGER_ASSERT(mask_.load(std::memory_order_relaxed) != 0);  // start() has been.
   count_up(front_[slot_of(address, kFrontMask)]);
   const std::size_t next = next_.load(std::memory_order_seq_cst);
   std::size_t mask = mask_.load(std::memory_order_relaxed);

@@ -101,6 +101,23 @@ class Filter {
     mask_.compare_exchange_strong(mask, next, std::memory_order_release, std::memory_order_relaxed);
   }
 
+#if defined(GEIGER_EXPENSIVE_ASSERTIONS)
+  /// Whether each slot of the front that still knows its count counts the live samples on it.
+  template <typename ForEachLive>
+  [[nodiscard]] bool counts_all(const ForEachLive& for_each_live) const {
+    static constinit std::uint16_t expected[kFrontMask + 1]{};
+    for (std::uint16_t& count : expected) count = 0;
+    for_each_live([](std::uint64_t address, std::uint64_t /*value*/) {
+      ++expected[slot_of(reinterpret_cast<const void*>(address), kFrontMask)];
+    });
+    for (std::size_t i = 0; i <= kFrontMask; ++i) {
+      const std::uint8_t count = front_[i].load(std::memory_order_relaxed);
+      if (count != 255 && count != expected[i]) return false;
+    }
+    return true;
+  }
+#endif
+
  private:
   static constexpr std::size_t enlarged(std::size_t mask) {
     return std::clamp((mask + 1) * kGrowth, kLeastGrown, kMostSlots) - 1;

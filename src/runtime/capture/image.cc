@@ -11,6 +11,7 @@
 
 #include "base/attachment.h"
 #include "base/attributes.h"
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/raw_syscall.h"
 #include "base/text_builder.h"
@@ -19,6 +20,7 @@
 #include "runtime/capture/dormancy.h"
 #include "runtime/capture/filter.h"
 #include "runtime/capture/live_samples.h"
+#include "runtime/capture/names.h"
 #include "runtime/capture/thread_state.h"
 #include "runtime/unwind/unwind.h"
 #include "sampling/prng.h"
@@ -153,8 +155,26 @@ void Served::start() {
   segment.store(0, std::memory_order_relaxed);
 }
 
+namespace {
+
+/// A mistake of ours: recording ends, a mark says where. Once, as the mark itself may fail.
+GEIGER_SLOW_PATH void stop_for_check(const char* file, int line) {
+  static constinit std::atomic<bool> is_told{false};
+  if (!is_recording() || is_told.exchange(true, std::memory_order_relaxed)) return;
+  const char* name = strrchr(file, '/');
+  char text[128];
+  base::TextBuilder place(text, sizeof text);
+  place.append("geiger: failed check at ").append(name == nullptr ? file : name + 1);
+  place.append(':').append(static_cast<std::uint64_t>(line));
+  write_mark(text, strlen(text));
+  current_segment().writer.stop(trace::StopReason::kFailedCheck, 0, base::monotonic_now());
+}
+
+}  // namespace
+
 bool start_image(bool is_child) {
   if (!is_wanted(is_child) || !watch_forks()) return false;
+  base::on_failed_check.store(stop_for_check, std::memory_order_release);
   image.origin.seed = choose_seed(is_child);
   image.origin.is_forked = is_child;
   if (sleeps()) image.origin.is_attached = !is_child;

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/check.h"
 #include "base/units.h"
 #include "runtime/capture/governor.h"
 #include "runtime/capture/live_table.h"
@@ -130,7 +131,9 @@ struct Image {
 
 /// The segment that is written. Requires that the image has started.
 [[nodiscard]] inline Segment& current_segment() {
-  return *image.segments.current.load(std::memory_order_acquire);
+  Segment* segment = image.segments.current.load(std::memory_order_acquire);
+  GEIGER_ASSERT(segment != nullptr);
+  return *segment;
 }
 
 /// Whether samples can be taken.

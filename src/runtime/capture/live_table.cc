@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/attributes.h"
+#include "base/check.h"
 #include "runtime/capture/arena.h"
 
 namespace geiger::capture {
@@ -20,6 +21,7 @@ std::size_t hash(std::uint64_t address) {
 }  // namespace
 
 bool LiveTable::insert(std::uint64_t address, std::uint64_t value) {
+  GEIGER_ASSERT(address != 0 && value != 0 && value != kLeaving);
   for (;;) {
     Table* newest = newest_.load(std::memory_order_acquire);
     Table* table = with_room(newest);
@@ -216,5 +218,29 @@ GEIGER_SLOW_PATH LiveTable::Table* LiveTable::grow_slow(Table* newest) {
   newest_.compare_exchange_strong(newest, table, std::memory_order_acq_rel);
   return table;
 }
+
+#if defined(GEIGER_EXPENSIVE_ASSERTIONS)
+bool LiveTable::is_whole() const {
+  std::size_t all = 0;
+  for (const Table* table = newest_.load(std::memory_order_acquire); table != nullptr;
+       table = table->older) {
+    if (table->used.load(std::memory_order_relaxed) >= kGiven) continue;
+    std::size_t entries = 0;
+    for (std::size_t i = 0; i <= table->mask; ++i) {
+      for (const std::atomic<std::uint64_t>& slot : table->buckets[i].addresses) {
+        const std::uint64_t address = slot.load(std::memory_order_relaxed);
+        if (address == 0) continue;
+        ++entries;
+        for (std::size_t at = hash(address) & table->mask; at != i; at = (at + 1) & table->mask) {
+          if (table->buckets[at].overflow.load(std::memory_order_relaxed) == 0) return false;
+        }
+      }
+    }
+    if (entries != table->used.load(std::memory_order_relaxed)) return false;
+    all += entries;
+  }
+  return all == size();
+}
+#endif
 
 }  // namespace geiger::capture

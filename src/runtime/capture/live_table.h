@@ -73,6 +73,11 @@ class LiveTable {
     }
   }
 
+#if defined(GEIGER_EXPENSIVE_ASSERTIONS)
+  /// Whether each entry is counted and found again, while no other thread is in here.
+  [[nodiscard]] bool is_whole() const;
+#endif
+
   [[nodiscard]] std::size_t size() const { return size_.load(std::memory_order_relaxed); }
 
   /// Calls visit(address, value) with what is in the table: each whose insert() ended

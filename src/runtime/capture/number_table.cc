@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/attributes.h"
+#include "base/check.h"
 #include "runtime/capture/arena.h"
 
 namespace geiger::capture {
@@ -34,6 +35,7 @@ std::uint32_t NumberTable::find(std::uint64_t hash) const {
 }
 
 void NumberTable::insert(std::uint64_t hash, std::uint32_t number) {
+  GEIGER_ASSERT(number != 0);
   hash = nonzero(hash);
   Table* newest = newest_.load(std::memory_order_acquire);
   if (newest == nullptr || newest->used.load(std::memory_order_relaxed) > (newest->mask + 1) / 2) {

@@ -23,6 +23,20 @@ class NumberTable {
   /// Remembers a number. Without memory it forgets.
   void insert(std::uint64_t hash, std::uint32_t number);
 
+#if defined(GEIGER_EXPENSIVE_ASSERTIONS)
+  /// Calls visit(number) with each.
+  template <typename Visit>
+  void for_each(const Visit& visit) const {
+    for (const Table* table = newest_.load(std::memory_order_acquire); table != nullptr;
+         table = table->older) {
+      for (std::size_t i = 0; i <= table->mask; ++i) {
+        const std::uint32_t number = table->slots[i].number.load(std::memory_order_acquire);
+        if (number != 0) visit(number);
+      }
+    }
+  }
+#endif
+
   /// Forgets everything and gives the memory of the numbers back; whoever looks meanwhile
   /// finds nothing.
   void wipe();

@@ -4,6 +4,7 @@
 #include "runtime/capture/capture.h"
 #include "runtime/capture/enrolment.h"
 #include "runtime/capture/image.h"
+#include "runtime/capture/invariants.h"
 #include "runtime/capture/live_samples.h"
 #include "runtime/capture/record_stack.h"
 #include "runtime/capture/residency_answer.h"
@@ -43,6 +44,7 @@ GEIGER_SLOW_PATH void record(const Decision& decision, const Allocation& allocat
   if (image.intervals.governor.is_on()) regulate_interval(begun);
   serve_utilization(*segment);
   serve_residency(*segment);
+  check_invariants(segment);
 }
 
 void set_allocator_path(const char* path) { allocator_path = path; }

@@ -3,6 +3,7 @@
 #include "runtime/capture/capture.h"
 #include "runtime/capture/enrolment.h"
 #include "runtime/capture/image.h"
+#include "runtime/capture/invariants.h"
 #include "runtime/capture/live_samples.h"
 #include "runtime/capture/record_stack.h"
 #include "runtime/capture/write.h"
@@ -19,6 +20,7 @@ void settle_taken(std::uint64_t taken, const unwind::Registers& caller) {
   if (!is_of(*segment, taken) || !enrol(*state, *segment)) return;
   const trace::Ref stack = wants_free_stacks() ? record_stack(*segment, *state, caller) : 0;
   write_free(*segment, state, taken, stack, 0);
+  check_invariants(segment);
 }
 
 void put_back(const void* address, std::uint64_t taken) {

@@ -139,17 +139,17 @@ TEST_F(ResidencyAnswer, IsOfEveryLiveSampleThatIsMapped) {
                        for (const auto& [address, size] : sizes) allocate_at(address, size);
                        const std::uint64_t tail = header().tail.load();
                        allocate(2);
-                       GEIGER_CHECK(answers_since(tail).empty());  // Nobody asked.
+                       GEIGER_OR_LINE(answers_since(tail).empty());  // Nobody asked.
                        const auto answers = asked();
-                       GEIGER_CHECK(answers.size() == sizes.size());
+                       GEIGER_OR_LINE(answers.size() == sizes.size());
                        for (const auto& [address, size] : sizes) {
-                         GEIGER_CHECK(answers.at(address) == counted(address, size));
+                         GEIGER_OR_LINE(answers.at(address) == counted(address, size));
                        }
                        const std::uint64_t after = header().tail.load();
                        allocate(3);
-                       GEIGER_CHECK(answers_since(after).empty());  // Once.
+                       GEIGER_OR_LINE(answers_since(after).empty());  // Once.
                        release(reinterpret_cast<void*>(memory.at(100)), unwind::caller_registers());
-                       GEIGER_CHECK(asked().size() == sizes.size() - 1);
+                       GEIGER_OR_LINE(asked().size() == sizes.size() - 1);
                        return 0;
                      }),
             0);
@@ -161,9 +161,9 @@ TEST_F(ResidencyAnswer, IsNotGivenWhereTheProgramConfinedItself) {
                        Memory memory(4);
                        allocate_at(memory.at(0), 64);
                        base::confinement.store(base::Confinement::kToAllocators);
-                       GEIGER_CHECK(asked().empty());
+                       GEIGER_OR_LINE(asked().empty());
                        base::confinement.store(base::Confinement::kNone);
-                       GEIGER_CHECK(asked().size() == 1);
+                       GEIGER_OR_LINE(asked().size() == 1);
                        return 0;
                      }),
             0);
@@ -171,7 +171,7 @@ TEST_F(ResidencyAnswer, IsNotGivenWhereTheProgramConfinedItself) {
                      [] {
                        Memory memory(4);
                        allocate_at(memory.at(0), 64);
-                       GEIGER_CHECK(asked().empty());
+                       GEIGER_OR_LINE(asked().empty());
                        return 0;
                      }),
             0);
@@ -185,11 +185,11 @@ TEST_F(ResidencyAnswer, LeavesOutWhatWouldTakeTooLong) {
                        allocate_at(huge.at(0), ((Bytes{1} << 20) + 1) * kPage);
                        allocate_at(memory.at(0), 64);
                        const auto answers = asked();
-                       GEIGER_CHECK(answers.size() == 1 && answers.contains(memory.at(0)));
+                       GEIGER_OR_LINE(answers.size() == 1 && answers.contains(memory.at(0)));
                        for (Bytes i = 1; i <= 65536; ++i) allocate_at(memory.at(16 * i), 64);
                        // Those at addresses that nothing lies at were looked up too.
                        const std::size_t most = asked().size();
-                       GEIGER_CHECK(65536 - 3 <= most && most <= 65536);
+                       GEIGER_OR_LINE(65536 - 3 <= most && most <= 65536);
                        return 0;
                      }),
             0);

@@ -84,6 +84,8 @@ class PinnedSegment {
 
   [[nodiscard]] Segment& operator*() const { return *segment_; }
   [[nodiscard]] Segment* operator->() const { return segment_; }
+  /// Whether another slow path of this thread is under way, further up its stack.
+  [[nodiscard]] bool is_nested() const { return outer_frame_ != nullptr; }
 
  private:
   ThreadState& state_;

@@ -16,7 +16,7 @@
 #include "runtime/capture/image.h"
 
 /// In a child: gives up, and lets its parent know the line.
-#define GEIGER_CHECK(condition)                  \
+#define GEIGER_OR_LINE(condition)                \
   do {                                           \
     if (!(condition)) return __LINE__ % 250 + 1; \
   } while (false)
@@ -108,7 +108,7 @@ class Recorded : public testing::Test {
   template <typename Body>
   int recorded(const std::string& more, const Body& body) {
     return in_child([&] {
-      GEIGER_CHECK(directory_.attach(more) == 0);
+      GEIGER_OR_LINE(directory_.attach(more) == 0);
       allocate(1);
       return body();
     });
