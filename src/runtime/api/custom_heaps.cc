@@ -8,7 +8,7 @@
 #include "base/attributes.h"
 #include "runtime/api/connection.h"
 #include "runtime/api/gate.h"
-#include "runtime/capture/countdown.h"
+#include "runtime/capture/thread/countdown.h"
 #include "sampling/counter_sampler.h"
 #include "sampling/prng.h"
 

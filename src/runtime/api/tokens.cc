@@ -10,7 +10,7 @@
 #include "runtime/api/gate.h"
 #include "runtime/api/profiles.h"
 #include "runtime/api/session.h"
-#include "runtime/capture/image.h"
+#include "runtime/capture/image/image.h"
 
 namespace geiger::api {
 namespace {

@@ -1,17 +1,28 @@
-// The slow path: what happens to the one allocation in T bytes that is drawn. Its way goes in
-// one direction, a file for each step:
+// The slow path: what happens to the one allocation in T bytes that is drawn. This header is what
+// the interposer calls; the parts of the room are named after what they hold, and how long it
+// lives:
 //
-//   decide.cc        settle the counter, put the allocation to trial, arm again
-//    +- image.cc       first use: read settings, open the trace; fork's child: anew
-//    +- enrolment.cc   first slow path of a thread: adopt a state, write its record
-//    +- settling.cc    the counter and the thread's totals
-//   record.cc        after the allocator has answered
-//    +- record_stack.cc  walk the stack, write it once
-//    +- write.cc         the sample -> trace, or its tally
-//    +- live_samples.cc  track it: live table, filter
-//   release.cc       a free that the filter let through: live table -> trace;
-//                    take / settle_taken / put_back are its halves, for realloc
-//   thread_life.cc   begin_thread / end_thread, from the thread trampoline
+//   tables/    memory and lock-free tables that know nothing of what is in them
+//   thread/    a thread's counter, its state, how it joins the recording and leaves it
+//   image/     the process image: settings, phases, segments of its trace, interval, end
+//   sample/    the way of one sample, and of its free
+//   program/   what the program says by itself: names, custom heaps, mappings; the table of
+//              functions for libgeiger.so
+//   control/   what is asked from outside: attaching, sleeping and waking, requests, confinement
+//
+// A sample goes in one direction, a file for each step:
+//
+//   sample/decide.cc         settle the counter, put the allocation to trial, arm again
+//    +- image/image.cc         first use: read settings, open the trace; fork's child: anew
+//    +- thread/enrolment.cc    first slow path of a thread: adopt a state, write its record
+//    +- thread/settling.cc     the counter and the thread's totals
+//   sample/record.cc         after the allocator has answered
+//    +- sample/record_stack.cc walk the stack, write it once
+//    +- sample/write.cc        the sample -> trace, or its tally
+//    +- sample/live_samples.cc track it: live table, filter
+//   sample/release.cc        a free that the filter let through: live table -> trace;
+//                            take / settle_taken / put_back are its halves, for realloc
+//   thread/thread_life.cc    begin_thread / end_thread, from the thread trampoline
 //
 // Whatever fails inside switches sampling off (trace::StopReason) and lets the
 // program go on; nothing here aborts, waits, locks or writes to a descriptor of
@@ -28,9 +39,9 @@
 #include <cstdint>
 
 #include "base/units.h"
-#include "runtime/capture/filter.h"
-#include "runtime/capture/names.h"
-#include "runtime/capture/thread_local.h"
+#include "runtime/capture/program/names.h"
+#include "runtime/capture/tables/filter.h"
+#include "runtime/capture/thread/thread_local.h"
 #include "runtime/unwind/unwind.h"
 #include "trace/format.h"
 

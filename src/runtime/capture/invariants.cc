@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "runtime/capture/arena.h"
 #include "runtime/capture/capture.h"
-#include "runtime/capture/filter.h"
-#include "runtime/capture/image.h"
-#include "runtime/capture/live_samples.h"
-#include "runtime/capture/thread_state.h"
+#include "runtime/capture/image/image.h"
+#include "runtime/capture/sample/live_samples.h"
+#include "runtime/capture/tables/arena.h"
+#include "runtime/capture/tables/filter.h"
+#include "runtime/capture/thread/thread_state.h"
 
 namespace geiger::capture {
 

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "runtime/capture/filter.h"
-#include "runtime/capture/live_samples.h"
+#include "runtime/capture/sample/live_samples.h"
+#include "runtime/capture/tables/filter.h"
 #include "runtime/capture/test_recording.h"
 #include "trace/append.h"
 

@@ -8,12 +8,12 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/capture/custom_heap.h"
-#include "runtime/capture/enrolment.h"
-#include "runtime/capture/names.h"
-#include "runtime/capture/settling.h"
+#include "runtime/capture/program/custom_heap.h"
+#include "runtime/capture/program/names.h"
 #include "runtime/capture/test_recording.h"
-#include "runtime/capture/thread_state.h"
+#include "runtime/capture/thread/enrolment.h"
+#include "runtime/capture/thread/settling.h"
+#include "runtime/capture/thread/thread_state.h"
 
 namespace geiger::capture {
 namespace {

@@ -9,15 +9,15 @@
 #include <thread>
 
 #include "base/attachment.h"
-#include "runtime/capture/arena.h"
-#include "runtime/capture/confinement.h"
-#include "runtime/capture/custom_heap.h"
-#include "runtime/capture/enrolment.h"
-#include "runtime/capture/mappings.h"
-#include "runtime/capture/names.h"
-#include "runtime/capture/settling.h"
+#include "runtime/capture/control/confinement.h"
+#include "runtime/capture/program/custom_heap.h"
+#include "runtime/capture/program/mappings.h"
+#include "runtime/capture/program/names.h"
+#include "runtime/capture/tables/arena.h"
 #include "runtime/capture/test_recording.h"
-#include "runtime/capture/thread_state.h"
+#include "runtime/capture/thread/enrolment.h"
+#include "runtime/capture/thread/settling.h"
+#include "runtime/capture/thread/thread_state.h"
 
 namespace geiger::capture {
 namespace {

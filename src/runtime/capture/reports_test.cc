@@ -7,12 +7,12 @@
 #include <cstring>
 #include <string>
 
-#include "runtime/capture/custom_heap.h"
-#include "runtime/capture/mappings.h"
-#include "runtime/capture/names.h"
+#include "runtime/capture/control/utilization.h"
+#include "runtime/capture/program/custom_heap.h"
+#include "runtime/capture/program/mappings.h"
+#include "runtime/capture/program/names.h"
 #include "runtime/capture/test_recording.h"
-#include "runtime/capture/thread_state.h"
-#include "runtime/capture/utilization.h"
+#include "runtime/capture/thread/thread_state.h"
 
 namespace geiger::capture {
 namespace {

@@ -10,10 +10,10 @@
 #include <string>
 
 #include "base/test_refusal.h"
-#include "runtime/capture/attach.h"
 #include "runtime/capture/capture.h"
-#include "runtime/capture/filter.h"
-#include "runtime/capture/image.h"
+#include "runtime/capture/control/attach.h"
+#include "runtime/capture/image/image.h"
+#include "runtime/capture/tables/filter.h"
 
 /// In a child: gives up, and lets its parent know the line.
 #define GEIGER_OR_LINE(condition)                \

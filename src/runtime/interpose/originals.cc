@@ -10,8 +10,8 @@
 #include "base/attributes.h"
 #include "base/clock.h"
 #include "runtime/capture/capture.h"
-#include "runtime/capture/mappings.h"
-#include "runtime/capture/utilization.h"
+#include "runtime/capture/control/utilization.h"
+#include "runtime/capture/program/mappings.h"
 #include "runtime/interpose/elf_lookup.h"
 
 namespace geiger::interpose {
