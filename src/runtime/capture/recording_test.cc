@@ -380,28 +380,6 @@ TEST_F(Recording, CarriesOnWhatWasCarriedBefore) {
 }
 
 // Nobody may open files for a process that confines itself.
-TEST_F(Recording, OfAConfinedProcessStaysInItsSegment) {
-  EXPECT_EQ(in_child([&] {
-              GEIGER_OR_LINE(directory_.attach("GEIGER_SEGMENT=32768\n") == 0);
-              allocate(1);
-              const Attempt failed(base::Confinement::kTotal);
-              GEIGER_OR_LINE(is_confined());
-              failed.end(false);
-              GEIGER_OR_LINE(!is_confined());
-              const Attempt attempt(base::Confinement::kToAllocators);
-              attempt.end(true);
-              for (std::uint64_t i = 2; i < 1500; ++i) allocate(i);
-              GEIGER_OR_LINE(header().segment == 0 && is_recording());
-              end_thread();
-              GEIGER_OR_LINE(own_state() == nullptr);
-              const Attempt total(base::Confinement::kTotal);
-              total.end(true);
-              GEIGER_OR_LINE(!is_recording());
-              base::confinement = base::Confinement::kNone;
-              return 0;
-            }),
-            0);
-}
 
 }  // namespace
 }  // namespace geiger::capture

@@ -1,6 +1,7 @@
 // How a recording goes on in the next segment when threads are where they hardly ever are.
 #include <gtest/gtest.h>
 
+#include "runtime/capture/control/confinement.h"
 #include "runtime/capture/image/checkpoint.h"
 #include "runtime/capture/sample/live_samples.h"
 #include "runtime/capture/test_recording.h"
@@ -9,6 +10,7 @@
 namespace geiger::capture {
 namespace {
 
+using base::in_child;
 using test::address_of;
 using test::allocate;
 using test::control;
@@ -101,6 +103,29 @@ TEST_F(Continuations, NeedAPlaceThatNobodyIsIn) {
                        GEIGER_OR_LINE(header().segment == kSegments - 1 && is_recording());
                        return 0;
                      }),
+            0);
+}
+
+TEST_F(Continuations, AreNotForAConfinedProcess) {
+  EXPECT_EQ(in_child([&] {
+              GEIGER_OR_LINE(directory_.attach("GEIGER_SEGMENT=32768\n") == 0);
+              allocate(1);
+              const Attempt failed(base::Confinement::kTotal);
+              GEIGER_OR_LINE(is_confined());
+              failed.end(false);
+              GEIGER_OR_LINE(!is_confined());
+              const Attempt attempt(base::Confinement::kToAllocators);
+              attempt.end(true);
+              for (std::uint64_t i = 2; i < 1500; ++i) allocate(i);
+              GEIGER_OR_LINE(header().segment == 0 && is_recording());
+              end_thread();
+              GEIGER_OR_LINE(own_state() == nullptr);
+              const Attempt total(base::Confinement::kTotal);
+              total.end(true);
+              GEIGER_OR_LINE(!is_recording());
+              base::confinement = base::Confinement::kNone;
+              return 0;
+            }),
             0);
 }
 

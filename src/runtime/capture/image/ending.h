@@ -9,7 +9,7 @@
 namespace geiger::capture {
 
 /// Settles all threads, totals as final as they can be while others go on, and ends the trace.
-/// Requires is_recording().
+/// Requires that the image has started.
 void end_recording(trace::State end);
 
 }  // namespace geiger::capture

@@ -47,9 +47,9 @@ inline std::uint64_t take_countdown(std::uint64_t& countdown, std::uint64_t mean
 template <typename Failed>
 std::uint64_t settle(sampling::CounterSampler& sampler, std::uint64_t armed, std::uint64_t rest,
                      const Failed& failed) {
+  GEIGER_ASSERT(armed <= sampler.countdown());
   const std::uint64_t consumed = armed - rest;
   const std::uint64_t tried = std::min(consumed, std::min(armed, sampler.countdown()));
-  GEIGER_ASSERT(tried <= sampler.countdown());
   sampler.settle(tried);
   failed(tried);
   return consumed - tried;

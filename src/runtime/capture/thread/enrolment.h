@@ -36,7 +36,7 @@ bool enrol(ThreadState& state, Segment& segment);
 void record_name(Segment& segment, ThreadState& state);
 
 /// The largest interval that any thread still draws with; it only needs one slow path to
-/// give it up. Requires is_recording().
+/// give it up. Requires that the image has started.
 [[nodiscard]] Bytes largest_interval_in_use();
 
 }  // namespace geiger::capture
