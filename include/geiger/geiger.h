@@ -102,7 +102,9 @@ typedef struct geiger_recorder {
   int is_recording;     /* Samples can be taken: neither inert nor stopped. */
   int is_paused;        /* Nothing is recorded at the moment. */
   int is_in_memory;     /* Linked, not preloaded: there is no file. */
-  int stop_reason;      /* 0: has not stopped. 1: trace full (a file's only). 2: no space. 3: no mapping. */
+  /* 0: has not stopped. 1: trace full (a file's only). 2: no space. 3: no mapping.
+     4: an internal check failed. */
+  int stop_reason;
   int stop_errno;       /* Of a refused system call. */
   uint64_t interval;    /* In force, bytes; the program's own or a token's smaller one. */
   uint64_t own_interval;/* As set by geiger_set_sampling_interval() or from outside. */
