@@ -78,6 +78,7 @@ endfunction()
 
 if(TARGET geiger_preload)
   geiger_process_test(binary_checks golden binary_checks.py)
+  geiger_process_test(invariants invariants invariants.py)
   geiger_process_test(terminal e2e terminal.py $<TARGET_FILE:geiger>)
   geiger_process_test(names e2e names.py $<TARGET_FILE:geiger>)
   geiger_process_test(tutorial e2e tutorial.py $<TARGET_FILE:geiger>)

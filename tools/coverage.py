@@ -104,9 +104,14 @@ def collect(side, directory, left_out):
 
 
 def room_of(name):
-    """`src/runtime/capture/x.cc` -> `runtime/capture`; None for what is not ours."""
+    """`src/runtime/capture/image/x.cc` -> `runtime/capture`; None for what is not ours."""
     path = pathlib.PurePath(name)
-    return str(path.parent.relative_to("src")) if path.parts[0] == "src" else None
+    if path.parts[0] != "src":
+        return None
+    folder = path.parent.relative_to("src")
+    rooms = {room for side in SIDES.values() for room in side}
+    return next((str(room) for room in (folder, *folder.parents) if str(room) in rooms),
+                str(folder))
 
 
 class Count:

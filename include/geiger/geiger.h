@@ -63,14 +63,14 @@ typedef enum geiger_status GEIGER_AS_INT {
   GEIGER_BUSY,            /* The call interrupted (signal handler) one like it, or an allocation. */
   GEIGER_LIMIT,           /* One of the limits below is reached. */
   GEIGER_NO_MEMORY,
-  GEIGER_FAILED_IO,       /* Writing failed; errno says why. */
-  GEIGER_THREW,           /* A function of the caller threw an exception; it ends here. */
-  GEIGER_OVERWRITTEN      /* The trace no longer reaches back to where the token was started. */
+  GEIGER_FAILED_IO,  /* Writing failed; errno says why. */
+  GEIGER_THREW,      /* A function of the caller threw an exception; it ends here. */
+  GEIGER_OVERWRITTEN /* The trace no longer reaches back to where the token was started. */
 } geiger_status;
 
 /* Limits. Texts are in bytes, without a NUL. */
 #define GEIGER_MAX_TEXT 1024
-#define GEIGER_MAX_NESTING 16 /* labels within labels */
+#define GEIGER_MAX_NESTING 16  /* labels within labels */
 #define GEIGER_MAX_NAMES 65536 /* labels (in each surrounding label) and types, for ever */
 #define GEIGER_MAX_HEAPS 255
 #define GEIGER_MAX_LISTENERS 32
@@ -98,17 +98,19 @@ GEIGER_API const char* geiger_get_version(void);
 /* ---------------------------------------------------------------- status --- */
 
 typedef struct geiger_recorder {
-  int is_interposed;    /* malloc of this program leads to geiger. */
-  int is_recording;     /* Samples can be taken: neither inert nor stopped. */
-  int is_paused;        /* Nothing is recorded at the moment. */
-  int is_in_memory;     /* Linked, not preloaded: there is no file. */
-  int stop_reason;      /* 0: has not stopped. 1: trace full (a file's only). 2: no space. 3: no mapping. */
-  int stop_errno;       /* Of a refused system call. */
-  uint64_t interval;    /* In force, bytes; the program's own or a token's smaller one. */
-  uint64_t own_interval;/* As set by geiger_set_sampling_interval() or from outside. */
+  int is_interposed; /* malloc of this program leads to geiger. */
+  int is_recording;  /* Samples can be taken: neither inert nor stopped. */
+  int is_paused;     /* Nothing is recorded at the moment. */
+  int is_in_memory;  /* Linked, not preloaded: there is no file. */
+  /* 0: has not stopped. 1: trace full (a file's only). 2: no space. 3: no mapping.
+     4: an internal check failed. */
+  int stop_reason;
+  int stop_errno;        /* Of a refused system call. */
+  uint64_t interval;     /* In force, bytes; the program's own or a token's smaller one. */
+  uint64_t own_interval; /* As set by geiger_set_sampling_interval() or from outside. */
   uint64_t live_samples;
   uint64_t trace_bytes, trace_capacity; /* Of the present trace; in memory there are four. */
-  uint64_t dropped;     /* Records lost, of all causes. */
+  uint64_t dropped;                     /* Records lost, of all causes. */
   uint32_t open_tokens;
   uint32_t listeners;
   uint32_t failed_listeners; /* Removed because they threw. */
@@ -118,50 +120,50 @@ typedef struct geiger_recorder {
 GEIGER_API geiger_status geiger_get_status(geiger_recorder* recorder)
     GEIGER_WHERE_ABSENT(GEIGER_CLEAR(recorder))
 
-/* Records from here on, until stopped as often. Without a file (linked) nothing is recorded
- * until a token, a listener or this asks for it: live and peak snapshots know only objects
- * allocated since. No effect under `geiger run`, which records anyway. */
-GEIGER_API geiger_status geiger_start_recording(void) GEIGER_WHERE_ABSENT()
-GEIGER_API geiger_status geiger_stop_recording(void) GEIGER_WHERE_ABSENT()
+    /* Records from here on, until stopped as often. Without a file (linked) nothing is recorded
+     * until a token, a listener or this asks for it: live and peak snapshots know only objects
+     * allocated since. No effect under `geiger run`, which records anyway. */
+    GEIGER_API geiger_status geiger_start_recording(void)
+        GEIGER_WHERE_ABSENT() GEIGER_API geiger_status geiger_stop_recording(void)
+            GEIGER_WHERE_ABSENT()
 
-/* The mean number of bytes between two samples, 1 to 2^40. Threads follow at their next
- * sample. Tokens that want a smaller interval are served as long as they run. Objects of at
- * least this size are recorded with certainty. */
-GEIGER_API geiger_status geiger_set_sampling_interval(uint64_t bytes)
-    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(bytes))
-GEIGER_API geiger_status geiger_get_sampling_interval(uint64_t* bytes)
-    GEIGER_WHERE_ABSENT(GEIGER_CLEAR(bytes))
+    /* The mean number of bytes between two samples, 1 to 2^40. Threads follow at their next
+     * sample. Tokens that want a smaller interval are served as long as they run. Objects of at
+     * least this size are recorded with certainty. */
+    GEIGER_API geiger_status geiger_set_sampling_interval(uint64_t bytes)
+        GEIGER_WHERE_ABSENT(GEIGER_IGNORE(bytes)) GEIGER_API geiger_status
+    geiger_get_sampling_interval(uint64_t* bytes) GEIGER_WHERE_ABSENT(GEIGER_CLEAR(bytes))
 
-/* Whether the stack of who frees a sample is recorded too (geiger_sample.free_frames), from here
- * on; a walk per sampled free. 0 at first. Under `geiger run` its --free-stacks decides, and
- * anything else is GEIGER_BAD_ARGUMENT. */
-GEIGER_API geiger_status geiger_record_free_stacks(int is_wanted)
-    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(is_wanted))
+    /* Whether the stack of who frees a sample is recorded too (geiger_sample.free_frames), from
+     * here on; a walk per sampled free. 0 at first. Under `geiger run` its --free-stacks decides,
+     * and anything else is GEIGER_BAD_ARGUMENT. */
+    GEIGER_API geiger_status geiger_record_free_stacks(int is_wanted)
+        GEIGER_WHERE_ABSENT(GEIGER_IGNORE(is_wanted))
 
-/* Gives this instant a name in the trace. */
-GEIGER_API geiger_status geiger_write_mark(const char* name)
-    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(name))
+    /* Gives this instant a name in the trace. */
+    GEIGER_API geiger_status geiger_write_mark(const char* name)
+        GEIGER_WHERE_ABSENT(GEIGER_IGNORE(name))
 
-/* ------------------------------------------------------- allocated bytes --- */
+    /* ------------------------------------------------------- allocated bytes --- */
 
-/* The bytes that the calling thread has requested of malloc, new and their kin since it
- * began: exact, sampled or not, also while recording is paused. realloc counts its new size; a
- * failed request counts if it is smaller than the interval. Not counted: what the program maps
- * itself, custom heaps. Of two calls the difference is what the thread requested between them.
- * In a fork's child counting starts anew. */
-GEIGER_API geiger_status geiger_get_thread_allocated_bytes(uint64_t* bytes)
-    GEIGER_WHERE_ABSENT(GEIGER_CLEAR(bytes))
-/* The bytes that all threads have requested, including those that have ended. `missing`: at most
- * so many bytes more, of threads whose counters could not be read; 0: `bytes` is exact. What other threads
- * request meanwhile may or may not be in it. */
-GEIGER_API geiger_status geiger_get_process_allocated_bytes(uint64_t* bytes, uint64_t* missing)
-    GEIGER_WHERE_ABSENT(GEIGER_CLEAR(bytes) GEIGER_CLEAR(missing))
+    /* The bytes that the calling thread has requested of malloc, new and their kin since it
+     * began: exact, sampled or not, also while recording is paused. realloc counts its new size; a
+     * failed request counts if it is smaller than the interval. Not counted: what the program maps
+     * itself, custom heaps. Of two calls the difference is what the thread requested between them.
+     * In a fork's child counting starts anew. */
+    GEIGER_API geiger_status geiger_get_thread_allocated_bytes(uint64_t* bytes)
+        GEIGER_WHERE_ABSENT(GEIGER_CLEAR(bytes))
+    /* The bytes that all threads have requested, including those that have ended. `missing`: at
+     * most so many bytes more, of threads whose counters could not be read; 0: `bytes` is exact.
+     * What other threads request meanwhile may or may not be in it. */
+    GEIGER_API geiger_status geiger_get_process_allocated_bytes(uint64_t* bytes, uint64_t* missing)
+        GEIGER_WHERE_ABSENT(GEIGER_CLEAR(bytes) GEIGER_CLEAR(missing))
 
-/* ---------------------------------------------------------------- labels --- */
+    /* ---------------------------------------------------------------- labels --- */
 
-/* A label: static, initialised once, entered any number of times by any thread.
- *   static geiger_label tenant = GEIGER_LABEL("tenant=acme"); */
-typedef struct geiger_label {
+    /* A label: static, initialised once, entered any number of times by any thread.
+     *   static geiger_label tenant = GEIGER_LABEL("tenant=acme"); */
+    typedef struct geiger_label {
   const char* text; /* Must stay valid. */
   uint64_t known;   /* The library's. */
 } geiger_label;
@@ -182,29 +184,29 @@ typedef struct geiger_scope {
  * label is known within its surroundings. */
 GEIGER_API geiger_status geiger_enter_label(geiger_label* label, geiger_scope* scope)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(label) GEIGER_CLEAR(scope))
-/* The same for a text of any origin; looks it up each time. */
-GEIGER_API geiger_status geiger_enter_label_text(const char* text, geiger_scope* scope)
-    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(text) GEIGER_CLEAR(scope))
-/* Leaves what was entered. Scopes entered within and not left are left too
- * (GEIGER_WRONG_NESTING). */
-GEIGER_API geiger_status geiger_leave_label(geiger_scope* scope)
-    GEIGER_WHERE_ABSENT(GEIGER_CLEAR(scope))
+    /* The same for a text of any origin; looks it up each time. */
+    GEIGER_API geiger_status geiger_enter_label_text(const char* text, geiger_scope* scope)
+        GEIGER_WHERE_ABSENT(GEIGER_IGNORE(text) GEIGER_CLEAR(scope))
+    /* Leaves what was entered. Scopes entered within and not left are left too
+     * (GEIGER_WRONG_NESTING). */
+    GEIGER_API geiger_status geiger_leave_label(geiger_scope* scope)
+        GEIGER_WHERE_ABSENT(GEIGER_CLEAR(scope))
 
-/* The label in force in this thread, to be taken over by another thread or by a coroutine
- * that goes on: geiger_resume_label() puts it in force until the scope is left. 0 is the
- * absence of a label. */
-GEIGER_API geiger_status geiger_current_label(uint32_t* label)
-    GEIGER_WHERE_ABSENT(GEIGER_CLEAR(label))
-GEIGER_API geiger_status geiger_resume_label(uint32_t label, geiger_scope* scope)
-    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(label) GEIGER_CLEAR(scope))
-/* The id of a text within a label (0: within none). */
-GEIGER_API geiger_status geiger_define_label(const char* text, uint32_t around, uint32_t* label)
-    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(text) GEIGER_IGNORE(around) GEIGER_CLEAR(label))
+    /* The label in force in this thread, to be taken over by another thread or by a coroutine
+     * that goes on: geiger_resume_label() puts it in force until the scope is left. 0 is the
+     * absence of a label. */
+    GEIGER_API geiger_status geiger_current_label(uint32_t* label)
+        GEIGER_WHERE_ABSENT(GEIGER_CLEAR(label)) GEIGER_API geiger_status
+    geiger_resume_label(uint32_t label, geiger_scope* scope)
+        GEIGER_WHERE_ABSENT(GEIGER_IGNORE(label) GEIGER_CLEAR(scope))
+    /* The id of a text within a label (0: within none). */
+    GEIGER_API geiger_status geiger_define_label(const char* text, uint32_t around, uint32_t* label)
+        GEIGER_WHERE_ABSENT(GEIGER_IGNORE(text) GEIGER_IGNORE(around) GEIGER_CLEAR(label))
 
-/* ----------------------------------------------------------------- types --- */
+    /* ----------------------------------------------------------------- types --- */
 
-/* As geiger_label; says what is being allocated. */
-typedef struct geiger_type {
+    /* As geiger_label; says what is being allocated. */
+    typedef struct geiger_type {
   const char* name;
   uint64_t known;
 } geiger_type;
@@ -214,29 +216,28 @@ typedef struct geiger_type {
 /* Names the type of this thread's allocations until the scope is left. To be entered right
  * around one allocation, not around the construction of the object. */
 GEIGER_API geiger_status geiger_enter_type(geiger_type* type, geiger_scope* scope)
-    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(type) GEIGER_CLEAR(scope))
-GEIGER_API geiger_status geiger_leave_type(geiger_scope* scope)
-    GEIGER_WHERE_ABSENT(GEIGER_CLEAR(scope))
+    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(type) GEIGER_CLEAR(scope)) GEIGER_API geiger_status
+    geiger_leave_type(geiger_scope* scope) GEIGER_WHERE_ABSENT(GEIGER_CLEAR(scope))
 
-/* ---------------------------------------------------------- custom heaps --- */
+    /* ---------------------------------------------------------- custom heaps --- */
 
-/* A heap that the program manages itself: a pool, an arena, memory of a device. 0 is the
- * process's own, of which nothing can be reported. */
-typedef uint32_t geiger_heap;
+    /* A heap that the program manages itself: a pool, an arena, memory of a device. 0 is the
+     * process's own, of which nothing can be reported. */
+    typedef uint32_t geiger_heap;
 
 /* The heap of this name, the same one for the same name. */
 GEIGER_API geiger_status geiger_define_heap(const char* name, geiger_heap* heap)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(name) GEIGER_CLEAR(heap))
 
-/* An allocation succeeded; call it after each, before anybody can free it. The bytes are put
- * to trial as malloc's are, at the same interval. Not drawn: a subtraction and a branch.
- * `address` in [1, 2^48), unique among the live ones of its heap, need not be readable;
- * `size` up to 2^47. */
-GEIGER_API geiger_status geiger_report_allocation(geiger_heap heap, const void* address,
-                                                  size_t size)
-    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap) GEIGER_IGNORE(address) GEIGER_IGNORE(size))
+    /* An allocation succeeded; call it after each, before anybody can free it. The bytes are put
+     * to trial as malloc's are, at the same interval. Not drawn: a subtraction and a branch.
+     * `address` in [1, 2^48), unique among the live ones of its heap, need not be readable;
+     * `size` up to 2^47. */
+    GEIGER_API geiger_status
+    geiger_report_allocation(geiger_heap heap, const void* address, size_t size)
+        GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap) GEIGER_IGNORE(address) GEIGER_IGNORE(size))
 
-typedef struct geiger_allocation {
+            typedef struct geiger_allocation {
   const void* address;
   size_t requested;
   size_t usable;     /* 0: as requested. */
@@ -248,10 +249,10 @@ GEIGER_API geiger_status geiger_report_allocation_of(geiger_heap heap,
                                                      const geiger_allocation* allocation)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap) GEIGER_IGNORE(allocation))
 
-/* For allocators that put their bytes to trial themselves (geiger/arena.h): an allocation
- * that they drew, with a probability of 1/interval per byte, at the byte `offset` from 0, or
- * with certainty. Does not change the totals below. */
-typedef struct geiger_drawn {
+    /* For allocators that put their bytes to trial themselves (geiger/arena.h): an allocation
+     * that they drew, with a probability of 1/interval per byte, at the byte `offset` from 0, or
+     * with certainty. Does not change the totals below. */
+    typedef struct geiger_drawn {
   geiger_allocation allocation;
   uint64_t interval;
   uint64_t offset; /* Below requested; 0 where is_certain. */
@@ -259,35 +260,35 @@ typedef struct geiger_drawn {
 } geiger_drawn;
 GEIGER_API geiger_status geiger_report_drawn(geiger_heap heap, const geiger_drawn* drawn)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap) GEIGER_IGNORE(drawn))
-/* The interval in force, for them to draw with. Takes no lock. */
-GEIGER_API geiger_status geiger_get_interval_in_force(uint64_t* bytes)
-    GEIGER_WHERE_ABSENT(GEIGER_CLEAR(bytes))
+    /* The interval in force, for them to draw with. Takes no lock. */
+    GEIGER_API geiger_status geiger_get_interval_in_force(uint64_t* bytes)
+        GEIGER_WHERE_ABSENT(GEIGER_CLEAR(bytes))
 
-/* The allocation is about to go; call it before its address can be given out again. */
-GEIGER_API geiger_status geiger_report_free(geiger_heap heap, const void* address)
-    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap) GEIGER_IGNORE(address))
-/* All allocations of the heap are about to go. Reads the table of live samples once. */
-GEIGER_API geiger_status geiger_report_reset(geiger_heap heap)
-    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap))
+    /* The allocation is about to go; call it before its address can be given out again. */
+    GEIGER_API geiger_status geiger_report_free(geiger_heap heap, const void* address)
+        GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap) GEIGER_IGNORE(address))
+    /* All allocations of the heap are about to go. Reads the table of live samples once. */
+    GEIGER_API geiger_status geiger_report_reset(geiger_heap heap)
+        GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap))
 
-/* What was reported of a heap by this process, exact up to what threads have not settled yet
- * (less than one interval each); and the check of the sampler on itself. */
-typedef struct geiger_heap_totals {
+    /* What was reported of a heap by this process, exact up to what threads have not settled yet
+     * (less than one interval each); and the check of the sampler on itself. */
+    typedef struct geiger_heap_totals {
   uint64_t bytes;         /* Requested, of all reports that succeeded. */
   uint64_t trials;        /* Bytes put to trial. */
   uint64_t hits;          /* Trials that succeeded. */
   uint64_t certain_bytes; /* In objects recorded with certainty. */
   uint64_t certain_objects;
-  uint64_t interrupted;   /* Allocations that were not tried: reported by a signal handler or
-                             a listener in the middle of another report of the thread. */
-  double z;               /* (hits - expected) / standard deviation; 0 where nothing is random. */
+  uint64_t interrupted; /* Allocations that were not tried: reported by a signal handler or
+                           a listener in the middle of another report of the thread. */
+  double z;             /* (hits - expected) / standard deviation; 0 where nothing is random. */
 } geiger_heap_totals;
 GEIGER_API geiger_status geiger_get_heap_totals(geiger_heap heap, geiger_heap_totals* totals)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap) GEIGER_CLEAR(totals))
 
-/* -------------------------------------------------------------- profiles --- */
+    /* -------------------------------------------------------------- profiles --- */
 
-typedef struct geiger_token {
+    typedef struct geiger_token {
   uint64_t id;
 } geiger_token;
 typedef struct geiger_profile {
@@ -313,26 +314,26 @@ typedef enum geiger_profile_kind GEIGER_AS_INT {
 GEIGER_API geiger_status geiger_start_profile(geiger_profile_kind kind, uint64_t interval,
                                               geiger_token* token)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(kind) GEIGER_IGNORE(interval) GEIGER_CLEAR(token))
-/* Ends it, in any thread. Keeps but positions: the samples are read when they are first asked
- * for, which fails with GEIGER_OVERWRITTEN where the trace no longer reaches back to its start.
- * `profile` may be null to drop it. */
-GEIGER_API geiger_status geiger_stop_profile(geiger_token token, geiger_profile* profile)
-    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(token) GEIGER_CLEAR(profile))
-/* A profile of what is live. Nobody is stopped: what is allocated or freed meanwhile may or
- * may not be in it. GEIGER_RESIDENCY leaves out custom heaps. Where nothing is recorded at the
- * moment (before the first and after the last token, listener or geiger_start_recording(), while
- * paused, or after the recording has ended) GEIGER_NOT_RECORDING: take it before you stop. */
-GEIGER_API geiger_status geiger_take_snapshot(geiger_profile_kind kind, geiger_profile* profile)
-    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(kind) GEIGER_CLEAR(profile))
-GEIGER_API geiger_status geiger_free_profile(geiger_profile profile)
-    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(profile))
+    /* Ends it, in any thread. Keeps but positions: the samples are read when they are first asked
+     * for, which fails with GEIGER_OVERWRITTEN where the trace no longer reaches back to its start.
+     * `profile` may be null to drop it. */
+    GEIGER_API geiger_status geiger_stop_profile(geiger_token token, geiger_profile* profile)
+        GEIGER_WHERE_ABSENT(GEIGER_IGNORE(token) GEIGER_CLEAR(profile))
+    /* A profile of what is live. Nobody is stopped: what is allocated or freed meanwhile may or
+     * may not be in it. GEIGER_RESIDENCY leaves out custom heaps. Where nothing is recorded at the
+     * moment (before the first and after the last token, listener or geiger_start_recording(),
+     * while paused, or after the recording has ended) GEIGER_NOT_RECORDING: take it before you
+     * stop. */
+    GEIGER_API geiger_status geiger_take_snapshot(geiger_profile_kind kind, geiger_profile* profile)
+        GEIGER_WHERE_ABSENT(GEIGER_IGNORE(kind) GEIGER_CLEAR(profile)) GEIGER_API geiger_status
+    geiger_free_profile(geiger_profile profile) GEIGER_WHERE_ABSENT(GEIGER_IGNORE(profile))
 
-typedef struct geiger_sample {
+        typedef struct geiger_sample {
   const uint64_t* frames; /* Return addresses, innermost first. Valid as long as the profile; in a
                              listener, for the call. */
   size_t frame_count;
   uint64_t address;
-  uint64_t requested;    /* Bytes. */
+  uint64_t requested; /* Bytes. */
   uint64_t usable;
   uint64_t alignment;    /* 1 where none was asked for. */
   uint64_t offset;       /* Of the drawn byte; 0 where is_certain. */
@@ -346,19 +347,19 @@ typedef struct geiger_sample {
   geiger_text labels[GEIGER_MAX_NESTING]; /* Innermost first. */
   uint32_t label_count;
   geiger_heap heap;
-  uint32_t thread;       /* The kernel's number of the thread that allocated it; 0: not known (a free
-                            in a listener, of another thread's). */
-  uint8_t is_certain;    /* Recorded with probability 1. */
+  uint32_t thread;    /* The kernel's number of the thread that allocated it; 0: not known (a free
+                         in a listener, of another thread's). */
+  uint8_t is_certain; /* Recorded with probability 1. */
   uint8_t is_freed;
   /* Later versions add members here, at the end: the library makes these structs, programs read
    * them by pointer. */
   const uint64_t* free_frames; /* Of who freed it; null where not freed, not recorded
                                   (geiger_record_free_stacks()) or not known. As frames. */
   size_t free_frame_count;
-  uint32_t free_thread;  /* The kernel's number of the thread that freed it; 0: not known. */
-  uint64_t swapped;      /* GEIGER_RESIDENCY: bytes in swap, and ... */
-  uint64_t untouched;    /* ... in no page at all: never written, or given back. Both 0 where only
-                            mincore can be asked. */
+  uint32_t free_thread; /* The kernel's number of the thread that freed it; 0: not known. */
+  uint64_t swapped;     /* GEIGER_RESIDENCY: bytes in swap, and ... */
+  uint64_t untouched;   /* ... in no page at all: never written, or given back. Both 0 where only
+                           mincore can be asked. */
 } geiger_sample;
 
 /* Called with each sample; other than 0 ends the visit. It must not free the profile. */
@@ -367,23 +368,22 @@ GEIGER_API geiger_status geiger_visit_samples(geiger_profile profile, geiger_vis
                                               void* context)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(profile) GEIGER_IGNORE(visit) GEIGER_IGNORE(context))
 
-typedef struct geiger_profile_info {
+        typedef struct geiger_profile_info {
   geiger_profile_kind kind;
-  uint64_t samples;   /* Of all heaps. */
-  uint64_t from, to;  /* ns, CLOCK_MONOTONIC; equal for snapshots. Of the peak: its instant. */
-  uint64_t interval;  /* The largest that anything in it could have been drawn with. */
-  uint64_t unfinished;/* Records that a thread had begun and not finished: at most so many
-                         samples or frees are missing. */
+  uint64_t samples;    /* Of all heaps. */
+  uint64_t from, to;   /* ns, CLOCK_MONOTONIC; equal for snapshots. Of the peak: its instant. */
+  uint64_t interval;   /* The largest that anything in it could have been drawn with. */
+  uint64_t unfinished; /* Records that a thread had begun and not finished: at most so many
+                          samples or frees are missing. */
 } geiger_profile_info;
-GEIGER_API geiger_status geiger_get_profile_info(geiger_profile profile,
-                                                 geiger_profile_info* info)
+GEIGER_API geiger_status geiger_get_profile_info(geiger_profile profile, geiger_profile_info* info)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(profile) GEIGER_CLEAR(info))
 
-typedef enum geiger_measure GEIGER_AS_INT {
-  GEIGER_BYTES,   /* Requested. */
-  GEIGER_OBJECTS,
-  GEIGER_VALUE    /* Bytes of geiger_sample.value. */
-} geiger_measure;
+        typedef enum geiger_measure GEIGER_AS_INT {
+          GEIGER_BYTES, /* Requested. */
+          GEIGER_OBJECTS,
+          GEIGER_VALUE /* Bytes of geiger_sample.value. */
+        } geiger_measure;
 
 /* An estimate with its confidence interval. */
 typedef struct geiger_estimate {
@@ -406,34 +406,34 @@ GEIGER_API geiger_status geiger_estimate_total(geiger_profile profile, geiger_me
                             GEIGER_IGNORE(keeps) GEIGER_IGNORE(context) GEIGER_IGNORE(level)
                                 GEIGER_CLEAR(estimate))
 
-/* Takes the next bytes of a file; other than 0 ends the writing with GEIGER_FAILED_IO. */
-typedef int (*geiger_writer)(void* context, const void* data, size_t size);
+    /* Takes the next bytes of a file; other than 0 ends the writing with GEIGER_FAILED_IO. */
+    typedef int (*geiger_writer)(void* context, const void* data, size_t size);
 /* Writes one heap's samples in pprof's format, without symbols and not compressed. Sample
  * types are those of `geiger export`; a profile fills the alloc or the inuse columns. */
 GEIGER_API geiger_status geiger_write_pprof(geiger_profile profile, geiger_heap heap,
                                             geiger_writer write, void* context)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(profile) GEIGER_IGNORE(heap) GEIGER_IGNORE(write)
-                            GEIGER_IGNORE(context))
-GEIGER_API geiger_status geiger_write_pprof_to(geiger_profile profile, geiger_heap heap,
-                                               int descriptor)
-    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(profile) GEIGER_IGNORE(heap) GEIGER_IGNORE(descriptor))
-/* Creates or replaces a file. */
-GEIGER_API geiger_status geiger_write_pprof_file(geiger_profile profile, geiger_heap heap,
-                                                 const char* path)
-    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(profile) GEIGER_IGNORE(heap) GEIGER_IGNORE(path))
+                            GEIGER_IGNORE(context)) GEIGER_API geiger_status
+    geiger_write_pprof_to(geiger_profile profile, geiger_heap heap, int descriptor)
+        GEIGER_WHERE_ABSENT(GEIGER_IGNORE(profile) GEIGER_IGNORE(heap) GEIGER_IGNORE(descriptor))
+    /* Creates or replaces a file. */
+    GEIGER_API geiger_status
+    geiger_write_pprof_file(geiger_profile profile, geiger_heap heap, const char* path)
+        GEIGER_WHERE_ABSENT(GEIGER_IGNORE(profile) GEIGER_IGNORE(heap) GEIGER_IGNORE(path))
 
-/* --------------------------------------------------------------- metrics --- */
+    /* --------------------------------------------------------------- metrics --- */
 
-/* Writes OpenMetrics text, as Prometheus scrapes it: the live heap with its interval at `level`,
- * exact allocated bytes, live samples, drops, the interval. One call of `write` with the whole text;
- * content type: application/openmetrics-text; version=1.0.0; charset=utf-8. Takes a snapshot;
- * where nothing is recorded the live heap is left out. */
-GEIGER_API geiger_status geiger_write_openmetrics(double level, geiger_writer write, void* context)
-    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(level) GEIGER_IGNORE(write) GEIGER_IGNORE(context))
+    /* Writes OpenMetrics text, as Prometheus scrapes it: the live heap with its interval at
+     * `level`, exact allocated bytes, live samples, drops, the interval. One call of `write` with
+     * the whole text; content type: application/openmetrics-text; version=1.0.0; charset=utf-8.
+     * Takes a snapshot; where nothing is recorded the live heap is left out. */
+    GEIGER_API geiger_status
+    geiger_write_openmetrics(double level, geiger_writer write, void* context)
+        GEIGER_WHERE_ABSENT(GEIGER_IGNORE(level) GEIGER_IGNORE(write) GEIGER_IGNORE(context))
 
-/* ------------------------------------------------------------- listeners --- */
+    /* ------------------------------------------------------------- listeners --- */
 
-typedef struct geiger_listener {
+    typedef struct geiger_listener {
   uint64_t id;
 } geiger_listener;
 
@@ -449,10 +449,10 @@ GEIGER_API geiger_status geiger_add_listener(geiger_on_sample sampled, geiger_on
                                              void* context, geiger_listener* listener)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(sampled) GEIGER_IGNORE(freed) GEIGER_IGNORE(context)
                             GEIGER_CLEAR(listener))
-/* When it returns, no call is under way any more and none will come: it waits for those of
- * other threads. */
-GEIGER_API geiger_status geiger_remove_listener(geiger_listener listener)
-    GEIGER_WHERE_ABSENT(GEIGER_IGNORE(listener))
+    /* When it returns, no call is under way any more and none will come: it waits for those of
+     * other threads. */
+    GEIGER_API geiger_status geiger_remove_listener(geiger_listener listener)
+        GEIGER_WHERE_ABSENT(GEIGER_IGNORE(listener))
 
 #undef GEIGER_WHERE_ABSENT
 #undef GEIGER_AS_INT

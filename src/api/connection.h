@@ -8,7 +8,7 @@
 
 #include "base/attributes.h"
 #include "geiger/geiger.h"
-#include "runtime/capture/interface.h"
+#include "runtime/capture/program/interface.h"
 
 namespace geiger::api {
 

@@ -8,11 +8,13 @@
 #include "api/connection.h"
 #include "api/gate.h"
 #include "base/attributes.h"
+#include "runtime/capture/thread/countdown.h"
 #include "sampling/counter_sampler.h"
 #include "sampling/prng.h"
 
 namespace geiger::api {
 
+using capture::add;
 using capture::NameId;
 using capture::Rate;
 using sampling::Verdict;
@@ -51,11 +53,6 @@ constinit std::atomic<ThreadHeaps*> all{nullptr};
 constinit std::atomic<std::uint32_t> threads{0};
 constinit std::atomic<NameId> names[GEIGER_MAX_HEAPS + 1]{};
 constinit std::atomic<std::uint32_t> defined{0};
-
-template <typename Number>
-void add(std::atomic<Number>& total, Number value) {
-  total.store(total.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
-}
 
 bool is_heap(geiger_heap heap) {
   return heap != 0 && heap <= defined.load(std::memory_order_acquire);
@@ -118,32 +115,30 @@ void start(HeapCounter& counter, const Rate& rate, std::uint64_t stream) {
 /// left of it before the allocation at hand.
 void settle(HeapCounter& counter, std::uint64_t rest) {
   const std::uint64_t armed = counter.armed.load(std::memory_order_relaxed);
-  const std::uint64_t consumed = armed - rest;
-  add(counter.bytes, consumed);
+  add(counter.bytes, armed - rest);
   if (counter.rate.image == 0) return;
-  // More than was armed: a handler reported before this could settle, in part untried.
-  const std::uint64_t failed = std::min(consumed, counter.sampler.countdown());
-  if (failed < consumed) add(counter.interrupted, std::uint64_t{1});
-  counter.sampler.settle(failed);
-  count_trials(counter, failed);
+  const std::uint64_t unseen =
+      capture::settle(counter.sampler, armed, rest,
+                      [&counter](std::uint64_t failed) { count_trials(counter, failed); });
+  // A handler reported before this could settle, in part untried.
+  if (unseen != 0) add(counter.interrupted, std::uint64_t{1});
 }
+
+/// A heap's counter, as totals of decided allocations.
+struct HeapTotals {
+  HeapCounter& counter;
+
+  void tried(std::uint64_t bytes) const { count_trials(counter, bytes); }
+  void hit(std::uint64_t) const { add(counter.hits, std::uint64_t{1}); }
+  void certain(std::uint64_t bytes) const {
+    add(counter.certain_bytes, bytes);
+    add(counter.certain_objects, std::uint64_t{1});
+  }
+};
 
 Verdict decide(HeapCounter& counter, std::uint64_t size) {
   const Verdict verdict = counter.sampler.decide(size);
-  if (size == 0) return verdict;  // Without a trial of its own.
-  switch (verdict.kind) {
-    case Verdict::Kind::kCertain:
-      add(counter.certain_bytes, size);
-      add(counter.certain_objects, std::uint64_t{1});
-      break;
-    case Verdict::Kind::kSampled:
-      count_trials(counter, verdict.offset + 1);
-      add(counter.hits, std::uint64_t{1});
-      break;
-    case Verdict::Kind::kNotSampled:
-      count_trials(counter, size);
-      break;
-  }
+  capture::count_decided(HeapTotals{counter}, size, verdict);
   return verdict;
 }
 
@@ -156,10 +151,17 @@ void follow(HeapCounter& counter, const Rate& rate) {
   counter.interval.store(rate.interval, std::memory_order_relaxed);
 }
 
+/// While a report is under way the counter holds this: whatever a handler reports meanwhile
+/// comes to the slow path, and is put back.
+constexpr std::uint64_t kReporting = 0;
+
 void arm(HeapCounter& counter) {
-  const std::uint64_t next = counter.rate.image == 0 ? kAskAgain : counter.sampler.countdown();
-  counter.armed.store(next, std::memory_order_relaxed);
-  std::atomic_ref(counter.countdown).store(next, std::memory_order_relaxed);
+  const std::uint64_t armed = capture::arm_countdown(
+      counter.countdown, kReporting,
+      [&counter] { return counter.rate.image == 0 ? kAskAgain : counter.sampler.countdown(); },
+      // A handler jumped out of its report before it could put its bytes back.
+      [&counter](std::uint64_t) { add(counter.interrupted, std::uint64_t{1}); });
+  counter.armed.store(armed, std::memory_order_relaxed);
 }
 
 struct Reported {
@@ -193,9 +195,7 @@ struct Outcome {
 };
 
 Outcome draw(ThreadHeaps& heaps, HeapCounter& counter, geiger_heap heap, std::uint64_t size) {
-  // 0 until it is armed again: whatever a handler reports meanwhile comes here, and is put back.
-  const std::uint64_t rest =
-      std::atomic_ref(counter.countdown).exchange(0, std::memory_order_relaxed) + size;
+  const std::uint64_t rest = capture::take_countdown(counter.countdown, kReporting, size);
   const Rate rate = connection()->current_rate();
   settle(counter, rest);
   add(counter.bytes, size);

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "geiger/geiger.h"
-#include "runtime/capture/interface.h"
+#include "runtime/capture/program/interface.h"
 
 namespace geiger::api {
 

@@ -9,7 +9,7 @@
 
 #include "geiger/geiger.h"
 #include "runtime/capture/capture.h"
-#include "runtime/capture/filter.h"
+#include "runtime/capture/tables/filter.h"
 
 namespace geiger::api::test {
 

@@ -10,7 +10,7 @@
 #include "api/profiles.h"
 #include "api/session.h"
 #include "base/clock.h"
-#include "runtime/capture/image.h"
+#include "runtime/capture/image/image.h"
 
 namespace geiger::api {
 namespace {

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "base/check.h"
+
 namespace geiger {
 
 /// What starts a text: a code point, or one byte that starts none.
@@ -34,6 +36,7 @@ constexpr bool is_well_formed(char32_t value, std::size_t length) {
 /// The code point that `text` starts with. Requires a non-empty `text`; refuses
 /// overlong forms, surrogates and values above U+10FFFF.
 constexpr CodePoint decode_utf8(std::string_view text) {
+  GEIGER_ASSERT(!text.empty());
   const auto lead = static_cast<unsigned char>(text.front());
   const std::size_t length = detail::length_of_lead(lead);
   if (length == 0 || length > text.size()) return {lead, 1, false};

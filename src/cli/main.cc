@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/present/text.h"
+#include "base/check.h"
 #include "cli/help/choice.h"
 #include "cli/help/command_line.h"
 #include "cli/help/help_formatter.h"
@@ -143,7 +144,8 @@ int main(int argc, char** argv) {
   try {
     return geiger::cli::run(argc, argv);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "geiger: %s\n", error.what());
+    const bool is_ours = dynamic_cast<const geiger::base::InternalError*>(&error) != nullptr;
+    std::fprintf(stderr, "geiger: %s%s\n", is_ours ? "internal error: " : "", error.what());
     const bool is_run = argc > 1 && std::string_view(argv[1]) == "run";
     return is_run ? kOwnFailure : geiger::cli::kExitFailed;
   }

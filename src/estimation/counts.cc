@@ -7,6 +7,7 @@
 #include <random>
 #include <tuple>
 
+#include "base/check.h"
 #include "estimation/thinning.h"
 
 namespace geiger::estimation {
@@ -14,6 +15,10 @@ namespace {
 
 bool comes_before(const Count& a, const Count& b) {
   return std::tie(a.size, a.lambda, a.value, a.keep) < std::tie(b.size, b.lambda, b.value, b.keep);
+}
+
+[[maybe_unused]] bool is_canonical(std::span<const Count> counts) {
+  return std::ranges::is_sorted(counts, comes_before);
 }
 
 // Joins neighbours that are alike.
@@ -59,6 +64,7 @@ void make_canonical(Counts& counts) {
 }
 
 Counts merged(std::span<const Count> a, std::span<const Count> b) {
+  GEIGER_ASSERT(is_canonical(a) && is_canonical(b));
   Counts both;
   both.reserve(a.size() + b.size());
   std::ranges::merge(a, b, std::back_inserter(both), comes_before);
@@ -75,6 +81,7 @@ double inclusion_probability(const Count& count) {
 }
 
 NodeSums sums_of(std::span<const Count> counts) {
+  GEIGER_ASSERT(is_canonical(counts));
   NodeSums sums;
   for (const Count& count : counts) add(sums, count, count.count);
   return sums;
@@ -91,6 +98,7 @@ double certain_bytes_below(std::span<const Count> counts, double size) {
 }
 
 Counts thinned(std::span<const Count> counts, double interval, bool is_pure, std::uint64_t seed) {
+  GEIGER_ASSERT(interval >= 1 && is_canonical(counts));
   const double to = rate_of_interval(std::max(interval, 1.0));
   Counts kept(counts.begin(), counts.end());
   for (Count& count : kept) {

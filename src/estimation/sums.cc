@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/check.h"
+
 namespace geiger::estimation {
 namespace {
 
@@ -55,9 +57,13 @@ SampleSums less(const SampleSums& whole, const SampleSums& part) {
 
 }  // namespace
 
-double rate_of_interval(double interval) { return -std::log1p(-1 / interval); }
+double rate_of_interval(double interval) {
+  GEIGER_ASSERT(interval >= 1);
+  return -std::log1p(-1 / interval);
+}
 
 double inclusion_probability(Bytes size, double lambda) {
+  GEIGER_ASSERT(lambda > 0);
   return -std::expm1(-lambda * static_cast<double>(tried_bytes(size)));
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "base/check.h"
 #include "estimation/distributions/gamma.h"
 
 namespace geiger::estimation {
@@ -174,7 +175,10 @@ SurvivalStep SurvivalCurve::with_band(const Point& point) const {
   return step;
 }
 
-SurvivalStep SurvivalCurve::step(std::size_t i) const { return with_band(points_[frees_[i]]); }
+SurvivalStep SurvivalCurve::step(std::size_t i) const {
+  GEIGER_CHECK(i < frees_.size());
+  return with_band(points_[frees_[i]]);
+}
 
 SurvivalStep SurvivalCurve::at(double length) const {
   const auto next = std::ranges::upper_bound(points_, length, {}, &Point::length);

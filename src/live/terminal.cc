@@ -1,5 +1,7 @@
 #include "live/terminal.h"
 
+#include "base/check.h"
+
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
 #include <langinfo.h>
@@ -115,6 +117,7 @@ std::optional<std::string> LiveTerminal::obstacle() {
 }
 
 Opened LiveTerminal::open(bool has_color, bool has_unicode) {
+  GEIGER_ASSERT(!obstacle());
   const char* type = std::getenv("TERM");
   choose_locale(has_unicode);
   auto handles = std::make_unique<Handles>();

@@ -192,8 +192,9 @@ struct RecordHeader {
   std::uint16_t cpu;     ///< 0xfff = unknown.
   std::uint32_t thread;  ///< Index of the ThreadRecord, 0 = none.
 
+  static constexpr unsigned kFlagsShift = 8;  ///< Of the flags in the packed word.
   [[nodiscard]] constexpr std::uint64_t pack() const {
-    return std::uint64_t{static_cast<std::uint8_t>(type)} | std::uint64_t{flags} << 8 |
+    return std::uint64_t{static_cast<std::uint8_t>(type)} | std::uint64_t{flags} << kFlagsShift |
            std::uint64_t{words} << 16 | std::uint64_t{cpu} << 28 | std::uint64_t{thread} << 40;
   }
   [[nodiscard]] static constexpr RecordHeader unpack(std::uint64_t word) {

@@ -239,18 +239,17 @@ void Writer::finish(State state, Nanoseconds now) {
   header_->state.store(state, std::memory_order_release);
 }
 
-Slot Writer::reserve(const RecordHeader& header) {
+Slot Writer::reserve(std::uint64_t header) {
   if (is_stopped()) return {};
-  const Bytes bytes = Bytes{header.words} * 8;
+  const Bytes bytes = Bytes{RecordHeader::unpack(header).words} * 8;
   const Bytes begin = header_->tail.fetch_add(bytes, std::memory_order_relaxed);
   const Bytes end = begin + bytes;
   if (!is_writable(end) && !make_writable_slow(end)) return {};
   char* base = mappings_[current_.load(std::memory_order_acquire)].load(std::memory_order_relaxed);
   auto* words = reinterpret_cast<std::uint64_t*>(base + begin);
-  RecordHeader reserved = header;
-  reserved.flags |= kReserved;
+  const std::uint64_t reserved = header | std::uint64_t{kReserved} << RecordHeader::kFlagsShift;
   // A killed writer must leave the size before any part of the body.
-  std::atomic_ref(words[0]).store(reserved.pack(), std::memory_order_relaxed);
+  std::atomic_ref(words[0]).store(reserved, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_release);
   return {words, static_cast<Ref>(begin / 8)};
 }
@@ -259,10 +258,6 @@ const char* Writer::base(Bytes& bytes) const {
   const std::size_t current = current_.load(std::memory_order_acquire);
   bytes = first_mapping_ << current;
   return mappings_[current].load(std::memory_order_relaxed);
-}
-
-void Writer::commit(const Slot& slot, const RecordHeader& header) {
-  std::atomic_ref(slot.words[0]).store(header.pack(), std::memory_order_release);
 }
 
 void Writer::count_drop(DropCause cause, std::uint64_t count) {

@@ -66,21 +66,16 @@ class Writer {
 
   [[nodiscard]] bool is_open() const { return header_ != nullptr; }
 
-  /// Reserves a record of `header.words` words and stores its header marked
+  /// Reserves a record of the header's words and stores the header marked
   /// kReserved. Without room: counts `cause`, stops the trace, returns null.
-  Slot reserve(const RecordHeader& header);
-
-  /// Fills in a record made elsewhere, but for its header: that stays as reserved, for who reads
-  /// the live trace looks at it meanwhile.
-  template <typename Record>
-  static void fill(const Slot& slot, const Record& record) {
-    constexpr std::size_t kHeader = sizeof record.header;
-    __builtin_memcpy(slot.words + 1, reinterpret_cast<const char*>(&record) + kHeader,
-                     sizeof record - kHeader);
-  }
+  Slot reserve(std::uint64_t header);
+  Slot reserve(const RecordHeader& header) { return reserve(header.pack()); }
 
   /// Publishes a filled record; release, pairs with the reader's acquire.
-  static void commit(const Slot& slot, const RecordHeader& header);
+  static void commit(const Slot& slot, std::uint64_t header) {
+    std::atomic_ref(slot.words[0]).store(header, std::memory_order_release);
+  }
+  static void commit(const Slot& slot, const RecordHeader& header) { commit(slot, header.pack()); }
 
   void count_drop(DropCause cause, std::uint64_t count = 1);
 

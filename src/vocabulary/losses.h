@@ -28,9 +28,10 @@ using Drops = std::array<std::uint64_t, kDropSlots>;
 /// Why a runtime stopped recording before the program ended.
 enum class StopReason : std::uint32_t {
   kNone = 0,
-  kTraceFull = 1,  ///< The capacity was used up.
-  kNoSpace = 2,    ///< The file system refused to allocate the next extent.
-  kMapFailed = 3,  ///< A mapping was refused (address space, memory).
+  kTraceFull = 1,    ///< The capacity was used up.
+  kNoSpace = 2,      ///< The file system refused to allocate the next extent.
+  kMapFailed = 3,    ///< A mapping was refused (address space, memory).
+  kFailedCheck = 4,  ///< A mistake of geiger's own; a mark says where.
 };
 
 /// An identifier for machines and a clause for people; both empty where the value is unknown.
@@ -79,6 +80,8 @@ struct Words {
       return {"no_space", "the file system had no space left"};
     case StopReason::kMapFailed:
       return {"map_failed", "memory for the trace could not be mapped"};
+    case StopReason::kFailedCheck:
+      return {"failed_check", "an internal check of geiger failed; a mark says where"};
   }
   return {};
 }

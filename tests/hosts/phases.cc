@@ -21,7 +21,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/capture/interface.h"
+#include "runtime/capture/program/interface.h"
 #include "scenario.h"
 
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "runtime/capture/interface.h"
+#include "runtime/capture/program/interface.h"
 
 namespace {
 

@@ -6,6 +6,10 @@
 
 #include "geiger/sampling/counter_sampler.h"
 
+#ifndef GEIGER_SAMPLING_ASSERT
+#define GEIGER_SAMPLING_ASSERT(condition) static_cast<void>(0)
+#endif
+
 namespace geiger::sampling {
 
 // Lives in thread-local storage of initial-exec TLS: no construction, no
@@ -23,6 +27,7 @@ GEIGER_SAMPLING_INLINE void CounterSampler::start(std::uint64_t seed, std::uint6
 }
 
 GEIGER_SAMPLING_INLINE void CounterSampler::change_interval(std::uint64_t interval, double lambda) {
+  GEIGER_SAMPLING_ASSERT(is_started());
   interval_ = interval;
   lambda_ = lambda;
   redraw();
@@ -55,6 +60,7 @@ GEIGER_SAMPLING_INLINE Verdict CounterSampler::decide(std::uint64_t size) {
 }
 
 GEIGER_SAMPLING_INLINE Verdict CounterSampler::try_bytes(std::uint64_t size) {
+  GEIGER_SAMPLING_ASSERT(is_started());
   if (size <= skip_count_) {
     skip_count_ -= size;
     return {};
@@ -65,6 +71,7 @@ GEIGER_SAMPLING_INLINE Verdict CounterSampler::try_bytes(std::uint64_t size) {
 }
 
 GEIGER_SAMPLING_INLINE void CounterSampler::redraw() {
+  GEIGER_SAMPLING_ASSERT(is_started());
   skip_count_ = skip_count_of(generator_.next(), lambda_);
 }
 

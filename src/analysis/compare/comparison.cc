@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analysis/compare/site_runs.h"
+#include "base/check.h"
 #include "estimation/discoveries.h"
 
 namespace geiger::compare {
@@ -184,6 +185,7 @@ std::optional<Error> problem_with_sides(const Collected& collected) {
 }
 
 Comparison compare(Collected collected, double level) {
+  GEIGER_ASSERT(!problem_with_sides(collected));
   Comparison out;
   out.level = level;
   out.collected = std::move(collected);

@@ -10,6 +10,7 @@
 #include "analysis/compare/comparison.h"
 #include "analysis/compare/limits.h"
 #include "analysis/compare/site_runs.h"
+#include "base/check.h"
 #include "estimation/study/power.h"
 
 namespace geiger::compare {
@@ -348,6 +349,7 @@ std::optional<Error> problem_with(const Collected& collected, const Gates& gates
 }
 
 Verdicts check(const Collected& collected, const Gates& gates) {
+  GEIGER_ASSERT(!problem_with(collected, gates));
   return Checker(collected, gates).run();
 }
 

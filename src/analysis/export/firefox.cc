@@ -14,6 +14,7 @@
 #include "analysis/profile/labels.h"
 #include "analysis/profile/memory/measured.h"
 #include "analysis/profile/totals.h"
+#include "base/check.h"
 #include "estimation/rounding.h"
 
 namespace geiger::exports {
@@ -247,6 +248,7 @@ class FirefoxWriter {
 
 void write_firefox(const Recording& recording, const profile::Selection& part, const Sink& sink,
                    present::Names names) {
+  GEIGER_CHECK(std::ranges::none_of(recording.processes, &profile::Process::is_aggregated));
   FirefoxWriter(recording, part, names, sink).write();
 }
 

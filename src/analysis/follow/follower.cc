@@ -8,6 +8,7 @@
 #include "analysis/profile/profile.h"
 #include "analysis/profile/trim.h"
 #include "analysis/symbolize/trim.h"
+#include "base/check.h"
 
 namespace geiger::follow {
 
@@ -100,6 +101,7 @@ bool Follower::can_compare(const Baseline& baseline) const {
 }
 
 Change Follower::change_since(const Baseline& baseline) const {
+  GEIGER_CHECK(can_compare(baseline));
   const std::size_t size = recording_.tallies.size();
   Change change{std::vector<std::uint64_t>(size), std::vector<std::uint64_t>(size)};
   for (const auto& [identity, image] : images_) {

@@ -16,7 +16,7 @@ constexpr Nanoseconds kPatience = 1'000'000'000;
 
 }  // namespace
 
-GrowingImage::GrowingImage(int fd) : fd_(fd), windows_(fd, 0, kWindowBytes) {}
+GrowingImage::GrowingImage(int fd) : fd_(fd), windows_(fd, 0, kGrowingWindowBytes) {}
 
 const trace::FileHeader& GrowingImage::header() const {
   return trace::header_of(std::as_bytes(std::span(accepted_)));

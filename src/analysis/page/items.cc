@@ -12,6 +12,7 @@
 #include "analysis/profile/memory/mappings.h"
 #include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
+#include "base/check.h"
 
 namespace geiger::page {
 
@@ -98,6 +99,7 @@ bool Gathering::can_tell_times(const Selection& selection) const {
 }
 
 Items Gathering::with_times(const Selection& selection, const Span& span, bool is_of_fates) {
+  GEIGER_CHECK(can_tell_times(selection));
   Items out;
   out.has_times = out.has_threads = out.has_types = out.has_labels = true;
   out.has_processes = processes_.size() > 1;

@@ -10,11 +10,11 @@
 namespace geiger::present {
 namespace {
 
-constexpr std::size_t kAcross = 2, kDown = 4;  // Dots in a character.
+constexpr std::size_t kDotsAcross = 2, kDotsDown = 4;  // Dots in a character.
 constexpr char32_t kNoDots = 0x2800;
 
 /// Bits of a braille character by row and column.
-constexpr std::array<std::array<std::uint8_t, kAcross>, kDown> kBits{
+constexpr std::array<std::array<std::uint8_t, kDotsAcross>, kDotsDown> kBits{
     {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}};
 
 class DotGrid {
@@ -25,18 +25,18 @@ class DotGrid {
   /// `x` and `y` in [0, 1], y upwards.
   void set(double x, double y) {
     const auto across =
-        static_cast<std::size_t>(std::lround(x * static_cast<double>(columns_ * kAcross - 1)));
+        static_cast<std::size_t>(std::lround(x * static_cast<double>(columns_ * kDotsAcross - 1)));
     const auto down =
-        static_cast<std::size_t>(std::lround((1 - y) * static_cast<double>(rows_ * kDown - 1)));
-    std::uint8_t& cell = cells_[down / kDown * columns_ + across / kAcross];
-    cell = static_cast<std::uint8_t>(cell | kBits[down % kDown][across % kAcross]);
+        static_cast<std::size_t>(std::lround((1 - y) * static_cast<double>(rows_ * kDotsDown - 1)));
+    std::uint8_t& cell = cells_[down / kDotsDown * columns_ + across / kDotsAcross];
+    cell = static_cast<std::uint8_t>(cell | kBits[down % kDotsDown][across % kDotsAcross]);
   }
 
   /// Dots close enough to look like a line.
   void line(ChartPoint from, ChartPoint to) {
     const double longest =
-        std::max(std::abs(to.x - from.x) * static_cast<double>(columns_ * kAcross),
-                 std::abs(to.y - from.y) * static_cast<double>(rows_ * kDown));
+        std::max(std::abs(to.x - from.x) * static_cast<double>(columns_ * kDotsAcross),
+                 std::abs(to.y - from.y) * static_cast<double>(rows_ * kDotsDown));
     const auto steps = static_cast<std::size_t>(std::ceil(longest)) + 1;
     for (std::size_t i = 0; i <= steps; ++i) {
       const double t = static_cast<double>(i) / static_cast<double>(steps);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "analysis/profile/labels.h"
+#include "base/check.h"
 
 namespace geiger::present {
 namespace {
@@ -33,6 +34,7 @@ void write_location(JsonWriter& json, const Recording& recording, const Location
 }  // namespace
 
 void write_stack(JsonWriter& json, const Recording& recording, std::uint32_t stack) {
+  GEIGER_CHECK(stack < recording.stacks.size());
   json.key("stack").begin_array();
   for (const std::uint32_t location : recording.stacks[stack].locations) {
     write_location(json, recording, recording.locations[location]);

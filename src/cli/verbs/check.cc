@@ -13,6 +13,7 @@
 #include "cli/options/input.h"
 #include "cli/options/next_step.h"
 #include "cli/options/output.h"
+#include "cli/options/selection_options.h"
 #include "cli/options/sides.h"
 #include "cli/options/terminal_options.h"
 #include "cli/verbs/commands.h"
@@ -200,7 +201,7 @@ void register_check(CLI::App& app, int& exit_code) {
   options->by = add_grouping_options(*verb, options->grouping, false);
   verb->add_option("--top", options->check.top, "Gates to list (default 30; 0: all)")
       ->type_name("N");
-  add_selection_options(*verb, options->selection, Kinds::kWithMappings);
+  add_selection_options(*verb, options->selection, query::Kinds::kWithMappings);
   add_frame_options(*verb, options->selection.frames);
   verb->callback([options, &exit_code] { exit_code = run_check(*options); });
 }

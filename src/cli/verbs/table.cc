@@ -11,8 +11,8 @@
 #include "cli/help/choice.h"
 #include "cli/options/input.h"
 #include "cli/options/next_step.h"
+#include "cli/options/selection_options.h"
 #include "cli/verbs/commands.h"
-#include "query/selection.h"
 #include "terminal/terminal.h"
 
 namespace geiger::cli {
@@ -42,7 +42,7 @@ const std::map<std::string, SortBy> kSorts{{"self", SortBy::kSelf},
 report::TableReport report_of(const profile::Recording& recording, const TableArguments& options,
                               profile::Selection selection) {
   const GroupBy by = options.table.by;
-  const std::string why = refusal_of(selection.kind, by);
+  const std::string why = query::refusal_of(selection.kind, by);
   if (!why.empty()) throw CLI::ValidationError(why);
   if (by == GroupBy::kHeap) return report::heaps_report(recording, selection, options.table);
   selection.tells_lifetimes = by == GroupBy::kLifetime;
@@ -94,7 +94,7 @@ void register_table(CLI::App& app, int& exit_code) {
   verb->add_option("--top", options->table.top,
                    "Rows to show (default 30; 0: all, also those without own samples)")
       ->type_name("N");
-  add_selection_options(*verb, options->selection, Kinds::kAll);
+  add_selection_options(*verb, options->selection, query::Kinds::kAll);
   add_frame_options(*verb, options->read.frames);
   verb->callback([options, &exit_code] { exit_code = print_table(*options); });
 }

@@ -8,8 +8,8 @@
 #include "analysis/profile/memory/measured.h"
 #include "cli/options/input.h"
 #include "cli/options/next_step.h"
+#include "cli/options/selection_options.h"
 #include "cli/verbs/commands.h"
-#include "query/selection.h"
 #include "terminal/terminal.h"
 
 namespace geiger::cli {
@@ -52,7 +52,7 @@ void register_tree(CLI::App& app, int& exit_code) {
                    "Leave out branches with less of the total (default 1)")
       ->check(CLI::Range(0.0, 100.0))
       ->type_name("P");
-  add_selection_options(*verb, options->selection, Kinds::kAll);
+  add_selection_options(*verb, options->selection, query::Kinds::kAll);
   add_frame_options(*verb, options->read.frames);
   verb->callback([options, &exit_code] { exit_code = print_tree(*options); });
 }

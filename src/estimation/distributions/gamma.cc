@@ -11,17 +11,7 @@
 namespace geiger::estimation {
 namespace {
 
-// Beyond the larger the law is its mean to the last digit of a double; below the
-// smaller all its mass but less than 1e-26 lies at 0 (the rest is far out).
-constexpr double kConstantShape = 1e30;
-constexpr double kVanishingShape = 1e-30;
 constexpr double kLargest = std::numeric_limits<double>::max();
-
-// From here on the cube root of a gamma variable is normal to all digits that
-// matter (Wilson and Hilferty 1931: relative error of a 95 % quantile 1.5e-11 at
-// shape 1e6, falling with shape^1.5), while the incomplete gamma function takes
-// up to a millisecond and ends in noise.
-constexpr double kNormalShape = 1e7;
 
 // Quantile of shape a, scale 1, where P(Z <= z) is the normal law's.
 double cube_of_normal(double shape, double z) {

@@ -3,6 +3,17 @@
 
 namespace geiger::estimation {
 
+/// Beyond the larger shape the law is its mean to the last digit of a double; below the smaller
+/// one all its mass but less than 1e-26 is at 0 (the rest is far out).
+inline constexpr double kConstantShape = 1e30;
+inline constexpr double kVanishingShape = 1e-30;
+
+/// From this shape on the cube root of a gamma variable is normal to all digits that matter, and so
+/// is the difference of two (Wilson and Hilferty 1931: relative error of a 95 % quantile 1.5e-11
+/// at shape 1e6, falling with shape^1.5), while the incomplete gamma function takes up to a
+/// millisecond and ends in noise.
+inline constexpr double kNormalShape = 1e7;
+
 /// Gamma with shape (mean / deviation)^2 and scale deviation^2 / mean. A
 /// deviation of 0 is the constant `mean`; a mean of 0 is the constant 0. Both
 /// finite and not negative. No function returns NaN or throws.

@@ -10,14 +10,9 @@
 namespace geiger::estimation {
 namespace {
 
-// From here on cube roots of gamma variables are normal to 1e-12 (gamma.cc), and so
-// is their difference.
-constexpr double kNormalShape = 1e7;
 // A law this much narrower than the other is a constant beside it: it changes the
 // standard deviation of the difference by less than 1e-13 of itself.
 constexpr double kConstantRatio = 1e13;
-constexpr double kConstantShape = 1e30;
-constexpr double kVanishingShape = 1e-30;
 
 double capped_shape_of(const Gamma& law) {
   if (!(law.mean > 0) || !(law.deviation > 0)) return kConstantShape;

@@ -1,12 +1,28 @@
-// The slow path: what happens to the one allocation in T bytes that is drawn.
+// The slow path: what happens to the one allocation in T bytes that is drawn. This header is what
+// the interposer calls; the parts of the room are named after what they hold, and how long it
+// lives:
 //
-//   decide           settle the counter, put the allocation to trial, arm again
-//    +- ready        first use: read settings, open the trace; fork's child: anew
-//    +- own state    first slow path of a thread: adopt a state, write its record
-//   record           the sample: stack, time, cpu -> trace, live table, filter
-//   release          a free that the filter let through: live table -> trace
-//   take / settle_taken / put_back      the same in two halves, for realloc
-//   begin_thread / end_thread           from the thread trampoline
+//   tables/    memory and lock-free tables that know nothing of what is in them
+//   thread/    a thread's counter, its state, how it joins the recording and leaves it
+//   image/     the process image: settings, phases, segments of its trace, interval, end
+//   sample/    the way of one sample, and of its free
+//   program/   what the program says by itself: names, custom heaps, mappings; the table of
+//              functions for libgeiger.so
+//   control/   what is asked from outside: attaching, sleeping and waking, requests, confinement
+//
+// A sample goes in one direction, a file for each step:
+//
+//   sample/decide.cc         settle the counter, put the allocation to trial, arm again
+//    +- image/image.cc         first use: read settings, open the trace; fork's child: anew
+//    +- thread/enrolment.cc    first slow path of a thread: adopt a state, write its record
+//    +- thread/settling.cc     the counter and the thread's totals
+//   sample/record.cc         after the allocator has answered
+//    +- sample/record_stack.cc walk the stack, write it once
+//    +- sample/write.cc        the sample -> trace, or its tally
+//    +- sample/live_samples.cc track it: live table, filter
+//   sample/release.cc        a free that the filter let through: live table -> trace;
+//                            take / settle_taken / put_back are its halves, for realloc
+//   thread/thread_life.cc    begin_thread / end_thread, from the thread trampoline
 //
 // Whatever fails inside switches sampling off (trace::StopReason) and lets the
 // program go on; nothing here aborts, waits, locks or writes to a descriptor of
@@ -23,9 +39,9 @@
 #include <cstdint>
 
 #include "base/units.h"
-#include "runtime/capture/filter.h"
-#include "runtime/capture/names.h"
-#include "runtime/capture/thread_local.h"
+#include "runtime/capture/program/names.h"
+#include "runtime/capture/tables/filter.h"
+#include "runtime/capture/thread/thread_local.h"
 #include "runtime/unwind/unwind.h"
 #include "trace/format.h"
 
@@ -78,20 +94,6 @@ void release(const void* address, const unwind::Registers& caller);
   return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(address) |
                                        std::uintptr_t{heap} << 48);
 }
-
-/// Lets the calling thread draw with the interval in force from here on, not only from its
-/// next slow path.
-void follow_now();
-
-/// The largest interval that any thread still draws with; it only needs one slow path to
-/// give it up. Requires is_recording().
-[[nodiscard]] Bytes largest_interval_in_use();
-
-/// The calling thread's state, or null: no memory. Requires is_recording().
-ThreadState* known_state();
-
-/// Gives a thread a record in a segment. False: no room.
-bool enrol(ThreadState& state, Segment& segment);
 
 /// Removes a live sample without recording; 0 if `address` is none.
 std::uint64_t take(const void* address);

@@ -8,10 +8,12 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/capture/custom_heap.h"
-#include "runtime/capture/names.h"
+#include "runtime/capture/program/custom_heap.h"
+#include "runtime/capture/program/names.h"
 #include "runtime/capture/test_recording.h"
-#include "runtime/capture/thread_state.h"
+#include "runtime/capture/thread/enrolment.h"
+#include "runtime/capture/thread/settling.h"
+#include "runtime/capture/thread/thread_state.h"
 
 namespace geiger::capture {
 namespace {
@@ -37,27 +39,28 @@ TEST_F(Moments, WithinADecisionAreCountedAsDropped) {
                        state.armed.store(kTaken);
                        state.deciding_frame = kOutermostFrame;
                        for (int i = 0; i < 16; ++i) allocate(10);
-                       GEIGER_CHECK(drops(DropCause::kReentered) == 16);
-                       GEIGER_CHECK(image.live.size() == 1);
+                       GEIGER_OR_FAIL(drops(DropCause::kReentered) == 16);
+                       GEIGER_OR_FAIL(image.live.table.size() == 1);
                        follow_now();  // Leaves the counter to the decision.
-                       GEIGER_CHECK(state.armed.load() == kTaken);
+                       GEIGER_OR_FAIL(state.armed.load() == kTaken);
                        allocate(11);  // Nobody nests so deep: it was left by a jump.
-                       GEIGER_CHECK(image.live.size() == 2 && state.armed.load() != kTaken);
+                       GEIGER_OR_FAIL(image.live.table.size() == 2 && state.armed.load() != kTaken);
                        return 0;
                      }),
             0);
 }
 
 TEST_F(Moments, AfterADecisionThatWasLeftByAJumpAreAsEver) {
-  EXPECT_EQ(recorded("",
-                     [] {
-                       own_state()->armed.store(kTaken);
-                       own_state()->deciding_frame = nullptr;
-                       allocate(10);
-                       GEIGER_CHECK(drops(DropCause::kReentered) == 0 && image.live.size() == 2);
-                       return 0;
-                     }),
-            0);
+  EXPECT_EQ(
+      recorded("",
+               [] {
+                 own_state()->armed.store(kTaken);
+                 own_state()->deciding_frame = nullptr;
+                 allocate(10);
+                 GEIGER_OR_FAIL(drops(DropCause::kReentered) == 0 && image.live.table.size() == 2);
+                 return 0;
+               }),
+      0);
 }
 
 TEST_F(Moments, ThatEndAThreadWithinItsDecisionLeaveItsTotals) {
@@ -66,7 +69,7 @@ TEST_F(Moments, ThatEndAThreadWithinItsDecisionLeaveItsTotals) {
                        ThreadState& state = *own_state();
                        state.armed.store(kTaken);
                        end_thread();
-                       GEIGER_CHECK(state.lifecycle.load() == kFree && !state.is_ending);
+                       GEIGER_OR_FAIL(state.lifecycle.load() == kFree && !state.is_ending);
                        return 0;
                      }),
             0);
@@ -81,11 +84,11 @@ TEST_F(Moments, BeforeADecisionArePutToTrial) {
                        const Bytes armed = state.armed.load();
                        tls.countdown = std::uint64_t{0} - 5000 - 64;
                        static_cast<void>(decide(64));
-                       GEIGER_CHECK(state.record->bytes.load() == before + armed + 5000 + 64);
-                       GEIGER_CHECK(drops(DropCause::kReentered) == 1);
+                       GEIGER_OR_FAIL(state.record->bytes.load() == before + armed + 5000 + 64);
+                       GEIGER_OR_FAIL(drops(DropCause::kReentered) == 1);
                        tls.countdown = std::uint64_t{0} - 2 * kMiB;  // Left by a jump there.
                        static_cast<void>(decide(64));
-                       GEIGER_CHECK(state.record->bytes.load() < before + kMiB);
+                       GEIGER_OR_FAIL(state.record->bytes.load() < before + kMiB);
                        return 0;
                      }),
             0);
@@ -97,8 +100,8 @@ TEST_F(Moments, WithinAWalkHaveShorterStacks) {
                        ThreadState& state = *own_state();
                        state.walking_frame = kOutermostFrame;
                        allocate(10);
-                       GEIGER_CHECK(image.live.size() == 2);
-                       GEIGER_CHECK(state.walking_frame == kOutermostFrame);
+                       GEIGER_OR_FAIL(image.live.table.size() == 2);
+                       GEIGER_OR_FAIL(state.walking_frame == kOutermostFrame);
                        state.walking_frame = nullptr;
                        return 0;
                      }),
@@ -110,8 +113,8 @@ TEST_F(Moments, OfAllocationsThatNobodyCanServeAreNone) {
                      [] {
                        const std::uint64_t before = tls.countdown;
                        tls.countdown -= Bytes{1} << 48;
-                       GEIGER_CHECK(!decide(Bytes{1} << 48).is_sample);
-                       GEIGER_CHECK(tls.countdown == before);
+                       GEIGER_OR_FAIL(!decide(Bytes{1} << 48).is_sample);
+                       GEIGER_OR_FAIL(tls.countdown == before);
                        return 0;
                      }),
             0);
@@ -123,22 +126,22 @@ TEST_F(Moments, OfAFailedAllocationAreTakenBackWhereTheyCan) {
                        const trace::ThreadRecord& totals = *own_state()->record;
                        const std::uint64_t certain = totals.certain_count.load();
                        Decision decision = decide(64);
-                       GEIGER_CHECK(totals.certain_count.load() == certain + 1);
+                       GEIGER_OR_FAIL(totals.certain_count.load() == certain + 1);
                        retract(decision, 64);
-                       GEIGER_CHECK(totals.certain_count.load() == certain);
+                       GEIGER_OR_FAIL(totals.certain_count.load() == certain);
                        decision.segment += 1;  // It ended meanwhile.
                        retract(decision, 64);
                        decision.segment -= 1;
                        decision.is_certain = false;
                        retract(decision, 64);
                        retract({}, 64);
-                       GEIGER_CHECK(totals.certain_count.load() == certain);
+                       GEIGER_OR_FAIL(totals.certain_count.load() == certain);
                        const Decision late = decide(64);
                        detach();
                        retract(late, 64);
                        record(late, {address_of(9), 64, 64, trace::EntryPoint::kMalloc, 0}, {});
-                       GEIGER_CHECK(totals.certain_count.load() == certain + 1);
-                       GEIGER_CHECK(image.live.size() == 1);
+                       GEIGER_OR_FAIL(totals.certain_count.load() == certain + 1);
+                       GEIGER_OR_FAIL(image.live.table.size() == 1);
                        return 0;
                      }),
             0);
@@ -148,15 +151,15 @@ TEST_F(Moments, OfAnAddressThatComesBackTellAnUnseenFree) {
   EXPECT_EQ(recorded("GEIGER_MODE=freestacks\n",
                      [] {
                        allocate(1);
-                       GEIGER_CHECK(drops(DropCause::kUnseenFree) == 1);
-                       GEIGER_CHECK(image.live.size() == 1);
+                       GEIGER_OR_FAIL(drops(DropCause::kUnseenFree) == 1);
+                       GEIGER_OR_FAIL(image.live.table.size() == 1);
                        const std::uint64_t taken = take(address_of(1));
-                       GEIGER_CHECK(taken != 0 && image.live.size() == 0);
+                       GEIGER_OR_FAIL(taken != 0 && image.live.table.size() == 0);
                        put_back(address_of(1), taken);
                        put_back(address_of(2), 0);
-                       GEIGER_CHECK(image.live.size() == 1);
+                       GEIGER_OR_FAIL(image.live.table.size() == 1);
                        free_again(1);
-                       return image.live.size() == 0 ? 0 : 1;
+                       return image.live.table.size() == 0 ? 0 : 1;
                      }),
             0);
 }
@@ -173,20 +176,20 @@ TEST_F(Moments, OfThreadsThatCameBeforeAreSettledAtTheEnd) {
                 step = 2;
                 while (step.load() == 2) std::this_thread::yield();
               });
-              GEIGER_CHECK(directory_.attach() == 0);
+              GEIGER_OR_FAIL(directory_.attach() == 0);
               step = 1;
               while (step.load() != 2) std::this_thread::yield();
               const ThreadState& state = *first_state();
-              GEIGER_CHECK(state.is_foreign);
+              GEIGER_OR_FAIL(state.is_foreign);
               std::thread([] { allocate(7); }).join();  // Its end is not seen either.
               detach();
-              GEIGER_CHECK(state.record->armed.load() == 0 && state.record->pending.load() == 8);
-              GEIGER_CHECK(first_state()->record->armed.load() != 0);
+              GEIGER_OR_FAIL(state.record->armed.load() == 0 && state.record->pending.load() == 8);
+              GEIGER_OR_FAIL(first_state()->record->armed.load() != 0);
               step = 3;
               before.join();
-              GEIGER_CHECK(directory_.attach() == 0);  // Their states are free again.
+              GEIGER_OR_FAIL(directory_.attach() == 0);  // Their states are free again.
               for (const ThreadState* one = first_state(); one != nullptr; one = one->next) {
-                GEIGER_CHECK(one->lifecycle.load() == kFree);
+                GEIGER_OR_FAIL(one->lifecycle.load() == kFree);
               }
               return 0;
             }),
@@ -203,14 +206,14 @@ TEST_F(Moments, OfThreadsThatAreSeenEnd) {
                          end_thread();
                        }).join();
                        const trace::ThreadRecord& ended = *first_state()->record;
-                       GEIGER_CHECK(ended.end.load() != 0 && ended.armed.load() == 0);
+                       GEIGER_OR_FAIL(ended.end.load() != 0 && ended.armed.load() == 0);
                        std::thread([] { end_thread(); }).join();  // Never allocated.
                        std::thread([] {
                          begin_thread();
                          allocate(7);
-                         image.generation++;  // As after a fork, before it allocates again.
+                         image.origin.generation++;  // As after a fork, before it allocates again.
                          end_thread();
-                         image.generation--;
+                         image.origin.generation--;
                        }).join();
                        return 0;
                      }),
@@ -239,12 +242,12 @@ TEST_F(Moments, OfThreadsThatLingerKeepTheirStates) {
                          for (auto* one = first_state(); one != nullptr; one = one->next) ++count;
                          return count;
                        };
-                       GEIGER_CHECK(states() == 7);  // With the main thread's.
+                       GEIGER_OR_FAIL(states() == 7);  // With the main thread's.
                        may_go = true;
                        for (std::thread& thread : lingering) thread.join();
                        first_state()->tid = 0;  // As of one that gave it up.
                        for (int i = 0; i < 20; ++i) std::thread([] { allocate(30, 5000); }).join();
-                       GEIGER_CHECK(states() < 7 + 20);
+                       GEIGER_OR_FAIL(states() < 7 + 20);
                        return 0;
                      }),
             0);
@@ -255,24 +258,24 @@ TEST_F(Moments, OfThreadsThatLingerKeepTheirStates) {
 TEST_F(Moments, OfRequestsForAnInterval) {
   EXPECT_EQ(recorded("",
                      [] {
-                       GEIGER_CHECK(!set_interval(0) && !set_interval(kMostInterval + 1));
-                       GEIGER_CHECK(set_interval(64) && set_interval(4096));
-                       GEIGER_CHECK(largest_interval_in_use() == 4096);
+                       GEIGER_OR_FAIL(!set_interval(0) && !set_interval(kMostInterval + 1));
+                       GEIGER_OR_FAIL(set_interval(64) && set_interval(4096));
+                       GEIGER_OR_FAIL(largest_interval_in_use() == 4096);
                        std::thread([] { allocate(5, kMiB); }).join();
-                       GEIGER_CHECK(set_interval(128));
-                       GEIGER_CHECK(largest_interval_in_use() == 4096);
+                       GEIGER_OR_FAIL(set_interval(128));
+                       GEIGER_OR_FAIL(largest_interval_in_use() == 4096);
                        follow_now();
                        control().requested_interval.store(kMostInterval + 1);
                        allocate(6, kMiB);
-                       GEIGER_CHECK(own_state()->sampler.interval() == 128);
+                       GEIGER_OR_FAIL(own_state()->sampler.interval() == 128);
                        control().requested_interval.store(512);
                        allocate(7, kMiB);
                        allocate(8, kMiB);
-                       GEIGER_CHECK(own_state()->sampler.interval() == 512);
-                       GEIGER_CHECK(epoch_of_interval(current_segment(), 0) == 0);
-                       GEIGER_CHECK(rate_of_interval(512).interval == 512);
-                       GEIGER_CHECK(rate_of_interval(513).interval == 513);
-                       GEIGER_CHECK(rate_of_interval(0).image == 0);
+                       GEIGER_OR_FAIL(own_state()->sampler.interval() == 512);
+                       GEIGER_OR_FAIL(epoch_of_interval(current_segment(), 0) == 0);
+                       GEIGER_OR_FAIL(rate_of_interval(512).interval == 512);
+                       GEIGER_OR_FAIL(rate_of_interval(513).interval == 513);
+                       GEIGER_OR_FAIL(rate_of_interval(0).image == 0);
                        return 0;
                      }),
             0);
@@ -283,7 +286,7 @@ TEST_F(Moments, OfBurstsDoubleTheInterval) {
                      [] {
                        control().doubling_step.store(1 << 16);
                        for (std::uint64_t i = 2; i < 6000; ++i) allocate(i, 4096);
-                       GEIGER_CHECK(own_state()->sampler.interval() >= 128);
+                       GEIGER_OR_FAIL(own_state()->sampler.interval() >= 128);
                        return 0;
                      }),
             0);
@@ -305,12 +308,12 @@ TEST_F(Moments, OfMarksThatAreSetFromOutside) {
                        post(1, 3, "half", 4);  // Being filled.
                        post(2, 2, "long", 1U << 30);
                        allocate(2);
-                       GEIGER_CHECK(control().marks[0].taken.load() == 2);
-                       GEIGER_CHECK(control().marks[1].taken.load() == 0);
-                       GEIGER_CHECK(control().marks[2].taken.load() == 2);
-                       GEIGER_CHECK(!write_mark(nullptr, 3));
-                       GEIGER_CHECK(!write_mark("mark", kMaxNameBytes + 1));
-                       GEIGER_CHECK(write_mark("mark", 4));
+                       GEIGER_OR_FAIL(control().marks[0].taken.load() == 2);
+                       GEIGER_OR_FAIL(control().marks[1].taken.load() == 0);
+                       GEIGER_OR_FAIL(control().marks[2].taken.load() == 2);
+                       GEIGER_OR_FAIL(!write_mark(nullptr, 3));
+                       GEIGER_OR_FAIL(!write_mark("mark", kMaxNameBytes + 1));
+                       GEIGER_OR_FAIL(write_mark("mark", 4));
                        return 0;
                      }),
             0);

@@ -9,13 +9,15 @@
 #include <thread>
 
 #include "base/attachment.h"
-#include "runtime/capture/arena.h"
-#include "runtime/capture/confinement.h"
-#include "runtime/capture/custom_heap.h"
-#include "runtime/capture/mappings.h"
-#include "runtime/capture/names.h"
+#include "runtime/capture/control/confinement.h"
+#include "runtime/capture/program/custom_heap.h"
+#include "runtime/capture/program/mappings.h"
+#include "runtime/capture/program/names.h"
+#include "runtime/capture/tables/arena.h"
 #include "runtime/capture/test_recording.h"
-#include "runtime/capture/thread_state.h"
+#include "runtime/capture/thread/enrolment.h"
+#include "runtime/capture/thread/settling.h"
+#include "runtime/capture/thread/thread_state.h"
 
 namespace geiger::capture {
 namespace {
@@ -36,19 +38,19 @@ class Recording : public testing::Test {
 
 TEST_F(Recording, BeginsAgainWhenItHasEnded) {
   EXPECT_EQ(in_child([&] {
-              GEIGER_CHECK(may_attach() && std::string(trace_directory()).empty());
-              GEIGER_CHECK(attach("GEIGER_DIR=relative") == base::kBadSettings);
-              GEIGER_CHECK(directory_.attach() == 0);
-              GEIGER_CHECK(!may_attach() && trace_directory() == directory_.path());
-              GEIGER_CHECK(directory_.attach() == base::kIsRecording);
+              GEIGER_OR_FAIL(may_attach() && std::string(trace_directory()).empty());
+              GEIGER_OR_FAIL(attach("GEIGER_DIR=relative") == base::kBadSettings);
+              GEIGER_OR_FAIL(directory_.attach() == 0);
+              GEIGER_OR_FAIL(!may_attach() && trace_directory() == directory_.path());
+              GEIGER_OR_FAIL(directory_.attach() == base::kIsRecording);
               allocate(1);
               detach();
               detach();
-              GEIGER_CHECK(may_attach() && !is_recording());
+              GEIGER_OR_FAIL(may_attach() && !is_recording());
               allocate(2);
-              GEIGER_CHECK(directory_.attach() == 0 && image.live.size() == 0);
+              GEIGER_OR_FAIL(directory_.attach() == 0 && image.live.table.size() == 0);
               allocate(3, 2 * kMiB);  // A thread asks again when it has allocated 1 MiB.
-              GEIGER_CHECK(image.live.size() == 1);
+              GEIGER_OR_FAIL(image.live.table.size() == 1);
               return 0;
             }),
             0);
@@ -85,9 +87,9 @@ TEST_F(Recording, GoesOnWithoutWhatTheSystemWouldTellIt) {
        {SYS_readlinkat, SYS_getrandom, SYS_madvise, SYS_gettid, SYS_prctl, SYS_prlimit64}) {
     EXPECT_EQ(in_child([&] {
                 refuse_call(number, ENOSYS);
-                GEIGER_CHECK(attach(("GEIGER_DIR=" + directory_.path()).c_str()) == 0);
+                GEIGER_OR_FAIL(attach(("GEIGER_DIR=" + directory_.path()).c_str()) == 0);
                 allocate(1, kMiB);
-                GEIGER_CHECK(image.live.size() == 1);
+                GEIGER_OR_FAIL(image.live.table.size() == 1);
                 return 0;
               }),
               0)
@@ -97,8 +99,8 @@ TEST_F(Recording, GoesOnWithoutWhatTheSystemWouldTellIt) {
 
 TEST_F(Recording, OfAnotherProcessOfTheRunHasASeedOfItsOwn) {
   EXPECT_EQ(in_child([&] {
-              GEIGER_CHECK(directory_.attach("GEIGER_MODE=root=1\n") == 0);
-              GEIGER_CHECK(header().seed != 1);
+              GEIGER_OR_FAIL(directory_.attach("GEIGER_MODE=root=1\n") == 0);
+              GEIGER_OR_FAIL(header().seed != 1);
               return 0;
             }),
             0);
@@ -116,14 +118,14 @@ void use_up_memory() {
 TEST_F(Recording, WithoutMemoryKeepsTrackOfFewerSamples) {
   if (base::kIsSanitized) GTEST_SKIP();
   EXPECT_EQ(in_child([&] {
-              GEIGER_CHECK(directory_.attach() == 0);
+              GEIGER_OR_FAIL(directory_.attach() == 0);
               allocate(1);
               use_up_memory();
               for (std::uint64_t i = 2; i < 6000; ++i) allocate(i);
-              GEIGER_CHECK(drops(DropCause::kLiveTableFull) > 0 && is_recording());
-              GEIGER_CHECK(image.live.size() + drops(DropCause::kLiveTableFull) == 5999);
+              GEIGER_OR_FAIL(drops(DropCause::kLiveTableFull) > 0 && is_recording());
+              GEIGER_OR_FAIL(image.live.table.size() + drops(DropCause::kLiveTableFull) == 5999);
               for (std::uint64_t i = 1; i < 6000; ++i) free_again(i);
-              GEIGER_CHECK(image.live.size() == 0);
+              GEIGER_OR_FAIL(image.live.table.size() == 0);
               return 0;
             }),
             0);
@@ -132,13 +134,13 @@ TEST_F(Recording, WithoutMemoryKeepsTrackOfFewerSamples) {
 TEST_F(Recording, WithoutMemoryForgetsWhatItCounted) {
   if (base::kIsSanitized) GTEST_SKIP();
   EXPECT_EQ(in_child([&] {
-              GEIGER_CHECK(directory_.attach("GEIGER_MODE=aggregate\n") == 0);
+              GEIGER_OR_FAIL(directory_.attach("GEIGER_MODE=aggregate\n") == 0);
               use_up_memory();
               for (std::uint64_t i = 1; i < 3000; ++i) allocate(i, 64 + i);
-              GEIGER_CHECK(is_recording());
+              GEIGER_OR_FAIL(is_recording());
               for (std::uint64_t i = 1; i < 3000; ++i) free_again(i);
               for (Bytes interval = 100; interval < 3000; ++interval) set_interval(interval);
-              GEIGER_CHECK(is_recording());
+              GEIGER_OR_FAIL(is_recording());
               return 0;
             }),
             0);
@@ -159,11 +161,11 @@ TEST_F(Recording, WithoutMemoryLetsNewThreadsRun) {
                 has_reported = heap != 0;
                 end_thread();
               });
-              GEIGER_CHECK(directory_.attach() == 0);
+              GEIGER_OR_FAIL(directory_.attach() == 0);
               use_up_memory();
               step = 1;
               late.join();
-              GEIGER_CHECK(!has_reported && left > 0 && image.live.size() == 0);
+              GEIGER_OR_FAIL(!has_reported && left > 0 && image.live.table.size() == 0);
               return 0;
             }),
             0);
@@ -172,14 +174,14 @@ TEST_F(Recording, WithoutMemoryLetsNewThreadsRun) {
 TEST_F(Recording, WithoutMemoryHasNoReports) {
   if (base::kIsSanitized) GTEST_SKIP();
   EXPECT_EQ(in_child([&] {
-              GEIGER_CHECK(directory_.attach() == 0);
+              GEIGER_OR_FAIL(directory_.attach() == 0);
               Report report;
               report.heap = define_name(trace::NameKind::kHeap, 1, "pool", 4);
               report.address = 4096;
               report.requested = report.usable = 100;
               report.rate = current_rate();
               use_up_memory();
-              GEIGER_CHECK(report_sample(report) == Reported::kNotRecording);
+              GEIGER_OR_FAIL(report_sample(report) == Reported::kNotRecording);
               return 0;
             }),
             0);
@@ -189,12 +191,12 @@ TEST_F(Recording, WithoutMemoryHasNoReports) {
 
 TEST_F(Recording, EndsWhereTheTraceIsFull) {
   EXPECT_EQ(in_child([&] {
-              GEIGER_CHECK(directory_.attach("GEIGER_CAPACITY=262144\n") == 0);
+              GEIGER_OR_FAIL(directory_.attach("GEIGER_CAPACITY=262144\n") == 0);
               std::uint64_t number = 0;
               while (is_recording()) allocate(++number);
-              GEIGER_CHECK(drops(DropCause::kTraceFull) == 1);
-              GEIGER_CHECK(!write_mark("late", 4) && !set_interval(128));
-              GEIGER_CHECK(current_rate().image == 0);
+              GEIGER_OR_FAIL(drops(DropCause::kTraceFull) == 1);
+              GEIGER_OR_FAIL(!write_mark("late", 4) && !set_interval(128));
+              GEIGER_OR_FAIL(current_rate().image == 0);
               free_again(1);
               allocate(number + 1);
               follow_now();
@@ -210,7 +212,7 @@ template <typename Meet>
 int with_room(const test::Directory& directory, Bytes room, const std::string& more,
               const Meet& meet) {
   return in_child([&] {
-    GEIGER_CHECK(directory.attach("GEIGER_CAPACITY=262144\n" + more) == 0);
+    GEIGER_OR_FAIL(directory.attach("GEIGER_CAPACITY=262144\n" + more) == 0);
     allocate(1);
     allocate(2);
     leave_room(room);
@@ -222,26 +224,26 @@ TEST_F(Recording, MayBeFullForAnyRecord) {
   const auto expect_full = [&](Bytes room, const std::string& more, const auto& meet) {
     const int line = with_room(directory_, room, more, [&] {
       const int failed = meet();
-      GEIGER_CHECK(header().stop_reason.load() == trace::StopReason::kTraceFull);
+      GEIGER_OR_FAIL(header().stop_reason.load() == trace::StopReason::kTraceFull);
       return failed;
     });
     EXPECT_EQ(line, 0);
   };
   expect_full(8, "", [] {
     allocate(3);
-    GEIGER_CHECK(drops(DropCause::kTraceFull) == 1);
+    GEIGER_OR_FAIL(drops(DropCause::kTraceFull) == 1);
     return 0;
   });
   expect_full(8, "", [] {
     free_again(1);
-    GEIGER_CHECK(drops(DropCause::kTraceFull) == 1);
+    GEIGER_OR_FAIL(drops(DropCause::kTraceFull) == 1);
     return 0;
   });
   expect_full(8, "", [] { return set_interval(77) ? 1 : 0; });
   expect_full(8, "", [] { return write_mark("mark", 4) ? 1 : 0; });
   expect_full(8, "", [] {
     record_map(test::address_of(9), 4096, 0, 0, unwind::caller_registers());
-    GEIGER_CHECK(drops(DropCause::kTraceFull) == 1);
+    GEIGER_OR_FAIL(drops(DropCause::kTraceFull) == 1);
     return 0;
   });
   expect_full(8, "", [] { return rate_of_interval(12345).image == 0 ? 0 : 1; });
@@ -272,9 +274,9 @@ TEST_F(Recording, MayBeFullForAnyRecord) {
 
 TEST_F(Recording, MayBeFullForASampleOfAKnownStack) {
   EXPECT_EQ(in_child([&] {
-              GEIGER_CHECK(directory_.attach("GEIGER_CAPACITY=262144\n") == 0);
+              GEIGER_OR_FAIL(directory_.attach("GEIGER_CAPACITY=262144\n") == 0);
               allocate_last_with_room(3, 8);
-              GEIGER_CHECK(drops(DropCause::kTraceFull) == 1 && image.live.size() == 2);
+              GEIGER_OR_FAIL(drops(DropCause::kTraceFull) == 1 && image.live.table.size() == 2);
               return 0;
             }),
             0);
@@ -287,17 +289,17 @@ TEST_F(Recording, MayBeFullForWhatComesWithASample) {
     EXPECT_EQ(with_room(directory_, room, "",
                         [] {
                           std::thread([] { allocate(3); }).join();
-                          GEIGER_CHECK(!is_recording());
+                          GEIGER_OR_FAIL(!is_recording());
                           return 0;
                         }),
               0)
         << room;
   }
   EXPECT_EQ(in_child([&] {  // Not even the modules of the first stack.
-              GEIGER_CHECK(directory_.attach("GEIGER_CAPACITY=262144\n") == 0);
+              GEIGER_OR_FAIL(directory_.attach("GEIGER_CAPACITY=262144\n") == 0);
               leave_room(sizeof(trace::ThreadRecord) + 40);
               allocate(1);
-              GEIGER_CHECK(!is_recording() && drops(DropCause::kTraceFull) == 1);
+              GEIGER_OR_FAIL(!is_recording() && drops(DropCause::kTraceFull) == 1);
               return 0;
             }),
             0);
@@ -305,10 +307,10 @@ TEST_F(Recording, MayBeFullForWhatComesWithASample) {
 
 TEST_F(Recording, MayBeFullWhenItIsThinned) {
   EXPECT_EQ(in_child([&] {
-              GEIGER_CHECK(directory_.attach("GEIGER_CAPACITY=262144\nGEIGER_LIVE=1024\n") == 0);
+              GEIGER_OR_FAIL(directory_.attach("GEIGER_CAPACITY=262144\nGEIGER_LIVE=1024\n") == 0);
               allocate_last_with_room(1025, sizeof(trace::SampleRecord));
-              GEIGER_CHECK(image.thinning.load() == 1 && image.live.size() < 1000);
-              GEIGER_CHECK(!is_recording());
+              GEIGER_OR_FAIL(image.live.thinning.load() == 1 && image.live.table.size() < 1000);
+              GEIGER_OR_FAIL(!is_recording());
               return 0;
             }),
             0);
@@ -317,11 +319,11 @@ TEST_F(Recording, MayBeFullWhenItIsThinned) {
 TEST_F(Recording, OfManySamplesIsThinnedAgainAndAgain) {
   for (const char* mode : {"", "GEIGER_MODE=aggregate\n"}) {
     EXPECT_EQ(in_child([&] {
-                GEIGER_CHECK(directory_.attach(std::string("GEIGER_LIVE=1024\n") + mode) == 0);
+                GEIGER_OR_FAIL(directory_.attach(std::string("GEIGER_LIVE=1024\n") + mode) == 0);
                 for (std::uint64_t i = 1; i <= 9000; ++i) allocate(i, 64 + i % 7);
-                GEIGER_CHECK(image.thinning.load() > 2 && image.live.size() <= 1025);
+                GEIGER_OR_FAIL(image.live.thinning.load() > 2 && image.live.table.size() <= 1025);
                 for (std::uint64_t i = 1; i <= 9000; ++i) free_again(i);
-                GEIGER_CHECK(image.live.size() == 0);
+                GEIGER_OR_FAIL(image.live.table.size() == 0);
                 return 0;
               }),
               0);
@@ -334,11 +336,11 @@ TEST_F(Recording, OfManySamplesIsThinnedAgainAndAgain) {
 TEST_F(Recording, MayHaveNoRoomToCarryAllItsSamples) {
   EXPECT_EQ(
       in_child([&] {
-        GEIGER_CHECK(directory_.attach("GEIGER_CAPACITY=262144\nGEIGER_SEGMENT=220000\n") == 0);
+        GEIGER_OR_FAIL(directory_.attach("GEIGER_CAPACITY=262144\nGEIGER_SEGMENT=220000\n") == 0);
         std::uint64_t number = 0;
         while (header().segment == 0 && is_recording()) allocate(++number);
-        GEIGER_CHECK(header().segment == 1);
-        GEIGER_CHECK(drops(DropCause::kUncarried) > 0);
+        GEIGER_OR_FAIL(header().segment == 1);
+        GEIGER_OR_FAIL(drops(DropCause::kUncarried) > 0);
         return 0;
       }),
       0);
@@ -346,12 +348,12 @@ TEST_F(Recording, MayHaveNoRoomToCarryAllItsSamples) {
 
 TEST_F(Recording, GoesOnInTheLastSegmentWhereTheNextCannotBeOpened) {
   EXPECT_EQ(in_child([&] {
-              GEIGER_CHECK(directory_.attach("GEIGER_SEGMENT=65536\n") == 0);
+              GEIGER_OR_FAIL(directory_.attach("GEIGER_SEGMENT=65536\n") == 0);
               allocate(1);
               refuse_call(SYS_openat, EMFILE);
               for (std::uint64_t i = 2; i < 3000; ++i) allocate(i);
-              GEIGER_CHECK(header().segment == 0 && is_recording());
-              GEIGER_CHECK(drops(DropCause::kUncarried) == 0);
+              GEIGER_OR_FAIL(header().segment == 0 && is_recording());
+              GEIGER_OR_FAIL(drops(DropCause::kUncarried) == 0);
               return 0;
             }),
             0);
@@ -359,7 +361,7 @@ TEST_F(Recording, GoesOnInTheLastSegmentWhereTheNextCannotBeOpened) {
 
 TEST_F(Recording, CarriesOnWhatWasCarriedBefore) {
   EXPECT_EQ(in_child([&] {
-              GEIGER_CHECK(directory_.attach("GEIGER_SEGMENT=32768\nGEIGER_KEEP=2\n") == 0);
+              GEIGER_OR_FAIL(directory_.attach("GEIGER_SEGMENT=32768\nGEIGER_KEEP=2\n") == 0);
               tls.naming.label = define_name(trace::NameKind::kLabel, 0, "outer", 5);
               tls.naming.label = define_name(trace::NameKind::kLabel, tls.naming.label, "in", 2);
               tls.naming.type = define_name(trace::NameKind::kType, 0, "Order", 5);
@@ -368,9 +370,9 @@ TEST_F(Recording, CarriesOnWhatWasCarriedBefore) {
                 allocate(i);
                 free_again(i);
               }
-              GEIGER_CHECK(image.live.size() == 49);
+              GEIGER_OR_FAIL(image.live.table.size() == 49);
               for (std::uint64_t i = 1; i < 50; ++i) free_again(i);
-              GEIGER_CHECK(image.live.size() == 0 && drops(DropCause::kUncarried) == 0);
+              GEIGER_OR_FAIL(image.live.table.size() == 0 && drops(DropCause::kUncarried) == 0);
               return 0;
             }),
             0);
@@ -378,28 +380,6 @@ TEST_F(Recording, CarriesOnWhatWasCarriedBefore) {
 }
 
 // Nobody may open files for a process that confines itself.
-TEST_F(Recording, OfAConfinedProcessStaysInItsSegment) {
-  EXPECT_EQ(in_child([&] {
-              GEIGER_CHECK(directory_.attach("GEIGER_SEGMENT=32768\n") == 0);
-              allocate(1);
-              const Attempt failed(base::Confinement::kTotal);
-              GEIGER_CHECK(is_confined());
-              failed.end(false);
-              GEIGER_CHECK(!is_confined());
-              const Attempt attempt(base::Confinement::kToAllocators);
-              attempt.end(true);
-              for (std::uint64_t i = 2; i < 1500; ++i) allocate(i);
-              GEIGER_CHECK(header().segment == 0 && is_recording());
-              end_thread();
-              GEIGER_CHECK(own_state() == nullptr);
-              const Attempt total(base::Confinement::kTotal);
-              total.end(true);
-              GEIGER_CHECK(!is_recording());
-              base::confinement = base::Confinement::kNone;
-              return 0;
-            }),
-            0);
-}
 
 }  // namespace
 }  // namespace geiger::capture

@@ -7,12 +7,12 @@
 #include <cstring>
 #include <string>
 
-#include "runtime/capture/custom_heap.h"
-#include "runtime/capture/mappings.h"
-#include "runtime/capture/names.h"
+#include "runtime/capture/control/utilization.h"
+#include "runtime/capture/program/custom_heap.h"
+#include "runtime/capture/program/mappings.h"
+#include "runtime/capture/program/names.h"
 #include "runtime/capture/test_recording.h"
-#include "runtime/capture/thread_state.h"
-#include "runtime/capture/utilization.h"
+#include "runtime/capture/thread/thread_state.h"
 
 namespace geiger::capture {
 namespace {
@@ -52,12 +52,12 @@ TEST_F(Reports, OfTheAllocatorOnItsSlabs) {
                        allocate(2);  // Nobody to ask.
                        set_mallctl(answer_utilization);
                        for (std::uint64_t i = 3; i <= 100; ++i) allocate(i);
-                       GEIGER_CHECK(g_asked == 3);
+                       GEIGER_OR_FAIL(g_asked == 3);
                        const std::uint64_t before = header().tail.load();
                        ask();
                        allocate(100);
-                       GEIGER_CHECK(g_asked == 3 + 100);
-                       GEIGER_CHECK(header().tail.load() - before > 90 * 40);
+                       GEIGER_OR_FAIL(g_asked == 3 + 100);
+                       GEIGER_OR_FAIL(header().tail.load() - before > 90 * 40);
                        g_answer = 1;
                        ask();
                        allocate(101);
@@ -65,7 +65,7 @@ TEST_F(Reports, OfTheAllocatorOnItsSlabs) {
                        ask();
                        test::leave_room(2000);
                        allocate(102);
-                       GEIGER_CHECK(!is_recording());
+                       GEIGER_OR_FAIL(!is_recording());
                        return 0;
                      }),
             0);
@@ -76,36 +76,37 @@ TEST_F(Reports, OfTheAllocatorOnItsSlabs) {
 TEST_F(Reports, ThatAreWrong) {
   const NameId heap = define_name(trace::NameKind::kHeap, 3, "pool", 4);
   const NameId label = define_name(trace::NameKind::kLabel, 0, "pool", 4);
-  EXPECT_EQ(in_child([&] {
-              Report report;
-              GEIGER_CHECK(report_sample(report) == Reported::kNotRecording);
-              GEIGER_CHECK(report_free(label, 4096, {}) == Reported::kWrongHeap);
-              GEIGER_CHECK(report_free(heap, Bytes{1} << 48, {}) == Reported::kWrongAddress);
-              GEIGER_CHECK(directory_.attach() == 0);
-              report.rate = current_rate();
-              report.requested = report.usable = 100;
-              report.heap = label;
-              GEIGER_CHECK(report_sample(report) == Reported::kWrongHeap);
-              report.heap = heap;
-              GEIGER_CHECK(report_sample(report) == Reported::kWrongAddress);
-              report.address = Bytes{1} << 48;
-              GEIGER_CHECK(report_sample(report) == Reported::kWrongAddress);
-              report.address = 4096;
-              report.rate.image += 1;
-              GEIGER_CHECK(report_sample(report) == Reported::kOtherImage);
-              report.rate.image -= 1;
-              control().paused.store(1);
-              GEIGER_CHECK(report_sample(report) == Reported::kYes && image.live.size() == 0);
-              control().paused.store(0);
-              report.type = define_name(trace::NameKind::kType, 0, "Order", 5);
-              GEIGER_CHECK(report_sample(report) == Reported::kYes && image.live.size() == 1);
-              GEIGER_CHECK(tls.naming.type == 0);
-              GEIGER_CHECK(report_free(heap, 8192, {}) == Reported::kYes);
-              GEIGER_CHECK(report_free(heap, 4096, {}) == Reported::kYes);
-              GEIGER_CHECK(image.live.size() == 0);
-              return 0;
-            }),
-            0);
+  EXPECT_EQ(
+      in_child([&] {
+        Report report;
+        GEIGER_OR_FAIL(report_sample(report) == Reported::kNotRecording);
+        GEIGER_OR_FAIL(report_free(label, 4096, {}) == Reported::kWrongHeap);
+        GEIGER_OR_FAIL(report_free(heap, Bytes{1} << 48, {}) == Reported::kWrongAddress);
+        GEIGER_OR_FAIL(directory_.attach() == 0);
+        report.rate = current_rate();
+        report.requested = report.usable = 100;
+        report.heap = label;
+        GEIGER_OR_FAIL(report_sample(report) == Reported::kWrongHeap);
+        report.heap = heap;
+        GEIGER_OR_FAIL(report_sample(report) == Reported::kWrongAddress);
+        report.address = Bytes{1} << 48;
+        GEIGER_OR_FAIL(report_sample(report) == Reported::kWrongAddress);
+        report.address = 4096;
+        report.rate.image += 1;
+        GEIGER_OR_FAIL(report_sample(report) == Reported::kOtherImage);
+        report.rate.image -= 1;
+        control().paused.store(1);
+        GEIGER_OR_FAIL(report_sample(report) == Reported::kYes && image.live.table.size() == 0);
+        control().paused.store(0);
+        report.type = define_name(trace::NameKind::kType, 0, "Order", 5);
+        GEIGER_OR_FAIL(report_sample(report) == Reported::kYes && image.live.table.size() == 1);
+        GEIGER_OR_FAIL(tls.naming.type == 0);
+        GEIGER_OR_FAIL(report_free(heap, 8192, {}) == Reported::kYes);
+        GEIGER_OR_FAIL(report_free(heap, 4096, {}) == Reported::kYes);
+        GEIGER_OR_FAIL(image.live.table.size() == 0);
+        return 0;
+      }),
+      0);
 }
 
 // -------------------------------------------------------------------- mappings ---
@@ -120,9 +121,9 @@ TEST_F(Reports, OfMappingsThatAreLeftOut) {
                          record_map(address_of(5), 4096, PROT_READ, MAP_PRIVATE, here);
                          return header().tail.load() != before;
                        };
-                       GEIGER_CHECK(records([] {}));
-                       GEIGER_CHECK(!records([] { control().paused.store(1); }));
-                       GEIGER_CHECK(records([] { control().paused.store(0); }));
+                       GEIGER_OR_FAIL(records([] {}));
+                       GEIGER_OR_FAIL(!records([] { control().paused.store(1); }));
+                       GEIGER_OR_FAIL(records([] { control().paused.store(0); }));
                        record_remap({address_of(5), 4096, address_of(6), 8192, 1}, 0, here);
                        record_unmap(address_of(6), 8192, mapping_time(), here);
                        record_protect(address_of(6), 4096, PROT_NONE, here);
@@ -130,7 +131,7 @@ TEST_F(Reports, OfMappingsThatAreLeftOut) {
                        const link_map nothing{};
                        leave_out(&nothing);
                        for (int i = 0; i < 20; ++i) leave_out(_r_debug.r_map);  // The test itself.
-                       GEIGER_CHECK(!records([] {}));
+                       GEIGER_OR_FAIL(!records([] {}));
                        return 0;
                      }),
             0);
@@ -138,7 +139,7 @@ TEST_F(Reports, OfMappingsThatAreLeftOut) {
                      [] {
                        const std::uint64_t before = header().tail.load();
                        record_map(address_of(5), 4096, 0, 0, unwind::caller_registers());
-                       GEIGER_CHECK(header().tail.load() == before);
+                       GEIGER_OR_FAIL(header().tail.load() == before);
                        return 0;
                      }),
             0);
@@ -153,18 +154,18 @@ TEST_F(Reports, OfAChildAreInItsOwnTrace) {
                          const bool follows = std::strstr(mode, "nochildren") == nullptr;
                          const std::uint64_t seed = header().seed;
                          const int child = in_child([&] {
-                           GEIGER_CHECK(!is_recording());
-                           GEIGER_CHECK((current_rate().image != 0) == follows);
+                           GEIGER_OR_FAIL(!is_recording());
+                           GEIGER_OR_FAIL((current_rate().image != 0) == follows);
                            free_again(1);  // The parent's.
                            allocate(2);
-                           GEIGER_CHECK(is_recording() == follows);
-                           if (follows) GEIGER_CHECK(header().seed != seed);
-                           GEIGER_CHECK(in_child([] { return 0; }) == 0);  // Never allocates.
+                           GEIGER_OR_FAIL(is_recording() == follows);
+                           if (follows) GEIGER_OR_FAIL(header().seed != seed);
+                           GEIGER_OR_FAIL(in_child([] { return 0; }) == 0);  // Never allocates.
                            return 0;
                          });
-                         GEIGER_CHECK(child == 0);
+                         GEIGER_OR_FAIL(child == 0);
                          free_again(1);
-                         GEIGER_CHECK(image.live.size() == 0);
+                         GEIGER_OR_FAIL(image.live.table.size() == 0);
                          return 0;
                        }),
               0)
@@ -174,16 +175,17 @@ TEST_F(Reports, OfAChildAreInItsOwnTrace) {
 
 // What the child inherits is of no interest to it.
 TEST_F(Reports, OfAChildThatThins) {
-  EXPECT_EQ(recorded("GEIGER_LIVE=1024\n",
-                     [] {
-                       for (std::uint64_t i = 2; i <= 600; ++i) allocate(i);
-                       return in_child([] {
-                         for (std::uint64_t i = 1001; i <= 1500; ++i) allocate(i);
-                         GEIGER_CHECK(image.thinning.load() == 1 && image.live.size() < 400);
-                         return 0;
-                       });
-                     }),
-            0);
+  EXPECT_EQ(
+      recorded("GEIGER_LIVE=1024\n",
+               [] {
+                 for (std::uint64_t i = 2; i <= 600; ++i) allocate(i);
+                 return in_child([] {
+                   for (std::uint64_t i = 1001; i <= 1500; ++i) allocate(i);
+                   GEIGER_OR_FAIL(image.live.thinning.load() == 1 && image.live.table.size() < 400);
+                   return 0;
+                 });
+               }),
+      0);
 }
 
 TEST_F(Reports, OfAChildThatMapsFirst) {
@@ -192,7 +194,7 @@ TEST_F(Reports, OfAChildThatMapsFirst) {
                        return in_child([] {
                          tls.countdown = 50;
                          record_map(address_of(5), 4096, 0, 0, unwind::caller_registers());
-                         GEIGER_CHECK(is_recording() && tls.countdown == 0);
+                         GEIGER_OR_FAIL(is_recording() && tls.countdown == 0);
                          return 0;
                        });
                      }),

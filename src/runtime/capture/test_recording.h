@@ -12,13 +12,13 @@
 #include <string>
 
 #include "base/test_refusal.h"
-#include "runtime/capture/attach.h"
 #include "runtime/capture/capture.h"
-#include "runtime/capture/filter.h"
-#include "runtime/capture/image.h"
+#include "runtime/capture/control/attach.h"
+#include "runtime/capture/image/image.h"
+#include "runtime/capture/tables/filter.h"
 
 /// In a child: gives up, and says which condition failed.
-#define GEIGER_CHECK(condition)                                                      \
+#define GEIGER_OR_FAIL(condition)                                                    \
   do {                                                                               \
     if (!(condition)) {                                                              \
       dprintf(STDERR_FILENO, "%s:%d: failed: %s\n", __FILE__, __LINE__, #condition); \
@@ -27,7 +27,6 @@
   } while (false)
 
 namespace geiger::capture::test {
-
 using base::in_child;
 
 /// Not an errno, which bodies return too.
@@ -116,7 +115,7 @@ class Recorded : public testing::Test {
   template <typename Body>
   int recorded(const std::string& more, const Body& body) {
     return in_child([&] {
-      GEIGER_CHECK(directory_.attach(more) == 0);
+      GEIGER_OR_FAIL(directory_.attach(more) == 0);
       allocate(1);
       return body();
     });

@@ -12,7 +12,7 @@
 // Threads: one injector at a time; all else in the process runs on. Signals: the borrowed
 // thread's are blocked. Fork: a child inherits slots and settings and has its own trace.
 // Allocates: never, but for libc's list of fork handlers.
-#include "runtime/capture/attach.h"
+#include "runtime/capture/control/attach.h"
 
 #include <errno.h>
 #include <link.h>

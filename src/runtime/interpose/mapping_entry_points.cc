@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "runtime/capture/mappings.h"
+#include "runtime/capture/program/mappings.h"
 #include "runtime/interpose/conclude.h"
 #include "runtime/interpose/originals.h"
 

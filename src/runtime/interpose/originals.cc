@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include <atomic>
+#include <tuple>
+#include <type_traits>
 
 #include "base/attributes.h"
 #include "base/clock.h"
 #include "runtime/capture/capture.h"
-#include "runtime/capture/mappings.h"
-#include "runtime/capture/utilization.h"
+#include "runtime/capture/control/utilization.h"
+#include "runtime/capture/program/mappings.h"
 #include "runtime/interpose/elf_lookup.h"
 
 namespace geiger::interpose {
@@ -109,102 +111,117 @@ void* checked_new_aligned_nothrow(std::size_t size, std::size_t alignment, const
              : fallbacks.new_aligned_nothrow(size, alignment, tag);
 }
 
-void assign_checked(CxxOriginals& table) {
-  table.new_plain = table.new_array = checked_new;
-  table.new_nothrow = table.new_array_nothrow = checked_new_nothrow;
-  table.new_aligned = table.new_array_aligned = checked_new_aligned;
-  table.new_aligned_nothrow = table.new_array_aligned_nothrow = checked_new_aligned_nothrow;
-  // The further arguments stay in their registers, unread.
-  const Definition free_itself{reinterpret_cast<void*>(originals.free), nullptr};
-  assign(table.delete_plain, free_itself);
-  assign(table.delete_array, free_itself);
-  assign(table.delete_sized, free_itself);
-  assign(table.delete_array_sized, free_itself);
-  assign(table.delete_nothrow, free_itself);
-  assign(table.delete_array_nothrow, free_itself);
-  assign(table.delete_aligned, free_itself);
-  assign(table.delete_array_aligned, free_itself);
-  assign(table.delete_sized_aligned, free_itself);
-  assign(table.delete_array_sized_aligned, free_itself);
-  assign(table.delete_aligned_nothrow, free_itself);
-  assign(table.delete_array_aligned_nothrow, free_itself);
-}
-
 // Some other library's operator new calls malloc, which counts: give the bytes
 // back that our entry point took off the counter.
-void* pass_new(std::size_t size) {
+template <auto kMember, class... Rest>
+void* pass(std::size_t size, Rest... rest) {
   capture::tls.countdown += size;
-  return fallbacks.new_plain(size);
-}
-void* pass_new_array(std::size_t size) {
-  capture::tls.countdown += size;
-  return fallbacks.new_array(size);
-}
-void* pass_new_nothrow(std::size_t size, const void* tag) {
-  capture::tls.countdown += size;
-  return fallbacks.new_nothrow(size, tag);
-}
-void* pass_new_array_nothrow(std::size_t size, const void* tag) {
-  capture::tls.countdown += size;
-  return fallbacks.new_array_nothrow(size, tag);
+  return (fallbacks.*kMember)(size, rest...);
 }
 
-/// Replaces the forms that such a library has; it rarely has the aligned ones.
-void assign_pass(CxxOriginals& table) {
-  if (fallbacks.new_plain != nullptr) table.new_plain = pass_new;
-  if (fallbacks.new_array != nullptr) table.new_array = pass_new_array;
-  if (fallbacks.new_nothrow != nullptr) table.new_nothrow = pass_new_nothrow;
-  if (fallbacks.new_array_nothrow != nullptr) table.new_array_nothrow = pass_new_array_nothrow;
+/// An operator: its symbol, and what may stand for the original in CxxOriginals::*kMember.
+template <auto kMember>
+struct Operator {
+  using Function = std::remove_reference_t<decltype(cxx_originals.*kMember)>;
+  const char* symbol;
+  Function over_malloc;  ///< Null: free itself, further arguments stay in their registers, unread.
+  Function passing;      ///< To a library's own, which calls malloc; it rarely has aligned ones.
+  /// Whether the allocator's own is called. Not its aligned operators new: jemalloc's call
+  /// aligned_alloc through the symbol table, which would count twice; ours call the same
+  /// aligned_alloc directly.
+  bool prefers_own;
+
+  [[nodiscard]] constexpr bool is_new() const { return over_malloc != nullptr; }
+};
+
+using Cxx = CxxOriginals;
+
+template <auto kMember>
+constexpr Operator<kMember> deleting(const char* symbol) {
+  return {symbol, nullptr, nullptr, true};
+}
+
+constexpr std::tuple kOperators{
+    Operator<&Cxx::new_plain>{"_Znwm", checked_new, pass<&Cxx::new_plain>, true},
+    Operator<&Cxx::new_array>{"_Znam", checked_new, pass<&Cxx::new_array>, true},
+    Operator<&Cxx::new_nothrow>{"_ZnwmRKSt9nothrow_t", checked_new_nothrow,
+                                pass<&Cxx::new_nothrow, const void*>, true},
+    Operator<&Cxx::new_array_nothrow>{"_ZnamRKSt9nothrow_t", checked_new_nothrow,
+                                      pass<&Cxx::new_array_nothrow, const void*>, true},
+    Operator<&Cxx::new_aligned>{"_ZnwmSt11align_val_t", checked_new_aligned, nullptr, false},
+    Operator<&Cxx::new_array_aligned>{"_ZnamSt11align_val_t", checked_new_aligned, nullptr, false},
+    Operator<&Cxx::new_aligned_nothrow>{"_ZnwmSt11align_val_tRKSt9nothrow_t",
+                                        checked_new_aligned_nothrow, nullptr, false},
+    Operator<&Cxx::new_array_aligned_nothrow>{"_ZnamSt11align_val_tRKSt9nothrow_t",
+                                              checked_new_aligned_nothrow, nullptr, false},
+    deleting<&Cxx::delete_plain>("_ZdlPv"),
+    deleting<&Cxx::delete_array>("_ZdaPv"),
+    deleting<&Cxx::delete_sized>("_ZdlPvm"),
+    deleting<&Cxx::delete_array_sized>("_ZdaPvm"),
+    deleting<&Cxx::delete_nothrow>("_ZdlPvRKSt9nothrow_t"),
+    deleting<&Cxx::delete_array_nothrow>("_ZdaPvRKSt9nothrow_t"),
+    deleting<&Cxx::delete_aligned>("_ZdlPvSt11align_val_t"),
+    deleting<&Cxx::delete_array_aligned>("_ZdaPvSt11align_val_t"),
+    deleting<&Cxx::delete_sized_aligned>("_ZdlPvmSt11align_val_t"),
+    deleting<&Cxx::delete_array_sized_aligned>("_ZdaPvmSt11align_val_t"),
+    deleting<&Cxx::delete_aligned_nothrow>("_ZdlPvSt11align_val_tRKSt9nothrow_t"),
+    deleting<&Cxx::delete_array_aligned_nothrow>("_ZdaPvSt11align_val_tRKSt9nothrow_t"),
+};
+static_assert(sizeof(CxxOriginals) == std::tuple_size_v<decltype(kOperators)> * sizeof(void*));
+
+/// Calls visit(operator, its place in `table`) for each.
+template <class Visit>
+constexpr void for_each_operator(CxxOriginals& table, const Visit& visit) {
+  const auto visit_one = [&]<auto kMember>(const Operator<kMember>& each) {
+    visit(each, table.*kMember);
+  };
+  std::apply([&](const auto&... each) { (visit_one(each), ...); }, kOperators);
+}
+
+/// Each resolves the family first.
+constexpr CxxOriginals first_calls() {
+  CxxOriginals table{};
+  for_each_operator(
+      table,
+      []<auto kMember>(const Operator<kMember>&, auto& place) { place = FirstCxx<kMember>::call; });
+  return table;
+}
+
+void assign_over_malloc(CxxOriginals& table) {
+  const Definition free_itself{reinterpret_cast<void*>(originals.free), nullptr};
+  for_each_operator(table, [&](const auto& each, auto& place) {
+    if (each.is_new()) {
+      place = each.over_malloc;
+    } else {
+      assign(place, free_itself);
+    }
+  });
 }
 
 /// What the program would get without us.
-void assign_news(CxxOriginals& table) {
-  assign(table.new_plain, find_next("_Znwm"));
-  assign(table.new_array, find_next("_Znam"));
-  assign(table.new_nothrow, find_next("_ZnwmRKSt9nothrow_t"));
-  assign(table.new_array_nothrow, find_next("_ZnamRKSt9nothrow_t"));
-  assign(table.new_aligned, find_next("_ZnwmSt11align_val_t"));
-  assign(table.new_array_aligned, find_next("_ZnamSt11align_val_t"));
-  assign(table.new_aligned_nothrow, find_next("_ZnwmSt11align_val_tRKSt9nothrow_t"));
-  assign(table.new_array_aligned_nothrow, find_next("_ZnamSt11align_val_tRKSt9nothrow_t"));
+void assign_fallbacks() {
+  for_each_operator(fallbacks, [](const auto& each, auto& place) {
+    if (each.is_new()) assign(place, find_next(each.symbol));
+  });
 }
 
-void assign_deletes(CxxOriginals& table) {
-  assign(table.delete_plain, find_next("_ZdlPv"));
-  assign(table.delete_array, find_next("_ZdaPv"));
-  assign(table.delete_sized, find_next("_ZdlPvm"));
-  assign(table.delete_array_sized, find_next("_ZdaPvm"));
-  assign(table.delete_nothrow, find_next("_ZdlPvRKSt9nothrow_t"));
-  assign(table.delete_array_nothrow, find_next("_ZdaPvRKSt9nothrow_t"));
-  assign(table.delete_aligned, find_next("_ZdlPvSt11align_val_t"));
-  assign(table.delete_array_aligned, find_next("_ZdaPvSt11align_val_t"));
-  assign(table.delete_sized_aligned, find_next("_ZdlPvmSt11align_val_t"));
-  assign(table.delete_array_sized_aligned, find_next("_ZdaPvmSt11align_val_t"));
-  assign(table.delete_aligned_nothrow, find_next("_ZdlPvSt11align_val_tRKSt9nothrow_t"));
-  assign(table.delete_array_aligned_nothrow, find_next("_ZdaPvSt11align_val_tRKSt9nothrow_t"));
+/// Replaces the forms that a library defines itself, neither the allocator nor a plain runtime.
+void assign_passing(CxxOriginals& table) {
+  for_each_operator(
+      table, []<auto kMember>(const Operator<kMember>& each, auto& place) {
+        if (!each.is_new()) {
+          assign(place, find_next(each.symbol));
+        } else if (each.passing != nullptr && fallbacks.*kMember != nullptr) {
+          place = each.passing;
+        }
+      });
 }
 
-/// The forms that the allocator defines itself; the others stay as they are. Not
-/// its aligned operators new: jemalloc's call aligned_alloc through the symbol
-/// table, which would count twice; ours call the same aligned_alloc directly.
+/// The forms that the allocator defines itself; the others stay as they are.
 void assign_own(CxxOriginals& table, const link_map* allocator) {
-  assign(table.new_plain, find_in(allocator, "_Znwm"));
-  assign(table.new_array, find_in(allocator, "_Znam"));
-  assign(table.new_nothrow, find_in(allocator, "_ZnwmRKSt9nothrow_t"));
-  assign(table.new_array_nothrow, find_in(allocator, "_ZnamRKSt9nothrow_t"));
-  assign(table.delete_plain, find_in(allocator, "_ZdlPv"));
-  assign(table.delete_array, find_in(allocator, "_ZdaPv"));
-  assign(table.delete_sized, find_in(allocator, "_ZdlPvm"));
-  assign(table.delete_array_sized, find_in(allocator, "_ZdaPvm"));
-  assign(table.delete_nothrow, find_in(allocator, "_ZdlPvRKSt9nothrow_t"));
-  assign(table.delete_array_nothrow, find_in(allocator, "_ZdaPvRKSt9nothrow_t"));
-  assign(table.delete_aligned, find_in(allocator, "_ZdlPvSt11align_val_t"));
-  assign(table.delete_array_aligned, find_in(allocator, "_ZdaPvSt11align_val_t"));
-  assign(table.delete_sized_aligned, find_in(allocator, "_ZdlPvmSt11align_val_t"));
-  assign(table.delete_array_sized_aligned, find_in(allocator, "_ZdaPvmSt11align_val_t"));
-  assign(table.delete_aligned_nothrow, find_in(allocator, "_ZdlPvSt11align_val_tRKSt9nothrow_t"));
-  assign(table.delete_array_aligned_nothrow,
-         find_in(allocator, "_ZdaPvSt11align_val_tRKSt9nothrow_t"));
+  for_each_operator(table, [&](const auto& each, auto& place) {
+    if (each.prefers_own) assign(place, find_in(allocator, each.symbol));
+  });
 }
 
 /// Libraries that map memory to look at the program, not for it.
@@ -252,28 +269,7 @@ constinit Originals originals = {
 
 constinit MappingOriginals mapping_originals{};
 
-constinit CxxOriginals cxx_originals = {
-    .new_plain = FirstCxx<&CxxOriginals::new_plain>::call,
-    .new_array = FirstCxx<&CxxOriginals::new_array>::call,
-    .new_nothrow = FirstCxx<&CxxOriginals::new_nothrow>::call,
-    .new_array_nothrow = FirstCxx<&CxxOriginals::new_array_nothrow>::call,
-    .new_aligned = FirstCxx<&CxxOriginals::new_aligned>::call,
-    .new_array_aligned = FirstCxx<&CxxOriginals::new_array_aligned>::call,
-    .new_aligned_nothrow = FirstCxx<&CxxOriginals::new_aligned_nothrow>::call,
-    .new_array_aligned_nothrow = FirstCxx<&CxxOriginals::new_array_aligned_nothrow>::call,
-    .delete_plain = FirstCxx<&CxxOriginals::delete_plain>::call,
-    .delete_array = FirstCxx<&CxxOriginals::delete_array>::call,
-    .delete_sized = FirstCxx<&CxxOriginals::delete_sized>::call,
-    .delete_array_sized = FirstCxx<&CxxOriginals::delete_array_sized>::call,
-    .delete_nothrow = FirstCxx<&CxxOriginals::delete_nothrow>::call,
-    .delete_array_nothrow = FirstCxx<&CxxOriginals::delete_array_nothrow>::call,
-    .delete_aligned = FirstCxx<&CxxOriginals::delete_aligned>::call,
-    .delete_array_aligned = FirstCxx<&CxxOriginals::delete_array_aligned>::call,
-    .delete_sized_aligned = FirstCxx<&CxxOriginals::delete_sized_aligned>::call,
-    .delete_array_sized_aligned = FirstCxx<&CxxOriginals::delete_array_sized_aligned>::call,
-    .delete_aligned_nothrow = FirstCxx<&CxxOriginals::delete_aligned_nothrow>::call,
-    .delete_array_aligned_nothrow = FirstCxx<&CxxOriginals::delete_array_aligned_nothrow>::call,
-};
+constinit CxxOriginals cxx_originals = first_calls();
 
 constinit SystemOriginals system_originals{};
 constinit bool passes_new_through = false;
@@ -366,13 +362,12 @@ GEIGER_SLOW_PATH void resolve_cxx() {
   const Definition next_new = find_next("_Znwm");
   const Definition next_malloc = find_next("malloc");
   CxxOriginals table{};
-  assign_checked(table);
-  assign_news(fallbacks);
+  assign_over_malloc(table);
+  assign_fallbacks();
   if (next_new.address != nullptr && next_new.module == next_malloc.module) {
     assign_own(table, next_malloc.module);
   } else if (next_new.address != nullptr && !is_plain_runtime(next_new.module)) {
-    assign_pass(table);
-    assign_deletes(table);
+    assign_passing(table);
     passes_new_through = true;
   } else {
     new_is_malloc = true;

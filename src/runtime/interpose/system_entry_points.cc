@@ -10,8 +10,8 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include "runtime/capture/confinement.h"
-#include "runtime/capture/image.h"
+#include "runtime/capture/control/confinement.h"
+#include "runtime/capture/image/image.h"
 #include "runtime/interpose/originals.h"
 
 using namespace geiger;             // NOLINT: the C names below live outside.

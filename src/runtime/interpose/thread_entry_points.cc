@@ -12,8 +12,8 @@
 #include <cstdint>
 
 #include "base/attributes.h"
-#include "runtime/capture/arena.h"
 #include "runtime/capture/capture.h"
+#include "runtime/capture/tables/arena.h"
 #include "runtime/interpose/conclude.h"
 #include "runtime/interpose/originals.h"
 

@@ -10,7 +10,7 @@
 
 #include <limits>
 
-#include "runtime/capture/interface.h"
+#include "runtime/capture/program/interface.h"
 #include "runtime/lttng/fire.h"
 #include "sampling/exponential.h"
 

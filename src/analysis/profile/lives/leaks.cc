@@ -11,6 +11,7 @@
 #include "analysis/profile/lives/leak_windows.h"
 #include "analysis/profile/thinned.h"
 #include "analysis/profile/totals.h"
+#include "base/check.h"
 #include "estimation/difference.h"
 #include "estimation/discoveries.h"
 #include "estimation/growth.h"
@@ -353,6 +354,7 @@ class SmallSites {
 }  // namespace
 
 Leaks find_leaks(const Recording& recording, const LeakOptions& options) {
+  GEIGER_CHECK(options.by == LifetimeGrouping::kStack || options.by == LifetimeGrouping::kFunction);
   Leaks leaks;
   leaks.samples_needed = samples_needed(options.q);
   const Suppressor suppressor(recording, options);

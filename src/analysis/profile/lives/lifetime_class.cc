@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/check.h"
+
 namespace geiger::profile {
 
 LifetimeClass lifetime_class_of(const Sample& sample) {
@@ -17,6 +19,7 @@ std::string_view name_of_lifetime(LifetimeClass lifetime) {
   static constexpr std::array<std::string_view, kLifetimeClasses> kNames{
       "< 1 us",     "1-10 us", "10-100 us", "100 us-1 ms", "1-10 ms",   "10-100 ms",
       "100 ms-1 s", "1-10 s",  "10-100 s",  "100-1000 s",  ">= 1000 s", "alive at end"};
+  GEIGER_CHECK(lifetime < kNames.size());
   return kNames[lifetime];
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "base/check.h"
+
 namespace geiger::profile {
 namespace {
 
@@ -108,6 +110,7 @@ MappedAs asked_for(Kind kind) {
 }  // namespace
 
 Profile select_mappings(const Recording& recording, const Selection& selection) {
+  GEIGER_CHECK(is_of_mappings(selection.kind));
   Profile profile;
   profile.kind = selection.kind;
   profile.is_part = selection.is_part();

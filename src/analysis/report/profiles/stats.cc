@@ -91,8 +91,8 @@ std::vector<SizeClass> sizes_of(const Basis& basis, double level) {
   add_samples(basis, sums, [](const Sample& sample) {
     return static_cast<std::size_t>(std::bit_width(sample.requested));
   });
-  const auto first = std::find_if(sums.begin(), sums.end(), is_seen);
-  const auto last = std::find_if(sums.rbegin(), sums.rend(), is_seen).base();
+  const auto first = std::find_if(sums.begin(), sums.end(), present::is_seen);
+  const auto last = std::find_if(sums.rbegin(), sums.rend(), present::is_seen).base();
   std::vector<SizeClass> classes;
   for (auto at = first; at < last; ++at) {
     const Bytes least = least_of(static_cast<std::size_t>(at - sums.begin()));

@@ -8,6 +8,7 @@
 #include "analysis/profile/peak.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/totals.h"
+#include "base/check.h"
 #include "estimation/study/precision.h"
 
 namespace geiger::report {
@@ -192,9 +193,18 @@ RunOutlook outlook_of(const PlanReport& report, const Recording& recording,
   return run;
 }
 
+[[maybe_unused]] bool are_in_range(const PlanOptions& options) {
+  const auto is_share = [](double value) { return value > 0 && value < 1; };
+  return is_share(options.alpha) && is_share(options.power) && is_share(options.level) &&
+         options.site.value_or(1) > 0 && options.change.value_or(1) > -1 &&
+         options.precision.value_or(1) > 0 && std::ranges::is_sorted(options.intervals) &&
+         (options.intervals.empty() || options.intervals.front() >= 1);
+}
+
 }  // namespace
 
 PlanReport plan_report(const PlanOptions& options) {
+  GEIGER_ASSERT(are_in_range(options));
   PlanReport report;
   report.options = options;
   report.goals = goals_of(options, options.site);
@@ -205,6 +215,7 @@ PlanReport plan_report(const PlanOptions& options) {
 }
 
 PlanReport plan_report(const PlanOptions& options, const Recording& recording) {
+  GEIGER_ASSERT(are_in_range(options));
   if (recording.processes.empty()) return plan_report(options);
   const profile::Profile allocated = select(recording, profile::Kind::kAllocated);
   PlanReport report;

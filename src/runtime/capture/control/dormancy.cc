@@ -1,0 +1,265 @@
+#include "runtime/capture/control/dormancy.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <atomic>
+
+#include "base/attributes.h"
+#include "base/raw_syscall.h"
+#include "runtime/capture/image/image.h"
+
+namespace geiger::capture {
+namespace {
+
+using base::is_error;
+using base::raw_syscall;
+using trace::Bell;
+using trace::Presence;
+using trace::Rendezvous;
+using trace::RendezvousPlace;
+
+constinit std::atomic<const Bell*> bell{nullptr};
+/// Rings that were listened to.
+constinit std::atomic<std::uint32_t> heard{0};
+
+constinit std::atomic<Rendezvous*> rendezvous{nullptr};
+constinit std::atomic<std::uint32_t> accepted{0};
+
+/// Where the rendezvous lies, to remove it at exit.
+constinit RendezvousPlace place{};
+constinit char file_name[32]{};
+
+/// The wish that was accepted last: the page is others' to change.
+constinit char wished_directory[trace::kRendezvousPath]{};
+/// Where traces go that no wish names a place for.
+constinit const char* own_directory = nullptr;
+
+/// A descriptor of the kernel's, closed with its scope.
+class Fd {
+ public:
+  explicit Fd(long fd) : fd_(fd) {}
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  ~Fd() {
+    if (is_open()) raw_syscall(SYS_close, fd_);
+  }
+  [[nodiscard]] bool is_open() const { return !is_error(fd_); }
+  [[nodiscard]] long get() const { return fd_; }
+
+ private:
+  long fd_;
+};
+
+long open_at(long directory, const char* path, int flags) {
+  return raw_syscall(SYS_openat, directory, reinterpret_cast<long>(path), flags | O_CLOEXEC, 0600);
+}
+
+std::uint32_t effective_user() { return static_cast<std::uint32_t>(raw_syscall(SYS_geteuid)); }
+
+/// What is_trusted() asks of a file or directory.
+struct Expected {
+  mode_t kind;
+  std::uint32_t user;
+  bool is_private;    ///< Closed to everybody else.
+  bool may_be_roots;  ///< Made by a controller, who may be root.
+};
+
+bool is_trusted(long fd, const Expected& expected) {
+  constexpr mode_t kOthers = 077;
+  struct stat found {};
+  if (is_error(raw_syscall(SYS_newfstatat, fd, reinterpret_cast<long>(""),
+                           reinterpret_cast<long>(&found), AT_EMPTY_PATH))) {
+    return false;
+  }
+  const bool is_owned =
+      found.st_uid == expected.user || (expected.may_be_roots && found.st_uid == 0);
+  const bool has_page =
+      expected.kind != S_IFREG || found.st_size >= static_cast<off_t>(trace::kRendezvousBytes);
+  return (found.st_mode & S_IFMT) == expected.kind && is_owned && has_page &&
+         (!expected.is_private || (found.st_mode & kOthers) == 0);
+}
+
+/// The directory of a place, or an error. What is a link, or somebody else's, is not one.
+long open_place(const RendezvousPlace& at, std::uint32_t user, bool creates) {
+  const Fd parent(open_at(AT_FDCWD, at.parent, O_PATH | O_DIRECTORY));
+  if (!parent.is_open()) return -ENOENT;
+  const Expected users{S_IFDIR, user, false, false};
+  if (!at.parent_is_shared && !is_trusted(parent.get(), users)) return -EPERM;
+  if (creates) {
+    raw_syscall(SYS_mkdirat, parent.get(), reinterpret_cast<long>(at.name), 0700);
+  }
+  const long directory = open_at(parent.get(), at.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (is_error(directory) || is_trusted(directory, {S_IFDIR, user, true, false})) return directory;
+  raw_syscall(SYS_close, directory);
+  return -EPERM;
+}
+
+/// Writing past RLIMIT_FSIZE would raise SIGXFSZ in the program.
+bool may_write_page() {
+  rlimit limit{};
+  return is_error(raw_syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, reinterpret_cast<long>(&limit))) ||
+         limit.rlim_cur >= trace::kRendezvousBytes;
+}
+
+void* map_page(long fd, int protection) {
+  const long page =
+      raw_syscall(SYS_mmap, 0, trace::kRendezvousBytes, protection, MAP_SHARED, fd, 0);
+  return is_error(page) ? nullptr : reinterpret_cast<void*>(page);
+}
+
+/// A bell for this user and those who come later. One write: whoever finds the file finds it
+/// blank or whole.
+void make_bell(long directory) {
+  if (!may_write_page()) return;
+  const Fd fd(open_at(directory, trace::kBellName, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW));
+  if (!fd.is_open()) return;
+  alignas(Bell) char page[trace::kRendezvousBytes]{};
+  trace::begin_bell(*reinterpret_cast<Bell*>(page));
+  const long written =
+      raw_syscall(SYS_pwrite64, fd.get(), reinterpret_cast<long>(page), sizeof page, 0);
+  if (written == static_cast<long>(sizeof page)) return;
+  raw_syscall(SYS_unlinkat, directory, reinterpret_cast<long>(trace::kBellName), 0);
+}
+
+/// Never written to from here: mapped for reading.
+const Bell* map_bell(const RendezvousPlace& at, std::uint32_t user, bool creates) {
+  const Fd directory(open_place(at, user, creates));
+  if (!directory.is_open()) return nullptr;
+  if (creates) make_bell(directory.get());
+  const Fd fd(open_at(directory.get(), trace::kBellName, O_RDONLY | O_NOFOLLOW));
+  if (!fd.is_open() || !is_trusted(fd.get(), {S_IFREG, user, true, true})) return nullptr;
+  const auto* page = static_cast<const Bell*>(map_page(fd.get(), PROT_READ));
+  return page != nullptr && trace::is_bell(*page) ? page : nullptr;
+}
+
+/// Visits the places of this process in their order until one answers.
+template <typename Answer, typename Try>
+Answer first_place(std::uint32_t user, const Try& attempt) {
+  RendezvousPlace at{};
+  for (int i = 0; i < trace::kRendezvousPlaces; ++i) {
+    if (!trace::rendezvous_place(i, image.settings.runtime_directory, user, at)) continue;
+    if (Answer answer = attempt(at); answer != nullptr) return answer;
+  }
+  return nullptr;
+}
+
+std::uint64_t own_start_ticks() {
+  const Fd stat(open_at(AT_FDCWD, "/proc/self/stat", O_RDONLY));
+  char text[512];
+  const long bytes = raw_syscall(SYS_read, stat.get(), reinterpret_cast<long>(text), sizeof text);
+  return bytes <= 0 ? 0 : trace::start_ticks_in(text, static_cast<std::size_t>(bytes));
+}
+
+Rendezvous* map_rendezvous(long directory, std::uint32_t user, std::uint32_t pid,
+                           std::uint64_t ticks) {
+  const Fd fd(open_at(directory, file_name, O_RDWR | O_NOFOLLOW));
+  if (!fd.is_open() || !is_trusted(fd.get(), {S_IFREG, user, true, true})) return nullptr;
+  auto* page = static_cast<Rendezvous*>(map_page(fd.get(), PROT_READ | PROT_WRITE));
+  return page != nullptr && trace::is_rendezvous_of(*page, pid, ticks) ? page : nullptr;
+}
+
+/// The rendezvous that a controller has made; this process makes none.
+Rendezvous* open_rendezvous(std::uint32_t pid) {
+  const std::uint64_t ticks = own_start_ticks();
+  if (ticks == 0) return nullptr;
+  const std::uint32_t user = effective_user();
+  trace::rendezvous_name(pid, ticks, file_name);
+  return first_place<Rendezvous*>(user, [&](const RendezvousPlace& at) -> Rendezvous* {
+    const Fd directory(open_place(at, user, false));
+    if (!directory.is_open()) return nullptr;
+    place = at;
+    return map_rendezvous(directory.get(), user, pid, ticks);
+  });
+}
+
+/// An earlier image of this process may have been here (exec keeps pid and start): what it was
+/// asked is done with. A request that nobody has met yet is ours.
+void introduce(Rendezvous& page, Presence presence) {
+  const bool is_new = page.presence.load(std::memory_order_acquire) == Presence::kAbsent;
+  const std::uint32_t done = is_new ? 0 : page.served.load(std::memory_order_relaxed);
+  accepted.store(done, std::memory_order_relaxed);
+  page.has_directory = own_directory == nullptr ? 0 : 1;
+  page.own_interval = image.settings.interval;
+  page.presence.store(presence, std::memory_order_release);
+}
+
+/// Rare: somebody rang. Asks for the process id, as a child by fork may find itself here.
+GEIGER_SLOW_PATH Rendezvous* listen(const Bell& rung, std::uint32_t now) {
+  std::uint32_t before = heard.load(std::memory_order_relaxed);
+  const bool is_first = before != now && heard.compare_exchange_strong(before, now);
+  if (!is_first) return nullptr;
+  const auto pid = static_cast<std::uint32_t>(raw_syscall(SYS_getpid));
+  if (!rung.has_called(pid, before, now)) return nullptr;
+  Rendezvous* page = open_rendezvous(pid);
+  if (page == nullptr) return nullptr;
+  introduce(*page, is_recording_for_trace() ? Presence::kRecording : Presence::kDormant);
+  rendezvous.store(page, std::memory_order_release);
+  return page;
+}
+
+/// Where requests are, if this process was ever called.
+Rendezvous* own_rendezvous() {
+  Rendezvous* page = rendezvous.load(std::memory_order_acquire);
+  const Bell* hung = bell.load(std::memory_order_acquire);
+  if (page != nullptr || hung == nullptr) return page;
+  const std::uint32_t rings = hung->rings.load(std::memory_order_acquire);
+  return rings == heard.load(std::memory_order_relaxed) ? nullptr : listen(*hung, rings);
+}
+
+}  // namespace
+
+bool sleeps() { return image.settings.is_dormant; }
+
+bool hang_bell() {
+  own_directory = image.settings.directory;
+  const std::uint32_t user = effective_user();
+  const Bell* hung = first_place<const Bell*>(user, [&](const RendezvousPlace& at) {
+    // Nearly always somebody has made it before.
+    const Bell* known = map_bell(at, user, false);
+    return known != nullptr ? known : map_bell(at, user, true);
+  });
+  if (hung == nullptr) return false;
+  heard.store(hung->rings.load(std::memory_order_acquire), std::memory_order_relaxed);
+  bell.store(hung, std::memory_order_release);
+  return true;
+}
+
+Request pending_request() {
+  const Rendezvous* page = own_rendezvous();
+  if (page == nullptr) return Request::kNone;
+  const std::uint32_t wanted = page->wanted.load(std::memory_order_acquire);
+  if (wanted == accepted.load(std::memory_order_relaxed)) return Request::kNone;
+  return trace::wants_recording(wanted) ? Request::kStart : Request::kStop;
+}
+
+Wish accept_request() {
+  const Rendezvous* page = rendezvous.load(std::memory_order_acquire);
+  accepted.store(page->wanted.load(std::memory_order_acquire), std::memory_order_relaxed);
+  memcpy(wished_directory, page->directory, sizeof wished_directory);
+  wished_directory[sizeof wished_directory - 1] = '\0';
+  return {.directory = wished_directory[0] == '/' ? wished_directory : own_directory,
+          .interval = page->wanted_interval.load(std::memory_order_relaxed)};
+}
+
+void answer_request(Presence presence, int error) {
+  Rendezvous* page = rendezvous.load(std::memory_order_acquire);
+  if (page == nullptr) return;
+  page->error.store(error, std::memory_order_relaxed);
+  page->presence.store(presence, std::memory_order_relaxed);
+  page->served.store(accepted.load(std::memory_order_relaxed), std::memory_order_release);
+}
+
+void forget_rendezvous() { rendezvous.store(nullptr, std::memory_order_relaxed); }
+
+void leave_rendezvous() {
+  if (rendezvous.load(std::memory_order_relaxed) == nullptr) return;
+  const Fd directory(open_place(place, effective_user(), false));
+  if (!directory.is_open()) return;
+  raw_syscall(SYS_unlinkat, directory.get(), reinterpret_cast<long>(file_name), 0);
+}
+
+}  // namespace geiger::capture

@@ -1,0 +1,148 @@
+// How a process that sleeps wakes up and lies down again: at the request of a controller, for a
+// trace, or because a tool listens to its events.
+//
+// For tools it records in memory, where nobody reads: a few MiB at a time, each opened with the
+// samples that live. It ends when nobody listens, or when a controller wants a trace instead.
+#include <errno.h>
+
+#include "base/attributes.h"
+#include "runtime/capture/control/confinement.h"
+#include "runtime/capture/control/dormancy.h"
+#include "runtime/capture/image/image.h"
+#include "runtime/capture/sample/events.h"
+
+namespace geiger::capture {
+namespace {
+
+/// Of a recording for tools: where it goes on in another one, what bounds the samples that are
+/// carried there, and room for them.
+constexpr Bytes kToolSegment = 4 * kMiB;
+constexpr std::uint64_t kToolLive = 262144;
+constexpr Bytes kToolCapacity = 64 * kMiB;
+
+constinit Settings asleep{};
+
+bool begin_waking() {
+  Phase expected = Phase::kDormant;
+  if (!image.phase.compare_exchange_strong(expected, Phase::kStarting, std::memory_order_acq_rel)) {
+    return false;
+  }
+  image.settings = asleep;
+  image.segments.open_error = 0;
+  return true;
+}
+
+/// Nobody is inside of what was refused: the next request finds the process as it was.
+bool end_waking(bool started) {
+  image.phase.store(started ? Phase::kSampling : Phase::kDormant, std::memory_order_release);
+  return started;
+}
+
+/// A request to record, met by this thread.
+GEIGER_SLOW_PATH bool wake_for_trace() {
+  if (!begin_waking()) return false;
+  const Wish wish = accept_request();
+  image.settings.directory = wish.directory;
+  const bool has_interval = wish.interval != 0 && wish.interval <= kMostInterval;
+  set_own_interval(has_interval ? wish.interval : image.settings.interval);
+  image.sleeper.is_for_tools.store(false, std::memory_order_relaxed);
+  const bool started = wish.directory != nullptr && start_image(false);
+  const int error =
+      started ? 0 : (image.segments.open_error != 0 ? image.segments.open_error : ENOENT);
+  answer_request(started ? trace::Presence::kRecording : trace::Presence::kDormant, error);
+  return end_waking(started);
+}
+
+/// A tool listens. One that restricted its system calls is left alone.
+GEIGER_SLOW_PATH bool wake_for_tools() {
+  if (is_confined() || !begin_waking()) return false;
+  image.settings.in_memory = true;
+  image.settings.aggregates = false;
+  image.settings.starts_paused = false;
+  image.settings.capacity = kToolCapacity;
+  image.settings.segment = kToolSegment;
+  image.settings.keep = 0;
+  image.settings.live = kToolLive;
+  set_own_interval(image.settings.interval);
+  image.sleeper.is_for_tools.store(true, std::memory_order_relaxed);
+  return end_waking(start_image(false));
+}
+
+bool is_for_tools(Phase phase) {
+  return phase == Phase::kSampling && image.sleeper.is_for_tools.load(std::memory_order_relaxed);
+}
+
+/// Whether a recording for tools is no longer wanted; a full one begins anew.
+bool is_done_for_tools(Request request) {
+  return request == Request::kStart || !is_listened_to() || current_segment().writer.is_stopped();
+}
+
+void answer_as_is(bool sleeps_on) {
+  accept_request();
+  answer_request(sleeps_on ? trace::Presence::kDormant : trace::Presence::kRecording, 0);
+}
+
+/// The rendezvous is the parent's; the bell is the child's too.
+void begin_sleeping_child() {
+  forget_rendezvous();
+  is_own_process->store(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void note_settings_asleep() { asleep = image.settings; }
+
+bool is_recording_for_trace() {
+  return is_recording() && !image.sleeper.is_for_tools.load(std::memory_order_relaxed);
+}
+
+Due answer_calls() {
+  const Phase phase = image.phase.load(std::memory_order_acquire);
+  const bool is_dormant = phase == Phase::kDormant;
+  if (!is_dormant && phase != Phase::kSampling) return Due::kNothing;
+  if (is_own_process->load(std::memory_order_relaxed) == 0) {
+    if (!is_dormant) return Due::kNothing;  // start_if_due() sees to the child.
+    begin_sleeping_child();
+  }
+  const Request request = pending_request();
+  const bool tells = is_for_tools(phase);
+  const bool records = !is_dormant && !tells;
+  if (request == Request::kStop && !records) answer_as_is(true);
+  if (request == Request::kStart && records) answer_as_is(false);
+  if (records) return request == Request::kStop ? Due::kEndRecording : Due::kNothing;
+  if (tells) return is_done_for_tools(request) ? Due::kEndRecording : Due::kNothing;
+  if (request == Request::kStart) return Due::kTrace;
+  return is_listened_to() ? Due::kToolEvents : Due::kNothing;
+}
+
+bool wake_up(Due due) {
+  if (due == Due::kTrace) return wake_for_trace();
+  return due == Due::kToolEvents && wake_for_tools();
+}
+
+bool is_asleep() {
+  return image.phase.load(std::memory_order_acquire) == Phase::kDormant &&
+         is_own_process->load(std::memory_order_relaxed) != 0;
+}
+
+bool claim_end() {
+  if (image.sleeper.is_ending.exchange(1, std::memory_order_acq_rel) != 0) return false;
+  // Another thread may have done it since this one heard of the request.
+  const Phase phase = image.phase.load(std::memory_order_acquire);
+  const Request request = pending_request();
+  const bool is_due =
+      phase == Phase::kSampling &&
+      (is_for_tools(phase) ? is_done_for_tools(request) : request == Request::kStop);
+  if (!is_due) image.sleeper.is_ending.store(0, std::memory_order_release);
+  return is_due;
+}
+
+void go_to_sleep() {
+  const bool was_asked = !image.sleeper.is_for_tools.load(std::memory_order_relaxed);
+  if (was_asked) accept_request();
+  image.phase.store(Phase::kDormant, std::memory_order_release);
+  image.sleeper.is_ending.store(0, std::memory_order_release);
+  if (was_asked) answer_request(trace::Presence::kDormant, 0);
+}
+
+}  // namespace geiger::capture

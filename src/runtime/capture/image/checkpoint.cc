@@ -1,0 +1,212 @@
+#include "runtime/capture/image/checkpoint.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/attributes.h"
+#include "base/clock.h"
+#include "base/raw_syscall.h"
+#include "runtime/capture/control/confinement.h"
+#include "runtime/capture/image/image.h"
+#include "runtime/capture/program/names.h"
+#include "runtime/capture/sample/live_samples.h"
+#include "runtime/capture/sample/record_stack.h"
+#include "runtime/capture/tables/arena.h"
+#include "runtime/capture/thread/thread_state.h"
+#include "trace/append.h"
+
+namespace geiger::capture {
+namespace {
+
+using base::is_error;
+using base::raw_syscall;
+using trace::CarriedRecord;
+using trace::RecordHeader;
+using trace::SampleRecord;
+
+trace::Ref carry_epoch(Segment& next, const Segment& before, trace::Ref epoch) {
+  return epoch_of_interval(next, before.writer.at<trace::EpochRecord>(epoch).interval);
+}
+
+trace::Ref carry_stack_of(Segment& next, const Segment& before, trace::Ref stack) {
+  if (stack == 0) return 0;
+  return carry_stack(next, stack, before.writer.at<trace::StackRecord>(stack));
+}
+
+/// A sample with its references moved; no room: stack and epoch stay 0.
+SampleRecord moved(Segment& next, const Segment& before, SampleRecord sample) {
+  sample.stack = carry_stack_of(next, before, sample.stack);
+  sample.epoch = carry_epoch(next, before, sample.epoch);
+  sample.label = carry_name(next, before, sample.label);
+  sample.type = carry_name(next, before, sample.type);
+  return sample;
+}
+
+/// Threads that live on are named in the next segment, whether they run again or not.
+void carry_threads(Segment& next) {
+  for (const ThreadState* state = first_state(); state != nullptr; state = state->next) {
+    const bool is_named = state->lifecycle.load(std::memory_order_acquire) == kLive &&
+                          state->generation == image.origin.generation;
+    if (is_named) write_thread(next, *state, trace::kFlagCarriedThread);
+  }
+}
+
+void write_checkpoint(Segment& next, std::uint64_t carried, std::uint64_t lost) {
+  trace::append<trace::CheckpointRecord>(next.writer, {}, [&](trace::CheckpointRecord& record) {
+    record.time = base::monotonic_now();
+    record.carried = carried;
+    record.lost = lost;
+  });
+}
+
+bool carry_one(Segment& next, const Segment& before, std::uint64_t key, std::uint64_t value) {
+  const auto previous = static_cast<trace::Ref>(value);
+  // A slow path that took longer than a whole segment carries past that one.
+  const bool is_next = next.writer.header()->segment == before.writer.header()->segment + 1;
+  const SampleRecord sample = moved(next, before, sample_at(before, previous));
+  // Its own header, or that of the record it was carried in before.
+  const auto last = RecordHeader::unpack(before.writer.at<SampleRecord>(previous).header);
+  auto draft = trace::begin_record<CarriedRecord>(
+      next.writer, {.thread = last.thread, .flags = last.flags, .cpu = last.cpu});
+  if (!draft) return false;
+  draft.record->sample = sample;
+  draft.record->sample.header = 0;
+  draft.record->previous = is_next ? previous : 0;
+  const bool lives = image.live.table.exchange(key, value, live_value(next, draft.ref));
+  if (!lives) draft.add_flags(trace::kFlagVoid);
+  trace::commit_record(draft);
+  return true;
+}
+
+void carry_all(Segment& next, const Segment& before) {
+  Continuation& done = image.segments.continuation;
+  image.live.table.for_each([&](std::uint64_t key, std::uint64_t value) {
+    if (!is_of(before, value)) return;
+    const bool is_carried = carry_one(next, before, key, value);
+    ++(is_carried ? done.carried : done.lost);
+  });
+  next.writer.count_drop(trace::DropCause::kUncarried, done.lost);
+  write_checkpoint(next, done.carried, done.lost);
+}
+
+/// What follows when the next segment is in use. Whoever finds it unfinished does it again:
+/// what was carried is no longer of the segment before.
+void finish_checkpoint(Segment& next, const Segment& before) {
+  carry_threads(next);
+  carry_all(next, before);
+  next.full_at = full_at(next);
+  image.segments.continuation.before = nullptr;
+}
+
+/// The name of the trace that is one too many.
+void forget_oldest(std::uint32_t segment) {
+  const std::uint64_t keep = image.settings.keep;
+  if (keep == 0 || segment < keep) return;
+  const auto oldest = static_cast<std::uint32_t>(segment - keep);
+  remove_trace(image.segments.files[oldest % std::size(image.segments.files)]);
+}
+
+void publish(Segment& next, Segment& before) {
+  write_thinning(next);
+  next.writer.header()->state.store(trace::State::kSampling, std::memory_order_release);
+  list_ranges(next.writer.header()->runtime_ranges);
+  image.intervals.doubled_at.store(0, std::memory_order_relaxed);
+  image.segments.current.store(&next, std::memory_order_seq_cst);
+  before.writer.finish(trace::State::kContinued, base::monotonic_now());
+}
+
+GEIGER_SLOW_PATH void open_next(Segment& before) {
+  const std::uint32_t wanted =
+      before.writer.control()->wanted_segment.load(std::memory_order_relaxed);
+  image.served.segment.store(wanted, std::memory_order_relaxed);
+  take_marks(before);
+  Segment* next = open_segment(&before);
+  if (next == nullptr) {  // The last one goes on; again when it has grown as much once more.
+    before.full_at = full_at(before);
+    return;
+  }
+  next->full_at = 0;  // Not before its checkpoint is whole.
+  image.segments.continuation.carried = image.segments.continuation.lost = 0;
+  image.segments.continuation.before = &before;
+  publish(*next, before);
+  forget_oldest(next->writer.header()->segment);
+  finish_checkpoint(*next, before);
+}
+
+/// A handler's frames lie below those that it interrupted, unless it has a stack of its own.
+bool is_on_alternate_stack() {
+  stack_t stack{};
+  return is_error(raw_syscall(SYS_sigaltstack, 0, reinterpret_cast<long>(&stack))) ||
+         (stack.ss_flags & SS_ONSTACK) != 0;
+}
+
+/// Takes it upon the calling thread to go on. False: another does, or this very thread further
+/// up its stack.
+bool claim_continuation(const void* frame) {
+  Continuation& continuation = image.segments.continuation;
+  const ThreadState* self = own_state();
+  const ThreadState* by = nullptr;
+  if (!continuation.by.compare_exchange_strong(by, self, std::memory_order_acquire)) {
+    const bool has_ended = by->lifecycle.load(std::memory_order_acquire) == kFree;
+    const bool was_left =
+        by == self ? frame >= continuation.frame && !is_on_alternate_stack() : has_ended;
+    if (!was_left || !continuation.by.compare_exchange_strong(by, self, std::memory_order_acquire))
+      return false;
+  }
+  continuation.frame = frame;
+  return true;
+}
+
+/// The file of a segment that was left before it came into use.
+void remove_unused(const Segment& current) {
+  if (image.settings.in_memory) return;
+  const std::uint32_t segment = current.writer.header()->segment;
+  const std::uint32_t newest = image.segments.next_file - 1;
+  if (newest != image.segments.files[segment % std::size(image.segments.files)])
+    remove_trace(newest);
+}
+
+}  // namespace
+
+/// A trace in memory has no more room than that: it goes on before it is full, but never at once
+/// again, however much was carried into it.
+Bytes full_at(const Segment& segment) {
+  if (image.settings.segment == 0) return 0;
+  const Bytes tail = segment.writer.tail();
+  const Bytes wanted = tail + image.settings.segment;
+  if (!image.settings.in_memory) return wanted;
+  const Bytes capacity = segment.writer.header()->capacity;
+  return std::max(std::min(wanted, capacity / 8 * 7), tail + capacity / 16);
+}
+
+bool is_next_due(const Segment& segment) {
+  if (is_confined()) return false;  // Opening one takes system calls.
+  if (image.segments.continuation.before != nullptr) return true;
+  if (segment.full_at != 0 && segment.writer.tail() >= segment.full_at) return true;
+  const std::uint32_t wanted =
+      segment.writer.control()->wanted_segment.load(std::memory_order_relaxed);
+  return wanted != image.served.segment.load(std::memory_order_relaxed);
+}
+
+GEIGER_SLOW_PATH void go_on_in_next() {
+  if (!claim_continuation(__builtin_frame_address(0))) return;
+  Segment& current = current_segment();
+  Segment* left = image.segments.continuation.before;
+  if (left != nullptr && left != &current) {
+    finish_checkpoint(current, *left);
+  } else if (left != nullptr || is_next_due(current)) {
+    remove_unused(current);
+    open_next(current);
+  }
+  image.segments.continuation.by.store(nullptr, std::memory_order_release);
+}
+
+void carry(Segment& next, const Segment& before, std::uint64_t key, std::uint64_t value) {
+  if (!carry_one(next, before, key, value)) {
+    next.writer.count_drop(trace::DropCause::kUncarried);
+  }
+}
+
+}  // namespace geiger::capture

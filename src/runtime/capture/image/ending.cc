@@ -1,0 +1,92 @@
+#include "runtime/capture/image/ending.h"
+
+#include "base/clock.h"
+#include "runtime/capture/control/attach.h"
+#include "runtime/capture/control/dormancy.h"
+#include "runtime/capture/image/image.h"
+#include "runtime/capture/program/names.h"
+#include "runtime/capture/thread/enrolment.h"
+#include "runtime/capture/thread/settling.h"
+#include "runtime/capture/thread/thread_state.h"
+
+namespace geiger::capture {
+namespace {
+
+/// The record that the end of the image finds a thread in: its own, or a new one if it has
+/// not run since the segment began.
+trace::ThreadRecord* last_record(Segment& segment, const ThreadState& state) {
+  const bool is_here = state.segment == segment.number.load(std::memory_order_relaxed);
+  return is_here ? state.record : write_thread(segment, state, 0);
+}
+
+/// Reads the counters of threads that are still alive, as the program exits.
+/// They go on, so what they allocate from here stays bounded by `armed` alone.
+void settle_others(Segment& segment, const ThreadState* self) {
+  for (ThreadState* state = first_state(); state != nullptr; state = state->next) {
+    if (state == self || state->is_foreign || state->generation != image.origin.generation)
+      continue;
+    state->reading.fetch_add(1, std::memory_order_seq_cst);
+    const std::uint64_t armed = state->armed.load(std::memory_order_seq_cst);
+    if (state->lifecycle.load(std::memory_order_seq_cst) == kLive && armed != kTaken) {
+      const std::uint64_t rest = std::atomic_ref(*state->countdown).load(std::memory_order_relaxed);
+      trace::ThreadRecord* record = rest <= armed ? last_record(segment, *state) : nullptr;
+      if (record != nullptr) {
+        record->pending.store(armed - rest, std::memory_order_relaxed);
+        record->armed.store(0, std::memory_order_relaxed);
+      }
+    }
+    state->reading.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+/// When recording ends and the program runs on, nobody else settles threads that were
+/// there before it began.
+void settle_foreign(Segment& segment) {
+  const std::uint32_t pid = segment.writer.header()->pid;
+  for (ThreadState* state = first_state(); state != nullptr; state = state->next) {
+    if (!state->is_foreign || state->generation != image.origin.generation) continue;
+    const std::uint64_t armed = state->armed.load(std::memory_order_seq_cst);
+    if (armed == kTaken) continue;
+    const std::uint64_t rest = counter_of_foreign(*state, pid);
+    if (rest > armed) continue;
+    trace::ThreadRecord* record = last_record(segment, *state);
+    if (record == nullptr) continue;
+    record->pending.store(armed - rest, std::memory_order_relaxed);
+    record->armed.store(0, std::memory_order_relaxed);
+  }
+}
+
+/// exit(), after the program's own destructors that run before ours.
+[[gnu::destructor]] void finish() {
+  const bool is_ours = is_recording();
+  if (is_ours) end_recording(trace::State::kExited);
+  if (is_ours || is_asleep()) leave_rendezvous();
+}
+
+}  // namespace
+
+void end_recording(trace::State end) {
+  Segment& segment = current_segment();
+  ThreadState* self = own_state();
+  if (self != nullptr && self->generation == image.origin.generation && enrol(*self, segment)) {
+    record_name(segment, *self);
+    settle_for_good(*self);
+  }
+  settle_others(segment, self);
+  if (end == trace::State::kStopped) settle_foreign(segment);
+  take_marks(segment);
+  segment.writer.finish(end, base::monotonic_now());
+}
+
+void detach() {
+  if (is_recording()) {
+    Segment& segment = current_segment();
+    settle_others(segment, nullptr);
+    settle_foreign(segment);
+    take_marks(segment);
+    segment.writer.finish(trace::State::kStopped, base::monotonic_now());
+  }
+  image.phase.store(Phase::kDetached, std::memory_order_release);
+}
+
+}  // namespace geiger::capture

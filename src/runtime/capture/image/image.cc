@@ -1,0 +1,372 @@
+#include "runtime/capture/image/image.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#include <algorithm>
+
+#include "base/attachment.h"
+#include "base/attributes.h"
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/raw_syscall.h"
+#include "base/text_builder.h"
+#include "runtime/capture/control/dormancy.h"
+#include "runtime/capture/image/checkpoint.h"
+#include "runtime/capture/program/names.h"
+#include "runtime/capture/sample/live_samples.h"
+#include "runtime/capture/tables/arena.h"
+#include "runtime/capture/tables/filter.h"
+#include "runtime/capture/thread/thread_state.h"
+#include "runtime/unwind/unwind.h"
+#include "sampling/prng.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+namespace geiger::capture {
+
+constinit Image image{};
+constinit const char* allocator_path = "";
+constinit std::atomic<std::uint32_t>* is_own_process = nullptr;
+
+namespace {
+
+using base::is_error;
+using base::raw_syscall;
+
+constexpr std::size_t kPathBytes = 1024;
+
+constinit char executable[kPathBytes]{};
+/// Kept, for a program may write over the original: its children are to have the name too.
+constinit char started_name[sizeof trace::FileHeader::started_as]{};
+
+/// Forks prepared by this process, so that with a given seed the children's
+/// seeds differ and can still be repeated.
+constinit std::atomic<std::uint64_t> forks{0};
+
+void prepare_fork() { forks.fetch_add(1, std::memory_order_relaxed); }
+
+/// Sends the child's next allocation to the slow path, where it starts anew.
+/// A fork from inside decide() (a handler) leaves that to decide() itself.
+void enter_child() {
+  ThreadState* state = own_state();
+  if (state == nullptr || state->armed.load(std::memory_order_relaxed) == kTaken) return;
+  state->armed.store(0, std::memory_order_relaxed);
+  exchange_countdown(0);
+}
+
+void find_started_name() {
+  const auto* started = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  if (started == nullptr) started = executable;
+  const char* slash = strrchr(started, '/');
+  base::TextBuilder(started_name, sizeof started_name)
+      .append(slash == nullptr ? started : slash + 1);
+}
+
+void find_executable() {
+  const long length =
+      raw_syscall(SYS_readlinkat, -100 /* AT_FDCWD */, reinterpret_cast<long>("/proc/self/exe"),
+                  reinterpret_cast<long>(executable), kPathBytes - 1);
+  if (!is_error(length)) {
+    executable[length] = '\0';
+    find_started_name();
+    return;
+  }
+  const auto* name = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  if (name != nullptr) strncpy(executable, name, kPathBytes - 1);
+  find_started_name();
+}
+
+/// Enough of a hash to tell programs apart in derived seeds (FNV-1a).
+std::uint64_t hash_text(const char* text) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (; *text != '\0'; ++text) hash = (hash ^ static_cast<unsigned char>(*text)) * 0x100000001b3U;
+  return hash;
+}
+
+/// Fresh from the kernel, or derived from the given seed: the run's first process
+/// uses it as it is, every other image a number of its own.
+std::uint64_t choose_seed(bool is_child) {
+  std::uint64_t seed = 0;
+  if (image.settings.has_seed) {
+    if (!is_child && sleeps() && image.origin.generation > 0)
+      return sampling::splitmix64(image.origin.seed);
+    seed = is_child
+               ? image.origin.seed + 0x9e3779b97f4a7c15U * forks.load(std::memory_order_relaxed)
+               : image.settings.seed;
+    const auto pid = static_cast<std::uint64_t>(raw_syscall(SYS_getpid));
+    const bool is_root = image.settings.root_pid == 0 || image.settings.root_pid == pid;
+    if (is_child) return sampling::splitmix64(seed);
+    if (is_root) return seed;
+    seed ^= hash_text(executable) + (pid - image.settings.root_pid);
+    return sampling::splitmix64(seed);
+  }
+  if (raw_syscall(SYS_getrandom, reinterpret_cast<long>(&seed), sizeof seed, GRND_NONBLOCK) ==
+      sizeof seed) {
+    return seed;
+  }
+  // Early boot without entropy: the kernel's per-exec bytes, the clock and the
+  // pid differ between any two images.
+  const auto* random = reinterpret_cast<const char*>(getauxval(AT_RANDOM));  // Not aligned.
+  if (random != nullptr) memcpy(&seed, random, sizeof seed);
+  seed ^= base::monotonic_now() ^ static_cast<std::uint64_t>(raw_syscall(SYS_getpid)) << 32;
+  return sampling::splitmix64(seed);
+}
+
+bool watch_forks() {
+  if (is_own_process == nullptr) {
+    void* page = map_pages(4096);
+    if (page == nullptr) return false;
+    raw_syscall(SYS_madvise, reinterpret_cast<long>(page), 4096, MADV_WIPEONFORK);
+    is_own_process = static_cast<std::atomic<std::uint32_t>*>(page);
+    pthread_atfork(prepare_fork, nullptr, enter_child);
+  }
+  is_own_process->store(1, std::memory_order_relaxed);
+  return true;
+}
+
+bool is_wanted(bool is_child) {
+  const bool has_place = image.settings.directory != nullptr || image.settings.in_memory;
+  if (!has_place && !sleeps()) return false;
+  if (image.settings.follow_children) return true;
+  const auto pid = static_cast<std::uint64_t>(raw_syscall(SYS_getpid));
+  return !is_child && (image.settings.root_pid == 0 || image.settings.root_pid == pid);
+}
+
+}  // namespace
+
+void Intervals::start(std::uint64_t share) {
+  largest.store(0, std::memory_order_relaxed);
+  followed.store(0, std::memory_order_relaxed);
+  doubled_at.store(0, std::memory_order_relaxed);
+  governor.start(share);
+}
+
+void Served::start() {
+  utilization.store(0, std::memory_order_relaxed);
+  residency.store(0, std::memory_order_relaxed);
+  segment.store(0, std::memory_order_relaxed);
+}
+
+namespace {
+
+/// A mistake of ours: recording ends, a mark says where. Once, as the mark itself may fail.
+GEIGER_SLOW_PATH void stop_for_check(const char* file, int line) {
+  static constinit std::atomic<bool> is_told{false};
+  if (!is_recording() || is_told.exchange(true, std::memory_order_relaxed)) return;
+  const char* name = strrchr(file, '/');
+  char text[128];
+  base::TextBuilder place(text, sizeof text);
+  place.append("geiger: failed check at ").append(name == nullptr ? file : name + 1);
+  place.append(':').append(static_cast<std::uint64_t>(line));
+  write_mark(text, strlen(text));
+  current_segment().writer.stop(trace::StopReason::kFailedCheck, 0, base::monotonic_now());
+}
+
+}  // namespace
+
+bool start_image(bool is_child) {
+  if (!is_wanted(is_child) || !watch_forks()) return false;
+  base::on_failed_check.store(stop_for_check, std::memory_order_release);
+  image.origin.seed = choose_seed(is_child);
+  image.origin.is_forked = is_child;
+  if (sleeps()) image.origin.is_attached = !is_child;
+  image.segments.open_error = 0;
+  ++image.origin.generation;
+  image.segments.first_number = image.segments.last_number + 1;
+  if (is_child) {
+    image.segments.next_file = 0;
+    forget_readers();
+  }
+  image.threads.store(0, std::memory_order_relaxed);
+  image.intervals.start(image.settings.share);
+  image.served.start();
+  image.segments.continuation.by.store(nullptr, std::memory_order_relaxed);
+  image.segments.continuation.before = nullptr;
+  image.live.thinning.store(0, std::memory_order_relaxed);
+  Segment* segment = open_segment(nullptr);
+  if (segment == nullptr) return false;
+  filter.take_pages();
+  list_ranges(segment->writer.header()->runtime_ranges);
+  segment->full_at = full_at(*segment);
+  image.segments.current.store(segment, std::memory_order_release);
+  segment->writer.header()->state.store(trace::State::kSampling, std::memory_order_release);
+  return true;
+}
+
+namespace {
+
+/// What is safe only while nobody else runs is done before going to sleep.
+bool lie_down() {
+  const bool is_ready = is_wanted(false) && watch_forks() && hang_bell();
+  if (is_ready) {
+    find_executable();
+    unwind::init();
+    note_settings_asleep();
+  }
+  image.phase.store(is_ready ? Phase::kDormant : Phase::kOff, std::memory_order_release);
+  return false;
+}
+
+/// First slow path of a process. Other threads' first allocations may pass
+/// unsampled meanwhile; there are none in practice, the loader allocates first.
+GEIGER_SLOW_PATH bool start_slow() {
+  Phase expected = Phase::kUninitialised;
+  if (!image.phase.compare_exchange_strong(expected, Phase::kStarting, std::memory_order_acq_rel)) {
+    return false;
+  }
+  image.settings = read_settings();
+  set_own_interval(image.settings.interval);
+  filter.start();
+  image.program.is_held.store(image.settings.in_memory, std::memory_order_relaxed);
+  if (sleeps()) return lie_down();
+  bool started = false;
+  if (image.settings.directory != nullptr || image.settings.in_memory) {
+    find_executable();
+    unwind::init();
+    started = start_image(false);
+  }
+  image.phase.store(started ? Phase::kSampling : Phase::kOff, std::memory_order_release);
+  return started;
+}
+
+/// First slow path of a fork's child: nothing of the parent's trace is touched.
+GEIGER_SLOW_PATH bool start_child_slow() {
+  Phase expected = Phase::kSampling;
+  if (!image.phase.compare_exchange_strong(expected, Phase::kStarting, std::memory_order_acq_rel)) {
+    return false;
+  }
+  retire_all_but(own_state());
+  forget_rendezvous();
+  const bool started = start_image(true);
+  image.phase.store(started ? Phase::kSampling : Phase::kOff, std::memory_order_release);
+  return started;
+}
+
+/// What an earlier image of this process left is not the next one's.
+void forget_image() {
+  if (const Segment* last = image.segments.current.load(std::memory_order_relaxed);
+      last != nullptr) {
+    retire_gone(last->writer.header()->pid);
+  }
+  image.live.table.for_each([](std::uint64_t address, std::uint64_t) {
+    take_live(reinterpret_cast<const void*>(address));
+  });
+}
+
+void begin_first_image() {
+  filter.start();
+  find_executable();
+  unwind::init_late();
+}
+
+}  // namespace
+
+void prepare_child() { prepare_fork(); }
+
+void begin_child() {
+  if (is_own_process == nullptr || is_own_process->load(std::memory_order_relaxed) != 0) return;
+  enter_child();
+}
+
+int start_attached(const Settings& settings) {
+  Phase phase = image.phase.load(std::memory_order_acquire);
+  const bool is_first = phase == Phase::kUninitialised;
+  if ((!is_first && phase != Phase::kDetached) ||
+      !image.phase.compare_exchange_strong(phase, Phase::kStarting, std::memory_order_acq_rel)) {
+    return base::kIsRecording;
+  }
+  if (is_first) {
+    begin_first_image();
+  } else {
+    forget_image();
+  }
+  image.origin.is_attached = true;
+  image.settings = settings;
+  set_own_interval(settings.interval);
+  image.program.is_held.store(false, std::memory_order_relaxed);
+  const bool started = start_image(false);
+  image.phase.store(started ? Phase::kSampling : Phase::kDetached, std::memory_order_release);
+  if (started) return 0;
+  return image.segments.open_error != 0 ? image.segments.open_error : ENOMEM;
+}
+
+Readiness start_if_due() {
+  const auto started = [](bool has_started) {
+    return has_started ? Readiness::kJustStarted : Readiness::kNotRecording;
+  };
+  const Phase phase = image.phase.load(std::memory_order_acquire);
+  if (phase == Phase::kUninitialised) return started(start_slow());
+  if (phase != Phase::kSampling) return Readiness::kNotRecording;
+  if (is_own_process->load(std::memory_order_relaxed) == 0) return started(start_child_slow());
+  return current_segment().writer.is_stopped() ? Readiness::kNotRecording : Readiness::kRecording;
+}
+
+bool is_recording() {
+  return image.phase.load(std::memory_order_acquire) == Phase::kSampling &&
+         is_own_process->load(std::memory_order_relaxed) != 0 &&
+         !current_segment().writer.is_stopped();
+}
+
+namespace {
+
+/// A burst between two looks of whoever keeps the budget is met here: after every step of
+/// the trace the next one is twice as long in bytes allocated. What is drawn with next
+/// depends on the past only, so estimates stay unbiased.
+GEIGER_SLOW_PATH void double_interval(Segment& segment, std::uint64_t step) {
+  std::uint64_t before = image.intervals.doubled_at.load(std::memory_order_relaxed);
+  const std::uint64_t tail = segment.writer.tail();
+  const std::uint64_t allowed =
+      segment.writer.control()->doubles_at.load(std::memory_order_relaxed);
+  if (tail < std::max(allowed, before + step)) return;
+  if (!image.intervals.doubled_at.compare_exchange_strong(before, tail, std::memory_order_relaxed))
+    return;
+  const std::uint64_t interval = segment.epoch.interval.load(std::memory_order_relaxed);
+  set_interval(std::min(interval * 2, kMostInterval));
+}
+
+}  // namespace
+
+void follow_control(Segment& segment) {
+  const std::uint64_t step =
+      segment.writer.control()->doubling_step.load(std::memory_order_relaxed);
+  if (step != 0) [[unlikely]]
+    double_interval(segment, step);
+  const std::uint64_t wanted =
+      segment.writer.control()->requested_interval.load(std::memory_order_relaxed);
+  std::uint64_t followed = image.intervals.followed.load(std::memory_order_relaxed);
+  // What was followed once may have been changed by the program since.
+  if (wanted == followed || wanted == 0 || wanted > kMostInterval) return;
+  if (image.intervals.followed.compare_exchange_strong(followed, wanted,
+                                                       std::memory_order_relaxed)) {
+    image.intervals.governor.stop();
+    set_interval(wanted);
+  }
+}
+
+bool set_interval(std::uint64_t interval) {
+  if (interval == 0 || interval > kMostInterval || !is_recording()) return false;
+  Segment& segment = current_segment();
+  std::uint64_t current = segment.epoch.interval.load(std::memory_order_relaxed);
+  if (interval == current) return true;
+  // One thread writes the epoch; the others meet it at their next slow path.
+  const bool is_first =
+      segment.epoch.interval.compare_exchange_strong(current, interval, std::memory_order_acq_rel);
+  return !is_first || write_epoch(segment, interval);
+}
+
+void set_own_interval(std::uint64_t interval) {
+  image.intervals.own.store(interval, std::memory_order_relaxed);
+}
+
+const char* executable_path() { return executable; }
+
+const char* started_as() { return started_name; }
+
+}  // namespace geiger::capture

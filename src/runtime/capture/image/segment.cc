@@ -1,0 +1,289 @@
+#include "runtime/capture/image/segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include <bit>
+#include <iterator>
+
+#include "base/attributes.h"
+#include "base/clock.h"
+#include "base/raw_syscall.h"
+#include "base/text_builder.h"
+#include "runtime/capture/image/image.h"
+#include "runtime/capture/tables/arena.h"
+#include "runtime/capture/thread/thread_state.h"
+#include "runtime/probes/probes.h"
+#include "sampling/logarithm.h"
+#include "trace/append.h"
+
+namespace geiger::capture {
+namespace {
+
+using base::is_error;
+using base::raw_syscall;
+
+constexpr std::size_t kPathBytes = 1024;
+constexpr std::uint32_t kMaxNameTries = 1000;
+
+/// File names stay readable in any shell.
+void append_plain(base::TextBuilder& path, const char* text) {
+  for (; *text != '\0'; ++text) {
+    const char c = *text;
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '+';
+    path.append(is_plain ? c : '_');
+  }
+}
+
+trace::Identity identity(const Segment* before) {
+  std::uint32_t mode = image.origin.is_forked ? trace::kModeForked : 0;
+  if (image.origin.is_attached) mode |= trace::kModeAttached;
+  mode |= mode_of(image.settings);
+  if (before != nullptr) mode |= trace::kModeContinued;
+  const trace::FileHeader* last = before == nullptr ? nullptr : before->writer.header();
+  return {.seed = image.origin.seed,
+          .interval = before == nullptr ? image.intervals.own.load(std::memory_order_relaxed)
+                                        : before->epoch.interval.load(std::memory_order_relaxed),
+          .mode = mode,
+          .start_monotonic = base::monotonic_now(),
+          .start_realtime = base::realtime_now(),
+          .executable = executable_path(),
+          .started_as = started_as(),
+          .allocator = allocator_path,
+          .runtime_version = GEIGER_VERSION,
+          .is_paused = image.settings.starts_paused,
+          .image_start = last == nullptr ? 0 : last->image_start,
+          .segment = last == nullptr ? 0 : last->segment + 1,
+          .asked = before == nullptr ? nullptr : before->writer.control()};
+}
+
+using Path = char[kPathBytes];
+
+/// DIR/<program>.<pid>.<n>.geiger. False: too long.
+bool name_trace(std::uint32_t n, Path& path) {
+  base::TextBuilder text(path, sizeof path);
+  text.append(image.settings.directory).append('/');
+  append_plain(text, started_as());
+  text.append('.').append(static_cast<std::uint64_t>(raw_syscall(SYS_getpid)));
+  return text.append('.').append(std::uint64_t{n}).append(".geiger").fits();
+}
+
+/// The first free n: pids return, and exec keeps them.
+bool open_file(Segment& segment, const trace::Identity& who) {
+  for (std::uint32_t tries = 0; tries < kMaxNameTries; ++tries) {
+    const std::uint32_t n = image.segments.next_file++;
+    Path path;
+    image.segments.open_error = name_trace(n, path)
+                                    ? segment.writer.open(path, image.settings.capacity, who)
+                                    : ENAMETOOLONG;
+    if (image.segments.open_error == EEXIST) continue;
+    image.segments.files[who.segment % std::size(image.segments.files)] = n;
+    return image.segments.open_error == 0;
+  }
+  return false;
+}
+
+/// A trace that only this process reads, through the API. Pages are taken as they are
+/// written; a child's has its own. Where it cannot go on in another one for a while it loses
+/// records, and does not end.
+bool open_memory(Segment& segment, const trace::Identity& who) {
+  if (segment.memory == nullptr) segment.memory = map_pages(image.settings.capacity);
+  if (segment.memory == nullptr) return false;
+  segment.writer.open_memory(segment.memory, image.settings.capacity, who);
+  segment.writer.go_on_when_full();
+  return true;
+}
+
+bool is_pinned(std::uint32_t number) {
+  for (const ThreadState* state = first_state(); state != nullptr; state = state->next) {
+    if (state->pin.load(std::memory_order_relaxed) == number) return true;
+  }
+  return false;
+}
+
+/// A place that nobody can be inside of, from here on this thread's. One thread opens segments at
+/// a time: what it finds claimed was left by a jump.
+bool claim(Segment& segment) {
+  const std::uint32_t number = segment.number.load(std::memory_order_relaxed);
+  const bool is_current = &segment == image.segments.current.load(std::memory_order_relaxed);
+  if (is_current || (number != 0 && is_pinned(number))) return false;
+  std::uint32_t readers = 0;
+  return segment.readers.compare_exchange_strong(readers, kClaimed, std::memory_order_acq_rel) ||
+         readers == kClaimed;
+}
+
+/// Where the program reads traces the oldest, so that those which are left reach back furthest;
+/// else the first, so that few stay mapped.
+Segment* claim_place() {
+  const bool is_read = image.settings.in_memory || image.program.reads_traces.load();
+  bool is_tried[kSegments]{};
+  for (std::size_t tries = 0; tries < kSegments; ++tries) {
+    std::size_t next = kSegments;
+    for (std::size_t i = 0; i < kSegments; ++i) {
+      const bool is_better =
+          next == kSegments || (is_read && image.segments.places[i].number.load() <
+                                               image.segments.places[next].number.load());
+      if (!is_tried[i] && is_better) next = i;
+    }
+    is_tried[next] = true;
+    if (claim(image.segments.places[next])) return &image.segments.places[next];
+  }
+  return nullptr;
+}
+
+/// A place for a new segment, emptied.
+Segment* free_place() {
+  Segment* segment = claim_place();
+  if (segment == nullptr) return nullptr;
+  segment->number.store(0, std::memory_order_relaxed);
+  if (segment->memory != nullptr) {
+    give_back_pages(segment->memory, image.settings.capacity);
+  } else {
+    segment->writer.close();
+  }
+  segment->stacks.wipe();
+  segment->epochs.wipe();
+  segment->tallies.wipe();
+  segment->modules_written.store(0, std::memory_order_relaxed);
+  segment->marks_seen.store(0, std::memory_order_relaxed);
+  return segment;
+}
+
+/// 0: no room.
+trace::Ref record_epoch(Segment& segment, std::uint64_t interval) {
+  const trace::Ref ref =
+      trace::append<trace::EpochRecord>(segment.writer, {}, [&](trace::EpochRecord& record) {
+        record.time = base::monotonic_now();
+        record.interval = interval;
+        record.lambda_bits = std::bit_cast<std::uint64_t>(sampling::rate_of(interval));
+      }).ref;
+  if (ref == 0) return 0;
+  segment.epochs.insert(interval, ref);
+  std::uint64_t largest = image.intervals.largest.load(std::memory_order_relaxed);
+  while (largest < interval && !image.intervals.largest.compare_exchange_weak(
+                                   largest, interval, std::memory_order_relaxed)) {
+  }
+  return ref;
+}
+
+}  // namespace
+
+// A frame at or above the one that pinned finds that a handler jumped out of it.
+PinnedSegment::PinnedSegment(ThreadState& state) : state_(state) {
+  const void* frame = __builtin_frame_address(0);
+  const bool is_nested = state.pin_frame != nullptr && frame < state.pin_frame;
+  outer_ = is_nested ? state.pin.load(std::memory_order_relaxed) : 0;
+  outer_frame_ = is_nested ? state.pin_frame : nullptr;
+  state.pin_frame = frame;
+  do {
+    segment_ = &current_segment();
+    state.pin.store(segment_->number.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  } while (segment_ != &current_segment());
+}
+
+PinnedSegment::~PinnedSegment() {
+  state_.pin.store(outer_, std::memory_order_relaxed);
+  state_.pin_frame = outer_frame_;
+}
+
+GEIGER_SLOW_PATH Segment* open_segment(const Segment* before) {
+  Segment* segment = free_place();
+  if (segment == nullptr) return nullptr;
+  const trace::Identity who = identity(before);
+  const bool is_open =
+      (image.settings.in_memory ? open_memory(*segment, who) : open_file(*segment, who)) &&
+      write_epoch(*segment, who.interval);
+  if (is_open) segment->number.store(++image.segments.last_number, std::memory_order_relaxed);
+  segment->readers.store(0, std::memory_order_release);
+  return is_open ? segment : nullptr;
+}
+
+TraceView view_of(const Segment& segment) {
+  TraceView view{};
+  view.base = segment.writer.base(view.bytes);
+  view.header = segment.writer.header();
+  view.number = segment.number.load(std::memory_order_relaxed);
+  return view;
+}
+
+bool hold_trace(std::uint32_t number, TraceView& view) {
+  image.program.reads_traces.store(true, std::memory_order_relaxed);
+  for (Segment& segment : image.segments.places) {
+    if (segment.number.load(std::memory_order_acquire) != number) continue;
+    std::uint32_t readers = segment.readers.load(std::memory_order_relaxed);
+    do {
+      if (readers >= kClaimed) return false;
+    } while (
+        !segment.readers.compare_exchange_weak(readers, readers + 1, std::memory_order_acq_rel));
+    if (segment.number.load(std::memory_order_acquire) == number) {
+      view = view_of(segment);
+      return true;
+    }
+    segment.readers.fetch_sub(1, std::memory_order_release);
+  }
+  return false;
+}
+
+void release_trace(std::uint32_t number) {
+  for (Segment& segment : image.segments.places) {
+    if (segment.number.load(std::memory_order_relaxed) != number) continue;
+    segment.readers.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+void forget_readers() {
+  for (Segment& segment : image.segments.places) {
+    if (segment.readers.exchange(0, std::memory_order_relaxed) == 0) continue;
+    if (segment.number.load(std::memory_order_relaxed) != 0) segment.writer.leave();
+    segment.memory = nullptr;
+  }
+}
+
+trace::ThreadRecord* write_thread(Segment& segment, const ThreadState& state, std::uint8_t flags) {
+  if (state.is_foreign) flags |= trace::kFlagForeignThread;
+  const auto written = trace::append<trace::ThreadRecord>(
+      segment.writer, {.thread = state.index, .flags = flags}, [&](trace::ThreadRecord& record) {
+        record.start = state.start;
+        record.tid = state.tid;
+      });
+  if (!written) return nullptr;
+  const bool goes_on = segment.writer.header()->segment != 0;
+  if (goes_on && state.has_name) write_thread_name(segment, state);
+  return written.record;
+}
+
+bool write_thread_name(Segment& segment, const ThreadState& state) {
+  const auto written = trace::append<trace::ThreadNameRecord>(
+      segment.writer, {.thread = state.index}, [&](trace::ThreadNameRecord& record) {
+        record.time = base::monotonic_now();
+        memcpy(record.name, state.name, sizeof record.name);
+      });
+  return static_cast<bool>(written);
+}
+
+void remove_trace(std::uint32_t n) {
+  Path path;
+  if (name_trace(n, path)) raw_syscall(SYS_unlinkat, AT_FDCWD, reinterpret_cast<long>(path), 0);
+}
+
+bool write_epoch(Segment& segment, std::uint64_t interval) {
+  const trace::Ref ref = record_epoch(segment, interval);
+  if (ref == 0) return false;
+  segment.epoch.interval.store(interval, std::memory_order_relaxed);
+  // Last: a thread that sees the new reference finds its record whole.
+  segment.epoch.ref.store(ref, std::memory_order_release);
+  if (probes::wants_intervals()) [[unlikely]]
+    probes::fire_interval(interval, sampling::rate_of(interval));
+  return true;
+}
+
+trace::Ref epoch_of_interval(Segment& segment, std::uint64_t interval) {
+  if (interval == 0 || interval > kMostInterval) return 0;
+  const trace::Ref known = segment.epochs.find(interval);
+  return known != 0 ? known : record_epoch(segment, interval);
+}
+
+}  // namespace geiger::capture

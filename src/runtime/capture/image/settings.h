@@ -1,0 +1,65 @@
+// What the environment asks of the runtime (docs/runtime-settings.md).
+//
+//   GEIGER_DIR=PATH          where traces go; absent: the runtime sleeps until it is called,
+//                            or records in memory at the program's demand if that has
+//                            libgeiger.so
+//   GEIGER_INTERVAL=BYTES    sampling interval T >= 1 (default 524288), or
+//   GEIGER_INTERVAL=auto[:N] as fine as N millionths of processor time allow (default 10000:
+//                            1 %), from 8 KiB on (governor.h)
+//   GEIGER_SEED=NUMBER       process seed (default: getrandom)
+//   GEIGER_CAPACITY=BYTES    most bytes of one trace (default 4 GiB; 256 MiB in memory)
+//   GEIGER_SEGMENT=BYTES     go on in a new trace after so many bytes (default 0: never)
+//   GEIGER_KEEP=NUMBER       traces of a process to keep, the oldest go (default 0: all; most 64)
+//   GEIGER_LIVE=NUMBER       live samples to keep track of; beyond, half of them at a time
+//                            are given up (default 4194304)
+//   GEIGER_MODE=WORD,...     pure, fp, nochildren, paused, freestacks, nomappings,
+//                            aggregate, dormant, off, root=PID
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+
+namespace geiger::capture {
+
+/// Most traces of a process that can be kept when older ones go.
+inline constexpr std::uint64_t kMostKept = 64;
+
+/// A cap below would be noise.
+inline constexpr std::uint64_t kLeastLive = 1024;
+
+struct Settings {
+  const char* directory = nullptr;  ///< Null: in memory, dormant or inert.
+  bool in_memory = false;
+  bool is_dormant = false;                  ///< Sleeps until a controller wants a recording.
+  const char* runtime_directory = nullptr;  ///< XDG_RUNTIME_DIR.
+  Bytes interval = 512 * kKiB;
+  std::uint64_t share = 0;  ///< That the interval regulates itself by (governor.h); 0: fixed.
+  Bytes capacity = 4 * kGiB;
+  Bytes segment = 0;             ///< 0: never goes on in another trace.
+  std::uint64_t keep = 0;        ///< 0: all.
+  std::uint64_t live = 4194304;  ///< Cap of live samples, at least kLeastLive.
+  bool aggregates = false;
+  std::uint64_t seed = 0;
+  std::uint64_t root_pid = 0;  ///< The first process of the run, 0 = not said.
+  bool has_seed = false;
+  bool is_pure = false;
+  bool use_frame_pointers = false;
+  bool follow_children = true;
+  bool starts_paused = false;
+  bool free_stacks = false;
+  bool records_mappings = true;
+};
+
+/// Reads the environment the process was started with. A value that cannot be
+/// read makes the runtime inert: guessing would give wrong numbers.
+[[nodiscard]] Settings read_settings();
+
+/// The same words as lines NAME=VALUE, for an image that begins by attaching; keeps a copy
+/// of at most 4 KiB. False: longer, a value that cannot be read, or no GEIGER_DIR.
+[[nodiscard]] bool read_settings_from(const char* lines, Settings& settings);
+
+/// The bits of FileHeader::mode that settings decide.
+[[nodiscard]] std::uint32_t mode_of(const Settings& settings);
+
+}  // namespace geiger::capture

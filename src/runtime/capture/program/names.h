@@ -1,0 +1,66 @@
+// The names that the program gives: labels, types, heaps.
+//
+// A name is defined once per process and has an id from then on; a thread-local word
+// says which label is in force, so entering a label costs one store. What the id stands
+// for is written into the trace when the first sample needs it, in every image anew.
+//
+//   define (once)  ->  id  ->  tls.label = id  ->  sample  ->  ref_of(id): NameRecord
+//
+// Threads / Signals: lock-free. Fork: ids stay, the child's trace gets records of its
+// own. Allocates: from the arena; what is defined stays for ever, hence the limits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/capture/image/segment.h"
+#include "trace/format.h"
+
+namespace geiger::capture {
+
+/// 0 = none.
+using NameId = std::uint32_t;
+
+inline constexpr std::size_t kMaxNameBytes = 1024;
+inline constexpr NameId kMaxNames = 1U << 16;
+/// Labels within labels.
+inline constexpr std::uint32_t kMaxNesting = 16;
+
+/// The id of a name: the known one, or a new one. `owner`: the label around a label (0:
+/// none), the number of a heap, else 0. 0 when a limit above is exceeded, the owner is
+/// no label, or no memory is left.
+NameId define_name(trace::NameKind kind, std::uint32_t owner, const char* text, std::size_t bytes);
+
+/// The record of a name in a segment; written now if it has none. 0 for 0, and when the
+/// trace has no room.
+trace::Ref ref_of_name(Segment& segment, NameId name);
+
+/// The record in `segment` of the name that `ref` is in `before`; 0 for 0.
+trace::Ref carry_name(Segment& segment, const Segment& before, trace::Ref ref);
+
+/// Takes the marks that were set from outside, as counted by the control page, and writes
+/// their records.
+void take_posted_marks(Segment& segment, std::uint32_t posted);
+
+/// The same if any was set since.
+inline void take_marks(Segment& segment) {
+  // Acquires the slots that were published before.
+  const std::uint32_t posted =
+      segment.writer.control()->posted_marks.load(std::memory_order_acquire);
+  if (posted != segment.marks_seen.load(std::memory_order_relaxed)) [[unlikely]]
+    take_posted_marks(segment, posted);
+}
+
+/// What define_name() was told.
+struct NamedThing {
+  trace::NameKind kind;
+  std::uint32_t owner;
+  const char* text;  ///< Not NUL-terminated; null for an unknown id.
+  std::size_t bytes;
+};
+[[nodiscard]] NamedThing name_at(NameId name);
+
+/// Writes a mark into the trace. False: nothing records, or a text that is too long.
+bool write_mark(const char* text, std::size_t bytes);
+
+}  // namespace geiger::capture

@@ -1,0 +1,179 @@
+// The first step of a sample's way: settle the counter, put the allocation to trial, arm again.
+#include "base/attributes.h"
+#include "runtime/capture/capture.h"
+#include "runtime/capture/control/dormancy.h"
+#include "runtime/capture/image/checkpoint.h"
+#include "runtime/capture/image/ending.h"
+#include "runtime/capture/image/image.h"
+#include "runtime/capture/sample/record_stack.h"
+#include "runtime/capture/thread/countdown.h"
+#include "runtime/capture/thread/enrolment.h"
+#include "runtime/capture/thread/settling.h"
+
+namespace geiger::capture {
+namespace {
+
+using sampling::Verdict;
+
+/// No address space holds more (x86-64, aarch64).
+constexpr Bytes kLargestSize = Bytes{1} << 47;
+
+/// How long a thread that cannot draw is not to ask again. A process that sleeps looks up as
+/// often as one that records does at least; an attached one may be attached again.
+std::uint64_t sleep_of(Phase phase) {
+  if (phase == Phase::kStarting) return 0;
+  if (sleeps()) return image.settings.interval - 1;
+  return image.origin.is_attached ? kGrace : kNever;
+}
+
+/// A decide() of this thread has not finished. Was it left by a jump (siglongjmp
+/// out of a handler), or does a handler allocate inside it? Inside, every further
+/// frame is deeper, and a handler hardly allocates a grace of bytes many times.
+bool was_abandoned(ThreadState& state, const void* frame) {
+  constexpr std::uint32_t kTooMany = 16;
+  if (frame >= state.deciding_frame || ++state.nested_decisions > kTooMany) return true;
+  current_segment().writer.count_drop(trace::DropCause::kReentered);
+  return false;
+}
+
+/// A thread's record in the trace, as totals of decided allocations.
+struct RecordTotals {
+  trace::ThreadRecord& record;
+
+  void tried(std::uint64_t bytes) const { add(record.trials, bytes); }
+  void hit(std::uint64_t tail_bytes) const {
+    add(record.tail_bytes, tail_bytes);
+    add(record.hits, std::uint64_t{1});
+  }
+  void certain(Bytes bytes) const {
+    add(record.certain_bytes, bytes);
+    add(record.certain_count, std::uint64_t{1});
+  }
+};
+
+/// Adds one decided allocation to the thread's totals.
+void count(const ThreadState& state, Bytes size, const Verdict& verdict) {
+  add(state.record->bytes, size);
+  add(state.record->calls, std::uint64_t{1});
+  count_decided(RecordTotals{*state.record}, size, verdict);
+}
+
+Decision decide_in(ThreadState& state, Segment& segment, Bytes size, bool is_fresh) {
+  const void* frame = __builtin_frame_address(0);
+  begin_change(state);
+  const std::uint64_t rest = take_countdown(tls.countdown, kGrace, size);
+  const std::uint64_t armed = state.armed.exchange(kTaken, std::memory_order_relaxed);
+  const bool restarts = armed == kTaken;
+  add_allocated(state, size);
+  if (restarts && !was_abandoned(state, frame)) {
+    exchange_countdown(rest);
+    return {};
+  }
+  state.deciding_frame = frame;
+  state.nested_decisions = 0;
+  if (!restarts && !is_fresh) settle_state(state, armed, rest);
+  const Verdict verdict = state.sampler.decide(size);
+  if (verdict.kind != Verdict::Kind::kNotSampled) expect_stack(state);
+  const bool counts = !is_paused();
+  if (counts) count(state, size, verdict);
+  const trace::Ref epoch = state.epoch.load(std::memory_order_relaxed);
+  const std::uint64_t interval = state.sampler.interval();
+  adopt_epoch(state, segment);
+  arm(state);
+  return {.state = &state,
+          .offset = verdict.offset,
+          .epoch = epoch,
+          .interval = interval,
+          .segment = segment.number.load(std::memory_order_relaxed),
+          .is_sample = counts && verdict.kind != Verdict::Kind::kNotSampled,
+          .is_certain = verdict.kind == Verdict::Kind::kCertain,
+          .is_counted = counts};
+}
+
+/// Somebody wants no recording any more. The allocation under way is not part of it.
+GEIGER_SLOW_PATH void fall_asleep(Bytes size) {
+  if (!claim_end()) return;
+  tls.countdown += size;
+  if (is_recording()) end_recording(trace::State::kStopped);
+  if (ThreadState* self = own_state(); self != nullptr) self->is_ending = false;
+  go_to_sleep();
+}
+
+/// Whether the process records, once what a sleeper is called for has been done.
+Readiness readiness_now(Bytes size) {
+  if (sleeps()) {
+    const Due due = answer_calls();
+    if (due == Due::kEndRecording) {
+      fall_asleep(size);
+    } else if (due != Due::kNothing && wake_up(due)) {
+      return Readiness::kJustStarted;
+    }
+  }
+  return start_if_due();
+}
+
+/// The process does not record: lets the thread run. Inside a decide() of its own that a
+/// handler interrupted the counter stays as that left it.
+Decision pass_unseen(Bytes size) {
+  const ThreadState* state = own_state();
+  if (sleeps() && state != nullptr && state->armed.load(std::memory_order_relaxed) == kTaken) {
+    tls.countdown += size;
+    return {};
+  }
+  exchange_countdown(sleep_of(image.phase.load(std::memory_order_relaxed)));
+  return {};
+}
+
+/// The trace has no room for the thread. One in memory will again: the allocation is asked about
+/// once more with the next one.
+Decision pass_without_record(ThreadState& state, Segment& segment, Bytes size) {
+  if (!image.settings.in_memory) {
+    exchange_countdown(sleep_of(Phase::kOff));
+    return {};
+  }
+  tls.countdown += size;
+  add_allocated(state, size);
+  segment.writer.count_drop(trace::DropCause::kTraceFull);
+  if (is_next_due(segment)) go_on_in_next();
+  return {};
+}
+
+}  // namespace
+
+GEIGER_SLOW_PATH Decision decide(Bytes size) {
+  if (size > kLargestSize) {
+    tls.countdown += size;  // No allocator can serve it.
+    return {};
+  }
+  const Readiness readiness = readiness_now(size);
+  if (readiness == Readiness::kNotRecording) return pass_unseen(size);
+  ThreadState* state = known_state();
+  if (state == nullptr) {
+    exchange_countdown(sleep_of(Phase::kOff));
+    return {};
+  }
+  const PinnedSegment segment(*state);
+  // What passed before a thread's first slow path in a recording is no part of it.
+  const bool is_fresh = readiness == Readiness::kJustStarted ||
+                        (sleeps() && state->generation != image.origin.generation);
+  if (!enrol(*state, *segment)) return pass_without_record(*state, *segment, size);
+  const Decision decision = decide_in(*state, *segment, size, is_fresh);
+  take_marks(*segment);
+  if (is_next_due(*segment)) [[unlikely]]
+    go_on_in_next();
+  return decision;
+}
+
+void retract(const Decision& decision, Bytes size) {
+  if (!decision.is_certain) return;
+  decision.state->allocated.fetch_sub(size, std::memory_order_relaxed);
+  if (!decision.is_counted) return;
+  // Of a segment that has ended meanwhile the totals are as they are.
+  if (decision.state->segment != decision.segment || !is_recording()) return;
+  trace::ThreadRecord& totals = *decision.state->record;
+  add(totals.bytes, -size);
+  add(totals.certain_bytes, -size);
+  add(totals.certain_count, -std::uint64_t{1});
+}
+
+}  // namespace geiger::capture

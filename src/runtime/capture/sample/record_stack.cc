@@ -1,0 +1,156 @@
+#include "runtime/capture/sample/record_stack.h"
+
+#include <link.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "base/attributes.h"
+#include "base/clock.h"
+#include "runtime/capture/image/image.h"
+#include "runtime/capture/sample/write.h"
+#include "runtime/capture/thread/thread_state.h"
+#include "trace/append.h"
+
+extern "C" void* __libc_stack_end;  // NOLINT: the loader's name.
+
+namespace geiger::capture {
+namespace {
+
+using trace::RecordHeader;
+
+/// Frames of a handler's sample that interrupted its own thread's walk: small
+/// enough for any alternate signal stack.
+constexpr std::size_t kNestedFrames = 24;
+
+/// More lines than this at once keep no processor from waiting.
+constexpr std::size_t kMaxExpected = 32;
+
+/// A stack pointer further below the top than this is not on that stack.
+constexpr std::uint64_t kLargestStack = std::uint64_t{256} << 20;
+
+/// Longest path that still fits a module record.
+constexpr std::size_t kMaxPath = 4096;
+
+unwind::StackBounds stack_bounds(const ThreadState& state, std::uint64_t sp) {
+  std::uint64_t high = tls.stack_high;
+  if (high == 0 && !state.is_foreign) high = reinterpret_cast<std::uint64_t>(__libc_stack_end);
+  const bool is_inside = sp < high && high - sp < kLargestStack;
+  return is_inside ? unwind::StackBounds{sp, high} : unwind::StackBounds{sp, 0};
+}
+
+const char* module_path(const unwind::Module& module) {
+  const auto* map = static_cast<const link_map*>(module.link_map);
+  if (map == nullptr || map->l_name == nullptr) return "";
+  return map->l_name[0] == '\0' ? executable_path() : map->l_name;
+}
+
+/// Build id, then the path with its NUL, padded to a word.
+bool write_module(Segment& segment, const unwind::Module& module) {
+  const char* path = module_path(module);
+  const std::size_t path_bytes = strnlen(path, kMaxPath) + 1;
+  const trace::Heading heading{.more_bytes = module.build_id_bytes + path_bytes};
+  const auto written =
+      trace::append<trace::ModuleRecord>(segment.writer, heading, [&](trace::ModuleRecord& record) {
+        record.start = module.start;
+        record.end = module.end;
+        record.bias = module.bias;
+        record.time = base::monotonic_now();
+        record.build_id_bytes = module.build_id_bytes;
+        record.path_bytes = static_cast<std::uint32_t>(path_bytes);
+        auto* text = reinterpret_cast<char*>(&record + 1);
+        memcpy(text, module.build_id, module.build_id_bytes);
+        memcpy(text + module.build_id_bytes, path, path_bytes - 1);
+      });
+  return static_cast<bool>(written);
+}
+
+/// Module records precede the stacks that need them. Two threads may both write
+/// one; readers take the later of the same.
+void write_new_modules(Segment& segment) {
+  const std::uint32_t known = unwind::modules_known();
+  std::uint32_t written = segment.modules_written.load(std::memory_order_acquire);
+  if (written >= known) return;
+  for (std::uint32_t id = written + 1; id <= known; ++id) {
+    if (!write_module(segment, unwind::module(id))) return;
+  }
+  while (written < known && !segment.modules_written.compare_exchange_weak(
+                                written, known, std::memory_order_acq_rel)) {
+  }
+}
+
+trace::Ref write_stack(Segment& segment, const unwind::Trace& walked) {
+  write_new_modules(segment);
+  const trace::Heading heading{.flags = walked.truncated ? trace::kFlagTruncated : std::uint8_t{0},
+                               .more_bytes = walked.count * sizeof(std::uint64_t)};
+  return trace::append<trace::StackRecord>(segment.writer, heading,
+                                           [&](trace::StackRecord& record) {
+                                             record.count = walked.count;
+                                             memcpy(&record + 1, walked.frames,
+                                                    walked.count * sizeof(std::uint64_t));
+                                           })
+      .ref;
+}
+
+trace::Ref find_or_write(Segment& segment, const unwind::Trace& walked) {
+  const std::uint64_t hash = walked.hash + (walked.truncated ? 1 : 0);
+  if (const trace::Ref known = segment.stacks.find(hash); known != 0) return known;
+  if (!wants_new_stacks(segment)) return 0;
+  const trace::Ref ref = write_stack(segment, walked);
+  if (ref != 0) segment.stacks.insert(hash, ref);
+  return ref;
+}
+
+trace::Ref walk_into(unwind::Trace& walked, Segment& segment, const ThreadState& state,
+                     const unwind::Registers& caller) {
+  const auto mode =
+      image.settings.use_frame_pointers ? unwind::Mode::kFramePointers : unwind::Mode::kAuto;
+  unwind::walk(caller, stack_bounds(state, caller.sp), mode, walked);
+  return find_or_write(segment, walked);
+}
+
+GEIGER_SLOW_PATH trace::Ref record_nested(Segment& segment, const ThreadState& state,
+                                          const unwind::Registers& caller) {
+  std::uint64_t frames[kNestedFrames];
+  unwind::Trace walked{.frames = frames, .capacity = kNestedFrames};
+  return walk_into(walked, segment, state, caller);
+}
+
+}  // namespace
+
+trace::Ref record_stack(Segment& segment, ThreadState& state, const unwind::Registers& caller) {
+  const void* frame = __builtin_frame_address(0);
+  // A deeper frame than the one that walks interrupted it; a shallower one finds
+  // a walk that a handler jumped out of.
+  if (state.walking_frame != nullptr && frame < state.walking_frame) {
+    return record_nested(segment, state, caller);
+  }
+  state.walking_frame = frame;
+  unwind::Trace walked{.frames = state.frames, .capacity = trace::kMaxFrames};
+  const trace::Ref ref = walk_into(walked, segment, state, caller);
+  state.walked = static_cast<std::uint32_t>(walked.count);
+  state.walking_frame = nullptr;
+  return ref;
+}
+
+void expect_stack(const ThreadState& state) {
+  unwind::expect(state.frames, std::min<std::size_t>(state.walked, kMaxExpected));
+}
+
+// The hash of a walk is over the ids of modules too, which the record does not hold: carried
+// stacks are known by where they stood, and may be there twice.
+trace::Ref carry_stack(Segment& segment, trace::Ref before, const trace::StackRecord& record) {
+  const std::uint64_t key = (std::uint64_t{before} << 32 | 1) * 0x9e3779b97f4a7c15U;
+  if (const trace::Ref known = segment.stacks.find(key); known != 0) return known;
+  const auto flags = RecordHeader::unpack(record.header).flags;
+  const unwind::Trace walked{
+      .frames = const_cast<std::uint64_t*>(reinterpret_cast<const std::uint64_t*>(&record + 1)),
+      .capacity = record.count,
+      .count = record.count,
+      .truncated = (flags & trace::kFlagTruncated) != 0};
+  const trace::Ref ref = write_stack(segment, walked);
+  if (ref != 0) segment.stacks.insert(key, ref);
+  return ref;
+}
+
+}  // namespace geiger::capture

@@ -1,0 +1,25 @@
+// Walks the caller's stack and names its record in the trace, writing the record
+// and those of modules it needs the first time.
+//
+// Threads / Signals: lock-free; a signal handler that samples during its thread's
+// walk gets a short stack, flagged truncated. Allocates: never through malloc.
+#pragma once
+
+#include "runtime/capture/image/segment.h"
+#include "runtime/unwind/unwind.h"
+#include "trace/format.h"
+
+namespace geiger::capture {
+
+/// Reference of the stack's record in this segment; 0 if it could not be recorded.
+trace::Ref record_stack(Segment& segment, ThreadState& state, const unwind::Registers& caller);
+
+/// A sample is about to be recorded: has the processor fetch what walking the stack of the thread's
+/// last one needed, of which the next shares most.
+void expect_stack(const ThreadState& state);
+
+/// Reference, in this segment, of the stack that `record` holds, which stands at `before` in
+/// the segment before this one; 0 if it could not be recorded.
+trace::Ref carry_stack(Segment& segment, trace::Ref before, const trace::StackRecord& record);
+
+}  // namespace geiger::capture

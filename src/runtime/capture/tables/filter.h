@@ -1,0 +1,163 @@
+// The byte filter in front of the live table: of any address, whether it may be
+// that of a live sample. Two tables of counts, asked one after the other:
+//
+//   front   slot(p) = p / 256 mod 2^14         what free asks first: it stays in the
+//                                              nearest cache, and its fixed size saves
+//                                              the mask
+//   wide    slot(p) = p / 256 mod (mask + 1)   what the front let through
+//
+//   counts[slot] = live samples that fall on it
+//
+// A slot stands for 256 bytes of heap: neighbours share it, but the slots that a
+// program's working set touches are few. Addresses further apart collide in the front
+// with probability (live samples) / 2^14, in the wide table with (live samples) /
+// (mask + 1), which growing keeps below 1 / 32.
+//
+// The front is counted up once an address is in the live table and down once it has
+// left. The wide table grows, lock-free. With m = mask and n = next (n >= m, equal
+// unless growing):
+//
+//   insert: the address enters the live table; then it is marked for every size
+//           from m to n
+//   grow:   n is published; then all addresses in the live table are marked for n;
+//           then n becomes m
+//   remove: m is read; the address leaves the live table; one mark is taken back
+//           for the m that was read
+//
+// Invariant: a live sample is marked at least once for every m that a thread which
+// may rightly free it can see. (1) m never shrinks and the free comes after the
+// insertion, so the freeing thread sees the m of the insertion or a later one. (2) A
+// later one was published after a scan of the live table that either found the
+// address, or began before the insertion; then the insertion saw n, because the
+// table's count and n are sequentially consistent. A mark too many (insertion and
+// scan both made it, or it belongs to an outgrown size) only costs a look-up.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/attributes.h"
+
+namespace geiger::capture {
+
+/// Zero-initialised it holds nothing; start() comes before the first add().
+/// Threads / Signals: lock-free. A growth that its thread leaves for ever (a jump
+/// out of a handler, a fork in another thread) is done again by whoever inserts
+/// when twice as many samples live. Fork: the child keeps its copy.
+class Filter {
+ public:
+  static constexpr unsigned kLog2FrontSlots = 14;
+  static constexpr std::size_t kLeastSlots = std::size_t{1} << 12;
+  static constexpr std::size_t kMostSlots = std::size_t{1} << 20;
+  /// What it grows to first: smaller ones would tell no more than the front.
+  static constexpr std::size_t kLeastGrown = std::size_t{1} << 16;
+  static constexpr std::size_t kGrowth = 4;
+  static constexpr std::size_t kSlotsPerSample = 32;
+  static constexpr unsigned kLog2BlockBytes = 8;
+
+  constexpr Filter() = default;
+
+  void start() {
+    next_.store(kLeastSlots - 1, std::memory_order_relaxed);
+    mask_.store(kLeastSlots - 1, std::memory_order_relaxed);
+  }
+
+  /// Takes the pages that it begins with (base/populate.h).
+  void take_pages();
+
+  /// False: no live sample has this address. The address reached this thread after
+  /// its insertion, so relaxed loads suffice; of the wide table's the second depends on
+  /// the first.
+  [[nodiscard]] GEIGER_FAST_PATH bool maybe_holds(const void* address) const {
+    if (__builtin_expect(is_in_front(address), 0)) return is_in_wide(address);
+    return false;
+  }
+
+  /// The mask to hand to remove(): read before the address leaves the live table.
+  [[nodiscard]] std::size_t mask() const { return mask_.load(std::memory_order_acquire); }
+
+  /// Marks an address that the live table holds already.
+  void add(const void* address);
+
+  /// Takes one mark back of an address that has left the live table.
+  void remove(const void* address, std::size_t mask);
+
+  /// Whether `live` samples are too many for the present size and nobody seems to be
+  /// about to enlarge it.
+  [[nodiscard]] bool is_too_small(std::size_t live) const;
+
+  /// Enlarges the filter. `for_each_live` calls its argument with every address in
+  /// the live table, after a sequentially consistent load of the table's count.
+  template <typename ForEachLive>
+  void grow(const ForEachLive& for_each_live) {
+    std::size_t mask = mask_.load(std::memory_order_relaxed);
+    const std::size_t next = enlarged(mask);
+    announce(next);
+    for_each_live([this, next](std::uint64_t address, std::uint64_t /*value*/) {
+      mark(reinterpret_cast<const void*>(address), next);
+    });
+    mask_.compare_exchange_strong(mask, next, std::memory_order_release, std::memory_order_relaxed);
+  }
+
+#if defined(GEIGER_EXPENSIVE_ASSERTIONS)
+  /// Whether each slot of the front that still knows its count counts the live samples on it.
+  template <typename ForEachLive>
+  [[nodiscard]] bool counts_all(const ForEachLive& for_each_live) const {
+    static constinit std::uint16_t expected[kFrontMask + 1]{};
+    for (std::uint16_t& count : expected) count = 0;
+    for_each_live([](std::uint64_t address, std::uint64_t /*value*/) {
+      ++expected[slot_of(reinterpret_cast<const void*>(address), kFrontMask)];
+    });
+    for (std::size_t i = 0; i <= kFrontMask; ++i) {
+      const std::uint8_t count = front_[i].load(std::memory_order_relaxed);
+      if (count != 255 && count != expected[i]) return false;
+    }
+    return true;
+  }
+#endif
+
+ private:
+  static constexpr std::size_t enlarged(std::size_t mask) {
+    return std::clamp((mask + 1) * kGrowth, kLeastGrown, kMostSlots) - 1;
+  }
+  static std::size_t slot_of(const void* address, std::size_t mask) {
+    return reinterpret_cast<std::uintptr_t>(address) >> kLog2BlockBytes & mask;
+  }
+  /// Written out: a multiplication drops the high bits and moves to another register in
+  /// one instruction, where a compiler takes a copy and a shift, and it does not fold
+  /// atomic loads into comparisons.
+  [[nodiscard]] GEIGER_FAST_PATH bool is_in_front(const void* address) const {
+#if defined(__x86_64__)
+    constexpr unsigned kHighBits = 32 - kLog2FrontSlots - kLog2BlockBytes;
+    std::uint32_t slot = 0;
+    bool is_marked = false;
+    asm("imull %2, %k1, %0" : "=r"(slot) : "r"(address), "i"(1U << kHighBits) : "cc");
+    slot >>= 32 - kLog2FrontSlots;
+    asm("cmpb $0, %1" : "=@ccne"(is_marked) : "m"(front_[slot]));
+    return is_marked;
+#else
+    return front_[slot_of(address, kFrontMask)].load(std::memory_order_relaxed) != 0;
+#endif
+  }
+  [[nodiscard]] bool is_in_wide(const void* address) const {
+    const std::size_t mask = mask_.load(std::memory_order_relaxed);
+    return wide_[slot_of(address, mask)].load(std::memory_order_relaxed) != 0;
+  }
+
+  static constexpr std::size_t kPageBytes = 4096;
+  static constexpr std::size_t kFrontMask = (std::size_t{1} << kLog2FrontSlots) - 1;
+
+  void announce(std::size_t next);
+  void mark(const void* address, std::size_t mask);
+
+  alignas(kPageBytes) std::atomic<std::uint8_t> front_[kFrontMask + 1]{};
+  std::atomic<std::uint8_t> wide_[kMostSlots]{};
+  std::atomic<std::size_t> mask_{0};
+  std::atomic<std::size_t> next_{0};
+};
+
+[[gnu::visibility("hidden")]] extern constinit Filter filter;
+
+}  // namespace geiger::capture

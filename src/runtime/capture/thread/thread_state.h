@@ -1,0 +1,98 @@
+// One thread as the runtime knows it, and the registry of all.
+//
+// A state is created at a thread's first slow path and lives for ever. When its
+// thread has ended another one gets it, but only once the kernel knows the old
+// owner no more: until then that may allocate in its last destructors.
+//
+// Life of a state:
+//
+//   kFree --adopt--> kAdopting --> kLive --end_thread--> kFree
+//                                    \--- fork's child: threads that are gone ---> kFree
+//
+// Only in kLive does `countdown` point into a thread that exists.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/units.h"
+#include "runtime/capture/thread/thread_local.h"
+#include "sampling/counter_sampler.h"
+#include "trace/format.h"
+
+namespace geiger::capture {
+
+/// `armed` while a slow path of the owner decides: whoever finds it has
+/// interrupted that slow path (a signal handler), or jumped out of it.
+inline constexpr std::uint64_t kTaken = ~std::uint64_t{0};
+
+struct alignas(64) ThreadState {
+  sampling::CounterSampler sampler;
+  /// What the counter was last set to; kTaken while a slow path decides.
+  std::atomic<std::uint64_t> armed;
+  /// Bytes settled so far by all owners, recorded or not (allocated_bytes.h).
+  std::atomic<std::uint64_t> allocated;
+  std::uint64_t allocated_before;         ///< Of them, by earlier owners.
+  std::atomic<std::uint64_t> last_armed;  ///< As `armed`, but never kTaken.
+  /// Odd while a slow path changes the counter and the four above.
+  std::atomic<std::uint32_t> settling;
+  /// Frame address of that slow path: a shallower one finds it abandoned.
+  const void* deciding_frame;
+  /// Frame address of the slow path that uses `frames`, null if none does.
+  const void* walking_frame;
+  trace::ThreadRecord* record;           ///< Lies in the trace of `segment`.
+  std::uint64_t* countdown;              ///< The owner's thread-local counter.
+  std::uint32_t segment;                 ///< Number of the segment of its record; 0 = none.
+  std::uint32_t generation;              ///< Of the image that gave it its index; 0 = none.
+  std::uint32_t index;                   ///< Thread index in all traces of the image.
+  Nanoseconds start;                     ///< Of its first slow path in this image.
+  std::atomic<std::uint32_t> pin;        ///< Number of the segment in use, 0 = none (segment.h).
+  const void* pin_frame;                 ///< Frame address of the slow path that uses it.
+  std::atomic<trace::Ref> epoch;         ///< The epoch its skip count was drawn in, of `segment`.
+  std::atomic<std::uint32_t> lifecycle;  ///< Lifecycle.
+  std::atomic<std::uint32_t> reading;    ///< Others that read the counter now: do not end yet.
+  std::uint64_t tid;                     ///< Of the last owner; 0: it gave the state up.
+  ThreadState* next;                     ///< Registry, newest first.
+  bool is_foreign;                       ///< Its start was not seen, so its end will not be.
+  bool is_ending;                        ///< Every further allocation settles at once.
+  std::uint32_t nested_decisions;        ///< In a row, while `armed` was kTaken.
+  bool is_telling;                       ///< Inside a listener (events.h).
+  bool has_name;
+  char name[16];
+  std::uint32_t walked;  ///< Frames that the last walk left in `frames`.
+  std::uint64_t frames[trace::kMaxFrames];
+};
+
+enum Lifecycle : std::uint32_t { kFree = 0, kAdopting = 1, kLive = 2 };
+
+/// The id of a thread that could not ask for it: no thread has it.
+inline constexpr std::uint64_t kUnknownThread = (std::uint64_t{1} << 31) - 1;
+
+/// The calling thread's id, or kUnknownThread.
+std::uint64_t own_thread_id();
+
+/// The calling thread's own state, or null if it has none yet.
+GEIGER_FAST_PATH ThreadState* own_state() { return tls.state; }
+
+/// A state for the calling thread of process `pid`: reused or new, without a
+/// record. Null: no memory.
+ThreadState* adopt_state(std::uint32_t pid);
+
+/// Gives the calling thread's state back; it may go on using it until it is gone.
+void retire_state(ThreadState& state);
+
+/// All states, newest first.
+ThreadState* first_state();
+
+/// Frees the states of threads that ended unseen.
+void retire_gone(std::uint32_t pid);
+
+/// The counter of a thread whose end would not have been seen: its memory may be gone.
+/// kTaken: it is.
+std::uint64_t counter_of_foreign(const ThreadState& state, std::uint32_t pid);
+
+/// In fork's child: every state but `survivor` belongs to a thread that is gone.
+void retire_all_but(const ThreadState* survivor);
+
+}  // namespace geiger::capture
