@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "analysis/ingest/growing_image.h"
+#include "analysis/ingest/decode/growing_image.h"
 #include "base/units.h"
 
 namespace geiger::control {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "analysis/ingest/image.h"
+#include "analysis/ingest/decode/image.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/trim.h"
 #include "analysis/symbolize/trim.h"

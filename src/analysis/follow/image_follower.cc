@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "analysis/ingest/process_facts.h"
+#include "analysis/ingest/decode/process_facts.h"
 #include "trace/format.h"
 
 namespace geiger::follow {

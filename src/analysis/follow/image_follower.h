@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "analysis/follow/tally_set.h"
-#include "analysis/ingest/growing_image.h"
+#include "analysis/ingest/decode/growing_image.h"
 #include "analysis/ingest/input_file.h"
-#include "analysis/ingest/interner.h"
-#include "analysis/ingest/segment_sink.h"
+#include "analysis/ingest/decode/interner.h"
+#include "analysis/ingest/decode/segment_sink.h"
 #include "analysis/profile/hash.h"
 #include "analysis/profile/recording.h"
 

@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/ingest/interner.h"
-#include "analysis/ingest/module_map.h"
+#include "analysis/ingest/decode/interner.h"
+#include "analysis/ingest/decode/module_map.h"
 #include "analysis/profile/recording.h"
 
 namespace geiger::imports {

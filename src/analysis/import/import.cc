@@ -10,7 +10,7 @@
 #include "analysis/import/pprof.h"
 #include "analysis/import/pprof_message.h"
 #include "analysis/ingest/input_file.h"
-#include "analysis/ingest/interner.h"
+#include "analysis/ingest/decode/interner.h"
 
 namespace geiger::imports {
 namespace {

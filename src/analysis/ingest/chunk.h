@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/ingest/error.h"
-#include "analysis/ingest/image.h"
+#include "analysis/ingest/decode/image.h"
 #include "analysis/ingest/input_file.h"
 
 namespace geiger::ingest {

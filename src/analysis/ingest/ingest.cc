@@ -8,14 +8,14 @@
 #include <utility>
 
 #include "analysis/ingest/chunk.h"
-#include "analysis/ingest/fates.h"
-#include "analysis/ingest/image.h"
-#include "analysis/ingest/image_decoder.h"
-#include "analysis/ingest/image_windows.h"
+#include "analysis/ingest/decode/fates.h"
+#include "analysis/ingest/decode/image.h"
+#include "analysis/ingest/decode/image_decoder.h"
+#include "analysis/ingest/decode/image_windows.h"
 #include "analysis/ingest/input_file.h"
-#include "analysis/ingest/interner.h"
+#include "analysis/ingest/decode/interner.h"
 #include "analysis/ingest/observation_chunk.h"
-#include "analysis/ingest/process_images.h"
+#include "analysis/ingest/decode/process_images.h"
 #include "trace/record_walk.h"
 
 namespace geiger::ingest {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "analysis/ingest/chunk.h"
-#include "analysis/ingest/image.h"
+#include "analysis/ingest/decode/image.h"
 #include "analysis/ingest/input_file.h"
 #include "analysis/ingest/output_file.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/ingest/growing_image.h"
+#include "analysis/ingest/decode/growing_image.h"
 #include "analysis/ingest/input_file.h"
 #include "analysis/observe/owned_ranges.h"
 #include "base/units.h"

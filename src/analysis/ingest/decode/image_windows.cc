@@ -1,4 +1,4 @@
-#include "analysis/ingest/image_windows.h"
+#include "analysis/ingest/decode/image_windows.h"
 
 #include <algorithm>
 

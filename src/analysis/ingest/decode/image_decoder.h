@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "analysis/ingest/image.h"
-#include "analysis/ingest/inheritance.h"
-#include "analysis/ingest/interner.h"
-#include "analysis/ingest/ref_index.h"
-#include "analysis/ingest/segment_sink.h"
+#include "analysis/ingest/decode/image.h"
+#include "analysis/ingest/decode/inheritance.h"
+#include "analysis/ingest/decode/interner.h"
+#include "analysis/ingest/decode/ref_index.h"
+#include "analysis/ingest/decode/segment_sink.h"
 #include "analysis/profile/recording.h"
 #include "trace/reader.h"
 

@@ -1,4 +1,4 @@
-#include "analysis/ingest/inheritance.h"
+#include "analysis/ingest/decode/inheritance.h"
 
 namespace geiger::ingest {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/ingest/ref_index.h"
+#include "analysis/ingest/decode/ref_index.h"
 #include "analysis/profile/hash.h"
 #include "analysis/profile/recording.h"
 #include "trace/survivors.h"

@@ -1,4 +1,4 @@
-#include "analysis/ingest/process_images.h"
+#include "analysis/ingest/decode/process_images.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/ingest/image.h"
+#include "analysis/ingest/decode/image.h"
 #include "analysis/ingest/runs.h"
 
 namespace geiger::ingest {

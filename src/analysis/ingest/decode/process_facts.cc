@@ -1,4 +1,4 @@
-#include "analysis/ingest/process_facts.h"
+#include "analysis/ingest/decode/process_facts.h"
 
 #include <algorithm>
 #include <cstring>

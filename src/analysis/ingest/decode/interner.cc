@@ -1,4 +1,4 @@
-#include "analysis/ingest/interner.h"
+#include "analysis/ingest/decode/interner.h"
 
 #include <bit>
 #include <utility>

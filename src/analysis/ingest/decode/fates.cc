@@ -1,4 +1,4 @@
-#include "analysis/ingest/fates.h"
+#include "analysis/ingest/decode/fates.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "analysis/ingest/module_map.h"
+#include "analysis/ingest/decode/module_map.h"
 
 #include <iterator>
 

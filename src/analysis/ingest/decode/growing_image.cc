@@ -1,4 +1,4 @@
-#include "analysis/ingest/growing_image.h"
+#include "analysis/ingest/decode/growing_image.h"
 
 #include <sys/stat.h>
 

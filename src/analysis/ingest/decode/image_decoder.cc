@@ -1,11 +1,11 @@
-#include "analysis/ingest/image_decoder.h"
+#include "analysis/ingest/decode/image_decoder.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "analysis/ingest/process_facts.h"
+#include "analysis/ingest/decode/process_facts.h"
 
 namespace geiger::ingest {
 namespace {

@@ -1,4 +1,4 @@
-#include "analysis/ingest/referents.h"
+#include "analysis/ingest/decode/referents.h"
 
 #include <fmt/format.h>
 

@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "analysis/ingest/interner.h"
-#include "analysis/ingest/module_map.h"
-#include "analysis/ingest/ref_index.h"
+#include "analysis/ingest/decode/interner.h"
+#include "analysis/ingest/decode/module_map.h"
+#include "analysis/ingest/decode/ref_index.h"
 #include "analysis/profile/hash.h"
 #include "analysis/profile/recording.h"
 #include "trace/record_sink.h"

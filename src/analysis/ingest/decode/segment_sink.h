@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/ingest/referents.h"
+#include "analysis/ingest/decode/referents.h"
 #include "analysis/profile/recording.h"
 #include "trace/record_sink.h"
 #include "trace/survivors.h"

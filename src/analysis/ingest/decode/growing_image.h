@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/ingest/image_windows.h"
+#include "analysis/ingest/decode/image_windows.h"
 #include "base/units.h"
 #include "trace/record_walk.h"
 

@@ -1,4 +1,4 @@
-#include "analysis/ingest/image.h"
+#include "analysis/ingest/decode/image.h"
 
 #include <fmt/format.h>
 
