@@ -18,6 +18,7 @@
 #include "query/instants.h"
 #include "query/ratio.h"
 #include "query/sizes.h"
+#include "query/spelling.h"
 #include "target.h"
 
 namespace {
