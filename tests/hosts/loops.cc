@@ -73,11 +73,13 @@ constexpr Loop kLoops[] = {
     LOOP("new_aligned+delete_array_aligned_nothrow",
          ::operator delete[](opaque(::operator new(kSize, kWide)), kWide, std::nothrow)),
     {"free_live",
-     // Frees among 4,000 live samples: large blocks first, each certain to be one.
+     // Frees among 4,000 live samples: large blocks first, each certain to be one. LOOPS_LAYOUT
+     // chooses their sizes, and so where everything is.
      [](long count) {
        constexpr std::size_t kLive = 4000, kBatch = 1000, kCertain = 40000;
        static void* live[kLive];
-       unsigned state = 1;
+       const char* layout = getenv("LOOPS_LAYOUT");
+       unsigned state = layout != nullptr ? static_cast<unsigned>(atoi(layout)) : 1;
        for (void*& block : live) {
          state = state * 1664525 + 1013904223;
          block = opaque(malloc(kCertain + (state >> 16) % kCertain));

@@ -11,7 +11,7 @@
 // A slot stands for 256 bytes of heap: neighbours share it, but the slots that a
 // program's working set touches are few. Addresses further apart collide in the front
 // with probability (live samples) / 2^14, in the wide table with (live samples) /
-// (mask + 1), which growing keeps below 1 / 32.
+// (mask + 1), which growing keeps below 1 / 128 up to 8,192 live samples.
 //
 // The front is counted up once an address is in the live table and down once it has
 // left. The wide table grows, lock-free. With m = mask and n = next (n >= m, equal
@@ -54,7 +54,7 @@ class Filter {
   /// What it grows to first: smaller ones would tell no more than the front.
   static constexpr std::size_t kLeastGrown = std::size_t{1} << 16;
   static constexpr std::size_t kGrowth = 4;
-  static constexpr std::size_t kSlotsPerSample = 32;
+  static constexpr std::size_t kSlotsPerSample = 128;
   static constexpr unsigned kLog2BlockBytes = 8;
 
   constexpr Filter() = default;
