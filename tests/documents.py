@@ -80,7 +80,8 @@ def help_of(*words):
 
 
 def all_verbs():
-    return set(re.findall(r"(?m)^  ([a-z]+) ", help_of().split("Subcommands:\n")[1].split("\n\n")[0]))
+    verbs = help_of().split("Subcommands:\n")[1].split("\n\n")[0]
+    return set(re.findall(r"(?m)^  ([a-z]+) ", verbs))
 
 
 @functools.lru_cache
@@ -154,7 +155,8 @@ class Documents(unittest.TestCase):
                 before = line
 
     def test_all_verbs_are_listed(self):
-        listed = re.findall(r"(?m)^\| `geiger ([a-z]+)` \|", (ROOT / "docs/commands.md").read_text())
+        text = (ROOT / "docs/commands.md").read_text()
+        listed = re.findall(r"(?m)^\| `geiger ([a-z]+)` \|", text)
         self.assertCountEqual(listed, all_verbs())
 
     def test_commands_and_options_exist(self):
