@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The documents: links lead somewhere, nothing stands twice, commands exist.
+"""The documents: links and names of files lead somewhere, nothing stands twice, commands exist.
 
 usage: documents.py GEIGER
 """
 import collections
+import fnmatch
 import functools
 import os
 import pathlib
@@ -43,9 +44,44 @@ def commands(page):
         yield from re.findall(r"(?m)(?:^|[$;&|] *|\./)geiger ([a-z]+)\b([^|;&#\n`]*)", part)
 
 
+SOURCES = ("src", "include", "tests", "tools", "cmake", "docs", "bench", "fuzz", "examples",
+           "recipes", "web/src", "web/tests", "web/build")
+SOURCE_FILE = re.compile(r"[\w*-]+\.(cc|h|inl|py|cmake|sh|map|ts|tsx|scd|sql)")
+
+
+@functools.lru_cache
+def sources():
+    """Files and folders of the repository, with and without their endings."""
+    found = {"/web", *("/" + folder for folder in SOURCES)}
+    for folder in SOURCES:
+        for path in (ROOT / folder).rglob("*"):
+            name = "/" + str(path.relative_to(ROOT))
+            if "/node_modules" not in name:
+                found |= {name, name.removesuffix(path.suffix)}
+    return found
+
+
+def named_files(page):
+    """(line, name) in backticks outside of blocks: FOLDER/NAME of a folder of ours, or NAME.cc."""
+    folders = {name.rsplit("/", 1)[1] for name in sources()
+               if (ROOT / name[1:]).is_dir() and not name.startswith(("/tests/", "/web/build"))}
+    for number, line in prose(page):
+        for name in re.findall(r"`([\w./*-]+)`", line):
+            first, slash, _ = name.partition("/")
+            is_path = slash and (first in folders or first == "web")
+            # Capitals stand for any name: VERB.cc.
+            if (is_path or SOURCE_FILE.fullmatch(name)) and not re.search(r"[A-Z]{3}", name):
+                yield number, name.rstrip("/")
+
+
 def help_of(*words):
     return subprocess.run([GEIGER, *words, "--help"], capture_output=True, text=True,
                           check=True).stdout
+
+
+def all_verbs():
+    verbs = help_of().split("Subcommands:\n")[1].split("\n\n")[0]
+    return set(re.findall(r"(?m)^  ([a-z]+) ", verbs))
 
 
 @functools.lru_cache
@@ -75,6 +111,22 @@ class Documents(unittest.TestCase):
                     if anchor and there.suffix == ".md":
                         self.assertIn(anchor, set(anchors(there)), said(page, number))
 
+    def test_named_files_exist(self):
+        names = [(page, number, name) for page in PAGES if page.name != "CHANGELOG.md"
+                 for number, name in named_files(page)]
+        self.assertGreater(len(names), 200)
+        for page, number, name in names:
+            self.assertTrue(fnmatch.filter(sources(), "*/" + name), f"{said(page, number)}: {name}")
+
+    def test_architecture_lists_the_rooms(self):
+        layers = re.findall(r"(?m)^([a-z/]+) *:", (ROOT / "src/LAYERS").read_text())
+        text = (ROOT / "docs/architecture.md").read_text()
+        table = text.split("| room |")[1].split("\n\n")[0]
+        listed = re.findall(r"(?m)^\| `([a-z/]+)`", table)
+        self.assertCountEqual(listed, [room for room in layers if not room.startswith("cli/")])
+        for part in layers:
+            self.assertIn(f"`{part}`", table)
+
     def test_every_page_is_in_the_index(self):
         index = (ROOT / "docs" / "README.md").read_text()
         for page in sorted((ROOT / "docs").glob("*.md")):
@@ -102,9 +154,13 @@ class Documents(unittest.TestCase):
                 self.assertFalse(is_heading and before, f"{said(page, number)}: no blank before")
                 before = line
 
+    def test_all_verbs_are_listed(self):
+        text = (ROOT / "docs/commands.md").read_text()
+        listed = re.findall(r"(?m)^\| `geiger ([a-z]+)` \|", text)
+        self.assertCountEqual(listed, all_verbs())
+
     def test_commands_and_options_exist(self):
-        verbs = help_of()
-        known = set(re.findall(r"(?m)^  ([a-z]+) ", verbs.split("Subcommands:")[1]))
+        known = all_verbs()
         tried = 0
         for page in PAGES:
             for verb, words in commands(page):
