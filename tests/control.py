@@ -444,7 +444,7 @@ class Costs(Control):
 
 
 class Places(Control):
-    """Nobody but the user and root gets at a program that sleeps."""
+    """Only the user and root reach a program that sleeps."""
 
     def place(self):
         return os.path.join(self.runtime, "geiger")

@@ -55,7 +55,7 @@ OF_NONE = [["simulate", "--replicates", "5", "--mix", "const16"],
 
 
 def closed(node, name=None):
-    """The same schema, in which no field may be added."""
+    """A copy of the schema that refuses fields it does not name."""
     if isinstance(node, list):
         return [closed(item) for item in node]
     if not isinstance(node, dict):

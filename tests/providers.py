@@ -53,7 +53,7 @@ class OwnNew(harness.ProcessTest):
 
 
 class PlainMalloc(harness.ProcessTest):
-    """An allocator that cannot say how large a block is: nobody else is asked."""
+    """An allocator that cannot say how large a block is: no other library is asked."""
     LIBRARY = harness.host("libplain_malloc.so")
 
     def test_blocks_are_as_large_as_they_were_asked_for(self):

@@ -184,7 +184,7 @@ typedef struct geiger_scope {
  * label is known within its surroundings. */
 GEIGER_API geiger_status geiger_enter_label(geiger_label* label, geiger_scope* scope)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(label) GEIGER_CLEAR(scope))
-    /* The same for a text of any origin; looks it up each time. */
+    /* Enters the label of this text, which need not stay valid; looks it up at each call. */
     GEIGER_API geiger_status geiger_enter_label_text(const char* text, geiger_scope* scope)
         GEIGER_WHERE_ABSENT(GEIGER_IGNORE(text) GEIGER_CLEAR(scope))
     /* Leaves what was entered. Scopes entered within and not left are left too
@@ -229,7 +229,7 @@ GEIGER_API geiger_status geiger_enter_type(geiger_type* type, geiger_scope* scop
 GEIGER_API geiger_status geiger_define_heap(const char* name, geiger_heap* heap)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(name) GEIGER_CLEAR(heap))
 
-    /* An allocation succeeded; call it after each, before anybody can free it. The bytes are put
+    /* An allocation succeeded; call it after each, before any thread can free it. The bytes are put
      * to trial as malloc's are, at the same interval. Not drawn: a subtraction and a branch.
      * `address` in [1, 2^48), unique among the live ones of its heap, need not be readable;
      * `size` up to 2^47. */
@@ -244,7 +244,7 @@ GEIGER_API geiger_status geiger_define_heap(const char* name, geiger_heap* heap)
   size_t alignment;  /* 0, or a power of two. */
   geiger_type* type; /* Null: as in force. */
 } geiger_allocation;
-/* The same with more about it. */
+/* As geiger_report_allocation(), with the usable size, the alignment and the type. */
 GEIGER_API geiger_status geiger_report_allocation_of(geiger_heap heap,
                                                      const geiger_allocation* allocation)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap) GEIGER_IGNORE(allocation))
@@ -297,7 +297,7 @@ typedef struct geiger_profile {
 
 typedef enum geiger_profile_kind GEIGER_AS_INT {
   GEIGER_ALLOCATIONS,        /* What is allocated while the token runs. */
-  GEIGER_LIFETIMES,          /* The same with what became of each; of what outlives the token it
+  GEIGER_LIFETIMES,          /* Allocations with what became of each; of what outlives the token it
                                 is known only that it does (is_freed is 0). */
   GEIGER_COMPLETE_LIFETIMES, /* Only what was freed while the token ran: short lives are seen
                                 more often than long ones. */
@@ -319,7 +319,7 @@ GEIGER_API geiger_status geiger_start_profile(geiger_profile_kind kind, uint64_t
      * `profile` may be null to drop it. */
     GEIGER_API geiger_status geiger_stop_profile(geiger_token token, geiger_profile* profile)
         GEIGER_WHERE_ABSENT(GEIGER_IGNORE(token) GEIGER_CLEAR(profile))
-    /* A profile of what is live. Nobody is stopped: what is allocated or freed meanwhile may or
+    /* A profile of what is live. Stops no thread: what is allocated or freed meanwhile may or
      * may not be in it. GEIGER_RESIDENCY leaves out custom heaps. Where nothing is recorded at the
      * moment (before the first and after the last token, listener or geiger_start_recording(),
      * while paused, or after the recording has ended) GEIGER_NOT_RECORDING: take it before you

@@ -324,7 +324,7 @@ class Profile {
     (void)geiger_estimate_total(profile_, measure, heap, nullptr, nullptr, level, &estimate);
     return estimate;
   }
-  /// The same over the samples for which keeps(const geiger_sample&) is true. `keeps` must
+  /// Estimates the total of the samples for which keeps(const geiger_sample&) is true. `keeps` must
   /// not throw: that ends the estimate with zeros.
   template <class Keeps>
   [[nodiscard]] geiger_estimate total_where(Keeps&& keeps, geiger_measure measure = GEIGER_BYTES,

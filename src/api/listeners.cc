@@ -119,7 +119,7 @@ void told_freed(void*, const capture::TraceView& view, trace::Ref sample,
   tell(&Place::freed, sample_of(trace, drawn, is_own ? own_tid() : 0, own_tid()));
 }
 
-/// Listeners of the program wake nobody.
+/// Listeners of the program do not wake a sleeping process.
 bool is_wanted(void*) {
   return next_listener != nullptr && next_listener->is_wanted != nullptr &&
          next_listener->is_wanted(next_listener->context);

@@ -1,5 +1,5 @@
-// pprof's profile.proto as it comes from a running program: addresses, no names, not
-// compressed. Whoever opens it finds the names by the build ids of the mappings.
+// pprof's profile.proto as it comes from a running program: addresses, no names, not compressed.
+// Viewers find the names by the build ids of the mappings.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,8 +1,8 @@
 // A profile: samples of the one stream that this process records, chosen by position.
 //
-// A token that has stopped keeps its positions only; its samples are read when somebody
-// asks for them, if their traces are still there. What was read is copied (record_store.h), and
-// needs no trace any more. Snapshots are read at once.
+// A token that has stopped keeps its positions only; its samples are read when they are first asked
+// for, if their traces are still there. What was read is copied (record_store.h), and no longer
+// needs its trace. Snapshots are read at once.
 #pragma once
 
 #include <cstdint>
@@ -60,8 +60,8 @@ struct Profile {
 
 /// Reads the samples between two positions of its trace.
 void read_window(Profile& profile);
-/// The same where they may be in one trace after another, from `started` to `stopped`; copies
-/// what it reads. GEIGER_OVERWRITTEN: some of it is gone.
+/// Reads the samples of a token, which may be in several traces, from `started` to `stopped`;
+/// copies what it reads. GEIGER_OVERWRITTEN: some of it is gone.
 [[nodiscard]] geiger_status read_token(Profile& profile, Directory& directory);
 
 /// Copies the samples of its trace; refers to the copies from here on.

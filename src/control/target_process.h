@@ -1,8 +1,8 @@
-// A process that is to be controlled, looked at from outside: who it is, whose, and what of
-// geiger is in it.
+// A process that is to be controlled, seen from outside: its identity, its user, and what of geiger
+// is in it.
 //
-// A process id is soon somebody else's. So /proc/PID is opened once and everything is read
-// through that descriptor: it stands for one process, and for nobody after its end.
+// A process id may soon belong to another process. So /proc/PID is opened once and everything is
+// read through that descriptor: it stands for this one process, and reads fail after its end.
 #pragma once
 
 #include <sys/types.h>
@@ -56,7 +56,7 @@ struct GeigerFiles {
 
 class TargetProcess {
  public:
-  /// Fails on what is no process of this user (or, for root, of anybody).
+  /// Fails unless `pid` is a process of this user (root: of any user).
   [[nodiscard]] static base::Outcome<TargetProcess> open(pid_t pid);
 
   [[nodiscard]] const ProcessFacts& facts() const { return facts_; }

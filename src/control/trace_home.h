@@ -23,9 +23,9 @@ class TraceHome {
   [[nodiscard]] const std::string& watched() const { return watched_; }
   [[nodiscard]] const std::string& home() const { return home_; }
 
-  /// Makes files at home of traces that nobody writes any more. A process that lives on
-  /// keeps its mappings: it keeps the old files, without their storage. Sentences for the
-  /// user, usually none.
+  /// Makes files at home of traces that no process writes any more. A process that lives on keeps
+  /// its mappings: it keeps the old files, without their storage. Sentences for the user, usually
+  /// none.
   [[nodiscard]] std::string bring_home() const;
   /// Removes what was made, when nothing came of it.
   void abandon() const;

@@ -54,7 +54,8 @@ class Waking {
   /// `bell` is what the program has mapped. Makes the rendezvous if there is none.
   [[nodiscard]] static base::Outcome<Waking> open(const TargetProcess& target,
                                                   const MappedFile& bell);
-  /// As it is, without making anything; nothing if nobody asked anything of it yet.
+  /// The rendezvous as it is, without creating it; nothing if no controller has called the process
+  /// yet.
   [[nodiscard]] static std::optional<Waking> look(const TargetProcess& target);
 
   [[nodiscard]] trace::Presence presence() const {

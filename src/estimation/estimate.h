@@ -52,10 +52,10 @@ inline constexpr double kLargestSum = 1e150;
 [[nodiscard]] Estimate estimate_objects(const NodeSums& sums, double level,
                                         Form form = Form::kTotal);
 
-/// The same where it is known that no object is smaller than `least_size` (the size
-/// of the type at the site, the smallest class of the allocator): the upper limit
-/// then holds for any mixture of sizes from there on, also without samples. A
-/// size of 0 counts as 1; for samples that were thinned no such bound is known.
+/// Estimated objects where no object is smaller than `least_size` (the size of the type at the
+/// site, the smallest class of the allocator): the upper limit then holds for any mixture of sizes
+/// from there on, also without samples. A size of 0 counts as 1; for samples that were thinned no
+/// such bound is known.
 [[nodiscard]] Estimate estimate_objects_of_size_at_least(Bytes least_size, const NodeSums& sums,
                                                          double level, Form form = Form::kTotal);
 

@@ -76,8 +76,8 @@ struct NodeSums : SampleSums {
   /// The sums if whatever is open had all of its size.
   [[nodiscard]] NodeSums at_most() const;
 
-  /// No order of anything real, but one that tells different sums apart: whoever adds
-  /// sums in it gets the same bits wherever they came from.
+  /// An order without a meaning of its own that distinguishes different sums: adding sums in this
+  /// order gives the same bits wherever they came from.
   // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the 0 of a comparison for a pointer.
   friend auto operator<=>(const NodeSums&, const NodeSums&) = default;
 };

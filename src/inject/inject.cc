@@ -95,7 +95,7 @@ std::string loadable_part(const std::string& path) {
   return bytes;
 }
 
-/// Read before anybody stands still.
+/// Read before any thread is stopped.
 struct Library {
   std::string path;
   std::string bytes;
@@ -237,7 +237,7 @@ Injection::Taken Injection::try_thread(const SafePoints& safe, pid_t tid,
   return failure.empty() ? Taken::kYes : Taken::kRefused;
 }
 
-/// Of a process that somebody stopped: its threads stand where they are for good.
+/// For a process that was stopped by a signal: its threads stay where they are for good.
 bool Injection::are_all_safe(const SafePoints& safe) const {
   return std::ranges::all_of(threads_of(pid_), [&](pid_t tid) {
     BorrowedThread thread(pid_, tid);

@@ -1,4 +1,4 @@
-// Another process's memory, read and written without stopping it.
+// Reads and writes the memory of another process without stopping it.
 #pragma once
 
 #include <sys/types.h>

@@ -39,8 +39,8 @@ struct FrameFacts {
 /// Whether a function of libc only waits or passes on a system call.
 [[nodiscard]] bool only_waits(std::string_view function);
 
-/// Reads what verdicts on threads of one process need before anybody is stopped; modules
-/// loaded after that are unknown to it.
+/// Reads what verdicts on threads of one process need before any thread is stopped; modules loaded
+/// after that are unknown to it.
 class SafePoints {
  public:
   SafePoints(pid_t pid, const std::vector<RemoteModule>& modules);

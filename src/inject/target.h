@@ -1,4 +1,4 @@
-// What can be seen of a process before anybody touches it, and why it must not be touched.
+// What can be seen of a process before attaching to it, and the reasons to refuse the attachment.
 #pragma once
 
 #include <sys/types.h>

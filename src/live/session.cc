@@ -144,7 +144,7 @@ bool LiveSession::print_lines() {
     const std::string line = to_json(report_, picture_);
     const bool is_written =
         std::fwrite(line.data(), 1, line.size(), stdout) == line.size() && std::fflush(stdout) == 0;
-    if (!is_written && errno == EPIPE) return true;  // Whoever read has seen enough.
+    if (!is_written && errno == EPIPE) return true;  // The reader has seen enough.
     if (!is_written) {
       terminal::complain("standard output cannot be written to");
       return false;

@@ -32,7 +32,7 @@ class LiveTerminal {
   /// Why there can be no view: standard output is no terminal, or one that cannot move its
   /// cursor.
   [[nodiscard]] static std::optional<std::string> obstacle();
-  /// Requires that there is no obstacle. Fails on a terminal that nobody has described.
+  /// Requires that there is no obstacle. Fails on a terminal that terminfo does not describe.
   [[nodiscard]] static base::Outcome<std::unique_ptr<LiveTerminal>> open(bool has_color,
                                                                          bool has_unicode);
   ~LiveTerminal();

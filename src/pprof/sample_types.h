@@ -1,4 +1,4 @@
-// What geiger writes of each sample into a pprof profile, whoever writes it.
+// The sample types of geiger's pprof profiles, for the export and for the API's writer alike.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Writes a profile.proto piece by piece: samples as they come, and what they refer to behind them.
-// Whoever writes numbers mappings, locations and functions from 1 in the order of their writing.
+// Writes a profile.proto piece by piece: samples as they come, then what they refer to. The caller
+// numbers mappings, locations and functions from 1 in the order in which it writes them.
 #pragma once
 
 #include <array>

@@ -25,7 +25,7 @@ void choose_names(present::Names names);
 /// so in one line on standard error and returns false.
 [[nodiscard]] bool print_report(std::string_view text, const present::Style& style);
 
-/// The same without changing marks: JSON and data.
+/// Writes JSON or other data to standard output unchanged, else like print_report().
 [[nodiscard]] bool print_data(std::string_view bytes);
 
 /// "geiger: SENTENCE" on standard error; control characters are neutralised.

@@ -1,4 +1,4 @@
-// Reads one image of a trace from bytes that anybody may have written.
+// Reads one image of a trace from bytes that are not trusted.
 //
 // Overview:
 //   read_header      checks the header, says where the records and the image end

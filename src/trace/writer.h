@@ -56,7 +56,7 @@ class Writer {
   /// Maps an already allocated image in memory instead of a file (tests).
   void open_memory(void* memory, Bytes capacity, const Identity& identity);
 
-  /// Unmaps the trace. Nobody may be inside, or ever use what lies in it again.
+  /// Unmaps the trace. No thread may be inside, or ever use its records again.
   void close();
   /// The same, but what is mapped stays so, for who still reads in it.
   void leave();

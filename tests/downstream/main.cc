@@ -1,4 +1,4 @@
-// A program of somebody else: every public header, and the sampler and the arena at work.
+// A program of a user of geiger: every public header, and the sampler and the arena at work.
 #include <geiger/arena.h>
 #include <geiger/arena_resource.h>
 #include <geiger/bernoulli_trial.h>

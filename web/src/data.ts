@@ -153,7 +153,7 @@ export interface Timeline {
   edges: number[];
   /** Live bytes at the end of each bucket, with their intervals; empty where times of samples are not known. */
   live: { value: number[]; lo: number[]; hi: number[] };
-  /** Resident set over time as observed; empty where nobody watched. */
+  /** Resident set over time as observed; empty where it was not observed. */
   rss: { time: number[]; bytes: number[] };
   /** Memory that the program mapped itself, past its allocator; empty: none. */
   mapped: { time: number[]; bytes: number[] };

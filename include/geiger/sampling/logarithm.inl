@@ -113,8 +113,8 @@ GEIGER_SAMPLING_INLINE double rate_of(std::uint64_t interval_bytes) {
   return logarithm::twice_atanh(1.0 / (2.0 * static_cast<double>(interval_bytes) - 1.0));
 }
 
-// The same identity with p for 1/T. Above 1/2 the series would be slow, and 1 - p
-// is exact (Sterbenz).
+// The identity of rate_of with p for 1/T. Above 1/2 the series would be slow, and 1 - p is exact
+// (Sterbenz).
 GEIGER_SAMPLING_INLINE double rate_of_probability(double probability) {
   if (probability > 0.5) return -natural_log(1.0 - probability);
   return logarithm::twice_atanh(probability / (2.0 - probability));

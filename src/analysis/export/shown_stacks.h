@@ -15,7 +15,7 @@ namespace geiger::exports {
 
 /// A function of a source file: what call trees tell apart.
 struct ShownFunction {
-  std::string name;  ///< Somebody else's bytes, as they were recorded.
+  std::string name;  ///< As recorded: any bytes that the program chose.
   std::string file;  ///< Source file, may be empty.
   std::uint32_t module = profile::kNone;
 };

@@ -71,8 +71,8 @@ class Follower {
   [[nodiscard]] std::size_t names_missing() const { return naming_.missing(NamesOf::kAllModules); }
 
   [[nodiscard]] Baseline baseline() const;
-  /// Of samples since then: allocated, and of these not freed by now. Not of aggregated
-  /// traces, whose samples nobody can tell apart.
+  /// Of samples since then: allocated, and of these not freed by now. Not of aggregated traces,
+  /// whose samples cannot be told apart.
   [[nodiscard]] profile::Recording picture_since(const Baseline& baseline);
   /// Whether it is known what became of each sample that lived then: not of aggregated traces,
   /// and no longer once samples were thinned out.

@@ -70,13 +70,14 @@ class ForeignProcess {
   /// bytes allow. Objects of no bytes do not count.
   void add(std::uint32_t stack, const CountedObjects& objects);
 
-  /// Of samples drawn at another rate than the process's.
+  /// The epoch of samples drawn at another rate than the process's.
   [[nodiscard]] std::uint32_t epoch_of(double interval, double lambda);
 
-  /// That of the interval; without one everything was recorded.
+  /// The epoch of the process's interval; without an interval everything was recorded.
   [[nodiscard]] std::uint32_t epoch();
 
-  static constexpr Nanoseconds kStart = 1'000'000'000;  ///< Instants are told from here on.
+  static constexpr Nanoseconds kStart =
+      1'000'000'000;  ///< The instants of the process count from here.
 
  private:
   void add_tally(std::uint32_t stack, Bytes size, std::uint64_t count,

@@ -1,6 +1,6 @@
-// Names that people read. A demangled name says all that a compiler knows; what its author
-// called the function is a small part of it. Nothing is lost: whoever shows these also
-// offers the whole name, and distinct_names() brings back what two of them need.
+// Names that people read. A demangled name says all that a compiler knows; what its author called
+// the function is a small part of it. Nothing is lost: every view that shows short names also
+// offers the whole ones, and distinct_names() adds back the parts by which two of them differ.
 #pragma once
 
 #include <cstddef>

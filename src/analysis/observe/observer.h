@@ -1,4 +1,4 @@
-// Observes all processes of a run, on the thread of whoever calls it.
+// Observes all processes of a run. It has no thread of its own: it works when it is called.
 #pragma once
 
 #include <sys/types.h>
@@ -19,7 +19,7 @@ namespace geiger::observe {
 struct Writing {
   std::string path;
   pid_t pid = 0;
-  Nanoseconds image_start = 0;  ///< The same in all segments of a process image.
+  Nanoseconds image_start = 0;  ///< Start of the process image; equal in all its segments.
 };
 
 class Observer {

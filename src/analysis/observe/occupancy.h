@@ -1,7 +1,7 @@
 // How full the pages of an allocator are, and what of the rest a sample answers for.
 //
-// The seam between allocators and the profile of stranded bytes: whoever can say which
-// bytes of a page hold objects fills PageOccupancy. glibc_heap.h does so for glibc from
+// The seam between allocators and the profile of stranded bytes: a reader of an allocator's pages,
+// which knows which bytes hold objects, fills PageOccupancy. glibc_heap.h does so for glibc from
 // outside. An allocator of our own would do so from its page headers.
 #pragma once
 

@@ -20,8 +20,8 @@ void add_header(PageData& data, const profile::Recording& recording, const PageO
 [[nodiscard]] std::vector<Survival> survival_curves(const profile::Recording& recording,
                                                     const PageOptions& options);
 
-/// What the resident set consisted of when it was largest; empty where nobody looked. First the
-/// whole, then its parts, which add up to it.
+/// What the resident set consisted of when it was largest; empty where it was not observed. First
+/// the whole, then its parts, which add up to it.
 [[nodiscard]] std::vector<AccountLine> resident_account(const profile::Recording& recording,
                                                         const PageOptions& options);
 

@@ -65,7 +65,7 @@ class Whole {
 
 /// The bytes to show: calibrated ones if there are any.
 [[nodiscard]] const estimation::Estimate& shown_bytes(const Measure& measure);
-/// The same as text; an exact total reads "265.5 MiB exactly".
+/// The bytes to show as text; an exact total reads "265.5 MiB exactly".
 [[nodiscard]] Figure total_figure(const Measure& measure);
 
 /// Of a total, or of a node that would be shown without samples as well.

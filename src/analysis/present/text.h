@@ -1,6 +1,6 @@
-// Names for a terminal: what the target wrote (symbols, paths, thread names) is
-// somebody else's bytes and must not move the cursor, change colours or break
-// a line. Nothing here knows about numbers; see format.h.
+// Names for a terminal: what the target wrote (symbols, paths, thread names) may be any bytes and
+// must not move the cursor, change colours or break a line. Nothing here knows about numbers; see
+// format.h.
 #pragma once
 
 #include <cstddef>

@@ -44,7 +44,7 @@ enum class About : std::uint8_t {
 enum class AtInstant : std::uint8_t {
   kNever,     ///< It is of a window, or names its instant itself.
   kAny,       ///< Any; the end unless asked otherwise.
-  kSnapshot,  ///< That of one of its snapshots.
+  kSnapshot,  ///< The instant of one of its snapshots.
 };
 
 struct KindRules {

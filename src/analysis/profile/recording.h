@@ -121,7 +121,7 @@ struct ScopedLabel {
   bool operator==(const ScopedLabel&) const = default;
 };
 
-/// An instant that the program, or whoever watched it, gave a name.
+/// An instant that the program, or a tool that watched it, gave a name.
 struct Mark {
   std::uint32_t process = 0;
   std::uint32_t thread = kNone;
@@ -217,7 +217,7 @@ struct Process {
   Bytes trace_bytes = 0;
   std::uint64_t records = 0;
   std::uint64_t uncommitted = 0;  ///< Records reserved but never committed.
-  /// Those that were read, by number; empty of runtimes that know none.
+  /// The segments that were read, by number; empty for runtimes that do not write segments.
   std::vector<Segment> segments;
   Nanoseconds image_start = 0;  ///< CLOCK_MONOTONIC, of segment 0; 0 = not told.
   /// Level L: how long samples live is known only of a part, each kept with 2^-L by a chance

@@ -26,7 +26,7 @@ struct HitCheck {
   bool is_testable = true;
 
   [[nodiscard]] bool has_failed() const { return p_value < kFalseAlarm; }
-  static constexpr double kFalseAlarm = 6.3e-5;  ///< That of |z| > 4.
+  static constexpr double kFalseAlarm = 6.3e-5;  ///< Probability of |z| > 4.
 };
 [[nodiscard]] HitCheck check_hits(const Recording& recording);
 [[nodiscard]] HitCheck check_hits(const Recording& recording, std::uint32_t process);

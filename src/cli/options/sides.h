@@ -51,7 +51,7 @@ struct Collection {
 [[nodiscard]] std::optional<Collection> collect(const Sides& sides, compare::Collector collector,
                                                 const query::SelectionOptions& selection);
 
-/// The same for several groupings of the same runs, each of which is read once.
+/// Collections of the same runs, one for each of several groupings; each run is read once.
 struct Collections {
   std::vector<compare::Collected> collected;  ///< In the order of the collectors.
   bool is_damaged = false;

@@ -70,7 +70,8 @@ enum class Window : std::uint8_t {
                                                        double interval, double level,
                                                        Window window);
 
-/// The same by Camp and Paulson's approximation, (s, s + 1); needs a sample.
+/// failed_trials_interval() for kFixed by Camp and Paulson's approximation; an error without a
+/// sample.
 [[nodiscard]] Checked<Interval> camp_paulson_interval(std::uint64_t samples, double untried,
                                                       double interval, double level);
 

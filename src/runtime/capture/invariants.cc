@@ -108,7 +108,7 @@ void walk_counter(Findings& found) {
                 "counter: more is left than it was armed with");
 }
 
-/// Nobody else can be inside a table.
+/// Whether no other thread can be inside a table.
 bool is_alone() {
   int live = 0;
   for (const ThreadState* state = first_state(); state != nullptr; state = state->next) {

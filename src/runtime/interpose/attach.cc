@@ -28,7 +28,7 @@ using geiger::base::Attachment;
 using geiger::base::AttachState;
 
 extern "C" {
-/// Beside the entry points: an object, so that it can be read without stopping anybody.
+/// Exported beside the entry points: an object, so that it can be read without stopping a thread.
 // NOLINTNEXTLINE(readability-identifier-naming): a C name.
 [[gnu::visibility("default")]] constinit Attachment geiger_attachment_v1{};
 }

@@ -108,8 +108,8 @@ std::size_t usable_size_of(void* pointer, std::size_t requested);
 /// before them; the aligned ones always are.
 [[gnu::visibility("hidden")]] extern constinit bool new_is_malloc;
 
-/// What operator new would return, or null where it would call the new handler or
-/// throw: an exception would pass by whoever has to take the sample back.
+/// What operator new would return, or null where it would call the new handler or throw: an
+/// exception would bypass the code that has to take the sample back.
 void* try_new(std::size_t size);
 void* try_new(std::size_t size, const void* nothrow);
 void* try_new(std::size_t size, std::size_t alignment);

@@ -30,7 +30,7 @@ extern "C" {
 
 namespace geiger::probes {
 
-/// Whether anybody listens.
+/// Whether a tool is attached to a probe of samples.
 [[nodiscard]] inline bool wants_samples() {
   return (geiger_sample_semaphore | otel_memory_alloc_semaphore) != 0;
 }
@@ -41,7 +41,8 @@ namespace geiger::probes {
 [[nodiscard]] inline bool wants_intervals() { return geiger_interval_semaphore != 0; }
 [[nodiscard]] inline bool wants_mappings() { return geiger_mapping_semaphore != 0; }
 
-/// Whether anybody listens to what only a recording knows of (marks are sent by the program).
+/// Whether a tool is attached to a probe that only a recording fires (marks are sent by the
+/// program).
 [[nodiscard]] inline bool wants_recording() {
   return wants_samples() || wants_frees() || wants_intervals() || wants_mappings();
 }

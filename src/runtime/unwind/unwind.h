@@ -1,4 +1,4 @@
-// Stack walks from inside somebody else's malloc (x86-64, System V ABI).
+// Stack walks from inside the host program's malloc (x86-64, System V ABI).
 //
 //   walk                          one pass over (ip, sp, bp); a few ns per frame
 //    +- rule of an ip             rules.h: lock-free cache, else
@@ -85,8 +85,8 @@ struct Trace {
 /// pointer, and a walk that cannot go on is truncated.
 void init();
 
-/// The same for a runtime that comes into a running process: any module may be unloaded,
-/// so frames in all of them are checked.
+/// init() for a runtime that is brought into a running process: any module may be unloaded, so
+/// frames in all of them are checked.
 void init_late();
 
 /// Walks from `start` to the outermost frame; frames[0] = start.ip. `start` must

@@ -1,6 +1,6 @@
-// The tree that an icicle shows, unfolded as far as somebody looks: functions below each other,
-// callees of some nodes or their callers. A node stands for one or more entries, which are nodes of
-// the page's call tree; no object is made for any of them.
+// The tree that an icicle shows, unfolded as far as the reader opens it: functions below each
+// other, callees of some nodes or their callers. A node stands for one or more entries, which are
+// nodes of the page's call tree; no object is made for any of them.
 import { bytesForOrder, Sum, type Sums } from "../numbers/sums";
 import { sorted } from "./order";
 import { type Page, shownNode } from "./page";

@@ -9,8 +9,8 @@
 // curves stay unbiased. Samples that were thinned out are left out too, the others weigh
 // more instead.
 //
-// A free that went past the runtime was noticed only when the address came back: such a
-// life is counted up to then, hence too long, and nobody knows who freed it.
+// A free that went past the runtime was noticed only when the address came back: such a life is
+// counted up to then, hence too long, and the thread and stack that freed it are not known.
 #pragma once
 
 #include <cstdint>

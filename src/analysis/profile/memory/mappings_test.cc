@@ -282,7 +282,7 @@ TEST(Mappings, ImpossibleRangesDoNoHarm) {
   }
 }
 
-/// The same by brute force: one owner per page.
+/// The address space by brute force: one owner per page.
 struct Page {
   std::uint32_t stack = kNone, mapper = kNone;
   MappedAs as = MappedAs::kMemory;

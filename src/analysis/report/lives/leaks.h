@@ -78,7 +78,7 @@ struct LeaksReport {
   LeaksOptions options;
   JudgedInstant judged;
   present::Measure live;         ///< All that is searched, at the judged instant.
-  present::Measure live_at_end;  ///< The same at the end.
+  present::Measure live_at_end;  ///< All that is searched, at the end.
   std::vector<LeakLine> lines;   ///< Suspects, undecided; with shows_all every site.
   std::uint64_t suspects = 0, undecided = 0, clear = 0;
   std::uint64_t tested = 0;

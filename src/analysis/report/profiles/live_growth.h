@@ -1,4 +1,4 @@
-// `live`: which rows grow while somebody watches.
+// `live`: which rows grow while the view is open.
 //
 // The growth of a row from one instant to another is what came in between and lives, less what
 // lived then and went. Objects that live at both are in neither, so the interval is only of

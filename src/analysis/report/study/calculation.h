@@ -1,5 +1,5 @@
-// `estimate`: the estimators applied to samples that somebody names, with every sum
-// that they go through, so that a number can be checked by hand.
+// `estimate`: the estimators applied to samples that the user names, with every sum that they go
+// through, so that a number can be checked by hand.
 #pragma once
 
 #include <optional>

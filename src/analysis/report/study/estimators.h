@@ -1,5 +1,5 @@
-// `stats --estimators`: the same samples by every design's estimator and interval,
-// so that anybody can see what ours costs and gains.
+// `stats --estimators`: the same samples by every design's estimator and interval, so that you can
+// see what ours costs and gains.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A process that sleeps until somebody wants a recording of it (trace/rendezvous.h).
+// A process that sleeps until a controller or a tool wants a recording of it (trace/rendezvous.h).
 //
 //   first slow path    the bell is mapped, the descriptor closed
 //   every further one  one word of the bell is read, or of the rendezvous once there is one
@@ -20,14 +20,14 @@
 
 namespace geiger::capture {
 
-/// Whether this process goes to sleep when nobody wants a recording (any more).
+/// Whether this process goes to sleep when no recording is wanted (any more).
 [[nodiscard]] bool sleeps();
 
 /// Finds or makes the bell, once in a process. False: there is no place for one that only this user
 /// may write to.
 [[nodiscard]] bool hang_bell();
 
-/// What somebody wants that has not been carried out yet.
+/// A request that has not been carried out yet.
 enum class Request { kNone, kStart, kStop };
 [[nodiscard]] Request pending_request();
 
@@ -38,7 +38,7 @@ struct Wish {
 };
 Wish accept_request();
 
-/// Tells whoever waits how the request was answered: errno that refused it, else 0.
+/// Tells the waiting controller the result of its request: the errno that refused it, else 0.
 void answer_request(trace::Presence presence, int error);
 
 /// In fork's child: the rendezvous is the parent's.

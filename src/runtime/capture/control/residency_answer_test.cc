@@ -139,7 +139,7 @@ TEST_F(ResidencyAnswer, IsOfEveryLiveSampleThatIsMapped) {
                        for (const auto& [address, size] : sizes) allocate_at(address, size);
                        const std::uint64_t tail = header().tail.load();
                        allocate(2);
-                       GEIGER_OR_FAIL(answers_since(tail).empty());  // Nobody asked.
+                       GEIGER_OR_FAIL(answers_since(tail).empty());  // No request was made.
                        const auto answers = asked();
                        GEIGER_OR_FAIL(answers.size() == sizes.size());
                        for (const auto& [address, size] : sizes) {

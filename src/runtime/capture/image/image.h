@@ -44,10 +44,10 @@ struct Origin {
   bool is_attached;
 };
 
-/// Going on in the next segment, which one thread does at a time. A handler that jumps out of
-/// it leaves it to whoever comes next.
+/// Going on in the next segment, which one thread does at a time. A handler that jumps out of it
+/// leaves it to the next thread that comes.
 struct Continuation {
-  std::atomic<const ThreadState*> by;  ///< Null: nobody.
+  std::atomic<const ThreadState*> by;  ///< Null: no thread.
   const void* frame;                   ///< Of that thread.
   Segment* before;                     ///< What is carried from, once it may have a successor.
   std::uint64_t carried;               ///< Samples, so far.
@@ -158,7 +158,7 @@ enum class Due : std::uint8_t {
   kNothing,
   kTrace,         ///< A recording for a controller.
   kToolEvents,    ///< A recording for tools.
-  kEndRecording,  ///< Nobody wants the recording any more.
+  kEndRecording,  ///< The recording is no longer wanted.
 };
 
 /// Answers a request for what is so already, and returns what else is due: for wake_up(), or

@@ -65,7 +65,7 @@ struct Interface {
   bool (*hold_trace)(std::uint32_t number, TraceView& view);
   void (*release_trace)(std::uint32_t number);
   /// Calls visit(context, key, number, sample) with each live sample of this process, whose record
-  /// is in the segment of this number: see LiveTable::for_each. Does not stop anybody.
+  /// is in the segment of this number: see LiveTable::for_each. Stops no thread.
   void (*for_each_live)(LiveVisitor visit, void* context);
   std::atomic<const Listener*>* listener;
   /// The calling thread's counter of bytes: moves with every allocation that is seen.

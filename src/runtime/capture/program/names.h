@@ -42,7 +42,7 @@ trace::Ref carry_name(Segment& segment, const Segment& before, trace::Ref ref);
 /// their records.
 void take_posted_marks(Segment& segment, std::uint32_t posted);
 
-/// The same if any was set since.
+/// take_posted_marks() if a mark was set since the last call.
 inline void take_marks(Segment& segment) {
   // Acquires the slots that were published before.
   const std::uint32_t posted =

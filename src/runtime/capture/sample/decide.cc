@@ -90,7 +90,8 @@ Decision decide_in(ThreadState& state, Segment& segment, Bytes size, bool is_fre
           .is_counted = counts};
 }
 
-/// Somebody wants no recording any more. The allocation under way is not part of it.
+/// The recording is no longer wanted: ends it and goes to sleep. The allocation under way is not
+/// part of it.
 GEIGER_SLOW_PATH void fall_asleep(Bytes size) {
   if (!claim_end()) return;
   tls.countdown += size;

@@ -23,8 +23,8 @@
 
 namespace geiger::capture {
 
-/// `armed` while a slow path of the owner decides: whoever finds it has
-/// interrupted that slow path (a signal handler), or jumped out of it.
+/// `armed` while a slow path of the owner decides: code that finds it has interrupted that slow
+/// path (a signal handler), or jumped out of it.
 inline constexpr std::uint64_t kTaken = ~std::uint64_t{0};
 
 struct alignas(64) ThreadState {
