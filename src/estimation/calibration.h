@@ -1,6 +1,5 @@
-// Estimates that know the exact total: the runtime counts every byte, so what is
-// sampled only has to say how that total divides. For allocated bytes only; what
-// is live at an instant is not counted.
+// Estimates that use the exact total: the runtime counts every byte, so samples only have to show
+// how the total divides. For allocated bytes only; live bytes are not counted.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A value, or the reason why what was asked for has none.
+// A value, or the reason why the question has no answer.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a node's samples are before anything is computed from them: whole numbers.
+// The samples of a node as counts, that is whole numbers, before anything is computed from them.
 //
 // Sums of doubles depend on the order of adding in their last bits. Counts do not: to
 // merge threads, processes or hosts is to add integers, and sums taken from counts in

@@ -1,4 +1,4 @@
-// From sums to numbers: every value comes with its variance and interval.
+// Estimates from sums: every value comes with its variance and interval.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Whether something grows, or only varies: a trend against its own scatter.
+// Tests whether something grows or only varies: a trend against its own scatter.
 #pragma once
 
 #include <span>

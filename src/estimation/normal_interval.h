@@ -1,4 +1,4 @@
-// The normal interval: for sums of many samples, and as what it is compared with.
+// The normal interval: for sums of many samples, and for comparison with the other intervals.
 #pragma once
 
 #include "estimation/checked.h"

@@ -1,10 +1,9 @@
 // How long objects live, from samples of which some were still alive at the end: the
 // weighted Kaplan-Meier curve.
 //
-// Whether an allocation is a sample does not depend on how long it will live, so
-// weighted curves are unbiased. What is not: the mean over those that were seen dying
-// (short lives are over-represented) and the age of those that are alive (long ones
-// are).
+// Whether an allocation is a sample does not depend on how long it will live, so weighted curves
+// are unbiased. Two simpler figures are biased: the mean over the objects that were freed (short
+// lives are over-represented) and the age of those that are alive (long lives are).
 #pragma once
 
 #include <cstddef>

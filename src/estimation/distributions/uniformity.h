@@ -1,6 +1,6 @@
-// Whether drawn bytes lie where a right sampler puts them: the check that a trace
-// carries of itself. It knows nothing of the program, hence costs no information
-// (docs/estimators.md, section 9.2).
+// Tests whether drawn bytes lie where a correct sampler puts them: the check that a trace carries
+// of itself. It does not depend on the program, so it costs no information (docs/estimators.md,
+// section 9.2).
 #pragma once
 
 #include <cstdint>

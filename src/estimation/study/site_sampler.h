@@ -1,5 +1,5 @@
-// The sampling process of a known site, run as often as one likes: what intervals
-// are tried on.
+// Simulates the sampling of a known site, as often as wanted: the ground on which intervals are
+// tested.
 #pragma once
 
 #include <algorithm>
