@@ -1,4 +1,4 @@
-// Samples as geiger writes them: a row of alike objects, with the tags that say what they are.
+// Writes samples to a pprof profile: a row of alike objects, with tags for their properties.
 #pragma once
 
 #include <cstdint>

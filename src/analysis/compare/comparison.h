@@ -1,5 +1,5 @@
-// What changed between two sides: every site with its change, the interval of that,
-// and a verdict that allows for how many sites were looked at.
+// What changed between two sides: every site with its change, the interval of the change, and a
+// verdict that allows for the number of sites compared.
 #pragma once
 
 #include <cstdint>

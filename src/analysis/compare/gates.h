@@ -1,5 +1,5 @@
-// Gates: whether a limit on growth or on bytes is kept. An answer is given only where
-// the samples support it; "undecided" comes with what would decide.
+// Gates: whether a limit on growth or on bytes is kept. A gate passes or fails only where the
+// samples support it; otherwise it is undecided, and states what effort would decide it.
 #pragma once
 
 #include <cstdint>

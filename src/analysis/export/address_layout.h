@@ -1,4 +1,4 @@
-// Addresses for formats that know locations by nothing else: every one has its own.
+// Gives every location an address of its own, for formats that identify locations only by address.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Names as exports write them.
+// Names of frames as exports write them.
 #pragma once
 
 #include <span>

@@ -1,5 +1,4 @@
-// Sampled objects one by one with what each stands for: for formats that follow objects
-// through time.
+// Sampled objects one by one, each with its weight, for formats that follow objects through time.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What pprof shows above every report of a profile: where its numbers come from, and how sure
-// the totals are.
+// The comments of a pprof profile, which pprof shows above every report: where the numbers come
+// from, and how uncertain the totals are.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// How far a mapped file lies from where its ELF headers put it.
+// The bias of a mapped file: its run-time addresses minus the virtual addresses of its ELF headers.
 #pragma once
 
 #include <cstdint>

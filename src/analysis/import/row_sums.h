@@ -1,4 +1,4 @@
-// The samples behind a row of a pprof profile: got back from its sums where geiger wrote them, else
+// Recovers the samples of a row of a pprof profile: from its sums where geiger wrote them, else
 // from its value.
 #pragma once
 

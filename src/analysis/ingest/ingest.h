@@ -1,4 +1,4 @@
-// From trace files to a recording.
+// Reads trace files into a recording.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,10 @@
 // Finishing traces whose processes are gone: sealing, storing chunks, packing.
 //
-// A trace that is sealed ends behind its last record instead of at its capacity,
-// and chunks may follow. Everything here keeps a file readable at any instant,
-// whatever kills us: a lone image is changed in place in an order that leaves
-// the old or the new contents valid, anything else is written beside and renamed.
-// The order guards against our death, not against a loss of power; then the
-// checksum of the chunk tells. The records themselves are not synced either.
+// A trace that is sealed ends behind its last record instead of at its capacity, and chunks may
+// follow. Everything here keeps a file readable at any instant, also if geiger is killed: a lone
+// image is changed in place in an order that leaves the old or the new contents valid, anything
+// else is written to a new file and renamed. The order does not protect against a loss of power;
+// the checksum of the chunk detects that. The records themselves are not synced either.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Traces whose process ended, or ran out of room, before it could write a header: all that is
-// known is the name of the file.
+// Traces whose process ended, or ran out of room, before it could write a header: only the name of
+// the file is known.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// What stands above and beside the profiles of a page: facts, lifetimes, resident memory.
+// The facts, lifetimes and resident memory that a page shows above and beside its profiles.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// The samples behind the profiles of a page, before anything is bounded: each with its node in
-// the call tree and all that the page tells apart.
+// The samples of the profiles of a page, before anything is bounded: each with its node in the call
+// tree and every property that the page distinguishes.
 #pragma once
 
 #include <cstdint>

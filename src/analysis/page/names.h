@@ -1,4 +1,4 @@
-// Texts by number, each once.
+// A table of texts: each text is stored once and has a number.
 #pragma once
 
 #include <deque>

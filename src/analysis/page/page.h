@@ -1,5 +1,5 @@
-// A report page of a recording: all kinds of profiles with all that tells their samples apart,
-// for one file that needs nothing else (html.h) or for who asks over HTTP.
+// A report page of a recording: all kinds of profiles with every property that distinguishes their
+// samples, for one self-contained file (html.h) or for clients over HTTP.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Cells to aligned lines: two spaces between columns, headings on top, one column, the last
-// unless another is named, cut to what is left of the width. A faint tail may follow: it
-// gives way first.
+// Lays cells out as aligned lines: two spaces between columns, headings on top. One column, the
+// last unless another is named, is cut to what is left of the width. A faint tail may follow; it is
+// cut first.
 #pragma once
 
 #include <cstddef>

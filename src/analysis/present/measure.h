@@ -1,4 +1,4 @@
-// From the sums of a node to the numbers that reports show.
+// Computes the numbers that reports show from the sums of a node.
 #pragma once
 
 #include <cstdint>

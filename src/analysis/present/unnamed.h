@@ -1,4 +1,4 @@
-// What to say, once, where rows call functions by their address for want of symbols.
+// The note that a report shows once if some functions have only addresses, as symbols are missing.
 #pragma once
 
 #include <cstddef>

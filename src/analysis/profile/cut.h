@@ -1,4 +1,4 @@
-// A recording as it would be, had it ended earlier.
+// Cuts a recording down to what it would contain had it ended earlier.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// The entries of a profile by what an estimate sees of them: size and rate.
+// The entries of a profile grouped by what an estimate depends on: size and rate.
 //
 // Entries are many, their kinds few. Sums over the kinds, in the order given here, are the same to
 // the bit in whatever order the traces were read.

@@ -1,6 +1,6 @@
-// What a recording says of its own making: whether there are as many hits as the
-// trials let expect, whether offsets lie as a right sampler puts them, whether every hit became a
-// sample, whether threads drew the same numbers, whether the estimate agrees with the exact total.
+// The self-check of a recording: whether the number of hits fits the trials, whether offsets follow
+// the law of a correct sampler, whether every hit became a sample, whether threads drew the same
+// numbers, whether the estimate agrees with the exact total.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Recordings whose live samples were thinned: who may know how long they live.
+// Recordings whose live samples were thinned: how estimates use the samples whose lifetimes are
+// still known.
 //
 // A runtime with bounded memory drops samples by a chance that has nothing to do with the
 // program, until few enough are followed. All of them were allocated; the fates of those

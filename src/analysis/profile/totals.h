@@ -1,5 +1,5 @@
-// What is known exactly about a process, beside what is estimated: the check of
-// the profiler on itself.
+// Totals of a process that are known exactly, to compare with estimates: a check of the profiler on
+// itself.
 #pragma once
 
 #include <cstdint>

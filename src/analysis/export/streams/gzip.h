@@ -1,4 +1,4 @@
-// A gzip stream into a sink.
+// Writes a gzip stream into a sink.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What one segment of a process image hands on to the next that was read.
+// What one segment of a process image passes on to the next one that is read.
 #pragma once
 
 #include <tsl/robin_map.h>

@@ -1,4 +1,4 @@
-// What headers and records of threads say of a process.
+// Facts about a process, from the headers of its traces and the records of its threads.
 #pragma once
 
 #include <string>

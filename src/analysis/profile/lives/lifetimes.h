@@ -4,10 +4,9 @@
 // recording, whichever comes first; what is alive then is censored, not left out. Frees
 // are recorded while a recording is paused, so a pause ends no watch.
 //
-// Of a recording whose beginning is missing, what was allocated before is left out: only
-// what lived long is known of it. What was allocated since is followed to the end, so that
-// curves stay unbiased. Samples that were thinned out are left out too, the others weigh
-// more instead.
+// In a recording whose beginning is missing, earlier allocations are left out: only the long-lived
+// ones of them are known. What was allocated since is followed to the end, so that curves stay
+// unbiased. Samples that were thinned out are left out too, the others weigh more instead.
 //
 // A free that went past the runtime was noticed only when the address came back: such a life is
 // counted up to then, hence too long, and the thread and stack that freed it are not known.

@@ -1,4 +1,4 @@
-// The address space of one process, as far as the program's own calls made it.
+// Rebuilds the address space of one process, as far as the program's own calls made it.
 //
 // Replays mapping events in the order of time. A range belongs to the stack that made it what it
 // is: reserved bytes to the stack that mapped them, accessible bytes to the stack that made them

@@ -1,4 +1,4 @@
-// `live`: a running program at one instant, and how it came there.
+// `live`: a running program at one instant, and how its memory developed up to then.
 #pragma once
 
 #include <cstdint>

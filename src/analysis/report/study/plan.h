@@ -1,5 +1,5 @@
-// `plan`: which interval shows what one wants to see, what it costs, and what a given
-// interval shows.
+// `plan`: which interval is needed to see something, what it costs, and what a given interval can
+// show.
 #pragma once
 
 #include <cstdint>

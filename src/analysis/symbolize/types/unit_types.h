@@ -1,4 +1,4 @@
-// The types of `new Foo` in one unit of DWARF (new_types.h).
+// Infers the types of `new Foo` in one unit of DWARF (new_types.h).
 #pragma once
 
 #include <elfutils/libdw.h>
