@@ -1,4 +1,5 @@
-// Who is told of samples and frees: many listeners on the capture's one place.
+// The program's listeners, which are called with samples and frees. The capture has room for one
+// function, which calls them all.
 //
 // A place of the table goes through kFree -> kTaken -> kActive -> kEnding -> kFree;
 // kFailed (its listener threw) stands for kActive but is not called.

@@ -1,4 +1,4 @@
-// The profiles that the program holds, by the handles it knows them by.
+// The table of profiles that the program holds, by handle.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What the process has asked for: tokens, profiles, whether and how finely to record.
+// The state of the API in this process: tokens, profiles, whether and how finely to record.
 //
 // One session, made at the first use and never destroyed: calls may come before main and
 // after its end. Everything here is under the gate (gate.h).

@@ -1,4 +1,4 @@
-// UTF-8 as other people's bytes need it: nothing is assumed to be valid.
+// UTF-8 of untrusted bytes: nothing is assumed to be valid.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// An interval that regulates itself: what the runtime and who starts it have to agree on.
+// Constants of the self-regulating interval that the runtime and `geiger run` share.
 #pragma once
 
 #include <cstdint>

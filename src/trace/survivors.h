@@ -1,5 +1,5 @@
-// What lives on from one segment of a process image to the next: the one place that says which
-// sample a checkpoint's record carries on, and which fates thinning leaves known.
+// Samples that live on from one segment of a process image to the next: the one place that decides
+// which sample a checkpoint's record carries on, and which fates thinning leaves known.
 #pragma once
 
 #include <algorithm>

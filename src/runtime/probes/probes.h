@@ -4,9 +4,8 @@
 //   otel_memory   the OpenTelemetry contract for memory profiling: alloc(ptr, size,
 //                 weighted_bytes) and free(ptr), in the registers of a call's arguments
 //
-// A probe is a nop and a note in the library's file. Its semaphore, which who attaches
-// raises, guards whatever prepares its arguments: unused it costs two loads and a branch,
-// in the slow path.
+// A probe is a nop and a note in the library's file. Its semaphore, which an attaching tool raises,
+// guards whatever prepares its arguments: unused it costs two loads and a branch, in the slow path.
 //
 // Threads / Signals / Fork: a child by fork is attached to where its parent was, as the
 // tool decides. Allocates: never.

@@ -7,8 +7,8 @@
 //    +- step                      bounded reads of the stack: stack_memory.h
 //   walk with all registers       full_walk.h: only when a rule asks for rbx, r12..r15
 //
-// Not here: symbols, and the question whose frames to hide. No libgcc, no
-// libunwind, no dl_iterate_phdr: those lock or allocate.
+// Symbols and the choice of frames to hide are not handled here. No libgcc, no libunwind, no
+// dl_iterate_phdr: those lock or allocate.
 //
 // Threads: every function may run in any number of threads at once.
 // Signals: async-signal-safe, also when the signal interrupted the same function.

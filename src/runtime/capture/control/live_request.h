@@ -1,4 +1,4 @@
-// What requests of the control page that are about every live sample have in common.
+// Shared code of the control page's requests that concern every live sample.
 //
 // Threads: a request is served by one. Signals: not within a handler's allocation more than its
 // allocation is itself. Fork: a child serves requests of its own control page. Allocates: never.

@@ -1,4 +1,4 @@
-// How much of each live sample is in memory, asked of the kernel on request.
+// Records how much of each live sample is resident, by asking the kernel on request.
 //
 // The observer reads that from outside. Where it may not, it changes a word of the control page,
 // and the next slow path that sees the new word asks mincore, which answers inside the process

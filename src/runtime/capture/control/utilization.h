@@ -1,4 +1,4 @@
-// How full the slabs of live samples are, asked of the allocator on request.
+// Records how full the slabs of live samples are, by asking the allocator on request.
 //
 // Only jemalloc answers (experimental.utilization.batch_query, 5.2 and later), and only inside its
 // process. So the observer changes a word of the control page, and the next slow path that sees the

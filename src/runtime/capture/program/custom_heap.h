@@ -1,7 +1,7 @@
 // Heaps that the program manages itself: pools, arenas, memory of devices.
 //
-// Who manages one has a sampler of its own (the same process: a trial per byte) and
-// reports what it drew. Totals of threads and their check against the hits speak of the
+// Code that manages such a heap has a sampler of its own (a trial per byte, as for malloc) and
+// reports the samples it drew. Totals of threads and their check against the hits cover the
 // process's heap alone.
 //
 // Threads / Signals / Fork: as capture.h.

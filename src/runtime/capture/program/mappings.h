@@ -1,5 +1,5 @@
-// What the program does to its address space by itself, past its allocator: exact,
-// every successful call is a record.
+// Records what the program does to its address space by itself, past its allocator: exact, every
+// successful call is a record.
 //
 //   mmap, sbrk    the call, then the record     \  so that by time no range is given
 //   munmap        the time, the call, the record/  out before it was given back

@@ -1,7 +1,7 @@
-// The third step of a sample's way: what the trace says of it, and of its free.
+// The third step of a sample's way: writes it, and later its free, into the trace.
 //
-// Here alone is decided how samples are kept: a record each, or, in an aggregated recording, as
-// tallies of samples alike (tally.h).
+// The only place that decides how samples are kept: a record each, or, in an aggregated recording,
+// as tallies of samples alike (tally.h).
 //
 // Threads / Signals / Fork: as capture.h. Allocates: never through malloc.
 #pragma once
