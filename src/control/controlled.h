@@ -1,4 +1,4 @@
-// A process with geiger in it: how it stands, and what can be asked of it.
+// A process with geiger loaded: its state, and the requests that a controller can make of it.
 #pragma once
 
 #include <chrono>

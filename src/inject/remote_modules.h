@@ -1,5 +1,5 @@
-// The modules of a running process, by its maps, and their symbols, by its memory: the
-// files may be gone, replaced, or in another mount namespace.
+// The modules of a running process, read from its maps, and their symbols, read from its memory:
+// the files may be gone, replaced, or in another mount namespace.
 #pragma once
 
 #include <sys/types.h>

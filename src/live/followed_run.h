@@ -1,5 +1,5 @@
-// What `live` and `serve` look at: a process with its run, or a run by its directory, as
-// traces that grow and as processes.
+// The run that `live` and `serve` show, named by a process or by its directory: its growing traces
+// and its processes.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// What `geiger live` shows, as lines of a screen of any size; nothing here knows a terminal.
+// Draws what `geiger live` shows as lines of a screen of any size, without a terminal.
 #pragma once
 
 #include <cstddef>

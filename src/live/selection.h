@@ -1,5 +1,5 @@
-// Which samples of a followed run `geiger live` is of, and which frames it shows: what the options
-// ask for, and what the user types in the view.
+// Which samples of a followed run `geiger live` shows, and which frames: as the options ask, and as
+// the user types in the view.
 #pragma once
 
 #include <memory>

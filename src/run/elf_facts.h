@@ -1,4 +1,4 @@
-// What an executable file says about how it will be loaded.
+// Facts of an executable file that decide how it will be loaded.
 #pragma once
 
 #include <cstdint>

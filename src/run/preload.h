@@ -1,4 +1,4 @@
-// Where the runtime library lies, in a form that LD_PRELOAD can hold.
+// The path of the runtime library, in a form that LD_PRELOAD can hold.
 #pragma once
 
 #include <filesystem>

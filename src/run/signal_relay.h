@@ -1,4 +1,4 @@
-// Passes on to the program what is sent to geiger.
+// Forwards signals that are sent to geiger to the program.
 #pragma once
 
 #include <sys/signalfd.h>

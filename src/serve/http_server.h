@@ -5,8 +5,8 @@
 // header, and nothing allows other origins to read. Only GET and HEAD are answered, bodies are not
 // read.
 //
-// It lies in a module of its own that `geiger serve` loads: the libraries behind it would take
-// the loader longer, at each start of geiger, than all of the others.
+// It is in a module of its own that `geiger serve` loads: loading the libraries that it needs would
+// take longer, at each start of geiger, than loading all of the others.
 #pragma once
 
 #include <functional>

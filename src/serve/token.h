@@ -1,4 +1,4 @@
-// What requests have to know.
+// The token that requests must carry.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The command line as data: what completion and manual are made of, so that neither can
-// say anything else than the parser does.
+// The command line as data. Completion and manual are made from it, so both always agree with the
+// parser.
 #pragma once
 
 #include <string>
