@@ -17,9 +17,9 @@ namespace geiger::sampling {
 /// ln(1) = +0 exactly. ln(0) = -inf, ln(+inf) = +inf, NaN for x < 0 and NaN.
 [[nodiscard]] double natural_log(double x);
 
-/// The rate per byte of a mean interval of T bytes: lambda = -ln(1 - 1/T), the
-/// value for which 1 - e^-lambda is 1/T. Within 3 ulp for every T >= 2;
-/// +inf for T = 1 (every byte is drawn), and for 0, which is no interval.
+/// The rate per byte of a mean interval of T bytes: lambda = -ln(1 - 1/T), the value for which 1 -
+/// e^-lambda is 1/T. Within 3 ulp for every T >= 2; +inf for T = 1 (every byte is drawn), and for
+/// 0, which is not an interval.
 [[nodiscard]] double rate_of(std::uint64_t interval_bytes);
 
 /// The rate of trials that succeed with probability p: lambda = -ln(1 - p). Within 3 ulp for
