@@ -39,7 +39,8 @@ SITE(2)
 SITE(3)
 SITE(4)
 SITE(5)
-SITE(6) SITE(7)
+SITE(6)
+SITE(7)
 
     extern "C" char __start_sites[],
     __stop_sites[];
