@@ -265,10 +265,10 @@ GEIGER_API geiger_status geiger_report_drawn(geiger_heap heap, const geiger_draw
     GEIGER_API geiger_status geiger_get_interval_in_force(uint64_t* bytes)
         GEIGER_WHERE_ABSENT(GEIGER_CLEAR(bytes))
 
-    /* Reports that an allocation goes; call it before its address can be given out again. */
+    /* Reports a free; call it before the address can be given out again. */
     GEIGER_API geiger_status geiger_report_free(geiger_heap heap, const void* address)
         GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap) GEIGER_IGNORE(address))
-    /* Reports that all allocations of the heap go. Reads the table of live samples once. */
+    /* Reports that all allocations of the heap are freed. Reads the table of live samples once. */
     GEIGER_API geiger_status geiger_report_reset(geiger_heap heap)
         GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap))
 
@@ -450,7 +450,7 @@ GEIGER_API geiger_status geiger_add_listener(geiger_on_sample sampled, geiger_on
                                              void* context, geiger_listener* listener)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(sampled) GEIGER_IGNORE(freed) GEIGER_IGNORE(context)
                             GEIGER_CLEAR(listener))
-    /* Removes a listener: waits for calls under way in other threads. None come after it returns.
+    /* Removes a listener: waits for calls under way in other threads; none come afterwards.
      */
     GEIGER_API geiger_status geiger_remove_listener(geiger_listener listener)
         GEIGER_WHERE_ABSENT(GEIGER_IGNORE(listener))

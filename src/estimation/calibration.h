@@ -22,9 +22,9 @@ namespace geiger::estimation {
 /// Its coverage holds for objects that are put to trial only below T. Not for pure
 /// recordings: among objects of several T it falls to .92.
 ///
-/// kLevel: `level` outside (0, 1). kPart: `part` has more than `whole` somewhere, or
-/// `exact_bytes` is less than what was seen. Without uncertain samples in the whole
-/// (V = 0) nothing says how the unseen bytes divide: the value is what was seen.
+/// kLevel: `level` outside (0, 1). kPart: `part` has more than `whole` somewhere, or `exact_bytes`
+/// is less than what was seen. Without uncertain samples in the whole (V = 0) it is not known how
+/// the unseen bytes divide: the value is what was seen.
 [[nodiscard]] Checked<Estimate> calibrated_bytes(const NodeSums& part, const NodeSums& whole,
                                                  double exact_bytes, double level);
 

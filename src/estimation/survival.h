@@ -61,8 +61,8 @@ class SurvivalCurve {
   /// Requires i < size().
   [[nodiscard]] SurvivalStep step(std::size_t i) const;
 
-  /// The share alive just after `length`, with its band; 1 before the first step. Past
-  /// the longest time watched the curve says nothing more than its last step.
+  /// The share alive just after `length`, with its band; 1 before the first step. Past the longest
+  /// time watched it stays at its last step.
   [[nodiscard]] SurvivalStep at(double length) const;
 
   /// The longest length watched, of what was freed or not; 0 without samples.
