@@ -40,8 +40,8 @@ inline constexpr std::string_view kEndLabel = "end";
 inline constexpr std::string_view kSizeLabel = "bytes";
 inline constexpr std::string_view kIntervalLabel = "interval";
 
-/// Labels that are texts: who allocated, objects of which type, and under which labels of the
-/// program (label_tags.h).
+/// Labels that are texts: the allocating thread, the type of the objects, and the program's labels
+/// (label_tags.h).
 inline constexpr std::string_view kThreadLabel = "thread";
 inline constexpr std::string_view kTypeLabel = "type";
 inline constexpr std::string_view kLabelLabel = "label";

@@ -29,7 +29,7 @@ class AddressLayout {
   /// where that is another location's (the same place without what was trimmed) or, outside of
   /// modules, means something else too. Never 0.
   [[nodiscard]] Address of(std::uint32_t location);
-  /// One that is no location's.
+  /// An address that no location has.
   [[nodiscard]] Address unused() { return next_++; }
 
  private:

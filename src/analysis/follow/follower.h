@@ -48,7 +48,7 @@ class Follower {
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
 
-  /// Follows a trace, unless it is followed already or is none (yet). `shown`: its path for
+  /// Follows a trace, unless it is followed already or is not a trace (yet). `shown`: its path for
   /// people.
   void add(const std::string& path, const std::string& shown,
            const std::optional<OnlyProcess>& only = std::nullopt);

@@ -151,8 +151,8 @@ class HeapTextReader {
     }
   }
 
-  /// "@ 0x1 0x2" begins a stack, "  t*: numbers" tells it, of all threads; the first is of all
-  /// stacks. Lines of single threads repeat it.
+  /// "@ 0x1 0x2" begins a stack, "  t*: numbers" has its numbers for all threads; the first is for
+  /// all stacks. Lines of single threads repeat it.
   void read_jemalloc(std::string_view line) {
     if (take(line, "@")) {
       rows_.push_back({addresses_in(line), {}});

@@ -10,7 +10,7 @@
 
 namespace geiger::imports {
 
-/// What a row tells of one kind of profile.
+/// The sums of a row for one kind of profile.
 struct RowSums {
   Bytes size = 0;  ///< Of each object.
   std::uint64_t samples = 0;

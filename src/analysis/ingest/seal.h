@@ -41,13 +41,12 @@ struct ImageChunks {
 [[nodiscard]] std::optional<Error> store_chunks(const std::string& path,
                                                 std::span<const ImageChunks> images);
 
-/// Writes all images of `files`, in order, into one new file of mode 0600, sealed
-/// and with their chunks. An image that its process still writes goes in as it is
-/// at that instant. Files that hold no readable image are left out: the first of
-/// their faults is returned though the output was written with the others; with
-/// nothing to write, no output appears. What was never begun is no fault; the first image
-/// gets a chunk with the names in `unbegun`, so that the output still tells of them.
-/// An existing output is an error unless `replace`.
+/// Writes all images of `files`, in order, into one new file of mode 0600, sealed and with their
+/// chunks. An image that its process still writes goes in as it is at that instant. Files that hold
+/// no readable image are left out: the first of their faults is returned though the output was
+/// written with the others; with nothing to write, no output appears. Traces that were never begun
+/// are not faults; the first image gets a chunk with the names in `unbegun`, so that the output
+/// still lists them. An existing output is an error unless `replace`.
 [[nodiscard]] std::optional<Error> pack_images(std::span<const std::string> files,
                                                const std::string& output, bool replace,
                                                const std::vector<Unbegun>& unbegun = {});

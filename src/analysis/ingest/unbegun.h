@@ -13,7 +13,7 @@
 
 namespace geiger::ingest {
 
-/// What the name of a trace, PROGRAM.PID.N.geiger, tells of its process.
+/// The process of a trace, from its name PROGRAM.PID.N.geiger.
 struct NamedProcess {
   std::string program;
   pid_t pid = 0;

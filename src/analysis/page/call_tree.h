@@ -37,7 +37,7 @@ class CallTree {
 
   /// The number of a frame. `shown`: what it is shown as, if it is new.
   std::uint32_t frame(const Frame& key, const Frame& shown);
-  /// A frame that is none: "[truncated]".
+  /// A pseudo-frame: "[truncated]".
   std::uint32_t remark(std::string_view text);
   /// The child of `parent` with this frame; made if there is none.
   std::uint32_t child(std::uint32_t parent, std::uint32_t frame);

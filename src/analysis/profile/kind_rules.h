@@ -55,7 +55,7 @@ struct KindRules {
   bool takes_window;  ///< From an instant on and before another one.
 };
 
-/// In the order in which people are told of them.
+/// In the order in which help and messages list them.
 inline constexpr std::array<KindRules, 16> kKindRules{{
     {Kind::kAllocated, "allocated", About::kObjects, AtInstant::kNever, true},
     {Kind::kLiveAtEnd, "live", About::kObjects, AtInstant::kAny, false},

@@ -56,7 +56,7 @@ struct Selection {
   Moment moment = Moment::kMaximum;   ///< Of kinds that are read from a snapshot.
   /// Which samples are counted; empty: all of them.
   std::function<bool(const Sample&)> keeps;
-  bool tells_lifetimes = false;  ///< Entries are told apart by the lifetimes of objects.
+  bool tells_lifetimes = false;  ///< Entries are distinguished by the lifetimes of objects.
 
   /// Whether it leaves out anything of its kind: what is known of the whole is then not
   /// known of what it selects.
@@ -82,8 +82,8 @@ struct Chosen {
 struct Profile {
   Kind kind = Kind::kAllocated;
   std::vector<Entry> entries;
-  /// kResident: samples that a process asked inside told nothing of, each between none and all of
-  /// its size. They are open in the sums (estimation/sums.h).
+  /// kResident: samples of which a process asked inside gave no answer, each between none and all
+  /// of its size. They are open in the sums (estimation/sums.h).
   std::vector<Entry> unanswered;
   /// The selected samples are distributed as if drawn with this factor on their
   /// rate: 3/4 where a quarter of the process located the peak and the rest

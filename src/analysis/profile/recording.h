@@ -97,14 +97,14 @@ struct Sample {
 /// Whether the recording has its allocation, and so all others of its time.
 [[nodiscard]] inline bool is_allocation_seen(const Sample& sample) { return sample.seen_from == 0; }
 
-/// Samples alike in all that a profile of what was allocated or of what is live tells
-/// apart, counted by a runtime that keeps no others (Process::is_aggregated).
+/// Samples alike in every property that profiles of allocated or live bytes distinguish, counted by
+/// a runtime that records nothing else (Process::is_aggregated).
 struct Tally {
   Sample alike;  ///< Its time is that of the first; no address, offset, thread.
   std::uint64_t allocated = 0;
   std::uint64_t freed = 0;  ///< Of `allocated`.
   Nanoseconds last = 0;     ///< When the last was allocated.
-  /// Its frees are told of. Of a thinned process the others say what was allocated only.
+  /// Its frees are recorded. Other tallies, which thinned processes have, count allocations only.
   bool is_tracked = true;
 };
 
@@ -219,7 +219,7 @@ struct Process {
   std::uint64_t uncommitted = 0;  ///< Records reserved but never committed.
   /// The segments that were read, by number; empty for runtimes that do not write segments.
   std::vector<Segment> segments;
-  Nanoseconds image_start = 0;  ///< CLOCK_MONOTONIC, of segment 0; 0 = not told.
+  Nanoseconds image_start = 0;  ///< CLOCK_MONOTONIC, of segment 0; 0 = not recorded.
   /// Level L: how long samples live is known only of a part, each kept with 2^-L by a chance
   /// that has nothing to do with the program.
   std::uint32_t thinning = 0;

@@ -42,7 +42,7 @@ struct HitCheck {
 struct Accounting {
   std::uint64_t counted = 0;
   std::uint64_t found = 0;
-  std::uint64_t dropped = 0;    ///< Samples and frees that the runtime says it dropped.
+  std::uint64_t dropped = 0;    ///< Samples and frees that the runtime counted as dropped.
   std::uint64_t in_flight = 0;  ///< Threads cut off; each may lack its last sample.
 
   /// Counted, not found, and explained by nothing.

@@ -54,8 +54,8 @@ class Worker {
   /// long, or talks nonsense.
   [[nodiscard]] std::optional<WorkerMessage> receive();
 
-  /// After the last message: ends the process and says why there was none, where
-  /// `job` was the one it worked on. "its reader crashed: Segmentation fault"
+  /// After the last message: ends the process and returns why it sent no more, where `job` was the
+  /// one it worked on. "its reader crashed: Segmentation fault"
   [[nodiscard]] std::string end(const ModuleJob& job);
 
  private:

@@ -30,7 +30,7 @@ struct LeaksOptions {
   present::Scope scope;         ///< What its `keeps` leaves over, in words.
   std::optional<GivenInstant> until;
   std::size_t top = 20;    ///< Suspects listed; 0 = all.
-  bool shows_all = false;  ///< Sites that are no suspects too.
+  bool shows_all = false;  ///< Also sites that are not suspects.
 };
 
 /// Growth of a site, as bytes per second of its processes.

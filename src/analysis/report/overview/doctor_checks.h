@@ -28,8 +28,8 @@ struct Patient {
   [[nodiscard]] const profile::Process& process(const ProcessCheck& check) const {
     return recording.processes[check.index];
   }
-  /// Half of the interval of the total, as a share of it: what cannot be told apart
-  /// from chance anyway.
+  /// Half of the interval of the total, as a share of it: an effect below this cannot be
+  /// distinguished from chance anyway.
   [[nodiscard]] double uncertain_share() const {
     const double half = (allocated.interval.hi - allocated.interval.lo) / 2;
     return allocated.value > 0 ? half / allocated.value : 1;

@@ -123,7 +123,7 @@ struct SummaryReport {
                                         const profile::Recording& recording,
                                         const present::Style& style);
 
-/// What the recording says of its own making.
+/// The outcome of the recording's self-check.
 enum class SelfCheck : std::uint8_t {
   kPassed,     ///< Hits, offsets and totals are such as a right sampler gives.
   kUndecided,  ///< What is missing may be why they are not, or that they are.
