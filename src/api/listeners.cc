@@ -232,7 +232,8 @@ geiger_status geiger_add_listener(geiger_on_sample sampled, geiger_on_free freed
 geiger_status geiger_remove_listener(geiger_listener listener) {
   Place* ending = nullptr;
   const geiger_status status = guarded_by_gate([&] { return end(listener, ending); });
-  // Outside of the gate: a listener that is waited for may be waiting for who holds it.
+  // Outside of the gate: a listener that is waited for may itself wait for the thread that holds
+  // the gate.
   if (status == GEIGER_OK) wait_for_calls(*ending);
   return status;
 }

@@ -24,7 +24,7 @@ struct Drawn {
   double lambda;
   Nanoseconds until;  ///< Its end, or that of the profile.
   Bytes value;
-  trace::Ref free_stack = 0;      ///< Of who freed it; 0: not recorded.
+  trace::Ref free_stack = 0;      ///< The stack that freed it; 0: not recorded.
   std::uint32_t free_thread = 0;  ///< Index of the thread; 0: not known.
   Bytes swapped = 0, untouched = 0;
 };

@@ -68,8 +68,8 @@ GEIGER_FAST_PATH Draft<Record> append(Writer& writer, const Heading& heading, co
   return draft;
 }
 
-/// Fills in a record made elsewhere, but for its header: that stays as reserved, for who reads
-/// the live trace looks at it meanwhile.
+/// Fills in a record made elsewhere, but for its header: that stays as reserved, as readers of the
+/// live trace look at it meanwhile.
 template <typename Record>
 GEIGER_FAST_PATH void copy_body(Record& to, const Record& from) {
   constexpr std::size_t kHeader = sizeof from.header;

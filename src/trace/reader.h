@@ -125,7 +125,7 @@ enum class Step : std::uint8_t {
 ///     for (Step step = reader.next(); step != Step::kWindow; step = reader.next()) ...
 ///   }
 ///
-/// A window that ends inside a record is no fault: the next one starts with it.
+/// A window that ends inside a record is not a fault: the next one starts with it.
 class RecordReader {
  public:
   /// `from`: where its first record starts.
@@ -142,10 +142,10 @@ class RecordReader {
   /// Where the record of the last Step::kPending starts.
   [[nodiscard]] std::uint64_t reserved_at() const { return reserved_; }
 
-  /// Right after Step::kHole, or after the feed() behind a hole that the window ended in: goes
-  /// back to the hole's start and drops the window.
-  /// For live traces: a header word may have been written after it was read as
-  /// zero and before the words behind it were read, which then are no boundary.
+  /// Right after Step::kHole, or after the feed() behind a hole that the window ended in: goes back
+  /// to the hole's start and drops the window. For live traces: a header word may have been written
+  /// after it was read as zero and before the words behind it were read, which then are not a
+  /// boundary.
   void retry_hole();
   /// Right after Step::kPending: the same for that record.
   void retry_reserved();

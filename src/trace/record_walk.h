@@ -109,7 +109,7 @@ bool RecordWalk::drain(Source& source, const WaitAt& wait, Sink& sink) {
 }
 
 /// A hole that is given up must still be one: its header word may have been written after it was
-/// read as zero and before the words behind it were read, which then are no boundary.
+/// read as zero and before the words behind it were read, which then are not a boundary.
 template <class Source, class WaitAt>
 Wait RecordWalk::decide(Step step, Source& source, const WaitAt& wait) {
   const bool is_hole = step == Step::kHole;

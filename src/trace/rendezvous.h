@@ -3,7 +3,7 @@
 //
 //   bell         one per directory, for ever; every sleeping program maps it when it starts
 //                and looks at one word of it
-//   PID.START    the rendezvous of one process, made by who wants something of it
+//   PID.START    the rendezvous of one process, made by the first controller that calls it
 //
 //   controller   writes the request into the rendezvous, then rings the bell
 //   program      finds the bell rung for its process id, comes to the rendezvous, and from
@@ -17,7 +17,7 @@
 // that was reused gives another name. Directories are 0700, files 0600, of the program's user or
 // root: a user who may write there may ptrace the program as well.
 //
-// Nothing here asks the system for anything. Threads: the fields say who writes them.
+// Nothing here makes a system call. Threads: the comments of the fields name their writers.
 #pragma once
 
 #include <atomic>
@@ -108,7 +108,7 @@ void begin_bell(Bell& bell);
 [[nodiscard]] bool is_rendezvous_of(const Rendezvous& page, std::uint32_t pid,
                                     std::uint64_t start_ticks);
 
-/// Fills in magic, version and who it is for.
+/// Fills in magic, version and the process that it is for.
 void begin_rendezvous(Rendezvous& page, std::uint32_t pid, std::uint64_t start_ticks);
 
 /// A directory that must exist and belong to the program's user, and the one to be made in it.

@@ -47,10 +47,10 @@ class Writer {
  public:
   constexpr Writer() = default;
 
-  /// Creates `path` (O_EXCL, 0600) for `capacity` bytes (less where a resource
-  /// limit says so), maps the beginning and writes the header. The descriptor is
-  /// closed again before it returns: the mapping doubles without one. Returns 0,
-  /// or the errno that refused it; with EEXIST the caller picks another name.
+  /// Creates `path` (O_EXCL, 0600) for `capacity` bytes (less where a resource limit is lower),
+  /// maps the beginning and writes the header. The descriptor is closed again before it returns:
+  /// the mapping doubles without one. Returns 0, or the errno that refused it; with EEXIST the
+  /// caller picks another name.
   int open(const char* path, Bytes capacity, const Identity& identity);
 
   /// Maps an already allocated image in memory instead of a file (tests).
@@ -58,7 +58,7 @@ class Writer {
 
   /// Unmaps the trace. No thread may be inside, or ever use its records again.
   void close();
-  /// The same, but what is mapped stays so, for who still reads in it.
+  /// close(), but the trace stays mapped, for readers that are still inside.
   void leave();
 
   /// Without room it only counts drops from here on, and does not stop.

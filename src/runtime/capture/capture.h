@@ -95,7 +95,7 @@ void release(const void* address, const unwind::Registers& caller);
                                        std::uintptr_t{heap} << 48);
 }
 
-/// Removes a live sample without recording; 0 if `address` is none.
+/// Removes a live sample without recording; 0 if `address` is not that of one.
 std::uint64_t take(const void* address);
 /// The realloc succeeded: the sample that take() removed is freed.
 void settle_taken(std::uint64_t taken, const unwind::Registers& caller);

@@ -17,7 +17,7 @@
 #include "runtime/capture/image/image.h"
 #include "runtime/capture/tables/filter.h"
 
-/// In a child: gives up, and says which condition failed.
+/// In a child: gives up, and prints the condition that failed.
 #define GEIGER_OR_FAIL(condition)                                                    \
   do {                                                                               \
     if (!(condition)) {                                                              \

@@ -118,7 +118,7 @@ void* try_new(std::size_t size, std::size_t alignment, const void* nothrow);
 /// Resolves the C++ family. Cheap afterwards.
 void resolve_cxx();
 
-/// The same, and once more if there was no C++ library yet.
+/// Resolves the C++ functions, and once more if there was no C++ library yet.
 void resolve_cxx_again();
 
 }  // namespace geiger::interpose

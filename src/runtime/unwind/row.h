@@ -81,7 +81,7 @@ struct ProgramTraits {
 /// Bounded by the length of the programs. Threads: a value of its owner.
 class RowProgram {
  public:
-  // cppcheck-suppress uninitMemberVar  // saved_ says why.
+  // cppcheck-suppress uninitMemberVar  // See saved_.
   RowProgram(const ProgramTraits& traits, std::uint64_t begin, std::uint64_t pc)
       : traits_(traits), location_(begin), pc_(pc) {}
 

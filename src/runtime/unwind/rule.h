@@ -8,7 +8,7 @@
 //         7    signal frame
 //         8    permanent module
 //         9-21 module id
-// Rows that do not fit say kAllRegisters. 0 is no rule.
+// Rows that do not fit become kAllRegisters. 0 is not a rule.
 #pragma once
 
 #include <cstdint>

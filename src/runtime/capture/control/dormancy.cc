@@ -65,7 +65,7 @@ struct Expected {
   mode_t kind;
   std::uint32_t user;
   bool is_private;    ///< Closed to other users.
-  bool may_be_roots;  ///< Made by a controller, who may be root.
+  bool may_be_roots;  ///< Made by a controller, which may run as root.
 };
 
 bool is_trusted(long fd, const Expected& expected) {
@@ -111,8 +111,8 @@ void* map_page(long fd, int protection) {
   return is_error(page) ? nullptr : reinterpret_cast<void*>(page);
 }
 
-/// A bell for this user and those who come later. One write: a process that finds the file finds it
-/// blank or whole.
+/// Makes the bell of this user, for this process and later ones. One write: a process that finds
+/// the file finds it blank or whole.
 void make_bell(long directory) {
   if (!may_write_page()) return;
   const Fd fd(open_at(directory, trace::kBellName, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW));

@@ -13,8 +13,8 @@
 
 namespace geiger::capture {
 
-/// Takes it upon the calling thread to serve a new number. False: there is none, or another
-/// thread does.
+/// Claims a new request number for the calling thread to serve. False: there is none, or another
+/// thread serves it.
 [[nodiscard]] inline bool claim_request(std::atomic<std::uint32_t>& served,
                                         const std::atomic<std::uint32_t>& wanted) {
   std::uint32_t last = served.load(std::memory_order_relaxed);

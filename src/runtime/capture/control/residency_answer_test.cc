@@ -1,4 +1,4 @@
-// What the runtime says of its own memory when it is asked, against mincore page by page.
+// The runtime's answers about its own memory, against mincore page by page.
 #include "runtime/capture/control/residency_answer.h"
 
 #include <errno.h>

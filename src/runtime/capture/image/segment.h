@@ -38,7 +38,7 @@ struct ThreadState;
 
 /// The interval in force. A thread that meets a new one redraws its skip count.
 struct Epoch {
-  std::atomic<trace::Ref> ref;  ///< Its record, which says what to draw with.
+  std::atomic<trace::Ref> ref;  ///< Its record, which has the interval to draw with.
   std::atomic<std::uint64_t> interval;
 };
 

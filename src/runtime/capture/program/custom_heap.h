@@ -27,8 +27,8 @@ struct Rate {
 /// Starts the image if this is a fork's child that has not allocated yet.
 [[nodiscard]] Rate current_rate();
 
-/// For who has drawn with an interval that may be in force no longer, or never was: the
-/// same with that one. Image 0 also where it cannot be recorded.
+/// The rate of `interval`, for a caller that drew with an interval which is no longer in force, or
+/// never was. Image 0 also where it cannot be recorded.
 [[nodiscard]] Rate rate_of_interval(std::uint64_t interval);
 
 /// An allocation that the reporter drew.
@@ -47,12 +47,11 @@ struct Report {
 
 enum class Reported { kYes, kNotRecording, kOtherImage, kWrongHeap, kWrongAddress };
 
-/// Records a drawn allocation. Nothing is recorded while
-/// paused, which is no error (kYes).
+/// Records a drawn allocation. Nothing is recorded while paused, which is not an error (kYes).
 Reported report_sample(const Report& report);
 
-/// An allocation of a custom heap is gone: records that if it is a live sample. Cheap
-/// when it is not. kWrongHeap for an id that is no heap.
+/// An allocation of a custom heap is gone: records that if it is a live sample. Cheap when it is
+/// not. kWrongHeap for an id that is not a heap's.
 Reported report_free(NameId heap, std::uint64_t address, const unwind::Registers& caller);
 
 }  // namespace geiger::capture

@@ -78,6 +78,6 @@ struct Interface {
 
 }  // namespace geiger::capture
 
-/// Weak for who may find no capture in the process.
+/// Weak for libraries that may be in a process without a capture.
 // NOLINTNEXTLINE(readability-identifier-naming): a C name.
 extern "C" [[gnu::visibility("default")]] const geiger::capture::Interface geiger_capture_v1;

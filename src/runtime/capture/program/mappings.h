@@ -5,9 +5,9 @@
 //   munmap        the time, the call, the record/  out before it was given back
 //   mremap        both times: it gives one range back and takes another
 //
-// Left out are the calls that the allocator makes for itself: what it hands on is put
-// to trial byte by byte. Nothing is recorded while paused; a child by fork knows nothing
-// of what its parent mapped.
+// Left out are the calls that the allocator makes for itself: what it hands on is put to trial byte
+// by byte. Nothing is recorded while paused; a child by fork has no record of its parent's
+// mappings.
 //
 // Threads / Signals / Fork: as capture.h; a child by vfork records for its parent,
 // whose memory it shares. errno is left alone. Allocates: never.

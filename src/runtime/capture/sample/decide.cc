@@ -154,7 +154,7 @@ GEIGER_SLOW_PATH Decision decide(Bytes size) {
     return {};
   }
   const PinnedSegment segment(*state);
-  // What passed before a thread's first slow path in a recording is no part of it.
+  // What passed before a thread's first slow path in a recording is not part of it.
   const bool is_fresh = readiness == Readiness::kJustStarted ||
                         (sleeps() && state->generation != image.origin.generation);
   if (!enrol(*state, *segment)) return pass_without_record(*state, *segment, size);

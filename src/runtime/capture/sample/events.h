@@ -35,7 +35,7 @@ struct Listener {
 /// Whether a tool listens, by a probe or through the listener.
 [[nodiscard]] bool is_listened_to();
 
-/// Tells the listener, unless it is the one who allocates.
+/// Calls the listener, unless the allocation is its own.
 void tell_sampled(const Segment& segment, ThreadState& state, trace::Ref sample,
                   const trace::SampleRecord& record);
 void tell_freed(const Segment& segment, ThreadState* state, trace::Ref sample,

@@ -20,8 +20,7 @@
 
 namespace geiger::capture {
 
-/// Counts a sample, of which only what samples can have in common is looked at, and says
-/// which tally did. 0: no room.
+/// Counts a sample, by the fields that samples can share, and returns its tally. 0: no room.
 trace::Ref tally(Segment& segment, const trace::SampleRecord& sample, std::uint8_t flags);
 
 /// A sample that the tally counted is freed.

@@ -27,12 +27,12 @@ struct Written {
   bool is_tracked;      ///< Its free is of interest.
 };
 
-/// Writes a sample that is known by `key`, and tells of it.
+/// Writes a sample that is known by `key`, and notifies probes and listener.
 [[nodiscard]] Written write_sample(Segment& segment, const Decision& decision,
                                    const Allocation& allocation, const Seen& seen, const void* key);
 
-/// Writes the end of a sample that was taken from the live table, and tells of it. `state` is
-/// null where the thread is not known.
+/// Writes the end of a sample that was taken from the live table, and notifies probes and listener.
+/// `state` is null where the thread is not known.
 void write_free(Segment& segment, ThreadState* state, std::uint64_t taken, trace::Ref stack,
                 std::uint8_t flags);
 

@@ -1,5 +1,5 @@
-// The exact set of live samples: address -> sample. The byte filter in front of
-// it may say "maybe"; this says which.
+// The exact set of live samples: address -> sample. The byte filter in front of it answers "no" or
+// "maybe"; this table has the exact answer.
 //
 // A list of tables, newest first, each twice the size of the next; only the first is
 // smaller, an eighth of the second. Entries never move. An insertion goes to the newest
