@@ -22,12 +22,12 @@ enum class Standing : std::uint8_t {
   kRecording,
   kPaused,   ///< Draws, but records nothing.
   kDormant,  ///< Sleeps until it is called.
-  kEnded,    ///< Its recording has ended; the trace says why.
+  kEnded,    ///< Its recording has ended; the trace has the reason.
   kInert,    ///< The library is there and does nothing.
 };
 [[nodiscard]] std::string_view name_of(Standing standing);
 
-/// What `status` tells of a process.
+/// What `status` reports of a process.
 struct ProcessStatus {
   pid_t pid = 0;
   std::string program;

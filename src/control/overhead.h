@@ -53,7 +53,7 @@ class IntervalGovernor {
   /// since then. Returns the interval to draw with from now on.
   Bytes account(Nanoseconds elapsed, double spent, double allowed, std::uint64_t samples);
 
-  /// The interval was raised to this elsewhere; a smaller one says nothing.
+  /// The interval was raised to this elsewhere; a smaller one changes nothing.
   void raise_to(Bytes interval) { interval_ = std::clamp(interval, interval_, kMostInterval); }
 
   [[nodiscard]] Bytes interval() const { return interval_; }

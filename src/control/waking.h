@@ -70,8 +70,8 @@ class Waking {
   void set_interval(Bytes interval) { page_->wanted_interval.store(interval); }
   [[nodiscard]] Bytes interval() const;
 
-  /// Asks, and waits until it is answered. The reason of a failure says what the program
-  /// answered, or that it did not: then the request stays.
+  /// Makes a request and waits for the answer. The reason of a failure is the program's answer, or
+  /// that there was none: then the request stays.
   [[nodiscard]] base::Outcome<bool> request(const Order& order, std::chrono::milliseconds patience);
 
  private:

@@ -61,8 +61,8 @@ int rank_of(pid_t pid, pid_t tid) {
   return sees_it ? 2 : 0;
 }
 
-/// Each rank is read once: a thread goes on, and an order that changes while it is sorted by
-/// is none.
+/// Each rank is read once: threads go on, and sorting by an order that changes meanwhile is
+/// undefined.
 std::vector<pid_t> threads_by_rank(pid_t pid) {
   std::vector<std::pair<int, pid_t>> ranked;
   for (const pid_t tid : threads_of(pid)) ranked.emplace_back(rank_of(pid, tid), tid);
@@ -101,7 +101,7 @@ struct Library {
   std::string bytes;
 };
 
-/// Where an order is given, and where the runtime says of itself.
+/// The address where orders are written, and that where the runtime reports its state.
 struct Entry {
   Address function = 0, said = 0;
 };

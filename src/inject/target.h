@@ -39,7 +39,7 @@ struct ProcessFacts {
 /// Why the kernel did not let us trace `pid`, by the errno of the refusal.
 [[nodiscard]] std::string refusal_text(pid_t pid, int error);
 
-/// What a runtime in the process says of itself; nothing if there is none.
+/// What a runtime in the process reports about itself; nothing if there is none.
 struct PresentRuntime {
   RemoteModule module;
   base::Attachment said;

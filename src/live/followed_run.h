@@ -19,8 +19,8 @@ namespace geiger::live {
 class FollowedRun {
  public:
   /// `word`: a process id, a run directory, a trace file or the FILE of a `geiger run -o` that
-  /// runs; empty: the only process of this user that is recorded. The reason of a failure says what
-  /// to do.
+  /// runs; empty: the only process of this user that is recorded. The reason of a failure includes
+  /// what to do.
   [[nodiscard]] static base::Outcome<FollowedRun> open(const std::string& word);
   /// The run whose traces will appear in `directory`, of the program `pid` that was just
   /// started.

@@ -21,7 +21,7 @@ class PreloadPath {
   /// with a symbolic link stands in for it.
   [[nodiscard]] static base::Outcome<PreloadPath> locate();
 
-  /// The file itself, for who loads it without LD_PRELOAD.
+  /// The file itself, for callers that load it without LD_PRELOAD.
   [[nodiscard]] static base::Outcome<std::string> library();
 
   /// Adds the library that tells LTTng. False: geiger was built without it.

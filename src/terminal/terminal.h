@@ -21,8 +21,8 @@ void choose_names(present::Names names);
 /// `level` as in Style.
 [[nodiscard]] present::Style output_style(double level);
 
-/// Writes a whole report to standard output and flushes it. If that fails, says
-/// so in one line on standard error and returns false.
+/// Writes a whole report to standard output and flushes it. If that fails, prints one line on
+/// standard error and returns false.
 [[nodiscard]] bool print_report(std::string_view text, const present::Style& style);
 
 /// Writes JSON or other data to standard output unchanged, else like print_report().

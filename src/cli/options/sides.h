@@ -47,7 +47,7 @@ struct Collection {
 };
 
 /// Reads run after run, each forgotten when what is selected of it was added. Nothing if one of
-/// them holds nothing to compare; the reason has been said.
+/// them holds nothing to compare; the reason has been printed.
 [[nodiscard]] std::optional<Collection> collect(const Sides& sides, compare::Collector collector,
                                                 const query::SelectionOptions& selection);
 
