@@ -72,7 +72,7 @@ class Bpftrace(harness.ProcessTest):
     """
 
     def setUp(self):
-        """A copy of the library: who attaches to a file sees every process that has it."""
+        """A copy of the library: a tool that attaches to a file sees every process that has it."""
         harness.require("bpftrace")
         if os.geteuid() != 0:
             self.skipTest("bpftrace needs root")

@@ -99,7 +99,7 @@ class JsonSchema(unittest.TestCase):
         return json.loads(done.stdout) if done.stdout else None
 
     def check(self, verb, *words):
-        """The name of the report, None if there is none."""
+        """The name of the report, or None."""
         document = self.document(verb, *words)
         if document is None:
             return None

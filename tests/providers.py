@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Who provides what the program calls: no C++ library, operators new of a framework, an
-allocator that lacks what others have.  The program runs as bare, and each allocation is
+"""Providers of the functions that the program calls: no C++ library, operators new of a
+framework, an allocator that lacks what others have.  The program runs as bare, and each allocation is
 counted once."""
 import unittest
 

@@ -42,8 +42,7 @@ SITE(5)
 SITE(6)
 SITE(7)
 
-    extern "C" char __start_sites[],
-    __stop_sites[];
+extern "C" char __start_sites[], __stop_sites[];
 
 namespace {
 

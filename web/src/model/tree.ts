@@ -82,7 +82,7 @@ export class CallTree {
     return tree;
   }
 
-  /** What one function calls, or who calls it, wherever it stands outermost. */
+  /** The callees or the callers of one function, counted where it is outermost. */
   static *around(
     page: Page,
     selected: Selected,
@@ -167,7 +167,7 @@ export class CallTree {
     return this.page.folded[this.cursor[this.heaviest[node]!]!] ?? 0;
   }
 
-  /** Whether it is a call into a library, kept for what it says of its caller. */
+  /** Whether it is a call into a library, kept for what it shows of its caller. */
   isLibrary(node: number): boolean {
     return node !== ROOT && this.page.isLibrary[this.functions[node]!] === 1;
   }
