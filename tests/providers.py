@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Providers of the functions that the program calls: no C++ library, operators new of a
-framework, an allocator that lacks what others have.  The program runs as bare, and each allocation is
-counted once."""
+framework, an allocator that lacks what others have.  The program runs as bare, and each
+allocation is counted once."""
 import unittest
 
 import harness

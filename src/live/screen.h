@@ -32,12 +32,11 @@ struct LiveView {
   bool is_paused = false;
   bool has_ended = false;
   bool shows_plumbing = false;
-  bool counts_itself =
-      false;             ///< Some program's trace is aggregated: which samples went is not known.
-  std::string prompt;    ///< Asks for a text, if not empty: "filter", "focus".
-  std::string typed;     ///< So far.
-  std::string message;   ///< Until the next key.
-  std::string progress;  ///< Of reading what is there already, if it takes long.
+  bool counts_itself = false;     ///< Some trace is aggregated: which samples went is unknown.
+  std::string prompt;             ///< Asks for a text, if not empty: "filter", "focus".
+  std::string typed;              ///< So far.
+  std::string message;            ///< Until the next key.
+  std::string progress;           ///< Of reading what is there already, if it takes long.
   std::size_t names_missing = 0;  ///< Addresses whose names are still looked up.
 };
 

@@ -39,21 +39,14 @@ typedef void* New(size_t size, size_t alignment_or_tag, const void* tag);
 typedef void Delete(void* pointer, size_t size_or_alignment, size_t alignment);
 
 static const char* const kNews[] = {"_Znwm", "_Znam", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t"};
-static const char* const kAlignedNews[] = {"_ZnwmSt11align_val_t", "_ZnamSt11align_val_t",
-                                           "_ZnwmSt11align_val_tRKSt9nothrow_t",
-                                           "_ZnamSt11align_val_tRKSt9nothrow_t"};
-static const char* const kDeletes[] = {"_ZdlPv",
-                                       "_ZdaPv",
-                                       "_ZdlPvm",
-                                       "_ZdaPvm",
-                                       "_ZdlPvRKSt9nothrow_t",
-                                       "_ZdaPvRKSt9nothrow_t",
-                                       "_ZdlPvSt11align_val_t",
-                                       "_ZdaPvSt11align_val_t",
-                                       "_ZdlPvmSt11align_val_t",
-                                       "_ZdaPvmSt11align_val_t",
-                                       "_ZdlPvSt11align_val_tRKSt9nothrow_t",
-                                       "_ZdaPvSt11align_val_tRKSt9nothrow_t"};
+static const char* const kAlignedNews[] = {
+    "_ZnwmSt11align_val_t", "_ZnamSt11align_val_t", "_ZnwmSt11align_val_tRKSt9nothrow_t",
+    "_ZnamSt11align_val_tRKSt9nothrow_t"};
+static const char* const kDeletes[] = {
+    "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm", "_ZdlPvRKSt9nothrow_t", "_ZdaPvRKSt9nothrow_t",
+    "_ZdlPvSt11align_val_t", "_ZdaPvSt11align_val_t", "_ZdlPvmSt11align_val_t",
+    "_ZdaPvmSt11align_val_t", "_ZdlPvSt11align_val_tRKSt9nothrow_t",
+    "_ZdaPvSt11align_val_tRKSt9nothrow_t"};
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* C cannot throw: null is what is left. */

@@ -25,8 +25,8 @@ static void* take(size_t size) {
     errno = ENOMEM;
     return NULL;
   }
-  char* page =
-      mmap(NULL, mapped_for(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char* page = mmap(NULL, mapped_for(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                    -1, 0);
   if (page == MAP_FAILED) return NULL;
   memcpy(page, &size, sizeof size);
   mprotect(page, kPage, PROT_NONE);

@@ -35,14 +35,10 @@
   }
 SITE(0)
 SITE(1)
-SITE(2)
-SITE(3)
-SITE(4)
-SITE(5)
-SITE(6)
-SITE(7)
+SITE(2) SITE(3) SITE(4) SITE(5) SITE(6) SITE(7)
 
-extern "C" char __start_sites[], __stop_sites[];
+    extern "C" char __start_sites[],
+    __stop_sites[];
 
 namespace {
 

@@ -76,8 +76,7 @@ class ForeignProcess {
   /// The epoch of the process's interval; without an interval everything was recorded.
   [[nodiscard]] std::uint32_t epoch();
 
-  static constexpr Nanoseconds kStart =
-      1'000'000'000;  ///< The instants of the process count from here.
+  static constexpr Nanoseconds kStart = 1'000'000'000;  ///< Start of the process.
 
  private:
   void add_tally(std::uint32_t stack, Bytes size, std::uint64_t count,
