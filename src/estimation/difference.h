@@ -37,8 +37,8 @@ struct Difference {
   /// sizes and is what to report and to adjust; the exact one takes its place where
   /// uneven bytes leave one side without randomness.
   double p_value = 1;
-  /// The version that never rejects a true "the same" too often: for a single claim
-  /// that must stand on its own. At least `p_value`.
+  /// The version that never rejects a true "the same" too often, for a single claim without others
+  /// to average with. At least `p_value`.
   double exact_p_value = 1;
   /// The smallest growth, bytes per run, that would be found (p_value <= 1 - level)
   /// with a probability of 80 %.

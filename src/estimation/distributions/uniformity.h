@@ -55,7 +55,7 @@ struct OffsetReport {
 /// Collects offsets of tried samples (not of certain ones, nor at T = 1).
 class OffsetCheck {
  public:
-  /// `v` in [0, 1) must not depend on the offset: a hash of where the sample stands.
+  /// `v` in [0, 1) must not depend on the offset: a hash of the sample's place.
   void add(Bytes size, std::uint64_t offset, double lambda, double v);
   [[nodiscard]] OffsetReport report() const;
 
