@@ -57,7 +57,8 @@ struct Row {
 /// of a side. Known for allocated bytes only.
 struct ExactTotals {
   double before = 0, after = 0;
-  /// What threads had not settled when they were cut off: at most so much more.
+  /// Bytes that threads had not settled when they were cut off: the sides have at most so much
+  /// more.
   double unsettled_before = 0, unsettled_after = 0;
 
   [[nodiscard]] double change() const { return after - before; }

@@ -11,7 +11,7 @@
 
 namespace geiger::compare {
 
-/// What a gate is about.
+/// The site or total that a gate is about.
 struct Subject {
   const SiteSide* before = nullptr;
   const SiteSide* after = nullptr;

@@ -11,7 +11,7 @@
 
 namespace geiger::exports {
 
-/// `allocated`: null where nothing stands in alloc_*. `level`: of the intervals, in (0, 1).
+/// `allocated`: null where the alloc_* columns are empty. `level`: of the intervals, in (0, 1).
 /// `part`: what part of the recording it is, a line; empty: all of it.
 [[nodiscard]] std::vector<std::string> pprof_comments(const profile::Recording& recording,
                                                       const profile::Profile* allocated,

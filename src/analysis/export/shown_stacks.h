@@ -20,7 +20,7 @@ struct ShownFunction {
   std::uint32_t module = profile::kNone;
 };
 
-/// A function at a place, or a mark that stands where a frame is missing.
+/// A function at a place, or a mark in place of a missing frame.
 struct ShownFrame {
   std::uint32_t function = 0;
   std::uint32_t line = 0;                   ///< 0 = unknown.

@@ -250,7 +250,7 @@ class HeapTextReader {
   Origin& origin_;
   std::optional<Error> error_;
   bool is_jemalloc_ = false, is_mapped_ = false;
-  bool repeats_live_ = false;  ///< What stands in brackets is what stands before them.
+  bool repeats_live_ = false;  ///< Values in brackets equal those before them.
   std::vector<Row> rows_;
   std::vector<MappedFile> files_;
   std::map<Address, std::string> symbols_;

@@ -19,7 +19,7 @@
 
 namespace geiger::ingest {
 
-/// What a chunk is to hold.
+/// The contents of a chunk to write.
 struct ChunkContents {
   trace::ChunkType type{};
   std::string payload;

@@ -21,7 +21,7 @@ namespace geiger::naming {
 /// namespaces on the left; the last component is cut only where it alone is too wide.
 [[nodiscard]] std::string fit_name(std::string_view display, std::size_t columns);
 
-/// False of what stands where no name is known ("libfoo.so+0x1234") and of other runtimes' names.
+/// False for placeholders of unknown names ("libfoo.so+0x1234") and for names of other runtimes.
 [[nodiscard]] bool is_function_name(std::string_view display);
 
 /// The fewest columns in which fit_name() leaves the last component whole.

@@ -30,9 +30,9 @@ struct MapFacts {
 [[nodiscard]] std::vector<profile::MapKind> kinds_of(std::span<const Mapping> mappings,
                                                      const MapFacts& facts);
 
-/// What the program mapped by itself, in order of addresses, neighbours as one. Mappings in which
-/// its allocator has put objects are the allocator's, also if the program called mmap, and those
-/// with a stack are stacks. The kernel may have joined the others with memory of the allocator.
+/// The program's own mappings, in order of addresses, neighbours joined. Mappings in which its
+/// allocator has put objects are the allocator's, also if the program called mmap, and those with a
+/// stack are stacks. The kernel may have joined the others with memory of the allocator.
 [[nodiscard]] std::vector<Range> own_ranges(const MapFacts& facts);
 
 [[nodiscard]] profile::MapTable totals_of(std::span<const Mapping> mappings,

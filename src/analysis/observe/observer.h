@@ -36,8 +36,8 @@ class Observer {
   /// their pages may not be read; forgets them.
   [[nodiscard]] std::vector<std::string> take_questions();
 
-  /// What was found of a trace, if anything; forgets it. With the counters of the segments
-  /// before it that have been deleted since.
+  /// The observations of a trace, if any, which it then forgets. With the counters of its earlier
+  /// segments that have been deleted since.
   [[nodiscard]] std::optional<profile::Observations> take(const std::string& path);
 
  private:

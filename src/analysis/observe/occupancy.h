@@ -31,8 +31,8 @@ class PageOccupancy {
 
   /// free / used of the page; 0 for one that is not known or holds nothing.
   [[nodiscard]] double waste_per_used_byte(std::uint64_t page) const;
-  /// What the bytes [start, end) answer for: each carries free / used of its page, so
-  /// that all used bytes of a page together carry its free ones.
+  /// The free bytes that the bytes [start, end) answer for: each carries free / used of its page,
+  /// so that all used bytes of a page together carry its free ones.
   [[nodiscard]] double waste_of(Address start, Address end) const;
 
   /// Free bytes on pages that hold objects, and on those that hold none.

@@ -20,7 +20,7 @@ struct Confinement {
   bool operator==(const Confinement&) const = default;
 };
 
-/// What /proc/PID/status counts.
+/// The memory counters of /proc/PID/status.
 struct Status {
   profile::MemoryCounts counts;
   Confinement confinement;

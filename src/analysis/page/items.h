@@ -46,8 +46,8 @@ class Gathering {
   /// Whether it is known when the samples were allocated and freed, whatever their kind.
   [[nodiscard]] bool can_tell_times(const profile::Selection& selection) const;
 
-  /// All samples that lived in `span`, with their times; if `is_of_fates`, those whose fates
-  /// are known, for whom they stand (profile/thinned.h). Requires can_tell_times().
+  /// All samples that lived in `span`, with their times; if `is_of_fates`, only those whose fates
+  /// are known, which stand for the others (profile/thinned.h). Requires can_tell_times().
   [[nodiscard]] Items with_times(const profile::Selection& selection, const Span& span,
                                  bool is_of_fates);
 

@@ -77,7 +77,7 @@ class Grid {
   std::size_t indent_;
 };
 
-/// The two columns of a figure: its heading stands over both.
+/// The two columns of a figure; the heading spans both.
 void append_figure_columns(std::vector<Column>& columns, const char* heading);
 /// The two cells of a figure.
 void append_figure(std::vector<std::string>& cells, const Figure& figure);

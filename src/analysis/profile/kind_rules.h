@@ -32,7 +32,7 @@ enum class Kind : std::uint8_t {
   kMappedFiles,   ///< Of files, accessible at the end.
 };
 
-/// What a kind adds up.
+/// The events or objects that a kind adds up.
 enum class About : std::uint8_t {
   kObjects,    ///< Sizes of objects.
   kBlocks,     ///< What the allocator gave for them, which every sample tells.
@@ -87,12 +87,12 @@ inline constexpr std::array<KindRules, 16> kKindRules{{
   return named->kind;
 }
 
-/// Whether a kind speaks of mappings, not of allocations. Filters and groups of allocations have
+/// Whether a kind is about mappings, not about allocations. Filters and groups of allocations have
 /// no meaning for it.
 [[nodiscard]] constexpr bool is_of_mappings(Kind kind) {
   return rules_of(kind).about == About::kMappings;
 }
-/// Whether it is of those that speak of one instant.
+/// Whether it is about mappings at one instant.
 [[nodiscard]] constexpr bool is_of_mappings_at_instant(Kind kind) {
   return is_of_mappings(kind) && rules_of(kind).at == AtInstant::kAny;
 }

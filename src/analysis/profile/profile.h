@@ -96,7 +96,7 @@ struct Profile {
   std::vector<Nanoseconds> peak_times;
   /// Only a part of its kind: of a window, an instant, another heap, filtered.
   bool is_part = false;
-  /// What it tells depends on how long samples live (thinned.h).
+  /// Its contents depend on how long samples live (thinned.h).
   bool is_of_fates = false;
   std::uint32_t heap = kProcessHeap;
 };
@@ -116,10 +116,10 @@ struct Profile {
 
 /// Counts the samples that `selection` chooses.
 [[nodiscard]] Profile select(const Recording& recording, const Selection& selection);
-/// Of a kind without further limits.
+/// A profile of a kind without further limits.
 [[nodiscard]] Profile select(const Recording& recording, Kind kind);
 
-/// What an entry's samples are to an estimate, by requested bytes.
+/// The samples of an entry as an estimate counts them, by requested bytes.
 [[nodiscard]] estimation::Count count_of(const Entry& entry, const Recording& recording,
                                          const Profile& profile);
 

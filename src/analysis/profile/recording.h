@@ -273,7 +273,7 @@ struct Recording {
   /// How readers tell a program's own frames from plumbing (frame_roles.h); none: as built in.
   std::shared_ptr<const FrameRules> frame_rules;
 
-  /// The vector that samples of a heap stand in, with those of others.
+  /// The vector that contains the samples of a heap, with those of others.
   [[nodiscard]] const std::vector<Sample>& samples_beside(std::uint32_t heap) const {
     return heap == kProcessHeap ? samples : heap_samples;
   }

@@ -14,7 +14,7 @@
 
 namespace geiger::ingest {
 
-/// Where a sample stands in a recording.
+/// The place of a sample in a recording.
 struct SamplePlace {
   std::uint32_t index = profile::kNone;
   bool is_own = true;  ///< In Recording::samples, else in heap_samples.

@@ -15,7 +15,7 @@ namespace geiger::profile {
 
 struct GroupSums {
   std::uint32_t group = 0;
-  estimation::NodeSums sums;  ///< E stands at the profile's.
+  estimation::NodeSums sums;  ///< E is that of the profile.
 };
 
 /// The sums of every group that has entries, in an order that follows from the sums: adding them up

@@ -26,7 +26,7 @@
 
 namespace geiger::profile {
 
-/// What samples are put together by.
+/// The property that samples are grouped by.
 enum class LifetimeGrouping : std::uint8_t {
   kWhole,      ///< All in one.
   kFunction,   ///< The function to blame (frame_roles.h).
@@ -75,7 +75,7 @@ struct LifetimeGroup {
                                                          LifetimeGrouping grouping,
                                                          const LifetimeSelection& selection = {});
 
-/// Sums of a group; E stands at the largest interval of the recording.
+/// Sums of a group; E is the largest interval of the recording.
 [[nodiscard]] LifetimeSums lifetime_sums(const Recording& recording,
                                          std::span<const std::uint32_t> samples);
 
@@ -86,7 +86,7 @@ struct LifetimeGroup {
 /// How long a sample lived, or was watched if it is alive.
 [[nodiscard]] Nanoseconds watched_for(const Recording& recording, const Sample& sample);
 
-/// What a curve is over: the share of bytes alive, or of objects.
+/// The unit of a curve: the share of bytes alive, or of objects.
 enum class CurveOver : std::uint8_t { kBytes, kObjects };
 
 /// The survival curve of samples; lengths in nanoseconds. Each weighs z/pi or 1/pi, certain

@@ -71,7 +71,7 @@ struct JudgedInstant {
   std::optional<Nanoseconds> slow_frees_from;
 };
 
-/// What the report says as a whole.
+/// The conclusion of the whole report.
 enum class LeakFinding : std::uint8_t { kSuspects, kUndecided, kClear };
 
 struct LeaksReport {
@@ -98,8 +98,8 @@ struct LeaksReport {
 [[nodiscard]] LeaksReport leaks_report(const profile::Recording& recording,
                                        const LeaksOptions& options);
 
-/// What the report opens with: "Store::open (store.cc:8) kept growing by 4.8 MiB ± 1.3 a second,
-/// suspect with q = 7e-06."
+/// The first sentence of the report: "Store::open (store.cc:8) kept growing by 4.8 MiB ± 1.3 a
+/// second, suspect with q = 7e-06."
 [[nodiscard]] std::string sentence(const LeaksReport& report);
 
 [[nodiscard]] std::string to_text(const LeaksReport& report, const present::Style& style);
