@@ -183,8 +183,8 @@ void note_settings_asleep();
 /// The recording of a process that sleeps() has ended on request.
 void go_to_sleep();
 
-/// Around a fork of which the C library's fork handlers hear nothing: before it, and in the
-/// child, whose next allocation then starts its image. Without, what is left of the calling
+/// Called around a fork that does not run the C library's fork handlers: before it, and in the
+/// child, whose next allocation then starts its image. Otherwise what is left of the calling
 /// thread's countdown would pass unseen. No-op where the child shares its parent's memory.
 void prepare_child();
 void begin_child();

@@ -20,7 +20,7 @@
 
 namespace geiger::capture {
 
-/// How the capture stands at one instant.
+/// The state of the capture at one instant.
 struct Status {
   Phase phase;
   trace::StopReason stop_reason;
@@ -54,7 +54,7 @@ struct Interface {
   void (*set_own_interval)(std::uint64_t interval);
   Bytes (*largest_interval_in_use)();
   void (*forget_intervals)();
-  /// Stops and resumes recording as the program's wish, apart from the control page's.
+  /// Stops and resumes recording at the program's request, separately from the control page's.
   void (*hold)(bool is_held);
   void (*record_free_stacks)(bool is_wanted);
   Rate (*current_rate)();
