@@ -51,7 +51,7 @@ struct Order {
 /// The meeting place of one sleeping program. Other controllers wait while this lives.
 class Waking {
  public:
-  /// `bell` is what the program has mapped. Makes the rendezvous if there is none.
+  /// `bell` is the one that the program has mapped. Makes the rendezvous if there is none.
   [[nodiscard]] static base::Outcome<Waking> open(const TargetProcess& target,
                                                   const MappedFile& bell);
   /// The rendezvous as it is, without creating it; nothing if no controller has called the process

@@ -245,7 +245,7 @@ bool Injection::are_all_safe(const SafePoints& safe) const {
   });
 }
 
-/// While a thread stands still for us, we go first, where we are allowed to.
+/// While a thread is stopped for us, raises our own priority, where that is allowed.
 class Hurry {
  public:
   Hurry() : before_(getpriority(PRIO_PROCESS, 0)) { setpriority(PRIO_PROCESS, 0, -20); }
