@@ -19,8 +19,8 @@ namespace geiger::estimation {
 ///
 /// `exact` of the result is the part's certain bytes, `variance` V_s V_r/V.
 ///
-/// Its coverage holds for objects that are put to trial only below T. Not for pure
-/// recordings: among objects of several T it falls to .92.
+/// The interval has its coverage if only objects below T are put to trial. In pure recordings its
+/// coverage falls to .92 among objects of several T.
 ///
 /// kLevel: `level` outside (0, 1). kPart: `part` has more than `whole` somewhere, or `exact_bytes`
 /// is less than what was seen. Without uncertain samples in the whole (V = 0) it is not known how

@@ -22,7 +22,7 @@ struct Estimate {
   double exact = 0;           ///< Part of `value` known without error (X).
 };
 
-/// Which interval a number gets (docs/estimators.md, section 5).
+/// The kind of interval that a number gets (docs/estimators.md, section 5).
 enum class Form {
   kTotal,   ///< FF-SG: totals, differences, SQL. s = 0 gives [X, X + E ln(2/alpha)].
   kListed,  ///< FF-SG given s >= 1: rows that are shown because they were sampled.

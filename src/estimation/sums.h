@@ -35,9 +35,9 @@ struct SampleSums {
   friend auto operator<=>(const SampleSums&, const SampleSums&) = default;
 };
 
-/// What a node of a profile keeps. Merging adds (maxima for E and c, the
-/// minimum for E_least), so it holds over threads, processes and hosts in any order, up to
-/// the last bits, which counts.h keeps too.
+/// The sums that a node of a profile keeps. Merging adds (maxima for E and c, the minimum for
+/// E_least), so it holds over threads, processes and hosts in any order, up to the last bits, which
+/// counts.h keeps too.
 ///
 /// Where another property y of the objects is summed (resident bytes, overhead), y stands
 /// for z in X, B, Y, V, CB and the largest weight, while pi stays that of z. An object

@@ -31,7 +31,7 @@ struct SurvivalStep {
   double at_risk = 0;  ///< Weight of what lived at least so long.
 };
 
-/// What the interval of a curve is about.
+/// Options of a curve's intervals.
 struct SurvivalDesign {
   double level = 0.95;
   /// Weight of the next object that might have been sampled and was not: E for bytes,
@@ -54,9 +54,8 @@ class SurvivalCurve {
   SurvivalCurve(std::span<const Lifetime> lifetimes, double level)
       : SurvivalCurve(lifetimes, SurvivalDesign{.level = level}) {}
 
-  /// Lengths at which something was freed, counted from 0 in order of lengths. None
-  /// where nothing was freed: then all that is known is that everything lived as long
-  /// as it was watched.
+  /// Lengths at which something was freed, counted from 0 in order of lengths. 0 if nothing was
+  /// freed: then it is only known that everything lived as long as it was watched.
   [[nodiscard]] std::size_t size() const { return frees_.size(); }
   /// Requires i < size().
   [[nodiscard]] SurvivalStep step(std::size_t i) const;

@@ -32,7 +32,7 @@ struct Verdict {
 /// Nothing to test (p_value 1) unless `expected` is positive and finite.
 [[nodiscard]] Verdict test_count(std::uint64_t observed, double expected);
 
-/// What the offsets of a set of samples say.
+/// The results of all tests of the offsets of a set of samples.
 struct OffsetReport {
   std::uint64_t samples = 0;     ///< Possible ones: what the tests rest on.
   std::uint64_t impossible = 0;  ///< The drawn byte lies outside its allocation.
