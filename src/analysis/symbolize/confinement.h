@@ -12,7 +12,7 @@
 
 namespace geiger::symbolize {
 
-/// What one module may cost.
+/// Limits on the cost of one module.
 struct JobLimits {
   Bytes memory = 0;                       ///< Private memory beyond what is held already.
   std::chrono::milliseconds processor{};  ///< Processor time.

@@ -28,8 +28,7 @@ struct WorkerLimits {
   std::function<JobLimits(const ModuleJob&)> of_job = {};  ///< Empty: no others.
 };
 
-/// What the worker says: so many addresses of the current job are done, or the
-/// job's answer.
+/// A message of the worker: how many addresses of the current job are done, or the job's answer.
 struct WorkerMessage {
   std::size_t done = 0;
   std::optional<ModuleAnswer> answer;

@@ -12,7 +12,7 @@
 
 namespace geiger::symbolize {
 
-/// What was found of a module.
+/// The result of looking for a module's files.
 enum class Finding : std::uint8_t {
   kDebugInfo,    ///< Names, inlined frames and lines.
   kSymbolsOnly,  ///< The symbol table at best.

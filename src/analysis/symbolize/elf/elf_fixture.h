@@ -26,7 +26,7 @@ class ScratchDirectory {
 
 /// Whether the shell command succeeded.
 [[nodiscard]] bool run(const std::string& command);
-/// What it printed.
+/// Runs a shell command; returns what it printed.
 [[nodiscard]] std::string output_of(const std::string& command);
 
 void write_file(const std::string& path, const std::string& bytes);

@@ -15,7 +15,7 @@
 
 namespace geiger::symbolize {
 
-/// What was asked for at a call of operator new.
+/// The calls of operator new with one return address: their form and requested sizes.
 struct NewSite {
   bool is_array = false;     ///< operator new[]
   std::vector<Bytes> sizes;  ///< All that were seen, each once.
