@@ -19,7 +19,7 @@ namespace geiger::api {
 /// Listeners that were added and not removed.
 [[nodiscard]] std::uint32_t listener_count();
 
-/// Their part of a status.
+/// Fills in the listeners' part of a status.
 void describe_listeners(geiger_recorder& out);
 
 /// In a fork's child no call of another thread is under way.

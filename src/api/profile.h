@@ -78,7 +78,7 @@ void keep_references(Profile& profile, const Directory& directory);
 /// Ends a sample as a record of the trace says; its stack is one of that trace.
 void end_by(Drawn& drawn, const trace::Record& record, const trace::FreeRecord& free);
 
-/// As recorded, with its own rate and not freed.
+/// The sample as recorded: with its own rate, and not freed.
 [[nodiscard]] Drawn as_recorded(const LiveTrace& trace, trace::Ref sample);
 
 [[nodiscard]] geiger_sample sample_of(const Profile& profile, const Drawn& drawn);

@@ -37,7 +37,7 @@ struct Session {
 
 [[nodiscard]] Session& session();
 
-/// What an id that is not in a map stands for: gone, or never given out.
+/// The status of an id that is not in a map: gone, or never given out.
 [[nodiscard]] geiger_status status_of_unknown(std::uint64_t id);
 
 /// The child has no tokens and asks for nothing that they asked for.

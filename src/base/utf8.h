@@ -8,7 +8,7 @@
 
 namespace geiger {
 
-/// What starts a text: a code point, or one byte that starts none.
+/// The start of a text: a code point, or one byte that does not start one.
 struct CodePoint {
   char32_t value = 0;
   std::size_t length = 1;  ///< Bytes consumed, at least 1.

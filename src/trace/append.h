@@ -17,7 +17,7 @@
 
 namespace geiger::trace {
 
-/// What a record's header says besides its type and size, and how much follows the layout.
+/// The fields of a record's header besides type and size, and how many bytes follow the layout.
 struct Heading {
   std::uint32_t thread = 0;
   std::uint8_t flags = 0;

@@ -386,7 +386,7 @@ struct ThreadNameRecord {
   char name[16];
 };
 
-/// What a name is given to.
+/// The kind of thing that a name is given to.
 enum class NameKind : std::uint32_t { kLabel = 1, kType = 2, kHeap = 3 };
 
 /// A name that samples refer to, written before the first of them. `text_bytes` bytes

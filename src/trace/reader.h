@@ -24,7 +24,7 @@
 
 namespace geiger::trace {
 
-/// What is wrong with a trace.
+/// Ways in which a trace can be damaged.
 enum class Fault : std::uint8_t {
   kNone,
   // The image cannot be read at all.
@@ -109,7 +109,7 @@ struct Hole {
 /// The name of a thread.
 [[nodiscard]] std::string_view name_of(const ThreadNameRecord& record);
 
-/// What RecordReader::next() came to.
+/// The outcome of RecordReader::next().
 enum class Step : std::uint8_t {
   kRecord,   ///< record() is a committed record of a known type.
   kHole,     ///< Zero words were skipped: hole().

@@ -26,7 +26,7 @@ enum class Wait : std::uint8_t {
   kComeBack,   ///< End this run; the next one begins with it.
 };
 
-/// What a run came to.
+/// The outcome of a run.
 enum class Progress : std::uint8_t {
   kCaughtUp,    ///< All that was there has been read.
   kBehind,      ///< There is more.

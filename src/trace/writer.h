@@ -36,7 +36,7 @@ struct Identity {
   const char* allocator;
   const char* runtime_version;
   bool is_paused;  ///< Initial value of ControlPage::paused.
-  /// Of segments: start_monotonic of the first, 0 in that itself.
+  /// In later segments: start_monotonic of the first; 0 in the first itself.
   Nanoseconds image_start = 0;
   std::uint32_t segment = 0;
   /// The segment that this one goes on from: what is asked of it is asked of this one.

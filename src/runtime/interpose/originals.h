@@ -100,8 +100,8 @@ void resolve_mappings();
 /// Resolves the ways to the kernel. Cheap afterwards.
 void resolve_system();
 
-/// What the allocator gave for `requested` bytes; at least those. An allocation
-/// that the allocator makes while it answers gets no answer of its own.
+/// The usable size of an allocation of `requested` bytes; at least those. An allocation that the
+/// allocator makes while it answers gets no answer of its own.
 std::size_t usable_size_of(void* pointer, std::size_t requested);
 
 /// True if the plain operators new are ours over malloc, so that `try_new` may go

@@ -70,7 +70,7 @@ struct Row {
   [[nodiscard]] Place& operator[](Slot slot) { return places[static_cast<std::size_t>(slot)]; }
 };
 
-/// What a CIE says about the programs that refer to it.
+/// The parameters in a CIE for the programs that refer to it.
 struct ProgramTraits {
   std::uint64_t code_alignment = 0;
   std::int64_t data_alignment = 0;

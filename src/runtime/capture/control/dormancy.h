@@ -31,7 +31,7 @@ namespace geiger::capture {
 enum class Request { kNone, kStart, kStop };
 [[nodiscard]] Request pending_request();
 
-/// What a request asks for besides; valid until the next one is accepted.
+/// The options of a request; valid until the next one is accepted.
 struct Wish {
   const char* directory;   ///< Null: there is none.
   std::uint64_t interval;  ///< 0: the settings' own.

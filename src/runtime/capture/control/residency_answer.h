@@ -15,7 +15,7 @@ namespace geiger::capture {
 
 struct Segment;
 
-/// Of bytes that are not all mapped.
+/// The answer for bytes that are not all mapped.
 inline constexpr Bytes kNotMapped = ~Bytes{0};
 
 /// Bytes of [address, address + bytes) on pages that are in memory; kNotMapped also where the

@@ -14,8 +14,8 @@
 
 namespace geiger::capture {
 
-/// What to draw with, and where it belongs. A sample that was drawn with another image's
-/// or epoch's rate is reported with that.
+/// The rate to draw with, and the image and epoch that it belongs to. A sample that was drawn with
+/// another image's or epoch's rate is reported with that.
 struct Rate {
   std::uint64_t interval;  ///< T, bytes.
   double lambda;

@@ -51,7 +51,7 @@ inline void take_marks(Segment& segment) {
     take_posted_marks(segment, posted);
 }
 
-/// What define_name() was told.
+/// A defined name: the arguments of its define_name().
 struct NamedThing {
   trace::NameKind kind;
   std::uint32_t owner;

@@ -16,7 +16,7 @@
 
 namespace geiger::capture {
 
-/// What was found of a sample before it is written.
+/// The properties of a sample that are found before it is written.
 struct Seen {
   trace::Ref stack;
   Nanoseconds time;

@@ -51,7 +51,7 @@ class Filter {
   static constexpr unsigned kLog2FrontSlots = 14;
   static constexpr std::size_t kLeastSlots = std::size_t{1} << 12;
   static constexpr std::size_t kMostSlots = std::size_t{1} << 20;
-  /// What it grows to first: smaller ones would tell no more than the front.
+  /// The first size it grows to: smaller tables would not distinguish more than the front.
   static constexpr std::size_t kLeastGrown = std::size_t{1} << 16;
   static constexpr std::size_t kGrowth = 4;
   static constexpr std::size_t kSlotsPerSample = 32;

@@ -29,7 +29,7 @@ inline constexpr std::uint64_t kTaken = ~std::uint64_t{0};
 
 struct alignas(64) ThreadState {
   sampling::CounterSampler sampler;
-  /// What the counter was last set to; kTaken while a slow path decides.
+  /// The value that the counter was last set to; kTaken while a slow path decides.
   std::atomic<std::uint64_t> armed;
   /// Bytes settled so far by all owners, recorded or not (allocated_bytes.h).
   std::atomic<std::uint64_t> allocated;
