@@ -33,7 +33,7 @@ struct ProcessStatus {
   std::string program;
   Standing standing = Standing::kInert;
   Bytes interval = 0;  ///< In force, or what a recording would begin with; 0 = not known.
-  /// Of its trace, if it has one.
+  /// Path of its trace, if it has one.
   std::string trace;
   Bytes trace_bytes = 0;
   RecordCounts records;

@@ -20,7 +20,7 @@
 
 namespace geiger::control {
 
-/// What /proc/PID/status and stat say.
+/// Facts from /proc/PID/status and stat.
 struct ProcessFacts {
   pid_t pid = 0;
   std::uint32_t inner_pid = 0;  ///< In its own pid namespace.
@@ -46,7 +46,7 @@ struct MappedFile {
 /// The files of /proc/PID/maps, each once.
 [[nodiscard]] std::vector<MappedFile> mapped_files_in(std::string_view maps);
 
-/// What was found of geiger in the process.
+/// The files of geiger that the process has mapped.
 struct GeigerFiles {
   bool has_runtime = false;        ///< The library is loaded.
   std::vector<MappedFile> traces;  ///< Its own or, after fork, also its parent's.
@@ -68,7 +68,7 @@ class TargetProcess {
   /// exec, is not older than two seconds.
   [[nodiscard]] bool has_just_started() const;
 
-  /// What of geiger is in it now. Fails where that cannot be read.
+  /// The files of geiger that it has mapped now. Fails if its maps cannot be read.
   [[nodiscard]] base::Outcome<GeigerFiles> geiger_files() const;
   /// The value of a variable of the environment that it was started with, if that is still
   /// readable.

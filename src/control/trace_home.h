@@ -17,7 +17,7 @@ class TraceHome {
   [[nodiscard]] static base::Outcome<TraceHome> prepare(pid_t pid, const std::string& home,
                                                         bool replaces);
 
-  /// As the process names it.
+  /// The directory as the process names it.
   [[nodiscard]] const std::string& told() const { return told_; }
   /// Where we find the traces while it writes them, also when it is gone.
   [[nodiscard]] const std::string& watched() const { return watched_; }

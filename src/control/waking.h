@@ -41,7 +41,7 @@ class MappedPage {
   Page* page_ = nullptr;
 };
 
-/// What is asked of a program.
+/// A request to a program.
 struct Order {
   bool records = false;
   Bytes interval = 0;     ///< 0: the program's own.
@@ -66,7 +66,7 @@ class Waking {
   /// A request that the program has not met yet, and whether it is to record.
   [[nodiscard]] std::optional<bool> pending() const;
 
-  /// What recordings of it begin with from now on; 0: its own.
+  /// The interval that its recordings begin with from now on; 0: its own.
   void set_interval(Bytes interval) { page_->wanted_interval.store(interval); }
   [[nodiscard]] Bytes interval() const;
 

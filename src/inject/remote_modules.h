@@ -18,7 +18,7 @@ struct CodeRange {
   [[nodiscard]] bool holds(Address address) const { return address >= begin && address < end; }
 };
 
-/// What a frame in a module says about its thread.
+/// How a frame in a module bears on its thread's safety.
 enum class ModuleKind {
   kOrdinary,
   kLibc,  ///< libc, and libpthread and libdl where they are libraries of their own.

@@ -40,7 +40,7 @@ class FollowedRun {
 
   /// "redis-server (pid 17)", or the path of the run.
   [[nodiscard]] const std::string& shown() const { return shown_; }
-  /// What a user reads later: the run directory or the trace.
+  /// The path that a user can read later: the run directory or the trace.
   [[nodiscard]] const std::string& path() const { return path_; }
   /// The process that was named, or that is the only one.
   [[nodiscard]] std::optional<pid_t> pid() const { return pid_; }

@@ -21,7 +21,7 @@ inline constexpr ScreenSize kLeastScreen{60, 12};
 
 enum class Pane : std::uint8_t { kTable, kRow, kHelp };
 
-/// What the user has chosen.
+/// The user's choices.
 struct LiveView {
   std::string shown;  ///< What is looked at.
   report::LiveOptions options;

@@ -34,7 +34,7 @@ class LiveSelection {
 [[nodiscard]] query::SelectionOptions with_expression(query::SelectionOptions options,
                                                       const std::string& which,
                                                       const std::string& expression);
-/// What is in force of it.
+/// The expression for the options in force.
 [[nodiscard]] std::string expression_of(const query::SelectionOptions& options,
                                         const std::string& which);
 

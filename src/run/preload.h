@@ -8,7 +8,8 @@
 
 namespace geiger::run {
 
-/// What this executable was installed into: the folder above its own, with lib and share.
+/// The prefix that this executable was installed into: the folder above its own, with lib and
+/// share.
 [[nodiscard]] std::filesystem::path install_root();
 
 /// The word to put into LD_PRELOAD. It contains the loader's token `$LIB`, which

@@ -9,7 +9,7 @@
 
 namespace geiger::run {
 
-/// What --interval says.
+/// The kind of value that --interval was given.
 enum class IntervalWish { kNone, kAuto, kSize };
 
 struct RunOptions {

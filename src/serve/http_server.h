@@ -17,7 +17,7 @@
 
 namespace geiger::serve {
 
-/// What was asked for, once it may be.
+/// A request that passed all checks.
 struct Request {
   std::string path;                           ///< Behind the token: "/debug/pprof/heap".
   std::map<std::string, std::string> values;  ///< Of the query, without the token.

@@ -9,7 +9,7 @@
 
 namespace geiger::terminal {
 
-/// What a piece of text is for.
+/// The purpose of a piece of text.
 enum class Ink : std::uint8_t {
   kPlain,
   kStrong,

@@ -9,10 +9,10 @@ namespace geiger::terminal {
 
 enum class Color { kAuto, kAlways, kNever };
 
-/// What --color asks for; kAuto until then.
+/// Sets what --color asks for; kAuto until then.
 void choose_color(Color color);
 
-/// What --names asks for; kShort until then.
+/// Sets what --names asks for; kShort until then.
 void choose_names(present::Names names);
 
 /// The style of standard output: COLUMNS wide, else as the terminal is, else 100; ASCII marks
