@@ -82,7 +82,7 @@ struct Comparison {
 /// Why what was collected cannot be compared at `level`, if it cannot.
 [[nodiscard]] std::optional<Error> problem_with(const Collected& collected, double level);
 
-/// The same, apart from the level.
+/// Why the two sides cannot be compared at any level, if they cannot.
 [[nodiscard]] std::optional<Error> problem_with_sides(const Collected& collected);
 
 /// Compares the two sides. A site is said to have changed where its q-value is at most
