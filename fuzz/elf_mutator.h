@@ -17,7 +17,7 @@ struct FileRange {
 /// A sound ELF file for x86-64, taken apart.
 class SoundElf {
  public:
-  /// Anything that is no such file has no sections, and is damaged blindly.
+  /// A file of another kind has no sections, and is damaged blindly.
   explicit SoundElf(std::string bytes);
 
   [[nodiscard]] const std::string& bytes() const { return bytes_; }

@@ -49,8 +49,7 @@ void check_text(std::string_view text) {
   }
 }
 
-/// Numbers that are none are words in every notation; outside of strings JSON has
-/// only three.
+/// NaN and infinity are words in every notation; outside of strings JSON has only three words.
 void check_json(std::string_view json) {
   bool is_string = false;
   for (std::size_t i = 0; i < json.size(); ++i) {

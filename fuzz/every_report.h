@@ -13,9 +13,9 @@ namespace geiger::fuzz {
 /// any file: what a hostile trace names as modules is not there.
 void give_names(ingest::Ingested& ingested);
 
-/// Draws every report and export, as text and JSON, and checks what goes for all of
-/// them: text is valid UTF-8 without control characters, JSON has no number that is none.
-/// `recording` must have its names.
+/// Draws every report and export, as text and JSON, and checks what goes for all of them: text is
+/// valid UTF-8 without control characters, JSON has no NaN or infinity. `recording` must have its
+/// names.
 void draw_everything(const profile::Recording& recording);
 
 /// One part of that: with `number` counting up, all in turn. For fuzzers, which learn

@@ -1,4 +1,4 @@
-// /tmp/perf-PID.map, as a JIT, or somebody else, wrote it.
+// /tmp/perf-PID.map, which a JIT or any other program may have written.
 #include "analysis/symbolize/perf_map.h"
 
 #include <array>

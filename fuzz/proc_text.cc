@@ -1,4 +1,4 @@
-// Files of /proc/PID: written by the kernel, but with names that are anybody's.
+// Files of /proc/PID: written by the kernel, but with names that any user may choose.
 #include "analysis/observe/proc_text.h"
 
 #include "target.h"

@@ -95,8 +95,8 @@ std::string sealed(trace::TestTrace& trace) {
   return text_of(trace.bytes()) + chunks;
 }
 
-/// What a name can do to whoever shows it: a terminal, a page, a shell, a spreadsheet, a
-/// database, a file name, a line of text.
+/// What a name can do to what shows it: a terminal, a page, a shell, a spreadsheet, a database, a
+/// file name, a line of text.
 constexpr std::string_view kHostile[] = {"\x1b]0;owned\x07\x1b[31mred\x1b[2J",
                                          "</script><script>alert(1)</script>",
                                          "'); DROP TABLE functions; --",

@@ -444,7 +444,7 @@ class Costs(Control):
 
 
 class Places(Control):
-    """Nobody but the user and root gets at a program that sleeps."""
+    """Only the user and root reach a program that sleeps."""
 
     def place(self):
         return os.path.join(self.runtime, "geiger")
@@ -538,7 +538,7 @@ class Real(Control):
         ask("stop")
         self.assertGreater(trace_reader.read(self.recorded()[0]).total("bytes"), 5000 * 1000)
         self.assertEqual(program.end(), 0)
-        # Who ends by exit() takes its rendezvous along.
+        # A process that ends by exit() removes its rendezvous.
         self.assertEqual(os.listdir(os.path.join(self.runtime, "geiger")), ["bell"])
 
     def test_sqlite(self):

@@ -86,7 +86,7 @@ def all_verbs():
 
 @functools.lru_cache
 def options_of(verb):
-    """Those of its formats too."""
+    """The options of a verb, those of its formats included."""
     text = help_of(verb)
     if "Subcommands:" not in text:
         return set(re.findall(r"--[a-z][a-z-]+", text))

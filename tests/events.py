@@ -72,7 +72,7 @@ class Bpftrace(harness.ProcessTest):
     """
 
     def setUp(self):
-        """A copy of the library: who attaches to a file sees every process that has it."""
+        """A copy of the library: a tool that attaches to a file sees every process that has it."""
         harness.require("bpftrace")
         if os.geteuid() != 0:
             self.skipTest("bpftrace needs root")
@@ -161,7 +161,7 @@ class Bpftrace(harness.ProcessTest):
         self.assertIn(f"@sum: {4096 + 8192}\n", output)
 
     def test_attached_while_running(self):
-        """Nobody listens, somebody does, nobody does: the trace knows all the while."""
+        """No listener, a listener, none again: the trace has every sample all the while."""
         program = ("import sys\nfor line in sys.stdin:\n"
                    "    kept = [bytes(i % 3000) for i in range(5000)]\n"
                    "    print(line, end='', flush=True)")

@@ -96,7 +96,7 @@ class ForeignProfiles(unittest.TestCase):
         self.assertIn("heap profile of jemalloc, one byte in 65536", summary)
         self.assertIn("size classes", summary)
         self.assertIn("not told", summary)
-        # The same by its own reader, to what that prints.
+        # jeprof must print the same total, as far as its digits go.
         if shutil.which("jeprof"):
             text = self.run_tool("jeprof", "--show_bytes", "--text", self.program, profile)
             theirs = int(text.splitlines()[0].split()[1])

@@ -51,7 +51,7 @@ geiger_host(plain_malloc hosts/plain_malloc.c SHARED)
 geiger_host(exact_count hosts/exact_count.cc SHARED)
 target_compile_options(host_exact_count PRIVATE -Wno-ignored-attributes)  # of function types
 
-# The same program for musl and for 32 bits, where the toolchains are installed.
+# hosts/foreign.c for musl and for 32 bits, where the toolchains are installed.
 function(geiger_foreign_host name)
   set(output ${PROJECT_BINARY_DIR}/hosts/${name})
   add_custom_command(OUTPUT ${output}

@@ -55,7 +55,7 @@ OF_NONE = [["simulate", "--replicates", "5", "--mix", "const16"],
 
 
 def closed(node, name=None):
-    """The same schema, in which no field may be added."""
+    """A copy of the schema that refuses fields it does not name."""
     if isinstance(node, list):
         return [closed(item) for item in node]
     if not isinstance(node, dict):
@@ -99,7 +99,7 @@ class JsonSchema(unittest.TestCase):
         return json.loads(done.stdout) if done.stdout else None
 
     def check(self, verb, *words):
-        """The name of the report, None if there is none."""
+        """The name of the report, or None."""
         document = self.document(verb, *words)
         if document is None:
             return None

@@ -267,7 +267,7 @@ class Growth(Case):
         self.assertEqual(grown["growth"]["total"]["bytes"], 1000000)
 
     def test_is_estimated_from_samples(self):
-        """One thread draws the same samples for a seed, whenever somebody looks."""
+        """One thread draws the same samples for a seed, however often the view looks."""
         pid, tell, _ = self.running(64 * KIB, options=("--seed", "1"))
         looks = self.watch(pid)
         samples = next(looks)["samples"]

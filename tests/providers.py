@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Who provides what the program calls: no C++ library, operators new of a framework, an
-allocator that lacks what others have.  The program runs as bare, and each allocation is
-counted once."""
+"""Providers of the functions that the program calls: no C++ library, operators new of a
+framework, an allocator that lacks what others have.  The program runs as bare, and each
+allocation is counted once."""
 import unittest
 
 import harness
@@ -53,7 +53,7 @@ class OwnNew(harness.ProcessTest):
 
 
 class PlainMalloc(harness.ProcessTest):
-    """An allocator that cannot say how large a block is: nobody else is asked."""
+    """An allocator that cannot say how large a block is: no other library is asked."""
     LIBRARY = harness.host("libplain_malloc.so")
 
     def test_blocks_are_as_large_as_they_were_asked_for(self):

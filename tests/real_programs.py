@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Programs that nobody here wrote run under the runtime as if alone.
+"""Third-party programs run under the runtime as if alone.
 
 Each program runs bare and at intervals 1, 4 KiB and 512 KiB: stdout, stderr and exit
 status must be identical, a minimum number of samples must be there, and the

@@ -36,8 +36,8 @@ PROGRAMS = (("edges", "reallocs"), ("threads", "names"), ("threads", "small_stac
             ("loading", "plugins"))
 # Many children would only repeat what few have shown.
 QUICK_PROGRAMS = (("edges", "reallocs"), ("threads", "names"), ("processes", "fork_exit"))
-# A call that waits for a signal or for memory is repeated: for ever, if it always fails so.
-# What madvise answers then is no answer of the kernel's.
+# A call that waits for a signal or for memory is repeated: for ever, if it always fails so,
+# which madvise never does in a real kernel.
 NEVER_FOR_EVER = {("madvise", "EINTR"), ("madvise", "EAGAIN")}
 ADDR_NO_RANDOMIZE = 0x0040000
 LIBC = ctypes.CDLL(None, use_errno=True)

@@ -7,7 +7,7 @@ changes any more:
 
 * At interval 1 the profiles are that truth: to the byte for pages, to 1 % for the heap,
   where chunks of the C library share pages with the program's.
-* Of a process that nobody may look into, what the runtime was told inside is that truth too.
+* Of a process that may not be read from outside, the runtime's own answers are that truth too.
 * At larger intervals the share of 95 % intervals that cover the truth is within 4 standard
   errors of what simulated draws of the same objects let expect (false alarm 6e-5 per
   share, three shares; the seeds are fixed, so it happens always or never).
@@ -43,7 +43,8 @@ assert prctl(38, 1, 0, 0, 0) == 0 and prctl(22, 2, filter) == 0
 os.execv(sys.argv[1], sys.argv[1:])
 """
 
-# More objects than are looked up, 733 bytes each, that nobody may look into, then allocations that meet requests.
+# More objects than are looked up, 733 bytes each, that may not be read from outside, then
+# allocations that meet requests.
 MANY = """
 import ctypes, time
 assert ctypes.CDLL(None).prctl(4, 0, 0, 0, 0) == 0

@@ -61,7 +61,7 @@ class Behaviour(unittest.TestCase):
                               check=False, **arguments)
 
     def assert_same(self, argv, options=(), **arguments):
-        """Same exit code and output with and without geiger. Returns the bare run."""
+        """Asserts the same exit code and output with and without geiger. Returns the bare run."""
         bare = self.run_in_directory(argv, **arguments)
         profiled = self.run_in_directory(under_geiger(argv, *options), **arguments)
         self.assertEqual(bare.returncode, profiled.returncode, profiled.stderr)

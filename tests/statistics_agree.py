@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The same estimates from the library, `geiger estimate`, SQLite and PostgreSQL.
+"""Asserts that the library, `geiger estimate`, SQLite and PostgreSQL estimate alike.
 
 On the reference vectors, on random compositions (fixed seed) and on a recorded program.
 Sums agree to 1e-10. Limits agree to 1e-10 between the vectors, the library and the command

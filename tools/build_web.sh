@@ -41,4 +41,4 @@ for file in report.html live.html LICENSES.txt; do
 done
 cp dist/LICENSES.txt "$output/REPORT-LICENSES.txt"
 cp dist/live.html "$output/live.html"
-cp dist/report.html "$output/report.html" # Last: who finds it has all.
+cp dist/report.html "$output/report.html" # Last: a reader that finds it finds all files.

@@ -13,7 +13,7 @@
 //   C < end   ->  slow path: no room, or a drawn byte below `end`
 //   else      ->  next = end
 //
-// An object that ends exactly at C fits, and is no sample: at size == K all its bytes fail.
+// An object that ends exactly at C fits, and is not a sample: at size == K all its bytes fail.
 // Whether sampling is on changes the value of C, not one instruction. docs/arena.md has the
 // derivation.
 //
@@ -35,29 +35,29 @@ namespace geiger {
 /// A sampled object of an arena.
 struct ArenaSample {
   void* address = nullptr;
-  std::size_t size = 0;        ///< Bytes asked for; padding in front is none of them.
-  std::size_t alignment = 0;   ///< Asked for.
+  std::size_t size = 0;        ///< Requested bytes, without the padding in front.
+  std::size_t alignment = 0;   ///< As requested, bytes.
   std::uint64_t offset = 0;    ///< Of the drawn byte, from 0, below the size; 0 if certain.
   bool is_certain = false;     ///< At least T bytes, recorded with probability 1.
   double lambda = 0;           ///< Rate of its trials: pi = 1 - e^(-lambda size) unless certain.
   const char* type = nullptr;  ///< Name of what was made, or null. Valid for ever.
 };
 
-/// Who is told of samples. Null functions are not called.
+/// Receives the samples of an arena. Null functions are not called.
 ///
-/// They run inside the arena's slow path, in the thread that allocates. They may allocate,
-/// also from this arena: samples drawn meanwhile are not reported, but counted as dropped.
-/// (Inside freed() that memory goes with the rest.) They must not reset(), release() or
-/// destroy it; the first two then throw
-/// std::logic_error, which here ends the program.
+/// They run inside the arena's slow path, in the thread that allocates. They may allocate, also
+/// from this arena: samples drawn meanwhile are not reported, but counted as dropped. (Inside
+/// freed() that memory goes with the rest.) They must not reset(), release() or destroy the arena;
+/// the first two then throw std::logic_error, which ends the program, as these functions are
+/// noexcept.
 struct SampleSink {
   void* context = nullptr;
   void (*allocated)(void* context, const ArenaSample& sample) noexcept = nullptr;
   /// Once per reported sample, when the arena frees everything.
   void (*freed)(void* context, const ArenaSample& sample) noexcept = nullptr;
-  /// The T to go on with, 0 for none; instead of ArenaOptions::interval. Asked when the
-  /// arena is made and behind each object of the slow path: the next object is the first
-  /// at a new T.
+  /// Returns the interval T to use from now on, in bytes, 0 for no sampling; replaces
+  /// ArenaOptions::interval. Called when the arena is made and after each object of the slow path:
+  /// a new T applies from the next object on.
   std::uint64_t (*interval)(void* context) noexcept = nullptr;
 };
 
@@ -73,19 +73,19 @@ struct ArenaOptions {
   /// Drops the pending trials at each refill, as the .NET runtime does. Changes no
   /// probability (docs/arena.md); costs a random number per chunk.
   bool discards_on_refill = false;
-  /// Fixes the samples; 0: a fresh seed from the kernel.
+  /// Equal seeds give equal samples; 0: a fresh seed from the kernel.
   std::uint64_t seed = 0;
   SampleSink sink{};
 };
 
 /// What an arena did since it was made; exact.
 struct ArenaTotals {
-  std::uint64_t bytes = 0;    ///< Handed out, padding between objects included.
-  std::uint64_t trials = 0;   ///< Bytes of it that were put to trial.
+  std::uint64_t bytes = 0;    ///< Bytes handed out, padding between objects included.
+  std::uint64_t trials = 0;   ///< Bytes of these that were put to trial.
   std::uint64_t hits = 0;     ///< Trials that succeeded, in objects and in padding.
   std::uint64_t samples = 0;  ///< Sampled objects, certain ones included.
-  std::uint64_t certain = 0;  ///< Of them, recorded with probability 1.
-  std::uint64_t dropped = 0;  ///< Of them, not reported: drawn inside the sink, no memory.
+  std::uint64_t certain = 0;  ///< Samples recorded with probability 1.
+  std::uint64_t dropped = 0;  ///< Samples not reported: drawn inside the sink, or no memory.
   double expected_hits = 0;   ///< Sum of p over the trials.
   double hits_variance = 0;   ///< Sum of p (1 - p).
 
@@ -94,6 +94,8 @@ struct ArenaTotals {
   [[nodiscard]] double z() const;
 };
 
+/// A bump allocator whose allocations are sampled.
+///
 /// Threads: one at a time; give each its own. Signals: a handler must not allocate from an
 /// arena that it may have interrupted. Fork: the child calls reseed() before it goes on, else
 /// it draws the bytes that its parent draws. Allocates: chunks from upstream, and a node per
@@ -106,33 +108,35 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  /// `size` bytes at a multiple of `alignment`. Of 0 bytes: a pointer to no object, not
-  /// unique. `type` names a sample and must stay valid. Throws std::bad_alloc for sizes
-  /// above PTRDIFF_MAX and std::invalid_argument for alignments that are no power of two;
-  /// what upstream throws passes through and changes nothing.
+  /// `size` bytes at a multiple of `alignment`. For 0 bytes: a pointer that must not be
+  /// dereferenced and is not unique. `type` names a sample and must stay valid. Throws
+  /// std::bad_alloc for sizes above PTRDIFF_MAX and std::invalid_argument for alignments that are
+  /// not a power of two; exceptions of upstream pass through and leave the arena unchanged.
   [[nodiscard]] void* allocate(std::size_t size, std::size_t alignment = alignof(std::max_align_t),
                                const char* type = nullptr);
 
-  /// Makes a T of these arguments. Its destructor never runs by itself.
+  /// Constructs a T from these arguments. The arena never calls its destructor.
   template <class T, class... Arguments>
   [[nodiscard]] T* make(Arguments&&... arguments) {
     void* place = allocate(sizeof(T), alignof(T), type_name<T>());
     return ::new (place) T(std::forward<Arguments>(arguments)...);
   }
 
-  /// Frees all objects and keeps one ordinary chunk for the next. Pending trials go on.
+  /// Frees all objects and keeps one ordinary chunk for later ones. Pending trials go on.
   void reset();
   /// Frees all objects and gives all chunks back.
   void release();
 
-  /// Goes on with another T, 0 for none. Pending trials are dropped and drawn anew, so the
-  /// moment must not depend on samples still to come.
+  /// Changes the interval to T bytes, 0 for no sampling. Pending trials are dropped and drawn anew,
+  /// so the decision to call it must not depend on samples still to come.
   void set_interval(std::uint64_t interval);
-  /// Goes on with another seed and fresh trials; what the child does after fork(). 0: a
-  /// fresh one.
+  /// Changes the seed and draws fresh trials, as a child must after fork(). 0: a fresh seed from
+  /// the kernel.
   void reseed(std::uint64_t seed = 0);
 
+  /// T in bytes; 0: no sampling.
   [[nodiscard]] std::uint64_t interval() const { return sampler_.interval(); }
+  /// The totals up to this call.
   [[nodiscard]] ArenaTotals totals();
 
  private:

@@ -77,7 +77,7 @@ inline Arena::Arena(const ArenaOptions& options) : seed_state_(options.seed), op
     arena::fail<std::invalid_argument>("geiger::Arena: chunk_size must be 256 to 2^40 bytes");
   }
   if (options_.upstream == nullptr) options_.upstream = std::pmr::get_default_resource();
-  // A chunk of no bytes at an address that is none, but not null.
+  // A chunk of no bytes, at an address that no object has and that is not null.
   next_ = chunk_end_ = armed_at_ = reinterpret_cast<std::uintptr_t>(this);
   if (options.seed == 0) seed_state_ = arena::fresh_seed();
   start_epoch(options.interval);
@@ -96,9 +96,9 @@ inline Arena::~Arena() {
   arena::fail<std::invalid_argument>("geiger::Arena: an alignment must be a power of two");
 }
 
-// Settle, place, decide, arm, and only then tell: a sink finds the arena in order.
-// Not cold: compilers shrink what is, and one call in T bytes is felt where allocating is all
-// that a program does.
+// Settle, place, decide, arm, and only then call the sink, which so finds the arena in order. Not
+// cold: compilers shrink what is, and one call in T bytes is felt where allocating is all that a
+// program does.
 [[gnu::noinline]] inline void* Arena::allocate_slow(std::size_t size, std::size_t alignment,
                                                     const char* type) {
   settle();
@@ -139,8 +139,8 @@ inline std::uintptr_t Arena::place(std::size_t size, std::size_t alignment) {
   return begin;
 }
 
-// Big objects leave the chunk at hand as it is. Their bytes pass by S, so K is told of them
-// by decide(), and S is armed anew.
+// Big objects leave the current chunk as it is. Their bytes do not move S, so decide() takes them
+// off K, and S is armed anew.
 inline std::uintptr_t Arena::place_alone(std::size_t size, std::size_t alignment) {
   const std::size_t slack = alignment > alignof(Chunk) ? alignment : 0;
   std::size_t bytes = 0;
@@ -248,8 +248,8 @@ inline void Arena::release() {
   arm();
 }
 
-// A change that came with a drawn byte takes effect behind it: that byte was drawn at the
-// old T, and what it decides is decided.
+// A change that came with a drawn byte takes effect after it: that byte was drawn at the old T, and
+// its outcome stands.
 inline void Arena::follow_interval() {
   if (options_.sink.interval == nullptr) return;
   const std::uint64_t wanted = options_.sink.interval(options_.sink.context);

@@ -1,4 +1,4 @@
-// Arenas that the profiler knows: their samples are those of a heap, beside malloc's.
+// Reports the samples of arenas to geiger, as those of a custom heap beside malloc's.
 //
 //   geiger::Heap heap("requests");
 //   geiger::Arena arena({.sink = geiger::sink_of(heap.id())});
@@ -47,7 +47,7 @@ inline std::uint64_t interval(void*) noexcept {
 
 }  // namespace arena_heap_detail
 
-/// For ArenaOptions::sink. Any number of arenas may share a heap.
+/// A sink for ArenaOptions::sink that reports to `heap`. Any number of arenas may share a heap.
 inline SampleSink sink_of(geiger_heap heap) {
   return {reinterpret_cast<void*>(static_cast<std::uintptr_t>(heap)), arena_heap_detail::allocated,
           arena_heap_detail::freed, arena_heap_detail::interval};

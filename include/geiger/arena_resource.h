@@ -13,8 +13,8 @@
 
 namespace geiger {
 
-/// For std::pmr containers. Equal to another resource of the same arena. Samples carry no
-/// type, as a resource is asked for bytes.
+/// A memory resource for std::pmr containers. Equal to other resources of the same arena. Samples
+/// carry no type, as containers ask a resource for bytes. Threads, signals, fork: as Arena.
 class ArenaResource final : public std::pmr::memory_resource {
  public:
   /// `arena` must outlive the resource.
@@ -35,7 +35,8 @@ class ArenaResource final : public std::pmr::memory_resource {
   Arena* arena_;
 };
 
-/// An allocator whose samples carry the name of T: of the node where a container rebinds it.
+/// An allocator whose samples carry the name of T: of the node type where a container rebinds it.
+/// Threads, signals, fork: as Arena.
 template <class T>
 class ArenaAllocator {
  public:

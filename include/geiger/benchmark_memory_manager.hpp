@@ -1,20 +1,20 @@
-// What benchmarks allocate, for Google Benchmark (1.5 and later):
+// Measures the allocations of benchmarks, for Google Benchmark (1.5 and later):
 //
 //   geiger::BenchmarkMemoryManager memory;
 //   benchmark::RegisterMemoryManager(&memory);
 //   benchmark::RunSpecifiedBenchmarks();
 //   benchmark::RegisterMemoryManager(nullptr);
 //
-// Link with geiger::geiger and benchmark::benchmark. The library runs each benchmark once more
-// for its memory, so what it measures costs no time of the others.
+// Link with geiger::geiger and benchmark::benchmark. Google Benchmark runs each benchmark once more
+// for its memory, so measuring does not slow the timed runs.
 //
 //   total_allocated_bytes   exact, at any interval
 //   num_allocs              exact at an interval of 1 byte, the default, else estimated
-//   max_bytes_used          the same: of what was allocated since Start(), most that was live
-//   net_heap_growth         the same: of what was allocated since Start(), what is live at Stop()
+//   max_bytes_used          as num_allocs: most bytes live at once, of allocations since Start()
+//   net_heap_growth         as num_allocs: bytes live at Stop(), of allocations since Start()
 //
-// Allocations of 0 bytes and what was allocated before Start() are in none of the last three.
-// A value that could not be had is benchmark::MemoryManager::TombstoneValue; status() says why.
+// The last three leave out allocations of 0 bytes and those before Start(). A value that is not
+// available is benchmark::MemoryManager::TombstoneValue; status() has the reason.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -30,10 +30,11 @@
 
 namespace geiger {
 
+/// The memory manager to register, as shown at the top of this file.
 class BenchmarkMemoryManager : public benchmark::MemoryManager {
  public:
-  /// One sample per `interval` bytes. 1 records every allocation, with room for about a million
-  /// of them (GEIGER_CAPACITY); larger ones go on longer and estimate.
+  /// `interval`: mean bytes per sample, 1 to 2^40. 1 records every allocation, with room for about
+  /// a million of them (GEIGER_CAPACITY); larger intervals last longer and give estimates.
   explicit BenchmarkMemoryManager(std::uint64_t interval = 1) : interval_(interval) {}
 
   void Start() override {
@@ -55,7 +56,7 @@ class BenchmarkMemoryManager : public benchmark::MemoryManager {
     if (status_ == GEIGER_OK) status_ = status;
     if (status_ == GEIGER_OK) read(Profile(stopped), result);
   }
-  /// Of versions before 1.8; later ones do not have it.
+  /// For Google Benchmark before 1.8; later versions do not have it.
 #if defined(__clang__)
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Winconsistent-missing-override"
@@ -65,10 +66,10 @@ class BenchmarkMemoryManager : public benchmark::MemoryManager {
 #pragma clang diagnostic pop
 #endif
 
-  /// Of the latest benchmark: GEIGER_OVERWRITTEN where it made more allocations than there was
-  /// room for.
+  /// The status of the latest benchmark: GEIGER_OVERWRITTEN if it made more allocations than there
+  /// was room for.
   [[nodiscard]] geiger_status status() const { return status_; }
-  /// Its number of allocations with an interval at 95 %; without one where it is exact.
+  /// The number of allocations of the latest benchmark, with its 95 % confidence interval.
   [[nodiscard]] const geiger_estimate& objects() const { return objects_; }
 
  private:
@@ -96,7 +97,7 @@ class BenchmarkMemoryManager : public benchmark::MemoryManager {
     result.max_bytes_used = std::llround(peak_of(events));
   }
 
-  /// A free and an allocation of one instant: the free came first.
+  /// The most bytes live at once. Of a free and an allocation at one instant the free came first.
   static double peak_of(std::vector<Event>& events) {
     std::sort(events.begin(), events.end(), [](const Event& one, const Event& other) {
       return std::pair(one.time, one.bytes) < std::pair(other.time, other.bytes);

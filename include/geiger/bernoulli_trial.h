@@ -1,13 +1,13 @@
 // Events sampled independently with one probability, at the price of a subtraction.
 //
-// What is drawn is not a coin per event but the number K of failures before the next
-// success, P(K = k) = (1-p)^k p, so that random numbers cost nothing until a success:
+// Instead of a coin per event, the number K of failures before the next success is drawn, P(K = k)
+// = (1-p)^k p, so that random numbers cost nothing until a success:
 //
 //   a block of n trials has a success  <=>  n > K,   else K becomes K - n
 //
-// At n == K all n trials fail, and the next one succeeds. No trial, n == 0, never
-// succeeds. The trials behind a success in its block are not made; by the lack of
-// memory of the law of K the next block starts with a fresh draw.
+// At n == K all n trials fail, and the next one succeeds. No trial, n == 0, never succeeds. The
+// trials after a success in its block are not made; by the lack of memory of the law of K the next
+// block starts with a fresh draw.
 //
 // Header only, C++17, no library, no libm, no exceptions. The same seed gives the same
 // answers on every machine.
@@ -31,13 +31,13 @@ namespace geiger::sampling {
 template <class Generator>
 class BasicBernoulliTrial {
  public:
-  /// Trials that succeed with `probability`; what is none (NaN, below 0, above 1) counts
-  /// as 0, which probability() then shows.
+  /// Trials that succeed with `probability`; a value outside [0, 1] (or NaN) counts as 0, which
+  /// probability() then returns.
   BasicBernoulliTrial(double probability, Generator generator) : generator_(generator) {
     if (!set_probability(probability)) draw();
   }
 
-  /// One trial: true with the probability. The same as trial(1).
+  /// One trial: true with probability(). Equal to trial(1).
   bool trial() { return trial(1); }
 
   /// Makes `count` trials, true if one succeeds: probability 1 - (1-p)^count. Takes
@@ -50,8 +50,8 @@ class BasicBernoulliTrial {
     return reaches_success(count);
   }
 
-  /// Goes on with another probability in [0, 1], and a fresh draw. 0 and 1 use no random
-  /// numbers. False, and nothing changes, for what is no probability.
+  /// Goes on with another probability in [0, 1], and a fresh draw. 0 and 1 use no random numbers.
+  /// Returns false and changes nothing if `probability` is outside [0, 1] or NaN.
   [[nodiscard]] bool set_probability(double probability) {
     if (!(probability >= 0 && probability <= 1)) return false;
     probability_ = probability;
@@ -73,8 +73,8 @@ class BasicBernoulliTrial {
  private:
   static constexpr std::uint64_t kUnbounded = std::numeric_limits<std::uint64_t>::max();
 
-  // Invariant: the next skip_count_ trials fail. The one behind them succeeds, or, if the
-  // count is_clamped_, is not drawn yet.
+  // Invariant: the next skip_count_ trials fail. The one after them succeeds, or, if the count
+  // is_clamped_, is not drawn yet.
   bool reaches_success(std::uint64_t count) {
     while (is_clamped_ && count > skip_count_) {
       count -= skip_count_;
@@ -108,7 +108,7 @@ class BasicBernoulliTrial {
   Generator generator_;
 };
 
-/// The one to use. `BernoulliTrial(0.01, Xoshiro256pp(seed))`.
+/// Trials with the generator Xoshiro256pp, the usual choice: `BernoulliTrial(0.01, seed)`.
 class BernoulliTrial : public BasicBernoulliTrial<Xoshiro256pp> {
  public:
   using BasicBernoulliTrial::BasicBernoulliTrial;

@@ -3,14 +3,14 @@
  * Link with geiger::geiger (or `pkg-config --libs geiger`). The same program then works
  *
  *   linked      capture runs in memory, and only once something asks for samples;
- *   preloaded   under `geiger run`: the same calls speak of the trace that is written;
+ *   preloaded   under `geiger run`: the same calls refer to the trace that is written;
  *   absent      compiled with -DGEIGER_ABSENT: every call is an inline no-op that returns
  *               GEIGER_NOT_AVAILABLE and clears what it would have filled in; nothing to
  *               link.
  *
- * Every function returns a geiger_status. None aborts, prints, or throws. What a function
- * fills in is cleared where it fails. docs/api.md says of each function whether it may be
- * called in a signal handler, a listener or a fork's child.
+ * Every function returns a geiger_status. None aborts, prints, or throws. A function that fails
+ * clears its results. docs/api.md states for each function whether it may be called in a signal
+ * handler, a listener or a fork's child.
  *
  * C11 and C++. For C++ there is more in geiger.hpp. */
 #ifndef GEIGER_GEIGER_H
@@ -59,11 +59,11 @@ typedef enum geiger_status GEIGER_AS_INT {
   GEIGER_WRONG_THREAD,    /* The scope belongs to another thread. Nothing changed. */
   GEIGER_OTHER_PROCESS,   /* The handle was made before a fork, by the parent. */
   GEIGER_ALREADY_STOPPED, /* The token was stopped, the profile or listener removed before. */
-  GEIGER_IN_LISTENER,     /* Not from within a listener. */
+  GEIGER_IN_LISTENER,     /* Not allowed within a listener. */
   GEIGER_BUSY,            /* The call interrupted (signal handler) one like it, or an allocation. */
   GEIGER_LIMIT,           /* One of the limits below is reached. */
   GEIGER_NO_MEMORY,
-  GEIGER_FAILED_IO,  /* Writing failed; errno says why. */
+  GEIGER_FAILED_IO,  /* Writing failed; errno has the reason. */
   GEIGER_THREW,      /* A function of the caller threw an exception; it ends here. */
   GEIGER_OVERWRITTEN /* The trace no longer reaches back to where the token was started. */
 } geiger_status;
@@ -76,7 +76,7 @@ typedef enum geiger_status GEIGER_AS_INT {
 #define GEIGER_MAX_LISTENERS 32
 #define GEIGER_MAX_INTERVAL (UINT64_C(1) << 40)
 
-/* A text that is not terminated. Valid as long as the profile of its sample; in a listener, for
+/* A text without a final NUL. Valid as long as the profile of its sample; in a listener, for
  * the call. */
 typedef struct geiger_text {
   const char* data;
@@ -117,30 +117,31 @@ typedef struct geiger_recorder {
   char listener_error[128];  /* What the last of them threw. */
 } geiger_recorder;
 
+/* Fills in the state of the recording. In a listener tokens and own_interval are left out. */
 GEIGER_API geiger_status geiger_get_status(geiger_recorder* recorder)
     GEIGER_WHERE_ABSENT(GEIGER_CLEAR(recorder))
 
-    /* Records from here on, until stopped as often. Without a file (linked) nothing is recorded
-     * until a token, a listener or this asks for it: live and peak snapshots know only objects
-     * allocated since. No effect under `geiger run`, which records anyway. */
+    /* Starts recording, until geiger_stop_recording() was called as often. Without a file (linked)
+     * nothing is recorded until a token, a listener or this asks for it: live and peak snapshots
+     * know only objects allocated since. No effect under `geiger run`, which records anyway. */
     GEIGER_API geiger_status geiger_start_recording(void)
         GEIGER_WHERE_ABSENT() GEIGER_API geiger_status geiger_stop_recording(void)
             GEIGER_WHERE_ABSENT()
 
     /* The mean number of bytes between two samples, 1 to 2^40. Threads follow at their next
-     * sample. Tokens that want a smaller interval are served as long as they run. Objects of at
+     * sample. A smaller interval of a token is in force instead as long as it runs. Objects of at
      * least this size are recorded with certainty. */
     GEIGER_API geiger_status geiger_set_sampling_interval(uint64_t bytes)
         GEIGER_WHERE_ABSENT(GEIGER_IGNORE(bytes)) GEIGER_API geiger_status
     geiger_get_sampling_interval(uint64_t* bytes) GEIGER_WHERE_ABSENT(GEIGER_CLEAR(bytes))
 
-    /* Whether the stack of who frees a sample is recorded too (geiger_sample.free_frames), from
-     * here on; a walk per sampled free. 0 at first. Under `geiger run` its --free-stacks decides,
-     * and anything else is GEIGER_BAD_ARGUMENT. */
+    /* Whether the stack that frees a sample is recorded too (geiger_sample.free_frames), from
+     * here on; costs a walk per sampled free. Off at first. Under `geiger run` its --free-stacks
+     * decides, and anything else is GEIGER_BAD_ARGUMENT. */
     GEIGER_API geiger_status geiger_record_free_stacks(int is_wanted)
         GEIGER_WHERE_ABSENT(GEIGER_IGNORE(is_wanted))
 
-    /* Gives this instant a name in the trace. */
+    /* Writes a mark: gives this instant a name in the trace. */
     GEIGER_API geiger_status geiger_write_mark(const char* name)
         GEIGER_WHERE_ABSENT(GEIGER_IGNORE(name))
 
@@ -184,7 +185,7 @@ typedef struct geiger_scope {
  * label is known within its surroundings. */
 GEIGER_API geiger_status geiger_enter_label(geiger_label* label, geiger_scope* scope)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(label) GEIGER_CLEAR(scope))
-    /* The same for a text of any origin; looks it up each time. */
+    /* Enters the label of this text, which need not stay valid; looks it up at each call. */
     GEIGER_API geiger_status geiger_enter_label_text(const char* text, geiger_scope* scope)
         GEIGER_WHERE_ABSENT(GEIGER_IGNORE(text) GEIGER_CLEAR(scope))
     /* Leaves what was entered. Scopes entered within and not left are left too
@@ -205,7 +206,7 @@ GEIGER_API geiger_status geiger_enter_label(geiger_label* label, geiger_scope* s
 
     /* ----------------------------------------------------------------- types --- */
 
-    /* As geiger_label; says what is being allocated. */
+    /* As geiger_label; names the type of what is being allocated. */
     typedef struct geiger_type {
   const char* name;
   uint64_t known;
@@ -225,14 +226,14 @@ GEIGER_API geiger_status geiger_enter_type(geiger_type* type, geiger_scope* scop
      * process's own, of which nothing can be reported. */
     typedef uint32_t geiger_heap;
 
-/* The heap of this name, the same one for the same name. */
+/* The heap of this name; one name is always the same heap. */
 GEIGER_API geiger_status geiger_define_heap(const char* name, geiger_heap* heap)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(name) GEIGER_CLEAR(heap))
 
-    /* An allocation succeeded; call it after each, before anybody can free it. The bytes are put
-     * to trial as malloc's are, at the same interval. Not drawn: a subtraction and a branch.
-     * `address` in [1, 2^48), unique among the live ones of its heap, need not be readable;
-     * `size` up to 2^47. */
+    /* Reports an allocation; call it after each that succeeded, before any thread can free it. The
+     * bytes are put to trial as malloc's are, at the same interval. If it is not drawn, the call
+     * costs a subtraction and a branch. `address` in [1, 2^48), unique among the live ones of its
+     * heap, need not be readable; `size` up to 2^47. */
     GEIGER_API geiger_status
     geiger_report_allocation(geiger_heap heap, const void* address, size_t size)
         GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap) GEIGER_IGNORE(address) GEIGER_IGNORE(size))
@@ -244,14 +245,14 @@ GEIGER_API geiger_status geiger_define_heap(const char* name, geiger_heap* heap)
   size_t alignment;  /* 0, or a power of two. */
   geiger_type* type; /* Null: as in force. */
 } geiger_allocation;
-/* The same with more about it. */
+/* As geiger_report_allocation(), with the usable size, the alignment and the type. */
 GEIGER_API geiger_status geiger_report_allocation_of(geiger_heap heap,
                                                      const geiger_allocation* allocation)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap) GEIGER_IGNORE(allocation))
 
-    /* For allocators that put their bytes to trial themselves (geiger/arena.h): an allocation
-     * that they drew, with a probability of 1/interval per byte, at the byte `offset` from 0, or
-     * with certainty. Does not change the totals below. */
+    /* For allocators that put their bytes to trial themselves (geiger/arena.h): reports an
+     * allocation that they drew, with a probability of 1/interval per byte, at the byte `offset`
+     * from 0, or with certainty. Does not change the totals below. */
     typedef struct geiger_drawn {
   geiger_allocation allocation;
   uint64_t interval;
@@ -260,14 +261,14 @@ GEIGER_API geiger_status geiger_report_allocation_of(geiger_heap heap,
 } geiger_drawn;
 GEIGER_API geiger_status geiger_report_drawn(geiger_heap heap, const geiger_drawn* drawn)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap) GEIGER_IGNORE(drawn))
-    /* The interval in force, for them to draw with. Takes no lock. */
+    /* The interval in force, bytes, for such allocators to draw with. Takes no lock. */
     GEIGER_API geiger_status geiger_get_interval_in_force(uint64_t* bytes)
         GEIGER_WHERE_ABSENT(GEIGER_CLEAR(bytes))
 
-    /* The allocation is about to go; call it before its address can be given out again. */
+    /* Reports a free; call it before the address can be given out again. */
     GEIGER_API geiger_status geiger_report_free(geiger_heap heap, const void* address)
         GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap) GEIGER_IGNORE(address))
-    /* All allocations of the heap are about to go. Reads the table of live samples once. */
+    /* Reports that all allocations of the heap are freed. Reads the table of live samples once. */
     GEIGER_API geiger_status geiger_report_reset(geiger_heap heap)
         GEIGER_WHERE_ABSENT(GEIGER_IGNORE(heap))
 
@@ -297,7 +298,7 @@ typedef struct geiger_profile {
 
 typedef enum geiger_profile_kind GEIGER_AS_INT {
   GEIGER_ALLOCATIONS,        /* What is allocated while the token runs. */
-  GEIGER_LIFETIMES,          /* The same with what became of each; of what outlives the token it
+  GEIGER_LIFETIMES,          /* Allocations with what became of each; of what outlives the token it
                                 is known only that it does (is_freed is 0). */
   GEIGER_COMPLETE_LIFETIMES, /* Only what was freed while the token ran: short lives are seen
                                 more often than long ones. */
@@ -314,12 +315,12 @@ typedef enum geiger_profile_kind GEIGER_AS_INT {
 GEIGER_API geiger_status geiger_start_profile(geiger_profile_kind kind, uint64_t interval,
                                               geiger_token* token)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(kind) GEIGER_IGNORE(interval) GEIGER_CLEAR(token))
-    /* Ends it, in any thread. Keeps but positions: the samples are read when they are first asked
+    /* Ends a token, in any thread. Keeps only positions: the samples are read when first asked
      * for, which fails with GEIGER_OVERWRITTEN where the trace no longer reaches back to its start.
      * `profile` may be null to drop it. */
     GEIGER_API geiger_status geiger_stop_profile(geiger_token token, geiger_profile* profile)
         GEIGER_WHERE_ABSENT(GEIGER_IGNORE(token) GEIGER_CLEAR(profile))
-    /* A profile of what is live. Nobody is stopped: what is allocated or freed meanwhile may or
+    /* A profile of what is live. Stops no thread: what is allocated or freed meanwhile may or
      * may not be in it. GEIGER_RESIDENCY leaves out custom heaps. Where nothing is recorded at the
      * moment (before the first and after the last token, listener or geiger_start_recording(),
      * while paused, or after the recording has ended) GEIGER_NOT_RECORDING: take it before you
@@ -353,7 +354,7 @@ GEIGER_API geiger_status geiger_start_profile(geiger_profile_kind kind, uint64_t
   uint8_t is_freed;
   /* Later versions add members here, at the end: the library makes these structs, programs read
    * them by pointer. */
-  const uint64_t* free_frames; /* Of who freed it; null where not freed, not recorded
+  const uint64_t* free_frames; /* The stack that freed it; null where not freed, not recorded
                                   (geiger_record_free_stacks()) or not known. As frames. */
   size_t free_frame_count;
   uint32_t free_thread; /* The kernel's number of the thread that freed it; 0: not known. */
@@ -362,7 +363,7 @@ GEIGER_API geiger_status geiger_start_profile(geiger_profile_kind kind, uint64_t
                            mincore can be asked. */
 } geiger_sample;
 
-/* Called with each sample; other than 0 ends the visit. It must not free the profile. */
+/* Called with each sample; a result other than 0 ends the visit. Must not free the profile. */
 typedef int (*geiger_visitor)(void* context, const geiger_sample* sample);
 GEIGER_API geiger_status geiger_visit_samples(geiger_profile profile, geiger_visitor visit,
                                               void* context)
@@ -391,7 +392,7 @@ typedef struct geiger_estimate {
   double lowest, highest;
   double variance;
   double exact;     /* The part of value that is known without error. */
-  uint64_t samples; /* That are not certain. */
+  uint64_t samples; /* Samples that are not certain. */
 } geiger_estimate;
 
 /* Which samples to add: true for each that counts. */
@@ -406,7 +407,7 @@ GEIGER_API geiger_status geiger_estimate_total(geiger_profile profile, geiger_me
                             GEIGER_IGNORE(keeps) GEIGER_IGNORE(context) GEIGER_IGNORE(level)
                                 GEIGER_CLEAR(estimate))
 
-    /* Takes the next bytes of a file; other than 0 ends the writing with GEIGER_FAILED_IO. */
+    /* Takes the next bytes of a file; a result other than 0 ends it with GEIGER_FAILED_IO. */
     typedef int (*geiger_writer)(void* context, const void* data, size_t size);
 /* Writes one heap's samples in pprof's format, without symbols and not compressed. Sample
  * types are those of `geiger export`; a profile fills the alloc or the inuse columns. */
@@ -416,7 +417,7 @@ GEIGER_API geiger_status geiger_write_pprof(geiger_profile profile, geiger_heap 
                             GEIGER_IGNORE(context)) GEIGER_API geiger_status
     geiger_write_pprof_to(geiger_profile profile, geiger_heap heap, int descriptor)
         GEIGER_WHERE_ABSENT(GEIGER_IGNORE(profile) GEIGER_IGNORE(heap) GEIGER_IGNORE(descriptor))
-    /* Creates or replaces a file. */
+    /* Writes as geiger_write_pprof() into a file of this path, which is created or replaced. */
     GEIGER_API geiger_status
     geiger_write_pprof_file(geiger_profile profile, geiger_heap heap, const char* path)
         GEIGER_WHERE_ABSENT(GEIGER_IGNORE(profile) GEIGER_IGNORE(heap) GEIGER_IGNORE(path))
@@ -438,8 +439,8 @@ GEIGER_API geiger_status geiger_write_pprof(geiger_profile profile, geiger_heap 
 } geiger_listener;
 
 /* Called in the thread that allocates or frees, from within its malloc or free, wherever
- * that is: locks of the program may be held. It may allocate and free (counted as ever, not
- * told), enter and leave labels and types, report to heaps, write marks and ask for the
+ * that is: locks of the program may be held. It may allocate and free (counted as ever, but not
+ * reported to it), enter and leave labels and types, report to heaps, write marks and ask for the
  * status; everything else returns GEIGER_IN_LISTENER. It must return: one that throws a C++
  * exception is not called again (geiger_get_status()). Either may be null.
  * `freed`: the sample as it was allocated, with its lifetime. */
@@ -449,8 +450,8 @@ GEIGER_API geiger_status geiger_add_listener(geiger_on_sample sampled, geiger_on
                                              void* context, geiger_listener* listener)
     GEIGER_WHERE_ABSENT(GEIGER_IGNORE(sampled) GEIGER_IGNORE(freed) GEIGER_IGNORE(context)
                             GEIGER_CLEAR(listener))
-    /* When it returns, no call is under way any more and none will come: it waits for those of
-     * other threads. */
+    /* Removes a listener: waits for calls under way in other threads; none come afterwards.
+     */
     GEIGER_API geiger_status geiger_remove_listener(geiger_listener listener)
         GEIGER_WHERE_ABSENT(GEIGER_IGNORE(listener))
 

@@ -1,9 +1,8 @@
-// The C interface (geiger.h) as C++20: scopes that leave by themselves, typed allocation,
-// handles that are given back.
+// The C interface (geiger.h) as C++20: scopes that end with their block, typed allocation, handles
+// that free what they hold.
 //
-// Thin: nothing here keeps state of its own, and with GEIGER_ABSENT it compiles to what
-// the program does without it. Constructors do not throw for what geiger cannot do; ask
-// status() of the object.
+// Thin: nothing here keeps state of its own, and with GEIGER_ABSENT it compiles to what the program
+// does without it. Constructors do not throw when geiger fails; ask status() of the object.
 #pragma once
 
 #include <cstddef>
@@ -29,16 +28,16 @@ namespace geiger {
 
 // --------------------------------------------------------- allocated bytes ---
 
-/// What the calling thread requests of malloc and new from here on, exactly:
+/// Measures the bytes that the calling thread requests from malloc and new from here on, exactly:
 ///   const geiger::AllocationMeter meter;
 ///   handle(request);
 ///   log(meter.bytes());
-/// To be asked in the thread that made it. Costs some 100 instructions at either end.
+/// Call bytes() in the thread that made the meter. Costs some 100 instructions at either end.
 class AllocationMeter {
  public:
   AllocationMeter() : status_(geiger_get_thread_allocated_bytes(&from_)) {}
 
-  /// 0 where status() is not GEIGER_OK.
+  /// Bytes requested since the meter was made; 0 where status() is not GEIGER_OK.
   [[nodiscard]] std::uint64_t bytes() const {
     std::uint64_t now = 0;
     if (status_ != GEIGER_OK || thread_ != &here_) return 0;
@@ -57,7 +56,7 @@ class AllocationMeter {
   const char* thread_ = &here_;
 };
 
-/// What the whole process has requested so far. Exact where `missing` is 0.
+/// The bytes that the whole process has requested so far. Exact where `missing` is 0.
 struct ProcessBytes {
   std::uint64_t bytes = 0;
   std::uint64_t missing = 0;
@@ -86,15 +85,15 @@ class Label {
   geiger_label label_;
 };
 
-/// In force in this thread until the end of the block. Not across the suspension of a
-/// coroutine: it would leave in whatever thread resumes. Take current() along instead,
-/// and open a scope with it around each resumption.
+/// Puts a label in force in this thread until the end of the block. A scope must not span the
+/// suspension of a coroutine: it would be left in whatever thread resumes. Take current() along
+/// instead, and open a scope with it around each resumption.
 class LabelScope {
  public:
   explicit LabelScope(Label& label) : status_(geiger_enter_label(label.get(), &scope_)) {}
-  /// A text of any origin, looked up each time.
+  /// Enters the label of this text, which need not stay valid; looks it up each time.
   explicit LabelScope(const char* text) : status_(geiger_enter_label_text(text, &scope_)) {}
-  /// One that was current() elsewhere.
+  /// Enters a label that current() returned, in this thread or another.
   explicit LabelScope(std::uint32_t label) : status_(geiger_resume_label(label, &scope_)) {}
   ~LabelScope() { (void)geiger_leave_label(&scope_); }
   LabelScope(const LabelScope&) = delete;
@@ -120,7 +119,7 @@ template <class T>
 inline constinit geiger_type known = GEIGER_TYPE(type_name<T>());
 }  // namespace type_detail
 
-/// This thread allocates a T, until the end of the block.
+/// Names T as the type of this thread's allocations until the end of the block.
 template <class T>
 class TypeScope {
  public:
@@ -140,8 +139,8 @@ concept HasOwnNew = requires {
   T::operator new (std::size_t{1});
 };
 
-/// Where `new T` would allocate, with T in force, and for the allocation alone: what the
-/// constructor allocates is no T.
+/// Allocates as `new T` would, with the type T in force for this allocation alone: what the
+/// constructor allocates is not named T.
 template <class T>
 void* allocate() {
   const TypeScope<T> scope;
@@ -167,7 +166,7 @@ void deallocate(void* place) noexcept {
 
 }  // namespace type_detail
 
-/// `new T(arguments...)` whose sample knows T. Give it back with `delete`.
+/// `new T(arguments...)` whose sample has the type T. Free it with `delete`.
 template <class T, class... Arguments>
 requires(!std::is_array_v<T>) [[nodiscard]] T* make(Arguments&&... arguments) {
   struct Place {
@@ -187,7 +186,8 @@ requires(!std::is_array_v<T>)
   return std::unique_ptr<T>(make<T>(std::forward<Arguments>(arguments)...));
 }
 
-/// A container's allocator that says what it allocates. A node container names its node.
+/// An allocator for containers that names the type of its allocations; a node container names its
+/// node.
 ///   std::vector<Order, geiger::Allocator<Order>> orders;
 template <class T, class Base = std::allocator<T>>
 class Allocator : public Base {
@@ -258,7 +258,7 @@ class Heap {
 
 // ---------------------------------------------------------------- profiles ---
 
-/// Samples that were taken; gives them back at its end.
+/// A profile that was taken; its destructor frees it.
 class Profile {
  public:
   Profile() = default;
@@ -276,8 +276,9 @@ class Profile {
     if (profile_.id != 0) (void)geiger_free_profile(profile_);
   }
 
-  /// What is live now. Without samples where status() is not GEIGER_OK: GEIGER_NOT_RECORDING
-  /// where nothing records at the moment, GEIGER_NOT_AVAILABLE where the capture is not loaded.
+  /// Takes a profile of what is live now. It has no samples where status() is not GEIGER_OK:
+  /// GEIGER_NOT_RECORDING where nothing records at the moment, GEIGER_NOT_AVAILABLE where the
+  /// capture is not loaded.
   [[nodiscard]] static Profile snapshot(geiger_profile_kind kind = GEIGER_LIVE) {
     geiger_profile profile{};
     const geiger_status status = geiger_take_snapshot(kind, &profile);
@@ -285,7 +286,7 @@ class Profile {
   }
 
   [[nodiscard]] explicit operator bool() const { return profile_.id != 0; }
-  /// Of the call that made it, snapshot() or Token::stop().
+  /// The status of the call that made the profile, snapshot() or Token::stop().
   [[nodiscard]] geiger_status status() const { return status_; }
   [[nodiscard]] geiger_profile get() const { return profile_; }
   [[nodiscard]] geiger_profile_info info() const {
@@ -294,8 +295,8 @@ class Profile {
     return info;
   }
 
-  /// Calls visit(const geiger_sample&) with each. What that throws ends the visit and
-  /// comes out here.
+  /// Calls visit(const geiger_sample&) with each sample. An exception of `visit` ends the visit and
+  /// passes through.
   template <class Visit>
   geiger_status for_each(Visit&& visit) const {
     struct Visitor {
@@ -317,14 +318,14 @@ class Profile {
     return status;
   }
 
-  /// The total of one heap with its interval. Zeros where it cannot be said.
+  /// Estimates the total of one heap, with its interval. Zeros where it cannot be estimated.
   [[nodiscard]] geiger_estimate total(geiger_measure measure = GEIGER_BYTES, double level = 0.95,
                                       geiger_heap heap = 0) const {
     geiger_estimate estimate;
     (void)geiger_estimate_total(profile_, measure, heap, nullptr, nullptr, level, &estimate);
     return estimate;
   }
-  /// The same over the samples for which keeps(const geiger_sample&) is true. `keeps` must
+  /// Estimates the total of the samples for which keeps(const geiger_sample&) is true. `keeps` must
   /// not throw: that ends the estimate with zeros.
   template <class Keeps>
   [[nodiscard]] geiger_estimate total_where(Keeps&& keeps, geiger_measure measure = GEIGER_BYTES,
@@ -343,13 +344,14 @@ class Profile {
   geiger_status write_pprof(const char* path, geiger_heap heap = 0) const {
     return geiger_write_pprof_file(profile_, heap, path);
   }
-  /// GEIGER_FAILED_IO where the stream refuses. Its exceptions, if it throws any, come out here.
+  /// Writes the profile as geiger_write_pprof() does. GEIGER_FAILED_IO where the stream fails;
+  /// exceptions of the stream pass through.
   geiger_status write_pprof(std::ostream& out, geiger_heap heap = 0) const {
     return write_pprof_to(heap, [&out](const char* data, std::size_t size) {
       return static_cast<bool>(out.write(data, static_cast<std::streamsize>(size)));
     });
   }
-  /// The file as a string; empty where it cannot be written.
+  /// The profile in pprof's format as a string; empty where it cannot be written.
   [[nodiscard]] std::string pprof(geiger_heap heap = 0) const {
     std::string file;
     const auto append = [&file](const char* data, std::size_t size) {
@@ -410,7 +412,7 @@ class Token {
 
 // ----------------------------------------------------------------- metrics ---
 
-/// OpenMetrics text (geiger_write_openmetrics()); empty where it cannot be had.
+/// OpenMetrics text (geiger_write_openmetrics()); empty where it is not available.
 [[nodiscard]] inline std::string openmetrics(double level = 0.95) {
   std::string text;
   const auto append = [](void* context, const void* data, std::size_t size) -> int {
@@ -424,7 +426,7 @@ class Token {
 // --------------------------------------------------------------- listeners ---
 
 /// Called with samples and with frees of them, in the threads that allocate and free: see
-/// geiger_add_listener() for what may be done there. Its end waits for calls under way.
+/// geiger_add_listener() for what may be done there. Its destructor waits for calls under way.
 class Listener {
  public:
   using Function = std::function<void(const geiger_sample&)>;

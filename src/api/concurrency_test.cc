@@ -57,7 +57,7 @@ void listen(std::atomic<int>& calls) {
     });
     std::this_thread::yield();
     listener.reset();
-    is_alive = false;  // Nobody may call from here on.
+    is_alive = false;  // No call may come from here on.
   }
 }
 

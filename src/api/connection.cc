@@ -4,7 +4,7 @@
 
 #pragma weak geiger_capture_v1
 
-/// That the capture finds this tells it to record in memory where no directory is set.
+/// Finding this symbol, the capture records in memory where no directory is set.
 extern "C" {
 // NOLINTBEGIN(readability-identifier-naming): a C name.
 [[gnu::visibility("default")]] extern const char geiger_api_version[];

@@ -45,8 +45,8 @@ GEIGER_FAST_PATH capture::Naming& naming() {
   return tls.naming != nullptr ? *tls.naming : naming_slow();
 }
 
-/// How the capture stands. GEIGER_OK where samples can be taken; then the connection is
-/// not null and the status has a header.
+/// The state of the capture. GEIGER_OK where samples can be taken; then the connection is not null
+/// and the status has a header.
 [[nodiscard]] geiger_status recorder(capture::Status& status);
 
 }  // namespace geiger::api

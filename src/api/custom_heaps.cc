@@ -201,7 +201,7 @@ Outcome draw(ThreadHeaps& heaps, HeapCounter& counter, geiger_heap heap, std::ui
   add(counter.bytes, size);
   Outcome outcome{{}, rate};
   if (rate.image != 0) {
-    // Another process, or the first trial: the old skip count says nothing here.
+    // In another process, and at the first trial, the old skip count means nothing.
     if (counter.rate.image == 0 || rate.process != counter.rate.process) {
       start(counter, rate, std::uint64_t{heaps.number} << 16 | heap);
     }
@@ -388,7 +388,7 @@ geiger_status geiger_define_heap(const char* name, geiger_heap* heap) {
   return guarded_by_gate([&] { return define_heap(name, size, *heap); });
 }
 
-// The slow path is called last, so that the stack begins with whoever called here.
+// The slow path is called last, so that the stack begins with the caller.
 geiger_status geiger_report_allocation(geiger_heap heap, const void* address, size_t size) {
   const geiger_allocation allocation{address, size, 0, 0, nullptr};
   if (!is_possible(allocation)) return GEIGER_BAD_ARGUMENT;

@@ -16,11 +16,11 @@
 
 namespace geiger::api {
 
-/// The largest interval that anybody who reports still draws with.
+/// The largest interval that any reporting thread still draws with.
 [[nodiscard]] std::uint64_t largest_interval_of_heaps();
 
-/// In a fork's child: the counters belong to the surviving thread or to nobody, and the
-/// next report of each meets the new image.
+/// In a fork's child: the counters belong to the surviving thread or to none, and the next report
+/// of each meets the new image.
 void restart_heaps_in_child();
 
 }  // namespace geiger::api

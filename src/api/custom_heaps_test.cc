@@ -79,7 +79,7 @@ TEST(CustomHeaps, AreFreedOneByOneOrAllAtOnce) {
     other.allocated(at(i), 2 * kInterval);
   }
   EXPECT_EQ(heap.freed(at(3)), GEIGER_OK);
-  EXPECT_EQ(heap.freed(at(3)), GEIGER_OK);  // Of what is no live sample nothing is known.
+  EXPECT_EQ(heap.freed(at(3)), GEIGER_OK);  // Not a live sample: ignored.
   Profile live = Profile::snapshot();
   EXPECT_EQ(samples_of(live, heap.id()).size(), 9);
   EXPECT_FALSE(samples_of(live, heap.id()).contains(3));

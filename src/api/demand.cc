@@ -11,7 +11,7 @@ std::uint64_t largest_interval_in_use() {
   return std::max(connection()->largest_interval_in_use(), largest_interval_of_heaps());
 }
 
-/// Only what is in memory may stop: a file is the wish of who started the program.
+/// Only a recording in memory may stop: a file is the wish of the user who started the program.
 void Demand::hold(bool is_held) const {
   const capture::Interface* capture = connection();
   if (capture != nullptr && is_in_memory_) capture->hold(is_held);

@@ -1,5 +1,6 @@
-// Whether anybody wants samples, and how many: holds and resumes a recording in memory,
-// and sets the smallest interval that the program or a token asks for.
+// Whether the program wants samples (a token, a listener, a started recording), and how many: holds
+// and resumes a recording in memory, and sets the smallest interval that the program or a token
+// asks for.
 //
 //   in force = min(own, what tokens want),   held <=> in memory and no user
 #pragma once
@@ -19,7 +20,7 @@ namespace geiger::api {
 
 class Demand {
  public:
-  /// Somebody wants samples. Recording goes on when this returns.
+  /// Adds a user of samples. Recording is on when this returns.
   void add_user();
   void remove_user();
 

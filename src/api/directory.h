@@ -1,6 +1,6 @@
-// What samples refer to by number and not by place: threads, and the modules whose
-// code is on their stacks. Read from each trace once, as far as it goes; those of a process
-// continue each other.
+// What samples refer to by number and not by reference: threads, and the modules whose code is on
+// their stacks. Each trace is read once, as far as it goes; later traces of the process add to the
+// earlier ones.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Where the code of modules is mapped, as /proc/self/maps has it: what pprof's readers
-// expect of a mapping, whose file offset they match with the segments of the file.
+// Where the code of modules is mapped, from /proc/self/maps. Readers of pprof profiles expect such
+// mappings: they match the file offset with the segments of the file.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,5 @@
-// The one lock of what is not done per sample: tokens, profiles, settings, definitions.
+// The API's only lock, for everything that is not done per sample: tokens, profiles, settings,
+// definitions.
 //
 // It is refused, never waited for, where waiting could not end: in a listener, which
 // may have been called by an allocation under the lock, and in a signal handler that

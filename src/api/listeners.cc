@@ -119,7 +119,7 @@ void told_freed(void*, const capture::TraceView& view, trace::Ref sample,
   tell(&Place::freed, sample_of(trace, drawn, is_own ? own_tid() : 0, own_tid()));
 }
 
-/// Listeners of the program wake nobody.
+/// Listeners of the program do not wake a sleeping process.
 bool is_wanted(void*) {
   return next_listener != nullptr && next_listener->is_wanted != nullptr &&
          next_listener->is_wanted(next_listener->context);
@@ -232,7 +232,8 @@ geiger_status geiger_add_listener(geiger_on_sample sampled, geiger_on_free freed
 geiger_status geiger_remove_listener(geiger_listener listener) {
   Place* ending = nullptr;
   const geiger_status status = guarded_by_gate([&] { return end(listener, ending); });
-  // Outside of the gate: a listener that is waited for may be waiting for who holds it.
+  // Outside of the gate: a listener that is waited for may itself wait for the thread that holds
+  // the gate.
   if (status == GEIGER_OK) wait_for_calls(*ending);
   return status;
 }

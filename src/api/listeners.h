@@ -1,4 +1,5 @@
-// Who is told of samples and frees: many listeners on the capture's one place.
+// The program's listeners, which are called with samples and frees. The capture has room for one
+// function, which calls them all.
 //
 // A place of the table goes through kFree -> kTaken -> kActive -> kEnding -> kFree;
 // kFailed (its listener threw) stands for kActive but is not called.
@@ -18,7 +19,7 @@ namespace geiger::api {
 /// Listeners that were added and not removed.
 [[nodiscard]] std::uint32_t listener_count();
 
-/// Their part of a status.
+/// Fills in the listeners' part of a status.
 void describe_listeners(geiger_recorder& out);
 
 /// In a fork's child no call of another thread is under way.

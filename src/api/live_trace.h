@@ -17,7 +17,7 @@
 
 namespace geiger::api {
 
-/// As it is mapped now.
+/// A view of one trace as it is mapped now.
 struct LiveTrace {
   const char* base = nullptr;
   Bytes end = 0;  ///< Of what has been reserved, as of the question.
@@ -36,7 +36,7 @@ struct LiveTrace {
   [[nodiscard]] trace::RecordHeader header_of(trace::Ref ref) const {
     return trace::RecordHeader::unpack(at<std::uint64_t>(ref));
   }
-  /// Of one that was committed.
+  /// The record at a reference, which must be committed.
   [[nodiscard]] trace::Record record(trace::Ref ref) const {
     const trace::RecordHeader found = header_of(ref);
     return {found, Bytes{ref} * 8, {&at<std::uint64_t>(ref), found.words}};
@@ -63,7 +63,7 @@ class HeldTrace {
   /// parent's.
   [[nodiscard]] geiger_status hold(std::uint32_t number);
 
-  /// Of the segments of its process.
+  /// Number of the first segment of its process.
   [[nodiscard]] std::uint32_t first_image() const { return first_image_; }
   [[nodiscard]] const LiveTrace& operator*() const { return trace_; }
   [[nodiscard]] const LiveTrace* operator->() const { return &trace_; }

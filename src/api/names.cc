@@ -20,7 +20,7 @@ using trace::NameKind;
 
 std::atomic_ref<std::uint64_t> known_of(std::uint64_t& known) { return std::atomic_ref(known); }
 
-/// Empty (0) and too long (above the limit) are told apart by the size.
+/// Empty (0) and too long (above the limit) are distinguished by the size.
 std::size_t size_of(const char* text) {
   return text == nullptr ? 0 : strnlen(text, GEIGER_MAX_TEXT + 1);
 }

@@ -1,5 +1,5 @@
-// pprof's profile.proto as it comes from a running program: addresses, no names, not
-// compressed. Whoever opens it finds the names by the build ids of the mappings.
+// pprof's profile.proto as it comes from a running program: addresses, no names, not compressed.
+// Viewers find the names by the build ids of the mappings.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -99,7 +99,8 @@ class PprofSnapshot {
     return at->second;
   }
 
-  /// Of lifetimes: who allocated, and where it is known who freed.
+  /// Of lifetimes: the row of the allocating stack and, where it is known, that of the freeing
+  /// stack.
   void write_pair(const PprofRow& row, std::uint64_t pair, std::vector<std::int64_t>& values) {
     const pprof::RowEnd end{pair, std::uint64_t{1} << row.end.log2_age, row.end.is_freed};
     const std::int64_t objects = values[0];

@@ -12,7 +12,7 @@
 
 namespace geiger::api {
 
-/// What became of a row's objects. All 0 but in profiles of lifetimes.
+/// How the objects of a row ended. All 0 but in profiles of lifetimes.
 struct PprofEnd {
   trace::Ref stack;        ///< That freed them; 0 = alive, or not recorded.
   std::uint32_t thread;    ///< That freed them.

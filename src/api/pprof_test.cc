@@ -372,7 +372,7 @@ TEST_F(PprofFiles, WritingGoesOnBehindASignal) {
   }, before{};
   action.sa_handler = empty_pipe;
   ASSERT_EQ(sigaction(SIGUSR2, &action, &before), 0);
-  // More than the pipe holds: it is emptied by nobody but the handler.
+  // More than the pipe holds: only the handler empties it.
   std::atomic<bool> has_ended{false};
   geiger_status status = GEIGER_THREW;
   std::thread writer([&] {

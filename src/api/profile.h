@@ -1,8 +1,8 @@
 // A profile: samples of the one stream that this process records, chosen by position.
 //
-// A token that has stopped keeps its positions only; its samples are read when somebody
-// asks for them, if their traces are still there. What was read is copied (record_store.h), and
-// needs no trace any more. Snapshots are read at once.
+// A token that has stopped keeps its positions only; its samples are read when they are first asked
+// for, if their traces are still there. What was read is copied (record_store.h), and no longer
+// needs its trace. Snapshots are read at once.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Drawn {
   double lambda;
   Nanoseconds until;  ///< Its end, or that of the profile.
   Bytes value;
-  trace::Ref free_stack = 0;      ///< Of who freed it; 0: not recorded.
+  trace::Ref free_stack = 0;      ///< The stack that freed it; 0: not recorded.
   std::uint32_t free_thread = 0;  ///< Index of the thread; 0: not known.
   Bytes swapped = 0, untouched = 0;
 };
@@ -60,8 +60,8 @@ struct Profile {
 
 /// Reads the samples between two positions of its trace.
 void read_window(Profile& profile);
-/// The same where they may be in one trace after another, from `started` to `stopped`; copies
-/// what it reads. GEIGER_OVERWRITTEN: some of it is gone.
+/// Reads the samples of a token, which may be in several traces, from `started` to `stopped`;
+/// copies what it reads. GEIGER_OVERWRITTEN: some of it is gone.
 [[nodiscard]] geiger_status read_token(Profile& profile, Directory& directory);
 
 /// Copies the samples of its trace; refers to the copies from here on.
@@ -78,7 +78,7 @@ void keep_references(Profile& profile, const Directory& directory);
 /// Ends a sample as a record of the trace says; its stack is one of that trace.
 void end_by(Drawn& drawn, const trace::Record& record, const trace::FreeRecord& free);
 
-/// As recorded, with its own rate and not freed.
+/// The sample as recorded: with its own rate, and not freed.
 [[nodiscard]] Drawn as_recorded(const LiveTrace& trace, trace::Ref sample);
 
 [[nodiscard]] geiger_sample sample_of(const Profile& profile, const Drawn& drawn);

@@ -1,4 +1,4 @@
-// The profiles that the program holds, by the handles it knows them by.
+// The table of profiles that the program holds, by handle.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@ namespace geiger::api {
 /// The id under which it can be asked for from now on.
 [[nodiscard]] std::uint64_t add_profile(Session& now, std::shared_ptr<Profile> profile);
 
-/// The profile of a handle with its samples read. It stays whole for who holds it while
-/// another thread frees it.
+/// The profile of a handle with its samples read. It stays whole for its holder while another
+/// thread frees it.
 [[nodiscard]] geiger_status find_profile(geiger_profile handle, std::shared_ptr<Profile>& found);
 
 }  // namespace geiger::api

@@ -43,7 +43,7 @@ trace::Ref RecordStore::append(const std::uint64_t* words, std::size_t count) {
   return ref;
 }
 
-/// Its header says where it came from in parts: who wrote it, and on which processor.
+/// Its header contains the origin of the record: its writer and the processor.
 trace::Ref RecordStore::unique(std::vector<std::uint64_t> record) {
   trace::RecordHeader header = trace::RecordHeader::unpack(record[0]);
   header.cpu = 0;

@@ -1,6 +1,5 @@
-// Samples of traces that go, with what they refer to: copied, so that a profile outlives the
-// traces that it was read from. What is alike is there once. Laid out as a trace, references
-// included.
+// Copies of samples and of what they refer to, so that a profile outlives the traces that it was
+// read from. Equal records are stored once. Laid out as a trace, references included.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@ class RecordStore {
   /// Copies a sample; the reference of the copy. Moves what was copied before.
   [[nodiscard]] trace::Ref add(trace::Ref sample);
 
-  /// The same of a stack; 0 for none.
+  /// Copies a stack; the reference of the copy, 0 for no stack.
   [[nodiscard]] trace::Ref add_stack(trace::Ref stack) { return copied(stack); }
 
   /// All copies. Valid until the next addition.

@@ -1,4 +1,4 @@
-// What the process has asked for: tokens, profiles, whether and how finely to record.
+// The state of the API in this process: tokens, profiles, whether and how finely to record.
 //
 // One session, made at the first use and never destroyed: calls may come before main and
 // after its end. Everything here is under the gate (gate.h).
@@ -37,7 +37,7 @@ struct Session {
 
 [[nodiscard]] Session& session();
 
-/// What an id that is not in a map stands for: gone, or never given out.
+/// The status of an id that is not in a map: gone, or never given out.
 [[nodiscard]] geiger_status status_of_unknown(std::uint64_t id);
 
 /// The child has no tokens and asks for nothing that they asked for.

@@ -1,4 +1,4 @@
-// Profiles of what is live: read from the capture's table while everybody goes on.
+// Profiles of what is live: read from the capture's table while all threads go on.
 #include <algorithm>
 #include <cmath>
 #include <exception>

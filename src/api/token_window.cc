@@ -32,7 +32,7 @@ struct Checkpoint : trace::RecordSink {
   std::optional<Nanoseconds> whole_at;  ///< Everything that lived is among them.
 };
 
-/// Frees of what was carried. Copies the stacks of who freed it.
+/// Frees of carried samples. Copies the stacks that freed them.
 struct Frees : trace::RecordSink {
   using RecordSink::on;
 

@@ -295,7 +295,7 @@ TEST(Snapshots, AreRefusedWhereNothingIsRecorded) {
   ASSERT_EQ(geiger_take_snapshot(GEIGER_LIVE, &profile), GEIGER_OK);
   EXPECT_EQ(geiger_free_profile(profile), GEIGER_OK);
   EXPECT_EQ(geiger_stop_recording(), GEIGER_OK);
-  // What is allocated from here on nobody would find.
+  // Nothing would find what is allocated from here on.
   for (const geiger_profile_kind kind :
        {GEIGER_LIVE, GEIGER_PEAK, GEIGER_FRAGMENTATION, GEIGER_RESIDENCY}) {
     EXPECT_EQ(geiger_take_snapshot(kind, &profile), GEIGER_NOT_RECORDING) << kind;

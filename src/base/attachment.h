@@ -1,5 +1,5 @@
-// What a runtime that was brought into a running process says of itself, as the one who
-// attached reads it from outside: the exported object geiger_attachment_v1.
+// What a runtime that was brought into a running process reports about itself, for `geiger attach`
+// to read from outside: the exported object geiger_attachment_v1.
 #pragma once
 
 #include <cstdint>

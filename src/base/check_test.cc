@@ -22,7 +22,7 @@ TEST(Check, ThrowsOutsideOfTheRuntime) {
 }
 
 TEST(Check, TellsTheRuntimeAndGoesOn) {
-  EXPECT_FALSE(fail_check("file.cc", 7));  // Nobody listens yet.
+  EXPECT_FALSE(fail_check("file.cc", 7));  // No handler is set yet.
   on_failed_check.store([](const char*, int line) { failed_line = line; });
   EXPECT_FALSE(fail_check("file.cc", 7));
   EXPECT_EQ(failed_line, 7);

@@ -9,9 +9,9 @@ namespace geiger::base {
 
 using ClockFunction = int(clockid_t, timespec*);
 
-/// Who is asked. The runtime sets it to the C library's own function: one that a program
-/// preloads to live in another time (faketime) would make durations wrong, and might
-/// allocate or lock inside an allocation.
+/// The clock function to call. The runtime sets it to the C library's own: one that a program
+/// preloads to shift its time (faketime) would make durations wrong, and might allocate or lock
+/// inside an allocation.
 inline constinit ClockFunction* clock_function = clock_gettime;
 
 inline Nanoseconds clock_now(clockid_t clock) {

@@ -7,7 +7,7 @@
 
 namespace geiger::base {
 
-/// What code returns where input or the system can refuse.
+/// The result of functions that input or the system can make fail.
 template <typename T>
 class [[nodiscard]] Outcome {
  public:

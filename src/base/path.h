@@ -1,4 +1,4 @@
-// Paths as texts.
+// File paths as texts: their parts, without file system access.
 #pragma once
 
 #include <cstddef>

@@ -14,14 +14,14 @@
 
 namespace geiger::base {
 
-/// What the process leaves itself of the system.
+/// Which system calls the process allows itself.
 enum class Confinement : int {
   kNone = 0,
   kToAllocators = 1,  ///< Calls that an allocator makes too: mmap and munmap.
   kTotal = 2,         ///< None.
 };
 
-/// Of this library's copy of the calls, for the whole process.
+/// Applies to this library's copy of the calls, for the whole process.
 inline constinit std::atomic<Confinement> confinement{Confinement::kNone};
 
 /// Refuses, as the kernel might.

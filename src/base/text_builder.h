@@ -1,4 +1,4 @@
-// Text put together in room of fixed size, without libc's formatting and without memory.
+// Builds text in a buffer of fixed size, without libc's formatting and without allocating.
 //
 // Threads: one. Signals / Fork: safe. Allocates: never.
 #pragma once

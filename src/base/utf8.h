@@ -1,4 +1,4 @@
-// UTF-8 as other people's bytes need it: nothing is assumed to be valid.
+// UTF-8 of untrusted bytes: nothing is assumed to be valid.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace geiger {
 
-/// What starts a text: a code point, or one byte that starts none.
+/// The start of a text: a code point, or one byte that does not start one.
 struct CodePoint {
   char32_t value = 0;
   std::size_t length = 1;  ///< Bytes consumed, at least 1.

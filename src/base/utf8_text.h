@@ -1,5 +1,5 @@
-// Texts for formats that want valid UTF-8. It allocates, so what runs in a target's allocator may
-// not use it.
+// Converts texts for formats that require valid UTF-8. It allocates, so code that runs in a
+// target's allocator must not use it.
 #pragma once
 
 #include <string>

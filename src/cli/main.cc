@@ -67,7 +67,7 @@ base::Outcome<std::vector<std::string>> shield_program(const CLI::App& run,
   return shielded;
 }
 
-// The same where only a "--" makes words a program's.
+// Shields the words after a "--", for verbs in which only that begins the program's own words.
 void shield_words_behind_divider(std::vector<std::string>& words) {
   const auto divider = std::find(words.begin(), words.end(), "--");
   if (divider == words.end()) return;

@@ -29,7 +29,7 @@ struct Condition {
 /// The reason of a failure quotes the text.
 [[nodiscard]] base::Outcome<Condition> parse_condition(std::string_view text);
 
-/// What was read of a process and its surroundings at one instant.
+/// Memory readings of a process and its cgroup at one instant.
 struct MemoryReadings {
   Nanoseconds now = 0;
   Bytes resident = 0;
@@ -60,7 +60,7 @@ class Trigger {
 /// The text of /proc/pressure/memory or memory.pressure: "some avg10" as a share.
 [[nodiscard]] std::optional<double> parse_pressure(std::string_view text);
 
-/// What is read about a process, from its own cgroup where there is one.
+/// Reads the memory of a process and of its cgroup, if it has one of its own.
 [[nodiscard]] MemoryReadings read_memory(pid_t pid, Nanoseconds now);
 
 }  // namespace geiger::control

@@ -19,8 +19,8 @@ bool has_both_pages(int fd) {
   return fstat(fd, &status) == 0 && static_cast<Bytes>(status.st_size) >= trace::kRecordsOffset;
 }
 
-/// Claims a slot by making its sequence odd. Who died while filling one leaves it claimed for
-/// ever; there are others.
+/// Claims a slot by making its sequence odd. A controller that died while filling a slot leaves it
+/// claimed for ever; there are others.
 bool claim(trace::ControlMark& mark, std::uint32_t& sequence) {
   sequence = mark.sequence.load(std::memory_order_acquire);
   const bool is_free = sequence % 2 == 0 && mark.taken.load(std::memory_order_acquire) == sequence;

@@ -1,4 +1,5 @@
-// What whoever watches a trace may write: the second page of it (trace/format.h).
+// The second page of a trace (trace/format.h), which the supervisor or a controller writes to steer
+// the recording.
 #pragma once
 
 #include <cstdint>

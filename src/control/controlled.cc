@@ -42,7 +42,7 @@ bool is_newer(const LiveTrace& one, const LiveTrace& other) {
   return one.header().start_monotonic > other.header().start_monotonic;
 }
 
-/// Where traces go that nobody gave a place: ./geiger-PROGRAM.PID, of the program's user.
+/// Makes the default directory of traces, ./geiger-PROGRAM.PID, owned by the program's user.
 base::Outcome<std::string> make_directory(const TargetProcess& target) {
   const OutputPlan plan(target.facts().name, "");
   const std::string path = plan.directory_for(target.facts().pid);

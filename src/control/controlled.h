@@ -1,4 +1,4 @@
-// A process with geiger in it: how it stands, and what can be asked of it.
+// A process with geiger loaded: its state, and the requests that a controller can make of it.
 #pragma once
 
 #include <chrono>
@@ -22,18 +22,18 @@ enum class Standing : std::uint8_t {
   kRecording,
   kPaused,   ///< Draws, but records nothing.
   kDormant,  ///< Sleeps until it is called.
-  kEnded,    ///< Its recording has ended; the trace says why.
+  kEnded,    ///< Its recording has ended; the trace has the reason.
   kInert,    ///< The library is there and does nothing.
 };
 [[nodiscard]] std::string_view name_of(Standing standing);
 
-/// What `status` tells of a process.
+/// What `status` reports of a process.
 struct ProcessStatus {
   pid_t pid = 0;
   std::string program;
   Standing standing = Standing::kInert;
   Bytes interval = 0;  ///< In force, or what a recording would begin with; 0 = not known.
-  /// Of its trace, if it has one.
+  /// Path of its trace, if it has one.
   std::string trace;
   Bytes trace_bytes = 0;
   RecordCounts records;

@@ -12,7 +12,7 @@
 
 namespace geiger::control {
 
-/// What recording may cost a process; one of the two is not 0.
+/// The cost that recording may have for a process; one of the two is not 0.
 struct Budget {
   double share = 0;               ///< Of its processor time, in (0, 1).
   double samples_per_second = 0;  ///< Of the clock on the wall.
@@ -49,11 +49,11 @@ class IntervalGovernor {
   /// `least`: the interval that is wanted where the budget allows it.
   explicit IntervalGovernor(Bytes least) : least_(least), interval_(least) {}
 
-  /// What was spent and what was allowed since the last call, in any one unit; `samples`
-  /// since then. Returns the interval to draw with from now on.
+  /// Accounts for the cost that was spent and allowed since the last call, in any one unit;
+  /// `samples` since then. Returns the interval to draw with from now on.
   Bytes account(Nanoseconds elapsed, double spent, double allowed, std::uint64_t samples);
 
-  /// The interval was raised to this elsewhere; a smaller one says nothing.
+  /// The interval was raised to this elsewhere; a smaller one changes nothing.
   void raise_to(Bytes interval) { interval_ = std::clamp(interval, interval_, kMostInterval); }
 
   [[nodiscard]] Bytes interval() const { return interval_; }

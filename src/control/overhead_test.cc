@@ -122,7 +122,7 @@ class Program {
  private:
   Bytes allocate(std::uint64_t& samples) {
     const Bytes size = 8 + generator_() % 57;
-    // The interval of certain objects may change too: their pi is 1, whoever drew them.
+    // The interval of certain objects may change too: their pi is 1 at every interval.
     const auto kind = sampler_.trial(size).kind;
     if (kind == sampling::Verdict::Kind::kSampled) sums.add(size, sampler_.lambda());
     if (kind == sampling::Verdict::Kind::kCertain) sums.add_certain(size);
@@ -158,8 +158,8 @@ TEST(GovernedInterval, LeavesEstimatesUnbiasedAndCovered) {
   EXPECT_GT(covered / kPrograms, 0.95 - 5 * std::sqrt(0.95 * 0.05 / kPrograms));
 }
 
-// Thousandfold bursts. The first tenth of a second of the first one is drawn before anybody can
-// know of it, and alone is 2 times what half a minute allows; the rest adds a fifth of that.
+// Thousandfold bursts. The first tenth of a second of the first one is drawn before the governor
+// can know of it, and alone is 2 times what half a minute allows; the rest adds a fifth of that.
 TEST(GovernedInterval, KeepsToTheBudgetOverBursts) {
   std::uint64_t samples = 0;
   for (int i = 0; i < 50; ++i) {

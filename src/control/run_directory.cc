@@ -108,7 +108,7 @@ base::Outcome<bool> create_run_directory(const std::string& directory, bool repl
   struct stat status {};
   if (lstat(directory.c_str(), &status) != 0) return failure(directory, std::strerror(errno));
   if (!S_ISDIR(status.st_mode)) return failure(directory, "it exists and is no directory");
-  // Whoever owns it could swap what is written into it.
+  // Another owner could replace what is written into it.
   if (status.st_uid != geteuid()) return failure(directory, "it belongs to somebody else");
   return empty_run_directory(directory);
 }

@@ -20,7 +20,7 @@ class OutputPlan {
   [[nodiscard]] std::string directory_for(int pid) const;
   /// Absolute path of -o's file; empty without -o.
   [[nodiscard]] const std::string& file() const { return file_; }
-  /// What the user calls the result: relative where the user was.
+  /// The name of the result for the user: relative to the user's directory.
   [[nodiscard]] std::string shown_for(int pid) const;
 
  private:

@@ -101,7 +101,7 @@ void WatchedImage::pull_triggers(Nanoseconds now) {
   if (readings.resident == 0) return;  // It is gone, or has no memory any more.
   for (Trigger& trigger : marks_) {
     if (!trigger.fires(readings)) continue;
-    // Where all slots wait the program allocates nothing: a mark more says nothing more.
+    // If all slots wait, the program allocates nothing: one more mark would add nothing.
     static_cast<void>(post_mark(trace_->control(), now, trigger.condition().text));
   }
   bool is_due = false;
@@ -118,8 +118,8 @@ void WatchedImage::snap(const MemoryReadings& readings) {
   trace_->control().wanted_segment.fetch_add(1, std::memory_order_release);
 }
 
-/// A segment is complete once the process writes another; the current one always stays, and so
-/// does one that something else began: a user who started the recording, or asked for a segment,
+/// A segment is complete once the process writes another; the current one always stays, and so does
+/// one that was begun for another reason: a user who started the recording, or asked for a segment,
 /// wants to find it, and the marks in it.
 void WatchedImage::drop_the_least() {
   if (!under_way_ || trace_->path() == under_way_->path) return;

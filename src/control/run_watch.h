@@ -1,4 +1,4 @@
-// What is done to traces while they are written, besides giving them storage: marks and
+// What the supervisor does to traces while they are written, besides giving them storage: marks and
 // snapshots at conditions, and an interval that keeps to a budget.
 #pragma once
 

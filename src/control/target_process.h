@@ -1,8 +1,8 @@
-// A process that is to be controlled, looked at from outside: who it is, whose, and what of
-// geiger is in it.
+// A process that is to be controlled, seen from outside: its identity, its user, and what of geiger
+// is in it.
 //
-// A process id is soon somebody else's. So /proc/PID is opened once and everything is read
-// through that descriptor: it stands for one process, and for nobody after its end.
+// A process id may soon belong to another process. So /proc/PID is opened once and everything is
+// read through that descriptor: it stands for this one process, and reads fail after its end.
 #pragma once
 
 #include <sys/types.h>
@@ -20,7 +20,7 @@
 
 namespace geiger::control {
 
-/// What /proc/PID/status and stat say.
+/// Facts from /proc/PID/status and stat.
 struct ProcessFacts {
   pid_t pid = 0;
   std::uint32_t inner_pid = 0;  ///< In its own pid namespace.
@@ -46,7 +46,7 @@ struct MappedFile {
 /// The files of /proc/PID/maps, each once.
 [[nodiscard]] std::vector<MappedFile> mapped_files_in(std::string_view maps);
 
-/// What was found of geiger in the process.
+/// The files of geiger that the process has mapped.
 struct GeigerFiles {
   bool has_runtime = false;        ///< The library is loaded.
   std::vector<MappedFile> traces;  ///< Its own or, after fork, also its parent's.
@@ -56,7 +56,7 @@ struct GeigerFiles {
 
 class TargetProcess {
  public:
-  /// Fails on what is no process of this user (or, for root, of anybody).
+  /// Fails unless `pid` is a process of this user (root: of any user).
   [[nodiscard]] static base::Outcome<TargetProcess> open(pid_t pid);
 
   [[nodiscard]] const ProcessFacts& facts() const { return facts_; }
@@ -68,7 +68,7 @@ class TargetProcess {
   /// exec, is not older than two seconds.
   [[nodiscard]] bool has_just_started() const;
 
-  /// What of geiger is in it now. Fails where that cannot be read.
+  /// The files of geiger that it has mapped now. Fails if its maps cannot be read.
   [[nodiscard]] base::Outcome<GeigerFiles> geiger_files() const;
   /// The value of a variable of the environment that it was started with, if that is still
   /// readable.

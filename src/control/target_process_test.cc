@@ -111,7 +111,7 @@ TEST_F(Marks, AreCutToWhatASlotHolds) {
 }
 
 TEST_F(Marks, WaitForASlotThatNobodyFills) {
-  page_.marks[3].sequence = 5;  // Whoever filled it died.
+  page_.marks[3].sequence = 5;  // The controller died while filling it.
   for (std::size_t i = 0; i + 1 < trace::kControlMarks; ++i) EXPECT_TRUE(post_mark(page_, i, "m"));
   EXPECT_FALSE(post_mark(page_, 9, "m"));
   take(6);

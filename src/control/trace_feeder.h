@@ -33,7 +33,7 @@ class WatchedTrace {
   }
   WatchedTrace(const WatchedTrace&) = delete;
   WatchedTrace& operator=(const WatchedTrace&) = delete;
-  /// Tells the runtime that nobody allocates for it any more.
+  /// Tells the runtime that it must allocate its own storage from here on.
   ~WatchedTrace();
 
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -115,10 +115,9 @@ class TraceFeeder {
   int refused_ = 0;
 };
 
-/// Whether some process still maps or holds `path` open for writing. Asked of the
-/// kernel by way of a read lease, which it grants only if nobody does; so neither
-/// reused pids nor pid namespaces matter. True where the file system cannot tell
-/// and a process with this pid exists.
+/// Whether some process still maps or holds `path` open for writing. Asked of the kernel by way of
+/// a read lease, which it grants only if no process does; so neither reused pids nor pid namespaces
+/// matter. True where the file system cannot tell and a process with this pid exists.
 [[nodiscard]] bool is_being_written(const std::string& path, pid_t pid);
 
 }  // namespace geiger::control

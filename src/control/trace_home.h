@@ -17,15 +17,15 @@ class TraceHome {
   [[nodiscard]] static base::Outcome<TraceHome> prepare(pid_t pid, const std::string& home,
                                                         bool replaces);
 
-  /// As the process names it.
+  /// The directory as the process names it.
   [[nodiscard]] const std::string& told() const { return told_; }
   /// Where we find the traces while it writes them, also when it is gone.
   [[nodiscard]] const std::string& watched() const { return watched_; }
   [[nodiscard]] const std::string& home() const { return home_; }
 
-  /// Makes files at home of traces that nobody writes any more. A process that lives on
-  /// keeps its mappings: it keeps the old files, without their storage. Sentences for the
-  /// user, usually none.
+  /// Makes files at home of traces that no process writes any more. A process that lives on keeps
+  /// its mappings: it keeps the old files, without their storage. Sentences for the user, usually
+  /// none.
   [[nodiscard]] std::string bring_home() const;
   /// Removes what was made, when nothing came of it.
   void abandon() const;

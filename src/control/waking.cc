@@ -166,7 +166,7 @@ base::Outcome<Waking> Waking::open(const TargetProcess& target, const MappedFile
   }
   base::UniqueFd file = find_known(places, target.facts());
   if (!file.is_open()) file = create(places.front(), target.facts());
-  if (!file.is_open()) file = find_known(places, target.facts());  // Somebody was faster.
+  if (!file.is_open()) file = find_known(places, target.facts());  // Another controller was faster.
   auto page = meet(std::move(file), target.facts());
   if (!page) {
     return Result::failure(fmt::format("{}: the file to meet it in cannot be made: {}",

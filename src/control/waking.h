@@ -41,7 +41,7 @@ class MappedPage {
   Page* page_ = nullptr;
 };
 
-/// What is asked of a program.
+/// A request to a program.
 struct Order {
   bool records = false;
   Bytes interval = 0;     ///< 0: the program's own.
@@ -51,10 +51,11 @@ struct Order {
 /// The meeting place of one sleeping program. Other controllers wait while this lives.
 class Waking {
  public:
-  /// `bell` is what the program has mapped. Makes the rendezvous if there is none.
+  /// `bell` is the one that the program has mapped. Makes the rendezvous if there is none.
   [[nodiscard]] static base::Outcome<Waking> open(const TargetProcess& target,
                                                   const MappedFile& bell);
-  /// As it is, without making anything; nothing if nobody asked anything of it yet.
+  /// The rendezvous as it is, without creating it; nothing if no controller has called the process
+  /// yet.
   [[nodiscard]] static std::optional<Waking> look(const TargetProcess& target);
 
   [[nodiscard]] trace::Presence presence() const {
@@ -65,12 +66,12 @@ class Waking {
   /// A request that the program has not met yet, and whether it is to record.
   [[nodiscard]] std::optional<bool> pending() const;
 
-  /// What recordings of it begin with from now on; 0: its own.
+  /// The interval that its recordings begin with from now on; 0: its own.
   void set_interval(Bytes interval) { page_->wanted_interval.store(interval); }
   [[nodiscard]] Bytes interval() const;
 
-  /// Asks, and waits until it is answered. The reason of a failure says what the program
-  /// answered, or that it did not: then the request stays.
+  /// Makes a request and waits for the answer. The reason of a failure is the program's answer, or
+  /// that there was none: then the request stays.
   [[nodiscard]] base::Outcome<bool> request(const Order& order, std::chrono::milliseconds patience);
 
  private:

@@ -13,7 +13,7 @@ namespace geiger::estimation {
 inline constexpr std::uint64_t kSamplesForRatio = 30;
 
 struct AverageSize {
-  double value = 0;  ///< Bytes per object, certain ones included.
+  double value = 0;  ///< Bytes per object, certain objects included.
   /// Contains `value`. From kSamplesForRatio samples on the delta method's, else
   /// the widest that two intervals of level 1 - alpha/2 for bytes and objects
   /// allow (Bonferroni): wide, but never too narrow while those hold.

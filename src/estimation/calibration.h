@@ -1,6 +1,5 @@
-// Estimates that know the exact total: the runtime counts every byte, so what is
-// sampled only has to say how that total divides. For allocated bytes only; what
-// is live at an instant is not counted.
+// Estimates that use the exact total: the runtime counts every byte, so samples only have to show
+// how the total divides. For allocated bytes only; live bytes are not counted.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +19,12 @@ namespace geiger::estimation {
 ///
 /// `exact` of the result is the part's certain bytes, `variance` V_s V_r/V.
 ///
-/// Its coverage holds for objects that are put to trial only below T. Not for pure
-/// recordings: among objects of several T it falls to .92.
+/// The interval has its coverage if only objects below T are put to trial. In pure recordings its
+/// coverage falls to .92 among objects of several T.
 ///
-/// kLevel: `level` outside (0, 1). kPart: `part` has more than `whole` somewhere, or
-/// `exact_bytes` is less than what was seen. Without uncertain samples in the whole
-/// (V = 0) nothing says how the unseen bytes divide: the value is what was seen.
+/// kLevel: `level` outside (0, 1). kPart: `part` has more than `whole` somewhere, or `exact_bytes`
+/// is less than what was seen. Without uncertain samples in the whole (V = 0) it is not known how
+/// the unseen bytes divide: the value is what was seen.
 [[nodiscard]] Checked<Estimate> calibrated_bytes(const NodeSums& part, const NodeSums& whole,
                                                  double exact_bytes, double level);
 

@@ -1,4 +1,4 @@
-// A value, or the reason why what was asked for has none.
+// A value, or the reason why the question has no answer.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace geiger::estimation {
 
-/// What can be wrong with a question.
+/// Reasons to refuse a question.
 enum class InputError : std::uint8_t {
   kLevel,        ///< A confidence level outside (0, 1) or NaN.
   kProbability,  ///< A probability outside its range or NaN.
@@ -40,7 +40,7 @@ enum class InputError : std::uint8_t {
   return "the input is not possible";
 }
 
-/// Either a T or an InputError; asking for the one that is not there is a bug.
+/// Either a T or an InputError; asking for the absent one is a bug.
 template <typename T>
 class [[nodiscard]] Checked {
  public:

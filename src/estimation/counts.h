@@ -1,4 +1,4 @@
-// What a node's samples are before anything is computed from them: whole numbers.
+// The samples of a node as counts, that is whole numbers, before anything is computed from them.
 //
 // Sums of doubles depend on the order of adding in their last bits. Counts do not: to
 // merge threads, processes or hosts is to add integers, and sums taken from counts in
@@ -49,14 +49,14 @@ using Counts = std::vector<Count>;
 /// Brings counts in any order and repetition to the canonical form.
 void make_canonical(Counts& counts);
 
-/// Both together. Requires canonical ones.
+/// The counts of `a` and `b` together, canonical. Requires canonical ones.
 [[nodiscard]] Counts merged(std::span<const Count> a, std::span<const Count> b);
 
 /// Adds `count` samples of the kind that `kind` is, whatever its own count.
 void add(NodeSums& sums, const Count& kind, std::uint64_t count);
 
-/// Their sums, added in order. Requires canonical ones. E is what the samples
-/// themselves imply: state the intervals in force with could_have_sampled.
+/// The sums of `counts`, added in order. Requires canonical ones. E is what the samples themselves
+/// imply: state the intervals in force with could_have_sampled.
 [[nodiscard]] NodeSums sums_of(std::span<const Count> counts);
 
 /// Bytes of the certain objects smaller than `size`: what is uneven beside a recording

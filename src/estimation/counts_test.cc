@@ -152,7 +152,7 @@ TEST(Thinned, HasTheLawOfARecordingAtTheLargerInterval) {
   }
 }
 
-// The other sizes of a node do not take part in what becomes of one.
+// Each size of a node is thinned independently of its other sizes.
 TEST(Thinned, TreatsEachSizeByItself) {
   const Counts one{{16, rate_of_interval(kT), 1000}};
   const Counts two{{16, rate_of_interval(kT), 1000}, {32, rate_of_interval(kT), 50}};

@@ -29,7 +29,7 @@ struct Side {
 struct Difference {
   double value = 0;
   Interval interval;  ///< MOVER of the two FF-SG intervals; contains `value`.
-  /// The change of what both sides recorded with certainty: a fact, no estimate.
+  /// The change of what both sides recorded with certainty: a fact, not an estimate.
   double certain = 0;
   /// Two-sided, of "all else is the same per run" (what was put to trial on at least
   /// one side); a change of `certain` needs no test. In [0, 1]; 1 where nothing was
@@ -37,19 +37,19 @@ struct Difference {
   /// sizes and is what to report and to adjust; the exact one takes its place where
   /// uneven bytes leave one side without randomness.
   double p_value = 1;
-  /// The version that never rejects a true "the same" too often: for a single claim
-  /// that must stand on its own. At least `p_value`.
+  /// The version that never rejects a true "the same" too often, for a single claim without others
+  /// to average with. At least `p_value`.
   double exact_p_value = 1;
   /// The smallest growth, bytes per run, that would be found (p_value <= 1 - level)
   /// with a probability of 80 %.
   double detectable = 0;
 };
 
-/// Settles E of two sides for what is compared. Large objects that were put to trial
-/// (pure mode) come and go in steps wider than E: the next event must then be as large
-/// as the largest weight on either, on each that can miss anything. A weight that is
-/// large only beside the other side's smaller interval tells of nothing. Doing it twice
-/// is doing it once. The functions below do it; who scales sides must do it before.
+/// Sets E of two sides to what their comparison needs. Large objects that were put to trial (pure
+/// mode) come and go in steps wider than E: the next event must then be as large as the largest
+/// weight on either, on each that can miss anything. A weight that is large only beside the other
+/// side's smaller interval is not evidence of large objects. Doing it twice changes nothing more.
+/// The functions below do it; a caller that scales sides must do it before scaling.
 void settle_next_event(NodeSums& before, NodeSums& after);
 
 /// Compares two sides at a confidence level. Any input gives finite numbers.

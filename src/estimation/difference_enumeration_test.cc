@@ -136,7 +136,7 @@ Worst shares_of(const std::vector<Outcome>& before, const std::vector<Outcome>& 
   return shares;
 }
 
-// The same objects recorded at T and at T / ratio.
+// The worst error rates where nothing changed: one set of objects, recorded at T and at T / ratio.
 Worst without_change(const std::vector<Alike>& objects, double ratio, bool is_pure = false) {
   const auto coarse = outcomes_of(objects, {kT, kT, is_pure});
   const auto fine = outcomes_of(objects, {kT / ratio, kT, is_pure});

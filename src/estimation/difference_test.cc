@@ -36,7 +36,7 @@ TEST(Difference, GivesTheReference) {
   }
 }
 
-// The weights of the coarser side are no sign of large objects on the finer one.
+// The weights of the coarser side do not indicate large objects on the finer one.
 TEST(Difference, OfDifferentIntervalsHasTheEventsOfEach) {
   for (const std::uint64_t samples : {10U, 150U}) {
     Side coarse, fine;
@@ -94,8 +94,8 @@ TEST(Difference, WithoutDoubtIsAPoint) {
   EXPECT_EQ(d.detectable, 0);
 }
 
-// Objects of T/2 that the finer side records with certainty and the coarser one
-// samples: 40 of them before and 16 samples after (40 pi = 15.7) are no change.
+// Objects of T/2 that the finer side records with certainty and the coarser one samples: 40 of them
+// before and 16 samples after (40 pi = 15.7) are not a change.
 TEST(Difference, ObjectsBetweenTwoIntervalsAreComparedByTheirBytes) {
   constexpr Bytes kSize = 262144;
   Side before{.sums = {}, .uneven_bytes = 40.0 * kSize}, after;

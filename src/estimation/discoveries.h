@@ -1,4 +1,4 @@
-// Many comparisons at once: which of them to believe.
+// Adjusts p-values for many comparisons at once.
 #pragma once
 
 #include <span>

@@ -1,4 +1,5 @@
-// Several runs per side: what varies from run to run besides the sampling.
+// Compares several runs per side, allowing for the variation from run to run besides the sampling
+// error.
 //
 // The same program on the same input does not allocate the same twice. A test that
 // knows the sampling error only then finds changes where there are none: with 10,000

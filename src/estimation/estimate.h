@@ -1,4 +1,4 @@
-// From sums to numbers: every value comes with its variance and interval.
+// Estimates from sums: every value comes with its variance and interval.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Estimate {
   double exact = 0;           ///< Part of `value` known without error (X).
 };
 
-/// Which interval a number gets (docs/estimators.md, section 5).
+/// The kind of interval that a number gets (docs/estimators.md, section 5).
 enum class Form {
   kTotal,   ///< FF-SG: totals, differences, SQL. s = 0 gives [X, X + E ln(2/alpha)].
   kListed,  ///< FF-SG given s >= 1: rows that are shown because they were sampled.
@@ -52,10 +52,10 @@ inline constexpr double kLargestSum = 1e150;
 [[nodiscard]] Estimate estimate_objects(const NodeSums& sums, double level,
                                         Form form = Form::kTotal);
 
-/// The same where it is known that no object is smaller than `least_size` (the size
-/// of the type at the site, the smallest class of the allocator): the upper limit
-/// then holds for any mixture of sizes from there on, also without samples. A
-/// size of 0 counts as 1; for samples that were thinned no such bound is known.
+/// Estimated objects where no object is smaller than `least_size` (the size of the type at the
+/// site, the smallest class of the allocator): the upper limit then holds for any mixture of sizes
+/// from there on, also without samples. A size of 0 counts as 1; for samples that were thinned no
+/// such bound is known.
 [[nodiscard]] Estimate estimate_objects_of_size_at_least(Bytes least_size, const NodeSums& sums,
                                                          double level, Form form = Form::kTotal);
 

@@ -160,8 +160,8 @@ TEST(EstimateBytes, ListedLimitsSolveTheConditionalEquations) {
   }
 }
 
-// One object drawn at T/32, where T was in force too: it lists the site whatever
-// else there is, so having been listed says nothing about the rest.
+// One object drawn at T/32, where T was in force too: it lists the site whatever else there is, so
+// having been listed does not depend on the rest.
 TEST(EstimateBytes, ListedUpperLimitKnowsWhatListedTheSite) {
   NodeSums sums;
   sums.could_have_sampled(kT);

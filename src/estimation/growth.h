@@ -1,4 +1,4 @@
-// Whether something grows, or only varies: a trend against its own scatter.
+// Tests whether something grows or only varies: a trend against its own scatter.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ struct Change {
   double value = 0;   ///< Net change in it, any sign.
 };
 
-/// All that is known from the scatter of the changes.
+/// What the scatter of the changes shows about their sum.
 struct Trend {
   double value = 0;    ///< Net change over all of it.
   Interval interval;   ///< Contains `value`; everything where there are fewer than two.
@@ -30,9 +30,9 @@ struct Trend {
 /// nothing grew or fewer than two changes are left.
 [[nodiscard]] Trend trend_of(std::span<const Change> changes, double level);
 
-/// The p-value of a growth that does not rest on one stretch: the larger of trend_of's with
-/// and without the largest change. A few bursts are no trend, but so few large values
-/// are far from normal, and Student's t alone takes three in twelve for one in a case of
+/// The p-value of a growth that does not rest on one stretch: the larger of trend_of's with and
+/// without the largest change. A few bursts are not a trend, but so few large values are far from
+/// normal, and Student's t alone takes three bursts in twelve stretches for a trend in one case of
 /// six.
 [[nodiscard]] double steady_growth_p(std::span<const Change> changes);
 

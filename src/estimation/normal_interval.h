@@ -1,4 +1,4 @@
-// The normal interval: for sums of many samples, and as what it is compared with.
+// The normal interval: for sums of many samples, and for comparison with the other intervals.
 #pragma once
 
 #include "estimation/checked.h"
@@ -9,9 +9,8 @@ namespace geiger::estimation {
 /// z with P(|Z| > z) = 1 - level. kLevel for a level outside (0, 1).
 [[nodiscard]] Checked<double> normal_quantile(double level);
 
-/// value +- z sqrt(variance), not below `least`. It knows nothing of skewness: of few
-/// samples it covers far less than its level. kSize where value or variance is
-/// negative or not finite.
+/// value +- z sqrt(variance), not below `least`. It ignores skewness: with few samples it covers
+/// far less than its level. kSize where value or variance is negative or not finite.
 [[nodiscard]] Checked<Interval> normal_interval(double value, double variance, double level,
                                                 double least = 0);
 

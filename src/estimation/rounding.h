@@ -1,4 +1,4 @@
-// Formats that hold integers only: rounding a column without moving its total.
+// Rounds a column of numbers without moving its total, for formats that hold integers only.
 #pragma once
 
 #include <cstdint>

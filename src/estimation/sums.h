@@ -35,9 +35,9 @@ struct SampleSums {
   friend auto operator<=>(const SampleSums&, const SampleSums&) = default;
 };
 
-/// What a node of a profile keeps. Merging adds (maxima for E and c, the
-/// minimum for E_least), so it holds over threads, processes and hosts in any order, up to
-/// the last bits, which counts.h keeps too.
+/// The sums that a node of a profile keeps. Merging adds (maxima for E and c, the minimum for
+/// E_least), so it holds over threads, processes and hosts in any order, up to the last bits, which
+/// counts.h keeps too.
 ///
 /// Where another property y of the objects is summed (resident bytes, overhead), y stands
 /// for z in X, B, Y, V, CB and the largest weight, while pi stays that of z. An object
@@ -76,8 +76,8 @@ struct NodeSums : SampleSums {
   /// The sums if whatever is open had all of its size.
   [[nodiscard]] NodeSums at_most() const;
 
-  /// No order of anything real, but one that tells different sums apart: whoever adds
-  /// sums in it gets the same bits wherever they came from.
+  /// An order without a meaning of its own that distinguishes different sums: adding sums in this
+  /// order gives the same bits wherever they came from.
   // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the 0 of a comparison for a pointer.
   friend auto operator<=>(const NodeSums&, const NodeSums&) = default;
 };

@@ -47,7 +47,7 @@ TEST(NodeSums, GivesTheReferenceWeights) {
   EXPECT_GT(compared, 150);
 }
 
-// Another property y of the objects: the weights stay those of the size.
+// Where another property y of the objects is summed, the weights stay those of the size.
 TEST(NodeSums, SumsAValueInPlaceOfTheSize) {
   const double lambda = rate_of_interval(1000);
   for (const Bytes size : {Bytes{10}, Bytes{700}, Bytes{4000}}) {

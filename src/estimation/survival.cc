@@ -36,8 +36,8 @@ double missed_of(const Lifetime& life) {
   return life.missed < 1 ? std::max(life.missed, 0.0) : 1.0;
 }
 
-// What each life and all that are longer add up to. Added from the longest down, so
-// that what is at risk at the end is no small difference of large sums.
+// What each life and all that are longer add up to. Added from the longest down, so that what is at
+// risk at the end is not a small difference of large sums.
 template <typename Value>
 std::vector<double> sums_from(std::span<const Lifetime> lives, const Value& value_of) {
   std::vector<double> sums(lives.size() + 1, 0.0);
@@ -77,8 +77,8 @@ Freed freed_from(std::span<const Lifetime> lives, std::size_t first) {
 // of their squares is right where lives and weights go together, as they do. But it fails
 // where one sample was nearly all that was left: what it does to S is not little.
 //
-// Greenwood's: the variance of each step given what was at risk. It grows without bound
-// there, as it should, but knows nothing of weights. So the larger of the two counts.
+// Greenwood's: the variance of each step given what was at risk. It grows without bound there, as
+// it should, but ignores weights. So the larger of the two counts.
 class CurveVariance {
  public:
   explicit CurveVariance(std::span<const Lifetime> lives)

@@ -1,10 +1,9 @@
 // How long objects live, from samples of which some were still alive at the end: the
 // weighted Kaplan-Meier curve.
 //
-// Whether an allocation is a sample does not depend on how long it will live, so
-// weighted curves are unbiased. What is not: the mean over those that were seen dying
-// (short lives are over-represented) and the age of those that are alive (long ones
-// are).
+// Whether an allocation is a sample does not depend on how long it will live, so weighted curves
+// are unbiased. Two simpler figures are biased: the mean over the objects that were freed (short
+// lives are over-represented) and the age of those that are alive (long lives are).
 #pragma once
 
 #include <cstddef>
@@ -32,7 +31,7 @@ struct SurvivalStep {
   double at_risk = 0;  ///< Weight of what lived at least so long.
 };
 
-/// What the interval of a curve is about.
+/// Options of a curve's intervals.
 struct SurvivalDesign {
   double level = 0.95;
   /// Weight of the next object that might have been sampled and was not: E for bytes,
@@ -55,15 +54,14 @@ class SurvivalCurve {
   SurvivalCurve(std::span<const Lifetime> lifetimes, double level)
       : SurvivalCurve(lifetimes, SurvivalDesign{.level = level}) {}
 
-  /// Lengths at which something was freed, counted from 0 in order of lengths. None
-  /// where nothing was freed: then all that is known is that everything lived as long
-  /// as it was watched.
+  /// Lengths at which something was freed, counted from 0 in order of lengths. 0 if nothing was
+  /// freed: then it is only known that everything lived as long as it was watched.
   [[nodiscard]] std::size_t size() const { return frees_.size(); }
   /// Requires i < size().
   [[nodiscard]] SurvivalStep step(std::size_t i) const;
 
-  /// The share alive just after `length`, with its band; 1 before the first step. Past
-  /// the longest time watched the curve says nothing more than its last step.
+  /// The share alive just after `length`, with its band; 1 before the first step. Past the longest
+  /// time watched it stays at its last step.
   [[nodiscard]] SurvivalStep at(double length) const;
 
   /// The longest length watched, of what was freed or not; 0 without samples.

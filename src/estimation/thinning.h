@@ -22,11 +22,10 @@ struct Parts {
   bool in_second = false;
 };
 
-/// Splits one process of rate `lambda` into two independent ones of the rates share * lambda and
-/// (1 - share) * lambda: each holds exactly the samples that a recording of its own at
-/// that rate would hold, and neither tells anything about the other. (A plain
-/// coin per sample does not: an object in one part is then never in the other,
-/// so that whoever looks at the first part knows something about the second.)
+/// Splits one process of rate `lambda` into two independent ones of the rates share * lambda and (1
+/// - share) * lambda: each holds exactly the samples that a recording of its own at that rate would
+/// hold, and neither tells anything about the other. (A plain coin per sample does not: an object
+/// in one part is then never in the other, so that the first part says something about the second.)
 ///
 /// `offset` is that of the drawn byte, `share` in (0, 1), `random` 64 uniform bits. At
 /// lambda = +inf and for certain objects (do not ask) both parts hold everything.

@@ -26,10 +26,10 @@
 
 namespace geiger::inject {
 
-/// Where calls that are not ours to make find what they need.
+/// Addresses that calls in a borrowed thread need.
 struct CallPlaces {
   Address syscall_instruction = 0;  ///< Any two bytes 0f 05 in executable memory.
-  Address syscall_and_return = 0;   ///< The same with c3 behind, 0 = none: one stop, not two.
+  Address syscall_and_return = 0;   ///< 0f 05 c3, 0 = none: one stop, not two.
   Address errno_location = 0;       ///< __errno_location.
   Address loader_begin = 0;         ///< _rtld_global: the loader's locks.
   Address loader_end = 0;

@@ -61,8 +61,8 @@ int rank_of(pid_t pid, pid_t tid) {
   return sees_it ? 2 : 0;
 }
 
-/// Each rank is read once: a thread goes on, and an order that changes while it is sorted by
-/// is none.
+/// Each rank is read once: threads go on, and sorting by an order that changes meanwhile is
+/// undefined.
 std::vector<pid_t> threads_by_rank(pid_t pid) {
   std::vector<std::pair<int, pid_t>> ranked;
   for (const pid_t tid : threads_of(pid)) ranked.emplace_back(rank_of(pid, tid), tid);
@@ -95,13 +95,13 @@ std::string loadable_part(const std::string& path) {
   return bytes;
 }
 
-/// Read before anybody stands still.
+/// Read before any thread is stopped.
 struct Library {
   std::string path;
   std::string bytes;
 };
 
-/// Where an order is given, and where the runtime says of itself.
+/// The address where orders are written, and that where the runtime reports its state.
 struct Entry {
   Address function = 0, said = 0;
 };
@@ -237,7 +237,7 @@ Injection::Taken Injection::try_thread(const SafePoints& safe, pid_t tid,
   return failure.empty() ? Taken::kYes : Taken::kRefused;
 }
 
-/// Of a process that somebody stopped: its threads stand where they are for good.
+/// For a process that was stopped by a signal: its threads stay where they are for good.
 bool Injection::are_all_safe(const SafePoints& safe) const {
   return std::ranges::all_of(threads_of(pid_), [&](pid_t tid) {
     BorrowedThread thread(pid_, tid);
@@ -245,7 +245,7 @@ bool Injection::are_all_safe(const SafePoints& safe) const {
   });
 }
 
-/// While a thread stands still for us, we go first, where we are allowed to.
+/// While a thread is stopped for us, raises our own priority, where that is allowed.
 class Hurry {
  public:
   Hurry() : before_(getpriority(PRIO_PROCESS, 0)) { setpriority(PRIO_PROCESS, 0, -20); }

@@ -1,5 +1,5 @@
-// Brings the runtime into a running process, and asks one that is there, by way of a
-// thread that is borrowed at a safe point (safe_point.h, borrowed_thread.h).
+// Brings the runtime into a running process, and makes requests of a runtime that is already there,
+// through a thread that is borrowed at a safe point (safe_point.h, borrowed_thread.h).
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// Another process's memory, read and written without stopping it.
+// Reads and writes the memory of another process without stopping it.
 #pragma once
 
 #include <sys/types.h>
@@ -19,7 +19,7 @@ class RemoteMemory {
   explicit RemoteMemory(pid_t pid) : pid_(pid) {}
 
   [[nodiscard]] bool read(Address from, void* to, std::size_t bytes) const;
-  /// As far as it is mapped: how many bytes were read.
+  /// Reads as far as memory is mapped; returns how many bytes were read.
   [[nodiscard]] std::size_t read_some(Address from, void* to, std::size_t bytes) const;
   [[nodiscard]] bool write(Address to, const void* from, std::size_t bytes) const;
 

@@ -1,5 +1,5 @@
-// The modules of a running process, by its maps, and their symbols, by its memory: the
-// files may be gone, replaced, or in another mount namespace.
+// The modules of a running process, read from its maps, and their symbols, read from its memory:
+// the files may be gone, replaced, or in another mount namespace.
 #pragma once
 
 #include <sys/types.h>
@@ -18,7 +18,7 @@ struct CodeRange {
   [[nodiscard]] bool holds(Address address) const { return address >= begin && address < end; }
 };
 
-/// What a frame in a module says about its thread.
+/// How a frame in a module bears on its thread's safety.
 enum class ModuleKind {
   kOrdinary,
   kLibc,  ///< libc, and libpthread and libdl where they are libraries of their own.

@@ -136,7 +136,7 @@ bool is_waiting_call(const FrameFacts* begin, const FrameFacts* end) {
          });
 }
 
-/// Those that a thread starts in.
+/// Whether the frames [begin, end) are those that a thread starts in.
 bool is_start(const FrameFacts* begin, const FrameFacts* end) {
   constexpr std::ptrdiff_t kMostStarting = 3;
   return end - begin <= kMostStarting && std::all_of(begin, end, [](const FrameFacts& frame) {
@@ -171,7 +171,7 @@ Safety judge(const std::vector<FrameFacts>& frames) {
   return Safety::kSafe;
 }
 
-/// libdw over the memory of a process whose thread somebody else has stopped.
+/// libdw over the memory of a process whose thread the caller has stopped.
 struct SafePoints::Walker {
   Walker(pid_t process, const std::vector<RemoteModule>& modules) : pid(process), memory(process) {
     callbacks.find_elf = find_elf;
@@ -179,8 +179,8 @@ struct SafePoints::Walker {
     dwfl = dwfl_begin(&callbacks);
     if (dwfl == nullptr) return;
     current = this;
-    // Only what has code: of all other files that are mapped, traces among them, libdw
-    // would look for an ELF header. Whoever stands in the runtime is busy anyway.
+    // Only what has code: of all other files that are mapped, traces among them, libdw would look
+    // for an ELF header. A thread inside the runtime is busy anyway.
     dwfl_report_begin(dwfl);
     for (const RemoteModule& module : modules) {
       if (module.kind == ModuleKind::kRuntime) continue;

@@ -1,12 +1,12 @@
-// Whether a stopped thread may be borrowed to load a library: it must not stand inside
-// the allocator, the loader, or any part of libc that may hold one of their locks.
+// Whether a stopped thread may be borrowed to load a library: it must not be inside the allocator,
+// the loader, or any part of libc that may hold one of their locks.
 //
 //   frames of the allocator, the loader, the runtime   never
 //   frames of libc            what the program called must be on the list of functions that
 //                             only wait or pass on a system call; below main, or the start
 //                             of a thread, the outermost frames are libc's anyway
 //   anything else             yes
-//   a walk that does not reach the stack's end          never: who knows what called
+//   a walk that does not reach the stack's end          never: the callers are not known
 //
 // So a thread that handles a signal which came inside malloc is not taken for safe, as
 // its walk goes on below the handler.
@@ -39,8 +39,8 @@ struct FrameFacts {
 /// Whether a function of libc only waits or passes on a system call.
 [[nodiscard]] bool only_waits(std::string_view function);
 
-/// Reads what verdicts on threads of one process need before anybody is stopped; modules
-/// loaded after that are unknown to it.
+/// Reads what verdicts on threads of one process need before any thread is stopped; modules loaded
+/// after that are unknown to it.
 class SafePoints {
  public:
   SafePoints(pid_t pid, const std::vector<RemoteModule>& modules);

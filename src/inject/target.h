@@ -1,4 +1,4 @@
-// What can be seen of a process before anybody touches it, and why it must not be touched.
+// What can be seen of a process before attaching to it, and the reasons to refuse the attachment.
 #pragma once
 
 #include <sys/types.h>
@@ -39,7 +39,7 @@ struct ProcessFacts {
 /// Why the kernel did not let us trace `pid`, by the errno of the refusal.
 [[nodiscard]] std::string refusal_text(pid_t pid, int error);
 
-/// What a runtime in the process says of itself; nothing if there is none.
+/// What a runtime in the process reports about itself; nothing if there is none.
 struct PresentRuntime {
   RemoteModule module;
   base::Attachment said;

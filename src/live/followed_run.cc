@@ -140,7 +140,8 @@ OpenedRun FollowedRun::of_process(pid_t pid) {
 
 OpenedRun FollowedRun::of_path(const std::string& word) {
   std::error_code code;
-  // Also where FILE is there: it is of an earlier run then (-f), or of processes that run on.
+  // This holds also where FILE exists: it is then of an earlier run (-f), or of processes that run
+  // on.
   const bool is_being_written = std::filesystem::is_directory(word + std::string(kParts), code);
   const std::string path = is_being_written ? word + std::string(kParts) : word;
   const auto status = std::filesystem::status(path, code);

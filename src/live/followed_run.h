@@ -1,5 +1,5 @@
-// What `live` and `serve` look at: a process with its run, or a run by its directory, as
-// traces that grow and as processes.
+// The run that `live` and `serve` show, named by a process or by its directory: its growing traces
+// and its processes.
 #pragma once
 
 #include <sys/types.h>
@@ -19,8 +19,8 @@ namespace geiger::live {
 class FollowedRun {
  public:
   /// `word`: a process id, a run directory, a trace file or the FILE of a `geiger run -o` that
-  /// runs; empty: the only process of this user that is recorded. The reason of a failure says what
-  /// to do.
+  /// runs; empty: the only process of this user that is recorded. The reason of a failure includes
+  /// what to do.
   [[nodiscard]] static base::Outcome<FollowedRun> open(const std::string& word);
   /// The run whose traces will appear in `directory`, of the program `pid` that was just
   /// started.
@@ -40,7 +40,7 @@ class FollowedRun {
 
   /// "redis-server (pid 17)", or the path of the run.
   [[nodiscard]] const std::string& shown() const { return shown_; }
-  /// What a user reads later: the run directory or the trace.
+  /// The path that a user can read later: the run directory or the trace.
   [[nodiscard]] const std::string& path() const { return path_; }
   /// The process that was named, or that is the only one.
   [[nodiscard]] std::optional<pid_t> pid() const { return pid_; }

@@ -22,7 +22,7 @@ class GrowthWatch {
   /// The next look is the start.
   void restart() { instants_.clear(); }
 
-  /// As of the latest look; nothing before the second one, and where nobody tells.
+  /// As of the latest look; nothing before the second look, and where growth cannot be known.
   [[nodiscard]] std::optional<report::LiveChanges> changes(const follow::Follower& follower) const;
 
  private:

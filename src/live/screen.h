@@ -1,4 +1,4 @@
-// What `geiger live` shows, as lines of a screen of any size; nothing here knows a terminal.
+// Draws what `geiger live` shows as lines of a screen of any size, without a terminal.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ inline constexpr ScreenSize kLeastScreen{60, 12};
 
 enum class Pane : std::uint8_t { kTable, kRow, kHelp };
 
-/// What the user has chosen.
+/// The user's choices.
 struct LiveView {
   std::string shown;  ///< What is looked at.
   report::LiveOptions options;
@@ -32,7 +32,7 @@ struct LiveView {
   bool is_paused = false;
   bool has_ended = false;
   bool shows_plumbing = false;
-  bool counts_itself = false;     ///< Some program does: nobody knows which samples went.
+  bool counts_itself = false;     ///< Some trace is aggregated: which samples went is unknown.
   std::string prompt;             ///< Asks for a text, if not empty: "filter", "focus".
   std::string typed;              ///< So far.
   std::string message;            ///< Until the next key.

@@ -1,5 +1,5 @@
-// Which samples of a followed run `geiger live` is of, and which frames it shows: what the options
-// ask for, and what the user types in the view.
+// Which samples of a followed run `geiger live` shows, and which frames: as the options ask, and as
+// the user types in the view.
 #pragma once
 
 #include <memory>
@@ -34,7 +34,7 @@ class LiveSelection {
 [[nodiscard]] query::SelectionOptions with_expression(query::SelectionOptions options,
                                                       const std::string& which,
                                                       const std::string& expression);
-/// What is in force of it.
+/// The expression for the options in force.
 [[nodiscard]] std::string expression_of(const query::SelectionOptions& options,
                                         const std::string& which);
 

@@ -79,7 +79,7 @@ ServedTemplate read_served_template() {
 }
 
 Response page_of(const ServedTemplate& page) {
-  // What a policy inside a page cannot say: who may show it in a frame.
+  // Which sites may show the page in a frame, which a policy inside the page cannot restrict.
   return {200,
           "text/html; charset=utf-8",
           page.html,

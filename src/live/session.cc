@@ -114,7 +114,7 @@ bool LiveSession::is_any_in_stack(const std::vector<bool>& frames, std::uint32_t
 
 void LiveSession::report_again() {
   report::TableOptions& table = view_.options.table;
-  // What only calls others says nothing where rows are sorted by what is their own.
+  // Functions that only call others are left out where rows are sorted by their own bytes.
   const bool needs_own = hides_callers_ && table.sort == report::SortBy::kSelf;
   const std::string part = lower(view_.filter);
   const bool is_by_stack = table.by == profile::GroupBy::kStack && !part.empty();
@@ -144,7 +144,7 @@ bool LiveSession::print_lines() {
     const std::string line = to_json(report_, picture_);
     const bool is_written =
         std::fwrite(line.data(), 1, line.size(), stdout) == line.size() && std::fflush(stdout) == 0;
-    if (!is_written && errno == EPIPE) return true;  // Whoever read has seen enough.
+    if (!is_written && errno == EPIPE) return true;  // The reader has seen enough.
     if (!is_written) {
       terminal::complain("standard output cannot be written to");
       return false;

@@ -30,7 +30,8 @@ class LiveSession {
   /// `program`: what live started itself, or null. Both must outlive this.
   LiveSession(FollowedRun& run, LiveProgram* program, const SessionOptions& options);
 
-  /// A line of JSON per look, until the run ends or nobody reads. False if that failed.
+  /// A line of JSON per look, until the run ends or the reader closes the pipe. False if writing
+  /// failed.
   [[nodiscard]] bool print_lines();
   /// The view, until the user leaves or the run has ended and he has seen it.
   void show(LiveTerminal& terminal, const present::Style& style);

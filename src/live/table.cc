@@ -221,7 +221,7 @@ terminal::ScreenLine row_line(const Rows& rows, std::size_t index, const LiveCol
   return line;
 }
 
-/// What stands behind the name: the line, or else the module; of a stack its callers too.
+/// The text after the name: the line, or else the module; of a stack also its callers.
 struct Behind {
   std::string where, detail;
 };

@@ -23,7 +23,7 @@ constexpr int kEscapeMilliseconds = 25;  ///< Until an escape is a key of its ow
 
 enum Pair : short { kHeapPair = 1, kBandPair, kResidentPair, kWarningPair, kBarPair };
 
-/// Wide characters need a locale that has them; what the user says of it stays otherwise.
+/// Wide characters need a locale that has them; the user's other settings stay.
 void choose_locale(bool has_unicode) {
   std::setlocale(LC_CTYPE, "");
   const bool is_utf8 = std::string_view(nl_langinfo(CODESET)) == "UTF-8";

@@ -21,7 +21,7 @@ struct Tag {
 /// Between the labels of a path.
 inline constexpr std::string_view kInLabel = " / ";
 
-/// Of labels in force, innermost first: tags in the order of the labels, then the path.
+/// The tags of the labels in force, innermost first: in the order of the labels, then the path.
 [[nodiscard]] std::vector<Tag> tags_of_labels(std::span<const std::string_view> innermost_first);
 
 /// The labels that have these tags, outermost first: those of the path, then pairs that are not

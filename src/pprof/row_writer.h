@@ -1,4 +1,4 @@
-// Samples as geiger writes them: a row of alike objects, with the tags that say what they are.
+// Writes samples to a pprof profile: a row of alike objects, with tags for their properties.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class RowWriter {
   /// `period`: the interval of rows that do not name theirs.
   RowWriter(Writer& writer, Bytes period);
 
-  /// Of the labels in force, innermost first (label_tags.h).
+  /// The tags of the labels in force, innermost first (label_tags.h).
   [[nodiscard]] std::vector<Label> own_labels(std::span<const std::string_view> innermost_first);
 
   void write(const Row& row, std::span<const std::uint64_t> locations,

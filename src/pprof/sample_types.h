@@ -1,4 +1,4 @@
-// What geiger writes of each sample into a pprof profile, whoever writes it.
+// The sample types of geiger's pprof profiles, for the export and for the API's writer alike.
 #pragma once
 
 #include <array>
@@ -40,8 +40,8 @@ inline constexpr std::string_view kEndLabel = "end";
 inline constexpr std::string_view kSizeLabel = "bytes";
 inline constexpr std::string_view kIntervalLabel = "interval";
 
-/// Labels that are texts: who allocated, objects of which type, and under which labels of the
-/// program (label_tags.h).
+/// Labels that are texts: the allocating thread, the type of the objects, and the program's labels
+/// (label_tags.h).
 inline constexpr std::string_view kThreadLabel = "thread";
 inline constexpr std::string_view kTypeLabel = "type";
 inline constexpr std::string_view kLabelLabel = "label";

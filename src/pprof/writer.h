@@ -1,5 +1,5 @@
-// Writes a profile.proto piece by piece: samples as they come, and what they refer to behind them.
-// Whoever writes numbers mappings, locations and functions from 1 in the order of their writing.
+// Writes a profile.proto piece by piece: samples as they come, then what they refer to. The caller
+// numbers mappings, locations and functions from 1 in the order in which it writes them.
 #pragma once
 
 #include <array>
@@ -64,10 +64,10 @@ class Writer {
   [[nodiscard]] Text intern(std::string_view text);
 
   void write_sample_types(std::span<const SampleType> types);
-  /// Which one of the sample types readers show first.
+  /// Writes which of the sample types readers show first.
   void write_shown_type(std::string_view type);
   void write_comment(std::string_view text);
-  /// Of the times of day and of the sampling.
+  /// Writes the time of day at the start, and the duration.
   void write_extent(Nanoseconds start, Nanoseconds duration);
   void write_period(Bytes bytes);
 

@@ -1,5 +1,5 @@
-// Samples by their properties: what --thread, --label, --type, --size, --pid, --function, --focus
-// and --ignore leave over.
+// Filters samples by their properties: --thread, --label, --type, --size, --pid, --function,
+// --focus and --ignore.
 #pragma once
 
 #include <string>

@@ -10,7 +10,7 @@
 
 namespace geiger::query {
 
-/// As typed.
+/// The options as typed.
 struct FrameOptions {
   bool shows_plumbing = false;
   std::vector<std::string> hidden;  ///< Regular expressions.

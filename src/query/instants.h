@@ -24,8 +24,8 @@ inline constexpr const char* kWhenForms = "12.5s, 300ms, 50%, start, end, peak, 
 ///   50%                of its duration
 ///   start  end  peak   the peak being the largest of those of its processes, in `heap`
 ///   mark:NAME  NAME    a mark; mark:NAME#2 the second of that name
-/// Fails on what is outside the recording, on unknown marks, and on names that several
-/// marks have; the reason says which marks there are.
+/// Fails on what is outside the recording, on unknown marks, and on names that several marks have;
+/// the reason lists the marks.
 [[nodiscard]] base::Outcome<Instant> instant_of(const std::string& when,
                                                 const profile::Recording& recording,
                                                 std::uint32_t heap = profile::kProcessHeap);

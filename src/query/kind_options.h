@@ -12,16 +12,16 @@
 
 namespace geiger::query {
 
-/// Which kinds a verb knows: those of whole objects, also those of what was mapped
+/// Which kinds a verb accepts: those of whole objects, also those of mappings
 /// (profile::is_of_mappings), or also those of parts of objects (profile::is_measured).
 enum class Kinds : std::uint8_t { kOfWholeObjects, kWithMappings, kAll };
 
-/// Their names, in the order of the help.
+/// The names of the kinds, in the order of the help.
 [[nodiscard]] std::vector<std::string> names_of(Kinds kinds);
-/// What they are, for the help of --kind.
+/// Explains the kinds, for the help of --kind.
 [[nodiscard]] std::string help_of(Kinds kinds);
 
-/// What a command line asks of a kind.
+/// The options that a command line combines with a kind.
 struct KindQuestion {
   std::optional<profile::Kind> kind;  ///< As typed.
   std::string at;

@@ -1,4 +1,4 @@
-// Every kind with everything that it can be asked, and what people are told who ask the rest.
+// Every kind with every option that it takes, and the messages that refuse the others.
 #include "query/kind_options.h"
 
 #include <gmock/gmock.h>

@@ -14,8 +14,8 @@ base::Outcome<double> parse_share(std::string_view text);
 /// much: 1).
 base::Outcome<double> parse_change(std::string_view text);
 
-/// A growth to stay below, above -1: "5%", "+5 %", "-10%" or "0%". Without the % it is
-/// refused: in a limit nobody can see what was meant.
+/// A growth to stay below, above -1: "5%", "+5 %", "-10%" or "0%". Without the % it is refused: a
+/// limit of "5" could mean 5 % or a factor.
 base::Outcome<double> parse_growth(std::string_view text);
 
 }  // namespace geiger::query

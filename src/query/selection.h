@@ -1,5 +1,5 @@
-// Which part of a recording is asked for: --kind, --from, --to, --at and the filters as typed,
-// and what they come to in one recording.
+// Which part of a recording is asked for: --kind, --from, --to, --at and the filters as typed, and
+// their meaning in one recording.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace geiger::query {
 
-/// As typed; empty: not given.
+/// The options as typed; empty: not given.
 struct SelectionOptions {
   std::optional<profile::Kind> kind;
   std::string from, to, at;
@@ -24,7 +24,7 @@ struct SelectionOptions {
   FrameOptions frames;  ///< Of verbs that read several runs; else as of ReadOptions.
 };
 
-/// What the options ask of one recording, for selecting and in words.
+/// The meaning of the options in one recording, for selecting and in words.
 struct Subject {
   profile::Selection selection;
   present::Scope scope;

@@ -1,4 +1,4 @@
-// Small files: what people write (limits, suppressions, sources), templates.
+// Reads small files: limits, suppressions, sources, templates.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace geiger::query {
 
-/// Nobody writes more by hand, and a device would never end.
+/// More is not written by hand, and a device would never end.
 inline constexpr std::size_t kMostTextBytes = std::size_t{1} << 20;
 
 /// The whole of a file of at most `most` bytes.

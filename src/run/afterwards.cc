@@ -101,8 +101,8 @@ void store_names(const ingest::Ingested& ingested, const Traces& traces) {
   }
 }
 
-// Before anything is read, so that the observations come back with the samples that they
-// are about. A trace that cannot be changed says so when it is sealed.
+// Before anything is read, so that the observations come back with the samples that they are about.
+// A trace that cannot be changed is reported when it is sealed.
 void store_observations(const Afterwards& run, const Traces& traces) {
   if (run.observer == nullptr) return;
   for (const std::string& path : traces.ended) {

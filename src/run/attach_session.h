@@ -13,8 +13,8 @@ struct AttachOptions {
   RunOptions recording;  ///< Without a program.
 };
 
-/// Attaches, watches until a signal, the duration's or the process's end, detaches, and
-/// says what was recorded. False if the process could not be recorded; that was said.
+/// Attaches, watches until a signal, the duration's or the process's end, detaches, and prints what
+/// was recorded. False if the process could not be recorded; the reason was printed.
 [[nodiscard]] bool attach_and_watch(const AttachOptions& options);
 
 }  // namespace geiger::run

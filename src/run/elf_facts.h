@@ -1,4 +1,4 @@
-// What an executable file says about how it will be loaded.
+// Facts of an executable file that decide how it will be loaded.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct ElfFacts {
   std::uint16_t machine = 0;         ///< e_machine.
   std::string interpreter;           ///< Empty: static, or not an ELF program.
   std::vector<std::string> needed;   ///< DT_NEEDED names.
-  std::vector<std::string> defined;  ///< Those of `wanted` that the file defines.
+  std::vector<std::string> defined;  ///< The symbols of `wanted` that the file defines.
 };
 
 /// Reads the facts of `path`; symbols other than `wanted` are not reported. A

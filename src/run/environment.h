@@ -9,10 +9,10 @@
 
 namespace geiger::run {
 
-/// What the runtime is told; it reads this from GEIGER_* variables.
+/// The settings of the runtime, which it reads from GEIGER_* variables.
 struct RuntimeSettings {
   Bytes interval = 512 * kKiB;  ///< Sampling interval, >= 1.
-  /// Of processor time, by which the interval regulates itself from there; 0: it is fixed.
+  /// Share of processor time that the self-regulating interval may cost; 0: the interval is fixed.
   double share = 0;
   Bytes capacity = 4 * kGiB;  ///< Bytes a trace may grow to.
   Bytes segment = 0;          ///< Bytes after which a trace goes on in another; 0: never.

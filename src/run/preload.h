@@ -1,4 +1,4 @@
-// Where the runtime library lies, in a form that LD_PRELOAD can hold.
+// The path of the runtime library, in a form that LD_PRELOAD can hold.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,8 @@
 
 namespace geiger::run {
 
-/// What this executable was installed into: the folder above its own, with lib and share.
+/// The prefix that this executable was installed into: the folder above its own, with lib and
+/// share.
 [[nodiscard]] std::filesystem::path install_root();
 
 /// The word to put into LD_PRELOAD. It contains the loader's token `$LIB`, which
@@ -21,7 +22,7 @@ class PreloadPath {
   /// with a symbolic link stands in for it.
   [[nodiscard]] static base::Outcome<PreloadPath> locate();
 
-  /// The file itself, for who loads it without LD_PRELOAD.
+  /// The file itself, for callers that load it without LD_PRELOAD.
   [[nodiscard]] static base::Outcome<std::string> library();
 
   /// Adds the library that tells LTTng. False: geiger was built without it.

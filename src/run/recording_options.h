@@ -1,4 +1,4 @@
-// How a program is to be recorded: what `run` and `attach` were asked.
+// How a program is to be recorded: the options that `run` and `attach` share.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace geiger::run {
 
-/// What --interval says.
+/// The kind of value that --interval was given.
 enum class IntervalWish { kNone, kAuto, kSize };
 
 struct RunOptions {

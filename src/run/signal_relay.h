@@ -1,4 +1,4 @@
-// Passes on to the program what is sent to geiger.
+// Forwards signals that are sent to geiger to the program.
 #pragma once
 
 #include <sys/signalfd.h>
@@ -8,11 +8,11 @@
 
 namespace geiger::run {
 
-/// Geiger and the program share a process group, so that the terminal, the shell
-/// and the kernel treat them as one job. What the kernel sends to the group (^C,
-/// ^Z, window size, hang-up) the program gets by itself; what a process sends to
-/// geiger's pid alone must be passed on. The two are told apart by si_code; a
-/// kill() of the whole group looks like the latter and reaches the program twice.
+/// Geiger and the program share a process group, so that the terminal, the shell and the kernel
+/// treat them as one job. What the kernel sends to the group (^C, ^Z, window size, hang-up) the
+/// program gets by itself; what a process sends to geiger's pid alone must be passed on. The two
+/// are distinguished by si_code; a kill() of the whole group looks like the latter and reaches the
+/// program twice.
 ///
 /// Threads: one. The signals must be blocked (take_over_signals).
 class SignalRelay {

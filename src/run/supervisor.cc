@@ -37,8 +37,7 @@ Supervisor::Supervisor(pid_t program, const std::string& directory, RecordingWin
   if (window.duration) closes_ = start_ + window.delay + *window.duration;
 }
 
-// Stops and continuations of the program become ours; anybody else's end is only
-// taken notice of.
+// Stops and continuations of the program become ours; ends of other processes are only noted.
 bool Supervisor::reap() {
   int status = 0;
   pid_t pid = 0;

@@ -20,7 +20,7 @@ struct RecordingWindow {
   std::optional<std::chrono::nanoseconds> duration;  ///< Nothing: to the end.
 };
 
-/// What is read about the processes from outside.
+/// Which memory readings to take of the processes from outside.
 struct ObservationOptions {
   bool observes = true;      ///< Memory over time, and where live samples lie.
   bool wants_waste = false;  ///< Also what allocators keep free (--fragmentation).
@@ -40,8 +40,7 @@ class Supervisor {
   /// The errno of the last refused allocation of trace storage, 0 if none.
   [[nodiscard]] int refused() const { return feeder_ ? feeder_->refused() : 0; }
 
-  /// What was read about the processes, once the program has ended; nullptr if nothing
-  /// was to be.
+  /// The observations of the processes, once the program has ended; nullptr if none were requested.
   [[nodiscard]] observe::Observer* observer() { return observer_ ? &*observer_ : nullptr; }
 
  private:

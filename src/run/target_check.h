@@ -26,7 +26,7 @@ struct TargetCheck {
   std::string examined;  ///< The file that decided: `path`, or a script's interpreter.
   std::string detail;    ///< Which sanitizer, which bit; may be empty.
 
-  /// It cannot be run: the shell's 127 or 126.
+  /// Whether it cannot be run: the shell's 127 or 126.
   [[nodiscard]] bool is_fatal() const;
   /// The runtime must not be preloaded into it.
   [[nodiscard]] bool must_stay_bare() const { return obstacle == Obstacle::kSanitizer; }

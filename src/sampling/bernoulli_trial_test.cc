@@ -1,4 +1,4 @@
-// What BernoulliTrial answers at every boundary, by a generator that is told what to say.
+// What BernoulliTrial answers at every boundary, with a generator whose numbers the test sets.
 #include "geiger/bernoulli_trial.h"
 
 #include <gtest/gtest.h>

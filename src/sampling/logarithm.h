@@ -1,4 +1,4 @@
-// The room's face of a public header: what is in src names rooms.
+// Forwards to a public header, so that code in src includes it by the name of its room.
 #pragma once
 
 #include "geiger/sampling/logarithm.h"

@@ -1,5 +1,5 @@
-# The room runs inside somebody else's malloc: its archive may need no symbol
-# from outside but the two that compilers insert.
+# The room runs inside the host program's malloc: its archive may need no symbol from outside but
+# the two that compilers insert.
 execute_process(COMMAND ${NM} --undefined-only --format=posix ${ARCHIVE}
                 OUTPUT_VARIABLE undefined COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${NM} --defined-only --format=posix ${ARCHIVE}

@@ -1,4 +1,4 @@
-// What the module libgeiger-http.so has to offer.
+// The name of the module libgeiger-http.so, and the function that it exports.
 #pragma once
 
 #include "serve/http_server.h"
@@ -10,6 +10,6 @@ inline constexpr const char* kMakeHttpServer = "geiger_make_http_server";
 
 }  // namespace geiger::serve
 
-/// Takes both over; the caller owns the server.
+/// Makes a server, which the caller owns. Moves from `token` and `handler`.
 extern "C" geiger::serve::HttpServer* geiger_make_http_server(std::string* token,
                                                               geiger::serve::Handler* handler);

@@ -1,12 +1,12 @@
 // A small HTTP server on the loopback interface, for pages and profiles of one user.
 //
-// Who may ask: whoever knows the token, which stands in the path (/TOKEN/...) or the query
-// (?token=TOKEN) of every request. A page of another site that had its name resolved to this
-// machine (DNS rebinding) is refused by the Host header, and nothing allows other origins to
-// read. Only GET and HEAD are answered, bodies are not read.
+// Requests must carry the token, in the path (/TOKEN/...) or in the query (?token=TOKEN). A page of
+// another site that had its name resolved to this machine (DNS rebinding) is refused by the Host
+// header, and nothing allows other origins to read. Only GET and HEAD are answered, bodies are not
+// read.
 //
-// It lies in a module of its own that `geiger serve` loads: the libraries behind it would take
-// the loader longer, at each start of geiger, than all of the others.
+// It is in a module of its own that `geiger serve` loads: loading the libraries that it needs would
+// take longer, at each start of geiger, than loading all of the others.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@
 
 namespace geiger::serve {
 
-/// What was asked for, once it may be.
+/// A request that passed all checks.
 struct Request {
   std::string path;                           ///< Behind the token: "/debug/pprof/heap".
   std::map<std::string, std::string> values;  ///< Of the query, without the token.

@@ -7,7 +7,7 @@ namespace geiger::terminal {
 /// a reader that went away is an error of writing.
 void heed_signals();
 [[nodiscard]] bool was_interrupted();
-/// For whoever acts on it and goes on.
+/// Clears the flag, for code that acts on an interrupt and goes on.
 void forget_interrupt();
 
 }  // namespace geiger::terminal

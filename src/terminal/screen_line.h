@@ -1,4 +1,5 @@
-// Lines of a screen, in pieces that know what they are for and not how that looks.
+// Lines of a screen, as pieces of text that state their purpose; the terminal decides how each
+// purpose looks.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +9,7 @@
 
 namespace geiger::terminal {
 
-/// What a piece of text is for.
+/// The purpose of a piece of text.
 enum class Ink : std::uint8_t {
   kPlain,
   kStrong,

@@ -54,7 +54,7 @@ bool wants_color() {
   return isatty(STDOUT_FILENO) == 1 && environment("TERM") != "dumb";
 }
 
-/// An unset locale says nothing about the terminal; today's show UTF-8.
+/// An unset locale does not describe the terminal; today's show UTF-8.
 bool shows_unicode() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     std::string locale(environment(name));

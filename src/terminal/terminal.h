@@ -9,10 +9,10 @@ namespace geiger::terminal {
 
 enum class Color { kAuto, kAlways, kNever };
 
-/// What --color asks for; kAuto until then.
+/// Sets what --color asks for; kAuto until then.
 void choose_color(Color color);
 
-/// What --names asks for; kShort until then.
+/// Sets what --names asks for; kShort until then.
 void choose_names(present::Names names);
 
 /// The style of standard output: COLUMNS wide, else as the terminal is, else 100; ASCII marks
@@ -21,11 +21,11 @@ void choose_names(present::Names names);
 /// `level` as in Style.
 [[nodiscard]] present::Style output_style(double level);
 
-/// Writes a whole report to standard output and flushes it. If that fails, says
-/// so in one line on standard error and returns false.
+/// Writes a whole report to standard output and flushes it. If that fails, prints one line on
+/// standard error and returns false.
 [[nodiscard]] bool print_report(std::string_view text, const present::Style& style);
 
-/// The same without changing marks: JSON and data.
+/// Writes JSON or other data to standard output unchanged, else like print_report().
 [[nodiscard]] bool print_data(std::string_view bytes);
 
 /// "geiger: SENTENCE" on standard error; control characters are neutralised.

@@ -17,7 +17,7 @@
 
 namespace geiger::trace {
 
-/// What a record's header says besides its type and size, and how much follows the layout.
+/// The fields of a record's header besides type and size, and how many bytes follow the layout.
 struct Heading {
   std::uint32_t thread = 0;
   std::uint8_t flags = 0;
@@ -68,8 +68,8 @@ GEIGER_FAST_PATH Draft<Record> append(Writer& writer, const Heading& heading, co
   return draft;
 }
 
-/// Fills in a record made elsewhere, but for its header: that stays as reserved, for who reads
-/// the live trace looks at it meanwhile.
+/// Fills in a record made elsewhere, but for its header: that stays as reserved, as readers of the
+/// live trace look at it meanwhile.
 template <typename Record>
 GEIGER_FAST_PATH void copy_body(Record& to, const Record& from) {
   constexpr std::size_t kHeader = sizeof from.header;

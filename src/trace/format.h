@@ -41,9 +41,9 @@ inline constexpr Bytes kRecordsOffset = 8192;
 /// Record references are word offsets in 32 bits, so a trace ends at 32 GiB.
 inline constexpr Bytes kMaxCapacity = Bytes{1} << 35;
 
-/// Modes of a trace's file: its own, and the one while somebody watches it being written. Then
-/// nobody's shell cuts it by accident, which would end its process by SIGBUS; its owner can
-/// change the mode, and root is not asked.
+/// Modes of a trace's file: the usual one, and the one while the trace is written under
+/// supervision. The second keeps a shell from truncating the file by accident, which would end its
+/// process by SIGBUS; its owner can change the mode, and root is not bound by it.
 inline constexpr unsigned kFileMode = 0600;
 inline constexpr unsigned kGuardedFileMode = 0400;
 
@@ -108,8 +108,8 @@ struct FileHeader {
   char runtime_version[32];
   char executable[1024];  ///< Path of the image, NUL-terminated.
   char allocator[1024];   ///< Path of the module that provides malloc.
-  /// For whoever adds up the process's memory; neighbours are one range. What does not
-  /// fit is not listed.
+  /// For readers that add up the process's memory; neighbours are one range. What does not fit is
+  /// not listed.
   RuntimeRange runtime_ranges[kMaxRuntimeRanges];
   /// Segments of one image have the same pid and `image_start`, which is start_monotonic of
   /// the first; they are numbered from 0.
@@ -122,10 +122,9 @@ struct FileHeader {
 };
 static_assert(sizeof(FileHeader) <= kControlOffset);
 
-/// A mark that is set from outside. Whoever sets it claims the slot (sequence even -> odd),
-/// fills it, publishes it (odd -> even) and raises ControlPage::posted_marks; the runtime
-/// writes the record at its next slow path, or at exit, and sets `taken` to the sequence that
-/// it found.
+/// A mark that is set from outside. A controller claims the slot (sequence even -> odd), fills it,
+/// publishes it (odd -> even) and raises ControlPage::posted_marks; the runtime writes the record
+/// at its next slow path, or at exit, and sets `taken` to the sequence that it found.
 struct ControlMark {
   std::atomic<std::uint32_t> sequence;  ///< 0 = never used; odd = being filled.
   std::atomic<std::uint32_t> taken;
@@ -136,14 +135,14 @@ struct ControlMark {
 static_assert(sizeof(ControlMark) == 128);
 inline constexpr std::size_t kControlMarks = 8;
 
-/// Written by whoever watches the target; read at every slow path.
+/// Written by the supervisor or a controller; read at every slow path.
 struct ControlPage {
   /// Bytes from the image's start that are backed by allocated storage, at first what the
   /// runtime took itself; it writes below without a system call. Only grows.
   std::atomic<std::uint64_t> watermark;
   std::atomic<std::uint64_t> requested_interval;  ///< 0 = as started.
   std::atomic<std::uint32_t> paused;              ///< 1 = draw, but record nothing.
-  std::atomic<std::uint32_t> supervised;          ///< 1 = somebody raises watermark.
+  std::atomic<std::uint32_t> supervised;          ///< 1 = a supervisor raises watermark.
   /// A new number asks for one utilization record per live sample (0 = never asked).
   std::atomic<std::uint32_t> wanted_utilization;
   /// A new number asks to go on in a new segment (0 = never asked).
@@ -216,7 +215,7 @@ inline constexpr std::uint8_t kFlagTruncated = 0x01;
 inline constexpr std::uint8_t kFlagUnseen = 0x01;
 /// CarriedRecord: void, what it was to carry has ended.
 inline constexpr std::uint8_t kFlagVoid = 0x40;
-/// TallyRecord: of samples whose frees nobody tells of (thinning).
+/// TallyRecord: of samples whose frees are not recorded (thinning).
 inline constexpr std::uint8_t kFlagUntracked = 0x04;
 /// ThreadRecord: written by a checkpoint for what it carries, with totals of 0; the thread's
 /// own record comes later, if it still allocates.
@@ -291,9 +290,9 @@ struct CheckpointRecord {
   return level == 0 || (level < 64 && chance >> (64 - level) == 0);
 }
 
-/// From `time` on the fate of a sample is known only where is_kept(chance, level); the
-/// others, also those to come, count as allocated, and nobody knows how long they live.
-/// Every further one has a larger level.
+/// From `time` on the fate of a sample is known only where is_kept(chance, level); the others, also
+/// those to come, count as allocated, and how long they live is not known. Every further one has a
+/// larger level.
 struct ThinningRecord {
   std::uint64_t header;
   std::uint64_t time;
@@ -387,7 +386,7 @@ struct ThreadNameRecord {
   char name[16];
 };
 
-/// What a name is given to.
+/// The kind of thing that a name is given to.
 enum class NameKind : std::uint32_t { kLabel = 1, kType = 2, kHeap = 3 };
 
 /// A name that samples refer to, written before the first of them. `text_bytes` bytes

@@ -1,4 +1,4 @@
-// Reads one image of a trace from bytes that anybody may have written.
+// Reads one image of a trace from bytes that are not trusted.
 //
 // Overview:
 //   read_header      checks the header, says where the records and the image end
@@ -24,7 +24,7 @@
 
 namespace geiger::trace {
 
-/// What is wrong with a trace.
+/// Ways in which a trace can be damaged.
 enum class Fault : std::uint8_t {
   kNone,
   // The image cannot be read at all.
@@ -109,7 +109,7 @@ struct Hole {
 /// The name of a thread.
 [[nodiscard]] std::string_view name_of(const ThreadNameRecord& record);
 
-/// What RecordReader::next() came to.
+/// The outcome of RecordReader::next().
 enum class Step : std::uint8_t {
   kRecord,   ///< record() is a committed record of a known type.
   kHole,     ///< Zero words were skipped: hole().
@@ -125,7 +125,7 @@ enum class Step : std::uint8_t {
 ///     for (Step step = reader.next(); step != Step::kWindow; step = reader.next()) ...
 ///   }
 ///
-/// A window that ends inside a record is no fault: the next one starts with it.
+/// A window that ends inside a record is not a fault: the next one starts with it.
 class RecordReader {
  public:
   /// `from`: where its first record starts.
@@ -142,10 +142,10 @@ class RecordReader {
   /// Where the record of the last Step::kPending starts.
   [[nodiscard]] std::uint64_t reserved_at() const { return reserved_; }
 
-  /// Right after Step::kHole, or after the feed() behind a hole that the window ended in: goes
-  /// back to the hole's start and drops the window.
-  /// For live traces: a header word may have been written after it was read as
-  /// zero and before the words behind it were read, which then are no boundary.
+  /// Right after Step::kHole, or after the feed() behind a hole that the window ended in: goes back
+  /// to the hole's start and drops the window. For live traces: a header word may have been written
+  /// after it was read as zero and before the words behind it were read, which then are not a
+  /// boundary.
   void retry_hole();
   /// Right after Step::kPending: the same for that record.
   void retry_reserved();

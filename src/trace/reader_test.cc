@@ -59,7 +59,7 @@ TestTrace small_trace() {
   return trace;
 }
 
-/// The same with what programs say themselves.
+/// small_trace() with records that programs cause through the API.
 TestTrace talkative_trace() {
   TestTrace trace = small_trace();
   const Ref request = trace.name(NameKind::kLabel, 0, "request");

@@ -26,7 +26,7 @@ enum class Wait : std::uint8_t {
   kComeBack,   ///< End this run; the next one begins with it.
 };
 
-/// What a run came to.
+/// The outcome of a run.
 enum class Progress : std::uint8_t {
   kCaughtUp,    ///< All that was there has been read.
   kBehind,      ///< There is more.
@@ -109,7 +109,7 @@ bool RecordWalk::drain(Source& source, const WaitAt& wait, Sink& sink) {
 }
 
 /// A hole that is given up must still be one: its header word may have been written after it was
-/// read as zero and before the words behind it were read, which then are no boundary.
+/// read as zero and before the words behind it were read, which then are not a boundary.
 template <class Source, class WaitAt>
 Wait RecordWalk::decide(Step step, Source& source, const WaitAt& wait) {
   const bool is_hole = step == Step::kHole;

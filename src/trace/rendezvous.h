@@ -3,22 +3,21 @@
 //
 //   bell         one per directory, for ever; every sleeping program maps it when it starts
 //                and looks at one word of it
-//   PID.START    the rendezvous of one process, made by who wants something of it
+//   PID.START    the rendezvous of one process, made by the first controller that calls it
 //
 //   controller   writes the request into the rendezvous, then rings the bell
 //   program      finds the bell rung for its process id, comes to the rendezvous, and from
 //                then on looks at one word of that
 //
-// Why not a file per process from the start: most processes are short and nobody asks for
-// them, and a program that has forbidden itself system calls (seccomp) would be killed for
-// making one late. So it makes none until it is called, and who calls can see from outside
-// that it may.
+// Why not a file per process from the start: most processes are short and are never called, and a
+// program that has forbidden itself system calls (seccomp) would be killed for making one late. So
+// it makes none until it is called, and the controller can see from outside that it may be.
 //
-// START is the process's start in clock ticks since boot (field 22 of /proc/PID/stat): a
-// process id that went to somebody else makes another name. Directories are 0700, files 0600,
-// of the program's user or root: who may write there may ptrace the program as well.
+// START is the process's start in clock ticks since boot (field 22 of /proc/PID/stat): a process id
+// that was reused gives another name. Directories are 0700, files 0600, of the program's user or
+// root: a user who may write there may ptrace the program as well.
 //
-// Nothing here asks the system for anything. Threads: the fields say who writes them.
+// Nothing here makes a system call. Threads: the comments of the fields name their writers.
 #pragma once
 
 #include <atomic>
@@ -47,8 +46,8 @@ struct Bell {
   static constexpr std::uint32_t kCalled = 64;
   std::atomic<std::uint32_t> called[kCalled];
 
-  /// Controllers only: calls the process. Two at once may take each other's entry, so whoever
-  /// is not answered rings again.
+  /// Controllers only: calls the process. Two at once may take each other's entry, so a controller
+  /// that gets no answer rings again.
   void ring(std::uint32_t pid) {
     const std::uint32_t next = rings.load(std::memory_order_relaxed) + 1;
     called[next % kCalled].store(pid, std::memory_order_relaxed);
@@ -109,14 +108,14 @@ void begin_bell(Bell& bell);
 [[nodiscard]] bool is_rendezvous_of(const Rendezvous& page, std::uint32_t pid,
                                     std::uint64_t start_ticks);
 
-/// Fills in magic, version and who it is for.
+/// Fills in magic, version and the process that it is for.
 void begin_rendezvous(Rendezvous& page, std::uint32_t pid, std::uint64_t start_ticks);
 
 /// A directory that must exist and belong to the program's user, and the one to be made in it.
 struct RendezvousPlace {
   char parent[kRendezvousPath];
   char name[32];
-  bool parent_is_shared;  ///< /tmp: anybody may write there, so only the inner one is checked.
+  bool parent_is_shared;  ///< /tmp: any user may write there, so only the inner one is checked.
 };
 inline constexpr int kRendezvousPlaces = 3;
 

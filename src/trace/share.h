@@ -1,4 +1,4 @@
-// An interval that regulates itself: what the runtime and who starts it have to agree on.
+// Constants of the self-regulating interval that the runtime and `geiger run` share.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace geiger::trace {
 /// Shares of processor time are counted in millionths.
 inline constexpr std::uint64_t kPerMillion = 1'000'000;
 
-/// What it begins with, and the share that it keeps to unless another is asked for.
+/// The interval that it begins with, and the share that it keeps to unless another is requested.
 inline constexpr Bytes kFirstInterval = 16 * kKiB;
 inline constexpr std::uint64_t kUsualShare = 10'000;
 

@@ -1,5 +1,5 @@
-// What lives on from one segment of a process image to the next: the one place that says which
-// sample a checkpoint's record carries on, and which fates thinning leaves known.
+// Samples that live on from one segment of a process image to the next: the one place that decides
+// which sample a checkpoint's record carries on, and which fates thinning leaves known.
 #pragma once
 
 #include <algorithm>
@@ -88,8 +88,8 @@ class Survivors {
     return is_same ? &*at : nullptr;
   }
 
-  /// Of all that live at one instant no two have the same address; the time tells apart what
-  /// had it one after the other.
+  /// Of all that live at one instant no two have the same address; the time distinguishes samples
+  /// that had it one after the other.
   Survivor* by_birth(const CarriedRecord& carried) {
     if (births_.empty()) index_births();
     const Birth birth(carried.sample.address, carried.sample.time);

@@ -200,8 +200,7 @@ void Writer::write_header(Bytes capacity, const Identity& identity) {
   control_->watermark.store(allocated_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   control_->paused.store(identity.is_paused ? 1 : 0, std::memory_order_relaxed);
   if (identity.asked != nullptr) inherit(*identity.asked);
-  // The magic last and as one word: whoever watches the target and acquires it
-  // sees the rest.
+  // The magic last and as one word: a supervisor that acquires it sees the rest.
   std::atomic_ref(*reinterpret_cast<std::uint64_t*>(header->magic))
       .store(std::bit_cast<std::uint64_t>(kMagic), std::memory_order_release);
   header_ = header;
@@ -233,7 +232,7 @@ void Writer::leave() {
 }
 
 void Writer::finish(State state, Nanoseconds now) {
-  // Whoever ended it may cut the file as soon as it reads so.
+  // The controller that ended it may truncate the file as soon as it reads this state.
   if (state == State::kStopped) stopped_.store(true, std::memory_order_relaxed);
   header_->stop_monotonic = now;
   header_->state.store(state, std::memory_order_release);

@@ -36,7 +36,7 @@ struct Identity {
   const char* allocator;
   const char* runtime_version;
   bool is_paused;  ///< Initial value of ControlPage::paused.
-  /// Of segments: start_monotonic of the first, 0 in that itself.
+  /// In later segments: start_monotonic of the first; 0 in the first itself.
   Nanoseconds image_start = 0;
   std::uint32_t segment = 0;
   /// The segment that this one goes on from: what is asked of it is asked of this one.
@@ -47,18 +47,18 @@ class Writer {
  public:
   constexpr Writer() = default;
 
-  /// Creates `path` (O_EXCL, 0600) for `capacity` bytes (less where a resource
-  /// limit says so), maps the beginning and writes the header. The descriptor is
-  /// closed again before it returns: the mapping doubles without one. Returns 0,
-  /// or the errno that refused it; with EEXIST the caller picks another name.
+  /// Creates `path` (O_EXCL, 0600) for `capacity` bytes (less where a resource limit is lower),
+  /// maps the beginning and writes the header. The descriptor is closed again before it returns:
+  /// the mapping doubles without one. Returns 0, or the errno that refused it; with EEXIST the
+  /// caller picks another name.
   int open(const char* path, Bytes capacity, const Identity& identity);
 
   /// Maps an already allocated image in memory instead of a file (tests).
   void open_memory(void* memory, Bytes capacity, const Identity& identity);
 
-  /// Unmaps the trace. Nobody may be inside, or ever use what lies in it again.
+  /// Unmaps the trace. No thread may be inside, or ever use its records again.
   void close();
-  /// The same, but what is mapped stays so, for who still reads in it.
+  /// close(), but the trace stays mapped, for readers that are still inside.
   void leave();
 
   /// Without room it only counts drops from here on, and does not stop.

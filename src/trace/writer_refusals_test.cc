@@ -207,7 +207,7 @@ TEST_F(WriterRefusals, ATraceThatEndedTakesNoMore) {
   EXPECT_EQ(writer.header()->drops[static_cast<std::size_t>(DropCause::kReentered)].load(), 3U);
   const Slot before = writer.reserve(kFree);
   writer.finish(State::kContinued, 7);
-  EXPECT_TRUE(writer.reserve(kFree));  // Whoever is inside may end.
+  EXPECT_TRUE(writer.reserve(kFree));  // A thread that is inside may finish.
   writer.finish(State::kStopped, 8);
   EXPECT_FALSE(writer.reserve(kFree));
   Writer::commit(before, kFree);

@@ -60,7 +60,7 @@ struct Words {
   return cause == DropCause::kTraceFull || cause == DropCause::kReentered;
 }
 
-/// Of `drops`, samples.
+/// The samples among `drops`.
 [[nodiscard]] constexpr std::uint64_t lost_samples(const Drops& drops) {
   std::uint64_t lost = 0;
   for (std::size_t i = 0; i < drops.size(); ++i) {

@@ -1,4 +1,4 @@
-// What a program can do to its address space.
+// Kinds of system calls by which a program changes its address space.
 #pragma once
 
 #include <cstdint>

@@ -184,7 +184,7 @@ class Pprof(unittest.TestCase):
             self.check_addresses(raw)
 
     def test_lifetimes_keep_their_pairs(self):
-        """Each row of a block that was freed has one beside it, of who freed it."""
+        """Each row of a block that was freed has a row beside it with the freeing stack."""
         harness.require("go")
         with tempfile.TemporaryDirectory() as directory:
             path = pathlib.Path(directory) / "lives.pb"

@@ -1,4 +1,4 @@
-// A program of somebody else: every public header, and the sampler and the arena at work.
+// A program of a user of geiger: every public header, and the sampler and the arena at work.
 #include <geiger/arena.h>
 #include <geiger/arena_resource.h>
 #include <geiger/bernoulli_trial.h>
@@ -14,7 +14,7 @@ int main() {
   geiger::Arena arena;
   geiger::ArenaResource resource(arena);
   std::pmr::string text("kept in the arena, as it is too long for the string", &resource);
-  void* block = std::malloc(4 << 20);  // For who records this program.
+  void* block = std::malloc(4 << 20);  // For a recording of this program.
   std::printf("%d %s %zu\n", trial.trial() ? 1 : 0, geiger::type_name<float>(), text.size());
   std::free(block);
   return 0;

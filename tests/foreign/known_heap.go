@@ -18,7 +18,7 @@ func mediumObject(bytes int) []byte { return make([]byte, bytes) }
 
 func main() {
 	runtime.MemProfileRate = 65536
-	// Room first, so that growing is no part of it.
+	// Room first, so that growing is not measured.
 	kept = make([][]byte, 0, 200000)
 	small, medium := [2]int{}, [2]int{}
 	count := [2]int{}

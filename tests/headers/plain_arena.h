@@ -1,5 +1,5 @@
-// The same bump allocation by somebody who never heard of sampling: what geiger::Arena is
-// measured against. One limit, the end of the chunk.
+// A bump allocator without sampling, otherwise like geiger::Arena, which is measured against it.
+// One limit, the end of the chunk.
 #pragma once
 
 #include <cstddef>

@@ -49,7 +49,7 @@ static const char* const kDeletes[] = {
     "_ZdaPvSt11align_val_tRKSt9nothrow_t"};
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Nobody throws here: null is what is left. */
+/* C cannot throw: null is what is left. */
 static void use_news(const char* const* names, size_t count, size_t alignment) {
   for (size_t i = 0; i < count; ++i) {
     New* make = (New*)dlsym(RTLD_DEFAULT, names[i]);

@@ -91,7 +91,7 @@ constexpr Loop kLoops[] = {
        }
      }},
     {"free_none",
-     // The same frees with no live sample.
+     // Frees while no sample is live.
      [](long count) {
        constexpr std::size_t kBatch = 1000;
        static void* batch[kBatch];

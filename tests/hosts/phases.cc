@@ -9,7 +9,8 @@
 //         (io-2), 300 blocks of 200 bytes and 20 vectors of 100 orders of 64 bytes.
 // pool:   200 blocks of 5,000 bytes of a heap of its own, half of them freed.
 //
-// Prints one JSON object with the exact bytes. Without the runtime it says nothing to it.
+// Prints one JSON object with the exact bytes. Without the runtime it runs all the same and reports
+// nothing to it.
 #include <dlfcn.h>
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
 /* An allocator that has what every allocator must, and nothing else: no malloc_usable_size,
- * and every block begins where a page begins, behind one that nobody may read. */
+ * and every block begins where a page begins, behind one that cannot be read. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stddef.h>

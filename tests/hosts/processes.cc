@@ -201,7 +201,7 @@ long inline_fork() {
 }
 
 void inline_forks() {
-  // Nobody hears of these before the child allocates.
+  // These have no effect before the child allocates.
   for (int round = 0; round < 10; ++round) {
     const auto child = static_cast<pid_t>(inline_fork());
     if (child == 0) _exit(churn(1 << 18) != 0 ? 9 : 10);

@@ -2,12 +2,11 @@
 //
 //   residency pages|hidden|heap HOLD      HOLD = milliseconds to live on when all is done
 //
-// pages: eight sites allocate blocks of different sizes and touch known parts of them;
-// then mincore tells for every page whether it is resident. heap: three sites allocate
-// small blocks, two thirds of which are freed in an order of no pattern; what remains
-// answers for the free bytes of its pages. hidden: pages, in a process that nobody but root may
-// look into, which goes on allocating so that it can be asked itself. (Run it with caches of freed
-// chunks off, which look used from outside.)
+// pages: eight sites allocate blocks of different sizes and touch known parts of them; then mincore
+// tells for every page whether it is resident. heap: three sites allocate small blocks, two thirds
+// of which are freed in an order of no pattern; what remains answers for the free bytes of its
+// pages. hidden: pages, in a process that only root may look into, which goes on allocating so that
+// it can be asked itself. (Run it with caches of freed chunks off, which look used from outside.)
 //
 // Prints one JSON object: the instant (CLOCK_MONOTONIC, ns) from which on nothing changes,
 // and per site its address and, per live block, [requested, value, value]: pages: resident,

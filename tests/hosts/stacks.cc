@@ -94,7 +94,7 @@ void smallest_stacks() {
     });
 }
 
-/// A page of code with unwind rules that nobody but __register_frame knows.
+/// A page of code whose unwind rules only __register_frame knows.
 struct Generated {
   // sub rsp, 8; mov rax, rdi; mov rdi, rsi; call rax; add rsp, 8; ret
   static constexpr unsigned char kCode[] = {0x48, 0x83, 0xec, 0x08, 0x48, 0x89, 0xf8, 0x48, 0x89,

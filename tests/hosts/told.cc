@@ -1,6 +1,5 @@
-// Speaks to the runtime in its process as libgeiger.so does: labels, types, a mark and
-// another interval, each of which the probes tell; and listens, passing on to whoever
-// listened before.
+// Speaks to the runtime in its process as libgeiger.so does: labels, types, a mark and another
+// interval, each of which the probes tell; and listens, passing on to the previous listener.
 #include <dlfcn.h>
 
 #include <cstdio>

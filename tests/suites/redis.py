@@ -54,7 +54,7 @@ class Redis:
 
 
 def unique(result, name):
-    """Tests of one name are told apart by their order."""
+    """Tests of one name are distinguished by their order."""
     number = 2
     candidate = name
     while candidate in result:

@@ -1,5 +1,5 @@
-// Opens an exported profile in a viewer that nobody here wrote, in Chromium without a network,
-// and prints as JSON what the page shows.
+// Opens an exported profile in a third-party viewer, in Chromium without a network, and prints as
+// JSON what the page shows.
 //
 //   node open_in_browser.mjs speedscope|dhat FILE [SCREENSHOT]
 import fs from 'node:fs';

@@ -73,7 +73,7 @@ export interface Cells {
   node: number[];
   stratum: number[];
   count: number[];
-  /** Each of the following may be empty: then it is not told apart. */
+  /** Each of the following may be empty: then cells do not distinguish it. */
   process: NameIndex[];
   thread: NameIndex[];
   type: NameIndex[];
@@ -123,7 +123,7 @@ export interface Profile {
   title: string;
   /** What it tells, in a sentence. */
   about: string;
-  /** Why it cannot be told of this recording; then cells is -1. */
+  /** Why this recording does not have it; then cells is -1. */
   unavailable?: string;
   /** Index into PageData.cells. */
   cells: number;
@@ -153,7 +153,7 @@ export interface Timeline {
   edges: number[];
   /** Live bytes at the end of each bucket, with their intervals; empty where times of samples are not known. */
   live: { value: number[]; lo: number[]; hi: number[] };
-  /** Resident set over time as observed; empty where nobody watched. */
+  /** Resident set over time as observed; empty where it was not observed. */
   rss: { time: number[]; bytes: number[] };
   /** Memory that the program mapped itself, past its allocator; empty: none. */
   mapped: { time: number[]; bytes: number[] };

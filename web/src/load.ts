@@ -1,4 +1,4 @@
-// Where the page's data comes from: out of the page itself, or from who serves it.
+// Loads the page's data: from the page itself, or from the server of the page.
 import type { PageData } from "./data";
 
 function bytesOf(base64: string): Uint8Array<ArrayBuffer> {

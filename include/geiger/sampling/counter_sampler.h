@@ -1,14 +1,14 @@
 // The sampler in its counter form: which allocations contain a drawn byte.
 //
-// Every allocated byte is a trial that succeeds with probability p = 1/T. Not the
-// coins are drawn but the gaps between successes: the skip count K, the number of
-// failed trials before the next success, with P(K = k) = q^k p. Then
+// Every allocated byte is a trial that succeeds with probability p = 1/T. Instead of the coins, the
+// gaps between successes are drawn: the skip count K, the number of failed trials before the next
+// success, with P(K = k) = q^k p. Then
 //
 //   an allocation of `size` bytes is a sample  <=>  size > K
 //
-// and its drawn byte has the offset K. At size == K every byte is a failed trial
-// and the next byte is the success, so the allocation is no sample and K becomes
-// 0; an allocation of 0 bytes holds no trial and is none by itself (decide()).
+// and its drawn byte has the offset K. At size == K every byte is a failed trial and the next byte
+// is the success, so the allocation is not a sample and K becomes 0; an allocation of 0 bytes
+// contains no trial and is not a sample by itself (decide()).
 //
 // Certain objects. Unless `pure`, an allocation of at least T bytes is recorded
 // with probability 1 and is not put to trial at all: it leaves K as it is. As K
@@ -29,7 +29,7 @@
 
 namespace geiger::sampling {
 
-/// What became of one allocation.
+/// The outcome of one allocation.
 struct Verdict {
   enum class Kind : std::uint8_t {
     kNotSampled,
@@ -52,11 +52,10 @@ class CounterSampler {
   /// rate_of(T). `pure`: every allocation is put to trial, none is certain.
   void start(std::uint64_t seed, std::uint64_t interval, double lambda, bool pure);
 
-  /// Goes on with another T. The pending skip count is replaced without looking
-  /// at it: a rule that looked (redraw only if the hit is near) would bias. Nor is it
-  /// rescaled by the ratio of the intervals, which saves the draw but is right only for
-  /// large intervals: skips are whole, and from T = 1 there is nothing to scale.
-  /// Requires is_started(); settle() first.
+  /// Goes on with another T. The pending skip count is replaced without looking at it: a rule that
+  /// looked (redraw only if the hit is near) would bias. It is not rescaled by the ratio of the
+  /// intervals either, which saves the draw but is right only for large intervals: skips are whole
+  /// numbers, and at T = 1 there is nothing to scale. Requires is_started(); settle() first.
   void change_interval(std::uint64_t interval, double lambda);
 
   /// Goes on with another generator and a fresh skip count (fork's child).
@@ -74,14 +73,14 @@ class CounterSampler {
   /// Decides one allocation, after settle(). Any size; 0 is never a sample.
   Verdict trial(std::uint64_t size);
 
-  /// Puts any number of bytes to trial, after settle(): no such thing as certain. A caller
-  /// may drop the verdict on bytes that belong to no allocation; as the outcome does not
-  /// decide that, the bytes behind keep their law. Requires is_started().
+  /// Puts any number of bytes to trial, after settle(); none are certain, whatever their number. A
+  /// caller may drop the verdict on bytes that belong to no allocation; as the outcome does not
+  /// decide that, later bytes keep their law. Requires is_started().
   Verdict try_bytes(std::uint64_t bytes);
 
-  /// As trial(), and for heaps whose allocations of 0 bytes are objects: one is a sample if
-  /// the next byte put to trial is a drawn one. That has the probability of one byte, makes no
-  /// trial and changes nothing, so what comes before that byte shares the answer.
+  /// As trial(), for heaps in which allocations of 0 bytes are objects too: such an object is a
+  /// sample if the next byte put to trial is a drawn one. That has the probability of one byte,
+  /// makes no trial and changes nothing, so what comes before that byte shares the answer.
   Verdict decide(std::uint64_t size);
 
   /// Drops the pending trials and draws new ones; legal whenever that they are dropped

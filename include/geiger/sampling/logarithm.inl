@@ -19,8 +19,8 @@ namespace logarithm {
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// The value itself, rounded to a double of its own: a product that passes through
-// here is not fused into an addition, whatever the flags of who includes this.
+// The value itself, rounded to a double of its own: a product that passes through here is not fused
+// into an addition, whatever the flags of the including code.
 inline double rounded(double value) {
 #if defined(__GNUC__) && defined(__x86_64__)
   __asm__("" : "+x"(value));
@@ -51,8 +51,8 @@ inline constexpr double kCoefficients[] = {
     1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,  1.0 / 11, 1.0 / 13, 1.0 / 15, 1.0 / 17,
     1.0 / 19, 1.0 / 21, 1.0 / 23, 1.0 / 25, 1.0 / 27, 1.0 / 29, 1.0 / 31, 1.0 / 33};
 
-// s^2/3 + s^4/5 + ..., `terms` of them. What is left out is below
-// s^(2 terms + 2) / (2 terms + 3), each caller says how small that is.
+// s^2/3 + s^4/5 + ..., `terms` of them. What is left out is below s^(2 terms + 2) / (2 terms + 3),
+// each caller states how small that is.
 inline double series(double s_squared, int terms) {
   double sum = 0;
   for (int i = terms - 1; i >= 0; --i) sum = rounded((sum + kCoefficients[i]) * s_squared);
@@ -113,8 +113,8 @@ GEIGER_SAMPLING_INLINE double rate_of(std::uint64_t interval_bytes) {
   return logarithm::twice_atanh(1.0 / (2.0 * static_cast<double>(interval_bytes) - 1.0));
 }
 
-// The same identity with p for 1/T. Above 1/2 the series would be slow, and 1 - p
-// is exact (Sterbenz).
+// The identity of rate_of with p for 1/T. Above 1/2 the series would be slow, and 1 - p is exact
+// (Sterbenz).
 GEIGER_SAMPLING_INLINE double rate_of_probability(double probability) {
   if (probability > 0.5) return -natural_log(1.0 - probability);
   return logarithm::twice_atanh(probability / (2.0 - probability));

@@ -278,7 +278,7 @@ class Collector::Run {
   std::vector<Seen> budgeted_ = std::vector<Seen>(collector_.patterns_.size());
   std::vector<std::uint32_t> labels_of_stack_, frames_;
   std::vector<std::uint32_t> path_;   ///< Places of the whole stack: what patterns match.
-  std::vector<std::uint32_t> shown_;  ///< Those that sites are made of, the one to blame first.
+  std::vector<std::uint32_t> shown_;  ///< Places that sites are made of, the one to blame first.
   std::vector<std::uint32_t> site_of_place_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> lines_;  ///< By place, frame.
   std::vector<std::uint64_t> met_;  ///< By place: the last stack that had it.

@@ -26,7 +26,7 @@ namespace geiger::compare {
 enum class Which : std::uint8_t { kBefore, kAfter };
 inline constexpr std::array kBoth{Which::kBefore, Which::kAfter};
 
-/// What a site is.
+/// Defines what a site is.
 struct Grouping {
   profile::GroupBy by = profile::GroupBy::kFunction;
   /// A function or module with all that it called, not only what it allocated
@@ -37,7 +37,7 @@ struct Grouping {
   bool has_callers = false;
 };
 
-/// What one run says about a site.
+/// The sums of a site in one run.
 struct RunValue {
   std::uint32_t run = 0;  ///< Of its side, from 0.
   double certain_bytes = 0;
@@ -87,7 +87,7 @@ struct SideFacts {
 
 struct Collected {
   profile::Kind kind = profile::Kind::kAllocated;
-  /// Of some run only a part was selected: what was counted of whole runs is not of it.
+  /// Only a part of some run was selected, so the exact totals of whole runs do not apply.
   bool is_part = false;
   Grouping grouping;
   SideFacts before, after;

@@ -1,5 +1,5 @@
-// What changed between two sides: every site with its change, the interval of that,
-// and a verdict that allows for how many sites were looked at.
+// What changed between two sides: every site with its change, the interval of the change, and a
+// verdict that allows for the number of sites compared.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,8 @@ struct Row {
 /// of a side. Known for allocated bytes only.
 struct ExactTotals {
   double before = 0, after = 0;
-  /// What threads had not settled when they were cut off: at most so much more.
+  /// Bytes that threads had not settled when they were cut off: the sides have at most so much
+  /// more.
   double unsettled_before = 0, unsettled_after = 0;
 
   [[nodiscard]] double change() const { return after - before; }
@@ -81,7 +82,7 @@ struct Comparison {
 /// Why what was collected cannot be compared at `level`, if it cannot.
 [[nodiscard]] std::optional<Error> problem_with(const Collected& collected, double level);
 
-/// The same, apart from the level.
+/// Why the two sides cannot be compared at any level, if they cannot.
 [[nodiscard]] std::optional<Error> problem_with_sides(const Collected& collected);
 
 /// Compares the two sides. A site is said to have changed where its q-value is at most

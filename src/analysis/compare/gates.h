@@ -1,5 +1,5 @@
-// Gates: whether a limit on growth or on bytes is kept. An answer is given only where
-// the samples support it; "undecided" comes with what would decide.
+// Gates: whether a limit on growth or on bytes is kept. A gate passes or fails only where the
+// samples support it; otherwise it is undecided, and states what effort would decide it.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct Limit {
 struct GateSpec {
   Pattern pattern;  ///< The default is the whole.
   Limit limit;
-  std::string source;  ///< Where the limit stands, for messages: "--max-bytes", "budget:3".
+  std::string source;  ///< Where the limit was given, for messages: "--max-bytes", "budget:3".
 
   /// As reports name it: the pattern, or "total".
   [[nodiscard]] std::string name() const {
@@ -54,7 +54,7 @@ struct SiteGates {
   std::string source;
 };
 
-/// What is asked of the two sides.
+/// The limits to check, with the confidence level and options.
 struct Gates {
   std::vector<GateSpec> specs;  ///< Their patterns are those that the collector was given.
   std::vector<SiteGates> per_site;

@@ -1,5 +1,5 @@
-// The limits that gates are held against: of a side, and of one side less a multiple
-// of the other, with or without several runs.
+// Confidence limits that gates compare with: of the bytes of a side, and of one side minus a
+// multiple of the other, with or without several runs.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace geiger::compare {
 
-/// What a gate is about.
+/// The site or total that a gate is about.
 struct Subject {
   const SiteSide* before = nullptr;
   const SiteSide* after = nullptr;
@@ -22,8 +22,8 @@ struct Subject {
   double unsettled_before = 0, unsettled_after = 0;  ///< Bytes per run.
 };
 
-/// The limits of after - factor * before are wanted, in bytes per run. With factor 0
-/// the before side is not looked at.
+/// Asks for the limits of after - factor * before, in bytes per run. With factor 0 the before side
+/// is ignored.
 struct Query {
   Subject subject;
   double factor = 1;

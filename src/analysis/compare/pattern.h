@@ -1,4 +1,4 @@
-// Which functions a budget is about.
+// Glob patterns that select the functions a budget applies to.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace geiger::compare {
 
-/// Whether `text` matches `glob`: * stands for any characters, ? for one. Nothing
-/// else is special, for names of functions are full of brackets.
+/// Whether `text` matches `glob`: * stands for any characters, ? for one. Nothing else is special,
+/// as names of functions are full of brackets.
 [[nodiscard]] bool matches(std::string_view glob, std::string_view text);
 
 /// Matches functions, and so the stacks that pass through one.

@@ -1,6 +1,5 @@
-// Functions by what they are called, so that they are the same function in every
-// recording: neither where a module was loaded nor where it lay on disk nor how
-// often it was rebuilt matters.
+// Identifies functions by name, so that a function is the same one in every recording, wherever its
+// module was loaded or stored and however often it was rebuilt.
 #pragma once
 
 #include <cstdint>

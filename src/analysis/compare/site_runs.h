@@ -1,4 +1,4 @@
-// The runs of a site one by one, as the estimators take them.
+// Converts the runs of a site into the input of the estimators.
 #pragma once
 
 #include "analysis/compare/collector.h"
@@ -7,11 +7,11 @@
 
 namespace geiger::compare {
 
-/// All runs of a side added.
+/// The sum of all runs of a side.
 [[nodiscard]] estimation::Side as_side(const SiteSide& side, const SideFacts& facts);
 
-/// Run by run: what each run saw of the site, and for those that saw nothing that
-/// they could have.
+/// The sums of the site run by run. A run without samples of the site takes part with what could
+/// have been sampled in it.
 [[nodiscard]] estimation::SiteRuns as_runs(const SiteSide& before, const SiteSide& after,
                                            const Collected& collected);
 

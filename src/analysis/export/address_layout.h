@@ -1,4 +1,4 @@
-// Addresses for formats that know locations by nothing else: every one has its own.
+// Gives every location an address of its own, for formats that identify locations only by address.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class AddressLayout {
   /// where that is another location's (the same place without what was trimmed) or, outside of
   /// modules, means something else too. Never 0.
   [[nodiscard]] Address of(std::uint32_t location);
-  /// One that is no location's.
+  /// An address that no location has.
   [[nodiscard]] Address unused() { return next_++; }
 
  private:

@@ -81,7 +81,8 @@ class FirefoxWriter {
     }
   }
 
-  /// Those of which anything was sampled, as readers trip over empty ones; else the first.
+  /// Shows the processes that have samples, as readers trip over empty ones; else the first
+  /// process.
   void choose_processes() {
     for (std::uint32_t i = 0; i < allocations_.size(); ++i) {
       if (!allocations_[i].events.empty()) shown_.push_back(i);

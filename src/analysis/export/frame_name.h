@@ -1,4 +1,4 @@
-// Names as exports write them.
+// Names of frames as exports write them.
 #pragma once
 
 #include <span>
@@ -18,8 +18,8 @@ namespace geiger::exports {
 /// For folded stacks: a line_name() in which ';' becomes ':'.
 [[nodiscard]] std::string folded_name(std::string_view name);
 
-/// The names of `functions`, which differ, for readers who are people: short, and different as
-/// well. With full names they are as they were.
+/// Short names for `functions`, whose names all differ; the short ones differ as well. With full
+/// names they are unchanged.
 [[nodiscard]] std::vector<std::string> names_for_people(const profile::Recording& recording,
                                                         std::span<const std::string> functions,
                                                         present::Names names);

@@ -1,4 +1,5 @@
-// Heap text, "heap_v2": what tcmalloc's heap sample is written as and google-pprof and jeprof read.
+// Writes heap text, "heap_v2": the format of tcmalloc's heap samples, which google-pprof and jeprof
+// read.
 //
 //   --- symbol                                     names, where the recording has any
 //   binary=/usr/bin/server

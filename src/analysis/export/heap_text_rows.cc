@@ -67,9 +67,9 @@ class Teller {
     return telling;
   }
 
-  /// A sample stands for an interval at least. Either it is said to be of the size that is scaled
-  /// to the bytes, which comes to too many objects, or there are bytes and no object: whichever
-  /// brings the objects of the whole nearer to what they are.
+  /// A sample stands for an interval at least. Either it is written with the size that is scaled to
+  /// the bytes, which comes to too many objects, or with bytes and no object: whichever brings the
+  /// objects of the whole nearer to the truth.
   Telling of_less_than_a_sample(const Target& target) {
     const double wanted = target.objects + owed_;
     owed_ = wanted;
@@ -94,7 +94,7 @@ class Rows {
  public:
   Rows(const Recording& recording, Bytes interval) : recording_(recording), interval_(interval) {}
 
-  /// Samples that are drawn as readers think stand as they are; returns what has to be told of the
+  /// Adds samples that are drawn as readers assume unchanged; returns what rows must express of the
   /// others.
   std::map<std::uint32_t, Target> add(const Profile& profile, const ObjectColumns& columns) {
     std::map<std::uint32_t, Target> targets;

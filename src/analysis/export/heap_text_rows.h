@@ -1,10 +1,9 @@
-// What the rows of a heap text say: numbers that a reader scales up by a law of its own.
+// The rows of a heap text: numbers that a reader scales up by a formula of its own.
 //
-// A reader takes a row of n objects and b bytes for n samples, each drawn with probability
-// 1 - e^(-b/(nR)), R being the interval of the header. Samples that were drawn that way stand in
-// their row as they are. Others (certain ones, thinned ones, those of another interval) are told
-// by numbers whose scaled bytes are the estimate; a row of bytes and no objects is read as it
-// stands.
+// A reader takes a row of n objects and b bytes for n samples, each drawn with probability 1 -
+// e^(-b/(nR)), R being the interval of the header. Samples that were drawn that way stand in their
+// row as they are. Others (certain ones, thinned ones, those of another interval) are written as
+// numbers whose scaled bytes are the estimate; readers do not scale a row of bytes without objects.
 #pragma once
 
 #include <array>

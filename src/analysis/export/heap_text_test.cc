@@ -141,7 +141,7 @@ TEST(HeapText, OfAddressesAloneIsWithoutSymbols) {
 
 TEST(HeapText, CertainObjectsAreToldInFull) {
   constexpr Bytes kInterval = 4096;
-  // From the interval itself, where no number of samples says so, to thirty times it.
+  // From the interval itself, which no number of samples expresses, to thirty times it.
   for (const Bytes step : {Bytes{0}, Bytes{1}, Bytes{137}, Bytes{3000}}) {
     const Recording recording = many_objects(kInterval, kInterval, step, 40);
     const Read read = written(recording);

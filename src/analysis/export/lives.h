@@ -1,5 +1,4 @@
-// Sampled objects one by one with what each stands for: for formats that follow objects
-// through time.
+// Sampled objects one by one, each with its weight, for formats that follow objects through time.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +29,7 @@ struct Event {
   bool is_free = false;
 };
 
-/// In order of time; at one instant what comes stands before what goes.
+/// In order of time; allocations come before frees of the same instant.
 [[nodiscard]] std::vector<Event> events_of(const std::vector<Life>& lives);
 
 }  // namespace geiger::exports

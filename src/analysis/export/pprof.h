@@ -1,4 +1,4 @@
-// pprof's profile.proto, gzipped: what `go tool pprof` and its relatives read.
+// Writes pprof's profile.proto, gzipped, which `go tool pprof` and its relatives read.
 //
 // Sample types, in this order:
 //   alloc_objects/count  alloc_space/bytes  inuse_objects/count  inuse_space/bytes

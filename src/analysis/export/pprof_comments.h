@@ -1,5 +1,5 @@
-// What pprof shows above every report of a profile: where its numbers come from, and how sure
-// the totals are.
+// The comments of a pprof profile, which pprof shows above every report: where the numbers come
+// from, and how uncertain the totals are.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace geiger::exports {
 
-/// `allocated`: null where nothing stands in alloc_*. `level`: of the intervals, in (0, 1).
+/// `allocated`: null where the alloc_* columns are empty. `level`: of the intervals, in (0, 1).
 /// `part`: what part of the recording it is, a line; empty: all of it.
 [[nodiscard]] std::vector<std::string> pprof_comments(const profile::Recording& recording,
                                                       const profile::Profile* allocated,

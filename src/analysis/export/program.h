@@ -1,4 +1,4 @@
-// What ran, for formats that name one program.
+// The program of a recording, for formats that name only one.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace geiger::exports {
 
-/// The process that started first, and so started the others; null of an empty recording.
+/// The process that started first, and so started the others; null for an empty recording.
 [[nodiscard]] const profile::Process* first_process(const profile::Recording& recording);
 
-/// Path of its executable; "?" of an empty recording.
+/// Path of its executable; "?" for an empty recording.
 [[nodiscard]] std::string program_of(const profile::Recording& recording);
 
 }  // namespace geiger::exports

@@ -15,12 +15,12 @@ namespace geiger::exports {
 
 /// A function of a source file: what call trees tell apart.
 struct ShownFunction {
-  std::string name;  ///< Somebody else's bytes, as they were recorded.
+  std::string name;  ///< As recorded: any bytes that the program chose.
   std::string file;  ///< Source file, may be empty.
   std::uint32_t module = profile::kNone;
 };
 
-/// A function at a place, or a mark that stands where a frame is missing.
+/// A function at a place, or a mark in place of a missing frame.
 struct ShownFrame {
   std::uint32_t function = 0;
   std::uint32_t line = 0;                   ///< 0 = unknown.

@@ -1,4 +1,4 @@
-// A profile by stacks: what formats have that know nothing but stacks and numbers.
+// A profile summed by stack, for formats that contain only stacks and numbers.
 #pragma once
 
 #include <cstdint>

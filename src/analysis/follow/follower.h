@@ -29,13 +29,14 @@ struct Baseline {
   std::uint64_t thinnings = 0;                 ///< Levels of all processes, added.
 };
 
-/// What changed of what lives, by tally of the picture: samples that came since a baseline and
-/// live, and those that lived at it and went. Those that live at both instants are in neither.
+/// Changes of the live samples since a baseline, by tally of the picture: new samples that live,
+/// and samples that lived at the baseline and went. Those that live at both instants are in
+/// neither.
 struct Change {
   std::vector<std::uint64_t> came, went;
 };
 
-/// Of traces that lie beside others': the images of one process id from an instant on.
+/// Selects, of traces in a directory with others', the images of one process id from an instant on.
 struct OnlyProcess {
   std::uint32_t pid = 0;
   Nanoseconds since = 0;  ///< CLOCK_MONOTONIC: when the first of them began.
@@ -48,7 +49,7 @@ class Follower {
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
 
-  /// Follows a trace, unless it is followed already or is none (yet). `shown`: its path for
+  /// Follows a trace, unless it is followed already or is not a trace (yet). `shown`: its path for
   /// people.
   void add(const std::string& path, const std::string& shown,
            const std::optional<OnlyProcess>& only = std::nullopt);
@@ -59,8 +60,8 @@ class Follower {
   /// Reads what was added, at most about `most` bytes; false if there is more.
   bool update(Nanoseconds now, Bytes most = std::numeric_limits<Bytes>::max());
 
-  /// What was read so far, with the names that are known by now and without the frames of
-  /// allocators. Ends and totals are of now. Starts looking for missing names.
+  /// All that was read so far, with the names known by now and without the frames of allocators.
+  /// Ends and totals are of now. Starts looking for missing names.
   [[nodiscard]] profile::Recording picture();
   /// Waits until all names were looked for, and at most so long; whether they were. The next
   /// picture has them.
@@ -71,8 +72,8 @@ class Follower {
   [[nodiscard]] std::size_t names_missing() const { return naming_.missing(NamesOf::kAllModules); }
 
   [[nodiscard]] Baseline baseline() const;
-  /// Of samples since then: allocated, and of these not freed by now. Not of aggregated
-  /// traces, whose samples nobody can tell apart.
+  /// Of samples since then: allocated, and of these not freed by now. Not of aggregated traces,
+  /// whose samples cannot be told apart.
   [[nodiscard]] profile::Recording picture_since(const Baseline& baseline);
   /// Whether it is known what became of each sample that lived then: not of aggregated traces,
   /// and no longer once samples were thinned out.
@@ -90,7 +91,7 @@ class Follower {
   [[nodiscard]] Bytes position() const;
   [[nodiscard]] Bytes end() const;
   [[nodiscard]] bool is_empty() const { return images_.empty(); }
-  /// As of the latest picture.
+  /// The processes as of the latest picture.
   [[nodiscard]] const std::vector<profile::Process>& processes() const {
     return recording_.processes;
   }

@@ -33,7 +33,7 @@ struct Followed : ::testing::Test {
   ingest::TestFiles files;
   Follower follower;
 
-  /// Overwrites the trace in place, as its process does: whoever has it open sees it.
+  /// Overwrites the trace in place, as its process does: readers that have it open see it.
   std::string write(TestTrace& trace, const std::string& name) const {
     const std::string path = files.path(name);
     if (!std::filesystem::exists(path)) return files.write(name, trace.bytes());
@@ -260,7 +260,8 @@ TEST_F(Followed, ASampleMayBeCarriedBehindTheCheckpoint) {
   expect_same_as_whole();
 }
 
-/// Whoever comes late knows what lived before, and not that it was allocated.
+/// A follower that begins at a later segment knows what lived before, but does not count it as
+/// allocated.
 TEST_F(Followed, BeginsInALaterSegment) {
   TestTrace second;
   second.be_segment(1, 2010, 3000, State::kExited);

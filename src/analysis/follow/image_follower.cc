@@ -126,7 +126,7 @@ void ImageFollower::survivors_ended() {
   });
 }
 
-/// From here on nobody tells of the frees of those that it drops.
+/// Frees of the samples that thinning drops are not recorded from here on.
 void ImageFollower::fates_thinned() {
   for (auto live = live_.begin(); live != live_.end();) {
     if (thinning_.keeps(live->second.time, live->second.address)) {

@@ -118,7 +118,7 @@ class ImageFollower : public ingest::SegmentSink<ImageFollower, LiveCount> {
   LiveSamples live_;
   std::map<std::uint32_t, FollowedThread> threads_;  ///< By number in the trace.
   std::map<std::uint32_t, std::string> names_;       ///< Of threads.
-  /// Tallies of an aggregating runtime: their offsets, and where they stand.
+  /// Tallies of an aggregating runtime: their offsets, and their indexes.
   std::vector<std::pair<std::uint64_t, std::uint32_t>> tally_records_;
 };
 

@@ -1,4 +1,4 @@
-// Names for the locations of a recording that grows, looked up beside it.
+// Looks up names for the locations of a growing recording, in the background.
 #pragma once
 
 #include <chrono>

@@ -13,7 +13,7 @@ namespace geiger::follow {
 
 class TallySet {
  public:
-  /// Of `recording.tallies`, which nobody else adds to. The recording must outlive it.
+  /// Of `recording.tallies`, which nothing else adds to. The recording must outlive it.
   explicit TallySet(profile::Recording& recording);
 
   /// The index of the tally for samples like this one, new ones with counts of 0. Unlike

@@ -21,7 +21,7 @@ constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
 
 }  // namespace
 
-/// From `stored`, of which it says how much it took, into `buffer`.
+/// Unpacks from `stored`, reporting how much it took, into `buffer`.
 class ByteSource::Unpacker {
  public:
   struct Step {

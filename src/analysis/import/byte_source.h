@@ -16,7 +16,7 @@ namespace geiger::imports {
 /// Reads what is stored, up to the size of the buffer; less only at the end.
 using ReadStored = std::function<std::size_t(std::span<std::byte>)>;
 
-/// Whatever a file unpacks to, nobody waits for more.
+/// Most bytes that a file may unpack to; more would only keep the user waiting.
 inline constexpr std::uint64_t kMostUnpacked = std::uint64_t{16} << 30;
 
 /// Unpacks gzip and zstd, told by their first bytes, and passes on anything else. Memory does

@@ -1,4 +1,4 @@
-// How far a mapped file lies from where its ELF headers put it.
+// The bias of a mapped file: its run-time addresses minus the virtual addresses of its ELF headers.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace geiger::imports {
 
-/// Run-time address minus ELF address of a file that is mapped at `start` from its byte
-/// `offset` on. Of files that cannot be read, or are no ELF files, as of those whose addresses
-/// are their offsets.
+/// Run-time address minus ELF address of a file that is mapped at `start` from its byte `offset`
+/// on. Files that cannot be read, or are not ELF files, are treated as files whose addresses are
+/// their offsets.
 [[nodiscard]] Address bias_of_mapping(const std::string& path, Address start, std::uint64_t offset);
 
 }  // namespace geiger::imports

@@ -28,7 +28,7 @@ struct CountedObjects {
   Bytes bytes = 0;  ///< All of them together.
   bool is_freed = false;
   bool is_certain = false;               ///< Recorded whatever the interval.
-  bool is_live_only = false;             ///< Allocated objects stand elsewhere.
+  bool is_live_only = false;             ///< Another file has the allocated objects.
   std::uint32_t epoch = profile::kNone;  ///< That drew them; kNone: the process's.
 };
 
@@ -60,7 +60,7 @@ class ForeignProcess {
   void name(std::uint32_t location, std::vector<profile::Frame> frames);
   [[nodiscard]] bool has_names(std::uint32_t location) const;
 
-  /// Of locations, leaf first.
+  /// The stack of these locations, leaf first.
   std::uint32_t stack(std::vector<std::uint32_t> locations, bool is_truncated = false);
 
   /// From here on objects are allocated under these labels, outermost first.
@@ -70,13 +70,13 @@ class ForeignProcess {
   /// bytes allow. Objects of no bytes do not count.
   void add(std::uint32_t stack, const CountedObjects& objects);
 
-  /// Of samples drawn at another rate than the process's.
+  /// The epoch of samples drawn at another rate than the process's.
   [[nodiscard]] std::uint32_t epoch_of(double interval, double lambda);
 
-  /// That of the interval; without one everything was recorded.
+  /// The epoch of the process's interval; without an interval everything was recorded.
   [[nodiscard]] std::uint32_t epoch();
 
-  static constexpr Nanoseconds kStart = 1'000'000'000;  ///< Instants are told from here on.
+  static constexpr Nanoseconds kStart = 1'000'000'000;  ///< Start of the process.
 
  private:
   void add_tally(std::uint32_t stack, Bytes size, std::uint64_t count,

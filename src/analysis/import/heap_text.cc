@@ -151,8 +151,8 @@ class HeapTextReader {
     }
   }
 
-  /// "@ 0x1 0x2" begins a stack, "  t*: numbers" tells it, of all threads; the first is of all
-  /// stacks. Lines of single threads repeat it.
+  /// "@ 0x1 0x2" begins a stack, "  t*: numbers" has its numbers for all threads; the first is for
+  /// all stacks. Lines of single threads repeat it.
   void read_jemalloc(std::string_view line) {
     if (take(line, "@")) {
       rows_.push_back({addresses_in(line), {}});
@@ -250,7 +250,7 @@ class HeapTextReader {
   Origin& origin_;
   std::optional<Error> error_;
   bool is_jemalloc_ = false, is_mapped_ = false;
-  bool repeats_live_ = false;  ///< What stands in brackets is what stands before them.
+  bool repeats_live_ = false;  ///< Values in brackets equal those before them.
   std::vector<Row> rows_;
   std::vector<MappedFile> files_;
   std::map<Address, std::string> symbols_;

@@ -14,8 +14,8 @@ namespace geiger::imports {
 [[nodiscard]] bool is_heap_text(std::string_view head);
 
 /// Reads it into `process`. Sampled rows (heap_v2/INTERVAL) become Poisson samples, each of the
-/// average size of its row; what counts every allocation (heapprofile) is exact. Of an error
-/// the path is left to the caller; what stands before it has been read.
+/// average size of its row; what counts every allocation (heapprofile) is exact. An error leaves
+/// its path to the caller; all text before it has been read.
 [[nodiscard]] std::optional<ingest::Error> read_heap_text(Lines& lines, ForeignProcess& process,
                                                           Origin& origin);
 

@@ -1,4 +1,4 @@
-// Profiles that other programs wrote, as a recording: so every view and export reads them.
+// Reads profiles that other programs wrote into a recording, which every view and export can use.
 #pragma once
 
 #include <cstdint>

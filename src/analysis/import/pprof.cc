@@ -27,7 +27,7 @@ constexpr double kMostDifference = 0.01;
 
 Error fault(std::string reason) { return {"", std::nullopt, std::move(reason)}; }
 
-/// Where objects and bytes stand, and the samples behind them where that is told.
+/// The columns of objects and bytes, and of the samples behind them if the profile has one.
 struct Columns {
   std::size_t objects = kNoColumn, bytes = kNoColumn, samples = kNoColumn;
   std::size_t variance = kNoColumn;  ///< Of the bytes.

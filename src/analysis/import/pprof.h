@@ -9,9 +9,10 @@
 
 namespace geiger::imports {
 
-/// Reads the message `bytes` into `process`. Its values are estimates; where it names a period
-/// in bytes, what they were estimated from is got back (unscaled()), and they get intervals.
-/// Else, and where they are not what samples of that period give, they stand as they are.
+/// Reads the message `bytes` into `process`. Its values are estimates. If it names a period in
+/// bytes, the sampled numbers are recovered from them (unscaled()), and the values get intervals.
+/// Otherwise, and where samples of that period cannot give these values, they are taken as they
+/// are.
 [[nodiscard]] std::optional<ingest::Error> read_pprof(std::string_view bytes,
                                                       ForeignProcess& process, Origin& origin);
 

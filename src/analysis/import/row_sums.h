@@ -1,4 +1,4 @@
-// The samples behind a row of a pprof profile: got back from its sums where geiger wrote them, else
+// Recovers the samples of a row of a pprof profile: from its sums where geiger wrote them, else
 // from its value.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace geiger::imports {
 
-/// What a row tells of one kind of profile.
+/// The sums of a row for one kind of profile.
 struct RowSums {
   Bytes size = 0;  ///< Of each object.
   std::uint64_t samples = 0;

@@ -180,7 +180,7 @@ Chunks read_chunks(const InputFile& file, const Image& image) {
   if (!image.extent().is_sealed) return chunks;
   ChunkWalk walk(file, image, chunks);
   const std::string reason = walk.run();
-  // An image whose size is not stated yet was being finished by somebody.
+  // An image whose size is not stated yet was being finished by another process.
   chunks.is_unfinished = !reason.empty() && image.header().image_bytes == 0;
   if (!reason.empty() && !chunks.is_unfinished) {
     chunks.error = Error{file.path(), image.offset() + walk.at(), reason};

@@ -13,14 +13,14 @@
 
 namespace geiger::ingest {
 
-/// More than a chunk may ever unpack to: names of every symbol of a browser take half.
+/// The most bytes that a chunk may unpack to: the names of all symbols of a browser take half.
 inline constexpr std::uint64_t kMaxChunkBytes = std::uint64_t{192} << 20;
 
 /// A chunk above 1 MiB unpacks to at most so many times its stored size: names and
 /// observations shrink to a tenth, zeros to a thirty-thousandth.
 inline constexpr std::uint64_t kMaxExpansion = 64;
 
-/// A chunk as it stands in the file: header, stored bytes, padding to 8 bytes.
+/// A chunk as stored in the file: header, stored bytes, padding to 8 bytes.
 [[nodiscard]] std::string encode_chunk(trace::ChunkType type, std::string_view payload);
 
 /// Undoes encode_chunk. `stored` are the bytes behind the header. The reason of
@@ -28,7 +28,7 @@ inline constexpr std::uint64_t kMaxExpansion = 64;
 [[nodiscard]] std::optional<std::string> decode_chunk(const trace::ChunkHeader& header,
                                                       std::string_view stored, std::string& reason);
 
-/// Where a chunk stands.
+/// The place of a chunk in a file.
 struct ChunkPlace {
   trace::ChunkType type{};
   std::uint64_t offset = 0;  ///< From the image's start.

@@ -1,4 +1,4 @@
-// From trace files to a recording.
+// Reads trace files into a recording.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,8 @@ struct ImagePlace {
   bool is_last = true;        ///< Of its process: where store_chunks puts the process's chunks.
 };
 
-/// All that could be read; nothing that input can hold makes reading fail as a
-/// whole. Damage is a line in recording.warnings, what stands before it is used.
+/// All that could be read; nothing that input can hold makes reading fail as a whole. Damage is a
+/// line in recording.warnings; data before the damage is used.
 struct Ingested {
   profile::Recording recording;
   std::vector<SymbolPayload> symbols;
@@ -51,10 +51,9 @@ struct Ingested {
   bool damaged = false;  ///< Something was unusable: exit code 1.
 };
 
-/// Reads traces; each path names a trace file or a run directory (all *.geiger
-/// files in it). Segments of one process image make one process. A segment that
-/// rotation deletes meanwhile is as one that was never there, as long as a later one
-/// is. Samples stand in order of (process, record).
+/// Reads traces; each path names a trace file or a run directory (all *.geiger files in it).
+/// Segments of one process image make one process. A segment that rotation deletes meanwhile counts
+/// as never there, as long as a later one exists. Samples are in order of (process, record).
 [[nodiscard]] Ingested read_recording(std::span<const std::string> paths,
                                       const Options& options = {});
 

@@ -81,7 +81,7 @@ TEST_F(Ingest, DecodesMappings) {
   EXPECT_EQ(mappings[2].kind, Kind::kProtect);
   EXPECT_EQ(mappings[2].protection, 5);
   EXPECT_EQ(result.recording.processes[0].page_bytes, 4096U);
-  EXPECT_FALSE(result.recording.warnings.empty());  // Of the kind that nobody knows.
+  EXPECT_FALSE(result.recording.warnings.empty());  // About the unknown kind.
 }
 
 TEST_F(Ingest, DecodesATrace) {

@@ -1,8 +1,8 @@
 // A file opened for reading by position.
 //
-// Read by pread into memory of ours, never mapped: a file that somebody cuts
-// while it is read gives a short read here, where a mapping would give SIGBUS.
-// The copy costs less than decoding does, and windows keep it small.
+// Read by pread into memory of ours, never mapped: a file that is truncated while it is read gives
+// a short read here, where a mapping would give SIGBUS. The copy costs less than decoding does, and
+// windows keep it small.
 #pragma once
 
 #include <cstddef>

@@ -123,7 +123,7 @@ TEST_F(OddTraces, OnlyWhoMapsAFileAsItsWriterDoesWritesIt) {
   EXPECT_EQ(ending_with(PROT_READ | PROT_WRITE, MAP_SHARED), Ending::kStillOpen);
   EXPECT_EQ(ending_with(PROT_READ, MAP_SHARED), Ending::kKilled);
   EXPECT_EQ(ending_with(PROT_READ | PROT_WRITE, MAP_PRIVATE), Ending::kKilled);
-  // Another name of the same file is not taken for it.
+  // A hard link is not mistaken for the file itself.
   const std::string other = files.path("other.geiger");
   std::filesystem::create_hard_link(path, other);
   const MappedFile mapped(other, PROT_READ | PROT_WRITE, MAP_SHARED);

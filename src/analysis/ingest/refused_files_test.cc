@@ -99,7 +99,7 @@ TEST_F(RefusedFiles, AChunkThatCannotBeCopiedFailsThePacking) {
   EXPECT_THAT(failure({{SYS_write, ENOSPC, 2, chunk}}, [&] { return pack(); }),
               HasSubstr("all.geiger: cannot be written"));
   ASSERT_FALSE(pack());
-  // The same when symbols of a packed image are replaced.
+  // Replacing the symbols of a packed image fails in the same way.
   EXPECT_THAT(failure({{SYS_write, ENOSPC, 2, 40}}, [&] { return store(output, "other", 1); }),
               HasSubstr("all.geiger: cannot be written"));
   EXPECT_THAT(failure({{SYS_fchmod, EPERM}}, [&] { return store(output, "other", 1); }),
@@ -179,7 +179,7 @@ TEST_F(RefusedFiles, AModeThatAKilledSupervisorLeftIsTakenBack) {
   as_owner([&] { EXPECT_FALSE(seal_trace(path)); });
   EXPECT_EQ(mode_of(path), trace::kFileMode);
   EXPECT_EQ(std::filesystem::file_size(path), kEnd);
-  // Another mode is its owner's wish.
+  // A mode other than the trace's was set by the owner and is kept.
   const std::string other = files.write_killed("run/b.geiger", kSamples);
   for (const mode_t mode : {0440, 0000}) {
     ASSERT_EQ(::chmod(other.c_str(), mode), 0);

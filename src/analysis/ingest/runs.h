@@ -1,4 +1,4 @@
-// Where traces lie: run directories and trace files.
+// Finds traces: run directories and trace files.
 #pragma once
 
 #include <optional>

@@ -1,11 +1,10 @@
 // Finishing traces whose processes are gone: sealing, storing chunks, packing.
 //
-// A trace that is sealed ends behind its last record instead of at its capacity,
-// and chunks may follow. Everything here keeps a file readable at any instant,
-// whatever kills us: a lone image is changed in place in an order that leaves
-// the old or the new contents valid, anything else is written beside and renamed.
-// The order guards against our death, not against a loss of power; then the
-// checksum of the chunk tells. The records themselves are not synced either.
+// A trace that is sealed ends behind its last record instead of at its capacity, and chunks may
+// follow. Everything here keeps a file readable at any instant, also if geiger is killed: a lone
+// image is changed in place in an order that leaves the old or the new contents valid, anything
+// else is written to a new file and renamed. The order does not protect against a loss of power;
+// the checksum of the chunk detects that. The records themselves are not synced either.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@
 
 namespace geiger::ingest {
 
-/// What a chunk is to hold.
+/// The contents of a chunk to write.
 struct ChunkContents {
   trace::ChunkType type{};
   std::string payload;
@@ -42,13 +41,12 @@ struct ImageChunks {
 [[nodiscard]] std::optional<Error> store_chunks(const std::string& path,
                                                 std::span<const ImageChunks> images);
 
-/// Writes all images of `files`, in order, into one new file of mode 0600, sealed
-/// and with their chunks. An image that its process still writes goes in as it is
-/// at that instant. Files that hold no readable image are left out: the first of
-/// their faults is returned though the output was written with the others; with
-/// nothing to write, no output appears. What was never begun is no fault; the first image
-/// gets a chunk with the names in `unbegun`, so that the output still tells of them.
-/// An existing output is an error unless `replace`.
+/// Writes all images of `files`, in order, into one new file of mode 0600, sealed and with their
+/// chunks. An image that its process still writes goes in as it is at that instant. Files that hold
+/// no readable image are left out: the first of their faults is returned though the output was
+/// written with the others; with nothing to write, no output appears. Traces that were never begun
+/// are not faults; the first image gets a chunk with the names in `unbegun`, so that the output
+/// still lists them. An existing output is an error unless `replace`.
 [[nodiscard]] std::optional<Error> pack_images(std::span<const std::string> files,
                                                const std::string& output, bool replace,
                                                const std::vector<Unbegun>& unbegun = {});

@@ -32,7 +32,7 @@ struct Opened : TestTrace {
          State state = State::kContinued) {
     be_segment(number, start, stop, state);
     in_force = epoch(1024, start);
-    // The same place at another reference in each segment.
+    // Each segment has the same location, at a reference of its own.
     for (std::uint32_t i = 0; i < number; ++i) hole(3);
     module("/lib/libx.so", "\x12\xab", 0x1000, 0x2000, 0x1000);
     caller = stack({0x1010});

@@ -1,4 +1,4 @@
-// For tests only: a directory of files that goes away again.
+// For tests only: a temporary directory of trace files.
 #pragma once
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// Traces whose process ended, or ran out of room, before it could write a header: all that is
-// known is the name of the file.
+// Traces whose process ended, or ran out of room, before it could write a header: only the name of
+// the file is known.
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,7 @@
 
 namespace geiger::ingest {
 
-/// What the name of a trace, PROGRAM.PID.N.geiger, tells of its process.
+/// The process of a trace, from its name PROGRAM.PID.N.geiger.
 struct NamedProcess {
   std::string program;
   pid_t pid = 0;

@@ -1,6 +1,6 @@
-// Names that people read. A demangled name says all that a compiler knows; what its author
-// called the function is a small part of it. Nothing is lost: whoever shows these also
-// offers the whole name, and distinct_names() brings back what two of them need.
+// Names that people read. A demangled name says all that a compiler knows; what its author called
+// the function is a small part of it. Nothing is lost: every view that shows short names also
+// offers the whole ones, and distinct_names() adds back the parts by which two of them differ.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace geiger::naming {
 /// namespaces on the left; the last component is cut only where it alone is too wide.
 [[nodiscard]] std::string fit_name(std::string_view display, std::size_t columns);
 
-/// False of what stands where no name is known ("libfoo.so+0x1234") and of other runtimes' names.
+/// False for placeholders of unknown names ("libfoo.so+0x1234") and for names of other runtimes.
 [[nodiscard]] bool is_function_name(std::string_view display);
 
 /// The fewest columns in which fit_name() leaves the last component whole.

@@ -156,7 +156,7 @@ std::string fitted_form(const std::string& name, const Named& function, Form for
                 form == Form::kParameters ? GivesWay::kArguments : GivesWay::kNamespaces);
 }
 
-/// Those that share their text with another function, by text, in order of their first.
+/// Groups of functions that share one text, in the order of their first functions.
 std::vector<Indexes> look_alikes(std::span<const Named> functions,
                                  const std::vector<std::string>& names) {
   std::unordered_map<std::string_view, std::size_t> known;

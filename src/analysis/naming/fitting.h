@@ -1,4 +1,4 @@
-// What of a name gives way first where there is little room.
+// Fits names into few columns: which of their parts give way first.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ enum class GivesWay : std::uint8_t {
   kNamespaces,  ///< Namespaces, then the lists.
 };
 
-/// fit_name() in that order.
+/// As fit_name(), dropping parts in the order of `first`.
 [[nodiscard]] std::string fitted(std::string_view display, std::size_t columns, GivesWay first);
 
 }  // namespace geiger::naming

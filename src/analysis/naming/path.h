@@ -38,7 +38,7 @@ struct Path {
 /// The path that begins at `begin`; without components where none does.
 [[nodiscard]] Path parse_path(const Brackets& text, Span within);
 
-/// A function as its demangled name tells it.
+/// A function, parsed from its demangled name.
 struct Function {
   Path path;
   Span parameters;  ///< Between the parentheses.

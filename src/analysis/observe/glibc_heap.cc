@@ -161,7 +161,7 @@ std::optional<ArenaHeap> arena_heap_at(const ReadMemory& read, Address heap) {
 }
 
 /// Without the samples whose chunks have mappings of their own, which are wholly in use, and those
-/// whose mapping has gone since it was listed: they are no chunks any more.
+/// whose mapping has gone since it was listed: they are not chunks any more.
 std::vector<LiveSample> in_heaps(const ReadMemory& read, std::span<const LiveSample> samples,
                                  HeapWalk& walk) {
   Words words(read);

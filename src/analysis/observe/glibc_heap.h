@@ -39,7 +39,7 @@ struct ChunkRange {
 
 struct HeapWalk {
   PageOccupancy occupancy;
-  /// Samples that are no chunk of their heap: freed meanwhile, or the walk went wrong.
+  /// Samples that are not chunks of their heap: freed meanwhile, or the walk went wrong.
   std::vector<trace::Ref> unmatched;
 };
 

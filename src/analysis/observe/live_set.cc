@@ -8,8 +8,8 @@ namespace {
 
 constexpr Bytes kPlace = 64 * kKiB;
 constexpr std::size_t kMostPlaces = 1U << 18;
-/// Objects from here on get mappings of their own from some allocators (glibc's first
-/// threshold), and leave them to whoever maps next.
+/// Objects from here on get mappings of their own from some allocators (glibc's first threshold),
+/// and free addresses that any later mmap may get.
 constexpr Bytes kOwnMapping = 128 * kKiB;
 
 }  // namespace

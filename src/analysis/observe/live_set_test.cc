@@ -78,7 +78,7 @@ TEST_F(Follow, WaitsForRecordsThatAreBeingWritten) {
   trace.free(sample, 3000);
   EXPECT_THAT(live(), ElementsAre(0x9000));
   EXPECT_THAT(live(), ElementsAre(0x9000));
-  // Its writer was killed: nobody waits for ever.
+  // Its writer was killed: the reader does not wait for ever.
   EXPECT_THAT(live(kLater), ElementsAre());
   EXPECT_TRUE(is_whole);
 }

@@ -1,4 +1,5 @@
-// Which mapping is what.
+// Classifies the mappings of a process: heap, stacks, files, memory of the runtime, the program's
+// own.
 #pragma once
 
 #include <span>
@@ -12,7 +13,7 @@
 
 namespace geiger::observe {
 
-/// What tells mappings apart beside themselves.
+/// Facts that classify mappings, besides the mappings themselves.
 struct MapFacts {
   std::string trace_name;  ///< Of the trace's file, without directories.
   std::uint64_t trace_inode = 0;
@@ -24,14 +25,14 @@ struct MapFacts {
 /// Whether the mapping shows the trace that is being followed: its process wrote it.
 [[nodiscard]] bool is_trace(const Mapping& mapping, const MapFacts& facts);
 
-/// The kind of each mapping. Anonymous memory of the runtime that lies in a mapping of
-/// its own cannot be told here (runtime_ranges.h).
+/// The kind of each mapping. Anonymous memory of the runtime in a mapping of its own cannot be
+/// recognised here (owned_ranges.h).
 [[nodiscard]] std::vector<profile::MapKind> kinds_of(std::span<const Mapping> mappings,
                                                      const MapFacts& facts);
 
-/// What the program mapped by itself, in order of addresses, neighbours as one. Mappings in
-/// which its allocator has put objects are the allocator's, whoever called mmap, and those with
-/// a stack are stacks. The kernel may have joined the others with memory of the allocator.
+/// The program's own mappings, in order of addresses, neighbours joined. Mappings in which its
+/// allocator has put objects are the allocator's, also if the program called mmap, and those with a
+/// stack are stacks. The kernel may have joined the others with memory of the allocator.
 [[nodiscard]] std::vector<Range> own_ranges(const MapFacts& facts);
 
 [[nodiscard]] profile::MapTable totals_of(std::span<const Mapping> mappings,

@@ -17,7 +17,7 @@ struct Budget {
   Nanoseconds credit;  ///< To begin with.
 };
 constexpr Budget kBudget{0.005, 1'000'000};
-/// Who asks for the allocator's waste pays for a walk through its heaps at each snapshot.
+/// Asking for the allocator's waste costs a walk through its heaps at each snapshot.
 constexpr Budget kBudgetOfWaste{0.01, 50'000'000};
 constexpr Nanoseconds kLeastWait = 5'000'000;
 constexpr Nanoseconds kLongestWait = 1'000'000'000;

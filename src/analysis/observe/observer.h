@@ -1,4 +1,4 @@
-// Observes all processes of a run, on the thread of whoever calls it.
+// Observes all processes of a run. It has no thread of its own: it works when it is called.
 #pragma once
 
 #include <sys/types.h>
@@ -19,7 +19,7 @@ namespace geiger::observe {
 struct Writing {
   std::string path;
   pid_t pid = 0;
-  Nanoseconds image_start = 0;  ///< The same in all segments of a process image.
+  Nanoseconds image_start = 0;  ///< Start of the process image; equal in all its segments.
 };
 
 class Observer {
@@ -36,8 +36,8 @@ class Observer {
   /// their pages may not be read; forgets them.
   [[nodiscard]] std::vector<std::string> take_questions();
 
-  /// What was found of a trace, if anything; forgets it. With the counters of the segments
-  /// before it that have been deleted since.
+  /// The observations of a trace, if any, which it then forgets. With the counters of its earlier
+  /// segments that have been deleted since.
   [[nodiscard]] std::optional<profile::Observations> take(const std::string& path);
 
  private:

@@ -1,7 +1,7 @@
 // How full the pages of an allocator are, and what of the rest a sample answers for.
 //
-// The seam between allocators and the profile of stranded bytes: whoever can say which
-// bytes of a page hold objects fills PageOccupancy. glibc_heap.h does so for glibc from
+// The seam between allocators and the profile of stranded bytes: a reader of an allocator's pages,
+// which knows which bytes hold objects, fills PageOccupancy. glibc_heap.h does so for glibc from
 // outside. An allocator of our own would do so from its page headers.
 #pragma once
 
@@ -31,8 +31,8 @@ class PageOccupancy {
 
   /// free / used of the page; 0 for one that is not known or holds nothing.
   [[nodiscard]] double waste_per_used_byte(std::uint64_t page) const;
-  /// What the bytes [start, end) answer for: each carries free / used of its page, so
-  /// that all used bytes of a page together carry its free ones.
+  /// The free bytes that the bytes [start, end) answer for: each carries free / used of its page,
+  /// so that all used bytes of a page together carry its free ones.
   [[nodiscard]] double waste_of(Address start, Address end) const;
 
   /// Free bytes on pages that hold objects, and on those that hold none.

@@ -19,7 +19,7 @@ struct Range {
   Bytes bytes = 0;
 };
 
-/// What the header lists, without what cannot be. In order of addresses.
+/// The ranges that the header lists, without impossible ones, in order of addresses.
 [[nodiscard]] std::vector<Range> runtime_ranges(const trace::FileHeader& header);
 
 /// The mappings that the program made by itself and has not given back.

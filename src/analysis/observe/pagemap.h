@@ -1,4 +1,4 @@
-// Where the pages of a process are, read from outside through /proc/PID/pagemap.
+// Which pages of a process are resident or in swap, read from outside through /proc/PID/pagemap.
 //
 // Only the two bits that every reader may see are used, not the frame numbers. A page
 // that was read but never written maps the kernel's page of zeros: it counts as

@@ -1,5 +1,5 @@
-// What files of /proc/PID say, from text that is somebody else's: every line that does
-// not read as expected is passed over.
+// Parsers for files of /proc/PID. Names in them are chosen by other users, so every line that does
+// not read as expected is skipped.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Confinement {
   bool operator==(const Confinement&) const = default;
 };
 
-/// What /proc/PID/status counts.
+/// The memory counters of /proc/PID/status.
 struct Status {
   profile::MemoryCounts counts;
   Confinement confinement;

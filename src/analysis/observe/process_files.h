@@ -1,5 +1,5 @@
-// The files of /proc/PID, of one process and no other: a process id is soon somebody
-// else's, the directory that was opened is not.
+// The files of /proc/PID of exactly one process: a process id may soon belong to another process,
+// the opened directory does not.
 //
 // Only reads, and only what the kernel answers from its own books: nothing here stops,
 // signals or traces the process.

@@ -74,7 +74,7 @@ ProcessObserver::ProcessObserver(pid_t pid, const std::string& trace, bool wants
   } else if (auto reason = follower_.open(trace)) {
     found_.fault = *reason;
   } else if (!writes_trace()) {
-    // Another pid namespace, another user, or gone already.
+    // The process is in another pid namespace, of another user, or gone already.
     found_.fault = "no process that may be read has this number and writes this trace";
   }
   next_ = started_;
@@ -154,7 +154,7 @@ bool ProcessObserver::is_confined_further() const {
 
 void ProcessObserver::observe_at_once(Nanoseconds now) {
   if (!found_.fault.empty()) return;
-  // Nobody waits for anything else here, so the whole trace may be read.
+  // Nothing else waits for this read, so the whole trace may be read.
   constexpr int kSteps = trace::kMaxCapacity / kMostTrace;
   for (int i = 0; i < kSteps && !follower_.follow(kMostTrace, now); ++i) {
   }

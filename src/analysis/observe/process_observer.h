@@ -45,7 +45,7 @@ class ProcessObserver {
   /// Processor time spent so far.
   [[nodiscard]] Nanoseconds cost() const { return found_.cost; }
 
-  /// What was found. Samples are named by the references of their records.
+  /// The observations. Samples are named by the references of their records.
   [[nodiscard]] profile::Observations take();
 
  private:

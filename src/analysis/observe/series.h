@@ -1,4 +1,4 @@
-// Memory over time, in bounded space.
+// A series of memory readings over time, in bounded space.
 #pragma once
 
 #include <cstddef>

@@ -52,8 +52,8 @@ class MemoryReader {
     return pagemap_.residency(page, page_bytes_).resident == page_bytes_;
   }
 
-  /// The page of `address` and those that follow it in memory. Less than a page read is
-  /// none: the process unmaps it, or ends.
+  /// The page of `address` and those that follow it in memory. Less than a page counts as no page:
+  /// the process unmaps it, or ends.
   bool fill(Address address) {
     const Address start = address / page_bytes_ * page_bytes_;
     start_ = end_ = 0;
@@ -90,7 +90,7 @@ std::string reason_of(std::string_view allocator) {
   return std::string(allocator) + " does not tell from outside";
 }
 
-/// A chunk that was no chunk of its heap must have been freed meanwhile.
+/// A sample that was not a chunk of its heap must have been freed meanwhile.
 bool all_were_freed(const std::vector<trace::Ref>& unmatched, TraceFollower& follower) {
   if (unmatched.empty()) return true;
   static_cast<void>(follower.follow(kMostTraceAtOnce, base::monotonic_now()));

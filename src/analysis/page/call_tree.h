@@ -37,7 +37,7 @@ class CallTree {
 
   /// The number of a frame. `shown`: what it is shown as, if it is new.
   std::uint32_t frame(const Frame& key, const Frame& shown);
-  /// A frame that is none: "[truncated]".
+  /// A pseudo-frame: "[truncated]".
   std::uint32_t remark(std::string_view text);
   /// The child of `parent` with this frame; made if there is none.
   std::uint32_t child(std::uint32_t parent, std::uint32_t frame);
@@ -46,7 +46,7 @@ class CallTree {
     std::uint32_t parent = 0;
     std::uint32_t frame = 0;
   };
-  /// A child stands behind its parent.
+  /// A child comes after its parent.
   [[nodiscard]] const std::vector<Node>& nodes() const { return nodes_; }
   [[nodiscard]] const std::vector<Frame>& frames() const { return frames_; }
 
@@ -87,7 +87,7 @@ class StackNodes {
   std::uint32_t no_stack_ = profile::kNone;
 };
 
-/// What a coarser tree makes of each node.
+/// The call tree after pruning: where each node went.
 struct Pruned {
   Nodes nodes;
   Frames frames;

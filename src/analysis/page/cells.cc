@@ -72,8 +72,8 @@ StratumKey key_of(const Count& shape, const Coarseness& coarseness) {
   return key;
 }
 
-/// Samples whose sums are told apart even where sizes share strata: those of what was allocated
-/// and of what lives at the end then stay what they are.
+/// Fates whose sums are kept apart even where sizes share strata, so that the sums of allocated
+/// bytes and of bytes live at the end are unchanged.
 constexpr std::size_t kFates = 4;
 
 std::size_t fate_of(const Item& item, const Span& span) {

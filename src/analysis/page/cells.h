@@ -12,7 +12,7 @@
 
 namespace geiger::page {
 
-/// What a table of cells looks like at a step.
+/// The shape of a table of cells at a step.
 struct CellPlan {
   const Coarseness& coarseness;
   const Buckets& buckets;

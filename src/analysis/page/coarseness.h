@@ -1,8 +1,8 @@
 // How finely a page tells things apart, and what it may grow to.
 //
-// Whatever the length of a run and the number of its samples, a page stays below a size: where
-// it would not, it is made again, coarser, in the order of kSteps. Sums of a whole profile stay
-// what they are at every step; what a step leaves out is said in the page.
+// Whatever the length of a run and the number of its samples, a page stays below a size limit: a
+// page above it is made again, coarser, in the order of kSteps. Sums of a whole profile are
+// unchanged at every step; the page states what a step leaves out.
 #pragma once
 
 #include <array>

@@ -15,14 +15,14 @@ inline constexpr std::size_t kMostRows = 1000;
 /// The sites of a comparison in a call tree.
 class ComparedTree {
  public:
-  /// Adds them to `tree`; frames are those of the comparison, which knows neither builds nor
+  /// Adds the sites to `tree`; frames are those of the comparison, which knows neither builds nor
   /// versions.
   ComparedTree(const compare::Comparison& comparison, CallTree& tree, Names& names);
 
   /// Raises the weight of their nodes to their share of either side.
   void weigh(std::vector<double>& weights) const;
 
-  /// Those that stand for themselves in a pruned tree, by node.
+  /// The sites that have a node of their own in a pruned tree, by node.
   [[nodiscard]] std::vector<DiffNode> nodes(const Pruned& pruned, UsedNames& names) const;
 
  private:

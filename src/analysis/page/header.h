@@ -1,4 +1,4 @@
-// What stands above and beside the profiles of a page: facts, lifetimes, resident memory.
+// The facts, lifetimes and resident memory that a page shows above and beside its profiles.
 #pragma once
 
 #include <vector>
@@ -20,8 +20,8 @@ void add_header(PageData& data, const profile::Recording& recording, const PageO
 [[nodiscard]] std::vector<Survival> survival_curves(const profile::Recording& recording,
                                                     const PageOptions& options);
 
-/// What the resident set consisted of when it was largest; empty where nobody looked. First the
-/// whole, then its parts, which add up to it.
+/// What the resident set consisted of when it was largest; empty where it was not observed. First
+/// the whole, then its parts, which add up to it.
 [[nodiscard]] std::vector<AccountLine> resident_account(const profile::Recording& recording,
                                                         const PageOptions& options);
 

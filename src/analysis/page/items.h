@@ -1,5 +1,5 @@
-// The samples behind the profiles of a page, before anything is bounded: each with its node in
-// the call tree and all that the page tells apart.
+// The samples of the profiles of a page, before anything is bounded: each with its node in the call
+// tree and every property that the page distinguishes.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +46,8 @@ class Gathering {
   /// Whether it is known when the samples were allocated and freed, whatever their kind.
   [[nodiscard]] bool can_tell_times(const profile::Selection& selection) const;
 
-  /// All samples that lived in `span`, with their times; if `is_of_fates`, those whose fates
-  /// are known, for whom they stand (profile/thinned.h). Requires can_tell_times().
+  /// All samples that lived in `span`, with their times; if `is_of_fates`, only those whose fates
+  /// are known, which stand for the others (profile/thinned.h). Requires can_tell_times().
   [[nodiscard]] Items with_times(const profile::Selection& selection, const Span& span,
                                  bool is_of_fates);
 

@@ -26,7 +26,7 @@ inline constexpr std::array kKinds{
 /// kKinds as a page has them.
 [[nodiscard]] std::vector<profile::Kind> kinds_in_order(bool is_followed);
 
-/// Why `selection` of its kind cannot be told of this recording; empty if it can.
+/// Why this recording has no data for `selection` of its kind; empty if it has.
 [[nodiscard]] std::string why_unavailable(const profile::Recording& recording,
                                           const profile::Selection& selection);
 

@@ -1,4 +1,4 @@
-// What `geiger leaks` says, for the page: every site with its node in the call tree.
+// The verdicts of `geiger leaks` for a page: every site with its node in the call tree.
 #pragma once
 
 #include <optional>

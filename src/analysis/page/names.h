@@ -1,4 +1,4 @@
-// Texts by number, each once.
+// A table of texts: each text is stored once and has a number.
 #pragma once
 
 #include <deque>
@@ -49,7 +49,7 @@ class UsedNames {
   /// Those used so far, in the order of their numbers.
   [[nodiscard]] const std::vector<NameIndex>& used() const { return used_; }
 
-  /// Their texts, those longer than `most` bytes cut with a word that says so; `cut` counts them.
+  /// Their texts; those longer than `most` bytes are cut and marked as cut; `cut` counts them.
   [[nodiscard]] std::vector<std::string> texts(std::size_t most, std::uint64_t& cut) const;
 
  private:

@@ -1,5 +1,5 @@
-// A report page of a recording: all kinds of profiles with all that tells their samples apart,
-// for one file that needs nothing else (html.h) or for who asks over HTTP.
+// A report page of a recording: all kinds of profiles with every property that distinguishes their
+// samples, for one self-contained file (html.h) or for clients over HTTP.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ struct PageOptions {
   /// What part of the recording the page is about: window, heap and filters; the kind is
   /// every one. Its instants bound the timeline.
   profile::Selection selection = {};
-  present::Scope scope = {};                ///< The same in words.
+  present::Scope scope = {};                ///< The selection in words.
   ReadSource read_source = {};              ///< Source lines; empty: none.
   const ComparedRuns* compared = nullptr;   ///< Also what changed.
   std::string title = {};                   ///< Empty: the program's name.
@@ -41,7 +41,7 @@ struct PageOptions {
   /// The recording is a picture that follows a run: its end is now, and what such a picture
   /// cannot tell (the peak, where objects lie) is left out. What is live comes first.
   bool is_followed = false;
-  /// Told how many parts of the work are done; empty: nobody is.
+  /// Called with the number of finished parts of the work and of all parts; may be empty.
   std::function<void(std::size_t done, std::size_t total)> progress = {};
   /// Of the compressed document. What would be larger is made coarser (coarseness.h).
   std::size_t most_bytes = kMostBytes;
@@ -54,7 +54,7 @@ struct PageOptions {
 /// The same recording gives the same bytes.
 [[nodiscard]] PageData page_of(const profile::Recording& recording, const PageOptions& options);
 
-/// The same as the document that pages read, which compressed has at most `most_bytes`.
+/// The page as the JSON document that pages read; compressed it has at most `most_bytes`.
 [[nodiscard]] std::string page_data(const profile::Recording& recording,
                                     const PageOptions& options);
 

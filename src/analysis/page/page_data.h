@@ -27,7 +27,7 @@ struct Frames {
 };
 
 struct Nodes {
-  std::vector<std::uint32_t> up;  ///< How far before the node its parent stands; 0 of the root.
+  std::vector<std::uint32_t> up;  ///< Distance from the node back to its parent; 0 for the root.
   std::vector<std::uint32_t> frame;
 };
 

@@ -10,7 +10,7 @@ ShortNames::ShortNames(const CallTree& tree, const Names& names) : texts_(names.
   std::vector<naming::Named> named;
   for (const Frame& frame : tree.frames()) {
     const auto name = static_cast<std::size_t>(frame.name);
-    // A remark says what it says, and a place without a symbol has no function.
+    // Remarks are shown as they are, and a place without a symbol has no function.
     if (frame.name == kNoName || is_met[name] || (frame.flags & (kRemark | kUnknown)) != 0)
       continue;
     is_met[name] = true;

@@ -1,4 +1,4 @@
-// Names of functions as people read them, for those of a page.
+// Short names for the functions of a page.
 #pragma once
 
 #include <cstddef>

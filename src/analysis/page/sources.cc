@@ -11,7 +11,7 @@
 namespace geiger::page {
 namespace {
 
-/// Names of missing files that are said.
+/// Most names of missing files to report.
 constexpr std::size_t kFilesSaid = 5;
 constexpr std::size_t kMostNameBytes = 200;
 

@@ -1,4 +1,4 @@
-// The time that a page is about, and its division into buckets.
+// The stretch of time that a page shows, and its division into buckets.
 #pragma once
 
 #include <algorithm>

@@ -23,7 +23,8 @@ inline constexpr std::size_t kMostPoints = 1000, kMostMarks = 500;
 [[nodiscard]] std::vector<std::pair<Nanoseconds, Bytes>> resident_series(
     const profile::Recording& recording, const Span& span);
 
-/// The same of memory that the processes mapped themselves, past their allocators; empty: none.
+/// The memory that the processes mapped themselves, past their allocators: of each stretch of time
+/// the largest sum; empty if there was none.
 [[nodiscard]] std::vector<std::pair<Nanoseconds, Bytes>> mapped_series(
     const profile::Recording& recording, const Span& span);
 

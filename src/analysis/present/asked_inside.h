@@ -1,4 +1,5 @@
-// What resident bytes are known by where pages could not be read from outside.
+// Residency answers from inside processes, for reports of resident bytes where pages could not be
+// read from outside.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace geiger::present {
 
-/// The processes that were asked instead, all together.
+/// All processes that were asked from inside, summed up.
 struct AskedInside {
   std::uint64_t processes = 0;
   Nanoseconds first = 0, last = 0;  ///< When they were asked, after the start of the recording.
@@ -19,7 +20,7 @@ struct AskedInside {
   std::uint64_t unanswered = 0;     ///< The others: upper limits take all of their bytes.
 };
 
-/// Nothing: not of resident bytes, or all of them were read from outside.
+/// Nothing if `kind` is not about resident bytes, or all pages were read from outside.
 [[nodiscard]] std::optional<AskedInside> asked_inside(const profile::Recording& recording,
                                                       profile::Kind kind, profile::Moment moment);
 

@@ -1,5 +1,5 @@
-// What of a program a recording has: all of it, some segments, from the attaching on, the
-// fates of a part of the samples, or sums only.
+// How much of a program a recording covers: all of it, some segments, everything since attaching,
+// the fates of only some samples, or sums only.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace geiger::present {
 
-/// A line for all that is not plain, of each process; none of recordings that have
-/// everything in one piece. `is_followed`: of a picture that follows traces, which counts samples
-/// whatever their runtime did: that is not worth a line.
+/// A line for each restriction of each process; no lines for recordings that have everything in one
+/// piece. `is_followed`: of a picture that follows traces, which counts samples whatever their
+/// runtime did: that is not worth a line.
 [[nodiscard]] std::vector<std::string> extent_lines(const profile::Recording& recording,
                                                     bool is_followed = false);
 

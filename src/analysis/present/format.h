@@ -77,7 +77,7 @@ struct Share {
 
 /// A p-value: "0.43", "0.0021", "3e-07"; "< 1e-300" where doubles end.
 [[nodiscard]] std::string p_value_text(double p);
-/// The same as an equation: "p = 0.43", "p < 1e-300".
+/// A p-value as an equation: "p = 0.43", "p < 1e-300".
 [[nodiscard]] std::string p_equation(double p);
 
 /// "1 sample", "2,000 samples".

@@ -1,6 +1,6 @@
-// Cells to aligned lines: two spaces between columns, headings on top, one column, the last
-// unless another is named, cut to what is left of the width. A faint tail may follow: it
-// gives way first.
+// Lays cells out as aligned lines: two spaces between columns, headings on top. One column, the
+// last unless another is named, is cut to what is left of the width. A faint tail may follow; it is
+// cut first.
 #pragma once
 
 #include <cstddef>
@@ -77,7 +77,7 @@ class Grid {
   std::size_t indent_;
 };
 
-/// The two columns of a figure: its heading stands over both.
+/// The two columns of a figure; the heading spans both.
 void append_figure_columns(std::vector<Column>& columns, const char* heading);
 /// The two cells of a figure.
 void append_figure(std::vector<std::string>& cells, const Figure& figure);

@@ -1,4 +1,4 @@
-// From the sums of a node to the numbers that reports show.
+// Computes the numbers that reports show from the sums of a node.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ class Whole {
   [[nodiscard]] Measure measure_total(double level) const;
   /// Of a row that is listed because it was sampled.
   [[nodiscard]] Measure measure_row(const estimation::NodeSums& part, double level) const;
-  /// Of rows together that are not listed.
+  /// The measure of all rows together that are not listed.
   [[nodiscard]] Measure measure_others(const estimation::NodeSums& part, double level) const;
 
  private:
@@ -65,13 +65,13 @@ class Whole {
 
 /// The bytes to show: calibrated ones if there are any.
 [[nodiscard]] const estimation::Estimate& shown_bytes(const Measure& measure);
-/// The same as text; an exact total reads "265.5 MiB exactly".
+/// The bytes to show as text; an exact total reads "265.5 MiB exactly".
 [[nodiscard]] Figure total_figure(const Measure& measure);
 
-/// Of a total, or of a node that would be shown without samples as well.
+/// The measure of a total, or of a node that would be shown without samples as well.
 [[nodiscard]] Measure measure_total(const estimation::NodeSums& sums, double level);
 
-/// Of a row that is listed because it was sampled: the interval allows for that.
+/// The measure of a row that is listed because it was sampled: the interval allows for that.
 [[nodiscard]] Measure measure_row(const estimation::NodeSums& sums, double level);
 
 /// The objects of a node as text. Without uncertain samples only the bytes have a

@@ -1,5 +1,5 @@
-// Words for what a recording stores as numbers: the vocabulary's, also of numbers that a later
-// runtime wrote, and endings.
+// Words for values that a recording stores as numbers: those of the vocabulary, also for unknown
+// values from a later runtime, and for the endings of processes.
 #pragma once
 
 #include <string>

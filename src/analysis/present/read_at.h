@@ -1,4 +1,4 @@
-// When the memory of processes was read, of profiles that are of what was found then.
+// When the memory of processes was read, for profiles made from such snapshots.
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@ struct Scope {
   bool is_split = false;  ///< A quarter of the samples chose one of the instants.
   /// What was asked for: {"thread", "io-1"}, {"label", "tenant=acme"}.
   std::vector<std::pair<std::string, std::string>> only;
-  std::optional<AskedInside> asked;  ///< Of resident bytes that nobody outside could read.
+  std::optional<AskedInside> asked;  ///< Of resident bytes that could not be read from outside.
   std::optional<ReadAt> read;        ///< Of what was read from outside.
 
   [[nodiscard]] bool is_part() const { return !when.empty() || !only.empty(); }

@@ -14,7 +14,7 @@ namespace geiger::present {
 [[nodiscard]] Share share_of(const estimation::NodeSums& part, const estimation::NodeSums& whole,
                              double level);
 
-/// The same of a row: of the exact total where its bytes are calibrated to that.
+/// Share of a row in its whole; in the exact total where the row's bytes are calibrated to that.
 [[nodiscard]] Share share_of(const Measure& measure, const estimation::NodeSums& part,
                              const Whole& whole, double level);
 

@@ -76,7 +76,7 @@ class Canvas {
     add("\"/>\n");
   }
 
-  /// One shape for each curve, so that they are told apart without colour.
+  /// One shape for each curve, so that curves can be distinguished without colour.
   void marker(std::size_t curve, ChartPoint at) {
     const std::string_view color = kColors[curve % kColors.size()];
     constexpr std::array<std::string_view, 6> kShapes{"M-3,0a3,3 0 1,0 6,0a3,3 0 1,0 -6,0z",

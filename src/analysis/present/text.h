@@ -1,6 +1,6 @@
-// Names for a terminal: what the target wrote (symbols, paths, thread names) is
-// somebody else's bytes and must not move the cursor, change colours or break
-// a line. Nothing here knows about numbers; see format.h.
+// Names for a terminal: what the target wrote (symbols, paths, thread names) may be any bytes and
+// must not move the cursor, change colours or break a line. Nothing here knows about numbers; see
+// format.h.
 #pragma once
 
 #include <cstddef>
@@ -30,9 +30,9 @@ inline constexpr std::size_t kProcessesShown = 20;
 /// little of it would be left.
 [[nodiscard]] std::string tail_within(std::string_view tail, std::size_t room, std::size_t used);
 
-/// Breaks at spaces so that no line is wider than `width` columns; lines after the
-/// first begin with `indent` spaces, the first is taken to stand behind as many. A
-/// word that is too long stays whole on a line of its own.
+/// Breaks at spaces so that no line is wider than `width` columns; lines after the first begin with
+/// `indent` spaces, the first is taken to follow as many. A word that is too long stays whole on a
+/// line of its own.
 [[nodiscard]] std::string wrap(std::string_view text, std::size_t indent, std::size_t width);
 /// wrap() of every line of `lines`, each ended by a newline, without indent.
 [[nodiscard]] std::string wrap_lines(std::string_view lines, std::size_t width);

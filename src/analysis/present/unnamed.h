@@ -1,4 +1,4 @@
-// What to say, once, where rows call functions by their address for want of symbols.
+// The note that a report shows once if some functions have only addresses, as symbols are missing.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace geiger::present {
 /// empty.
 [[nodiscard]] std::string ask_debuginfod(std::string_view run);
 
-/// The modules of functions that are called "module+0x1234". Our own library, and code without
-/// a module, which nobody has symbols of, are left out.
+/// The modules of functions that are called "module+0x1234". Our own library, and code without a
+/// module, for which no symbols exist, are left out.
 class UnnamedModules {
  public:
   /// Of a function as it was demangled; one with a name changes nothing.
@@ -22,10 +22,10 @@ class UnnamedModules {
 
   /// "git has no symbols here: install its -dbgsym package"; empty where all functions have names.
   [[nodiscard]] std::string clause() const;
-  /// The same as a sentence that also has debuginfod. `run` is what to put behind the command, or
+  /// clause() as a sentence that also suggests debuginfod. `run`: what to append to the command, or
   /// empty.
   [[nodiscard]] std::string sentence(std::string_view run = {}) const;
-  /// That sentence in lines of `width`; empty where all functions have names.
+  /// sentence() in lines of `width`; empty where all functions have names.
   [[nodiscard]] std::string note(std::size_t width) const;
 
  private:

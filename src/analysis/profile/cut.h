@@ -1,4 +1,4 @@
-// A recording as it would be, had it ended earlier.
+// Cuts a recording down to what it would contain had it ended earlier.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@ namespace geiger::profile {
 /// their whole time only. Utilization and residency answers, which name samples by index, are
 /// dropped.
 void cut_at(Recording& recording, Nanoseconds instant);
-/// The same at an instant of each process: `instants` by process.
+/// Cuts each process at an instant of its own: `instants` by process.
 void cut_at(Recording& recording, std::span<const Nanoseconds> instants);
 
 }  // namespace geiger::profile

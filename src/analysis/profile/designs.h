@@ -1,5 +1,5 @@
-// What every sampling design makes of the same samples (estimation/designs.h):
-// everything allocated, or one call site of it.
+// The estimates of every sampling design (estimation/study/designs.h) from the same samples: those
+// of all allocations, or of one call site.
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,7 @@ enum class Kind : std::uint8_t {
   kMappedFiles,   ///< Of files, accessible at the end.
 };
 
-/// What a kind adds up.
+/// The events or objects that a kind adds up.
 enum class About : std::uint8_t {
   kObjects,    ///< Sizes of objects.
   kBlocks,     ///< What the allocator gave for them, which every sample tells.
@@ -44,7 +44,7 @@ enum class About : std::uint8_t {
 enum class AtInstant : std::uint8_t {
   kNever,     ///< It is of a window, or names its instant itself.
   kAny,       ///< Any; the end unless asked otherwise.
-  kSnapshot,  ///< That of one of its snapshots.
+  kSnapshot,  ///< The instant of one of its snapshots.
 };
 
 struct KindRules {
@@ -55,7 +55,7 @@ struct KindRules {
   bool takes_window;  ///< From an instant on and before another one.
 };
 
-/// In the order in which people are told of them.
+/// In the order in which help and messages list them.
 inline constexpr std::array<KindRules, 16> kKindRules{{
     {Kind::kAllocated, "allocated", About::kObjects, AtInstant::kNever, true},
     {Kind::kLiveAtEnd, "live", About::kObjects, AtInstant::kAny, false},
@@ -87,12 +87,12 @@ inline constexpr std::array<KindRules, 16> kKindRules{{
   return named->kind;
 }
 
-/// Whether a kind speaks of mappings, not of allocations. Filters and groups of allocations have
+/// Whether a kind is about mappings, not about allocations. Filters and groups of allocations have
 /// no meaning for it.
 [[nodiscard]] constexpr bool is_of_mappings(Kind kind) {
   return rules_of(kind).about == About::kMappings;
 }
-/// Whether it is of those that speak of one instant.
+/// Whether it is about mappings at one instant.
 [[nodiscard]] constexpr bool is_of_mappings_at_instant(Kind kind) {
   return is_of_mappings(kind) && rules_of(kind).at == AtInstant::kAny;
 }

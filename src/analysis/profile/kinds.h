@@ -1,7 +1,7 @@
-// The entries of a profile by what an estimate sees of them: size and rate.
+// The entries of a profile grouped by what an estimate depends on: size and rate.
 //
-// Entries are many, their kinds few. Whoever adds kind by kind in the order given here
-// gets the same bits in whatever order the traces were read.
+// Entries are many, their kinds few. Sums over the kinds, in the order given here, are the same to
+// the bit in whatever order the traces were read.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// The same traces read in another order: every number of every view must have the
-// same bits.
+// Traces read in different orders: every number of every view must have the same bits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,8 +18,8 @@ constexpr std::size_t kProcesses = 7;
 constexpr std::size_t kFunctions = 12;
 constexpr std::size_t kSamples = 600;  // Per process.
 
-/// What was recorded, before anybody read it: the samples of each process with the
-/// functions of their stacks, leaf first.
+/// What was recorded, before it was read: the samples of each process with the functions of their
+/// stacks, leaf first.
 struct Recorded {
   struct Sampled {
     std::vector<std::uint32_t> functions;

@@ -1,15 +1,14 @@
 // The peak: when the live heap was largest, without the bias of choosing a maximum.
 //
-// The instant where an estimate is largest is one where the estimate erred
-// upwards: read at that instant, the same samples overstate the heap (by two
-// standard errors after ten turnovers of it). So the sampling process is split
-// into two independent processes: the first, of a quarter of the rate, only locates,
-// the second only estimates. The second knows nothing of the choice, hence is unbiased
-// for the heap at the instant that the first chose; that instant is at most a
-// little off the true peak, and the figure therefore states the heap at a known
-// instant rather than the maximum itself. (A coin per sample would not do: an
-// object in one part is then never in the other, which biases objects near T.)
-// Where all samples show more at the end than that, the end is the peak.
+// The instant where an estimate is largest is one where the estimate erred upwards: read at that
+// instant, the same samples overstate the heap (by two standard errors after ten turnovers of it).
+// So the sampling process is split into two independent processes: the first, of a quarter of the
+// rate, only locates, the second only estimates. The second does not depend on the choice, hence is
+// unbiased for the heap at the instant that the first chose; that instant is at most a little off
+// the true peak, and the figure therefore states the heap at a known instant rather than the
+// maximum itself. (A coin per sample would not do: an object in one part is then never in the
+// other, which biases objects near T.) Where all samples show more at the end than that, the end is
+// the peak.
 //
 // The peak of several processes is that of the sum of their heaps, at one instant.
 // docs/estimators.md, section 11, says why a quarter and what it covers.
@@ -39,8 +38,8 @@ using estimation::kLocatingShare;
 /// same seed.
 [[nodiscard]] estimation::Parts parts_of(const Recording& recording, const Sample& sample);
 
-/// Whether a sample of what was allocated tells nothing about what the first part chose. The
-/// second part, but where fates were thinned it is more than that (estimation/thinning.h).
+/// Whether a sample is independent of what the first part chose. The second part, but where fates
+/// were thinned it is more than that (estimation/thinning.h).
 [[nodiscard]] bool is_beside_choice(const Recording& recording, const Sample& sample);
 
 /// Live at `instant`: allocated by then, freed only later.

@@ -105,7 +105,7 @@ void choose_tallies(Chosen& chosen, const Recording& recording, const Selection&
   }
 }
 
-/// Whether a sample is among those that the choice of an instant knows nothing of.
+/// Whether a sample is independent of the choice of the instant.
 bool is_unaware(const Recording& recording, const Selection& selection, const Sample& sample) {
   if (depends_on_fates(selection)) return parts_of(recording, sample).in_second;
   return is_beside_choice(recording, sample);

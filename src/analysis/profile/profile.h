@@ -56,7 +56,7 @@ struct Selection {
   Moment moment = Moment::kMaximum;   ///< Of kinds that are read from a snapshot.
   /// Which samples are counted; empty: all of them.
   std::function<bool(const Sample&)> keeps;
-  bool tells_lifetimes = false;  ///< Entries are told apart by the lifetimes of objects.
+  bool tells_lifetimes = false;  ///< Entries are distinguished by the lifetimes of objects.
 
   /// Whether it leaves out anything of its kind: what is known of the whole is then not
   /// known of what it selects.
@@ -82,8 +82,8 @@ struct Chosen {
 struct Profile {
   Kind kind = Kind::kAllocated;
   std::vector<Entry> entries;
-  /// kResident: samples that a process asked inside told nothing of, each between none and all of
-  /// its size. They are open in the sums (estimation/sums.h).
+  /// kResident: samples of which a process asked inside gave no answer, each between none and all
+  /// of its size. They are open in the sums (estimation/sums.h).
   std::vector<Entry> unanswered;
   /// The selected samples are distributed as if drawn with this factor on their
   /// rate: 3/4 where a quarter of the process located the peak and the rest
@@ -96,7 +96,7 @@ struct Profile {
   std::vector<Nanoseconds> peak_times;
   /// Only a part of its kind: of a window, an instant, another heap, filtered.
   bool is_part = false;
-  /// What it tells depends on how long samples live (thinned.h).
+  /// Its contents depend on how long samples live (thinned.h).
   bool is_of_fates = false;
   std::uint32_t heap = kProcessHeap;
 };
@@ -116,10 +116,10 @@ struct Profile {
 
 /// Counts the samples that `selection` chooses.
 [[nodiscard]] Profile select(const Recording& recording, const Selection& selection);
-/// Of a kind without further limits.
+/// A profile of a kind without further limits.
 [[nodiscard]] Profile select(const Recording& recording, Kind kind);
 
-/// What an entry's samples are to an estimate, by requested bytes.
+/// The samples of an entry as an estimate counts them, by requested bytes.
 [[nodiscard]] estimation::Count count_of(const Entry& entry, const Recording& recording,
                                          const Profile& profile);
 

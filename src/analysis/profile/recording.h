@@ -97,14 +97,14 @@ struct Sample {
 /// Whether the recording has its allocation, and so all others of its time.
 [[nodiscard]] inline bool is_allocation_seen(const Sample& sample) { return sample.seen_from == 0; }
 
-/// Samples alike in all that a profile of what was allocated or of what is live tells
-/// apart, counted by a runtime that keeps no others (Process::is_aggregated).
+/// Samples alike in every property that profiles of allocated or live bytes distinguish, counted by
+/// a runtime that records nothing else (Process::is_aggregated).
 struct Tally {
   Sample alike;  ///< Its time is that of the first; no address, offset, thread.
   std::uint64_t allocated = 0;
   std::uint64_t freed = 0;  ///< Of `allocated`.
   Nanoseconds last = 0;     ///< When the last was allocated.
-  /// Its frees are told of. Of a thinned process the others say what was allocated only.
+  /// Its frees are recorded. Other tallies, which thinned processes have, count allocations only.
   bool is_tracked = true;
 };
 
@@ -121,7 +121,7 @@ struct ScopedLabel {
   bool operator==(const ScopedLabel&) const = default;
 };
 
-/// An instant that the program, or whoever watched it, gave a name.
+/// An instant that the program, or a tool that watched it, gave a name.
 struct Mark {
   std::uint32_t process = 0;
   std::uint32_t thread = kNone;
@@ -217,9 +217,9 @@ struct Process {
   Bytes trace_bytes = 0;
   std::uint64_t records = 0;
   std::uint64_t uncommitted = 0;  ///< Records reserved but never committed.
-  /// Those that were read, by number; empty of runtimes that know none.
+  /// The segments that were read, by number; empty for runtimes that do not write segments.
   std::vector<Segment> segments;
-  Nanoseconds image_start = 0;  ///< CLOCK_MONOTONIC, of segment 0; 0 = not told.
+  Nanoseconds image_start = 0;  ///< CLOCK_MONOTONIC, of segment 0; 0 = not recorded.
   /// Level L: how long samples live is known only of a part, each kept with 2^-L by a chance
   /// that has nothing to do with the program.
   std::uint32_t thinning = 0;
@@ -273,7 +273,7 @@ struct Recording {
   /// How readers tell a program's own frames from plumbing (frame_roles.h); none: as built in.
   std::shared_ptr<const FrameRules> frame_rules;
 
-  /// The vector that samples of a heap stand in, with those of others.
+  /// The vector that contains the samples of a heap, with those of others.
   [[nodiscard]] const std::vector<Sample>& samples_beside(std::uint32_t heap) const {
     return heap == kProcessHeap ? samples : heap_samples;
   }

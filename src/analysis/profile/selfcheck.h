@@ -1,6 +1,6 @@
-// What a recording says of its own making: whether there are as many hits as the
-// trials let expect, whether offsets lie as a right sampler puts them, whether every hit became a
-// sample, whether threads drew the same numbers, whether the estimate agrees with the exact total.
+// The self-check of a recording: whether the number of hits fits the trials, whether offsets follow
+// the law of a correct sampler, whether every hit became a sample, whether threads drew the same
+// numbers, whether the estimate agrees with the exact total.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct HitCheck {
   bool is_testable = true;
 
   [[nodiscard]] bool has_failed() const { return p_value < kFalseAlarm; }
-  static constexpr double kFalseAlarm = 6.3e-5;  ///< That of |z| > 4.
+  static constexpr double kFalseAlarm = 6.3e-5;  ///< Probability of |z| > 4.
 };
 [[nodiscard]] HitCheck check_hits(const Recording& recording);
 [[nodiscard]] HitCheck check_hits(const Recording& recording, std::uint32_t process);
@@ -42,7 +42,7 @@ struct HitCheck {
 struct Accounting {
   std::uint64_t counted = 0;
   std::uint64_t found = 0;
-  std::uint64_t dropped = 0;    ///< Samples and frees that the runtime says it dropped.
+  std::uint64_t dropped = 0;    ///< Samples and frees that the runtime counted as dropped.
   std::uint64_t in_flight = 0;  ///< Threads cut off; each may lack its last sample.
 
   /// Counted, not found, and explained by nothing.

@@ -120,8 +120,8 @@ TEST(SharedDraws, FindsThreadsThatDrewTheSameNumbers) {
   EXPECT_LT(groups[0].log10_p, -6);
 }
 
-// A worker that lives for less than T bytes leaves one sample. One alike says
-// nothing; a hundred do.
+// A worker that lives for less than T bytes leaves one sample. One alike is no evidence; a hundred
+// are.
 TEST(SharedDraws, FindsManyWorkersOfOneSampleEach) {
   DrawnRecording two(4096), hundred(4096);
   two.sample_at(two.process(), 16, 5);
@@ -134,7 +134,7 @@ TEST(SharedDraws, FindsManyWorkersOfOneSampleEach) {
   EXPECT_EQ(groups[0].processes.size(), 100U);
 }
 
-// Objects of one byte have one offset only: being alike says nothing.
+// Objects of one byte have one offset only: being alike is no evidence.
 TEST(SharedDraws, IsNotMisledBySizesThatLeaveNoChoice) {
   DrawnRecording drawn(4096);
   for (int i = 0; i < 100; ++i) {

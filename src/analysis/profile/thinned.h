@@ -1,4 +1,5 @@
-// Recordings whose live samples were thinned: who may know how long they live.
+// Recordings whose live samples were thinned: how estimates use the samples whose lifetimes are
+// still known.
 //
 // A runtime with bounded memory drops samples by a chance that has nothing to do with the
 // program, until few enough are followed. All of them were allocated; the fates of those
@@ -17,7 +18,7 @@ namespace geiger::profile {
 /// Whether what is selected depends on how long samples live.
 [[nodiscard]] bool depends_on_fates(const Selection& selection);
 
-/// What one sample is to an estimate that depends on fates, by requested bytes.
+/// One sample as an estimate that depends on fates counts it, by requested bytes.
 [[nodiscard]] estimation::Count count_of_fate(const Recording& recording, const Sample& sample);
 
 /// E where fates count: of objects up to the largest 1/lambda, with the least that thinning

@@ -1,5 +1,5 @@
-// What is known exactly about a process, beside what is estimated: the check of
-// the profiler on itself.
+// Totals of a process that are known exactly, to compare with estimates: a check of the profiler on
+// itself.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ struct ProcessTotals {
 /// All processes together; z combines their numerators and variances.
 [[nodiscard]] ProcessTotals all_totals(const Recording& recording);
 
-/// What all processes together dropped, by cause.
+/// Drops of all processes, by cause.
 [[nodiscard]] vocabulary::Drops drops_of(const Recording& recording);
 
 /// Samples of processes' own heaps, those that were only counted as well.
@@ -61,11 +61,11 @@ struct ProcessTotals {
 /// 1/lambda of the sparsest sampling that was in force; 0 without epochs and at T = 1.
 [[nodiscard]] double largest_interval(const Recording& recording);
 
-/// What one sample is to an estimate, by requested bytes.
+/// One sample as an estimate counts it, by requested bytes.
 [[nodiscard]] estimation::Count count_of(const Recording& recording, const Sample& sample);
 
-/// Sums of all samples whose allocation was recorded in one process, by requested bytes. E stands
-/// at what the samples imply.
+/// Sums of all samples whose allocation was recorded in one process, by requested bytes. E is what
+/// the samples imply.
 [[nodiscard]] estimation::NodeSums allocated_sums(const Recording& recording,
                                                   std::uint32_t process);
 

@@ -1,4 +1,4 @@
-// Lines of files written by hand: rules, suppressions, budgets.
+// Trims blanks around the lines of files written by hand: rules, suppressions, budgets.
 #pragma once
 
 #include <string_view>

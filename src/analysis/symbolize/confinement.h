@@ -12,7 +12,7 @@
 
 namespace geiger::symbolize {
 
-/// What one module may cost.
+/// Limits on the cost of one module.
 struct JobLimits {
   Bytes memory = 0;                       ///< Private memory beyond what is held already.
   std::chrono::milliseconds processor{};  ///< Processor time.
@@ -26,8 +26,8 @@ struct JobLimits {
 /// second look without debug info included; what is honest takes a tenth of either.
 [[nodiscard]] JobLimits job_limits(Bytes file_bytes, std::size_t addresses, bool reads_dwarf);
 
-/// Bytes that `path` has on the disk; 0 if it is no regular file. (Its length may be
-/// a lie: a file of holes costs nothing.)
+/// Bytes that `path` has on the disk; 0 if it is not a regular file. (Its length may mislead: a
+/// file of holes takes no space.)
 [[nodiscard]] Bytes bytes_on_disk(const std::string& path);
 
 /// For a child of fork: dies with `parent`, leaves no core, keeps no descriptor but

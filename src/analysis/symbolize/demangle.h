@@ -1,5 +1,5 @@
-// From the names of the symbol table to the names of the source: Itanium C++
-// and both manglings of Rust. Other languages pass through unchanged.
+// Demangles names of symbol tables into names of the source: Itanium C++ and both manglings of
+// Rust. Other languages pass through unchanged.
 #pragma once
 
 #include <cstddef>

@@ -95,7 +95,7 @@ TEST_F(HostileElf, MutatedDebugSections) {
   }
 }
 
-/// A debug link to a FIFO that nobody writes: opening it never ends.
+/// A debug link to a FIFO without a writer: opening it never ends.
 TEST_F(HostileElf, SymbolsOutliveADebugFileThatHangs) {
   ASSERT_TRUE(run("cd " + directory_.path("") + " && mkdir .debug && cp program .debug/p.debug" +
                   " && strip -g program && objcopy --add-gnu-debuglink=.debug/p.debug program" +

@@ -1,6 +1,5 @@
-// Symbolizes the addresses of one module. Reads ELF and DWARF that anybody may
-// have written with libraries that were not made for that, so callers that do
-// not trust the file do this in another process (worker.h).
+// Symbolizes the addresses of one module. The libraries that read its ELF and DWARF were not made
+// for hostile files, so callers that do not trust the file do this in another process (worker.h).
 #pragma once
 
 #include <cstddef>

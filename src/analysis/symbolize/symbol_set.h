@@ -1,5 +1,5 @@
-// Names on their way: what the symbolizing process answers and what a trace
-// keeps. Strings and frames are stored once and named by index.
+// Symbols in transit: the answer of the symbolizing process, and the form in which a trace stores
+// them. Strings and frames are stored once and named by index.
 #pragma once
 
 #include <cstdint>

@@ -36,8 +36,8 @@ struct Outcome {
   std::size_t unresolved = 0;  ///< Locations that got "module+0x1234".
   std::size_t modules_without_debug_info = 0;
   std::vector<std::string> hints;  ///< One line each, for the user.
-  /// Those of the hints that name a file whose reader was ended by it; the recording's
-  /// warnings have them too.
+  /// The hints that name a file which ended its reader (a crash or a limit); the recording's
+  /// warnings contain them too.
   std::vector<std::string> faults;
 };
 
@@ -57,10 +57,9 @@ Outcome symbolize(profile::Recording& recording, const Options& options);
 [[nodiscard]] std::string encode_symbols(const profile::Recording& recording,
                                          std::uint32_t process);
 
-/// Gives names from `payload` to the locations that have none: in modules of the
-/// same identity whoever used them, outside modules only where `process` was
-/// seen. Sets `is_symbolized` if no location is left without. A payload that
-/// cannot be read changes nothing.
+/// Gives names from `payload` to the locations that have none: in modules of the same identity in
+/// every process, outside modules only where `process` was seen. Sets `is_symbolized` if no
+/// location is left without. A payload that cannot be read changes nothing.
 [[nodiscard]] std::optional<PayloadError> apply_symbols(std::string_view payload,
                                                         std::uint32_t process,
                                                         profile::Recording& recording);

@@ -1,4 +1,4 @@
-// Which frames on top of a stack are the machinery of allocating, not its cause.
+// Which frames at the leaf of a stack belong to the runtime or the allocator, not to their caller.
 #pragma once
 
 #include <cstddef>

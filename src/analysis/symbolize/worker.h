@@ -28,8 +28,7 @@ struct WorkerLimits {
   std::function<JobLimits(const ModuleJob&)> of_job = {};  ///< Empty: no others.
 };
 
-/// What the worker says: so many addresses of the current job are done, or the
-/// job's answer.
+/// A message of the worker: how many addresses of the current job are done, or the job's answer.
 struct WorkerMessage {
   std::size_t done = 0;
   std::optional<ModuleAnswer> answer;
@@ -54,8 +53,8 @@ class Worker {
   /// long, or talks nonsense.
   [[nodiscard]] std::optional<WorkerMessage> receive();
 
-  /// After the last message: ends the process and says why there was none, where
-  /// `job` was the one it worked on. "its reader crashed: Segmentation fault"
+  /// After the last message: ends the process and returns why it sent no more, where `job` was the
+  /// one it worked on. "its reader crashed: Segmentation fault"
   [[nodiscard]] std::string end(const ModuleJob& job);
 
  private:

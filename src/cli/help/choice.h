@@ -1,4 +1,4 @@
-// A value that is one of a few words.
+// Validators of option values: one of a few words, the number of a process.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace geiger::cli {
 /// as "{a,b,c}", from where help, manual and completion take the words.
 [[nodiscard]] CLI::Validator one_of(const std::vector<std::string>& words);
 
-/// Refuses what is not the number of a process, and says how to find one.
+/// Refuses what is not the number of a process, and explains how to find one.
 [[nodiscard]] CLI::Validator process_id();
 
 }  // namespace geiger::cli

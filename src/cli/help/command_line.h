@@ -1,4 +1,4 @@
-// Where geiger's words end and the program's begin.
+// Divides the words of `geiger run` into geiger's own and the program's.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace geiger::cli {
 
-/// The words behind `run`, divided.
+/// The words after `run`, divided.
 struct CommandLine {
   std::vector<std::string> options;  ///< geiger's own, values included.
   std::vector<std::string> program;  ///< The program and its arguments, verbatim.

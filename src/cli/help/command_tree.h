@@ -1,5 +1,5 @@
-// The command line as data: what completion and manual are made of, so that neither can
-// say anything else than the parser does.
+// The command line as data. Completion and manual are made from it, so both always agree with the
+// parser.
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ struct VerbFacts {
   std::string name;     ///< "table"; "export pprof"; "" of geiger itself.
   std::string summary;  ///< One line.
   std::string usage;    ///< "geiger table [OPTIONS] [RUN...]".
-  std::string footer;   ///< What stands below the options in its help.
+  std::string footer;   ///< The text below the options in its help.
   std::vector<OptionFacts> options, operands;
   std::vector<VerbFacts> verbs;
 };

@@ -1,5 +1,5 @@
-// Completion scripts, made of the command tree. They stand alone: nothing is asked of
-// geiger at the prompt but which processes have it in them.
+// Completion scripts, made of the command tree. They are self-contained: at the prompt they run
+// geiger only to list the processes that have it loaded.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// One line per option; a condition says of which verb.
+// One line per option; a condition names its verb.
 #include <fmt/format.h>
 
 #include "cli/help/completion.h"

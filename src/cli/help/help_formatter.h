@@ -1,4 +1,4 @@
-// How --help looks.
+// Formats the output of --help.
 #pragma once
 
 #include <CLI/CLI.hpp>

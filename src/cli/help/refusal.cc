@@ -20,7 +20,7 @@ std::string name_of(const std::string& word) { return word.substr(0, word.find('
 
 bool is_long_option(const std::string& word) { return word.size() > 2 && word.starts_with("--"); }
 
-/// The first word that looks like a long option and is none of `verb`.
+/// The first word that looks like a long option and is not an option of `verb`.
 std::optional<std::string> find_unknown_option(const CLI::App& verb,
                                                const std::vector<std::string>& words) {
   for (const std::string& word : words) {

@@ -1,4 +1,4 @@
-// What to say of a command line that the parser refused.
+// Error messages for command lines that the parser refused.
 #pragma once
 
 #include <optional>

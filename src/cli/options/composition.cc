@@ -19,7 +19,7 @@ using Group = base::Outcome<SampleGroup>;
 constexpr std::uint64_t kMostSamples = std::uint64_t{1} << 53;
 constexpr Bytes kLargestSize = std::numeric_limits<std::int64_t>::max();  // as malloc's
 
-/// What stands before the next `mark`; `rest` is what stands behind it.
+/// The text before the next `mark`; `rest` is the text after it.
 std::string_view take_until(std::string_view& rest, char mark) {
   const std::size_t end = std::min(rest.find(mark), rest.size());
   const std::string_view field = rest.substr(0, end);

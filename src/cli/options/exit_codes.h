@@ -1,4 +1,4 @@
-// What geiger ends with.
+// The exit codes of geiger.
 #pragma once
 
 namespace geiger::cli {

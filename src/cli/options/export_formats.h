@@ -1,4 +1,4 @@
-// The formats of `geiger export`: a line of a table each.
+// The formats of `geiger export`, as a table with one line per format.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Profiles that other programs wrote, where a run is expected.
+// Accepts profiles that other programs wrote where a run is expected.
 #pragma once
 
 #include <string>

@@ -61,8 +61,8 @@ struct Input {
 };
 
 /// Reads the traces and applies the names stored with them, or the profiles that other programs
-/// wrote; not both. Damage, and processes that were never recorded, are said on standard error, a
-/// line each. Nothing if there is nothing to report: then the reason has been said.
+/// wrote; not both. Damage, and processes that were never recorded, are reported on standard error,
+/// a line each. Nothing if there is nothing to report: then the reason has been printed.
 [[nodiscard]] std::optional<Input> read_traces(const ReadOptions& options);
 
 /// read_traces, then names from this machine where none are stored, then the

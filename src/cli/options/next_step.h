@@ -1,4 +1,4 @@
-// What to type next, for a person at a terminal.
+// Suggests the next command, for a user at a terminal.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// --plumbing and --hide of verbs that make a page: what the page begins with.
+// --plumbing and --hide of verbs that make a page: the page's initial settings.
 #pragma once
 
 #include "analysis/page/page_data.h"

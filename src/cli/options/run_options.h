@@ -17,8 +17,8 @@ namespace geiger::cli {
 /// given as a hidden option, made by `as_program_word`. `options` outlives the parse.
 CLI::App* add_run_options(CLI::App& app, run::RunOptions& options);
 
-/// Decides between a fixed interval and one that regulates itself, which takes over a budget
-/// that is a share of processor time. `usual`: where --interval says nothing. Throws
+/// Decides between a fixed interval and one that regulates itself, which takes over a budget that
+/// is a share of processor time. `usual`: where --interval is not given. Throws
 /// CLI::ValidationError.
 void settle_interval(run::RunOptions& options, run::IntervalWish usual);
 

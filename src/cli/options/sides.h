@@ -20,8 +20,8 @@ struct Sides {
   std::vector<std::string> before, after;
 };
 
-/// The parser takes "--" for the end of the options; here it divides the sides, and
-/// options may stand behind it. Replaces it by a word that the parser leaves alone.
+/// The parser takes "--" for the end of the options; here it divides the sides, and options may
+/// follow it. Replaces it by a word that the parser leaves alone.
 void shield_divider(std::vector<std::string>& words);
 
 /// The words of the sides, into `words`, and `usage` for the help.
@@ -47,11 +47,11 @@ struct Collection {
 };
 
 /// Reads run after run, each forgotten when what is selected of it was added. Nothing if one of
-/// them holds nothing to compare; the reason has been said.
+/// them holds nothing to compare; the reason has been printed.
 [[nodiscard]] std::optional<Collection> collect(const Sides& sides, compare::Collector collector,
                                                 const query::SelectionOptions& selection);
 
-/// The same for several groupings of the same runs, each of which is read once.
+/// Collections of the same runs, one for each of several groupings; each run is read once.
 struct Collections {
   std::vector<compare::Collected> collected;  ///< In the order of the collectors.
   bool is_damaged = false;

@@ -1,4 +1,4 @@
-// `geiger ctl`: starts and stops recordings of programs that run, and asks how they stand.
+// `geiger ctl`: starts and stops recordings of running programs, and shows their state.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

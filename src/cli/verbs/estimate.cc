@@ -34,7 +34,7 @@ struct EstimateArguments {
 
 using Groups = std::vector<SampleGroup>;
 
-/// Says why in one line; the exit code to end with.
+/// Prints the reason in one line; returns the exit code to end with.
 int refuse(const std::string& reason, int exit_code = kExitUsage) {
   terminal::complain("estimate: " + reason);
   return exit_code;

@@ -1,4 +1,4 @@
-"""The verbs that read a run, over a real one, checked with tools that nobody here wrote."""
+"""The verbs that read a run, over a real one, checked with independent tools."""
 import collections
 import gzip
 import json

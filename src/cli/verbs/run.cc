@@ -62,8 +62,8 @@ bool Run::is_output_refused() const {
   return !reason.empty();
 }
 
-// From here on nothing may keep the program from running: whatever is missing is
-// said, and the program runs without being profiled.
+// From here on nothing may keep the program from running: whatever is missing is reported, and the
+// program runs without being profiled.
 void Run::prepare_directory(pid_t pid) {
   if (target_.must_stay_bare()) return;
   auto preload = run::PreloadPath::locate();

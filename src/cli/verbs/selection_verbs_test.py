@@ -354,7 +354,7 @@ class SelectionVerbs(unittest.TestCase):
         self.assertIn("is empty", self.refused("--size", "2KiB..1KiB"))
         self.assertIn("not a size", self.refused("--size", "big"))
         self.assertIn("MIN..MAX", self.refused("--size", ".."))
-        # What nobody sampled may have been there all the same.
+        # Allocations without samples may have been there all the same.
         done = geiger("table", "--thread", "io-9", "sampled.geiger", cwd=self.here)
         self.assertEqual(done.returncode, 0)
         self.assertIn("no thread 'io-9' was seen; did you mean 'io-1'?", done.stderr.decode())

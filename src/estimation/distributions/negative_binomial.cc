@@ -48,12 +48,12 @@ Checked<NegativeBinomial> law_of(std::uint64_t successes, double interval) {
   return NegativeBinomial::make(successes, rate_of_interval(interval));
 }
 
-/// What stands behind both tails: quantiles of two laws that differ in s at most.
+/// The laws of the lower and the upper limit; they differ in s at most.
 struct Laws {
   NegativeBinomial lower, upper;
 };
 
-/// Those of s and of s + `more`; s >= 1.
+/// The laws of s and of s + `more`; s >= 1.
 Checked<Laws> laws_of(std::uint64_t samples, std::uint64_t more, double interval) {
   const Checked<NegativeBinomial> lower = law_of(samples, interval);
   if (!lower.has_value()) return lower.error();

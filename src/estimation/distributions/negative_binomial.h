@@ -1,6 +1,5 @@
-// How many trials failed before the s-th success: the exact law, its quantiles,
-// and the intervals that the .NET design takes from it. Camp and Paulson's
-// approximation stands here too, to be compared with.
+// How many trials failed before the s-th success: the exact law, its quantiles, and the intervals
+// that the .NET design takes from it. Camp and Paulson's approximation is here too, for comparison.
 //
 // A trial is missed with probability q = e^(-rate). For bytes the rate is lambda
 // (rate_of_interval), for whole objects of z bytes it is lambda z: q and p keep
@@ -70,7 +69,8 @@ enum class Window : std::uint8_t {
                                                        double interval, double level,
                                                        Window window);
 
-/// The same by Camp and Paulson's approximation, (s, s + 1); needs a sample.
+/// failed_trials_interval() for kFixed by Camp and Paulson's approximation; an error without a
+/// sample.
 [[nodiscard]] Checked<Interval> camp_paulson_interval(std::uint64_t samples, double untried,
                                                       double interval, double level);
 

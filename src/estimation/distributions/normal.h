@@ -1,4 +1,4 @@
-// The standard normal law.
+// Quantiles and probabilities of the standard normal law.
 #pragma once
 
 namespace geiger::estimation {

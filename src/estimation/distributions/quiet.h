@@ -1,4 +1,4 @@
-// How the special functions are called: they never throw.
+// The policy with which special functions of Boost are called: they never throw.
 #pragma once
 
 #include <boost/math/policies/policy.hpp>

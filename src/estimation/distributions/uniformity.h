@@ -1,6 +1,6 @@
-// Whether drawn bytes lie where a right sampler puts them: the check that a trace
-// carries of itself. It knows nothing of the program, hence costs no information
-// (docs/estimators.md, section 9.2).
+// Tests whether drawn bytes lie where a correct sampler puts them: the check that a trace carries
+// of itself. It does not depend on the program, so it costs no information (docs/estimators.md,
+// section 9.2).
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct Verdict {
 /// Nothing to test (p_value 1) unless `expected` is positive and finite.
 [[nodiscard]] Verdict test_count(std::uint64_t observed, double expected);
 
-/// What the offsets of a set of samples say.
+/// The results of all tests of the offsets of a set of samples.
 struct OffsetReport {
   std::uint64_t samples = 0;     ///< Possible ones: what the tests rest on.
   std::uint64_t impossible = 0;  ///< The drawn byte lies outside its allocation.
@@ -55,7 +55,7 @@ struct OffsetReport {
 /// Collects offsets of tried samples (not of certain ones, nor at T = 1).
 class OffsetCheck {
  public:
-  /// `v` in [0, 1) must not depend on the offset: a hash of where the sample stands.
+  /// `v` in [0, 1) must not depend on the offset: a hash of the sample's place.
   void add(Bytes size, std::uint64_t offset, double lambda, double v);
   [[nodiscard]] OffsetReport report() const;
 

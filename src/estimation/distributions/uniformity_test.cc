@@ -18,9 +18,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Another formula: the distribution function of Anderson and Darling (1954),
-// integrated with 20,000 steps. 1.933, 2.492 and 3.878 are the critical values at
-// 10, 5 and 1 % that tables print.
+// An independent formula: the distribution function of Anderson and Darling (1954), integrated with
+// 20,000 steps. 1.933, 2.492 and 3.878 are the critical values at 10, 5 and 1 % that tables print.
 TEST(AndersonDarlingTail, AgreesWithItsAuthorsFormula) {
   for (const auto& [x, p] : {std::pair{.2, .9904125472497942},
                              {.5, .746814373530349},

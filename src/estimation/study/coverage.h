@@ -1,6 +1,6 @@
-// What share of intervals to expect to cover, computed instead of assumed: an
-// interval for counts covers at least its level, and for few samples clearly
-// more. Tests against the truth compare with this.
+// The share of intervals that can be expected to cover the truth, computed instead of assumed: an
+// interval for counts covers at least its level, and for few samples clearly more. Tests against
+// the truth compare with this.
 #pragma once
 
 #include <cstdint>

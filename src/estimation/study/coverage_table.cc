@@ -190,7 +190,7 @@ Interval IntervalBook::of_law(Method method, std::uint64_t samples, double inter
           : failed_trials_interval(
                 samples, 0, interval, level_,
                 method == Method::kFixedWindow ? Window::kFixed : Window::kUpToSample);
-  // Two of them know no interval without samples; they get the one that says so.
+  // Two of them have no interval without samples; they get [0, 0].
   limits = computed.has_value() ? computed.value() : Interval{};
   return *limits;
 }

@@ -40,7 +40,7 @@ enum class Method : std::uint8_t {
   kNormal,       ///< Y +- z sqrt(V). Without samples: [0, 0].
   kUpToSample,   ///< Negative binomial (s, s). Without samples: [0, 0].
   kFixedWindow,  ///< Negative binomial (s, s + 1).
-  kCampPaulson,  ///< The same by Camp and Paulson. Without samples: [0, 0].
+  kCampPaulson,  ///< kFixedWindow by Camp and Paulson. Without samples: [0, 0].
 };
 inline constexpr std::size_t kMethods = 6;
 

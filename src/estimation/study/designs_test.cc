@@ -198,8 +198,8 @@ TEST(Designs, TheTwoFormsAreOneEstimator) {
   }
 }
 
-// The offset says nothing about how much there is: averaged over it, given that
-// the object is a sample, the weight is z/pi. That average is Horvitz-Thompson.
+// The offset carries no information about the total: averaged over it, given that the object is a
+// sample, the weight is z/pi. That average is Horvitz-Thompson.
 TEST(Designs, TheAverageWeightOfASizeIsItsWeightedBytes) {
   for (const double interval : kIntervals) {
     for (Bytes k = 1; k <= 14; ++k) {

@@ -1,6 +1,6 @@
-// What sampling can show, before it is done: samples and intervals for a change to be
-// found, chances and errors at a given interval. Every figure here is an expectation
-// for a plan; what a recording then shows has its own interval.
+// Predicts what sampling can show: samples and intervals needed to find a change, chances and
+// errors at a given interval. Every figure here is an expectation for a plan; what a recording then
+// shows has its own interval.
 #pragma once
 
 #include <cstdint>

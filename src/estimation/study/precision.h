@@ -1,4 +1,4 @@
-// How many samples, and how small an interval, a wanted precision takes.
+// How many samples, and which interval, a wanted precision needs.
 #pragma once
 
 #include <optional>

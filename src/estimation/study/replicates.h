@@ -16,7 +16,7 @@ struct TableSettings {
   bool has_certain = false;
 };
 
-/// Even in [0, 1).
+/// Draws a number evenly distributed in [0, 1).
 [[nodiscard]] double uniform(std::mt19937_64& generator);
 
 /// Replicates come in blocks, each with a seed of its own: blocks can be simulated
@@ -24,7 +24,7 @@ struct TableSettings {
 [[nodiscard]] std::uint64_t blocks_of(const TableSettings& settings);
 [[nodiscard]] std::uint64_t block_size(const TableSettings& settings);
 
-/// Of a block of the cell with the number `row` and so many expected samples.
+/// The generator for a block of the cell with the number `row` and so many expected samples.
 [[nodiscard]] std::mt19937_64 generator_of(const TableSettings& settings, std::uint64_t row,
                                            double samples, std::uint64_t block);
 

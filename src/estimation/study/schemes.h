@@ -1,9 +1,9 @@
 // Why bytes are chosen by chance: sampling schemes against patterns of allocations, by
 // simulation (docs/estimators.md, section 8.3).
 //
-// A program allocates objects of 16 bytes, a quarter of them at the site of interest, in a
-// pattern. Every scheme samples one byte in T on average, and the interval of the site is
-// made of its samples as of ours: what differs is the choice of bytes alone.
+// A program allocates objects of 16 bytes, a quarter of them at the site of interest, in a pattern.
+// Every scheme samples one byte in T on average, and the site's confidence interval is computed
+// alike for all: only the choice of bytes differs.
 #pragma once
 
 #include <array>

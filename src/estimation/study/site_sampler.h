@@ -1,5 +1,5 @@
-// The sampling process of a known site, run as often as one likes: what intervals
-// are tried on.
+// Simulates the sampling of a known site, as often as wanted: the ground on which intervals are
+// tested.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,8 @@ class SiteSampler {
   [[nodiscard]] const std::vector<SizeGroup>& tried() const { return tried_; }
   [[nodiscard]] double lambda() const { return lambda_; }
 
-  /// Lays the tried objects end to end, jumps to the next drawn byte, calls
-  /// visit(size, offset) for its object and goes on behind that.
+  /// Lays the tried objects end to end, jumps to the next drawn byte, calls visit(size, offset) for
+  /// its object and goes on after that object.
   template <typename Visit>
   void run(std::mt19937_64& generator, const Visit& visit) const {
     for (Bytes position = 0;;) {

@@ -49,7 +49,7 @@ namespace geiger::capture {
 
 struct Segment;
 
-/// What decide() found; record() needs it.
+/// The result of decide(), which record() needs.
 struct Decision {
   ThreadState* state = nullptr;
   std::uint64_t offset = 0;
@@ -88,14 +88,14 @@ void record(const Decision& decision, const Allocation& allocation,
 /// and records it. Call before the allocator gets the address.
 void release(const void* address, const unwind::Registers& caller);
 
-/// What the live table and the filter know an allocation by: heaps that the program
-/// manages may use the same addresses. Addresses have 48 bits.
+/// The key of an allocation in the live table and the filter: heaps that the program manages may
+/// use the same addresses. Addresses have 48 bits.
 [[nodiscard]] inline const void* key_of(const void* address, std::uint16_t heap) {
   return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(address) |
                                        std::uintptr_t{heap} << 48);
 }
 
-/// Removes a live sample without recording; 0 if `address` is none.
+/// Removes a live sample without recording; 0 if `address` is not that of one.
 std::uint64_t take(const void* address);
 /// The realloc succeeded: the sample that take() removed is freed.
 void settle_taken(std::uint64_t taken, const unwind::Registers& caller);

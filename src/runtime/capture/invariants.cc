@@ -83,7 +83,7 @@ void walk_trace(const Segment& segment, Findings& found) {
   }
 }
 
-/// What the live table says of `key` against the record.
+/// Checks the live table's entry of `key` against the record.
 void walk_live(const Segment& segment, std::uint64_t key, std::uint64_t value, Findings& found) {
   found.require(value != 0, "live table: an entry has no value");
   found.require(value >> 32 <= image.segments.last_number, "live table: a segment yet to come");
@@ -108,7 +108,7 @@ void walk_counter(Findings& found) {
                 "counter: more is left than it was armed with");
 }
 
-/// Nobody else can be inside a table.
+/// Whether no other thread can be inside a table.
 bool is_alone() {
   int live = 0;
   for (const ThreadState* state = first_state(); state != nullptr; state = state->next) {

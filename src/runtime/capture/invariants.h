@@ -26,7 +26,7 @@ extern std::uint32_t walk_every;
 /// Walks so far.
 extern std::uint64_t walks;
 
-/// What does not hold, null if all does. Requires that no slow path is under way.
+/// The invariant that does not hold, null if all hold. Requires that no slow path is under way.
 [[nodiscard]] const char* broken_invariant();
 
 /// At the end of a slow path: walks now and then, and aborts with what does not hold.

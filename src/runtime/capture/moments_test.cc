@@ -43,7 +43,7 @@ TEST_F(Moments, WithinADecisionAreCountedAsDropped) {
                        GEIGER_OR_FAIL(image.live.table.size() == 1);
                        follow_now();  // Leaves the counter to the decision.
                        GEIGER_OR_FAIL(state.armed.load() == kTaken);
-                       allocate(11);  // Nobody nests so deep: it was left by a jump.
+                       allocate(11);  // Signals do not nest so deep: it was left by a jump.
                        GEIGER_OR_FAIL(image.live.table.size() == 2 && state.armed.load() != kTaken);
                        return 0;
                      }),

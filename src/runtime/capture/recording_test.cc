@@ -379,7 +379,5 @@ TEST_F(Recording, CarriesOnWhatWasCarriedBefore) {
   EXPECT_EQ(directory_.traces(), 2);
 }
 
-// Nobody may open files for a process that confines itself.
-
 }  // namespace
 }  // namespace geiger::capture

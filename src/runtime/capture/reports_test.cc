@@ -49,7 +49,7 @@ TEST_F(Reports, OfTheAllocatorOnItsSlabs) {
                      [] {
                        const auto ask = [] { control().wanted_utilization.fetch_add(1); };
                        ask();
-                       allocate(2);  // Nobody to ask.
+                       allocate(2);  // No allocator to ask.
                        set_mallctl(answer_utilization);
                        for (std::uint64_t i = 3; i <= 100; ++i) allocate(i);
                        GEIGER_OR_FAIL(g_asked == 3);

@@ -17,7 +17,7 @@
 #include "runtime/capture/image/image.h"
 #include "runtime/capture/tables/filter.h"
 
-/// In a child: gives up, and says which condition failed.
+/// In a child: gives up, and prints the condition that failed.
 #define GEIGER_OR_FAIL(condition)                                                    \
   do {                                                                               \
     if (!(condition)) {                                                              \
@@ -87,7 +87,7 @@ inline std::uint64_t drops(trace::DropCause cause) {
   return header().drops[static_cast<std::size_t>(cause)].load();
 }
 
-/// What whoever watches the process writes to.
+/// The control page, as the supervisor writes to it.
 inline trace::ControlPage& control() {
   return *const_cast<trace::ControlPage*>(current_segment().writer.control());
 }
@@ -106,7 +106,7 @@ inline void leave_room(Bytes room) {
   }
 }
 
-/// An address above every frame: whoever stands there is interrupted by all that runs.
+/// An address above every frame: code there is interrupted by all that runs.
 inline const void* const kOutermostFrame = reinterpret_cast<const void*>(~std::uintptr_t{0});
 
 class Recorded : public testing::Test {

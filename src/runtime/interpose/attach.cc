@@ -5,9 +5,9 @@
 //   geiger_attach_follow_v1()    the slots of modules that were loaded since
 //   geiger_detach_v1()           the slots as they were, totals settled, trace ended
 //
-// The loader's list is held still by dl_iterate_phdr, which waits for other threads that
-// load or unload. That is why none of this may run inside malloc, and why the runtime
-// does not follow dlopen by itself: who attached looks at the maps and asks again.
+// The loader's list is held still by dl_iterate_phdr, which waits for other threads that load or
+// unload. That is why none of this may run inside malloc, and why the runtime does not follow
+// dlopen by itself: the attached controller watches the maps and asks again.
 //
 // Threads: one injector at a time; all else in the process runs on. Signals: the borrowed
 // thread's are blocked. Fork: a child inherits slots and settings and has its own trace.
@@ -28,7 +28,7 @@ using geiger::base::Attachment;
 using geiger::base::AttachState;
 
 extern "C" {
-/// Beside the entry points: an object, so that it can be read without stopping anybody.
+/// Exported beside the entry points: an object, so that it can be read without stopping a thread.
 // NOLINTNEXTLINE(readability-identifier-naming): a C name.
 [[gnu::visibility("default")]] constinit Attachment geiger_attachment_v1{};
 }

@@ -59,7 +59,7 @@ GEIGER_SLOW_PATH void* realloc_drawn_slow(void* old, std::size_t size) {
   return reallocate(old, size, capture::decide(size), EntryPoint::kRealloc, caller_registers());
 }
 
-/// The new size fitted, so it is no sample; the old block may be one.
+/// The new size fitted, so it is not a sample; the old block may be one.
 GEIGER_SLOW_PATH void* realloc_known_slow(void* old, std::size_t size) {
   return reallocate(old, size, Decision{}, EntryPoint::kRealloc, caller_registers());
 }

@@ -20,11 +20,11 @@ struct Definition {
 /// which is the search order of the global scope.
 [[nodiscard]] Definition find_next(const char* name);
 
-/// From now on find_next() looks at all modules but ours: who is loaded into a running
-/// process stands behind the functions that it shadows.
+/// From now on find_next() looks at all modules but ours: a library that is loaded into a running
+/// process comes after the functions that it shadows in the search order.
 void search_all_modules();
 
-/// The same in one module only.
+/// The definition of `name` in this module only.
 [[nodiscard]] Definition find_in(const link_map* module, const char* name);
 
 }  // namespace geiger::interpose

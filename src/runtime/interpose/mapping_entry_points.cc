@@ -41,8 +41,8 @@ GEIGER_EXPORT int munmap(void* address, std::size_t bytes) noexcept {
   return result;
 }
 
-/// The fifth argument is passed on whether it was given or not, as the original is
-/// called: who looks at it knows.
+/// The fifth argument is passed on whether it was given or not; the kernel reads it only if the
+/// flags say that it is there.
 GEIGER_EXPORT void* mremap(void* old, std::size_t old_bytes, std::size_t bytes, int flags,
                            ...) noexcept {
   resolve_mappings();

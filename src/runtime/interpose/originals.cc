@@ -39,8 +39,8 @@ void assign(F*& target, const Definition& definition) {
   if (definition.address != nullptr) target = reinterpret_cast<F*>(definition.address);
 }
 
-/// The allocator's own definition if it has one, else the next anybody has: what
-/// the program would have got without us.
+/// The allocator's own definition if it has one, else the next one in search order: what the
+/// program would have got without us.
 template <class F>
 void assign_from(F*& target, const link_map* allocator, const char* name) {
   const Definition own = find_in(allocator, name);
@@ -282,7 +282,7 @@ void* try_new(std::size_t size, std::size_t alignment, const void*) {
   return allocate_aligned(size, alignment);
 }
 
-/// The C library's own, whoever stands before it.
+/// Finds clock_gettime of the C library itself, also where another library shadows it.
 void find_clock() {
   const link_map* library = find_next("gnu_get_libc_version").module;
   if (library != nullptr) assign(base::clock_function, find_in(library, "clock_gettime"));

@@ -100,16 +100,16 @@ void resolve_mappings();
 /// Resolves the ways to the kernel. Cheap afterwards.
 void resolve_system();
 
-/// What the allocator gave for `requested` bytes; at least those. An allocation
-/// that the allocator makes while it answers gets no answer of its own.
+/// The usable size of an allocation of `requested` bytes; at least those. An allocation that the
+/// allocator makes while it answers gets no answer of its own.
 std::size_t usable_size_of(void* pointer, std::size_t requested);
 
 /// True if the plain operators new are ours over malloc, so that `try_new` may go
 /// before them; the aligned ones always are.
 [[gnu::visibility("hidden")]] extern constinit bool new_is_malloc;
 
-/// What operator new would return, or null where it would call the new handler or
-/// throw: an exception would pass by whoever has to take the sample back.
+/// What operator new would return, or null where it would call the new handler or throw: an
+/// exception would bypass the code that has to take the sample back.
 void* try_new(std::size_t size);
 void* try_new(std::size_t size, const void* nothrow);
 void* try_new(std::size_t size, std::size_t alignment);
@@ -118,7 +118,7 @@ void* try_new(std::size_t size, std::size_t alignment, const void* nothrow);
 /// Resolves the C++ family. Cheap afterwards.
 void resolve_cxx();
 
-/// The same, and once more if there was no C++ library yet.
+/// Resolves the C++ functions, and once more if there was no C++ library yet.
 void resolve_cxx_again();
 
 }  // namespace geiger::interpose

@@ -1,7 +1,6 @@
 // libgeiger-lttng.so: tells LTTng-UST of samples and frees. A library of its own, since
-// liblttng-ust starts threads and allocates as it is loaded: preloaded beside the
-// runtime (`geiger run --lttng`), it listens there, and passes on to whoever listened
-// before.
+// liblttng-ust starts threads and allocates as it is loaded: preloaded beside the runtime (`geiger
+// run --lttng`), it listens there, and passes on to the previous listener.
 //
 // Threads: stateless once attached. Signals: as LTTng-UST, whose tracepoints may be hit
 // in handlers. Fork: a child is traced where liblttng-ust-fork.so is preloaded as well.

@@ -1,5 +1,5 @@
-/* What one event of the LTTng provider holds, and how it is fired: the provider's macros
-   are C and stay in fire.c. */
+/* The contents of an event of the LTTng provider, and the function that fires it: the provider's
+   macros are C and stay in fire.c. */
 #pragma once
 
 #include <stddef.h>

@@ -4,9 +4,8 @@
 //   otel_memory   the OpenTelemetry contract for memory profiling: alloc(ptr, size,
 //                 weighted_bytes) and free(ptr), in the registers of a call's arguments
 //
-// A probe is a nop and a note in the library's file. Its semaphore, which who attaches
-// raises, guards whatever prepares its arguments: unused it costs two loads and a branch,
-// in the slow path.
+// A probe is a nop and a note in the library's file. Its semaphore, which an attaching tool raises,
+// guards whatever prepares its arguments: unused it costs two loads and a branch, in the slow path.
 //
 // Threads / Signals / Fork: a child by fork is attached to where its parent was, as the
 // tool decides. Allocates: never.
@@ -30,7 +29,7 @@ extern "C" {
 
 namespace geiger::probes {
 
-/// Whether anybody listens.
+/// Whether a tool is attached to a probe of samples.
 [[nodiscard]] inline bool wants_samples() {
   return (geiger_sample_semaphore | otel_memory_alloc_semaphore) != 0;
 }
@@ -41,7 +40,8 @@ namespace geiger::probes {
 [[nodiscard]] inline bool wants_intervals() { return geiger_interval_semaphore != 0; }
 [[nodiscard]] inline bool wants_mappings() { return geiger_mapping_semaphore != 0; }
 
-/// Whether anybody listens to what only a recording knows of (marks are sent by the program).
+/// Whether a tool is attached to a probe that only a recording fires (marks are sent by the
+/// program).
 [[nodiscard]] inline bool wants_recording() {
   return wants_samples() || wants_frees() || wants_intervals() || wants_mappings();
 }

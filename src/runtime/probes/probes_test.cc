@@ -1,5 +1,5 @@
-// Nobody listens here: that the probes' notes are right is tests/events.py's question. What
-// prepares their arguments must take any record.
+// No tool is attached here: tests/events.py checks that the probes' notes are right. What prepares
+// their arguments must take any record.
 #include "runtime/probes/probes.h"
 
 #include <gtest/gtest.h>

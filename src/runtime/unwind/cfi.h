@@ -9,7 +9,7 @@ namespace geiger::unwind {
 
 /// The unwind tables of one module.
 struct Cfi {
-  /// What may be read: the segment that holds the tables.
+  /// The readable range: the segment that contains the tables.
   ByteRange readable;
   /// Address of .eh_frame_hdr, 0 = none.
   std::uint64_t header;

@@ -21,7 +21,7 @@ void put(Bytes& to, std::uint64_t value, std::size_t bytes) {
 
 void put(Bytes& to, const Bytes& bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 
-/// The function lies here, as a distance from the header; nobody reads it.
+/// The function lies here, as a distance from the header; it is never read.
 constexpr std::uint64_t kFunction = 0x10000;
 constexpr std::uint64_t kFunctionBytes = 64;
 
@@ -222,7 +222,7 @@ TEST(CraftedPrograms, PlaceARegisterByAnExpression) {
   EXPECT_EQ(rbp_after({0x16, 6, 6, 0x77, 0x80, 0x80, 0x80, 0x80, 0x04}).kind, kUnsupported);
 }
 
-// Offsets beyond any stack, registers that are not followed, instructions of nobody.
+// Offsets beyond any stack, registers that are not followed, undefined instructions.
 TEST(CraftedPrograms, AreRefusedOrPassedOver) {
   const auto fails = [](const Bytes& program) { return !finds({.fde_program = program}); };
   EXPECT_TRUE(fails({0x86, 0x80, 0x80, 0x80, 0x80, 0x01}));     // rbp 2^31 bytes away.

@@ -7,9 +7,8 @@
 
 namespace geiger::unwind {
 
-/// False: rbp is no plausible frame pointer. It must lie above sp, the caller's
-/// above it (or be 0 at the end of the chain), and the return address must be an
-/// address of user code.
+/// False: rbp is not a plausible frame pointer. It must lie above sp, the caller's above it (or be
+/// 0 at the end of the chain), and the return address must be an address of user code.
 [[nodiscard]] inline bool step_by_frame_pointer(Registers& at, StackMemory& stack) {
   constexpr std::uint64_t kLowest = 4096;
   constexpr std::uint64_t kHighest = std::uint64_t{1} << 56;

@@ -70,7 +70,7 @@ Outcome step_by_row(Machine& at, const FoundRow& found, StackMemory& stack) {
   Machine caller = at;
   caller.sp = cfa;
   caller.ip = 0;
-  // A return address that nobody can tell is no end of the stack, though it is 0.
+  // A return address that is not known does not end the stack, although it is 0.
   if (ip.kind == Place::Kind::kSame || apply(at, cfa, ip, stack, caller.ip) != Value::kKnown)
     return Outcome::kLost;
   for (std::size_t slot = 0; slot + 1 < kSlots; ++slot) {

@@ -23,10 +23,9 @@ struct Entry {
   bool is_permanent;
 };
 
-// Publication: an entry is filled in a slot of its own, then its number is put
-// at the first free place of g_order (release; acquired by whoever reads the
-// place). So ids are dense, a published entry never changes, and a thread that
-// stops half-way (fork, signal) leaves only an unused slot.
+// Publication: an entry is filled in a slot of its own, then its number is put at the first free
+// place of g_order (release; acquired by readers of the place). So ids are dense, a published entry
+// never changes, and a thread that stops half-way (fork, signal) leaves only an unused slot.
 constexpr std::uint32_t kSlotCount = kMaxModules + kMaxModules / 4;
 constinit Entry g_slots[kSlotCount]{};
 constinit std::atomic<std::uint32_t> g_slots_taken{0};

@@ -1,5 +1,5 @@
-// Loaded modules: found lock-free, named once, told apart when addresses come
-// back with other contents.
+// Loaded modules: found lock-free, named once, distinguished when addresses come back with other
+// contents.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct FoundModule {
   std::uint32_t id;
   /// Loaded with the program: never unloaded, so its rules never go stale.
   bool is_permanent;
-  /// Its build id tells it from any other module at its place, so rules may be
-  /// kept and checked with `is_still`. Without one they are not kept.
+  /// Its build id distinguishes it from any other module at its address, so rules may be kept and
+  /// checked with `is_still`. Without one they are not kept.
   bool is_recognizable;
   Cfi cfi;
   /// Where the kernel or the loader enters it; 0 = none.

@@ -186,8 +186,8 @@ bool RowProgram::set_place(std::uint64_t dwarf_register, Place::Kind kind, std::
   return true;
 }
 
-// DW_CFA_expression names the address of the saved value, so a term that is
-// itself loaded would be loaded twice: nobody emits that, and it gets no place.
+// DW_CFA_expression names the address of the saved value, so a term that is itself loaded would be
+// loaded twice: no compiler emits that, and it gets no place.
 bool RowProgram::set_expression(Cursor& code, bool is_value) {
   const std::uint64_t target = code.uleb();
   Term term{};

@@ -70,7 +70,7 @@ struct Row {
   [[nodiscard]] Place& operator[](Slot slot) { return places[static_cast<std::size_t>(slot)]; }
 };
 
-/// What a CIE says about the programs that refer to it.
+/// The parameters in a CIE for the programs that refer to it.
 struct ProgramTraits {
   std::uint64_t code_alignment = 0;
   std::int64_t data_alignment = 0;
@@ -81,7 +81,7 @@ struct ProgramTraits {
 /// Bounded by the length of the programs. Threads: a value of its owner.
 class RowProgram {
  public:
-  // cppcheck-suppress uninitMemberVar  // saved_ says why.
+  // cppcheck-suppress uninitMemberVar  // See saved_.
   RowProgram(const ProgramTraits& traits, std::uint64_t begin, std::uint64_t pc)
       : traits_(traits), location_(begin), pc_(pc) {}
 

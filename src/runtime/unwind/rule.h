@@ -8,7 +8,7 @@
 //         7    signal frame
 //         8    permanent module
 //         9-21 module id
-// Rows that do not fit say kAllRegisters. 0 is no rule.
+// Rows that do not fit become kAllRegisters. 0 is not a rule.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class Rule {
   constexpr Rule() = default;
   explicit constexpr Rule(std::uint64_t bits) : bits_(bits) {}
 
-  /// Of a pc that no table covers.
+  /// The rule of a pc that no table covers.
   [[nodiscard]] static Rule without_row() { return Rule(of_kind(Kind::kFramePointer)); }
   [[nodiscard]] static Rule of(const FoundRow& found);
   [[nodiscard]] Rule in_module(std::uint32_t id, bool is_permanent) const {
@@ -46,7 +46,7 @@ class Rule {
   ///   rbp kept, or saved at CFA + bp_offset() with -cfa_offset() <= bp_offset() <= -8
   /// so that both words lie in [base, CFA). Where rbp is kept, bp_offset() is -8.
   [[nodiscard]] bool is_plain() const { return (bits_ & kPlain) != 0; }
-  /// Of a plain rule.
+  /// For plain rules only.
   [[nodiscard]] bool saves_bp() const { return (bits_ >> 4 & 1) != 0; }
 
   [[nodiscard]] Kind kind() const { return static_cast<Kind>(bits_ & 3); }

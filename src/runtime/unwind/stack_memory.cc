@@ -33,8 +33,8 @@ void StackMemory::enter(std::uint64_t sp) {
   }
 }
 
-// A read past the end of a known stack is a wrong rule; elsewhere the next frame
-// has reached a page that nobody has looked at yet.
+// A read past the end of a known stack is a wrong rule; elsewhere the next frame has reached a page
+// that has not been checked yet.
 bool StackMemory::move_window(std::uint64_t address) {
   const std::uint64_t page = address & ~(kPage - 1);
   if (is_known_ || page < kPage || !is_readable(page)) return false;

@@ -1,9 +1,8 @@
 // Bounded reads of the walked stack.
 //
-// Invariant: every word of [low_, high_) is mapped and readable. On a stack with
-// known bounds that is from the frame the walk began with to the stack's high
-// end. On others it is one page that was stood on, or that the kernel vouched
-// for; it moves along with the walk.
+// Invariant: every word of [low_, high_) is mapped and readable. On a stack with known bounds that
+// is from the frame the walk began with to the stack's high end. On others it is one page that the
+// walk has been on, or that the kernel reported as mapped; it moves along with the walk.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,7 @@ class StackMemory {
   StackMemory(const StackBounds& bounds, std::uint64_t own_frame)
       : bounds_(bounds), own_frame_(own_frame) {}
 
-  /// The walk stands at `sp`, possibly on another stack than before.
+  /// The walk is at `sp`, possibly on another stack than before.
   void enter(std::uint64_t sp);
 
   /// Whether a frame that begins at `sp` may end at `cfa`. Frames only grow, so

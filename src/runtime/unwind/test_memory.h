@@ -1,4 +1,4 @@
-// Memory for tests of whoever reads tables: what lies behind its end cannot be read.
+// Memory for tests of table readers: a read past its end faults.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Stack walks from inside somebody else's malloc (x86-64, System V ABI).
+// Stack walks from inside the host program's malloc (x86-64, System V ABI).
 //
 //   walk                          one pass over (ip, sp, bp); a few ns per frame
 //    +- rule of an ip             rules.h: lock-free cache, else
@@ -7,8 +7,8 @@
 //    +- step                      bounded reads of the stack: stack_memory.h
 //   walk with all registers       full_walk.h: only when a rule asks for rbx, r12..r15
 //
-// Not here: symbols, and the question whose frames to hide. No libgcc, no
-// libunwind, no dl_iterate_phdr: those lock or allocate.
+// Symbols and the choice of frames to hide are not handled here. No libgcc, no libunwind, no
+// dl_iterate_phdr: those lock or allocate.
 //
 // Threads: every function may run in any number of threads at once.
 // Signals: async-signal-safe, also when the signal interrupted the same function.
@@ -85,8 +85,8 @@ struct Trace {
 /// pointer, and a walk that cannot go on is truncated.
 void init();
 
-/// The same for a runtime that comes into a running process: any module may be unloaded,
-/// so frames in all of them are checked.
+/// init() for a runtime that is brought into a running process: any module may be unloaded, so
+/// frames in all of them are checked.
 void init_late();
 
 /// Walks from `start` to the outermost frame; frames[0] = start.ip. `start` must

@@ -87,13 +87,13 @@ export class Layout {
     finished(this.extending(wanted));
   }
 
-  /** The same in steps. */
+  /** extend(), in steps of a few milliseconds. */
   *extending(wanted: number): Steps<void> {
     while (this.rows < wanted) {
       const before = this.rows;
       const row = yield* this.nextRow();
       if (row.node.length === 0) return;
-      // Somebody else may have asked for the same row meanwhile, and had it at once.
+      // Another caller may have asked for the same row meanwhile, and had it at once.
       if (this.rows === before) this.push(row);
     }
   }

@@ -240,7 +240,7 @@ function* searched(all: Selected, level: number): Steps<Found> {
   return { verdict: named.length > 0 ? "found" : "spread", leaders };
 }
 
-/** What the document says of a whole profile. */
+/** The document's data for a whole profile. */
 function* documented(selected: Selected): Steps<Found | undefined> {
   const { page, profile } = selected;
   if (!profile.finding) return undefined;

@@ -147,7 +147,7 @@ function csvCells({ groups, level }: Wanted, row: number): CsvCell[] {
   ];
 }
 
-/** All rows that the filter leaves, in their order; `onRow` is told how many there are so far. */
+/** All rows that the filter leaves, in their order; `onRow` gets their number so far. */
 export function* csvOf(
   { wanted, rows }: Lines,
   by: string,

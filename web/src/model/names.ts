@@ -1,4 +1,4 @@
-// Names are somebody else's text: characters that act are shown as escapes, as in
+// Names are text that the program chose: characters that act are shown as escapes, as in
 // src/analysis/present/text.cc, and long names are cut where they are shown.
 
 /** Controls, and what is invisible or changes the direction of the text around it. */

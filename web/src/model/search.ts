@@ -8,7 +8,7 @@ export interface Search {
   /** Of each function whether it matches. */
   matches: Uint8Array;
   functions: number;
-  /** Why the text is no regular expression: it was searched for as it stands. */
+  /** Why the text is not a regular expression: it was searched for literally. */
   problem: string;
 }
 

@@ -38,7 +38,7 @@ export interface Selected {
   total: Sums;
   /** Of the whole selection. */
   whole: Sums;
-  /** Known bytes of the whole; undefined for parts of it and where nobody counted. */
+  /** Known bytes of the whole; undefined for parts of it and where it was not counted. */
   exact: number | undefined;
   calibrates: boolean;
   cells: CellColumns | undefined;
@@ -145,7 +145,7 @@ export function select(page: Page, selection: Selection): Selected {
   return finished(selecting(page, selection, page.room));
 }
 
-/** The same in steps of a few milliseconds. */
+/** select(), in steps of a few milliseconds. */
 export function* selecting(page: Page, selection: Selection, room: Room): Steps<Selected> {
   const profile = page.data.profiles[selection.profile]!;
   const cells = page.cells[profile.cells];

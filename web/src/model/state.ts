@@ -144,7 +144,7 @@ function windowOf(text: string | null): Window | undefined {
   return from <= to ? { from, to } : undefined;
 }
 
-/** Anybody can write an address: what makes no sense in it is left as the page begins. */
+/** An address may contain anything: what makes no sense in it keeps its initial value. */
 export function stateOf(text: string, opening: State = DEFAULTS): State {
   const words = new URLSearchParams(text.replace(/^#/, ""));
   const only: Only = {};

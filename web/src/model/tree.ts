@@ -1,6 +1,6 @@
-// The tree that an icicle shows, unfolded as far as somebody looks: functions below each other,
-// callees of some nodes or their callers. A node stands for one or more entries, which are nodes of
-// the page's call tree; no object is made for any of them.
+// The tree that an icicle shows, unfolded as far as the reader opens it: functions below each
+// other, callees of some nodes or their callers. A node stands for one or more entries, which are
+// nodes of the page's call tree; no object is made for any of them.
 import { bytesForOrder, Sum, type Sums } from "../numbers/sums";
 import { sorted } from "./order";
 import { type Page, shownNode } from "./page";
@@ -82,7 +82,7 @@ export class CallTree {
     return tree;
   }
 
-  /** What one function calls, or who calls it, wherever it stands outermost. */
+  /** The callees or the callers of one function, counted where it is outermost. */
   static *around(
     page: Page,
     selected: Selected,
@@ -167,7 +167,7 @@ export class CallTree {
     return this.page.folded[this.cursor[this.heaviest[node]!]!] ?? 0;
   }
 
-  /** Whether it is a call into a library, kept for what it says of its caller. */
+  /** Whether it is a call into a library, kept for what it shows of its caller. */
   isLibrary(node: number): boolean {
     return node !== ROOT && this.page.isLibrary[this.functions[node]!] === 1;
   }

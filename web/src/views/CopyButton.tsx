@@ -24,7 +24,7 @@ async function copy(text: Promise<Blob>): Promise<boolean> {
 }
 
 interface CopyProps {
-  /** Lines; `onRow` is told how many are made. */
+  /** Lines; `onRow` gets the number made so far. */
   text: (onRow: (made: number) => void) => Steps<string[]>;
   rows: number;
 }

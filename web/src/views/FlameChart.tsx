@@ -27,7 +27,7 @@ export interface FlameChartProps {
   /** Changes when boxes look different though the tree is the same. */
   look: unknown;
   paintOf: (box: Box) => Paint;
-  /** A line that says all that the box shows, for who cannot see it. */
+  /** A line with all that the box shows, for readers who cannot see it. */
   describe: (node: number) => string;
   tooltip: (node: number) => ComponentChildren;
   /** Of `count` children from `first` on that are too narrow to be drawn. */

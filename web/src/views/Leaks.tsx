@@ -19,7 +19,7 @@ export function rateText({ rate }: LeakSite): string {
   return textOf(changeFigure(rate.value, rate)).replace(/^\+/, "");
 }
 
-/** Those of stacks that are kept, the fastest first. */
+/** The suspects whose stacks are kept, the fastest-growing first. */
 export function suspectsOf({ sites }: Data, stacks: Stacks | undefined): LeakSite[] {
   return sites.filter(
     ({ verdict, node }) => verdict === "suspect" && (!stacks || stacks.keeps[node] === 1),

@@ -12,7 +12,7 @@ import { useSteps } from "./slices";
 import { axisStroke } from "./Timeline";
 
 const HEIGHT = 300;
-/** Colours of curves, told apart in both themes. */
+/** Colours of curves, distinct in both themes. */
 const INKS = ["#0f8a8f", "#b4661b", "#6a5acd", "#3f8f3f", "#b03a6a", "#7a7f85"];
 const MOST_CURVES = INKS.length;
 

@@ -1,4 +1,4 @@
-// Loads the data, and again while a program is served; says so when there is none.
+// Loads the data, and again while a program is served; shows a message when there is none.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Source } from "../load";
 import { type Page, pageOf } from "../model/page";

@@ -22,7 +22,7 @@ function* sumsByLine(page: Page, selected: Selected, file: number): Steps<Map<nu
     const frame = page.frame[node]!;
     if (frames.file[frame] !== file || isEmpty(selected.total, node)) continue;
     const line = frames.line[frame]!;
-    // The same line further up in the stack counts already.
+    // This line is further up in the stack too, where it was counted.
     let above = page.parent[node]!;
     while (above > 0 && !isOnLine(page, above, file, line)) {
       if (pace.isDue()) yield;

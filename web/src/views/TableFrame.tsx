@@ -49,7 +49,7 @@ export function HeadCell<T extends string>(props: HeadCellProps<T>) {
   );
 }
 
-/** `kind`: what tells it from other numbers of its row. */
+/** `kind`: what distinguishes it from other numbers of its row. */
 export function BytesCell(props: { estimate: Estimate; level: number; kind?: string }) {
   const { estimate, level, kind = "" } = props;
   return (

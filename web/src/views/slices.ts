@@ -77,7 +77,7 @@ export function useSteps<T>(make: () => Steps<T>, of: readonly [Page, ...unknown
   return now;
 }
 
-/** Goes through steps in tasks, from when `key` changes; `done` is told what came of it. */
+/** Goes through steps in tasks, from when `key` changes; `done` gets the result. */
 export function useTasks<T>(make: () => Steps<T>, done: (value: T) => void, key: unknown[]): void {
   useLayoutEffect(() => {
     const steps = make();

@@ -26,8 +26,8 @@ void write_json_lines(const profile::Recording& recording, const profile::Profil
 /// \n, \r, \t or \xHH, and so are bytes that are not UTF-8: nothing is lost.
 [[nodiscard]] std::string escaped_frame(std::string_view name);
 
-/// What a spreadsheet would take for a formula, or for text by its apostrophe, gets an
-/// apostrophe in front; then quoted as CSV wants it. Whoever reads it drops one apostrophe.
+/// What a spreadsheet would take for a formula, or for text by its apostrophe, gets an apostrophe
+/// in front; then quoted as CSV wants it. Readers drop one apostrophe.
 [[nodiscard]] std::string plain_cell(std::string_view text);
 
 }  // namespace geiger::exports

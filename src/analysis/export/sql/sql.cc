@@ -63,8 +63,8 @@ class SqlWriter {
   // Module 0 stands for none, and so on: kNone wraps to it.
   static std::uint32_t module_id(std::uint32_t module) { return module + 1U; }
 
-  // What has no stack, or an empty one, gets one with one location of its own, so
-  // that whoever joins need not know of it.
+  // What has no stack, or an empty one, gets one with one location of its own, so that joins need
+  // not allow for it.
   [[nodiscard]] std::uint32_t nowhere() const {
     return static_cast<std::uint32_t>(recording_.locations.size());
   }

@@ -1,4 +1,4 @@
-// A recording as an SQLite database file: what write_sql says, already loaded.
+// Writes a recording as an SQLite database file, with the tables and views of write_sql.
 #pragma once
 
 #include "analysis/export/streams/sink.h"

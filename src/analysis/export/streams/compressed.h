@@ -1,4 +1,4 @@
-// Output compressed by the ending of the file's name, as users of other tools expect.
+// Compresses output according to the ending of the file's name, as users of other tools expect.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// A gzip stream into a sink.
+// Writes a gzip stream into a sink.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@ struct z_stream_s;
 
 namespace geiger::exports {
 
-/// What a stream is for: to be written at once, or to be kept and sent.
+/// How hard to compress: fast for streams that are written at once, small for those that are kept
+/// or sent.
 enum class Effort : std::uint8_t { kFast, kSmall };
 
 /// Compresses what it is given; finish() ends the stream. The output carries no

@@ -1,4 +1,4 @@
-// A JSON document into a sink, piece by piece.
+// Writes a JSON document into a sink, piece by piece.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// What is known of a process only when all of its segments are read.
+// Facts about a process that are known only when all of its segments have been read: thinned
+// samples, missing segments.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ namespace geiger::ingest {
 /// Marks the samples of a process, the last one in the recording, that its thinning dropped.
 void mark_thinned_out(profile::Recording& recording, std::uint32_t process);
 
-/// What its segments lack, a line each: segments in between, parts of checkpoints.
+/// What is missing, a line each: segments in between, parts of checkpoints.
 [[nodiscard]] std::vector<std::string> faults_of(const profile::Process& process);
 
 }  // namespace geiger::ingest

@@ -160,7 +160,7 @@ TEST(ThinnedFates, LiveBytesAreUnbiasedAndCovered) {
   expect_right(allocated, "allocated");
 }
 
-/// Whoever measures where the same samples chose is 19 % too high here.
+/// A peak measured with the samples that chose its instant is 19 % too high here.
 TEST(ThinnedFates, ThePeakIsMeasuredByWhoDidNotChooseIt) {
   Errors at_peak, until_peak;
   Selection peak;

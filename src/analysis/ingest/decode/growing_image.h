@@ -11,8 +11,8 @@
 
 namespace geiger::ingest {
 
-/// What is reserved and not yet written is left for the next time, unless its writer is a
-/// second late: one that was killed never comes back to it.
+/// Records that are reserved and not yet written are left for the next time, unless their writer is
+/// a second late: a killed writer never completes them.
 class GrowingImage {
  public:
   using Progress = trace::Progress;
@@ -34,7 +34,7 @@ class GrowingImage {
     return walk_->run(windows_, wait, sink, most);
   }
 
-  /// As it was at the latest look or update that could read it; call none before.
+  /// The header as of the latest successful look or update. Requires one.
   [[nodiscard]] const trace::FileHeader& header() const;
   [[nodiscard]] bool has_header() const { return walk_.has_value(); }
   /// Bytes of records read, and to be read as of the latest update.

@@ -29,7 +29,7 @@ struct Taken {
   std::vector<Ref>& refs;
 };
 
-/// A trace that its process goes on to write, and who reads it.
+/// A trace that its process goes on to write, and a reader of it.
 struct Growing : ::testing::Test {
   Growing() : path(files.write("t.geiger", {})), fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     epoch = trace.epoch(1024);

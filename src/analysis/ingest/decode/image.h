@@ -1,4 +1,4 @@
-// The images of a file: where they are, who wrote them, whether somebody still does.
+// The images of a file: where they are, which process wrote each, and whether it still does.
 #pragma once
 
 #include <array>

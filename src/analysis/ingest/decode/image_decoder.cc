@@ -212,7 +212,7 @@ void ImageDecoder::finish_segment() {
   profile::Process& process = recording_.processes[process_];
   inherited_.older.clear();
   survivors_.for_each_left([&](const SamplePlace& place, Nanoseconds time, Address /*address*/) {
-    // A checkpoint that was cut off says nothing of those that it does not name.
+    // A truncated checkpoint does not show what became of the samples that it does not name.
     if (!is_checkpointed_) return inherited_.older.push_back(place);
     const Nanoseconds end = process.segments.back().end;
     place.in(recording_).free_time = std::max({end, time, Nanoseconds{1}});

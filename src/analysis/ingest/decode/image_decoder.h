@@ -42,7 +42,7 @@ class ImageDecoder : public SegmentSink<ImageDecoder, SamplePlace> {
   void finish(const trace::RecordReader& reader, bool is_open);
 
   [[nodiscard]] std::uint32_t process() const { return process_; }
-  /// The sample of a record; profile::kNone if it is none.
+  /// The sample of a record; profile::kNone if the record is not a sample.
   [[nodiscard]] std::uint32_t sample_of(trace::Ref ref) const {
     return inherited_.samples.find(ref);
   }

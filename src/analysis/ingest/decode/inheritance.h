@@ -1,4 +1,4 @@
-// What one segment of a process image hands on to the next that was read.
+// What one segment of a process image passes on to the next one that is read.
 #pragma once
 
 #include <tsl/robin_map.h>
@@ -14,7 +14,7 @@
 
 namespace geiger::ingest {
 
-/// Where a sample stands in a recording.
+/// The place of a sample in a recording.
 struct SamplePlace {
   std::uint32_t index = profile::kNone;
   bool is_own = true;  ///< In Recording::samples, else in heap_samples.

@@ -1,4 +1,4 @@
-// What headers and records of threads say of a process.
+// Facts about a process, from the headers of its traces and the records of its threads.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace geiger::ingest {
 /// By the header of its first image; `path` is the trace's.
 [[nodiscard]] profile::Process process_of(const trace::FileHeader& header, const std::string& path);
 
-/// Adds what the header of a further segment says of the process; times and counts of records
-/// are added once it is read.
+/// Adds the facts in the header of a further segment; times and counts of records are added once it
+/// is read.
 void go_on(profile::Process& process, const trace::FileHeader& header);
 
 /// Adds the totals of one segment, whose latest state they are. `pending`: of the thread's

@@ -85,7 +85,7 @@ void ImageFinder::find(const std::string& path) {
 
 std::vector<ProcessImage> ImageFinder::processes() {
   std::vector<ProcessImage> processes;
-  // Whoever names a file twice gets its process twice.
+  // A file that is named twice gives its process twice.
   std::map<std::pair<Identity, std::uint32_t>, std::uint32_t> copies;
   std::map<std::pair<Identity, std::uint32_t>, std::size_t> places;
   for (Headed& headed : images_) {

@@ -1,4 +1,4 @@
-// From record references to indexes.
+// Maps record references to indexes.
 #pragma once
 
 #include <algorithm>

@@ -59,7 +59,7 @@ std::optional<profile::Sample> Referents::sample_from(const trace::SampleRecord&
   return sample;
 }
 
-/// 0 means the process's own heap; another id that nobody named is a heap all the same.
+/// 0 means the process's own heap; any other id is a heap even if no record names it.
 std::uint32_t Referents::heap_of(std::uint16_t id) {
   if (id == 0) return profile::kProcessHeap;
   const auto known = heaps_.find(id);
@@ -75,7 +75,7 @@ std::uint32_t Referents::name_of(trace::Ref ref, trace::NameKind kind) {
   return kNone;
 }
 
-/// Whoever goes through the labels around a label may rely on there being few.
+/// Code that walks the labels around a label may rely on there being few.
 void Referents::take_label(trace::Ref ref, trace::Ref around, const std::string& text) {
   constexpr std::uint32_t kDeepest = 63;
   std::uint32_t parent = name_of(around, trace::NameKind::kLabel);

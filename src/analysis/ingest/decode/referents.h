@@ -29,8 +29,8 @@ class Referents : public trace::RecordSink {
  public:
   using RecordSink::on;
 
-  /// Of the image of `process` that begins with `interval`. Recording and interner must
-  /// outlive it.
+  /// For the image of `process` that begins with `interval`. Recording and interner must outlive
+  /// it.
   Referents(profile::Recording& recording, Interner& interner, std::uint32_t process,
             Bytes interval);
 
@@ -43,7 +43,7 @@ class Referents : public trace::RecordSink {
   /// no inclusion probability, so that it cannot be weighted.
   [[nodiscard]] std::optional<profile::Sample> sample_from(const trace::SampleRecord& layout,
                                                            const trace::RecordHeader& header);
-  /// As the record is now.
+  /// The tally with its present counts.
   [[nodiscard]] std::optional<profile::Tally> tally_from(const trace::TallyRecord& layout,
                                                          const trace::RecordHeader& header);
 
@@ -73,7 +73,7 @@ class Referents : public trace::RecordSink {
   ModuleMap modules_;
   tsl::robin_map<Address, std::uint32_t, profile::SpreadHash>
       locations_;  ///< Valid until the next module.
-  /// What a name's record says: its kind, and the index of the label or type.
+  /// A name's record, decoded: its kind, and the index of the label or type.
   struct KnownName {
     trace::NameKind kind;
     std::uint32_t index;

@@ -1,5 +1,6 @@
-// What a segment of a process image says of its samples, to whoever keeps them and to whoever
-// counts them: which ones it begins with, which ones are new, which fates stay unknown.
+// Reads from a segment of a process image which samples it begins with, which ones are new, and
+// whose fates stay unknown: for the decoder, which keeps samples, and for the follower, which
+// counts them.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Which functions hand out memory themselves, by their names: what the entry points are called
-// in C, C++, Rust and the usual allocators. Wrappers that programs write are not among them;
-// frame_roles.h knows those.
+// Which functions hand out memory themselves, by their names: what the entry points are called in
+// C, C++, Rust and the usual allocators. Wrappers that programs write are not among them;
+// frame_roles.h handles those.
 #pragma once
 
 #include <string_view>

@@ -94,7 +94,7 @@ class FrameRoles {
   /// The labels of a stack that views show, leaf first: those from the blamed one on that are
   /// not left out.
   void keep_shown(std::vector<std::uint32_t>& path) const;
-  /// Also of `frames`, which stand beside the labels.
+  /// As above, and keeps `frames`, which run parallel to the path.
   void keep_shown(std::vector<std::uint32_t>& path, std::vector<std::uint32_t>& frames) const;
 
  private:

@@ -1,4 +1,4 @@
-// Extended regular expressions on names, as `grep -E` knows them.
+// Matches names against extended regular expressions, as `grep -E` does.
 //
 // Not std::regex: it recurses with the length of the text, and names come from files.
 #pragma once

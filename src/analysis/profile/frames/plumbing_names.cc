@@ -38,7 +38,7 @@ constexpr std::array kStandardScopes{Text("std::"),
                                      Text("__rust_begin_short_backtrace"),
                                      Text("__rust_end_short_backtrace")};
 
-/// Containers of libraries: their code stands in the modules of those who use them.
+/// Containers of libraries: their code is compiled into the modules that use them.
 constexpr std::array kContainers{
     // LLVM
     Text("llvm::SmallVector"), Text("llvm::DenseMap"), Text("llvm::SmallDenseMap"),

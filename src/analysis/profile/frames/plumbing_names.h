@@ -1,5 +1,5 @@
-// What tells plumbing from the code of programs: names of functions, paths of modules and of
-// source files. Tables only; frame_roles.h decides.
+// What distinguishes plumbing from the code of programs: names of functions, paths of modules and
+// of source files. Tables only; frame_roles.h decides.
 #pragma once
 
 #include <string_view>

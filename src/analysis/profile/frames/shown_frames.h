@@ -1,4 +1,4 @@
-// Stacks cut down to the frames that views show, for readers that know nothing of rules.
+// Cuts stacks down to the frames that views show, for exports whose readers have no frame rules.
 #pragma once
 
 #include "analysis/profile/recording.h"

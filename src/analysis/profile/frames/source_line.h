@@ -15,7 +15,7 @@ struct SourceLine {
   std::uint32_t others = 0;  ///< Further lines of the same row, which have less.
 };
 
-/// That of a frame; nothing is known of kNone.
+/// The source line of a frame; not known for kNone.
 [[nodiscard]] SourceLine source_line_of(const Recording& recording, std::uint32_t frame);
 
 /// "leaky.cc:11", "leaky.cc:11 +2" with others, "" where nothing is known.

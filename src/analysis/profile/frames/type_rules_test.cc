@@ -43,7 +43,7 @@ constexpr Known kKnown[] = {
      "Order"},
     {"std::__new_allocator<std::__detail::_Hash_node_base*>::allocate(unsigned long, void const*)",
      "std::__detail::_Hash_node_base*"},
-    // operator new below a function that says what it makes.
+    // operator new below a function that names what it makes.
     {"std::__detail::_MakeUniq<Order>::__single_object std::make_unique<Order, int>(int&&)",
      "Order"},
     {"std::unique_ptr<Order, std::default_delete<Order> > std::make_unique<Order>()", "Order"},

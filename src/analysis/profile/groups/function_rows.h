@@ -1,5 +1,5 @@
-// Tables whose rows are of stacks: the functions to blame, their lines, the stacks themselves,
-// modules.
+// Tables with rows made from stacks: one row per function to blame, per line, per stack or per
+// module.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Tables whose rows are not of stacks: threads, sizes, types, labels, lifetimes, heaps.
+// Tables with rows made from other properties than the stack: threads, sizes, types, labels,
+// lifetimes, heaps.
 #pragma once
 
 #include <cstdint>

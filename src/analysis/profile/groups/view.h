@@ -1,5 +1,5 @@
-// Views: a profile grouped for reading. Every row and node carries the additive
-// sums, so that whoever prints it derives value, variance and interval at once.
+// Views: a profile grouped for reading. Every row and node carries the additive sums, so that a
+// report derives value, variance and interval at once.
 //
 // Order, everywhere: by estimated bytes, the largest first, then by name, then by
 // detail; so the same recording always reads the same.

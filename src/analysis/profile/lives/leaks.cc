@@ -39,7 +39,7 @@ double weight_of(const Recording& recording, const Sample& sample) {
          estimation::inclusion_probability(count);
 }
 
-/// Whether its life tells how long objects live.
+/// Whether its life shows how long objects live: watched from allocation to free.
 bool is_whole_life(const Sample& sample) {
   return sample.free_time != 0 && !sample.is_thinned_out && is_allocation_seen(sample);
 }

@@ -1,7 +1,7 @@
 // Leak suspects: sites whose live bytes keep growing beyond what sampling and the
 // program's own ups and downs explain.
 //
-// Being alive at the end is no evidence: tables, caches and pools are. A site is suspect
+// Being alive at the end is not evidence: tables, caches and pools are alive too. A site is suspect
 // only where it went on growing after a warm-up, in
 //   (a) all that is live of it, or
 //   (b) what is live of it and has got older than 95 % of its freed objects did (of those

@@ -66,7 +66,7 @@ TEST(LeakSimulation, LeaksAreFound) {
   expect_found(leak(0.05, 0.05), 1000, 0.86);
 }
 
-// Whatever is growing beyond that: the part that got old tells it, not the whole.
+// Whatever is growing beyond that: the part that got old shows it, not the whole.
 TEST(LeakSimulation, TheOldPartFindsSlowLeaks) {
   int by_old = 0, by_all = 0;
   for (int i = 0; i < kRepeats; ++i) {

@@ -35,7 +35,7 @@ bool is_selected(const Sample& sample, LifetimeGrouping grouping,
          (sample.free_time != 0 || !selection.observed_only);
 }
 
-/// Names groups, and says which one a sample belongs to.
+/// Names groups, and finds the group of a sample.
 class Grouper {
  public:
   Grouper(const Recording& recording, LifetimeGrouping grouping)

@@ -4,13 +4,12 @@
 // recording, whichever comes first; what is alive then is censored, not left out. Frees
 // are recorded while a recording is paused, so a pause ends no watch.
 //
-// Of a recording whose beginning is missing, what was allocated before is left out: only
-// what lived long is known of it. What was allocated since is followed to the end, so that
-// curves stay unbiased. Samples that were thinned out are left out too, the others weigh
-// more instead.
+// In a recording whose beginning is missing, earlier allocations are left out: only the long-lived
+// ones of them are known. What was allocated since is followed to the end, so that curves stay
+// unbiased. Samples that were thinned out are left out too, the others weigh more instead.
 //
-// A free that went past the runtime was noticed only when the address came back: such a
-// life is counted up to then, hence too long, and nobody knows who freed it.
+// A free that went past the runtime was noticed only when the address came back: such a life is
+// counted up to then, hence too long, and the thread and stack that freed it are not known.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +26,7 @@
 
 namespace geiger::profile {
 
-/// What samples are put together by.
+/// The property that samples are grouped by.
 enum class LifetimeGrouping : std::uint8_t {
   kWhole,      ///< All in one.
   kFunction,   ///< The function to blame (frame_roles.h).
@@ -76,7 +75,7 @@ struct LifetimeGroup {
                                                          LifetimeGrouping grouping,
                                                          const LifetimeSelection& selection = {});
 
-/// Sums of a group; E stands at the largest interval of the recording.
+/// Sums of a group; E is the largest interval of the recording.
 [[nodiscard]] LifetimeSums lifetime_sums(const Recording& recording,
                                          std::span<const std::uint32_t> samples);
 
@@ -87,7 +86,7 @@ struct LifetimeGroup {
 /// How long a sample lived, or was watched if it is alive.
 [[nodiscard]] Nanoseconds watched_for(const Recording& recording, const Sample& sample);
 
-/// What a curve is over: the share of bytes alive, or of objects.
+/// The unit of a curve: the share of bytes alive, or of objects.
 enum class CurveOver : std::uint8_t { kBytes, kObjects };
 
 /// The survival curve of samples; lengths in nanoseconds. Each weighs z/pi or 1/pi, certain

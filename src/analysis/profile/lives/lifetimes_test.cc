@@ -143,7 +143,7 @@ TEST_F(Lifetimes, TellsWhoFreesWhereThatIsKnown) {
   freed(1, 0);
   freed(1, 3);
   freed(kNone, 0xfff);
-  freed(1, 3).free_unseen = true;  // Whoever noticed it did not free it.
+  freed(1, 3).free_unseen = true;  // The thread that noticed it did not free it.
   sample(make_, 1024, 2000).is_certain = true;
   const auto all = groups(LifetimeGrouping::kWhole).front();
   const LifetimeSums sums = lifetime_sums(test_.recording, all.samples);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kType = "leak:";
 
-/// Why a line is none, or nothing.
+/// Why a line is not a suppression, or nothing.
 std::optional<std::string> problem_with(std::string_view line) {
   if (!line.starts_with(kType)) return fmt::format("'{}' does not begin with leak:", line);
   const std::string_view pattern = line.substr(kType.size());

@@ -60,7 +60,7 @@ Bytes AddressSpace::finish(const MappingEvent& event) {
   return 0;
 }
 
-/// Whole pages; empty where the trace says what cannot be.
+/// Whole pages; empty where the trace contains an impossible range.
 AddressSpace::Span AddressSpace::span_of(Address address, Bytes bytes) const {
   return span_of(address, bytes, page_bytes_);
 }
@@ -113,8 +113,8 @@ Bytes AddressSpace::map(const MappingEvent& event) {
   return as == MappedAs::kMemory ? span.end - span.start : 0;
 }
 
-/// Who makes a range accessible has it from then on; it returns to its mapper when it
-/// becomes inaccessible. Changes between kinds of access change no owner.
+/// The stack that makes a range accessible owns it from then on; the range returns to its mapper
+/// when it becomes inaccessible. Changes between kinds of access do not change the owner.
 Bytes AddressSpace::protect(const MappingEvent& event) {
   const Span span = span_of(event.address, event.bytes);
   if (span.start >= span.end) return 0;

@@ -1,11 +1,11 @@
-// The address space of one process, as far as the program's own calls made it.
+// Rebuilds the address space of one process, as far as the program's own calls made it.
 //
-// Replays mapping events in the order of time. A range belongs to whoever made it what
-// it is: reserved bytes to the stack that mapped them, accessible bytes to the stack
-// that made them accessible (the mmap itself, or the mprotect or fixed mmap that
-// committed a part of a reservation). mremap moves bytes with their stacks; only what it
-// adds is its own. What is unknown (mapped by the allocator, the loader, or before the
-// recording) stays unknown, whatever happens to it.
+// Replays mapping events in the order of time. A range belongs to the stack that made it what it
+// is: reserved bytes to the stack that mapped them, accessible bytes to the stack that made them
+// accessible (the mmap itself, or the mprotect or fixed mmap that committed a part of a
+// reservation). mremap moves bytes with their stacks; only what it adds is its own. What is unknown
+// (mapped by the allocator, the loader, or before the recording) stays unknown, whatever happens to
+// it.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
-// What a recording lacks of what it was to hold: damage, losses, parts that are not there.
+// What is missing from a recording: damage, losses, absent parts.
 //
-// Figures of an incomplete recording are right about the samples at hand and say nothing of the
-// rest. Whoever would conclude that something is *not* there asks here first.
+// Figures of an incomplete recording are right about the samples at hand and cover nothing else.
+// Code that would conclude that something is *not* there asks here first.
 #pragma once
 
 #include <cstdint>

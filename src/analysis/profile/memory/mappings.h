@@ -1,4 +1,4 @@
-// Profiles of what the program mapped by itself: exact, since every call is recorded.
+// Profiles of the program's own mmap calls: exact, as every call is recorded.
 #pragma once
 
 #include <optional>

@@ -134,7 +134,7 @@ TEST(Mappings, ReservationsAreNoMemoryUntilCommitted) {
   maps.protect(3, 210, 10, 5);           // From write to execute: no new owner.
   EXPECT_EQ(maps.pages(Kind::kMapped), (Pages{{1, 50}, {2, 30}}));
   EXPECT_EQ(maps.pages(Kind::kReserved), (Pages{{0, 920}}));
-  maps.protect(4, 240, 20, 0);  // Back to who reserved.
+  maps.protect(4, 240, 20, 0);  // Back to the stack that reserved it.
   EXPECT_EQ(maps.pages(Kind::kMapped), (Pages{{1, 40}, {2, 30}}));
   EXPECT_EQ(maps.pages(Kind::kReserved), (Pages{{0, 930}}));
   EXPECT_EQ(maps.pages(Kind::kMappedTotal), (Pages{{1, 50}, {2, 30}}));
@@ -282,7 +282,7 @@ TEST(Mappings, ImpossibleRangesDoNoHarm) {
   }
 }
 
-/// The same by brute force: one owner per page.
+/// The address space by brute force: one owner per page.
 struct Page {
   std::uint32_t stack = kNone, mapper = kNone;
   MappedAs as = MappedAs::kMemory;

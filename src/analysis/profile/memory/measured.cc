@@ -180,7 +180,7 @@ void add_utilization(const Recording& recording, Collector& collector) {
 
 bool is_live_only(const Tally& tally) { return !is_allocation_seen(tally.alike); }
 
-/// Whether a process has objects of which nobody wrote what the allocator gave.
+/// Whether a process has objects whose usable size was not recorded.
 bool misses_usable(const Recording& recording, std::uint32_t process) {
   const auto is_unknown = [process](const Sample& sample) {
     return sample.process == process && sample.usable == 0 && sample.requested > 0;
@@ -271,7 +271,7 @@ std::optional<std::string> unavailable(const Recording& recording, std::uint32_t
 
 std::optional<std::string> unavailable(const Recording& recording, Kind kind, Moment moment) {
   std::optional<std::string> reason;
-  bool is_of_observed = false;  // Such a reason says more than that nobody looked.
+  bool is_of_observed = false;  // Such a reason says more than "not observed".
   for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
     auto own = unavailable(recording, i, kind, moment);
     if (!own) return std::nullopt;

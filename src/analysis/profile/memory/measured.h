@@ -24,8 +24,8 @@ namespace geiger::profile {
   return sample.free_time == 0 || sample.free_time > snapshot.time;
 }
 
-/// The samples of a measured kind with what they stand for. Processes that nothing is
-/// known of are left out: unavailable() says why.
+/// The samples of a measured kind with what they stand for. Processes without data are left out:
+/// unavailable() has the reason.
 [[nodiscard]] Profile select_measured(const Recording& recording, const Selection& selection);
 
 /// Why an aggregated recording does not tell a single sample's fate, nor when.

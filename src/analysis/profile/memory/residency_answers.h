@@ -1,5 +1,5 @@
-// What the runtime was told of resident pages inside a process: what its pages are known by
-// where nobody outside may look.
+// Resident pages as the runtime found them inside its process, for processes whose pages may not be
+// read from outside.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct AnswerFacts {
 [[nodiscard]] std::map<std::uint32_t, Nanoseconds> answers_used(const Recording& recording,
                                                                 Moment moment);
 
-/// The same with what those answers leave open.
+/// The answers used, each with the samples that it leaves open.
 [[nodiscard]] std::vector<AnswerFacts> facts_of_answers(const Recording& recording, Moment moment);
 
 /// Whether a sample was live at an instant.

@@ -79,7 +79,7 @@ std::string heading(const CheckReport& report, const present::Style& style) {
                      present::level_text(report.options.level));
 }
 
-/// Limits that nothing was compared with, by where each stands.
+/// Limits that nothing was compared with, by where each was given.
 std::string not_compared(const CheckReport& report) {
   std::string sources;
   for (const compare::GateSpec& spec : report.not_compared) {

@@ -59,8 +59,8 @@ DiffReport diff_report(Comparison comparison, const DiffOptions& options) {
 
 namespace {
 
-/// What the sampling alone would call a change and the runs do not: too few runs say little about
-/// how much they differ, so that "no change" is no answer.
+/// What the sampling alone would call a change and the runs do not: too few runs show little of how
+/// much they differ, so "no change" cannot be concluded.
 std::string undecided_by_runs(const Comparison& comparison) {
   const double alpha = 1 - comparison.level;
   const auto is_open = [&](const compare::Change& change) {

@@ -223,7 +223,7 @@ std::string reach_text(const Comparison& comparison) {
                      present::bound_bytes(comparison.total.change.detectable));
 }
 
-/// What the columns mean that do not speak for themselves.
+/// Explains the columns whose headings do not.
 std::string legend(const DiffReport& report) {
   std::string out;
   if (report.options.shows_all && report.too_few > 0) out += "? has too few samples to say.\n";

@@ -30,7 +30,7 @@ struct LeaksOptions {
   present::Scope scope;         ///< What its `keeps` leaves over, in words.
   std::optional<GivenInstant> until;
   std::size_t top = 20;    ///< Suspects listed; 0 = all.
-  bool shows_all = false;  ///< Sites that are no suspects too.
+  bool shows_all = false;  ///< Also sites that are not suspects.
 };
 
 /// Growth of a site, as bytes per second of its processes.
@@ -71,14 +71,14 @@ struct JudgedInstant {
   std::optional<Nanoseconds> slow_frees_from;
 };
 
-/// What the report says as a whole.
+/// The conclusion of the whole report.
 enum class LeakFinding : std::uint8_t { kSuspects, kUndecided, kClear };
 
 struct LeaksReport {
   LeaksOptions options;
   JudgedInstant judged;
   present::Measure live;         ///< All that is searched, at the judged instant.
-  present::Measure live_at_end;  ///< The same at the end.
+  present::Measure live_at_end;  ///< All that is searched, at the end.
   std::vector<LeakLine> lines;   ///< Suspects, undecided; with shows_all every site.
   std::uint64_t suspects = 0, undecided = 0, clear = 0;
   std::uint64_t tested = 0;
@@ -98,8 +98,8 @@ struct LeaksReport {
 [[nodiscard]] LeaksReport leaks_report(const profile::Recording& recording,
                                        const LeaksOptions& options);
 
-/// What the report opens with: "Store::open (store.cc:8) kept growing by 4.8 MiB ± 1.3 a second,
-/// suspect with q = 7e-06."
+/// The first sentence of the report: "Store::open (store.cc:8) kept growing by 4.8 MiB ± 1.3 a
+/// second, suspect with q = 7e-06."
 [[nodiscard]] std::string sentence(const LeaksReport& report);
 
 [[nodiscard]] std::string to_text(const LeaksReport& report, const present::Style& style);

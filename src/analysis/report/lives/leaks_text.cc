@@ -45,7 +45,7 @@ std::size_t lead_of(std::size_t lines) {
   return std::max(kLeastLead, std::to_string(lines).size() + 2);
 }
 
-/// Where a site is stands behind its name, unless the name needs the room.
+/// The place of a site follows its name, unless the name needs the room.
 bool has_room_for_where(const LeakLine& line, std::size_t room, const present::Style& style) {
   if (style.names == present::Names::kFull) return true;
   return present::columns_of(line.site.group.name) + present::columns_of(where_text(line)) <= room;
@@ -88,7 +88,7 @@ std::string growth(const LeakLine& line) {
                      present::exact_count(line.site.kept));
 }
 
-/// Which of the two tests speaks.
+/// Which of the two tests is significant.
 std::string evidence(const LeakLine& line) {
   const profile::LeakSite& site = line.site;
   std::string text;

@@ -18,7 +18,7 @@ void write_share(present::JsonWriter& json, std::string_view name,
 
 void write_length(present::JsonWriter& json, std::string_view name,
                   const std::optional<double>& length) {
-  // What a recording is too short to tell is no number.
+  // A figure that the recording is too short for is left out.
   if (length) json.field(name, *length);
 }
 

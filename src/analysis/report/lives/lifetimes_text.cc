@@ -85,7 +85,7 @@ std::string share_cell(const std::optional<present::Share>& share) {
   return share ? present::figure(*share).text() : "-";
 }
 
-/// Which figures stand in a row; a narrow terminal has no room for all.
+/// Which figures a row has; a narrow terminal has no room for all.
 struct Figures {
   bool has_places = false, has_where = false, has_temporary = false, has_ninety = false;
   bool has_samples = true, has_allocated = true;

@@ -1,5 +1,5 @@
-// `doctor`: what a recording says about itself, in plain words, with what it does to
-// the numbers and what to do next.
+// `doctor`: checks the quality of a recording and reports each problem in plain words: its effect
+// on the numbers and what to do next.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ namespace geiger::report {
 /// Processes, warnings that a finding names; it counts the others.
 inline constexpr std::size_t kNamed = 3;
 
-/// What the checks look at.
+/// The input of the checks.
 struct Patient {
   const profile::Recording& recording;
   const DoctorReport& report;
@@ -28,8 +28,8 @@ struct Patient {
   [[nodiscard]] const profile::Process& process(const ProcessCheck& check) const {
     return recording.processes[check.index];
   }
-  /// Half of the interval of the total, as a share of it: what cannot be told apart
-  /// from chance anyway.
+  /// Half of the interval of the total, as a share of it: an effect below this cannot be
+  /// distinguished from chance anyway.
   [[nodiscard]] double uncertain_share() const {
     const double half = (allocated.interval.hi - allocated.interval.lo) / 2;
     return allocated.value > 0 ? half / allocated.value : 1;
@@ -51,13 +51,13 @@ std::string say_of_each(const Patient& patient, const Fails& fails, const Says& 
   return out;
 }
 
-// What chance has to do with.
+// Checks that depend on chance.
 [[nodiscard]] Diagnosis check_hits(const Patient& patient);
 [[nodiscard]] Diagnosis check_offsets(const Patient& patient);
 [[nodiscard]] Diagnosis check_draws(const Patient& patient);
 [[nodiscard]] Diagnosis check_samples(const Patient& patient);
 [[nodiscard]] Diagnosis check_total(const Patient& patient);
-// What was recorded.
+// Checks of what was recorded.
 [[nodiscard]] Diagnosis check_damage(const Patient& patient);
 [[nodiscard]] Diagnosis check_ending(const Patient& patient);
 [[nodiscard]] Diagnosis check_threads(const Patient& patient);

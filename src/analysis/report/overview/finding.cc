@@ -190,8 +190,8 @@ class Search {
     });
   }
 
-  /// The first, and those beside it whose intervals reach into its own. One that it calls, or
-  /// that calls it, is no rival: the two share bytes.
+  /// The first, and those beside it whose intervals reach into its own. Its callers and callees are
+  /// not rivals: they share its bytes.
   void keep_rivals(std::vector<Passing>& sorted) const {
     if (sorted.empty()) return;
     const Passing first = sorted.front();

@@ -67,7 +67,7 @@ struct Finding {
 
 /// "at the peak SessionStore::open (leaky.cc:11) held 95 % [86, 99] of 58.0 MiB [44.1, 74.9]".
 [[nodiscard]] std::string clause(const Finding& finding);
-/// The same as a sentence, without a line break.
+/// clause() as a sentence, without a line break.
 [[nodiscard]] std::string sentence(const Finding& finding);
 
 /// "SessionStore::open (leaky.cc:11)".

@@ -33,7 +33,7 @@ std::string_view verb_of(profile::Kind kind) {
   }
 }
 
-/// "At the peak ": when, before the subject; empty where the verb says it all.
+/// "At the peak ": when, before the subject; empty where the verb says when.
 std::string_view when_of(profile::Kind kind) {
   switch (kind) {
     case profile::Kind::kLiveAtPeak:

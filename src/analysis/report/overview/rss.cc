@@ -22,7 +22,7 @@ Bytes largest_seen(const Observations& observations) {
   return observations.at_maximum ? observations.at_maximum->resident() : 0;
 }
 
-/// The process that is meant; the reason if there is none.
+/// The process that the options name; the reason if there is none.
 const Observations* observed(const Recording& recording, const RssOptions& options,
                              std::string& reason) {
   const Observations* largest = nullptr;

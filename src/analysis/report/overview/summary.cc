@@ -158,7 +158,7 @@ ForkedLine forked_line(const Recording& recording) {
 /// Looking for leaks takes a while; `geiger leaks` takes it whatever the recording's size.
 constexpr std::uint64_t kMostToSearch = 500'000;
 
-/// A rate per second says nothing of a program that lived for less than a tenth of one.
+/// A rate per second is meaningless for a program that lived for less than a tenth of one.
 constexpr Nanoseconds kLeastToSearch = 100'000'000;
 
 /// The second sentence of the report, if it is about a whole run that has ended.

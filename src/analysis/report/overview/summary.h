@@ -37,8 +37,8 @@ struct SummaryOptions {
   present::Scope scope = {};  ///< What the selection is, in words.
   /// The recording is a picture that follows a run: its end is now.
   bool is_followed = false;
-  /// Of profiles that other programs wrote: what they are and what their numbers rest on, a
-  /// line each. Such have no exact totals, drops or threads of their own.
+  /// For profiles that other programs wrote: what they are and what their numbers rest on, a line
+  /// each. Such profiles have no exact totals, drops or threads of their own.
   std::vector<std::string> origin = {};
 };
 
@@ -52,7 +52,7 @@ struct ProcessLine {
   Nanoseconds own_peak_time = 0;  ///< After the start of the recording.
 };
 
-/// What the program mapped past its allocator, over all processes.
+/// The program's own mappings, over all processes.
 struct MappedLine {
   Bytes at_peak = 0;              ///< Accessible memory; the sum of each process's largest.
   profile::MappedBytes at_end;    ///< In force when the recording ended.
@@ -78,7 +78,7 @@ struct KindLine {
 struct SummaryReport {
   SummaryOptions options;
   Finding finding;  ///< What the report opens with.
-  /// Of what the program mapped by itself, where that is more than its live heap ever was.
+  /// The finding about the program's own mappings, where they are more than its live heap ever was.
   std::optional<Finding> mapped_finding;
   std::string leak;  ///< The sentence on the first leak suspect; empty where there is none.
   std::uint64_t samples = 0;  ///< Certain ones included.
@@ -103,7 +103,7 @@ struct SummaryReport {
   vocabulary::Drops drops{};           ///< Over all processes.
   std::vector<ProcessLine> processes;  ///< In order of their starts.
   std::vector<TableLine> top_allocated, top_live_at_peak;
-  /// Of the process whose resident memory was largest; nothing if none was observed.
+  /// The account of the process whose resident memory was largest; nothing if none was observed.
   std::optional<RssReport> rss;
 
   /// Counts and self-checks are of the whole recording, not of a part.
@@ -123,7 +123,7 @@ struct SummaryReport {
                                         const profile::Recording& recording,
                                         const present::Style& style);
 
-/// What the recording says of its own making.
+/// The outcome of the recording's self-check.
 enum class SelfCheck : std::uint8_t {
   kPassed,     ///< Hits, offsets and totals are such as a right sampler gives.
   kUndecided,  ///< What is missing may be why they are not, or that they are.
@@ -132,7 +132,7 @@ enum class SelfCheck : std::uint8_t {
 [[nodiscard]] SelfCheck self_check_of(const SummaryReport& report);
 [[nodiscard]] std::string_view name_of(SelfCheck check);  ///< "passed", "undecided", "failed".
 
-/// Of the gaps, the first that leaves estimates of what was allocated incomplete, if any does.
+/// The first gap that leaves estimates of allocated bytes incomplete, if any does.
 [[nodiscard]] const profile::Gap* gap_in_samples(const SummaryReport& report);
 
 /// Samples and frees that could not be recorded, all causes.

@@ -19,7 +19,7 @@ using profile::ProcessTotals;
 using profile::Recording;
 using Facts = std::vector<SummaryFact>;
 
-/// So rare is |z| > 3: nothing is said of what is more frequent.
+/// Probability of |z| > 3, about: more frequent outcomes are not reported.
 constexpr double kUsual = 1.0 / 370;
 
 /// The one that the report is mostly about: with the most samples, of equals the first started.

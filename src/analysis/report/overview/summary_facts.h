@@ -26,7 +26,7 @@ struct SummaryFact {
 [[nodiscard]] std::vector<SummaryFact> summary_facts(const SummaryReport& report,
                                                      const profile::Recording& recording);
 
-/// What casts doubt on the numbers, one sentence each.
+/// Reasons to doubt the numbers, one sentence each.
 [[nodiscard]] std::vector<std::string> summary_warnings(const SummaryReport& report,
                                                         const profile::Recording& recording);
 

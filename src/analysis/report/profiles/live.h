@@ -1,4 +1,4 @@
-// `live`: a running program at one instant, and how it came there.
+// `live`: a running program at one instant, and how its memory developed up to then.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace geiger::report {
 
-/// What is read about a followed process besides its trace.
+/// Readings of a followed process besides its trace.
 struct LiveProcess {
   std::uint32_t index = 0;  ///< Into Recording::processes.
   std::uint32_t pid = 0;
@@ -24,7 +24,7 @@ struct LiveProcess {
   Bytes resident = 0;  ///< 0: gone, or not told.
 };
 
-/// What changed since watching began, and since less long ago.
+/// Changes since watching began, and since a more recent instant.
 struct LiveChanges {
   LiveChange start;
   std::optional<LiveChange> recent;

@@ -1,4 +1,4 @@
-// `live`: which rows grow while somebody watches.
+// `live`: which rows grow while the view is open.
 //
 // The growth of a row from one instant to another is what came in between and lives, less what
 // lived then and went. Objects that live at both are in neither, so the interval is only of
@@ -21,7 +21,7 @@
 
 namespace geiger::report {
 
-/// What changed since an instant, as samples by tally of the picture.
+/// Changes since an instant, as samples by tally of the picture.
 struct LiveChange {
   Nanoseconds length = 0;   ///< Since then; above 0.
   std::uint64_t looks = 1;  ///< Since then, this one included.
@@ -41,7 +41,7 @@ struct LiveGrowth {
 /// "+1.20 MiB/s ± 0.2": per second of its length.
 [[nodiscard]] present::Figure rate_figure(const LiveGrowth& growth);
 
-/// What tells the rows of a grouping apart.
+/// The key that distinguishes the rows of a grouping.
 struct RowKey {
   std::string name, detail;
   std::uint32_t stack = profile::kNone;  ///< Of rows that are stacks.

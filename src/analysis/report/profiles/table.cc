@@ -131,7 +131,7 @@ bool has_lines(const TableReport& report) {
                              [](const TableLine& line) { return !line.where.file.empty(); });
 }
 
-/// Which figures stand in a row; a narrow terminal has no room for all.
+/// Which figures a row has; a narrow terminal has no room for all.
 struct TableFigures {
   bool has_self = true, has_total = false, has_share = false, has_where = false;
   bool has_samples = true;

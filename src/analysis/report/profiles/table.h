@@ -58,7 +58,7 @@ struct TableReport {
   present::Measure others;    ///< Self of the rows left out.
   /// The exact total, where rows are calibrated to it.
   std::optional<Bytes> calibrated_to;
-  /// Rows are parts of a total. Heaps are none: one may lie within another.
+  /// Rows are parts of a total. Heaps are not: one may lie within another.
   bool has_whole = true;
 };
 

@@ -1,5 +1,5 @@
-// `estimate`: the estimators applied to samples that somebody names, with every sum
-// that they go through, so that a number can be checked by hand.
+// `estimate`: the estimators applied to samples that the user names, with every sum that they go
+// through, so that a number can be checked by hand.
 #pragma once
 
 #include <optional>
@@ -13,14 +13,14 @@
 
 namespace geiger::report {
 
-/// What samples with offsets add: the failed trials before every drawn byte.
+/// Additional figures for samples with offsets: the failed trials before every drawn byte.
 struct FailedTrials {
   double interval = 0;           ///< T >= 1, the same for all samples.
   double untried = 0;            ///< u: sum of size - offset.
   estimation::Unbiased weights;  ///< W: s (T - 1) + u.
 };
 
-/// What is known of a node, and what follows from it.
+/// The samples of a node, and every figure that follows from them.
 struct Calculation {
   estimation::NodeSums sums;
   double level = 0.95;  ///< In (0, 1).

@@ -1,5 +1,5 @@
-// `stats --estimators`: the same samples by every design's estimator and interval,
-// so that anybody can see what ours costs and gains.
+// `stats --estimators`: the same samples by every design's estimator and interval, so that you can
+// see what ours costs and gains.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@
 
 namespace geiger::report {
 
-/// One estimator's answer. Unbiased ones have a variance of their own and an
-/// interval; for biased ones there is neither, and `why` says what goes wrong.
+/// One estimator's answer. Unbiased ones have a variance of their own and an interval; biased ones
+/// have neither, and `why` explains the bias.
 struct EstimatorLine {
   std::string_view key;   ///< "failed_trials"
   std::string_view name;  ///< "failed trials"

@@ -1,5 +1,5 @@
-// `plan`: which interval shows what one wants to see, what it costs, and what a given
-// interval shows.
+// `plan`: which interval is needed to see something, what it costs, and what a given interval can
+// show.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct PlanOptions {
   std::string run;                  ///< As the user named it; may be empty.
 };
 
-/// What the profiler costs, measured (docs/estimators.md, section 17).
+/// The measured costs of the profiler (docs/estimators.md, section 17).
 struct CostModel {
   double least_seconds = 0.2e-6;  ///< Of processor time for a sample and its free.
   double most_seconds = 1.0e-6;

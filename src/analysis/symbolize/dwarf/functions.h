@@ -1,4 +1,4 @@
-// What DWARF calls a function.
+// The name of a function as DWARF records it.
 #pragma once
 
 #include <elfutils/libdw.h>

@@ -13,7 +13,7 @@
 namespace geiger::symbolize {
 
 struct SourceLine {
-  std::string_view file;   ///< Absolute where DWARF says so; empty = unknown.
+  std::string_view file;   ///< Absolute where DWARF has an absolute path; empty = unknown.
   std::uint32_t line = 0;  ///< 0 = unknown.
 };
 

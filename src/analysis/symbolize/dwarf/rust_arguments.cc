@@ -11,7 +11,7 @@ bool is_hex_digit(char c) { return std::isxdigit(static_cast<unsigned char>(c)) 
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// +1 behind an opening bracket, -1 behind a closing one; "->" is none.
+/// +1 after an opening bracket, -1 after a closing one; "->" is not a bracket.
 int change_of_depth(std::string_view text, std::size_t at) {
   const char c = text[at];
   if (c == '<' || c == '(' || c == '[' || c == '{') return 1;

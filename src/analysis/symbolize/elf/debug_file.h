@@ -1,6 +1,6 @@
-// Finds and opens what is known about one module: its ELF file, its symbol
-// table and its DWARF, wherever they are (the file itself, a split debug file by
-// build id or debug link, a dwz file, MiniDebugInfo, a debuginfod server).
+// Finds and opens the files that describe one module: its ELF file, its symbol table and its DWARF,
+// wherever they are (the file itself, a split debug file by build id or debug link, a dwz file,
+// MiniDebugInfo, a debuginfod server).
 #pragma once
 
 #include <elfutils/libdwfl.h>
@@ -12,7 +12,7 @@
 
 namespace geiger::symbolize {
 
-/// What was found of a module.
+/// The result of looking for a module's files.
 enum class Finding : std::uint8_t {
   kDebugInfo,    ///< Names, inlined frames and lines.
   kSymbolsOnly,  ///< The symbol table at best.

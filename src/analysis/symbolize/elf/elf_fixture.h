@@ -26,7 +26,7 @@ class ScratchDirectory {
 
 /// Whether the shell command succeeded.
 [[nodiscard]] bool run(const std::string& command);
-/// What it printed.
+/// Runs a shell command; returns what it printed.
 [[nodiscard]] std::string output_of(const std::string& command);
 
 void write_file(const std::string& path, const std::string& bytes);
@@ -51,7 +51,7 @@ void write_file(const std::string& path, const std::string& bytes);
 using Frames = std::vector<profile::Frame>;
 [[nodiscard]] std::map<Address, Frames> frames_by_address(const profile::Recording& recording);
 
-/// The same from binutils.
+/// The frames at `addresses` as binutils' addr2line gives them.
 [[nodiscard]] std::map<Address, Frames> addr2line(const std::string& path,
                                                   const std::vector<Address>& addresses);
 

@@ -65,8 +65,8 @@ void ElfSymbols::add_symbols(const DebugFile& file) {
   }
 }
 
-// Hand-written assembly often has no sizes. The next symbol bounds it; how far
-// the last one reaches nobody knows, so it covers its first page.
+// Hand-written assembly often has no sizes. The next symbol bounds it; how far the last one reaches
+// is not known, so it covers its first page.
 void ElfSymbols::close_open_ends() {
   constexpr Address kLastSymbolBytes = 4096;
   Address next_start = 0;

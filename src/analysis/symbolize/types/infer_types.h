@@ -1,5 +1,5 @@
-// Types of objects that nobody named: of `new Foo`, from code and debug information
-// (new_types.h). It reads more than names take, so only reports about types ask for it.
+// Infers the types of objects that the program did not name: of `new Foo`, from code and debug
+// information (new_types.h). This reads more than names need, so only reports about types do it.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// The types of `new Foo` in one unit of DWARF (new_types.h).
+// Infers the types of `new Foo` in one unit of DWARF (new_types.h).
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -15,7 +15,7 @@
 
 namespace geiger::symbolize {
 
-/// What was asked for at a call of operator new.
+/// The calls of operator new with one return address: their form and requested sizes.
 struct NewSite {
   bool is_array = false;     ///< operator new[]
   std::vector<Bytes> sizes;  ///< All that were seen, each once.

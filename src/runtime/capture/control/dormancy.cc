@@ -64,8 +64,8 @@ std::uint32_t effective_user() { return static_cast<std::uint32_t>(raw_syscall(S
 struct Expected {
   mode_t kind;
   std::uint32_t user;
-  bool is_private;    ///< Closed to everybody else.
-  bool may_be_roots;  ///< Made by a controller, who may be root.
+  bool is_private;    ///< Closed to other users.
+  bool may_be_roots;  ///< Made by a controller, which may run as root.
 };
 
 bool is_trusted(long fd, const Expected& expected) {
@@ -83,7 +83,7 @@ bool is_trusted(long fd, const Expected& expected) {
          (!expected.is_private || (found.st_mode & kOthers) == 0);
 }
 
-/// The directory of a place, or an error. What is a link, or somebody else's, is not one.
+/// The directory of a place, or an error. A link, or a directory of another user, is refused.
 long open_place(const RendezvousPlace& at, std::uint32_t user, bool creates) {
   const Fd parent(open_at(AT_FDCWD, at.parent, O_PATH | O_DIRECTORY));
   if (!parent.is_open()) return -ENOENT;
@@ -111,8 +111,8 @@ void* map_page(long fd, int protection) {
   return is_error(page) ? nullptr : reinterpret_cast<void*>(page);
 }
 
-/// A bell for this user and those who come later. One write: whoever finds the file finds it
-/// blank or whole.
+/// Makes the bell of this user, for this process and later ones. One write: a process that finds
+/// the file finds it blank or whole.
 void make_bell(long directory) {
   if (!may_write_page()) return;
   const Fd fd(open_at(directory, trace::kBellName, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW));
@@ -176,8 +176,8 @@ Rendezvous* open_rendezvous(std::uint32_t pid) {
   });
 }
 
-/// An earlier image of this process may have been here (exec keeps pid and start): what it was
-/// asked is done with. A request that nobody has met yet is ours.
+/// An earlier image of this process may have been here (exec keeps pid and start): its requests are
+/// done with. A request that no image has met yet is ours.
 void introduce(Rendezvous& page, Presence presence) {
   const bool is_new = page.presence.load(std::memory_order_acquire) == Presence::kAbsent;
   const std::uint32_t done = is_new ? 0 : page.served.load(std::memory_order_relaxed);
@@ -187,7 +187,7 @@ void introduce(Rendezvous& page, Presence presence) {
   page.presence.store(presence, std::memory_order_release);
 }
 
-/// Rare: somebody rang. Asks for the process id, as a child by fork may find itself here.
+/// Rare: a controller rang. Asks for the process id, as a child by fork may find itself here.
 GEIGER_SLOW_PATH Rendezvous* listen(const Bell& rung, std::uint32_t now) {
   std::uint32_t before = heard.load(std::memory_order_relaxed);
   const bool is_first = before != now && heard.compare_exchange_strong(before, now);
@@ -218,7 +218,7 @@ bool hang_bell() {
   own_directory = image.settings.directory;
   const std::uint32_t user = effective_user();
   const Bell* hung = first_place<const Bell*>(user, [&](const RendezvousPlace& at) {
-    // Nearly always somebody has made it before.
+    // Nearly always an earlier process has made it.
     const Bell* known = map_bell(at, user, false);
     return known != nullptr ? known : map_bell(at, user, true);
   });

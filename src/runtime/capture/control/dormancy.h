@@ -1,4 +1,4 @@
-// A process that sleeps until somebody wants a recording of it (trace/rendezvous.h).
+// A process that sleeps until a controller or a tool wants a recording of it (trace/rendezvous.h).
 //
 //   first slow path    the bell is mapped, the descriptor closed
 //   every further one  one word of the bell is read, or of the rendezvous once there is one
@@ -20,25 +20,25 @@
 
 namespace geiger::capture {
 
-/// Whether this process goes to sleep when nobody wants a recording (any more).
+/// Whether this process goes to sleep when no recording is wanted (any more).
 [[nodiscard]] bool sleeps();
 
 /// Finds or makes the bell, once in a process. False: there is no place for one that only this user
 /// may write to.
 [[nodiscard]] bool hang_bell();
 
-/// What somebody wants that has not been carried out yet.
+/// A request that has not been carried out yet.
 enum class Request { kNone, kStart, kStop };
 [[nodiscard]] Request pending_request();
 
-/// What a request asks for besides; valid until the next one is accepted.
+/// The options of a request; valid until the next one is accepted.
 struct Wish {
   const char* directory;   ///< Null: there is none.
   std::uint64_t interval;  ///< 0: the settings' own.
 };
 Wish accept_request();
 
-/// Tells whoever waits how the request was answered: errno that refused it, else 0.
+/// Tells the waiting controller the result of its request: the errno that refused it, else 0.
 void answer_request(trace::Presence presence, int error);
 
 /// In fork's child: the rendezvous is the parent's.

@@ -1,4 +1,4 @@
-// What requests of the control page that are about every live sample have in common.
+// Shared code of the control page's requests that concern every live sample.
 //
 // Threads: a request is served by one. Signals: not within a handler's allocation more than its
 // allocation is itself. Fork: a child serves requests of its own control page. Allocates: never.
@@ -13,8 +13,8 @@
 
 namespace geiger::capture {
 
-/// Takes it upon the calling thread to serve a new number. False: there is none, or another
-/// thread does.
+/// Claims a new request number for the calling thread to serve. False: there is none, or another
+/// thread serves it.
 [[nodiscard]] inline bool claim_request(std::atomic<std::uint32_t>& served,
                                         const std::atomic<std::uint32_t>& wanted) {
   std::uint32_t last = served.load(std::memory_order_relaxed);

@@ -1,8 +1,8 @@
-// How much of each live sample is in memory, asked of the kernel on request.
+// Records how much of each live sample is resident, by asking the kernel on request.
 //
-// Whoever watches the process reads that from outside. Where it may not, it changes a word of
-// the control page, and the next slow path that sees the new word asks mincore, which answers
-// inside the process only, and records the answers.
+// The observer reads that from outside. Where it may not, it changes a word of the control page,
+// and the next slow path that sees the new word asks mincore, which answers inside the process
+// only, and records the answers.
 //
 // Threads: the request is served by one. Signals: safe; 256 bytes of stack. Fork: a child
 // serves requests of its own control page. Allocates: never. No call once the program has
@@ -15,7 +15,7 @@ namespace geiger::capture {
 
 struct Segment;
 
-/// Of bytes that are not all mapped.
+/// The answer for bytes that are not all mapped.
 inline constexpr Bytes kNotMapped = ~Bytes{0};
 
 /// Bytes of [address, address + bytes) on pages that are in memory; kNotMapped also where the

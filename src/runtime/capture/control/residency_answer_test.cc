@@ -1,4 +1,4 @@
-// What the runtime says of its own memory when it is asked, against mincore page by page.
+// The runtime's answers about its own memory, against mincore page by page.
 #include "runtime/capture/control/residency_answer.h"
 
 #include <errno.h>
@@ -139,7 +139,7 @@ TEST_F(ResidencyAnswer, IsOfEveryLiveSampleThatIsMapped) {
                        for (const auto& [address, size] : sizes) allocate_at(address, size);
                        const std::uint64_t tail = header().tail.load();
                        allocate(2);
-                       GEIGER_OR_FAIL(answers_since(tail).empty());  // Nobody asked.
+                       GEIGER_OR_FAIL(answers_since(tail).empty());  // No request was made.
                        const auto answers = asked();
                        GEIGER_OR_FAIL(answers.size() == sizes.size());
                        for (const auto& [address, size] : sizes) {

@@ -1,8 +1,9 @@
 // How a process that sleeps wakes up and lies down again: at the request of a controller, for a
 // trace, or because a tool listens to its events.
 //
-// For tools it records in memory, where nobody reads: a few MiB at a time, each opened with the
-// samples that live. It ends when nobody listens, or when a controller wants a trace instead.
+// For tools it records in memory, and the records are never read: a few MiB at a time, each opened
+// with the samples that live. It ends when no tool listens, or when a controller wants a trace
+// instead.
 #include <errno.h>
 
 #include "base/attributes.h"
@@ -32,7 +33,7 @@ bool begin_waking() {
   return true;
 }
 
-/// Nobody is inside of what was refused: the next request finds the process as it was.
+/// No thread is inside a recording that was refused: the next request finds the process as it was.
 bool end_waking(bool started) {
   image.phase.store(started ? Phase::kSampling : Phase::kDormant, std::memory_order_release);
   return started;
@@ -127,7 +128,7 @@ bool is_asleep() {
 
 bool claim_end() {
   if (image.sleeper.is_ending.exchange(1, std::memory_order_acq_rel) != 0) return false;
-  // Another thread may have done it since this one heard of the request.
+  // Another thread may have carried the request out since this one read it.
   const Phase phase = image.phase.load(std::memory_order_acquire);
   const Request request = pending_request();
   const bool is_due =

@@ -1,9 +1,9 @@
-// How full the slabs of live samples are, asked of the allocator on request.
+// Records how full the slabs of live samples are, by asking the allocator on request.
 //
-// Only jemalloc answers (experimental.utilization.batch_query, 5.2 and later), and only
-// inside its process. So whoever watches the process changes a word of the control page,
-// and the next slow path that sees the new word asks for all live samples at once and
-// records the answers. Nobody asks unless the user wanted fragmentation.
+// Only jemalloc answers (experimental.utilization.batch_query, 5.2 and later), and only inside its
+// process. So the observer changes a word of the control page, and the next slow path that sees the
+// new word asks for all live samples at once and records the answers. It asks only if the user
+// wanted fragmentation.
 //
 // Threads: the request is served by one. Signals: not within a handler's allocation more
 // than its allocation is itself. Fork: a child serves requests of its own control page.

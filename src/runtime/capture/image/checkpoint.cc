@@ -91,8 +91,8 @@ void carry_all(Segment& next, const Segment& before) {
   write_checkpoint(next, done.carried, done.lost);
 }
 
-/// What follows when the next segment is in use. Whoever finds it unfinished does it again:
-/// what was carried is no longer of the segment before.
+/// What follows when the next segment is in use. A thread that finds it unfinished does it again:
+/// what was carried is no longer of the previous segment.
 void finish_checkpoint(Segment& next, const Segment& before) {
   carry_threads(next);
   carry_all(next, before);

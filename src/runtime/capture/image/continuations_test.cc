@@ -30,7 +30,7 @@ TEST_F(Continuations, AreOneThreadsAtATime) {
                        image.segments.continuation.by.store(&other);
                        allocate(2);
                        GEIGER_OR_FAIL(header().segment == 0);
-                       other.lifecycle = kFree;  // It has ended: nobody else will.
+                       other.lifecycle = kFree;  // It has ended, and no other thread will.
                        allocate(3);
                        GEIGER_OR_FAIL(header().segment == 1 && image.live.table.size() == 3);
                        image.segments.continuation.by.store(own_state());

@@ -39,8 +39,8 @@ void settle_others(Segment& segment, const ThreadState* self) {
   }
 }
 
-/// When recording ends and the program runs on, nobody else settles threads that were
-/// there before it began.
+/// When recording ends and the program runs on, nothing else settles threads that were there before
+/// it began.
 void settle_foreign(Segment& segment) {
   const std::uint32_t pid = segment.writer.header()->pid;
   for (ThreadState* state = first_state(); state != nullptr; state = state->next) {

@@ -202,7 +202,7 @@ bool start_image(bool is_child) {
 
 namespace {
 
-/// What is safe only while nobody else runs is done before going to sleep.
+/// What is safe only while no other thread runs is done before going to sleep.
 bool lie_down() {
   const bool is_ready = is_wanted(false) && watch_forks() && hang_bell();
   if (is_ready) {
@@ -316,9 +316,9 @@ bool is_recording() {
 
 namespace {
 
-/// A burst between two looks of whoever keeps the budget is met here: after every step of
-/// the trace the next one is twice as long in bytes allocated. What is drawn with next
-/// depends on the past only, so estimates stay unbiased.
+/// A burst between two looks of the supervisor that keeps the budget is met here: after every step
+/// of the trace the next one is twice as long in bytes allocated. What is drawn with next depends
+/// on the past only, so estimates stay unbiased.
 GEIGER_SLOW_PATH void double_interval(Segment& segment, std::uint64_t step) {
   std::uint64_t before = image.intervals.doubled_at.load(std::memory_order_relaxed);
   const std::uint64_t tail = segment.writer.tail();

@@ -44,10 +44,10 @@ struct Origin {
   bool is_attached;
 };
 
-/// Going on in the next segment, which one thread does at a time. A handler that jumps out of
-/// it leaves it to whoever comes next.
+/// Going on in the next segment, which one thread does at a time. A handler that jumps out of it
+/// leaves it to the next thread that comes.
 struct Continuation {
-  std::atomic<const ThreadState*> by;  ///< Null: nobody.
+  std::atomic<const ThreadState*> by;  ///< Null: no thread.
   const void* frame;                   ///< Of that thread.
   Segment* before;                     ///< What is carried from, once it may have a successor.
   std::uint64_t carried;               ///< Samples, so far.
@@ -68,7 +68,7 @@ struct Segments {
   Segment places[kSegments];
 };
 
-/// What is drawn with. Any thread may change it, by atomic operations.
+/// The intervals that samples are drawn with. Any thread may change them, by atomic operations.
 struct Intervals {
   std::atomic<std::uint64_t> own;       ///< What a fork's child starts with; outlives the image.
   std::atomic<std::uint64_t> largest;   ///< That anything was drawn with.
@@ -80,7 +80,7 @@ struct Intervals {
   void start(std::uint64_t share);
 };
 
-/// What the program wants, by the API (interface.h). Outlives the image.
+/// The program's requests through the API (interface.h). Outlives the image.
 struct ProgramWishes {
   /// Nothing recorded for now, whatever the control page says.
   std::atomic<bool> is_held;
@@ -99,7 +99,7 @@ struct Served {
   void start();
 };
 
-/// Of a process that sleeps (sleep.cc).
+/// The state of a process that sleeps (sleep.cc).
 struct Sleeper {
   std::atomic<std::uint32_t> is_ending;  ///< 1: a thread ends the recording on request.
   /// Woken by a tool that listens: records for its events alone, in memory.
@@ -110,7 +110,7 @@ struct Sleeper {
 /// numbers.
 struct Live {
   LiveTable table;
-  /// They are kept track of with probability 2^-level; of this image.
+  /// Level of thinning of this image: live samples are tracked with probability 2^-level.
   std::atomic<std::uint32_t> thinning;
 };
 
@@ -153,12 +153,12 @@ Readiness start_if_due();
 /// Begins an image of these settings, in kStarting. False: not wanted, or no trace.
 bool start_image(bool is_child);
 
-/// What a controller, or a tool that listens, wants of a process that sleeps().
+/// The next action that a controller, or a tool that listens, wants of a process that sleeps().
 enum class Due : std::uint8_t {
   kNothing,
   kTrace,         ///< A recording for a controller.
   kToolEvents,    ///< A recording for tools.
-  kEndRecording,  ///< Nobody wants the recording any more.
+  kEndRecording,  ///< The recording is no longer wanted.
 };
 
 /// Answers a request for what is so already, and returns what else is due: for wake_up(), or
@@ -168,7 +168,8 @@ enum class Due : std::uint8_t {
 /// Begins the recording that is due. False: another thread does, or it was refused.
 [[nodiscard]] bool wake_up(Due due);
 
-/// What a recording of a sleeper changes for itself is as it was at the next.
+/// Notes the settings that a recording of a sleeper may change, so that the next one begins with
+/// them.
 void note_settings_asleep();
 
 /// Whether this process records for a controller or by itself, not only for tools.
@@ -183,8 +184,8 @@ void note_settings_asleep();
 /// The recording of a process that sleeps() has ended on request.
 void go_to_sleep();
 
-/// Around a fork of which the C library's fork handlers hear nothing: before it, and in the
-/// child, whose next allocation then starts its image. Without, what is left of the calling
+/// Called around a fork that does not run the C library's fork handlers: before it, and in the
+/// child, whose next allocation then starts its image. Otherwise what is left of the calling
 /// thread's countdown would pass unseen. No-op where the child shares its parent's memory.
 void prepare_child();
 void begin_child();
@@ -209,11 +210,11 @@ bool is_recording();
 /// False: not recording, no room in the trace, or not within [1, kMostInterval].
 bool set_interval(std::uint64_t interval);
 
-/// Of an interval that regulates itself, after a sample that has been recorded since `begun`:
-/// changes the interval if it is time.
+/// Called after a sample whose recording began at `begun`: changes a self-regulating interval if it
+/// is time.
 void regulate_interval(Nanoseconds begun);
 
-/// What children start with; as set_interval() does not outlast a fork.
+/// Sets the interval that children start with, as set_interval() does not outlast a fork.
 void set_own_interval(std::uint64_t interval);
 
 /// Path of the allocator, as set_allocator_path() was told.

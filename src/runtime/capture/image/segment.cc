@@ -104,8 +104,8 @@ bool is_pinned(std::uint32_t number) {
   return false;
 }
 
-/// A place that nobody can be inside of, from here on this thread's. One thread opens segments at
-/// a time: what it finds claimed was left by a jump.
+/// Claims a place that no thread can be inside of for this thread. One thread opens segments at a
+/// time: what it finds claimed was left by a jump.
 bool claim(Segment& segment) {
   const std::uint32_t number = segment.number.load(std::memory_order_relaxed);
   const bool is_current = &segment == image.segments.current.load(std::memory_order_relaxed);

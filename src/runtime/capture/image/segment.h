@@ -1,10 +1,10 @@
 // A segment: one trace of the image, and what refers to its records.
 //
-// Most images have one. Where the settings say so (GEIGER_SEGMENT) an image goes on in a
-// new trace when the current one has grown: checkpoint.h. Then threads that are inside a
-// slow path still write into the segment they found, which is right at any time: a segment
-// is whole with or without them. Nobody waits; a segment's memory is given back only when
-// nobody can be inside any more:
+// Most images have one. Where the settings say so (GEIGER_SEGMENT) an image goes on in a new trace
+// when the current one has grown: checkpoint.h. Then threads that are inside a slow path still
+// write into the segment they found, which is right at any time: a segment is whole with or without
+// them. No thread waits; a segment's memory is given back only when no thread can be inside any
+// more:
 //
 //   pin      a slow path notes the number of the segment that it uses
 //   reuse    of kSegments places, one is taken for a new segment that is not the current
@@ -38,7 +38,7 @@ struct ThreadState;
 
 /// The interval in force. A thread that meets a new one redraws its skip count.
 struct Epoch {
-  std::atomic<trace::Ref> ref;  ///< Its record, which says what to draw with.
+  std::atomic<trace::Ref> ref;  ///< Its record, which has the interval to draw with.
   std::atomic<std::uint64_t> interval;
 };
 
@@ -94,9 +94,9 @@ class PinnedSegment {
   Segment* segment_;
 };
 
-/// Opens the next trace of the image and writes its first epoch; nobody else knows the
-/// segment yet. `before`: the one that it goes on from, null for a process's first. Null: no
-/// place, no file, no room.
+/// Opens the next trace of the image and writes its first epoch; no other thread knows the segment
+/// yet. `before`: the one that it goes on from, null for a process's first. Null: no place, no
+/// file, no room.
 [[nodiscard]] Segment* open_segment(const Segment* before);
 
 /// Removes the name of the process's trace number `n`.

@@ -162,7 +162,7 @@ bool read_words(char** environment, Settings& settings) {
   settings.in_memory = path == nullptr && !settings.is_dormant;
   settings.runtime_directory = keep(value_of(environment, "XDG_RUNTIME_DIR"), runtime_directory);
   if (settings.in_memory && !has_capacity) settings.capacity = kMemoryCapacity;
-  // Whoever reads the trace from within refers to the records of its samples.
+  // libgeiger.so, which reads the trace from inside, refers to the records of its samples.
   if (geiger_api_version != nullptr) {
     settings.aggregates = false;
     settings.live = ~std::uint64_t{0};

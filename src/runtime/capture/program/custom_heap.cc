@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kAddressEnd = std::uint64_t{1} << 48;
 
-/// The number of a heap from 1 up, 0 if the name is no heap's.
+/// The number of a heap from 1 up, 0 if the name is not that of a heap.
 std::uint16_t number_of(NameId heap) {
   const NamedThing thing = name_at(heap);
   return thing.kind == trace::NameKind::kHeap ? static_cast<std::uint16_t>(thing.owner) : 0;

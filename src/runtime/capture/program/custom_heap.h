@@ -1,7 +1,7 @@
 // Heaps that the program manages itself: pools, arenas, memory of devices.
 //
-// Who manages one has a sampler of its own (the same process: a trial per byte) and
-// reports what it drew. Totals of threads and their check against the hits speak of the
+// Code that manages such a heap has a sampler of its own (a trial per byte, as for malloc) and
+// reports the samples it drew. Totals of threads and their check against the hits cover the
 // process's heap alone.
 //
 // Threads / Signals / Fork: as capture.h.
@@ -14,8 +14,8 @@
 
 namespace geiger::capture {
 
-/// What to draw with, and where it belongs. A sample that was drawn with another image's
-/// or epoch's rate is reported with that.
+/// The rate to draw with, and the image and epoch that it belongs to. A sample that was drawn with
+/// another image's or epoch's rate is reported with that.
 struct Rate {
   std::uint64_t interval;  ///< T, bytes.
   double lambda;
@@ -27,8 +27,8 @@ struct Rate {
 /// Starts the image if this is a fork's child that has not allocated yet.
 [[nodiscard]] Rate current_rate();
 
-/// For who has drawn with an interval that may be in force no longer, or never was: the
-/// same with that one. Image 0 also where it cannot be recorded.
+/// The rate of `interval`, for a caller that drew with an interval which is no longer in force, or
+/// never was. Image 0 also where it cannot be recorded.
 [[nodiscard]] Rate rate_of_interval(std::uint64_t interval);
 
 /// An allocation that the reporter drew.
@@ -47,12 +47,11 @@ struct Report {
 
 enum class Reported { kYes, kNotRecording, kOtherImage, kWrongHeap, kWrongAddress };
 
-/// Records a drawn allocation. Nothing is recorded while
-/// paused, which is no error (kYes).
+/// Records a drawn allocation. Nothing is recorded while paused, which is not an error (kYes).
 Reported report_sample(const Report& report);
 
-/// An allocation of a custom heap is gone: records that if it is a live sample. Cheap
-/// when it is not. kWrongHeap for an id that is no heap.
+/// An allocation of a custom heap is gone: records that if it is a live sample. Cheap when it is
+/// not. kWrongHeap for an id that is not a heap's.
 Reported report_free(NameId heap, std::uint64_t address, const unwind::Registers& caller);
 
 }  // namespace geiger::capture

@@ -20,7 +20,7 @@
 
 namespace geiger::capture {
 
-/// How the capture stands at one instant.
+/// The state of the capture at one instant.
 struct Status {
   Phase phase;
   trace::StopReason stop_reason;
@@ -54,7 +54,7 @@ struct Interface {
   void (*set_own_interval)(std::uint64_t interval);
   Bytes (*largest_interval_in_use)();
   void (*forget_intervals)();
-  /// Stops and resumes recording as the program's wish, apart from the control page's.
+  /// Stops and resumes recording at the program's request, separately from the control page's.
   void (*hold)(bool is_held);
   void (*record_free_stacks)(bool is_wanted);
   Rate (*current_rate)();
@@ -65,7 +65,7 @@ struct Interface {
   bool (*hold_trace)(std::uint32_t number, TraceView& view);
   void (*release_trace)(std::uint32_t number);
   /// Calls visit(context, key, number, sample) with each live sample of this process, whose record
-  /// is in the segment of this number: see LiveTable::for_each. Does not stop anybody.
+  /// is in the segment of this number: see LiveTable::for_each. Stops no thread.
   void (*for_each_live)(LiveVisitor visit, void* context);
   std::atomic<const Listener*>* listener;
   /// The calling thread's counter of bytes: moves with every allocation that is seen.
@@ -78,6 +78,6 @@ struct Interface {
 
 }  // namespace geiger::capture
 
-/// Weak for who may find no capture in the process.
+/// Weak for libraries that may be in a process without a capture.
 // NOLINTNEXTLINE(readability-identifier-naming): a C name.
 extern "C" [[gnu::visibility("default")]] const geiger::capture::Interface geiger_capture_v1;

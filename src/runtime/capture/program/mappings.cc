@@ -44,8 +44,8 @@ bool start_to_map() {
   return readiness != Readiness::kNotRecording;
 }
 
-/// Whether to record. Who takes something may be the first to be recorded, and begin the image;
-/// who gives back is not.
+/// Whether to record. A call that takes memory may be the first to be recorded, and begin the
+/// image; a call that gives memory back may not.
 bool begin_if_wanted(MappingKind kind, const unwind::Registers& caller) {
   if (is_left_out(caller.ip)) return false;
   const bool takes = kind == MappingKind::kMap || kind == MappingKind::kBreak;

@@ -1,13 +1,13 @@
-// What the program does to its address space by itself, past its allocator: exact,
-// every successful call is a record.
+// Records what the program does to its address space by itself, past its allocator: exact, every
+// successful call is a record.
 //
 //   mmap, sbrk    the call, then the record     \  so that by time no range is given
 //   munmap        the time, the call, the record/  out before it was given back
 //   mremap        both times: it gives one range back and takes another
 //
-// Left out are the calls that the allocator makes for itself: what it hands on is put
-// to trial byte by byte. Nothing is recorded while paused; a child by fork knows nothing
-// of what its parent mapped.
+// Left out are the calls that the allocator makes for itself: what it hands on is put to trial byte
+// by byte. Nothing is recorded while paused; a child by fork has no record of its parent's
+// mappings.
 //
 // Threads / Signals / Fork: as capture.h; a child by vfork records for its parent,
 // whose memory it shares. errno is left alone. Allocates: never.

@@ -92,7 +92,8 @@ GEIGER_SLOW_PATH NameId add(std::uint64_t hash, NameKind kind, std::uint32_t own
   memcpy(entry->text(), text, bytes);
   known[id].store(entry, std::memory_order_release);
   ids.insert(hash, id);
-  // Another thread may have been faster; without memory for the table ours is new each time.
+  // Another thread may have defined it first; without memory for the table each call defines it
+  // anew.
   const NameId winner = ids.find(hash);
   return winner == 0 ? id : winner;
 }
@@ -139,8 +140,8 @@ bool write_mark_at(Segment& segment, Nanoseconds time, const char* text, std::si
   return true;
 }
 
-/// One slot of the control page. Whoever sets marks may fill it anew meanwhile: then that
-/// one is taken the next time.
+/// Takes the mark in one slot of the control page. A controller may fill the slot anew meanwhile:
+/// then the new mark is taken the next time.
 void take_mark(Segment& segment, trace::ControlMark& mark) {
   const std::uint32_t sequence = mark.sequence.load(std::memory_order_acquire);
   std::uint32_t taken = mark.taken.load(std::memory_order_relaxed);

@@ -1,8 +1,8 @@
 // The names that the program gives: labels, types, heaps.
 //
-// A name is defined once per process and has an id from then on; a thread-local word
-// says which label is in force, so entering a label costs one store. What the id stands
-// for is written into the trace when the first sample needs it, in every image anew.
+// A name is defined once per process and has an id from then on; a thread-local word holds the
+// label in force, so entering a label costs one store. What the id stands for is written into the
+// trace when the first sample needs it, in every image anew.
 //
 //   define (once)  ->  id  ->  tls.label = id  ->  sample  ->  ref_of(id): NameRecord
 //
@@ -26,9 +26,9 @@ inline constexpr NameId kMaxNames = 1U << 16;
 /// Labels within labels.
 inline constexpr std::uint32_t kMaxNesting = 16;
 
-/// The id of a name: the known one, or a new one. `owner`: the label around a label (0:
-/// none), the number of a heap, else 0. 0 when a limit above is exceeded, the owner is
-/// no label, or no memory is left.
+/// The id of a name: the known one, or a new one. `owner`: the label around a label (0: none), the
+/// number of a heap, else 0. 0 when a limit above is exceeded, the owner is not a label, or no
+/// memory is left.
 NameId define_name(trace::NameKind kind, std::uint32_t owner, const char* text, std::size_t bytes);
 
 /// The record of a name in a segment; written now if it has none. 0 for 0, and when the
@@ -42,7 +42,7 @@ trace::Ref carry_name(Segment& segment, const Segment& before, trace::Ref ref);
 /// their records.
 void take_posted_marks(Segment& segment, std::uint32_t posted);
 
-/// The same if any was set since.
+/// take_posted_marks() if a mark was set since the last call.
 inline void take_marks(Segment& segment) {
   // Acquires the slots that were published before.
   const std::uint32_t posted =
@@ -51,7 +51,7 @@ inline void take_marks(Segment& segment) {
     take_posted_marks(segment, posted);
 }
 
-/// What define_name() was told.
+/// A defined name: the arguments of its define_name().
 struct NamedThing {
   trace::NameKind kind;
   std::uint32_t owner;

@@ -90,7 +90,8 @@ Decision decide_in(ThreadState& state, Segment& segment, Bytes size, bool is_fre
           .is_counted = counts};
 }
 
-/// Somebody wants no recording any more. The allocation under way is not part of it.
+/// The recording is no longer wanted: ends it and goes to sleep. The allocation under way is not
+/// part of it.
 GEIGER_SLOW_PATH void fall_asleep(Bytes size) {
   if (!claim_end()) return;
   tls.countdown += size;
@@ -153,7 +154,7 @@ GEIGER_SLOW_PATH Decision decide(Bytes size) {
     return {};
   }
   const PinnedSegment segment(*state);
-  // What passed before a thread's first slow path in a recording is no part of it.
+  // What passed before a thread's first slow path in a recording is not part of it.
   const bool is_fresh = readiness == Readiness::kJustStarted ||
                         (sleeps() && state->generation != image.origin.generation);
   if (!enrol(*state, *segment)) return pass_without_record(*state, *segment, size);

@@ -1,10 +1,10 @@
-// Who is told, inside the process, of every sample and of every free of one: the probes
-// that tools attach to, then one listener.
+// Notifies tools inside the process of every sample and of every free of one: first the probes that
+// tools attach to, then one listener.
 //
-// Threads: called on the thread that allocates or frees, after the record is committed
-// and outside every table operation. What it allocates is put to trial as ever, but of
-// samples in there it is not told. Signals: may be called in a handler that allocates.
-// It must return: a jump or an exception out of it leaves its thread untold from then on.
+// Threads: the listener is called on the thread that allocates or frees, after the record is
+// committed and outside every table operation. Its own allocations are put to trial as ever, but it
+// is not called for their samples. Signals: may be called in a handler that allocates. It must
+// return: after a jump or an exception out of it, it is not called in that thread any more.
 #pragma once
 
 #include <atomic>
@@ -35,7 +35,7 @@ struct Listener {
 /// Whether a tool listens, by a probe or through the listener.
 [[nodiscard]] bool is_listened_to();
 
-/// Tells the listener, unless it is the one who allocates.
+/// Calls the listener, unless the allocation is its own.
 void tell_sampled(const Segment& segment, ThreadState& state, trace::Ref sample,
                   const trace::SampleRecord& record);
 void tell_freed(const Segment& segment, ThreadState* state, trace::Ref sample,

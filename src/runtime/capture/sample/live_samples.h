@@ -17,8 +17,8 @@
 
 namespace geiger::capture {
 
-/// What the live table says of a sample: the number of the segment its record is in, never
-/// 0, and the record.
+/// The live table's value of a sample: the number of the segment that its record is in, never 0,
+/// and the record.
 [[nodiscard]] inline std::uint64_t live_value(const Segment& segment, trace::Ref record) {
   return std::uint64_t{segment.number.load(std::memory_order_relaxed)} << 32 | record;
 }
@@ -36,7 +36,7 @@ namespace geiger::capture {
 /// Puts an address among the live samples. False: out of memory.
 bool insert_live(const void* key, std::uint64_t value);
 
-/// Takes an address out of them and returns what the table said, 0 if it is none.
+/// Removes an address and returns its value in the table, 0 if it is not that of a live sample.
 std::uint64_t take_live(const void* key);
 
 /// The last step of a sample's way: from here on its free is of interest. Goes one level up if

@@ -29,7 +29,7 @@ void put_back(const void* address, std::uint64_t taken) {
 
 GEIGER_SLOW_PATH void release(const void* address, const unwind::Registers& caller) {
   const std::uint64_t taken = take_live(address);
-  if (taken != 0) settle_taken(taken, caller);  // Most of what the filter lets through is none.
+  if (taken != 0) settle_taken(taken, caller);  // The filter lets through others too.
 }
 
 }  // namespace geiger::capture

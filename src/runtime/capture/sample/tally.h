@@ -20,15 +20,14 @@
 
 namespace geiger::capture {
 
-/// Counts a sample, of which only what samples can have in common is looked at, and says
-/// which tally did. 0: no room.
+/// Counts a sample, by the fields that samples can share, and returns its tally. 0: no room.
 trace::Ref tally(Segment& segment, const trace::SampleRecord& sample, std::uint8_t flags);
 
 /// A sample that the tally counted is freed.
 void tally_free(const Segment& segment, trace::Ref tally);
 
-/// Nobody will tell of a free of a sample that the tally counted: it goes to the same tally
-/// of untracked ones.
+/// The free of a sample that the tally counted will not be recorded: moves the sample to the tally
+/// of its untracked likes.
 void stop_tracking(Segment& segment, trace::Ref tally);
 
 /// Whether new kinds of samples, their stacks and names still go into the trace.

@@ -1,7 +1,7 @@
-// The third step of a sample's way: what the trace says of it, and of its free.
+// The third step of a sample's way: writes it, and later its free, into the trace.
 //
-// Here alone is decided how samples are kept: a record each, or, in an aggregated recording, as
-// tallies of samples alike (tally.h).
+// The only place that decides how samples are kept: a record each, or, in an aggregated recording,
+// as tallies of samples alike (tally.h).
 //
 // Threads / Signals / Fork: as capture.h. Allocates: never through malloc.
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace geiger::capture {
 
-/// What was found of a sample before it is written.
+/// The properties of a sample that are found before it is written.
 struct Seen {
   trace::Ref stack;
   Nanoseconds time;
@@ -27,12 +27,12 @@ struct Written {
   bool is_tracked;      ///< Its free is of interest.
 };
 
-/// Writes a sample that is known by `key`, and tells of it.
+/// Writes a sample that is known by `key`, and notifies probes and listener.
 [[nodiscard]] Written write_sample(Segment& segment, const Decision& decision,
                                    const Allocation& allocation, const Seen& seen, const void* key);
 
-/// Writes the end of a sample that was taken from the live table, and tells of it. `state` is
-/// null where the thread is not known.
+/// Writes the end of a sample that was taken from the live table, and notifies probes and listener.
+/// `state` is null where the thread is not known.
 void write_free(Segment& segment, ThreadState* state, std::uint64_t taken, trace::Ref stack,
                 std::uint8_t flags);
 

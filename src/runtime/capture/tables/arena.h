@@ -13,8 +13,8 @@ namespace geiger::capture {
 /// Zeroed pages, or null. One system call.
 void* map_pages(std::size_t bytes);
 
-/// The same for a table that is written all over, so with its pages at once (base/populate.h), but
-/// not so many that the thread which needs it would wait for more than .3 ms.
+/// Zeroed pages, or null, for a table that is written all over. They are taken from the kernel at
+/// once (base/populate.h), but not so many that the calling thread would wait for more than .3 ms.
 void* map_table(std::size_t bytes);
 
 /// Gives the pages of such memory back; it stays taken, and reads as zeros or, where the kernel

@@ -43,15 +43,15 @@
 namespace geiger::capture {
 
 /// Zero-initialised it holds nothing; start() comes before the first add().
-/// Threads / Signals: lock-free. A growth that its thread leaves for ever (a jump
-/// out of a handler, a fork in another thread) is done again by whoever inserts
-/// when twice as many samples live. Fork: the child keeps its copy.
+/// Threads / Signals: lock-free. A growth that its thread leaves for ever (a jump out of a handler,
+/// a fork in another thread) is done again by the thread that inserts when twice as many samples
+/// live. Fork: the child keeps its copy.
 class Filter {
  public:
   static constexpr unsigned kLog2FrontSlots = 14;
   static constexpr std::size_t kLeastSlots = std::size_t{1} << 12;
   static constexpr std::size_t kMostSlots = std::size_t{1} << 20;
-  /// What it grows to first: smaller ones would tell no more than the front.
+  /// The first size it grows to: smaller tables would not distinguish more than the front.
   static constexpr std::size_t kLeastGrown = std::size_t{1} << 16;
   static constexpr std::size_t kGrowth = 4;
   static constexpr std::size_t kSlotsPerSample = 128;
@@ -84,8 +84,8 @@ class Filter {
   /// Takes one mark back of an address that has left the live table.
   void remove(const void* address, std::size_t mask);
 
-  /// Whether `live` samples are too many for the present size and nobody seems to be
-  /// about to enlarge it.
+  /// Whether `live` samples are too many for the present size and no thread seems to be enlarging
+  /// it.
   [[nodiscard]] bool is_too_small(std::size_t live) const;
 
   /// Enlarges the filter. `for_each_live` calls its argument with every address in

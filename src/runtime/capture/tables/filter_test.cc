@@ -123,7 +123,7 @@ TEST(Filter, GrowsExactlyAboveItsDensity) {
 TEST(Filter, TakesNoNeighboursMarkBackWhenItGrewMeanwhile) {
   const auto samples = std::make_unique<Samples>();
   const std::uint64_t leaving = beyond_least(1);
-  // Same slot before and after.
+  // In the same slot before and after the growth.
   const std::uint64_t staying = beyond_least(1 + Filter::kLeastGrown / Filter::kLeastSlots);
   samples->insert(leaving);
   samples->insert(staying);

@@ -47,14 +47,14 @@ bool LiveTable::reserve(Table& table) {
   return used < limit;
 }
 
-/// The newest table that has room, which it has reserved.
+/// The newest table that has room, with a place in it reserved; null if there is none.
 LiveTable::Table* LiveTable::with_room(Table* newest) {
   Table* table = newest;
   while (table != nullptr && !reserve(*table)) table = table->older;
   return table;
 }
 
-/// The same of those that were given back: the newest, which is looked at first.
+/// Reserves a place in the newest table whose pages were given back; null if there is none.
 GEIGER_SLOW_PATH LiveTable::Table* LiveTable::reopened(Table* newest) {
   for (Table* table = newest; table != nullptr; table = table->older) {
     std::size_t given = kGiven;

@@ -1,5 +1,5 @@
-// The exact set of live samples: address -> sample. The byte filter in front of
-// it may say "maybe"; this says which.
+// The exact set of live samples: address -> sample. The byte filter in front of it answers "no" or
+// "maybe"; this table has the exact answer.
 //
 // A list of tables, newest first, each twice the size of the next; only the first is
 // smaller, an eighth of the second. Entries never move. An insertion goes to the newest
@@ -17,11 +17,11 @@
 // runs in the thread that owns p after the insertion of p happened before it. So
 // slots of other addresses may change under a look-up, the slot of p may not.
 //
-// Giving back: `used` counts entries from before their insertion writes until after
-// their removal wrote last. So 0 -> kGivingBack finds nobody who writes, and keeps
-// insertions out until the pages are gone and it is kGiven. A look-up in between finds
-// what it would find before and after: nothing. A thread that never comes back from
-// there (a jump out of a handler, a fork in another thread) costs the one table.
+// Giving back: `used` counts entries from before their insertion writes until after their removal
+// wrote last. So 0 -> kGivingBack proves that no thread writes, and keeps insertions out until the
+// pages are gone and it is kGiven. A look-up in between finds what it would find before and after:
+// nothing. A thread that never comes back from there (a jump out of a handler, a fork in another
+// thread) costs the one table.
 //
 // Threads / Signals: lock-free. Fork: the child keeps its copy; values carry the
 // image they belong to. Allocates: pages from the kernel when it grows.
@@ -120,7 +120,7 @@ class LiveTable {
   static constexpr std::size_t kGivingBack = ~std::size_t{0};
   static constexpr std::size_t kGiven = kGivingBack - 1;
 
-  /// Whoever asks for an address of its own finds a count at least as new as its insertion.
+  /// A thread that asks for an address of its own finds a count at least as new as the insertion.
   static bool is_empty(const Table& table) {
     const std::size_t used = table.used.load(std::memory_order_relaxed);
     return used == 0 || used >= kGiven;

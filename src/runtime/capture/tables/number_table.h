@@ -37,7 +37,7 @@ class NumberTable {
   }
 #endif
 
-  /// Forgets everything and gives the memory of the numbers back; whoever looks meanwhile
+  /// Forgets everything and gives the memory of the numbers back; a thread that looks meanwhile
   /// finds nothing.
   void wipe();
 

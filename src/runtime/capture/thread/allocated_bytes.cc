@@ -12,7 +12,7 @@ namespace {
 /// How often a thread in the middle of a slow path is asked again, .1 ms apart.
 constexpr int kMostTries = 100;
 
-/// What a state says of its owner at one instant.
+/// The fields of a thread's state at one instant.
 struct Reading {
   std::uint64_t bytes;  ///< Of all its owners.
   std::uint64_t missing;

@@ -21,7 +21,7 @@ enum class Counted : std::uint8_t {
   kInterrupted,   ///< The calling thread is inside a slow path, further up its stack.
 };
 
-/// Of the calling thread since its start.
+/// The bytes of the calling thread since its start.
 Counted bytes_of_thread(std::uint64_t& bytes);
 
 struct ProcessBytes {
@@ -29,7 +29,7 @@ struct ProcessBytes {
   /// At most so many more, of threads whose counters could not be read.
   std::uint64_t missing;
 };
-/// Of all threads, also of those that have ended.
+/// The bytes of all threads, including those that have ended.
 Counted bytes_of_process(ProcessBytes& found);
 
 }  // namespace geiger::capture

@@ -24,7 +24,8 @@ inline constexpr std::uint64_t kGrace = kMiB;
 /// The counter of a thread that is never to be asked again (2^63 bytes away).
 inline constexpr std::uint64_t kNever = std::uint64_t{1} << 63;
 
-/// Of bytes that a handler counts too, in the middle of its thread's addition: not add().
+/// Adds allocated bytes, which a handler may do in the middle of its thread's addition: hence not
+/// add().
 inline void add_allocated(ThreadState& state, std::uint64_t bytes) {
   state.allocated.fetch_add(bytes, std::memory_order_relaxed);
 }

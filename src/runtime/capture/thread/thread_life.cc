@@ -40,7 +40,7 @@ void begin_thread() {
 void end_thread() {
   ThreadState* state = own_state();
   if (state == nullptr || (!end_in_recording(*state) && !sleeps())) return;
-  // Nobody may be asked whether the thread is gone before its state serves another: the
+  // The kernel may not be asked whether the thread is gone before its state serves another: the
   // destructors that follow are left unseen instead.
   if (is_confined()) forget_state();
   retire_state(*state);

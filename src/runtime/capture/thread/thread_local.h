@@ -24,7 +24,7 @@ namespace geiger::capture {
 
 struct ThreadState;
 
-/// What the program says of its allocations from here on, as ids of names (names.h).
+/// The names that the program gave its allocations from here on, as ids (names.h).
 struct Naming {
   std::uint32_t label;  ///< 0 = none.
   std::uint32_t type;   ///< Of the allocation under way, 0 = not told.

@@ -23,13 +23,13 @@
 
 namespace geiger::capture {
 
-/// `armed` while a slow path of the owner decides: whoever finds it has
-/// interrupted that slow path (a signal handler), or jumped out of it.
+/// `armed` while a slow path of the owner decides: code that finds it has interrupted that slow
+/// path (a signal handler), or jumped out of it.
 inline constexpr std::uint64_t kTaken = ~std::uint64_t{0};
 
 struct alignas(64) ThreadState {
   sampling::CounterSampler sampler;
-  /// What the counter was last set to; kTaken while a slow path decides.
+  /// The value that the counter was last set to; kTaken while a slow path decides.
   std::atomic<std::uint64_t> armed;
   /// Bytes settled so far by all owners, recorded or not (allocated_bytes.h).
   std::atomic<std::uint64_t> allocated;
