@@ -178,9 +178,9 @@ constexpr JobLimits kGenerous{kGiB, std::chrono::seconds(60), std::chrono::secon
 
 TEST(WorkerTest, SaysWhyItEnded) {
   EXPECT_EQ(cause([] { std::raise(SIGSEGV); }, kGenerous),
-            "its reader crashed: Segmentation fault");
-  EXPECT_EQ(cause([] { std::abort(); }, kGenerous), "its reader crashed: Aborted");
-  EXPECT_EQ(cause([] { ::_exit(1); }, kGenerous), "its reader gave up");
+            "the process that reads it crashed: Segmentation fault");
+  EXPECT_EQ(cause([] { std::abort(); }, kGenerous), "the process that reads it crashed: Aborted");
+  EXPECT_EQ(cause([] { ::_exit(1); }, kGenerous), "the process that reads it gave up");
   JobLimits tight = kGenerous;
   tight.processor = std::chrono::milliseconds(200);
   const auto spin = [] {

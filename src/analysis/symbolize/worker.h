@@ -55,7 +55,7 @@ class Worker {
   [[nodiscard]] std::optional<WorkerMessage> receive();
 
   /// After the last message: ends the process and says why there was none, where
-  /// `job` was the one it worked on. "its reader crashed: Segmentation fault"
+  /// `job` was the one it worked on. "the process that reads it crashed: Segmentation fault"
   [[nodiscard]] std::string end(const ModuleJob& job);
 
  private:
