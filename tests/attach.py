@@ -547,7 +547,7 @@ class Refusals(AttachTest):
         """As yama does, here by a filter on geiger itself."""
         process = self.host("loops", "1")
         done = self.geiger("attach", process.pid, preexec_fn=forbid_ptrace)
-        self.assert_refused(done, "does not let us trace")
+        self.assert_refused(done, "does not permit tracing")
         self.end(process)
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root")
@@ -569,7 +569,7 @@ class Refusals(AttachTest):
                                    "exec \"$@\"", "sh", GEIGER, verb, str(process.pid)],
                                   cwd=self.directory, text=True, check=False, capture_output=True,
                                   timeout=PATIENCE)
-            self.assert_refused(done, "no /proc")
+            self.assert_refused(done, "/proc is not mounted")
         self.end(process)
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root")

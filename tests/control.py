@@ -258,7 +258,7 @@ class Requests(Control):
 
     def test_wrong_ones(self):
         self.assertIn("no process", self.ctl(0x7ffffff0, "start", expect=1))
-        self.assertIn("no geiger", self.ctl(os.getpid(), expect=1))
+        self.assertIn("does not have geiger loaded", self.ctl(os.getpid(), expect=1))
         for words in (["x"], ["0"], ["-1"], ["1", "go"], ["1", "mark"], ["1", "mark", ""],
                       ["1", "mark", "x" * 200], ["1", "interval"], ["1", "interval", "0"],
                       ["1", "interval", "2TiB"], ["1", "interval", "nan"], ["1", "start", "x"],

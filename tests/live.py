@@ -445,7 +445,7 @@ class Terminal(Case):
         self.keys("z")
         self.shows("no growth shown over")
         self.keys("?")
-        self.shows("set a mark")
+        self.shows("set a named mark")
         self.keys("Escape", "Space")
         self.shows("view paused")
         self.keys("Space", "p")
