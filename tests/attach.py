@@ -334,7 +334,7 @@ class Hosts(AttachTest):
         self.ask(process)
         again = self.geiger("attach", process.pid)
         self.assertEqual(again.returncode, 1)
-        self.assertIn("recorded already", again.stderr)
+        self.assertIn("already being recorded", again.stderr)
         done = self.geiger("detach", process.pid)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("detached", done.stderr)
