@@ -105,8 +105,8 @@ TEST_F(HostileElf, SymbolsOutliveADebugFileThatHangs) {
   EXPECT_EQ(outcome.unresolved, 0U);
   EXPECT_THAT(outcome.hints,
               testing::ElementsAre(testing::StartsWith("debug info of " + program_ +
-                                                       " could not be read (its reader "
-                                                       "fell silent)")));
+                                                       " could not be read (the process that "
+                                                       "reads it stopped answering)")));
 }
 
 Worker::Work work_that(const std::function<void()>& act) {
