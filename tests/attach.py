@@ -139,7 +139,7 @@ class AttachTest(unittest.TestCase):
         done = self.geiger("attach", "--duration", f"{seconds}s", "--interval", interval, "-o",
                            "r.geiger", *options, pid)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("stood still", done.stderr)
+        self.assertIn("stopped for", done.stderr)
         return trace_reader.read(os.path.join(self.directory, "r.geiger"))
 
     def assert_refused(self, done, *words):
@@ -192,7 +192,7 @@ class Hosts(AttachTest):
         with subprocess.Popen([GEIGER, "attach", "--interval", "1", "-o", "r.geiger",
                                str(process.pid)], cwd=self.directory, stderr=subprocess.PIPE,
                               text=True) as attached:
-            self.assertIn("stood still", attached.stderr.readline())
+            self.assertIn("stopped for", attached.stderr.readline())
             for _ in range(20):
                 process.stdin.write("1000000\n")
                 process.stdin.flush()
@@ -218,7 +218,7 @@ class Hosts(AttachTest):
         with subprocess.Popen([GEIGER, "attach", "--interval", "65536", "-o", "r.geiger",
                                str(process.pid)], cwd=self.directory, stderr=subprocess.PIPE,
                               text=True) as attached:
-            self.assertIn("stood still", attached.stderr.readline())
+            self.assertIn("stopped for", attached.stderr.readline())
             def allocate(size):
                 process.stdin.write(f"{size}\n")
                 process.stdin.flush()
@@ -265,7 +265,7 @@ class Hosts(AttachTest):
         process = self.host("loops", "1")
         with subprocess.Popen([GEIGER, "attach", str(process.pid)], cwd=self.directory,
                               stderr=subprocess.PIPE, text=True) as attached:
-            self.assertIn("stood still", attached.stderr.readline())
+            self.assertIn("stopped for", attached.stderr.readline())
             self.assertGreater(words_into_the_runtime(process.pid), 5)
             attached.send_signal(signal.SIGINT)
             attached.stderr.read()
@@ -316,7 +316,7 @@ class Hosts(AttachTest):
         process.stdout.readline()
         with subprocess.Popen([GEIGER, "attach", "--interval", "65536", str(process.pid)],
                               cwd=self.directory, stderr=subprocess.PIPE, text=True) as attached:
-            self.assertIn("stood still", attached.stderr.readline())
+            self.assertIn("stopped for", attached.stderr.readline())
             process.stdin.write("\n")
             process.stdin.flush()
             attached.stderr.read()
@@ -334,7 +334,7 @@ class Hosts(AttachTest):
         self.ask(process)
         again = self.geiger("attach", process.pid)
         self.assertEqual(again.returncode, 1)
-        self.assertIn("recorded already", again.stderr)
+        self.assertIn("already being recorded", again.stderr)
         done = self.geiger("detach", process.pid)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("detached", done.stderr)
@@ -369,7 +369,7 @@ class Programs(AttachTest):
         with subprocess.Popen([GEIGER, "attach", "--interval", "4096", "-o", "r.geiger",
                                str(process.pid)], cwd=self.directory, stderr=subprocess.PIPE,
                               text=True) as attached:
-            self.assertIn("stood still", attached.stderr.readline())
+            self.assertIn("stopped for", attached.stderr.readline())
             process.stdin.write("select sum(length(hex(randomblob(1000)))) from "
                                 "generate_series(1,500);\nselect 42;\n")
             process.stdin.flush()
@@ -547,7 +547,7 @@ class Refusals(AttachTest):
         """As yama does, here by a filter on geiger itself."""
         process = self.host("loops", "1")
         done = self.geiger("attach", process.pid, preexec_fn=forbid_ptrace)
-        self.assert_refused(done, "does not let us trace")
+        self.assert_refused(done, "does not permit tracing")
         self.end(process)
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root")
@@ -569,7 +569,7 @@ class Refusals(AttachTest):
                                    "exec \"$@\"", "sh", GEIGER, verb, str(process.pid)],
                                   cwd=self.directory, text=True, check=False, capture_output=True,
                                   timeout=PATIENCE)
-            self.assert_refused(done, "no /proc")
+            self.assert_refused(done, "/proc is not mounted")
         self.end(process)
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root")
@@ -578,7 +578,7 @@ class Refusals(AttachTest):
         process = self.host("loops", "1")
         with subprocess.Popen([GEIGER, "attach", "-o", "r.geiger", str(process.pid)],
                               cwd=self.directory, stderr=subprocess.PIPE, text=True) as attached:
-            self.assertIn("stood still", attached.stderr.readline())
+            self.assertIn("stopped for", attached.stderr.readline())
             attached.send_signal(signal.SIGSTOP)  # It shall not look in between.
             self.stop(process)
             other = self.host_numbered(process.pid)
@@ -641,7 +641,7 @@ def cycles(count):
                 break
             done = case.geiger("attach", "--duration", "20ms", "--no-symbolize", "-f", "-o",
                                "c.geiger", process.pid)
-            stop = re.search(r"stood still for ([\d.]+) ms", done.stderr)
+            stop = re.search(r"stopped for ([\d.]+) ms", done.stderr)
             if stop:
                 stops.append(float(stop[1]))
             else:

@@ -167,7 +167,7 @@ class Requests(Control):
         self.assertIn("cannot set a mark", self.ctl(program.pid, "mark", "m", expect=1))
         self.assertIn("will record", self.ctl(program.pid, "interval", "8KiB"))
         self.start(program)
-        self.assertIn("is recording already", self.ctl(program.pid, "start", expect=1))
+        self.assertIn("is already recording", self.ctl(program.pid, "start", expect=1))
         self.assertEqual(self.status(program.pid)["interval"], 8 * KIB)
         self.while_allocating(program, program.pid, "mark", "warm")
         self.while_allocating(program, program.pid, "interval", "2KiB")
@@ -190,7 +190,7 @@ class Requests(Control):
         message = self.ctl(program.pid, "start", "-d", self.traces, "--wait", "50ms", expect=1)
         self.assertIn("has not allocated enough yet", message)
         self.assertTrue(self.status(program.pid)["asked_to_record"])
-        self.assertIn("asked to record already", self.ctl(program.pid, "start", expect=1))
+        self.assertIn("already asked to record", self.ctl(program.pid, "start", expect=1))
         program.allocate()
         self.assertEqual(self.status(program.pid)["state"], "recording")
 
@@ -227,7 +227,7 @@ class Requests(Control):
         self.addCleanup(run.wait)
         allocate, directory, pid = self.of_run(run)
         ask = lambda *words: self.while_allocating(None, pid, *words, allocate=allocate)
-        self.assertIn("is recording already", self.ctl(pid, "start", expect=1))
+        self.assertIn("is already recording", self.ctl(pid, "start", expect=1))
         ask("interval", "1KiB")
         ask("mark", "under run")
         ask("stop")
@@ -258,7 +258,7 @@ class Requests(Control):
 
     def test_wrong_ones(self):
         self.assertIn("no process", self.ctl(0x7ffffff0, "start", expect=1))
-        self.assertIn("no geiger", self.ctl(os.getpid(), expect=1))
+        self.assertIn("does not have geiger loaded", self.ctl(os.getpid(), expect=1))
         for words in (["x"], ["0"], ["-1"], ["1", "go"], ["1", "mark"], ["1", "mark", ""],
                       ["1", "mark", "x" * 200], ["1", "interval"], ["1", "interval", "0"],
                       ["1", "interval", "2TiB"], ["1", "interval", "nan"], ["1", "start", "x"],
@@ -433,7 +433,7 @@ class Costs(Control):
             program = Program(self, mode=mode)
             program.allocate()
             self.assertEqual(self.status(program.pid)["state"], "inert", mode)
-            self.assertIn("switched off", self.ctl(program.pid, "start", expect=1))
+            self.assertIn("library in it is disabled", self.ctl(program.pid, "start", expect=1))
             program.end()
         self.assertEqual(os.listdir(self.runtime), [])
 
@@ -495,7 +495,7 @@ class Places(Control):
         self.assertEqual(os.stat(self.recorded()[0]).st_uid, NOBODY)
         roots = Program(self, env={"XDG_RUNTIME_DIR": "/nonexistent"})
         roots.allocate()
-        self.assertIn("another user's",
+        self.assertIn("belongs to another user",
                       self.ctl(roots.pid, "start", expect=1, user=NOBODY, group=NOBODY))
 
 

@@ -242,7 +242,7 @@ class ForeignProfiles(unittest.TestCase):
         self.assertIn("4 MiB", self.refused("bomb.heap.gz",
                                             gzip.compress(b"heap_v2/9\n" + bytes(64 << 20))))
         self.refused("no.pb", b"\x0a\x04\x08\x01\x10\x02\x12\x7f\x0a")
-        self.assertIn("of geiger's own recordings",
+        self.assertIn("needs a recording made by geiger",
                       self.refused("doctor.heap", b"heap_v2/9\n@ 0x1\n  t*: 1: 9 [0: 0]\n",
                                    "rss"))
 

@@ -295,9 +295,9 @@ class DamagedTraces(Verbs):
         self.assertIn(b"samples", done.stdout)
         lines = done.stderr.decode().splitlines()
         damaged = [line for line in lines if re.match(r"geiger: run/(short|cut)\.geiger: ", line)]
-        lost = [line for line in lines if line.endswith("; what it allocated is not known")]
+        lost = [line for line in lines if line.endswith("; its allocations are not known")]
         self.assertEqual((len(damaged), len(lost)), (2, 1), lines)
-        self.assertIn("geiger: and 2 more like these", lines)
+        self.assertIn("geiger: and 2 more messages like these", lines)
         document = json.loads(self.run_geiger("summary", "run", "--json").stdout)
         self.assertEqual(len(document["warnings"]) - len(alone["warnings"]), 5)
         for key in ("samples", "allocated", "live_at_end", "processes"):

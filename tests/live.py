@@ -305,10 +305,10 @@ class Refusals(Case):
         for verb in ("live", "serve"):
             flags = ["--json"] if verb == "live" else []
             with self.subTest(verb):
-                self.assert_refuses([verb, *flags, str(sleeper.pid)], 1, "has no geiger in it")
+                self.assert_refuses([verb, *flags, str(sleeper.pid)], 1, "does not have geiger loaded")
                 self.assert_refuses([verb, *flags, "4194301"], 1, "4194301")
                 self.assert_refuses([verb, *flags, "nowhere"], 1, "nowhere")
-                self.assert_refuses([verb, *flags, empty], 1, "holds no traces")
+                self.assert_refuses([verb, *flags, empty], 1, "contains no traces")
 
     def test_without_a_terminal_say_what_there_is_instead(self):
         self.assert_refuses(["live", "1"], 2, "--json")
@@ -416,7 +416,7 @@ class Terminal(Case):
         self.keys("g", "g", "g", "g", "g", "s", "s", "s", "k")
         self.shows("live by function, sorted by self")
         self.keys("/", "n", "o", "s", "u", "c", "h", "Enter")
-        self.shows("no name has that in it")
+        self.shows("no name contains that")
         self.keys("/", "BSpace", "BSpace", "BSpace", "BSpace", "BSpace", "BSpace", "a", "l", "l",
                   "Enter")
         self.shows("with 'all'")
@@ -445,14 +445,14 @@ class Terminal(Case):
         self.keys("z")
         self.shows("no growth shown over")
         self.keys("?")
-        self.shows("set a mark")
+        self.shows("set a named mark")
         self.keys("Escape", "Space")
         self.shows("view paused")
         self.keys("Space", "p")
         self.shows("only one process")
         self.keys("q")
         self.shows("left with 0")
-        self.assertIn("it runs on", self.screen())
+        self.assertIn("it is still running", self.screen())
 
     def test_sets_a_mark_in_the_trace(self):
         pid, tell, process = self.running(1)

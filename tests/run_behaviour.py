@@ -449,12 +449,12 @@ class Output(Behaviour):
         return result.stderr
 
     def assert_told_once(self, said):
-        lines = [line for line in said.splitlines() if b"what it allocated is not known" in line]
+        lines = [line for line in said.splitlines() if b"its allocations are not known" in line]
         lines.sort()
         self.assertEqual(len(lines), 2, said)
         self.assertRegex(lines[0], rb"^geiger: =[^\x1b]*<b>.*, pid 7: killed before its recording")
         self.assertNotIn(b"\xe2\x80\xae", lines[0])
-        self.assertRegex(lines[1], b"^geiger: x, pid 123: not recorded: killed at its start, or ")
+        self.assertRegex(lines[1], b"^geiger: x, pid 123: not recorded: the process was killed at start-up, or ")
         self.assertNotIn(b"too short", said)
 
     def test_a_trace_that_was_never_begun_is_told_of_and_no_more(self):
@@ -469,7 +469,7 @@ class Output(Behaviour):
                 result = self.run_in_directory([GEIGER, verb, run])
                 self.assertEqual(result.returncode, 0, result.stderr)
                 self.assert_told_once(result.stderr)
-                self.assertNotIn(b"what it allocated is not known", result.stdout)
+                self.assertNotIn(b"its allocations are not known", result.stdout)
             warnings = json.loads(self.run_in_directory([GEIGER, "summary", "--json", run]).stdout)
             self.assertEqual(len(warnings["warnings"]), 2)
 

@@ -120,7 +120,7 @@ class Files(Security):
         os.mkdir(self.path("a.geiger.parts"), 0o777)
         os.chown(self.path("a.geiger.parts"), NOBODY, NOBODY)
         done = self.geiger_run("-f", "-o", "a.geiger", "--", program)
-        self.assertIn(b"belongs to somebody else", done.stderr)
+        self.assertIn(b"is owned by another user", done.stderr)
         self.assertEqual(os.listdir(self.path("a.geiger.parts")), [])
 
 

@@ -162,9 +162,9 @@ class Terminal(unittest.TestCase):
             self.assertIn(f"did you mean '{meant}'?", self.refused(*line.split()))
 
     def test_what_is_far_off_is_told_what_there_is(self):
-        self.assertIn("is none of allocated, live, peak", self.refused("table", "--kind", "xyzzy"))
-        self.assertIn("there are pprof, speedscope", self.refused("export", "xyzzy-format"))
-        self.assertIn("which of pprof, speedscope", self.refused("export"))
+        self.assertIn("(choose from allocated, live, peak", self.refused("table", "--kind", "xyzzy"))
+        self.assertIn("choose from pprof, speedscope", self.refused("export", "xyzzy-format"))
+        self.assertIn("choose from pprof, speedscope", self.refused("export"))
         self.assertIn("unknown option '--xyzzy'", self.refused("table", "--xyzzy"))
 
     def test_exit_codes(self):

@@ -57,7 +57,7 @@ const char* message_of(geiger_status status) {
     case GEIGER_OK:
       return "no error";
     case GEIGER_NOT_AVAILABLE:
-      return "geiger is not in this process, or in another version";
+      return "geiger is not loaded in this process, or in another version";
     case GEIGER_NOT_RECORDING:
       return "nothing is recorded: geiger_get_status() reports is_paused, stop_reason and "
              "stop_errno";
@@ -68,7 +68,7 @@ const char* message_of(geiger_status status) {
     case GEIGER_BAD_LEVEL:
       return "a confidence level must lie between 0 and 1";
     case GEIGER_BAD_HANDLE:
-      return "no token, profile, label or listener like this was given out";
+      return "no such token, profile, label or listener";
     case GEIGER_WRONG_HEAP:
       return "no heap has this number";
     case GEIGER_WRONG_NESTING:

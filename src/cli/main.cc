@@ -62,7 +62,7 @@ base::Outcome<std::vector<std::string>> shield_program(const CLI::App& run,
     return word == "-h" || word == "--help";
   });
   if (program.empty() && !asks_for_help) {
-    return base::Outcome<std::vector<std::string>>::failure("run: which program?");
+    return base::Outcome<std::vector<std::string>>::failure("run: no program given");
   }
   return shielded;
 }
@@ -95,11 +95,11 @@ void describe(CLI::App& app) {
       "\nStart here:\n"
       "  geiger run -- PROGRAM ARGUMENTS...   profile a program\n"
       "  geiger table                         where its memory went\n"
-      "\nSizes: 512KiB is 2^19 bytes, 512kB is 512,000. Every number is an estimate with its\n"
-      "95 % interval unless it says exact.\n"
-      "\nExit codes: 0 done, 1 failed or damaged input, 2 usage; of 'check' and\n"
-      "'leaks --fail' also 3 over a limit, 4 undecided. 'run' passes on the program's own; 125,\n"
-      "126 and 127 mean that it was not started.");
+      "\nSizes: 512KiB is 2^19 bytes, 512kB is 512,000. Every number is an estimate with\n"
+      "its 95 % interval unless marked exact.\n"
+      "\nExit codes: 0 success, 1 failure or damaged input, 2 usage error; for 'check'\n"
+      "and 'leaks --fail' also 3 limit exceeded, 4 undecided. 'run' returns the\n"
+      "program's own exit code; 125, 126 and 127 mean that the program was not started.");
 }
 
 int run(int argc, char** argv) {

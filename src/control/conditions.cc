@@ -145,7 +145,8 @@ base::Outcome<Condition> parse_condition(std::string_view given) {
   if (view.starts_with("psi>")) return with_share(made(Condition::Kind::kPressure), view.substr(4));
   if (view.starts_with("every=")) return with_period(made(Condition::Kind::kTimer), view.substr(6));
   return ConditionResult::failure(fmt::format(
-      "'{}' is no condition: rss>2GiB, rss+=256MiB, cgroup>80%, psi>10%, every=10m", given));
+      "invalid condition '{}' (examples: rss>2GiB, rss+=256MiB, cgroup>80%, psi>10%, every=10m)",
+      given));
 }
 
 bool Trigger::passes(double value, double threshold) {

@@ -68,7 +68,7 @@ bool sees(const TargetProcess& target, const std::string& directory) {
 
 Told late(const std::string& shown, std::string_view wish) {
   return Told::failure(fmt::format(
-      "{} has not allocated enough yet to notice: it will {} when it does", shown, wish));
+      "{} has not allocated enough yet to respond: it will {} when it does", shown, wish));
 }
 
 }  // namespace
@@ -97,8 +97,8 @@ base::Outcome<Controlled> Controlled::open(pid_t pid) {
   controlled.target_ = std::make_unique<TargetProcess>(std::move(target.value()));
   if (const auto reason = controlled.look()) return Result::failure(*reason);
   if (!controlled.files_.has_runtime && !controlled.trace_) {
-    return Result::failure(
-        fmt::format("{} has no geiger in it (geiger attach {})", controlled.shown(), pid));
+    return Result::failure(fmt::format("{} does not have geiger loaded (use geiger attach {})",
+                                       controlled.shown(), pid));
   }
   return controlled;
 }
@@ -170,7 +170,7 @@ ProcessStatus Controlled::status(bool counts_records) const {
 Told Controlled::start(Order order, milliseconds patience) {
   switch (standing()) {
     case Standing::kRecording:
-      return Told::failure(shown() + " is recording already");
+      return Told::failure(shown() + " is already recording");
     case Standing::kPaused:
       if (order.interval != 0) trace_->control().requested_interval.store(order.interval);
       trace_->control().paused.store(0, std::memory_order_release);
@@ -185,13 +185,12 @@ Told Controlled::start(Order order, milliseconds patience) {
 Told Controlled::wake(Order order, milliseconds patience) {
   if (target_->facts().is_sandboxed) {
     return Told::failure(shown() +
-                         " has restricted its system calls (seccomp): opening a trace could end "
-                         "it, so it is not asked to");
+                         " filters its system calls (seccomp): opening a trace could kill it");
   }
   auto waking = Waking::open(*target_, *files_.bell);
   if (!waking.has_value()) return Told::failure(waking.reason());
   if (waking.value().pending() == true) {
-    return Told::failure(shown() + " has been asked to record already; it has not noticed yet");
+    return Told::failure(shown() + " was already asked to record, and has not responded yet");
   }
   std::string made;
   if (order.directory.empty() && !waking.value().has_directory()) {
@@ -203,7 +202,7 @@ Told Controlled::wake(Order order, milliseconds patience) {
     if (!made.empty()) rmdir(made.c_str());
     return Told::failure(
         fmt::format("{} does not see {} (another mount namespace?): name a "
-                    "directory that it has under the same path",
+                    "directory that has the same path for it",
                     shown(), order.directory));
   }
   order.records = true;
@@ -224,7 +223,8 @@ Told Controlled::stop(milliseconds patience) {
         auto called = Waking::open(*target_, *files_.bell);
         if (!called.has_value()) return Told::failure(called.reason());
         const auto answer = called.value().request({}, patience);
-        return answer.has_value() ? Told(shown() + " sleeps on") : Told::failure(answer.reason());
+        return answer.has_value() ? Told(shown() + " stays dormant")
+                                  : Told::failure(answer.reason());
       }
     }
     return Told::failure(shown() + " is not recording");
@@ -232,23 +232,24 @@ Told Controlled::stop(milliseconds patience) {
   const std::string path = trace_->path();
   if (!can_be_called()) {
     trace_->control().paused.store(1, std::memory_order_release);
-    return fmt::format("{} records no more for now ({})", shown(), path);
+    return fmt::format("{}: recording paused ({})", shown(), path);
   }
   auto waking = Waking::open(*target_, *files_.bell);
   if (!waking.has_value()) return Told::failure(waking.reason());
   const auto answer = waking.value().request({}, patience);
   if (!answer.has_value()) return Told::failure(answer.reason());
-  return fmt::format("{} sleeps; its trace is {}", shown(), path);
+  return fmt::format("{} is dormant again; its trace is {}", shown(), path);
 }
 
 Told Controlled::no_trace(std::string_view wish) const {
   const std::string why =
       standing() == Standing::kEnded
           ? fmt::format("its recording has ended ({})", trace_->path())
-          : std::string(standing() == Standing::kDormant
-                            ? "nothing is recorded (geiger ctl PID start)"
-                            : "the library in it is switched off (its settings, or no place for "
-                              "its files)");
+          : std::string(
+                standing() == Standing::kDormant
+                    ? "it is not recording (use geiger ctl PID start)"
+                    : "the library in it is disabled (by its settings, or because it has no "
+                      "place for its files)");
   return Told::failure(fmt::format("{} cannot {}: {}", shown(), wish, why));
 }
 
@@ -275,11 +276,12 @@ Told Controlled::mark(std::string_view name, milliseconds patience) {
   if (!trace_ || !trace_->is_open()) return no_trace("set a mark");
   const auto mark = post_mark(trace_->control(), base::monotonic_now(), name);
   if (!mark) {
-    return Told::failure(shown() + ": too many marks wait until it allocates again");
+    return Told::failure(shown() +
+                         ": too many marks are pending; they are written when it allocates again");
   }
   const auto taken = [&] { return is_taken(trace_->control(), *mark); };
   if (!comes_true(patience, taken)) {
-    return late(shown(), "write the mark, with the time it was set at,");
+    return late(shown(), "write the mark, with the time of this request,");
   }
   return fmt::format("{} has the mark '{}'", shown(), name);
 }

@@ -38,10 +38,10 @@ base::Outcome<Budget> parse_overhead(std::string_view text) {
   if (rest.ends_with("/s")) {
     rest.remove_suffix(2);
     const auto rate = positive(rest);
-    if (!rate) return fail("is no rate above 0: 2000/s");
+    if (!rate) return fail("is not a rate above 0 (example: 2000/s)");
     return Budget{.samples_per_second = *rate};
   }
-  if (!rest.ends_with('%')) return fail("is neither a share nor a rate: 0.5% or 2000/s");
+  if (!rest.ends_with('%')) return fail("is not a share or a rate (examples: 0.5%, 2000/s)");
   rest.remove_suffix(1);
   if (rest.ends_with(' ')) rest.remove_suffix(1);
   const auto share = positive(rest);

@@ -40,7 +40,7 @@ base::Outcome<bool> empty_run_directory(const std::string& directory) {
   if (error) return failure(directory, error.message().c_str());
   for (const auto& entry : fs::directory_iterator(directory, error)) {
     if (entry.path().extension() != ".geiger" || !entry.is_regular_file(error)) {
-      return failure(directory, "it exists and holds other files");
+      return failure(directory, "it exists and contains other files");
     }
   }
   for (const auto& name : traces_in(directory))
@@ -107,9 +107,9 @@ base::Outcome<bool> create_run_directory(const std::string& directory, bool repl
   if (!replaces) return failure(directory, "it exists (-f replaces it)");
   struct stat status {};
   if (lstat(directory.c_str(), &status) != 0) return failure(directory, std::strerror(errno));
-  if (!S_ISDIR(status.st_mode)) return failure(directory, "it exists and is no directory");
+  if (!S_ISDIR(status.st_mode)) return failure(directory, "it exists but is not a directory");
   // Another owner could replace what is written into it.
-  if (status.st_uid != geteuid()) return failure(directory, "it belongs to somebody else");
+  if (status.st_uid != geteuid()) return failure(directory, "it is owned by another user");
   return empty_run_directory(directory);
 }
 

@@ -117,14 +117,14 @@ base::Outcome<TargetProcess> TargetProcess::open(pid_t pid) {
   const auto stat = target.files_.read("stat");
   if (!status || !stat) return Result::failure(fmt::format("there is no process {}", pid));
   const auto facts = parse_facts(pid, *status, *stat);
-  if (!facts) return Result::failure(fmt::format("/proc/{} cannot be understood", pid));
+  if (!facts) return Result::failure(fmt::format("cannot parse the files in /proc/{}", pid));
   target.facts_ = *facts;
   if (facts->leader != pid) {
     return Result::failure(fmt::format("{} is a thread of process {}", pid, facts->leader));
   }
   if (facts->is_zombie) return Result::failure(target.shown() + " has ended");
   if (geteuid() != 0 && facts->user != geteuid()) {
-    return Result::failure(target.shown() + " is another user's");
+    return Result::failure(target.shown() + " belongs to another user");
   }
   return target;
 }

@@ -66,7 +66,7 @@ base::Outcome<TraceHome> TraceHome::prepare(pid_t pid, const std::string& home, 
   if (is_here || result.find_place_there(pid, facts->uid, facts->gid)) return result;
   result.abandon();
   return base::Outcome<TraceHome>::failure(
-      fmt::format("process {} sees no directory that it could write a trace to", pid));
+      fmt::format("process {} has no directory that it can write a trace to", pid));
 }
 
 bool TraceHome::find_place_there(pid_t pid, unsigned uid, unsigned gid) {

@@ -117,7 +117,7 @@ base::UniqueFd find_known(const std::vector<base::UniqueFd>& places, const Proce
 
 /// What an error means that made the start of a recording fail.
 std::string refusal(int error) {
-  if (error == ENOENT) return "its directory for traces is not there";
+  if (error == ENOENT) return "its trace directory does not exist";
   return fmt::format("it cannot write a trace there: {}", std::strerror(error));
 }
 
@@ -156,20 +156,21 @@ base::Outcome<Waking> Waking::open(const TargetProcess& target, const MappedFile
   base::UniqueFd bell_file = target.open_mapped(bell);
   auto* bell_page = bell_file.is_open() ? map_page<Bell>(bell_file.get()) : nullptr;
   if (bell_page == nullptr || !trace::is_bell(*bell_page)) {
-    return Result::failure(
-        fmt::format("{}: {} cannot be opened: it cannot be called", target.shown(), bell.path));
+    return Result::failure(fmt::format("{}: {} cannot be opened, so the process cannot be woken",
+                                       target.shown(), bell.path));
   }
   waking.bell_ = {std::move(bell_file), bell_page};
   const auto places = places_of(target);
   if (places.empty()) {
-    return Result::failure(target.shown() + ": no directory of its user to meet it in");
+    return Result::failure(target.shown() +
+                           ": its user has no directory for the file that wakes it");
   }
   base::UniqueFd file = find_known(places, target.facts());
   if (!file.is_open()) file = create(places.front(), target.facts());
   if (!file.is_open()) file = find_known(places, target.facts());  // Another controller was faster.
   auto page = meet(std::move(file), target.facts());
   if (!page) {
-    return Result::failure(fmt::format("{}: the file to meet it in cannot be made: {}",
+    return Result::failure(fmt::format("{}: cannot create the file that wakes it: {}",
                                        target.shown(), std::strerror(errno)));
   }
   waking.page_ = std::move(*page);
@@ -223,7 +224,7 @@ base::Outcome<bool> Waking::request(const Order& order, milliseconds patience) {
   if (!is_answered(request, patience)) {
     if (!target_->is_alive()) return Result::failure(target_->shown() + " has ended");
     return Result::failure(
-        fmt::format("{} has not allocated enough yet to notice: it will {} when it does",
+        fmt::format("{} has not allocated enough yet to respond: it will {} when it does",
                     target_->shown(), order.records ? "start" : "stop"));
   }
   if (const int error = page_->error.load(); error != 0) {

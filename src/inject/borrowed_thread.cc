@@ -129,7 +129,7 @@ std::string BorrowedThread::make_stack() {
   const auto stack = system_call_by_stops(
       SYS_mmap, {0, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, static_cast<Address>(-1), 0});
-  if (!stack) return "the thread ended meanwhile";
+  if (!stack) return "the thread ended in the meantime";
   if (*stack < 0 && *stack > -4096) {
     return fmt::format("no memory for a stack: {}", std::strerror(static_cast<int>(-*stack)));
   }
@@ -154,7 +154,7 @@ std::string BorrowedThread::borrow(const CallPlaces& places, Address stack) {
   std::uint64_t blocked = ~kFaults;
   if (ptrace(PTRACE_GETSIGMASK, tid_, reinterpret_cast<void*>(sizeof mask_), &mask_) != 0 ||
       ptrace(PTRACE_SETSIGMASK, tid_, reinterpret_cast<void*>(sizeof blocked), &blocked) != 0) {
-    return fmt::format("its signals cannot be held: {}", std::strerror(errno));
+    return fmt::format("its signals cannot be blocked: {}", std::strerror(errno));
   }
   is_borrowed_ = true;
   if (stack == 0) return make_stack();
@@ -288,7 +288,7 @@ std::optional<std::uint64_t> BorrowedThread::call(Address function,
   call.rsi = values[1];
   call.rdx = values[2];
   if (is_lost_ || !memory_.write(call.rsp, &nowhere, sizeof nowhere) || !set_registers(call)) {
-    failure_ = "the thread ended meanwhile";
+    failure_ = "the thread ended in the meantime";
     return std::nullopt;
   }
   const Stop stop = run_until(Stop::kReturned);
@@ -299,7 +299,7 @@ std::optional<std::uint64_t> BorrowedThread::call(Address function,
   is_abandoned_ = stop != Stop::kLost;
   failure_ = stop == Stop::kTooLong ? "another thread is loading a library and does not finish"
              : stop == Stop::kFault ? "a call in it faulted"
-                                    : "it ended meanwhile";
+                                    : "it ended in the meantime";
   return std::nullopt;
 }
 

@@ -111,15 +111,15 @@ std::string attach_error_text(int code) {
     case base::kBadSettings:
       return "its runtime cannot read the settings";
     case base::kIsRecording:
-      return "it is being recorded already";
+      return "it is already being recorded";
     case base::kNoAllocator:
-      return "no module of it defines malloc";
+      return "none of its modules defines malloc";
     case base::kNothingToDo:
       return "it is not being recorded";
     case base::kNoLoaderLock:
       return "its C library has no dl_iterate_phdr";
     default:
-      return fmt::format("no trace could be made: {}", std::strerror(code));
+      return fmt::format("no trace could be created: {}", std::strerror(code));
   }
 }
 
@@ -284,7 +284,7 @@ Outcome Injection::perform(const std::function<std::string(BorrowedThread&)>& wo
     modules_ = modules_of(pid_);
   }
   return refuse(
-      fmt::format("process {} was at no safe point in {} tries: it is busy in its "
+      fmt::format("process {} reached no safe point in {} tries: it is busy in its "
                   "allocator, or its stacks cannot be walked",
                   pid_, outcome_.tries));
 }
@@ -312,7 +312,8 @@ std::string Injection::open_library(BorrowedThread& thread, const std::string& p
   if (*map != 0) return "";
   const Address dlerror = address_of("dlerror");
   const auto error = dlerror == 0 ? std::nullopt : thread.call(dlerror, {});
-  return "its loader refuses: " + (error && *error != 0 ? memory_.text(*error) : "no reason given");
+  return "its dynamic loader refuses the library: " +
+         (error && *error != 0 ? memory_.text(*error) : "no reason given");
 }
 
 // The file is written by us, through the descriptor that the process has for an instant.
@@ -320,7 +321,7 @@ std::string Injection::load_copy(BorrowedThread& thread, const Library& library)
   const auto name = thread.place_text("geiger");
   if (library.bytes.empty() || !name) return fmt::format("{} cannot be read", library.path);
   const auto fd = thread.system_call(SYS_memfd_create, {*name, MFD_CLOEXEC});
-  if (!fd) return "it ended meanwhile";
+  if (!fd) return "it ended in the meantime";
   if (*fd < 0) {
     return fmt::format("memfd_create: {}", std::strerror(static_cast<int>(-*fd)));
   }
@@ -335,7 +336,7 @@ std::string Injection::load_copy(BorrowedThread& thread, const Library& library)
 }
 
 std::string Injection::load(BorrowedThread& thread, const Library& library) {
-  std::string failure = "it sees neither /proc nor " + library.path;
+  std::string failure = "it has access to neither /proc nor " + library.path;
   if (sees_proc()) failure = load_copy(thread, library);
   if (!failure.empty() && sees_same(library.path)) failure = open_library(thread, library.path);
   return failure;

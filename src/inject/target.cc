@@ -74,10 +74,10 @@ std::optional<ProcessFacts> facts_of(pid_t pid) {
 
 std::string obstacle_of(pid_t pid, const std::optional<ProcessFacts>& facts, bool despite_seccomp) {
   if (!facts && access("/proc/self/stat", F_OK) != 0) {
-    return fmt::format("no /proc is mounted here: nothing is known of process {}", pid);
+    return fmt::format("/proc is not mounted: process {} cannot be examined", pid);
   }
   if (pid <= 0 || !facts) return fmt::format("there is no process {}", pid);
-  if (pid == getpid()) return "it cannot attach to itself";
+  if (pid == getpid()) return "geiger cannot attach to itself";
   if (facts->group != pid) {
     return fmt::format("{} is a thread of process {}: attach to that", pid, facts->group);
   }
@@ -94,24 +94,24 @@ std::string obstacle_of(pid_t pid, const std::optional<ProcessFacts>& facts, boo
   }
   if (facts->seccomp != 0 && !despite_seccomp) {
     return fmt::format(
-        "process {} filters its system calls (seccomp), and one that the runtime "
-        "makes might end it",
+        "process {} filters its system calls (seccomp), and one of those that the "
+        "runtime makes might kill it",
         pid);
   }
   return "";
 }
 
 std::string refusal_text(pid_t pid, int error) {
-  if (error == ESRCH) return fmt::format("process {} ended meanwhile", pid);
+  if (error == ESRCH) return fmt::format("process {} ended in the meantime", pid);
   if (error == ETIMEDOUT)
     return fmt::format("process {} does not stop (it waits in the kernel)", pid);
   if (error != EPERM) {
     return fmt::format("process {} cannot be traced: {}", pid, std::strerror(error));
   }
   const std::string yama = yama_text();
-  return fmt::format(
-      "the kernel does not let us trace process {}{}", pid,
-      yama.empty() ? " (not dumpable, traced, or beyond our rights)" : fmt::format(" ({})", yama));
+  return fmt::format("the kernel does not permit tracing process {}{}", pid,
+                     yama.empty() ? " (not dumpable, already traced, or missing permissions)"
+                                  : fmt::format(" ({})", yama));
 }
 
 std::optional<PresentRuntime> runtime_in(pid_t pid, const std::vector<RemoteModule>& modules) {
@@ -132,7 +132,7 @@ std::string obstacle_of_runtime(pid_t pid, const std::optional<PresentRuntime>& 
     case base::AttachState::kNever:
       return fmt::format("process {0} was started with geiger: use 'geiger ctl {0} start'", pid);
     case base::AttachState::kAttached:
-      return fmt::format("process {} is being recorded already, in {}", pid,
+      return fmt::format("process {} is already being recorded, in {}", pid,
                          present->said.directory);
     case base::AttachState::kDetached:
       break;

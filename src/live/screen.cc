@@ -189,9 +189,9 @@ terminal::ScreenLine head_line(const LiveView& view, const LiveReport& report, s
 terminal::ScreenLine growth_line(const LiveView& view, const LiveReport& report,
                                  std::size_t width) {
   if (view.counts_itself)
-    return {{terminal::Ink::kFaint, " growth is not known of aggregated programs"}};
+    return {{terminal::Ink::kFaint, " growth is not available for aggregated recordings"}};
   if (!report.growth.is_known())
-    return {{terminal::Ink::kFaint, " growth is known from the next look on"}};
+    return {{terminal::Ink::kFaint, " growth is shown from the next update on"}};
   const bool grows = report.growth.growing() > 0;
   return {{grows ? terminal::Ink::kWarning : terminal::Ink::kFaint,
            " " + sentence(report.growth, width - 1)}};
@@ -258,7 +258,7 @@ void add_table(terminal::Screen& screen, const LiveView& view, const LiveReport&
     return;
   }
   const std::string_view nothing =
-      view.filter.empty() ? " nothing sampled yet" : " no name has that in it";
+      view.filter.empty() ? " nothing sampled yet" : " no name contains that";
   screen.push_back({{terminal::Ink::kFaint, std::string(nothing)}});
 }
 
@@ -301,7 +301,7 @@ void add_row_pane(terminal::Screen& screen, const LiveView& view, const LiveRepo
                   const profile::Recording& picture, std::size_t width,
                   const present::Style& style) {
   if (view.cursor >= report.table.lines.size()) {
-    screen.push_back({{terminal::Ink::kFaint, " no row is chosen"}});
+    screen.push_back({{terminal::Ink::kFaint, " no row is selected"}});
     return;
   }
   const report::TableLine& line = report.table.lines[view.cursor];
@@ -329,7 +329,7 @@ void add_row_pane(terminal::Screen& screen, const LiveView& view, const LiveRepo
 terminal::ScreenLine foot_line(const LiveView& view, std::size_t width) {
   if (!view.prompt.empty()) {
     return justified(fmt::format(" {}: {}_", view.prompt, present::printable(view.typed)),
-                     "enter takes it, esc leaves it ", width, terminal::Ink::kBar);
+                     "enter accepts, esc cancels ", width, terminal::Ink::kBar);
   }
   if (!view.message.empty()) {
     return justified(" " + present::printable(view.message), "", width, terminal::Ink::kBar);

@@ -61,7 +61,7 @@ TEST_F(LiveScreens, FitsEverySize) {
 }
 
 TEST_F(LiveScreens, ShowsGrowthWhereItIsKnown) {
-  EXPECT_THAT(text_of(draw({80, 24})), HasSubstr("growth is known from the next look on"));
+  EXPECT_THAT(text_of(draw({80, 24})), HasSubstr("growth is shown from the next update on"));
   changes = {.start = {90'000'000'000, 90, {}, {}},
              .recent = report::LiveChange{31'000'000'000, 31, {}, {}}};
   const std::string text = text_of(draw({80, 24}));
@@ -76,7 +76,8 @@ TEST_F(LiveScreens, ShowsGrowthWhereItIsKnown) {
   view.options.kind = profile::Kind::kAllocated;
   EXPECT_THAT(text_of(draw({80, 24})), HasSubstr("share"));
   view.counts_itself = true;
-  EXPECT_THAT(text_of(draw({80, 24})), HasSubstr("growth is not known of aggregated programs"));
+  EXPECT_THAT(text_of(draw({80, 24})),
+              HasSubstr("growth is not available for aggregated recordings"));
 }
 
 TEST_F(LiveScreens, SaysWhatItNeeds) {

@@ -124,7 +124,7 @@ Recording ServedRun::picture(std::unique_lock<std::mutex>& lock, follow::NamesOf
 std::string ServedRun::words_on_names() const {
   const std::size_t missing = run_.follower().names_missing();
   if (missing == 0) return "";
-  return present::plural(missing, "name") + " still looked up";
+  return present::plural(missing, "name") + " still being looked up";
 }
 
 void ServedRun::stop() {
@@ -147,16 +147,16 @@ Response ServedRun::answer(const Request& request) {
     return {200,
             "text/html; charset=utf-8",
             "<!doctype html><html lang=en><title>/debug/pprof/</title><h1>/debug/pprof/</h1><ul>"
-            "<li><a href=heap>heap</a> what is live (<a href='heap?debug=1'>as text</a>)"
-            "<li><a href=allocs>allocs</a> what was allocated "
+            "<li><a href=heap>heap</a> live memory (<a href='heap?debug=1'>as text</a>)"
+            "<li><a href=allocs>allocs</a> all allocations "
             "(<a href='allocs?debug=1'>as text</a>)</ul>"
-            "<p>?seconds=N: of the next N seconds only. <a href='../../'>The program</a></html>\n",
+            "<p>?seconds=N: only the next N seconds. <a href='../../'>The program</a></html>\n",
             {}};
   }
   if (request.path == "/debug/pprof") return {308, "text/plain", "", {{"Location", "pprof/"}}};
   return text_response(
       404,
-      "there is nothing here: /, /data.json, /live.json, /metrics, /debug/pprof/heap, "
+      "not found; available: /, /data.json, /live.json, /metrics, /debug/pprof/heap, "
       "/debug/pprof/allocs");
 }
 
@@ -165,7 +165,7 @@ Response ServedRun::heap(const Request& request, bool is_of_allocated) {
   if (!seconds.empty()) {
     const auto number = number_in(seconds);
     if (!number || *number == 0 || *number > kMostSeconds) {
-      return text_response(400, fmt::format("seconds is a number from 1 to {}", kMostSeconds));
+      return text_response(400, fmt::format("seconds must be a number from 1 to {}", kMostSeconds));
     }
     return over_time(*number, is_of_allocated);
   }
@@ -182,9 +182,7 @@ Response ServedRun::over_time(unsigned seconds, bool is_of_allocated) {
   std::unique_lock lock(mutex_);
   catch_up();
   if (run_.follower().has_aggregated()) {
-    return text_response(501,
-                         "samples are only counted in this program (--aggregate): there is "
-                         "no stretch of time of it");
+    return text_response(501, "this recording is aggregated (--aggregate): it has no time windows");
   }
   const follow::Baseline before = run_.follower().baseline();
   stopped_.wait_for(lock, std::chrono::seconds(seconds), [this] { return is_stopped_; });
@@ -192,7 +190,7 @@ Response ServedRun::over_time(unsigned seconds, bool is_of_allocated) {
   Recording since = run_.follower().picture_since(before);
   const std::string names = words_on_names();
   return pprof_of(std::move(since), is_of_allocated,
-                  fmt::format("allocated in {} s; inuse_*: what of it is live{}{}", seconds,
+                  fmt::format("allocated in {} s; inuse_*: the part still live{}{}", seconds,
                               names.empty() ? "" : "; ", names));
 }
 

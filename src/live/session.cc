@@ -146,7 +146,7 @@ bool LiveSession::print_lines() {
         std::fwrite(line.data(), 1, line.size(), stdout) == line.size() && std::fflush(stdout) == 0;
     if (!is_written && errno == EPIPE) return true;  // The reader has seen enough.
     if (!is_written) {
-      terminal::complain("standard output cannot be written to");
+      terminal::complain("cannot write to standard output");
       return false;
     }
     if (view_.has_ended || (options_.most_looks != 0 && ++looks == options_.most_looks)) break;
@@ -196,7 +196,7 @@ void LiveSession::leave() {
   }
   program_->end();
   is_leaving_ = true;
-  view_.message = "the program was asked to end; again: kill it";
+  view_.message = "asked the program to end; press q again to kill it";
 }
 
 void LiveSession::obey(Key key, const std::string& text, ScreenSize size) {
@@ -293,7 +293,7 @@ void LiveSession::obey_letter(char letter, ScreenSize size) {
       break;
     case 'z':
       growth_.restart();
-      view_.message = "growth is measured from the next look on";
+      view_.message = "growth is measured from the next update on";
       return;
     case 'p':
       next_process();
@@ -371,13 +371,13 @@ void LiveSession::finish_prompt() {
 
 void LiveSession::set_mark(const std::string& name) {
   if (name.empty() || name.size() > control::kMostMarkBytes) {
-    view_.message = fmt::format("a mark has 1 to {} bytes", control::kMostMarkBytes);
+    view_.message = fmt::format("a mark must have 1 to {} bytes", control::kMostMarkBytes);
     return;
   }
   const auto& only = view_.options.process;
   const auto pid = only ? static_cast<pid_t>(picture_.processes[*only].pid) : run_.pid();
   if (!pid) {
-    view_.message = "in which process? p chooses one";
+    view_.message = "choose a process first (p)";
     return;
   }
   auto controlled = control::Controlled::open(*pid);

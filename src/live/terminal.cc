@@ -109,9 +109,9 @@ struct LiveTerminal::Handles {
 };
 
 std::optional<std::string> LiveTerminal::obstacle() {
-  if (isatty(STDOUT_FILENO) != 1) return "standard output is no terminal";
+  if (isatty(STDOUT_FILENO) != 1) return "stdout is not a terminal";
   const char* type = std::getenv("TERM");
-  if (type == nullptr || *type == '\0') return "TERM does not say which terminal this is";
+  if (type == nullptr || *type == '\0') return "TERM is not set";
   if (std::string_view(type) == "dumb") return "this terminal cannot move its cursor (TERM=dumb)";
   return std::nullopt;
 }
@@ -126,7 +126,7 @@ Opened LiveTerminal::open(bool has_color, bool has_unicode) {
   handles->screen = newterm(type, stdout, input);
   if (handles->screen == nullptr) {
     if (handles->input != nullptr) std::fclose(handles->input);
-    return Opened::failure("no terminal is known by the name " + std::string(type) + " (TERM)");
+    return Opened::failure("unknown terminal type " + std::string(type) + " (TERM)");
   }
   handles->has_color = has_color && has_colors();
   if (handles->has_color) choose_colors();

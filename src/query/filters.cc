@@ -171,7 +171,8 @@ base::Outcome<Keeps> of_sizes(const std::string& range) {
     if (!parsed.has_value()) return Result::failure("--size: " + parsed.reason());
     *bytes = parsed.value();
   }
-  if (range == ".." || range.empty()) return Result::failure("--size: MIN..MAX, as 1KiB..4KiB");
+  if (range == ".." || range.empty())
+    return Result::failure("--size: expected MIN..MAX, such as 1KiB..4KiB");
   if (least > most) return Result::failure(fmt::format("--size: {} is empty", range));
   return Keeps([least, most](const Sample& sample) {
     return least <= sample.requested && sample.requested <= most;

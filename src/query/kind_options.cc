@@ -12,16 +12,18 @@ using profile::Kind;
 using profile::KindRules;
 
 constexpr const char* kWholeKindsHelp =
-    "allocated: everything (default); live: not freed at the end, or --at;\n"
-    "peak: live when most was";
+    "allocated: everything (default);\n"
+    "live: not freed at the end, or at --at;\n"
+    "peak: live at the moment of the largest heap";
 constexpr const char* kMappingKindsHelp =
-    ";\nmapped, mapped-peak, mapped-total, mapped-files, reserved: what the program\n"
-    "mapped past its allocator";
+    ";\nmapped, mapped-peak, mapped-total, mapped-files, reserved:\n"
+    "the program's own mmap calls";
 constexpr const char* kPartKindsHelp =
-    ";\nresident, swapped, untouched: where live objects lay at the RSS maximum;\n"
-    "usable, live-usable: as much as the allocator gave;\n"
-    "overhead, live-overhead: given beyond what was asked for;\n"
-    "stranded: free beside live objects (run --fragmentation)";
+    ";\nresident, swapped, untouched: live objects by the state of\n"
+    "their pages at the RSS maximum;\n"
+    "usable, live-usable: sizes including allocator overhead;\n"
+    "overhead, live-overhead: allocator overhead (rounding);\n"
+    "stranded: free memory held by live objects (run --fragmentation)";
 
 bool is_known(About about, Kinds kinds) {
   if (about == About::kObjects) return true;
@@ -30,18 +32,18 @@ bool is_known(About about, Kinds kinds) {
 
 std::string refusal_of_instant(const KindRules& rules, const std::string& at) {
   const bool is_of_mappings = rules.about == About::kMappings;
-  if (is_of_mappings && at == "peak") return "most was mapped when --kind mapped-peak says";
+  if (is_of_mappings && at == "peak") return "for the largest total use --kind mapped-peak";
   switch (rules.at) {
     case AtInstant::kAny:
       return "";
     case AtInstant::kSnapshot:
       if (at == "maximum" || at == "last") return "";
-      return "--at of what is read from snapshots: maximum or last";
+      return "--at for this kind: maximum or last";
     case AtInstant::kNever:
       break;
   }
-  return is_of_mappings ? "what was mapped at an instant: --kind mapped"
-                        : "--at says when it was live: --kind live";
+  return is_of_mappings ? "for mappings at an instant use --kind mapped"
+                        : "--at applies to live memory: use --kind live";
 }
 
 bool is_of_allocations(GroupBy by) {
@@ -68,7 +70,7 @@ std::string help_of(Kinds kinds) {
 
 std::string refusal_of(const KindQuestion& question) {
   if (!question.at.empty() && question.has_window) {
-    return "--at is an instant, --from and --to are a window: not both";
+    return "--at cannot be combined with --from or --to";
   }
   // Without --kind, --at is of what was live, and a window of what was allocated.
   const Kind meant = question.at.empty() ? Kind::kAllocated : Kind::kLiveAtEnd;
@@ -77,13 +79,13 @@ std::string refusal_of(const KindQuestion& question) {
   if (question.has_filter && is_of_mappings) return std::string(profile::kNoFilters);
   if (!question.at.empty()) return refusal_of_instant(rules, question.at);
   if (!question.has_window || rules.takes_window) return "";
-  return is_of_mappings ? "what was mapped in a window: --kind mapped-total"
-                        : "--from and --to are of what was allocated; --at WHEN is for --kind live";
+  return is_of_mappings ? "for mappings made in a window use --kind mapped-total"
+                        : "--from and --to select allocations; with --kind live use --at WHEN";
 }
 
 std::string refusal_of(Kind kind, GroupBy by) {
   const bool has_groups = !is_of_allocations(by) || !profile::is_of_mappings(kind);
-  return has_groups ? "" : "--by: what was mapped has no heap, lifetime, type, label or alignment";
+  return has_groups ? "" : "--by: mappings have no heap, lifetime, type, label or alignment";
 }
 
 std::string refusal_of_lives(Kind kind, const char* format) {

@@ -58,7 +58,7 @@ TEST(KindOptions, TakeAWindowWhereThereIsOne) {
   }
   EXPECT_THAT(refusal_of(within(Kind::kReserved)), HasSubstr("--kind mapped-total"));
   EXPECT_THAT(refusal_of(within(Kind::kLiveAtEnd)), HasSubstr("--at WHEN"));
-  EXPECT_THAT(refusal_of({std::nullopt, "2s", true}), HasSubstr("not both"));
+  EXPECT_THAT(refusal_of({std::nullopt, "2s", true}), HasSubstr("cannot be combined"));
 }
 
 TEST(KindOptions, TakeFiltersAndGroupsOfAllocationsUnlessMapped) {

@@ -20,7 +20,7 @@ TEST(ParseChange, RefusesTheRest) {
                           "inf%", "++1%", "10 %x", "1e400%", "ten"}) {
     EXPECT_FALSE(parse_change(bad).has_value()) << bad;
   }
-  EXPECT_EQ(parse_change("ten").reason(), "'ten' is no change (try 10%, -5% or 2x)");
+  EXPECT_EQ(parse_change("ten").reason(), "'ten' is not a change (try 10%, -5% or 2x)");
 }
 
 TEST(ParseShare, IsPositive) {
@@ -40,7 +40,7 @@ TEST(ParseGrowth, IsAPercentage) {
        {"5", "", "%", "five%", "-100%", "nan%", "inf%", "1e300%", "5%%", "5% x", "++5%", "+-5%"}) {
     EXPECT_FALSE(parse_growth(text).has_value()) << text;
   }
-  EXPECT_EQ(parse_growth("5").reason(), "'5' is no growth like 5%");
+  EXPECT_EQ(parse_growth("5").reason(), "'5' is not a growth limit (try 5%)");
 }
 
 }  // namespace

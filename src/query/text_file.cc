@@ -22,7 +22,7 @@ base::Outcome<std::string> read_text_file(const std::string& path, std::size_t m
   text.resize(std::fread(text.data(), 1, text.size(), file.get()));
   if (std::ferror(file.get()) != 0) return failure(std::strerror(errno));
   if (text.size() > most) {
-    return failure(fmt::format("too large, {} is the most", present::exact_bytes(most)).c_str());
+    return failure(fmt::format("too large (at most {})", present::exact_bytes(most)).c_str());
   }
   return text;
 }

@@ -132,11 +132,11 @@ std::string pack(const Afterwards& run, const Traces& traces,
 void say_what_was_recorded(const Afterwards& run, const Traces& traces,
                            const profile::Recording& recording, const std::string& shown) {
   if (run.refused != 0) {
-    terminal::complain(fmt::format("no more storage for traces: {}", std::strerror(run.refused)));
+    terminal::complain(fmt::format("no space left for traces: {}", std::strerror(run.refused)));
   }
   if (run.is_quiet) return;
   if (traces.running() > 0) {
-    terminal::complain(fmt::format("{} still running and recorded on",
+    terminal::complain(fmt::format("{} still running and still being recorded",
                                    traces.running() == 1
                                        ? "1 process is"
                                        : fmt::format("{} processes are", traces.running())));
@@ -161,7 +161,7 @@ AfterwardsResult finish(const Afterwards& run) {
   auto ingested = ingest::read_recording(directory);
   for (const auto& warning : ingested.recording.warnings) terminal::complain(warning);
   if (ingested.recording.processes.empty()) {
-    terminal::complain("nothing was recorded: no trace can be read");
+    terminal::complain("nothing was recorded: no trace is readable");
     return {.has_running_processes = traces.running() > 0};
   }
   seal_all(ingested, traces);

@@ -146,7 +146,7 @@ bool Session::begin() {
     return fail(attached.reason);
   }
   start_ = next_look_ = Clock::now();
-  say(fmt::format("attached to {} (pid {}), which stood still for {:.1f} ms; ^C detaches",
+  say(fmt::format("attached to {} (pid {}), which stopped for {:.1f} ms; ^C detaches",
                   control::name_for_files(program_), order_.pid,
                   std::chrono::duration<double, std::milli>(attached.stopped).count()));
   return true;
@@ -217,14 +217,14 @@ void Session::detach_children() const {
 bool Session::end(End end) {
   if (is_drawn_) fmt::print(stderr, "\r\033[K");
   static_cast<void>(round());
-  if (end == End::kReplaced) say("the process became another program; recording has ended");
+  if (end == End::kReplaced) say("the process executed another program; recording has ended");
   detach_children();
   if (end != End::kAsked) return true;
   const auto detached = inject::detach(order_);
   pollfd ended{process_.get(), POLLIN, 0};
   const bool is_gone = poll(&ended, 1, 0) > 0;
   if (detached.reason.empty() || is_gone) return true;
-  terminal::complain(fmt::format("{}; it records on in {} ('geiger detach {}' tries again)",
+  terminal::complain(fmt::format("{}; recording continues in {} ('geiger detach {}' tries again)",
                                  detached.reason, home_->told(), order_.pid));
   return false;
 }

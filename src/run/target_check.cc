@@ -171,7 +171,7 @@ std::string TargetCheck::sentence() const {
     case Obstacle::kPrivileged:
       return fmt::format("{} gains privileges ({}): the loader ignores LD_PRELOAD", file, detail);
     case Obstacle::kOwnMalloc:
-      return fmt::format("{} brings its own malloc: its allocations are not seen", file);
+      return fmt::format("{} contains its own malloc: its allocations are not visible", file);
     case Obstacle::kSanitizer:
       return fmt::format("{} is built with {}, which replaces malloc: it runs unprofiled", file,
                          detail);

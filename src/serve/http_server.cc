@@ -97,13 +97,14 @@ class LoopbackServer final : public HttpServer {
   }
 
   void answer(const httplib::Request& request, httplib::Response& response) const {
-    if (!is_meant(request)) return refuse(response, 403, "this server_ is not known by that name");
+    if (!is_meant(request))
+      return refuse(response, 403, "this server does not answer to that host name");
     if (request.method != "GET" && request.method != "HEAD") {
       response.set_header("Allow", "GET, HEAD");
       return refuse(response, 405, "only GET and HEAD");
     }
     if (request.get_header_value("Sec-Fetch-Site") == "cross-site") {
-      return refuse(response, 403, "not for other sites");
+      return refuse(response, 403, "requests from other sites are refused");
     }
     auto path = admitted(request);
     if (!path) return refuse(response, 403, "the token is missing or wrong");
@@ -143,7 +144,7 @@ LoopbackServer::LoopbackServer(std::string token, Handler handler)
       });
   server_.set_exception_handler(
       [](const httplib::Request&, httplib::Response& response, std::exception_ptr) {
-        refuse(response, 500, "this cannot be answered");
+        refuse(response, 500, "internal error");
       });
 }
 

@@ -121,7 +121,7 @@ std::string_view reason_of(Fault fault) {
     case Fault::kForeign:
       return "not a geiger trace";
     case Fault::kOtherVersion:
-      return "trace format version not known";
+      return "unknown trace format version";
     case Fault::kBadHeaderSize:
       return "a size in the header contradicts the format";
     case Fault::kCut:
@@ -141,7 +141,7 @@ std::string_view reason_of(Fault fault) {
     case Fault::kText:
       return "a text that runs out of its record";
     case Fault::kEpochValues:
-      return "a sampling interval that nothing can be drawn with";
+      return "an invalid sampling interval";
   }
   return "unknown fault";
 }

@@ -110,7 +110,7 @@ class HeapTextReader {
       line.remove_prefix(kJemalloc.size());
       return set_interval(line, "heap profile of jemalloc");
     }
-    if (!take(line, kGperftools)) return fail("no heap profile starts like this");
+    if (!take(line, kGperftools)) return fail("not a heap profile");
     const auto totals = take_numbers(line);
     if (!totals || !take(line, "@")) return fail("the header of a heap profile is damaged");
     repeats_live_ =
@@ -121,7 +121,7 @@ class HeapTextReader {
       origin_.what = "heap profile of gperftools, every allocation counted";
       return;
     }
-    fail(fmt::format("heap profiles of the kind '{}' are not known", trimmed(line)));
+    fail(fmt::format("unknown kind of heap profile '{}'", trimmed(line)));
   }
 
   void set_interval(std::string_view text, std::string_view what) {
@@ -131,11 +131,11 @@ class HeapTextReader {
     origin_.what = fmt::format("{}, one byte in {} sampled on average", what, *interval);
     if (*interval > 1) {
       origin_.notes.emplace_back(
-          "a row tells its samples and their bytes: every object is taken to have the average "
-          "size of its row");
+          "rows contain sample counts and bytes only: all objects of a row are assumed to have the "
+          "average size");
     }
     if (is_jemalloc_) {
-      origin_.notes.emplace_back("sizes are those of its size classes, not those asked for");
+      origin_.notes.emplace_back("sizes are those of its size classes, not the requested ones");
     }
   }
 
@@ -187,7 +187,7 @@ class HeapTextReader {
     tells_allocated = tells_allocated && !repeats_live_;
     if (!tells_allocated) {
       process_.tells_live_only();
-      origin_.notes.emplace_back("it tells only what was live when it was written");
+      origin_.notes.emplace_back("it contains only the heap that was live when it was written");
     }
     for (const Row& row : rows_) store_row(row, tells_allocated);
   }

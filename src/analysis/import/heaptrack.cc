@@ -92,8 +92,8 @@ class HeaptrackReader {
         return read_time(rest);
       case 'm':
         return fail(
-            "a raw recording: heaptrack_interpret, which heaptrack runs by itself unless "
-            "--raw is given, makes of it what can be read");
+            "a raw recording: convert it with heaptrack_interpret (heaptrack does so itself "
+            "without --raw)");
       case 'A':
         process_.process().is_attached = true;
         return;
@@ -107,7 +107,7 @@ class HeaptrackReader {
     const auto version = take_hexadecimal(rest);
     if (!program || !version) return fail("the version is missing");
     if (*version < kFirstVersion || *version > kLastVersion) {
-      return fail(fmt::format("version {} of heaptrack's format is not known", *version));
+      return fail(fmt::format("unknown version {} of heaptrack's format", *version));
     }
     has_sized_strings_ = *version >= 3;
   }
@@ -158,7 +158,7 @@ class HeaptrackReader {
     if (!instruction || !parent) return fail("a trace is damaged");
     // Only what came before can be called from: so traces have no loops.
     if (*instruction == 0 || *instruction > locations_.size() || *parent > traces_.size()) {
-      return fail("a trace refers to what is not there");
+      return fail("a trace refers to a missing trace or instruction");
     }
     traces_.push_back(
         {static_cast<std::uint32_t>(*instruction), static_cast<std::uint32_t>(*parent)});
@@ -168,7 +168,7 @@ class HeaptrackReader {
     const auto size = take_hexadecimal(rest);
     const auto trace = take_hexadecimal(rest);
     if (!size || !trace) return fail("a size is damaged");
-    if (*trace > traces_.size()) return fail("a size refers to a trace that is not there");
+    if (*trace > traces_.size()) return fail("a size refers to a missing trace");
     blocks_.push_back({*size, static_cast<std::uint32_t>(*trace), kNone, {}, 0, 0});
   }
 
@@ -176,7 +176,8 @@ class HeaptrackReader {
     const auto index = take_hexadecimal(rest);
     if (!index) return fail("an allocation is damaged");
     if (*index >= blocks_.size()) {
-      return fail(fmt::format("allocation {} is not there: {} are", *index, blocks_.size()));
+      return fail(
+          fmt::format("allocation {} is missing: the file defines {}", *index, blocks_.size()));
     }
     (this->*happens)(blocks_[*index]);
   }
@@ -233,7 +234,7 @@ class HeaptrackReader {
   }
 
   void finish() {
-    origin_.what = is_export_ ? "geiger's own export as heaptrack has it: samples as blocks"
+    origin_.what = is_export_ ? "geiger's own export in heaptrack's format: samples as blocks"
                               : "recording of heaptrack, every allocation recorded";
     if (is_export_) {
       origin_.notes.emplace_back("its bytes are estimates whose intervals the format cannot hold");
@@ -242,12 +243,12 @@ class HeaptrackReader {
     process.end = now_;
     if (is_following_) {
       origin_.notes.emplace_back(
-          "a free is taken to be of the youngest object of its stack and size: single lifetimes "
-          "are a guess, what is live is not");
-      origin_.notes.emplace_back("instants have a grain of 10 ms");
+          "each free is matched with the youngest object of its stack and size: single lifetimes "
+          "are a guess, live memory is not");
+      origin_.notes.emplace_back("times have a resolution of 10 ms");
     } else {
       origin_.notes.emplace_back(
-          fmt::format("more than {} allocations: they were counted, not followed", most_followed_));
+          fmt::format("more than {} allocations: they were counted, not tracked", most_followed_));
       for (Block& block : blocks_) store_counts(block);
     }
     if (error_ || process.is_attached) return;

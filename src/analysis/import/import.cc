@@ -110,7 +110,7 @@ Imported read_files(std::span<const std::string> paths, const ImportProgress& pr
     }
     const auto format = format_of(path);
     if (!format) {
-      importer.fail({path, std::nullopt, "no profile of a kind that is known"});
+      importer.fail({path, std::nullopt, "not a profile of a known kind"});
       continue;
     }
     std::uint64_t at = 0;
@@ -140,7 +140,7 @@ Imported read_bytes(std::string_view bytes, const std::string& name, std::option
     at = 0;
   }
   if (!format) {
-    importer.fail({name, std::nullopt, "no profile of a kind that is known"});
+    importer.fail({name, std::nullopt, "not a profile of a known kind"});
     return importer.finish();
   }
   ByteSource source(name, read);

@@ -185,7 +185,7 @@ TEST(Import, DamagedTextSaysTheLine) {
   EXPECT_THAT(reason("v 10400 3\nt 1 0\n"), HasSubstr("line 2"));
   EXPECT_THAT(reason("v 10400 3\ni 1 0\nt 1 1\n"), HasSubstr("line 3"));
   EXPECT_THAT(reason("v 10400 3\na 8 1\n"), HasSubstr("line 2"));
-  EXPECT_THAT(reason("hello"), HasSubstr("no profile of a kind that is known"));
+  EXPECT_THAT(reason("hello"), HasSubstr("not a profile of a known kind"));
 }
 
 constexpr const char* kHeaptrackText =
@@ -360,7 +360,7 @@ TEST(Import, ValuesThatNoSamplesGiveStandAsTheyAre) {
   message.period(524288);
   const Imported imported = read_bytes(message.finish(), "raw.pb");
   EXPECT_EQ(bytes(imported.recording, Kind::kLiveAtEnd).value, 1000);
-  EXPECT_THAT(imported.origins[0].notes[0], HasSubstr("not those of samples"));
+  EXPECT_THAT(imported.origins[0].notes[0], HasSubstr("do not match samples"));
 }
 
 TEST(Import, ContradictionsOfPprofAreNamed) {
@@ -369,7 +369,7 @@ TEST(Import, ContradictionsOfPprofAreNamed) {
     return imported.errors.empty() ? "" : imported.errors[0].text();
   };
   Message cpu({{"samples", "count"}, {"cpu", "nanoseconds"}});
-  EXPECT_THAT(reason(cpu.finish()), HasSubstr("tells samples/count, cpu/nanoseconds"));
+  EXPECT_THAT(reason(cpu.finish()), HasSubstr("contains samples/count, cpu/nanoseconds"));
   Message difference({{"objects", "count"}, {"space", "bytes"}});
   difference.sample({1, -5});
   EXPECT_THAT(reason(difference.finish()), HasSubstr("negative"));
@@ -378,7 +378,7 @@ TEST(Import, ContradictionsOfPprofAreNamed) {
   EXPECT_THAT(reason(few.finish()), HasSubstr("1 values for 2 sample types"));
   Message nowhere({{"objects", "count"}, {"space", "bytes"}});
   nowhere.sample({1, 5}, 0, 9);
-  EXPECT_THAT(reason(nowhere.finish()), HasSubstr("location 9, which is not there"));
+  EXPECT_THAT(reason(nowhere.finish()), HasSubstr("location 9, which is missing"));
   EXPECT_THAT(reason("\x0a\xff\xff\xff\xff"), HasSubstr("damaged"));
   EXPECT_THAT(reason(""), HasSubstr("no sample types"));
 }

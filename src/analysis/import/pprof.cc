@@ -90,7 +90,7 @@ class PprofReader {
     for (const PprofValueType& type : message_.sample_types) {
       types += fmt::format("{}{}/{}", types.empty() ? "" : ", ", type.type, type.unit);
     }
-    return fault(fmt::format("no profile of a heap: it tells {}", types));
+    return fault(fmt::format("not a heap profile: it contains {}", types));
   }
 
   /// A writer of one kind leaves the columns of the other at 0. (Nothing allocated, with something
@@ -113,8 +113,8 @@ class PprofReader {
              {columns->objects, columns->bytes, columns->samples, columns->variance}) {
           if (column != kNoColumn && message_.samples[i].values[column] < 0) {
             return fault(
-                fmt::format("sample {} has a negative value: a difference of two "
-                            "profiles is none itself",
+                fmt::format("sample {} has a negative value: this is a difference of two "
+                            "profiles, not a profile",
                             i + 1));
           }
         }
@@ -150,7 +150,8 @@ class PprofReader {
     if (message_.period <= 0 || !is_of_bytes) {
       origin_.what = "pprof heap profile";
       origin_.notes.emplace_back(
-          "it names no sampling period in bytes: its values stand as they are, without intervals");
+          "it has no sampling period in bytes: its values are shown as they are, without "
+          "intervals");
       return note_kinds();
     }
     period_ = static_cast<double>(message_.period);
@@ -164,10 +165,10 @@ class PprofReader {
     is_sampled_ = is_explained_by_samples();
     if (is_sampled_) {
       process_.set_interval(period_);
-      origin_.notes.emplace_back("numbers of samples were got back from its estimates");
+      origin_.notes.emplace_back("sample counts were recovered from its estimates");
     } else {
       origin_.notes.emplace_back(
-          "its values are not those of samples with this period: they stand as they are, "
+          "its values do not match samples with this period: they are shown as they are, "
           "without intervals");
     }
     note_kinds();
@@ -192,7 +193,7 @@ class PprofReader {
   void note_kinds() {
     if (allocated_.bytes != kNoColumn) return;
     process_.tells_live_only();
-    origin_.notes.emplace_back("it tells only what was live when it was written");
+    origin_.notes.emplace_back("it contains only the heap that was live when it was written");
   }
 
   [[nodiscard]] bool is_explained_by_samples() const {
@@ -264,7 +265,8 @@ class PprofReader {
     for (const std::uint64_t id : sample.locations) {
       const auto known = locations_.find(id);
       if (known == locations_.end()) {
-        return fault(fmt::format("sample {} is at location {}, which is not there", index + 1, id));
+        return fault(
+            fmt::format("sample {} refers to location {}, which is missing", index + 1, id));
       }
       locations.push_back(location_of(*known->second));
     }

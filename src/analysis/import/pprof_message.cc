@@ -31,7 +31,7 @@ class Decoder {
     read_strings();
     pbf_reader reader(bytes_.data(), bytes_.size());
     while (reader.next()) read_field(reader);
-    if (message_.sample_types.empty()) throw Contradiction("it names no sample types");
+    if (message_.sample_types.empty()) throw Contradiction("it has no sample types");
     return std::move(message_);
   }
 

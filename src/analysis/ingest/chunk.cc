@@ -67,7 +67,7 @@ std::string implausible(const ChunkHeader& header, std::uint64_t room) {
   }
   if (header.stored_bytes > room) return "a chunk that runs past the end of its image";
   if (header.raw_bytes > kMaxChunkBytes || header.stored_bytes > kMaxChunkBytes) {
-    return "a chunk larger than any chunk may be";
+    return "a chunk larger than the maximum";
   }
   if (is_bomb(header.raw_bytes, header.stored_bytes)) {
     return "a chunk that would unpack to many times its size";

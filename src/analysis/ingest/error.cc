@@ -26,7 +26,7 @@ Error trace_fault(const std::string& path, std::uint64_t image_offset,
       reason = fmt::format("{} ({} bytes)", reason, fault.found);
       break;
     case trace::Fault::kOtherVersion:
-      reason = fmt::format("trace format version {} is not known: this geiger reads version {}",
+      reason = fmt::format("unknown trace format version {}: this geiger reads version {}",
                            fault.found, trace::kVersion);
       break;
     case trace::Fault::kBadHeaderSize:

@@ -83,7 +83,7 @@ TEST_F(OddChunks, ChunksThatNoWriterStoresAreDamage) {
   expect(with_chunk(trace, header, "12345678"), "a chunk that runs past the end of its image");
   header.stored_bytes = 8;
   header.raw_bytes = kMaxChunkBytes + 1;
-  expect(with_chunk(trace, header, "12345678"), "a chunk larger than any chunk may be");
+  expect(with_chunk(trace, header, "12345678"), "a chunk larger than the maximum");
   std::string blank = with_chunk(trace, header, "12345678");
   std::ranges::fill(std::span(blank).subspan(trace.end(), 4), '\0');
   expect(blank, "no chunk where one should start");
@@ -119,7 +119,7 @@ TEST_F(OddChunks, AChunkOfHalfADiskIsNotRead) {
   const std::string path = files.write("huge.geiger", std::as_bytes(std::span(bytes)));
   std::filesystem::resize_file(path, size);  // Sparse.
   EXPECT_THAT(read(path).recording.warnings,
-              ElementsAre(HasSubstr("a chunk larger than any chunk may be")));
+              ElementsAre(HasSubstr("a chunk larger than the maximum")));
 }
 
 TEST_F(OddChunks, FramesThatEndEarlyOrGoOnCannotBeUnpacked) {

@@ -228,7 +228,7 @@ TEST_F(OddTraces, IntervalsThatNobodyDrawsWithWeighNothing) {
   trace.sample({.epoch = bent});
   const Ingested every = read(files.write("every.geiger", trace.bytes()));
   EXPECT_TRUE(std::isinf(every.recording.epochs.at(every.recording.samples.at(0).epoch).lambda));
-  EXPECT_THAT(every.recording.warnings, ElementsAre(HasSubstr("1 intervals with a rate")));
+  EXPECT_THAT(every.recording.warnings, ElementsAre(HasSubstr("1 intervals with a wrong rate")));
 }
 
 TEST_F(OddTraces, StacksThatDifferOnlyInTheirEndAreTwo) {

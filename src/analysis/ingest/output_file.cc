@@ -23,7 +23,7 @@ std::optional<Error> OutputFile::create(const std::string& path, std::optional<u
   if (descriptor_ < 0) return system_error(name, "cannot be created");
   temporary_ = name;
   if (mode && ::fchmod(descriptor_, *mode) != 0)
-    return system_error(name, "cannot be given its mode");
+    return system_error(name, "its mode cannot be set");
   return std::nullopt;
 }
 
@@ -49,7 +49,7 @@ std::optional<Error> OutputFile::commit(bool replace) {
     result = ::link(temporary_.c_str(), path_.c_str());
     if (result == 0) ::unlink(temporary_.c_str());
   }
-  if (result != 0) return system_error(path_, "cannot be given its name");
+  if (result != 0) return system_error(path_, "cannot be renamed");
   temporary_.clear();
   return std::nullopt;
 }

@@ -79,12 +79,12 @@ TEST_F(RefusedFiles, PackingThatFailsLeavesNothingBehind) {
     EXPECT_THAT(failure({refusal}, [&] { return pack(); }), HasSubstr(text));
     EXPECT_THAT(names_there(), ElementsAre("run"));
   };
-  expect({SYS_fchmod, EPERM}, "cannot be given its mode: Operation not permitted");
+  expect({SYS_fchmod, EPERM}, "its mode cannot be set: Operation not permitted");
   expect({SYS_write, ENOSPC, 2, trace::kControlOffset},
          "all.geiger: cannot be written: No space left on device");
   expect({SYS_write, EIO, 2, kEnd - trace::kControlOffset}, "all.geiger: cannot be written");
   expect({SYS_close, EDQUOT}, "all.geiger: cannot be written");
-  expect({SYS_renameat2, EACCES}, "all.geiger: cannot be given its name: Permission denied");
+  expect({SYS_renameat2, EACCES}, "all.geiger: cannot be renamed: Permission denied");
   expect({SYS_pread64, EIO, 3, trace::kControlOffset},
          "a.geiger: offset 4096: cannot be read to its end");
   const std::string part = "all.geiger." + std::to_string(::getpid()) + ".part";
@@ -103,7 +103,7 @@ TEST_F(RefusedFiles, AChunkThatCannotBeCopiedFailsThePacking) {
   EXPECT_THAT(failure({{SYS_write, ENOSPC, 2, 40}}, [&] { return store(output, "other", 1); }),
               HasSubstr("all.geiger: cannot be written"));
   EXPECT_THAT(failure({{SYS_fchmod, EPERM}}, [&] { return store(output, "other", 1); }),
-              HasSubstr("cannot be given its mode"));
+              HasSubstr("its mode cannot be set"));
   const Ingested result = read(output);
   EXPECT_FALSE(result.damaged);
   ASSERT_EQ(result.symbols.size(), 2U);
@@ -116,9 +116,9 @@ TEST_F(RefusedFiles, AFileSystemThatCannotRenameSoIsGivenALink) {
   EXPECT_EQ(read(output).recording.samples.size(), 2U * kSamples);
   EXPECT_THAT(names_there(), ElementsAre("all.geiger", "run"));
   EXPECT_THAT(failure({kNoSuchFlag}, [&] { return pack(); }),
-              HasSubstr("cannot be given its name: File exists"));
+              HasSubstr("cannot be renamed: File exists"));
   EXPECT_THAT(failure({kNoSuchFlag, {SYS_renameat, EINVAL}}, [&] { return pack(true); }),
-              HasSubstr("cannot be given its name: Invalid argument"));
+              HasSubstr("cannot be renamed: Invalid argument"));
   EXPECT_THAT(names_there(), ElementsAre("all.geiger", "run"));
 }
 

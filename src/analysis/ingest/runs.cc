@@ -71,7 +71,7 @@ TraceFiles traces_in(const std::string& path) {
     }
   }
   if (code) files.error = directory_error(path, code);
-  if (!code && files.paths.empty()) files.error = Error{path, std::nullopt, "holds no traces"};
+  if (!code && files.paths.empty()) files.error = Error{path, std::nullopt, "contains no traces"};
   sort_by_beginning(files.paths);
   return files;
 }

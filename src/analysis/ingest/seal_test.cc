@@ -220,7 +220,7 @@ TEST_F(Seal, RefusesATraceThatIsStillWritten) {
   EXPECT_EQ(read(path).recording.processes[0].ending, profile::Ending::kStillOpen);
   ::munmap(mapped, kMiB);
   ASSERT_TRUE(error);
-  EXPECT_THAT(error->text(), HasSubstr("still writes this trace"));
+  EXPECT_THAT(error->text(), HasSubstr("is still writing this trace"));
   EXPECT_EQ(std::filesystem::file_size(path), kMiB);
   EXPECT_FALSE(store(path, 0, "names"));
 }
@@ -297,8 +297,9 @@ TEST_F(Pack, TellsOfProcessesThatWereNeverRecorded) {
   EXPECT_EQ(result.recording.samples.size(), 3U);
   EXPECT_EQ(result.unbegun, left);
   EXPECT_THAT(result.recording.warnings,
-              UnorderedElementsAre(HasSubstr("x.y, pid 123: not recorded: killed at its start, or"),
-                                   HasSubstr("z, pid 7: killed before its recording began")));
+              UnorderedElementsAre(
+                  HasSubstr("x.y, pid 123: not recorded: the process was killed at start-up, or"),
+                  HasSubstr("z, pid 7: killed before its recording began")));
   ASSERT_FALSE(store(output, 0, "names"));
   EXPECT_EQ(read(output).unbegun, left);
 }
@@ -315,9 +316,10 @@ TEST_F(Pack, OfNothingBegunThereIsNothing) {
 TEST(Unbegun, AnyBytesAreNames) {
   const std::vector<Unbegun> all = {{"\x1b[31m<script>.1.0.geiger", true}, {"=cmd\n\xff", false}};
   EXPECT_EQ(decode_unbegun(encode_unbegun(all)), all);
-  EXPECT_EQ(all[1].text(),
-            "=cmd\n\xff: not recorded: killed at its start, or its trace found no "
-            "room (a full disk, ulimit -f); what it allocated is not known");
+  EXPECT_EQ(
+      all[1].text(),
+      "=cmd\n\xff: not recorded: the process was killed at start-up, or its "
+      "trace file could not be created (disk full, ulimit -f); its allocations are not known");
   for (const std::string_view payload : {"", "k", "-a", "kb\0", "k\0-\0"}) {
     EXPECT_LE(decode_unbegun(payload).size(), 1U);
   }

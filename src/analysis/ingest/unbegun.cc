@@ -48,11 +48,11 @@ std::optional<NamedProcess> process_named(std::string_view path) {
 std::string Unbegun::text() const {
   const auto named = process_named(name);
   return fmt::format(
-      "{}: {}; what it allocated is not known",
+      "{}: {}; its allocations are not known",
       named ? fmt::format("{}, pid {}", named->program, named->pid) : name,
       is_killed ? "killed before its recording began"
-                : "not recorded: killed at its start, or its trace found no room (a full disk, "
-                  "ulimit -f)");
+                : "not recorded: the process was killed at start-up, or its trace file could "
+                  "not be created (disk full, ulimit -f)");
 }
 
 bool was_never_begun(const InputFile& file) {

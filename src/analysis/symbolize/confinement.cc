@@ -253,13 +253,13 @@ std::string cause_of_death(int status, const JobLimits& limits) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == kOutOfMemory) {
     return "it took more than " + std::to_string(limits.memory / kMiB) + " MiB of memory";
   }
-  if (!WIFSIGNALED(status)) return "its reader gave up";
+  if (!WIFSIGNALED(status)) return "the process that reads it gave up";
   const int signal = WTERMSIG(status);
   if (signal == SIGPROF) {
     return "it took more than " + seconds_text(limits.processor) + " of processor time";
   }
   if (signal == SIGALRM) return "it took longer than " + seconds_text(limits.patience);
-  return std::string("its reader crashed: ") + ::strsignal(signal);
+  return std::string("the process that reads it crashed: ") + ::strsignal(signal);
 }
 
 }  // namespace geiger::symbolize

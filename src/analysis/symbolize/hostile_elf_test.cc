@@ -105,8 +105,8 @@ TEST_F(HostileElf, SymbolsOutliveADebugFileThatHangs) {
   EXPECT_EQ(outcome.unresolved, 0U);
   EXPECT_THAT(outcome.hints,
               testing::ElementsAre(testing::StartsWith("debug info of " + program_ +
-                                                       " could not be read (its reader "
-                                                       "fell silent)")));
+                                                       " could not be read (the process that "
+                                                       "reads it stopped answering)")));
 }
 
 Worker::Work work_that(const std::function<void()>& act) {
@@ -178,9 +178,9 @@ constexpr JobLimits kGenerous{kGiB, std::chrono::seconds(60), std::chrono::secon
 
 TEST(WorkerTest, SaysWhyItEnded) {
   EXPECT_EQ(cause([] { std::raise(SIGSEGV); }, kGenerous),
-            "its reader crashed: Segmentation fault");
-  EXPECT_EQ(cause([] { std::abort(); }, kGenerous), "its reader crashed: Aborted");
-  EXPECT_EQ(cause([] { ::_exit(1); }, kGenerous), "its reader gave up");
+            "the process that reads it crashed: Segmentation fault");
+  EXPECT_EQ(cause([] { std::abort(); }, kGenerous), "the process that reads it crashed: Aborted");
+  EXPECT_EQ(cause([] { ::_exit(1); }, kGenerous), "the process that reads it gave up");
   JobLimits tight = kGenerous;
   tight.processor = std::chrono::milliseconds(200);
   const auto spin = [] {

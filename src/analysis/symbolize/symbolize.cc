@@ -297,9 +297,9 @@ std::string hint_for(const ModuleJob& job, const JobResult& result, bool asked_s
              (asked_servers ? "; no server in DEBUGINFOD_URLS has it"
                             : ", or set DEBUGINFOD_URLS and run 'geiger symbolize --debuginfod'");
     case Finding::kMissing:
-      return job.path + " is not here (" + id + "): frames show as " + name + "+0x...";
+      return job.path + " was not found (" + id + "): frames show as " + name + "+0x...";
     case Finding::kChanged:
-      return job.path + " changed since the run (recorded " + id + ", found " +
+      return job.path + " has changed since the run (recorded " + id + ", found " +
              (answer->found_build_id.empty() ? "none" : answer->found_build_id) +
              "): frames show as " + name + "+0x...";
     case Finding::kUnreadable:

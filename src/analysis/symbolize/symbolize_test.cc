@@ -226,7 +226,7 @@ TEST_F(SplitProgram, NothingLeftGivesModuleAndOffset) {
   EXPECT_EQ(outcome.resolved, 0U);
   EXPECT_EQ(outcome.unresolved, addresses_.size());
   EXPECT_EQ(outcome.modules_without_debug_info, 1U);
-  EXPECT_THAT(outcome.hints, ElementsAre(HasSubstr("is not here")));
+  EXPECT_THAT(outcome.hints, ElementsAre(HasSubstr("was not found")));
   EXPECT_THAT(recording_.frames.front().function, testing::StartsWith("program+0x"));
   EXPECT_TRUE(recording_.is_symbolized);
 }

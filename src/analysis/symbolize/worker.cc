@@ -106,10 +106,11 @@ int Worker::reap() {
 }
 
 std::string Worker::end(const ModuleJob& job) {
-  if (pid_ <= 0) return "no process for its reader could be started";
+  if (pid_ <= 0) return "no process to read it could be started";
   const int status = reap();
-  if (is_silent_) return "its reader fell silent";
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) return "its reader was killed";
+  if (is_silent_) return "the process that reads it stopped answering";
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+    return "the process that reads it was killed";
   return cause_of_death(status, limits_.of_job ? limits_.of_job(job) : JobLimits{});
 }
 

@@ -54,7 +54,8 @@ class Worker {
   [[nodiscard]] std::optional<WorkerMessage> receive();
 
   /// After the last message: ends the process and returns why it sent no more, where `job` was the
-  /// one it worked on. "its reader crashed: Segmentation fault"
+  /// one it worked on. "the process that reads it crashed:
+  /// Segmentation fault"
   [[nodiscard]] std::string end(const ModuleJob& job);
 
  private:

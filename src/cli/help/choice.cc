@@ -16,7 +16,7 @@ CLI::Validator one_of(const std::vector<std::string>& words) {
     if (std::ranges::find(words, word) != words.end()) return {};
     const std::string hint = query::did_you_mean(word, words);
     if (!hint.empty()) return fmt::format("unknown '{}'{}", word, hint);
-    return fmt::format("'{}' is none of {}", word, fmt::join(words, ", "));
+    return fmt::format("invalid value '{}' (choose from {})", word, fmt::join(words, ", "));
   };
   return {refusal, fmt::format("{{{}}}", fmt::join(words, ","))};
 }
@@ -27,7 +27,7 @@ CLI::Validator process_id() {
     const char* const end = word.data() + word.size();
     const auto [at, error] = std::from_chars(word.data(), end, pid);
     if (error == std::errc{} && at == end && pid > 0) return {};
-    return fmt::format("'{}' is not a process id; 'pidof NAME' prints those of a program", word);
+    return fmt::format("'{}' is not a process id; 'pidof NAME' prints a program's", word);
   };
   return {refusal, ""};
 }

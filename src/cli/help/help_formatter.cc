@@ -45,7 +45,8 @@ std::string HelpFormatter::make_footer(const CLI::App* app) const {
 }
 
 void document_exit_codes(CLI::App& app) {
-  constexpr const char* kCommon = "\nExit code: 0 done, 1 failed or damaged input, 2 usage.";
+  constexpr const char* kCommon =
+      "\nExit code: 0 success, 1 failure or damaged input, 2 usage error.";
   const std::string footer = app.get_footer();
   if (footer.find("Exit code") == std::string::npos) {
     const bool is_ended = footer.empty() || footer.ends_with('\n');

@@ -35,11 +35,11 @@ std::string missing_format(const CLI::App& verb, const std::vector<std::string>&
   const auto formats = verb_names(verb);
   const std::string known = fmt::format("{}", fmt::join(formats, ", "));
   if (words.size() < 2 || words[1].starts_with('-')) {
-    return fmt::format("{}: which of {}?", verb.get_name(), known);
+    return fmt::format("{}: no format given (choose from {})", verb.get_name(), known);
   }
   const std::string meant = query::did_you_mean(words[1], formats);
   return fmt::format("{}: unknown '{}'{}", verb.get_name(), words[1],
-                     meant.empty() ? fmt::format("; there are {}", known) : meant);
+                     meant.empty() ? fmt::format(" (choose from {})", known) : meant);
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ struct Fields {
 /// Reads the offset of a sample into `group`; the reason why not, or nothing.
 std::string add_offset(SampleGroup& group, std::string_view text) {
   if (text.empty()) return "";
-  if (group.is_certain) return "an object recorded with certainty has no drawn byte";
+  if (group.is_certain) return "an object recorded with certainty has no offset";
   const auto offset = query::parse_size(text);
   if (!offset.has_value()) return offset.reason();
   if (offset.value() >= group.size) {
@@ -67,13 +67,13 @@ Group group_of(const Fields& fields) {
   if (!size.has_value()) return Group::failure(size.reason());
   if (size.value() == 0) return Group::failure("an object of 0 bytes has no bytes to estimate");
   if (size.value() > kLargestSize) {
-    return Group::failure(fmt::format("'{}' is larger than any object", fields.size));
+    return Group::failure(fmt::format("'{}' is too large for the size of an object", fields.size));
   }
   SampleGroup group{size.value(), 0, 1, *certain};
   if (!*certain) {
     const auto interval = query::parse_size(fields.interval);
     if (!interval.has_value()) return Group::failure(interval.reason());
-    if (interval.value() == 0) return Group::failure("an interval has at least 1 byte");
+    if (interval.value() == 0) return Group::failure("an interval must be at least 1 byte");
     group.interval = interval.value();
   }
   const auto count = parse_count(fields.count);
@@ -93,7 +93,8 @@ Group parse_csv(std::string_view line) {
   fields.count = take_until(line, ',');
   fields.certain = take_until(line, ',');
   fields.offset = take_until(line, ',');
-  if (!line.empty()) return Group::failure("more than size,interval,count,certain,offset");
+  if (!line.empty())
+    return Group::failure("too many fields (expected size,interval,count,certain,offset)");
   if (fields.count.empty()) fields.count = "1";
   return group_of(fields);
 }

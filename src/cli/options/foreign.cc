@@ -40,7 +40,7 @@ bool is_refused(const Input& input, const char* verb) {
   if (input.origins.empty()) return false;
   const imports::Origin& first = input.origins.front();
   terminal::complain(
-      fmt::format("{}: {}; {} is of geiger's own recordings", first.path, first.what, verb));
+      fmt::format("{}: {}; '{}' needs a recording made by geiger", first.path, first.what, verb));
   return true;
 }
 

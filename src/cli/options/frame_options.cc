@@ -7,13 +7,13 @@ namespace {
 
 void add_rule_options(CLI::App& verb, query::FrameOptions& options) {
   verb.add_option("--hide", options.hidden,
-                  "Leave out frames whose function, module or file matches; their\ncallers are "
+                  "Hide frames whose function, module or file matches; their\ncallers are "
                   "blamed; may be repeated")
       ->type_name("REGEX")
       ->allow_extra_args(false);
   verb.add_option("--rules", options.rules_file,
-                  "Which code is own, of a library or plumbing: lines\n\"own|library|plumbing|hide "
-                  "REGEX\" (default: .geiger-rules here)")
+                  "File of rules that classify frames: lines\n\"own|library|plumbing|hide "
+                  "REGEX\" (default: ./.geiger-rules)")
       ->type_name("FILE");
 }
 
@@ -21,8 +21,8 @@ void add_rule_options(CLI::App& verb, query::FrameOptions& options) {
 
 void add_frame_options(CLI::App& verb, query::FrameOptions& options) {
   verb.add_flag("--plumbing", options.shows_plumbing,
-                "Show frames of allocators, standard libraries and interpreters\ntoo, and blame "
-                "the innermost one");
+                "Also show frames of allocators, standard libraries and\n"
+                "interpreters, and blame the innermost one");
   add_rule_options(verb, options);
 }
 
@@ -30,7 +30,7 @@ void add_all_frames_options(CLI::App& verb, query::FrameOptions& options) {
   options.shows_plumbing = true;
   verb.add_flag_callback(
       "--no-plumbing", [&options] { options.shows_plumbing = false; },
-      "Leave out frames of allocators, standard libraries and\ninterpreters, as reports do");
+      "Hide frames of allocators, standard libraries and\ninterpreters, as reports do");
   add_rule_options(verb, options);
 }
 

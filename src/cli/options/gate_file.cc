@@ -40,7 +40,7 @@ base::Outcome<Limit> parse_limit(std::string_view kind, std::string_view value) 
     return Limit{Measured::kBytes, static_cast<double>(bytes.value())};
   }
   return base::Outcome<Limit>::failure(
-      fmt::format("'{}' is no limit: max-growth or max-bytes", kind));
+      fmt::format("unknown limit '{}' (choose from max-growth, max-bytes)", kind));
 }
 
 /// "FUNCTION" or "FUNCTION in MODULE"; names of functions may hold blanks.
@@ -59,7 +59,7 @@ base::Outcome<GateSpec> parse_line(std::string_view line) {
     return base::Outcome<GateSpec>::failure("a limit needs a value and a function");
   const auto limit = parse_limit(kind, value);
   if (!limit.has_value()) return base::Outcome<GateSpec>::failure(limit.reason());
-  if (line.empty()) return base::Outcome<GateSpec>::failure("which function? * stands for all");
+  if (line.empty()) return base::Outcome<GateSpec>::failure("no function given (* matches all)");
   return GateSpec{parse_pattern(line), limit.value(), {}};
 }
 
@@ -78,7 +78,7 @@ base::Outcome<Specs> parse_budget(std::string_view text, const std::string& path
     spec.value().source = fmt::format("{}:{}", profile::file_name_of(path), number);
     specs.push_back(std::move(spec.value()));
   }
-  if (specs.empty()) return base::Outcome<Specs>::failure(path + ": holds no limit");
+  if (specs.empty()) return base::Outcome<Specs>::failure(path + ": contains no limits");
   return specs;
 }
 

@@ -38,19 +38,20 @@ TEST(Budget, HoldsALimitPerLine) {
 }
 
 TEST(Budget, RefusalsNameTheLine) {
-  EXPECT_EQ(refusal("\nmax-bytes 1MiB\n"), "dir/budget:2: which function? * stands for all");
+  EXPECT_EQ(refusal("\nmax-bytes 1MiB\n"), "dir/budget:2: no function given (* matches all)");
   EXPECT_EQ(refusal("max-bytes\n"), "dir/budget:1: a limit needs a value and a function");
-  EXPECT_EQ(refusal("bytes 1MiB *"), "dir/budget:1: 'bytes' is no limit: max-growth or max-bytes");
-  EXPECT_EQ(refusal("#\n#\nmax-growth 5 *"), "dir/budget:3: '5' is no growth like 5%");
+  EXPECT_EQ(refusal("bytes 1MiB *"),
+            "dir/budget:1: unknown limit 'bytes' (choose from max-growth, max-bytes)");
+  EXPECT_EQ(refusal("#\n#\nmax-growth 5 *"), "dir/budget:3: '5' is not a growth limit (try 5%)");
   EXPECT_EQ(refusal("max-bytes 5% *"),
             "dir/budget:1: '5%' is not a size (try 4096, 512KiB, 512kB or 4GiB)");
-  EXPECT_EQ(refusal("# nothing\n"), "dir/budget: holds no limit");
-  EXPECT_EQ(refusal(""), "dir/budget: holds no limit");
+  EXPECT_EQ(refusal("# nothing\n"), "dir/budget: contains no limits");
+  EXPECT_EQ(refusal(""), "dir/budget: contains no limits");
 }
 
 TEST(Budget, FilesThatAreNotThere) {
   EXPECT_EQ(read_budget("/no/such/file").reason(), "/no/such/file: No such file or directory");
-  EXPECT_EQ(read_budget("/dev/zero").reason(), "/dev/zero: too large, 1 MiB is the most");
+  EXPECT_EQ(read_budget("/dev/zero").reason(), "/dev/zero: too large (at most 1 MiB)");
   EXPECT_EQ(read_budget("/tmp").reason(), "/tmp: Is a directory");
 }
 

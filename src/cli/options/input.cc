@@ -32,7 +32,7 @@ constexpr std::size_t kHintsSaid = 2;
 void say_lines(const std::vector<std::string>& lines, std::size_t most) {
   for (std::size_t i = 0; i < std::min(lines.size(), most); ++i) terminal::complain(lines[i]);
   if (lines.size() > most)
-    terminal::complain(fmt::format("and {} more like these", lines.size() - most));
+    terminal::complain(fmt::format("and {} more messages like these", lines.size() - most));
 }
 
 /// The runs to read: those named, else the newest here.
@@ -42,7 +42,7 @@ std::optional<std::vector<std::string>> runs_of(const ReadOptions& options) {
     if (newest->starts_with("./")) newest->erase(0, 2);
     return std::vector{*newest};
   }
-  terminal::complain("no run here: name one, or make one with 'geiger run -- PROGRAM'");
+  terminal::complain("no run found here: name one, or record one with 'geiger run -- PROGRAM'");
   return std::nullopt;
 }
 
@@ -114,7 +114,7 @@ std::optional<double> parse_level(const std::string& text) {
 
 void add_read_options(CLI::App& verb, ReadOptions& options, bool has_report) {
   verb.add_option("RUN", options.runs,
-                  "Run directories or trace files (default: the newest here),\nor profiles of "
+                  "Run directories or trace files (default: the newest here),\nor profiles from "
                   "pprof, jemalloc, gperftools, heaptrack")
       ->type_name("");
   if (!has_report) return;
@@ -127,7 +127,9 @@ void add_level_option(CLI::App& verb, double& level) {
           "--ci,--level",
           [&level](const std::string& text) {
             const auto parsed = parse_level(text);
-            if (!parsed) throw CLI::ValidationError("--ci", "'" + text + "' is no level like 95%");
+            if (!parsed)
+              throw CLI::ValidationError("--ci",
+                                         "invalid confidence level '" + text + "' (example: 95%)");
             level = *parsed;
           },
           "Confidence level of the intervals (default 95%)")

@@ -8,7 +8,8 @@
 namespace geiger::cli {
 
 void add_picture_options(CLI::App& verb, PictureOptions& options) {
-  verb.add_option("--svg", options.path, "Draw the picture into this file")->type_name("FILE");
+  verb.add_option("--svg", options.path, "Also draw the result as a picture in this file")
+      ->type_name("FILE");
   verb.add_flag("-f,--force", options.replaces, "Replace the file if it exists");
 }
 

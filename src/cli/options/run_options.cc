@@ -74,17 +74,17 @@ void settle_interval(run::RunOptions& options, run::IntervalWish usual) {
 }
 
 void add_output_options(CLI::App& run, run::RunOptions& options) {
-  run.add_option("-o,--output", options.file, "Write exactly one file, children included")
+  run.add_option("-o,--output", options.file, "Write a single file, child processes included")
       ->type_name("FILE");
-  run.add_flag("-f,--force", options.replaces, "Replace what an earlier run left there");
-  run.add_flag("-q,--quiet", options.is_quiet, "Say nothing unless something is wrong");
+  run.add_flag("-f,--force", options.replaces, "Replace the output of an earlier run");
+  run.add_flag("-q,--quiet", options.is_quiet, "Print only warnings and errors");
   run.add_flag_callback(
       "--no-symbolize", [&options] { options.symbolizes = false; },
-      "Leave names and lines for 'geiger symbolize'");
+      "Do not look up names and lines ('geiger symbolize' does)");
   run.add_option_function<std::string>(
          "--trace-limit",
          size_into(options.runtime.capacity, "--trace-limit", kMiB, trace::kMaxCapacity),
-         "Bytes that one trace may take (default 4GiB)")
+         "Maximum size of one trace (default 4GiB)")
       ->type_name("SIZE");
 }
 
@@ -93,12 +93,14 @@ void add_sampling_options(CLI::App& run, run::RunOptions& options) {
   run.add_option_function<std::string>(
          "--interval", [&options](const std::string& text) { read_interval(text, options); },
          "Sampling interval: mean bytes between sampled bytes, or auto:\n"
-         "as fine as 1 % of processor time buys, 8KiB at best (default\n"
-         "auto; 512KiB for attach, --dormant and --seed); 1 records every\n"
-         "allocation")
+         "the smallest from 8KiB up that costs at most 1 % of CPU time\n"
+         "(default auto; 512KiB for attach, --dormant and --seed);\n"
+         "1 records every allocation")
       ->type_name("SIZE");
-  run.add_flag("--pure", runtime.is_pure, "No certain objects: every byte has its trial");
-  run.add_option("--seed", runtime.seed, "Draw the same numbers in every run")->type_name("N");
+  run.add_flag("--pure", runtime.is_pure,
+               "Sample large objects too, instead of recording each one");
+  run.add_option("--seed", runtime.seed, "Seed of the random numbers, to repeat a run")
+      ->type_name("N");
   run.add_flag_callback(
       "--children", [&runtime] { runtime.follows_children = true; },
       "Profile the processes that the program starts (default)");
@@ -114,7 +116,7 @@ void add_sampling_options(CLI::App& run, run::RunOptions& options) {
   run.add_flag("--free-stacks", runtime.records_free_stacks, "Record where samples are freed");
   run.add_flag_callback(
       "--no-mappings", [&runtime] { runtime.records_mappings = false; },
-      "Do not record what the program maps past its allocator");
+      "Do not record the program's own mmap calls");
 }
 
 void add_duration_option(CLI::App& verb, run::RunOptions& options, const char* help) {
@@ -142,7 +144,7 @@ void read_segments(const std::string& text, run::RuntimeSettings& runtime) {
   runtime.keep = is_number ? std::stoul(keep) : 0;
   if (runtime.keep < 1 || runtime.keep > kMostKept) {
     throw CLI::ValidationError(
-        kOption, fmt::format("'{}' is not a number of traces to keep, 1 to {}", keep, kMostKept));
+        kOption, fmt::format("'{}' is not a number of traces to keep (1 to {})", keep, kMostKept));
   }
 }
 
@@ -151,16 +153,16 @@ void add_bounds(CLI::App& run, run::RunOptions& options) {
   CLI::Option* segments =
       run.add_option_function<std::string>(
              "--segments", [&runtime](const std::string& text) { read_segments(text, runtime); },
-             "Go on in another trace after so many bytes, each of them\n"
-             "readable alone, and keep the last N (docs/long-runs.md)")
+             "Rotate: start a new trace file after SIZE bytes, each readable\n"
+             "on its own, and keep the last N (docs/long-runs.md)")
           ->type_name("SIZE[,N]");
   run.add_flag("--aggregate", runtime.aggregates,
-               "Count samples that are alike instead of keeping each:\n"
-               "for weeks; no peak, lifetimes or windows of time")
+               "Store counts of equal samples instead of every sample, for runs\n"
+               "of weeks; no peak, no lifetimes, no time windows")
       ->excludes(segments);
   run.add_option("--live-samples", runtime.live,
-                 "Samples to keep track of at most (default 4194304);\n"
-                 "beyond, every second one is left out, and readers know")
+                 "Maximum of live samples to track (default 4194304); beyond it,\n"
+                 "every second one is no longer tracked, and reports allow for it")
       ->check(CLI::Range(std::uint64_t{1024}, std::uint64_t{1} << 32))
       ->type_name("N");
 }
@@ -172,19 +174,19 @@ void add_window_options(CLI::App& run, run::RunOptions& options) {
            options.window.delay = duration_of(text, "--delay");
            options.runtime.starts_paused = options.window.delay.count() > 0;
          },
-         "Begin recording this long after the start (10s, 500ms, 2m);\n"
-         "a child that lives for milliseconds only may be missed")
+         "Start recording after this time (10s, 500ms, 2m); child\n"
+         "processes that live for only milliseconds may be missed")
       ->type_name("TIME");
-  add_duration_option(run, options, "Record for this long; the program runs on");
+  add_duration_option(run, options, "Record for this long; the program then continues");
 }
 
 void add_observation_options(CLI::App& run, run::RunOptions& options) {
   run.add_flag("--fragmentation", options.observation.wants_waste,
-               "Also find out what the allocator keeps free beside live objects\n"
-               "(for table --kind stranded)");
+               "Also record free memory that live objects keep from being\n"
+               "returned to the system (for table --kind stranded)");
   run.add_flag_callback(
       "--no-observe", [&options] { options.observation.observes = false; },
-      "Read nothing about the memory of the processes (for geiger rss)");
+      "Do not observe the memory of the processes (geiger rss needs it)");
 }
 
 std::function<void(const std::vector<std::string>&)> conditions_into(
@@ -227,11 +229,10 @@ void add_watch_options(CLI::App& verb, control::WatchOptions& watch) {
       "Set a mark at rss>2GiB, rss+=256MiB (each step), cgroup>80%,\n"
       "psi>10% (waiting for memory) or every=10m; may be repeated");
   add("--snapshot-on", watch.snapshot_on,
-      "Then also end the trace and go on in another, which reads alone");
-  verb.add_option(
-          "--keep", watch.keep,
-          "Of the snapshots of a process keep the N of the largest RSS\n(default 0: all); other "
-          "segments are not deleted")
+      "Like --mark-on; also start a new trace file, readable on its own");
+  verb.add_option("--keep", watch.keep,
+                  "Keep only the N snapshots of each process with the largest RSS\n"
+                  "(default 0: all); other trace files are not deleted")
       ->type_name("N");
   verb.add_option_function<std::string>(
           "--budget",
@@ -240,8 +241,8 @@ void add_watch_options(CLI::App& verb, control::WatchOptions& watch) {
             if (!budget.has_value()) throw CLI::ValidationError("--budget", budget.reason());
             watch.budget = budget.value();
           },
-          "Raise the interval where recording would cost more than 0.5%\n"
-          "of processor time, or take more than 2000/s samples")
+          "Raise the interval if recording costs more than 0.5% of CPU\n"
+          "time, or takes more than 2000/s samples")
       ->type_name("LIMIT");
 }
 
@@ -264,17 +265,20 @@ CLI::App* add_run_options(CLI::App& app, run::RunOptions& options) {
   CLI::App* run = app.add_subcommand("run", "Run a program and record where it allocates");
   run->formatter(std::make_shared<RunFormatter>());
   run->footer(
-      "\nThe program behaves as if run alone: same input and output, signals, job control,\n"
-      "exit code. Traces go to geiger-PROGRAM.PID/ in the current directory.\n"
-      "\nExit code: the program's own, or the signal that ended it; 127 program not found,\n"
-      "126 not executable, 125 geiger could not be built or started, 2 usage.\n"
+      "\nThe program behaves as it does without geiger: same input and output, signals,\n"
+      "job control and exit code. Traces go to geiger-PROGRAM.PID/ in the current\n"
+      "directory.\n"
+      "\nExit code: the program's own, or the signal that ended it; 127 program not\n"
+      "found, 126 not executable, 125 geiger could not be built or started, 2 usage\n"
+      "error.\n"
       "\nExamples:\n"
       "  geiger run -- sqlite3 my.db 'SELECT count(*) FROM t'\n"
       "  geiger run --interval 64KiB -o build.geiger make\n");
   add_output_options(*run, options);
   add_sampling_options(*run, options);
   add_bounds(*run, options);
-  run->add_flag("--lttng", options.tells_lttng, "Also tell LTTng-UST sessions (docs/events.md)");
+  run->add_flag("--lttng", options.tells_lttng,
+                "Also send events to LTTng-UST sessions (docs/events.md)");
   add_window_options(*run, options);
   add_observation_options(*run, options);
   add_control_options(*run, options);

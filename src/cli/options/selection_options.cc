@@ -19,17 +19,17 @@ void refuse_aggregated(const profile::Recording& recording, const std::string& v
 
 void add_window_options(CLI::App& verb, query::SelectionOptions& options) {
   verb.add_option("--from", options.from,
-                  std::string("What was allocated from WHEN on:\n") + query::kWhenForms)
+                  std::string("Only allocations from WHEN on:\n") + query::kWhenForms)
       ->type_name("WHEN");
-  verb.add_option("--to", options.to, "What was allocated before WHEN")->type_name("WHEN");
+  verb.add_option("--to", options.to, "Only allocations before WHEN")->type_name("WHEN");
 }
 
 void add_filter_options(CLI::App& verb, query::SelectionOptions& options) {
-  verb.add_option("--thread", options.thread, "Only threads of this name (* and ? as in a shell)")
+  verb.add_option("--thread", options.thread, "Only threads with this name (* and ? as in a shell)")
       ->type_name("NAME");
   verb.add_option("--label", options.label, "Only within this label")->type_name("TEXT");
   verb.add_option("--type", options.type, "Only objects of this type")->type_name("NAME");
-  verb.add_option("--size", options.size, "Only objects of so many bytes: 1KiB..4KiB")
+  verb.add_option("--size", options.size, "Only objects of these sizes: 1KiB..4KiB")
       ->type_name("MIN..MAX");
   verb.add_option("--pid", options.pids, "Only this process; may be repeated")
       ->type_name("PID")
@@ -43,12 +43,13 @@ void add_expression_options(CLI::App& verb, query::SelectionOptions& options) {
   verb.add_option("--focus", options.focus,
                   "Only stacks with a frame whose function, module or file matches")
       ->type_name("REGEX");
-  verb.add_option("--ignore", options.ignore, "Only stacks without such a frame")
+  verb.add_option("--ignore", options.ignore, "Only stacks without a frame that matches")
       ->type_name("REGEX");
 }
 
 void add_heap_option(CLI::App& verb, query::SelectionOptions& options) {
-  verb.add_option("--heap", options.heap, "Instead of the process's heap one that it reported")
+  verb.add_option("--heap", options.heap,
+                  "A heap that the program reports, instead of the process's heap")
       ->type_name("NAME");
 }
 
@@ -61,9 +62,9 @@ void add_selection_options(CLI::App& verb, query::SelectionOptions& options, que
       ->check(one_of(query::names_of(kinds)))
       ->type_name("KIND");
   verb.add_option("--at", options.at,
-                  has_all ? "What was live at WHEN; of what is read from snapshots:\n"
+                  has_all ? "Memory live at WHEN; for kinds read from snapshots:\n"
                             "maximum (default) or last"
-                          : "What was live at WHEN")
+                          : "Memory live at WHEN")
       ->type_name("WHEN");
   add_window_options(verb, options);
   add_filter_options(verb, options);

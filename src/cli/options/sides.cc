@@ -56,7 +56,7 @@ bool add_run(const std::string& run, compare::Which which, const query::Selectio
     const bool is_live_only = profile::tells_live_only(input->recording());
     terminal::complain(
         fmt::format("{}: {}{}", run, compare::text_of(*error),
-                    is_live_only ? "; this one tells only what was live: --kind live" : ""));
+                    is_live_only ? "; it contains only live memory: use --kind live" : ""));
     return false;
   }
   return true;
@@ -70,7 +70,7 @@ void shield_divider(std::vector<std::string>& words) {
 
 void add_side_options(CLI::App& verb, std::vector<std::string>& words, const std::string& usage) {
   verb.formatter(std::make_shared<SidesFormatter>(usage));
-  verb.add_option("RUN", words, "Run directories or trace files; -- divides the sides")
+  verb.add_option("RUN", words, "Run directories or trace files; -- separates the two sides")
       ->type_name("");
 }
 
@@ -85,7 +85,7 @@ CLI::Option* add_grouping_options(CLI::App& verb, compare::Grouping& grouping, b
           ->check(one_of(names))
           ->type_name("GROUP");
   verb.add_flag("--inclusive", grouping.is_inclusive,
-                "Count what a function or module calls as its own");
+                "Include the functions that a function or module calls");
   return by;
 }
 
@@ -103,15 +103,15 @@ base::Outcome<Sides> sides_of(const std::vector<std::string>& words, bool needs_
   if (divider != words.end()) {
     Sides sides{{words.begin(), divider}, {divider + 1, words.end()}};
     if (std::ranges::find(sides.after, kDivider) != sides.after.end()) {
-      return Result::failure("a second -- : there are only two sides");
+      return Result::failure("more than one --: there are only two sides");
     }
-    if (sides.after.empty()) return Result::failure("no run behind --");
-    if (sides.before.empty() && needs_before) return Result::failure("no run in front of --");
+    if (sides.after.empty()) return Result::failure("no run after --");
+    if (sides.before.empty() && needs_before) return Result::failure("no run before --");
     return sides;
   }
   if (words.size() == 2) return Sides{{words[0]}, {words[1]}};
   if (words.size() == 1 && !needs_before) return Sides{{}, words};
-  if (words.size() < 2) return Result::failure("two runs are needed: one before, one after");
+  if (words.size() < 2) return Result::failure("give two runs: one before, one after");
   return Result::failure("more than two runs: put -- between the sides");
 }
 

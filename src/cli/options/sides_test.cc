@@ -31,12 +31,13 @@ TEST(Sides, WithoutGrowthNothingBeforeIsNeeded) {
 }
 
 TEST(Sides, RefusalsSayWhatIsMissing) {
-  EXPECT_EQ(parsed({}).reason(), "two runs are needed: one before, one after");
-  EXPECT_EQ(parsed({"a"}).reason(), "two runs are needed: one before, one after");
+  EXPECT_EQ(parsed({}).reason(), "give two runs: one before, one after");
+  EXPECT_EQ(parsed({"a"}).reason(), "give two runs: one before, one after");
   EXPECT_EQ(parsed({"a", "b", "c"}).reason(), "more than two runs: put -- between the sides");
-  EXPECT_EQ(parsed({"a", "--"}).reason(), "no run behind --");
-  EXPECT_EQ(parsed({"--", "a"}).reason(), "no run in front of --");
-  EXPECT_EQ(parsed({"a", "--", "b", "--", "c"}).reason(), "a second -- : there are only two sides");
+  EXPECT_EQ(parsed({"a", "--"}).reason(), "no run after --");
+  EXPECT_EQ(parsed({"--", "a"}).reason(), "no run before --");
+  EXPECT_EQ(parsed({"a", "--", "b", "--", "c"}).reason(),
+            "more than one --: there are only two sides");
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ void add_terminal_options(CLI::App& verb) {
           "auto (default: on a terminal, unless NO_COLOR is set), always, never")
       ->check(one_of({"auto", "always", "never"}))
       ->type_name("WHEN");
-  verb.add_flag_callback("-q,--quiet", suggest_nothing, "Do not say what to look at next");
+  verb.add_flag_callback("-q,--quiet", suggest_nothing, "Do not suggest the next command");
 }
 
 void add_names_option(CLI::App& verb) {

@@ -11,19 +11,21 @@ namespace geiger::cli {
 
 void register_attach(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<run::AttachOptions>();
-  CLI::App* attach = app.add_subcommand("attach", "Record a process that runs already");
-  attach->add_option("PID", options->pid, "The process")->required()->check(process_id());
+  CLI::App* attach = app.add_subcommand("attach", "Record a process that is already running");
+  attach->add_option("PID", options->pid, "Process id")->required()->check(process_id());
   add_output_options(*attach, options->recording);
   add_sampling_options(*attach, options->recording);
   add_duration_option(*attach, options->recording, "Detach after this long (default: at ^C)");
   attach->add_flag("--despite-seccomp", options->despite_seccomp,
-                   "Attach though the process filters its system calls, as in a container\n"
-                   "whose filter allows what the runtime needs (docs/attach.md)");
+                   "Attach even if the process filters its system calls, as in a\n"
+                   "container, provided that the filter allows those of the\n"
+                   "runtime (docs/attach.md)");
   attach->footer(
-      "\nThe process stands still for some milliseconds and runs on. What it allocated before is\n"
-      "not known. ^C, the duration or its end end the recording; it goes on as before.\n"
-      "Needs the right to trace it: the same user and kernel.yama.ptrace_scope 0, or root.\n"
-      "\nExit code: 0 recorded, 1 refused (the process is untouched), 2 usage.\n"
+      "\nThe process stops for a few milliseconds. Earlier allocations are not visible.\n"
+      "Recording ends at ^C, after the duration or when the process ends; after ^C or\n"
+      "the duration the process runs on as before. Needs permission to trace it: the\n"
+      "same user and kernel.yama.ptrace_scope 0, or root.\n"
+      "\nExit code: 0 recorded, 1 refused (the process is unchanged), 2 usage error.\n"
       "\nExample:\n"
       "  geiger attach --duration 30s -o leak.geiger $(pidof redis-server)\n");
   attach->callback([options, &exit_code] {

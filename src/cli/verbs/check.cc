@@ -77,7 +77,7 @@ compare::Gates gates_of(const CheckArguments& options) {
     for (auto& spec : value_or_refuse(read_budget(options.budget))) gates.specs.push_back(spec);
   }
   if (gates.specs.empty() && gates.per_site.empty()) {
-    refuse_check("no limit: give --max-growth, --max-bytes or --budget");
+    refuse_check("no limit given: use --max-growth, --max-bytes or --budget");
   }
   return gates;
 }
@@ -163,18 +163,19 @@ int run_check(CheckArguments& options) {
 }
 
 void add_limits(CLI::App& verb, CheckArguments& options) {
-  verb.add_option("--max-growth", options.max_growth, "Most growth over the baseline, as 5%")
+  verb.add_option("--max-growth", options.max_growth,
+                  "Maximum growth over the baseline, such as 5%")
       ->type_name("PERCENT");
-  verb.add_option("--max-bytes", options.max_bytes, "Most bytes per run")->type_name("SIZE");
+  verb.add_option("--max-bytes", options.max_bytes, "Maximum bytes per run")->type_name("SIZE");
   verb.add_option("--budget", options.budget, "File with limits per function (docs/ci.md)")
       ->type_name("FILE");
   verb.add_option("--ignore-below", options.ignore_below,
-                  "A part may exceed its --max-growth by so many bytes\n"
+                  "Bytes by which a part may exceed its --max-growth\n"
                   "(default: 1% of the baseline's total)")
       ->type_name("SIZE");
   verb.add_flag("--allow-missing-baseline", options.allows_missing_baseline,
-                "Without a baseline check no growth, only other limits: for the\n"
-                "first pipeline, which has none");
+                "If there is no baseline, skip limits on growth and check only\n"
+                "the others, as in a project's first pipeline");
   verb.add_option("--junit", options.junit, "Also write JUnit XML")->type_name("FILE");
 }
 
@@ -182,18 +183,17 @@ void add_limits(CLI::App& verb, CheckArguments& options) {
 
 void register_check(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<CheckArguments>();
-  CLI::App* verb =
-      app.add_subcommand("check", "Whether limits on growth or bytes are kept, for CI");
+  CLI::App* verb = app.add_subcommand("check", "Check limits on growth and bytes, for CI");
   add_side_options(*verb, options->runs,
                    "Usage: geiger check [limits] BASELINE RUN\n"
                    "       geiger check [limits] BASELINE... -- RUN...\n"
                    "       geiger check [limits without growth] RUN\n");
   verb->footer(
-      "\nLimits are on the total; with --by on every function, stack or module too.\n"
-      "\nExit code: 0 every limit is kept, 3 one is exceeded, 4 undecided (what would decide is\n"
-      "printed), 1 unreadable input, 2 usage. With --allow-missing-baseline 0 also where nothing\n"
-      "was compared and no other limit is exceeded; the report says so. An answer is wrong with a "
-      "probability of at most\n"
+      "\nLimits apply to the total; with --by also to every function, stack or module.\n"
+      "\nExit code: 0 all limits are met, 3 a limit is exceeded, 4 undecided (the report\n"
+      "says what would decide), 1 unreadable input, 2 usage error. With\n"
+      "--allow-missing-baseline also 0 if nothing was compared and no other limit is\n"
+      "exceeded; the report says so. An answer is wrong with a probability of at most\n"
       "1 - level.\n");
   add_limits(*verb, *options);
   add_report_options(*verb, options->check.level, options->is_json);

@@ -252,7 +252,7 @@ class CompareVerbs(unittest.TestCase):
         with open(os.path.join(self.here, "broken"), "w") as budget:
             budget.write("max-bytes 1MiB *\n\nmax-growth five *\n")
         message = self.refused("check", "plain.geiger", "leak.geiger", "--budget", "broken", code=2)
-        self.assertIn("broken:3: 'five' is no growth like 5%", message)
+        self.assertIn("broken:3: 'five' is not a growth limit (try 5%)", message)
 
     def test_unusable_runs(self):
         self.assertIn("nowhere", self.refused("diff", "plain.geiger", "nowhere", code=1))

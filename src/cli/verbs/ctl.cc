@@ -90,7 +90,7 @@ void check_argument(Command& command) {
       command.action == "mark" &&
       (command.argument.empty() || command.argument.size() > control::kMostMarkBytes);
   if (is_bad_mark)
-    refuse_ctl(fmt::format("ctl: a mark has 1 to {} bytes", control::kMostMarkBytes));
+    refuse_ctl(fmt::format("ctl: a mark must have 1 to {} bytes", control::kMostMarkBytes));
 }
 
 std::string absolute(const std::string& path) {
@@ -113,10 +113,10 @@ Command command_of(const CtlArguments& options) {
   command.argument = options.argument;
   const bool has_argument = !command.argument.empty();
   if (has_argument && !takes_argument(command.action)) {
-    refuse_ctl(fmt::format("ctl: what does '{}' mean?", command.argument));
+    refuse_ctl(fmt::format("ctl: unexpected argument '{}'", command.argument));
   }
   if (!has_argument && takes_argument(command.action)) {
-    refuse_ctl(fmt::format("ctl: {} what?", command.action));
+    refuse_ctl(fmt::format("ctl: '{}' needs an argument", command.action));
   }
   check_argument(command);
   if (!options.interval.empty()) command.interval = interval_of(options.interval);
@@ -190,7 +190,7 @@ int list(bool is_json) {
     return terminal::print_data(json.take()) ? kExitOk : kExitFailed;
   }
   if (processes.empty()) {
-    terminal::complain("no process of yours has geiger in it");
+    terminal::complain("none of your processes has geiger loaded");
     return kExitOk;
   }
   const present::Style style = terminal::output_style(kLevel);
@@ -225,7 +225,7 @@ base::Outcome<std::string> act(control::Controlled& controlled, const Command& c
 
 /// Watches until the process or its recording ends; ^C ends the watch alone.
 int watch(control::Controlled controlled, control::WatchOptions options) {
-  if (options.is_empty()) refuse_ctl("ctl: watch for what? --mark-on, --snapshot-on or --budget");
+  if (options.is_empty()) refuse_ctl("ctl: 'watch' needs --mark-on, --snapshot-on or --budget");
   const pid_t pid = controlled.target().facts().pid;
   options.interval = std::max<Bytes>(controlled.status(true).interval, 1);
   control::RunWatch watch(std::move(options));
@@ -264,30 +264,30 @@ int control(const CtlArguments& options) {
 
 void register_ctl(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<CtlArguments>();
-  CLI::App* verb =
-      app.add_subcommand("ctl", "Start, stop and mark recordings of programs that run");
-  verb->add_option("PID", options->pid, "A process; none, or 'list': list all of them")
+  CLI::App* verb = app.add_subcommand("ctl", "Start, stop and mark recordings of running programs");
+  verb->add_option("PID", options->pid, "Process id; 'list' or nothing: list all processes")
       ->type_name("");
   verb->add_option("ACTION", options->action,
                    "start, stop, interval SIZE, mark NAME, segment, watch or status (default)")
       ->check(one_of({"start", "stop", "interval", "mark", "segment", "watch", "status"}))
       ->type_name("");
-  verb->add_option("ARGUMENT", options->argument, "Of interval and mark")->type_name("");
+  verb->add_option("ARGUMENT", options->argument, "Argument of interval and mark")->type_name("");
   verb->add_option("-d,--directory", options->directory,
-                   "start: where the trace goes (default: GEIGER_DIR of the program,\n"
+                   "start: directory of the trace (default: GEIGER_DIR of the program,\n"
                    "else geiger-PROGRAM.PID/ here)")
       ->type_name("DIR");
   verb->add_option("--interval", options->interval, "start: sampling interval")->type_name("SIZE");
   verb->add_option("--wait", options->wait,
-                   "How long to wait until the program has noticed (default 2s)")
+                   "How long to wait for the program to respond (default 2s)")
       ->type_name("TIME");
   add_watch_options(*verb, options->watch);
-  verb->add_flag("--json", options->is_json, "status: as JSON (docs/json.md)");
+  verb->add_flag("--json", options->is_json, "status: print JSON (docs/json.md)");
   add_terminal_options(*verb);
   verb->footer(
-      "\nFor programs under 'geiger run' and for those that have the library and sleep\n"
-      "(geiger run --dormant, LD_PRELOAD, /etc/ld.so.preload: docs/production.md). Without PID:\n"
-      "all of them. No signal, no ptrace: a program notices when it has allocated an interval.\n"
+      "\nControls programs under 'geiger run', and dormant ones that have the library\n"
+      "loaded (geiger run --dormant, LD_PRELOAD, /etc/ld.so.preload:\n"
+      "docs/production.md). Without PID, lists all of them. Uses neither signals nor\n"
+      "ptrace: a program responds once it has allocated one sampling interval.\n"
       "\nExamples:\n"
       "  geiger ctl\n"
       "  geiger ctl 4711 start --interval 64KiB\n"

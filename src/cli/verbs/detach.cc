@@ -27,11 +27,13 @@ int detach_by(const inject::Order& order) {
 
 void register_detach(CLI::App& app, int& exit_code) {
   auto order = std::make_shared<inject::Order>();
-  CLI::App* verb = app.add_subcommand("detach", "End what a 'geiger attach' that was killed left");
-  verb->add_option("PID", order->pid, "The process")->required()->check(process_id());
-  verb->add_flag("--despite-seccomp", order->despite_seccomp, "As 'geiger attach' was told");
+  CLI::App* verb =
+      app.add_subcommand("detach", "Detach from a process after 'geiger attach' was killed");
+  verb->add_option("PID", order->pid, "Process id")->required()->check(process_id());
+  verb->add_flag("--despite-seccomp", order->despite_seccomp, "Same as given to 'geiger attach'");
   verb->footer(
-      "\nExit code: 0 detached, 1 not attached, or refused (the process is untouched), 2 usage.\n");
+      "\nExit code: 0 detached, 1 not attached or refused (the process is unchanged),\n"
+      "2 usage error.\n");
   verb->callback([order, &exit_code] { exit_code = detach_by(*order); });
 }
 

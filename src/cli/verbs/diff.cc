@@ -78,7 +78,8 @@ void register_diff(CLI::App& app, int& exit_code) {
       ->check(one_of({"change", "before", "after", "name"}))
       ->type_name("COLUMN");
   verb->add_option("--top", options->diff.top, "Rows to show (default 30; 0: all)")->type_name("N");
-  verb->add_flag("--all", options->diff.shows_all, "Also rows that differ by no more than noise");
+  verb->add_flag("--all", options->diff.shows_all,
+                 "Also show rows whose difference is within noise");
   add_selection_options(*verb, options->selection, query::Kinds::kWithMappings);
   add_frame_options(*verb, options->selection.frames);
   verb->callback([options, &exit_code] { exit_code = print_diff(*options); });

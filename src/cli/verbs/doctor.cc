@@ -31,16 +31,16 @@ int examine(const ReadOptions& options) {
 
 void register_doctor(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ReadOptions>();
-  CLI::App* verb = app.add_subcommand("doctor", "What a recording says about its own soundness");
+  CLI::App* verb = app.add_subcommand("doctor", "Check a recording for defects and missing data");
   add_read_options(*verb, *options);
   verb->footer(
-      "\nTests the sampler by its own counts (hits against trials, where drawn bytes lie, whether\n"
-      "threads drew alike), the samples against the exact totals, and says what is missing, what\n"
-      "it does to the numbers and what to do.\n"
-      "\nExit code: 0 healthy, 1 a defect was found or the input is damaged, 2 usage.\n"
+      "\nTests the sampler against its own counts (hits against trials, positions of\n"
+      "sampled bytes, agreement of threads) and the samples against the exact totals.\n"
+      "Reports what is missing, how it affects the numbers and what to do about it.\n"
+      "\nExit code: 0 healthy, 1 defect found or damaged input, 2 usage error.\n"
       "\nExamples:\n"
       "  geiger doctor                    the newest run here\n"
-      "  geiger doctor a.geiger b.geiger  may these two be merged?");
+      "  geiger doctor a.geiger b.geiger  can these two be merged?");
   verb->callback([options, &exit_code] { exit_code = examine(*options); });
 }
 

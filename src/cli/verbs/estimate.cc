@@ -78,7 +78,7 @@ int add_intervals(estimation::NodeSums& sums, const EstimateArguments& options) 
   for (const std::string& word : options.intervals) {
     const auto interval = query::parse_size(word);
     if (!interval.has_value()) return refuse(interval.reason());
-    if (interval.value() == 0) return refuse("an interval has at least 1 byte");
+    if (interval.value() == 0) return refuse("an interval must be at least 1 byte");
     sums.could_have_sampled(1 / rate(interval.value(), options.calculation.is_poisson));
   }
   return kExitOk;
@@ -101,11 +101,11 @@ bool has_offset(const SampleGroup& group) { return group.offset.has_value(); }
 
 /// Adds a group; `trials.interval` 0 stands for no group yet.
 std::string add_group(report::FailedTrials& trials, const SampleGroup& group) {
-  if (!has_offset(group)) return "offsets are needed of all samples, or of none";
-  if (group.interval == 1) return "an interval of 1 draws no bytes; leave the offsets out";
+  if (!has_offset(group)) return "give offsets for all samples or for none";
+  if (group.interval == 1) return "at an interval of 1 samples have no offsets; leave them out";
   const auto interval = static_cast<double>(group.interval);
   if (trials.interval != 0 && trials.interval != interval) {
-    return "samples with offsets need one interval; leave the offsets out";
+    return "samples with offsets must share one interval; leave the offsets out";
   }
   trials.interval = interval;
   const auto drawn = estimation::Drawn::make(group.size, *group.offset, interval);
@@ -122,7 +122,8 @@ int add_offsets(report::Calculation& calculation, const EstimateArguments& optio
                 const Groups& groups) {
   if (std::ranges::none_of(groups, has_offset)) return kExitOk;
   if (calculation.is_poisson) return refuse("--poisson: samples have no offset in that model");
-  if (!options.intervals.empty()) return refuse("--interval: samples with offsets need just one");
+  if (!options.intervals.empty())
+    return refuse("--interval: samples with offsets must share one interval");
   report::FailedTrials trials;
   for (const SampleGroup& group : groups) {
     if (group.is_certain) continue;
@@ -148,7 +149,7 @@ int print_estimate(EstimateArguments& options) {
   Groups groups;
   if (const int code = read_groups(groups, options)) return code;
   if (groups.empty() && options.intervals.empty()) {
-    return refuse("from what? Name samples as SIZE[+OFFSET]@INTERVAL[:COUNT], or an --interval");
+    return refuse("no samples: give them as SIZE[+OFFSET]@INTERVAL[:COUNT], or an --interval");
   }
   report::Calculation& calculation = options.calculation;
   if (const int code = add_intervals(calculation.sums, options)) return code;
@@ -163,15 +164,16 @@ int print_estimate(EstimateArguments& options) {
 
 void add_inputs(CLI::App& verb, EstimateArguments& options) {
   verb.add_option("SAMPLES", options.samples,
-                  "Samples as SIZE[+OFFSET]@INTERVAL[:COUNT]: 16@512KiB:3 are three of 16 bytes.\n"
-                  "With OFFSET, the bytes before the drawn one, the estimate by failed trials too")
+                  "Samples as SIZE[+OFFSET]@INTERVAL[:COUNT]: 16@512KiB:3 are three of 16\n"
+                  "bytes. With OFFSET, the bytes before the sampled one, also estimate by\n"
+                  "failed trials")
       ->type_name("");
   verb.add_option("--certain", options.certain, "Objects recorded with certainty (repeatable)")
       ->type_name("SIZE[:COUNT]")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   verb.add_option("--interval", options.intervals,
-                  "An interval in force that may have left no sample (repeatable)")
+                  "An interval that was in force, even without samples (repeatable)")
       ->type_name("SIZE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -186,17 +188,19 @@ void add_choices(CLI::App& verb, const std::shared_ptr<EstimateArguments>& optio
           "--ci,--level",
           [options](const std::string& text) {
             const auto level = parse_level(text);
-            if (!level) throw CLI::ValidationError("--ci", "'" + text + "' is no level like 95%");
+            if (!level)
+              throw CLI::ValidationError("--ci",
+                                         "invalid confidence level '" + text + "' (example: 95%)");
             options->calculation.level = *level;
           },
           "Confidence level of the intervals (default 95%)")
       ->type_name("LEVEL");
   verb.add_flag_callback(
       "--listed", [options] { options->calculation.form = estimation::Form::kListed; },
-      "Allow for being shown only because there is a sample, as rows of tables do");
+      "Allow for rows being shown only because they have samples, as in tables");
   verb.add_flag("--poisson", options->calculation.is_poisson,
-                "Samples drawn with e^(-SIZE/INTERVAL), as Go and jemalloc do, instead of\n"
-                "(1 - 1/INTERVAL)^SIZE");
+                "Probability of no sample: e^(-SIZE/INTERVAL), as in Go and jemalloc,\n"
+                "instead of (1 - 1/INTERVAL)^SIZE");
   verb.add_flag("--json", options->is_json, "Print JSON (docs/json.md)");
   add_terminal_options(verb);
 }
@@ -211,7 +215,7 @@ void register_estimate(CLI::App& app, int& exit_code) {
   verb->footer(
       "\nExamples:\n"
       "  geiger estimate 16@512KiB:3 --certain 8MiB:2\n"
-      "  geiger estimate 24+7@102400              one sample, its 8th byte drawn");
+      "  geiger estimate 24+7@102400              one sample, of its 8th byte");
   verb->callback([options, &exit_code] { exit_code = print_estimate(*options); });
 }
 

@@ -48,7 +48,7 @@ void write_compressed(const ExportFormat& format, const ExportRequest& request,
 
 int write_export(const ExportFormat& format, const ExportArguments& options) {
   if (format.is_binary && options.output == "-" && isatty(STDOUT_FILENO) == 1) {
-    terminal::complain("this format is not for terminals: -o FILE, or a pipe");
+    terminal::complain("this format is binary: use -o FILE or a pipe");
     return kExitUsage;
   }
   Output output(options.output, options.replaces);
@@ -90,7 +90,7 @@ void add_format(CLI::App& verb, const ExportFormat& format, int& exit_code) {
   add_selection_options(*added, options->selection, format.kinds);
   const bool is_sql = std::string_view(format.name) == "sql";
   if (is_sql) {
-    added->add_flag("--views", options->has_views_only, "Only the views, which need no run");
+    added->add_flag("--views", options->has_views_only, "Write only the views, which needs no run");
   }
   added->callback([options, format, &exit_code] {
     exit_code = options->has_views_only ? write_text(*options, exports::sql_views())

@@ -58,9 +58,10 @@ std::string text_of(const CLI::App& app, const HelpArguments& options) {
 
 void register_help(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<HelpArguments>();
-  CLI::App* verb = app.add_subcommand("help", "What a verb does and its options");
-  verb->add_option("VERB", options->words, "Which (default: all of geiger)")->type_name("");
-  verb->add_flag("--scdoc", options->wants_source, "As the source of its manual page");
+  CLI::App* verb = app.add_subcommand("help", "Show what a verb does and its options");
+  verb->add_option("VERB", options->words, "Verb to describe (default: geiger itself)")
+      ->type_name("");
+  verb->add_flag("--scdoc", options->wants_source, "Print the source of its manual page");
   verb->callback([&app, options, &exit_code] {
     exit_code = terminal::print_data(text_of(app, *options)) ? kExitOk : kExitFailed;
   });

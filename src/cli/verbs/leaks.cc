@@ -109,7 +109,8 @@ void add_share(CLI::App& verb, const char* name, const char* help, double most, 
             const auto share = parse_level(text);
             if (!share || *share > most) {
               throw CLI::ValidationError(
-                  name, fmt::format("'{}' is no share above 0 and up to {:g}%", text, 100 * most));
+                  name,
+                  fmt::format("invalid share '{}' (above 0% and up to {:g}%)", text, 100 * most));
             }
             into = *share;
           },
@@ -136,25 +137,25 @@ void register_leaks(CLI::App& app, int& exit_code) {
       ->type_name("GROUP");
   add_share(*verb, "--q", "Share of false suspects to accept (default 5%)", 0.5,
             options->leaks.search.q);
-  add_share(*verb, "--warm-up", "Share of the time that is not judged (default 25%)", 0.9,
+  add_share(*verb, "--warm-up", "Share of the time ignored as warm-up (default 25%)", 0.9,
             options->leaks.search.warm_up);
   verb->add_option("--until", options->until,
                    std::string("Judge the heap at WHEN (default: before the cleanup at exit):\n") +
                        query::kWhenForms)
       ->type_name("WHEN");
   verb->add_option("--suppressions", options->suppressions,
-                   "File of known leaks, as LeakSanitizer reads it: leak:PATTERN")
+                   "File of known leaks in LeakSanitizer's format: leak:PATTERN")
       ->type_name("FILE");
-  verb->add_flag("--all", options->leaks.shows_all, "List the other sites with live bytes too");
+  verb->add_flag("--all", options->leaks.shows_all, "Also list the other sites with live bytes");
   verb->add_option("--top", options->leaks.top, "Sites to show (default 20; 0: all)")
       ->type_name("N");
   verb->add_flag("--fail", options->fails,
-                 "Exit with 3 if something is suspect, with 4 if undecided");
+                 "Exit with 3 if there are suspects, with 4 if undecided");
   verb->footer(
-      "\nMemory alive at the end is not necessarily a leak. Sites that keep growing after "
-      "warm-up,\n"
-      "beyond what sampling and the program's own variation explain, are suspects. A program\n"
-      "that frees its heap before it exits is judged before that (docs/lifetimes.md).\n");
+      "\nMemory alive at the end is not necessarily a leak. Suspects are sites that keep\n"
+      "growing after warm-up by more than sampling and the program's own variation\n"
+      "explain. A program that frees its heap before it exits is judged at the instant\n"
+      "before that (docs/lifetimes.md).\n");
   verb->callback([options, &exit_code] { exit_code = print_leaks(*options); });
 }
 

@@ -40,7 +40,7 @@ void select(LifetimesArguments& options, const profile::Recording& recording) {
   query::Subject subject = subject_or_refuse(options.selection, recording);
   if (subject.selection.is_chosen_by_samples) {
     throw CLI::ValidationError(
-        "lifetimes: a window that the peak bounds has a part of the samples");
+        "lifetimes: a window that starts or ends at the peak has only some of the samples");
   }
   profile::LifetimeSelection& selection = options.lifetimes.selection;
   selection.allocated_in.from = subject.selection.from.value_or(selection.allocated_in.from);
@@ -83,7 +83,7 @@ void add_time(CLI::App& verb, const char* name, const char* help, const Store& s
 }
 
 void add_times(CLI::App& verb, LifetimesArguments& options) {
-  add_time(verb, "--temporary", "Lives up to this are temporary (default 1ms)",
+  add_time(verb, "--temporary", "Objects that live up to this are temporary (default 1ms)",
            [&options](Nanoseconds limit) {
              if (limit == 0) throw CLI::ValidationError("--temporary", "must be above 0");
              options.lifetimes.temporary = limit;
@@ -110,11 +110,12 @@ void register_lifetimes(CLI::App& app, int& exit_code) {
       ->type_name("N");
   add_times(*verb, *options);
   verb->add_flag("--observed-only", options->lifetimes.selection.observed_only,
-                 "Only objects seen being freed; over-represents short lives");
+                 "Only objects whose free was recorded; over-represents short lives");
   add_picture_options(*verb, options->picture);
   verb->footer(
-      "\nWhat is alive at the end counts as long as it was watched (docs/lifetimes.md).\n"
-      "Who frees is recorded always, where from with geiger run --free-stacks.\n");
+      "\nObjects alive at the end count for the time they were observed\n"
+      "(docs/lifetimes.md). The thread that frees is always recorded, its stack only\n"
+      "with geiger run --free-stacks.\n");
   verb->callback([options, &exit_code] { exit_code = print_lifetimes(*options); });
 }
 

@@ -83,10 +83,11 @@ void say_end(const live::FollowedRun& run, const live::LiveProgram* program, boo
   const std::string left = what_is_left_of(run.path());
   if (left.empty()) {
     return terminal::complain(
-        fmt::format("{} is not there any more: nothing is left to read", run.path()));
+        fmt::format("{} no longer exists: nothing is left to read", run.path()));
   }
   terminal::complain(fmt::format("{}: geiger summary {}",
-                                 has_ended ? "the run has ended" : "it runs on", as_typed(left)));
+                                 has_ended ? "the run has ended" : "it is still running",
+                                 as_typed(left)));
 }
 
 /// What is to be looked at, and the program if it has to be started for that.
@@ -138,7 +139,7 @@ int look_at(const LiveArguments& options, Watched& subject) {
 
 int live(LiveArguments& options) {
   if (!options.word.empty() && !options.program.empty()) {
-    throw CLI::ValidationError("live: either a process that runs or a program to start");
+    throw CLI::ValidationError("live: give either a running process or a program to start");
   }
   auto selection = live::LiveSelection::of(options.selection);
   if (!selection.has_value()) throw CLI::ValidationError(selection.reason());
@@ -146,7 +147,7 @@ int live(LiveArguments& options) {
   // Before anything is started: without a terminal there is nothing to show it on.
   const auto obstacle = options.is_json ? std::nullopt : live::LiveTerminal::obstacle();
   if (obstacle) {
-    terminal::complain(*obstacle + ": --json prints a line per look");
+    terminal::complain(*obstacle + "; use --json");
     return kExitUsage;
   }
   terminal::heed_signals();
@@ -179,24 +180,24 @@ class LiveFormatter : public HelpFormatter {
 
 void register_live(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<LiveArguments>();
-  CLI::App* verb = app.add_subcommand("live", "Look at a program while it runs");
+  CLI::App* verb = app.add_subcommand("live", "Watch a program while it runs");
   verb->add_option("PID", options->word,
-                   "A recorded process, or its run's directory or FILE (default: the only one)")
+                   "A recorded process, its run directory or FILE (default: the only one)")
       ->type_name("");
   verb->add_option_function<std::string>(
           "--every",
           [options](const std::string& text) { options->session.every = time_of("--every", text); },
-          "From one look to the next (default 1s)")
+          "Time between updates (default 1s)")
       ->type_name("TIME");
   verb->add_option_function<std::string>(
           "--window",
           [options](const std::string& text) {
             options->session.recent = time_of("--window", text);
           },
-          "Recent time that growth is shown over too (default 30s)")
+          "Also show growth over this recent time (default 30s)")
       ->type_name("TIME");
   verb->add_option("--looks", options->session.most_looks,
-                   "End after so many (default: at the end)")
+                   "Stop after N updates (default: when the program ends)")
       ->type_name("N");
   verb->add_option_function<std::string>(
           "--by",
@@ -226,12 +227,13 @@ void register_live(CLI::App& app, int& exit_code) {
   add_program_words(*verb, options->program);
   verb->formatter(std::make_shared<LiveFormatter>());
   verb->footer(
-      "\nReads the trace that the program writes; the program is not asked and not slowed.\n"
-      "In the view ? shows the keys. --json prints one document per line and look\n"
-      "(docs/json.md). PROGRAM runs as under 'geiger run', in the background: its output\n"
-      "goes to geiger-PROGRAM.PID.out unless standard output is a file or pipe, and it ends\n"
+      "\nReads the trace that the program writes, without slowing the program. Press ?\n"
+      "for the keys. --json prints one line per update (docs/json.md). PROGRAM runs in\n"
+      "the background as under 'geiger run': its output goes to\n"
+      "geiger-PROGRAM.PID.out unless standard output is a file or pipe, and it ends\n"
       "with the view.\n"
-      "\nExit code: 0 done (of PROGRAM: its own), 1 failed, 2 usage or no terminal.\n"
+      "\nExit code: 0 success (with PROGRAM: its own code), 1 failure, 2 usage error or no\n"
+      "terminal.\n"
       "\nExamples:\n"
       "  geiger live $(pidof redis-server)\n"
       "  geiger live --by stack -- ./server --port 8080\n"

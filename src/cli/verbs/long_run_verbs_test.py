@@ -229,8 +229,8 @@ class LongRunVerbs(unittest.TestCase):
         self.assertEqual(process["thinning"], {"level": 1, "keep": 0.5})
         self.assertIn("1 of 2 samples was followed",
                       self.geiger("stats", "thinned.geiger").decode())
-        self.assertIn("thinned", self.error("stats", "thinned.geiger", "--estimators", "--kind",
-                                            "live"))
+        self.assertIn("not all samples were tracked",
+                      self.error("stats", "thinned.geiger", "--estimators", "--kind", "live"))
         self.geiger("stats", "thinned.geiger", "--estimators")
 
     def test_sql_weighs_as_the_reports_do(self):

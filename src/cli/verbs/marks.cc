@@ -42,7 +42,7 @@ int print_marks(MarksArguments& options) {
 
 void register_marks(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<MarksArguments>();
-  CLI::App* verb = app.add_subcommand("marks", "Instants with names, and the heap at each");
+  CLI::App* verb = app.add_subcommand("marks", "List named instants, and the heap at each");
   add_read_options(*verb, options->read);
   verb->add_option("--top", options->marks.top, "Marks to list (default 50; 0: all)")
       ->type_name("N");

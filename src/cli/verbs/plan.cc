@@ -42,7 +42,7 @@ void add_parsed(CLI::App& verb, const char* name, const char* type, const char* 
 base::Outcome<Bytes> parse_positive_size(std::string_view text) {
   auto size = query::parse_size(text);
   if (size.has_value() && size.value() == 0) {
-    return base::Outcome<Bytes>::failure("at least 1 byte is needed");
+    return base::Outcome<Bytes>::failure("must be at least 1 byte");
   }
   return size;
 }
@@ -60,22 +60,22 @@ base::Outcome<std::vector<Bytes>> parse_intervals(const std::vector<std::string>
   std::ranges::sort(sizes);
   sizes.erase(std::ranges::unique(sizes).begin(), sizes.end());
   if (sizes.size() > kMostIntervals) {
-    return Intervals::failure("at most 6 intervals fit in one table");
+    return Intervals::failure("too many intervals (at most 6)");
   }
   return sizes;
 }
 
 base::Outcome<double> parse_probability(const std::string& text) {
   if (const auto level = parse_level(text)) return *level;
-  return base::Outcome<double>::failure("'" + text + "' is no probability like 80%");
+  return base::Outcome<double>::failure("invalid probability '" + text + "' (example: 80%)");
 }
 
 void add_goals(CLI::App& verb, report::PlanOptions& plan) {
   add_parsed(verb, "--site", "SIZE", "Bytes of the site of interest (default: all of RUN)",
              parse_positive_size, [&plan](Bytes size) { plan.site = static_cast<double>(size); });
-  add_parsed(verb, "--change", "CHANGE", "To find in it: 10%, -5%, 2x", query::parse_change,
+  add_parsed(verb, "--change", "CHANGE", "Change to detect: 10%, -5%, 2x", query::parse_change,
              [&plan](double change) { plan.change = change; });
-  add_parsed(verb, "--precision", "SHARE", "To know it to: 5%", query::parse_share,
+  add_parsed(verb, "--precision", "SHARE", "Precision to reach: 5%", query::parse_share,
              [&plan](double share) { plan.precision = share; });
   verb.add_option_function<std::vector<std::string>>(
           "--interval",
@@ -84,12 +84,12 @@ void add_goals(CLI::App& verb, report::PlanOptions& plan) {
             if (!sizes.has_value()) throw CLI::ValidationError("--interval", sizes.reason());
             plan.intervals = sizes.value();
           },
-          "Show what this interval sees; several are compared")
+          "Show what this interval detects; several are compared")
       ->type_name("SIZE,...")
       ->delimiter(',')
       ->allow_extra_args(false);
-  add_parsed(verb, "--power", "P", "Chance to find the change (default 80%)", parse_probability,
-             [&plan](double power) { plan.power = power; });
+  add_parsed(verb, "--power", "P", "Chance of detecting the change (default 80%)",
+             parse_probability, [&plan](double power) { plan.power = power; });
   add_parsed(verb, "--alpha", "P", "Chance of a false alarm (default 5%)", parse_probability,
              [&plan](double alpha) { plan.alpha = alpha; });
 }
@@ -141,11 +141,12 @@ void register_plan(CLI::App& app, int& exit_code) {
   verb->get_option("RUN")->description("Runs whose sizes and rates to plan with (default: none)");
   add_picture_options(*verb, options->picture);
   verb->footer(
-      "\nGiven what to see, says the interval, the samples and the cost; given an interval, what\n"
-      "it sees. Without either, the default interval. docs/estimators.md has the formulas.\n"
+      "\nGiven what to detect, prints the interval, the samples and the cost; given an\n"
+      "interval, what it detects. Without either, uses the default interval.\n"
+      "docs/estimators.md has the formulas.\n"
       "\nExamples:\n"
-      "  geiger plan --site 10MiB --change 10%   a tenth more of 10 MiB, to be found\n"
-      "  geiger plan --site 1GiB --precision 5%  1 GiB, to be known within 5 %\n"
+      "  geiger plan --site 10MiB --change 10%   detect 10 % growth of 10 MiB\n"
+      "  geiger plan --site 1GiB --precision 5%  measure 1 GiB to within 5 %\n"
       "  geiger plan --interval 64KiB --svg plan.svg\n"
       "  geiger plan --interval 16KiB,64KiB,512KiB  three intervals side by side\n"
       "  geiger plan geiger-server.4711 --change 5%");

@@ -252,7 +252,7 @@ class ReadingVerbs(RecordedProgram):
         with tempfile.TemporaryDirectory() as empty:
             done = geiger("table", cwd=empty)
             self.assertEqual(done.returncode, 1)
-            self.assertIn(b"no run here", done.stderr)
+            self.assertIn(b"no run found here", done.stderr)
 
     def test_symbolize_keeps_names_with_the_trace(self):
         shutil.copy(os.path.join(self.here, "a.geiger"), os.path.join(self.here, "b.trace"))

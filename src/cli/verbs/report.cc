@@ -167,7 +167,7 @@ int finish(const ReportArguments& options, const std::string& path, std::size_t 
   if (path == "-") return exit_code;
   terminal::complain(
       fmt::format("wrote {}, {}; {}", path, present::exact_bytes(bytes),
-                  options.opens ? "opening it" : "open it in a browser, or next time --open"));
+                  options.opens ? "opening it" : "open it in a browser (or use --open)"));
   return options.opens && !open_page(path) ? kExitFailed : exit_code;
 }
 
@@ -175,7 +175,7 @@ int write_page(const ReportArguments& options, const Input& input) {
   const std::string path =
       options.output.empty() ? default_output(input.recording()) : options.output;
   if (options.opens && path == "-") {
-    throw CLI::ValidationError("--open: standard output is no file that a browser could open");
+    throw CLI::ValidationError("--open: a browser cannot open standard output; name a file");
   }
   Output output(path, options.replaces);  // Before the work: it may not be writable.
   if (!output.error().empty()) return fail(output.error());

@@ -43,11 +43,10 @@ int print_rss(RssArguments& options) {
 
 void register_rss(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<RssArguments>();
-  CLI::App* verb = app.add_subcommand("rss", "What resident memory consists of, added up");
+  CLI::App* verb = app.add_subcommand("rss", "What resident memory (RSS) consists of");
   add_read_options(*verb, options->read);
   add_moment_option(*verb, options->rss.moment);
-  verb->add_option("--pid", options->rss.pid,
-                   "Of several processes this one (default: the largest)")
+  verb->add_option("--pid", options->rss.pid, "Process to show (default: the largest)")
       ->type_name("PID");
   verb->callback([options, &exit_code] { exit_code = print_rss(*options); });
 }

@@ -135,7 +135,7 @@ int Run::supervise(run::Launch& launch, const run::SignalState& signals) {
 
 std::string Run::obstacle() const {
   if (!target_.sentence().empty() || !options_.runtime.is_dormant) return target_.sentence();
-  return "nobody asked for a recording (geiger ctl PID start)";
+  return "dormant: recording was never started (geiger ctl PID start)";
 }
 
 int Run::finish(int status, pid_t pid, run::Supervisor& supervisor) {

@@ -335,7 +335,7 @@ class SelectionVerbs(unittest.TestCase):
                       self.refused("--from", "mark:nowhere near any"))
         self.assertIn("mark:step#1 to mark:step#2", self.refused("--at", "step"))
         self.assertIn("mark:step#1 to mark:step#2", self.refused("--at", "step#3"))
-        self.assertIn("behind the end", self.refused("--from", "2h"))
+        self.assertIn("after the end of the recording", self.refused("--from", "2h"))
         self.assertIn("no unit", self.refused("--from", "0"))
         self.assertIn("not a duration", self.refused("--from", "1parsec"))
         self.assertIn("0% to 100%", self.refused("--at", "101%"))
@@ -346,7 +346,7 @@ class SelectionVerbs(unittest.TestCase):
         self.assertIn("window is empty", self.refused("--from", "end"))
         self.assertIn("--kind live", self.refused("--at", "1%", "--kind", "allocated"))
         self.assertIn("--at WHEN", self.refused("--from", "1%", "--kind", "live"))
-        self.assertIn("not both", self.refused("--at", "1%", "--from", "1%"))
+        self.assertIn("cannot be combined", self.refused("--at", "1%", "--from", "1%"))
 
     def test_filters_that_are_none(self):
         self.assertIn("--pid", self.refused("--pid", "1"))

@@ -42,11 +42,11 @@ constexpr int kHighestPort = 65535;
 void print_addresses(const ServeArguments& options, const std::string& shown, int port) {
   const std::string base = fmt::format("http://127.0.0.1:{}/{}/", port, options.token);
   fmt::print(
-      "{}\n  {}\n  {}debug/pprof/heap     what is live\n"
-      "  {}debug/pprof/allocs   what was allocated\n"
+      "{}\n  {}\n  {}debug/pprof/heap     live memory\n"
+      "  {}debug/pprof/allocs   all allocations\n"
       "  {}metrics              OpenMetrics, for Prometheus\n"
       "Next: go tool pprof {}debug/pprof/heap\n"
-      "Whoever has the token in these addresses may read them. ^C ends.\n",
+      "Anyone who has the token can read these addresses. ^C stops.\n",
       present::printable(shown), base, base, base, base, base);
   std::fflush(stdout);
 }
@@ -61,7 +61,7 @@ int serve_run(ServeArguments options) {
   }
   if (options.token.empty()) options.token = serve::random_token();
   if (options.token.empty()) {
-    terminal::complain("the system gives no random numbers for a token: --token TOKEN");
+    terminal::complain("the system provides no random numbers for a token: use --token TOKEN");
     return kExitFailed;
   }
   const std::string shown = run.value().shown();
@@ -73,13 +73,13 @@ int serve_run(ServeArguments options) {
       (run::install_root() / "lib" / "geiger").string(), options.token,
       [&served](const serve::Request& request) { return served.answer(request); }, reason);
   if (server == nullptr) {
-    terminal::complain("no HTTP server: " + reason);
+    terminal::complain("cannot start the HTTP server: " + reason);
     return kExitFailed;
   }
   const auto port = server->bind(options.port);
   if (!port) {
     terminal::complain(
-        fmt::format("port {}: {} (--port 0 takes a free one)", options.port, std::strerror(errno)));
+        fmt::format("port {}: {} (--port 0 picks a free one)", options.port, std::strerror(errno)));
     return kExitFailed;
   }
   terminal::heed_signals();
@@ -100,9 +100,9 @@ void register_serve(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ServeArguments>();
   CLI::App* verb = app.add_subcommand("serve", "Serve a program's profiles over HTTP");
   verb->add_option("PID", options->word,
-                   "A recorded process, or its run's directory or FILE (default: the only one)")
+                   "A recorded process, its run directory or FILE (default: the only one)")
       ->type_name("");
-  verb->add_option("--port", options->port, "Of 127.0.0.1 (default 0: a free one)")
+  verb->add_option("--port", options->port, "Port on 127.0.0.1 (default 0: a free one)")
       ->check(CLI::Range(0, kHighestPort))
       ->type_name("PORT");
   verb->add_option_function<std::string>(
@@ -113,17 +113,18 @@ void register_serve(CLI::App& app, int& exit_code) {
             }
             options->token = text;
           },
-          "What requests have to know (default: a random one)")
+          "Token that requests must carry (default: a random one)")
       ->type_name("TOKEN");
   add_level_option(*verb, options->level);
   add_frame_options(*verb, options->frames);
   verb->footer(
-      "\nOnly this machine can ask, and only who knows the token: as the first part of the path\n"
-      "or as ?token=TOKEN. /debug/pprof/heap and allocs are as Go programs have them, also with\n"
-      "?seconds=N (what was allocated in the next N seconds) and ?debug=1 (text). /metrics has "
-      "the\n"
-      "live heap with its interval, exact allocated bytes and more, for Prometheus.\n"
-      "\nExit code: 0 ended by ^C, 1 failed (no such process, the port is taken), 2 usage.\n"
+      "\nAnswers only requests from this machine that carry the token, as the first part\n"
+      "of the path or as ?token=TOKEN. /debug/pprof/heap and allocs work as in Go\n"
+      "programs, also with ?seconds=N (allocations of the next N seconds) and ?debug=1\n"
+      "(text). /metrics has the live heap with its interval, exact allocated bytes and\n"
+      "more, for Prometheus.\n"
+      "\nExit code: 0 ended by ^C, 1 failure (no such process, port in use), 2 usage\n"
+      "error.\n"
       "\nExamples:\n"
       "  geiger serve $(pidof redis-server)\n"
       "  geiger serve --port 8123 --token $(cat secret) 4711\n"

@@ -129,35 +129,38 @@ int run_simulation(SimulateArguments& options) {
 
 void register_simulate(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<SimulateArguments>();
-  CLI::App* verb = app.add_subcommand("simulate", "Try every kind of interval on known sites");
+  CLI::App* verb = app.add_subcommand("simulate", "Test every kind of interval on known sites");
   estimation::TableSettings& settings = options->report.settings;
   add_report_options(*verb, settings.level, options->is_json);
-  verb->add_option("--seed", settings.seed, "Draw these numbers (default 1)")->type_name("N");
-  verb->add_option("--replicates", settings.replicates, "Of each cell (default 2,000)")
+  verb->add_option("--seed", settings.seed, "Seed of the random numbers (default 1)")
+      ->type_name("N");
+  verb->add_option("--replicates", settings.replicates, "Replicates of each cell (default 2,000)")
       ->check(CLI::Range(std::uint64_t{1}, kMostReplicates))
       ->type_name("N");
-  verb->add_option("--jobs", options->jobs, "Threads (default: all processors); changes no figure")
+  verb->add_option("--jobs", options->jobs,
+                   "Threads (default: all processors); does not affect the figures")
       ->check(CLI::Range(std::size_t{1}, kMostJobs))
       ->type_name("N");
   std::vector<std::string> names;
   for (const auto& [name, mix] : mixes_by_name()) names.push_back(name);
   verb->add_option("--mix", options->mixes,
-                   "Only these sizes: const16, lognormal, power, huge,\n"
+                   "Use only these sizes: const16, lognormal, power, huge,\n"
                    "halves, constT, const2T, const3T (default: all)")
       ->check(one_of(names))
       ->delimiter(',')
       ->type_name("NAME,...");
   verb->add_flag("--patterns", options->has_patterns,
-                 "Only (or also, with --mix): a fixed and a jittered stride\ninstead of chance, on "
-                 "patterns of allocations");
+                 "Only (with --mix: also) sample patterns of allocations at a\n"
+                 "fixed and a jittered stride instead of at random");
   verb->add_flag("--certain", settings.has_certain,
-                 "Objects of T and more are certain, as in recordings");
-  verb->add_flag("--widths", options->report.has_widths, "Print mean widths too");
+                 "Record objects of at least T with certainty, as recordings do");
+  verb->add_flag("--widths", options->report.has_widths, "Also print mean widths");
   add_picture_options(*verb, options->picture);
   verb->footer(
-      "\nMakes sites of known bytes, samples them, and counts how often each kind of interval\n"
-      "contains the truth. Then samples patterns of allocations at a fixed stride, a jittered\n"
-      "one, and by chance. docs/estimators.md says what the methods, mixes and patterns are.\n"
+      "\nMakes sites of known bytes, samples them, and counts how often each kind of\n"
+      "interval contains the truth. Then samples patterns of allocations at a fixed\n"
+      "stride, a jittered one, and at random. docs/estimators.md describes the methods,\n"
+      "mixes and patterns.\n"
       "\nExamples:\n"
       "  geiger simulate\n"
       "  geiger simulate --patterns\n"

@@ -32,13 +32,13 @@ int print_estimators(const StatsArguments& options) {
   refuse_aggregated(input->recording(), "--estimators");
   if (profile::depends_on_fates(subject.selection) && profile::is_any_thinned(input->recording())) {
     throw CLI::ValidationError(
-        "--estimators: the fates of samples were thinned, for which the other designs have no "
-        "answer; --kind allocated has one");
+        "--estimators: not all samples were tracked until they were freed, which the other "
+        "designs cannot handle; use --kind allocated");
   }
   if (is_split) {
     throw CLI::ValidationError(
-        "--estimators: at the peak only a part of the samples counts, for which "
-        "the other designs have no answer");
+        "--estimators: the peak includes only some of the samples, which the other designs "
+        "cannot handle");
   }
   const report::EstimatorsReport report = report::estimators_report(
       input->recording(), options.read.level, subject.selection, subject.scope);
@@ -72,12 +72,12 @@ int print_stats(StatsArguments& options) {
 void register_stats(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<StatsArguments>();
   CLI::App* verb =
-      app.add_subcommand("stats", "Sizes, entry points, lifetimes, threads, depth of stacks");
+      app.add_subcommand("stats", "Sizes, entry points, lifetimes, threads and stack depths");
   add_read_options(*verb, options->read);
   verb->add_option("--threads", options->stats.threads, "Threads to list (default 20; 0: all)")
       ->type_name("N");
   verb->add_flag("--estimators", options->compares_estimators,
-                 "Instead: the estimators and intervals of all designs, side by side");
+                 "Compare the estimators and intervals of all designs instead");
   add_selection_options(*verb, options->selection);
   add_frame_options(*verb, options->read.frames);
   verb->callback([options, &exit_code] {

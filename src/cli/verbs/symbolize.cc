@@ -92,7 +92,7 @@ void register_symbolize(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<SymbolizeArguments>();
   options->symbolize.refresh = true;
   CLI::App* verb =
-      app.add_subcommand("symbolize", "Look up names and lines and keep them with the run");
+      app.add_subcommand("symbolize", "Look up names and lines and store them in the run");
   add_read_options(*verb, options->read, false);
   verb->add_flag("--debuginfod", options->symbolize.use_debuginfod,
                  "Ask the servers in DEBUGINFOD_URLS for debug info");

@@ -92,7 +92,7 @@ void register_table(CLI::App& app, int& exit_code) {
       ->check(one_of({"self", "total", "samples", "name", "natural"}))
       ->type_name("COLUMN");
   verb->add_option("--top", options->table.top,
-                   "Rows to show (default 30; 0: all, also those without own samples)")
+                   "Rows to show (default 30; 0: all, even without own samples)")
       ->type_name("N");
   add_selection_options(*verb, options->selection, query::Kinds::kAll);
   add_frame_options(*verb, options->read.frames);

@@ -45,11 +45,11 @@ int print_tree(TreeArguments& options) {
 
 void register_tree(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<TreeArguments>();
-  CLI::App* verb = app.add_subcommand("tree", "The call tree, each branch with what it allocated");
+  CLI::App* verb = app.add_subcommand("tree", "The call tree, with the allocations of each branch");
   add_read_options(*verb, options->read);
   verb->add_flag("--inverted", options->tree.is_inverted, "Callees above their callers");
   verb->add_option("--min-percent", options->tree.min_percent,
-                   "Leave out branches with less of the total (default 1)")
+                   "Omit branches with less of the total (default 1)")
       ->check(CLI::Range(0.0, 100.0))
       ->type_name("P");
   add_selection_options(*verb, options->selection, query::Kinds::kAll);

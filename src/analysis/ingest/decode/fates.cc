@@ -42,15 +42,15 @@ std::vector<std::string> faults_of(const profile::Process& process) {
     const bool follows_gap = i > 0 && segment.number != process.segments[i - 1].number + 1;
     if (follows_gap) {
       add(numbers_between(process.segments[i - 1].number, segment.number) +
-          " missing: what was allocated meanwhile is not counted, and what was freed "
-          "counts as freed when they began");
+          " missing: allocations in them are not counted, and objects freed in them count "
+          "as freed at their start");
     }
     if (!segment.is_complete) {
-      add(fmt::format("the checkpoint of segment {} was cut off: what lived then is not all there",
+      add(fmt::format("the checkpoint of segment {} was cut off: some live objects are missing",
                       segment.number));
     }
     if (segment.lost > 0) {
-      add(fmt::format("segment {} had no room for {} samples that lived when it began",
+      add(fmt::format("segment {} had no room for {} samples that were live when it began",
                       segment.number, segment.lost));
     }
   }

@@ -232,13 +232,13 @@ void ImageDecoder::warn(const Oddities& oddities) {
   line(oddities.unknown_types, "records of unknown types, skipped (from a newer geiger?)");
   line(references.samples_without_interval, "samples without a known interval, ignored");
   line(references.samples_without_stack, "references to stacks that were never written");
-  line(oddities.frees_without_sample, "frees that name no sample of this trace, ignored");
+  line(oddities.frees_without_sample, "frees of samples that are not in this trace, ignored");
   line(oddities.repeated_frees, "repeated frees of a sample, ignored");
-  line(references.unknown_names, "names that were never written or are of another kind, ignored");
-  line(oddities.impossible_utilization, "slabs that cannot be as full as they say, ignored");
-  line(oddities.impossible_residency, "objects that cannot be in memory as they say, ignored");
+  line(references.unknown_names, "names that were never written or have another kind, ignored");
+  line(oddities.impossible_utilization, "slabs with impossible fill counts, ignored");
+  line(oddities.impossible_residency, "objects with impossible residency, ignored");
   line(references.impossible_tallies, "tallies with more freed than allocated, corrected");
-  line(references.corrected_rates, "intervals with a rate that is not theirs, corrected");
+  line(references.corrected_rates, "intervals with a wrong rate, corrected");
 }
 
 }  // namespace geiger::ingest

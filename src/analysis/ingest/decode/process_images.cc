@@ -39,7 +39,7 @@ void ImageFinder::scan_file(const std::string& path, bool is_listed, Scan& scan)
     return scan.errors.push_back(
         {path, std::nullopt,
          "empty: the disk was full, files were limited in size (ulimit -f), or the program was "
-         "killed at its start"});
+         "killed at start-up"});
   }
   std::uint64_t offset = 0;
   for (std::uint32_t index = 0; offset < file.size(); ++index) {
