@@ -162,7 +162,7 @@ class Residency(unittest.TestCase):
             asked = json.loads(self.answered(trace).stdout)["by_mincore"]
             self.assertEqual((asked["processes"], asked["unanswered"]), (1, 0))
             self.assertGreater(asked["answered"], 10_000)
-            self.assertIn("by mincore, asked inside the process at ",
+            self.assertIn("measured by mincore inside the process at ",
                           geiger("table", "--kind", "resident", trace).stdout.decode())
             for kind in ("swapped", "untouched"):
                 refusal = geiger("table", "--kind", kind, trace)

@@ -420,7 +420,7 @@ describe.skipIf(!hasChromium())("the page", PATIENCE, () => {
   it("shows an empty profile", async () => {
     const data = fixture({ nodes: 1 });
     const opened = await shown(data, "kind=live");
-    expect(await total(opened)).toMatch(/< 1\.85 MiB no sample left$/);
+    expect(await total(opened)).toMatch(/< 1\.85 MiB no samples$/);
     expect(await opened.page.textContent("#view")).toContain("No sample");
     expectQuiet(opened);
     await opened.close();

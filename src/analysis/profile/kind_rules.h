@@ -112,7 +112,6 @@ inline constexpr std::array<KindRules, 16> kKindRules{{
 }
 
 /// Why a filter of objects cannot go with a kind of mappings.
-inline constexpr std::string_view kNoFilters =
-    "filters are of what was allocated, not of what was mapped";
+inline constexpr std::string_view kNoFilters = "filters apply to allocations, not to mappings";
 
 }  // namespace geiger::profile

@@ -254,10 +254,10 @@ class LongRunVerbs(unittest.TestCase):
         self.assertTrue(report["is_aggregated"])
         self.assertNotIn("live_at_peak", report)
         self.assertTrue(report["self_check"]["passed"])
-        self.assertIn("not told", self.geiger("summary", "aggregated.geiger").decode())
+        self.assertIn("not recorded", self.geiger("summary", "aggregated.geiger").decode())
         names = [row["name"] for row in self.json("table", "aggregated.geiger")["rows"]]
-        self.assertIn("[stacks not told apart]", names)
-        self.assertIn("[stacks not told apart]", self.geiger("tree", "aggregated.geiger").decode())
+        self.assertIn("[stacks not distinguished]", names)
+        self.assertIn("[stacks not distinguished]", self.geiger("tree", "aggregated.geiger").decode())
         self.assertEqual(self.json("stats", "aggregated.geiger")["lifetimes"], [])
 
     def test_what_tallies_do_not_tell_is_refused(self):
@@ -270,7 +270,7 @@ class LongRunVerbs(unittest.TestCase):
             self.assertIn("aggregated", line, words)
 
     def test_exports_and_comparisons_of_tallies(self):
-        self.assertIn(b"[stacks not told apart] 10240",
+        self.assertIn(b"[stacks not distinguished] 10240",
                       self.geiger("export", "folded", "aggregated.geiger", "-o", "-"))
         self.geiger("export", "pprof", "aggregated.geiger", "-o", "a.pb.gz")
         self.geiger("export", "sqlite", "aggregated.geiger", "-o", "run.db")

@@ -17,11 +17,11 @@ std::optional<std::string> problem_with(std::string_view line) {
   if (!line.starts_with(kType)) return fmt::format("'{}' does not begin with leak:", line);
   const std::string_view pattern = line.substr(kType.size());
   if (pattern.find_first_not_of("*^$") == std::string_view::npos) {
-    return "leak: needs a part of a name";
+    return "leak: must be followed by a part of a name";
   }
   const std::size_t end = pattern.find('$');
   if (end != std::string_view::npos && end + 1 < pattern.size()) {
-    return "$ stands at the end of a pattern only";
+    return "$ is allowed at the end of a pattern only";
   }
   return std::nullopt;
 }

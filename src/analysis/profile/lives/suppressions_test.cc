@@ -42,9 +42,9 @@ TEST(Suppressions, NameTheLineThatIsWrong) {
   EXPECT_EQ(error_of("leak:a\nrace:b\n").line, 2U);
   EXPECT_EQ(error_of("leak:a\nrace:b\n").reason, "'race:b' does not begin with leak:");
   EXPECT_EQ(error_of("leak:").line, 1U);
-  EXPECT_EQ(error_of("leak:^*$").reason, "leak: needs a part of a name");
+  EXPECT_EQ(error_of("leak:^*$").reason, "leak: must be followed by a part of a name");
   EXPECT_EQ(error_of("\n\nleak:a$b").line, 3U);
-  EXPECT_EQ(error_of("leak:a$b").reason, "$ stands at the end of a pattern only");
+  EXPECT_EQ(error_of("leak:a$b").reason, "$ is allowed at the end of a pattern only");
 }
 
 TEST(Suppressions, LookAtFunctionsModulesAndFiles) {

@@ -73,8 +73,8 @@ Bytes residency_of(const SampleResidency& found, Bytes requested, Kind kind) {
 }
 
 constexpr std::string_view kNotToldApart =
-    "its pages could not be read from outside, and mincore, asked inside, does not tell swapped "
-    "pages from untouched ones";
+    "its pages could not be read from outside, and mincore inside the process cannot distinguish "
+    "swapped pages from untouched ones";
 
 void add_answers(const Recording& recording, const std::map<std::uint32_t, Nanoseconds>& used,
                  Collector& collector) {
@@ -193,11 +193,11 @@ bool misses_usable(const Recording& recording, std::uint32_t process) {
 std::optional<std::string> untold(const Recording& recording, std::uint32_t index, Kind kind) {
   const Process& process = recording.processes[index];
   if (is_of_blocks(kind) && misses_usable(recording, index)) {
-    return "the file does not tell what the allocator gave";
+    return "the file does not contain usable sizes";
   }
   if (kind == Kind::kAllocated && tells_live_only(recording)) return std::string(kLiveOnly);
   if (is_of_mappings(kind) && process.misses_mappings()) {
-    return "segments of the recording are missing, and what was mapped in them is not known";
+    return "segments of the recording are missing, and with them their mappings";
   }
   const bool is_counted =
       kind == Kind::kAllocated || kind == Kind::kLiveAtEnd || is_of_blocks(kind);
@@ -259,7 +259,7 @@ std::optional<std::string> unavailable(const Recording& recording, std::uint32_t
   }
   const Observations* observations = observations_of(recording, process);
   if (observations == nullptr) {
-    return "the process was not observed: geiger run does that, and not with --no-observe";
+    return "the process was not observed: record with geiger run, without --no-observe";
   }
   if (!observations->fault.empty()) return observations->fault;
   const Snapshot* snapshot = snapshot_at(*observations, moment);

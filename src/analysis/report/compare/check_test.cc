@@ -59,7 +59,7 @@ undecided  +15.0 % [+4.9, +23.5]  +20 %  load
 
 To decide load: geiger run --interval 192 -- PROGRAM.
 Growth of a part counts beyond 11.1 KiB more than its limit (--ignore-below).
-One run per side: estimates hold the sampling error, not how much runs differ.
+One run per side: intervals include the sampling error, not run-to-run variation.
 )");
 }
 

@@ -50,10 +50,10 @@ gone  -2.50 MiB [-3.41, -1.75]  < 237 KiB                 2e-12  load  target
 new   +1.88 MiB [+1.22, +2.68]   1.88 MiB [1.26, 2.68]    1e-09  cache  target
 
 1 function differs by no more than noise, 1 has too few samples to say; --all shows them.
-q: the part of the rows up to here that chance is expected to have made.
-Found four times out of five: a new function of 503 KiB, a change of the total by 8.24 MiB.
-One run per side: the intervals hold the sampling error only, not how much runs differ by
-themselves. Several runs per side show that as well.
+q: expected share of false positives up to this row.
+Detectable with 80 % power: a new function of 503 KiB, a change of the total by 8.24 MiB.
+One run per side: the intervals include the sampling error, not run-to-run
+variation. Several runs per side include both.
 )");
 }
 
@@ -133,7 +133,7 @@ TEST(Diff, SortsAndCutsWhatIsShown) {
 
 TEST(Diff, SaysWhenNothingChanged) {
   EXPECT_THAT(to_text(diff_of(before(), before()), {}),
-              HasSubstr("No change was found that is more than noise.\n"));
+              HasSubstr("No change exceeds the noise.\n"));
   EXPECT_THAT(to_text(diff_of({run_with({})}, {run_with({})}), {}), HasSubstr("No change"));
 }
 

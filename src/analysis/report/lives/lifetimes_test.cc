@@ -150,7 +150,7 @@ TEST(LeaksReport, ShowsTheEvidence) {
   EXPECT_THAT(text, HasSubstr("1  leak (main.cc:2)  main"));
   EXPECT_THAT(text, HasSubstr("leak (main.cc:2) kept growing by 50.3 MiB"));
   EXPECT_THAT(text, HasSubstr(" a second since "));
-  EXPECT_THAT(text, HasSubstr("all that is live grows, p"));
+  EXPECT_THAT(text, HasSubstr("its live bytes grow, p"));
   EXPECT_THAT(text, Not(HasSubstr("table (main.cc:3)")));
 }
 

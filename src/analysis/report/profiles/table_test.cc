@@ -178,7 +178,7 @@ TEST(Table, SortsByWhatItIsTold) {
 TEST(Table, SaysWhenNothingIsThere) {
   EXPECT_EQ(to_text(table_of({}), {}),
             "Allocated, by function: 0 B from 0 samples, 95 % intervals\n\n"
-            "Nothing was sampled. A smaller --interval sees smaller programs.\n");
+            "No samples. Record with a smaller --interval.\n");
   RecordingBuilder builder;
   const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
   builder.sample(thread, builder.stack({}), 100, 1, 2);

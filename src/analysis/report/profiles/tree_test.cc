@@ -150,7 +150,7 @@ TEST(Tree, JsonNamesParentsInAFlatArray) {
 }
 
 TEST(Tree, OfNothing) {
-  EXPECT_THAT(to_text(tree_of({}), {}), HasSubstr("Nothing was sampled."));
+  EXPECT_THAT(to_text(tree_of({}), {}), HasSubstr("No samples."));
   EXPECT_EQ(nlohmann::json::parse(to_json(tree_of({})))["nodes"].size(), 1U);
 }
 
