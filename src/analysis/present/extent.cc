@@ -30,7 +30,7 @@ std::string segments_line(const Process& process) {
                                  from, since_start(process, process.segments.back().end));
   if (first.number > 0) {
     line += fmt::format("; {} earlier {} deleted", exact_count(first.number),
-                        first.number == 1 ? "one was" : "ones were");
+                        first.number == 1 ? "segment was" : "segments were");
   }
   return line;
 }

@@ -194,8 +194,8 @@ class LongRunVerbs(unittest.TestCase):
         self.assertEqual(report["live_at_end"]["bytes"]["value"], 6144)
         self.assertEqual(report["live_at_peak"]["bytes"]["value"], 12288)
         for verb in ("summary", "stats"):
-            self.assertIn("2 segments, from 10.0 s after the start to 29.0 s; the one before was "
-                          "deleted", self.geiger(verb, "long").decode())
+            self.assertIn("2 segments, from 10.0 s after the start to 29.0 s; 1 earlier segment "
+                          "was deleted", self.geiger(verb, "long").decode())
         line = self.error("table", "long", "--kind", "mapped", code=1)
         self.assertIn("segments of the recording are missing", line)
         self.assertIn("2 samples were allocated before the recording begins",
@@ -227,7 +227,7 @@ class LongRunVerbs(unittest.TestCase):
         self.assertGreater(live["hi"], 64 * 2048)
         process, = self.json("summary", "thinned.geiger")["processes"]
         self.assertEqual(process["thinning"], {"level": 1, "keep": 0.5})
-        self.assertIn("1 of 2 samples was followed",
+        self.assertIn("frees were recorded for 1 of 2 samples",
                       self.geiger("stats", "thinned.geiger").decode())
         self.assertIn("thinned", self.error("stats", "thinned.geiger", "--estimators", "--kind",
                                             "live"))

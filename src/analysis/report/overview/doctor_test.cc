@@ -223,7 +223,7 @@ TEST(Doctor, ListsProcesses) {
 }
 
 TEST(Doctor, OfNothing) {
-  EXPECT_THAT(doctor_text_of({}), HasSubstr("An empty recording"));
+  EXPECT_THAT(doctor_text_of({}), HasSubstr("The recording is empty"));
   EXPECT_TRUE(doctor_report({}, {}).is_healthy());
 }
 
