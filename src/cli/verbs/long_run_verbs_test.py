@@ -198,7 +198,7 @@ class LongRunVerbs(unittest.TestCase):
                           "was deleted", self.geiger(verb, "long").decode())
         line = self.error("table", "long", "--kind", "mapped", code=1)
         self.assertIn("segments of the recording are missing", line)
-        self.assertIn("2 samples were allocated before the recording begins",
+        self.assertIn("2 samples were allocated before the recording began",
                       self.geiger("lifetimes", "long").decode())
         self.geiger("leaks", "long")
         self.geiger("doctor", "long")
