@@ -169,7 +169,7 @@ class Residency(unittest.TestCase):
                 self.assertEqual(refusal.status, 1)
                 said, = [line for line in refusal.stderr.decode().splitlines() if kind in line]
                 self.assertIn(f"{kind} is not available: its pages could not be read from outside,"
-                              " and mincore,", said)
+                              " and mincore inside the process", said)
 
     def test_answers_that_are_missing_widen_the_intervals(self):
         """A third of the answers is left out, at random or those of the most resident bytes."""
