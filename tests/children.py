@@ -73,7 +73,7 @@ class Children(harness.ProcessTest):
             harness.run_bare([geiger, "run", "-q", "-o", run, "--", harness.host("processes"),
                               "raw_fork"])
             text = harness.run_bare([geiger, "summary", run]).stdout.decode()
-            self.assertRegex(text, r"children +10 by fork +seen from their first allocation")
+            self.assertRegex(text, r"children +10 by fork +recorded from their first allocation")
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ class ForeignProfiles(unittest.TestCase):
         summary = self.geiger("summary", profile)
         self.assertIn("heap profile of jemalloc, one byte in 65536", summary)
         self.assertIn("size classes", summary)
-        self.assertIn("not told", summary)
+        self.assertIn("not recorded", summary)
         # jeprof must print the same total, as far as its digits go.
         if shutil.which("jeprof"):
             text = self.run_tool("jeprof", "--show_bytes", "--text", self.program, profile)
@@ -186,7 +186,7 @@ class ForeignProfiles(unittest.TestCase):
                                        1, delta=0.01, msg=(kind, key))
 
     def test_heap_text_of_geiger_reads_back(self):
-        """Stack by stack, objects that are recorded for certain among them."""
+        """Stack by stack, objects that are recorded with certainty among them."""
         self.run_tool(GEIGER, "run", "-q", "--interval", "4KiB", "--seed", "3", "-o", "ht.geiger",
                       "--", self.program)
         self.geiger("export", "heap_v2", "ht.geiger", "-o", "ht.heap")

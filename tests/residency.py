@@ -163,14 +163,14 @@ class Residency(unittest.TestCase):
             asked = json.loads(self.answered(trace).stdout)["by_mincore"]
             self.assertEqual((asked["processes"], asked["unanswered"]), (1, 0))
             self.assertGreater(asked["answered"], 10_000)
-            self.assertIn("by mincore, asked inside the process at ",
+            self.assertIn("measured by mincore inside the process at ",
                           geiger("table", "--kind", "resident", trace).stdout.decode())
             for kind in ("swapped", "untouched"):
                 refusal = geiger("table", "--kind", kind, trace)
                 self.assertEqual(refusal.status, 1)
                 said, = [line for line in refusal.stderr.decode().splitlines() if kind in line]
                 self.assertIn(f"{kind} is not available: its pages could not be read from outside,"
-                              " and mincore,", said)
+                              " and mincore inside the process", said)
 
     def test_answers_that_are_missing_widen_the_intervals(self):
         """A third of the answers is left out, at random or those of the most resident bytes."""
@@ -212,7 +212,7 @@ class Residency(unittest.TestCase):
             self.assertTrue(any(row["self"]["bytes"]["hi"] > row["self"]["bytes"]["value"]
                                 for row in report["rows"]))
             said = geiger("table", "--kind", "resident", trace).stdout.decode()
-            self.assertIn("had no answer: taken as anything from none to all of their bytes",
+            self.assertIn("have no answer and count as between none and all of their bytes",
                           " ".join(said.split()))
 
     def test_interval_one_is_the_heap(self):

@@ -106,7 +106,7 @@ class Rss(unittest.TestCase):
             is_of_instant = kind not in of_blocks
             self.assertEqual("snapshot" in table, is_of_instant)
             heading = self.geiger("table", *words).stdout.decode().replace("\n", " ")
-            self.assertEqual("after the start, at the last memory that was read" in heading,
+            self.assertEqual("after the start, at the last reading" in heading,
                              is_of_instant)
             if is_of_instant:
                 self.assertEqual(table["snapshot"]["moment"], "last")

@@ -18,15 +18,15 @@ enum class Error : std::uint8_t {
 [[nodiscard]] constexpr std::string_view text_of(Error error) {
   switch (error) {
     case Error::kEmptySide:
-      return "a side has no run";
+      return "one side has no runs";
     case Error::kDifferentKinds:
       return "profiles of different kinds cannot be compared";
     case Error::kNothingInCommon:
       return "the two sides have nothing in common: are they runs of the same program?";
     case Error::kBadLevel:
-      return "the level must lie between 0 and 1";
+      return "the confidence level must be between 0 and 1";
     case Error::kBadGateLevel:
-      return "the level of a gate must lie between 50 % and 100 %";
+      return "the confidence level of a gate must be between 50 % and 100 %";
   }
   return "";
 }

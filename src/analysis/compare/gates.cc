@@ -166,7 +166,7 @@ class Checker {
     };
     look_at(collected_.after);
     if (task.result.limit.measured == Measured::kGrowth) look_at(collected_.before);
-    return others == 0 ? first : first + " (and more is missing)";
+    return others == 0 ? first : first + " (and other gaps)";
   }
 
   /// Half a recording may hold half the bytes: it shows that a limit is exceeded, never that it is

@@ -27,7 +27,7 @@ std::vector<std::string> pprof_comments(const profile::Recording& recording,
   std::vector<std::string> comments;
   const bool is_mapped = profile::is_of_mappings(live.kind);
   if (is_mapped) {
-    comments.emplace_back("mapped past the allocator, every call counted by geiger");
+    comments.emplace_back("mapped by the program's own calls of mmap, all counted by geiger");
   } else if (!recording.processes.empty()) {
     comments.push_back(fmt::format("estimated by geiger from samples, one byte in {} on average",
                                    present::exact_bytes(recording.processes.front().interval)));

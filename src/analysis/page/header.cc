@@ -39,7 +39,7 @@ void add_program(std::vector<SummaryFact>& facts, const Recording& recording,
   if (!recording.processes.empty()) facts.push_back({"started", started_text(recording)});
   if (!options.scope.is_part()) return;
   facts.push_back({"only", scope_text(options.scope),
-                   options.scope.is_split ? "a quarter of the samples chose the instant" : ""});
+                   options.scope.is_split ? "located with a quarter of the samples" : ""});
 }
 
 Survival survival_of(const report::LifetimeLine& line) {

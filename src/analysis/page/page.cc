@@ -112,9 +112,9 @@ Selection selection_of(const Selection& all, Kind kind) {
 std::string Draft::asked_note(const Selection& selection) const {
   const auto asked = present::asked_inside(recording_, selection.kind, selection.moment);
   if (!asked) return {};
-  const std::string note = " Known " + present::text_of(*asked) + ".";
+  const std::string note = " Residency is " + present::text_of(*asked) + ".";
   if (asked->unanswered == 0) return note;
-  return note + " Only the total here has the limit that follows; of rows, geiger table has it.";
+  return note + " Here only the total includes this uncertainty; geiger table shows it for rows.";
 }
 
 PageFinding Draft::finding_of(const Profile& profile) {
@@ -259,20 +259,20 @@ void Draft::say_what_is_left_out(PageData& data, const Coarseness& coarseness, c
                                  std::uint64_t cut) {
   std::vector<std::string>& lines = data.left_out;
   if (coarseness.buckets < kSteps.front().buckets) {
-    lines.push_back(fmt::format("times are told in {}",
+    lines.push_back(fmt::format("times are rounded to {}",
                                 present::plural(data.timeline->edges.size() - 1, "step")));
   }
   if (coarseness.size_steps > 0) {
     lines.push_back(fmt::format(
-        "sizes within 1/{} of a power of two share their mean; sums of whole profiles do not",
+        "sizes within 1/{} of a power of two are replaced by their mean; totals are exact sums",
         coarseness.size_steps));
   }
   if (pruned.left_out > 0) {
-    lines.push_back(fmt::format("{} of the call tree with fewest bytes are in {}",
+    lines.push_back(fmt::format("{} of the call tree with the fewest bytes are combined in {}",
                                 present::plural(pruned.left_out, "node"), kSmallerOnes));
   }
   if (cut > 0) {
-    lines.push_back(fmt::format("{} cut after {} bytes", present::plural(cut, "name"),
+    lines.push_back(fmt::format("{} truncated to {} bytes", present::plural(cut, "name"),
                                 present::exact_count(coarseness.name_bytes)));
   }
 }

@@ -128,7 +128,7 @@ struct LeakSite {
   std::string verdict;     ///< "suspect", "undecided".
   estimation::Estimate live;
   std::uint64_t samples = 0;
-  double never_freed = 0;  ///< Share of what it allocated.
+  double never_freed = 0;  ///< Share of its allocations.
   estimation::Interval never_freed_limits;
   double rate = 0;  ///< Bytes per second.
   estimation::Interval rate_limits;

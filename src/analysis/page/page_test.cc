@@ -118,7 +118,7 @@ TEST(Page, AWindowOfTheCommandLineIsThePagesTime) {
   EXPECT_EQ(data.timeline->edges.front(), 50'000'000U);
   EXPECT_EQ(data.timeline->edges.back(), 420'000'000U);
   for (const PageProfile& page : data.profiles) expect_arrives(data, page);
-  EXPECT_THAT(of(data, Kind::kResident).unavailable, HasSubstr("not of a window"));
+  EXPECT_THAT(of(data, Kind::kResident).unavailable, HasSubstr("not for a window"));
 }
 
 TEST(Page, FiltersHoldForAllKinds) {

@@ -31,12 +31,13 @@ std::string text_of(const AskedInside& asked) {
   const std::string where = asked.processes == 1
                                 ? "the process"
                                 : fmt::format("{} processes", exact_count(asked.processes));
-  std::string text = fmt::format("by mincore, asked inside {} at {}", where, duration(asked.first));
+  std::string text =
+      fmt::format("measured by mincore inside {} at {}", where, duration(asked.first));
   if (asked.last != asked.first) text += " to " + duration(asked.last);
   if (asked.unanswered == 0) return text;
   return text + fmt::format(
-                    "; {} of {} live then had no answer: taken as anything from "
-                    "none to all of their bytes",
+                    "; {} of {} live at that time have no answer and count as between none and all "
+                    "of their bytes",
                     exact_count(asked.unanswered),
                     plural(asked.answered + asked.unanswered, "sample"));
 }

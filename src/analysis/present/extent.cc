@@ -29,9 +29,8 @@ std::string segments_line(const Process& process) {
   std::string line = fmt::format("{}, from {} to {}", plural(process.segments.size(), "segment"),
                                  from, since_start(process, process.segments.back().end));
   if (first.number > 0) {
-    line += fmt::format("; the {} before {} deleted",
-                        first.number == 1 ? "one" : exact_count(first.number) + " ones",
-                        first.number == 1 ? "was" : "were");
+    line += fmt::format("; {} earlier {} deleted", exact_count(first.number),
+                        first.number == 1 ? "segment was" : "segments were");
   }
   return line;
 }
@@ -39,14 +38,14 @@ std::string segments_line(const Process& process) {
 std::string thinning_line(const Process& process) {
   if (process.thinning == 0) return "";
   const bool is_countable = process.thinning < 64;
-  return fmt::format("1 of {} samples was followed to its free; those stand for all",
+  return fmt::format("frees were recorded for 1 of {} samples, which represent the others",
                      is_countable ? exact_count(std::uint64_t{1} << process.thinning) : "2^64");
 }
 
 std::vector<std::string> lines_of(const Process& process, bool is_followed) {
   std::vector<std::string> lines{segments_line(process)};
   if (process.is_attached) {
-    lines.emplace_back("attached while the program ran: what lived before is not in it");
+    lines.emplace_back("attached while the program ran: earlier allocations are not included");
   }
   lines.push_back(thinning_line(process));
   if (process.is_aggregated && !is_followed) {

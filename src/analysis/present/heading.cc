@@ -26,32 +26,44 @@ std::string_view kind_text(profile::Kind kind) {
     case profile::Kind::kStranded:
       return "stranded beside live objects";
     case profile::Kind::kOverhead:
-      return "given beyond what was asked for";
+      return "allocator overhead (rounding)";
     case profile::Kind::kLiveOverhead:
-      return "given beyond what was asked for, live at the end";
+      return "allocator overhead (rounding), live at the end";
     case profile::Kind::kUsable:
-      return "usable, as the allocator gave it";
+      return "usable (after rounding)";
     case profile::Kind::kLiveUsable:
-      return "usable, as the allocator gave it, live at the end";
+      return "usable (after rounding), live at the end";
     case profile::Kind::kMapped:
       return "mapped at the end";
     case profile::Kind::kMappedAtPeak:
       return "mapped at the peak of mappings";
     case profile::Kind::kMappedTotal:
-      return "mapped in all";
+      return "mapped in total";
     case profile::Kind::kReserved:
       return "reserved at the end";
     case profile::Kind::kMappedFiles:
-      return "of mapped files at the end";
+      return "mapped files at the end";
   }
   return "";
 }
 
+namespace {
+
+/// Whether the text of a kind stands alone, where that of others follows "bytes".
+bool is_noun(profile::Kind kind) {
+  return kind == profile::Kind::kOverhead || kind == profile::Kind::kLiveOverhead ||
+         kind == profile::Kind::kMappedFiles;
+}
+
+}  // namespace
+
 std::string bytes_of(const Scope& scope, profile::Kind kind) {
   const std::string text = text_of(scope, kind);
+  const std::string filters = only_text(scope);
+  const std::string only = filters.empty() ? "" : ", " + filters;
+  if (is_noun(kind)) return text + only;
   const bool is_all = scope.when.empty() && kind == profile::Kind::kAllocated;
-  const std::string only = only_text(scope);
-  return (is_all ? text + " bytes" : "bytes " + text) + (only.empty() ? "" : ", " + only);
+  return (is_all ? text + " bytes" : "bytes " + text) + only;
 }
 
 std::string_view count_heading(profile::Kind kind) {
@@ -81,28 +93,28 @@ std::string profile_heading(profile::Kind kind, std::string_view view, const Mea
 
 std::string nothing_sampled(profile::Kind kind, const Scope& scope) {
   if (profile::is_of_mappings(kind)) {
-    return fmt::format("Nothing was {} by the program itself, past its allocator.\n",
-                       text_of(scope, kind));
+    return fmt::format("No mappings of the program's own ({}).\n", text_of(scope, kind));
   }
-  if (scope.is_part()) return "Nothing of this was sampled: it is less than the limit above.\n";
+  if (scope.is_part()) return "No samples in this selection: it is below the limit above.\n";
   if (kind == profile::Kind::kAllocated) {
-    return "Nothing was sampled. A smaller --interval sees smaller programs.\n";
+    return "No samples. Record with a smaller --interval.\n";
   }
-  return fmt::format("Nothing that was sampled was {}. See --kind allocated.\n", kind_text(kind));
+  return fmt::format("No samples of this kind ({}). See --kind allocated.\n", kind_text(kind));
 }
 
 std::string profile_footer(std::string notes, std::optional<Bytes> calibrated_to, bool is_split,
                            const Style& style) {
   if (calibrated_to) {
-    notes += fmt::format("Bytes from {} samples on are calibrated to the exact total of {}.\n",
-                         estimation::kSamplesToCalibrate, exact_bytes(*calibrated_to));
+    notes +=
+        fmt::format("Figures with at least {} samples are calibrated to the exact total of {}.\n",
+                    estimation::kSamplesToCalibrate, exact_bytes(*calibrated_to));
   }
   if (is_split) notes += split_note();
   return notes.empty() ? notes : fmt::format("\n{}", paint(style, Role::kFaint, notes));
 }
 
 std::string split_note() {
-  return "A quarter of the samples chose the instant of the peak, the others were measured.\n";
+  return "A quarter of the samples located the peak; the figures come from the others.\n";
 }
 
 }  // namespace geiger::present

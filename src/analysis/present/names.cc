@@ -66,7 +66,7 @@ std::string ending_text(const profile::Process& process) {
     case profile::Ending::kStillOpen:
       return "was still running";
     case profile::Ending::kContinued:
-      return "recorded on in segments that are not here";
+      return "continued in segments that are missing";
     case profile::Ending::kStopped:
       return "stopped recording on request";
     case profile::Ending::kSwitchedOff:

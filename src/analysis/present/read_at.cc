@@ -29,8 +29,7 @@ std::string text_of(const ReadAt& read) {
   std::string text = duration(read.first);
   if (read.last != read.first) text += " to " + duration(read.last);
   const bool is_last = read.moment == profile::Moment::kLast;
-  text += fmt::format(" after the start, at the {} that was read",
-                      is_last ? "last memory" : "largest RSS");
+  text += fmt::format(" after the start, at the {} reading", is_last ? "last" : "largest RSS");
   return read.processes == 1 ? text
                              : fmt::format("{} of each of {} processes", text, read.processes);
 }

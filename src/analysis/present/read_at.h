@@ -22,7 +22,7 @@ struct ReadAt {
 [[nodiscard]] std::optional<ReadAt> read_at(const profile::Recording& recording,
                                             profile::Moment moment);
 
-/// "9.55 s after the start, at the largest RSS that was read".
+/// "9.55 s after the start, at the largest RSS reading".
 [[nodiscard]] std::string text_of(const ReadAt& read);
 
 /// The field "snapshot", where there is one.

@@ -36,7 +36,7 @@ std::string UnnamedModules::clause() const {
   }
   if (modules_.size() > named) text += fmt::format(" and {} more", modules_.size() - named);
   const bool is_one = modules_.size() == 1;
-  return fmt::format("{} {} no symbols here: install {}", text, is_one ? "has" : "have",
+  return fmt::format("{} {} no symbols: install {}", text, is_one ? "has" : "have",
                      is_one ? "its -dbgsym package" : "their -dbgsym packages");
 }
 

@@ -20,7 +20,7 @@ class UnnamedModules {
   /// Of a function as it was demangled; one with a name changes nothing.
   void see(std::string_view function);
 
-  /// "git has no symbols here: install its -dbgsym package"; empty where all functions have names.
+  /// "git has no symbols: install its -dbgsym package"; empty where all functions have names.
   [[nodiscard]] std::string clause() const;
   /// clause() as a sentence that also suggests debuginfod. `run`: what to append to the command, or
   /// empty.

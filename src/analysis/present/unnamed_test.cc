@@ -24,11 +24,11 @@ TEST(UnnamedModules, AreNamedOnce) {
   modules.see("git+0x28961c");
   modules.see("git+0x123");
   EXPECT_EQ(modules.sentence(),
-            "git has no symbols here: install its -dbgsym package, or set DEBUGINFOD_URLS and run "
+            "git has no symbols: install its -dbgsym package, or set DEBUGINFOD_URLS and run "
             "geiger symbolize --debuginfod.");
   modules.see("libz.so.1+0x5");
   EXPECT_EQ(modules.sentence("a.geiger"),
-            "git, libz.so.1 have no symbols here: install their -dbgsym packages, or set "
+            "git, libz.so.1 have no symbols: install their -dbgsym packages, or set "
             "DEBUGINFOD_URLS and run geiger symbolize --debuginfod a.geiger.");
 }
 
@@ -37,7 +37,7 @@ TEST(UnnamedModules, AreCountedBeyondThree) {
   for (const char* name : {"a.so+0x1", "b.so+0x1", "c.so+0x1", "d.so+0x1", "e\n.so+0x1"}) {
     modules.see(name);
   }
-  EXPECT_TRUE(modules.sentence().starts_with("a.so, b.so, c.so and 2 more have no symbols here:"));
+  EXPECT_TRUE(modules.sentence().starts_with("a.so, b.so, c.so and 2 more have no symbols:"));
 }
 
 TEST(UnnamedModules, AreNotedOfLines) {
@@ -46,7 +46,7 @@ TEST(UnnamedModules, AreNotedOfLines) {
   };
   const std::vector<Line> lines{{"main"}, {"git+0x28961c"}, {"git+0x1"}};
   EXPECT_EQ(unnamed_note(lines, &Line::name, 60),
-            "git has no symbols here: install its -dbgsym package, or set\n"
+            "git has no symbols: install its -dbgsym package, or set\n"
             "DEBUGINFOD_URLS and run geiger symbolize --debuginfod.\n");
   EXPECT_EQ(unnamed_note(std::span(lines).first(1), &Line::name, 60), "");
 }

@@ -165,7 +165,7 @@ struct ResidencyAnswer {
 };
 
 /// Function of the only frame of stacks that a runtime had no room to tell apart.
-inline constexpr std::string_view kUntoldStacks = "[stacks not told apart]";
+inline constexpr std::string_view kUntoldStacks = "[stacks not distinguished]";
 
 struct Thread {
   std::uint32_t process = 0;

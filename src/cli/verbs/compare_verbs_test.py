@@ -75,7 +75,7 @@ class CompareVerbs(unittest.TestCase):
             diff = self.json("diff", "plain.geiger", "again.geiger", "--by", by)
             self.assertEqual(diff["changes"], 0, diff["rows"])
             self.assertEqual(diff["exact"]["change"], 0)
-        self.assertIn("No change was found", self.geiger("diff", "plain.geiger", "again.geiger"))
+        self.assertIn("No change exceeds the noise", self.geiger("diff", "plain.geiger", "again.geiger"))
 
     def test_a_leak_is_found_and_nothing_else(self):
         diff = self.json("diff", "--kind", "live", "plain.geiger", "leak.geiger")

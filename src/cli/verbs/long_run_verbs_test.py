@@ -194,11 +194,11 @@ class LongRunVerbs(unittest.TestCase):
         self.assertEqual(report["live_at_end"]["bytes"]["value"], 6144)
         self.assertEqual(report["live_at_peak"]["bytes"]["value"], 12288)
         for verb in ("summary", "stats"):
-            self.assertIn("2 segments, from 10.0 s after the start to 29.0 s; the one before was "
-                          "deleted", self.geiger(verb, "long").decode())
+            self.assertIn("2 segments, from 10.0 s after the start to 29.0 s; 1 earlier segment "
+                          "was deleted", self.geiger(verb, "long").decode())
         line = self.error("table", "long", "--kind", "mapped", code=1)
         self.assertIn("segments of the recording are missing", line)
-        self.assertIn("2 samples were allocated before the recording begins",
+        self.assertIn("2 samples were allocated before the recording began",
                       self.geiger("lifetimes", "long").decode())
         self.geiger("leaks", "long")
         self.geiger("doctor", "long")
@@ -227,7 +227,7 @@ class LongRunVerbs(unittest.TestCase):
         self.assertGreater(live["hi"], 64 * 2048)
         process, = self.json("summary", "thinned.geiger")["processes"]
         self.assertEqual(process["thinning"], {"level": 1, "keep": 0.5})
-        self.assertIn("1 of 2 samples was followed",
+        self.assertIn("frees were recorded for 1 of 2 samples",
                       self.geiger("stats", "thinned.geiger").decode())
         self.assertIn("not all samples were tracked",
                       self.error("stats", "thinned.geiger", "--estimators", "--kind", "live"))
@@ -254,10 +254,10 @@ class LongRunVerbs(unittest.TestCase):
         self.assertTrue(report["is_aggregated"])
         self.assertNotIn("live_at_peak", report)
         self.assertTrue(report["self_check"]["passed"])
-        self.assertIn("not told", self.geiger("summary", "aggregated.geiger").decode())
+        self.assertIn("not recorded", self.geiger("summary", "aggregated.geiger").decode())
         names = [row["name"] for row in self.json("table", "aggregated.geiger")["rows"]]
-        self.assertIn("[stacks not told apart]", names)
-        self.assertIn("[stacks not told apart]", self.geiger("tree", "aggregated.geiger").decode())
+        self.assertIn("[stacks not distinguished]", names)
+        self.assertIn("[stacks not distinguished]", self.geiger("tree", "aggregated.geiger").decode())
         self.assertEqual(self.json("stats", "aggregated.geiger")["lifetimes"], [])
 
     def test_what_tallies_do_not_tell_is_refused(self):
@@ -270,7 +270,7 @@ class LongRunVerbs(unittest.TestCase):
             self.assertIn("aggregated", line, words)
 
     def test_exports_and_comparisons_of_tallies(self):
-        self.assertIn(b"[stacks not told apart] 10240",
+        self.assertIn(b"[stacks not distinguished] 10240",
                       self.geiger("export", "folded", "aggregated.geiger", "-o", "-"))
         self.geiger("export", "pprof", "aggregated.geiger", "-o", "a.pb.gz")
         self.geiger("export", "sqlite", "aggregated.geiger", "-o", "run.db")

@@ -75,7 +75,7 @@ class PlanningVerbs(RecordedProgram):
         self.assertEqual(self.defects(wrong), {"offsets"})
         summary = geiger("summary", wrong, cwd=self.here)
         self.assertIn(b"self-check        FAILED", summary.stdout)
-        self.assertIn(b"warning: Drawn bytes", summary.stdout)
+        self.assertIn(b"warning: Offsets of sampled bytes", summary.stdout)
 
     def test_doctor_finds_offsets_that_are_not_drawn(self):
         wrong = self.altered("zeroed.trace", lambda trace, at, n: struct.pack_into(

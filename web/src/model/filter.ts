@@ -9,7 +9,7 @@ export const FILTERS = ["hide", "focus", "ignore"] as const;
 export type FrameFilter = (typeof FILTERS)[number];
 export type FrameFilters = Record<FrameFilter, string>;
 
-/** Stacks that focus and ignore keep. */
+/** Stacks that match focus and ignore. */
 export interface Stacks {
   /** By node of the document: those that end in it. */
   keeps: Uint8Array;

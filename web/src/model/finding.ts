@@ -327,7 +327,7 @@ function withoutFunction(selected: Selected, when: string, level: number): Part[
   return [
     ...opening,
     strong(`${when === "" ? "L" : "l"}ess than ${boundBytes(limit)}`),
-    plain(` was ${verbOf(profile.kind)}: no sample is left.`),
+    plain(` was ${verbOf(profile.kind)}: no samples.`),
   ];
 }
 

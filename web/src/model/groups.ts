@@ -144,7 +144,7 @@ export function* lineGroups(page: Page, selected: Selected): GroupSteps {
     key: (row) => row,
     functionOf: (row) => functionOfFrame[rows[row]!.frame]!,
     name: (row) => callName(page, functionOfFrame[rows[row]!.frame]!, rows[row]!.called),
-    detail: (row) => placeOf(page, rows[row]!.frame) || "no line known",
+    detail: (row) => placeOf(page, rows[row]!.frame) || "no line information",
     self,
     total: undefined,
   };

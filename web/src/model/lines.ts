@@ -29,7 +29,7 @@ export interface Line {
   shown: Estimate;
   share: Share;
   objects: Estimate;
-  /** Objects of it that were recorded for certain. */
+  /** Objects of it that were recorded with certainty. */
   certain: number;
   samples: number;
   /** May belong on the other side of the next line: their intervals overlap. */

@@ -148,7 +148,7 @@ function columnsOf(cells: Cells): CellColumns {
 
 /** The page with every frame. Throws an Error with a clear line where the data is not what data.ts says. */
 export function pageOf(data: PageData): Page {
-  if (data?.schema !== 1) throw new Error("this page's data is of another version");
+  if (data?.schema !== 1) throw new Error("this page's data has another version");
   const nodes = data.nodes.up.length;
   const functions = functionsOf(data.frames);
   const parent = parentsOf(data.nodes.up);

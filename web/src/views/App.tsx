@@ -101,7 +101,7 @@ function Suspect({ page, change, finding, selected }: ViewProps) {
   if (!first) return null;
   const call = callAt(page, first.node);
   const isInIt = finding?.names.length === 1 && call.name.startsWith(`${finding.names[0]} › `);
-  const until = leaks.why === "before_teardown" ? "the program tidied up" : "the end";
+  const until = leaks.why === "before_teardown" ? "its cleanup at exit" : "the end";
   return (
     <p>
       {isInIt ? "In it, " : ""}
@@ -109,7 +109,7 @@ function Suspect({ page, change, finding, selected }: ViewProps) {
       {!isInIt && call.place && <code class="interval"> {call.place}</code>} kept growing by{" "}
       {rateText(first)} per second until {until}.{" "}
       <button class="text-link" onClick={() => change({ tab: "leaks" }, true)}>
-        Why it is suspect
+        Why it is a suspect
       </button>
     </p>
   );
@@ -165,7 +165,7 @@ function windowText(page: Page, selected: Selected): string {
 const MEANINGS = {
   born: "allocated in",
   alive: "alive at the end of",
-  all: "does not change with",
+  all: "not affected by the window",
 };
 
 /** What lives is of an instant: a click in the timeline looks at what lived then. */

@@ -66,7 +66,7 @@ function Lives({ page, of }: { page: Page; of: number }) {
     return (
       <>
         <dt>Lives</dt>
-        <dd>none of its objects was freed</dd>
+        <dd>none of its objects were freed</dd>
       </>
     );
   }
@@ -128,7 +128,7 @@ function InAll(props: DetailProps) {
   const bytes = rowBytes(all, part, level);
   return (
     <>
-      <dt>Allocated in all</dt>
+      <dt>Allocated in total</dt>
       <dd>
         <Figure parts={figure(bytes, "bytes")} />,{" "}
         <Figure parts={shareFigure(shareOf(all, part, bytes, level))} />
@@ -146,7 +146,7 @@ function Asked(props: DetailProps) {
   return (
     <>
       <h3>
-        {tree.direction === "callers" ? "Who called it" : "What it asked for"}
+        {tree.direction === "callers" ? "Who called it" : "What it called"}
         {moment && `, ${moment}`}
       </h3>
       <table class="mini">

@@ -15,7 +15,7 @@ const KEYS: [string, string][] = [
   ["Enter", "zoom into the box; also by a second click"],
   ["b", "callers and callees of the box; also by shift and click"],
   ["0", "zoom out"],
-  ["Esc", "close, clear the search, zoom out, back to what the finding is about"],
+  ["Esc", "close, clear the search, zoom out, back to the finding"],
   ["d", "light or dark"],
   ["?", "this help"],
 ];
@@ -58,7 +58,7 @@ export function Help(props: { onClose: () => void }) {
         </li>
         <li>
           <i class="swatch own" /> <i class="swatch own-pale" /> the dark part of a box or bar reaches
-          the lower limit, the pale part the estimate; <i class="whisker" /> the whisker goes on to the
+          the lower limit, the pale part the estimate; <i class="whisker" /> the whisker extends to the
           upper limit.
         </li>
         <li>
@@ -86,12 +86,12 @@ export function About(props: { data: PageData; onClose: () => void }) {
   return (
     <Dialog title="About this page" onClose={props.onClose}>
       <p>
-        Made by geiger {printable(props.data.version)}. It is complete in itself and asks nothing of
-        any network.
+        Made by geiger {printable(props.data.version)}. It is self-contained and makes no network
+        requests.
       </p>
       <p>
-        It contains Preact (MIT, © Jason Miller) and uPlot (MIT, © Leon Sorokin); their licences
-        stand at the end of this page's source.
+        It contains Preact (MIT, © Jason Miller) and uPlot (MIT, © Leon Sorokin); their licences are
+        at the end of this page's source.
       </p>
     </Dialog>
   );

@@ -168,7 +168,7 @@ function DiffFinding({ diff, level }: { diff: Diff; level: number }) {
   const size = (row: DiffRow) => Math.abs(row.delta.value);
   const sure = rows.filter((row) => toneOf(row, level) !== "unsure");
   const [most] = sure.sort((a, b) => size(b) - size(a));
-  if (!most) return <>No function changed by more than chance explains.</>;
+  if (!most) return <>No function changed significantly.</>;
   const { value, lo, hi } = most.delta;
   const isLess = value < 0;
   const change = isLess ? { value: -value, lo: -hi, hi: -lo } : { value, lo, hi };

@@ -196,7 +196,7 @@ function Both(props: ViewProps & { around: Around }) {
   const { page } = props;
   const { of, callers, callees } = props.around;
   if (!callers || !callees || isEmpty(callees.sums(ROOT), 0)) {
-    return <p class="nothing">Nothing of this function is in the selection.</p>;
+    return <p class="nothing">This function is not in the selection.</p>;
   }
   const name = functionName(page, of);
   return (
@@ -240,7 +240,7 @@ function Whole(props: ViewProps & { tree: CallTree }) {
   if (!at.value) return <Busy />;
   const { zoomed, chosen } = at.value;
   const rootName = rootNameOf(props);
-  if (isEmpty(tree.sums(ROOT), 0)) return <p class="nothing">No sample is in this selection.</p>;
+  if (isEmpty(tree.sums(ROOT), 0)) return <p class="nothing">No samples in this selection.</p>;
   const zoom = (node: number) => change({ zoom: tree.path(node) }, true);
   return (
     <Kept isBusy={at.isBusy}>

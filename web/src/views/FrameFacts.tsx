@@ -49,7 +49,7 @@ export function FrameFacts(props: FrameFactsProps) {
       <p class="faint">{intervalText(bytes, "bytes", level)}</p>
       <p class="faint">
         {textOf(objects)} objects
-        {sums[Sum.Certain]! > 0 && `, ${plural(sums[Sum.Certain]!, "object")} recorded for certain`}
+        {sums[Sum.Certain]! > 0 && `, ${plural(sums[Sum.Certain]!, "object")} recorded with certainty`}
         {folded > 0 && ` · ${plural(folded, "frame")} folded into it`}
       </p>
     </>

@@ -53,8 +53,8 @@ function KeptOf(props: ViewProps) {
     <Kept isBusy={made.isBusy}>
       <p role="status">
         Shown: <b>{textOf(figure(bytes, "bytes"))}</b> of {textOf(figure(of, "bytes"))}, the stacks
-        that focus and ignore keep.{" "}
-        <span class="faint">The timeline, lifetimes and memory are of all stacks.</span>
+        that match focus and ignore.{" "}
+        <span class="faint">The timeline, lifetimes and memory cover all stacks.</span>
       </p>
     </Kept>
   );

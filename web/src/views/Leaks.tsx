@@ -104,8 +104,8 @@ export function Leaks(props: ViewProps) {
   if (!leaks) {
     return (
       <p class="nothing">
-        No verdict on leaks: it needs a whole recording of <code>geiger run</code> with samples that
-        were live.
+        No verdict on leaks: it needs a complete recording of <code>geiger run</code> with live
+        samples.
       </p>
     );
   }
@@ -122,7 +122,7 @@ export function Leaks(props: ViewProps) {
       </p>
       {found.length < ofAll.length && (
         <p>
-          {found.length} of {plural(ofAll.length, "suspect")} shown: those that focus and ignore keep.
+          {found.length} of {plural(ofAll.length, "suspect")} shown: those that match focus and ignore.
         </p>
       )}
       {found.map((site, i) => (
@@ -131,8 +131,8 @@ export function Leaks(props: ViewProps) {
       <p class="faint">
         {plural(clear, "site")} {clear === 1 ? "is" : "are"} clear, {undecided}{" "}
         {undecided === 1 ? "is" : "are"} undecided
-        {undecided > 0 && `: fewer than the ${leaks.samplesNeeded} samples that a verdict needs`}. Of a
-        list of suspects at most {Math.round(100 * leaks.q)} % are expected to be false.
+        {undecided > 0 && `: fewer than the ${leaks.samplesNeeded} samples that a verdict needs`}. At
+        most {Math.round(100 * leaks.q)} % of the suspects are expected to be false positives.
       </p>
     </section>
   );

@@ -135,7 +135,8 @@ export function Lifetimes(props: ViewProps) {
   return (
     <section aria-label="Lifetimes">
       <p class="faint intro">
-        Share of the allocated bytes that live longer than a time, of the whole recording. Bands are{" "}
+        Share of the allocated bytes that live longer than a given time, over the whole recording.
+        Bands are{" "}
         {Math.round(props.level * 100)} % intervals.
       </p>
       {shown.length > 0 && <Curves curves={shown} palette={props.palette} />}

@@ -23,7 +23,7 @@ export function Memory(props: ViewProps) {
   if (lines.length === 0) {
     return (
       <p class="nothing">
-        The resident set was not observed while the program ran: <code>geiger run</code> does it.
+        Resident memory was not observed: <code>geiger run</code> does that while the program runs.
       </p>
     );
   }

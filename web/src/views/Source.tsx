@@ -137,7 +137,7 @@ export function SourceView(props: ViewProps) {
   if (sources.length === 0) {
     return (
       <p class="nothing">
-        No source lines are in this page: <code>geiger report --source</code> puts them in.
+        This page contains no source lines: <code>geiger report --source</code> adds them.
       </p>
     );
   }

@@ -90,7 +90,7 @@ function labelOf({ profile }: Total, at: string): string {
   if (profile.kind === "peak") return "Live at the peak";
   if (profile.kind === "live" && profile.title !== "Live now") return at || "Live at exit";
   if (profile.kind === "mapped-peak") return "Own mmap, peak";
-  return profile.kind === "allocated" ? "Allocated in all" : printable(profile.title);
+  return profile.kind === "allocated" ? "Allocated in total" : printable(profile.title);
 }
 
 /** The value, and what stands beside it. */
@@ -98,7 +98,7 @@ function shownOf({ bytes, of }: Total): Text {
   const shown = figure(bytes, "bytes");
   if (of) return { ...shown, error: `${shown.error} of ${figure(of, "bytes").value}`.trim() };
   if (shown.error !== "") return shown;
-  if (shown.value.startsWith("<")) return { ...shown, error: "no sample left" };
+  if (shown.value.startsWith("<")) return { ...shown, error: "no samples" };
   return { ...shown, error: bytes.value > 0 ? "exact" : "" };
 }
 

@@ -95,8 +95,8 @@ function Row({ line, most, level, onRow, hint }: RowProps) {
         {line.isOpen && (
           <span
             class="open"
-            title="May belong on the other side of the next row: their intervals overlap."
-            aria-label="order not certain"
+            title="Order uncertain: its interval and that of the next row overlap."
+            aria-label="order uncertain"
           >
             ~
           </span>
@@ -145,7 +145,7 @@ export function Table(props: TableProps) {
         ))}
       </TableFrame>
       {lines.some((line) => line.isOpen) && (
-        <p class="note">~ may belong on the other side of the next row: their intervals overlap.</p>
+        <p class="note">~ order uncertain: its interval and that of the next row overlap.</p>
       )}
     </>
   );

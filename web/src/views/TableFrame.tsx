@@ -169,7 +169,7 @@ export function TableFrame(props: TableFrameProps) {
       <Kept isBusy={props.isBusy}>
         {rows === 0 ? (
           <p class="nothing">
-            {of === 0 ? "No sample is in this selection." : "No row matches the filter."}
+            {of === 0 ? "No samples in this selection." : "No row matches the filter."}
           </p>
         ) : (
           <div class="scroll" tabIndex={0} role="region" aria-label={props.label}>

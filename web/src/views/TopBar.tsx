@@ -69,7 +69,7 @@ export function TopBar(props: TopBarProps) {
         <Process {...props} />
         {props.isServed && (
           <button class="quiet" aria-pressed={props.isPaused} onClick={props.onPause}>
-            {props.isPaused ? "Go on" : "Pause"}
+            {props.isPaused ? "Resume" : "Pause"}
           </button>
         )}
         <SearchInput value={state.search} onChange={(search) => change({ search })} />

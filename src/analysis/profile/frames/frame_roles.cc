@@ -28,7 +28,7 @@ std::string add_line(FrameRules& rules, std::string_view line) {
   const auto* role =
       std::ranges::find(kRoleNames, word, [](const auto& known) { return known.first; });
   if (role == kRoleNames.end()) {
-    return fmt::format("'{}' is not own, library, plumbing or hide", word);
+    return fmt::format("invalid role '{}' (choose from own, library, plumbing, hide)", word);
   }
   const std::string expression(trimmed(line.substr(end)));
   if (expression.empty()) return fmt::format("'{}' needs a regular expression", word);

@@ -236,7 +236,7 @@ std::string path_of_label(const Recording& recording, std::uint32_t label) {
 }
 
 std::string name_of_alignment(std::uint32_t log2_alignment) {
-  if (log2_alignment == 0) return "none asked for";
+  if (log2_alignment == 0) return "none requested";
   if (log2_alignment >= 64) return fmt::format("2^{} B", log2_alignment);
   const Bytes alignment = Bytes{1} << log2_alignment;
   const Unit unit = unit_of(alignment);

@@ -25,7 +25,7 @@ namespace geiger::profile {
 /// "64-127 B", "1-2 KiB" (2 KiB excluded), "512 KiB-1 MiB".
 [[nodiscard]] std::string name_of_size_class(std::uint32_t size_class);
 
-/// "none asked for", "64 B", "4 KiB".
+/// "none requested", "64 B", "4 KiB".
 [[nodiscard]] std::string name_of_alignment(std::uint32_t log2_alignment);
 
 /// "[process]" or the heap's name.

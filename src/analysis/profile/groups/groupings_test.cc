@@ -117,7 +117,7 @@ TEST(Groupings, AlignmentsAreThoseAskedFor) {
     EXPECT_EQ(rows[0].self.samples, 2U);
     EXPECT_EQ(rows[0].place, 6U);
   }
-  EXPECT_EQ(name_of_alignment(0), "none asked for");
+  EXPECT_EQ(name_of_alignment(0), "none requested");
   EXPECT_EQ(name_of_alignment(12), "4 KiB");
   EXPECT_EQ(name_of_alignment(255), "2^255 B");
 }

@@ -28,7 +28,7 @@ class Finder {
   explicit Finder(const Recording& recording) : recording_(recording) {}
 
   std::vector<Gap> find() {
-    if (recording_.is_damaged) add(Lacks::kAll, "a file is damaged or cut short");
+    if (recording_.is_damaged) add(Lacks::kAll, "a file is damaged or truncated");
     add_if(Lacks::kAll, recording_.unrecorded_processes, "process was not recorded",
            "processes were not recorded");
     add_segments();
@@ -36,8 +36,8 @@ class Finder {
         processes_if([](const Process& process) { return process.ending == Ending::kSwitchedOff; });
     add_if(Lacks::kAll, full, "process outlived its recording", "processes outlived the recording");
     add_losses();
-    add_if(Lacks::kFates, processes_if(&Process::tells_no_frees),
-           "profile does not contain live memory", "profiles do not contain live memory");
+    add_if(Lacks::kFates, processes_if(&Process::tells_no_frees), "profile lacks live memory",
+           "profiles lack live memory");
     const std::uint64_t attached = processes_if(&Process::is_attached);
     add_if(Lacks::kFates, attached, "process was attached to: its earlier objects are not recorded",
            "processes were attached to: their earlier objects are not recorded");

@@ -193,7 +193,7 @@ bool misses_usable(const Recording& recording, std::uint32_t process) {
 std::optional<std::string> untold(const Recording& recording, std::uint32_t index, Kind kind) {
   const Process& process = recording.processes[index];
   if (is_of_blocks(kind) && misses_usable(recording, index)) {
-    return "the file does not contain the sizes that the allocator gave";
+    return "the file does not contain usable sizes";
   }
   if (kind == Kind::kAllocated && tells_live_only(recording)) return std::string(kLiveOnly);
   if (is_of_mappings(kind) && process.misses_mappings()) {
@@ -259,7 +259,7 @@ std::optional<std::string> unavailable(const Recording& recording, std::uint32_t
   }
   const Observations* observations = observations_of(recording, process);
   if (observations == nullptr) {
-    return "the process was not observed (only geiger run without --no-observe does so)";
+    return "the process was not observed: record with geiger run, without --no-observe";
   }
   if (!observations->fault.empty()) return observations->fault;
   const Snapshot* snapshot = snapshot_at(*observations, moment);

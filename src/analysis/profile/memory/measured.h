@@ -30,10 +30,10 @@ namespace geiger::profile {
 
 /// Why an aggregated recording does not tell a single sample's fate, nor when.
 inline constexpr std::string_view kAggregated =
-    "the recording is aggregated: it contains counts, not single samples";
+    "the recording is aggregated: samples were counted, not followed to their frees";
 
 /// Why a profile that another program wrote does not tell what was ever allocated.
-inline constexpr std::string_view kLiveOnly = "the file contains only live memory";
+inline constexpr std::string_view kLiveOnly = "the file contains only the live heap";
 
 /// Whether all that is known of a recording is what was live when it ended.
 [[nodiscard]] bool tells_live_only(const Recording& recording);

@@ -74,7 +74,7 @@ struct Snapshot {
   std::vector<SampleResidency> residency;
   std::string residency_fault;  ///< Why there is none.
   std::vector<SampleWaste> waste;
-  std::string waste_fault = "not asked for";  ///< Why there is none; empty if there is.
+  std::string waste_fault = "not requested";  ///< Why there is none; empty if there is.
 
   [[nodiscard]] const MapTotals& of(MapKind kind) const {
     return maps[static_cast<std::size_t>(kind)];

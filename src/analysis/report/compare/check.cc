@@ -30,7 +30,7 @@ constexpr double kMostRuns = 1000;
 std::string growth_text(const GateResult& result) {
   const double hi = result.hi.value_or(std::numeric_limits<double>::infinity());
   if (result.value) return present::growth_figure(*result.value, {result.lo, hi}).text();
-  return result.samples_after > 0 ? "nothing before" : "nothing seen";
+  return result.samples_after > 0 ? "none before" : "no samples";
 }
 
 std::string bytes_text(const GateResult& result) {
@@ -55,7 +55,7 @@ std::string runs_advice(double effort, const CheckReport& report) {
   const auto most =
       static_cast<double>(std::max(report.before.runs.size(), report.after.runs.size()));
   const double runs = std::ceil(most * effort);
-  if (runs > kMostRuns) return "more runs than could be made: the value is too near the limit";
+  if (runs > kMostRuns) return "more runs than practical: the value is too close to the limit";
   return fmt::format("about {:.0f} runs per side", std::max(runs, most + 1));
 }
 
@@ -105,16 +105,17 @@ std::string to_decide(const CheckReport& report) {
 std::string footer(const CheckReport& report, std::uint64_t left_out) {
   std::string out;
   if (left_out > 0) {
-    out += fmt::format("{} not passed but not shown; --top 0 shows them.\n",
+    out += fmt::format("{} not passed and not shown; --top 0 shows them.\n",
                        present::plural(left_out, "gate"));
   }
   if (report.verdicts.ignored_bytes > 0) {
-    out += fmt::format("Growth of a part counts beyond {} more than its limit (--ignore-below).\n",
-                       present::bound_bytes(report.verdicts.ignored_bytes));
+    out +=
+        fmt::format("Parts of the program may exceed a limit on growth by {} (--ignore-below).\n",
+                    present::bound_bytes(report.verdicts.ignored_bytes));
   }
   if (report.before.is_split || report.after.is_split) out += present::split_note();
   if (report.before.runs.size() == 1 && report.after.runs.size() == 1) {
-    out += "One run per side: estimates hold the sampling error, not how much runs differ.\n";
+    out += "One run per side: intervals include the sampling error, not run-to-run variation.\n";
   }
   return out;
 }
@@ -133,18 +134,19 @@ std::string limit_text(const compare::Limit& limit) {
 
 std::string advice(const GateResult& result, const CheckReport& report) {
   if (result.answer != Answer::kUndecided) return "";
-  if (!result.lacks.empty()) return fmt::format("record again, {}", result.lacks);
+  if (!result.lacks.empty()) return fmt::format("record again: {}", result.lacks);
   const bool has_several = report.before.runs.size() > 1 || report.after.runs.size() > 1;
   if (result.is_exact && !has_several) {
-    return "let the program end by itself, so that its last bytes are counted";
+    return "let the program exit normally, so that its last bytes are counted";
   }
-  if (!result.value || !result.hi) return "a much smaller --interval: this one misses most of it";
-  if (!result.effort) return "no number of samples would decide: the value seems to be the limit";
+  if (!result.value || !result.hi)
+    return "a much smaller --interval: this one misses most of its samples";
+  if (!result.effort) return "more samples would not help: the value is too close to the limit";
   if (has_several && (result.is_exact || result.dispersion > kSamplingDominates)) {
     return runs_advice(*result.effort, report);
   }
   const double interval = std::max(report.before.largest_interval, report.after.largest_interval);
-  if (interval / *result.effort < 1) return "no interval is small enough: every byte is sampled";
+  if (interval / *result.effort < 1) return "no interval is small enough, not even 1 B";
   const std::string typed = interval_to_type(interval / *result.effort);
   const std::string runs = has_several ? ", or " + runs_advice(*result.effort, report) : "";
   return fmt::format("geiger run --interval {} -- PROGRAM{}", typed, runs);

@@ -54,12 +54,12 @@ TEST(Check, ReadsLikeThis) {
            measured               limit  gate
 pass       1.42 MiB counted       4 MiB  total
 fail       +200 % ± 66            +20 %  make_*
-pass       nothing seen           +20 %  parse  lib*
+pass       no samples             +20 %  parse  lib*
 undecided  +15.0 % [+4.9, +23.5]  +20 %  load
 
 To decide load: geiger run --interval 192 -- PROGRAM.
-Growth of a part counts beyond 11.1 KiB more than its limit (--ignore-below).
-One run per side: estimates hold the sampling error, not how much runs differ.
+Parts of the program may exceed a limit on growth by 11.1 KiB (--ignore-below).
+One run per side: intervals include the sampling error, not run-to-run variation.
 )");
 }
 

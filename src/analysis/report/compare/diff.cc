@@ -70,18 +70,18 @@ std::string undecided_by_runs(const Comparison& comparison) {
       comparison.rows, [&](const compare::Row& row) { return is_open(row.change); }));
   const compare::Change& total = comparison.total.change;
   if (sites == 0 && !is_open(total)) return "";
-  std::string out = "Undecided: by the sampling error alone ";
+  std::string out = "Undecided: judged by the sampling error alone, ";
   if (is_open(total))
     out += fmt::format("the total changed ({})", present::p_equation(total.sampling_p));
   if (sites > 0) {
     out += fmt::format("{}{} did", is_open(total) ? ", and " : "", present::plural(sites, "row"));
   }
-  out += "; so few runs say too little about how much runs differ by themselves.";
+  out += "; with so few runs, run-to-run variation is not known well enough.";
   std::uint64_t runs = total.runs_to_find;
   for (const compare::Row& row : comparison.rows) {
     if (runs == 0 && is_open(row.change)) runs = row.change.runs_to_find;
   }
-  if (runs > 0) out += fmt::format(" About {} runs per side would tell.", runs);
+  if (runs > 0) out += fmt::format(" About {} runs per side would decide.", runs);
   return out;
 }
 
@@ -109,11 +109,10 @@ std::size_t moved_functions(const Comparison& comparison) {
 std::vector<std::string> caveats(const Comparison& comparison) {
   std::vector<std::string> lines;
   if (const std::size_t moved = moved_functions(comparison); moved > 0) {
-    lines.push_back(
-        fmt::format("{} with new lines and lines that are gone: where code moved from one build to "
-                    "the other, a line is matched with what is at its number now. --by function "
-                    "compares them whole.",
-                    present::plural(moved, "function")));
+    lines.push_back(fmt::format(
+        "{} with both new lines and lines that are gone: lines are matched by number, so code that "
+        "moved between the builds is compared with other code. --by function avoids this.",
+        present::plural(moved, "function")));
   }
   if (std::string open = undecided_by_runs(comparison); !open.empty()) {
     lines.push_back(std::move(open));
@@ -121,10 +120,10 @@ std::vector<std::string> caveats(const Comparison& comparison) {
   const compare::Collected& collected = comparison.collected;
   if (!comparison.run_deviation) {
     lines.emplace_back(
-        "One run per side: the intervals hold the sampling error only, not how much runs differ "
-        "by themselves. Several runs per side show that as well.");
+        "One run per side: the intervals include the sampling error, not run-to-run variation. "
+        "Several runs per side include both.");
   } else if (*comparison.run_deviation > 0) {
-    lines.push_back(fmt::format("Typically {:.2g} % from run to run; the changes allow for that.",
+    lines.push_back(fmt::format("Runs typically differ by {:.2g} %; the intervals include this.",
                                 100 * *comparison.run_deviation));
   } else {
     lines.emplace_back("Runs of one side differ by no more than the sampling error.");
@@ -135,7 +134,7 @@ std::vector<std::string> caveats(const Comparison& comparison) {
     lines.push_back(std::move(note));
   }
   if (const std::uint64_t lost = dropped(collected.before) + dropped(collected.after); lost > 0) {
-    lines.push_back(fmt::format("{} could not be recorded; 'geiger summary' says why.",
+    lines.push_back(fmt::format("{} could not be recorded; see 'geiger summary'.",
                                 present::plural(lost, "sample or free")));
   }
   return lines;

@@ -50,10 +50,10 @@ gone  -2.50 MiB [-3.41, -1.75]  < 237 KiB                 2e-12  load  target
 new   +1.88 MiB [+1.22, +2.68]   1.88 MiB [1.26, 2.68]    1e-09  cache  target
 
 1 function differs by no more than noise, 1 has too few samples to say; --all shows them.
-q: the part of the rows up to here that chance is expected to have made.
-Found four times out of five: a new function of 503 KiB, a change of the total by 8.24 MiB.
-One run per side: the intervals hold the sampling error only, not how much runs differ by
-themselves. Several runs per side show that as well.
+q: expected share of false positives up to this row.
+Detectable with 80 % power: a new function of 503 KiB, a change of the total by 8.24 MiB.
+One run per side: the intervals include the sampling error, not run-to-run variation. Several runs
+per side include both.
 )");
 }
 
@@ -70,7 +70,7 @@ TEST(Diff, SaysWhichFunctionsMayHaveMoved) {
   EXPECT_THAT(text, HasSubstr("by line: 95 %"));
   EXPECT_THAT(text, HasSubstr("store.cc:20"));
   EXPECT_THAT(text, HasSubstr("store.cc:23"));
-  EXPECT_THAT(text, HasSubstr("1 function with new lines and lines that are gone"));
+  EXPECT_THAT(text, HasSubstr("1 function with both new lines and lines that are gone"));
   for (const auto& [right_side, by] :
        {std::pair(left, GroupBy::kLine), std::pair(right, GroupBy::kFunction)}) {
     EXPECT_THAT(to_text(diff_of(left, right_side, {}, by), {}), Not(HasSubstr("lines that are")));
@@ -133,16 +133,17 @@ TEST(Diff, SortsAndCutsWhatIsShown) {
 
 TEST(Diff, SaysWhenNothingChanged) {
   EXPECT_THAT(to_text(diff_of(before(), before()), {}),
-              HasSubstr("No change was found that is more than noise.\n"));
+              HasSubstr("No change exceeds the noise.\n"));
   EXPECT_THAT(to_text(diff_of({run_with({})}, {run_with({})}), {}), HasSubstr("No change"));
 }
 
 TEST(Diff, SaysWhatItsIntervalsHold) {
   const std::string one = to_text(diff_of(before(), after()), {});
-  EXPECT_THAT(one, HasSubstr("sampling error only"));
+  EXPECT_THAT(one, HasSubstr("sampling error, not run-to-run variation"));
   Runs several = before();
   several.push_back(before().front());
-  EXPECT_THAT(to_text(diff_of(several, after()), {}), Not(HasSubstr("sampling error only")));
+  EXPECT_THAT(to_text(diff_of(several, after()), {}),
+              Not(HasSubstr("sampling error, not run-to-run variation")));
   EXPECT_THAT(to_text(diff_of(several, after()), {}), HasSubstr("2 runs, interval 64 KiB"));
 }
 

@@ -66,7 +66,7 @@ std::string heading(const DiffReport& report, const present::Style& style) {
   const std::string title = fmt::format(
       "Change of {}{}, by {}{}", present::bytes_of(report.options.scope, comparison.collected.kind),
       has_several ? " per run" : "", site_kind(comparison),
-      comparison.collected.grouping.is_inclusive ? " with all that it calls" : "");
+      comparison.collected.grouping.is_inclusive ? ", callees included" : "");
   return fmt::format("{}: {} intervals\n", present::paint(style, present::Role::kHeading, title),
                      present::level_text(comparison.level)) +
          side_line("before", report.options.before, comparison.collected.before, style) +
@@ -218,7 +218,7 @@ std::string left_out_text(const DiffReport& report) {
 
 std::string reach_text(const Comparison& comparison) {
   if (!(comparison.detectable_new > 0)) return "";
-  return fmt::format("Found four times out of five: a new {} of {}, a change of the total by {}.\n",
+  return fmt::format("Detectable with 80 % power: a new {} of {}, a change of the total by {}.\n",
                      site_kind(comparison), present::bound_bytes(comparison.detectable_new),
                      present::bound_bytes(comparison.total.change.detectable));
 }
@@ -227,8 +227,7 @@ std::string reach_text(const Comparison& comparison) {
 std::string legend(const DiffReport& report) {
   std::string out;
   if (report.options.shows_all && report.too_few > 0) out += "? has too few samples to say.\n";
-  if (report.changes > 0)
-    out += "q: the part of the rows up to here that chance is expected to have made.\n";
+  if (report.changes > 0) out += "q: expected share of false positives up to this row.\n";
   return out;
 }
 
@@ -255,7 +254,7 @@ std::string footer(const DiffReport& report, const present::Style& style) {
 std::string to_text(const DiffReport& report, const present::Style& style) {
   std::string out = heading(report, style) + totals_text(report.comparison, style);
   if (report.lines.empty()) {
-    out += "No change was found that is more than noise.\n";
+    out += "No change exceeds the noise.\n";
   } else {
     out += rows_text(report, style);
   }

@@ -76,7 +76,7 @@ std::string q_equation(double q) {
 }
 
 std::string live(const LeakLine& line) {
-  return fmt::format("{}, {} of what it allocated, {}",
+  return fmt::format("{}, {} of its allocations, {}",
                      present::figure(line.live.bytes, present::Quantity::kBytes).text(),
                      present::figure(line.never_freed).text(),
                      present::plural(line.live.samples, "sample"));
@@ -92,17 +92,16 @@ std::string growth(const LeakLine& line) {
 std::string evidence(const LeakLine& line) {
   const profile::LeakSite& site = line.site;
   std::string text;
-  if (site.all.is_lasting)
-    text = "all that is live grows, " + present::p_equation(site.all.p_value);
+  if (site.all.is_lasting) text = "its live bytes grow, " + present::p_equation(site.all.p_value);
   if (site.old.is_lasting) {
     const std::string age =
-        site.old_from > 0 ? fmt::format("what is older than {} (95 % of its freed ones were not)",
+        site.old_from > 0 ? fmt::format("objects older than {} (95 % of those freed were younger)",
                                         present::duration(site.old_from))
-                          : "what is older than 95 % of the freed of its size";
-    text += fmt::format("{}{} grows, {}", text.empty() ? "" : "; ", age,
+                          : "objects older than 95 % of those freed of their size";
+    text += fmt::format("{}{} grow, {}", text.empty() ? "" : "; ", age,
                         present::p_equation(site.old.p_value));
   }
-  if (text.empty()) text = "does not go on growing";
+  if (text.empty()) text = "no lasting growth";
   return site.is_tested ? text + "; " + q_equation(site.q_value) : text;
 }
 
@@ -127,7 +126,8 @@ std::string suspect(std::size_t number, const LeakLine& line, const present::Sty
   out += fact("live", live(line), style) + fact("growth", growth(line), style);
   if (line.site.oldest > 0) {
     out +=
-        fact("oldest", present::duration(line.site.oldest) + " of those since the warm-up", style);
+        fact("oldest",
+             present::duration(line.site.oldest) + ", of those allocated since the warm-up", style);
   }
   out += fact("evidence", evidence(line), style);
   if (!line.path.empty()) out += fact("path", path(line), style);
@@ -172,7 +172,7 @@ std::string judged(const LeaksReport& report) {
       return fmt::format(
           "{} freed most of its heap in its last {}. Judged before that, at {}, with {} "
           "({} at the end): {}.",
-          judged.processes > 1 ? "The process that held most" : "The program",
+          judged.processes > 1 ? "The process with the largest heap" : "The program",
           present::duration(judged.before_end), present::duration(judged.after_start), live, end,
           counts(report));
     case JudgedInstant::Why::kGiven:
@@ -245,8 +245,8 @@ std::string open_questions(const LeaksReport& report) {
   if (report.undecided > 0) out += undecided_sites(report);
   if (report.small) {
     out += fmt::format(
-        "Undecided: sites that have fewer than {} samples each grew together by {}. --by function "
-        "joins them, a longer run or a smaller --interval tells them apart.\n",
+        "Undecided: sites with fewer than {} samples each grew by {} in total. --by function "
+        "combines them; a longer run or a smaller --interval separates them.\n",
         report.samples_needed, rate(*report.small));
   }
   if (report.tested == 0) {
@@ -259,7 +259,7 @@ std::string open_questions(const LeaksReport& report) {
     const std::string from = present::duration(*report.judged.slow_frees_from);
     out += fmt::format(
         "Undecided: from {} on the program freed most of its heap and allocated next to nothing; "
-        "what leaked before may be hidden. --until TIME judges an earlier heap.\n",
+        "earlier leaks may be hidden. --until TIME judges an earlier heap.\n",
         from);
   }
   return out;
@@ -284,9 +284,11 @@ std::string footer(const LeaksReport& report, const present::Style& style) {
       "program's own variation explain. ",
       100 * report.options.search.warm_up);
   if (report.options.until && report.options.until->is_peak) {
-    out += "At the peak more of them are false than q says: heaps that only vary grew up to it.\n";
+    out +=
+        "At the peak, more of them are false than q states: heaps that only fluctuate have grown "
+        "until then.\n";
   } else {
-    out += fmt::format("Of a list of suspects at most {:g} % are expected to be false.\n",
+    out += fmt::format("At most {:g} % of the suspects are expected to be false positives.\n",
                        100 * report.options.search.q);
   }
   return present::paint(style, present::Role::kFaint, present::wrap_lines(out, style.width));
@@ -335,7 +337,7 @@ std::string text_of(const LeaksReport& report, const present::Style& style) {
     if (line.site.verdict == LeakVerdict::kSuspect) out += suspect(++number, line, style);
   }
   if (report.options.shows_all && report.lines.size() > number) {
-    out += present::paint(style, present::Role::kHeading, "Other sites with something live") + "\n";
+    out += present::paint(style, present::Role::kHeading, "Other sites with live memory") + "\n";
     for (const LeakLine& line : report.lines) {
       if (line.site.verdict != LeakVerdict::kSuspect) out += other_site(line, report, style);
     }
@@ -363,7 +365,7 @@ std::string sentence(const LeaksReport& report) {
                            present::plural(report.tested, "site"));
       }
       return fmt::format(
-          "No leak suspects{} among {}: no growth was shown; one of less than {} a second may have "
+          "No leak suspects{} among {}: no significant growth; growth below {} a second may have "
           "been missed.",
           among, present::plural(report.tested, "site"), present::bound_bytes(report.may_grow));
   }

@@ -106,7 +106,7 @@ TEST(LifetimesReport, IsValidJson) {
 TEST(LifetimesReport, OfNothingSaysSo) {
   for (const Recording& recording : {Recording{}, RecordingBuilder().recording()}) {
     const LifetimesReport report = report_of(recording);
-    EXPECT_THAT(to_text(report, {}), HasSubstr("Nothing that was sampled"));
+    EXPECT_THAT(to_text(report, {}), HasSubstr("No samples among them."));
     EXPECT_EQ(nlohmann::json::parse(to_json(report, recording))["group_count"], 0);
     EXPECT_THAT(to_svg(report), HasSubstr("</svg>"));
   }
@@ -150,7 +150,7 @@ TEST(LeaksReport, ShowsTheEvidence) {
   EXPECT_THAT(text, HasSubstr("1  leak (main.cc:2)  main"));
   EXPECT_THAT(text, HasSubstr("leak (main.cc:2) kept growing by 50.3 MiB"));
   EXPECT_THAT(text, HasSubstr(" a second since "));
-  EXPECT_THAT(text, HasSubstr("all that is live grows, p"));
+  EXPECT_THAT(text, HasSubstr("its live bytes grow, p"));
   EXPECT_THAT(text, Not(HasSubstr("table (main.cc:3)")));
 }
 
@@ -208,7 +208,7 @@ TEST(LeaksReport, ManySmallSitesThatGrowTogetherAreUndecided) {
   EXPECT_EQ(report.suspects + report.undecided, 0U) << "each is half a per cent";
   EXPECT_TRUE(report.small.has_value());
   EXPECT_EQ(report.finding(), LeakFinding::kUndecided);
-  EXPECT_THAT(to_text(report, {}), HasSubstr("samples each grew together"));
+  EXPECT_THAT(to_text(report, {}), HasSubstr("samples each grew by"));
   LeaksOptions options;
   options.search.by = profile::LifetimeGrouping::kFunction;
   EXPECT_EQ(leaks_report(builder.recording(), options).finding(), LeakFinding::kSuspects);

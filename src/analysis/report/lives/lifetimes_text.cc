@@ -28,9 +28,8 @@ std::string length_text(double nanoseconds) {
 std::string heading(const LifetimesReport& report, const present::Style& style) {
   const LifetimesOptions& options = report.options;
   std::string title = "Lifetimes";
-  if (options.selection.observed_only) title += " of what was seen being freed";
-  if (!options.scope.when.empty())
-    title += " of what was " + present::printable(options.scope.when);
+  if (options.selection.observed_only) title += " of objects seen being freed";
+  if (!options.scope.when.empty()) title += " of objects " + present::printable(options.scope.when);
   if (options.by != LifetimeGrouping::kWhole) title += fmt::format(", by {}", name_of(options.by));
   const std::string only = present::only_text(options.scope);
   return fmt::format(
@@ -191,28 +190,27 @@ std::string unnamed_functions(const LifetimesReport& report, const present::Styl
 
 std::string notes(const LifetimesReport& report, const present::Style& style) {
   std::string out = fmt::format(
-      "Lengths are those of the bytes. Temporary: freed within {}. > : not reached while "
-      "watching.\n",
+      "Lifetimes are weighted by bytes. Temporary: freed within {}. > : longer than recorded.\n",
       present::duration(report.options.temporary));
   if (report.options.selection.observed_only) {
     out +=
-        "What was alive at the end is left out, so short lives are over-represented: the mean is "
-        ".28 of the truth when watched for one mean life, .95 for twenty.\n";
+        "Objects alive at the end are left out, so short lifetimes are over-represented: a "
+        "recording of one mean lifetime shows 28 % of the true mean, one of twenty shows 95 %.\n";
   }
   if (report.unseen_frees > 0) {
-    out += fmt::format("{} noticed later only: these lives are upper limits.\n",
+    out += fmt::format("{} noticed late: these lifetimes are upper limits.\n",
                        report.unseen_frees == 1
                            ? "The free of 1 sample was"
                            : fmt::format("The frees of {} samples were",
                                          present::exact_count(report.unseen_frees)));
   }
   if (report.allocated_before > 0) {
-    out += fmt::format("{} allocated before the recording begins and left out.\n",
+    out += fmt::format("{} allocated before the recording began and left out.\n",
                        present::plural(report.allocated_before, "sample") +
                            (report.allocated_before == 1 ? " was" : " were"));
   }
   if (report.dropped_frees > 0) {
-    out += fmt::format("{} not be recorded: what they freed counts as alive.\n",
+    out += fmt::format("{} not be recorded: their objects count as alive.\n",
                        present::plural(report.dropped_frees, "free") + " could");
   }
   out += unnamed_functions(report, style);
@@ -236,7 +234,7 @@ present::Figure length_figure(const estimation::SurvivalCurve::Quantile& quantil
 std::string to_text(const LifetimesReport& report, const present::Style& style) {
   std::string out = heading(report, style);
   if (report.whole.allocated.samples == 0) {
-    return out + "Nothing that was sampled is among them. A smaller --interval sees more.\n";
+    return out + "No samples among them. Record with a smaller --interval.\n";
   }
   return out + whole_table(report, style) + facts(report) + pictures(report, style) +
          rows(report, style) + free_places(report, style) + notes(report, style);

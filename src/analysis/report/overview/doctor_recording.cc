@@ -86,7 +86,7 @@ Diagnosis check_threads(const Patient& patient) {
                       present::plural(totals.threads, "thread"),
                       present::exact_bytes(totals.unsettled_bound)),
           "The exact total is too low by at most that; estimates are not affected.",
-          "Nothing, unless the exact total matters: let the program end by exit()."};
+          "Only if the exact total matters: let the program end by exit()."};
 }
 
 Diagnosis check_ending(const Patient& patient) {
@@ -106,8 +106,8 @@ Diagnosis check_ending(const Patient& patient) {
   };
   const bool is_off = std::ranges::any_of(patient.report.processes, is_full);
   return {Severity::kNote, "ending", others + ".",
-          is_off ? "All numbers end where the recording stopped; what came after is unknown."
-                 : "Everything up to there is recorded; live memory is what was live then.",
+          is_off ? "All figures end where the recording stopped; later allocations are unknown."
+                 : "The recording is complete up to then; live memory is as of then.",
           is_off ? "Make room, raise --trace-limit or --interval, and record again." : ""};
 }
 
@@ -133,7 +133,8 @@ Diagnosis check_drops(const Patient& patient) {
         "allow for. ",
         present::exact_share(lost, lost + samples), is_material ? "more" : "less");
   }
-  if (all > lost) meaning += "What was freed unseen counts as live until its address came back.";
+  if (all > lost)
+    meaning += "Objects whose frees were missed count as live until their addresses are reused.";
   return {is_material ? Severity::kDefect : Severity::kNote, "drops", "Dropped " + what + ".",
           meaning, is_material ? "Raise --trace-limit or --interval, and record again." : ""};
 }
@@ -142,9 +143,9 @@ Diagnosis check_stacks(const Patient& patient) {
   const std::uint64_t truncated = truncated_samples(patient.recording);
   const std::uint64_t samples = profile::recorded_samples(patient.recording);
   const std::string share = present::exact_share(truncated, samples);
-  if (truncated == 0) return {Severity::kGood, "stacks", "All stacks are whole.", "", ""};
-  return {Severity::kNote, "stacks", share + " of the samples have cut-off stacks.",
-          "Their callers are unknown: they stand under [truncated] in trees. Self figures and "
+  if (truncated == 0) return {Severity::kGood, "stacks", "No stacks are truncated.", "", ""};
+  return {Severity::kNote, "stacks", share + " of the samples have truncated stacks.",
+          "Their outer callers are unknown; trees show them under [truncated]. Self figures and "
           "totals of the run are not affected.",
           "If the program keeps frame pointers, try geiger run --unwind fp."};
 }
@@ -165,8 +166,7 @@ Diagnosis check_names(const Patient& patient) {
   if (unnamed == 0) return {Severity::kGood, "names", "All frames have names.", "", ""};
   return {Severity::kNote, "names",
           present::exact_share(unnamed, leaves) + " of the samples have frames without names.",
-          "They read module+0x1234; numbers are not affected, but functions that share no name "
-          "cannot be told apart by reading.",
+          "They are shown as module+0x1234. Figures are not affected.",
           fmt::format("Install the -dbgsym package of {}, or {}.",
                       modules_without_names(recording, kNamed),
                       present::ask_debuginfod(patient.report.options.run))};
@@ -175,7 +175,7 @@ Diagnosis check_names(const Patient& patient) {
 Diagnosis check_damage(const Patient& patient) {
   const auto& warnings = patient.recording.warnings;
   if (warnings.empty() && !patient.report.options.is_damaged) {
-    return {Severity::kGood, "damage", "The traces are sound.", "", ""};
+    return {Severity::kGood, "damage", "The traces are undamaged.", "", ""};
   }
   std::string what;
   for (std::size_t i = 0; i < std::min(kNamed, warnings.size()); ++i) {
@@ -183,24 +183,23 @@ Diagnosis check_damage(const Patient& patient) {
   }
   if (warnings.size() > kNamed) what += fmt::format("; and {} more", warnings.size() - kNamed);
   const bool is_damaged = patient.report.options.is_damaged;
-  return {
-      is_damaged ? Severity::kDefect : Severity::kNote, "damage", what + ".",
-      is_damaged ? "What stands before the damage is used; what stands behind it is missing." : "",
-      is_damaged ? "If the file was copied, copy it again." : ""};
+  return {is_damaged ? Severity::kDefect : Severity::kNote, "damage", what + ".",
+          is_damaged ? "Data before the damage is used; data after it is lost." : "",
+          is_damaged ? "If the file was copied, copy it again." : ""};
 }
 
 Diagnosis check_detection(const Patient& patient) {
   const auto samples = patient.allocated.samples;
   if (!(patient.detection_limit >= 1)) {
-    return {Severity::kGood, "detection", "Nothing that was allocated is missing.", "", ""};
+    return {Severity::kGood, "detection", "No allocation is missing.", "", ""};
   }
   constexpr std::uint64_t kFew = 100;  // The total is then uncertain by 20 %.
-  const std::string what = fmt::format("{}; whatever has none allocated less than {}.",
+  const std::string what = fmt::format("{}; any site without samples allocated less than {}.",
                                        present::plural(samples, "sample") + " chosen by chance",
                                        present::bound_bytes(patient.detection_limit));
   if (samples >= kFew) return {Severity::kGood, "detection", what, "", ""};
   return {Severity::kNote, "detection", what, "Few samples: intervals are wide.",
-          fmt::format("geiger plan{} says which --interval to record with.", patient.run)};
+          fmt::format("geiger plan{} suggests an --interval.", patient.run)};
 }
 
 }  // namespace geiger::report

@@ -17,8 +17,7 @@ using profile::Process;
 using profile::Recording;
 
 const char* const kReport =
-    "Report it with this output: a right sampler does not do this. Until then trust exact "
-    "totals only.";
+    "Report it with this output: a correct sampler does not do this. Trust exact totals only.";
 
 bool is_exact_throughout(const Recording& recording) {
   return std::ranges::all_of(recording.processes,
@@ -32,21 +31,20 @@ bool fails_together(const DoctorReport& report, const Check& all) {
 }
 
 std::string hits_text(const profile::HitCheck& hits) {
-  return fmt::format("{} where {} were to be expected (z = {}, {})",
-                     present::plural(hits.hits, "hit"),
+  return fmt::format("{}, {} expected (z = {}, {})", present::plural(hits.hits, "hit"),
                      present::exact_count(std::llround(hits.expected)), present::z_score(hits.z),
                      present::p_equation(hits.p_value));
 }
 
 std::string worst_test(const estimation::OffsetReport& offsets) {
   if (offsets.impossible > 0) {
-    return present::plural(offsets.impossible, "drawn byte") + " outside its allocation";
+    return present::plural(offsets.impossible, "sampled byte") + " outside its allocation";
   }
   const std::array tests{
       std::pair{offsets.anderson_darling.p_value, "their distribution (Anderson-Darling)"},
       std::pair{offsets.chi_square.p_value, "their pattern (chi-square)"},
-      std::pair{offsets.first_byte.p_value, "the number of drawn first bytes"},
-      std::pair{offsets.last_byte.p_value, "the number of drawn last bytes"}};
+      std::pair{offsets.first_byte.p_value, "the number of sampled first bytes"},
+      std::pair{offsets.last_byte.p_value, "the number of sampled last bytes"}};
   const auto& worst = *std::ranges::min_element(tests);
   return fmt::format("{}, {}", worst.second, present::p_equation(worst.first));
 }
@@ -80,12 +78,12 @@ Diagnosis check_hits(const Patient& patient) {
             "", ""};
   }
   if (failed.empty() && !fails_together(report, report.hits)) {
-    return {Severity::kGood, "hits", "Hits fit the trials: " + hits_text(report.hits) + ".", "",
+    return {Severity::kGood, "hits", "Hits are as expected: " + hits_text(report.hits) + ".", "",
             ""};
   }
   const bool is_much = report.hits.z > 0;
   return {Severity::kDefect, "hits",
-          "Hits do not fit the trials: " + (failed.empty() ? hits_text(report.hits) : failed) + ".",
+          "Hits are not as expected: " + (failed.empty() ? hits_text(report.hits) : failed) + ".",
           fmt::format("Estimates are too {} beyond their intervals.", is_much ? "high" : "low"),
           kReport};
 }
@@ -94,7 +92,7 @@ Diagnosis check_offsets(const Patient& patient) {
   const DoctorReport& report = patient.report;
   const estimation::OffsetReport& all = report.offsets;
   if (all.samples + all.impossible == 0) {
-    return {Severity::kGood, "offsets", "No drawn bytes to test.", "", ""};
+    return {Severity::kGood, "offsets", "No sampled bytes to test.", "", ""};
   }
   const double each =
       estimation::OffsetReport::kFalseAlarm / static_cast<double>(report.processes.size());
@@ -105,12 +103,12 @@ Diagnosis check_offsets(const Patient& patient) {
       patient, fails, [](const ProcessCheck& check) { return worst_test(check.offsets); });
   if (failed.empty() && !fails_together(report, all)) {
     return {Severity::kGood, "offsets",
-            fmt::format("Drawn bytes lie where a right sampler puts them: {}, {}.",
+            fmt::format("Offsets of sampled bytes are as expected: {}, {}.",
                         present::plural(all.samples, "offset"), present::p_equation(all.p_value())),
             "", ""};
   }
   return {Severity::kDefect, "offsets",
-          "Drawn bytes do not lie where a right sampler puts them: " +
+          "Offsets of sampled bytes are not as expected: " +
               (failed.empty() ? worst_test(all) : failed) + ".",
           "Allocations were not sampled with the probabilities that their weights assume; how far "
           "estimates are off cannot be said.",
@@ -143,8 +141,8 @@ Diagnosis check_draws(const Patient& patient) {
                       least->samples == 1 ? "sample is"
                                           : present::plural(least->samples, "sample") + " are",
                       pids, -least->log10_p),
-          "They sample the same allocations and miss the same: each may be right, but their sum is "
-          "much less certain than its interval says.",
+          "They sample the same allocations and miss the same ones: each may be right, but the "
+          "interval of their sum is much too narrow.",
           are_several && has_one_seed
               ? "They share a seed. Read them one by one, and record without --seed."
               : "Read them one by one; if no file was given twice, report it."};
@@ -159,21 +157,21 @@ Diagnosis check_samples(const Patient& patient) {
     if (patient.process(check).ending != Ending::kStillOpen) surplus += check.accounting.surplus();
   }
   if (missing == 0 && surplus == 0) {
-    return {Severity::kGood, "samples", "Every hit that was counted is accounted for.", "", ""};
+    return {Severity::kGood, "samples", "Every counted hit is accounted for.", "", ""};
   }
   if (surplus > 0) {
     return {Severity::kDefect, "samples",
             present::plural(surplus, "sample") + " more than were ever counted.",
-            "Something stands in the trace twice, and counts twice.",
+            "The trace contains a record twice; it is counted twice.",
             "Record again; if it happens again, report it."};
   }
   const double share = static_cast<double>(missing) / static_cast<double>(counted);
   const bool is_material = share > patient.uncertain_share();
   return {is_material ? Severity::kDefect : Severity::kNote, "samples",
-          fmt::format("{} of {} left no sample, and nothing says why.",
+          fmt::format("{} of {} left no sample, for no recorded reason.",
                       present::exact_count(missing), present::plural(counted, "hit")),
           fmt::format("Estimates are too low by about {}, {} than their intervals allow for. "
-                      "(Allocations that failed for want of memory leave no sample either.)",
+                      "(Allocations that failed leave no sample either.)",
                       present::exact_share(missing, counted), is_material ? "more" : "less"),
           is_material ? "Record again; if it happens again, report it." : ""};
 }
@@ -185,7 +183,8 @@ Diagnosis check_total(const Patient& patient) {
   if (!failed.empty()) {
     return {Severity::kDefect, "total",
             "The estimate misses the exact total even at 99.9999 %: " + failed + ".",
-            "Samples are missing, doubled or of wrong sizes; every estimate is off alike or worse.",
+            "Samples are missing, duplicated or of the wrong size; every estimate is off by as "
+            "much or more.",
             "See the other findings for the cause; without one, report it."};
   }
   std::string exactly = present::exact_bytes(patient.totals.exact_bytes);

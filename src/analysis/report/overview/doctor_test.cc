@@ -42,21 +42,20 @@ TEST(Doctor, ReadsLikeThis) {
   style.width = 80;
   EXPECT_EQ(doctor_text_of(profile::example::small_server(), style), R"(server, pid 4711: healthy
 
-  good    The traces are sound.
+  good    The traces are undamaged.
   good    Recorded to the end of every process.
-  good    Hits fit the trials: 252 hits where 249 were to be expected (z = 0.2,
-          p = 0.87).
-  good    Drawn bytes lie where a right sampler puts them: 252 offsets, p = 1.
+  good    Hits are as expected: 252 hits, 249 expected (z = 0.2, p = 0.87).
+  good    Offsets of sampled bytes are as expected: 252 offsets, p = 1.
   good    No two threads drew the same numbers.
-  good    Every hit that was counted is accounted for.
+  good    Every counted hit is accounted for.
   good    The estimate agrees with the exact total: 146 MiB ± 17 estimated,
           exactly 144 MiB.
   good    All allocations of 2 threads are counted.
   good    Nothing was dropped.
-  good    All stacks are whole.
+  good    No stacks are truncated.
   good    All frames have names.
-  good    252 samples chosen by chance; whatever has none allocated less than
-          1.85 MiB.
+  good    252 samples chosen by chance; any site without samples allocated less
+          than 1.85 MiB.
 
 next: geiger table geiger-server.4711
 )");
@@ -220,11 +219,11 @@ TEST(Doctor, HasNothingToTestAtIntervalOne) {
 TEST(Doctor, ListsProcesses) {
   const Recording recording = DrawnRecording(4096).threads(1, 150).threads(1, 80).recording;
   EXPECT_THAT(doctor_text_of(recording), HasSubstr("Processes\n"));
-  EXPECT_THAT(doctor_text_of(recording), HasSubstr("pid 100 and 1 process image more: healthy"));
+  EXPECT_THAT(doctor_text_of(recording), HasSubstr("pid 100 and 1 more process: healthy"));
 }
 
 TEST(Doctor, OfNothing) {
-  EXPECT_THAT(doctor_text_of({}), HasSubstr("An empty recording"));
+  EXPECT_THAT(doctor_text_of({}), HasSubstr("The recording is empty"));
   EXPECT_TRUE(doctor_report({}, {}).is_healthy());
 }
 

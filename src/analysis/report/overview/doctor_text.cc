@@ -20,14 +20,15 @@ constexpr std::size_t kFindingIndent = 10;
 
 std::string heading(const DoctorReport& report, const Recording& recording,
                     const present::Style& style) {
-  if (recording.processes.empty()) return "An empty recording: no process was seen.\n";
+  if (recording.processes.empty()) return "The recording is empty: it contains no process.\n";
   const Process& first = recording.processes.front();
   std::string name = present::printable(profile::file_name_of(first.executable));
   std::string out =
       fmt::format("{}, pid {}", present::paint(style, present::Role::kHeading, name), first.pid);
   if (recording.processes.size() > 1) {
-    out += fmt::format(" and {} more",
-                       present::plural(recording.processes.size() - 1, "process image"));
+    const std::size_t more = recording.processes.size() - 1;
+    out += fmt::format(" and {} more {}", present::exact_count(more),
+                       more == 1 ? "process" : "processes");
   }
   const auto defects = std::ranges::count(report.findings, Severity::kDefect, &Diagnosis::severity);
   if (defects == 0) return out + ": healthy\n";

@@ -126,7 +126,7 @@ TEST(Finding, NamesNothingFromFewSamples) {
   program.allocate({"read"}, 5);
   const Finding finding = find_kind(program.recording());
   EXPECT_EQ(finding.verdict, FindingVerdict::kTooFew);
-  EXPECT_EQ(sentence(finding), "Too few samples to name a function: 5, 6 are needed.");
+  EXPECT_EQ(sentence(finding), "Too few samples to name a function (5 of the 6 needed).");
   EXPECT_THAT(finding.sites, IsEmpty());
   program.allocate({"read"}, 1);
   EXPECT_EQ(find_kind(program.recording()).verdict, FindingVerdict::kFound);

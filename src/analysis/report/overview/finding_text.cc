@@ -94,7 +94,7 @@ std::string clause(const Finding& finding) {
     case FindingVerdict::kNothing:
       return fmt::format("{}nothing was sampled", when_of(finding.kind));
     case FindingVerdict::kTooFew:
-      return fmt::format("too few samples to name a function: {}, {} are needed",
+      return fmt::format("too few samples to name a function ({} of the {} needed)",
                          present::exact_count(finding.total.samples), kSamplesToName);
     case FindingVerdict::kSpread:
       return spread_text(finding);

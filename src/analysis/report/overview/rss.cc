@@ -40,9 +40,8 @@ const Observations* observed(const Recording& recording, const RssOptions& optio
   if (options.pid) {
     reason = fmt::format("process {}: {}", *options.pid, fault.empty() ? "not observed" : fault);
   } else {
-    reason = fault.empty()
-                 ? "no process was observed: geiger run does that, and not with --no-observe"
-                 : "the processes: " + fault;
+    reason = fault.empty() ? "no process was observed: record with geiger run, without --no-observe"
+                           : "the processes: " + fault;
   }
   return nullptr;
 }
@@ -152,9 +151,9 @@ std::string explained_line(const RssReport& report) {
   if (report.resident == 0) return "";
   std::string when = "at its maximum";
   if (report.options.moment == profile::Moment::kLast) {
-    when = "when it was read last";
+    when = "at its last reading";
   } else if (report.high_water / 10 * 9 > report.resident) {
-    when = fmt::format("at its largest reading; it was {} at most",
+    when = fmt::format("at its largest reading (the kernel's maximum: {})",
                        present::exact_bytes(report.high_water));
   }
   return fmt::format("malloc profile explains {} of {} RSS {}",

@@ -19,12 +19,12 @@ TEST(ExplainedLine, SaysWhatTheLargestReadingMissed) {
   EXPECT_EQ(explained_line(half_explained(90 * kMiB, 100 * kMiB)),
             "malloc profile explains 50 % of 90 MiB RSS at its maximum");
   EXPECT_EQ(explained_line(half_explained(90 * kMiB - 1, 100 * kMiB)),
-            "malloc profile explains 50 % of 90.00 MiB RSS at its largest reading; it was 100 MiB "
-            "at most");
+            "malloc profile explains 50 % of 90.00 MiB RSS at its largest reading (the kernel's "
+            "maximum: 100 MiB)");
   RssReport last = half_explained(90 * kMiB, 200 * kMiB);
   last.options.moment = profile::Moment::kLast;
   EXPECT_EQ(explained_line(last),
-            "malloc profile explains 50 % of 90 MiB RSS when it was read last");
+            "malloc profile explains 50 % of 90 MiB RSS at its last reading");
   EXPECT_EQ(explained_line({}), "");
 }
 

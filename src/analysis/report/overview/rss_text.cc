@@ -50,14 +50,14 @@ std::string heading(const RssReport& report, const profile::Recording& recording
                     const present::Style& style) {
   const profile::Process& process = recording.processes[report.process];
   std::string of = fmt::format(", {} after the start", present::duration(report.after));
-  if (report.options.moment == profile::Moment::kLast) of += ", when it was read last";
+  if (report.options.moment == profile::Moment::kLast) of += ", the last reading";
   std::string faint =
       fmt::format("{}, pid {}", present::printable(profile::program_name(process)), process.pid);
   const bool was_larger =
       report.options.moment == profile::Moment::kMaximum && report.high_water > report.resident;
   if (was_larger)
-    faint += fmt::format("; RSS was {} at most", present::exact_bytes(report.high_water));
-  faint += fmt::format("; ± and [ ] are {} intervals, what has none is exact",
+    faint += fmt::format("; the kernel's maximum: {}", present::exact_bytes(report.high_water));
+  faint += fmt::format("; ± and [ ] are {} intervals, other figures are exact",
                        present::level_text(style.level));
   return present::paint(style, present::Role::kHeading,
                         present::wrap(finding(report) + of + ".", 0, style.width)) +
@@ -120,8 +120,8 @@ std::string live_lines(const RssReport& report, const present::Style& style) {
                 text(report.live), text(report.live_resident), text(report.live_swapped),
                 text(report.live_untouched))
           : fmt::format(
-                "Live objects at that instant: {}, all taken to be resident (where they "
-                "lay is not known: {}).",
+                "Live objects at that instant: {}, all assumed to be resident (their residency is "
+                "unknown: {}).",
                 text(report.live), report.residency_fault);
   return "\n" + present::wrap(line, 0, style.width) + "\n";
 }

@@ -59,9 +59,9 @@ std::string interval_text(const SummaryReport& report, const Recording& recordin
 }
 
 std::string z_text(const profile::HitCheck& hits) {
-  const std::string z = fmt::format("z = {} from it", present::z_score(hits.z));
+  const std::string z = fmt::format("by z = {}", present::z_score(hits.z));
   if (hits.has_failed()) return z + ", beyond chance";
-  if (hits.p_value < kUsual) return z + ", which chance does once in 400 runs";
+  if (hits.p_value < kUsual) return z + ", as in one run of 400";
   return z + ", within chance";
 }
 
@@ -69,18 +69,18 @@ std::string exact_remark(const SummaryReport& report) {
   const ProcessTotals& totals = report.exact;
   if (totals.trials == 0 || report.allocated.bytes.variance <= 0) return "";
   if (const profile::Gap* gap = gap_in_samples(report)) {
-    return "goes beyond the samples at hand: " + gap->why;
+    return "samples are missing: " + gap->why;
   }
   if (!report.hits.is_testable) return "";
-  return fmt::format("the estimate lies {}", z_text(report.hits));
+  return fmt::format("the estimate differs {}", z_text(report.hits));
 }
 
 void add_self_check(Facts& facts, const SummaryReport& report) {
   if (report.offsets.samples + report.offsets.impossible == 0) return;
   const std::string hits = report.hits.is_testable
                                ? fmt::format("hits z = {}", present::z_score(report.hits.z))
-                               : "hits not tested: some lack their samples";
-  const std::string remark = fmt::format("{}, offsets of drawn bytes {}", hits,
+                               : "hits not tested: some have no sample";
+  const std::string remark = fmt::format("{}, offsets of sampled bytes {}", hits,
                                          present::p_equation(report.offsets.p_value()));
   switch (self_check_of(report)) {
     case SelfCheck::kPassed:
@@ -95,7 +95,7 @@ void add_self_check(Facts& facts, const SummaryReport& report) {
 
 std::string samples_remark(const SummaryReport& report) {
   if (report.certain_samples == 0 || is_foreign(report)) return "";
-  return fmt::format("{} of them certain: as large as the interval",
+  return fmt::format("{} recorded with certainty (at least the interval)",
                      present::exact_count(report.certain_samples));
 }
 
@@ -110,7 +110,7 @@ std::string peak_remark(const SummaryReport& report) {
   if (report.live_at_peak.samples == 0) return "";
   std::string out = present::duration(report.peak_time) + " after the start";
   if (report.processes.size() > 1) out += ", all processes together";
-  if (report.is_peak_split) out += "; measured by three quarters of the samples";
+  if (report.is_peak_split) out += "; measured with three quarters of the samples";
   return out;
 }
 
@@ -121,17 +121,17 @@ void add_mapped(Facts& facts, const SummaryReport& report) {
   std::string remark = fmt::format(
       "{} at the end, {} reserved, {} of files", present::exact_bytes(mapped.at_end.memory),
       present::exact_bytes(mapped.at_end.reserved), present::exact_bytes(mapped.at_end.files));
-  if (mapped.misses_inherited) remark += "; what forks inherited is not counted";
-  facts.push_back({"mapped by itself", present::exact_bytes(mapped.at_peak) + " at most", remark});
+  if (mapped.misses_inherited) remark += "; mappings inherited by forks are not counted";
+  facts.push_back({"own mmap", present::exact_bytes(mapped.at_peak) + " at the peak", remark});
 }
 
 std::string remark_on(const KindLine& line) {
   if (line.asked) return text_of(*line.asked);
-  if (line.kind == profile::Kind::kLiveUsable) return "as the allocator gave it, live at the end";
+  if (line.kind == profile::Kind::kLiveUsable) return "after rounding, live at the end";
   if (line.kind == profile::Kind::kLiveOverhead) {
-    return "beyond what was asked for, live at the end";
+    return "rounding by the allocator, live at the end";
   }
-  return "of what was live at the largest RSS";
+  return "of the heap live at the largest RSS";
 }
 
 /// Of the kinds that sum something else than sizes, and of lives.
@@ -144,15 +144,15 @@ void add_further_kinds(Facts& facts, const SummaryReport& report) {
   const LifetimeFigures& lives = report.lifetimes->bytes;
   const std::string median = length_figure(lives.quantiles[kMedian], lives.longest).text();
   facts.push_back({"median lifetime", median,
-                   fmt::format("of the bytes; {} are freed within 1 ms",
+                   fmt::format("weighted by bytes; {} are freed within 1 ms",
                                present::figure(lives.temporary).text())});
 }
 
 void add_children(Facts& facts, const ForkedLine& forked) {
   if (forked.children == 0) return;
-  std::string remark = "seen from their first allocation";
+  std::string remark = "recorded from their first allocation";
   if (forked.may_pass_unseen > 0) {
-    remark += fmt::format("; forks by inlined system calls may pass {} unseen",
+    remark += fmt::format("; forks by inlined system calls may leave {} unrecorded",
                           present::exact_bytes(forked.may_pass_unseen));
   }
   facts.push_back(
@@ -172,12 +172,12 @@ void add_live(Facts& facts, const SummaryReport& report) {
     return;
   }
   facts.push_back({"live at the peak",
-                   report.is_aggregated ? "not told" : bytes_text(report.live_at_peak),
+                   report.is_aggregated ? "not recorded" : bytes_text(report.live_at_peak),
                    peak_remark(report)});
   const bool has_end = report.options.selection.to.has_value();
   std::string remark = objects_text(report.live_at_end);
   if (!has_end && report.processes.size() > 1 && !remark.empty()) {
-    remark += ", each process at its own end";
+    remark += ", each process when it ended";
   }
   facts.push_back(
       {has_end ? "live at its end" : "live at the end", bytes_text(report.live_at_end), remark});
@@ -202,7 +202,7 @@ Facts summary_facts(const SummaryReport& report, const Recording& recording) {
   add_extent(facts, recording, report.options.is_followed);
   facts.push_back({"samples", present::exact_count(report.samples), samples_remark(report)});
   const bool is_told = !profile::tells_live_only(recording);
-  facts.push_back({"allocated", is_told ? bytes_text(report.allocated) : "not told",
+  facts.push_back({"allocated", is_told ? bytes_text(report.allocated) : "not recorded",
                    is_told ? objects_text(report.allocated) : ""});
   const bool has_exact = !is_foreign(report) || report.exact.threads > 0;
   if (!report.is_part() && has_exact) {
@@ -213,19 +213,20 @@ Facts summary_facts(const SummaryReport& report, const Recording& recording) {
   add_further_kinds(facts, report);
   add_mapped(facts, report);
   if (report.rss && !report.is_part()) {
-    facts.push_back({"resident memory", explained_line(*report.rss) + "; geiger rss adds it up"});
+    facts.push_back({"resident memory", explained_line(*report.rss) + "; see geiger rss"});
   }
   if (report.detection_limit >= 1) {
     facts.push_back({"detection limit", present::bound_bytes(report.detection_limit),
-                     "whatever has no sample allocated less"});
+                     "any site without samples allocated less than this"});
   }
   if (!report.is_part() && !is_foreign(report)) {
     facts.push_back({"threads", threads_text(report)});
     add_children(facts, report.forked);
   }
   facts.push_back({"stacks", present::exact_count(report.stacks),
-                   present::exact_share(report.truncated, report.samples) +
-                       " of the samples have cut-off ones"});
+                   report.truncated == 0 ? "none truncated"
+                                         : present::exact_share(report.truncated, report.samples) +
+                                               " of the samples have truncated ones"});
   add_drops(facts, report);
   return facts;
 }
@@ -237,12 +238,11 @@ std::vector<std::string> summary_warnings(const SummaryReport& report, const Rec
     lines.emplace_back("The estimate disagrees with the exact total: please report this.");
   }
   if (report.offsets.has_failed()) {
-    lines.emplace_back(
-        "Drawn bytes do not lie where a right sampler puts them; geiger doctor says more.");
+    lines.emplace_back("Offsets of sampled bytes are not as expected; see geiger doctor.");
   }
   for (const profile::Gap& gap : report.gaps) lines.push_back("incomplete: " + gap.why);
   if (report.samples == 0) {
-    lines.emplace_back("Nothing was sampled. A smaller --interval sees smaller programs.");
+    lines.emplace_back("No samples. Record with a smaller --interval.");
   }
   lines.insert(lines.end(), recording.warnings.begin(), recording.warnings.end());
   return lines;

@@ -33,15 +33,15 @@ server, pid 4711: exited after 2.50 s
 ± and [ ] are 95 % intervals
 
   interval          512 KiB between sampled bytes, on average
-  samples           253                       1 of them certain: as large as the interval
+  samples           253                       1 recorded with certainty (at least the interval)
   allocated         146 MiB ± 17              33.5 k [18.1, 56.9] objects
-  exact total       144 MiB                   the estimate lies z = 0.2 from it, within chance
-  self-check        passed                    hits z = 0.2, offsets of drawn bytes p = 1
-  live at the peak  137 MiB ± 19              247 ms after the start; measured by three quarters of the samples
+  exact total       144 MiB                   the estimate differs by z = 0.2, within chance
+  self-check        passed                    hits z = 0.2, offsets of sampled bytes p = 1
+  live at the peak  137 MiB ± 19              247 ms after the start; measured with three quarters of the samples
   live at the end   43.9 MiB [36.7, 52.6]     512 [397, 651] objects
-  detection limit   1.85 MiB                  whatever has no sample allocated less
+  detection limit   1.85 MiB                  any site without samples allocated less than this
   threads           2
-  stacks            3                         0 % of the samples have cut-off ones
+  stacks            3                         none truncated
   dropped           nothing
 
 Most allocated, by function
@@ -84,7 +84,7 @@ TEST(Summary, TestsNoHitsOfSeveralIntervalsThatLackSamples) {
   recording.samples[0].epoch = 1;
   recording.threads[0].hits += 5;
   const std::string text = summary_text_of(recording);
-  EXPECT_THAT(text, HasSubstr("hits not tested: some lack their samples, offsets"));
+  EXPECT_THAT(text, HasSubstr("hits not tested: some have no sample, offsets"));
   EXPECT_THAT(text, Not(HasSubstr("z = ")));
   EXPECT_FALSE(json_of(recording)["self_check"]["hits"]["is_testable"]);
 }
@@ -112,7 +112,7 @@ TEST(Summary, IsLoudOnlyAboutASelfCheckThatFails) {
   for (profile::Sample& sample : recording.samples) sample.offset = 0;
   EXPECT_THAT(summary_text_of(recording), HasSubstr("  self-check        FAILED "));
   EXPECT_THAT(summary_text_of(recording),
-              HasSubstr("warning: Drawn bytes do not lie where a right"));
+              HasSubstr("warning: Offsets of sampled bytes are not as expected"));
   const nlohmann::json check = json_of(recording)["self_check"];
   EXPECT_FALSE(check["passed"]);
   EXPECT_EQ(check["offsets"]["samples"], 252);
@@ -139,8 +139,8 @@ TEST(Summary, ListsSeveralProcesses) {
 
 TEST(Summary, OfNothing) {
   EXPECT_EQ(summary_text_of({}),
-            "An empty recording: no process was seen.\n"
-            "\nwarning: Nothing was sampled. A smaller --interval sees smaller programs.\n");
+            "The recording is empty: it contains no process.\n"
+            "\nwarning: No samples. Record with a smaller --interval.\n");
   RecordingBuilder builder;
   builder.process("/bin/true", 7);
   const std::string text = summary_text_of(builder.recording());

@@ -46,7 +46,7 @@ std::string foreign_heading(const SummaryReport& report, const Recording& record
 
 std::string heading(const SummaryReport& report, const Recording& recording,
                     const present::Style& style) {
-  if (recording.processes.empty()) return "An empty recording: no process was seen.\n";
+  if (recording.processes.empty()) return "The recording is empty: it contains no process.\n";
   if (is_foreign(report)) return foreign_heading(report, recording, style);
   std::string out = fmt::format(
       "{}, {}\n",
@@ -54,11 +54,11 @@ std::string heading(const SummaryReport& report, const Recording& recording,
       what_ran(recording));
   const bool is_attached =
       std::ranges::min_element(recording.processes, {}, &Process::start)->is_attached;
-  if (is_attached) out += "attached while it ran: what it allocated before is not in here\n";
+  if (is_attached) out += "attached while it ran: earlier allocations are not included\n";
   if (const std::uint64_t missing = present::missing_segments(recording); missing > 0) {
-    out += fmt::format("{} deleted: what was allocated in {} is not in here\n",
+    out += fmt::format("{} deleted: {} allocations are not included\n",
                        present::plural(missing, "segment") + (missing == 1 ? " was" : " were"),
-                       missing == 1 ? "it" : "them");
+                       missing == 1 ? "its" : "their");
   }
   return out;
 }
@@ -268,10 +268,10 @@ std::string closing_lines(const SummaryReport& report, const Recording& recordin
       report.is_aggregated ? "" : fmt::format("at the peak {}, ", bytes_text(report.live_at_peak));
   out += fmt::format("geiger: live {}at the end {}\n", peak, bytes_text(report.live_at_end));
   if (report.rss) {
-    out += fmt::format("geiger: {} (geiger rss adds it up)\n", explained_line(*report.rss));
+    out += fmt::format("geiger: {}; see geiger rss\n", explained_line(*report.rss));
   }
   if (all_drops(report) > 0) {
-    out += fmt::format("geiger: {} dropped; geiger summary says why\n",
+    out += fmt::format("geiger: {} dropped; see geiger summary\n",
                        present::exact_count(all_drops(report)));
   }
   for (const Process& process : recording.processes) {

@@ -78,7 +78,7 @@ std::string to_text(const MarksReport& report, const Recording& recording,
   }
   std::vector<present::Column> columns{{"after", present::Align::kRight, false}};
   present::append_figure_columns(columns, "allocated since");
-  present::append_figure_columns(columns, "live at it");
+  present::append_figure_columns(columns, "live then");
   columns.push_back({"mark", present::Align::kLeft, false});
   present::Grid grid(std::move(columns));
   for (const MarkLine& line : report.lines) {

@@ -67,8 +67,8 @@ Threads
    12 MiB     12 MiB exact + < 1.85 MiB        1  server (tid 4711)
 
 Bytes counted exactly, by process
-   pid  counted  at most more  of it certain    z  program
-  4711  144 MiB           0 B         12 MiB  0.2  server
+   pid  counted  uncounted, at most  certain    z  program
+  4711  144 MiB                 0 B   12 MiB  0.2  server
 )");
 }
 
@@ -86,7 +86,7 @@ TEST(Stats, NamesUnknownEntryPoints) {
   builder.recording().samples[0].entry_point = static_cast<vocabulary::EntryPoint>(200);
   const std::string text = stats_text_of(builder.recording());
   EXPECT_THAT(text, HasSubstr("entry point 200"));
-  EXPECT_THAT(text, HasSubstr("1 sample (100 %) has a stack that was cut off"));
+  EXPECT_THAT(text, HasSubstr("1 sample (100 %) has a truncated stack"));
 }
 
 TEST(Stats, ListsTheLargestThreads) {
@@ -117,7 +117,7 @@ TEST(Stats, JsonParsesAndAddsUp) {
 }
 
 TEST(Stats, OfNothing) {
-  EXPECT_THAT(stats_text_of({}), HasSubstr("Nothing was sampled."));
+  EXPECT_THAT(stats_text_of({}), HasSubstr("No samples."));
   const auto json = nlohmann::json::parse(to_json(stats_report({}, {}), {}));
   EXPECT_TRUE(json["sizes"].empty());
 }

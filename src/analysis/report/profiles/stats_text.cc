@@ -107,7 +107,7 @@ std::string depths(const StatsReport& report, const present::Style& style) {
   }
   std::string out = section(style, "Depth of stacks", grid);
   if (report.truncated_samples > 0) {
-    out += fmt::format("  {} ({}) {} a stack that was cut off\n",
+    out += fmt::format("  {} ({}) {} a truncated stack\n",
                        present::plural(report.truncated_samples, "sample"),
                        present::exact_share(report.truncated_samples, samples),
                        report.truncated_samples == 1 ? "has" : "have");
@@ -141,8 +141,8 @@ std::string processes(const StatsReport& report, const Recording& recording,
                       const present::Style& style) {
   present::Grid grid({{"pid", present::Align::kRight, false},
                       {"counted", present::Align::kRight, false},
-                      {"at most more", present::Align::kRight, false},
-                      {"of it certain", present::Align::kRight, false},
+                      {"uncounted, at most", present::Align::kRight, false},
+                      {"certain", present::Align::kRight, false},
                       {"z", present::Align::kRight, false},
                       {"program", present::Align::kLeft, false}},
                      2);

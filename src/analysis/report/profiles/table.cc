@@ -242,7 +242,8 @@ std::string footer(const TableReport& report, const present::Style& style) {
   if (any_uncertain) out += "~ may belong below the next row: their intervals overlap.\n";
   if (!report.has_whole) {
     out +=
-        "The heading is of the process's own heap; another may lie within it and is not added.\n";
+        "The heading covers the process's own heap; other heaps may lie inside it and are not "
+        "added.\n";
   }
   return present::profile_footer(std::move(out), report.calibrated_to, report.is_split, style);
 }

@@ -34,7 +34,7 @@ TEST(Table, ReadsLikeThis) {
    5.92 MiB [3.09, 10.17]       4.1 % [2.1, 7.1]       12  grow         main.cc:768  server
 
 3 functions without samples of their own: --sort total shows them.
-Bytes from 5 samples on are calibrated to the exact total of 144 MiB.
+Figures with at least 5 samples are calibrated to the exact total of 144 MiB.
 )");
 }
 
@@ -178,12 +178,12 @@ TEST(Table, SortsByWhatItIsTold) {
 TEST(Table, SaysWhenNothingIsThere) {
   EXPECT_EQ(to_text(table_of({}), {}),
             "Allocated, by function: 0 B from 0 samples, 95 % intervals\n\n"
-            "Nothing was sampled. A smaller --interval sees smaller programs.\n");
+            "No samples. Record with a smaller --interval.\n");
   RecordingBuilder builder;
   const auto thread = builder.thread(builder.process("/bin/a", 1), "", 1);
   builder.sample(thread, builder.stack({}), 100, 1, 2);
   EXPECT_THAT(to_text(table_of(builder.recording(), {}, Kind::kLiveAtEnd), {}),
-              HasSubstr("Nothing that was sampled was live at the end."));
+              HasSubstr("No samples of this kind (live at the end)."));
 }
 
 TEST(Table, HostileNamesStayHarmless) {

@@ -33,7 +33,7 @@ TEST(Tree, ReadsLikeThis) {
 5.92 MiB [3.09, 10.17]       4.1 % [2.1, 7.1]       12  │     grow (main.cc:768)
   12 MiB exact + < 1.85 MiB  8.2 % [7.3, 9.7]        1  └─ load_table (main.cc:1536)
 
-Bytes from 5 samples on are calibrated to the exact total of 144 MiB.
+Figures with at least 5 samples are calibrated to the exact total of 144 MiB.
 )");
 }
 
@@ -150,7 +150,7 @@ TEST(Tree, JsonNamesParentsInAFlatArray) {
 }
 
 TEST(Tree, OfNothing) {
-  EXPECT_THAT(to_text(tree_of({}), {}), HasSubstr("Nothing was sampled."));
+  EXPECT_THAT(to_text(tree_of({}), {}), HasSubstr("No samples."));
   EXPECT_EQ(nlohmann::json::parse(to_json(tree_of({})))["nodes"].size(), 1U);
 }
 

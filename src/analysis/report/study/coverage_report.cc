@@ -125,7 +125,8 @@ double largest_width_error(const CoverageReport& report) {
 }
 
 std::string process_text(const CoverageReport& report) {
-  return report.settings.has_certain ? "objects of T and more certain" : "every byte put to trial";
+  return report.settings.has_certain ? "objects of T and more certain"
+                                     : "each byte sampled independently";
 }
 
 std::string setting_text(const CoverageReport& report) {
@@ -254,7 +255,7 @@ std::string to_text(const CoverageReport& report, const present::Style& style) {
           style, present::Role::kFaint,
           present::wrap(
               fmt::format("columns: expected samples; each figure ± {:.1f} at most (95 %); "
-                          "! lies below {:.4g} beyond chance",
+                          "! significantly below {:.4g}",
                           100 * widest_half(report), 100 * level),
               0, style.width)) +
       "\n\n";

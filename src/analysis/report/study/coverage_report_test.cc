@@ -29,8 +29,8 @@ TEST(CoverageReport, ReadsLikeThis) {
   CoverageReport wide = report();
   wide.has_widths = true;
   EXPECT_EQ(to_text(wide, {}), R"(Coverage of 95 % intervals, in %
-1,000 replicates a cell, seed 1, every byte put to trial
-columns: expected samples; each figure ± 3.1 at most (95 %); ! lies below 95 beyond chance
+1,000 replicates a cell, seed 1, each byte sampled independently
+columns: expected samples; each figure ± 3.1 at most (95 %); ! significantly below 95
 
 huge             0.5   1000
 FF-SG           96.0   96.0

@@ -133,8 +133,9 @@ std::string heading(const EstimatorsReport& report, const present::Style& style)
              : fmt::format("the exact total is not known; {} intervals\n",
                            present::level_text(report.level));
   if (report.impossible == 0) return out;
-  return out + fmt::format("{} left out of the other designs: drawn behind the object's end\n",
-                           present::plural(report.impossible, "sample"));
+  return out + fmt::format(
+                   "{} left out of the other designs: the sampled byte is past the object's end\n",
+                   present::plural(report.impossible, "sample"));
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ std::string goal_text(const PlanReport& report, const Goal& goal, const present:
   if (!goal.interval) {
     answer += fmt::format(": an interval of its bytes / {}", present::exact_count(samples));
   } else if (*goal.interval <= 1) {
-    answer += ", more than it has bytes: record every allocation, which leaves nothing to chance";
+    answer += ", more than it has bytes: record every allocation (--interval 1)";
   } else {
     answer += fmt::format(": an interval of at most {}", bytes_text(std::floor(*goal.interval)));
   }
@@ -136,9 +136,9 @@ std::string facts(const PlanReport& report, const present::Style& style) {
   }
   out += cost(report, style);
   if (report.detection_limit >= 1) {
-    out +=
-        fact(style, "detection limit",
-             present::bound_bytes(report.detection_limit) + ": what has no sample allocated less");
+    out += fact(style, "detection limit",
+                present::bound_bytes(report.detection_limit) +
+                    ": any site without samples allocated less than this");
   }
   return out;
 }
