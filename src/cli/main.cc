@@ -29,9 +29,9 @@ int usage_error(const std::string& sentence, const std::string& help) {
   return kExitUsage;
 }
 
-bool has_verb(const CLI::App& app, const std::string& word) {
-  const auto verbs = verb_names(app);
-  return std::find(verbs.begin(), verbs.end(), word) != verbs.end();
+const Command* command_named(std::string_view word) {
+  const auto* const found = std::ranges::find(kCommands, word, &Command::name);
+  return found != std::end(kCommands) ? found : nullptr;
 }
 
 int unknown_verb(const CLI::App& app, const std::string& verb) {
@@ -39,7 +39,7 @@ int unknown_verb(const CLI::App& app, const std::string& verb) {
   return usage_error(fmt::format("unknown verb '{}'{}", verb, hint), "geiger");
 }
 
-// Replaces the words behind `run` by geiger's options and the program's words in
+// Replaces the words after the verb by geiger's options and the program's words in
 // the form that the parser leaves alone.
 base::Outcome<std::vector<std::string>> shield_program(const CLI::App& run,
                                                        const std::vector<std::string>& words) {
@@ -54,7 +54,7 @@ base::Outcome<std::vector<std::string>> shield_program(const CLI::App& run,
   if (!line.has_value()) {
     return base::Outcome<std::vector<std::string>>::failure(unknown_option(run, unknown));
   }
-  std::vector<std::string> shielded{"run"};
+  std::vector<std::string> shielded{words.front()};
   const auto& [options, program] = line.value();
   shielded.insert(shielded.end(), options.begin(), options.end());
   for (const auto& word : program) shielded.push_back(as_program_word(word));
@@ -62,7 +62,7 @@ base::Outcome<std::vector<std::string>> shield_program(const CLI::App& run,
     return word == "-h" || word == "--help";
   });
   if (program.empty() && !asks_for_help) {
-    return base::Outcome<std::vector<std::string>>::failure("run: no program given");
+    return base::Outcome<std::vector<std::string>>::failure(words.front() + ": no program given");
   }
   return shielded;
 }
@@ -75,9 +75,27 @@ void shield_words_behind_divider(std::vector<std::string>& words) {
   words.erase(divider);
 }
 
+// The words in the form in which the parser does not take those of a program, or "--", for its own.
+base::Outcome<std::vector<std::string>> shield(const Command& command, CLI::App& app,
+                                               std::vector<std::string> words) {
+  switch (command.words) {
+    case Words::kOperands:
+      break;
+    case Words::kProgram:
+      return shield_program(*app.get_subcommand(command.name), words);
+    case Words::kProgramAfterDivider:
+      shield_words_behind_divider(words);
+      break;
+    case Words::kSides:
+      shield_divider(words);
+      break;
+  }
+  return words;
+}
+
 int parse(CLI::App& app, const std::vector<std::string>& words) {
   const std::string verb = words.empty() ? "" : words.front();
-  const std::string help = has_verb(app, verb) ? "geiger " + verb : "geiger";
+  const std::string help = command_named(verb) != nullptr ? "geiger " + verb : "geiger";
   try {
     std::vector<std::string> last_first(words.rbegin(), words.rend());  // As CLI11 takes them.
     app.parse(last_first);
@@ -109,10 +127,11 @@ int run(int argc, char** argv) {
   int exit_code = kExitOk;
   // A program waits for `run`: it does without the other verbs, which take longer to describe
   // than all else until the program starts.
-  if (argc > 1 && std::string_view(argv[1]) == "run") {
-    register_run(app, exit_code);
+  const Command* command = argc > 1 ? command_named(argv[1]) : nullptr;
+  if (command != nullptr && command->words == Words::kProgram) {
+    command->add(app, exit_code);
   } else {
-    for (const auto add_verb : kCommands) add_verb(app, exit_code);
+    for (const Command& one : kCommands) one.add(app, exit_code);
   }
   describe(app);  // After the verbs, which would inherit it.
   document_exit_codes(app);
@@ -121,15 +140,14 @@ int run(int argc, char** argv) {
     fmt::print("{}", app.help());
     return kExitUsage;
   }
-  const bool is_verb = !words[0].starts_with("-");
-  if (is_verb && !has_verb(app, words[0])) return unknown_verb(app, words[0]);
-  if (words[0] == "run") {
-    const auto shielded = shield_program(*app.get_subcommand("run"), words);
-    if (!shielded.has_value()) return usage_error(shielded.reason(), "geiger run");
+  if (command == nullptr && !words[0].starts_with("-")) return unknown_verb(app, words[0]);
+  if (command != nullptr) {
+    const auto shielded = shield(*command, app, words);
+    if (!shielded.has_value()) {
+      return usage_error(shielded.reason(), std::string("geiger ") + command->name);
+    }
     words = shielded.value();
   }
-  if (words[0] == "live") shield_words_behind_divider(words);
-  if (words[0] == "diff" || words[0] == "check") shield_divider(words);
   const int parsed = parse(app, words);
   return parsed != kExitOk ? parsed : exit_code;
 }
@@ -146,7 +164,8 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     const bool is_ours = dynamic_cast<const geiger::base::InternalError*>(&error) != nullptr;
     std::fprintf(stderr, "geiger: %s%s\n", is_ours ? "internal error: " : "", error.what());
-    const bool is_run = argc > 1 && std::string_view(argv[1]) == "run";
+    const geiger::cli::Command* command = argc > 1 ? geiger::cli::command_named(argv[1]) : nullptr;
+    const bool is_run = command != nullptr && command->words == geiger::cli::Words::kProgram;
     return is_run ? kOwnFailure : geiger::cli::kExitFailed;
   }
 }

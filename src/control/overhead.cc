@@ -74,7 +74,7 @@ void IntervalGovernor::end_period() {
   if (load > 1) {
     const double doublings = std::min(std::ceil(std::log2(load)), 40.0);
     const double wanted = std::ldexp(static_cast<double>(interval_), static_cast<int>(doublings));
-    interval_ = static_cast<Bytes>(std::min(wanted, static_cast<double>(kMostInterval)));
+    interval_ = static_cast<Bytes>(std::min(wanted, static_cast<double>(trace::kMostInterval)));
   } else if (calm_ >= kCalmPeriods && interval_ > least_) {
     interval_ = std::max(interval_ / 2, least_);
     calm_ = 0;

@@ -9,6 +9,7 @@
 #include "base/outcome.h"
 #include "base/units.h"
 #include "control/trace_tally.h"
+#include "trace/share.h"
 
 namespace geiger::control {
 
@@ -44,7 +45,6 @@ class IntervalGovernor {
   static constexpr int kCalmPeriods = 3;
   /// Periods whose allowance can be owed at most: a debt is forgotten beyond.
   static constexpr double kMemory = 60;
-  static constexpr Bytes kMostInterval = Bytes{1} << 40;
 
   /// `least`: the interval that is wanted where the budget allows it.
   explicit IntervalGovernor(Bytes least) : least_(least), interval_(least) {}
@@ -54,7 +54,9 @@ class IntervalGovernor {
   Bytes account(Nanoseconds elapsed, double spent, double allowed, std::uint64_t samples);
 
   /// The interval was raised to this elsewhere; a smaller one changes nothing.
-  void raise_to(Bytes interval) { interval_ = std::clamp(interval, interval_, kMostInterval); }
+  void raise_to(Bytes interval) {
+    interval_ = std::clamp(interval, interval_, trace::kMostInterval);
+  }
 
   [[nodiscard]] Bytes interval() const { return interval_; }
 

@@ -66,7 +66,7 @@ TEST(Governor, CutsAPeriodShortWhenItIsOverdrawn) {
   IntervalGovernor governor(kMiB);
   EXPECT_EQ(governor.account(kSecond / 10, 100, 10, 100), 16 * kMiB);
   EXPECT_EQ(governor.account(kSecond / 100, 100, 1, 100), 16 * kMiB);  // Too short to tell.
-  EXPECT_EQ(governor.account(kSecond / 10, 1e99, 10, 100), IntervalGovernor::kMostInterval);
+  EXPECT_EQ(governor.account(kSecond / 10, 1e99, 10, 100), trace::kMostInterval);
   IntervalGovernor few(kMiB);
   EXPECT_EQ(few.account(kSecond / 10, 7, 1, 7), kMiB);
 }
@@ -77,7 +77,7 @@ TEST(Governor, StaysFiniteWhateverItIsTold) {
     for (const double allowed : {0.0, 1e300, 1e-300}) {
       const Bytes interval = governor.account(kSecond, spent, allowed, 1000);
       EXPECT_GE(interval, 1U);
-      EXPECT_LE(interval, IntervalGovernor::kMostInterval);
+      EXPECT_LE(interval, trace::kMostInterval);
     }
   }
 }

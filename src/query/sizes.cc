@@ -64,7 +64,7 @@ std::optional<std::uint64_t> factor_of(std::string_view name, std::span<const Un
 }
 
 // Whole numbers stay exact up to 2^64 - 1; only text with a point goes through
-// a double.
+// a double. A part of the smallest unit is refused, not rounded.
 std::optional<std::uint64_t> scale(std::string_view number, std::uint64_t factor) {
   const char* end = number.data() + number.size();
   std::uint64_t whole = 0;
@@ -79,6 +79,7 @@ std::optional<std::uint64_t> scale(std::string_view number, std::uint64_t factor
   const double product = std::round(fraction * static_cast<double>(factor));
   constexpr double kTooLarge = 18446744073709551616.0;  // 2^64
   if (parsed.ec != std::errc{} || parsed.ptr != end || !(product < kTooLarge)) return std::nullopt;
+  if (factor == 1 && product != fraction) return std::nullopt;
   return static_cast<std::uint64_t>(product);
 }
 

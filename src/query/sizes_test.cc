@@ -34,8 +34,8 @@ TEST(ParseSize, TakesBinaryDecimalAndPlain) {
 }
 
 TEST(ParseSize, NamesWhatItRefuses) {
-  for (const char* text : {"", "KiB", "-1", "12 parsecs", "1.2.3", ".", "0x10", "1e6", "inf",
-                           "18446744073709551616", "17179869184GiB", "99999999999.9TiB"}) {
+  for (const char* text : {"", "KiB", "-1", "12 parsecs", "1.2.3", ".", "0x10", "1e6", "inf", "2.5",
+                           "0.5b", "18446744073709551616", "17179869184GiB", "99999999999.9TiB"}) {
     const auto parsed = parse_size(text);
     EXPECT_FALSE(parsed.has_value()) << text;
     EXPECT_THAT(parsed.reason(), HasSubstr("'" + std::string(text) + "'"));

@@ -12,6 +12,8 @@ inline constexpr std::uint64_t kPerMillion = 1'000'000;
 
 /// The interval that it begins with, and the share that it keeps to unless another is requested.
 inline constexpr Bytes kFirstInterval = 16 * kKiB;
+/// The largest interval, given or regulated: skip counts stay far from 2^63 with it.
+inline constexpr Bytes kMostInterval = Bytes{1} << 40;
 inline constexpr std::uint64_t kUsualShare = 10'000;
 
 }  // namespace geiger::trace

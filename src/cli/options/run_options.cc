@@ -22,9 +22,6 @@ namespace {
 constexpr char kGuard = ':';
 constexpr const char* kProgramWord = "--program-word";
 
-// Skip counts stay far from 2^63 with it.
-constexpr Bytes kLargestInterval = Bytes{1} << 50;
-
 std::function<void(const std::string&)> size_into(Bytes& target, const char* option, Bytes least,
                                                   Bytes most) {
   return [&target, option, least, most](const std::string& text) {
@@ -47,7 +44,7 @@ std::chrono::nanoseconds duration_of(const std::string& text, const char* option
 
 void read_interval(const std::string& text, run::RunOptions& options) {
   const bool is_auto = text == "auto";
-  if (!is_auto) size_into(options.runtime.interval, "--interval", 1, kLargestInterval)(text);
+  if (!is_auto) size_into(options.runtime.interval, "--interval", 1, trace::kMostInterval)(text);
   options.interval = is_auto ? run::IntervalWish::kAuto : run::IntervalWish::kSize;
 }
 

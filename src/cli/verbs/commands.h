@@ -2,6 +2,8 @@
 // its subcommand; a new verb is a new file and one line here.
 #pragma once
 
+#include <cstdint>
+
 #include "cli/options/exit_codes.h"
 
 namespace CLI {
@@ -40,33 +42,47 @@ void register_symbolize(CLI::App& app, int& exit_code);
 void register_completion(CLI::App& app, int& exit_code);
 void register_help(CLI::App& app, int& exit_code);
 
+/// What the words after the verb are, besides its options.
+enum class Words : std::uint8_t {
+  kOperands,             ///< For the parser as they are.
+  kProgram,              ///< From the first operand on, or after "--", a program's command line.
+  kProgramAfterDivider,  ///< After "--" a program's command line.
+  kSides,                ///< "--" separates two lists.
+};
+
+struct Command {
+  const char* name;
+  Register add;
+  Words words = Words::kOperands;
+};
+
 /// In the order of `geiger --help`.
-inline constexpr Register kCommands[] = {
-    register_run,         //
-    register_ctl,         //
-    register_attach,      //
-    register_detach,      //
-    register_live,        //
-    register_serve,       //
-    register_report,      //
-    register_summary,     //
-    register_table,       //
-    register_tree,        //
-    register_rss,         //
-    register_stats,       //
-    register_marks,       //
-    register_lifetimes,   //
-    register_leaks,       //
-    register_diff,        //
-    register_check,       //
-    register_doctor,      //
-    register_plan,        //
-    register_simulate,    //
-    register_estimate,    //
-    register_export,      //
-    register_symbolize,   //
-    register_completion,  //
-    register_help,
+inline constexpr Command kCommands[] = {
+    {"run", register_run, Words::kProgram},
+    {"ctl", register_ctl},
+    {"attach", register_attach},
+    {"detach", register_detach},
+    {"live", register_live, Words::kProgramAfterDivider},
+    {"serve", register_serve},
+    {"report", register_report},
+    {"summary", register_summary},
+    {"table", register_table},
+    {"tree", register_tree},
+    {"rss", register_rss},
+    {"stats", register_stats},
+    {"marks", register_marks},
+    {"lifetimes", register_lifetimes},
+    {"leaks", register_leaks},
+    {"diff", register_diff, Words::kSides},
+    {"check", register_check, Words::kSides},
+    {"doctor", register_doctor},
+    {"plan", register_plan},
+    {"simulate", register_simulate},
+    {"estimate", register_estimate},
+    {"export", register_export},
+    {"symbolize", register_symbolize},
+    {"completion", register_completion},
+    {"help", register_help},
 };
 
 }  // namespace geiger::cli

@@ -26,6 +26,7 @@
 #include "control/run_watch.h"
 #include "query/sizes.h"
 #include "terminal/terminal.h"
+#include "trace/share.h"
 
 namespace geiger::cli {
 namespace {
@@ -33,7 +34,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr double kLevel = 0.95;  // Of a style; nothing here is an estimate.
-constexpr Bytes kLargestInterval = Bytes{1} << 40;
 constexpr Nanoseconds kLongestWait = Nanoseconds{3600} * 1'000'000'000;
 
 struct CtlArguments {
@@ -69,7 +69,7 @@ pid_t pid_of(const std::string& text) {
 Bytes interval_of(const std::string& text) {
   const auto size = query::parse_size(text);
   if (!size.has_value()) refuse_ctl("ctl: " + size.reason());
-  if (size.value() == 0 || size.value() > kLargestInterval) {
+  if (size.value() == 0 || size.value() > trace::kMostInterval) {
     refuse_ctl(fmt::format("ctl: '{}' is not between 1 byte and 1 TiB", text));
   }
   return size.value();

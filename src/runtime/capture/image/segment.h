@@ -30,6 +30,7 @@
 #include "base/units.h"
 #include "runtime/capture/image/trace_view.h"
 #include "runtime/capture/tables/number_table.h"
+#include "trace/share.h"
 #include "trace/writer.h"
 
 namespace geiger::capture {
@@ -116,6 +117,6 @@ bool write_thread_name(Segment& segment, const ThreadState& state);
 bool write_epoch(Segment& segment, std::uint64_t interval);
 
 /// Longest interval that can be asked for: 1 TiB.
-inline constexpr std::uint64_t kMostInterval = std::uint64_t{1} << 40;
+using trace::kMostInterval;
 
 }  // namespace geiger::capture

@@ -129,7 +129,8 @@ bool apply_interval(const char* text, Settings& settings) {
   constexpr std::size_t kAutoLength = 4;
   if (text == nullptr) return true;
   if (strncmp(text, "auto", kAutoLength) != 0) {
-    return parse_number(text, nullptr, settings.interval) && settings.interval > 0;
+    return parse_number(text, nullptr, settings.interval) && settings.interval > 0 &&
+           settings.interval <= trace::kMostInterval;
   }
   const char* rest = text + kAutoLength;
   settings.interval = trace::kFirstInterval;

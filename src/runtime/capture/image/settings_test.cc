@@ -94,6 +94,7 @@ TEST(Settings, ThatAreNoNumbersAreRefused) {
 
 TEST(Settings, OutOfTheirBoundsAreRefused) {
   expect_refused("GEIGER_INTERVAL=0");
+  expect_refused("GEIGER_INTERVAL=1099511627777");  // Above 2^40.
   expect_refused("GEIGER_KEEP=65");
   expect_refused("GEIGER_LIVE=1023");
 }
