@@ -320,7 +320,7 @@ class Requests(Control):
                 for verb in ("marks", "summary")}
         self.assertIn("begun by me", said["marks"].stdout)
         head = said["summary"].stdout.split("interval  ")[0]
-        self.assertIn("2 segments were deleted: what was allocated in them is not in here", head)
+        self.assertIn("2 segments were deleted: their allocations are not included", head)
 
     def await_segments(self, numbers, allocate):
         """Until these are left of the only recording, and the last is watched: it is asked for a

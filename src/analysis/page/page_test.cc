@@ -300,7 +300,7 @@ TEST(Bound, LongNamesAreCutAndThatIsSaid) {
   const PageData data = page_of_all(test.recording);
   for (const std::string& name : data.names) EXPECT_LT(name.size(), 1100U);
   EXPECT_LT(data.title.size(), 1100U);
-  EXPECT_THAT(data.left_out, Contains("2 names cut after 1,000 bytes"));
+  EXPECT_THAT(data.left_out, Contains("2 names truncated to 1,000 bytes"));
   EXPECT_LT(to_json(data).size(), 30'000U);
 }
 
