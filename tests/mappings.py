@@ -105,7 +105,8 @@ class Replay(harness.ProcessTest):
             self.assertTrue(report["mapped"]["misses_inherited"])
             # Of two pages that a child maps and one that it adds, one is given back.
             self.assertEqual(report["mapped"]["bytes"], EARLY + 5 * 3 * PAGE)
-            self.assertIn("what forks inherited is not counted", geiger("summary", *recorded.paths))
+            self.assertIn("mappings inherited by forks are not counted",
+                          geiger("summary", *recorded.paths))
 
 
 class Allocators(harness.ProcessTest):

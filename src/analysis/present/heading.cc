@@ -110,7 +110,9 @@ std::string profile_footer(std::string notes, std::optional<Bytes> calibrated_to
                     estimation::kSamplesToCalibrate, exact_bytes(*calibrated_to));
   }
   if (is_split) notes += split_note();
-  return notes.empty() ? notes : fmt::format("\n{}", paint(style, Role::kFaint, notes));
+  return notes.empty()
+             ? notes
+             : fmt::format("\n{}", paint(style, Role::kFaint, wrap_lines(notes, style.width)));
 }
 
 std::string split_note() {

@@ -201,7 +201,7 @@ class SelectionVerbs(unittest.TestCase):
         with open(rules, "w", encoding="ascii") as file:
             file.write("# handed on\nplumbing serve_orders\n")
         self.assertFalse([n for n in self.rows("--rules", rules) if "serve_orders" in n])
-        for text, said in (("mine f\n", "our.rules:1: 'mine' is not own"),
+        for text, said in (("mine f\n", "our.rules:1: invalid role 'mine'"),
                            ("\nown (\n", "our.rules:2: '('")):
             with open(rules, "w", encoding="ascii") as file:
                 file.write(text)
@@ -358,7 +358,7 @@ class SelectionVerbs(unittest.TestCase):
         done = geiger("table", "--thread", "io-9", "sampled.geiger", cwd=self.here)
         self.assertEqual(done.returncode, 0)
         self.assertIn("no thread 'io-9' was seen; did you mean 'io-1'?", done.stderr.decode())
-        self.assertIn("less than the limit", done.stdout.decode())
+        self.assertIn("below the limit", done.stdout.decode())
         self.assertRegex(done.stdout.decode().splitlines()[0], r": < .* from 0 samples")
 
 

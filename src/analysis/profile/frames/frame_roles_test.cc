@@ -244,7 +244,7 @@ TEST(FrameRulesFile, SaysWhichLineIsWrong) {
   ASSERT_TRUE(std::holds_alternative<FrameRules::Error>(bad_word));
   EXPECT_EQ(std::get<FrameRules::Error>(bad_word).line, 2U);
   EXPECT_EQ(std::get<FrameRules::Error>(bad_word).reason,
-            "'mine' is not own, library, plumbing or hide");
+            "invalid role 'mine' (choose from own, library, plumbing, hide)");
   const auto bad_expression = FrameRules::parse("own (\n");
   ASSERT_TRUE(std::holds_alternative<FrameRules::Error>(bad_expression));
   EXPECT_EQ(std::get<FrameRules::Error>(FrameRules::parse("own")).reason,
