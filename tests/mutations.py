@@ -152,7 +152,7 @@ MUTATIONS = [
           "                       size <= static_cast<std::size_t>(SIZE_MAX);", "geiger/arena.h"),
     # Weights and intervals.
     estimator("rate 1/T where trials have log1p",
-              "{ return -std::log1p(-1 / interval); }", "{ return 1 / interval; }"),
+              "return -std::log1p(-1 / interval);", "return 1 / interval;"),
     estimator("every sample weighs T", "weighted_bytes += n * (y / pi);",
               "weighted_bytes += n / lambda;"),
     estimator("objects not scaled (Memray)", "objects += n / pi;", "objects += n;"),
