@@ -188,14 +188,13 @@ TEST_F(Followed, WaitsForWhatIsNotWrittenYet) {
   look();
   EXPECT_EQ(follower.position(), hole);
   constexpr Nanoseconds kLater = 2'000'000'000;
-  EXPECT_TRUE(follower.update(kNow + kLater)) << "whoever reserved it is gone";
+  EXPECT_TRUE(follower.update(kNow + kLater)) << "the thread that reserved it is gone";
   EXPECT_EQ(follower.position(), trace.end());
   expect_same_as_whole();
 }
 
-/// A sample of the first segment that lives on in the second, one that ends in between.
-TEST_F(Followed, GoesOnInTheNextSegment) {
-  TestTrace first, second;
+/// Two segments of one image, and a sample to write into the first.
+TestTrace::Drawn begin_two_segments(TestTrace& first, TestTrace& second) {
   first.be_segment(0, 1000, 2000, State::kContinued);
   second.be_segment(1, 2010, 3000, State::kExited);
   TestTrace::Drawn drawn;
@@ -203,6 +202,13 @@ TEST_F(Followed, GoesOnInTheNextSegment) {
   drawn.stack = first.stack({0x1010});
   drawn.time = 1100;
   drawn.address = 0x10;
+  return drawn;
+}
+
+/// A sample of the first segment that lives on in the second, one that ends in between.
+TEST_F(Followed, GoesOnInTheNextSegment) {
+  TestTrace first, second;
+  TestTrace::Drawn drawn = begin_two_segments(first, second);
   const Ref lives = first.sample(drawn);
   drawn.time = 1200;
   drawn.address = 0x20;
@@ -231,20 +237,14 @@ TEST_F(Followed, GoesOnInTheNextSegment) {
   expect_same_as_whole();
   Follower late;
   late.add_all_in(files.path("run"), "run", std::nullopt);
-  EXPECT_TRUE(late.update(kNow)) << "both in one look";
+  EXPECT_TRUE(late.update(kNow)) << "both in one update";
   EXPECT_EQ(late.records(), follower.records());
 }
 
 /// By a slow path that took longer than a whole segment, so that nothing refers to its record.
 TEST_F(Followed, ASampleMayBeCarriedBehindTheCheckpoint) {
   TestTrace first, second;
-  first.be_segment(0, 1000, 2000, State::kContinued);
-  second.be_segment(1, 2010, 3000, State::kExited);
-  TestTrace::Drawn drawn;
-  drawn.epoch = first.epoch(1024, 1000);
-  drawn.stack = first.stack({0x1010});
-  drawn.time = 1100;
-  drawn.address = 0x10;
+  TestTrace::Drawn drawn = begin_two_segments(first, second);
   first.sample(drawn);
   drawn.epoch = second.epoch(1024, 2010);
   drawn.stack = second.stack({0x1010});
