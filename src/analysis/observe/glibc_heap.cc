@@ -177,7 +177,8 @@ std::vector<LiveSample> in_heaps(const ReadMemory& read, std::span<const LiveSam
   return inside;
 }
 
-/// The heaps of arenas in a mapping (neighbours may share one), or all of [heap].
+/// The heaps of arenas in a mapping (neighbours may share one), or all of [heap]. Samples where no
+/// heap lies are left unmatched: something else may have been mapped where their blocks were.
 std::optional<std::string> walk_mapping(const ReadMemory& read, const Mapping& mapping,
                                         std::span<const LiveSample> samples, HeapWalk& walk) {
   if (mapping.path == "[heap]") {
@@ -189,7 +190,10 @@ std::optional<std::string> walk_mapping(const ReadMemory& read, const Mapping& m
     const auto own = samples_in(rest, start, start + kArenaHeap);
     rest = rest.subspan(own.size());
     const auto heap = start >= mapping.start ? arena_heap_at(read, start) : std::nullopt;
-    if (!heap) return "live samples lie outside of every heap of glibc";
+    if (!heap) {
+      for (const LiveSample& sample : own) walk.unmatched.push_back(sample.ref);
+      continue;
+    }
     if (auto reason = walk_heap(read, heap->first, heap->end, own, walk)) return reason;
   }
   return std::nullopt;
