@@ -15,8 +15,8 @@ import sys
 MAGIC = b"GEIGER\r\n"
 RECORDS_OFFSET = 8192
 HEADER = struct.Struct("<8sIIQQIIiIIIIIQQQQQ16QQQ32s1024s1024s")
-# Behind 64 ranges of two words: image_start, segment and started_as.
-SEGMENT = struct.Struct("<QII256s")
+# Behind 64 ranges of two words: image_start, segment, started_as and what was refused.
+SEGMENT = struct.Struct("<QII256sIii")
 SEGMENT_OFFSET = HEADER.size + 64 * 16
 RESERVED = 0x80
 VOID = 0x40
@@ -36,7 +36,8 @@ ENTRY_POINTS = ("malloc", "calloc", "realloc", "reallocarray", "posix_memalign",
 Header = collections.namedtuple("Header", (
     "magic version machine capacity tail state stop_reason stop_errno mode pid parent_pid page_size"
     " reserved0 start_monotonic start_realtime stop_monotonic seed interval drops"
-    " sealed_end image_bytes runtime_version executable allocator image_start segment started_as"))
+    " sealed_end image_bytes runtime_version executable allocator image_start segment started_as"
+    " refused_children children_errno segment_errno"))
 Sample = collections.namedtuple("Sample", (
     "ref thread cpu certain time stack epoch address requested entry_point log2_alignment usable"
     " heap offset label type"))
@@ -75,11 +76,11 @@ def read_header(data):
         raise FormatError(f"{len(data)} bytes are too few for a header")
     fields = list(HEADER.unpack_from(data))
     drops = fields[18:34]
-    image_start, segment, _, started_as = (
+    image_start, segment, _, started_as, *refused = (
         SEGMENT.unpack_from(data, SEGMENT_OFFSET)
-        if len(data) >= SEGMENT_OFFSET + SEGMENT.size else (0, 0, 0, b""))
+        if len(data) >= SEGMENT_OFFSET + SEGMENT.size else (0, 0, 0, b"", 0, 0, 0))
     header = Header(*fields[:18], drops, *fields[34:36], *map(text, fields[36:39]),
-                    image_start, segment, text(started_as))
+                    image_start, segment, text(started_as), *refused)
     if header.magic != MAGIC:
         raise FormatError(f"magic is {header.magic!r}")
     if header.version != 1:

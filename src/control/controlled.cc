@@ -16,6 +16,7 @@
 #include "analysis/present/format.h"
 #include "base/clock.h"
 #include "control/run_directory.h"
+#include "control/trace_home.h"
 
 namespace geiger::control {
 namespace {
@@ -42,19 +43,18 @@ bool is_newer(const LiveTrace& one, const LiveTrace& other) {
   return one.header().start_monotonic > other.header().start_monotonic;
 }
 
-/// Makes the default directory of traces, ./geiger-PROGRAM.PID, owned by the program's user.
+/// The directory for a program that has none of its own: ./geiger-PROGRAM.PID, or where the
+/// program's user may write.
 base::Outcome<std::string> make_directory(const TargetProcess& target) {
   const OutputPlan plan(target.facts().name, "");
-  const std::string path = plan.directory_for(target.facts().pid);
-  const auto fail = [&] {
-    return base::Outcome<std::string>::failure(
-        fmt::format("{}: {}", path.empty() ? "." : path, std::strerror(errno)));
-  };
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return fail();
-  if (geteuid() == 0 && lchown(path.c_str(), target.facts().user, static_cast<gid_t>(-1)) != 0) {
-    return fail();
-  }
-  return path;
+  return TraceHome::make_directory(target.facts().pid, plan.directory_for(target.facts().pid));
+}
+
+/// What was made for a trace, where none came of it.
+void remove_unused(const TargetProcess& target, const std::string& directory) {
+  const auto parent = target.open_path(directory.substr(0, directory.rfind('/') + 1),
+                                       O_PATH | O_DIRECTORY);
+  unlinkat(parent.get(), directory.substr(directory.rfind('/') + 1).c_str(), AT_REMOVEDIR);
 }
 
 /// Whether the program sees the same directory under this path.
@@ -149,7 +149,7 @@ ProcessStatus Controlled::status(bool counts_records) const {
   status.program = target_->facts().name;
   status.standing = standing();
   if (can_be_called()) {
-    if (const auto waking = Waking::look(*target_)) {
+    if (const auto waking = Waking::look(*target_, *files_.bell)) {
       status.pending = waking->pending();
       status.interval = waking->interval();
     }
@@ -193,13 +193,12 @@ Told Controlled::wake(Order order, milliseconds patience) {
     return Told::failure(shown() + " was already asked to record, and has not responded yet");
   }
   std::string made;
-  if (order.directory.empty() && !waking.value().has_directory()) {
+  if (order.directory.empty()) {
     const auto directory = make_directory(*target_);
     if (!directory.has_value()) return Told::failure(directory.reason());
     order.directory = made = directory.value();
-  }
-  if (!order.directory.empty() && !sees(*target_, order.directory)) {
-    if (!made.empty()) rmdir(made.c_str());
+    order.prefers_own = true;
+  } else if (!sees(*target_, order.directory)) {
     return Told::failure(
         fmt::format("{} does not see {} (another mount namespace?): name a "
                     "directory that has the same path for it",
@@ -207,6 +206,7 @@ Told Controlled::wake(Order order, milliseconds patience) {
   }
   order.records = true;
   const auto answer = waking.value().request(order, patience);
+  if (!made.empty() && waking.value().pending() != true) remove_unused(*target_, made);
   if (!answer.has_value()) return Told::failure(answer.reason());
   auto again = Controlled::open(target_->facts().pid);
   if (!again.has_value()) return Told::failure(again.reason());
@@ -218,7 +218,7 @@ Told Controlled::wake(Order order, milliseconds patience) {
 Told Controlled::stop(milliseconds patience) {
   if (standing() != Standing::kRecording) {
     if (can_be_called()) {
-      auto waking = Waking::look(*target_);
+      auto waking = Waking::look(*target_, *files_.bell);
       if (waking && waking->pending() == true) {
         auto called = Waking::open(*target_, *files_.bell);
         if (!called.has_value()) return Told::failure(called.reason());

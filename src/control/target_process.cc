@@ -157,20 +157,6 @@ base::Outcome<GeigerFiles> TargetProcess::geiger_files() const {
   return geiger_files_in(mapped_files_in(*maps));
 }
 
-std::optional<std::string> TargetProcess::variable(const std::string& name) const {
-  const auto environment = files_.read("environ");
-  if (!environment) return std::nullopt;
-  std::string_view rest = *environment;
-  while (!rest.empty()) {
-    const std::string_view entry = rest.substr(0, rest.find('\0'));
-    rest.remove_prefix(std::min(entry.size() + 1, rest.size()));
-    if (entry.starts_with(name) && entry.substr(name.size(), 1) == "=") {
-      return std::string(entry.substr(name.size() + 1));
-    }
-  }
-  return std::nullopt;
-}
-
 base::UniqueFd TargetProcess::open_path(const std::string& path, int flags) const {
   const auto root = files_.open("root");
   if (!root.is_open()) return {};

@@ -70,10 +70,6 @@ class TargetProcess {
 
   /// The files of geiger that it has mapped now. Fails if its maps cannot be read.
   [[nodiscard]] base::Outcome<GeigerFiles> geiger_files() const;
-  /// The value of a variable of the environment that it was started with, if that is still
-  /// readable.
-  [[nodiscard]] std::optional<std::string> variable(const std::string& name) const;
-
   /// Opens a path as the process would, below its own root; -1 with errno.
   [[nodiscard]] base::UniqueFd open_path(const std::string& path, int flags) const;
   /// Opens a file that it has mapped, for reading and writing. Closed where the file is gone,

@@ -41,7 +41,17 @@ bool may_write(const std::string& directory, unsigned uid, unsigned gid) {
 }
 
 bool hand_over(const std::string& directory, unsigned uid, unsigned gid) {
-  return uid == geteuid() || chown(directory.c_str(), uid, gid) == 0;
+  return uid == geteuid() || lchown(directory.c_str(), uid, gid) == 0;
+}
+
+/// Whether it can be made the place for a process's traces.
+bool is_given(pid_t pid, const inject::ProcessFacts& facts, const std::string& directory) {
+  return is_seen_by(pid, directory) && hand_over(directory, facts.uid, facts.gid) &&
+         (facts.uid == geteuid() || may_write(directory, facts.uid, facts.gid));
+}
+
+std::string no_place_for(pid_t pid) {
+  return fmt::format("process {} has no directory that it can write a trace to", pid);
 }
 
 // The writer may still be inside: its file is left as large as it is.
@@ -60,13 +70,25 @@ base::Outcome<TraceHome> TraceHome::prepare(pid_t pid, const std::string& home, 
   if (!created.has_value()) return base::Outcome<TraceHome>::failure(created.reason());
   TraceHome result;
   result.home_ = result.told_ = result.watched_ = home;
-  const bool is_own = facts->uid == geteuid();
-  const bool is_here = is_seen_by(pid, home) && hand_over(home, facts->uid, facts->gid) &&
-                       (is_own || may_write(home, facts->uid, facts->gid));
-  if (is_here || result.find_place_there(pid, facts->uid, facts->gid)) return result;
+  if (is_given(pid, *facts, home)) return result;
+  if (result.find_place_there(pid, facts->uid, facts->gid)) return result;
   result.abandon();
-  return base::Outcome<TraceHome>::failure(
-      fmt::format("process {} has no directory that it can write a trace to", pid));
+  return base::Outcome<TraceHome>::failure(no_place_for(pid));
+}
+
+base::Outcome<std::string> TraceHome::make_directory(pid_t pid, const std::string& home) {
+  using Result = base::Outcome<std::string>;
+  const auto facts = inject::facts_of(pid);
+  if (!facts) return Result::failure(fmt::format("there is no process {}", pid));
+  const bool is_new = mkdir(home.c_str(), 0700) == 0;
+  if (!is_new && errno != EEXIST) {
+    return Result::failure(fmt::format("{}: {}", home.empty() ? "." : home, std::strerror(errno)));
+  }
+  if (is_given(pid, *facts, home)) return home;
+  if (is_new) rmdir(home.c_str());
+  TraceHome away;
+  if (away.find_place_there(pid, facts->uid, facts->gid)) return away.told_;
+  return Result::failure(no_place_for(pid));
 }
 
 bool TraceHome::find_place_there(pid_t pid, unsigned uid, unsigned gid) {

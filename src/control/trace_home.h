@@ -17,6 +17,12 @@ class TraceHome {
   [[nodiscard]] static base::Outcome<TraceHome> prepare(pid_t pid, const std::string& home,
                                                         bool replaces);
 
+  /// A directory that the process can write traces to and that is nobody's to bring home: `home`,
+  /// made if need be, else one below its own /tmp. Both belong to its user. As the process names
+  /// it.
+  [[nodiscard]] static base::Outcome<std::string> make_directory(pid_t pid,
+                                                                 const std::string& home);
+
   /// The directory as the process names it.
   [[nodiscard]] const std::string& told() const { return told_; }
   /// Where we find the traces while it writes them, also when it is gone.

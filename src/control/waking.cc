@@ -61,19 +61,47 @@ base::UniqueFd open_place(const TargetProcess& target, const RendezvousPlace& pl
   return directory;
 }
 
-/// The program looks at its places in this order too, and takes the first where there is
-/// something for it.
-std::vector<base::UniqueFd> places_of(const TargetProcess& target) {
-  const auto runtime_directory = target.variable("XDG_RUNTIME_DIR");
+/// The directory of its bell, below the root of the program, if its user owns it: where that lies
+/// cannot always be read from the environment, which programs write their titles over.
+base::UniqueFd open_place_of(const TargetProcess& target, const MappedFile& bell) {
+  base::UniqueFd directory =
+      target.open_path(bell.path.substr(0, bell.path.rfind('/')), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!directory.is_open() || !is_trusted(directory.get(), S_IFDIR, target.facts().user)) return {};
+  return directory;
+}
+
+/// Where the program looks for its rendezvous: in any order, there is one at most.
+std::vector<base::UniqueFd> places_of(const TargetProcess& target, const MappedFile& bell) {
   std::vector<base::UniqueFd> places;
+  const auto add = [&places](base::UniqueFd directory) {
+    if (directory.is_open()) places.push_back(std::move(directory));
+  };
+  add(open_place_of(target, bell));
   for (int i = 0; i < trace::kRendezvousPlaces; ++i) {
     RendezvousPlace place{};
-    const char* text = runtime_directory ? runtime_directory->c_str() : nullptr;
-    if (!trace::rendezvous_place(i, text, target.facts().user, place)) continue;
-    base::UniqueFd directory = open_place(target, place);
-    if (directory.is_open()) places.push_back(std::move(directory));
+    if (trace::rendezvous_place(i, nullptr, target.facts().user, place)) {
+      add(open_place(target, place));
+    }
   }
   return places;
+}
+
+/// The user of a process that was started as another may have no place yet. Root makes it.
+base::UniqueFd make_place(const TargetProcess& target) {
+  if (geteuid() != 0) return {};
+  for (int i = 0; i < trace::kRendezvousPlaces; ++i) {
+    RendezvousPlace place{};
+    if (!trace::rendezvous_place(i, nullptr, target.facts().user, place)) continue;
+    const base::UniqueFd parent = target.open_path(place.parent, O_PATH | O_DIRECTORY);
+    if (!parent.is_open() || mkdirat(parent.get(), place.name, 0700) != 0) continue;
+    const base::UniqueFd made(
+        openat(parent.get(), place.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    static_cast<void>(fchown(made.get(), target.facts().user, static_cast<gid_t>(-1)));
+    base::UniqueFd directory = open_place(target, place);
+    if (directory.is_open()) return directory;
+    unlinkat(parent.get(), place.name, AT_REMOVEDIR);
+  }
+  return {};
 }
 
 std::string name_of(const ProcessFacts& facts) {
@@ -142,9 +170,9 @@ std::optional<MappedPage<Rendezvous>> meet(base::UniqueFd file, const ProcessFac
 
 }  // namespace
 
-std::optional<Waking> Waking::look(const TargetProcess& target) {
+std::optional<Waking> Waking::look(const TargetProcess& target, const MappedFile& bell) {
   Waking waking(target);
-  auto page = meet(find_known(places_of(target), target.facts()), target.facts());
+  auto page = meet(find_known(places_of(target, bell), target.facts()), target.facts());
   if (!page) return std::nullopt;
   waking.page_ = std::move(*page);
   return waking;
@@ -156,12 +184,15 @@ base::Outcome<Waking> Waking::open(const TargetProcess& target, const MappedFile
   base::UniqueFd bell_file = target.open_mapped(bell);
   auto* bell_page = bell_file.is_open() ? map_page<Bell>(bell_file.get()) : nullptr;
   if (bell_page == nullptr || !trace::is_bell(*bell_page)) {
-    return Result::failure(fmt::format("{}: {} cannot be opened, so the process cannot be woken",
-                                       target.shown(), bell.path));
+    return Result::failure(
+        fmt::format("{}: {} cannot be opened, so the process cannot be woken{}", target.shown(),
+                    bell.path,
+                    geteuid() == 0 ? "" : " (if it was started by root, root can wake it)"));
   }
   waking.bell_ = {std::move(bell_file), bell_page};
-  const auto places = places_of(target);
-  if (places.empty()) {
+  auto places = places_of(target, bell);
+  if (places.empty()) places.push_back(make_place(target));
+  if (!places.front().is_open()) {
     return Result::failure(target.shown() +
                            ": its user has no directory for the file that wakes it");
   }
@@ -176,11 +207,6 @@ base::Outcome<Waking> Waking::open(const TargetProcess& target, const MappedFile
   waking.page_ = std::move(*page);
   flock(waking.page_.fd(), LOCK_EX);
   return waking;
-}
-
-bool Waking::has_directory() const {
-  if (presence() != Presence::kAbsent) return page_->has_directory != 0;
-  return target_->variable("GEIGER_DIR").has_value();
 }
 
 Bytes Waking::interval() const {
@@ -218,6 +244,7 @@ base::Outcome<bool> Waking::request(const Order& order, milliseconds patience) {
   if (order.records) {
     std::memset(page_->directory, 0, sizeof page_->directory);
     order.directory.copy(page_->directory, sizeof page_->directory - 1);
+    page_->prefers_own = order.prefers_own ? 1 : 0;
     if (order.interval != 0) set_interval(order.interval);
   }
   page_->wanted.store(request, std::memory_order_release);

@@ -46,6 +46,8 @@ struct Order {
   bool records = false;
   Bytes interval = 0;     ///< 0: the program's own.
   std::string directory;  ///< For the trace, as the program sees it; empty: its own.
+  /// `directory` is only for a program without one of its own that it can write to.
+  bool prefers_own = false;
 };
 
 /// The meeting place of one sleeping program. Other controllers wait while this lives.
@@ -56,13 +58,12 @@ class Waking {
                                                   const MappedFile& bell);
   /// The rendezvous as it is, without creating it; nothing if no controller has called the process
   /// yet.
-  [[nodiscard]] static std::optional<Waking> look(const TargetProcess& target);
+  [[nodiscard]] static std::optional<Waking> look(const TargetProcess& target,
+                                                  const MappedFile& bell);
 
   [[nodiscard]] trace::Presence presence() const {
     return page_->presence.load(std::memory_order_acquire);
   }
-  /// Whether the program has a place for traces of its own (GEIGER_DIR).
-  [[nodiscard]] bool has_directory() const;
   /// A request that the program has not met yet, and whether it is to record.
   [[nodiscard]] std::optional<bool> pending() const;
 

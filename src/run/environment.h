@@ -19,6 +19,7 @@ struct RuntimeSettings {
   std::uint64_t keep = 0;     ///< Traces to keep of a process; 0: all.
   std::uint64_t live = 0;     ///< Live samples to keep track of; 0: the runtime's default.
   bool aggregates = false;    ///< Counts samples that are alike.
+  std::string broker;         ///< Digits of a TraceBroker; empty: there is none.
   std::optional<std::uint64_t> seed;
   bool is_pure = false;
   bool uses_frame_pointers = false;

@@ -116,6 +116,7 @@ int Supervisor::wait_for_end() {
     if (relay_.relay() && reap()) break;
   }
   if (feeder_) feeder_->finish();
+  watch_.reset();  // It has traces open for writing, as their processes had.
   relay_.discard();
   return status_;
 }

@@ -119,6 +119,13 @@ struct FileHeader {
   /// Base name of what was given to exec, also of a link or a script, NUL-terminated; "" of
   /// runtimes that do not tell.
   char started_as[256];
+  /// Children by fork that could not make a trace, and the errno of the last: they have nowhere
+  /// else to tell.
+  std::atomic<std::uint32_t> refused_children;
+  std::atomic<std::int32_t> children_errno;
+  /// errno that refused the next segment, so that this one went on; 0 if none.
+  std::atomic<std::int32_t> segment_errno;
+  std::uint32_t reserved2;
 };
 static_assert(sizeof(FileHeader) <= kControlOffset);
 

@@ -87,7 +87,8 @@ struct Rendezvous {
 
   // Written by controllers, one at a time (they hold flock on the file).
   std::atomic<std::uint32_t> wanted;
-  std::uint32_t reserved;
+  /// 1: `directory` is for a program that has no place of its own, or may not write there.
+  std::uint32_t prefers_own;
   std::atomic<std::uint64_t> wanted_interval;  ///< For the next recording; 0 = its own.
   char directory[kRendezvousPath];  ///< For its trace, absolute; empty: the program's own.
 };

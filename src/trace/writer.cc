@@ -139,7 +139,10 @@ int prepare(long fd, Prepared& file) {
 int Writer::open(const char* path, Bytes capacity, const Identity& identity) {
   const long fd = raw_syscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path),
                               O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode);
-  if (is_error(fd)) return int(-fd);
+  return is_error(fd) ? int(-fd) : adopt(fd, capacity, identity);
+}
+
+int Writer::adopt(long fd, Bytes capacity, const Identity& identity) {
   Prepared file{capacity, 0, 0, nullptr};
   const int error = prepare(fd, file);
   // An empty file tells the reader that there was no room even for a header.

@@ -53,6 +53,9 @@ class Writer {
   /// caller picks another name.
   int open(const char* path, Bytes capacity, const Identity& identity);
 
+  /// open() of a file that was just made with O_RDWR and kFileMode; closes the descriptor.
+  int adopt(long fd, Bytes capacity, const Identity& identity);
+
   /// Maps an already allocated image in memory instead of a file (tests).
   void open_memory(void* memory, Bytes capacity, const Identity& identity);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <system_error>
 
 #include "analysis/present/format.h"
 
@@ -69,6 +70,30 @@ std::vector<std::string> extent_lines(const Recording& recording, bool is_follow
   const std::size_t more = lines.size() - kLinesShown;
   lines.resize(kLinesShown);
   lines.push_back(fmt::format("and {} more lines like these", more));
+  return lines;
+}
+
+std::vector<std::string> refused_lines(const Recording& recording) {
+  const auto message = [](int error) { return std::generic_category().message(error); };
+  std::vector<std::string> lines;
+  std::uint64_t children = 0;
+  int reason = 0;
+  for (const Process& process : recording.processes) {
+    children += process.refused.children;
+    if (process.refused.children != 0) reason = process.refused.children_errno;
+  }
+  if (children != 0) {
+    lines.push_back(fmt::format("{} not recorded: no trace could be made ({})",
+                                children == 1
+                                    ? "1 child process was"
+                                    : exact_count(children) + " child processes were",
+                                message(reason)));
+  }
+  for (const Process& process : recording.processes) {
+    if (process.refused.segment_errno == 0) continue;
+    lines.push_back(fmt::format("pid {}: no next segment could be made ({}), so one grew on",
+                                process.pid, message(process.refused.segment_errno)));
+  }
   return lines;
 }
 

@@ -17,6 +17,9 @@ namespace geiger::present {
 [[nodiscard]] std::vector<std::string> extent_lines(const profile::Recording& recording,
                                                     bool is_followed = false);
 
+/// What is not in the recording because no trace could be made for it, a line each.
+[[nodiscard]] std::vector<std::string> refused_lines(const profile::Recording& recording);
+
 /// How many segments of processes were there once and are not among those read.
 [[nodiscard]] std::uint64_t missing_segments(const profile::Recording& recording);
 

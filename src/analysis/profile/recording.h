@@ -195,6 +195,13 @@ struct Segment {
   std::uint64_t lost = 0;          ///< Samples live at its start that found no room.
 };
 
+/// Traces that could not be made, which nothing else in a recording shows.
+struct RefusedTraces {
+  std::uint64_t children = 0;       ///< Children by fork that were not recorded.
+  std::int32_t children_errno = 0;  ///< Of the last of them.
+  std::int32_t segment_errno = 0;   ///< Of a next segment, 0 if none: the one before grew on.
+};
+
 /// One process image: one trace, or several segments of it.
 struct Process {
   std::string trace_path;
@@ -213,6 +220,7 @@ struct Process {
   StopReason stop_reason = StopReason::kNone;
   std::int32_t stop_errno = 0;
   vocabulary::Drops drops{};
+  RefusedTraces refused;
   Bytes page_bytes = 4096;
   Bytes trace_bytes = 0;
   std::uint64_t records = 0;
@@ -238,8 +246,8 @@ struct Process {
     return !segments.empty() &&
            segments.back().number - segments.front().number + 1 != segments.size();
   }
-  /// Whether part of what it mapped is not known.
-  [[nodiscard]] bool misses_mappings() const { return misses_beginning() || has_gap(); }
+  /// Whether segments are missing: part of what it allocated or mapped is not known.
+  [[nodiscard]] bool misses_segments() const { return misses_beginning() || has_gap(); }
 };
 
 /// The most that Process::thinning can be: nothing is kept any more.

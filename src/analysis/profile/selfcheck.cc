@@ -204,7 +204,7 @@ estimation::OffsetReport check_offsets(const Recording& recording, std::uint32_t
 }
 
 std::uint64_t Accounting::missing() const {
-  const std::uint64_t explained = found + dropped + in_flight;
+  const std::uint64_t explained = found + dropped + in_flight + between;
   return counted > explained ? counted - explained : 0;
 }
 
@@ -226,6 +226,7 @@ Accounting account(const Recording& recording, std::uint32_t process) {
     if (thread.process != process) continue;
     accounting.counted += thread.hits + thread.certain_count;
     accounting.in_flight += thread.armed != 0 ? 1 : 0;
+    accounting.between += recording.processes[process].misses_segments() ? 1 : 0;
   }
   return accounting;
 }

@@ -44,11 +44,16 @@ struct Accounting {
   std::uint64_t found = 0;
   std::uint64_t dropped = 0;    ///< Samples and frees that the runtime counted as dropped.
   std::uint64_t in_flight = 0;  ///< Threads cut off; each may lack its last sample.
+  /// Threads of which segments are missing: each may have counted a sample in one and written it
+  /// in the next.
+  std::uint64_t between = 0;
 
   /// Counted, not found, and explained by nothing.
   [[nodiscard]] std::uint64_t missing() const;
   /// Found, but never counted.
-  [[nodiscard]] std::uint64_t surplus() const { return found > counted ? found - counted : 0; }
+  [[nodiscard]] std::uint64_t surplus() const { 
+    return found > counted + between ? found - counted - between : 0;
+  }
 };
 [[nodiscard]] Accounting account(const Recording& recording, std::uint32_t process);
 

@@ -92,6 +92,16 @@ TEST(Selfcheck, CountsSamplesThatAreMissing) {
   EXPECT_EQ(account(recording, 0).surplus(), 50U);
 }
 
+// A thread may have counted its last sample in a segment that is gone, or written its first one of
+// which the count is gone.
+TEST(Selfcheck, AllowsASampleOfEachThreadWhereSegmentsAreMissing) {
+  Recording recording = DrawnRecording(4096).threads(2, 300).recording;
+  recording.threads[0].hits -= 3;
+  EXPECT_EQ(account(recording, 0).surplus(), 3U);
+  recording.processes[0].segments = {{.number = 2}};
+  EXPECT_EQ(account(recording, 0).surplus(), 1U);
+}
+
 TEST(Selfcheck, SeesEstimatesThatDisagreeWithTheTotal) {
   Recording recording = DrawnRecording(4096).threads(1, 1000).recording;
   const auto agreement = [&] {

@@ -21,6 +21,7 @@
 #include "run/signal_relay.h"
 #include "run/supervisor.h"
 #include "run/target_check.h"
+#include "run/trace_broker.h"
 #include "terminal/terminal.h"
 
 namespace geiger::cli {
@@ -40,6 +41,7 @@ class Run {
  private:
   [[nodiscard]] bool is_output_refused() const;
   void prepare_directory(pid_t pid);
+  [[nodiscard]] run::Environment environment_for(pid_t pid);
   [[nodiscard]] int run_in_place(const std::string& reason) const;
   int supervise(run::Launch& launch, const run::SignalState& signals);
   int finish(int status, pid_t pid, run::Supervisor& supervisor);
@@ -52,6 +54,7 @@ class Run {
   control::OutputPlan output_;
   run::TargetCheck target_;
   std::optional<run::PreloadPath> preload_;
+  std::unique_ptr<run::TraceBroker> broker_;
   std::string directory_;  // empty: the program runs without the runtime
 };
 
@@ -114,12 +117,17 @@ int Run::perform() {
   return supervise(launch.value(), signals);
 }
 
+run::Environment Run::environment_for(pid_t pid) {
+  if (directory_.empty()) return run::without_runtime(run::own_environment());
+  run::RuntimeSettings settings = options_.runtime;
+  broker_ = run::TraceBroker::open(directory_);
+  if (broker_) settings.broker = broker_->digits();
+  return run::with_runtime(run::own_environment(), settings, preload_->word(), directory_, pid);
+}
+
 int Run::supervise(run::Launch& launch, const run::SignalState& signals) {
   prepare_directory(launch.pid());
-  const run::Environment environment =
-      directory_.empty() ? run::without_runtime(run::own_environment())
-                         : run::with_runtime(run::own_environment(), options_.runtime,
-                                             preload_->word(), directory_, launch.pid());
+  const run::Environment environment = environment_for(launch.pid());
   run::Supervisor supervisor(launch.pid(), directory_, options_.window, options_.observation,
                              options_.watch);
   const int error = launch.execute(environment);
@@ -152,6 +160,7 @@ int Run::finish(int status, pid_t pid, run::Supervisor& supervisor) {
                                      .observer = supervisor.observer()};
     if (run::finish_run(afterwards).has_running_processes) preload_->keep();
   }
+  broker_.reset();
   preload_.reset();  // before a signal may end this process
   return WIFSIGNALED(status) ? run::die_of(WTERMSIG(status)) : WEXITSTATUS(status);
 }

@@ -28,6 +28,16 @@ profile::Ending ending_of(trace::State state) {
   }
 }
 
+void add_refused(profile::RefusedTraces& refused, const trace::FileHeader& header) {
+  if (const std::uint32_t children = header.refused_children.load(); children != 0) {
+    refused.children += children;
+    refused.children_errno = header.children_errno.load();
+  }
+  if (const std::int32_t error = header.segment_errno.load(); error != 0) {
+    refused.segment_errno = error;
+  }
+}
+
 }  // namespace
 
 profile::Process process_of(const trace::FileHeader& header, const std::string& path) {
@@ -53,6 +63,7 @@ profile::Process process_of(const trace::FileHeader& header, const std::string& 
   process.is_attached = (header.mode & trace::kModeAttached) != 0;
   process.is_aggregated = (header.mode & trace::kModeAggregated) != 0;
   process.ending = ending_of(header.state.load());
+  add_refused(process.refused, header);
   return process;
 }
 
@@ -62,6 +73,7 @@ void go_on(profile::Process& process, const trace::FileHeader& header) {
   process.stop_errno = header.stop_errno;
   for (std::size_t i = 0; i < process.drops.size(); ++i) process.drops[i] += header.drops[i].load();
   process.ending = ending_of(header.state.load());
+  add_refused(process.refused, header);
 }
 
 void add_totals(profile::Thread& thread, const trace::ThreadRecord& layout, Bytes& pending) {

@@ -119,7 +119,7 @@ Profile select_mappings(const Recording& recording, const Selection& selection) 
   const bool is_of_instant = is_of_mappings_at_instant(selection.kind);
   const Nanoseconds last = is_of_instant ? selection.at.value_or(kEnd) : to - (to == kEnd ? 0 : 1);
   for (std::uint32_t process = 0; process < recording.processes.size(); ++process) {
-    if (recording.processes[process].misses_mappings()) {
+    if (recording.processes[process].misses_segments()) {
       if (selection.kind == Kind::kMappedAtPeak) {
         profile.peak_times.push_back(recording.processes[process].start);
       }
@@ -150,7 +150,7 @@ MappedBytes mapped_bytes_at(const Recording& recording, std::uint32_t process,
 std::vector<std::pair<Nanoseconds, Bytes>> mapped_over_time(const Recording& recording,
                                                             std::uint32_t process) {
   std::vector<std::pair<Nanoseconds, Bytes>> points;
-  if (recording.processes[process].misses_mappings()) return points;
+  if (recording.processes[process].misses_segments()) return points;
   const auto see = [&](Nanoseconds time, const AddressSpace& space) {
     const Bytes bytes = space.bytes(MappedAs::kMemory);
     if (points.empty() ? bytes > 0 : bytes != points.back().second)

@@ -196,7 +196,7 @@ std::optional<std::string> untold(const Recording& recording, std::uint32_t inde
     return "the file does not contain usable sizes";
   }
   if (kind == Kind::kAllocated && tells_live_only(recording)) return std::string(kLiveOnly);
-  if (is_of_mappings(kind) && process.misses_mappings()) {
+  if (is_of_mappings(kind) && process.misses_segments()) {
     return "segments of the recording are missing, and with them their mappings";
   }
   const bool is_counted =

@@ -40,9 +40,9 @@ DoctorReport doctor_report(const Recording& recording, const DoctorOptions& opti
                         profile::all_totals(recording),
                         estimation::detection_limit(allocated.largest_interval, options.level),
                         options.run.empty() ? "" : " " + options.run};
-  constexpr std::array kChecks{check_damage, check_ending,  check_hits,  check_offsets,
-                               check_draws,  check_samples, check_total, check_threads,
-                               check_drops,  check_stacks,  check_names, check_detection};
+  constexpr std::array kChecks{check_damage,  check_ending, check_traces, check_hits, check_offsets,
+                               check_draws,   check_samples, check_total,  check_threads,
+                               check_drops,   check_stacks, check_names,  check_detection};
   std::vector<Diagnosis> findings;
   findings.reserve(kChecks.size());
   for (const auto check : kChecks) findings.push_back(check(patient));

@@ -60,6 +60,7 @@ std::string say_of_each(const Patient& patient, const Fails& fails, const Says& 
 // Checks of what was recorded.
 [[nodiscard]] Diagnosis check_damage(const Patient& patient);
 [[nodiscard]] Diagnosis check_ending(const Patient& patient);
+[[nodiscard]] Diagnosis check_traces(const Patient& patient);
 [[nodiscard]] Diagnosis check_threads(const Patient& patient);
 [[nodiscard]] Diagnosis check_drops(const Patient& patient);
 [[nodiscard]] Diagnosis check_stacks(const Patient& patient);

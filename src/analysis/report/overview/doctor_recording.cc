@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/present/extent.h"
 #include "analysis/present/format.h"
 #include "analysis/present/names.h"
 #include "analysis/present/unnamed.h"
@@ -109,6 +110,24 @@ Diagnosis check_ending(const Patient& patient) {
           is_off ? "All figures end where the recording stopped; later allocations are unknown."
                  : "The recording is complete up to then; live memory is as of then.",
           is_off ? "Make room, raise --trace-limit or --interval, and record again." : ""};
+}
+
+/// Processes and segments that have no trace.
+Diagnosis check_traces(const Patient& patient) {
+  const std::vector<std::string> lines = present::refused_lines(patient.recording);
+  if (lines.empty()) {
+    return {Severity::kGood, "traces", "Every process and segment got its trace.", "", ""};
+  }
+  const auto lost_children = [](const profile::Process& process) {
+    return process.refused.children != 0;
+  };
+  const bool is_lost = std::ranges::any_of(patient.recording.processes, lost_children);
+  return {is_lost ? Severity::kDefect : Severity::kNote, "traces",
+          fmt::format("{}.", fmt::join(lines, "; ")),
+          is_lost ? "What those processes allocated is in no figure."
+                  : "All samples are there, but --segments and --keep did not limit the trace.",
+          "Record with geiger run as root, or in a directory that the processes can write to "
+          "(docs/production.md)."};
 }
 
 /// Samples that are missing by a known cause, or frees.

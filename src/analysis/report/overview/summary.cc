@@ -89,12 +89,12 @@ void count_samples(SummaryReport& report, const Recording& recording) {
 MappedLine mapped_line(const Recording& recording) {
   MappedLine line;
   line.is_seen = !recording.mappings.empty() &&
-                 !std::ranges::all_of(recording.processes, &profile::Process::misses_mappings);
+                 !std::ranges::all_of(recording.processes, &profile::Process::misses_segments);
   if (!line.is_seen) return line;
   line.at_peak = static_cast<Bytes>(
       profile::total(recording, select(recording, Kind::kMappedAtPeak)).certain_bytes);
   for (std::uint32_t process = 0; process < recording.processes.size(); ++process) {
-    if (recording.processes[process].misses_mappings()) continue;
+    if (recording.processes[process].misses_segments()) continue;
     const profile::MappedBytes at_end = profile::mapped_bytes_at(recording, process);
     line.at_end.memory += at_end.memory;
     line.at_end.reserved += at_end.reserved;

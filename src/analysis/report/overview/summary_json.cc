@@ -68,6 +68,9 @@ void write_process(present::JsonWriter& json, const ProcessLine& line, const Rec
   }
   write_exact(json, line.exact);
   write_drops(json, process.drops);
+  json.key("refused").begin_object().field("children", process.refused.children);
+  json.field("children_errno", process.refused.children_errno);
+  json.field("segment_errno", process.refused.segment_errno).end_object();
   json.end_object();
 }
 

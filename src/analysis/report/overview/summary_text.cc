@@ -60,6 +60,7 @@ std::string heading(const SummaryReport& report, const Recording& recording,
                        present::plural(missing, "segment") + (missing == 1 ? " was" : " were"),
                        missing == 1 ? "its" : "their");
   }
+  for (const std::string& line : present::refused_lines(recording)) out += line + "\n";
   return out;
 }
 
@@ -273,6 +274,9 @@ std::string closing_lines(const SummaryReport& report, const Recording& recordin
   if (all_drops(report) > 0) {
     out += fmt::format("geiger: {} dropped; see geiger summary\n",
                        present::exact_count(all_drops(report)));
+  }
+  for (const std::string& line : present::refused_lines(recording)) {
+    say(line, present::Role::kWarning);
   }
   for (const Process& process : recording.processes) {
     if (process.ending != profile::Ending::kSwitchedOff) continue;

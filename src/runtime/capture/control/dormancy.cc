@@ -241,7 +241,10 @@ Wish accept_request() {
   accepted.store(page->wanted.load(std::memory_order_acquire), std::memory_order_relaxed);
   memcpy(wished_directory, page->directory, sizeof wished_directory);
   wished_directory[sizeof wished_directory - 1] = '\0';
-  return {.directory = wished_directory[0] == '/' ? wished_directory : own_directory,
+  const char* wished = wished_directory[0] == '/' ? wished_directory : nullptr;
+  const bool is_own_first = own_directory != nullptr && (wished == nullptr || page->prefers_own);
+  return {.directory = is_own_first ? own_directory : wished,
+          .otherwise = is_own_first ? wished : nullptr,
           .interval = page->wanted_interval.load(std::memory_order_relaxed)};
 }
 

@@ -34,6 +34,7 @@ enum class Request { kNone, kStart, kStop };
 /// The options of a request; valid until the next one is accepted.
 struct Wish {
   const char* directory;   ///< Null: there is none.
+  const char* otherwise;   ///< Where no trace can be made in `directory`; null: nowhere.
   std::uint64_t interval;  ///< 0: the settings' own.
 };
 Wish accept_request();

@@ -39,15 +39,22 @@ bool end_waking(bool started) {
   return started;
 }
 
+/// Whether a recording began there.
+bool begins_in(const char* directory) {
+  // The broker is that of the program's own directory.
+  if (directory != asleep.directory) image.settings.broker = nullptr;
+  image.settings.directory = directory;
+  return directory != nullptr && start_image(false);
+}
+
 /// A request to record, met by this thread.
 GEIGER_SLOW_PATH bool wake_for_trace() {
   if (!begin_waking()) return false;
   const Wish wish = accept_request();
-  image.settings.directory = wish.directory;
   const bool has_interval = wish.interval != 0 && wish.interval <= kMostInterval;
   set_own_interval(has_interval ? wish.interval : image.settings.interval);
   image.sleeper.is_for_tools.store(false, std::memory_order_relaxed);
-  const bool started = wish.directory != nullptr && start_image(false);
+  const bool started = begins_in(wish.directory) || begins_in(wish.otherwise);
   const int error =
       started ? 0 : (image.segments.open_error != 0 ? image.segments.open_error : ENOENT);
   answer_request(started ? trace::Presence::kRecording : trace::Presence::kDormant, error);

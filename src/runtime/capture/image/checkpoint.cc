@@ -124,6 +124,7 @@ GEIGER_SLOW_PATH void open_next(Segment& before) {
   take_marks(before);
   Segment* next = open_segment(&before);
   if (next == nullptr) {  // The last one goes on; again when it has grown as much once more.
+    before.writer.header()->segment_errno.store(image.segments.open_error);
     before.full_at = full_at(before);
     return;
   }

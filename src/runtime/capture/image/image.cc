@@ -236,7 +236,16 @@ GEIGER_SLOW_PATH bool start_slow() {
   return started;
 }
 
-/// First slow path of a fork's child: nothing of the parent's trace is touched.
+/// In fork's child that has no trace of its own: a note in the parent's, which it still maps.
+void tell_parent() {
+  const Segment* parents = image.segments.current.load(std::memory_order_relaxed);
+  if (parents == nullptr || image.segments.open_error == 0 || image.settings.in_memory) return;
+  trace::FileHeader* header = parents->writer.header();
+  header->children_errno.store(image.segments.open_error, std::memory_order_relaxed);
+  header->refused_children.fetch_add(1, std::memory_order_relaxed);
+}
+
+/// First slow path of a fork's child: the parent's records are not touched.
 GEIGER_SLOW_PATH bool start_child_slow() {
   Phase expected = Phase::kSampling;
   if (!image.phase.compare_exchange_strong(expected, Phase::kStarting, std::memory_order_acq_rel)) {
@@ -245,6 +254,7 @@ GEIGER_SLOW_PATH bool start_child_slow() {
   retire_all_but(own_state());
   forget_rendezvous();
   const bool started = start_image(true);
+  if (!started) tell_parent();
   image.phase.store(started ? Phase::kSampling : Phase::kOff, std::memory_order_release);
   return started;
 }

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/raw_syscall.h"
 #include "base/text_builder.h"
+#include "runtime/capture/image/broker.h"
 #include "runtime/capture/image/image.h"
 #include "runtime/capture/tables/arena.h"
 #include "runtime/capture/thread/thread_state.h"
@@ -62,23 +63,39 @@ trace::Identity identity(const Segment* before) {
 
 using Path = char[kPathBytes];
 
-/// DIR/<program>.<pid>.<n>.geiger. False: too long.
-bool name_trace(std::uint32_t n, Path& path) {
+/// DIR/<program>.<pid>.<n>.geiger; null: too long. What follows the directory begins at the result.
+const char* name_trace(std::uint32_t n, Path& path) {
   base::TextBuilder text(path, sizeof path);
   text.append(image.settings.directory).append('/');
   append_plain(text, started_as());
   text.append('.').append(static_cast<std::uint64_t>(raw_syscall(SYS_getpid)));
-  return text.append('.').append(std::uint64_t{n}).append(".geiger").fits();
+  if (!text.append('.').append(std::uint64_t{n}).append(".geiger").fits()) return nullptr;
+  return strrchr(path, '/') + 1;
+}
+
+/// Refusals of a directory that another process may still write to: this one has become another
+/// user, or has another root.
+bool is_refused_to_us(int error) {
+  return error == EACCES || error == EPERM || error == ENOENT || error == ENOTDIR || error == EROFS;
+}
+
+/// 0 or the errno.
+int open_trace(Segment& segment, std::uint32_t n, const trace::Identity& who) {
+  Path path;
+  const char* name = name_trace(n, path);
+  if (name == nullptr) return ENAMETOOLONG;
+  const int error = segment.writer.open(path, image.settings.capacity, who);
+  if (!is_refused_to_us(error)) return error;
+  const long fd = open_by_broker(name);
+  if (fd == -EEXIST) return EEXIST;
+  return is_error(fd) ? error : segment.writer.adopt(fd, image.settings.capacity, who);
 }
 
 /// The first free n: pids return, and exec keeps them.
 bool open_file(Segment& segment, const trace::Identity& who) {
   for (std::uint32_t tries = 0; tries < kMaxNameTries; ++tries) {
     const std::uint32_t n = image.segments.next_file++;
-    Path path;
-    image.segments.open_error = name_trace(n, path)
-                                    ? segment.writer.open(path, image.settings.capacity, who)
-                                    : ENAMETOOLONG;
+    image.segments.open_error = open_trace(segment, n, who);
     if (image.segments.open_error == EEXIST) continue;
     image.segments.files[who.segment % std::size(image.segments.files)] = n;
     return image.segments.open_error == 0;
@@ -266,7 +283,10 @@ bool write_thread_name(Segment& segment, const ThreadState& state) {
 
 void remove_trace(std::uint32_t n) {
   Path path;
-  if (name_trace(n, path)) raw_syscall(SYS_unlinkat, AT_FDCWD, reinterpret_cast<long>(path), 0);
+  const char* name = name_trace(n, path);
+  if (name == nullptr) return;
+  const long removed = raw_syscall(SYS_unlinkat, AT_FDCWD, reinterpret_cast<long>(path), 0);
+  if (is_error(removed) && is_refused_to_us(static_cast<int>(-removed))) remove_by_broker(name);
 }
 
 bool write_epoch(Segment& segment, std::uint64_t interval) {

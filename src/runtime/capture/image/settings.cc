@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "runtime/capture/image/segment.h"
+#include "trace/broker.h"
 #include "trace/format.h"
 #include "trace/share.h"
 
@@ -109,6 +110,14 @@ const char* keep(const char* path, char (&copy)[N]) {
   return strcpy(copy, path);
 }
 
+constinit char broker[trace::kBrokerName + trace::kBrokerSecret + 1]{};
+
+/// Null if it is none.
+const char* keep_broker(const char* digits) {
+  if (digits == nullptr || strlen(digits) != sizeof broker - 1) return nullptr;
+  return strcpy(broker, digits);
+}
+
 bool apply_number(char** environment, const char* name, std::uint64_t& value, bool& is_given) {
   const char* text = value_of(environment, name);
   is_given = text != nullptr;
@@ -159,6 +168,7 @@ bool read_words(char** environment, Settings& settings) {
   const char* path = value_of(environment, "GEIGER_DIR");
   settings.directory = keep(path, directory);
   if (path != nullptr && settings.directory == nullptr) return false;
+  settings.broker = keep_broker(value_of(environment, "GEIGER_BROKER"));
   settings.is_dormant = start.is_dormant || (path == nullptr && geiger_api_version == nullptr);
   settings.in_memory = path == nullptr && !settings.is_dormant;
   settings.runtime_directory = keep(value_of(environment, "XDG_RUNTIME_DIR"), runtime_directory);

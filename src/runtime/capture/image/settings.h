@@ -12,6 +12,8 @@
 //   GEIGER_KEEP=NUMBER       traces of a process to keep, the oldest go (default 0: all; most 64)
 //   GEIGER_LIVE=NUMBER       live samples to keep track of; beyond, half of them at a time
 //                            are given up (default 4194304)
+//   GEIGER_BROKER=DIGITS     whom to ask for traces that the process may not make itself
+//                            (trace/broker.h)
 //   GEIGER_MODE=WORD,...     pure, fp, nochildren, paused, freestacks, nomappings,
 //                            aggregate, dormant, off, root=PID
 #pragma once
@@ -33,6 +35,7 @@ struct Settings {
   bool in_memory = false;
   bool is_dormant = false;                  ///< Sleeps until a controller wants a recording.
   const char* runtime_directory = nullptr;  ///< XDG_RUNTIME_DIR.
+  const char* broker = nullptr;             ///< Of `directory`; null: there is none.
   Bytes interval = 512 * kKiB;
   std::uint64_t share = 0;  ///< That the interval regulates itself by (governor.h); 0: fixed.
   Bytes capacity = 4 * kGiB;

@@ -139,6 +139,13 @@ Decision pass_without_record(ThreadState& state, Segment& segment, Bytes size) {
   return {};
 }
 
+Decision decide_within(ThreadState& state, Segment& segment, Bytes size, bool is_fresh) {
+  if (!enrol(state, segment)) return pass_without_record(state, segment, size);
+  const Decision decision = decide_in(state, segment, size, is_fresh);
+  take_marks(segment);
+  return decision;
+}
+
 }  // namespace
 
 GEIGER_SLOW_PATH Decision decide(Bytes size) {
@@ -153,16 +160,18 @@ GEIGER_SLOW_PATH Decision decide(Bytes size) {
     exchange_countdown(sleep_of(Phase::kOff));
     return {};
   }
-  const PinnedSegment segment(*state);
   // What passed before a thread's first slow path in a recording is not part of it.
   const bool is_fresh = readiness == Readiness::kJustStarted ||
                         (sleeps() && state->generation != image.origin.generation);
-  if (!enrol(*state, *segment)) return pass_without_record(*state, *segment, size);
-  const Decision decision = decide_in(*state, *segment, size, is_fresh);
-  take_marks(*segment);
-  if (is_next_due(*segment)) [[unlikely]]
+  {
+    const PinnedSegment segment(*state);
+    if (!is_next_due(*segment)) [[likely]]
+      return decide_within(*state, *segment, size, is_fresh);
     go_on_in_next();
-  return decision;
+  }
+  // In the segment that will hold the sample: either may be deleted without the other.
+  const PinnedSegment next(*state);
+  return decide_within(*state, *next, size, is_fresh);
 }
 
 void retract(const Decision& decision, Bytes size) {

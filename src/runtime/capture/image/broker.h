@@ -1,0 +1,14 @@
+// Asks the supervisor for what this process may not do itself (trace/broker.h).
+//
+// Threads / Signals / Fork: safe; waits for the answer for at most a second, once. Allocates: never.
+#pragma once
+
+namespace geiger::capture {
+
+/// Makes the trace of this name in the directory of the run. A descriptor, or -errno.
+[[nodiscard]] long open_by_broker(const char* name);
+
+/// Removes the trace of this name. False: it could not be.
+bool remove_by_broker(const char* name);
+
+}  // namespace geiger::capture
