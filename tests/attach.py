@@ -476,14 +476,26 @@ class Refusals(AttachTest):
         self.assertEqual(process.stdout.readline(), "ready\n")
         self.assert_refused(self.geiger("attach", process.pid), "statically linked")
 
-    def test_preloaded(self):
-        environment = harness.environment([harness.preload_entry()])
+    def preloaded(self, variables):
+        environment = harness.environment([harness.preload_entry()], variables)
         process = subprocess.Popen([harness.host("attached"), "loops", "1"], env=environment,
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(self.stop, process)
         process.stdout.readline()
-        self.assert_refused(self.geiger("attach", process.pid), "geiger ctl")
-        self.ask(process)
+        return process
+
+    def test_preloaded(self):
+        """One that sleeps is attached to, as often as one likes; one that records is not."""
+        sleeper = self.preloaded({})
+        for file in ("first.geiger", "second.geiger"):
+            done = self.geiger("attach", "--duration", "200ms", "-o", file, sleeper.pid)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            trace_reader.read(os.path.join(self.directory, file)).check()
+        self.ask(sleeper)
+        self.end(sleeper)
+        recording = self.preloaded({"GEIGER_DIR": self.directory})
+        self.assert_refused(self.geiger("attach", recording.pid), "already being recorded")
+        self.ask(recording)
 
     def test_traced(self):
         harness.require("strace")

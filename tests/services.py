@@ -155,6 +155,88 @@ class Services(harness.ProcessTest):
             self.assertIn("no next segment could be made (Permission denied)",
                           " ".join(self.geiger(verb, run).split()))
 
+    def while_allocating(self, *words):
+        """What geiger says to the words, while the worker allocates."""
+        with subprocess.Popen([GEIGER, *map(str, words), "--wait", f"{PATIENCE}s"], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=self.directory,
+                              env=harness.environment([], {"XDG_RUNTIME_DIR": self.runtime})) as ctl:
+            while ctl.poll() is None:
+                self.allocate(100)
+            said = ctl.stdout.read()
+        self.assertEqual(ctl.returncode, 0, said)
+        return said
+
+    def sleeper(self, *words, **variables):
+        """A program that sleeps without a supervisor; the pid of its worker."""
+        environment = {"GEIGER_MODE": "dormant", "GEIGER_INTERVAL": "4096",
+                       "XDG_RUNTIME_DIR": self.runtime, **variables}
+        return self.start([], command=[
+            "env", *(f"{name}={value}" for name, value in environment.items()),
+            f"LD_PRELOAD={harness.preload_entry()}", "/usr/bin/python3", "-c", PROGRAM, *words])
+
+    def test_a_dormant_run_leaves_its_file(self):
+        """Also of a program whose worker is another user, and that was asked without a directory."""
+        worker = self.start(["user"], "--dormant", "--interval", "4KiB", "-o", "run.geiger")
+        said = self.while_allocating("ctl", worker, "start")
+        self.assertIn("run.geiger.parts", said)
+        self.allocate()
+        self.end()
+        self.assertEqual(sorted(os.listdir(self.directory)), ["run.geiger", "runtime"])
+        (process,) = json.loads(self.geiger("summary", "--json", "run.geiger"))["processes"]
+        self.assertEqual(process["pid"], worker)
+
+    def test_a_sleeping_worker_of_another_user_is_started_by_root(self):
+        """Its own directory is root's, so it takes the one that is made for it."""
+        own = os.path.join(self.directory, "own")
+        os.mkdir(own, 0o700)
+        for variables in ({}, {"GEIGER_DIR": own}):
+            with self.subTest(variables):
+                worker = self.sleeper("user", **variables)
+                self.assertRegex(self.geiger("ctl", "list"), rf"(?m)^ *{worker}  dormant")
+                said = self.while_allocating("ctl", worker, "start")
+                trace = said.split(" records to ")[1].strip()
+                self.addCleanup(shutil.rmtree, os.path.dirname(trace), ignore_errors=True)
+                self.assertEqual(os.stat(trace).st_uid, NOBODY)
+                self.assertEqual(os.listdir(own), [])
+                self.allocate()
+                self.while_allocating("ctl", worker, "stop")
+                # As large as what was written, so that it can be copied by anything.
+                self.assertLess(os.stat(trace).st_size, 4 * MIB)
+                trace_reader.read(trace).check()
+                self.assertIn("allocated", self.geiger("summary", trace))
+                self.end()
+
+    def test_a_sleeping_worker_is_attached_to(self):
+        worker = self.sleeper("user")
+        for _ in range(2):
+            with subprocess.Popen([GEIGER, "attach", "--interval", "4KiB", str(worker)],
+                                  stderr=subprocess.PIPE, text=True, cwd=self.directory) as attach:
+                self.assertIn("attached to", attach.stderr.readline())
+                self.allocate()
+                attach.send_signal(signal.SIGINT)
+                said = attach.stderr.read()
+            self.assertEqual(attach.returncode, 0, said)
+            (run,) = pathlib.Path(self.directory).glob("geiger-*")
+            self.assertIn("Every process and segment", self.geiger("doctor", run))
+            shutil.rmtree(run)
+        self.while_allocating("ctl", worker, "start")
+        self.while_allocating("ctl", worker, "stop")
+        self.end()
+
+    def test_traces_without_a_supervisor_are_as_large_as_what_was_written(self):
+        directory = os.path.join(self.directory, "geiger-traces")
+        os.mkdir(directory, 0o700)
+        worker = self.sleeper(GEIGER_DIR=directory, GEIGER_MODE="", GEIGER_SEGMENT=str(MIB),
+                              GEIGER_INTERVAL="64")
+        for _ in range(30):
+            self.allocate()
+        self.end()
+        self.assertGreater(len(self.traces(worker)), 2)
+        for path in pathlib.Path(directory).iterdir():
+            status = path.stat()
+            self.assertLessEqual(status.st_size, 512 * status.st_blocks)  # Without holes.
+            trace_reader.read(str(path)).check()
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -129,11 +129,10 @@ std::optional<PresentRuntime> runtime_in(pid_t pid, const std::vector<RemoteModu
 std::string obstacle_of_runtime(pid_t pid, const std::optional<PresentRuntime>& present) {
   if (!present) return "";
   switch (static_cast<base::AttachState>(present->said.state)) {
-    case base::AttachState::kNever:
-      return fmt::format("process {0} was started with geiger: use 'geiger ctl {0} start'", pid);
     case base::AttachState::kAttached:
       return fmt::format("process {} is already being recorded, in {}", pid,
                          present->said.directory);
+    case base::AttachState::kNever:  // It may sleep; the runtime refuses what records.
     case base::AttachState::kDetached:
       break;
   }

@@ -167,6 +167,7 @@ void Writer::start_mapping(char* base, Bytes bytes, Bytes allocated) {
   first_mapping_ = bytes;
   mappings_[0].store(base, std::memory_order_relaxed);
   current_.store(0, std::memory_order_relaxed);
+  limit_.store(bytes, std::memory_order_relaxed);
   allocated_.store(allocated, std::memory_order_relaxed);
 }
 
@@ -241,10 +242,44 @@ void Writer::finish(State state, Nanoseconds now) {
   header_->state.store(state, std::memory_order_release);
 }
 
+// A reservation adds to the tail and then looks at the limit; this takes the limit away and then looks
+// at the tail. So whoever found the limit there is in front of the end (all four in one order).
+void Writer::close_tail() {
+  stopped_.store(true, std::memory_order_relaxed);
+  if (limit_.exchange(0, std::memory_order_seq_cst) == 0) return;
+  const Bytes tail = header_->tail.load(std::memory_order_seq_cst);
+  header_->capacity = std::min(tail, capacity_);
+}
+
+namespace {
+
+/// Whether the file is the trace with this header: its path may have been given to another.
+bool is_trace_of(long fd, const FileHeader& header) {
+  constexpr std::size_t kBegin = offsetof(FileHeader, drops);
+  alignas(FileHeader) char begin[kBegin];
+  const long got = raw_syscall(SYS_pread64, fd, reinterpret_cast<long>(begin), kBegin, 0);
+  const auto& found = *reinterpret_cast<const FileHeader*>(begin);
+  return got == static_cast<long>(kBegin) && found.pid == header.pid && found.seed == header.seed &&
+         found.start_monotonic == header.start_monotonic;
+}
+
+}  // namespace
+
+void Writer::shrink(const char* path) {
+  close_tail();
+  const long fd = raw_syscall(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path),
+                              O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (is_error(fd)) return;
+  if (is_trace_of(fd, *header_)) {
+    raw_syscall(SYS_ftruncate, fd, static_cast<long>(header_->capacity));
+  }
+  raw_syscall(SYS_close, fd);
+}
+
 Slot Writer::reserve(std::uint64_t header) {
   if (is_stopped()) return {};
   const Bytes bytes = Bytes{RecordHeader::unpack(header).words} * 8;
-  const Bytes begin = header_->tail.fetch_add(bytes, std::memory_order_relaxed);
+  const Bytes begin = header_->tail.fetch_add(bytes, std::memory_order_seq_cst);
   const Bytes end = begin + bytes;
   if (!is_writable(end) && !make_writable_slow(end)) return {};
   char* base = mappings_[current_.load(std::memory_order_acquire)].load(std::memory_order_relaxed);
@@ -282,12 +317,13 @@ void Writer::allocate_mapped() {
 }
 
 bool Writer::is_writable(Bytes end) const {
-  return end <= first_mapping_ << current_.load(std::memory_order_acquire) &&
+  return end <= limit_.load(std::memory_order_seq_cst) &&
          (end <= allocated_.load(std::memory_order_relaxed) ||
           end <= control_->watermark.load(std::memory_order_acquire));
 }
 
 GEIGER_SLOW_PATH bool Writer::make_writable_slow(Bytes end) {
+  if (is_stopped()) return false;
   if (end > capacity_) {
     if (stops_when_full_) stop(StopReason::kTraceFull, 0, base::monotonic_now());
     return false;
@@ -322,6 +358,9 @@ bool Writer::double_mapping() {
   }
   std::size_t expected = current;
   current_.compare_exchange_strong(expected, current + 1, std::memory_order_acq_rel);
+  // Unless it was closed meanwhile, or another thread has.
+  Bytes before = first_mapping_ << current;
+  limit_.compare_exchange_strong(before, bytes, std::memory_order_seq_cst);
   return true;
 }
 

@@ -88,6 +88,10 @@ class Writer {
   /// Ends the trace on purpose; what is reserved already may still be committed.
   void finish(State state, Nanoseconds now);
 
+  /// Lets nothing more be reserved and cuts the file at `path` to what is, if it is this trace's.
+  /// Threads may still be filling records, which lie in front of the cut.
+  void shrink(const char* path);
+
   /// Bytes from the image's start that are reserved.
   [[nodiscard]] Bytes tail() const { return header_->tail.load(std::memory_order_relaxed); }
 
@@ -119,6 +123,7 @@ class Writer {
   bool make_writable_slow(Bytes end);
   bool double_mapping();
   long populate(Bytes end);
+  void close_tail();
 
   /// Doublings from the smallest first mapping to the largest capacity.
   static constexpr std::size_t kMaxMappings = 20;
@@ -134,6 +139,8 @@ class Writer {
   std::atomic<char*> mappings_[kMaxMappings]{};
   std::atomic<std::size_t> current_{0};
   Bytes first_mapping_ = 0;
+  /// Bytes of the file that the current mapping shows and that may be written; 0 = closed.
+  std::atomic<Bytes> limit_{0};
   /// Space this process has allocated itself; writable up to
   /// max(allocated_, control_->watermark).
   std::atomic<Bytes> allocated_{0};

@@ -173,7 +173,11 @@ bool is_attached() {
   return geiger_attachment_v1.state == static_cast<std::uint32_t>(AttachState::kAttached);
 }
 
+/// Whether the program's calls have led to us from the start: there are no slots to turn.
+constinit bool is_preloaded = false;
+
 int turn_everything(Lead lead) {
+  if (is_preloaded) return 0;
   IteratePhdr* const iterate = loader_lock();
   if (iterate == nullptr) return base::kNoLoaderLock;
   Turn turn{.lead = lead};
@@ -184,14 +188,21 @@ int turn_everything(Lead lead) {
   return 0;
 }
 
-int attach(const char* lines) {
-  if (!capture::may_attach()) return base::kIsRecording;
+/// 0, or why nothing can be called on.
+int prepare_originals() {
+  if (is_preloaded) return 0;
   search_all_modules();
   IteratePhdr* const iterate = loader_lock();
   if (iterate == nullptr) return base::kNoLoaderLock;
   bool has_originals = false;
   iterate(visit_for_originals, &has_originals);
-  if (!has_originals) return base::kNoAllocator;
+  return has_originals ? 0 : base::kNoAllocator;
+}
+
+int attach(const char* lines) {
+  if (!capture::may_attach()) return base::kIsRecording;
+  is_preloaded = is_preloaded || capture::was_prepared();
+  if (const int error = prepare_originals(); error != 0) return error;
   if (const int error = capture::attach(lines); error != 0) return error;
   Attachment& said = geiger_attachment_v1;
   strncpy(said.version, GEIGER_VERSION, sizeof said.version - 1);

@@ -5,10 +5,9 @@
 
 namespace geiger::capture {
 
-bool may_attach() {
-  const Phase phase = image.phase.load(std::memory_order_acquire);
-  return phase == Phase::kUninitialised || phase == Phase::kDetached;
-}
+bool may_attach() { return can_attach_in(image.phase.load(std::memory_order_acquire)); }
+
+bool was_prepared() { return image.phase.load(std::memory_order_acquire) == Phase::kDormant; }
 
 int attach(const char* lines) {
   Settings settings;

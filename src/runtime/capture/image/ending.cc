@@ -76,6 +76,7 @@ void end_recording(trace::State end) {
   if (end == trace::State::kStopped) settle_foreign(segment);
   take_marks(segment);
   segment.writer.finish(end, base::monotonic_now());
+  shrink_traces();
 }
 
 void detach() {
@@ -85,8 +86,9 @@ void detach() {
     settle_foreign(segment);
     take_marks(segment);
     segment.writer.finish(trace::State::kStopped, base::monotonic_now());
+    shrink_traces();
   }
-  image.phase.store(Phase::kDetached, std::memory_order_release);
+  image.phase.store(sleeps() ? Phase::kDormant : Phase::kDetached, std::memory_order_release);
 }
 
 }  // namespace geiger::capture

@@ -286,25 +286,31 @@ void begin_child() {
 }
 
 int start_attached(const Settings& settings) {
-  Phase phase = image.phase.load(std::memory_order_acquire);
-  const bool is_first = phase == Phase::kUninitialised;
-  if ((!is_first && phase != Phase::kDetached) ||
-      !image.phase.compare_exchange_strong(phase, Phase::kStarting, std::memory_order_acq_rel)) {
+  Phase before = image.phase.load(std::memory_order_acquire);
+  if (!can_attach_in(before) ||
+      !image.phase.compare_exchange_strong(before, Phase::kStarting, std::memory_order_acq_rel)) {
     return base::kIsRecording;
   }
-  if (is_first) {
-    begin_first_image();
-  } else {
-    forget_image();
-  }
+  const bool was_asleep = before == Phase::kDormant;
+  if (before == Phase::kUninitialised) begin_first_image();
+  if (before == Phase::kDetached) forget_image();
+  // A child by fork that has not looked up since.
+  if (was_asleep && is_own_process->load(std::memory_order_relaxed) == 0) forget_rendezvous();
   image.origin.is_attached = true;
   image.settings = settings;
+  image.settings.is_dormant = was_asleep;
   set_own_interval(settings.interval);
   image.program.is_held.store(false, std::memory_order_relaxed);
+  image.sleeper.is_for_tools.store(false, std::memory_order_relaxed);
   const bool started = start_image(false);
-  image.phase.store(started ? Phase::kSampling : Phase::kDetached, std::memory_order_release);
+  const Phase otherwise = was_asleep ? Phase::kDormant : Phase::kDetached;
+  image.phase.store(started ? Phase::kSampling : otherwise, std::memory_order_release);
   if (started) return 0;
   return image.segments.open_error != 0 ? image.segments.open_error : ENOMEM;
+}
+
+bool can_attach_in(Phase phase) {
+  return phase == Phase::kUninitialised || phase == Phase::kDetached || phase == Phase::kDormant;
 }
 
 Readiness start_if_due() {

@@ -190,9 +190,11 @@ void go_to_sleep();
 void prepare_child();
 void begin_child();
 
-/// Starts an image by order, the first of this process or one after a kDetached. 0, the
-/// errno of the trace, or base::kIsRecording.
+/// Starts an image by order, the first of this process or one after a kDetached, or of a process
+/// that sleeps, which goes to sleep again when it is detached from. 0, the errno of the trace, or
+/// base::kIsRecording.
 int start_attached(const Settings& settings);
+[[nodiscard]] bool can_attach_in(Phase phase);
 
 /// True when this process records: unlike start_if_due(), starts nothing, so a fork's
 /// child that only frees or exits leaves no trace. False after the trace stopped:

@@ -151,10 +151,25 @@ Segment* claim_place() {
   return nullptr;
 }
 
+/// Cuts a trace of this image to size where no supervisor will: a file of 4 GiB that is nearly all
+/// hole is read whole by whatever copies it.
+void shrink(Segment& segment) {
+  const bool is_own =
+      segment.number.load(std::memory_order_relaxed) >= image.segments.first_number;
+  if (!is_own || segment.memory != nullptr || segment.writer.header() == nullptr) return;
+  if (segment.writer.control()->supervised.load(std::memory_order_relaxed) != 0) return;
+  const std::uint32_t index = segment.writer.header()->segment;
+  Path path;
+  if (name_trace(image.segments.files[index % std::size(image.segments.files)], path) != nullptr) {
+    segment.writer.shrink(path);
+  }
+}
+
 /// A place for a new segment, emptied.
 Segment* free_place() {
   Segment* segment = claim_place();
   if (segment == nullptr) return nullptr;
+  shrink(*segment);
   segment->number.store(0, std::memory_order_relaxed);
   if (segment->memory != nullptr) {
     give_back_pages(segment->memory, image.settings.capacity);
@@ -287,6 +302,10 @@ void remove_trace(std::uint32_t n) {
   if (name == nullptr) return;
   const long removed = raw_syscall(SYS_unlinkat, AT_FDCWD, reinterpret_cast<long>(path), 0);
   if (is_error(removed) && is_refused_to_us(static_cast<int>(-removed))) remove_by_broker(name);
+}
+
+void shrink_traces() {
+  for (Segment& segment : image.segments.places) shrink(segment);
 }
 
 bool write_epoch(Segment& segment, std::uint64_t interval) {

@@ -100,6 +100,9 @@ class PinnedSegment {
 /// file, no room.
 [[nodiscard]] Segment* open_segment(const Segment* before);
 
+/// At the end of a recording: no trace of the image is written any more.
+void shrink_traces();
+
 /// Removes the name of the process's trace number `n`.
 void remove_trace(std::uint32_t n);
 

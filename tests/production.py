@@ -1,0 +1,311 @@
+#!/usr/bin/env python3
+"""What docs/production.md says about services, done literally: nginx, redis and postgres under load
+with their own users, in the plain tree, in a chroot, and in pid and mount namespaces of their own.
+
+The commands are those of the page's section "A walk through".
+"""
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import harness
+import trace_reader
+from harness import MIB
+
+GEIGER = str(harness.BUILD / "bin" / "geiger")
+PAGE = harness.ROOT / "docs" / "production.md"
+PATIENCE = 60
+
+
+def walk_through():
+    """The commands of the page."""
+    section = PAGE.read_text().split("## A walk through\n", 1)[1].split("\n## ", 1)[0]
+    return re.search(r"```sh\n(.*?)```", section, re.S)[1]
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def user_of(*names):
+    for name in names:
+        try:
+            return pwd.getpwnam(name)
+        except KeyError:
+            continue
+    raise unittest.SkipTest(f"no user {' or '.join(names)}")
+
+
+def children_of(pid):
+    found = []
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        found += [int(word) for word in (task / "children").read_text().split()]
+    return found
+
+
+class Load(threading.Thread):
+    """Does something again and again until it is told to end."""
+
+    def __init__(self, action):
+        super().__init__(daemon=True)
+        self.action, self.is_ending, self.count = action, False, 0
+        self.start()
+
+    def run(self):
+        while not self.is_ending:
+            try:
+                self.action()
+                self.count += 1
+            except OSError:
+                time.sleep(0.02)
+
+    def end(self):
+        self.is_ending = True
+        self.join(PATIENCE)
+
+
+class Service:
+    """A service that was started dormant: `pid` is the process that does the work."""
+
+    name = None
+
+    def __init__(self, test, prefix=(), root="/"):
+        self.test, self.prefix, self.root = test, list(prefix), root
+        self.directory = tempfile.mkdtemp(prefix=f"{self.name}-", dir=os.path.join(root, "var/tmp"))
+        os.chmod(self.directory, 0o755)
+        test.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+        self.inside = "/" + os.path.relpath(self.directory, root)
+        self.prepare()
+        variables = {"GEIGER_MODE": "dormant", "GEIGER_INTERVAL": "16384",
+                     "LD_PRELOAD": str(harness.preload_entry())}
+        self.process = subprocess.Popen(
+            [*self.prefix, "env", *(f"{name}={value}" for name, value in variables.items()),
+             *self.command()], env=harness.environment([]), stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        test.addCleanup(self.stop)
+        for _ in range(PATIENCE * 20):
+            try:
+                self.ask()
+                break
+            except OSError:
+                time.sleep(0.05)
+        else:
+            raise AssertionError(f"{self.name} does not answer")
+        self.load = Load(self.ask)
+        self.pid = self.worker()
+
+    def prepare(self):
+        pass
+
+    def stop(self):
+        self.load.end()
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGTERM)
+            try:
+                self.process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                os.killpg(self.process.pid, signal.SIGKILL)
+                self.process.wait()
+
+    def descendants(self):
+        found, todo = [], [self.process.pid]
+        while todo:
+            pid = todo.pop()
+            found.append(pid)
+            todo += children_of(pid)
+        return found
+
+    def the_one(self, is_it):
+        for _ in range(PATIENCE * 20):
+            for pid in self.descendants():
+                try:
+                    title = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+                    if is_it(title):
+                        return pid
+                except OSError:
+                    pass
+            time.sleep(0.05)
+        raise AssertionError(f"{self.name} has no worker")
+
+
+class Nginx(Service):
+    """Root's master, and a worker of www-data, who may write nowhere in the directory."""
+
+    name = "nginx"
+
+    def prepare(self):
+        harness.require("nginx")
+        user_of("www-data")
+        self.port = free_port()
+        pathlib.Path(self.directory, "page").mkdir()
+        text = b"".join(b"%d" % number for number in range(40000))
+        pathlib.Path(self.directory, "page", "index.html").write_bytes(text)
+        temporary = " ".join(f"{kind}_temp_path {self.inside}/{kind};" for kind in
+                             ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        pathlib.Path(self.directory, "nginx.conf").write_text(f"""
+            user www-data; worker_processes 1; daemon off; pid {self.inside}/pid;
+            error_log {self.inside}/error.log; events {{ worker_connections 64; }}
+            http {{ access_log off; {temporary} gzip on; gzip_types *;
+                server {{ listen 127.0.0.1:{self.port}; root {self.inside}/page; }} }}""")
+
+    def command(self):
+        return ["/usr/sbin/nginx", "-c", f"{self.inside}/nginx.conf"]
+
+    def ask(self):
+        with socket.create_connection(("127.0.0.1", self.port), 5) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n"
+                               b"Connection: close\r\n\r\n")
+            while connection.recv(1 << 16):
+                pass
+
+    def worker(self):
+        return self.the_one(lambda title: title.startswith(b"nginx: worker"))
+
+
+class Redis(Service):
+    name = "redis"
+
+    def prepare(self):
+        harness.require("redis-server", "setpriv")
+        self.port = free_port()
+        self.user = user_of("redis", "nobody")
+        os.chown(self.directory, self.user.pw_uid, self.user.pw_gid)
+
+    def command(self):
+        return ["setpriv", f"--reuid={self.user.pw_uid}", f"--regid={self.user.pw_gid}",
+                "--clear-groups", "redis-server", "--port", str(self.port), "--save", "", "--dir",
+                self.inside]
+
+    def ask(self):
+        with socket.create_connection(("127.0.0.1", self.port), 5) as connection:
+            for number in range(50):
+                value = b"x" * 4000
+                connection.sendall(b"SET key%d %s\r\n" % (number, value))
+                connection.recv(100)
+
+    def worker(self):
+        return self.the_one(lambda title: title.startswith(b"redis-server"))
+
+
+class Postgres(Service):
+    """The backend of one connection, which has written its title over the environment."""
+
+    name = "postgres"
+
+    def prepare(self):
+        harness.require("setpriv")
+        self.port = free_port()
+        self.user = user_of("postgres", "nobody")
+        installed = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+        if not installed:
+            raise unittest.SkipTest("not installed: postgresql")
+        self.binaries = installed[-1].parent
+        os.chown(self.directory, self.user.pw_uid, self.user.pw_gid)
+        subprocess.run([*self.as_user(), str(self.binaries / "initdb"), "-D", f"{self.directory}/data",
+                        "-A", "trust", "-U", "postgres", "--no-sync"], check=True,
+                       capture_output=True, cwd="/", env=harness.environment([]))
+        self.client = None
+
+    def as_user(self):
+        return ["setpriv", f"--reuid={self.user.pw_uid}", f"--regid={self.user.pw_gid}",
+                "--clear-groups"]
+
+    def command(self):
+        return [*self.as_user(), str(self.binaries / "postgres"), "-D", f"{self.inside}/data", "-p",
+                str(self.port), "-k", self.inside, "-c", "listen_addresses=127.0.0.1"]
+
+    def ask(self):
+        if self.client is None or self.client.poll() is not None:
+            self.client = subprocess.Popen(
+                [str(self.binaries / "psql"), "-h", "127.0.0.1", "-p", str(self.port), "-U",
+                 "postgres", "-qAt"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL, text=True, env=harness.environment([]))
+        self.client.stdin.write("select count(distinct i::text) from generate_series(1, 20000) i;\n")
+        self.client.stdin.flush()
+        if self.client.stdout.readline() != "20000\n":
+            raise ConnectionError
+
+    def worker(self):
+        return self.the_one(lambda title: b"postgres postgres" in title)
+
+    def stop(self):
+        self.load.end()
+        if self.client:  # The server waits for it.
+            self.client.kill()
+            self.client.communicate()
+        super().stop()
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root")
+class Production(harness.ProcessTest):
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix="production-")
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+
+    def walk(self, service):
+        """Does what the page says, as root in a directory of root's; what was said."""
+        environment = harness.environment([], {
+            "PATH": f"{os.path.dirname(GEIGER)}:{os.environ['PATH']}", "PID": str(service.pid)})
+        script = "set -ex\n" + walk_through().replace("sudo ", "")
+        done = subprocess.run(["sh", "-c", script], cwd=self.directory, env=environment, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        return done.stdout
+
+    def check(self, service):
+        started = time.monotonic()
+        said = self.walk(service)
+        self.assertIsNone(service.process.poll())
+        self.assertGreater(service.load.count, 0)
+        (copy,) = pathlib.Path(self.directory).glob("copy*")
+        traces = [trace_reader.read(str(path)) for path in copy.rglob("*.geiger")]
+        self.assertGreater(len(traces), 1)  # Segments, by request and by condition.
+        for path in copy.rglob("*.geiger"):
+            self.assertLess(path.stat().st_size, 64 * MIB)
+        for trace in traces:
+            trace.check()
+        self.assertNotIn("DEFECT", said)
+        self.assertIn("load begins", said)
+        samples = sum(len(trace.samples) for trace in traces)
+        self.assertGreater(samples, 0)
+        sizes = sum(path.stat().st_size for path in copy.rglob("*.geiger"))
+        print(f"{self.id()}: {len(traces)} traces, {samples} samples, {sizes} bytes, "
+              f"{time.monotonic() - started:.1f} s", file=sys.stderr)
+
+    def services(self, **where):
+        """Each of the services that are installed, one after the other."""
+        for service in (Nginx, Redis, Postgres):
+            with self.subTest(service.name):
+                try:
+                    running = service(self, **where)
+                except unittest.SkipTest as reason:
+                    print(f"{service.name}: {reason}", file=sys.stderr)
+                    continue
+                self.check(running)
+                running.stop()
+                shutil.rmtree(os.path.join(self.directory, "copy"))
+
+    def test_in_the_plain_tree(self):
+        self.services()
+
+    def test_in_namespaces(self):
+        """Own process ids, own mounts, a /tmp of its own."""
+        harness.require("unshare")
+        self.services(prefix=["unshare", "--pid", "--fork", "--mount-proc", "--mount", "sh", "-c",
+                              'mount -t tmpfs tmpfs /tmp && exec "$@"', "sh"])
+
+
+if __name__ == "__main__":
+    unittest.main()
