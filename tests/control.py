@@ -183,6 +183,19 @@ class Requests(Control):
         self.assertEqual([mark["name"] for mark in marks["marks"]], ["warm"])
         self.assertEqual(program.end(), 0)
 
+    def test_marks_of_an_idle_program(self):
+        """They are written beside it: it need not allocate."""
+        program = Program(self)
+        self.start(program)
+        for name in ("first", "second"):
+            self.assertIn(f"has the mark '{name}'", self.ctl(program.pid, "mark", name))
+        marks = json.loads(subprocess.run([GEIGER, "marks", "--json", *self.recorded()], check=True,
+                                          capture_output=True, text=True).stdout)
+        self.assertEqual([mark["name"] for mark in marks["marks"]], ["first", "second"])
+        program.allocate()
+        self.while_allocating(program, program.pid, "stop")
+        trace_reader.read(self.recorded()[0]).check()
+
     def test_that_wait(self):
         """A program that allocates nothing is told later, and says nothing is wrong."""
         program = Program(self)

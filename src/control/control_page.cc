@@ -19,36 +19,7 @@ bool has_both_pages(int fd) {
   return fstat(fd, &status) == 0 && static_cast<Bytes>(status.st_size) >= trace::kRecordsOffset;
 }
 
-/// Claims a slot by making its sequence odd. A controller that died while filling a slot leaves it
-/// claimed for ever; there are others.
-bool claim(trace::ControlMark& mark, std::uint32_t& sequence) {
-  sequence = mark.sequence.load(std::memory_order_acquire);
-  const bool is_free = sequence % 2 == 0 && mark.taken.load(std::memory_order_acquire) == sequence;
-  return is_free &&
-         mark.sequence.compare_exchange_strong(sequence, sequence + 1, std::memory_order_acq_rel);
-}
-
 }  // namespace
-
-std::optional<PostedMark> post_mark(trace::ControlPage& page, Nanoseconds time,
-                                    std::string_view name) {
-  for (std::size_t slot = 0; slot < trace::kControlMarks; ++slot) {
-    trace::ControlMark& mark = page.marks[slot];
-    std::uint32_t sequence = 0;
-    if (!claim(mark, sequence)) continue;
-    mark.time = time;
-    mark.text_bytes = static_cast<std::uint32_t>(std::min(name.size(), kMostMarkBytes));
-    std::memcpy(mark.text, name.data(), mark.text_bytes);
-    mark.sequence.store(sequence + 2, std::memory_order_release);
-    page.posted_marks.fetch_add(1, std::memory_order_release);  // Last: it tells to look.
-    return PostedMark{slot, sequence + 2};
-  }
-  return std::nullopt;
-}
-
-bool is_taken(const trace::ControlPage& page, const PostedMark& mark) {
-  return page.marks[mark.slot].taken.load(std::memory_order_acquire) == mark.sequence;
-}
 
 void* map_trace_page(int fd, int protection, Bytes offset) {
   void* page =
@@ -79,7 +50,8 @@ base::Outcome<LiveTrace> LiveTrace::open(base::UniqueFd file, std::string path) 
   if (!trace.file_.is_open() || !has_both_pages(trace.fd())) {
     return Result::failure(trace.path_ + " is not a trace");
   }
-  trace.header_ = static_cast<const trace::FileHeader*>(map_trace_page(trace.fd(), PROT_READ, 0));
+  trace.header_ =
+      static_cast<trace::FileHeader*>(map_trace_page(trace.fd(), PROT_READ | PROT_WRITE, 0));
   trace.control_ = static_cast<trace::ControlPage*>(
       map_trace_page(trace.fd(), PROT_READ | PROT_WRITE, trace::kControlOffset));
   if (trace.header_ == nullptr || trace.control_ == nullptr ||
@@ -91,7 +63,7 @@ base::Outcome<LiveTrace> LiveTrace::open(base::UniqueFd file, std::string path) 
 }
 
 LiveTrace::~LiveTrace() {
-  if (header_ != nullptr) munmap(const_cast<trace::FileHeader*>(header_), trace::kControlOffset);
+  if (header_ != nullptr) munmap(header_, trace::kControlOffset);
   if (control_ != nullptr) munmap(control_, trace::kControlOffset);
 }
 
@@ -109,6 +81,34 @@ bool LiveTrace::is_open() const {
 
 Bytes LiveTrace::size() const {
   return std::min(header_->tail.load(std::memory_order_relaxed), header_->capacity);
+}
+
+// The header word last: until then the space is reserved, and readers skip it.
+bool LiveTrace::write_mark(Nanoseconds time, std::string_view name) {
+  if (!is_open()) return false;
+  name = name.substr(0, kMostMarkBytes);
+  std::string bytes(sizeof(trace::MarkRecord) + (name.size() + 7) / 8 * 8, '\0');
+  auto& record = *reinterpret_cast<trace::MarkRecord*>(bytes.data());
+  record.time = time;
+  record.text_bytes = static_cast<std::uint32_t>(name.size());
+  name.copy(bytes.data() + sizeof record, name.size());
+  const std::uint64_t header =
+      trace::RecordHeader{.type = trace::RecordType::kMark,
+                          .flags = 0,
+                          .words = static_cast<std::uint16_t>(bytes.size() / 8),
+                          .cpu = trace::kUnknownCpu,
+                          .thread = 0}
+          .pack();
+  const Bytes begin = header_->tail.fetch_add(bytes.size(), std::memory_order_seq_cst);
+  const Bytes end = begin + bytes.size();
+  const auto write = [&](const void* from, std::size_t size, Bytes at) {
+    return pwrite(fd(), from, size, static_cast<off_t>(at)) == static_cast<ssize_t>(size);
+  };
+  const std::size_t body = bytes.size() - sizeof header;
+  const bool is_written = end <= header_->capacity &&
+                          write(bytes.data() + sizeof header, body, begin + sizeof header) &&
+                          write(&header, sizeof header, begin);
+  return is_written && end <= header_->capacity;  // It may have been cut to size meanwhile.
 }
 
 }  // namespace geiger::control

@@ -1,9 +1,8 @@
-// The second page of a trace (trace/format.h), which the supervisor or a controller writes to steer
-// the recording.
+// A trace from the side of a supervisor or controller: the page that it writes to steer the recording
+// (trace/format.h), and marks.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,20 +14,7 @@
 namespace geiger::control {
 
 /// Longest name of a mark that is set from outside, bytes.
-inline constexpr std::size_t kMostMarkBytes = sizeof(trace::ControlMark::text);
-
-/// A mark that was published: the runtime has written it when `taken` of its slot reaches
-/// `sequence`.
-struct PostedMark {
-  std::size_t slot = 0;
-  std::uint32_t sequence = 0;
-};
-
-/// Publishes a mark of `time`. Nothing while all slots wait to be taken: the program makes
-/// no allocation that is looked at. `name` is cut to kMostMarkBytes.
-[[nodiscard]] std::optional<PostedMark> post_mark(trace::ControlPage& page, Nanoseconds time,
-                                                  std::string_view name);
-[[nodiscard]] bool is_taken(const trace::ControlPage& page, const PostedMark& mark);
+inline constexpr std::size_t kMostMarkBytes = 108;
 
 /// Opens a trace of `directory` to change its control page, guarded or not.
 [[nodiscard]] base::UniqueFd open_to_control(int directory, const std::string& path);
@@ -36,7 +22,7 @@ struct PostedMark {
 /// Maps a page of a trace, shared with its writer. Null on failure.
 [[nodiscard]] void* map_trace_page(int fd, int protection, Bytes offset);
 
-/// A trace that a process writes: its first page to read, its second to write.
+/// A trace that a process writes.
 class LiveTrace {
  public:
   /// Takes the file of `path`. Fails on anything that is not a trace of this format.
@@ -60,13 +46,17 @@ class LiveTrace {
   /// Bytes of records and header so far.
   [[nodiscard]] Bytes size() const;
 
+  /// Writes a mark of `time`, cut to kMostMarkBytes, beside what the process writes: also of one that
+  /// allocates nothing. False: the recording has ended, or there is no room.
+  [[nodiscard]] bool write_mark(Nanoseconds time, std::string_view name);
+
  private:
   LiveTrace() = default;
   void swap(LiveTrace& other) noexcept;
 
   base::UniqueFd file_;
   std::string path_;
-  const trace::FileHeader* header_ = nullptr;
+  trace::FileHeader* header_ = nullptr;
   trace::ControlPage* control_ = nullptr;
 };
 

@@ -272,16 +272,11 @@ Told Controlled::set_interval(Bytes interval, milliseconds patience) {
   return fmt::format("{} records with an interval of {}", shown(), present::exact_bytes(interval));
 }
 
-Told Controlled::mark(std::string_view name, milliseconds patience) {
+Told Controlled::mark(std::string_view name) {
+  const Nanoseconds now = base::monotonic_now();
   if (!trace_ || !trace_->is_open()) return no_trace("set a mark");
-  const auto mark = post_mark(trace_->control(), base::monotonic_now(), name);
-  if (!mark) {
-    return Told::failure(shown() +
-                         ": too many marks are pending; they are written when it allocates again");
-  }
-  const auto taken = [&] { return is_taken(trace_->control(), *mark); };
-  if (!comes_true(patience, taken)) {
-    return late(shown(), "write the mark, with the time of this request,");
+  if (!trace_->write_mark(now, name)) {
+    return Told::failure(shown() + " cannot set a mark: its trace is full or has just ended");
   }
   return fmt::format("{} has the mark '{}'", shown(), name);
 }

@@ -70,8 +70,7 @@ class Controlled {
   [[nodiscard]] base::Outcome<std::string> stop(std::chrono::milliseconds patience);
   [[nodiscard]] base::Outcome<std::string> set_interval(Bytes interval,
                                                         std::chrono::milliseconds patience);
-  [[nodiscard]] base::Outcome<std::string> mark(std::string_view name,
-                                                std::chrono::milliseconds patience);
+  [[nodiscard]] base::Outcome<std::string> mark(std::string_view name);
   [[nodiscard]] base::Outcome<std::string> begin_segment(std::chrono::milliseconds patience);
 
  private:

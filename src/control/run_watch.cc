@@ -101,14 +101,13 @@ void WatchedImage::pull_triggers(Nanoseconds now) {
   if (readings.resident == 0) return;  // It is gone, or has no memory any more.
   for (Trigger& trigger : marks_) {
     if (!trigger.fires(readings)) continue;
-    // If all slots wait, the program allocates nothing: one more mark would add nothing.
-    static_cast<void>(post_mark(trace_->control(), now, trigger.condition().text));
+    static_cast<void>(trace_->write_mark(now, trigger.condition().text));
   }
   bool is_due = false;
   for (Trigger& trigger : snapshots_on_) {
     if (!trigger.fires(readings)) continue;
     is_due = true;
-    static_cast<void>(post_mark(trace_->control(), now, trigger.condition().text));
+    static_cast<void>(trace_->write_mark(now, trigger.condition().text));
   }
   if (is_due && !under_way_) snap(readings);
 }

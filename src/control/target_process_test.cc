@@ -1,13 +1,20 @@
 #include "control/target_process.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "control/control_page.h"
+#include "trace/writer.h"
 
 namespace geiger::control {
 namespace {
@@ -87,38 +94,70 @@ TEST(TargetProcess, StandsForOneProcessOnly) {
 
 // ---- marks ---------------------------------------------------------------------------
 
+/// A trace as its process has it open.
 class Marks : public testing::Test {
  protected:
-  trace::ControlPage page_{};
-  void take(std::size_t slot) { page_.marks[slot].taken.store(page_.marks[slot].sequence.load()); }
+  void SetUp() override {
+    ASSERT_NE(mkdtemp(directory_.data()), nullptr);
+    path_ = directory_ + "/a.1.0.geiger";
+    ASSERT_EQ(
+        writer_.open(path_.c_str(), kCapacity,
+                     {.interval = 512, .executable = "a", .allocator = "", .runtime_version = ""}),
+        0);
+    writer_.header()->state.store(trace::State::kSampling);
+  }
+  void TearDown() override {
+    writer_.close();
+    std::filesystem::remove_all(directory_);
+  }
+  [[nodiscard]] LiveTrace open() const {
+    return std::move(LiveTrace::open(open_to_control(AT_FDCWD, path_), path_).value());
+  }
+  /// "time name" of the records of marks, in their order.
+  [[nodiscard]] std::vector<std::string> marks() const {
+    std::vector<std::string> found;
+    for (Bytes at = trace::kRecordsOffset; at < writer_.tail();) {
+      const auto& record = writer_.at<trace::MarkRecord>(static_cast<trace::Ref>(at / 8));
+      const auto header = trace::RecordHeader::unpack(record.header);
+      EXPECT_EQ(header.type, trace::RecordType::kMark);
+      const std::string name(reinterpret_cast<const char*>(&record + 1), record.text_bytes);
+      found.push_back(std::to_string(record.time) + " " + name);
+      at += Bytes{header.words} * 8;
+    }
+    return found;
+  }
+
+  static constexpr Bytes kCapacity = 256 * kKiB;
+  std::string directory_ = "/tmp/geiger-marks-XXXXXX";
+  std::string path_;
+  trace::Writer writer_;
 };
 
-TEST_F(Marks, ArePublishedWhole) {
-  const auto mark = post_mark(page_, 99, "warm");
-  ASSERT_TRUE(mark);
-  EXPECT_EQ(mark->sequence, 2U);
-  const trace::ControlMark& slot = page_.marks[mark->slot];
-  EXPECT_EQ(slot.time, 99U);
-  EXPECT_EQ(std::string(slot.text, slot.text_bytes), "warm");
-  EXPECT_FALSE(is_taken(page_, *mark));
-  take(mark->slot);
-  EXPECT_TRUE(is_taken(page_, *mark));
+TEST_F(Marks, AreWrittenBesideTheProcess) {
+  LiveTrace trace = open();
+  EXPECT_TRUE(trace.write_mark(99, "warm"));
+  EXPECT_TRUE(trace.write_mark(100, ""));
+  EXPECT_TRUE(trace.write_mark(101, std::string(1000, 'x')));
+  EXPECT_THAT(marks(),
+              testing::ElementsAre("99 warm", "100 ", "101 " + std::string(kMostMarkBytes, 'x')));
 }
 
-TEST_F(Marks, AreCutToWhatASlotHolds) {
-  ASSERT_TRUE(post_mark(page_, 1, std::string(1000, 'x')));
-  EXPECT_EQ(page_.marks[0].text_bytes, kMostMarkBytes);
+TEST_F(Marks, NeedRoomAndARecording) {
+  LiveTrace trace = open();
+  while (trace.write_mark(1, "again and again")) {
+  }
+  EXPECT_LE(trace.size(), kCapacity);
+  EXPECT_GT(trace.size(), kCapacity - 64);
+  writer_.finish(trace::State::kStopped, 5);
+  EXPECT_FALSE(trace.write_mark(2, "late"));
 }
 
-TEST_F(Marks, WaitForASlotThatNobodyFills) {
-  page_.marks[3].sequence = 5;  // The controller died while filling it.
-  for (std::size_t i = 0; i + 1 < trace::kControlMarks; ++i) EXPECT_TRUE(post_mark(page_, i, "m"));
-  EXPECT_FALSE(post_mark(page_, 9, "m"));
-  take(6);
-  const auto mark = post_mark(page_, 10, "m");
-  ASSERT_TRUE(mark);
-  EXPECT_EQ(mark->slot, 6U);
-  EXPECT_EQ(mark->sequence, 4U);
+TEST_F(Marks, AreNotWrittenBehindACut) {
+  LiveTrace trace = open();
+  EXPECT_TRUE(trace.write_mark(1, "kept"));
+  writer_.shrink(path_.c_str());
+  EXPECT_FALSE(trace.write_mark(2, "lost"));
+  EXPECT_EQ(std::filesystem::file_size(path_), writer_.header()->capacity);
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include "base/units.h"
 #include "trace/format.h"
@@ -112,8 +111,6 @@ class Writer {
   [[nodiscard]] bool is_stopped() const { return stopped_.load(std::memory_order_relaxed); }
   [[nodiscard]] FileHeader* header() const { return header_; }
   [[nodiscard]] const ControlPage* control() const { return control_; }
-  /// The one part of the control page that the runtime answers in.
-  [[nodiscard]] std::span<ControlMark, kControlMarks> marks() const { return control_->marks; }
 
  private:
   void write_header(Bytes capacity, const Identity& identity);

@@ -219,7 +219,7 @@ base::Outcome<std::string> act(control::Controlled& controlled, const Command& c
   if (command.action == "interval") {
     return controlled.set_interval(command.interval, command.patience);
   }
-  if (command.action == "mark") return controlled.mark(command.argument, command.patience);
+  if (command.action == "mark") return controlled.mark(command.argument);
   return controlled.begin_segment(command.patience);
 }
 

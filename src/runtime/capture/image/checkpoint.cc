@@ -121,7 +121,6 @@ GEIGER_SLOW_PATH void open_next(Segment& before) {
   const std::uint32_t wanted =
       before.writer.control()->wanted_segment.load(std::memory_order_relaxed);
   image.served.segment.store(wanted, std::memory_order_relaxed);
-  take_marks(before);
   Segment* next = open_segment(&before);
   if (next == nullptr) {  // The last one goes on; again when it has grown as much once more.
     before.writer.header()->segment_errno.store(image.segments.open_error);

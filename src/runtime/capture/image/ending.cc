@@ -74,7 +74,6 @@ void end_recording(trace::State end) {
   }
   settle_others(segment, self);
   if (end == trace::State::kStopped) settle_foreign(segment);
-  take_marks(segment);
   segment.writer.finish(end, base::monotonic_now());
   shrink_traces();
 }
@@ -84,7 +83,6 @@ void detach() {
     Segment& segment = current_segment();
     settle_others(segment, nullptr);
     settle_foreign(segment);
-    take_marks(segment);
     segment.writer.finish(trace::State::kStopped, base::monotonic_now());
     shrink_traces();
   }

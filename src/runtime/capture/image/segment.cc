@@ -180,7 +180,6 @@ Segment* free_place() {
   segment->epochs.wipe();
   segment->tallies.wipe();
   segment->modules_written.store(0, std::memory_order_relaxed);
-  segment->marks_seen.store(0, std::memory_order_relaxed);
   return segment;
 }
 

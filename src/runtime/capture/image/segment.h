@@ -49,7 +49,6 @@ struct Segment {
   trace::Writer writer;
   Epoch epoch;
   std::atomic<std::uint32_t> modules_written;
-  std::atomic<std::uint32_t> marks_seen;  ///< Of ControlPage::posted_marks.
   NumberTable stacks{512};                ///< Hash -> StackRecord.
   NumberTable epochs{256};                ///< Interval -> an EpochRecord of it.
   NumberTable tallies{512};               ///< Hash -> TallyRecord.

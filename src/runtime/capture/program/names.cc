@@ -140,22 +140,6 @@ bool write_mark_at(Segment& segment, Nanoseconds time, const char* text, std::si
   return true;
 }
 
-/// Takes the mark in one slot of the control page. A controller may fill the slot anew meanwhile:
-/// then the new mark is taken the next time.
-void take_mark(Segment& segment, trace::ControlMark& mark) {
-  const std::uint32_t sequence = mark.sequence.load(std::memory_order_acquire);
-  std::uint32_t taken = mark.taken.load(std::memory_order_relaxed);
-  if (sequence == taken || sequence % 2 != 0) return;
-  char text[sizeof mark.text];
-  memcpy(text, mark.text, sizeof text);
-  const std::size_t bytes = std::min<std::size_t>(mark.text_bytes, sizeof text);
-  const Nanoseconds time = mark.time;
-  std::atomic_thread_fence(std::memory_order_acquire);
-  if (mark.sequence.load(std::memory_order_relaxed) != sequence) return;
-  if (!mark.taken.compare_exchange_strong(taken, sequence, std::memory_order_acq_rel)) return;
-  write_mark_at(segment, time, text, bytes, 0);
-}
-
 }  // namespace
 
 NameId define_name(NameKind kind, std::uint32_t owner, const char* text, std::size_t bytes) {
@@ -202,13 +186,6 @@ NamedThing name_at(NameId name) {
 bool write_mark(const char* text, std::size_t bytes) {
   if (text == nullptr || bytes > kMaxNameBytes || !is_recording()) return false;
   return write_mark_at(current_segment(), base::monotonic_now(), text, bytes, own_index());
-}
-
-/// What is published while the slots are looked at raises the count anew. A thread that is
-/// left by a jump in between has noted nothing, and the next one looks again.
-GEIGER_SLOW_PATH void take_posted_marks(Segment& segment, std::uint32_t posted) {
-  for (trace::ControlMark& mark : segment.writer.marks()) take_mark(segment, mark);
-  segment.marks_seen.store(posted, std::memory_order_relaxed);
 }
 
 }  // namespace geiger::capture

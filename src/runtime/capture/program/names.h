@@ -38,19 +38,6 @@ trace::Ref ref_of_name(Segment& segment, NameId name);
 /// The record in `segment` of the name that `ref` is in `before`; 0 for 0.
 trace::Ref carry_name(Segment& segment, const Segment& before, trace::Ref ref);
 
-/// Takes the marks that were set from outside, as counted by the control page, and writes
-/// their records.
-void take_posted_marks(Segment& segment, std::uint32_t posted);
-
-/// take_posted_marks() if a mark was set since the last call.
-inline void take_marks(Segment& segment) {
-  // Acquires the slots that were published before.
-  const std::uint32_t posted =
-      segment.writer.control()->posted_marks.load(std::memory_order_acquire);
-  if (posted != segment.marks_seen.load(std::memory_order_relaxed)) [[unlikely]]
-    take_posted_marks(segment, posted);
-}
-
 /// A defined name: the arguments of its define_name().
 struct NamedThing {
   trace::NameKind kind;

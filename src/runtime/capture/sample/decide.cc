@@ -141,9 +141,7 @@ Decision pass_without_record(ThreadState& state, Segment& segment, Bytes size) {
 
 Decision decide_within(ThreadState& state, Segment& segment, Bytes size, bool is_fresh) {
   if (!enrol(state, segment)) return pass_without_record(state, segment, size);
-  const Decision decision = decide_in(state, segment, size, is_fresh);
-  take_marks(segment);
-  return decision;
+  return decide_in(state, segment, size, is_fresh);
 }
 
 }  // namespace
