@@ -6,7 +6,6 @@ The commands are those of the page's section "A walk through".
 """
 import os
 import pathlib
-import pwd
 import re
 import shutil
 import signal
@@ -18,7 +17,9 @@ import threading
 import time
 import unittest
 
+import bare_debian
 import harness
+import postgres
 import trace_reader
 from harness import MIB
 
@@ -39,13 +40,11 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def user_of(*names):
-    for name in names:
-        try:
-            return pwd.getpwnam(name)
-        except KeyError:
-            continue
-    raise unittest.SkipTest(f"no user {' or '.join(names)}")
+def ids_of(name, root):
+    """The user and group of a name in this root; nobody's, if it has none."""
+    passwd = pathlib.Path(root, "etc/passwd").read_text()
+    found = re.search(rf"(?m)^{name}:[^:]*:(\d+):(\d+):", passwd)
+    return tuple(map(int, found.groups())) if found else (65534, 65534)
 
 
 def children_of(pid):
@@ -79,13 +78,18 @@ class Load(threading.Thread):
 class Service:
     """A service that was started dormant: `pid` is the process that does the work."""
 
-    name = None
+    name = user = needs = None
 
     def __init__(self, test, prefix=(), root="/"):
         self.test, self.prefix, self.root = test, list(prefix), root
+        if not list(pathlib.Path(root).glob(self.needs)):
+            raise unittest.SkipTest(f"not installed: {self.needs}")
+        self.port = free_port()
+        self.ids = ids_of(self.user, root)
         self.directory = tempfile.mkdtemp(prefix=f"{self.name}-", dir=os.path.join(root, "var/tmp"))
         os.chmod(self.directory, 0o755)
         test.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+        os.chown(self.directory, *self.ids)
         self.inside = "/" + os.path.relpath(self.directory, root)
         self.prepare()
         variables = {"GEIGER_MODE": "dormant", "GEIGER_INTERVAL": "16384",
@@ -106,8 +110,8 @@ class Service:
         self.load = Load(self.ask)
         self.pid = self.worker()
 
-    def prepare(self):
-        pass
+    def as_user(self):
+        return ["setpriv", f"--reuid={self.ids[0]}", f"--regid={self.ids[1]}", "--clear-groups"]
 
     def stop(self):
         self.load.end()
@@ -143,12 +147,9 @@ class Service:
 class Nginx(Service):
     """Root's master, and a worker of www-data, who may write nowhere in the directory."""
 
-    name = "nginx"
+    name, user, needs = "nginx", "www-data", "usr/sbin/nginx"
 
     def prepare(self):
-        harness.require("nginx")
-        user_of("www-data")
-        self.port = free_port()
         pathlib.Path(self.directory, "page").mkdir()
         text = b"".join(b"%d" % number for number in range(40000))
         pathlib.Path(self.directory, "page", "index.html").write_bytes(text)
@@ -175,17 +176,13 @@ class Nginx(Service):
 
 
 class Redis(Service):
-    name = "redis"
+    name, user, needs = "redis", "redis", "usr/bin/redis-server"
 
     def prepare(self):
-        harness.require("redis-server", "setpriv")
-        self.port = free_port()
-        self.user = user_of("redis", "nobody")
-        os.chown(self.directory, self.user.pw_uid, self.user.pw_gid)
+        pass
 
     def command(self):
-        return ["setpriv", f"--reuid={self.user.pw_uid}", f"--regid={self.user.pw_gid}",
-                "--clear-groups", "redis-server", "--port", str(self.port), "--save", "", "--dir",
+        return [*self.as_user(), "redis-server", "--port", str(self.port), "--save", "", "--dir",
                 self.inside]
 
     def ask(self):
@@ -202,25 +199,14 @@ class Redis(Service):
 class Postgres(Service):
     """The backend of one connection, which has written its title over the environment."""
 
-    name = "postgres"
+    name, user, needs = "postgres", "postgres", "usr/lib/postgresql/*/bin/initdb"
 
     def prepare(self):
-        harness.require("setpriv")
-        self.port = free_port()
-        self.user = user_of("postgres", "nobody")
-        installed = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-        if not installed:
-            raise unittest.SkipTest("not installed: postgresql")
-        self.binaries = installed[-1].parent
-        os.chown(self.directory, self.user.pw_uid, self.user.pw_gid)
-        subprocess.run([*self.as_user(), str(self.binaries / "initdb"), "-D", f"{self.directory}/data",
-                        "-A", "trust", "-U", "postgres", "--no-sync"], check=True,
-                       capture_output=True, cwd="/", env=harness.environment([]))
         self.client = None
-
-    def as_user(self):
-        return ["setpriv", f"--reuid={self.user.pw_uid}", f"--regid={self.user.pw_gid}",
-                "--clear-groups"]
+        self.binaries = postgres.binaries()
+        subprocess.run([*self.prefix, *self.as_user(), str(self.binaries / "initdb"), "-D",
+                        f"{self.inside}/data", "-A", "trust", "-U", "postgres", "--no-sync"],
+                       check=True, capture_output=True, cwd="/", env=harness.environment([]))
 
     def command(self):
         return [*self.as_user(), str(self.binaries / "postgres"), "-D", f"{self.inside}/data", "-p",
@@ -305,6 +291,14 @@ class Production(harness.ProcessTest):
         harness.require("unshare")
         self.services(prefix=["unshare", "--pid", "--fork", "--mount-proc", "--mount", "sh", "-c",
                               'mount -t tmpfs tmpfs /tmp && exec "$@"', "sh"])
+
+    def test_in_a_chroot(self):
+        """A bare Debian with the services in it."""
+        bare_debian.require()
+        root = bare_debian.tree_with("nginx-light", "redis-server", "postgresql")
+        library = harness.preload_library().parent
+        shutil.copytree(library, f"{root}{library}", dirs_exist_ok=True)
+        self.services(prefix=["chroot", str(root)], root=str(root))
 
 
 if __name__ == "__main__":
