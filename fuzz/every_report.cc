@@ -97,7 +97,7 @@ void draw_tables(const Recording& recording) {
 void draw_kinds(const Recording& recording) {
   for (const profile::KindRules& rules : profile::kKindRules) {
     const Kind kind = rules.kind;
-    if (profile::unavailable(recording, kind, profile::Moment::kMaximum)) continue;
+    if (!profile::check_kind(recording, kind, profile::Moment::kMaximum).has_value()) continue;
     const profile::Profile profile = profile::select(recording, kind);
     for (const bool is_inverted : {false, true}) {
       report::TreeOptions options;

@@ -52,7 +52,7 @@ base::Outcome<std::vector<std::string>> shield_program(const CLI::App& run,
   };
   const auto line = divide({words.begin() + 1, words.end()}, takes_value);
   if (!line.has_value()) {
-    return base::Outcome<std::vector<std::string>>::failure(unknown_option(run, unknown));
+    return base::Failure{unknown_option(run, unknown)};
   }
   std::vector<std::string> shielded{words.front()};
   const auto& [options, program] = line.value();
@@ -62,7 +62,7 @@ base::Outcome<std::vector<std::string>> shield_program(const CLI::App& run,
     return word == "-h" || word == "--help";
   });
   if (program.empty() && !asks_for_help) {
-    return base::Outcome<std::vector<std::string>>::failure(words.front() + ": no program given");
+    return base::Failure{words.front() + ": no program given"};
   }
   return shielded;
 }

@@ -58,8 +58,8 @@ void write_json_lines(const ExportRequest& request, const Sink& sink) {
 /// Objects from their allocation to their free are of no kind.
 void refuse_kind(const ExportRequest& request, const char* format) {
   if (!request.has_kind) return;
-  const std::string why = query::refusal_of_lives(request.subject.selection.kind, format);
-  if (!why.empty()) throw CLI::ValidationError(why);
+  const auto asked = query::check_lives(request.subject.selection.kind, format);
+  if (!asked.has_value()) throw CLI::ValidationError(asked.reason());
 }
 
 void write_firefox(const ExportRequest& request, const Sink& sink) {

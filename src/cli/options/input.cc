@@ -154,12 +154,12 @@ void add_moment_option(CLI::App& verb, profile::Moment& moment) {
 }
 
 bool can_select(const profile::Recording& recording, const profile::Selection& selection) {
-  const auto reason = profile::unavailable(recording, selection.kind, selection.moment);
-  if (reason) {
+  const auto told = profile::check_kind(recording, selection.kind, selection.moment);
+  if (!told.has_value()) {
     terminal::complain(
-        fmt::format("{} is not available: {}", profile::name_of(selection.kind), *reason));
+        fmt::format("{} is not available: {}", profile::name_of(selection.kind), told.reason()));
   }
-  return !reason;
+  return told.has_value();
 }
 
 std::optional<Input> read_traces(const ReadOptions& options) {

@@ -98,21 +98,20 @@ std::vector<std::string> words_of(const Sides& sides) {
 }
 
 base::Outcome<Sides> sides_of(const std::vector<std::string>& words, bool needs_before) {
-  using Result = base::Outcome<Sides>;
   const auto divider = std::ranges::find(words, kDivider);
   if (divider != words.end()) {
     Sides sides{{words.begin(), divider}, {divider + 1, words.end()}};
     if (std::ranges::find(sides.after, kDivider) != sides.after.end()) {
-      return Result::failure("more than one --: there are only two sides");
+      return base::Failure{"more than one --: there are only two sides"};
     }
-    if (sides.after.empty()) return Result::failure("no run after --");
-    if (sides.before.empty() && needs_before) return Result::failure("no run before --");
+    if (sides.after.empty()) return base::Failure{"no run after --"};
+    if (sides.before.empty() && needs_before) return base::Failure{"no run before --"};
     return sides;
   }
   if (words.size() == 2) return Sides{{words[0]}, {words[1]}};
   if (words.size() == 1 && !needs_before) return Sides{{}, words};
-  if (words.size() < 2) return Result::failure("give two runs: one before, one after");
-  return Result::failure("more than two runs: put -- between the sides");
+  if (words.size() < 2) return base::Failure{"give two runs: one before, one after"};
+  return base::Failure{"more than two runs: put -- between the sides"};
 }
 
 std::optional<Collections> collect_all(const Sides& sides,

@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include "cli/help/choice.h"
 #include "cli/options/input.h"
@@ -39,13 +38,10 @@ struct LeaksArguments {
 base::Outcome<Suppressions> read_suppressions(const std::string& path) {
   if (path.empty()) return Suppressions();
   const auto text = query::read_text_file(path);
-  if (!text.has_value()) return base::Outcome<Suppressions>::failure(text.reason());
+  if (!text.has_value()) return text.failure();
   auto parsed = Suppressions::parse(text.value());
-  if (const auto* error = std::get_if<profile::SuppressionError>(&parsed)) {
-    return base::Outcome<Suppressions>::failure(
-        fmt::format("{}:{}: {}", path, error->line, error->reason));
-  }
-  return std::get<Suppressions>(std::move(parsed));
+  if (!parsed.has_value()) return base::Failure{path + ":" + parsed.reason()};
+  return parsed;
 }
 
 void apply_until(LeaksArguments& options, const profile::Recording& recording) {

@@ -42,32 +42,31 @@ void add_parsed(CLI::App& verb, const char* name, const char* type, const char* 
 base::Outcome<Bytes> parse_positive_size(std::string_view text) {
   auto size = query::parse_size(text);
   if (size.has_value() && size.value() == 0) {
-    return base::Outcome<Bytes>::failure("must be at least 1 byte");
+    return base::Failure{"must be at least 1 byte"};
   }
   return size;
 }
 
 /// Ascending, each once.
 base::Outcome<std::vector<Bytes>> parse_intervals(const std::vector<std::string>& texts) {
-  using Intervals = base::Outcome<std::vector<Bytes>>;
   constexpr std::size_t kMostIntervals = 6;  // That many columns fit on a line.
   std::vector<Bytes> sizes;
   for (const std::string& text : texts) {
     const auto size = parse_positive_size(text);
-    if (!size.has_value()) return Intervals::failure(size.reason());
+    if (!size.has_value()) return size.failure();
     sizes.push_back(size.value());
   }
   std::ranges::sort(sizes);
   sizes.erase(std::ranges::unique(sizes).begin(), sizes.end());
   if (sizes.size() > kMostIntervals) {
-    return Intervals::failure("too many intervals (at most 6)");
+    return base::Failure{"too many intervals (at most 6)"};
   }
   return sizes;
 }
 
 base::Outcome<double> parse_probability(const std::string& text) {
   if (const auto level = parse_level(text)) return *level;
-  return base::Outcome<double>::failure("invalid probability '" + text + "' (example: 80%)");
+  return base::Failure{"invalid probability '" + text + "' (example: 80%)"};
 }
 
 void add_goals(CLI::App& verb, report::PlanOptions& plan) {

@@ -152,8 +152,8 @@ base::Outcome<std::string> html_of(const std::string& document) {
   if (!html.has_value()) return html;
   auto whole = page::with_data(html.value(), document);
   if (whole) return std::move(*whole);
-  return base::Outcome<std::string>::failure(
-      fmt::format("share/geiger/{} is not a template of this version", kReportTemplate));
+  return base::Failure{
+      fmt::format("share/geiger/{} is not a template of this version", kReportTemplate)};
 }
 
 int fail(const std::string& reason) {

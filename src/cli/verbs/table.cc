@@ -42,8 +42,8 @@ const std::map<std::string, SortBy> kSorts{{"self", SortBy::kSelf},
 report::TableReport report_of(const profile::Recording& recording, const TableArguments& options,
                               profile::Selection selection) {
   const GroupBy by = options.table.by;
-  const std::string why = query::refusal_of(selection.kind, by);
-  if (!why.empty()) throw CLI::ValidationError(why);
+  const auto asked = query::check_grouping(selection.kind, by);
+  if (!asked.has_value()) throw CLI::ValidationError(asked.reason());
   if (by == GroupBy::kHeap) return report::heaps_report(recording, selection, options.table);
   selection.tells_lifetimes = by == GroupBy::kLifetime;
   return report::table_report(recording, profile::select(recording, selection), options.table);

@@ -110,7 +110,7 @@ std::vector<KindLine> further_kinds(const Recording& recording, double level) {
                           Kind::kUntouched, Kind::kStranded}) {
     profile::Selection selection;
     selection.kind = kind;
-    if (profile::unavailable(recording, kind, selection.moment)) continue;
+    if (!profile::check_kind(recording, kind, selection.moment).has_value()) continue;
     const present::Measure measure =
         present::measure_total(total(recording, select(recording, selection)), level);
     if (measure.samples == 0) continue;
