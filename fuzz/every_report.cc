@@ -126,9 +126,9 @@ void draw_lists(const Recording& recording) {
   check_text(to_text(marks, recording, kStyle));
   check_json(to_json(marks, recording));
   const auto rss = report::rss_report(recording, {});
-  if (rss.report) {
-    check_text(to_text(*rss.report, recording, kStyle));
-    check_json(to_json(*rss.report, recording));
+  if (rss.has_value()) {
+    check_text(to_text(rss.value(), recording, kStyle));
+    check_json(to_json(rss.value(), recording));
   }
 }
 

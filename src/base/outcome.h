@@ -33,6 +33,8 @@ class [[nodiscard]] Outcome {
   [[nodiscard]] bool has_value() const { return value_.has_value(); }
   [[nodiscard]] const T& value() const { return *value_; }
   [[nodiscard]] T& value() { return *value_; }
+  [[nodiscard]] const T* operator->() const { return &*value_; }
+  [[nodiscard]] T* operator->() { return &*value_; }
   /// For outcomes of other types. Its reason is empty if there is a value.
   [[nodiscard]] const Failure& failure() const { return failure_; }
   [[nodiscard]] const std::string& reason() const { return failure_.reason; }

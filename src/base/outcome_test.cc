@@ -28,6 +28,7 @@ TEST(Outcome, HasAValueOrAReason) {
   EXPECT_TRUE(halved(4).has_value());
   EXPECT_EQ(halved(4).value(), 2);
   EXPECT_EQ(halved(4).reason(), "");
+  EXPECT_EQ(as_text(8)->size(), 1U);
   EXPECT_FALSE(halved(5).has_value());
   EXPECT_EQ(halved(5).reason(), "5 is odd");
 }

@@ -25,7 +25,7 @@ int detach_by(const inject::Order& order) {
 
 }  // namespace
 
-void register_detach(CLI::App& app, int& exit_code) {
+void register_detach(CLI::App& app, Work& work) {
   auto order = std::make_shared<inject::Order>();
   CLI::App* verb =
       app.add_subcommand("detach", "Detach from a process after 'geiger attach' was killed");
@@ -34,7 +34,7 @@ void register_detach(CLI::App& app, int& exit_code) {
   verb->footer(
       "\nExit code: 0 detached, 1 not attached or refused (the process is unchanged),\n"
       "2 usage error.\n");
-  verb->callback([order, &exit_code] { exit_code = detach_by(*order); });
+  verb->callback([order, &work] { work = [order] { return detach_by(*order); }; });
 }
 
 }  // namespace geiger::cli

@@ -158,12 +158,15 @@ int Run::finish(int status, pid_t pid, run::Supervisor& supervisor) {
 
 }  // namespace
 
-void register_run(CLI::App& app, int& exit_code) {
+void register_run(CLI::App& app, Work& work) {
   auto options = std::make_shared<run::RunOptions>();
   CLI::App* run = add_run_options(app, *options);
-  run->callback([options, &exit_code] {
-    settle_interval(*options, run::IntervalWish::kAuto);
-    exit_code = Run(*options).perform();
+  run->callback([options, &work] {
+    work = [options]() -> base::Outcome<int> {
+      const auto settled = settle_interval(*options, run::IntervalWish::kAuto);
+      if (!settled.has_value()) return settled.failure();
+      return Run(*options).perform();
+    };
   });
 }
 

@@ -230,7 +230,8 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   if (!report.is_aggregated) {  // Counted samples have no addresses to look for.
     RssOptions rss;
     rss.level = options.level;
-    report.rss = rss_report(recording, rss).report;
+    auto account = rss_report(recording, rss);
+    if (account.has_value()) report.rss = std::move(account.value());
   }
   return report;
 }
