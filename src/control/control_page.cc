@@ -72,12 +72,11 @@ base::UniqueFd open_to_control(int directory, const std::string& path) {
 }
 
 base::Outcome<LiveTrace> LiveTrace::open(base::UniqueFd file, std::string path) {
-  using Result = base::Outcome<LiveTrace>;
   LiveTrace trace;
   trace.file_ = std::move(file);
   trace.path_ = std::move(path);
   if (!trace.file_.is_open() || !has_both_pages(trace.fd())) {
-    return Result::failure(trace.path_ + " is not a trace");
+    return base::Failure{trace.path_ + " is not a trace"};
   }
   trace.header_ = static_cast<const trace::FileHeader*>(map_trace_page(trace.fd(), PROT_READ, 0));
   trace.control_ = static_cast<trace::ControlPage*>(
@@ -85,7 +84,7 @@ base::Outcome<LiveTrace> LiveTrace::open(base::UniqueFd file, std::string path) 
   if (trace.header_ == nullptr || trace.control_ == nullptr ||
       std::memcmp(trace.header_->magic, trace::kMagic, sizeof trace::kMagic) != 0 ||
       trace.header_->version != trace::kVersion) {
-    return Result::failure(trace.path_ + " is not a trace of this version");
+    return base::Failure{trace.path_ + " is not a trace of this version"};
   }
   return trace;
 }

@@ -55,9 +55,9 @@ void give_back_storage(int fd) {
 
 base::Outcome<TraceHome> TraceHome::prepare(pid_t pid, const std::string& home, bool replaces) {
   const auto facts = inject::facts_of(pid);
-  if (!facts) return base::Outcome<TraceHome>::failure(fmt::format("there is no process {}", pid));
+  if (!facts) return base::Failure{fmt::format("there is no process {}", pid)};
   const auto created = create_run_directory(home, replaces);
-  if (!created.has_value()) return base::Outcome<TraceHome>::failure(created.reason());
+  if (!created.has_value()) return created.failure();
   TraceHome result;
   result.home_ = result.told_ = result.watched_ = home;
   const bool is_own = facts->uid == geteuid();
@@ -65,8 +65,8 @@ base::Outcome<TraceHome> TraceHome::prepare(pid_t pid, const std::string& home, 
                        (is_own || may_write(home, facts->uid, facts->gid));
   if (is_here || result.find_place_there(pid, facts->uid, facts->gid)) return result;
   result.abandon();
-  return base::Outcome<TraceHome>::failure(
-      fmt::format("process {} has no directory that it can write a trace to", pid));
+  return base::Failure{
+      fmt::format("process {} has no directory that it can write a trace to", pid)};
 }
 
 bool TraceHome::find_place_there(pid_t pid, unsigned uid, unsigned gid) {

@@ -13,7 +13,9 @@ namespace {
 base::Outcome<int> attach_to(run::AttachOptions& options) {
   const auto settled = settle_interval(options.recording, run::IntervalWish::kSize);
   if (!settled.has_value()) return settled.failure();
-  return run::attach_and_watch(options) ? kExitOk : kExitFailed;
+  const auto attached = run::attach_and_watch(options);
+  if (!attached.has_value()) return attached.failure();
+  return kExitOk;
 }
 
 }  // namespace

@@ -13,14 +13,13 @@
 namespace geiger::cli {
 namespace {
 
-int detach_by(const inject::Order& order) {
+base::Outcome<int> detach_by(const inject::Order& order) {
   const auto runtime = inject::runtime_in(order.pid, inject::named_modules_of(order.pid));
   const auto detached = inject::detach(order);
-  terminal::complain(!detached.reason.empty()
-                         ? detached.reason
-                         : fmt::format("detached from process {}; its traces are in {}", order.pid,
-                                       runtime ? runtime->said.directory : "its GEIGER_DIR"));
-  return detached.reason.empty() ? kExitOk : kExitFailed;
+  if (!detached.reason.empty()) return base::Failure{detached.reason};
+  terminal::complain(fmt::format("detached from process {}; its traces are in {}", order.pid,
+                                 runtime ? runtime->said.directory : "its GEIGER_DIR"));
+  return kExitOk;
 }
 
 }  // namespace

@@ -146,8 +146,10 @@ base::Outcome<int> live(LiveArguments& options) {
   if (!selection.has_value()) return usage_failure(selection.reason());
   options.session.selection = std::move(selection.value());
   // Before anything is started: without a terminal there is nothing to show it on.
-  const auto obstacle = options.is_json ? std::nullopt : live::LiveTerminal::obstacle();
-  if (obstacle) return base::Failure{*obstacle + "; use --json", base::Fault::kRequest};
+  const auto usable = options.is_json ? base::Outcome<void>() : live::LiveTerminal::check();
+  if (!usable.has_value()) {
+    return base::Failure{usable.reason() + "; use --json", base::Fault::kRequest};
+  }
   terminal::heed_signals();
   Watched subject;
   const bool starts = !options.program.empty();
