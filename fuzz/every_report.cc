@@ -97,7 +97,7 @@ void draw_tables(const Recording& recording) {
 void draw_kinds(const Recording& recording) {
   for (const profile::KindRules& rules : profile::kKindRules) {
     const Kind kind = rules.kind;
-    if (profile::unavailable(recording, kind, profile::Moment::kMaximum)) continue;
+    if (!profile::check_kind(recording, kind, profile::Moment::kMaximum).has_value()) continue;
     const profile::Profile profile = profile::select(recording, kind);
     for (const bool is_inverted : {false, true}) {
       report::TreeOptions options;
@@ -126,9 +126,9 @@ void draw_lists(const Recording& recording) {
   check_text(to_text(marks, recording, kStyle));
   check_json(to_json(marks, recording));
   const auto rss = report::rss_report(recording, {});
-  if (rss.report) {
-    check_text(to_text(*rss.report, recording, kStyle));
-    check_json(to_json(*rss.report, recording));
+  if (rss.has_value()) {
+    check_text(to_text(rss.value(), recording, kStyle));
+    check_json(to_json(rss.value(), recording));
   }
 }
 

@@ -149,9 +149,9 @@ class Comparison {
     geiger::profile::Selection selection;
     selection.kind = kind_;
     selection.moment = geiger::profile::Moment::kLast;
-    if (geiger::profile::unavailable(recording, selection.kind, selection.moment)) {
-      result_.runs.push_back(
-          {{"fault", *geiger::profile::unavailable(recording, selection.kind, selection.moment)}});
+    const auto known = geiger::profile::check_kind(recording, selection.kind, selection.moment);
+    if (!known.has_value()) {
+      result_.runs.push_back({{"fault", known.reason()}});
       return;
     }
     auto profile = geiger::profile::select(recording, selection);

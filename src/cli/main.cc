@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/present/text.h"
 #include "base/check.h"
 #include "cli/help/choice.h"
 #include "cli/help/command_line.h"
@@ -24,11 +23,6 @@
 namespace geiger::cli {
 namespace {
 
-int usage_error(const std::string& sentence, const std::string& help) {
-  fmt::print(stderr, "geiger: {}\nTry '{} --help'.\n", present::printable(sentence), help);
-  return kExitUsage;
-}
-
 const Command* command_named(std::string_view word) {
   const auto* const found = std::ranges::find(kCommands, word, &Command::name);
   return found != std::end(kCommands) ? found : nullptr;
@@ -36,7 +30,7 @@ const Command* command_named(std::string_view word) {
 
 int unknown_verb(const CLI::App& app, const std::string& verb) {
   const std::string hint = query::did_you_mean(verb, verb_names(app));
-  return usage_error(fmt::format("unknown verb '{}'{}", verb, hint), "geiger");
+  return end_with(usage_failure(fmt::format("unknown verb '{}'{}", verb, hint)), "geiger");
 }
 
 // Replaces the words after the verb by geiger's options and the program's words in
@@ -52,7 +46,7 @@ base::Outcome<std::vector<std::string>> shield_program(const CLI::App& run,
   };
   const auto line = divide({words.begin() + 1, words.end()}, takes_value);
   if (!line.has_value()) {
-    return base::Outcome<std::vector<std::string>>::failure(unknown_option(run, unknown));
+    return usage_failure(unknown_option(run, unknown));
   }
   std::vector<std::string> shielded{words.front()};
   const auto& [options, program] = line.value();
@@ -62,7 +56,7 @@ base::Outcome<std::vector<std::string>> shield_program(const CLI::App& run,
     return word == "-h" || word == "--help";
   });
   if (program.empty() && !asks_for_help) {
-    return base::Outcome<std::vector<std::string>>::failure(words.front() + ": no program given");
+    return usage_failure(words.front() + ": no program given");
   }
   return shielded;
 }
@@ -93,9 +87,9 @@ base::Outcome<std::vector<std::string>> shield(const Command& command, CLI::App&
   return words;
 }
 
-int parse(CLI::App& app, const std::vector<std::string>& words) {
-  const std::string verb = words.empty() ? "" : words.front();
-  const std::string help = command_named(verb) != nullptr ? "geiger " + verb : "geiger";
+/// Chooses the work. The exit code is that of what the parser does itself, such as --help; without
+/// work, it is the whole answer.
+base::Outcome<int> parse(CLI::App& app, const std::vector<std::string>& words) {
   try {
     std::vector<std::string> last_first(words.rbegin(), words.rend());  // As CLI11 takes them.
     app.parse(last_first);
@@ -103,7 +97,7 @@ int parse(CLI::App& app, const std::vector<std::string>& words) {
   } catch (const CLI::Success& done) {
     return app.exit(done);
   } catch (const CLI::ParseError& error) {
-    return usage_error(refusal_of(error, app, words), help);
+    return usage_failure(refusal_of(error, app, words));
   }
 }
 
@@ -124,14 +118,14 @@ int run(int argc, char** argv) {
   CLI::App app("An allocation profiler that says how sure it is of every number.", "geiger");
   app.formatter(std::make_shared<HelpFormatter>());  // Verbs inherit it.
   app.require_subcommand(0, 1);                      // A path named like a verb is a path.
-  int exit_code = kExitOk;
+  Work work;
   // A program waits for `run`: it does without the other verbs, which take longer to describe
   // than all else until the program starts.
   const Command* command = argc > 1 ? command_named(argv[1]) : nullptr;
   if (command != nullptr && command->words == Words::kProgram) {
-    command->add(app, exit_code);
+    command->add(app, work);
   } else {
-    for (const Command& one : kCommands) one.add(app, exit_code);
+    for (const Command& one : kCommands) one.add(app, work);
   }
   describe(app);  // After the verbs, which would inherit it.
   document_exit_codes(app);
@@ -141,15 +135,15 @@ int run(int argc, char** argv) {
     return kExitUsage;
   }
   if (command == nullptr && !words[0].starts_with("-")) return unknown_verb(app, words[0]);
+  const std::string help = command != nullptr ? "geiger " + words[0] : "geiger";
   if (command != nullptr) {
     const auto shielded = shield(*command, app, words);
-    if (!shielded.has_value()) {
-      return usage_error(shielded.reason(), std::string("geiger ") + command->name);
-    }
+    if (!shielded.has_value()) return end_with(shielded.failure(), help);
     words = shielded.value();
   }
-  const int parsed = parse(app, words);
-  return parsed != kExitOk ? parsed : exit_code;
+  base::Outcome<int> ending = parse(app, words);
+  if (ending.has_value() && ending.value() == kExitOk && work) ending = work();
+  return ending.has_value() ? ending.value() : end_with(ending.failure(), help);
 }
 
 }  // namespace

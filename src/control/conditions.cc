@@ -37,9 +37,8 @@ std::optional<double> number_of(std::string_view text) {
 
 ConditionResult with_size(Condition condition, std::string_view text) {
   const auto size = query::parse_size(text);
-  if (!size.has_value()) return ConditionResult::failure(size.reason());
-  if (size.value() == 0)
-    return ConditionResult::failure(fmt::format("'{}': 0 bytes", condition.text));
+  if (!size.has_value()) return size.failure();
+  if (size.value() == 0) return base::Failure{fmt::format("'{}': 0 bytes", condition.text)};
   condition.bytes = size.value();
   return condition;
 }
@@ -48,8 +47,7 @@ ConditionResult with_share(Condition condition, std::string_view text) {
   const auto share =
       text.ends_with('%') ? number_of(text.substr(0, text.size() - 1)) : std::nullopt;
   if (!share || !(*share > 0) || *share > 100) {
-    return ConditionResult::failure(
-        fmt::format("'{}': not a share between 0% and 100%", condition.text));
+    return base::Failure{fmt::format("'{}': not a share between 0% and 100%", condition.text)};
   }
   condition.share = *share / 100;
   return condition;
@@ -57,9 +55,9 @@ ConditionResult with_share(Condition condition, std::string_view text) {
 
 ConditionResult with_period(Condition condition, std::string_view text) {
   const auto period = query::parse_duration(text);
-  if (!period.has_value()) return ConditionResult::failure(period.reason());
+  if (!period.has_value()) return period.failure();
   if (period.value() < kShortestTimer) {
-    return ConditionResult::failure(fmt::format("'{}': shorter than 10 ms", condition.text));
+    return base::Failure{fmt::format("'{}': shorter than 10 ms", condition.text)};
   }
   condition.period = period.value();
   return condition;
@@ -144,9 +142,9 @@ base::Outcome<Condition> parse_condition(std::string_view given) {
     return with_share(made(Condition::Kind::kCgroup), view.substr(7));
   if (view.starts_with("psi>")) return with_share(made(Condition::Kind::kPressure), view.substr(4));
   if (view.starts_with("every=")) return with_period(made(Condition::Kind::kTimer), view.substr(6));
-  return ConditionResult::failure(fmt::format(
+  return base::Failure{fmt::format(
       "invalid condition '{}' (examples: rss>2GiB, rss+=256MiB, cgroup>80%, psi>10%, every=10m)",
-      given));
+      given)};
 }
 
 bool Trigger::passes(double value, double threshold) {

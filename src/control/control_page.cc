@@ -43,12 +43,11 @@ base::UniqueFd open_to_control(int directory, const std::string& path) {
 }
 
 base::Outcome<LiveTrace> LiveTrace::open(base::UniqueFd file, std::string path) {
-  using Result = base::Outcome<LiveTrace>;
   LiveTrace trace;
   trace.file_ = std::move(file);
   trace.path_ = std::move(path);
   if (!trace.file_.is_open() || !has_both_pages(trace.fd())) {
-    return Result::failure(trace.path_ + " is not a trace");
+    return base::Failure{trace.path_ + " is not a trace"};
   }
   trace.header_ =
       static_cast<trace::FileHeader*>(map_trace_page(trace.fd(), PROT_READ | PROT_WRITE, 0));
@@ -57,7 +56,7 @@ base::Outcome<LiveTrace> LiveTrace::open(base::UniqueFd file, std::string path) 
   if (trace.header_ == nullptr || trace.control_ == nullptr ||
       std::memcmp(trace.header_->magic, trace::kMagic, sizeof trace::kMagic) != 0 ||
       trace.header_->version != trace::kVersion) {
-    return Result::failure(trace.path_ + " is not a trace of this version");
+    return base::Failure{trace.path_ + " is not a trace of this version"};
   }
   return trace;
 }

@@ -52,8 +52,8 @@ base::Outcome<std::string> make_directory(const TargetProcess& target) {
 
 /// What was made for a trace, where none came of it.
 void remove_unused(const TargetProcess& target, const std::string& directory) {
-  const auto parent = target.open_path(directory.substr(0, directory.rfind('/') + 1),
-                                       O_PATH | O_DIRECTORY);
+  const auto parent =
+      target.open_path(directory.substr(0, directory.rfind('/') + 1), O_PATH | O_DIRECTORY);
   unlinkat(parent.get(), directory.substr(directory.rfind('/') + 1).c_str(), AT_REMOVEDIR);
 }
 
@@ -67,8 +67,8 @@ bool sees(const TargetProcess& target, const std::string& directory) {
 }
 
 Told late(const std::string& shown, std::string_view wish) {
-  return Told::failure(fmt::format(
-      "{} has not allocated enough yet to respond: it will {} when it does", shown, wish));
+  return base::Failure{fmt::format(
+      "{} has not allocated enough yet to respond: it will {} when it does", shown, wish)};
 }
 
 }  // namespace
@@ -90,15 +90,14 @@ std::string_view name_of(Standing standing) {
 }
 
 base::Outcome<Controlled> Controlled::open(pid_t pid) {
-  using Result = base::Outcome<Controlled>;
   auto target = TargetProcess::open(pid);
-  if (!target.has_value()) return Result::failure(target.reason());
+  if (!target.has_value()) return target.failure();
   Controlled controlled;
   controlled.target_ = std::make_unique<TargetProcess>(std::move(target.value()));
-  if (const auto reason = controlled.look()) return Result::failure(*reason);
+  if (const auto seen = controlled.look(); !seen.has_value()) return seen.failure();
   if (!controlled.files_.has_runtime && !controlled.trace_) {
-    return Result::failure(fmt::format("{} does not have geiger loaded (use geiger attach {})",
-                                       controlled.shown(), pid));
+    return base::Failure{fmt::format("{} does not have geiger loaded (use geiger attach {})",
+                                     controlled.shown(), pid)};
   }
   return controlled;
 }
@@ -116,13 +115,13 @@ base::Outcome<Controlled> Controlled::open_started(pid_t pid) {
   return controlled;
 }
 
-/// What of geiger is in it now; the reason if that cannot be seen.
-std::optional<std::string> Controlled::look() {
+/// What of geiger is in it now.
+base::Outcome<void> Controlled::look() {
   auto files = target_->geiger_files();
-  if (!files.has_value()) return files.reason();
+  if (!files.has_value()) return files.failure();
   files_ = std::move(files.value());
   find_trace();
-  return std::nullopt;
+  return {};
 }
 
 /// Of the traces that are mapped: those of this process, the newest of them.
@@ -170,7 +169,7 @@ ProcessStatus Controlled::status(bool counts_records) const {
 Told Controlled::start(Order order, milliseconds patience) {
   switch (standing()) {
     case Standing::kRecording:
-      return Told::failure(shown() + " is already recording");
+      return base::Failure{shown() + " is already recording"};
     case Standing::kPaused:
       if (order.interval != 0) trace_->control().requested_interval.store(order.interval);
       trace_->control().paused.store(0, std::memory_order_release);
@@ -184,32 +183,32 @@ Told Controlled::start(Order order, milliseconds patience) {
 
 Told Controlled::wake(Order order, milliseconds patience) {
   if (target_->facts().is_sandboxed) {
-    return Told::failure(shown() +
-                         " filters its system calls (seccomp): opening a trace could kill it");
+    return base::Failure{shown() +
+                         " filters its system calls (seccomp): opening a trace could kill it"};
   }
   auto waking = Waking::open(*target_, *files_.bell);
-  if (!waking.has_value()) return Told::failure(waking.reason());
+  if (!waking.has_value()) return waking.failure();
   if (waking.value().pending() == true) {
-    return Told::failure(shown() + " was already asked to record, and has not responded yet");
+    return base::Failure{shown() + " was already asked to record, and has not responded yet"};
   }
   std::string made;
   if (order.directory.empty()) {
     const auto directory = make_directory(*target_);
-    if (!directory.has_value()) return Told::failure(directory.reason());
+    if (!directory.has_value()) return directory.failure();
     order.directory = made = directory.value();
     order.prefers_own = true;
   } else if (!sees(*target_, order.directory)) {
-    return Told::failure(
+    return base::Failure{
         fmt::format("{} does not see {} (another mount namespace?): name a "
                     "directory that has the same path for it",
-                    shown(), order.directory));
+                    shown(), order.directory)};
   }
   order.records = true;
   const auto answer = waking.value().request(order, patience);
   if (!made.empty() && waking.value().pending() != true) remove_unused(*target_, made);
-  if (!answer.has_value()) return Told::failure(answer.reason());
+  if (!answer.has_value()) return answer.failure();
   auto again = Controlled::open(target_->facts().pid);
-  if (!again.has_value()) return Told::failure(again.reason());
+  if (!again.has_value()) return again.failure();
   const LiveTrace* trace = again.value().trace();
   return fmt::format("{} records to {}", shown(),
                      trace == nullptr ? order.directory : trace->path());
@@ -221,13 +220,12 @@ Told Controlled::stop(milliseconds patience) {
       auto waking = Waking::look(*target_, *files_.bell);
       if (waking && waking->pending() == true) {
         auto called = Waking::open(*target_, *files_.bell);
-        if (!called.has_value()) return Told::failure(called.reason());
+        if (!called.has_value()) return called.failure();
         const auto answer = called.value().request({}, patience);
-        return answer.has_value() ? Told(shown() + " stays dormant")
-                                  : Told::failure(answer.reason());
+        return answer.has_value() ? Told(shown() + " stays dormant") : answer.failure();
       }
     }
-    return Told::failure(shown() + " is not recording");
+    return base::Failure{shown() + " is not recording"};
   }
   const std::string path = trace_->path();
   if (!can_be_called()) {
@@ -235,9 +233,9 @@ Told Controlled::stop(milliseconds patience) {
     return fmt::format("{}: recording paused ({})", shown(), path);
   }
   auto waking = Waking::open(*target_, *files_.bell);
-  if (!waking.has_value()) return Told::failure(waking.reason());
+  if (!waking.has_value()) return waking.failure();
   const auto answer = waking.value().request({}, patience);
-  if (!answer.has_value()) return Told::failure(answer.reason());
+  if (!answer.has_value()) return answer.failure();
   return fmt::format("{} is dormant again; its trace is {}", shown(), path);
 }
 
@@ -250,13 +248,13 @@ Told Controlled::no_trace(std::string_view wish) const {
                     ? "it is not recording (use geiger ctl PID start)"
                     : "the library in it is disabled (by its settings, or because it has no "
                       "place for its files)");
-  return Told::failure(fmt::format("{} cannot {}: {}", shown(), wish, why));
+  return base::Failure{fmt::format("{} cannot {}: {}", shown(), wish, why)};
 }
 
 Told Controlled::set_interval(Bytes interval, milliseconds patience) {
   if (standing() == Standing::kDormant) {
     auto waking = Waking::open(*target_, *files_.bell);
-    if (!waking.has_value()) return Told::failure(waking.reason());
+    if (!waking.has_value()) return waking.failure();
     waking.value().set_interval(interval);
     return fmt::format("{} will record with an interval of {}", shown(),
                        present::exact_bytes(interval));
@@ -276,7 +274,7 @@ Told Controlled::mark(std::string_view name) {
   const Nanoseconds now = base::monotonic_now();
   if (!trace_ || !trace_->is_open()) return no_trace("set a mark");
   if (!trace_->write_mark(now, name)) {
-    return Told::failure(shown() + " cannot set a mark: its trace is full or has just ended");
+    return base::Failure{shown() + " cannot set a mark: its trace is full or has just ended"};
   }
   return fmt::format("{} has the mark '{}'", shown(), name);
 }

@@ -75,7 +75,7 @@ class Controlled {
 
  private:
   Controlled() = default;
-  [[nodiscard]] std::optional<std::string> look();
+  base::Outcome<void> look();
   void find_trace();
   [[nodiscard]] bool can_be_called() const { return files_.bell.has_value(); }
   [[nodiscard]] base::Outcome<std::string> wake(Order order, std::chrono::milliseconds patience);

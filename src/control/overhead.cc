@@ -32,7 +32,7 @@ constexpr Nanoseconds kMappingCost = 1200;
 
 base::Outcome<Budget> parse_overhead(std::string_view text) {
   const auto fail = [&](std::string_view why) {
-    return base::Outcome<Budget>::failure(fmt::format("'{}' {}", text, why));
+    return base::Failure{fmt::format("'{}' {}", text, why)};
   };
   std::string_view rest = text;
   if (rest.ends_with("/s")) {

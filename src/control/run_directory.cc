@@ -30,7 +30,7 @@ std::string current_directory() {
 }
 
 base::Outcome<bool> failure(const std::string& directory, const char* reason) {
-  return base::Outcome<bool>::failure(fmt::format("cannot create {}: {}", directory, reason));
+  return base::Failure{fmt::format("cannot create {}: {}", directory, reason)};
 }
 
 // Everything in it must be a trace, else it is not ours to replace.
@@ -83,19 +83,19 @@ std::string OutputPlan::shown_for(int pid) const {
   return file_.empty() ? name_ + std::to_string(pid) : shown_file_;
 }
 
-std::string obstacle_to_writing(const std::string& file, bool replaces) {
+base::Outcome<void> check_writable(const std::string& file, bool replaces) {
   struct stat status {};
   if (stat(file.c_str(), &status) == 0) {
-    if (S_ISDIR(status.st_mode)) return fmt::format("{} is a directory", file);
-    if (!replaces) return fmt::format("{} exists (-f replaces it)", file);
+    if (S_ISDIR(status.st_mode)) return base::Failure{fmt::format("{} is a directory", file)};
+    if (!replaces) return base::Failure{fmt::format("{} exists (-f replaces it)", file)};
     if (!is_replaceable(file, status)) {
-      return fmt::format("{} is not a geiger trace, so -f does not replace it: name another file",
-                         file);
+      return base::Failure{fmt::format(
+          "{} is not a geiger trace, so -f does not replace it: name another file", file)};
     }
   }
   const std::string parts = file + ".parts";
   if (!replaces && access(parts.c_str(), F_OK) == 0) {
-    return fmt::format("{} exists (-f replaces it)", parts);
+    return base::Failure{fmt::format("{} exists (-f replaces it)", parts)};
   }
   return {};
 }

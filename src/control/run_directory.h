@@ -34,9 +34,9 @@ class OutputPlan {
 /// awkward in a file name replaced, at most 64 characters.
 [[nodiscard]] std::string name_for_files(const std::string& program);
 
-/// Why a run must not write `file`, an absolute path, as a sentence; empty if it may. A
-/// trace is replaced if `replaces`, any other file never.
-[[nodiscard]] std::string obstacle_to_writing(const std::string& file, bool replaces);
+/// Fails where a run must not write `file`, an absolute path. A trace is replaced if `replaces`,
+/// any other file never.
+base::Outcome<void> check_writable(const std::string& file, bool replaces);
 
 /// Creates `directory` (0700). If it exists, fails unless `replaces`; then the
 /// traces in it are removed and anything else makes it fail.

@@ -58,17 +58,18 @@ TEST_F(RunDirectory, DoesNotFollowALink) {
 }
 
 TEST_F(RunDirectory, OnlyTracesAreReplaced) {
-  EXPECT_EQ(obstacle_to_writing(root_ / "new", false), "");
+  EXPECT_TRUE(check_writable(root_ / "new", false).has_value());
   fs::create_directory(root_ / "folder");
-  EXPECT_THAT(obstacle_to_writing(root_ / "folder", true), HasSubstr("is a directory"));
+  EXPECT_THAT(check_writable(root_ / "folder", true).reason(), HasSubstr("is a directory"));
   put("README.md");
-  EXPECT_THAT(obstacle_to_writing(root_ / "README.md", false), HasSubstr("-f replaces it"));
-  EXPECT_THAT(obstacle_to_writing(root_ / "README.md", true), HasSubstr("is not a geiger trace"));
+  EXPECT_THAT(check_writable(root_ / "README.md", false).reason(), HasSubstr("-f replaces it"));
+  EXPECT_THAT(check_writable(root_ / "README.md", true).reason(),
+              HasSubstr("is not a geiger trace"));
   std::ofstream(root_ / "a.geiger", std::ios::binary) << std::string("GEIGER\r\n") << "more";
-  EXPECT_THAT(obstacle_to_writing(root_ / "a.geiger", false), HasSubstr("-f replaces it"));
-  EXPECT_EQ(obstacle_to_writing(root_ / "a.geiger", true), "");
+  EXPECT_THAT(check_writable(root_ / "a.geiger", false).reason(), HasSubstr("-f replaces it"));
+  EXPECT_TRUE(check_writable(root_ / "a.geiger", true).has_value());
   std::ofstream(root_ / "empty") << "";
-  EXPECT_EQ(obstacle_to_writing(root_ / "empty", true), "");
+  EXPECT_TRUE(check_writable(root_ / "empty", true).has_value());
 }
 
 TEST_F(RunDirectory, SaysWhyNot) {

@@ -111,20 +111,19 @@ GeigerFiles geiger_files_in(const std::vector<MappedFile>& files) {
 }
 
 base::Outcome<TargetProcess> TargetProcess::open(pid_t pid) {
-  using Result = base::Outcome<TargetProcess>;
   TargetProcess target(pid);
   const auto status = target.files_.read("status");
   const auto stat = target.files_.read("stat");
-  if (!status || !stat) return Result::failure(fmt::format("there is no process {}", pid));
+  if (!status || !stat) return base::Failure{fmt::format("there is no process {}", pid)};
   const auto facts = parse_facts(pid, *status, *stat);
-  if (!facts) return Result::failure(fmt::format("cannot parse the files in /proc/{}", pid));
+  if (!facts) return base::Failure{fmt::format("cannot parse the files in /proc/{}", pid)};
   target.facts_ = *facts;
   if (facts->leader != pid) {
-    return Result::failure(fmt::format("{} is a thread of process {}", pid, facts->leader));
+    return base::Failure{fmt::format("{} is a thread of process {}", pid, facts->leader)};
   }
-  if (facts->is_zombie) return Result::failure(target.shown() + " has ended");
+  if (facts->is_zombie) return base::Failure{target.shown() + " has ended"};
   if (geteuid() != 0 && facts->user != geteuid()) {
-    return Result::failure(target.shown() + " belongs to another user");
+    return base::Failure{target.shown() + " belongs to another user"};
   }
   return target;
 }
@@ -151,8 +150,8 @@ bool TargetProcess::has_just_started() const {
 base::Outcome<GeigerFiles> TargetProcess::geiger_files() const {
   const auto maps = files_.read("maps");
   if (!maps) {
-    return base::Outcome<GeigerFiles>::failure(
-        fmt::format("{}: its mappings cannot be read: {}", shown(), std::strerror(errno)));
+    return base::Failure{
+        fmt::format("{}: its mappings cannot be read: {}", shown(), std::strerror(errno))};
   }
   return geiger_files_in(mapped_files_in(*maps));
 }

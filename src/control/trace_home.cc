@@ -65,30 +65,29 @@ void give_back_storage(int fd) {
 
 base::Outcome<TraceHome> TraceHome::prepare(pid_t pid, const std::string& home, bool replaces) {
   const auto facts = inject::facts_of(pid);
-  if (!facts) return base::Outcome<TraceHome>::failure(fmt::format("there is no process {}", pid));
+  if (!facts) return base::Failure{fmt::format("there is no process {}", pid)};
   const auto created = create_run_directory(home, replaces);
-  if (!created.has_value()) return base::Outcome<TraceHome>::failure(created.reason());
+  if (!created.has_value()) return created.failure();
   TraceHome result;
   result.home_ = result.told_ = result.watched_ = home;
   if (is_given(pid, *facts, home)) return result;
   if (result.find_place_there(pid, facts->uid, facts->gid)) return result;
   result.abandon();
-  return base::Outcome<TraceHome>::failure(no_place_for(pid));
+  return base::Failure{no_place_for(pid)};
 }
 
 base::Outcome<std::string> TraceHome::make_directory(pid_t pid, const std::string& home) {
-  using Result = base::Outcome<std::string>;
   const auto facts = inject::facts_of(pid);
-  if (!facts) return Result::failure(fmt::format("there is no process {}", pid));
+  if (!facts) return base::Failure{fmt::format("there is no process {}", pid)};
   const bool is_new = mkdir(home.c_str(), 0700) == 0;
   if (!is_new && errno != EEXIST) {
-    return Result::failure(fmt::format("{}: {}", home.empty() ? "." : home, std::strerror(errno)));
+    return base::Failure{fmt::format("{}: {}", home.empty() ? "." : home, std::strerror(errno))};
   }
   if (is_given(pid, *facts, home)) return home;
   if (is_new) rmdir(home.c_str());
   TraceHome away;
   if (away.find_place_there(pid, facts->uid, facts->gid)) return away.told_;
-  return Result::failure(no_place_for(pid));
+  return base::Failure{no_place_for(pid)};
 }
 
 bool TraceHome::find_place_there(pid_t pid, unsigned uid, unsigned gid) {

@@ -64,8 +64,8 @@ base::UniqueFd open_place(const TargetProcess& target, const RendezvousPlace& pl
 /// The directory of its bell, below the root of the program, if its user owns it: where that lies
 /// cannot always be read from the environment, which programs write their titles over.
 base::UniqueFd open_place_of(const TargetProcess& target, const MappedFile& bell) {
-  base::UniqueFd directory =
-      target.open_path(bell.path.substr(0, bell.path.rfind('/')), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  base::UniqueFd directory = target.open_path(bell.path.substr(0, bell.path.rfind('/')),
+                                              O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!directory.is_open() || !is_trusted(directory.get(), S_IFDIR, target.facts().user)) return {};
   return directory;
 }
@@ -179,30 +179,27 @@ std::optional<Waking> Waking::look(const TargetProcess& target, const MappedFile
 }
 
 base::Outcome<Waking> Waking::open(const TargetProcess& target, const MappedFile& bell) {
-  using Result = base::Outcome<Waking>;
   Waking waking(target);
   base::UniqueFd bell_file = target.open_mapped(bell);
   auto* bell_page = bell_file.is_open() ? map_page<Bell>(bell_file.get()) : nullptr;
   if (bell_page == nullptr || !trace::is_bell(*bell_page)) {
-    return Result::failure(
-        fmt::format("{}: {} cannot be opened, so the process cannot be woken{}", target.shown(),
-                    bell.path,
-                    geteuid() == 0 ? "" : " (if it was started by root, root can wake it)"));
+    return base::Failure{fmt::format(
+        "{}: {} cannot be opened, so the process cannot be woken{}", target.shown(), bell.path,
+        geteuid() == 0 ? "" : " (if it was started by root, root can wake it)")};
   }
   waking.bell_ = {std::move(bell_file), bell_page};
   auto places = places_of(target, bell);
   if (places.empty()) places.push_back(make_place(target));
   if (!places.front().is_open()) {
-    return Result::failure(target.shown() +
-                           ": its user has no directory for the file that wakes it");
+    return base::Failure{target.shown() + ": its user has no directory for the file that wakes it"};
   }
   base::UniqueFd file = find_known(places, target.facts());
   if (!file.is_open()) file = create(places.front(), target.facts());
   if (!file.is_open()) file = find_known(places, target.facts());  // Another controller was faster.
   auto page = meet(std::move(file), target.facts());
   if (!page) {
-    return Result::failure(fmt::format("{}: cannot create the file that wakes it: {}",
-                                       target.shown(), std::strerror(errno)));
+    return base::Failure{fmt::format("{}: cannot create the file that wakes it: {}", target.shown(),
+                                     std::strerror(errno))};
   }
   waking.page_ = std::move(*page);
   flock(waking.page_.fd(), LOCK_EX);
@@ -239,7 +236,6 @@ bool Waking::is_answered(std::uint32_t request, milliseconds patience) {
 }
 
 base::Outcome<bool> Waking::request(const Order& order, milliseconds patience) {
-  using Result = base::Outcome<bool>;
   const std::uint32_t request = trace::next_request(page_->wanted.load(), order.records);
   if (order.records) {
     std::memset(page_->directory, 0, sizeof page_->directory);
@@ -249,13 +245,13 @@ base::Outcome<bool> Waking::request(const Order& order, milliseconds patience) {
   }
   page_->wanted.store(request, std::memory_order_release);
   if (!is_answered(request, patience)) {
-    if (!target_->is_alive()) return Result::failure(target_->shown() + " has ended");
-    return Result::failure(
+    if (!target_->is_alive()) return base::Failure{target_->shown() + " has ended"};
+    return base::Failure{
         fmt::format("{} has not allocated enough yet to respond: it will {} when it does",
-                    target_->shown(), order.records ? "start" : "stop"));
+                    target_->shown(), order.records ? "start" : "stop")};
   }
   if (const int error = page_->error.load(); error != 0) {
-    return Result::failure(fmt::format("{}: {}", target_->shown(), refusal(error)));
+    return base::Failure{fmt::format("{}: {}", target_->shown(), refusal(error))};
   }
   return true;
 }

@@ -87,9 +87,9 @@ OpenedRun FollowedRun::open(const std::string& word) {
            status.standing != control::Standing::kPaused;
   });
   if (recorded.empty()) {
-    return OpenedRun::failure(
+    return base::Failure{
         "none of your processes is being recorded: name a program after --, or start recording "
-        "a dormant one (geiger ctl)");
+        "a dormant one (geiger ctl)"};
   }
   // The processes of one run are one choice: the one that began it.
   const std::string run = directory_of(recorded.front().trace);
@@ -99,26 +99,26 @@ OpenedRun FollowedRun::open(const std::string& word) {
                           });
   if (recorded.size() == 1) return of_process(recorded.front().pid);
   if (is_one_run) return of_path(run);
-  return OpenedRun::failure(
-      fmt::format("several processes are being recorded, choose one: {}", names_of(recorded)));
+  return base::Failure{
+      fmt::format("several processes are being recorded, choose one: {}", names_of(recorded))};
 }
 
 OpenedRun FollowedRun::of_process(pid_t pid) {
   auto controlled = control::Controlled::open_started(pid);
-  if (!controlled.has_value()) return OpenedRun::failure(controlled.reason());
+  if (!controlled.has_value()) return controlled.failure();
   const control::Standing standing = controlled.value().standing();
   const std::string who = controlled.value().shown();
   const control::LiveTrace* trace = controlled.value().trace();
   if (standing == control::Standing::kDormant) {
-    return OpenedRun::failure(
-        fmt::format("{} is dormant, nothing is recorded: use geiger ctl {} start", who, pid));
+    return base::Failure{
+        fmt::format("{} is dormant, nothing is recorded: use geiger ctl {} start", who, pid)};
   }
   if (standing == control::Standing::kEnded) {
-    return OpenedRun::failure(
-        fmt::format("the recording of {} has ended: geiger summary {}", who, trace->path()));
+    return base::Failure{
+        fmt::format("the recording of {} has ended: geiger summary {}", who, trace->path())};
   }
   if (trace == nullptr) {
-    return OpenedRun::failure(who + " is not being recorded: the library in it is disabled");
+    return base::Failure{who + " is not being recorded: the library in it is disabled"};
   }
   FollowedRun run;
   run.shown_ = who;
@@ -146,7 +146,7 @@ OpenedRun FollowedRun::of_path(const std::string& word) {
   const std::string path = is_being_written ? word + std::string(kParts) : word;
   const auto status = std::filesystem::status(path, code);
   if (code || !std::filesystem::exists(status)) {
-    return OpenedRun::failure(fmt::format("{}: not a process, run directory or trace", path));
+    return base::Failure{fmt::format("{}: not a process, run directory or trace", path)};
   }
   FollowedRun run;
   run.shown_ = word;
@@ -157,7 +157,7 @@ OpenedRun FollowedRun::of_path(const std::string& word) {
     run.follower_->add(path, path);
   }
   run.look(0);
-  if (run.follower_->is_empty()) return OpenedRun::failure(path + " contains no traces");
+  if (run.follower_->is_empty()) return base::Failure{path + " contains no traces"};
   return run;
 }
 

@@ -51,7 +51,6 @@ int exit_code_of(int status) {
 }  // namespace
 
 base::Outcome<LiveProgram> LiveProgram::start(const Orders& orders) {
-  using Result = base::Outcome<LiveProgram>;
   LiveProgram started;
   const bool takes_output = isatty(STDOUT_FILENO) == 1 || !orders.keeps_output;
   std::string file =
@@ -59,8 +58,7 @@ base::Outcome<LiveProgram> LiveProgram::start(const Orders& orders) {
   base::UniqueFd output;
   if (takes_output) {
     output = base::UniqueFd(mkostemps(file.data(), 4, O_CLOEXEC));
-    if (!output.is_open())
-      return Result::failure(fmt::format("{}: {}", file, std::strerror(errno)));
+    if (!output.is_open()) return base::Failure{fmt::format("{}: {}", file, std::strerror(errno))};
   }
   std::vector<std::string> words{"geiger", "run", "--quiet"};
   words.insert(words.end(), orders.options.begin(), orders.options.end());
@@ -71,7 +69,7 @@ base::Outcome<LiveProgram> LiveProgram::start(const Orders& orders) {
   argv.push_back(nullptr);
   const bool replaces_input = isatty(STDIN_FILENO) == 1;
   started.run_ = fork();
-  if (started.run_ < 0) return Result::failure(fmt::format("fork: {}", std::strerror(errno)));
+  if (started.run_ < 0) return base::Failure{fmt::format("fork: {}", std::strerror(errno))};
   if (started.run_ == 0) {
     setpgid(0, 0);
     signal(SIGPIPE, SIG_DFL);

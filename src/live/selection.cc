@@ -18,12 +18,11 @@ std::string alternatives(const std::vector<std::string>& expressions) {
 }  // namespace
 
 base::Outcome<LiveSelection> LiveSelection::of(const query::SelectionOptions& options) {
-  using Result = base::Outcome<LiveSelection>;
   auto rules = query::frame_rules_of(options.frames);
-  if (!rules.has_value()) return Result::failure(rules.reason());
+  if (!rules.has_value()) return rules.failure();
   std::vector<std::string> remarks;
   const auto filter = query::filter_of(options, profile::Recording(), remarks);
-  if (!filter.has_value()) return Result::failure(filter.reason());
+  if (!filter.has_value()) return filter.failure();
   LiveSelection selection;
   selection.options_ = options;
   selection.rules_ = std::move(rules.value());

@@ -13,10 +13,10 @@ namespace geiger::live {
 base::Outcome<std::string> read_template(const std::string& name) {
   const std::filesystem::path path = run::install_root() / "share" / "geiger" / name;
   if (access(path.c_str(), F_OK) != 0) {
-    return base::Outcome<std::string>::failure(
+    return base::Failure{
         fmt::format("{} is missing: ./geiger builds it in a source tree (needs npm), "
                     "'cmake --build BUILD --target web' in a build tree",
-                    path.string()));
+                    path.string())};
   }
   return query::read_text_file(path.string());
 }

@@ -108,16 +108,18 @@ struct LiveTerminal::Handles {
   bool has_color = false;
 };
 
-std::optional<std::string> LiveTerminal::obstacle() {
-  if (isatty(STDOUT_FILENO) != 1) return "stdout is not a terminal";
+base::Outcome<void> LiveTerminal::check() {
+  if (isatty(STDOUT_FILENO) != 1) return base::Failure{"stdout is not a terminal"};
   const char* type = std::getenv("TERM");
-  if (type == nullptr || *type == '\0') return "TERM is not set";
-  if (std::string_view(type) == "dumb") return "this terminal cannot move its cursor (TERM=dumb)";
-  return std::nullopt;
+  if (type == nullptr || *type == '\0') return base::Failure{"TERM is not set"};
+  if (std::string_view(type) == "dumb") {
+    return base::Failure{"this terminal cannot move its cursor (TERM=dumb)"};
+  }
+  return {};
 }
 
 Opened LiveTerminal::open(bool has_color, bool has_unicode) {
-  GEIGER_ASSERT(!obstacle());
+  GEIGER_ASSERT(check().has_value());
   const char* type = std::getenv("TERM");
   choose_locale(has_unicode);
   auto handles = std::make_unique<Handles>();
@@ -126,7 +128,7 @@ Opened LiveTerminal::open(bool has_color, bool has_unicode) {
   handles->screen = newterm(type, stdout, input);
   if (handles->screen == nullptr) {
     if (handles->input != nullptr) std::fclose(handles->input);
-    return Opened::failure("unknown terminal type " + std::string(type) + " (TERM)");
+    return base::Failure{"unknown terminal type " + std::string(type) + " (TERM)"};
   }
   handles->has_color = has_color && has_colors();
   if (handles->has_color) choose_colors();

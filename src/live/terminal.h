@@ -29,10 +29,10 @@ enum class Key : std::uint8_t {
 /// ends the loop that uses it. One at a time.
 class LiveTerminal {
  public:
-  /// Why there can be no view: standard output is not a terminal, or is one that cannot move its
-  /// cursor.
-  [[nodiscard]] static std::optional<std::string> obstacle();
-  /// Requires that there is no obstacle. Fails on a terminal that terminfo does not describe.
+  /// Fails where there can be no view: standard output is not a terminal, or is one that cannot
+  /// move its cursor.
+  static base::Outcome<void> check();
+  /// Requires that check() succeeds. Fails on a terminal that terminfo does not describe.
   [[nodiscard]] static base::Outcome<std::unique_ptr<LiveTerminal>> open(bool has_color,
                                                                          bool has_unicode);
   ~LiveTerminal();

@@ -6,7 +6,6 @@
 #include <functional>
 #include <tuple>
 #include <utility>
-#include <variant>
 
 #include "analysis/compare/pattern.h"
 #include "analysis/profile/frames/name_pattern.h"
@@ -145,10 +144,10 @@ base::Outcome<Keeps> of_expression(const char* option, const std::string& expres
                                    bool keeps_matching, const Recording& recording,
                                    std::vector<std::string>& remarks) {
   auto parsed = profile::NamePattern::parse(expression);
-  if (const auto* reason = std::get_if<std::string>(&parsed)) {
-    return base::Outcome<Keeps>::failure(fmt::format("{} '{}': {}", option, expression, *reason));
+  if (!parsed.has_value()) {
+    return base::Failure{fmt::format("{} '{}': {}", option, expression, parsed.reason())};
   }
-  Matching matching = stacks_matching(std::get<profile::NamePattern>(parsed), recording);
+  Matching matching = stacks_matching(parsed.value(), recording);
   if (!any_of(matching)) {
     remarks.push_back(
         fmt::format("{}: no stack has a frame that matches '{}'", option, expression));
@@ -159,7 +158,6 @@ base::Outcome<Keeps> of_expression(const char* option, const std::string& expres
 }
 
 base::Outcome<Keeps> of_sizes(const std::string& range) {
-  using Result = base::Outcome<Keeps>;
   const std::size_t dots = range.find("..");
   const std::string least_text = range.substr(0, dots);
   const std::string most_text = dots == std::string::npos ? range : range.substr(dots + 2);
@@ -168,12 +166,12 @@ base::Outcome<Keeps> of_sizes(const std::string& range) {
   for (const auto& [text, bytes] : {std::pair{&least_text, &least}, std::pair{&most_text, &most}}) {
     if (text->empty()) continue;
     const auto parsed = parse_size(*text);
-    if (!parsed.has_value()) return Result::failure("--size: " + parsed.reason());
+    if (!parsed.has_value()) return base::Failure{"--size: " + parsed.reason()};
     *bytes = parsed.value();
   }
   if (range == ".." || range.empty())
-    return Result::failure("--size: expected MIN..MAX, such as 1KiB..4KiB");
-  if (least > most) return Result::failure(fmt::format("--size: {} is empty", range));
+    return base::Failure{"--size: expected MIN..MAX, such as 1KiB..4KiB"};
+  if (least > most) return base::Failure{fmt::format("--size: {} is empty", range)};
   return Keeps([least, most](const Sample& sample) {
     return least <= sample.requested && sample.requested <= most;
   });
@@ -188,8 +186,8 @@ base::Outcome<Keeps> of_pids(const std::vector<std::uint32_t>& pids, const Recor
   }
   for (const std::uint32_t pid : pids) {
     if (std::ranges::find(known, std::to_string(pid)) != known.end()) continue;
-    return base::Outcome<Keeps>::failure(
-        fmt::format("--pid: no process {} in this run; there are: {}", pid, list_of(known)));
+    return base::Failure{
+        fmt::format("--pid: no process {} in this run; there are: {}", pid, list_of(known))};
   }
   return Keeps([matching](const Sample& sample) { return matching[sample.process]; });
 }
@@ -241,7 +239,7 @@ base::Outcome<std::uint32_t> heap_named(const std::string& name, const Recording
     if (recording.heaps[i].text == name) return i;
     names.push_back(recording.heaps[i].text);
   }
-  return base::Outcome<std::uint32_t>::failure("--heap: " + nothing_matches("heap", name, names));
+  return base::Failure{"--heap: " + nothing_matches("heap", name, names)};
 }
 
 }  // namespace geiger::query

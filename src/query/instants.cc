@@ -12,8 +12,8 @@
 #include "analysis/profile/marks.h"
 #include "analysis/profile/peak.h"
 #include "analysis/profile/totals.h"
-#include "query/spelling.h"
 #include "query/sizes.h"
+#include "query/spelling.h"
 
 namespace geiger::query {
 namespace {
@@ -45,8 +45,7 @@ InstantResult percentage(const std::string& text, const Recording& recording) {
   const char* end = text.data() + text.size() - 1;
   const auto [at, error] = std::from_chars(text.data(), end, percent, std::chars_format::fixed);
   if (error != std::errc{} || at != end || !(percent >= 0 && percent <= 100)) {
-    return InstantResult::failure(
-        fmt::format("'{}' is not a part of the duration (0% to 100%)", text));
+    return base::Failure{fmt::format("'{}' is not a part of the duration (0% to 100%)", text)};
   }
   if (percent == 0 || percent == 100) return edge(recording, percent == 0);
   const auto part = static_cast<Nanoseconds>(percent / 100 *
@@ -58,15 +57,14 @@ InstantResult percentage(const std::string& text, const Recording& recording) {
 
 InstantResult time_after_start(const std::string& text, const Recording& recording) {
   const auto time = parse_duration(text);
-  if (!time.has_value()) return InstantResult::failure(time.reason());
+  if (!time.has_value()) return time.failure();
   const bool has_unit = !text.empty() && text.back() >= 'A';
   if (!has_unit)
-    return InstantResult::failure(
-        fmt::format("'{0}' has no unit; did you mean {0}s or {0}ms?", text));
+    return base::Failure{fmt::format("'{0}' has no unit; did you mean {0}s or {0}ms?", text)};
   const Nanoseconds duration = profile::duration_of(recording);
   if (time.value() > duration) {
-    return InstantResult::failure(fmt::format("{} is after the end of the recording ({})", text,
-                                              present::duration(duration)));
+    return base::Failure{fmt::format("{} is after the end of the recording ({})", text,
+                                     present::duration(duration))};
   }
   return Instant{Instant::Kind::kGiven, profile::start_of(recording) + time.value(),
                  present::duration(time.value())};
@@ -92,7 +90,7 @@ class Marks {
     const std::size_t hash = text.rfind('#');
     const auto number = number_behind(text, hash);
     if (number && has(text.substr(0, hash))) return numbered(text.substr(0, hash), number);
-    return InstantResult::failure(unknown(text));
+    return base::Failure{unknown(text)};
   }
 
  private:
@@ -112,8 +110,8 @@ class Marks {
     const auto any = std::ranges::find_if(
         marks_, [&](const NumberedMark& mark) { return name_of(mark) == name; });
     if (found == marks_.end() || (!number && any->of_name > 1)) {
-      return InstantResult::failure(fmt::format(
-          "{0} marks are named '{1}': use mark:{1}#1 to mark:{1}#{0}", any->of_name, name));
+      return base::Failure{fmt::format("{0} marks are named '{1}': use mark:{1}#1 to mark:{1}#{0}",
+                                       any->of_name, name)};
     }
     return instant(*found);
   }

@@ -30,20 +30,22 @@ bool is_known(About about, Kinds kinds) {
   return kinds == Kinds::kAll || (about == About::kMappings && kinds == Kinds::kWithMappings);
 }
 
-std::string refusal_of_instant(const KindRules& rules, const std::string& at) {
+base::Outcome<void> check_instant(const KindRules& rules, const std::string& at) {
   const bool is_of_mappings = rules.about == About::kMappings;
-  if (is_of_mappings && at == "peak") return "for the largest total use --kind mapped-peak";
+  if (is_of_mappings && at == "peak") {
+    return base::Failure{"for the largest total use --kind mapped-peak"};
+  }
   switch (rules.at) {
     case AtInstant::kAny:
-      return "";
+      return {};
     case AtInstant::kSnapshot:
-      if (at == "maximum" || at == "last") return "";
-      return "--at for this kind: maximum or last";
+      if (at == "maximum" || at == "last") return {};
+      return base::Failure{"--at for this kind: maximum or last"};
     case AtInstant::kNever:
       break;
   }
-  return is_of_mappings ? "for mappings at an instant use --kind mapped"
-                        : "--at applies to live memory: use --kind live";
+  return base::Failure{is_of_mappings ? "for mappings at an instant use --kind mapped"
+                                      : "--at applies to live memory: use --kind live"};
 }
 
 bool is_of_allocations(GroupBy by) {
@@ -68,30 +70,31 @@ std::string help_of(Kinds kinds) {
   return help;
 }
 
-std::string refusal_of(const KindQuestion& question) {
+base::Outcome<void> check_question(const KindQuestion& question) {
   if (!question.at.empty() && question.has_window) {
-    return "--at cannot be combined with --from or --to";
+    return base::Failure{"--at cannot be combined with --from or --to"};
   }
   // Without --kind, --at is of what was live, and a window of what was allocated.
   const Kind meant = question.at.empty() ? Kind::kAllocated : Kind::kLiveAtEnd;
   const KindRules& rules = profile::rules_of(question.kind.value_or(meant));
   const bool is_of_mappings = rules.about == About::kMappings;
-  if (question.has_filter && is_of_mappings) return std::string(profile::kNoFilters);
-  if (!question.at.empty()) return refusal_of_instant(rules, question.at);
-  if (!question.has_window || rules.takes_window) return "";
-  return is_of_mappings ? "for mappings made in a window use --kind mapped-total"
-                        : "--from and --to select allocations; with --kind live use --at WHEN";
+  if (question.has_filter && is_of_mappings) return base::Failure{std::string(profile::kNoFilters)};
+  if (!question.at.empty()) return check_instant(rules, question.at);
+  if (!question.has_window || rules.takes_window) return {};
+  return base::Failure{is_of_mappings
+                           ? "for mappings made in a window use --kind mapped-total"
+                           : "--from and --to select allocations; with --kind live use --at WHEN"};
 }
 
-std::string refusal_of(Kind kind, GroupBy by) {
-  const bool has_groups = !is_of_allocations(by) || !profile::is_of_mappings(kind);
-  return has_groups ? "" : "--by: mappings have no heap, lifetime, type, label or alignment";
+base::Outcome<void> check_grouping(Kind kind, GroupBy by) {
+  if (!is_of_allocations(by) || !profile::is_of_mappings(kind)) return {};
+  return base::Failure{"--by: mappings have no heap, lifetime, type, label or alignment"};
 }
 
-std::string refusal_of_lives(Kind kind, const char* format) {
-  if (kind == Kind::kAllocated) return "";
-  return fmt::format("{}: it follows objects from allocation to free, so --kind does not apply",
-                     format);
+base::Outcome<void> check_lives(Kind kind, const char* format) {
+  if (kind == Kind::kAllocated) return {};
+  return base::Failure{fmt::format(
+      "{}: it follows objects from allocation to free, so --kind does not apply", format)};
 }
 
 }  // namespace geiger::query

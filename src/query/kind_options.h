@@ -9,6 +9,7 @@
 
 #include "analysis/profile/groups/view.h"
 #include "analysis/profile/kind_rules.h"
+#include "base/outcome.h"
 
 namespace geiger::query {
 
@@ -29,14 +30,13 @@ struct KindQuestion {
   bool has_filter = false;  ///< One of objects, or a heap.
 };
 
-/// Why the kind cannot be asked that; empty if it can.
-[[nodiscard]] std::string refusal_of(const KindQuestion& question);
+/// Fails where the kind cannot be asked that.
+base::Outcome<void> check_question(const KindQuestion& question);
 
-/// Why rows of the kind cannot be grouped so; empty if they can.
-[[nodiscard]] std::string refusal_of(profile::Kind kind, profile::GroupBy by);
+/// Fails where rows of the kind cannot be grouped so.
+base::Outcome<void> check_grouping(profile::Kind kind, profile::GroupBy by);
 
-/// Why a format that follows objects from allocation to free cannot show this kind; empty if it
-/// can.
-[[nodiscard]] std::string refusal_of_lives(profile::Kind kind, const char* format);
+/// Fails where a format that follows objects from allocation to free cannot show this kind.
+base::Outcome<void> check_lives(profile::Kind kind, const char* format);
 
 }  // namespace geiger::query

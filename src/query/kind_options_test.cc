@@ -32,42 +32,43 @@ TEST(KindOptions, NameTheKindsOfAVerb) {
 }
 
 TEST(KindOptions, TakeAnInstantWhereThereIsOne) {
-  EXPECT_EQ(refusal_of(at(std::nullopt, "mark:warm")), "");
-  EXPECT_EQ(refusal_of(at(std::nullopt, "peak")), "");
+  EXPECT_TRUE(check_question(at(std::nullopt, "mark:warm")).has_value());
+  EXPECT_TRUE(check_question(at(std::nullopt, "peak")).has_value());
   for (const profile::KindRules& rules : profile::kKindRules) {
     SCOPED_TRACE(rules.name);
     const bool takes_any = rules.kind == Kind::kLiveAtEnd || rules.kind == Kind::kMapped ||
                            rules.kind == Kind::kReserved || rules.kind == Kind::kMappedFiles;
-    EXPECT_EQ(refusal_of(at(rules.kind, "2s")).empty(), takes_any);
-    EXPECT_EQ(refusal_of(at(rules.kind, "last")).empty(),
+    EXPECT_EQ(check_question(at(rules.kind, "2s")).has_value(), takes_any);
+    EXPECT_EQ(check_question(at(rules.kind, "last")).has_value(),
               takes_any || profile::is_of_snapshot(rules.kind));
   }
-  EXPECT_THAT(refusal_of(at(Kind::kMapped, "peak")), HasSubstr("--kind mapped-peak"));
-  EXPECT_THAT(refusal_of(at(Kind::kMappedTotal, "2s")), HasSubstr("--kind mapped"));
-  EXPECT_THAT(refusal_of(at(Kind::kResident, "2s")), HasSubstr("maximum or last"));
-  EXPECT_THAT(refusal_of(at(Kind::kAllocated, "2s")), HasSubstr("--kind live"));
+  EXPECT_THAT(check_question(at(Kind::kMapped, "peak")).reason(), HasSubstr("--kind mapped-peak"));
+  EXPECT_THAT(check_question(at(Kind::kMappedTotal, "2s")).reason(), HasSubstr("--kind mapped"));
+  EXPECT_THAT(check_question(at(Kind::kResident, "2s")).reason(), HasSubstr("maximum or last"));
+  EXPECT_THAT(check_question(at(Kind::kAllocated, "2s")).reason(), HasSubstr("--kind live"));
 }
 
 TEST(KindOptions, TakeAWindowWhereThereIsOne) {
-  EXPECT_EQ(refusal_of(within(std::nullopt)), "");
+  EXPECT_TRUE(check_question(within(std::nullopt)).has_value());
   for (const profile::KindRules& rules : profile::kKindRules) {
     const bool is_of_instant = rules.kind == Kind::kLiveAtEnd ||
                                profile::is_of_snapshot(rules.kind) ||
                                profile::is_of_mappings_at_instant(rules.kind);
-    EXPECT_EQ(refusal_of(within(rules.kind)).empty(), !is_of_instant) << rules.name;
+    EXPECT_EQ(check_question(within(rules.kind)).has_value(), !is_of_instant) << rules.name;
   }
-  EXPECT_THAT(refusal_of(within(Kind::kReserved)), HasSubstr("--kind mapped-total"));
-  EXPECT_THAT(refusal_of(within(Kind::kLiveAtEnd)), HasSubstr("--at WHEN"));
-  EXPECT_THAT(refusal_of({std::nullopt, "2s", true}), HasSubstr("cannot be combined"));
+  EXPECT_THAT(check_question(within(Kind::kReserved)).reason(), HasSubstr("--kind mapped-total"));
+  EXPECT_THAT(check_question(within(Kind::kLiveAtEnd)).reason(), HasSubstr("--at WHEN"));
+  EXPECT_THAT(check_question({std::nullopt, "2s", true}).reason(), HasSubstr("cannot be combined"));
 }
 
 TEST(KindOptions, TakeFiltersAndGroupsOfAllocationsUnlessMapped) {
   for (const profile::KindRules& rules : profile::kKindRules) {
     const bool is_of_mappings = rules.name.starts_with("mapped") || rules.name == "reserved";
-    EXPECT_EQ(refusal_of(filtered(rules.kind)).empty(), !is_of_mappings) << rules.name;
-    EXPECT_EQ(refusal_of(rules.kind, GroupBy::kLabel).empty(), !is_of_mappings) << rules.name;
-    EXPECT_EQ(refusal_of(rules.kind, GroupBy::kFunction), "") << rules.name;
-    EXPECT_EQ(refusal_of_lives(rules.kind, "firefox").empty(), rules.kind == Kind::kAllocated);
+    EXPECT_EQ(check_question(filtered(rules.kind)).has_value(), !is_of_mappings) << rules.name;
+    EXPECT_EQ(check_grouping(rules.kind, GroupBy::kLabel).has_value(), !is_of_mappings)
+        << rules.name;
+    EXPECT_TRUE(check_grouping(rules.kind, GroupBy::kFunction).has_value()) << rules.name;
+    EXPECT_EQ(check_lives(rules.kind, "firefox").has_value(), rules.kind == Kind::kAllocated);
   }
 }
 

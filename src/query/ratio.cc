@@ -42,7 +42,7 @@ std::optional<double> parse_ratio(std::string_view text) {
 base::Outcome<double> parse_share(std::string_view text) {
   const auto ratio = parse_ratio(text);
   if (ratio && *ratio > 0) return *ratio;
-  return base::Outcome<double>::failure(fmt::format("'{}' is not a share (try 5% or 0.05)", text));
+  return base::Failure{fmt::format("'{}' is not a share (try 5% or 0.05)", text)};
 }
 
 base::Outcome<double> parse_change(std::string_view text) {
@@ -52,15 +52,14 @@ base::Outcome<double> parse_change(std::string_view text) {
   } else if (const auto ratio = parse_ratio(text); ratio && *ratio > -1 && *ratio != 0) {
     return *ratio;
   }
-  return base::Outcome<double>::failure(
-      fmt::format("'{}' is not a change (try 10%, -5% or 2x)", text));
+  return base::Failure{fmt::format("'{}' is not a change (try 10%, -5% or 2x)", text)};
 }
 
 base::Outcome<double> parse_growth(std::string_view text) {
   constexpr double kMost = 1e4;
   const auto growth = parse_percentage(text);
   if (growth && *growth > -1 && *growth <= kMost) return *growth;
-  return base::Outcome<double>::failure(fmt::format("'{}' is not a growth limit (try 5%)", text));
+  return base::Failure{fmt::format("'{}' is not a growth limit (try 5%)", text)};
 }
 
 }  // namespace geiger::query

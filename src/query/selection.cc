@@ -17,7 +17,6 @@ namespace geiger::query {
 namespace {
 
 using profile::Kind;
-using SubjectResult = base::Outcome<Subject>;
 
 bool has_filter(const SelectionOptions& options) {
   return !options.heap.empty() || !options.thread.empty() || !options.label.empty() ||
@@ -44,8 +43,7 @@ class Instants {
   Instants(const profile::Recording& recording, Subject& subject)
       : recording_(recording), subject_(subject) {}
 
-  /// Empty, or why not.
-  [[nodiscard]] std::string apply(const SelectionOptions& options) {
+  base::Outcome<void> apply(const SelectionOptions& options) {
     subject_.selection.kind = kind_of(options);
     const bool is_default = !options.kind && options.at.empty();
     if (is_default && profile::tells_live_only(recording_)) {
@@ -57,7 +55,7 @@ class Instants {
       subject_.scope.asked =
           present::asked_inside(recording_, subject_.selection.kind, subject_.selection.moment);
       subject_.scope.read = present::read_at(recording_, subject_.selection.moment);
-      return "";
+      return {};
     }
     if (!options.at.empty()) return apply_at(options.at);
     std::optional<Instant> from, to;
@@ -65,7 +63,7 @@ class Instants {
          {std::tuple{"--from", &options.from, &from}, std::tuple{"--to", &options.to, &to}}) {
       if (text->empty()) continue;
       const auto found = instant_of(*text, recording_, subject_.selection.heap);
-      if (!found.has_value()) return fmt::format("{}: {}", name, found.reason());
+      if (!found.has_value()) return base::Failure{fmt::format("{}: {}", name, found.reason())};
       *instant = found.value();
     }
     return apply_window(from, to);
@@ -76,21 +74,20 @@ class Instants {
     return instant.time - std::min(instant.time, profile::start_of(recording_));
   }
 
-  std::string apply_at(const std::string& text) {
+  base::Outcome<void> apply_at(const std::string& text) {
     const auto found = instant_of(text, recording_, subject_.selection.heap);
-    if (!found.has_value()) return "--at: " + found.reason();
+    if (!found.has_value()) return base::Failure{"--at: " + found.reason()};
     const Instant& at = found.value();
-    if (at.kind == Instant::Kind::kEnd) return "";
-    if (at.kind == Instant::Kind::kPeak) {
-      return "";  // A kind of its own.
-    }
+    if (at.kind == Instant::Kind::kEnd) return {};
+    if (at.kind == Instant::Kind::kPeak) return {};  // A kind of its own.
     subject_.selection.at = at.time;
     subject_.scope.at = after_start(at);
     subject_.scope.when = text_at(subject_.selection.kind, at.text);
-    return "";
+    return {};
   }
 
-  std::string apply_window(const std::optional<Instant>& from, const std::optional<Instant>& to) {
+  base::Outcome<void> apply_window(const std::optional<Instant>& from,
+                                   const std::optional<Instant>& to) {
     const bool has_from = from && from->kind != Instant::Kind::kStart;
     const bool has_to = to && to->kind != Instant::Kind::kEnd;
     const Nanoseconds start = profile::start_of(recording_);
@@ -100,7 +97,8 @@ class Instants {
     if ((has_from || has_to) && first >= last) {
       const std::string left = from ? from->text : "the start";
       const std::string right = to ? to->text : "the end";
-      return fmt::format("the window is empty: it begins at {} and ends at {}", left, right);
+      return base::Failure{
+          fmt::format("the window is empty: it begins at {} and ends at {}", left, right)};
     }
     if (has_from) {
       subject_.selection.from = from->time;
@@ -114,7 +112,7 @@ class Instants {
     subject_.scope.is_split = is_peak(from) || is_peak(to);
     subject_.selection.is_chosen_by_samples = subject_.scope.is_split;
     if (has_from || has_to) subject_.scope.when = window_text(from, to, has_from, has_to);
-    return "";
+    return {};
   }
 
   [[nodiscard]] std::string window_text(const std::optional<Instant>& from,
@@ -140,18 +138,18 @@ void describe_filters(const SelectionOptions& options, present::Scope& scope) {
   for (const std::uint32_t pid : options.pids) scope.only.emplace_back("pid", std::to_string(pid));
 }
 
-/// Why a recording that only counted its samples cannot answer; empty if it can.
-std::string untold_by_tallies(const profile::Recording& recording,
-                              const profile::Selection& selection) {
-  if (!is_aggregated(recording)) return "";
+/// Fails where a recording that only counted its samples cannot answer.
+base::Outcome<void> check_tallies(const profile::Recording& recording,
+                                  const profile::Selection& selection) {
+  if (!is_aggregated(recording)) return {};
   if (selection.from || selection.to || selection.at) {
-    return fmt::format("no windows and no instants: {}", profile::kAggregated);
+    return base::Failure{fmt::format("no windows and no instants: {}", profile::kAggregated)};
   }
-  const bool is_sampled = !profile::is_of_mappings(selection.kind);
-  if (!is_sampled) return "";
-  const auto why = profile::unavailable(recording, selection.kind, selection.moment);
-  if (!why || *why != profile::kAggregated) return "";
-  return fmt::format("{} is not available: {}", profile::name_of(selection.kind), *why);
+  if (profile::is_of_mappings(selection.kind)) return {};
+  const auto told = profile::check_kind(recording, selection.kind, selection.moment);
+  if (told.reason() != profile::kAggregated) return {};
+  return base::Failure{
+      fmt::format("{} is not available: {}", profile::name_of(selection.kind), told.reason())};
 }
 
 }  // namespace
@@ -160,24 +158,25 @@ bool is_aggregated(const profile::Recording& recording) {
   return std::ranges::any_of(recording.processes, &profile::Process::is_aggregated);
 }
 
-SubjectResult subject_of(const SelectionOptions& options, const profile::Recording& recording) {
-  if (const std::string why = refusal_of(question_of(options)); !why.empty()) {
-    return SubjectResult::failure(why);
+base::Outcome<Subject> subject_of(const SelectionOptions& options,
+                                  const profile::Recording& recording) {
+  if (const auto asked = check_question(question_of(options)); !asked.has_value()) {
+    return asked.failure();
   }
   Subject subject;
   if (!options.heap.empty()) {
     const auto heap = heap_named(options.heap, recording);
-    if (!heap.has_value()) return SubjectResult::failure(heap.reason());
+    if (!heap.has_value()) return heap.failure();
     subject.selection.heap = heap.value();
   }
-  if (const std::string why = Instants(recording, subject).apply(options); !why.empty()) {
-    return SubjectResult::failure(why);
+  if (const auto applied = Instants(recording, subject).apply(options); !applied.has_value()) {
+    return applied.failure();
   }
-  if (const std::string why = untold_by_tallies(recording, subject.selection); !why.empty()) {
-    return SubjectResult::failure(why);
+  if (const auto told = check_tallies(recording, subject.selection); !told.has_value()) {
+    return told.failure();
   }
   auto filter = filter_of(options, recording, subject.remarks);
-  if (!filter.has_value()) return SubjectResult::failure(filter.reason());
+  if (!filter.has_value()) return filter.failure();
   subject.selection.keeps = std::move(filter.value());
   describe_filters(options, subject.scope);
   return subject;

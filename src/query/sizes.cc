@@ -95,14 +95,12 @@ std::optional<std::uint64_t> parse(std::string_view text, std::span<const Unit> 
 
 base::Outcome<Bytes> parse_size(std::string_view text) {
   if (const auto bytes = parse(text, kSizeUnits)) return *bytes;
-  return base::Outcome<Bytes>::failure(
-      fmt::format("'{}' is not a size (try 4096, 512KiB, 512kB or 4GiB)", text));
+  return base::Failure{fmt::format("'{}' is not a size (try 4096, 512KiB, 512kB or 4GiB)", text)};
 }
 
 base::Outcome<Nanoseconds> parse_duration(std::string_view text) {
   if (const auto time = parse(text, kTimeUnits)) return *time;
-  return base::Outcome<Nanoseconds>::failure(
-      fmt::format("'{}' is not a duration (try 10s, 500ms or 2m)", text));
+  return base::Failure{fmt::format("'{}' is not a duration (try 10s, 500ms or 2m)", text)};
 }
 
 }  // namespace geiger::query

@@ -13,7 +13,7 @@ namespace geiger::query {
 
 base::Outcome<std::string> read_text_file(const std::string& path, std::size_t most) {
   const auto failure = [&](const char* reason) {
-    return base::Outcome<std::string>::failure(fmt::format("{}: {}", path, reason));
+    return base::Failure{fmt::format("{}: {}", path, reason)};
   };
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
                                                              std::fclose);

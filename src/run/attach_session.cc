@@ -52,12 +52,12 @@ std::string program_of(pid_t pid) {
   return std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), error).string();
 }
 
-/// What the process's executable says against it; empty if nothing.
-std::string obstacle_of_program(pid_t pid) {
+/// Fails where the process's executable speaks against it.
+base::Outcome<void> check_program(pid_t pid) {
   TargetCheck check = check_target(fmt::format("/proc/{}/exe", pid));
   check.examined = program_of(pid);
-  if (check.obstacle == Obstacle::kNone || check.is_fatal()) return "";
-  return check.sentence();
+  if (check.obstacle == Obstacle::kNone || check.is_fatal()) return {};
+  return base::Failure{check.sentence()};
 }
 
 std::string lines_of(const Environment& words) {
@@ -69,25 +69,20 @@ class Session {
   explicit Session(const AttachOptions& options)
       : options_(options), order_{options.pid, options.despite_seccomp} {}
 
-  bool perform();
+  base::Outcome<void> perform();
 
  private:
   enum class End { kAsked, kGone, kDetached, kReplaced };
 
-  [[nodiscard]] std::string refusal();
-  [[nodiscard]] bool begin();
+  base::Outcome<void> check();
+  base::Outcome<void> begin();
   End watch();
   [[nodiscard]] std::optional<End> look();
   [[nodiscard]] nanoseconds round();
   void show_progress();
-  [[nodiscard]] bool end(End end);
+  base::Outcome<void> end(End end);
   void detach_children() const;
   void finish();
-  /// False.
-  bool fail(const std::string& sentence) const {
-    terminal::complain(sentence);
-    return false;
-  }
   void say(const std::string& sentence) const {
     if (!options_.recording.is_quiet) terminal::complain(sentence);
   }
@@ -115,41 +110,42 @@ std::vector<inject::Address> bases_of(const std::vector<inject::RemoteModule>& m
   return bases;
 }
 
-std::string Session::refusal() {
+base::Outcome<void> Session::check() {
   const auto facts = inject::facts_of(order_.pid);
   const std::string reason = inject::obstacle_of(order_.pid, facts, order_.despite_seccomp);
-  if (!reason.empty()) return reason;
+  if (!reason.empty()) return base::Failure{reason};
   process_ = base::UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, order_.pid, 0)));
   const std::string present = inject::obstacle_of_runtime(
       order_.pid, inject::runtime_in(order_.pid, inject::named_modules_of(order_.pid)));
-  return present.empty() ? obstacle_of_program(order_.pid) : present;
+  if (!present.empty()) return base::Failure{present};
+  return check_program(order_.pid);
 }
 
-bool Session::begin() {
+base::Outcome<void> Session::begin() {
   const auto library = PreloadPath::library();
-  if (!library.has_value()) return fail(library.reason());
+  if (!library.has_value()) return library.failure();
   program_ = program_of(order_.pid);
   output_.emplace(program_, options_.recording.file);
   if (!options_.recording.file.empty() && !options_.recording.replaces &&
       access(output_->file().c_str(), F_OK) == 0) {
-    return fail(fmt::format("{} exists (-f replaces it)", output_->file()));
+    return base::Failure{fmt::format("{} exists (-f replaces it)", output_->file())};
   }
   auto home = control::TraceHome::prepare(order_.pid, output_->directory_for(order_.pid),
                                           options_.recording.replaces);
-  if (!home.has_value()) return fail(home.reason());
+  if (!home.has_value()) return home.failure();
   home_.emplace(std::move(home.value()));
   const auto words = runtime_words(options_.recording.runtime, home_->told(), order_.pid);
   modules_ = bases_of(inject::named_modules_of(order_.pid));  // What comes later is new.
   const auto attached = inject::attach(order_, library.value(), lines_of(words));
   if (!attached.reason.empty()) {
     home_->abandon();
-    return fail(attached.reason);
+    return base::Failure{attached.reason};
   }
   start_ = next_look_ = Clock::now();
   say(fmt::format("attached to {} (pid {}), which stopped for {:.1f} ms; ^C detaches",
                   control::name_for_files(program_), order_.pid,
                   std::chrono::duration<double, std::milli>(attached.stopped).count()));
-  return true;
+  return {};
 }
 
 nanoseconds Session::round() {
@@ -214,19 +210,18 @@ void Session::detach_children() const {
   }
 }
 
-bool Session::end(End end) {
+base::Outcome<void> Session::end(End end) {
   if (is_drawn_) fmt::print(stderr, "\r\033[K");
   static_cast<void>(round());
   if (end == End::kReplaced) say("the process executed another program; recording has ended");
   detach_children();
-  if (end != End::kAsked) return true;
+  if (end != End::kAsked) return {};
   const auto detached = inject::detach(order_);
   pollfd ended{process_.get(), POLLIN, 0};
   const bool is_gone = poll(&ended, 1, 0) > 0;
-  if (detached.reason.empty() || is_gone) return true;
-  terminal::complain(fmt::format("{}; recording continues in {} ('geiger detach {}' tries again)",
-                                 detached.reason, home_->told(), order_.pid));
-  return false;
+  if (detached.reason.empty() || is_gone) return {};
+  return base::Failure{fmt::format("{}; recording continues in {} ('geiger detach {}' tries again)",
+                                   detached.reason, home_->told(), order_.pid)};
 }
 
 void Session::finish() {
@@ -246,20 +241,21 @@ void Session::finish() {
   static_cast<void>(finish_run(afterwards));
 }
 
-bool Session::perform() {
-  const std::string reason = refusal();
-  if (!reason.empty()) return fail(reason);
+base::Outcome<void> Session::perform() {
+  if (auto checked = check(); !checked.has_value()) return checked;
   signals_ = take_over_end_signals();
-  if (!begin()) return false;
+  if (auto begun = begin(); !begun.has_value()) return begun;
   feeder_.emplace(home_->watched());
   if (options_.recording.observation.observes) observer_.emplace(false);
-  if (!end(watch())) return false;
+  if (auto ended = end(watch()); !ended.has_value()) return ended;
   finish();
-  return true;
+  return {};
 }
 
 }  // namespace
 
-bool attach_and_watch(const AttachOptions& options) { return Session(options).perform(); }
+base::Outcome<void> attach_and_watch(const AttachOptions& options) {
+  return Session(options).perform();
+}
 
 }  // namespace geiger::run

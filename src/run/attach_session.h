@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include "base/outcome.h"
 #include "run/recording_options.h"
 
 namespace geiger::run {
@@ -14,7 +15,7 @@ struct AttachOptions {
 };
 
 /// Attaches, watches until a signal, the duration's or the process's end, detaches, and prints what
-/// was recorded. False if the process could not be recorded; the reason was printed.
-[[nodiscard]] bool attach_and_watch(const AttachOptions& options);
+/// was recorded.
+base::Outcome<void> attach_and_watch(const AttachOptions& options);
 
 }  // namespace geiger::run

@@ -104,8 +104,7 @@ base::Outcome<Launch> Launch::fork_waiting(std::vector<std::string> argv,
   Launch launch;
   launch.pid_ = has_pipes ? fork() : -1;
   if (launch.pid_ < 0) {
-    return base::Outcome<Launch>::failure(
-        fmt::format("cannot start a process: {}", std::strerror(errno)));
+    return base::Failure{fmt::format("cannot start a process: {}", std::strerror(errno))};
   }
   if (launch.pid_ == 0) {
     wait_and_execute(std::move(argv), std::move(orders), std::move(answer), signals);

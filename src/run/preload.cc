@@ -70,18 +70,18 @@ PreloadPath::~PreloadPath() {
 base::Outcome<std::string> PreloadPath::library() {
   const fs::path library = library_root() / GEIGER_LIB_TOKEN / kLibrary;
   if (access(library.c_str(), R_OK) == 0) return library.string();
-  return base::Outcome<std::string>::failure(fmt::format("{} is missing", library.string()));
+  return base::Failure{fmt::format("{} is missing", library.string())};
 }
 
 base::Outcome<PreloadPath> PreloadPath::locate() {
   const fs::path root = library_root();
   const auto found = library();
-  if (!found.has_value()) return base::Outcome<PreloadPath>::failure(found.reason());
+  if (!found.has_value()) return found.failure();
   if (can_stand_in_preload(root.string())) return PreloadPath(root.string(), {});
   const std::string stand_in = make_stand_in(root);
   if (stand_in.empty()) {
-    return base::Outcome<PreloadPath>::failure(
-        fmt::format("LD_PRELOAD cannot hold '{}' and /tmp is not writable", root.string()));
+    return base::Failure{
+        fmt::format("LD_PRELOAD cannot hold '{}' and /tmp is not writable", root.string())};
   }
   return PreloadPath(stand_in + "/lib", stand_in);
 }

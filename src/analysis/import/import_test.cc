@@ -95,9 +95,9 @@ TEST(Import, WhatTellsLiveOnlySaysNothingOfAllocations) {
   const Imported imported = read_bytes(kJemallocText, "je.heap");
   EXPECT_TRUE(profile::tells_live_only(imported.recording));
   EXPECT_EQ(bytes(imported.recording, Kind::kAllocated).samples, 0U);
-  EXPECT_EQ(unavailable(imported.recording, Kind::kAllocated, {}), profile::kLiveOnly);
-  EXPECT_TRUE(unavailable(imported.recording, Kind::kLiveAtPeak, {}));
-  EXPECT_TRUE(unavailable(imported.recording, Kind::kOverhead, {}));
+  EXPECT_EQ(check_kind(imported.recording, Kind::kAllocated, {}).reason(), profile::kLiveOnly);
+  EXPECT_FALSE(check_kind(imported.recording, Kind::kLiveAtPeak, {}).has_value());
+  EXPECT_FALSE(check_kind(imported.recording, Kind::kOverhead, {}).has_value());
 }
 
 TEST(Import, AddressesOfHeapTextGetTheirModules) {

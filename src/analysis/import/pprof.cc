@@ -386,10 +386,9 @@ class PprofReader {
 }  // namespace
 
 std::optional<Error> read_pprof(std::string_view bytes, ForeignProcess& process, Origin& origin) {
-  std::string reason;
-  const auto message = decode_pprof(bytes, reason);
-  if (!message) return fault(std::move(reason));
-  return PprofReader(*message, process, origin).read();
+  const auto message = decode_pprof(bytes);
+  if (!message.has_value()) return fault(message.reason());
+  return PprofReader(message.value(), process, origin).read();
 }
 
 }  // namespace geiger::imports

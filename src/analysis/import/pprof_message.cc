@@ -275,15 +275,14 @@ std::vector<std::string> labels_of(const PprofSample& sample) {
   return pprof::labels_of_tags(tags);
 }
 
-std::optional<PprofMessage> decode_pprof(std::string_view bytes, std::string& reason) {
+base::Outcome<PprofMessage> decode_pprof(std::string_view bytes) {
   try {
     return Decoder(bytes).decode();
   } catch (const protozero::exception& error) {
-    reason = fmt::format("the protobuf message is damaged ({})", error.what());
+    return base::Failure{fmt::format("the protobuf message is damaged ({})", error.what())};
   } catch (const Contradiction& error) {
-    reason = error.what();
+    return base::Failure{error.what()};
   }
-  return std::nullopt;
 }
 
 }  // namespace geiger::imports

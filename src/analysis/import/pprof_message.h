@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/outcome.h"
 #include "base/units.h"
 
 namespace geiger::imports {
@@ -62,8 +63,8 @@ struct PprofMessage {
 /// Whether bytes may be the beginning of such a message: fields that it has, of their types.
 [[nodiscard]] bool is_pprof(std::string_view head);
 
-/// The message in `bytes`, which it points into; else `reason` says why not: bad protobuf, a
-/// text that is not in its table, samples whose values do not match the types.
-[[nodiscard]] std::optional<PprofMessage> decode_pprof(std::string_view bytes, std::string& reason);
+/// The message in `bytes`, which it points into. Fails on bad protobuf, a text that is not in its
+/// table, samples whose values do not match the types.
+base::Outcome<PprofMessage> decode_pprof(std::string_view bytes);
 
 }  // namespace geiger::imports

@@ -60,17 +60,19 @@ std::optional<std::string> decompress(std::string_view stored, std::uint64_t siz
 
 std::uint64_t padded(std::uint64_t bytes) { return (bytes + 7) & ~std::uint64_t{7}; }
 
-/// What a chunk's header claims that cannot be; empty if all can.
-std::string implausible(const ChunkHeader& header, std::uint64_t room) {
+/// Fails where a chunk's header claims what cannot be.
+base::Outcome<void> check_header(const ChunkHeader& header, std::uint64_t room) {
   if (std::memcmp(header.magic, trace::kChunkMagic, sizeof header.magic) != 0) {
-    return "no chunk where one should start";
+    return base::Failure{"no chunk where one should start"};
   }
-  if (header.stored_bytes > room) return "a chunk that runs past the end of its image";
+  if (header.stored_bytes > room) {
+    return base::Failure{"a chunk that runs past the end of its image"};
+  }
   if (header.raw_bytes > kMaxChunkBytes || header.stored_bytes > kMaxChunkBytes) {
-    return "a chunk larger than the maximum";
+    return base::Failure{"a chunk larger than the maximum"};
   }
   if (is_bomb(header.raw_bytes, header.stored_bytes)) {
-    return "a chunk that would unpack to many times its size";
+    return base::Failure{"a chunk that would unpack to many times its size"};
   }
   return {};
 }
@@ -80,21 +82,21 @@ bool is_blank(const ChunkHeader& header) {
   return std::memcmp(header.magic, kNothing, sizeof kNothing) == 0;
 }
 
-/// Walks the chunks; stops at the first fault and returns it.
+/// Walks the chunks; stops at the first fault.
 class ChunkWalk {
  public:
   ChunkWalk(const InputFile& file, const Image& image, Chunks& chunks)
       : file_(file), image_(image), chunks_(chunks), at_(image.header().sealed_end) {}
 
-  [[nodiscard]] std::string run() {
+  base::Outcome<void> run() {
     while (at_ + sizeof(ChunkHeader) <= image_.extent().size) {
       ChunkHeader header{};
-      if (!load(at_, &header, sizeof header)) return "a chunk is cut short";
+      if (!load(at_, &header, sizeof header)) return base::Failure{"a chunk is cut short"};
       // Writers store a chunk's header last.
-      if (is_blank(header) && image_.header().image_bytes == 0) return "unfinished";
-      std::string reason = implausible(header, image_.extent().size - at_ - sizeof(ChunkHeader));
-      if (reason.empty()) reason = take(header);
-      if (!reason.empty()) return reason;
+      if (is_blank(header) && image_.header().image_bytes == 0) return base::Failure{"unfinished"};
+      auto taken = check_header(header, image_.extent().size - at_ - sizeof(ChunkHeader));
+      if (taken.has_value()) taken = take(header);
+      if (!taken.has_value()) return taken;
       const std::uint64_t bytes = sizeof(ChunkHeader) + padded(header.stored_bytes);
       chunks_.places.push_back({header.type, at_, bytes});
       at_ += bytes;
@@ -110,16 +112,21 @@ class ChunkWalk {
     return file_.read_at(image_.offset() + offset, buffer) == size;
   }
 
-  [[nodiscard]] std::string take(const ChunkHeader& header) {
+  base::Outcome<void> take(const ChunkHeader& header) {
     std::vector<std::string>* payloads = payloads_of(header.type);
     if (payloads == nullptr) return {};
     std::string stored(header.stored_bytes, '\0');
-    if (!load(at_ + sizeof header, stored.data(), stored.size())) return "a chunk is cut short";
-    std::string reason;
-    std::optional<std::string> payload = decode_chunk(header, stored, reason);
-    if (payload) payloads->push_back(std::move(*payload));
-    if (header.type != trace::ChunkType::kObservations || reason.empty()) return reason;
-    chunks_.observations_error = Error{file_.path(), image_.offset() + at_, reason};
+    if (!load(at_ + sizeof header, stored.data(), stored.size())) {
+      return base::Failure{"a chunk is cut short"};
+    }
+    auto payload = decode_chunk(header, stored);
+    if (payload.has_value()) {
+      payloads->push_back(std::move(payload.value()));
+    } else if (header.type != trace::ChunkType::kObservations) {
+      return payload.failure();
+    } else {
+      chunks_.observations_error = Error{file_.path(), image_.offset() + at_, payload.reason()};
+    }
     return {};
   }
 
@@ -160,30 +167,26 @@ std::string encode_chunk(trace::ChunkType type, std::string_view payload) {
   return chunk;
 }
 
-std::optional<std::string> decode_chunk(const ChunkHeader& header, std::string_view stored,
-                                        std::string& reason) {
-  if (checksum(stored) != header.crc32) {
-    reason = "a chunk whose checksum is wrong";
-    return std::nullopt;
-  }
+base::Outcome<std::string> decode_chunk(const ChunkHeader& header, std::string_view stored) {
+  if (checksum(stored) != header.crc32) return base::Failure{"a chunk whose checksum is wrong"};
   if (header.codec == trace::Codec::kNone && header.raw_bytes == stored.size()) {
     return std::string(stored);
   }
   std::optional<std::string> payload;
   if (header.codec == trace::Codec::kZstd) payload = decompress(stored, header.raw_bytes);
-  if (!payload) reason = "a chunk that cannot be unpacked";
-  return payload;
+  if (!payload) return base::Failure{"a chunk that cannot be unpacked"};
+  return std::move(*payload);
 }
 
 Chunks read_chunks(const InputFile& file, const Image& image) {
   Chunks chunks;
   if (!image.extent().is_sealed) return chunks;
   ChunkWalk walk(file, image, chunks);
-  const std::string reason = walk.run();
+  const auto walked = walk.run();
   // An image whose size is not stated yet was being finished by another process.
-  chunks.is_unfinished = !reason.empty() && image.header().image_bytes == 0;
-  if (!reason.empty() && !chunks.is_unfinished) {
-    chunks.error = Error{file.path(), image.offset() + walk.at(), reason};
+  chunks.is_unfinished = !walked.has_value() && image.header().image_bytes == 0;
+  if (!walked.has_value() && !chunks.is_unfinished) {
+    chunks.error = Error{file.path(), image.offset() + walk.at(), walked.reason()};
   }
   return chunks;
 }

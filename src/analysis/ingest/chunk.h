@@ -7,9 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/ingest/error.h"
 #include "analysis/ingest/decode/image.h"
+#include "analysis/ingest/error.h"
 #include "analysis/ingest/input_file.h"
+#include "base/outcome.h"
 
 namespace geiger::ingest {
 
@@ -23,10 +24,9 @@ inline constexpr std::uint64_t kMaxExpansion = 64;
 /// A chunk as stored in the file: header, stored bytes, padding to 8 bytes.
 [[nodiscard]] std::string encode_chunk(trace::ChunkType type, std::string_view payload);
 
-/// Undoes encode_chunk. `stored` are the bytes behind the header. The reason of
-/// a failure into `reason`; memory grows only with what was really unpacked.
-[[nodiscard]] std::optional<std::string> decode_chunk(const trace::ChunkHeader& header,
-                                                      std::string_view stored, std::string& reason);
+/// Undoes encode_chunk. `stored` are the bytes behind the header. Memory grows only with what was
+/// really unpacked.
+base::Outcome<std::string> decode_chunk(const trace::ChunkHeader& header, std::string_view stored);
 
 /// The place of a chunk in a file.
 struct ChunkPlace {

@@ -351,9 +351,10 @@ TEST_F(ChunkCodec, RoundTrips) {
       const std::string chunk = encode_chunk(trace::ChunkType::kSymbols, text);
       trace::ChunkHeader header{};
       std::memcpy(&header, chunk.data(), sizeof header);
-      std::string reason;
       const std::string_view stored = std::string_view(chunk).substr(32, header.stored_bytes);
-      EXPECT_EQ(decode_chunk(header, stored, reason), text) << reason;
+      const auto decoded = decode_chunk(header, stored);
+      ASSERT_TRUE(decoded.has_value()) << decoded.reason();
+      EXPECT_EQ(decoded.value(), text);
       EXPECT_EQ(chunk.size() % 8, 0U);
     }
   }
@@ -364,17 +365,14 @@ TEST_F(ChunkCodec, RefusesFalseSizes) {
   trace::ChunkHeader header{};
   std::memcpy(&header, chunk.data(), sizeof header);
   const std::string_view stored = std::string_view(chunk).substr(32, header.stored_bytes);
-  std::string reason;
   for (const std::uint64_t raw : {0UL, 1UL, kNames.size() - 1, kNames.size() + 1, 1UL << 40}) {
     header.raw_bytes = raw;
-    EXPECT_FALSE(decode_chunk(header, stored, reason)) << raw;
-    EXPECT_EQ(reason, "a chunk that cannot be unpacked");
+    EXPECT_EQ(decode_chunk(header, stored).reason(), "a chunk that cannot be unpacked") << raw;
   }
   header.codec = static_cast<trace::Codec>(7);
-  EXPECT_FALSE(decode_chunk(header, stored, reason));
+  EXPECT_FALSE(decode_chunk(header, stored).has_value());
   header.crc32 ^= 1;
-  EXPECT_FALSE(decode_chunk(header, stored, reason));
-  EXPECT_EQ(reason, "a chunk whose checksum is wrong");
+  EXPECT_EQ(decode_chunk(header, stored).reason(), "a chunk whose checksum is wrong");
 }
 
 TEST_F(ChunkCodec, ABombIsNotUnpacked) {

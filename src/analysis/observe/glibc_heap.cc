@@ -67,28 +67,33 @@ class Chain {
         HeapWalk& walk)
       : words_(read), at_(start), end_(end), samples_(samples), walk_(walk) {}
 
-  [[nodiscard]] std::optional<std::string> follow() {
+  base::Outcome<void> follow() {
     std::uint64_t size = 0;
-    if (!read_size(at_, size)) return fault_;
+    if (!read_size(at_, size)) return base::Failure{fault_};
     for (std::uint64_t count = 0; count < kMostChunks; ++count) {
       const Address next = at_ + size;
       // The last chunk is what new ones are cut from. The heap may have grown since its
       // end was read, and that chunk with it.
       if (next >= end_) {
         step(end_, false);
-        return finish();
+        finish();
+        return {};
       }
       std::uint64_t next_size = 0;
-      if (!read_size(next, next_size)) return fault_;
+      if (!read_size(next, next_size)) return base::Failure{fault_};
       step(next, (flags_ & kPreviousInUse) != 0);
-      if (next_size == kFencepost) return finish();
+      if (next_size == kFencepost) {
+        finish();
+        return {};
+      }
       size = next_size;
     }
-    return "a heap has too many chunks";
+    return base::Failure{"a heap has too many chunks"};
   }
 
  private:
-  /// The size of the chunk at `address` into `size`, its flags into flags_.
+  /// The size of the chunk at `address` into `size`, its flags into flags_; else the reason into
+  /// fault_: there are millions of chunks, so none makes an outcome.
   [[nodiscard]] bool read_size(Address address, std::uint64_t& size) {
     std::uint64_t word = 0;
     if (!words_.read(address + 8, word)) {
@@ -118,9 +123,8 @@ class Chain {
     at_ = next;
   }
 
-  [[nodiscard]] std::optional<std::string> finish() {
+  void finish() {
     for (; first_ < samples_.size(); ++first_) walk_.unmatched.push_back(samples_[first_].ref);
-    return std::nullopt;
   }
 
   Words words_;
@@ -130,7 +134,7 @@ class Chain {
   HeapWalk& walk_;
   std::size_t first_ = 0;  ///< Of the samples not met yet.
   std::uint64_t flags_ = 0;
-  std::string fault_;
+  const char* fault_ = "";
 };
 
 std::span<const LiveSample> samples_in(std::span<const LiveSample> samples, Address start,
@@ -179,8 +183,8 @@ std::vector<LiveSample> in_heaps(const ReadMemory& read, std::span<const LiveSam
 
 /// The heaps of arenas in a mapping (neighbours may share one), or all of [heap]. Samples where no
 /// heap lies are left unmatched: something else may have been mapped where their blocks were.
-std::optional<std::string> walk_mapping(const ReadMemory& read, const Mapping& mapping,
-                                        std::span<const LiveSample> samples, HeapWalk& walk) {
+base::Outcome<void> walk_mapping(const ReadMemory& read, const Mapping& mapping,
+                                 std::span<const LiveSample> samples, HeapWalk& walk) {
   if (mapping.path == "[heap]") {
     return walk_heap(read, mapping.start, mapping.end, samples, walk);
   }
@@ -194,9 +198,10 @@ std::optional<std::string> walk_mapping(const ReadMemory& read, const Mapping& m
       for (const LiveSample& sample : own) walk.unmatched.push_back(sample.ref);
       continue;
     }
-    if (auto reason = walk_heap(read, heap->first, heap->end, own, walk)) return reason;
+    auto walked = walk_heap(read, heap->first, heap->end, own, walk);
+    if (!walked.has_value()) return walked;
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace
@@ -206,20 +211,21 @@ ChunkRange chunk_of(const LiveSample& sample) {
   return {start, start + sample.usable + kOverhead};
 }
 
-std::optional<std::string> walk_heap(const ReadMemory& read, Address start, Address end,
-                                     std::span<const LiveSample> samples, HeapWalk& walk) {
-  if (end - start < kLeastChunk) return "a heap without room for a chunk";
+base::Outcome<void> walk_heap(const ReadMemory& read, Address start, Address end,
+                              std::span<const LiveSample> samples, HeapWalk& walk) {
+  if (end - start < kLeastChunk) return base::Failure{"a heap without room for a chunk"};
   return Chain(read, start, end, samples, walk).follow();
 }
 
-std::optional<std::string> walk_glibc(const ReadMemory& read, std::span<const Mapping> mappings,
-                                      std::span<const LiveSample> samples, HeapWalk& walk) {
+base::Outcome<void> walk_glibc(const ReadMemory& read, std::span<const Mapping> mappings,
+                               std::span<const LiveSample> samples, HeapWalk& walk) {
   for (const Mapping& mapping : mappings) {
     const auto own = samples_in(samples, mapping.start, mapping.end);
     if (own.empty()) continue;
-    if (auto reason = walk_mapping(read, mapping, own, walk)) return reason;
+    auto walked = walk_mapping(read, mapping, own, walk);
+    if (!walked.has_value()) return walked;
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace geiger::observe

@@ -16,14 +16,13 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "analysis/observe/live_set.h"
 #include "analysis/observe/occupancy.h"
 #include "analysis/observe/proc_text.h"
+#include "base/outcome.h"
 
 namespace geiger::observe {
 
@@ -44,16 +43,12 @@ struct HeapWalk {
 };
 
 /// Adds the chunks of the heap in [start, end). `samples` are the live samples in that
-/// range, in order of addresses. The reason if the chain makes no sense; then `walk` is of
-/// no use.
-[[nodiscard]] std::optional<std::string> walk_heap(const ReadMemory& read, Address start,
-                                                   Address end, std::span<const LiveSample> samples,
-                                                   HeapWalk& walk);
+/// range, in order of addresses. Fails if the chain makes no sense; then `walk` is of no use.
+base::Outcome<void> walk_heap(const ReadMemory& read, Address start, Address end,
+                              std::span<const LiveSample> samples, HeapWalk& walk);
 
 /// Adds the heaps of all arenas that live samples lie in. `mappings` in order.
-[[nodiscard]] std::optional<std::string> walk_glibc(const ReadMemory& read,
-                                                    std::span<const Mapping> mappings,
-                                                    std::span<const LiveSample> samples,
-                                                    HeapWalk& walk);
+base::Outcome<void> walk_glibc(const ReadMemory& read, std::span<const Mapping> mappings,
+                               std::span<const LiveSample> samples, HeapWalk& walk);
 
 }  // namespace geiger::observe

@@ -65,11 +65,11 @@ bool LiveSet::is_heap(Address start, Address end) const {
   return false;
 }
 
-std::optional<std::string> TraceFollower::open(const std::string& path) {
-  if (const auto error = file_.open(path)) return error->text();
+base::Outcome<void> TraceFollower::open(const std::string& path) {
+  if (const auto error = file_.open(path)) return base::Failure{error->text()};
   image_.emplace(file_.descriptor());
-  if (!image_->look()) return path + ": not a trace that can be followed";
-  return std::nullopt;
+  if (!image_->look()) return base::Failure{path + ": not a trace that can be followed"};
+  return {};
 }
 
 bool TraceFollower::follow(Bytes most, Nanoseconds now) {

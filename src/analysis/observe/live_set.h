@@ -12,6 +12,7 @@
 #include "analysis/ingest/decode/growing_image.h"
 #include "analysis/ingest/input_file.h"
 #include "analysis/observe/owned_ranges.h"
+#include "base/outcome.h"
 #include "base/units.h"
 #include "trace/record_sink.h"
 
@@ -55,8 +56,8 @@ class LiveSet : public trace::RecordSink {
 /// Follows the first image of a trace while it grows.
 class TraceFollower {
  public:
-  /// Why the trace cannot be followed; nothing if it can.
-  [[nodiscard]] std::optional<std::string> open(const std::string& path);
+  /// Fails where the trace cannot be followed.
+  base::Outcome<void> open(const std::string& path);
 
   /// Reads what was added, at most `most` bytes. True if nothing was left unread but
   /// records that are being written.

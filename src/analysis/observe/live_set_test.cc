@@ -32,7 +32,7 @@ struct Follow : ::testing::Test {
     file.close();
     if (is_new) {
       std::filesystem::resize_file(path, kMiB);
-      ASSERT_FALSE(follower.open(path));
+      ASSERT_TRUE(follower.open(path).has_value());
     }
   }
   std::vector<Address> live(Nanoseconds now = kNow, Bytes most = kMiB) {
@@ -112,8 +112,8 @@ TEST_F(Follow, KnowsWhereTheAllocatorPutObjects) {
 
 TEST_F(Follow, SaysWhatIsNoTrace) {
   files.write("b.geiger", std::as_bytes(std::span("nonsense", 8)));
-  EXPECT_TRUE(TraceFollower().open(files.path("b.geiger")));
-  EXPECT_TRUE(TraceFollower().open(files.path("nothing")));
+  EXPECT_FALSE(TraceFollower().open(files.path("b.geiger")).has_value());
+  EXPECT_FALSE(TraceFollower().open(files.path("nothing")).has_value());
 }
 
 }  // namespace

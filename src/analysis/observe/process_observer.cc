@@ -71,8 +71,8 @@ ProcessObserver::ProcessObserver(pid_t pid, const std::string& trace, bool wants
       started_(base::monotonic_now()) {
   if (!files_.is_open()) {
     found_.fault = "the process ended before it was observed";
-  } else if (auto reason = follower_.open(trace)) {
-    found_.fault = *reason;
+  } else if (const auto opened = follower_.open(trace); !opened.has_value()) {
+    found_.fault = opened.reason();
   } else if (!writes_trace()) {
     // The process is in another pid namespace, of another user, or gone already.
     found_.fault = "no process that may be read has this number and writes this trace";

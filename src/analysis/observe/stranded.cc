@@ -73,21 +73,25 @@ class MemoryReader {
   Address start_ = 0, end_ = 0;  ///< What the buffer shows.
 };
 
-/// Why free bytes beside objects of an allocator are not known; empty of glibc's malloc.
-std::string reason_of(std::string_view allocator) {
-  if (allocator.starts_with("libc.so") || allocator.starts_with("libc-2")) return "";
+/// Fails where the free bytes beside objects of an allocator cannot be read: of all but glibc's
+/// malloc.
+base::Outcome<void> check_allocator(std::string_view allocator) {
+  if (allocator.starts_with("libc.so") || allocator.starts_with("libc-2")) return {};
   if (allocator.starts_with("libjemalloc")) {
-    return "jemalloc answers when the program allocates next, which it has not since";
+    return base::Failure{
+        "jemalloc answers when the program allocates next, which it has not since"};
   }
   if (allocator.starts_with("libmimalloc")) {
-    return "mimalloc shows how full its pages are only to the thread that owns them, and their "
-           "layout changes between versions (glibc's malloc and jemalloc can be read)";
+    return base::Failure{
+        "mimalloc shows how full its pages are only to the thread that owns them, and their "
+        "layout changes between versions (glibc's malloc and jemalloc can be read)"};
   }
   if (allocator.starts_with("libtcmalloc")) {
-    return "tcmalloc exports neither its spans nor the free lists of its caches, only totals "
-           "(glibc's malloc and jemalloc can be read)";
+    return base::Failure{
+        "tcmalloc exports neither its spans nor the free lists of its caches, only totals "
+        "(glibc's malloc and jemalloc can be read)"};
   }
-  return std::string(allocator) + " does not tell from outside";
+  return base::Failure{std::string(allocator) + " does not tell from outside"};
 }
 
 /// A sample that was not a chunk of its heap must have been freed meanwhile.
@@ -115,9 +119,9 @@ void take_waste(HeapWalk& walk, std::span<const LiveSample> samples, Snapshot& s
 
 void add_waste(const ProcessFiles& files, std::span<const Mapping> mappings, Pagemap& pagemap,
                std::span<const LiveSample> samples, TraceFollower& follower, Snapshot& snapshot) {
-  if (std::string reason = reason_of(base::file_name_of(follower.header().allocator));
-      !reason.empty()) {
-    snapshot.waste_fault = std::move(reason);
+  const auto readable = check_allocator(base::file_name_of(follower.header().allocator));
+  if (!readable.has_value()) {
+    snapshot.waste_fault = readable.reason();
     return;
   }
   const Descriptor memory = files.open("mem");
@@ -132,11 +136,12 @@ void add_waste(const ProcessFiles& files, std::span<const Mapping> mappings, Pag
       return reader.read(address, into, size);
     };
     HeapWalk walk{PageOccupancy(follower.header().page_size), {}};
-    const auto reason = walk_glibc(read, mappings, samples, walk);
-    if (!reason && all_were_freed(walk.unmatched, follower)) {
+    const auto walked = walk_glibc(read, mappings, samples, walk);
+    if (walked.has_value() && all_were_freed(walk.unmatched, follower)) {
       return take_waste(walk, samples, snapshot);
     }
-    snapshot.waste_fault = reason.value_or("live samples are no chunks of their heaps");
+    snapshot.waste_fault =
+        walked.has_value() ? "live samples are no chunks of their heaps" : walked.reason();
   }
 }
 

@@ -104,11 +104,11 @@ std::vector<AccountLine> resident_account(const Recording& recording, const Page
   report::RssOptions rss;
   rss.level = options.level;
   if (!recording.tallies.empty()) return {};
-  const report::RssOutcome outcome = report::rss_report(recording, rss);
-  if (!outcome.report) return {};
-  const auto resident = static_cast<double>(outcome.report->resident);
+  const auto account = report::rss_report(recording, rss);
+  if (!account.has_value()) return {};
+  const auto resident = static_cast<double>(account->resident);
   std::vector<AccountLine> lines{{"resident set", resident, {resident, resident}, 0}};
-  for (const report::RssRow& row : outcome.report->rows) {
+  for (const report::RssRow& row : account->rows) {
     lines.push_back(
         {std::string(report::text_of(row.part)), row.bytes.value, row.bytes.interval, 1});
   }

@@ -85,7 +85,7 @@ std::string why_unavailable(const profile::Recording& recording,
     return "it exists for the largest resident set, not for a window";
   if (has_window && profile::is_of_live_blocks(kind))
     return "it exists for the end, not for a window";
-  return profile::unavailable(recording, kind, selection.moment).value_or("");
+  return profile::check_kind(recording, kind, selection.moment).reason();
 }
 
 }  // namespace geiger::page

@@ -81,12 +81,12 @@ TEST(MissingSegments, LeaveNoExactTotalAndNoMappings) {
   segments.resize(2);
   segments[1].number = 1;
   EXPECT_TRUE(exactly_allocated(known.recording));
-  EXPECT_FALSE(unavailable(known.recording, Kind::kMapped, Moment::kLast));
+  EXPECT_TRUE(check_kind(known.recording, Kind::kMapped, Moment::kLast).has_value());
   for (const auto& numbers : {std::pair{1U, 2U}, std::pair{0U, 2U}}) {
     segments[0].number = numbers.first;
     segments[1].number = numbers.second;
     EXPECT_FALSE(exactly_allocated(known.recording));
-    EXPECT_TRUE(unavailable(known.recording, Kind::kMapped, Moment::kLast));
+    EXPECT_FALSE(check_kind(known.recording, Kind::kMapped, Moment::kLast).has_value());
   }
 }
 
@@ -119,8 +119,8 @@ TEST(Tallies, AnswerWhatSumsCan) {
   EXPECT_EQ(bytes_of(known.recording, Kind::kLiveOverhead), 24);
   EXPECT_EQ(recorded_samples(known.recording), 10U);
   EXPECT_EQ(process_totals(known.recording, 0).estimated_bytes, 10 * 4096);
-  EXPECT_TRUE(unavailable(known.recording, Kind::kLiveAtPeak, Moment::kLast));
-  EXPECT_FALSE(unavailable(known.recording, Kind::kLiveAtEnd, Moment::kLast));
+  EXPECT_FALSE(check_kind(known.recording, Kind::kLiveAtPeak, Moment::kLast).has_value());
+  EXPECT_TRUE(check_kind(known.recording, Kind::kLiveAtEnd, Moment::kLast).has_value());
 }
 
 }  // namespace

@@ -1,7 +1,12 @@
-// Trims blanks around the lines of files written by hand: rules, suppressions, budgets.
+// The lines of files written by hand: rules, suppressions, budgets.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <string>
 #include <string_view>
+
+#include "base/outcome.h"
 
 namespace geiger::profile {
 
@@ -13,6 +18,21 @@ inline constexpr std::string_view kBlank = " \t\r";
   const std::size_t first = text.find_first_not_of(kBlank);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+/// Calls take(line, number) for each line without the blanks around it, except empty ones and
+/// comments, which begin with #, until one fails: "3: " is put before its reason.
+template <typename Take>
+base::Outcome<void> read_lines(std::string_view text, const Take& take) {
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty() || line.front() == '#') continue;
+    const base::Outcome<void> taken = take(line, number);
+    if (!taken.has_value()) return base::Failure{std::to_string(number) + ": " + taken.reason()};
+  }
+  return {};
 }
 
 }  // namespace geiger::profile

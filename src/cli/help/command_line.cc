@@ -36,7 +36,7 @@ base::Outcome<CommandLine> divide(const std::vector<std::string>& words,
     }
     const auto wants_next = wants_next_word(words[next], takes_value);
     if (!wants_next) {
-      return base::Outcome<CommandLine>::failure(fmt::format("unknown option '{}'", words[next]));
+      return base::Failure{fmt::format("unknown option '{}'", words[next])};
     }
     line.options.push_back(words[next]);
     if (*wants_next && next + 1 < words.size()) line.options.push_back(words[++next]);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <deque>
 #include <vector>
 
@@ -20,6 +19,7 @@
 #include "analysis/present/measure.h"
 #include "analysis/profile/labels.h"
 #include "analysis/profile/memory/measured.h"
+#include "cli/options/ending.h"
 #include "cli/options/selection_options.h"
 
 namespace geiger::cli {
@@ -56,20 +56,26 @@ void write_json_lines(const ExportRequest& request, const Sink& sink) {
 }
 
 /// Objects from their allocation to their free are of no kind.
-void refuse_kind(const ExportRequest& request, const char* format) {
-  if (!request.has_kind) return;
-  const std::string why = query::refusal_of_lives(request.subject.selection.kind, format);
-  if (!why.empty()) throw CLI::ValidationError(why);
+base::Outcome<void> check_no_kind(const ExportRequest& request, const char* format) {
+  if (!request.has_kind) return {};
+  const auto asked = query::check_lives(request.subject.selection.kind, format);
+  return asked.has_value() ? asked : usage_failure(asked.reason());
+}
+
+base::Outcome<void> check_firefox(const ExportRequest& request) {
+  const auto asked = check_no_kind(request, "firefox");
+  return asked.has_value() ? check_followed(request.recording, "export firefox") : asked;
+}
+
+base::Outcome<void> check_heaptrack(const ExportRequest& request) {
+  return check_no_kind(request, "heaptrack");
 }
 
 void write_firefox(const ExportRequest& request, const Sink& sink) {
-  refuse_kind(request, "firefox");
-  refuse_aggregated(request.recording, "export firefox");
   exports::write_firefox(request.recording, request.subject.selection, sink, request.names);
 }
 
 void write_heaptrack(const ExportRequest& request, const Sink& sink) {
-  refuse_kind(request, "heaptrack");
   const std::string command =
       fmt::format("{} (estimated by geiger: one block is one sample, with the bytes it stands for)",
                   exports::program_of(request.recording));
@@ -135,7 +141,8 @@ constexpr ExportFormat kFormats[] = {
      .has_frames = true,
      .has_names = true,
      .kinds = query::Kinds::kOfWholeObjects,
-     .write = write_firefox},
+     .write = write_firefox,
+     .check = check_firefox},
     {.name = "dhat",
      .help = "DHAT's JSON with lifetimes: valgrind's dh_view.html, Firefox profiler",
      .has_frames = true,
@@ -144,7 +151,8 @@ constexpr ExportFormat kFormats[] = {
      .help = "heaptrack's text: heaptrack_print, heaptrack_gui",
      .has_frames = true,
      .kinds = query::Kinds::kOfWholeObjects,
-     .write = write_heaptrack},
+     .write = write_heaptrack,
+     .check = check_heaptrack},
     {.name = "heap_v2",
      .help = "Heap profile as text with names, for google-pprof and jeprof",
      .has_level = true,

@@ -29,6 +29,8 @@ struct ExportFormat {
   bool has_names = false;   ///< Its viewers show functions as they are named there: --names.
   query::Kinds kinds = query::Kinds::kAll;
   void (*write)(const ExportRequest& request, const exports::Sink& sink);
+  /// Fails where the format cannot show what is requested; nullptr: it shows everything.
+  base::Outcome<void> (*check)(const ExportRequest& request) = nullptr;
 };
 
 /// In the order of the help text.

@@ -7,7 +7,6 @@
 
 #include "analysis/import/import.h"
 #include "terminal/progress.h"
-#include "terminal/terminal.h"
 
 namespace geiger::cli {
 
@@ -36,12 +35,11 @@ std::vector<std::string> lines_of(const std::vector<imports::Origin>& origins) {
   return lines;
 }
 
-bool is_refused(const Input& input, const char* verb) {
-  if (input.origins.empty()) return false;
-  const imports::Origin& first = input.origins.front();
-  terminal::complain(
-      fmt::format("{}: {}; '{}' needs a recording made by geiger", first.path, first.what, verb));
-  return true;
+base::Outcome<Input> only_own(base::Outcome<Input> input, const char* verb) {
+  if (!input.has_value() || input->origins.empty()) return input;
+  const imports::Origin& first = input->origins.front();
+  return base::Failure{
+      fmt::format("{}: {}; '{}' needs a recording made by geiger", first.path, first.what, verb)};
 }
 
 }  // namespace geiger::cli

@@ -17,8 +17,7 @@ namespace geiger::cli {
 /// "FILE: what it is", then what its numbers rest on; a line each.
 [[nodiscard]] std::vector<std::string> lines_of(const std::vector<imports::Origin>& origins);
 
-/// True for such input, where a verb asks what only geiger's own recordings tell; then it has
-/// been said.
-[[nodiscard]] bool is_refused(const Input& input, const char* verb);
+/// `input`, unless it is such a profile: for verbs that need geiger's own recordings.
+base::Outcome<Input> only_own(base::Outcome<Input> input, const char* verb);
 
 }  // namespace geiger::cli

@@ -31,16 +31,15 @@ std::string_view next_word(std::string_view& text) {
 base::Outcome<Limit> parse_limit(std::string_view kind, std::string_view value) {
   if (kind == "max-growth") {
     const auto growth = query::parse_growth(value);
-    if (!growth.has_value()) return base::Outcome<Limit>::failure(growth.reason());
+    if (!growth.has_value()) return growth.failure();
     return Limit{Measured::kGrowth, growth.value()};
   }
   if (kind == "max-bytes") {
     const auto bytes = query::parse_size(value);
-    if (!bytes.has_value()) return base::Outcome<Limit>::failure(bytes.reason());
+    if (!bytes.has_value()) return bytes.failure();
     return Limit{Measured::kBytes, static_cast<double>(bytes.value())};
   }
-  return base::Outcome<Limit>::failure(
-      fmt::format("unknown limit '{}' (choose from max-growth, max-bytes)", kind));
+  return base::Failure{fmt::format("unknown limit '{}' (choose from max-growth, max-bytes)", kind)};
 }
 
 /// "FUNCTION" or "FUNCTION in MODULE"; names of functions may hold blanks.
@@ -55,11 +54,10 @@ compare::Pattern parse_pattern(std::string_view text) {
 base::Outcome<GateSpec> parse_line(std::string_view line) {
   const std::string_view kind = next_word(line);
   const std::string_view value = next_word(line);
-  if (value.empty())
-    return base::Outcome<GateSpec>::failure("a limit needs a value and a function");
+  if (value.empty()) return base::Failure{"a limit needs a value and a function"};
   const auto limit = parse_limit(kind, value);
-  if (!limit.has_value()) return base::Outcome<GateSpec>::failure(limit.reason());
-  if (line.empty()) return base::Outcome<GateSpec>::failure("no function given (* matches all)");
+  if (!limit.has_value()) return limit.failure();
+  if (line.empty()) return base::Failure{"no function given (* matches all)"};
   return GateSpec{parse_pattern(line), limit.value(), {}};
 }
 
@@ -67,24 +65,22 @@ base::Outcome<GateSpec> parse_line(std::string_view line) {
 
 base::Outcome<Specs> parse_budget(std::string_view text, const std::string& path) {
   Specs specs;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trimmed(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.empty() || line.front() == '#') continue;
+  const auto take = [&](std::string_view line, std::size_t number) -> base::Outcome<void> {
     auto spec = parse_line(line);
-    const std::string place = fmt::format("{}:{}", path, number);
-    if (!spec.has_value()) return base::Outcome<Specs>::failure(place + ": " + spec.reason());
+    if (!spec.has_value()) return spec.failure();
     spec.value().source = fmt::format("{}:{}", profile::file_name_of(path), number);
     specs.push_back(std::move(spec.value()));
-  }
-  if (specs.empty()) return base::Outcome<Specs>::failure(path + ": contains no limits");
+    return {};
+  };
+  const auto read = profile::read_lines(text, take);
+  if (!read.has_value()) return base::Failure{path + ":" + read.reason()};
+  if (specs.empty()) return base::Failure{path + ": contains no limits"};
   return specs;
 }
 
 base::Outcome<Specs> read_budget(const std::string& path) {
   const auto text = query::read_text_file(path);
-  if (!text.has_value()) return base::Outcome<Specs>::failure(text.reason());
+  if (!text.has_value()) return text.failure();
   return parse_budget(text.value(), path);
 }
 

@@ -16,8 +16,10 @@
 #include "analysis/symbolize/trim.h"
 #include "analysis/symbolize/types/infer_types.h"
 #include "cli/help/choice.h"
+#include "cli/options/ending.h"
 #include "cli/options/exit_codes.h"
 #include "cli/options/foreign.h"
+#include "cli/options/parsed_option.h"
 #include "cli/options/terminal_options.h"
 #include "query/frame_rules.h"
 #include "terminal/progress.h"
@@ -29,21 +31,27 @@ namespace {
 constexpr std::size_t kWarningsSaid = 3;
 constexpr std::size_t kHintsSaid = 2;
 
-void say_lines(const std::vector<std::string>& lines, std::size_t most) {
-  for (std::size_t i = 0; i < std::min(lines.size(), most); ++i) terminal::complain(lines[i]);
-  if (lines.size() > most)
-    terminal::complain(fmt::format("and {} more messages like these", lines.size() - most));
+/// The first lines, and how many more there are.
+std::vector<std::string> first_lines(std::vector<std::string> lines, std::size_t most) {
+  if (lines.size() <= most) return lines;
+  const std::size_t more = lines.size() - most;
+  lines.resize(most);
+  lines.push_back(fmt::format("and {} more messages like these", more));
+  return lines;
+}
+
+void say_lines(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) terminal::complain(line);
 }
 
 /// The runs to read: those named, else the newest here.
-std::optional<std::vector<std::string>> runs_of(const ReadOptions& options) {
+base::Outcome<std::vector<std::string>> runs_of(const ReadOptions& options) {
   if (!options.runs.empty()) return options.runs;
   if (auto newest = ingest::newest_run(".")) {
     if (newest->starts_with("./")) newest->erase(0, 2);
     return std::vector{*newest};
   }
-  terminal::complain("no run found here: name one, or record one with 'geiger run -- PROGRAM'");
-  return std::nullopt;
+  return base::Failure{"no run found here: name one, or record one with 'geiger run -- PROGRAM'"};
 }
 
 void apply_stored_symbols(ingest::Ingested& ingested) {
@@ -78,7 +86,7 @@ void symbolize_here(profile::Recording& recording) {
   symbolize::Options options;
   options.progress = [&](std::size_t done, std::size_t total) { progress.update(done, total); };
   const symbolize::Outcome outcome = symbolize::symbolize(recording, options);
-  say_lines(outcome.hints, kHintsSaid);
+  say_lines(first_lines(outcome.hints, kHintsSaid));
 }
 
 void infer_types_here(profile::Recording& recording) {
@@ -123,17 +131,12 @@ void add_read_options(CLI::App& verb, ReadOptions& options, bool has_report) {
 }
 
 void add_level_option(CLI::App& verb, double& level) {
-  verb.add_option_function<std::string>(
-          "--ci,--level",
-          [&level](const std::string& text) {
-            const auto parsed = parse_level(text);
-            if (!parsed)
-              throw CLI::ValidationError("--ci",
-                                         "invalid confidence level '" + text + "' (example: 95%)");
-            level = *parsed;
-          },
-          "Confidence level of the intervals (default 95%)")
-      ->type_name("LEVEL");
+  const auto parse = [](const std::string& text) -> base::Outcome<double> {
+    if (const auto parsed = parse_level(text)) return *parsed;
+    return base::Failure{"invalid confidence level '" + text + "' (example: 95%)"};
+  };
+  add_parsed(verb, "--ci,--level", "LEVEL", "Confidence level of the intervals (default 95%)",
+             parse, [&level](double parsed) { level = parsed; });
 }
 
 void add_report_options(CLI::App& verb, double& level, bool& is_json) {
@@ -153,38 +156,45 @@ void add_moment_option(CLI::App& verb, profile::Moment& moment) {
       ->type_name("MOMENT");
 }
 
-bool can_select(const profile::Recording& recording, const profile::Selection& selection) {
-  const auto reason = profile::unavailable(recording, selection.kind, selection.moment);
-  if (reason) {
-    terminal::complain(
-        fmt::format("{} is not available: {}", profile::name_of(selection.kind), *reason));
-  }
-  return !reason;
+base::Outcome<void> check_data(const profile::Recording& recording,
+                               const profile::Selection& selection) {
+  const auto told = profile::check_kind(recording, selection.kind, selection.moment);
+  if (told.has_value()) return told;
+  return base::Failure{
+      fmt::format("{} is not available: {}", profile::name_of(selection.kind), told.reason())};
 }
 
-std::optional<Input> read_traces(const ReadOptions& options) {
-  const auto runs = runs_of(options);
-  if (!runs) return std::nullopt;
-  const std::size_t foreign = count_foreign(*runs);
-  if (foreign > 0 && foreign < runs->size()) {
-    terminal::complain(
-        "traces and profiles of other programs cannot be read together: name one kind only");
-    return std::nullopt;
+base::Outcome<Input> read_traces(const ReadOptions& options) {
+  const auto found = runs_of(options);
+  if (!found.has_value()) return found.failure();
+  const std::vector<std::string>& runs = found.value();
+  const std::size_t foreign = count_foreign(runs);
+  if (foreign > 0 && foreign < runs.size()) {
+    return base::Failure{
+        "traces and profiles of other programs cannot be read together: name one kind only"};
   }
-  Input input = foreign > 0 ? read_foreign(*runs) : read_runs(*runs, options);
-  if (runs->size() == 1) input.shown = runs->front();
-  say_lines(input.said(), kWarningsSaid);
-  if (!input.recording().processes.empty()) return input;
-  if (!input.ingested.damaged) terminal::complain("nothing was recorded in this run");
-  return std::nullopt;
+  Input input = foreign > 0 ? read_foreign(runs) : read_runs(runs, options);
+  if (runs.size() == 1) input.shown = runs.front();
+  std::vector<std::string> lines = first_lines(input.said(), kWarningsSaid);
+  if (!input.recording().processes.empty()) {
+    say_lines(lines);
+    return input;
+  }
+  // Where nothing can be read, the last of the lines is the reason.
+  if (!input.ingested.damaged || lines.empty())
+    lines.emplace_back("nothing was recorded in this run");
+  const std::string reason = std::move(lines.back());
+  lines.pop_back();
+  say_lines(lines);
+  return base::Failure{reason};
 }
 
-std::optional<Input> read_input(const ReadOptions& options) {
+base::Outcome<Input> read_input(const ReadOptions& options) {
   auto input = read_traces(options);
-  if (!input) return std::nullopt;
+  if (!input.has_value()) return input;
   profile::Recording& recording = input->ingested.recording;
   auto rules = query::frame_rules_of(options.frames);
-  if (!rules.has_value()) throw CLI::ValidationError(rules.reason());
+  if (!rules.has_value()) return usage_failure(rules.reason());
   recording.frame_rules = std::move(rules.value());
   if (!recording.is_symbolized) symbolize_here(recording);
   profile::trim(recording, symbolize::leading_runtime_frames);

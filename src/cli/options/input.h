@@ -10,6 +10,7 @@
 #include "analysis/ingest/ingest.h"
 #include "analysis/profile/profile.h"
 #include "analysis/profile/recording.h"
+#include "base/outcome.h"
 #include "cli/options/frame_options.h"
 
 namespace CLI {
@@ -39,9 +40,9 @@ void add_report_options(CLI::App& verb, double& level, bool& is_json);
 /// --at maximum|last, of what is read from a snapshot.
 void add_moment_option(CLI::App& verb, profile::Moment& moment);
 
-/// False where the run does not tell; then the reason has been said.
-[[nodiscard]] bool can_select(const profile::Recording& recording,
-                              const profile::Selection& selection);
+/// Fails where the run has no data for the kind that is selected.
+base::Outcome<void> check_data(const profile::Recording& recording,
+                               const profile::Selection& selection);
 
 /// "0.95", "95" and "95%" are the same level; nothing outside (0, 1) is one, nor a
 /// number from 1 to 50 without the sign.
@@ -62,11 +63,11 @@ struct Input {
 
 /// Reads the traces and applies the names stored with them, or the profiles that other programs
 /// wrote; not both. Damage, and processes that were never recorded, are reported on standard error,
-/// a line each. Nothing if there is nothing to report: then the reason has been printed.
-[[nodiscard]] std::optional<Input> read_traces(const ReadOptions& options);
+/// a line each. Fails if there is nothing to report.
+base::Outcome<Input> read_traces(const ReadOptions& options);
 
 /// read_traces, then names from this machine where none are stored, then the
 /// frames of the runtime and the allocator cut from the stacks.
-[[nodiscard]] std::optional<Input> read_input(const ReadOptions& options);
+base::Outcome<Input> read_input(const ReadOptions& options);
 
 }  // namespace geiger::cli

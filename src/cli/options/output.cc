@@ -38,17 +38,18 @@ void Output::open() {
   file_ = std::make_unique<ingest::OutputFile>();
   // A file that is replaced keeps its permissions.
   const auto mode = exists ? std::optional<unsigned>(found.st_mode & 0777) : std::nullopt;
-  if (const auto error = file_->create(path_, mode)) error_ = error->text();
+  if (const auto error = file_->create(path_, mode)) outcome_ = base::Failure{error->text()};
 }
 
 void Output::fail(const std::string& reason) {
-  if (error_.empty()) error_ = path_ + ": " + reason;
+  if (outcome_.has_value()) outcome_ = base::Failure{path_ + ": " + reason};
 }
 
 void Output::write(std::string_view bytes) {
-  if (!error_.empty()) return;
+  if (!outcome_.has_value()) return;
   if (file_) {
-    if (const auto error = file_->write(std::as_bytes(std::span(bytes)))) error_ = error->text();
+    const auto error = file_->write(std::as_bytes(std::span(bytes)));
+    if (error) outcome_ = base::Failure{error->text()};
     return;
   }
   while (!bytes.empty()) {
@@ -59,9 +60,10 @@ void Output::write(std::string_view bytes) {
   }
 }
 
-void Output::commit() {
-  if (!error_.empty() || !file_) return;
-  if (const auto error = file_->commit(replaces_)) error_ = error->text();
+base::Outcome<void> Output::commit() {
+  if (!outcome_.has_value() || !file_) return outcome_;
+  if (const auto error = file_->commit(replaces_)) outcome_ = base::Failure{error->text()};
+  return outcome_;
 }
 
 }  // namespace geiger::cli

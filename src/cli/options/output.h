@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "analysis/ingest/output_file.h"
+#include "base/outcome.h"
 
 namespace geiger::cli {
 
@@ -22,20 +23,20 @@ class Output {
 
   void write(std::string_view bytes);
   /// Finishes the output; call it once.
-  void commit();
+  base::Outcome<void> commit();
 
-  /// One line, empty so far.
-  [[nodiscard]] const std::string& error() const { return error_; }
+  /// Of all so far.
+  [[nodiscard]] const base::Outcome<void>& outcome() const { return outcome_; }
 
  private:
   void open();
-  void fail(const std::string& reason);
+  void fail(const std::string& reason);  ///< Of the path.
 
   std::string path_;
   bool replaces_;
   int descriptor_ = -1;  ///< Of what is written as it is.
   std::unique_ptr<ingest::OutputFile> file_;
-  std::string error_;
+  base::Outcome<void> outcome_;
 };
 
 }  // namespace geiger::cli

@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/options/output.h"
-#include "terminal/terminal.h"
 
 namespace geiger::cli {
 
@@ -13,20 +12,17 @@ void add_picture_options(CLI::App& verb, PictureOptions& options) {
   verb.add_flag("-f,--force", options.replaces, "Replace the file if it exists");
 }
 
-bool may_write(const PictureOptions& options) {
-  if (options.path.empty()) return true;
-  const Output output(options.path, options.replaces);
-  if (!output.error().empty()) terminal::complain(output.error());
-  return output.error().empty();
+base::Outcome<void> may_write(const PictureOptions& options) {
+  if (options.path.empty()) return {};
+  return Output(options.path, options.replaces).outcome();
 }
 
-bool write_picture(const PictureOptions& options, const std::function<std::string()>& draw) {
-  if (options.path.empty()) return true;
+base::Outcome<void> write_picture(const PictureOptions& options,
+                                  const std::function<std::string()>& draw) {
+  if (options.path.empty()) return {};
   Output output(options.path, options.replaces);
   output.write(draw());
-  output.commit();
-  if (!output.error().empty()) terminal::complain(output.error());
-  return output.error().empty();
+  return output.commit();
 }
 
 }  // namespace geiger::cli

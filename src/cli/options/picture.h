@@ -4,6 +4,8 @@
 #include <functional>
 #include <string>
 
+#include "base/outcome.h"
+
 namespace CLI {
 class App;
 }
@@ -18,12 +20,11 @@ struct PictureOptions {
 /// --svg FILE and -f.
 void add_picture_options(CLI::App& verb, PictureOptions& options);
 
-/// Whether the file can be written, as far as that can be known before the work is done; if not,
-/// prints the reason.
-[[nodiscard]] bool may_write(const PictureOptions& options);
+/// Whether the file can be written, as far as that can be known before the work is done.
+base::Outcome<void> may_write(const PictureOptions& options);
 
-/// Draws and writes the picture, if one was asked for. False after printing what went wrong.
-[[nodiscard]] bool write_picture(const PictureOptions& options,
-                                 const std::function<std::string()>& draw);
+/// Draws and writes the picture, if one was asked for.
+base::Outcome<void> write_picture(const PictureOptions& options,
+                                  const std::function<std::string()>& draw);
 
 }  // namespace geiger::cli

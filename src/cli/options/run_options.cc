@@ -9,7 +9,8 @@
 
 #include "cli/help/choice.h"
 #include "cli/help/help_formatter.h"
-#include "cli/options/selection_options.h"
+#include "cli/options/ending.h"
+#include "cli/options/parsed_option.h"
 #include "query/sizes.h"
 #include "trace/format.h"
 #include "trace/share.h"
@@ -22,24 +23,24 @@ namespace {
 constexpr char kGuard = ':';
 constexpr const char* kProgramWord = "--program-word";
 
+base::Outcome<Bytes> parse_size_within(const std::string& text, Bytes least, Bytes most) {
+  const auto size = query::parse_size(text);
+  const bool is_within = size.has_value() && size.value() >= least && size.value() <= most;
+  if (is_within || !size.has_value()) return size;
+  return base::Failure{fmt::format("'{}' is not between {} and {} bytes", text, least, most)};
+}
+
 std::function<void(const std::string&)> size_into(Bytes& target, const char* option, Bytes least,
                                                   Bytes most) {
   return [&target, option, least, most](const std::string& text) {
-    const auto size = query::parse_size(text);
-    if (!size.has_value()) throw CLI::ValidationError(option, size.reason());
-    if (size.value() < least || size.value() > most) {
-      const auto range = fmt::format("'{}' is not between {} and {} bytes", text, least, most);
-      throw CLI::ValidationError(option, range);
-    }
-    target = size.value();
+    target = value_or_throw(option, parse_size_within(text, least, most));
   };
 }
 
 std::chrono::nanoseconds duration_of(const std::string& text, const char* option) {
-  const auto time = query::parse_duration(text);
-  if (!time.has_value()) throw CLI::ValidationError(option, time.reason());
+  const Nanoseconds time = value_or_throw(option, query::parse_duration(text));
   constexpr Nanoseconds kCentury = Nanoseconds{100} * 365 * 24 * 3600 * 1'000'000'000;
-  return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(time.value(), kCentury)));
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(time, kCentury)));
 }
 
 void read_interval(const std::string& text, run::RunOptions& options) {
@@ -50,14 +51,14 @@ void read_interval(const std::string& text, run::RunOptions& options) {
 
 }  // namespace
 
-void settle_interval(run::RunOptions& options, run::IntervalWish usual) {
+base::Outcome<void> settle_interval(run::RunOptions& options, run::IntervalWish usual) {
   run::RuntimeSettings& runtime = options.runtime;
   if (options.interval == run::IntervalWish::kNone) {
     options.interval = runtime.is_dormant || runtime.seed ? run::IntervalWish::kSize : usual;
   }
   if (options.interval == run::IntervalWish::kAuto) {
     if (runtime.is_dormant) {
-      throw CLI::ValidationError("--interval", "a dormant program needs a size, not auto");
+      return usage_failure("--interval: a dormant program needs a size, not auto");
     }
     runtime.interval = trace::kFirstInterval;
     const auto budget = options.watch.budget.value_or(
@@ -68,6 +69,7 @@ void settle_interval(run::RunOptions& options, run::IntervalWish usual) {
     if (budget.share > 0) options.watch.budget.reset();
   }
   options.watch.interval = runtime.interval;
+  return {};
 }
 
 void add_output_options(CLI::App& run, run::RunOptions& options) {
@@ -128,21 +130,23 @@ void add_duration_option(CLI::App& verb, run::RunOptions& options, const char* h
 
 namespace {
 
+base::Outcome<std::uint64_t> parse_kept(const std::string& text) {
+  constexpr std::uint64_t kMostKept = 64;
+  const bool is_number = !text.empty() && text.size() <= 2 &&
+                         std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+  const std::uint64_t kept = is_number ? std::stoul(text) : 0;
+  if (kept >= 1 && kept <= kMostKept) return kept;
+  return base::Failure{
+      fmt::format("'{}' is not a number of traces to keep (1 to {})", text, kMostKept)};
+}
+
 // "64MiB" or "64MiB,8".
 void read_segments(const std::string& text, run::RuntimeSettings& runtime) {
   constexpr const char* kOption = "--segments";
-  constexpr std::uint64_t kMostKept = 64;
   const std::size_t comma = text.find(',');
   size_into(runtime.segment, kOption, kMiB, trace::kMaxCapacity / 2)(text.substr(0, comma));
   if (comma == std::string::npos) return;
-  const std::string keep = text.substr(comma + 1);
-  const bool is_number = !keep.empty() && keep.size() <= 2 &&
-                         std::ranges::all_of(keep, [](char c) { return c >= '0' && c <= '9'; });
-  runtime.keep = is_number ? std::stoul(keep) : 0;
-  if (runtime.keep < 1 || runtime.keep > kMostKept) {
-    throw CLI::ValidationError(
-        kOption, fmt::format("'{}' is not a number of traces to keep (1 to {})", keep, kMostKept));
-  }
+  runtime.keep = value_or_throw(kOption, parse_kept(text.substr(comma + 1)));
 }
 
 void add_bounds(CLI::App& run, run::RunOptions& options) {
@@ -190,9 +194,7 @@ std::function<void(const std::vector<std::string>&)> conditions_into(
     std::vector<control::Condition>& conditions, const char* option) {
   return [&conditions, option](const std::vector<std::string>& texts) {
     for (const auto& text : texts) {
-      const auto condition = control::parse_condition(text);
-      if (!condition.has_value()) throw CLI::ValidationError(option, condition.reason());
-      conditions.push_back(condition.value());
+      conditions.push_back(value_or_throw(option, control::parse_condition(text)));
     }
   };
 }
@@ -231,16 +233,10 @@ void add_watch_options(CLI::App& verb, control::WatchOptions& watch) {
                   "Keep only the N snapshots of each process with the largest RSS\n"
                   "(default 0: all); other trace files are not deleted")
       ->type_name("N");
-  verb.add_option_function<std::string>(
-          "--budget",
-          [&watch](const std::string& text) {
-            const auto budget = control::parse_overhead(text);
-            if (!budget.has_value()) throw CLI::ValidationError("--budget", budget.reason());
-            watch.budget = budget.value();
-          },
-          "Raise the interval if recording costs more than 0.5% of CPU\n"
-          "time, or takes more than 2000/s samples")
-      ->type_name("LIMIT");
+  add_parsed(verb, "--budget", "LIMIT",
+             "Raise the interval if recording costs more than 0.5% of CPU\n"
+             "time, or takes more than 2000/s samples",
+             control::parse_overhead, [&watch](control::Budget budget) { watch.budget = budget; });
 }
 
 CLI::Option* add_program_words(CLI::App& verb, std::vector<std::string>& program) {

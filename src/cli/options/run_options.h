@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/outcome.h"
 #include "run/recording_options.h"
 
 namespace CLI {
@@ -18,9 +19,8 @@ namespace geiger::cli {
 CLI::App* add_run_options(CLI::App& app, run::RunOptions& options);
 
 /// Decides between a fixed interval and one that regulates itself, which takes over a budget that
-/// is a share of processor time. `usual`: where --interval is not given. Throws
-/// CLI::ValidationError.
-void settle_interval(run::RunOptions& options, run::IntervalWish usual);
+/// is a share of processor time. `usual`: where --interval is not given.
+base::Outcome<void> settle_interval(run::RunOptions& options, run::IntervalWish usual);
 
 /// --mark-on, --snapshot-on, --keep, --budget. `watch` outlives the parse.
 void add_watch_options(CLI::App& verb, control::WatchOptions& watch);

@@ -8,13 +8,15 @@
 #include "analysis/profile/memory/mappings.h"
 #include "analysis/profile/memory/measured.h"
 #include "cli/help/choice.h"
+#include "cli/options/ending.h"
 #include "query/instants.h"
 #include "terminal/terminal.h"
 
 namespace geiger::cli {
-void refuse_aggregated(const profile::Recording& recording, const std::string& verb) {
-  if (!query::is_aggregated(recording)) return;
-  throw CLI::ValidationError(fmt::format("{}: {}", verb, profile::kAggregated));
+
+base::Outcome<void> check_followed(const profile::Recording& recording, const std::string& what) {
+  if (!query::is_aggregated(recording)) return {};
+  return usage_failure(fmt::format("{}: {}", what, profile::kAggregated));
 }
 
 void add_window_options(CLI::App& verb, query::SelectionOptions& options) {
@@ -71,12 +73,12 @@ void add_selection_options(CLI::App& verb, query::SelectionOptions& options, que
   add_heap_option(verb, options);
 }
 
-query::Subject subject_or_refuse(const query::SelectionOptions& options,
-                                 const profile::Recording& recording) {
+base::Outcome<query::Subject> subject_in(const query::SelectionOptions& options,
+                                         const profile::Recording& recording) {
   auto subject = query::subject_of(options, recording);
-  if (!subject.has_value()) throw CLI::ValidationError(subject.reason());
-  for (const std::string& remark : subject.value().remarks) terminal::complain(remark);
-  return std::move(subject.value());
+  if (!subject.has_value()) return usage_failure(subject.reason());
+  for (const std::string& remark : subject->remarks) terminal::complain(remark);
+  return subject;
 }
 
 }  // namespace geiger::cli

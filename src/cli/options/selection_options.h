@@ -24,11 +24,12 @@ void add_heap_option(CLI::App& verb, query::SelectionOptions& options);
 void add_selection_options(CLI::App& verb, query::SelectionOptions& options,
                            query::Kinds kinds = query::Kinds::kOfWholeObjects);
 
-/// Fails, as a fault of usage, where a verb asks what such a recording does not tell.
-void refuse_aggregated(const profile::Recording& recording, const std::string& verb);
+/// Fails where a verb or an option needs samples that were followed to their frees, and a process
+/// of the recording only counted them.
+base::Outcome<void> check_followed(const profile::Recording& recording, const std::string& what);
 
-/// subject_of(), where a failure is one of usage.
-[[nodiscard]] query::Subject subject_or_refuse(const query::SelectionOptions& options,
-                                               const profile::Recording& recording);
+/// query::subject_of(), where failures are of usage. Prints its remarks.
+base::Outcome<query::Subject> subject_in(const query::SelectionOptions& options,
+                                         const profile::Recording& recording);
 
 }  // namespace geiger::cli

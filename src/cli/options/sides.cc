@@ -11,6 +11,7 @@
 #include "analysis/profile/memory/measured.h"
 #include "cli/help/choice.h"
 #include "cli/help/help_formatter.h"
+#include "cli/options/ending.h"
 #include "cli/options/input.h"
 #include "terminal/progress.h"
 #include "terminal/terminal.h"
@@ -38,28 +39,28 @@ class SidesFormatter : public HelpFormatter {
   std::string usage_;
 };
 
-bool add_run(const std::string& run, compare::Which which, const query::SelectionOptions& selection,
-             std::vector<compare::Collector>& collectors, bool& is_damaged) {
+base::Outcome<void> add_run(const std::string& run, compare::Which which,
+                            const query::SelectionOptions& selection,
+                            std::vector<compare::Collector>& collectors, bool& is_damaged) {
   ReadOptions options;
   options.runs = {run};
   options.frames = selection.frames;
   const auto input = read_input(options);
-  if (!input) return false;
+  if (!input.has_value()) return input.failure();
   is_damaged = is_damaged || input->ingested.damaged;
   const auto subject = query::subject_of(selection, input->recording());
-  if (!subject.has_value()) throw CLI::ValidationError(run + ": " + subject.reason());
-  for (const std::string& remark : subject.value().remarks) terminal::complain(remark);
-  const profile::Profile profile = profile::select(input->recording(), subject.value().selection);
+  if (!subject.has_value()) return usage_failure(run + ": " + subject.reason());
+  for (const std::string& remark : subject->remarks) terminal::complain(remark);
+  const profile::Profile profile = profile::select(input->recording(), subject->selection);
   for (compare::Collector& collector : collectors) {
     const auto error = collector.add(which, input->recording(), profile);
     if (!error) continue;
     const bool is_live_only = profile::tells_live_only(input->recording());
-    terminal::complain(
+    return base::Failure{
         fmt::format("{}: {}{}", run, compare::text_of(*error),
-                    is_live_only ? "; it contains only live memory: use --kind live" : ""));
-    return false;
+                    is_live_only ? "; it contains only live memory: use --kind live" : "")};
   }
-  return true;
+  return {};
 }
 
 }  // namespace
@@ -98,24 +99,23 @@ std::vector<std::string> words_of(const Sides& sides) {
 }
 
 base::Outcome<Sides> sides_of(const std::vector<std::string>& words, bool needs_before) {
-  using Result = base::Outcome<Sides>;
   const auto divider = std::ranges::find(words, kDivider);
   if (divider != words.end()) {
     Sides sides{{words.begin(), divider}, {divider + 1, words.end()}};
     if (std::ranges::find(sides.after, kDivider) != sides.after.end()) {
-      return Result::failure("more than one --: there are only two sides");
+      return base::Failure{"more than one --: there are only two sides"};
     }
-    if (sides.after.empty()) return Result::failure("no run after --");
-    if (sides.before.empty() && needs_before) return Result::failure("no run before --");
+    if (sides.after.empty()) return base::Failure{"no run after --"};
+    if (sides.before.empty() && needs_before) return base::Failure{"no run before --"};
     return sides;
   }
   if (words.size() == 2) return Sides{{words[0]}, {words[1]}};
   if (words.size() == 1 && !needs_before) return Sides{{}, words};
-  if (words.size() < 2) return Result::failure("give two runs: one before, one after");
-  return Result::failure("more than two runs: put -- between the sides");
+  if (words.size() < 2) return base::Failure{"give two runs: one before, one after"};
+  return base::Failure{"more than two runs: put -- between the sides"};
 }
 
-std::optional<Collections> collect_all(const Sides& sides,
+base::Outcome<Collections> collect_all(const Sides& sides,
                                        std::vector<compare::Collector> collectors,
                                        const query::SelectionOptions& selection) {
   Collections all;
@@ -125,7 +125,8 @@ std::optional<Collections> collect_all(const Sides& sides,
   for (const compare::Which which : compare::kBoth) {
     const auto& runs = which == compare::Which::kBefore ? sides.before : sides.after;
     for (const std::string& run : runs) {
-      if (!add_run(run, which, selection, collectors, all.is_damaged)) return std::nullopt;
+      const auto added = add_run(run, which, selection, collectors, all.is_damaged);
+      if (!added.has_value()) return added.failure();
       progress.update(++done, count);
     }
   }
@@ -133,12 +134,12 @@ std::optional<Collections> collect_all(const Sides& sides,
   return all;
 }
 
-std::optional<Collection> collect(const Sides& sides, compare::Collector collector,
+base::Outcome<Collection> collect(const Sides& sides, compare::Collector collector,
                                   const query::SelectionOptions& selection) {
   std::vector<compare::Collector> one;
   one.push_back(std::move(collector));
   auto all = collect_all(sides, std::move(one), selection);
-  if (!all) return std::nullopt;
+  if (!all.has_value()) return all.failure();
   return Collection{std::move(all->collected.front()), all->is_damaged};
 }
 

@@ -1,7 +1,6 @@
 // Two sides on a command line, and reading them: BEFORE AFTER, or BEFORE... -- AFTER...
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,18 +45,18 @@ struct Collection {
   bool is_damaged = false;  ///< Some trace; what could be read of it is in there.
 };
 
-/// Reads run after run, each forgotten when what is selected of it was added. Nothing if one of
-/// them holds nothing to compare; the reason has been printed.
-[[nodiscard]] std::optional<Collection> collect(const Sides& sides, compare::Collector collector,
-                                                const query::SelectionOptions& selection);
+/// Reads run after run, each forgotten when what is selected of it was added. Fails if one of them
+/// contains nothing to compare.
+base::Outcome<Collection> collect(const Sides& sides, compare::Collector collector,
+                                  const query::SelectionOptions& selection);
 
 /// Collections of the same runs, one for each of several groupings; each run is read once.
 struct Collections {
   std::vector<compare::Collected> collected;  ///< In the order of the collectors.
   bool is_damaged = false;
 };
-[[nodiscard]] std::optional<Collections> collect_all(const Sides& sides,
-                                                     std::vector<compare::Collector> collectors,
-                                                     const query::SelectionOptions& selection);
+base::Outcome<Collections> collect_all(const Sides& sides,
+                                       std::vector<compare::Collector> collectors,
+                                       const query::SelectionOptions& selection);
 
 }  // namespace geiger::cli

@@ -8,8 +8,19 @@
 #include "run/attach_session.h"
 
 namespace geiger::cli {
+namespace {
 
-void register_attach(CLI::App& app, int& exit_code) {
+base::Outcome<int> attach_to(run::AttachOptions& options) {
+  const auto settled = settle_interval(options.recording, run::IntervalWish::kSize);
+  if (!settled.has_value()) return settled.failure();
+  const auto attached = run::attach_and_watch(options);
+  if (!attached.has_value()) return attached.failure();
+  return kExitOk;
+}
+
+}  // namespace
+
+void register_attach(CLI::App& app, Work& work) {
   auto options = std::make_shared<run::AttachOptions>();
   CLI::App* attach = app.add_subcommand("attach", "Record a process that is already running");
   attach->add_option("PID", options->pid, "Process id")->required()->check(process_id());
@@ -28,10 +39,7 @@ void register_attach(CLI::App& app, int& exit_code) {
       "\nExit code: 0 recorded, 1 refused (the process is unchanged), 2 usage error.\n"
       "\nExample:\n"
       "  geiger attach --duration 30s -o leak.geiger $(pidof redis-server)\n");
-  attach->callback([options, &exit_code] {
-    settle_interval(options->recording, run::IntervalWish::kSize);
-    exit_code = run::attach_and_watch(*options) ? kExitOk : kExitFailed;
-  });
+  attach->callback([options, &work] { work = [options] { return attach_to(*options); }; });
 }
 
 }  // namespace geiger::cli

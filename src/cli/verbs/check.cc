@@ -38,16 +38,6 @@ struct CheckArguments {
   query::SelectionOptions selection;
 };
 
-[[noreturn]] void refuse_check(const std::string& sentence) {
-  throw CLI::ValidationError("check", sentence);
-}
-
-template <typename T>
-T value_or_refuse(const base::Outcome<T>& outcome) {
-  if (!outcome.has_value()) refuse_check(outcome.reason());
-  return outcome.value();
-}
-
 /// The limits given as options: on the whole, and with --by on every site. A limit on
 /// bytes is then one of the sites only; a growth that is spread over many of them, each
 /// too small to count, must not pass.
@@ -58,26 +48,32 @@ void add_limit(compare::Gates& gates, const CheckArguments& options, const Limit
   if (has_sites) gates.per_site.push_back({limit, source});
 }
 
-compare::Gates gates_of(const CheckArguments& options) {
+base::Outcome<compare::Gates> gates_of(const CheckArguments& options) {
   compare::Gates gates;
   gates.level = options.check.level;
   if (!options.max_growth.empty()) {
-    const Limit limit{Measured::kGrowth, value_or_refuse(query::parse_growth(options.max_growth))};
-    add_limit(gates, options, limit, "--max-growth");
+    const auto growth = query::parse_growth(options.max_growth);
+    if (!growth.has_value()) return growth.failure();
+    add_limit(gates, options, {Measured::kGrowth, growth.value()}, "--max-growth");
   }
   if (!options.max_bytes.empty()) {
-    const auto bytes = value_or_refuse(query::parse_size(options.max_bytes));
-    add_limit(gates, options, {Measured::kBytes, static_cast<double>(bytes)}, "--max-bytes");
+    const auto bytes = query::parse_size(options.max_bytes);
+    if (!bytes.has_value()) return bytes.failure();
+    add_limit(gates, options, {Measured::kBytes, static_cast<double>(bytes.value())},
+              "--max-bytes");
   }
   if (!options.ignore_below.empty()) {
-    gates.ignore_below =
-        static_cast<double>(value_or_refuse(query::parse_size(options.ignore_below)));
+    const auto bytes = query::parse_size(options.ignore_below);
+    if (!bytes.has_value()) return bytes.failure();
+    gates.ignore_below = static_cast<double>(bytes.value());
   }
   if (!options.budget.empty()) {
-    for (auto& spec : value_or_refuse(read_budget(options.budget))) gates.specs.push_back(spec);
+    const auto budget = read_budget(options.budget);
+    if (!budget.has_value()) return budget.failure();
+    gates.specs.insert(gates.specs.end(), budget->begin(), budget->end());
   }
   if (gates.specs.empty() && gates.per_site.empty()) {
-    refuse_check("no limit given: use --max-growth, --max-bytes or --budget");
+    return base::Failure{"no limit given: use --max-growth, --max-bytes or --budget"};
   }
   return gates;
 }
@@ -94,13 +90,11 @@ bool is_missing(const std::vector<std::string>& runs) {
   });
 }
 
-bool write_junit(const report::CheckReport& report, const std::string& path) {
-  if (path.empty()) return true;
+base::Outcome<void> write_junit(const report::CheckReport& report, const std::string& path) {
+  if (path.empty()) return {};
   Output output(path, true);
   output.write(to_junit(report));
-  output.commit();
-  if (!output.error().empty()) terminal::complain(output.error());
-  return output.error().empty();
+  return output.commit();
 }
 
 int exit_code_of(compare::Answer answer) {
@@ -115,11 +109,11 @@ int exit_code_of(compare::Answer answer) {
   return kExitFailed;
 }
 
-int print_check(const CheckArguments& options, const compare::Gates& gates,
-                const compare::Collected& collected, std::vector<compare::GateSpec> not_compared) {
+base::Outcome<int> print_check(const CheckArguments& options, const compare::Gates& gates,
+                               const compare::Collected& collected,
+                               std::vector<compare::GateSpec> not_compared) {
   if (const auto error = compare::problem_with(collected, gates)) {
-    terminal::complain(compare::text_of(*error));
-    return kExitFailed;
+    return base::Failure{std::string(compare::text_of(*error))};
   }
   compare::Verdicts verdicts = compare::check(collected, gates);
   const report::CheckReport report{
@@ -131,20 +125,38 @@ int print_check(const CheckArguments& options, const compare::Gates& gates,
   const bool is_printed = options.is_json
                               ? terminal::print_data(to_json(report))
                               : !has_text || terminal::print_report(to_text(report, style), style);
-  const bool is_written = write_junit(report, options.junit);
-  if (!is_printed || !is_written) return kExitFailed;
+  const auto written = write_junit(report, options.junit);
+  if (!written.has_value()) return written.failure();
+  if (!is_printed) return kExitFailed;
   const bool has_failed = report.verdicts.answer == compare::Answer::kFail;
   if (has_failed && has_text && !options.is_json && !report.options.before.empty())
     suggest("diff", words_of({report.options.before, report.options.after}));
   return exit_code_of(report.verdicts.answer);
 }
 
-int run_check(CheckArguments& options) {
-  compare::Gates gates = gates_of(options);
+/// The limits and the runs to check.
+struct Asked {
+  compare::Gates gates;
+  Sides sides;
+};
+
+base::Outcome<Asked> asked_by(const CheckArguments& options) {
+  auto gates = gates_of(options);
+  if (!gates.has_value()) return gates.failure();
+  const bool needs_before = has_growth_limit(gates.value()) && !options.allows_missing_baseline;
+  auto sides = sides_of(options.runs, needs_before);
+  if (!sides.has_value()) return sides.failure();
+  if (!(gates->level > 0.5)) {
+    return base::Failure{std::string(text_of(compare::Error::kBadGateLevel))};
+  }
+  return Asked{std::move(gates.value()), std::move(sides.value())};
+}
+
+base::Outcome<int> run_check(CheckArguments& options) {
+  auto asked = asked_by(options);
+  if (!asked.has_value()) return usage_failure("check: " + asked.reason());
+  auto& [gates, sides] = asked.value();
   options.check.scope = query::scope_as_typed(options.selection);
-  const bool needs_before = has_growth_limit(gates) && !options.allows_missing_baseline;
-  Sides sides = value_or_refuse(sides_of(options.runs, needs_before));
-  if (!(gates.level > 0.5)) refuse_check(std::string(text_of(compare::Error::kBadGateLevel)));
   std::vector<compare::GateSpec> not_compared;
   if (options.allows_missing_baseline && is_missing(sides.before)) {
     sides.before.clear();
@@ -158,7 +170,7 @@ int run_check(CheckArguments& options) {
       sides,
       compare::Collector(query::kind_of(options.selection), options.grouping, std::move(patterns)),
       options.selection);
-  if (!collection) return kExitFailed;
+  if (!collection.has_value()) return collection.failure();
   return print_check(options, gates, collection->collected, std::move(not_compared));
 }
 
@@ -181,7 +193,7 @@ void add_limits(CLI::App& verb, CheckArguments& options) {
 
 }  // namespace
 
-void register_check(CLI::App& app, int& exit_code) {
+void register_check(CLI::App& app, Work& work) {
   auto options = std::make_shared<CheckArguments>();
   CLI::App* verb = app.add_subcommand("check", "Check limits on growth and bytes, for CI");
   add_side_options(*verb, options->runs,
@@ -203,7 +215,7 @@ void register_check(CLI::App& app, int& exit_code) {
       ->type_name("N");
   add_selection_options(*verb, options->selection, query::Kinds::kWithMappings);
   add_frame_options(*verb, options->selection.frames);
-  verb->callback([options, &exit_code] { exit_code = run_check(*options); });
+  verb->callback([options, &work] { work = [options] { return run_check(*options); }; });
 }
 
 }  // namespace geiger::cli

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "cli/options/ending.h"
 #include "cli/options/exit_codes.h"
 
 namespace CLI {
@@ -12,35 +13,35 @@ class App;
 
 namespace geiger::cli {
 
-/// One verb: adds its subcommand to `app`; when the user chose it, its callback
-/// runs it and stores the exit code. `exit_code` outlives the parse.
-using Register = void (*)(CLI::App& app, int& exit_code);
+/// One verb: adds its subcommand to `app`; when the user chose it, its callback stores its work,
+/// which begins after the parse. `work` outlives the parse.
+using Register = void (*)(CLI::App& app, Work& work);
 
-void register_run(CLI::App& app, int& exit_code);
-void register_ctl(CLI::App& app, int& exit_code);
-void register_attach(CLI::App& app, int& exit_code);
-void register_detach(CLI::App& app, int& exit_code);
-void register_live(CLI::App& app, int& exit_code);
-void register_serve(CLI::App& app, int& exit_code);
-void register_summary(CLI::App& app, int& exit_code);
-void register_table(CLI::App& app, int& exit_code);
-void register_tree(CLI::App& app, int& exit_code);
-void register_rss(CLI::App& app, int& exit_code);
-void register_stats(CLI::App& app, int& exit_code);
-void register_marks(CLI::App& app, int& exit_code);
-void register_lifetimes(CLI::App& app, int& exit_code);
-void register_leaks(CLI::App& app, int& exit_code);
-void register_diff(CLI::App& app, int& exit_code);
-void register_check(CLI::App& app, int& exit_code);
-void register_doctor(CLI::App& app, int& exit_code);
-void register_plan(CLI::App& app, int& exit_code);
-void register_simulate(CLI::App& app, int& exit_code);
-void register_estimate(CLI::App& app, int& exit_code);
-void register_report(CLI::App& app, int& exit_code);
-void register_export(CLI::App& app, int& exit_code);
-void register_symbolize(CLI::App& app, int& exit_code);
-void register_completion(CLI::App& app, int& exit_code);
-void register_help(CLI::App& app, int& exit_code);
+void register_run(CLI::App& app, Work& work);
+void register_ctl(CLI::App& app, Work& work);
+void register_attach(CLI::App& app, Work& work);
+void register_detach(CLI::App& app, Work& work);
+void register_live(CLI::App& app, Work& work);
+void register_serve(CLI::App& app, Work& work);
+void register_summary(CLI::App& app, Work& work);
+void register_table(CLI::App& app, Work& work);
+void register_tree(CLI::App& app, Work& work);
+void register_rss(CLI::App& app, Work& work);
+void register_stats(CLI::App& app, Work& work);
+void register_marks(CLI::App& app, Work& work);
+void register_lifetimes(CLI::App& app, Work& work);
+void register_leaks(CLI::App& app, Work& work);
+void register_diff(CLI::App& app, Work& work);
+void register_check(CLI::App& app, Work& work);
+void register_doctor(CLI::App& app, Work& work);
+void register_plan(CLI::App& app, Work& work);
+void register_simulate(CLI::App& app, Work& work);
+void register_estimate(CLI::App& app, Work& work);
+void register_report(CLI::App& app, Work& work);
+void register_export(CLI::App& app, Work& work);
+void register_symbolize(CLI::App& app, Work& work);
+void register_completion(CLI::App& app, Work& work);
+void register_help(CLI::App& app, Work& work);
 
 /// What the words after the verb are, besides its options.
 enum class Words : std::uint8_t {

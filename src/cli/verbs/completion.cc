@@ -21,7 +21,7 @@ std::string script_of(const std::string& shell, const VerbFacts& geiger) {
 
 }  // namespace
 
-void register_completion(CLI::App& app, int& exit_code) {
+void register_completion(CLI::App& app, Work& work) {
   auto shell = std::make_shared<std::string>();
   CLI::App* verb = app.add_subcommand("completion", "Print the completion script of a shell");
   verb->add_option("SHELL", *shell, "bash, zsh or fish")
@@ -34,8 +34,10 @@ void register_completion(CLI::App& app, int& exit_code) {
       "  eval \"$(geiger completion bash)\"                       in ~/.bashrc\n"
       "  source <(geiger completion zsh)                        in ~/.zshrc, after compinit\n"
       "  geiger completion fish > ~/.config/fish/completions/geiger.fish");
-  verb->callback([&app, shell, &exit_code] {
-    exit_code = terminal::print_data(script_of(*shell, describe_tree(app))) ? kExitOk : kExitFailed;
+  verb->callback([&app, shell, &work] {
+    work = [&app, shell] {
+      return terminal::print_data(script_of(*shell, describe_tree(app))) ? kExitOk : kExitFailed;
+    };
   });
 }
 

@@ -55,73 +55,85 @@ struct Command {
   milliseconds patience = control::kPatience;
 };
 
-[[noreturn]] void refuse_ctl(const std::string& sentence) { throw CLI::ValidationError(sentence); }
-
-pid_t pid_of(const std::string& text) {
+base::Outcome<pid_t> parse_pid(const std::string& text) {
   pid_t pid = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
   if (error != std::errc{} || end != text.data() + text.size() || pid <= 0) {
-    refuse_ctl(fmt::format("ctl: '{}' is not a process id ('geiger ctl list' shows them)", text));
+    return base::Failure{
+        fmt::format("'{}' is not a process id ('geiger ctl list' shows them)", text)};
   }
   return pid;
 }
 
-Bytes interval_of(const std::string& text) {
+base::Outcome<Bytes> parse_interval(const std::string& text) {
   const auto size = query::parse_size(text);
-  if (!size.has_value()) refuse_ctl("ctl: " + size.reason());
+  if (!size.has_value()) return size;
   if (size.value() == 0 || size.value() > trace::kMostInterval) {
-    refuse_ctl(fmt::format("ctl: '{}' is not between 1 byte and 1 TiB", text));
+    return base::Failure{fmt::format("'{}' is not between 1 byte and 1 TiB", text)};
   }
-  return size.value();
+  return size;
 }
 
-milliseconds patience_of(const std::string& text) {
+base::Outcome<milliseconds> parse_patience(const std::string& text) {
   const auto time = query::parse_duration(text);
-  if (!time.has_value()) refuse_ctl("ctl: " + time.reason());
+  if (!time.has_value()) return time.failure();
   const Nanoseconds wait = std::min(time.value(), kLongestWait);
   return std::chrono::duration_cast<milliseconds>(std::chrono::nanoseconds(wait));
 }
 
 bool takes_argument(const std::string& action) { return action == "interval" || action == "mark"; }
 
-void check_argument(Command& command) {
-  if (command.action == "interval") command.interval = interval_of(command.argument);
-  const bool is_bad_mark =
-      command.action == "mark" &&
-      (command.argument.empty() || command.argument.size() > control::kMostMarkBytes);
-  if (is_bad_mark)
-    refuse_ctl(fmt::format("ctl: a mark must have 1 to {} bytes", control::kMostMarkBytes));
+base::Outcome<void> check_argument(const Command& command) {
+  const bool has_argument = !command.argument.empty();
+  if (has_argument && !takes_argument(command.action)) {
+    return base::Failure{fmt::format("unexpected argument '{}'", command.argument)};
+  }
+  if (!has_argument && takes_argument(command.action)) {
+    return base::Failure{fmt::format("'{}' needs an argument", command.action)};
+  }
+  if (command.action == "mark" && command.argument.size() > control::kMostMarkBytes) {
+    return base::Failure{fmt::format("a mark must have 1 to {} bytes", control::kMostMarkBytes)};
+  }
+  return {};
 }
 
-std::string absolute(const std::string& path) {
-  if (path.empty()) return path;
+base::Outcome<std::string> absolute(const std::string& path) {
   char* real = realpath(path.c_str(), nullptr);
-  if (real == nullptr) refuse_ctl(fmt::format("ctl: {}: {}", path, std::strerror(errno)));
+  if (real == nullptr) return base::Failure{fmt::format("{}: {}", path, std::strerror(errno))};
   const std::string resolved = real;
   std::free(real);
   return resolved;
 }
 
-Command command_of(const CtlArguments& options) {
+/// Reads `text` into `value`, unless it is empty: not given.
+template <typename T, typename Value>
+base::Outcome<void> read_given(const std::string& text,
+                               base::Outcome<T> (*parse)(const std::string&), Value& value) {
+  if (text.empty()) return {};
+  auto parsed = parse(text);
+  if (!parsed.has_value()) return parsed.failure();
+  value = std::move(parsed.value());
+  return {};
+}
+
+base::Outcome<Command> command_of(const CtlArguments& options) {
   Command command;
   const bool is_list = options.pid == "list";
   if (is_list && !options.action.empty()) {
-    refuse_ctl(fmt::format("ctl: 'list' takes no action: '{}' needs a process id", options.action));
+    return base::Failure{
+        fmt::format("'list' takes no action: '{}' needs a process id", options.action)};
   }
-  if (!options.pid.empty() && !is_list) command.pid = pid_of(options.pid);
   if (!options.action.empty()) command.action = options.action;
   command.argument = options.argument;
-  const bool has_argument = !command.argument.empty();
-  if (has_argument && !takes_argument(command.action)) {
-    refuse_ctl(fmt::format("ctl: unexpected argument '{}'", command.argument));
+  const bool sets_interval = command.action == "interval";
+  for (const auto& read :
+       {read_given(is_list ? "" : options.pid, parse_pid, command.pid), check_argument(command),
+        read_given(sets_interval ? command.argument : "", parse_interval, command.interval),
+        read_given(options.interval, parse_interval, command.interval),
+        read_given(options.wait, parse_patience, command.patience),
+        read_given(options.directory, absolute, command.directory)}) {
+    if (!read.has_value()) return read.failure();
   }
-  if (!has_argument && takes_argument(command.action)) {
-    refuse_ctl(fmt::format("ctl: '{}' needs an argument", command.action));
-  }
-  check_argument(command);
-  if (!options.interval.empty()) command.interval = interval_of(options.interval);
-  if (!options.wait.empty()) command.patience = patience_of(options.wait);
-  command.directory = absolute(options.directory);
   return command;
 }
 
@@ -224,15 +236,16 @@ base::Outcome<std::string> act(control::Controlled& controlled, const Command& c
 }
 
 /// Watches until the process or its recording ends; ^C ends the watch alone.
-int watch(control::Controlled controlled, control::WatchOptions options) {
-  if (options.is_empty()) refuse_ctl("ctl: 'watch' needs --mark-on, --snapshot-on or --budget");
+base::Outcome<int> watch(control::Controlled controlled, control::WatchOptions options) {
+  if (options.is_empty()) {
+    return usage_failure("ctl: 'watch' needs --mark-on, --snapshot-on or --budget");
+  }
   const pid_t pid = controlled.target().facts().pid;
   options.interval = std::max<Bytes>(controlled.status(true).interval, 1);
   control::RunWatch watch(std::move(options));
   const control::LiveTrace* trace = controlled.trace();
   if (trace == nullptr || !trace->is_open()) {
-    terminal::complain(controlled.shown() + " is not recording");
-    return kExitFailed;
+    return base::Failure{controlled.shown() + " is not recording"};
   }
   while (trace != nullptr && trace->is_open()) {
     watch.follow({{fmt::format("/proc/{}/root{}", pid, trace->path()), pid}});
@@ -245,24 +258,24 @@ int watch(control::Controlled controlled, control::WatchOptions options) {
   return kExitOk;
 }
 
-int control(const CtlArguments& options) {
-  const Command command = command_of(options);
+base::Outcome<int> control(const CtlArguments& options) {
+  const auto asked = command_of(options);
+  if (!asked.has_value()) return usage_failure("ctl: " + asked.reason());
+  const Command& command = asked.value();
   if (!command.pid) return list(options.is_json);
   auto controlled = control::Controlled::open_started(*command.pid);
-  if (!controlled.has_value()) {
-    terminal::complain(controlled.reason());
-    return kExitFailed;
-  }
+  if (!controlled.has_value()) return controlled.failure();
   if (command.action == "status") return print_status(controlled.value(), options.is_json);
   if (command.action == "watch") return watch(std::move(controlled.value()), options.watch);
   const auto told = act(controlled.value(), command);
-  terminal::complain(told.has_value() ? told.value() : told.reason());
-  return told.has_value() ? kExitOk : kExitFailed;
+  if (!told.has_value()) return told.failure();
+  terminal::complain(told.value());
+  return kExitOk;
 }
 
 }  // namespace
 
-void register_ctl(CLI::App& app, int& exit_code) {
+void register_ctl(CLI::App& app, Work& work) {
   auto options = std::make_shared<CtlArguments>();
   CLI::App* verb = app.add_subcommand("ctl", "Start, stop and mark recordings of running programs");
   verb->add_option("PID", options->pid, "Process id; 'list' or nothing: list all processes")
@@ -293,7 +306,7 @@ void register_ctl(CLI::App& app, int& exit_code) {
       "  geiger ctl 4711 start --interval 64KiB\n"
       "  geiger ctl 4711 mark 'cache warm'\n"
       "  geiger ctl 4711 stop");
-  verb->callback([options, &exit_code] { exit_code = control(*options); });
+  verb->callback([options, &work] { work = [options] { return control(*options); }; });
 }
 
 }  // namespace geiger::cli

@@ -13,19 +13,18 @@
 namespace geiger::cli {
 namespace {
 
-int detach_by(const inject::Order& order) {
+base::Outcome<int> detach_by(const inject::Order& order) {
   const auto runtime = inject::runtime_in(order.pid, inject::named_modules_of(order.pid));
   const auto detached = inject::detach(order);
-  terminal::complain(!detached.reason.empty()
-                         ? detached.reason
-                         : fmt::format("detached from process {}; its traces are in {}", order.pid,
-                                       runtime ? runtime->said.directory : "its GEIGER_DIR"));
-  return detached.reason.empty() ? kExitOk : kExitFailed;
+  if (!detached.reason.empty()) return base::Failure{detached.reason};
+  terminal::complain(fmt::format("detached from process {}; its traces are in {}", order.pid,
+                                 runtime ? runtime->said.directory : "its GEIGER_DIR"));
+  return kExitOk;
 }
 
 }  // namespace
 
-void register_detach(CLI::App& app, int& exit_code) {
+void register_detach(CLI::App& app, Work& work) {
   auto order = std::make_shared<inject::Order>();
   CLI::App* verb =
       app.add_subcommand("detach", "Detach from a process after 'geiger attach' was killed");
@@ -34,7 +33,7 @@ void register_detach(CLI::App& app, int& exit_code) {
   verb->footer(
       "\nExit code: 0 detached, 1 not attached or refused (the process is unchanged),\n"
       "2 usage error.\n");
-  verb->callback([order, &exit_code] { exit_code = detach_by(*order); });
+  verb->callback([order, &work] { work = [order] { return detach_by(*order); }; });
 }
 
 }  // namespace geiger::cli

@@ -36,19 +36,18 @@ const std::map<std::string, DiffSort> kDiffSorts{{"change", DiffSort::kChange},
                                                  {"after", DiffSort::kAfter},
                                                  {"name", DiffSort::kName}};
 
-int print_diff(DiffArguments& options) {
+base::Outcome<int> print_diff(DiffArguments& options) {
   const auto sides = sides_of(options.runs, true);
-  if (!sides.has_value()) throw CLI::ValidationError("diff", sides.reason());
-  options.diff.before = sides.value().before;
-  options.diff.after = sides.value().after;
+  if (!sides.has_value()) return usage_failure("diff: " + sides.reason());
+  options.diff.before = sides->before;
+  options.diff.after = sides->after;
   options.diff.scope = query::scope_as_typed(options.selection);
   auto collection = collect(sides.value(),
                             compare::Collector(query::kind_of(options.selection), options.grouping),
                             options.selection);
-  if (!collection) return kExitFailed;
+  if (!collection.has_value()) return collection.failure();
   if (const auto error = compare::problem_with(collection->collected, options.level)) {
-    terminal::complain(compare::text_of(*error));
-    return kExitFailed;
+    return base::Failure{std::string(compare::text_of(*error))};
   }
   const report::DiffReport report = report::diff_report(
       compare::compare(std::move(collection->collected), options.level), options.diff);
@@ -62,7 +61,7 @@ int print_diff(DiffArguments& options) {
 
 }  // namespace
 
-void register_diff(CLI::App& app, int& exit_code) {
+void register_diff(CLI::App& app, Work& work) {
   auto options = std::make_shared<DiffArguments>();
   CLI::App* verb = app.add_subcommand("diff", "What changed between two runs, or two sets of runs");
   add_side_options(*verb, options->runs,
@@ -82,7 +81,7 @@ void register_diff(CLI::App& app, int& exit_code) {
                  "Also show rows whose difference is within noise");
   add_selection_options(*verb, options->selection, query::Kinds::kWithMappings);
   add_frame_options(*verb, options->selection.frames);
-  verb->callback([options, &exit_code] { exit_code = print_diff(*options); });
+  verb->callback([options, &work] { work = [options] { return print_diff(*options); }; });
 }
 
 }  // namespace geiger::cli

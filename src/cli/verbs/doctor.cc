@@ -12,9 +12,9 @@
 namespace geiger::cli {
 namespace {
 
-int examine(const ReadOptions& options) {
-  const auto input = read_input(options);
-  if (!input || is_refused(*input, "doctor")) return kExitFailed;
+base::Outcome<int> examine(const ReadOptions& options) {
+  const auto input = only_own(read_input(options), "doctor");
+  if (!input.has_value()) return input.failure();
   report::DoctorOptions doctor;
   doctor.level = options.level;
   doctor.run = input->shown;
@@ -29,7 +29,7 @@ int examine(const ReadOptions& options) {
 
 }  // namespace
 
-void register_doctor(CLI::App& app, int& exit_code) {
+void register_doctor(CLI::App& app, Work& work) {
   auto options = std::make_shared<ReadOptions>();
   CLI::App* verb = app.add_subcommand("doctor", "Check a recording for defects and missing data");
   add_read_options(*verb, *options);
@@ -41,7 +41,7 @@ void register_doctor(CLI::App& app, int& exit_code) {
       "\nExamples:\n"
       "  geiger doctor                    the newest run here\n"
       "  geiger doctor a.geiger b.geiger  can these two be merged?");
-  verb->callback([options, &exit_code] { exit_code = examine(*options); });
+  verb->callback([options, &work] { work = [options] { return examine(*options); }; });
 }
 
 }  // namespace geiger::cli

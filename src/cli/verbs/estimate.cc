@@ -184,17 +184,7 @@ void add_inputs(CLI::App& verb, EstimateArguments& options) {
 }
 
 void add_choices(CLI::App& verb, const std::shared_ptr<EstimateArguments>& options) {
-  verb.add_option_function<std::string>(
-          "--ci,--level",
-          [options](const std::string& text) {
-            const auto level = parse_level(text);
-            if (!level)
-              throw CLI::ValidationError("--ci",
-                                         "invalid confidence level '" + text + "' (example: 95%)");
-            options->calculation.level = *level;
-          },
-          "Confidence level of the intervals (default 95%)")
-      ->type_name("LEVEL");
+  add_level_option(verb, options->calculation.level);
   verb.add_flag_callback(
       "--listed", [options] { options->calculation.form = estimation::Form::kListed; },
       "Allow for rows being shown only because they have samples, as in tables");
@@ -207,7 +197,7 @@ void add_choices(CLI::App& verb, const std::shared_ptr<EstimateArguments>& optio
 
 }  // namespace
 
-void register_estimate(CLI::App& app, int& exit_code) {
+void register_estimate(CLI::App& app, Work& work) {
   auto options = std::make_shared<EstimateArguments>();
   CLI::App* verb = app.add_subcommand("estimate", "Apply the estimators to samples you name");
   add_inputs(*verb, *options);
@@ -216,7 +206,7 @@ void register_estimate(CLI::App& app, int& exit_code) {
       "\nExamples:\n"
       "  geiger estimate 16@512KiB:3 --certain 8MiB:2\n"
       "  geiger estimate 24+7@102400              one sample, of its 8th byte");
-  verb->callback([options, &exit_code] { exit_code = print_estimate(*options); });
+  verb->callback([options, &work] { work = [options] { return print_estimate(*options); }; });
 }
 
 }  // namespace geiger::cli

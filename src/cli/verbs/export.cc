@@ -28,13 +28,12 @@ struct ExportArguments {
 };
 
 /// Of the program itself rather than of a run.
-int write_text(const ExportArguments& options, std::string_view text) {
+base::Outcome<int> write_text(const ExportArguments& options, std::string_view text) {
   Output output(options.output, options.replaces);
   output.write(text);
-  output.commit();
-  if (output.error().empty()) return kExitOk;
-  terminal::complain(output.error());
-  return kExitFailed;
+  const auto written = output.commit();
+  if (!written.has_value()) return written.failure();
+  return kExitOk;
 }
 
 void write_compressed(const ExportFormat& format, const ExportRequest& request,
@@ -46,34 +45,34 @@ void write_compressed(const ExportFormat& format, const ExportRequest& request,
   stream->finish();
 }
 
-int write_export(const ExportFormat& format, const ExportArguments& options) {
+base::Outcome<int> write_export(const ExportFormat& format, const ExportArguments& options) {
   if (format.is_binary && options.output == "-" && isatty(STDOUT_FILENO) == 1) {
-    terminal::complain("this format is binary: use -o FILE or a pipe");
-    return kExitUsage;
+    return base::Failure{"this format is binary: use -o FILE or a pipe", base::Fault::kRequest};
   }
   Output output(options.output, options.replaces);
-  if (output.error().empty()) {
-    auto input = read_input(options.read);
-    if (!input) return kExitFailed;
-    profile::Recording& recording = input->ingested.recording;
-    const query::Subject subject = subject_or_refuse(options.selection, recording);
-    // After filters, which match frames that are not shown too.
-    const bool leaves_out = recording.frame_rules && recording.frame_rules->leaves_out();
-    if (format.has_frames && leaves_out) profile::keep_shown_frames(recording);
-    if (!can_select(recording, subject.selection)) return kExitFailed;
-    const ExportRequest request{recording, subject, options.selection.kind.has_value(),
-                                options.read.level,
-                                terminal::output_style(options.read.level).names};
-    write_compressed(format, request, options, output);
-    output.commit();
-    if (output.error().empty()) return input->exit_code();
-  }
-  terminal::complain(output.error());
-  return kExitFailed;
+  if (!output.outcome().has_value()) return output.outcome().failure();
+  auto input = read_input(options.read);
+  if (!input.has_value()) return input.failure();
+  profile::Recording& recording = input->ingested.recording;
+  const auto subject = subject_in(options.selection, recording);
+  if (!subject.has_value()) return subject.failure();
+  // After filters, which match frames that are not shown too.
+  const bool leaves_out = recording.frame_rules && recording.frame_rules->leaves_out();
+  if (format.has_frames && leaves_out) profile::keep_shown_frames(recording);
+  const auto known = check_data(recording, subject->selection);
+  if (!known.has_value()) return known.failure();
+  const ExportRequest request{recording, subject.value(), options.selection.kind.has_value(),
+                              options.read.level, terminal::output_style(options.read.level).names};
+  const auto shown = format.check != nullptr ? format.check(request) : base::Outcome<void>();
+  if (!shown.has_value()) return shown.failure();
+  write_compressed(format, request, options, output);
+  const auto written = output.commit();
+  if (!written.has_value()) return written.failure();
+  return input->exit_code();
 }
 
 /// One FORMAT of the verb with the options that all have.
-void add_format(CLI::App& verb, const ExportFormat& format, int& exit_code) {
+void add_format(CLI::App& verb, const ExportFormat& format, Work& work) {
   auto options = std::make_shared<ExportArguments>();
   CLI::App* added = verb.add_subcommand(format.name, format.help);
   add_read_options(*added, options->read, false);
@@ -92,18 +91,20 @@ void add_format(CLI::App& verb, const ExportFormat& format, int& exit_code) {
   if (is_sql) {
     added->add_flag("--views", options->has_views_only, "Write only the views, which needs no run");
   }
-  added->callback([options, format, &exit_code] {
-    exit_code = options->has_views_only ? write_text(*options, exports::sql_views())
-                                        : write_export(format, *options);
+  added->callback([options, format, &work] {
+    work = [options, format] {
+      return options->has_views_only ? write_text(*options, exports::sql_views())
+                                     : write_export(format, *options);
+    };
   });
 }
 
 }  // namespace
 
-void register_export(CLI::App& app, int& exit_code) {
+void register_export(CLI::App& app, Work& work) {
   CLI::App* verb = app.add_subcommand("export", "Write the profile for other tools");
   verb->require_subcommand(1);
-  for (const ExportFormat& format : export_formats()) add_format(*verb, format, exit_code);
+  for (const ExportFormat& format : export_formats()) add_format(*verb, format, work);
 }
 
 }  // namespace geiger::cli

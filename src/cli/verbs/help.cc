@@ -21,12 +21,16 @@ struct HelpArguments {
   bool wants_source = false;
 };
 
+int print_text(const std::string& text) {
+  return terminal::print_data(text) ? kExitOk : kExitFailed;
+}
+
 struct Found {
   const CLI::App* app;
   VerbFacts facts;
 };
 
-Found find(const CLI::App& app, const std::vector<std::string>& words) {
+base::Outcome<Found> find(const CLI::App& app, const std::vector<std::string>& words) {
   Found found{&app, describe_tree(app)};
   for (const std::string& word : words) {
     std::vector<std::string> names;
@@ -36,7 +40,7 @@ Found find(const CLI::App& app, const std::vector<std::string>& words) {
       if (names.back() == word) next = &verb;
     }
     if (next == nullptr) {
-      throw CLI::ValidationError(
+      return usage_failure(
           fmt::format("unknown verb '{}'{}", word, query::did_you_mean(word, names)));
     }
     found.app = found.app->get_subcommand(word);
@@ -45,26 +49,29 @@ Found find(const CLI::App& app, const std::vector<std::string>& words) {
   return found;
 }
 
-std::string text_of(const CLI::App& app, const HelpArguments& options) {
-  const Found found = find(app, options.words);
-  if (options.wants_source) return manual_page(found.facts, GEIGER_VERSION);
+base::Outcome<int> print_help(const CLI::App& app, const HelpArguments& options) {
+  const auto found = find(app, options.words);
+  if (!found.has_value()) return found.failure();
+  if (options.wants_source) {
+    return print_text(manual_page(found->facts, GEIGER_VERSION));
+  }
   // Not App::help(), which would follow the words of this command line, to `help` itself.
   std::string path = "geiger";
   for (const std::string& word : options.words) path += " " + word;
-  return found.app->get_formatter()->make_help(found.app, path, CLI::AppFormatMode::Normal);
+  const auto formatter = found->app->get_formatter();
+  return print_text(formatter->make_help(found->app, path, CLI::AppFormatMode::Normal));
 }
 
 }  // namespace
 
-void register_help(CLI::App& app, int& exit_code) {
+void register_help(CLI::App& app, Work& work) {
   auto options = std::make_shared<HelpArguments>();
   CLI::App* verb = app.add_subcommand("help", "Show what a verb does and its options");
   verb->add_option("VERB", options->words, "Verb to describe (default: geiger itself)")
       ->type_name("");
   verb->add_flag("--scdoc", options->wants_source, "Print the source of its manual page");
-  verb->callback([&app, options, &exit_code] {
-    exit_code = terminal::print_data(text_of(app, *options)) ? kExitOk : kExitFailed;
-  });
+  verb->callback(
+      [&app, options, &work] { work = [&app, options] { return print_help(app, *options); }; });
 }
 
 }  // namespace geiger::cli

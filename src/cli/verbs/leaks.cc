@@ -9,11 +9,11 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include "cli/help/choice.h"
 #include "cli/options/input.h"
 #include "cli/options/next_step.h"
+#include "cli/options/parsed_option.h"
 #include "cli/options/selection_options.h"
 #include "cli/verbs/commands.h"
 #include "query/instants.h"
@@ -39,24 +39,22 @@ struct LeaksArguments {
 base::Outcome<Suppressions> read_suppressions(const std::string& path) {
   if (path.empty()) return Suppressions();
   const auto text = query::read_text_file(path);
-  if (!text.has_value()) return base::Outcome<Suppressions>::failure(text.reason());
+  if (!text.has_value()) return text.failure();
   auto parsed = Suppressions::parse(text.value());
-  if (const auto* error = std::get_if<profile::SuppressionError>(&parsed)) {
-    return base::Outcome<Suppressions>::failure(
-        fmt::format("{}:{}: {}", path, error->line, error->reason));
-  }
-  return std::get<Suppressions>(std::move(parsed));
+  if (!parsed.has_value()) return base::Failure{path + ":" + parsed.reason()};
+  return parsed;
 }
 
-void apply_until(LeaksArguments& options, const profile::Recording& recording) {
-  if (options.until.empty()) return;
+base::Outcome<void> apply_until(LeaksArguments& options, const profile::Recording& recording) {
+  if (options.until.empty()) return {};
   auto at = query::instant_of(options.until, recording);
-  if (!at.has_value()) throw CLI::ValidationError("--until", at.reason());
+  if (!at.has_value()) return usage_failure("--until: " + at.reason());
   const query::Instant::Kind kind = at.value().kind;
   options.leaks.until = report::GivenInstant{.time = at.value().time,
                                              .text = std::move(at.value().text),
                                              .is_end = kind == query::Instant::Kind::kEnd,
                                              .is_peak = kind == query::Instant::Kind::kPeak};
+  return {};
 }
 
 int exit_code_of(const LeaksArguments& options, const report::LeaksReport& report,
@@ -75,19 +73,21 @@ int exit_code_of(const LeaksArguments& options, const report::LeaksReport& repor
   return kExitOk;
 }
 
-int print_leaks(LeaksArguments& options) {
+base::Outcome<int> print_leaks(LeaksArguments& options) {
   const auto suppressions = read_suppressions(options.suppressions);
   if (!suppressions.has_value()) {
-    terminal::complain(suppressions.reason());
-    return kExitUsage;
+    return base::Failure{suppressions.reason(), base::Fault::kRequest};
   }
-  auto input = read_input(options.read);
-  if (!input) return kExitFailed;
-  refuse_aggregated(input->recording(), "leaks");
-  apply_until(options, input->recording());
-  query::Subject subject = subject_or_refuse(options.selection, input->recording());
-  options.leaks.search.keeps = std::move(subject.selection.keeps);
-  options.leaks.scope = std::move(subject.scope);
+  const auto input = read_input(options.read);
+  if (!input.has_value()) return input.failure();
+  const auto followed = check_followed(input->recording(), "leaks");
+  if (!followed.has_value()) return followed.failure();
+  const auto applied = apply_until(options, input->recording());
+  if (!applied.has_value()) return applied.failure();
+  auto subject = subject_in(options.selection, input->recording());
+  if (!subject.has_value()) return subject.failure();
+  options.leaks.search.keeps = std::move(subject->selection.keeps);
+  options.leaks.scope = std::move(subject->scope);
   options.leaks.search.level = options.read.level;
   options.leaks.search.suppressions = &suppressions.value();
   const report::LeaksReport report = report::leaks_report(input->recording(), options.leaks);
@@ -97,30 +97,24 @@ int print_leaks(LeaksArguments& options) {
                               : terminal::print_report(to_text(report, style), style);
   if (!is_printed) return kExitFailed;
   if (!options.read.is_json) suggest("tree --kind live --inverted", options.read.runs);
-  return exit_code_of(options, report, *input);
+  return exit_code_of(options, report, input.value());
 }
 
 /// A probability in (0, 1), as "5%" or "0.05"; parse_level reads those as well, but takes
 /// 50 to 99 without the sign for per cent.
 void add_share(CLI::App& verb, const char* name, const char* help, double most, double& into) {
-  verb.add_option_function<std::string>(
-          name,
-          [name, most, &into](const std::string& text) {
-            const auto share = parse_level(text);
-            if (!share || *share > most) {
-              throw CLI::ValidationError(
-                  name,
-                  fmt::format("invalid share '{}' (above 0% and up to {:g}%)", text, 100 * most));
-            }
-            into = *share;
-          },
-          help)
-      ->type_name("SHARE");
+  const auto parse = [most](const std::string& text) -> base::Outcome<double> {
+    const auto share = parse_level(text);
+    if (share && *share <= most) return *share;
+    return base::Failure{
+        fmt::format("invalid share '{}' (above 0% and up to {:g}%)", text, 100 * most)};
+  };
+  add_parsed(verb, name, "SHARE", help, parse, [&into](double share) { into = share; });
 }
 
 }  // namespace
 
-void register_leaks(CLI::App& app, int& exit_code) {
+void register_leaks(CLI::App& app, Work& work) {
   auto options = std::make_shared<LeaksArguments>();
   CLI::App* verb = app.add_subcommand("leaks", "Sites that keep growing, with the evidence");
   add_read_options(*verb, options->read);
@@ -156,7 +150,7 @@ void register_leaks(CLI::App& app, int& exit_code) {
       "growing after warm-up by more than sampling and the program's own variation\n"
       "explain. A program that frees its heap before it exits is judged at the instant\n"
       "before that (docs/lifetimes.md).\n");
-  verb->callback([options, &exit_code] { exit_code = print_leaks(*options); });
+  verb->callback([options, &work] { work = [options] { return print_leaks(*options); }; });
 }
 
 }  // namespace geiger::cli

@@ -10,6 +10,7 @@
 #include "cli/help/choice.h"
 #include "cli/options/input.h"
 #include "cli/options/next_step.h"
+#include "cli/options/parsed_option.h"
 #include "cli/options/picture.h"
 #include "cli/options/selection_options.h"
 #include "cli/verbs/commands.h"
@@ -35,30 +36,36 @@ const std::map<std::string, LifetimeGrouping> kGroupings{{"function", LifetimeGr
                                                          {"none", LifetimeGrouping::kWhole}};
 
 /// Weighs every sample by itself, so half of them will not do.
-void select(LifetimesArguments& options, const profile::Recording& recording) {
-  refuse_aggregated(recording, "lifetimes");
-  query::Subject subject = subject_or_refuse(options.selection, recording);
-  if (subject.selection.is_chosen_by_samples) {
-    throw CLI::ValidationError(
+base::Outcome<void> select(LifetimesArguments& options, const profile::Recording& recording) {
+  auto followed = check_followed(recording, "lifetimes");
+  if (!followed.has_value()) return followed;
+  auto subject = subject_in(options.selection, recording);
+  if (!subject.has_value()) return subject.failure();
+  if (subject->selection.is_chosen_by_samples) {
+    return usage_failure(
         "lifetimes: a window that starts or ends at the peak has only some of the samples");
   }
   profile::LifetimeSelection& selection = options.lifetimes.selection;
-  selection.allocated_in.from = subject.selection.from.value_or(selection.allocated_in.from);
-  selection.allocated_in.to = subject.selection.to.value_or(selection.allocated_in.to);
-  selection.keeps = std::move(subject.selection.keeps);
-  options.lifetimes.scope = std::move(subject.scope);
+  selection.allocated_in.from = subject->selection.from.value_or(selection.allocated_in.from);
+  selection.allocated_in.to = subject->selection.to.value_or(selection.allocated_in.to);
+  selection.keeps = std::move(subject->selection.keeps);
+  options.lifetimes.scope = std::move(subject->scope);
+  return {};
 }
 
-int print_lifetimes(LifetimesArguments& options) {
-  if (!may_write(options.picture)) return kExitFailed;
+base::Outcome<int> print_lifetimes(LifetimesArguments& options) {
+  const auto writable = may_write(options.picture);
+  if (!writable.has_value()) return writable.failure();
   options.read.infers_types = !options.selection.type.empty();
   const auto input = read_input(options.read);
-  if (!input) return kExitFailed;
+  if (!input.has_value()) return input.failure();
   options.lifetimes.level = options.read.level;
-  select(options, input->recording());
+  const auto selected = select(options, input->recording());
+  if (!selected.has_value()) return selected.failure();
   const report::LifetimesReport report =
       report::lifetimes_report(input->recording(), options.lifetimes);
-  if (!write_picture(options.picture, [&] { return to_svg(report); })) return kExitFailed;
+  const auto written = write_picture(options.picture, [&] { return to_svg(report); });
+  if (!written.has_value()) return written.failure();
   const present::Style style = terminal::output_style(options.read.level);
   const bool is_printed = options.read.is_json
                               ? terminal::print_data(to_json(report, input->recording()))
@@ -68,26 +75,16 @@ int print_lifetimes(LifetimesArguments& options) {
   return input->exit_code();
 }
 
-/// An option whose text is a length of time.
-template <typename Store>
-void add_time(CLI::App& verb, const char* name, const char* help, const Store& store) {
-  verb.add_option_function<std::string>(
-          name,
-          [name, store](const std::string& text) {
-            const auto time = query::parse_duration(text);
-            if (!time.has_value()) throw CLI::ValidationError(name, time.reason());
-            store(time.value());
-          },
-          help)
-      ->type_name("TIME");
+base::Outcome<Nanoseconds> parse_limit(const std::string& text) {
+  const auto time = query::parse_duration(text);
+  if (time.has_value() && time.value() == 0) return base::Failure{"must be above 0"};
+  return time;
 }
 
 void add_times(CLI::App& verb, LifetimesArguments& options) {
-  add_time(verb, "--temporary", "Objects that live up to this are temporary (default 1ms)",
-           [&options](Nanoseconds limit) {
-             if (limit == 0) throw CLI::ValidationError("--temporary", "must be above 0");
-             options.lifetimes.temporary = limit;
-           });
+  add_parsed(verb, "--temporary", "TIME",
+             "Objects that live up to this are temporary (default 1ms)", parse_limit,
+             [&options](Nanoseconds limit) { options.lifetimes.temporary = limit; });
   add_window_options(verb, options.selection);
   add_filter_options(verb, options.selection);
   add_frame_options(verb, options.read.frames);
@@ -95,7 +92,7 @@ void add_times(CLI::App& verb, LifetimesArguments& options) {
 
 }  // namespace
 
-void register_lifetimes(CLI::App& app, int& exit_code) {
+void register_lifetimes(CLI::App& app, Work& work) {
   auto options = std::make_shared<LifetimesArguments>();
   CLI::App* verb =
       app.add_subcommand("lifetimes", "How long objects live, and where they are freed");
@@ -116,7 +113,7 @@ void register_lifetimes(CLI::App& app, int& exit_code) {
       "\nObjects alive at the end count for the time they were observed\n"
       "(docs/lifetimes.md). The thread that frees is always recorded, its stack only\n"
       "with geiger run --free-stacks.\n");
-  verb->callback([options, &exit_code] { exit_code = print_lifetimes(*options); });
+  verb->callback([options, &work] { work = [options] { return print_lifetimes(*options); }; });
 }
 
 }  // namespace geiger::cli

@@ -16,6 +16,7 @@
 #include "cli/help/help_formatter.h"
 #include "cli/options/input.h"
 #include "cli/options/next_step.h"
+#include "cli/options/parsed_option.h"
 #include "cli/options/run_options.h"
 #include "cli/options/terminal_options.h"
 #include "cli/verbs/commands.h"
@@ -44,13 +45,13 @@ struct LiveArguments {
 constexpr milliseconds kShortest{100};
 constexpr milliseconds kLongest = std::chrono::hours(1);
 
-milliseconds time_of(const char* option, const std::string& text) {
+base::Outcome<milliseconds> parse_time(const std::string& text) {
   const auto time = query::parse_duration(text);
-  if (!time.has_value()) throw CLI::ValidationError(option, time.reason());
+  if (!time.has_value()) return time.failure();
   const auto length =
       std::chrono::duration_cast<milliseconds>(std::chrono::nanoseconds(time.value()));
   if (length < kShortest || length > kLongest) {
-    throw CLI::ValidationError(option, "'" + text + "' is not between 100ms and 1h");
+    return base::Failure{"'" + text + "' is not between 100ms and 1h"};
   }
   return length;
 }
@@ -96,23 +97,23 @@ struct Watched {
   std::optional<live::FollowedRun> run;
 };
 
-std::optional<std::string> open_running(const LiveArguments& options, Watched& subject) {
+base::Outcome<void> open_running(const LiveArguments& options, Watched& subject) {
   auto opened = live::FollowedRun::open(options.word);
-  if (!opened.has_value()) return opened.reason();
+  if (!opened.has_value()) return opened.failure();
   subject.run.emplace(std::move(opened.value()));
-  return std::nullopt;
+  return {};
 }
 
-std::optional<std::string> start_program(const LiveArguments& options, Watched& subject) {
+base::Outcome<void> start_program(const LiveArguments& options, Watched& subject) {
   live::LiveProgram::Orders orders{options.program, {}, !options.is_json};
   if (!options.interval.empty()) orders.options = {"--interval", options.interval};
   auto started = live::LiveProgram::start(orders);
-  if (!started.has_value()) return started.reason();
+  if (!started.has_value()) return started.failure();
   subject.program.emplace(std::move(started.value()));
   subject.run.emplace(
       live::FollowedRun::of_started(subject.program->pid(), subject.program->directory()));
   await_trace(*subject.run, *subject.program);
-  return std::nullopt;
+  return {};
 }
 
 int look_at(const LiveArguments& options, Watched& subject) {
@@ -137,26 +138,25 @@ int look_at(const LiveArguments& options, Watched& subject) {
   return is_done ? program_code : kExitFailed;
 }
 
-int live(LiveArguments& options) {
+base::Outcome<int> live(LiveArguments& options) {
   if (!options.word.empty() && !options.program.empty()) {
-    throw CLI::ValidationError("live: give either a running process or a program to start");
+    return usage_failure("live: give either a running process or a program to start");
   }
   auto selection = live::LiveSelection::of(options.selection);
-  if (!selection.has_value()) throw CLI::ValidationError(selection.reason());
+  if (!selection.has_value()) return usage_failure(selection.reason());
   options.session.selection = std::move(selection.value());
   // Before anything is started: without a terminal there is nothing to show it on.
-  const auto obstacle = options.is_json ? std::nullopt : live::LiveTerminal::obstacle();
-  if (obstacle) {
-    terminal::complain(*obstacle + "; use --json");
-    return kExitUsage;
+  const auto usable = options.is_json ? base::Outcome<void>() : live::LiveTerminal::check();
+  if (!usable.has_value()) {
+    return base::Failure{usable.reason() + "; use --json", base::Fault::kRequest};
   }
   terminal::heed_signals();
   Watched subject;
   const bool starts = !options.program.empty();
-  const auto reason = starts ? start_program(options, subject) : open_running(options, subject);
-  if (reason) {
-    terminal::complain(*reason);
-    return options.word.empty() && !starts ? kExitUsage : kExitFailed;
+  const auto opened = starts ? start_program(options, subject) : open_running(options, subject);
+  if (!opened.has_value()) {
+    const bool is_asked = !options.word.empty() || starts;
+    return base::Failure{opened.reason(), is_asked ? base::Fault::kInput : base::Fault::kRequest};
   }
   return look_at(options, subject);
 }
@@ -178,24 +178,16 @@ class LiveFormatter : public HelpFormatter {
 
 }  // namespace
 
-void register_live(CLI::App& app, int& exit_code) {
+void register_live(CLI::App& app, Work& work) {
   auto options = std::make_shared<LiveArguments>();
   CLI::App* verb = app.add_subcommand("live", "Watch a program while it runs");
   verb->add_option("PID", options->word,
                    "A recorded process, its run directory or FILE (default: the only one)")
       ->type_name("");
-  verb->add_option_function<std::string>(
-          "--every",
-          [options](const std::string& text) { options->session.every = time_of("--every", text); },
-          "Time between updates (default 1s)")
-      ->type_name("TIME");
-  verb->add_option_function<std::string>(
-          "--window",
-          [options](const std::string& text) {
-            options->session.recent = time_of("--window", text);
-          },
-          "Also show growth over this recent time (default 30s)")
-      ->type_name("TIME");
+  add_parsed(*verb, "--every", "TIME", "Time between updates (default 1s)", parse_time,
+             [options](milliseconds time) { options->session.every = time; });
+  add_parsed(*verb, "--window", "TIME", "Also show growth over this recent time (default 30s)",
+             parse_time, [options](milliseconds time) { options->session.recent = time; });
   verb->add_option("--looks", options->session.most_looks,
                    "Stop after N updates (default: when the program ends)")
       ->type_name("N");
@@ -238,7 +230,7 @@ void register_live(CLI::App& app, int& exit_code) {
       "  geiger live $(pidof redis-server)\n"
       "  geiger live --by stack -- ./server --port 8080\n"
       "  geiger live --json --looks 10 4711 | jq .live.bytes.value");
-  verb->callback([options, &exit_code] { exit_code = live(*options); });
+  verb->callback([options, &work] { work = [options] { return live(*options); }; });
 }
 
 }  // namespace geiger::cli

@@ -19,10 +19,11 @@ struct MarksArguments {
   report::MarksOptions marks;
 };
 
-int print_marks(MarksArguments& options) {
-  const auto input = read_traces(options.read);
-  if (!input || is_refused(*input, "marks")) return kExitFailed;
-  refuse_aggregated(input->recording(), "marks");
+base::Outcome<int> print_marks(MarksArguments& options) {
+  const auto input = only_own(read_traces(options.read), "marks");
+  if (!input.has_value()) return input.failure();
+  const auto followed = check_followed(input->recording(), "marks");
+  if (!followed.has_value()) return followed.failure();
   options.marks.level = options.read.level;
   const report::MarksReport report = report::marks_report(input->recording(), options.marks);
   const present::Style style = terminal::output_style(options.read.level);
@@ -40,13 +41,13 @@ int print_marks(MarksArguments& options) {
 
 }  // namespace
 
-void register_marks(CLI::App& app, int& exit_code) {
+void register_marks(CLI::App& app, Work& work) {
   auto options = std::make_shared<MarksArguments>();
   CLI::App* verb = app.add_subcommand("marks", "List named instants, and the heap at each");
   add_read_options(*verb, options->read);
   verb->add_option("--top", options->marks.top, "Marks to list (default 50; 0: all)")
       ->type_name("N");
-  verb->callback([options, &exit_code] { exit_code = print_marks(*options); });
+  verb->callback([options, &work] { work = [options] { return print_marks(*options); }; });
 }
 
 }  // namespace geiger::cli

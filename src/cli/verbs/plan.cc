@@ -9,6 +9,7 @@
 
 #include "cli/options/foreign.h"
 #include "cli/options/input.h"
+#include "cli/options/parsed_option.h"
 #include "cli/options/picture.h"
 #include "cli/verbs/commands.h"
 #include "query/ratio.h"
@@ -24,50 +25,34 @@ struct PlanArguments {
   PictureOptions picture;
 };
 
-/// An option whose text `parse` reads into `store`.
-template <typename Parse, typename Store>
-void add_parsed(CLI::App& verb, const char* name, const char* type, const char* help,
-                const Parse& parse, const Store& store) {
-  verb.add_option_function<std::string>(
-          name,
-          [name, parse, store](const std::string& text) {
-            const auto parsed = parse(text);
-            if (!parsed.has_value()) throw CLI::ValidationError(name, parsed.reason());
-            store(parsed.value());
-          },
-          help)
-      ->type_name(type);
-}
-
 base::Outcome<Bytes> parse_positive_size(std::string_view text) {
   auto size = query::parse_size(text);
   if (size.has_value() && size.value() == 0) {
-    return base::Outcome<Bytes>::failure("must be at least 1 byte");
+    return base::Failure{"must be at least 1 byte"};
   }
   return size;
 }
 
 /// Ascending, each once.
 base::Outcome<std::vector<Bytes>> parse_intervals(const std::vector<std::string>& texts) {
-  using Intervals = base::Outcome<std::vector<Bytes>>;
   constexpr std::size_t kMostIntervals = 6;  // That many columns fit on a line.
   std::vector<Bytes> sizes;
   for (const std::string& text : texts) {
     const auto size = parse_positive_size(text);
-    if (!size.has_value()) return Intervals::failure(size.reason());
+    if (!size.has_value()) return size.failure();
     sizes.push_back(size.value());
   }
   std::ranges::sort(sizes);
   sizes.erase(std::ranges::unique(sizes).begin(), sizes.end());
   if (sizes.size() > kMostIntervals) {
-    return Intervals::failure("too many intervals (at most 6)");
+    return base::Failure{"too many intervals (at most 6)"};
   }
   return sizes;
 }
 
 base::Outcome<double> parse_probability(const std::string& text) {
   if (const auto level = parse_level(text)) return *level;
-  return base::Outcome<double>::failure("invalid probability '" + text + "' (example: 80%)");
+  return base::Failure{"invalid probability '" + text + "' (example: 80%)"};
 }
 
 void add_goals(CLI::App& verb, report::PlanOptions& plan) {
@@ -80,9 +65,7 @@ void add_goals(CLI::App& verb, report::PlanOptions& plan) {
   verb.add_option_function<std::vector<std::string>>(
           "--interval",
           [&plan](const std::vector<std::string>& texts) {
-            const auto sizes = parse_intervals(texts);
-            if (!sizes.has_value()) throw CLI::ValidationError("--interval", sizes.reason());
-            plan.intervals = sizes.value();
+            plan.intervals = value_or_throw("--interval", parse_intervals(texts));
           },
           "Show what this interval detects; several are compared")
       ->type_name("SIZE,...")
@@ -94,46 +77,46 @@ void add_goals(CLI::App& verb, report::PlanOptions& plan) {
              [&plan](double alpha) { plan.alpha = alpha; });
 }
 
-/// What the parts of a plan say together.
-std::string contradiction_in(const report::PlanOptions& plan, bool has_run) {
-  if (plan.power <= plan.alpha) return "--power must be above --alpha";
+/// Fails where the parts of a plan contradict one another.
+base::Outcome<void> check_goals(const report::PlanOptions& plan, bool has_run) {
+  if (plan.power <= plan.alpha) return base::Failure{"--power must be above --alpha"};
   const bool has_goal = plan.change || plan.precision;
   if (plan.site && !has_goal && plan.intervals.empty() && !has_run) {
-    return "--site needs --change or --precision, or --interval";
+    return base::Failure{"--site needs --change or --precision, or --interval"};
   }
-  return "";
+  return {};
 }
 
-std::optional<report::PlanReport> report_of(PlanArguments& options, int& exit_code) {
+base::Outcome<report::PlanReport> report_of(PlanArguments& options, int& exit_code) {
   options.plan.level = options.read.level;
   if (options.read.runs.empty()) return plan_report(options.plan);
-  const auto input = read_input(options.read);
-  if (!input || is_refused(*input, "plan")) return std::nullopt;
+  const auto input = only_own(read_input(options.read), "plan");
+  if (!input.has_value()) return input.failure();
   exit_code = input->exit_code();
   options.plan.run = input->shown;
   return plan_report(options.plan, input->recording());
 }
 
-int print_plan(PlanArguments& options) {
-  const std::string contradiction = contradiction_in(options.plan, !options.read.runs.empty());
-  if (!contradiction.empty()) {
-    terminal::complain("plan: " + contradiction);
-    return kExitUsage;
+base::Outcome<int> print_plan(PlanArguments& options) {
+  const auto goals = check_goals(options.plan, !options.read.runs.empty());
+  if (!goals.has_value()) {
+    return base::Failure{"plan: " + goals.reason(), base::Fault::kRequest};
   }
   int exit_code = kExitOk;
   const auto report = report_of(options, exit_code);
-  if (!report) return kExitFailed;
-  if (!write_picture(options.picture, [&] { return to_svg(*report); })) return kExitFailed;
+  if (!report.has_value()) return report.failure();
+  const auto written = write_picture(options.picture, [&] { return to_svg(report.value()); });
+  if (!written.has_value()) return written.failure();
   const present::Style style = terminal::output_style(options.read.level);
   const bool is_printed = options.read.is_json
-                              ? terminal::print_data(to_json(*report))
-                              : terminal::print_report(to_text(*report, style), style);
+                              ? terminal::print_data(to_json(report.value()))
+                              : terminal::print_report(to_text(report.value(), style), style);
   return is_printed ? exit_code : kExitFailed;
 }
 
 }  // namespace
 
-void register_plan(CLI::App& app, int& exit_code) {
+void register_plan(CLI::App& app, Work& work) {
   auto options = std::make_shared<PlanArguments>();
   CLI::App* verb = app.add_subcommand("plan", "Which interval to record with, and what it costs");
   add_goals(*verb, options->plan);
@@ -150,7 +133,7 @@ void register_plan(CLI::App& app, int& exit_code) {
       "  geiger plan --interval 64KiB --svg plan.svg\n"
       "  geiger plan --interval 16KiB,64KiB,512KiB  three intervals side by side\n"
       "  geiger plan geiger-server.4711 --change 5%");
-  verb->callback([options, &exit_code] { exit_code = print_plan(*options); });
+  verb->callback([options, &work] { work = [options] { return print_plan(*options); }; });
 }
 
 }  // namespace geiger::cli

@@ -56,23 +56,23 @@ std::string default_output(const profile::Recording& recording) {
   return fmt::format("geiger-{}.html", name.empty() ? "report" : name);
 }
 
-page::PageOptions page_options(const ReportArguments& options,
-                               const profile::Recording& recording) {
+base::Outcome<page::PageOptions> page_options(const ReportArguments& options,
+                                              const profile::Recording& recording) {
   page::PageOptions page;
   query::SelectionOptions selection = options.selection;
   selection.kind.reset();  // Every one.
-  query::Subject subject = subject_or_refuse(selection, recording);
+  auto subject = subject_in(selection, recording);
+  if (!subject.has_value()) return subject.failure();
   page.level = options.read.level;
   page.version = GEIGER_VERSION;
-  page.selection = std::move(subject.selection);
-  page.scope = std::move(subject.scope);
+  page.selection = std::move(subject->selection);
+  page.scope = std::move(subject->scope);
   page.preset = preset_of(options.read.frames);
   return page;
 }
 
-/// The comparison that --diff asks for. Nothing where there is nothing to compare; then that
-/// has been said.
-std::optional<page::ComparedRuns> compare_runs(const ReportArguments& options, const Input& input,
+/// The comparison that --diff asks for.
+base::Outcome<page::ComparedRuns> compare_runs(const ReportArguments& options, const Input& input,
                                                bool& is_damaged) {
   using compare::Grouping;
   using profile::GroupBy;
@@ -90,13 +90,12 @@ std::optional<page::ComparedRuns> compare_runs(const ReportArguments& options, c
   selection.frames = options.read.frames;
   const Sides sides{options.before, options.read.runs.empty() ? newest : options.read.runs};
   auto all = collect_all(sides, std::move(collectors), selection);
-  if (!all) return std::nullopt;
+  if (!all.has_value()) return all.failure();
   is_damaged = all->is_damaged;
   page::ComparedRuns runs{sides.before, sides.after, {}, {}};
   for (compare::Collected& collected : all->collected) {
     if (const auto error = compare::problem_with(collected, options.read.level)) {
-      terminal::complain(compare::text_of(*error));
-      return std::nullopt;
+      return base::Failure{std::string(compare::text_of(*error))};
     }
     runs.tables.push_back(compare::compare(std::move(collected), options.read.level));
   }
@@ -130,20 +129,19 @@ std::optional<std::string> source_text(const std::string& path) {
   return std::move(text.value());
 }
 
-/// The document of the page. Nothing where runs cannot be compared; then that has been said.
-std::optional<std::string> document_of(const ReportArguments& options, const Input& input,
+/// The document of the page.
+base::Outcome<std::string> document_of(const ReportArguments& options, const Input& input,
                                        bool& is_damaged) {
   terminal::Progress progress("making the page");
-  page::PageOptions page = page_options(options, input.recording());
-  page.progress = [&](std::size_t done, std::size_t total) { progress.update(done, total); };
-  if (options.has_source) page.read_source = source_text;
-  std::optional<page::ComparedRuns> compared;
-  if (!options.before.empty()) {
-    compared = compare_runs(options, input, is_damaged);
-    if (!compared) return std::nullopt;
-    page.compared = &*compared;
-  }
-  return page::page_data(input.recording(), page);
+  auto page = page_options(options, input.recording());
+  if (!page.has_value()) return page.failure();
+  page->progress = [&](std::size_t done, std::size_t total) { progress.update(done, total); };
+  if (options.has_source) page->read_source = source_text;
+  if (options.before.empty()) return page::page_data(input.recording(), page.value());
+  const auto compared = compare_runs(options, input, is_damaged);
+  if (!compared.has_value()) return compared.failure();
+  page->compared = &compared.value();
+  return page::page_data(input.recording(), page.value());
 }
 
 /// The template with the document in it.
@@ -152,13 +150,8 @@ base::Outcome<std::string> html_of(const std::string& document) {
   if (!html.has_value()) return html;
   auto whole = page::with_data(html.value(), document);
   if (whole) return std::move(*whole);
-  return base::Outcome<std::string>::failure(
-      fmt::format("share/geiger/{} is not a template of this version", kReportTemplate));
-}
-
-int fail(const std::string& reason) {
-  terminal::complain(reason);
-  return kExitFailed;
+  return base::Failure{
+      fmt::format("share/geiger/{} is not a template of this version", kReportTemplate)};
 }
 
 /// What to do next, after `path` was written.
@@ -171,46 +164,47 @@ int finish(const ReportArguments& options, const std::string& path, std::size_t 
   return options.opens && !open_page(path) ? kExitFailed : exit_code;
 }
 
-int write_page(const ReportArguments& options, const Input& input) {
+base::Outcome<int> write_page(const ReportArguments& options, const Input& input) {
   const std::string path =
       options.output.empty() ? default_output(input.recording()) : options.output;
   if (options.opens && path == "-") {
-    throw CLI::ValidationError("--open: a browser cannot open standard output; name a file");
+    return usage_failure("--open: a browser cannot open standard output; name a file");
   }
   Output output(path, options.replaces);  // Before the work: it may not be writable.
-  if (!output.error().empty()) return fail(output.error());
+  if (!output.outcome().has_value()) return output.outcome().failure();
   bool is_damaged = false;
   const auto document = document_of(options, input, is_damaged);
-  if (!document) return kExitFailed;
-  const auto html = html_of(*document);
-  if (!html.has_value()) return fail(html.reason());
+  if (!document.has_value()) return document.failure();
+  const auto html = html_of(document.value());
+  if (!html.has_value()) return html.failure();
   output.write(html.value());
-  output.commit();
-  if (!output.error().empty()) return fail(output.error());
-  return finish(options, path, html.value().size(), is_damaged ? kExitFailed : input.exit_code());
+  const auto written = output.commit();
+  if (!written.has_value()) return written.failure();
+  return finish(options, path, html->size(), is_damaged ? kExitFailed : input.exit_code());
 }
 
-int print_document(const ReportArguments& options, const Input& input) {
+base::Outcome<int> print_document(const ReportArguments& options, const Input& input) {
   bool is_damaged = false;
   const auto document = document_of(options, input, is_damaged);
-  if (!document || !terminal::print_data(*document)) return kExitFailed;
-  return is_damaged ? kExitFailed : input.exit_code();
+  if (!document.has_value()) return document.failure();
+  return !terminal::print_data(document.value()) || is_damaged ? kExitFailed : input.exit_code();
 }
 
-int make_report(ReportArguments& options) {
+base::Outcome<int> make_report(ReportArguments& options) {
   if (!options.read.is_json) {
     const auto html = live::read_template(kReportTemplate);
-    if (!html.has_value()) return fail(html.reason());
+    if (!html.has_value()) return html.failure();
   }
   options.read.observes_running = true;
   const auto input = read_input(options.read);
-  if (!input) return kExitFailed;
-  return options.read.is_json ? print_document(options, *input) : write_page(options, *input);
+  if (!input.has_value()) return input.failure();
+  return options.read.is_json ? print_document(options, input.value())
+                              : write_page(options, input.value());
 }
 
 }  // namespace
 
-void register_report(CLI::App& app, int& exit_code) {
+void register_report(CLI::App& app, Work& work) {
   auto options = std::make_shared<ReportArguments>();
   CLI::App* verb = app.add_subcommand("report", "One HTML file with everything, for a browser");
   add_read_options(*verb, options->read);
@@ -237,7 +231,7 @@ void register_report(CLI::App& app, int& exit_code) {
   add_filter_options(*verb, options->selection);
   add_heap_option(*verb, options->selection);
   add_frame_options(*verb, options->read.frames);
-  verb->callback([options, &exit_code] { exit_code = make_report(*options); });
+  verb->callback([options, &work] { work = [options] { return make_report(*options); }; });
 }
 
 }  // namespace geiger::cli

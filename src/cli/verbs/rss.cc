@@ -18,37 +18,35 @@ struct RssArguments {
   report::RssOptions rss;
 };
 
-int print_rss(RssArguments& options) {
+base::Outcome<int> print_rss(RssArguments& options) {
   options.read.observes_running = true;
-  const auto input = read_traces(options.read);
-  if (!input || is_refused(*input, "rss")) return kExitFailed;
+  const auto input = only_own(read_traces(options.read), "rss");
+  if (!input.has_value()) return input.failure();
   const profile::Recording& recording = input->recording();
-  refuse_aggregated(recording, "rss");
+  const auto followed = check_followed(recording, "rss");
+  if (!followed.has_value()) return followed.failure();
   options.rss.level = options.read.level;
   options.rss.run = input->shown;
-  const report::RssOutcome outcome = report::rss_report(recording, options.rss);
-  if (!outcome.report) {
-    terminal::complain(outcome.reason);
-    return kExitFailed;
-  }
+  const auto report = report::rss_report(recording, options.rss);
+  if (!report.has_value()) return report.failure();
   const present::Style style = terminal::output_style(options.read.level);
   const bool is_printed =
       options.read.is_json
-          ? terminal::print_data(to_json(*outcome.report, recording))
-          : terminal::print_report(to_text(*outcome.report, recording, style), style);
+          ? terminal::print_data(to_json(report.value(), recording))
+          : terminal::print_report(to_text(report.value(), recording, style), style);
   return is_printed ? input->exit_code() : kExitFailed;
 }
 
 }  // namespace
 
-void register_rss(CLI::App& app, int& exit_code) {
+void register_rss(CLI::App& app, Work& work) {
   auto options = std::make_shared<RssArguments>();
   CLI::App* verb = app.add_subcommand("rss", "What resident memory (RSS) consists of");
   add_read_options(*verb, options->read);
   add_moment_option(*verb, options->rss.moment);
   verb->add_option("--pid", options->rss.pid, "Process to show (default: the largest)")
       ->type_name("PID");
-  verb->callback([options, &exit_code] { exit_code = print_rss(*options); });
+  verb->callback([options, &work] { work = [options] { return print_rss(*options); }; });
 }
 
 }  // namespace geiger::cli

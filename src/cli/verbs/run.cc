@@ -36,10 +36,9 @@ class Run {
   explicit Run(const run::RunOptions& options)
       : options_(options), output_(options.program.front(), options.file) {}
 
-  int perform();
+  base::Outcome<int> perform();
 
  private:
-  [[nodiscard]] bool is_output_refused() const;
   void prepare_directory(pid_t pid);
   [[nodiscard]] run::Environment environment_for(pid_t pid);
   [[nodiscard]] int run_in_place(const std::string& reason) const;
@@ -57,13 +56,6 @@ class Run {
   std::unique_ptr<run::TraceBroker> broker_;
   std::string directory_;  // empty: the program runs without the runtime
 };
-
-bool Run::is_output_refused() const {
-  if (options_.file.empty()) return false;
-  const std::string reason = control::obstacle_to_writing(output_.file(), options_.replaces);
-  if (!reason.empty()) terminal::complain(reason);
-  return !reason.empty();
-}
 
 // From here on nothing may keep the program from running: whatever is missing is reported, and the
 // program runs without being profiled.
@@ -99,14 +91,17 @@ int Run::run_in_place(const std::string& reason) const {
   return error == ENOENT ? kNotFound : kCannotExecute;
 }
 
-int Run::perform() {
+base::Outcome<int> Run::perform() {
   run::occupy_standard_streams();
   target_ = run::check_target(options_.program.front());
   if (target_.is_fatal()) {
     terminal::complain(target_.sentence());
     return target_.obstacle == run::Obstacle::kNotFound ? kNotFound : kCannotExecute;
   }
-  if (is_output_refused()) return kExitUsage;
+  if (!options_.file.empty()) {
+    const auto writable = control::check_writable(output_.file(), options_.replaces);
+    if (!writable.has_value()) return base::Failure{writable.reason(), base::Fault::kRequest};
+  }
   say(target_.sentence());
   const run::SignalState signals = run::take_over_signals();
   auto launch = run::Launch::fork_waiting(options_.program, signals);
@@ -167,12 +162,15 @@ int Run::finish(int status, pid_t pid, run::Supervisor& supervisor) {
 
 }  // namespace
 
-void register_run(CLI::App& app, int& exit_code) {
+void register_run(CLI::App& app, Work& work) {
   auto options = std::make_shared<run::RunOptions>();
   CLI::App* run = add_run_options(app, *options);
-  run->callback([options, &exit_code] {
-    settle_interval(*options, run::IntervalWish::kAuto);
-    exit_code = Run(*options).perform();
+  run->callback([options, &work] {
+    work = [options]() -> base::Outcome<int> {
+      const auto settled = settle_interval(*options, run::IntervalWish::kAuto);
+      if (!settled.has_value()) return settled.failure();
+      return Run(*options).perform();
+    };
   });
 }
 

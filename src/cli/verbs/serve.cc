@@ -15,6 +15,7 @@
 #include "cli/options/frame_options.h"
 #include "cli/options/input.h"
 #include "cli/options/page_preset.h"
+#include "cli/options/parsed_option.h"
 #include "cli/verbs/commands.h"
 #include "live/followed_run.h"
 #include "live/served_page.h"
@@ -38,6 +39,11 @@ struct ServeArguments {
 
 constexpr int kHighestPort = 65535;
 
+base::Outcome<std::string> parse_token(const std::string& text) {
+  if (serve::is_token(text)) return text;
+  return base::Failure{"8 to 128 letters, digits, '-' and '_'"};
+}
+
 /// Where everything is, and what to type.
 void print_addresses(const ServeArguments& options, const std::string& shown, int port) {
   const std::string base = fmt::format("http://127.0.0.1:{}/{}/", port, options.token);
@@ -51,18 +57,17 @@ void print_addresses(const ServeArguments& options, const std::string& shown, in
   std::fflush(stdout);
 }
 
-int serve_run(ServeArguments options) {
+base::Outcome<int> serve_run(ServeArguments options) {
   auto rules = query::frame_rules_of(options.frames);
-  if (!rules.has_value()) throw CLI::ValidationError(rules.reason());
+  if (!rules.has_value()) return usage_failure(rules.reason());
   auto run = live::FollowedRun::open(options.word);
   if (!run.has_value()) {
-    terminal::complain(run.reason());
-    return options.word.empty() ? kExitUsage : kExitFailed;
+    return base::Failure{run.reason(),
+                         options.word.empty() ? base::Fault::kRequest : base::Fault::kInput};
   }
   if (options.token.empty()) options.token = serve::random_token();
   if (options.token.empty()) {
-    terminal::complain("the system provides no random numbers for a token: use --token TOKEN");
-    return kExitFailed;
+    return base::Failure{"the system provides no random numbers for a token: use --token TOKEN"};
   }
   const std::string shown = run.value().shown();
   live::ServedRun served(std::move(run.value()), options.level,
@@ -72,15 +77,11 @@ int serve_run(ServeArguments options) {
   const auto server = serve::load_http_server(
       (run::install_root() / "lib" / "geiger").string(), options.token,
       [&served](const serve::Request& request) { return served.answer(request); }, reason);
-  if (server == nullptr) {
-    terminal::complain("cannot start the HTTP server: " + reason);
-    return kExitFailed;
-  }
+  if (server == nullptr) return base::Failure{"cannot start the HTTP server: " + reason};
   const auto port = server->bind(options.port);
   if (!port) {
-    terminal::complain(
-        fmt::format("port {}: {} (--port 0 picks a free one)", options.port, std::strerror(errno)));
-    return kExitFailed;
+    return base::Failure{
+        fmt::format("port {}: {} (--port 0 picks a free one)", options.port, std::strerror(errno))};
   }
   terminal::heed_signals();
   server->start();
@@ -96,7 +97,7 @@ int serve_run(ServeArguments options) {
 
 }  // namespace
 
-void register_serve(CLI::App& app, int& exit_code) {
+void register_serve(CLI::App& app, Work& work) {
   auto options = std::make_shared<ServeArguments>();
   CLI::App* verb = app.add_subcommand("serve", "Serve a program's profiles over HTTP");
   verb->add_option("PID", options->word,
@@ -105,16 +106,8 @@ void register_serve(CLI::App& app, int& exit_code) {
   verb->add_option("--port", options->port, "Port on 127.0.0.1 (default 0: a free one)")
       ->check(CLI::Range(0, kHighestPort))
       ->type_name("PORT");
-  verb->add_option_function<std::string>(
-          "--token",
-          [options](const std::string& text) {
-            if (!serve::is_token(text)) {
-              throw CLI::ValidationError("--token", "8 to 128 letters, digits, '-' and '_'");
-            }
-            options->token = text;
-          },
-          "Token that requests must carry (default: a random one)")
-      ->type_name("TOKEN");
+  add_parsed(*verb, "--token", "TOKEN", "Token that requests must carry (default: a random one)",
+             parse_token, [options](const std::string& token) { options->token = token; });
   add_level_option(*verb, options->level);
   add_frame_options(*verb, options->frames);
   verb->footer(
@@ -129,7 +122,7 @@ void register_serve(CLI::App& app, int& exit_code) {
       "  geiger serve $(pidof redis-server)\n"
       "  geiger serve --port 8123 --token $(cat secret) 4711\n"
       "  go tool pprof -http : http://127.0.0.1:8123/TOKEN/debug/pprof/heap");
-  verb->callback([options, &exit_code] { exit_code = serve_run(*options); });
+  verb->callback([options, &work] { work = [options] { return serve_run(*options); }; });
 }
 
 }  // namespace geiger::cli

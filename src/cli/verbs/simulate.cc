@@ -113,11 +113,13 @@ void simulate(SimulateArguments& options) {
   merge(report.patterns, of_patterns, blocks);
 }
 
-int run_simulation(SimulateArguments& options) {
-  if (!may_write(options.picture)) return kExitFailed;
+base::Outcome<int> run_simulation(SimulateArguments& options) {
+  const auto writable = may_write(options.picture);
+  if (!writable.has_value()) return writable.failure();
   lay_out(options);
   simulate(options);
-  if (!write_picture(options.picture, [&] { return to_svg(options.report); })) return kExitFailed;
+  const auto written = write_picture(options.picture, [&] { return to_svg(options.report); });
+  if (!written.has_value()) return written.failure();
   const present::Style style = terminal::output_style(options.report.settings.level);
   const bool is_printed = options.is_json
                               ? terminal::print_data(to_json(options.report))
@@ -127,7 +129,7 @@ int run_simulation(SimulateArguments& options) {
 
 }  // namespace
 
-void register_simulate(CLI::App& app, int& exit_code) {
+void register_simulate(CLI::App& app, Work& work) {
   auto options = std::make_shared<SimulateArguments>();
   CLI::App* verb = app.add_subcommand("simulate", "Test every kind of interval on known sites");
   estimation::TableSettings& settings = options->report.settings;
@@ -165,7 +167,7 @@ void register_simulate(CLI::App& app, int& exit_code) {
       "  geiger simulate\n"
       "  geiger simulate --patterns\n"
       "  geiger simulate --mix const16,huge --replicates 20000 --svg coverage.svg");
-  verb->callback([options, &exit_code] { exit_code = run_simulation(*options); });
+  verb->callback([options, &work] { work = [options] { return run_simulation(*options); }; });
 }
 
 }  // namespace geiger::cli

@@ -23,25 +23,28 @@ struct StatsArguments {
   bool compares_estimators = false;
 };
 
-int print_estimators(const StatsArguments& options) {
+base::Outcome<int> print_estimators(const StatsArguments& options) {
   const auto input = read_input(options.read);
-  if (!input) return kExitFailed;
-  const query::Subject subject = subject_or_refuse(options.selection, input->recording());
-  const bool is_split = subject.selection.kind == profile::Kind::kLiveAtPeak ||
-                        subject.selection.is_chosen_by_samples;
-  refuse_aggregated(input->recording(), "--estimators");
-  if (profile::depends_on_fates(subject.selection) && profile::is_any_thinned(input->recording())) {
-    throw CLI::ValidationError(
+  if (!input.has_value()) return input.failure();
+  const auto subject = subject_in(options.selection, input->recording());
+  if (!subject.has_value()) return subject.failure();
+  const bool is_split = subject->selection.kind == profile::Kind::kLiveAtPeak ||
+                        subject->selection.is_chosen_by_samples;
+  const auto followed = check_followed(input->recording(), "--estimators");
+  if (!followed.has_value()) return followed.failure();
+  if (profile::depends_on_fates(subject->selection) &&
+      profile::is_any_thinned(input->recording())) {
+    return usage_failure(
         "--estimators: not all samples were tracked until they were freed, which the other "
         "designs cannot handle; use --kind allocated");
   }
   if (is_split) {
-    throw CLI::ValidationError(
+    return usage_failure(
         "--estimators: the peak includes only some of the samples, which the other designs "
         "cannot handle");
   }
   const report::EstimatorsReport report = report::estimators_report(
-      input->recording(), options.read.level, subject.selection, subject.scope);
+      input->recording(), options.read.level, subject->selection, subject->scope);
   const present::Style style = terminal::output_style(options.read.level);
   const bool is_printed = options.read.is_json
                               ? terminal::print_data(to_json(report))
@@ -49,13 +52,14 @@ int print_estimators(const StatsArguments& options) {
   return is_printed ? input->exit_code() : kExitFailed;
 }
 
-int print_stats(StatsArguments& options) {
+base::Outcome<int> print_stats(StatsArguments& options) {
   const auto input = read_input(options.read);
-  if (!input) return kExitFailed;
-  query::Subject subject = subject_or_refuse(options.selection, input->recording());
+  if (!input.has_value()) return input.failure();
+  auto subject = subject_in(options.selection, input->recording());
+  if (!subject.has_value()) return subject.failure();
   options.stats.level = options.read.level;
-  options.stats.selection = std::move(subject.selection);
-  options.stats.scope = std::move(subject.scope);
+  options.stats.selection = std::move(subject->selection);
+  options.stats.scope = std::move(subject->scope);
   const report::StatsReport report = report::stats_report(input->recording(), options.stats);
   const present::Style style = terminal::output_style(options.read.level);
   const bool is_printed =
@@ -69,7 +73,7 @@ int print_stats(StatsArguments& options) {
 
 }  // namespace
 
-void register_stats(CLI::App& app, int& exit_code) {
+void register_stats(CLI::App& app, Work& work) {
   auto options = std::make_shared<StatsArguments>();
   CLI::App* verb =
       app.add_subcommand("stats", "Sizes, entry points, lifetimes, threads and stack depths");
@@ -80,8 +84,10 @@ void register_stats(CLI::App& app, int& exit_code) {
                  "Compare the estimators and intervals of all designs instead");
   add_selection_options(*verb, options->selection);
   add_frame_options(*verb, options->read.frames);
-  verb->callback([options, &exit_code] {
-    exit_code = options->compares_estimators ? print_estimators(*options) : print_stats(*options);
+  verb->callback([options, &work] {
+    work = [options] {
+      return options->compares_estimators ? print_estimators(*options) : print_stats(*options);
+    };
   });
 }
 

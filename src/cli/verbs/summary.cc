@@ -19,15 +19,16 @@ struct SummaryArguments {
   query::SelectionOptions selection;
 };
 
-int summarise(const SummaryArguments& options) {
+base::Outcome<int> summarise(const SummaryArguments& options) {
   auto input = read_input(options.read);
-  if (!input) return kExitFailed;
+  if (!input.has_value()) return input.failure();
   profile::Recording& recording = input->ingested.recording;
   report::SummaryOptions summary;
-  query::Subject subject = subject_or_refuse(options.selection, recording);
+  auto subject = subject_in(options.selection, recording);
+  if (!subject.has_value()) return subject.failure();
   summary.level = options.read.level;
-  summary.selection = std::move(subject.selection);
-  summary.scope = std::move(subject.scope);
+  summary.selection = std::move(subject->selection);
+  summary.scope = std::move(subject->scope);
   summary.run = input->shown;
   summary.origin = lines_of(input->origins);
   summary.has_all_kinds = true;
@@ -43,7 +44,7 @@ int summarise(const SummaryArguments& options) {
 
 }  // namespace
 
-void register_summary(CLI::App& app, int& exit_code) {
+void register_summary(CLI::App& app, Work& work) {
   auto options = std::make_shared<SummaryArguments>();
   CLI::App* verb = app.add_subcommand("summary", "What ran, its totals, and how sure they are");
   add_read_options(*verb, options->read);
@@ -51,7 +52,7 @@ void register_summary(CLI::App& app, int& exit_code) {
   add_filter_options(*verb, options->selection);
   add_frame_options(*verb, options->read.frames);
   add_heap_option(*verb, options->selection);
-  verb->callback([options, &exit_code] { exit_code = summarise(*options); });
+  verb->callback([options, &work] { work = [options] { return summarise(*options); }; });
 }
 
 }  // namespace geiger::cli

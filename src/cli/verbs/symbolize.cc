@@ -60,15 +60,15 @@ std::string outcome_text(const symbolize::Outcome& outcome) {
   return out + "\n";
 }
 
-int store_names(SymbolizeArguments& options) {
+base::Outcome<int> store_names(SymbolizeArguments& options) {
   const char* const servers = std::getenv("DEBUGINFOD_URLS");
   if (options.symbolize.use_debuginfod && (servers == nullptr || *servers == '\0')) {
-    throw CLI::ValidationError(
+    return usage_failure(
         "--debuginfod: DEBUGINFOD_URLS is not set; it names the servers to ask, for example "
         "DEBUGINFOD_URLS=https://debuginfod.debian.net");
   }
-  auto input = read_traces(options.read);
-  if (!input || is_refused(*input, "symbolize")) return kExitFailed;
+  auto input = only_own(read_traces(options.read), "symbolize");
+  if (!input.has_value()) return input.failure();
   auto& directories = options.symbolize.debug_dirs;
   directories.insert(directories.begin(), options.debug_dirs.begin(), options.debug_dirs.end());
   symbolize::Outcome outcome;
@@ -79,7 +79,7 @@ int store_names(SymbolizeArguments& options) {
     };
     outcome = symbolize::symbolize(input->ingested.recording, options.symbolize);
   }
-  const bool is_stored = store_all(*input);
+  const bool is_stored = store_all(input.value());
   for (const std::string& hint : outcome.hints) terminal::complain(hint);
   if (!terminal::print_data(outcome_text(outcome)) || !is_stored) return kExitFailed;
   suggest("table", options.read.runs);
@@ -88,7 +88,7 @@ int store_names(SymbolizeArguments& options) {
 
 }  // namespace
 
-void register_symbolize(CLI::App& app, int& exit_code) {
+void register_symbolize(CLI::App& app, Work& work) {
   auto options = std::make_shared<SymbolizeArguments>();
   options->symbolize.refresh = true;
   CLI::App* verb =
@@ -101,7 +101,7 @@ void register_symbolize(CLI::App& app, int& exit_code) {
       ->type_name("DIR")
       ->expected(1)
       ->take_all();
-  verb->callback([options, &exit_code] { exit_code = store_names(*options); });
+  verb->callback([options, &work] { work = [options] { return store_names(*options); }; });
 }
 
 }  // namespace geiger::cli

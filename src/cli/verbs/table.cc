@@ -39,34 +39,38 @@ const std::map<std::string, SortBy> kSorts{{"self", SortBy::kSelf},
                                            {"name", SortBy::kName},
                                            {"natural", SortBy::kNatural}};
 
-report::TableReport report_of(const profile::Recording& recording, const TableArguments& options,
-                              profile::Selection selection) {
+base::Outcome<report::TableReport> report_of(const profile::Recording& recording,
+                                             const TableArguments& options,
+                                             profile::Selection selection) {
   const GroupBy by = options.table.by;
-  const std::string why = query::refusal_of(selection.kind, by);
-  if (!why.empty()) throw CLI::ValidationError(why);
+  const auto asked = query::check_grouping(selection.kind, by);
+  if (!asked.has_value()) return usage_failure(asked.reason());
   if (by == GroupBy::kHeap) return report::heaps_report(recording, selection, options.table);
   selection.tells_lifetimes = by == GroupBy::kLifetime;
   return report::table_report(recording, profile::select(recording, selection), options.table);
 }
 
-int print_table(TableArguments& options) {
+base::Outcome<int> print_table(TableArguments& options) {
   options.read.observes_running = profile::is_measured(query::kind_of(options.selection));
   options.read.infers_types = options.table.by == GroupBy::kType || !options.selection.type.empty();
   const auto input = read_input(options.read);
-  if (!input) return kExitFailed;
+  if (!input.has_value()) return input.failure();
   options.table.level = options.read.level;
-  query::Subject subject = subject_or_refuse(options.selection, input->recording());
+  auto subject = subject_in(options.selection, input->recording());
+  if (!subject.has_value()) return subject.failure();
   if (options.table.by == GroupBy::kLifetime) {
-    refuse_aggregated(input->recording(), "--by lifetime");
+    const auto followed = check_followed(input->recording(), "--by lifetime");
+    if (!followed.has_value()) return followed.failure();
   }
-  if (!can_select(input->recording(), subject.selection)) return kExitFailed;
-  options.table.scope = std::move(subject.scope);
-  const report::TableReport report =
-      report_of(input->recording(), options, std::move(subject.selection));
+  const auto known = check_data(input->recording(), subject->selection);
+  if (!known.has_value()) return known.failure();
+  options.table.scope = std::move(subject->scope);
+  const auto report = report_of(input->recording(), options, std::move(subject->selection));
+  if (!report.has_value()) return report.failure();
   const present::Style style = terminal::output_style(options.read.level);
   const bool is_printed = options.read.is_json
-                              ? terminal::print_data(to_json(report, input->recording()))
-                              : terminal::print_report(to_text(report, style), style);
+                              ? terminal::print_data(to_json(report.value(), input->recording()))
+                              : terminal::print_report(to_text(report.value(), style), style);
   if (!is_printed) return kExitFailed;
   if (!options.read.is_json) suggest("tree --inverted", options.read.runs);
   return input->exit_code();
@@ -74,7 +78,7 @@ int print_table(TableArguments& options) {
 
 }  // namespace
 
-void register_table(CLI::App& app, int& exit_code) {
+void register_table(CLI::App& app, Work& work) {
   auto options = std::make_shared<TableArguments>();
   CLI::App* verb = app.add_subcommand("table", "Where the memory went, row by row");
   add_read_options(*verb, options->read);
@@ -96,7 +100,7 @@ void register_table(CLI::App& app, int& exit_code) {
       ->type_name("N");
   add_selection_options(*verb, options->selection, query::Kinds::kAll);
   add_frame_options(*verb, options->read.frames);
-  verb->callback([options, &exit_code] { exit_code = print_table(*options); });
+  verb->callback([options, &work] { work = [options] { return print_table(*options); }; });
 }
 
 }  // namespace geiger::cli

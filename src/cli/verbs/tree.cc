@@ -21,16 +21,18 @@ struct TreeArguments {
   query::SelectionOptions selection;
 };
 
-int print_tree(TreeArguments& options) {
+base::Outcome<int> print_tree(TreeArguments& options) {
   options.read.observes_running = profile::is_measured(query::kind_of(options.selection));
   options.read.infers_types = !options.selection.type.empty();
   const auto input = read_input(options.read);
-  if (!input) return kExitFailed;
+  if (!input.has_value()) return input.failure();
   options.tree.level = options.read.level;
-  query::Subject subject = subject_or_refuse(options.selection, input->recording());
-  if (!can_select(input->recording(), subject.selection)) return kExitFailed;
-  options.tree.scope = std::move(subject.scope);
-  const profile::Profile profile = profile::select(input->recording(), subject.selection);
+  auto subject = subject_in(options.selection, input->recording());
+  if (!subject.has_value()) return subject.failure();
+  const auto known = check_data(input->recording(), subject->selection);
+  if (!known.has_value()) return known.failure();
+  options.tree.scope = std::move(subject->scope);
+  const profile::Profile profile = profile::select(input->recording(), subject->selection);
   const report::TreeReport report = report::tree_report(input->recording(), profile, options.tree);
   const present::Style style = terminal::output_style(options.read.level);
   const bool is_printed = options.read.is_json
@@ -43,7 +45,7 @@ int print_tree(TreeArguments& options) {
 
 }  // namespace
 
-void register_tree(CLI::App& app, int& exit_code) {
+void register_tree(CLI::App& app, Work& work) {
   auto options = std::make_shared<TreeArguments>();
   CLI::App* verb = app.add_subcommand("tree", "The call tree, with the allocations of each branch");
   add_read_options(*verb, options->read);
@@ -54,7 +56,7 @@ void register_tree(CLI::App& app, int& exit_code) {
       ->type_name("P");
   add_selection_options(*verb, options->selection, query::Kinds::kAll);
   add_frame_options(*verb, options->read.frames);
-  verb->callback([options, &exit_code] { exit_code = print_tree(*options); });
+  verb->callback([options, &work] { work = [options] { return print_tree(*options); }; });
 }
 
 }  // namespace geiger::cli

@@ -21,22 +21,24 @@ constexpr std::array kRoleNames{
     std::pair(std::string_view("hide"), FrameRole::kHidden),
 };
 
-/// Adds the rule of a line; returns why it has none, or nothing.
-std::string add_line(FrameRules& rules, std::string_view line) {
+/// Adds the rule of a line.
+base::Outcome<void> add_line(FrameRules& rules, std::string_view line) {
   const std::size_t end = std::min(line.find_first_of(kBlank), line.size());
   const std::string_view word = line.substr(0, end);
   const auto* role =
       std::ranges::find(kRoleNames, word, [](const auto& known) { return known.first; });
   if (role == kRoleNames.end()) {
-    return fmt::format("invalid role '{}' (choose from own, library, plumbing, hide)", word);
+    return base::Failure{
+        fmt::format("invalid role '{}' (choose from own, library, plumbing, hide)", word)};
   }
   const std::string expression(trimmed(line.substr(end)));
-  if (expression.empty()) return fmt::format("'{}' needs a regular expression", word);
+  if (expression.empty())
+    return base::Failure{fmt::format("'{}' needs a regular expression", word)};
   auto pattern = NamePattern::parse(expression);
-  if (const auto* error = std::get_if<std::string>(&pattern)) {
-    return fmt::format("'{}': {}", expression, *error);
+  if (!pattern.has_value()) {
+    return base::Failure{fmt::format("'{}': {}", expression, pattern.reason())};
   }
-  rules.add(role->second, std::move(std::get<NamePattern>(pattern)));
+  rules.add(role->second, std::move(pattern.value()));
   return {};
 }
 
@@ -60,16 +62,11 @@ FrameRole role_of(const FrameFacts& facts) {
   return is_library ? FrameRole::kLibrary : FrameRole::kOwn;
 }
 
-std::variant<FrameRules, FrameRules::Error> FrameRules::parse(std::string_view text) {
+base::Outcome<FrameRules> FrameRules::parse(std::string_view text) {
   FrameRules rules;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trimmed(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.empty() || line.front() == '#') continue;
-    std::string reason = add_line(rules, line);
-    if (!reason.empty()) return Error{number, std::move(reason)};
-  }
+  const auto read = read_lines(
+      text, [&](std::string_view line, std::size_t /*number*/) { return add_line(rules, line); });
+  if (!read.has_value()) return read.failure();
   return rules;
 }
 

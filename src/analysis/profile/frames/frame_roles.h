@@ -7,12 +7,12 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "analysis/profile/frames/name_pattern.h"
 #include "analysis/profile/labels.h"
 #include "analysis/profile/recording.h"
+#include "base/outcome.h"
 
 namespace geiger::profile {
 
@@ -44,15 +44,10 @@ struct FrameFacts {
 /// Rules of a project, which go before those that are built in, the last one first.
 class FrameRules {
  public:
-  struct Error {
-    std::size_t line = 0;  ///< From 1.
-    std::string reason;    ///< A clause.
-  };
-
   /// Reads lines "own REGEX", "library REGEX", "plumbing REGEX" and "hide REGEX"; blank ones and
   /// those that begin with # say nothing. They are matched against the function, the path of the
-  /// module and the source file.
-  [[nodiscard]] static std::variant<FrameRules, Error> parse(std::string_view text);
+  /// module and the source file. The reason of a failure begins with the number of its line, "3: ".
+  static base::Outcome<FrameRules> parse(std::string_view text);
 
   void add(FrameRole role, NamePattern pattern) { rules_.push_back({role, std::move(pattern)}); }
 

@@ -19,14 +19,14 @@ struct NamePattern::Compiled {
   bool is_compiled = false;
 };
 
-std::variant<NamePattern, std::string> NamePattern::parse(const std::string& expression) {
-  if (expression.empty()) return std::string("it is empty and would match everything");
+base::Outcome<NamePattern> NamePattern::parse(const std::string& expression) {
+  if (expression.empty()) return base::Failure{"it is empty and would match everything"};
   auto compiled = std::make_shared<Compiled>();
   const int error = regcomp(&compiled->expression, expression.c_str(), REG_EXTENDED | REG_NOSUB);
   if (error != 0) {
     std::array<char, 160> text{};
     regerror(error, &compiled->expression, text.data(), text.size());
-    return std::string(text.data());
+    return base::Failure{text.data()};
   }
   compiled->is_compiled = true;
   NamePattern pattern;

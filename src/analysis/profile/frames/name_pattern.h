@@ -6,14 +6,14 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <variant>
+
+#include "base/outcome.h"
 
 namespace geiger::profile {
 
 class NamePattern {
  public:
-  /// The expression, or why it is not one: a clause.
-  [[nodiscard]] static std::variant<NamePattern, std::string> parse(const std::string& expression);
+  static base::Outcome<NamePattern> parse(const std::string& expression);
 
   /// Whether any part of `name` matches.
   [[nodiscard]] bool matches(const std::string& name) const;

@@ -206,7 +206,7 @@ TEST_F(LeaksOf, SuppressedStacksAreCountedAndLeftOut) {
   for (Nanoseconds at = 1005; at < 2000; at += 10) test_.sample(leak, 100, at);
   const auto parsed = Suppressions::parse("leak:nothing\nleak:^leak$\n");
   LeakOptions options;
-  options.suppressions = &std::get<Suppressions>(parsed);
+  options.suppressions = &parsed.value();
   const Leaks found = leaks(options);
   EXPECT_TRUE(found.sites.empty());
   ASSERT_EQ(found.suppressed.size(), 1U);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "analysis/profile/trimmed.h"
 
@@ -12,18 +11,20 @@ namespace {
 
 constexpr std::string_view kType = "leak:";
 
-/// Why a line is not a suppression, or nothing.
-std::optional<std::string> problem_with(std::string_view line) {
-  if (!line.starts_with(kType)) return fmt::format("'{}' does not begin with leak:", line);
+/// The pattern of a line.
+base::Outcome<std::string> pattern_of(std::string_view line) {
+  if (!line.starts_with(kType)) {
+    return base::Failure{fmt::format("'{}' does not begin with leak:", line)};
+  }
   const std::string_view pattern = line.substr(kType.size());
   if (pattern.find_first_not_of("*^$") == std::string_view::npos) {
-    return "leak: must be followed by part of a name";
+    return base::Failure{"leak: must be followed by part of a name"};
   }
   const std::size_t end = pattern.find('$');
   if (end != std::string_view::npos && end + 1 < pattern.size()) {
-    return "$ is allowed only at the end of a pattern";
+    return base::Failure{"$ is allowed only at the end of a pattern"};
   }
-  return std::nullopt;
+  return std::string(pattern);
 }
 
 /// Whether `parts` between stars follow one another in `name`, the first at the front and
@@ -56,16 +57,16 @@ bool matches_suppression(std::string_view pattern, std::string_view name) {
   return follow(pattern, name, is_at_front, is_at_back);
 }
 
-std::variant<Suppressions, SuppressionError> Suppressions::parse(std::string_view text) {
+base::Outcome<Suppressions> Suppressions::parse(std::string_view text) {
   Suppressions found;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trimmed(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.empty() || line.front() == '#') continue;
-    if (const auto problem = problem_with(line)) return SuppressionError{number, *problem};
-    found.patterns_.emplace_back(line.substr(kType.size()));
-  }
+  const auto read =
+      read_lines(text, [&](std::string_view line, std::size_t /*number*/) -> base::Outcome<void> {
+        auto pattern = pattern_of(line);
+        if (!pattern.has_value()) return pattern.failure();
+        found.patterns_.push_back(std::move(pattern.value()));
+        return {};
+      });
+  if (!read.has_value()) return read.failure();
   return found;
 }
 

@@ -10,10 +10,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "analysis/profile/recording.h"
+#include "base/outcome.h"
 
 namespace geiger::profile {
 
@@ -21,15 +21,11 @@ namespace geiger::profile {
 /// and $ for its end behind.
 [[nodiscard]] bool matches_suppression(std::string_view pattern, std::string_view name);
 
-struct SuppressionError {
-  std::size_t line = 0;  ///< From 1.
-  std::string reason;    ///< One sentence without a full stop.
-};
-
 class Suppressions {
  public:
-  /// Reads lines "leak:PATTERN"; blank ones and those that begin with # say nothing.
-  [[nodiscard]] static std::variant<Suppressions, SuppressionError> parse(std::string_view text);
+  /// Reads lines "leak:PATTERN"; blank ones and those that begin with # say nothing. The reason of
+  /// a failure begins with the number of its line, "3: ".
+  static base::Outcome<Suppressions> parse(std::string_view text);
 
   [[nodiscard]] bool is_empty() const { return patterns_.empty(); }
 

@@ -189,20 +189,22 @@ bool misses_usable(const Recording& recording, std::uint32_t process) {
          std::ranges::any_of(recording.tallies, is_unknown, &Tally::alike);
 }
 
-/// Why the recording of a process cannot tell a kind at all.
-std::optional<std::string> untold(const Recording& recording, std::uint32_t index, Kind kind) {
+/// Fails where the recording of a process cannot tell a kind at all.
+base::Outcome<void> check_recorded(const Recording& recording, std::uint32_t index, Kind kind) {
   const Process& process = recording.processes[index];
   if (is_of_blocks(kind) && misses_usable(recording, index)) {
-    return "the file does not contain usable sizes";
+    return base::Failure{"the file does not contain usable sizes"};
   }
-  if (kind == Kind::kAllocated && tells_live_only(recording)) return std::string(kLiveOnly);
+  if (kind == Kind::kAllocated && tells_live_only(recording)) {
+    return base::Failure{std::string(kLiveOnly)};
+  }
   if (is_of_mappings(kind) && process.misses_segments()) {
-    return "segments of the recording are missing, and with them their mappings";
+    return base::Failure{"segments of the recording are missing, and with them their mappings"};
   }
   const bool is_counted =
       kind == Kind::kAllocated || kind == Kind::kLiveAtEnd || is_of_blocks(kind);
-  if (!process.is_aggregated || is_counted || is_of_mappings(kind)) return std::nullopt;
-  return std::string(kAggregated);
+  if (!process.is_aggregated || is_counted || is_of_mappings(kind)) return {};
+  return base::Failure{std::string(kAggregated)};
 }
 
 bool has_utilization(const Recording& recording, std::uint32_t process) {
@@ -247,39 +249,40 @@ Profile select_measured(const Recording& recording, const Selection& selection) 
   return collector.finish();
 }
 
-std::optional<std::string> unavailable(const Recording& recording, std::uint32_t process, Kind kind,
-                                       Moment moment) {
+base::Outcome<void> check_kind(const Recording& recording, std::uint32_t process, Kind kind,
+                               Moment moment) {
   const bool needs_waste = kind == Kind::kStranded;
-  if (auto reason = untold(recording, process, kind)) return reason;
-  if (is_of_blocks(kind) || !is_measured(kind)) return std::nullopt;
-  if (needs_waste && has_utilization(recording, process)) return std::nullopt;
+  if (auto told = check_recorded(recording, process, kind); !told.has_value()) return told;
+  if (is_of_blocks(kind) || !is_measured(kind)) return {};
+  if (needs_waste && has_utilization(recording, process)) return {};
   if (!needs_waste && answers_used(recording, moment).contains(process)) {
-    if (kind == Kind::kResident) return std::nullopt;
-    return std::string(kNotToldApart);
+    if (kind == Kind::kResident) return {};
+    return base::Failure{std::string(kNotToldApart)};
   }
   const Observations* observations = observations_of(recording, process);
   if (observations == nullptr) {
-    return "the process was not observed: record with geiger run, without --no-observe";
+    return base::Failure{
+        "the process was not observed: record with geiger run, without --no-observe"};
   }
-  if (!observations->fault.empty()) return observations->fault;
+  if (!observations->fault.empty()) return base::Failure{observations->fault};
   const Snapshot* snapshot = snapshot_at(*observations, moment);
-  if (snapshot == nullptr) return "the process ended before its memory was read";
+  if (snapshot == nullptr) return base::Failure{"the process ended before its memory was read"};
   const std::string& fault = needs_waste ? snapshot->waste_fault : snapshot->residency_fault;
-  if (fault.empty()) return std::nullopt;
-  return fault;
+  if (fault.empty()) return {};
+  return base::Failure{fault};
 }
 
-std::optional<std::string> unavailable(const Recording& recording, Kind kind, Moment moment) {
-  std::optional<std::string> reason;
+base::Outcome<void> check_kind(const Recording& recording, Kind kind, Moment moment) {
+  base::Outcome<void> told;
   bool is_of_observed = false;  // Such a reason says more than "not observed".
   for (std::uint32_t i = 0; i < recording.processes.size(); ++i) {
-    auto own = unavailable(recording, i, kind, moment);
-    if (!own) return std::nullopt;
+    auto own = check_kind(recording, i, kind, moment);
+    if (own.has_value()) return own;
     const bool is_observed = observations_of(recording, i) != nullptr;
-    if (!reason || (is_observed && !is_of_observed)) reason = std::move(own);
+    if (told.has_value() || (is_observed && !is_of_observed)) told = std::move(own);
     is_of_observed |= is_observed;
   }
-  return reason;
+  return told;
 }
 
 Bytes rounded_at_random(double bytes, std::uint64_t salt) {

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "analysis/profile/profile.h"
+#include "base/outcome.h"
 
 namespace geiger::profile {
 
@@ -25,7 +26,7 @@ namespace geiger::profile {
 }
 
 /// The samples of a measured kind with what they stand for. Processes without data are left out:
-/// unavailable() has the reason.
+/// check_kind() has the reason.
 [[nodiscard]] Profile select_measured(const Recording& recording, const Selection& selection);
 
 /// Why an aggregated recording does not tell a single sample's fate, nor when.
@@ -38,13 +39,12 @@ inline constexpr std::string_view kLiveOnly = "the file contains only the live h
 /// Whether all that is known of a recording is what was live when it ended.
 [[nodiscard]] bool tells_live_only(const Recording& recording);
 
-/// Why nothing can be said about a kind of a process; nothing if something can.
-[[nodiscard]] std::optional<std::string> unavailable(const Recording& recording,
-                                                     std::uint32_t process, Kind kind,
-                                                     Moment moment);
-/// The reason of a process, rather one that was observed, if nothing can be said of any.
-[[nodiscard]] std::optional<std::string> unavailable(const Recording& recording, Kind kind,
-                                                     Moment moment);
+/// Fails where there is no data for a kind of a process.
+base::Outcome<void> check_kind(const Recording& recording, std::uint32_t process, Kind kind,
+                               Moment moment);
+/// Fails where there is none for any process, with the reason of one, rather of one that was
+/// observed.
+base::Outcome<void> check_kind(const Recording& recording, Kind kind, Moment moment);
 
 /// `bytes` as a whole number that is right on average: the part behind the point decides
 /// how often it is the larger one. `salt` names the draw, so that it can be repeated.

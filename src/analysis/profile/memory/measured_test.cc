@@ -195,22 +195,22 @@ TEST(Measured, WhatWasFreedBeforeTheSnapshotIsLeftOut) {
 
 TEST(Measured, NothingIsSaidWhereNothingIsKnown) {
   Recording recording = recording_of(0xff);
-  EXPECT_FALSE(unavailable(recording, Kind::kResident, Moment::kMaximum));
-  EXPECT_TRUE(unavailable(recording, Kind::kResident, Moment::kLast));
+  EXPECT_TRUE(check_kind(recording, Kind::kResident, Moment::kMaximum).has_value());
+  EXPECT_FALSE(check_kind(recording, Kind::kResident, Moment::kLast).has_value());
   recording.observations[0].at_maximum->residency_fault = "pagemap: refused";
-  EXPECT_EQ(unavailable(recording, Kind::kResident, Moment::kMaximum), "pagemap: refused");
+  EXPECT_EQ(check_kind(recording, Kind::kResident, Moment::kMaximum).reason(), "pagemap: refused");
   EXPECT_TRUE(select(recording, Kind::kResident).entries.empty());
-  EXPECT_FALSE(unavailable(recording, Kind::kOverhead, Moment::kMaximum));
+  EXPECT_TRUE(check_kind(recording, Kind::kOverhead, Moment::kMaximum).has_value());
   recording.observations.clear();
-  EXPECT_TRUE(unavailable(recording, Kind::kStranded, Moment::kMaximum));
-  EXPECT_FALSE(unavailable(recording, Kind::kAllocated, Moment::kMaximum));
+  EXPECT_FALSE(check_kind(recording, Kind::kStranded, Moment::kMaximum).has_value());
+  EXPECT_TRUE(check_kind(recording, Kind::kAllocated, Moment::kMaximum).has_value());
 }
 
 TEST(Measured, ASlabsUsersShareItsFreeBytes) {
   Recording recording = recording_of(0x3);
   recording.observations.clear();
   recording.utilization = {{0, 10, 4096, 4096}, {0, 20, 4096, 1024}, {1, 20, 4096, 0}};
-  EXPECT_FALSE(unavailable(recording, Kind::kStranded, Moment::kMaximum));
+  EXPECT_TRUE(check_kind(recording, Kind::kStranded, Moment::kMaximum).has_value());
   const Profile profile = select(recording, Kind::kStranded);
   ASSERT_EQ(profile.entries.size(), 1U);  // the other's slab is full
   EXPECT_EQ(profile.entries[0].value, 8U) << "24 of 3072 used bytes answer for 8 of 1024";
@@ -338,7 +338,7 @@ TEST(Answers, StandOnlyWhereNobodyCouldLook) {
   recording.residency_answers = {{0, 50, 3}};
   EXPECT_EQ(select(recording, Kind::kResident).entries.at(0).value, 8U) << "read later";
   EXPECT_TRUE(facts_of_answers(recording, Moment::kMaximum).empty());
-  EXPECT_FALSE(unavailable(recording, Kind::kUntouched, Moment::kLast));
+  EXPECT_TRUE(check_kind(recording, Kind::kUntouched, Moment::kLast).has_value());
   recording.residency_answers = {{0, 101, 3}};
   EXPECT_EQ(select(recording, Kind::kResident).entries.at(0).value, 3U) << "asked later";
   EXPECT_TRUE(select(recording, Kind::kUntouched).entries.empty());
@@ -346,11 +346,11 @@ TEST(Answers, StandOnlyWhereNobodyCouldLook) {
   recording.observations[0].last->residency_fault = "pagemap: Permission denied";
   EXPECT_EQ(select(recording, Kind::kResident).entries.at(0).value, 3U);
   for (const Kind kind : {Kind::kSwapped, Kind::kUntouched}) {
-    const auto reason = unavailable(recording, kind, Moment::kMaximum);
-    ASSERT_TRUE(reason);
-    EXPECT_NE(reason->find("mincore"), std::string::npos);
+    const auto told = check_kind(recording, kind, Moment::kMaximum);
+    ASSERT_FALSE(told.has_value());
+    EXPECT_NE(told.reason().find("mincore"), std::string::npos);
   }
-  EXPECT_FALSE(unavailable(recording, Kind::kResident, Moment::kMaximum));
+  EXPECT_TRUE(check_kind(recording, Kind::kResident, Moment::kMaximum).has_value());
 }
 
 TEST(Measured, KindsHaveNames) {

@@ -22,9 +22,8 @@ Bytes largest_seen(const Observations& observations) {
   return observations.at_maximum ? observations.at_maximum->resident() : 0;
 }
 
-/// The process that the options name; the reason if there is none.
-const Observations* observed(const Recording& recording, const RssOptions& options,
-                             std::string& reason) {
+/// The process that the options name.
+base::Outcome<const Observations*> observed(const Recording& recording, const RssOptions& options) {
   const Observations* largest = nullptr;
   std::string fault;
   for (const Observations& each : recording.observations) {
@@ -38,12 +37,12 @@ const Observations* observed(const Recording& recording, const RssOptions& optio
   }
   if (largest != nullptr) return largest;
   if (options.pid) {
-    reason = fmt::format("process {}: {}", *options.pid, fault.empty() ? "not observed" : fault);
-  } else {
-    reason = fault.empty() ? "no process was observed: record with geiger run, without --no-observe"
-                           : "the processes: " + fault;
+    return base::Failure{
+        fmt::format("process {}: {}", *options.pid, fault.empty() ? "not observed" : fault)};
   }
-  return nullptr;
+  return base::Failure{fault.empty()
+                           ? "no process was observed: record with geiger run, without --no-observe"
+                           : "the processes: " + fault};
 }
 
 estimation::NodeSums sums_of(const Recording& recording, std::uint32_t process, Kind kind,
@@ -122,10 +121,10 @@ void measure_live(RssReport& report, const Recording& recording, const Snapshot&
 
 }  // namespace
 
-RssOutcome rss_report(const Recording& recording, const RssOptions& options) {
-  RssOutcome outcome;
-  const Observations* observations = observed(recording, options, outcome.reason);
-  if (observations == nullptr) return outcome;
+base::Outcome<RssReport> rss_report(const Recording& recording, const RssOptions& options) {
+  const auto found = observed(recording, options);
+  if (!found.has_value()) return found.failure();
+  const Observations* observations = found.value();
   const Snapshot& snapshot = *snapshot_at(*observations, options.moment);
   RssReport report;
   report.options = options;
@@ -143,8 +142,7 @@ RssOutcome rss_report(const Recording& recording, const RssOptions& options) {
   }
   measure_live(report, recording, snapshot);
   add_rows(report, snapshot);
-  outcome.report = std::move(report);
-  return outcome;
+  return report;
 }
 
 std::string explained_line(const RssReport& report) {

@@ -16,6 +16,7 @@
 #include "analysis/present/style.h"
 #include "analysis/profile/memory/measured.h"
 #include "analysis/profile/recording.h"
+#include "base/outcome.h"
 
 namespace geiger::report {
 
@@ -62,12 +63,7 @@ struct RssReport {
   Nanoseconds observed = 0;   ///< From the first reading to the last.
 };
 
-/// The report, or why there is none.
-struct RssOutcome {
-  std::optional<RssReport> report;
-  std::string reason;
-};
-[[nodiscard]] RssOutcome rss_report(const profile::Recording& recording, const RssOptions& options);
+base::Outcome<RssReport> rss_report(const profile::Recording& recording, const RssOptions& options);
 
 [[nodiscard]] std::string to_text(const RssReport& report, const profile::Recording& recording,
                                   const present::Style& style);

@@ -110,7 +110,7 @@ std::vector<KindLine> further_kinds(const Recording& recording, double level) {
                           Kind::kUntouched, Kind::kStranded}) {
     profile::Selection selection;
     selection.kind = kind;
-    if (profile::unavailable(recording, kind, selection.moment)) continue;
+    if (!profile::check_kind(recording, kind, selection.moment).has_value()) continue;
     const present::Measure measure =
         present::measure_total(total(recording, select(recording, selection)), level);
     if (measure.samples == 0) continue;
@@ -230,7 +230,8 @@ SummaryReport summary_report(const Recording& recording, const SummaryOptions& o
   if (!report.is_aggregated) {  // Counted samples have no addresses to look for.
     RssOptions rss;
     rss.level = options.level;
-    report.rss = rss_report(recording, rss).report;
+    auto account = rss_report(recording, rss);
+    if (account.has_value()) report.rss = std::move(account.value());
   }
   return report;
 }
