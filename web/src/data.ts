@@ -268,6 +268,11 @@ export interface Diff {
     node: number[];
     before: number[];
     after: number[];
+    /** Rounded outwards to four digits. */
+    beforeLo: number[];
+    beforeHi: number[];
+    afterLo: number[];
+    afterHi: number[];
     delta: number[];
     lo: number[];
     hi: number[];

@@ -178,6 +178,7 @@ struct DiffTable {
 struct DiffNode {
   std::uint32_t node = 0;
   double before = 0, after = 0, delta = 0;
+  estimation::Interval before_limits, after_limits;  ///< Rounded outwards.
   estimation::Interval interval;
   double q = 1;
   NameIndex verdict = kNoName;

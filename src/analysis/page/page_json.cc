@@ -242,8 +242,13 @@ void write_diff_nodes(JsonWriter& json, const std::vector<DiffNode>& nodes) {
   write_column(json, "before", nodes, &DiffNode::before);
   write_column(json, "after", nodes, &DiffNode::after);
   write_column(json, "delta", nodes, &DiffNode::delta);
-  write_column(json, "lo", nodes, [](const DiffNode& node) { return node.interval.lo; });
-  write_column(json, "hi", nodes, [](const DiffNode& node) { return node.interval.hi; });
+  const auto write_limits_of = [&](std::string_view lo, std::string_view hi, const auto& limits) {
+    write_column(json, lo, nodes, [&](const DiffNode& node) { return (node.*limits).lo; });
+    write_column(json, hi, nodes, [&](const DiffNode& node) { return (node.*limits).hi; });
+  };
+  write_limits_of("beforeLo", "beforeHi", &DiffNode::before_limits);
+  write_limits_of("afterLo", "afterHi", &DiffNode::after_limits);
+  write_limits_of("lo", "hi", &DiffNode::interval);
   write_column(json, "q", nodes, &DiffNode::q);
   write_column(json, "verdict", nodes, &DiffNode::verdict);
   json.end_object();
