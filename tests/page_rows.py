@@ -3,8 +3,8 @@
 type and size, of every kind, for recordings of which all is known, a part, only counts, several
 processes, and residency that was asked for in vain.
 
-The page's arithmetic must agree to 1e-9 of the upper limit, and what Chromium shows of functions must
-be what the terminal prints.
+The page's arithmetic must agree to 1e-9 of the upper limit, also in windows, and what Chromium shows of
+functions must be what the terminal prints.
 
 usage: page_rows.py GEIGER CXX LEAKY WEB
 
@@ -109,11 +109,11 @@ class PageRows(unittest.TestCase):
     def tearDownClass(cls):
         cls.temporary.cleanup()
 
-    def table(self, name, kind, by):
+    def table(self, name, kind, by, *options):
         """Rows by name and detail, those that share both left out."""
         words = {"function": ["--plumbing"], "size": ["--sort", "natural"]}.get(by, [])
         table = json.loads(run(GEIGER, "table", f"{name}.geiger", "--kind", kind, "--by", by,
-                               "--top", "0", "--json", *words, cwd=self.here))
+                               "--top", "0", "--json", *words, *options, cwd=self.here))
         return self.by_name(table["rows"], by)
 
     @staticmethod
@@ -131,8 +131,11 @@ class PageRows(unittest.TestCase):
                                  (where, field, found, expected))
 
     def compare(self, name, kind, by):
-        page = self.by_name(self.pages[name, kind]["rows"][by], by)
-        table = self.table(name, kind, by)
+        return self.compare_rows(self.pages[name, kind]["rows"][by], name, kind, by)
+
+    def compare_rows(self, rows, name, kind, by, *options):
+        page = self.by_name(rows, by)
+        table = self.table(name, kind, by, *options)
         if by == "size":  # Each side names them its own way: the smallest first.
             page = dict(enumerate(page[key] for key in sorted(page, key=lambda key: int(key[0]))))
             table = dict(enumerate(table.values()))
@@ -161,9 +164,25 @@ class PageRows(unittest.TestCase):
         for name, count in rows.items():
             self.assertGreater(count, 50, name)
 
+    def test_windows(self):
+        rows = collections.Counter()
+        for (name, kind), page in self.pages.items():
+            if "window" not in page:
+                continue
+            start, end = page["window"]["from"], page["window"]["to"]
+            options = (["--from", f"{start}ns", "--to", f"{end}ns"] if kind == "allocated"
+                       else ["--at", f"{end - 1}ns"])
+            rows[kind] += self.compare_rows(page["window"]["function"], name, kind, "function",
+                                            *options)
+        print("rows of windows compared:", dict(rows))
+        for kind in ("allocated", "live"):
+            self.assertGreater(rows[kind], 50)
+
     def test_what_is_shown_is_what_is_known(self):
         shown = 0
         for (name, kind), page in self.pages.items():
+            if not page["shown"]:
+                continue
             table = self.table(name, kind, "function")
             by_name = collections.defaultdict(list)
             for (function, _), row in table.items():

@@ -3,6 +3,7 @@
 //
 //   npx vite-node tests/rows.ts -- DOCUMENT...
 import { readFileSync } from "node:fs";
+import type { Browser } from "playwright-core";
 import type { Estimate, PageData } from "../src/data";
 import {
   dimensionGroups,
@@ -65,6 +66,24 @@ function rowsOf(page: Page, by: string, make: Steps<Groups>): Row[] {
   });
 }
 
+interface Windowed {
+  /** Nanoseconds since the start: what the window covers is before the second. */
+  from: number;
+  to: number;
+  function: Row[];
+}
+
+/** Of a window in the middle, where the kind has times. */
+function windowed(page: Page, profile: number): Windowed | undefined {
+  const { counts } = page.data.profiles[profile]!;
+  const edges = page.data.timeline?.edges ?? [];
+  if (counts === "all" || edges.length < 10) return undefined;
+  const window = { from: Math.floor(0.2 * edges.length), to: Math.floor(0.7 * edges.length) };
+  const selected = select(page, { profile, window, only: {} });
+  const rows = rowsOf(page, "function", functionGroups(page, selected));
+  return { from: edges[window.from]!, to: edges[window.to + 1]!, function: rows };
+}
+
 function computed(page: Page, profile: number): Record<string, Row[]> {
   const selected = select(page, { profile, window: undefined, only: {} });
   const rows: Record<string, Row[]> = {
@@ -92,19 +111,29 @@ async function shownRows({ page }: Opened): Promise<Shown[]> {
   );
 }
 
+/** The rows of functions in Chromium, every frame shown. */
+async function shownOf(browser: Browser, data: PageData, kind: string): Promise<Shown[]> {
+  const hash = `tab=functions&frames=all&sort=self&kind=${kind}`;
+  const opened = await open(browser, filled(data), { hash });
+  await opened.page.waitForSelector("main");
+  await settled(opened.page);
+  const shown = await shownRows(opened);
+  await opened.close();
+  return shown;
+}
+
+/** Kinds that Chromium is asked for: the arithmetic is compared in all. */
+const OPENED = ["live", "peak", "allocated", "resident"];
+
 const browser = await launch();
 for (const path of process.argv.slice(2).filter((word) => word !== "--")) {
   const data = JSON.parse(readFileSync(path, "utf8")) as PageData;
   const page = pageOf(data);
   for (const [i, { kind, cells }] of data.profiles.entries()) {
     if (cells < 0) continue;
-    const hash = `tab=functions&frames=all&sort=self&kind=${kind}`;
-    const opened = await open(browser, filled(data), { hash });
-    await opened.page.waitForSelector("main");
-    await settled(opened.page);
-    const shown = await shownRows(opened);
-    await opened.close();
-    console.log(JSON.stringify({ page: path, kind, rows: computed(page, i), shown }));
+    const rows = computed(page, i);
+    const shown = OPENED.includes(kind) ? await shownOf(browser, data, kind) : [];
+    console.log(JSON.stringify({ page: path, kind, rows, window: windowed(page, i), shown }));
   }
 }
 await browser.close();
