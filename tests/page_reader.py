@@ -40,10 +40,14 @@ class Page:
                     continue
             yield count, table["stratum"][cell], cell
 
-    def add_up(self, kind, cells):
+    def add_up(self, kind, cells, is_open=False):
+        """Sums of what is known, or of what is open: samples of none to all of these bytes."""
         strata = self.data["cells"][self.profiles[kind]["cells"]]["strata"]
+        open_ones = strata.get("open", [0] * len(strata["certain"]))
         certain = weighted = variance = objects = samples = 0
         for count, stratum, _ in cells:
+            if bool(open_ones[stratum]) != is_open:
+                continue
             if strata["certain"][stratum]:
                 certain += count * strata["bytes"][stratum]
                 objects += count
@@ -54,8 +58,8 @@ class Page:
                 samples += count
         return Sums(certain, weighted, variance, objects, samples)
 
-    def total(self, kind, window=None):
-        return self.add_up(kind, self.cells(kind, window))
+    def total(self, kind, window=None, is_open=False):
+        return self.add_up(kind, self.cells(kind, window), is_open)
 
     def bytes_by(self, kind, key):
         """Bytes per value of key(table, cell)."""

@@ -64,6 +64,14 @@ export interface Strata {
   interval: number[];
   /** Power of two: requested bytes are in [2^c, 2^(c+1)); -1: zero bytes. */
   sizeClass: number[];
+  /** E and c of these alone, of strata that are means; absent: `interval` and `objects`. */
+  largestInterval?: number[];
+  largestObjectWeight?: number[];
+  /**
+   * 1: their bytes are not known, but lie between none and `bytes`: they add to the open sums, which only upper
+   * limits take. Absent: none are.
+   */
+  open?: number[];
 }
 
 /** Samples by all that the page can tell apart, by column. */
@@ -97,6 +105,8 @@ export interface Estimate {
   variance: number;
   samples: number;
   exact: number;
+  /** Of those that the page makes: samples whose bytes are not known, in no other field but `hi`. */
+  open?: number;
 }
 
 /** A function that a finding names. */
@@ -131,6 +141,8 @@ export interface Profile {
   counts: "born" | "alive" | "all";
   /** E: the largest interval that anything was drawn with. */
   largestInterval: number;
+  /** It has every object of at least so many bytes; absent: of no size is that certain. */
+  completeFrom?: number;
   /** Bytes known exactly, of the whole: parts with enough samples are calibrated to it where `calibrates`. */
   exactTotal?: number;
   calibrates?: boolean;
@@ -256,6 +268,11 @@ export interface Diff {
     node: number[];
     before: number[];
     after: number[];
+    /** Rounded outwards to four digits. */
+    beforeLo: number[];
+    beforeHi: number[];
+    afterLo: number[];
+    afterHi: number[];
     delta: number[];
     lo: number[];
     hi: number[];

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { estimateBytes, estimateObjects } from "../src/numbers/estimate";
 import { lowerQuantile } from "../src/numbers/gamma";
 import { gammaQuantile } from "../src/numbers/special";
-import { emptySums, merge, strataSums, Sum, type Sums } from "../src/numbers/sums";
+import { emptySums, isEmpty, merge, restOf, strataSums, Sum, type Sums } from "../src/numbers/sums";
 import { strataOf } from "./strata";
 
 interface Site {
@@ -104,6 +104,42 @@ describe("FF-SG", () => {
     near(found.value, site.estimate, "value");
     near(found.lo, site.ffsg_0_05[0], "lo");
     near(found.hi, site.ffsg_0_05[1], "hi");
+  });
+
+  it("takes what is open in upper limits alone, with all of its size", () => {
+    const objects: [number, number][] = [[100, 1000], [300, 1000], [5000, 1], [700, 1000]];
+    const sums = (isOpen: number[]) => {
+      const strata = strataSums({ ...strataOf(objects), open: isOpen });
+      const all = emptySums();
+      objects.forEach((_, i) => merge(all, 0, strata, i, 3));
+      return all;
+    };
+    const known = emptySums();
+    merge(known, 0, strataSums(strataOf([objects[0]!, objects[2]!])), 0, 3);
+    merge(known, 0, strataSums(strataOf([objects[0]!, objects[2]!])), 1, 3);
+    for (const estimate of [estimateBytes, estimateObjects]) {
+      const found = estimate(sums([0, 1, 0, 1]), 0.95, "listed");
+      const least = estimate(known, 0.95, "listed");
+      const most = estimate(sums([0, 0, 0, 0]), 0.95, "listed");
+      expect([found.value, found.lo, found.samples]).toEqual([least.value, least.lo, 3]);
+      near(found.hi, most.hi, "hi");
+      expect(found.open).toBe(6);
+    }
+    const none = estimateBytes(sums([1, 1, 1, 1]), 0.95, "total");
+    expect([none.value, none.lo, none.samples]).toEqual([0, 0, 0]);
+    expect(none.hi).toBeGreaterThan(15000);
+  });
+
+  it("subtracts what is open from what is open", () => {
+    const strata = strataSums({ ...strataOf([[100, 1000], [5000, 1]]), open: [1, 1] });
+    const [part, whole] = [emptySums(), emptySums()];
+    merge(part, 0, strata, 0, 2);
+    merge(whole, 0, strata, 0, 5);
+    merge(whole, 0, strata, 1, 1);
+    const rest = restOf(part, whole);
+    expect([rest[Sum.OpenSamples], rest[Sum.OpenCertainBytes], rest[Sum.Samples]]).toEqual([3, 5000, 0]);
+    near(rest[Sum.OpenVariance]!, 3 * strata[Sum.OpenVariance]!, "V");
+    expect(isEmpty(restOf(whole, whole), 0)).toBe(true);
   });
 
   it("has the lower limit of what was seen for objects", () => {

@@ -142,6 +142,32 @@ describe("tables", () => {
     expectSame(rowOf(groups.total!, 0), one.whole);
   });
 
+  it("of sizes that were all recorded miss nothing", () => {
+    const data = fixture({ nodes: 300 });
+    data.profiles[0]!.completeFrom = 524288;
+    const one = select(pageOf(data), ALL);
+    const groups = finished(dimensionGroups(pageOf(data), one, "size"));
+    const wanted = { groups, filter: "", sort: "self", isAscending: false, level: 0.95 } as const;
+    const { lines } = finished(linesOf(wanted, 0, 100));
+    const isExact = (line: (typeof lines)[number]) => line.self.hi === line.self.lo;
+    expect(lines.filter(isExact).map(({ key }) => key).sort()).toEqual([19, 20]);
+  });
+
+  it("list what is only open", () => {
+    const data = fixture({ nodes: 300 });
+    const { strata } = data.cells[0]!;
+    strata.open = strata.bytes.map(() => 1);
+    const one = select(pageOf(data), ALL);
+    const groups = finished(functionGroups(pageOf(data), one));
+    expect(groups.count).toBeGreaterThan(10);
+    const wanted = { groups, filter: "", sort: "self", isAscending: false, level: 0.95 } as const;
+    for (const { self, samples } of finished(linesOf(wanted, 0, 30)).lines) {
+      expect([samples, self.value, self.lo]).toEqual([0, 0, 0]);
+      expect(self.open).toBeGreaterThan(0);
+      expect(self.hi).toBeGreaterThan(0);
+    }
+  });
+
   it("are calibrated to the exact total", () => {
     const allocated = select(page, ALLOCATED);
     const groups = finished(functionGroups(page, allocated));

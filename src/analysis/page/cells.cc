@@ -16,17 +16,18 @@ namespace {
 using estimation::Count;
 using estimation::NodeSums;
 
-double value_of(const Count& shape) {
-  return static_cast<double>(shape.value == estimation::kWholeSize ? shape.size : shape.value);
+double value_of(const Count& count) {
+  return static_cast<double>(count.value == estimation::kWholeSize ? count.size : count.value);
 }
 
 std::int32_t size_class_of(Bytes size) {
   return static_cast<std::int32_t>(std::bit_width(size)) - 1;
 }
 
-NodeSums sums_of_one(const Count& shape) {
+/// Of what is open as if all of it counted.
+NodeSums sums_of_one(const Shape& shape) {
   NodeSums sums;
-  estimation::add(sums, shape, 1);
+  estimation::add(sums, shape.count, 1);
   return sums;
 }
 
@@ -42,12 +43,14 @@ Stratum stratum_of(const NodeSums& sums, double count, std::int32_t size_class) 
   stratum.objects_variance = sums.objects_variance / count;
   stratum.covariance = sums.covariance / count;
   stratum.interval = sums.smallest_interval;
+  stratum.largest_interval = sums.largest_interval;
+  stratum.largest_object_weight = sums.largest_object_weight;
   return stratum;
 }
 
 /// Shapes that share a stratum.
 struct StratumKey {
-  bool is_certain = false;
+  bool is_certain = false, is_open = false;
   std::int32_t size_class = -1;
   std::int64_t size_step = 0, value_step = 0;
   double lambda = 0, keep = 0;
@@ -60,15 +63,17 @@ std::int64_t step_of(double bytes, std::size_t steps) {
       std::floor(std::log2(std::max(bytes, 1.0)) * static_cast<double>(steps)));
 }
 
-StratumKey key_of(const Count& shape, const Coarseness& coarseness) {
+StratumKey key_of(const Shape& shape, const Coarseness& coarseness) {
+  const Count& count = shape.count;
   StratumKey key;
-  key.is_certain = estimation::is_certain(shape);
-  key.size_class = size_class_of(shape.size);
-  key.size_step = step_of(static_cast<double>(shape.size), coarseness.size_steps);
-  if (shape.value != estimation::kWholeSize) {
-    key.value_step = 1 + std::abs(step_of(value_of(shape), coarseness.size_steps));
+  key.is_certain = estimation::is_certain(count);
+  key.is_open = shape.is_open;
+  key.size_class = size_class_of(count.size);
+  key.size_step = step_of(static_cast<double>(count.size), coarseness.size_steps);
+  if (count.value != estimation::kWholeSize) {
+    key.value_step = 1 + std::abs(step_of(value_of(count), coarseness.size_steps));
   }
-  if (coarseness.tells_rates) key.lambda = shape.lambda, key.keep = shape.keep;
+  if (coarseness.tells_rates) key.lambda = count.lambda, key.keep = count.keep;
   return key;
 }
 
@@ -88,9 +93,10 @@ struct Stratification {
 
 Stratification stratify_exactly(const Items& items) {
   Stratification out;
-  for (const Count& shape : items.shapes) {
+  for (const Shape& shape : items.shapes) {
     out.of_shape.emplace_back().fill(static_cast<std::uint32_t>(out.strata.size()));
-    out.strata.push_back(stratum_of(sums_of_one(shape), 1, size_class_of(shape.size)));
+    out.strata.push_back(stratum_of(sums_of_one(shape), 1, size_class_of(shape.count.size)));
+    out.strata.back().is_open = shape.is_open;
   }
   return out;
 }
@@ -110,7 +116,7 @@ Stratification stratify_by_means(const Items& items, const Coarseness& coarsenes
     for (std::size_t fate = 0; fate < kFates; ++fate) {
       if (counts[shape][fate] == 0) continue;
       Group& group = groups[{key, fate}];
-      estimation::add(group.sums, items.shapes[shape], counts[shape][fate]);
+      estimation::add(group.sums, items.shapes[shape].count, counts[shape][fate]);
       group.count += counts[shape][fate];
     }
   }
@@ -119,6 +125,7 @@ Stratification stratify_by_means(const Items& items, const Coarseness& coarsenes
     group.stratum = static_cast<std::uint32_t>(out.strata.size());
     out.strata.push_back(
         stratum_of(group.sums, static_cast<double>(group.count), key.first.size_class));
+    out.strata.back().is_open = key.first.is_open;
   }
   out.of_shape.resize(items.shapes.size());
   for (std::size_t shape = 0; shape < items.shapes.size(); ++shape) {
@@ -205,7 +212,7 @@ void merge_alike(std::vector<Cell>& cells) {
 
 std::vector<double> weights_of(const Items& items) {
   std::vector<double> of_shape;
-  for (const Count& shape : items.shapes) {
+  for (const Shape& shape : items.shapes) {
     const NodeSums sums = sums_of_one(shape);
     of_shape.push_back(sums.weighted_bytes + sums.certain_bytes);
   }
@@ -221,6 +228,7 @@ Cells cells_of(const Items& items, const CellPlan& plan, UsedNames& names) {
   Cells out;
   Stratification stratification = stratify(items, plan.coarseness, plan.buckets.span());
   out.strata = std::move(stratification.strata);
+  out.has_open = std::ranges::any_of(out.strata, &Stratum::is_open);
   out.has_mean_sizes = plan.coarseness.size_steps != 0;
   const std::vector<double> weights = weights_of(items);
   Told processes(items, weights, &Item::process, plan, names);
@@ -273,7 +281,7 @@ std::vector<NodeSums> live_sums(const Items& items, const Buckets& buckets,
     NodeSums& sums = out.emplace_back();
     for (std::size_t shape = 0; shape < live.size(); ++shape) {
       if (live[shape] <= 0) continue;
-      estimation::add(sums, items.shapes[shape], static_cast<std::uint64_t>(live[shape]));
+      estimation::add(sums, items.shapes[shape].count, static_cast<std::uint64_t>(live[shape]));
     }
     sums.could_have_sampled(largest_interval);
   }

@@ -20,7 +20,7 @@ struct CellPlan {
   NameIndex others = kNoName;  ///< Stands for names of threads, types, labels beyond the most.
 };
 
-/// Weighted bytes of each item's `count` objects; for ordering.
+/// Weighted bytes of each item's `count` objects, at most; for ordering.
 [[nodiscard]] std::vector<double> weights_of(const Items& items);
 
 /// The cells. Sums over all of them are those of the items.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "analysis/page/names.h"
@@ -59,6 +60,15 @@ DiffTable table_of(const Comparison& comparison, std::vector<std::string>& left_
   return table;
 }
 
+/// More digits than are shown of a limit would be most of the page. Of what is known all are kept.
+estimation::Interval rounded(const estimation::Estimate& estimate) {
+  constexpr double kDigits = 1e4;
+  const auto [lo, hi] = estimate.interval;
+  if (lo == hi || !(hi > 0)) return estimate.interval;
+  const double unit = std::max(1.0, std::pow(10.0, std::ceil(std::log10(hi))) / kDigits);
+  return {std::max(0.0, std::floor(lo / unit) * unit), std::ceil(hi / unit) * unit};
+}
+
 }  // namespace
 
 ComparedTree::ComparedTree(const Comparison& comparison, CallTree& tree, Names& names)
@@ -93,9 +103,15 @@ std::vector<DiffNode> ComparedTree::nodes(const Pruned& pruned, UsedNames& names
   for (std::size_t i = 0; i < sites_.size(); ++i) {
     if (pruned.is_rest(sites_[i].node)) continue;
     const compare::Row& row = comparison_.rows[i];
-    nodes.push_back({pruned.moved[sites_[i].node], row.before.value, row.after.value,
-                     row.change.value, row.change.interval, row.change.q_value,
-                     names.of(sites_[i].verdict)});
+    nodes.push_back({.node = pruned.moved[sites_[i].node],
+                     .before = row.before.value,
+                     .after = row.after.value,
+                     .delta = row.change.value,
+                     .before_limits = rounded(row.before),
+                     .after_limits = rounded(row.after),
+                     .interval = row.change.interval,
+                     .q = row.change.q_value,
+                     .verdict = names.of(sites_[i].verdict)});
   }
   std::ranges::sort(nodes, {}, &DiffNode::node);
   return nodes;

@@ -25,10 +25,11 @@ using profile::Selection;
 /// Shapes by number, each once.
 class Gathering::Shapes {
  public:
-  explicit Shapes(std::vector<Count>& shapes) : shapes_(shapes) {}
+  explicit Shapes(std::vector<Shape>& shapes) : shapes_(shapes) {}
 
-  std::uint32_t of(Count shape) {
-    shape.count = 1;
+  std::uint32_t of(Count count, bool is_open = false) {
+    count.count = 1;
+    const Shape shape{count, is_open};
     const auto next = static_cast<std::uint32_t>(shapes_.size());
     const auto [found, is_new] = known_.try_emplace(shape, next);
     if (is_new) shapes_.push_back(shape);
@@ -37,23 +38,25 @@ class Gathering::Shapes {
 
  private:
   struct Hash {
-    std::size_t operator()(const Count& shape) const {
+    std::size_t operator()(const Shape& shape) const {
       using profile::spread;
-      std::uint64_t hash = spread(profile::table_seed(), shape.size);
-      hash = spread(hash, std::bit_cast<std::uint64_t>(shape.lambda));
-      return spread(spread(hash, shape.value), std::bit_cast<std::uint64_t>(shape.keep));
+      const Count& count = shape.count;
+      std::uint64_t hash = spread(profile::table_seed(), count.size);
+      hash = spread(hash, std::bit_cast<std::uint64_t>(count.lambda));
+      hash = spread(hash, shape.is_open ? 1 : 0);
+      return spread(spread(hash, count.value), std::bit_cast<std::uint64_t>(count.keep));
     }
   };
 
-  std::vector<Count>& shapes_;
-  tsl::robin_map<Count, std::uint32_t, Hash> known_;
+  std::vector<Shape>& shapes_;
+  tsl::robin_map<Shape, std::uint32_t, Hash> known_;
 };
 
 namespace {
 
 /// What estimates nothing goes into no sum (estimation::make_canonical).
 bool adds_something(const Count& count) {
-  return count.size > 0 && count.value > 0 && count.lambda > 0 && count.keep > 0;
+  return count.value > 0 && count.lambda > 0 && count.keep > 0;
 }
 
 /// Of a span that ends before the recording, what lives at its end are the processes then there.
@@ -127,15 +130,21 @@ Items Gathering::of(const profile::Profile& profile) {
   out.has_threads = out.has_types = out.has_labels = is_of_samples;
   out.has_processes = processes_.size() > 1;
   Shapes shapes(out.shapes);
+  add_entries(out, shapes, profile, false);
+  add_entries(out, shapes, profile::unanswered_of(profile), true);
+  return out;
+}
+
+void Gathering::add_entries(Items& items, Shapes& shapes, const profile::Profile& profile,
+                            bool is_open) {
   for (const profile::Entry& entry : profile.entries) {
     const Count shape = count_of(entry, recording_, profile);
     if (!adds_something(shape)) continue;
     Item item = item_of(entry);
-    item.shape = shapes.of(shape);
+    item.shape = shapes.of(shape, is_open);
     item.count = entry.count;
-    out.items.push_back(item);
+    items.items.push_back(item);
   }
-  return out;
 }
 
 template <typename Of>

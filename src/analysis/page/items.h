@@ -19,6 +19,13 @@ namespace geiger::page {
 /// An instant that does not come.
 inline constexpr Nanoseconds kNever = ~Nanoseconds{0};
 
+/// What one object adds to sums depends on.
+struct Shape {
+  estimation::Count count;  ///< Of one.
+  bool is_open = false;     ///< Its bytes are not known, but at most these (estimation/sums.h).
+  friend bool operator==(const Shape&, const Shape&) = default;
+};
+
 /// Samples alike, or one.
 struct Item {
   std::uint32_t node = 0;   ///< Of the call tree.
@@ -32,7 +39,7 @@ struct Item {
 
 /// What one table of cells is made from.
 struct Items {
-  std::vector<estimation::Count> shapes;  ///< What one object adds to sums depends on; count 1.
+  std::vector<Shape> shapes;
   std::vector<Item> items;
   bool has_times = false;  ///< `born`, `died` and `vanished` mean something.
   bool has_processes = false, has_threads = false, has_types = false, has_labels = false;
@@ -54,7 +61,7 @@ class Gathering {
   /// The node of the call tree that a stack ends in.
   [[nodiscard]] std::uint32_t node_of(std::uint32_t stack) { return nodes_.of(stack); }
 
-  /// The entries of a profile.
+  /// The entries of a profile, and what has no answer in it.
   [[nodiscard]] Items of(const profile::Profile& profile);
 
  private:
@@ -62,6 +69,7 @@ class Gathering {
   /// Of a sample or an entry.
   template <typename Of>
   Item item_of(const Of& of);
+  void add_entries(Items& items, Shapes& shapes, const profile::Profile& profile, bool is_open);
 
   const profile::Recording& recording_;
   StackNodes nodes_;

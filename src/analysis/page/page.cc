@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "analysis/export/streams/gzip.h"
@@ -107,14 +108,11 @@ Selection selection_of(const Selection& all, Kind kind) {
   return selection;
 }
 
-/// What resident bytes are known by, where processes were asked. Cells hold what was told: what
-/// was not is open in the total alone.
+/// What resident bytes are known by, where processes were asked.
 std::string Draft::asked_note(const Selection& selection) const {
   const auto asked = present::asked_inside(recording_, selection.kind, selection.moment);
   if (!asked) return {};
-  const std::string note = " Residency is " + present::text_of(*asked) + ".";
-  if (asked->unanswered == 0) return note;
-  return note + " Here only the total includes this uncertainty; geiger table shows it for rows.";
+  return " Residency is " + present::text_of(*asked) + ".";
 }
 
 PageFinding Draft::finding_of(const Profile& profile) {
@@ -148,6 +146,8 @@ void Draft::add_kind(Kind kind) {
     page.exact_total = whole.exact();
     page.calibrates = whole.calibrated_to().has_value();
     page.largest_interval = profile.largest_interval;
+    const double complete = profile::complete_from(recording_, profile);
+    if (std::isfinite(complete)) page.complete_from = complete;
     if (profile.rate_factor < 1) {
       page.about += " " + present::split_note();
       page.about.pop_back();  // A note of text ends its line.

@@ -34,10 +34,13 @@ struct Nodes {
 /// What one object of a stratum adds to sums (estimation/sums.h).
 struct Stratum {
   bool is_certain = false;
+  bool is_open = false;  ///< In SampleSums open, with the columns below.
   double bytes = 0, weighted = 0, variance = 0;
   double objects = 0, objects_variance = 0, covariance = 0;
-  double interval = 0;           ///< E_least of these alone; 0 of certain ones.
-  std::int32_t size_class = -1;  ///< Power of two of the requested bytes; -1: none.
+  double interval = 0;               ///< E_least of these alone; 0 of certain ones.
+  double largest_interval = 0;       ///< E of these alone.
+  double largest_object_weight = 0;  ///< c
+  std::int32_t size_class = -1;      ///< Power of two of the requested bytes; -1: none.
 };
 
 /// Born before the first bucket; alive at the end.
@@ -58,6 +61,7 @@ struct Cells {
   std::vector<Cell> cells;  ///< By node, ascending.
   bool has_processes = false, has_threads = false, has_types = false, has_labels = false;
   bool has_times = false;
+  bool has_open = false;  ///< Some stratum is.
   bool has_mean_sizes = false;
 };
 
@@ -85,6 +89,7 @@ struct PageProfile {
   std::int32_t cells = -1;  ///< Into PageData::cells; -1: unavailable.
   Counts counts = Counts::kAll;
   double largest_interval = 0;
+  std::optional<double> complete_from;  ///< It has every object of at least so many bytes.
   std::optional<Bytes> exact_total;
   bool calibrates = false;
   estimation::Estimate bytes, objects;
@@ -173,6 +178,7 @@ struct DiffTable {
 struct DiffNode {
   std::uint32_t node = 0;
   double before = 0, after = 0, delta = 0;
+  estimation::Interval before_limits, after_limits;  ///< Rounded outwards.
   estimation::Interval interval;
   double q = 1;
   NameIndex verdict = kNoName;

@@ -79,7 +79,8 @@ void write_frames(JsonWriter& json, const Frames& frames) {
   json.end_object();
 }
 
-void write_strata(JsonWriter& json, const std::vector<Stratum>& strata) {
+void write_strata(JsonWriter& json, const Cells& table) {
+  const std::vector<Stratum>& strata = table.strata;
   json.key("strata").begin_object();
   write_column(json, "certain", strata, [](const Stratum& s) { return s.is_certain ? 1U : 0U; });
   write_column(json, "bytes", strata, &Stratum::bytes);
@@ -90,6 +91,13 @@ void write_strata(JsonWriter& json, const std::vector<Stratum>& strata) {
   write_column(json, "covariance", strata, &Stratum::covariance);
   write_column(json, "interval", strata, &Stratum::interval);
   write_column(json, "sizeClass", strata, &Stratum::size_class);
+  if (table.has_mean_sizes) {
+    write_column(json, "largestInterval", strata, &Stratum::largest_interval);
+    write_column(json, "largestObjectWeight", strata, &Stratum::largest_object_weight);
+  }
+  if (table.has_open) {
+    write_column(json, "open", strata, [](const Stratum& s) { return s.is_open ? 1U : 0U; });
+  }
   json.end_object();
 }
 
@@ -99,7 +107,7 @@ void write_cells(JsonWriter& json, const Cells& table) {
     json.key(name).begin_array().end_array();
   };
   json.begin_object();
-  write_strata(json, table.strata);
+  write_strata(json, table);
   write_column(json, "node", table.cells, &Cell::node);
   write_column(json, "stratum", table.cells, &Cell::stratum);
   write_column(json, "count", table.cells, &Cell::count);
@@ -135,6 +143,7 @@ void write_profile(JsonWriter& json, const PageProfile& profile) {
   if (!profile.unavailable.empty()) json.field("unavailable", profile.unavailable);
   json.field("cells", profile.cells).field("counts", name_of(profile.counts));
   json.field("largestInterval", profile.largest_interval);
+  if (profile.complete_from) json.field("completeFrom", *profile.complete_from);
   if (profile.exact_total) json.field("exactTotal", *profile.exact_total);
   json.field("calibrates", profile.calibrates);
   json.field("bytes", profile.bytes).field("objects", profile.objects);
@@ -233,8 +242,13 @@ void write_diff_nodes(JsonWriter& json, const std::vector<DiffNode>& nodes) {
   write_column(json, "before", nodes, &DiffNode::before);
   write_column(json, "after", nodes, &DiffNode::after);
   write_column(json, "delta", nodes, &DiffNode::delta);
-  write_column(json, "lo", nodes, [](const DiffNode& node) { return node.interval.lo; });
-  write_column(json, "hi", nodes, [](const DiffNode& node) { return node.interval.hi; });
+  const auto write_limits_of = [&](std::string_view lo, std::string_view hi, const auto& limits) {
+    write_column(json, lo, nodes, [&](const DiffNode& node) { return (node.*limits).lo; });
+    write_column(json, hi, nodes, [&](const DiffNode& node) { return (node.*limits).hi; });
+  };
+  write_limits_of("beforeLo", "beforeHi", &DiffNode::before_limits);
+  write_limits_of("afterLo", "afterHi", &DiffNode::after_limits);
+  write_limits_of("lo", "hi", &DiffNode::interval);
   write_column(json, "q", nodes, &DiffNode::q);
   write_column(json, "verdict", nodes, &DiffNode::verdict);
   json.end_object();

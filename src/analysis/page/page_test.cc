@@ -27,6 +27,7 @@ using nlohmann::json;
 using profile::Kind;
 using profile::Recording;
 using profile::Selection;
+using profile::TestRecording;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -174,6 +175,48 @@ TEST(Page, ThinnedFatesHaveCellsOfTheirOwn) {
   for (const PageProfile& page : data.profiles) expect_arrives(data, page);
   EXPECT_NE(of(data, Kind::kAllocated).cells, of(data, Kind::kLiveAtEnd).cells);
   EXPECT_FALSE(data.timeline->live.empty());
+}
+
+/// Every third sample of a process that was asked has no answer.
+TestRecording partly_answered(std::size_t samples) {
+  TestRecording test(1024);
+  test.recording.processes[0].end = 5000;
+  for (std::uint32_t i = 0; i < samples; ++i) {
+    const auto stack = test.stack({test.location({"f" + std::to_string(i % 7)})});
+    const Bytes size = Bytes{16} << i % 9;
+    test.sample(stack, size).is_certain = size >= 1024;
+    if (i % 3 != 0) test.recording.residency_answers.push_back({i, 3000, size / 2});
+  }
+  return test;
+}
+
+TEST(Page, WhatHasNoAnswerIsOpenInItsCells) {
+  const TestRecording test = partly_answered(60);
+  const auto sums = total(test.recording, select(test.recording, Kind::kResident));
+  ASSERT_GT(sums.open.certain_samples, 0U);
+  for (const std::size_t most : {PageOptions::kMostBytes, std::size_t{1}}) {
+    const PageData data = page_of_all(test.recording, most);
+    const PageProfile& page = of(data, Kind::kResident);
+    expect_arrives(data, page);
+    const CellSums cells = add_up(data, page, 0, 0);
+    EXPECT_EQ(cells.open_samples, sums.open.samples + sums.open.certain_samples);
+    EXPECT_NEAR(cells.open_bytes, sums.open.weighted_bytes + sums.open.certain_bytes, 1e-6);
+    EXPECT_NEAR(cells.open_variance, sums.open.bytes_variance, 1e-6 * sums.open.bytes_variance);
+    EXPECT_THAT(page.about, HasSubstr("count as between none and all of their bytes"));
+  }
+  const json written = json::parse(page_data(test.recording, {}));
+  std::size_t tables_with_open = 0;
+  for (const json& table : written["cells"]) tables_with_open += table["strata"].contains("open");
+  EXPECT_EQ(tables_with_open, 1U);
+}
+
+TEST(Page, ObjectsWithoutBytesAreCounted) {
+  TestRecording test;
+  test.recording.processes[0].end = 5000;
+  test.sample(test.stack({test.location({"f"})}), 0);
+  const PageData data = page_of_all(test.recording);
+  for (const PageProfile& page : data.profiles) expect_arrives(data, page);
+  EXPECT_EQ(of(data, Kind::kAllocated).bytes.samples, 1U);
 }
 
 TEST(Page, AggregatedRecordingsHaveNoTimes) {

@@ -272,6 +272,11 @@ TEST(ComparedRuns, ASubtreeIsJudgedByItsOwnSums) {
   EXPECT_NEAR(main.delta, data.diff->total.delta, 1e-6);
   EXPECT_NEAR(main.interval.hi, data.diff->total.interval.hi, 1e-6 * main.interval.hi);
   EXPECT_NEAR(main.delta, by_name.at("f")->delta + by_name.at("g")->delta, 1e-6);
+  const estimation::Interval& limits = data.diff->total.after.interval;
+  EXPECT_LE(main.after_limits.lo, limits.lo);
+  EXPECT_GE(main.after_limits.lo, 0.999 * limits.lo);
+  EXPECT_GE(main.after_limits.hi, limits.hi);
+  EXPECT_LE(main.after_limits.hi, 1.001 * limits.hi);
   ASSERT_EQ(data.diff->tables.size(), 1U);
   EXPECT_EQ(data.diff->tables[0].rows[0].name, "f");
 }

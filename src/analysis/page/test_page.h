@@ -17,6 +17,8 @@ struct CellSums {
   double certain = 0, weighted = 0, variance = 0, objects = 0;
   double smallest_interval = 0;  ///< E_least.
   std::uint64_t samples = 0;
+  std::uint64_t open_samples = 0;  ///< With the two below: what is not known.
+  double open_bytes = 0, open_variance = 0;
 };
 
 inline bool is_counted(const Cell& cell, Counts counts, std::int32_t first, std::int32_t last,
@@ -38,6 +40,12 @@ inline CellSums add_up(const PageData& data, const PageProfile& page, std::int32
     if (!is_counted(cell, page.counts, first, last, end)) continue;
     const Stratum& stratum = table.strata[cell.stratum];
     const auto count = static_cast<double>(cell.count);
+    if (stratum.is_open) {
+      sums.open_samples += cell.count;
+      sums.open_bytes += count * (stratum.is_certain ? stratum.bytes : stratum.weighted);
+      sums.open_variance += count * stratum.variance;
+      continue;
+    }
     if (stratum.is_certain) {
       sums.certain += count * stratum.bytes;
       sums.objects += count;

@@ -37,6 +37,11 @@ bool is_any_thinned(const Recording& recording) {
                              [](const Process& process) { return process.thinning > 0; });
 }
 
+double complete_from(const Recording& recording, const Profile& profile) {
+  const bool is_thinned = profile.is_of_fates && is_any_thinned(recording);
+  return is_thinned ? HUGE_VAL : always_recorded_from(recording);
+}
+
 double largest_interval_of_fates(const Recording& recording) {
   const double largest = largest_interval(recording);
   if (!is_any_thinned(recording)) return largest;

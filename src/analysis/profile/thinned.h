@@ -28,6 +28,9 @@ namespace geiger::profile {
 
 [[nodiscard]] bool is_any_thinned(const Recording& recording);
 
+/// The size from which a profile has every object, in bytes; infinite where there is none.
+[[nodiscard]] double complete_from(const Recording& recording, const Profile& profile);
+
 /// Which part (peak.h) of a process with thinned fates a sample is in. `random`: 64 uniform bits.
 [[nodiscard]] estimation::Parts parts_of_fate(const Recording& recording, const Sample& sample,
                                               std::uint64_t random);

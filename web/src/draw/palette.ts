@@ -21,9 +21,9 @@ export interface Palette {
   matchText: string;
   miss: Tones;
   focus: string;
-  grew: string;
-  shrank: string;
-  unsure: string;
+  grew: Tones;
+  shrank: Tones;
+  unsure: Tones;
   live: string;
   band: string;
   rss: string;
@@ -45,9 +45,9 @@ export const LIGHT: Palette = {
   matchText: "#2b1d00",
   miss: { solid: "#e9ebec", pale: "#f3f4f4" },
   focus: "#0b57d0",
-  grew: "#f0b489",
-  shrank: "#a5d3d4",
-  unsure: "#dcdfe2",
+  grew: { solid: "#f0b489", pale: "#f9e0cf" },
+  shrank: { solid: "#a5d3d4", pale: "#ddefef" },
+  unsure: { solid: "#dcdfe2", pale: "#dcdfe2" },
   live: "#0b6a70",
   band: "rgba(11,106,112,.19)",
   rss: "#a04a00",
@@ -69,9 +69,9 @@ export const DARK: Palette = {
   matchText: "#fff6e2",
   miss: { solid: "#25292c", pale: "#1c2022" },
   focus: "#8ab4f8",
-  grew: "#8a4a1a",
-  shrank: "#24666a",
-  unsure: "#353b41",
+  grew: { solid: "#8a4a1a", pale: "#4b2c14" },
+  shrank: { solid: "#24666a", pale: "#173a3d" },
+  unsure: { solid: "#353b41", pale: "#353b41" },
   live: "#66c9cd",
   band: "rgba(102,201,205,.22)",
   rss: "#f0ab63",

@@ -2,15 +2,14 @@
 // Of a whole profile the document has the answer of src/analysis/report/overview/finding.cc, which the other
 // reports print; what a reader selected is searched here by the same rules (finding.h).
 import { type Estimate, type FindingData, FrameFlag, type PageData } from "../data";
-import { detectionLimit } from "../numbers/estimate";
+import { estimateBytes } from "../numbers/estimate";
 import { boundBytes, duration, exactCount, type Figure, figure, shareFigure } from "../numbers/format";
-import { bytesForOrder, emptySums, merge, rowOf, samplesOf, Sum, type Sums } from "../numbers/sums";
+import { bytesForOrder, emptySums, isEmpty, merge, rowOf, samplesOf, Sum, type Sums } from "../numbers/sums";
 import { functionGroups } from "./groups";
 import { rowBytes, type Share, shareOf, totalBytes } from "./measure";
 import { fullName, functionName, type Page, roomFor, shortPlaceOf, shownNode } from "./page";
 import { addUp, type Selected } from "./selection";
 import { Pace, type Steps, STRETCH } from "./slices";
-import { isEmpty } from "./tree";
 
 /** A function is named where its share is surely at least this. */
 const LEAST_SHARE = 0.25;
@@ -321,13 +320,13 @@ function withoutFunction(selected: Selected, when: string, level: number): Part[
   if (profile.kind === "allocated" && (selected.exact ?? 0) === 0 && !selected.window) {
     return [plain("nothing was allocated through malloc.")];
   }
-  const limit = detectionLimit(profile.largestInterval, level);
+  const { hi: limit, open = 0 } = estimateBytes(whole, level, "total");
   if (!(limit > 0)) return [plain(`nothing was ${verbOf(profile.kind)}.`)];
   const opening = when === "" ? [] : [plain(`${when}, `)];
   return [
     ...opening,
     strong(`${when === "" ? "L" : "l"}ess than ${boundBytes(limit)}`),
-    plain(` was ${verbOf(profile.kind)}: no samples.`),
+    plain(` was ${verbOf(profile.kind)}: ${open > 0 ? "no sample whose bytes are known" : "no samples"}.`),
   ];
 }
 

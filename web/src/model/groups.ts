@@ -1,14 +1,15 @@
 // Rows of the tables: the sums of a selection by function, stack, module, type, size, ...
-import { emptySums, merge, type Sums } from "../numbers/sums";
+import { emptySums, isEmpty, merge, type Sums } from "../numbers/sums";
 import { exactBytes } from "../numbers/format";
 import { baseName, functionName, moduleName, nameAt, type Page, placeOf, shownNode } from "./page";
 import { type Dimension, type Selected, sumsBy } from "./selection";
 import { Pace, type Steps, STRETCH } from "./slices";
-import { isEmpty } from "./tree";
 
 export interface Groups {
   /** What they are the groups of. */
   selected: Selected;
+  /** Of rows in which nothing can have been missed: the same without an interval between samples. */
+  selectedIn?: (row: number) => Selected;
   /** Rows that hold something, in no order. */
   count: number;
   /** What tells a row apart: a function, a node, an index of a name, a size class; of lines none. */
@@ -110,6 +111,11 @@ function* picked(rows: readonly number[], sums: Sums): Steps<Sums> {
 }
 
 type GroupSteps = Steps<Groups>;
+
+/** What the numbers of a row are measured in. */
+export function selectedOf({ selected, selectedIn }: Groups, row: number): Selected {
+  return selectedIn ? selectedIn(row) : selected;
+}
 
 function callName(page: Page, caller: number, called: number): string {
   const name = functionName(page, caller);
@@ -252,6 +258,14 @@ export function valueName(page: Page, dimension: Dimension, value: number): stri
   return { process: "[no process]", thread: "[no thread]", type: "[no type]", label: "[no label]" }[dimension];
 }
 
+/** Of a class of sizes that were all recorded nothing is missing. */
+function inSizes(selected: Selected, sizeOf: (row: number) => number): (row: number) => Selected {
+  const { profile } = selected;
+  const complete = { ...selected, profile: { ...profile, largestInterval: 0 } };
+  const { completeFrom = Infinity } = profile;
+  return (row) => (sizeOf(row) >= 0 && 2 ** sizeOf(row) >= completeFrom ? complete : selected);
+}
+
 export function* dimensionGroups(page: Page, selected: Selected, dimension: Dimension): GroupSteps {
   const found = [...(yield* sumsBy(selected, dimension))];
   const self = emptySums(found.length);
@@ -260,10 +274,12 @@ export function* dimensionGroups(page: Page, selected: Selected, dimension: Dime
     if (pace.isDue()) yield;
     merge(self, i, sums, 0);
   }
+  const key = (row: number) => found[row]![0];
   return {
     selected,
+    ...(dimension === "size" && { selectedIn: inSizes(selected, key) }),
     count: found.length,
-    key: (row) => found[row]![0],
+    key,
     name: (row) => valueName(page, dimension, found[row]![0]),
     detail: () => "",
     self,

@@ -1,8 +1,8 @@
 // The lines of a table: its rows filtered, in order, the first of them with their intervals.
 import type { Estimate } from "../data";
-import { bytesForOrder, rowOf, samplesOf, Sum } from "../numbers/sums";
+import { bytesForOrder, isEmpty, rowOf, samplesOf, Sum } from "../numbers/sums";
 import { type CsvCell, csvLine } from "./csv";
-import type { Groups } from "./groups";
+import { type Groups, selectedOf } from "./groups";
 import { rowBytes, rowObjects, type Share, shareOf } from "./measure";
 import { type Compare, firstOf, sorted } from "./order";
 import { expressionOf } from "./search";
@@ -61,7 +61,7 @@ function* filtered({ groups, filter, sort }: Wanted): Steps<Filtered> {
   const pace = new Pace();
   for (let i = 0; i < groups.count; ++i) {
     if (pace.isDue(filter === "" ? 1 : OF_TEXT)) yield;
-    if (sort !== "total" && samplesOf(groups.self, i) === 0) continue;
+    if (sort !== "total" && isEmpty(groups.self, i)) continue;
     ++all;
     if (filter === "" || test(groups.name(i)) || test(groups.detail(i))) rows.push(i);
   }
@@ -89,7 +89,7 @@ function orderOf({ groups, sort, isAscending }: Wanted): Compare<number> {
 }
 
 function lineOf({ groups, sort, level }: Wanted, row: number): Line {
-  const { selected } = groups;
+  const selected = selectedOf(groups, row);
   const self = rowBytes(selected, rowOf(groups.self, row), level);
   const total = groups.total && rowBytes(selected, rowOf(groups.total, row), level);
   const isByTotal = sort === "total" && groups.total !== undefined;
@@ -135,7 +135,7 @@ export function* linesOf(wanted: Wanted, first: number, count: number): Steps<Li
 
 function csvCells({ groups, level }: Wanted, row: number): CsvCell[] {
   const bytes = (sums: Groups["self"]) => {
-    const { value, lo, hi } = rowBytes(groups.selected, rowOf(sums, row), level);
+    const { value, lo, hi } = rowBytes(selectedOf(groups, row), rowOf(sums, row), level);
     return [value, lo, hi];
   };
   return [

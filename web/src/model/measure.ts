@@ -53,9 +53,14 @@ export function rowObjects(selected: Selected, part: Sums, level: number): Estim
   return estimateObjects(part, level, part[Sum.Samples]! > 0 ? "listed" : "total");
 }
 
-/** Objects as text: without uncertain samples only the bytes have a limit that says something. */
+/** Without uncertain samples only the bytes have a limit that says something. */
+export function hasObjectsInterval(bytes: Estimate, objects: Estimate): boolean {
+  return bytes.hi < bytes.value + 1 || objects.samples > 0;
+}
+
+/** Objects as text. */
 export function objectsFigure(bytes: Estimate, objects: Estimate, certain: number): Figure {
-  if (bytes.hi < bytes.value + 1 || objects.samples > 0) return figure(objects, "objects");
+  if (hasObjectsInterval(bytes, objects)) return figure(objects, "objects");
   return { value: certain === 0 ? "-" : `≥ ${exactCount(certain)}`, error: "" };
 }
 

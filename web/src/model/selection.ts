@@ -1,6 +1,6 @@
 // What the reader selected of a profile, and its sums by node.
 import type { Profile } from "../data";
-import { emptySums, merge, type Sums, Sum } from "../numbers/sums";
+import { emptySums, isEmpty, merge, type Sums, Sum } from "../numbers/sums";
 import type { Stacks } from "./filter";
 import type { CellColumns, Page, Room } from "./page";
 import { finished, type Steps, STRETCH } from "./slices";
@@ -115,8 +115,7 @@ export function* addUp(page: Page, { self, total }: Room): Steps<Sums> {
   }
   for (let i = page.nodes - 1; i > 0; --i) {
     if (i % STRETCH === 0) yield;
-    const row = i * Sum.Width;
-    if (total[row + Sum.Samples] === 0 && total[row + Sum.Certain] === 0) continue;
+    if (isEmpty(total, i)) continue;
     merge(total, page.parent[i]!, total, i);
   }
   return total;

@@ -1,7 +1,7 @@
 // The tree that an icicle shows, unfolded as far as the reader opens it: functions below each
 // other, callees of some nodes or their callers. A node stands for one or more entries, which are
 // nodes of the page's call tree; no object is made for any of them.
-import { bytesForOrder, Sum, type Sums } from "../numbers/sums";
+import { bytesForOrder, isEmpty, type Sums } from "../numbers/sums";
 import { sorted } from "./order";
 import { type Page, shownNode } from "./page";
 import { SumRows } from "./rows";
@@ -314,8 +314,4 @@ export class CallTree {
     this.cursor = grown(this.cursor, entries);
     this.origin = grown(this.origin, entries);
   }
-}
-
-export function isEmpty(sums: Sums, row: number): boolean {
-  return sums[row * Sum.Width + Sum.Samples] === 0 && sums[row * Sum.Width + Sum.Certain] === 0;
 }

@@ -3,7 +3,7 @@
 import type { Estimate } from "../data";
 import { type Gamma, lowerQuantile, tails, upperQuantile } from "./gamma";
 import { betaQuantileOdds, upperNormalQuantile } from "./special";
-import { restOf, Sum, type Sums } from "./sums";
+import { atMost, openOf, restOf, Sum, type Sums } from "./sums";
 
 /** The total form, or the form of rows that are listed because they were sampled. */
 export type Form = "total" | "listed";
@@ -124,8 +124,18 @@ function assemble(exact: number, part: Uncertain, samples: number, limits: Inter
   };
 }
 
-/** Bytes of one row of sums (an array of Sum.Width). */
-export function estimateBytes(sums: Sums, level: number, form: Form): Estimate {
+/**
+ * An estimate of the least that open samples leave possible, with the upper limit of the most:
+ * each limit holds for its own, and the truth lies between the two.
+ */
+function reaching(sums: Sums, estimate: (sums: Sums) => Estimate): Estimate {
+  const least = estimate(sums);
+  const open = openOf(sums, 0);
+  if (open === 0) return least;
+  return { ...least, hi: Math.max(least.hi, estimate(atMost(sums)).hi), open };
+}
+
+function knownBytes(sums: Sums, level: number, form: Form): Estimate {
   const part: Uncertain = {
     seen: clean(sums[Sum.Seen]!),
     weighted: clean(sums[Sum.Weighted]!),
@@ -138,10 +148,14 @@ export function estimateBytes(sums: Sums, level: number, form: Form): Estimate {
   return assemble(clean(sums[Sum.CertainBytes]!), part, samples, limits);
 }
 
-/** Objects, given the sizes seen. */
-export function estimateObjects(sums: Sums, level: number, form: Form): Estimate {
+/** Bytes of one row of sums (an array of Sum.Width). */
+export function estimateBytes(sums: Sums, level: number, form: Form): Estimate {
+  return reaching(sums, (of) => knownBytes(of, level, form));
+}
+
+/** `event`: the heaviest object that may have been missed. */
+function knownObjects(sums: Sums, event: number, level: number, form: Form): Estimate {
   const samples = sums[Sum.Samples]!;
-  const event = samples > 0 ? sums[Sum.LargestObjectWeight]! : sums[Sum.LargestInterval]!;
   const part: Uncertain = {
     seen: clean(samples),
     weighted: clean(sums[Sum.Objects]!),
@@ -151,6 +165,13 @@ export function estimateObjects(sums: Sums, level: number, form: Form): Estimate
   };
   const limits = interval(part, alphaOf(level), form, samples);
   return assemble(sums[Sum.Certain]!, part, samples, limits);
+}
+
+/** Objects, given the sizes seen. */
+export function estimateObjects(sums: Sums, level: number, form: Form): Estimate {
+  const hasSizes = sums[Sum.Samples]! + sums[Sum.OpenSamples]! > 0;
+  const event = hasSizes ? sums[Sum.LargestObjectWeight]! : sums[Sum.LargestInterval]!;
+  return reaching(sums, (of) => knownObjects(of, event, level, form));
 }
 
 export function hasEnoughToCalibrate(part: Sums): boolean {

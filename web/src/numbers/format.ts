@@ -110,6 +110,11 @@ export function boundBytes(bytes: number): string {
   return natural(bytes, "bytes", "up");
 }
 
+/** "34.5 MiB to 62.6 MiB", rounded outwards. */
+export function limitsText({ lo, hi }: Limits, quantity: Quantity): string {
+  return `${natural(Math.max(0, lo), quantity, "down")} to ${natural(hi, quantity, "up")}`;
+}
+
 function exactValue(value: number, quantity: Quantity): string {
   return quantity === "bytes" ? exactBytes(Math.max(0, Math.round(value))) : exactCount(value);
 }

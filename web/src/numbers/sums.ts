@@ -22,15 +22,27 @@ export const enum Sum {
   ObjectsVariance,
   /**
    * E, where a part of an object weighs more than the object; else the profile's. Columns before
-   * this one are added, this one and the following are extremes.
+   * this one are added, this one and the next two are extremes.
    */
   LargestInterval,
   /** E_least; 0: none. */
   SmallestInterval,
   /** c */
   LargestObjectWeight,
+  /** Of samples whose bytes are not known, each with all that it may be: `open` of src/estimation/sums.h. */
+  OpenSamples,
+  OpenCertain,
+  OpenCertainBytes,
+  OpenSeen,
+  OpenWeighted,
+  OpenVariance,
+  OpenObjects,
+  OpenObjectsVariance,
   Width,
 }
+
+/** Sums that are added, of what is known; the same of what is open are as many columns from OpenSamples on. */
+const ADDED = Sum.LargestInterval - Sum.Samples;
 
 export type Sums = Float64Array;
 
@@ -51,7 +63,11 @@ export function merge(target: Sums, to: number, source: Sums, from: number, coun
   target[t + 5]! += count * source[f + 5]!;
   target[t + 6]! += count * source[f + 6]!;
   target[t + 7]! += count * source[f + 7]!;
-  if (source[f + Sum.Samples] === 0) return;
+  const open = source[f + Sum.OpenSamples]! + source[f + Sum.OpenCertain]!;
+  if (open > 0) {
+    for (let i = Sum.OpenSamples; i < Sum.Width; ++i) target[t + i]! += count * source[f + i]!;
+  }
+  if (source[f + Sum.Samples] === 0 && open === 0) return;
   const e = source[f + Sum.LargestInterval]!;
   if (e > target[t + Sum.LargestInterval]!) target[t + Sum.LargestInterval] = e;
   const least = source[f + Sum.SmallestInterval]!;
@@ -61,21 +77,36 @@ export function merge(target: Sums, to: number, source: Sums, from: number, coun
   if (weight > target[t + Sum.LargestObjectWeight]!) target[t + Sum.LargestObjectWeight] = weight;
 }
 
+/** Differences of rounded sums are not exactly 0 where no sample is left; theirs are. */
+function subtract(rest: Sums, part: Sums, whole: Sums, first: Sum): void {
+  const less = (column: Sum) => Math.max(0, whole[first + column]! - part[first + column]!);
+  rest[first + Sum.Certain] = less(Sum.Certain);
+  if (rest[first + Sum.Certain]! > 0) rest[first + Sum.CertainBytes] = less(Sum.CertainBytes);
+  rest[first + Sum.Samples] = less(Sum.Samples);
+  if (rest[first + Sum.Samples] === 0) return;
+  for (const column of [Sum.Seen, Sum.Weighted, Sum.Variance, Sum.Objects, Sum.ObjectsVariance]) {
+    rest[first + column] = less(column);
+  }
+}
+
 /** The sums of what is in `whole` and not in `part`: rest_of of src/estimation/sums.cc. */
 export function restOf(part: Sums, whole: Sums): Sums {
   const rest = emptySums();
-  const less = (column: Sum) => Math.max(0, whole[column]! - part[column]!);
+  subtract(rest, part, whole, Sum.Samples);
+  subtract(rest, part, whole, Sum.OpenSamples);
   rest[Sum.LargestInterval] = whole[Sum.LargestInterval]!;
-  rest[Sum.Certain] = less(Sum.Certain);
-  if (rest[Sum.Certain]! > 0) rest[Sum.CertainBytes] = less(Sum.CertainBytes);
-  rest[Sum.Samples] = less(Sum.Samples);
-  if (rest[Sum.Samples] === 0) return rest;
-  for (const column of [Sum.Seen, Sum.Weighted, Sum.Variance, Sum.Objects, Sum.ObjectsVariance]) {
-    rest[column] = less(column);
-  }
+  if (rest[Sum.Samples]! + rest[Sum.OpenSamples]! === 0) return rest;
   rest[Sum.SmallestInterval] = whole[Sum.SmallestInterval]!;
   rest[Sum.LargestObjectWeight] = whole[Sum.LargestObjectWeight]!;
   return rest;
+}
+
+/** The sums if whatever is open had all of its size: at_most of src/estimation/sums.cc. */
+export function atMost(sums: Sums): Sums {
+  const most = sums.slice();
+  for (let i = 0; i < ADDED; ++i) most[i]! += sums[Sum.OpenSamples + i]!;
+  most.fill(0, Sum.OpenSamples);
+  return most;
 }
 
 /** The row as an array of its own. */
@@ -92,26 +123,37 @@ export function samplesOf(sums: Sums, row: number): number {
   return sums[row * Sum.Width + Sum.Samples]! + sums[row * Sum.Width + Sum.Certain]!;
 }
 
+/** Samples whose bytes are not known. */
+export function openOf(sums: Sums, row: number): number {
+  return sums[row * Sum.Width + Sum.OpenSamples]! + sums[row * Sum.Width + Sum.OpenCertain]!;
+}
+
+/** Whether there is no sample at all, known or open. */
+export function isEmpty(sums: Sums, row: number): boolean {
+  return samplesOf(sums, row) + openOf(sums, row) === 0;
+}
+
 /** One row of sums for each stratum: what one object of it adds. */
 export function strataSums(strata: Strata): Sums {
   const sums = emptySums(strata.bytes.length);
   for (let i = 0; i < strata.bytes.length; ++i) {
     const row = i * Sum.Width;
+    const added = row + (strata.open?.[i] ? Sum.OpenSamples : Sum.Samples);
     if (strata.certain[i]) {
-      sums[row + Sum.Certain] = 1;
-      sums[row + Sum.CertainBytes] = strata.bytes[i]!;
+      sums[added + Sum.Certain] = 1;
+      sums[added + Sum.CertainBytes] = strata.bytes[i]!;
       continue;
     }
     const objects = strata.objects[i]!;
-    sums[row + Sum.Samples] = 1;
-    sums[row + Sum.Seen] = strata.bytes[i]!;
-    sums[row + Sum.Weighted] = strata.weighted[i]!;
-    sums[row + Sum.Variance] = strata.variance[i]!;
-    sums[row + Sum.Objects] = objects;
-    sums[row + Sum.ObjectsVariance] = strata.objectsVariance[i]!;
-    sums[row + Sum.LargestInterval] = strata.interval[i]!;
+    sums[added + Sum.Samples] = 1;
+    sums[added + Sum.Seen] = strata.bytes[i]!;
+    sums[added + Sum.Weighted] = strata.weighted[i]!;
+    sums[added + Sum.Variance] = strata.variance[i]!;
+    sums[added + Sum.Objects] = objects;
+    sums[added + Sum.ObjectsVariance] = strata.objectsVariance[i]!;
+    sums[row + Sum.LargestInterval] = (strata.largestInterval ?? strata.interval)[i]!;
     sums[row + Sum.SmallestInterval] = strata.interval[i]!;
-    sums[row + Sum.LargestObjectWeight] = objects;
+    sums[row + Sum.LargestObjectWeight] = strata.largestObjectWeight?.[i] ?? objects;
   }
   return sums;
 }

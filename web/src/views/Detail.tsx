@@ -9,12 +9,12 @@ import { fullName, functionName, isCurveOf, type Page, placeOf, shortPlaceOf } f
 import { selectingBelow } from "../model/selection";
 import { matchedSums } from "../model/search";
 import type { CallTree } from "../model/tree";
-import { duration, figure, plural, shareFigure } from "../numbers/format";
+import { duration, plural, shareFigure } from "../numbers/format";
 import { samplesOf, Sum } from "../numbers/sums";
 import { actionsFor } from "./actions";
 import { Bar } from "./Bar";
 import type { ViewProps } from "./context";
-import { Figure } from "./Figure";
+import { BytesFigure, Figure, objectsText } from "./Figure";
 import { useSteps } from "./slices";
 import { capitalized } from "./TableFrame";
 
@@ -101,7 +101,7 @@ function OnAllPaths(props: DetailProps) {
     <>
       <dt>On all paths</dt>
       <dd>
-        <Figure parts={figure(bytes, "bytes")} />,{" "}
+        <BytesFigure estimate={bytes} level={level} />,{" "}
         <Figure parts={shareFigure(shareOf(all, sums, bytes, level))} />
       </dd>
     </>
@@ -130,7 +130,7 @@ function InAll(props: DetailProps) {
     <>
       <dt>Allocated in total</dt>
       <dd>
-        <Figure parts={figure(bytes, "bytes")} />,{" "}
+        <BytesFigure estimate={bytes} level={level} />,{" "}
         <Figure parts={shareFigure(shareOf(all, part, bytes, level))} />
       </dd>
     </>
@@ -160,7 +160,7 @@ function Asked(props: DetailProps) {
                   <code>{elided(functionName(page, tree.functions[child]!), 80)}</code>
                 </td>
                 <td>
-                  <Figure parts={figure(bytes, "bytes")} />
+                  <BytesFigure estimate={bytes} level={level} />
                 </td>
                 <td>
                   <Figure parts={shareFigure(share)} />
@@ -197,7 +197,8 @@ export function Detail(props: DetailProps) {
   const frame = tree.frame(node);
   const sums = tree.sums(node);
   const bytes = book.get(node);
-  const objects = objectsFigure(bytes, rowObjects(tree.selected, sums, level), sums[Sum.Certain]!);
+  const certain = sums[Sum.Certain]!;
+  const objects = rowObjects(tree.selected, sums, level);
   const whole = book.get(0);
   const place = shortPlaceOf(page, frame);
   return (
@@ -215,7 +216,7 @@ export function Detail(props: DetailProps) {
         <dl>
           <dt>{heldText(props)}</dt>
           <dd>
-            <Figure parts={figure(bytes, "bytes")} />, {plural(samplesOf(sums, 0), "sample")}
+            <BytesFigure estimate={bytes} level={level} />, {plural(samplesOf(sums, 0), "sample")}
           </dd>
           <dt>Share</dt>
           <dd>
@@ -223,7 +224,10 @@ export function Detail(props: DetailProps) {
           </dd>
           <dt>Objects</dt>
           <dd>
-            <Figure parts={objects} />
+            <Figure
+              parts={objectsFigure(bytes, objects, certain)}
+              title={objectsText(bytes, objects, certain, level)}
+            />
           </dd>
           <OnAllPaths {...props} />
           <InAll {...props} />

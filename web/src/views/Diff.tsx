@@ -8,7 +8,7 @@ import { elided, printable } from "../model/names";
 import { baseName, functionName, moduleName, nameAt, type Page } from "../model/page";
 import type { Search } from "../model/search";
 import type { State } from "../model/state";
-import { changeFigure, exactBytes, figure, plural, probabilityOf, textOf } from "../numbers/format";
+import { changeFigure, figure, plural, probabilityOf, textOf } from "../numbers/format";
 import { chainOf, joinedNames } from "./boxes";
 import { Breadcrumb } from "./Breadcrumb";
 import { Choice } from "./controls";
@@ -27,9 +27,15 @@ interface DiffProps {
   found: Search | undefined;
 }
 
+interface Side {
+  value: number;
+  lo: number;
+  hi: number;
+}
+
 interface NodeFacts {
-  before: number;
-  after: number;
+  before: Side;
+  after: Side;
   delta: { value: number; lo: number; hi: number };
   q: number;
   verdict: string;
@@ -39,8 +45,8 @@ function factsOf(page: Page, diff: Diff, row: number): NodeFacts | undefined {
   if (row < 0) return undefined;
   const { nodes } = diff;
   return {
-    before: nodes.before[row]!,
-    after: nodes.after[row]!,
+    before: { value: nodes.before[row]!, lo: nodes.beforeLo[row]!, hi: nodes.beforeHi[row]! },
+    after: { value: nodes.after[row]!, lo: nodes.afterLo[row]!, hi: nodes.afterHi[row]! },
     delta: { value: nodes.delta[row]!, lo: nodes.lo[row]!, hi: nodes.hi[row]! },
     q: nodes.q[row]!,
     verdict: nameAt(page, nodes.verdict[row]!),
@@ -50,12 +56,22 @@ function factsOf(page: Page, diff: Diff, row: number): NodeFacts | undefined {
 function factsOfTotal({ total }: Diff): NodeFacts {
   const { delta, q, verdict } = total;
   return {
-    before: total.before.value,
-    after: total.after.value,
+    before: total.before,
+    after: total.after,
     delta,
     q,
     verdict: printable(verdict),
   };
+}
+
+/** Bytes that it changed by at least, in the direction that it did. */
+function certainOf({ delta }: NodeFacts): number {
+  return Math.max(0, delta.value > 0 ? delta.lo : -delta.hi);
+}
+
+function sideText({ value, lo, hi }: Side): string {
+  const samples = value > 0 ? 1 : 0;
+  return textOf(figure({ value, lo, hi, samples, variance: 0, exact: 0 }, "bytes"));
 }
 
 function changeText(facts: NodeFacts): string {
@@ -87,14 +103,13 @@ function IcicleOf(props: DiffProps & { tree: DiffTree }) {
     const known = facts(node);
     const tone = known ? toneOf(known, level) : "unsure";
     const isMatch = found && node > 0 && found.matches[tree.functionOf(node)];
-    const plainTones = { solid: palette[tone], pale: palette[tone] };
     return {
-      tones: found ? (isMatch ? palette.match : palette.miss) : plainTones,
+      tones: found ? (isMatch ? palette.match : palette.miss) : palette[tone],
       text: isMatch ? palette.matchText : palette.text,
       names: namesIn(box),
       place: "",
       figure: known && width > 150 ? textOf(changeFigure(known.delta.value, known.delta)) : "",
-      sure: 1,
+      sure: known ? certainOf(known) / tree.weight(node) : 0,
       isBold: node === chosen,
       isDim: false,
     };
@@ -139,7 +154,7 @@ function IcicleOf(props: DiffProps & { tree: DiffTree }) {
                     {textOf(changeFigure(known.delta.value, known.delta))}
                   </p>
                   <p class="faint">
-                    {exactBytes(known.before)} before, {exactBytes(known.after)} after
+                    {sideText(known.before)} before, {sideText(known.after)} after
                   </p>
                   <p class="faint">
                     {known.verdict} · {probabilityOf("q", known.q)}
@@ -224,8 +239,9 @@ export function DiffView(props: DiffProps) {
       <section class="card views" aria-label="Changes">
         <div class="toolbar">
           <span class="legend faint">
-            width: |change| · <i class="swatch grew" /> grew <i class="swatch shrank" /> shrank, q
-            &lt; {Number((1 - level).toPrecision(3))} · <i class="swatch unsure" /> within chance
+            width: |change|, dark: at least · <i class="swatch grew" /> grew{" "}
+            <i class="swatch shrank" /> shrank, q &lt; {Number((1 - level).toPrecision(3))} ·{" "}
+            <i class="swatch unsure" /> within chance
           </span>
         </div>
         <Icicle {...props} />

@@ -78,13 +78,14 @@ function* csvOf(
   by: string,
   onRow: (made: number) => void,
 ): Steps<string[]> {
-  const text = [csvLine([by, "detail", "verdict", "change", "lo", "hi", "q", "before", "after"])];
+  const sides = ["before", "before_lo", "before_hi", "after", "after_lo", "after_hi"];
+  const text = [csvLine([by, "detail", "verdict", "change", "lo", "hi", "q", ...sides])];
   const pace = new Pace();
   for (const i of yield* sorted(kept, compare)) {
     if (pace.isDue(OF_TEXT)) yield;
     const { name, detail, verdict, delta, q, before, after } = all[i]!;
-    const numbers = [delta.value, delta.lo, delta.hi, q, before.value, after.value];
-    text.push(csvLine([name, detail, verdict, ...numbers]));
+    const [change, ...both] = [delta, before, after].map(({ value, lo, hi }) => [value, lo, hi]);
+    text.push(csvLine([name, detail, verdict, ...change!, q, ...both.flat()]));
     onRow(text.length - 1);
   }
   return text;
@@ -111,9 +112,9 @@ function DiffLine(props: { row: DiffRow; most: number; level: number }) {
       <td>
         <Verdict row={row} level={level} />
       </td>
-      <td class="number">{probability(row.q)}</td>
-      <BytesCell estimate={row.before} level={level} />
-      <BytesCell estimate={row.after} level={level} />
+      <td class="number q">{probability(row.q)}</td>
+      <BytesCell estimate={row.before} level={level} kind="before" />
+      <BytesCell estimate={row.after} level={level} kind="after" />
       <NameCell name={printable(row.name)} detail={printable(row.detail)} />
     </tr>
   );

@@ -1,23 +1,43 @@
 // An estimate as text, its limits in the title.
 import type { Estimate } from "../data";
+import { hasObjectsInterval } from "../model/measure";
 import {
+  exactCount,
   type Figure as Parts,
   figure,
   isExact,
   levelText,
+  limitsText,
   plural,
   type Quantity,
-  textOf,
 } from "../numbers/format";
 
-/** "95 % interval: [1.2 MiB, 3.4 MiB], 12 samples". */
+/** "95 % interval: 1.2 MiB to 3.4 MiB, 12 samples". */
 export function intervalText(estimate: Estimate, quantity: Quantity, level: number): string {
   if (isExact(estimate)) return "known exactly";
-  const bound = (value: number) =>
-    textOf(figure({ ...estimate, value, lo: value, hi: value }, quantity));
+  const { samples, open = 0 } = estimate;
+  const unknown =
+    open > 0
+      ? `; of ${exactCount(open)} more it is not known how much counts: the upper limit takes all`
+      : "";
   return (
-    `${levelText(level)} interval: ${bound(estimate.lo)} to ${bound(estimate.hi)}, ` +
-    plural(estimate.samples, "sample")
+    `${levelText(level)} interval: ${limitsText(estimate, quantity)}, ` +
+    `${plural(samples, "sample")}${unknown}`
+  );
+}
+
+/** Of objects beside their bytes: the interval, or why there is none. */
+export function objectsText(
+  bytes: Estimate,
+  objects: Estimate,
+  certain: number,
+  level: number,
+): string {
+  if (hasObjectsInterval(bytes, objects)) return intervalText(objects, "objects", level);
+  const recorded = certain > 0 ? ` but the ${exactCount(certain)} recorded with certainty` : "";
+  return (
+    `no upper limit: none of its objects was sampled${recorded}, and how many fit into the bytes ` +
+    "that may have been missed depends on their sizes"
   );
 }
 
@@ -28,4 +48,9 @@ export function Figure(props: { parts: Parts; title?: string }) {
       {props.parts.error && <span class="error"> {props.parts.error}</span>}
     </span>
   );
+}
+
+/** Bytes, with the interval in the title. */
+export function BytesFigure({ estimate, level }: { estimate: Estimate; level: number }) {
+  return <Figure parts={figure(estimate, "bytes")} title={intervalText(estimate, "bytes", level)} />;
 }

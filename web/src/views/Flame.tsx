@@ -6,9 +6,9 @@ import { elided } from "../model/names";
 import { fullName, functionName, shownNode } from "../model/page";
 import { type Steps, STRETCH } from "../model/slices";
 import { type Colour, COLOURS, type Mode } from "../model/state";
-import { CallTree, type Direction, isEmpty, ROOT } from "../model/tree";
+import { CallTree, type Direction, ROOT } from "../model/tree";
 import { exactCount, figure, plural, textOf } from "../numbers/format";
-import { bytesForOrder, emptySums, merge, Sum } from "../numbers/sums";
+import { bytesForOrder, emptySums, isEmpty, merge } from "../numbers/sums";
 import { rowBytes } from "../model/measure";
 import { actionsFor, Menu, type MenuAt } from "./actions";
 import { limitsOf, nameOf, type Painter, paintOf } from "./boxes";
@@ -46,13 +46,14 @@ function RestFacts(props: { tree: CallTree; level: number; first: number; count:
   const { tree, level, first, count } = props;
   const sums = emptySums();
   for (let i = first; i < first + count; ++i) merge(sums, 0, tree.sums(i), 0);
-  const samples = sums[Sum.Samples]! + sums[Sum.Certain]!;
+  const bytes = rowBytes(tree.selected, sums, level);
   return (
     <>
       <p class="tooltip-figure">
-        {exactCount(count)} small, {textOf(figure(rowBytes(tree.selected, sums, level), "bytes"))}
+        {exactCount(count)} small, {textOf(figure(bytes, "bytes"))}
       </p>
-      <p class="faint">{plural(samples, "sample")}; zoom in to see them</p>
+      <p class="faint">{intervalText(bytes, "bytes", level)}</p>
+      <p class="faint">Zoom in to see them</p>
     </>
   );
 }

@@ -1,12 +1,12 @@
 // All that is known of a frame, for the tooltip of its box.
 import type { EstimateBook } from "../model/book";
-import { objectsFigure, rowObjects, shareOf } from "../model/measure";
+import { hasObjectsInterval, objectsFigure, rowObjects, shareOf } from "../model/measure";
 import { elided } from "../model/names";
 import { baseName, fullName, moduleName, type Page, placeOf } from "../model/page";
 import { type CallTree, ROOT } from "../model/tree";
 import { figure, plural, shareFigure, textOf } from "../numbers/format";
 import { Sum } from "../numbers/sums";
-import { intervalText } from "./Figure";
+import { intervalText, objectsText } from "./Figure";
 
 interface FrameFactsProps {
   page: Page;
@@ -26,7 +26,9 @@ export function FrameFacts(props: FrameFactsProps) {
   const isAll = node === ROOT && props.isWhole;
   const share = isAll ? undefined : shareOf(selected, sums, bytes, level);
   const of = tree.functions[node]!;
-  const objects = objectsFigure(bytes, rowObjects(selected, sums, level), sums[Sum.Certain]!);
+  const certain = sums[Sum.Certain]!;
+  const estimate = rowObjects(selected, sums, level);
+  const objects = objectsFigure(bytes, estimate, certain);
   const folded = tree.folded(node);
   const places =
     node === ROOT ? [] : [baseName(moduleName(page, of)), placeOf(page, tree.frame(node))];
@@ -49,9 +51,12 @@ export function FrameFacts(props: FrameFactsProps) {
       <p class="faint">{intervalText(bytes, "bytes", level)}</p>
       <p class="faint">
         {textOf(objects)} objects
-        {sums[Sum.Certain]! > 0 && `, ${plural(sums[Sum.Certain]!, "object")} recorded with certainty`}
+        {certain > 0 && `, ${plural(certain, "object")} recorded with certainty`}
         {folded > 0 && ` · ${plural(folded, "frame")} folded into it`}
       </p>
+      {!hasObjectsInterval(bytes, estimate) && (
+        <p class="faint">Objects: {objectsText(bytes, estimate, certain, level)}</p>
+      )}
     </>
   );
 }

@@ -1,6 +1,6 @@
 // Histogram of requested sizes by powers of two, each bar with its interval.
 import type { Estimate } from "../data";
-import { type Groups, sizeClassName } from "../model/groups";
+import { type Groups, selectedOf, sizeClassName } from "../model/groups";
 import { rowBytes, rowObjects } from "../model/measure";
 import { exactBytes, exactCount, figure, textOf } from "../numbers/format";
 import { rowOf } from "../numbers/sums";
@@ -99,7 +99,6 @@ function Bars(props: { title: string; columns: Column[]; isBytes: boolean }) {
 
 export function Sizes(props: ViewProps & { groups: Groups }) {
   const { groups, level } = props;
-  const { selected } = groups;
   if (groups.count === 0) return null;
   const rows = Array.from({ length: groups.count }, (_, i) => i).sort(
     (a, b) => groups.key(a) - groups.key(b),
@@ -107,7 +106,7 @@ export function Sizes(props: ViewProps & { groups: Groups }) {
   const columnsOf = (measure: typeof rowBytes): Column[] =>
     rows.map((row) => ({
       sizeClass: groups.key(row),
-      estimate: measure(selected, rowOf(groups.self, row), level),
+      estimate: measure(selectedOf(groups, row), rowOf(groups.self, row), level),
     }));
   return (
     <div class="histograms">

@@ -1,14 +1,13 @@
 // Lines of source files around the functions of the selection, where the report embeds them.
 import { useMemo } from "preact/hooks";
-import { figure, textOf } from "../numbers/format";
-import { emptySums, merge, rowOf, type Sums } from "../numbers/sums";
+import { emptySums, isEmpty, merge, rowOf, type Sums } from "../numbers/sums";
 import { rowBytes } from "../model/measure";
 import { functionName, nameAt, type Page, placeOf } from "../model/page";
 import { printable } from "../model/names";
 import type { Selected } from "../model/selection";
 import { Pace, type Steps } from "../model/slices";
-import { isEmpty } from "../model/tree";
 import type { ViewProps } from "./context";
+import { BytesFigure } from "./Figure";
 import { Busy } from "./Kept";
 import { useSteps } from "./slices";
 
@@ -80,7 +79,12 @@ function Lines(props: ViewProps & { source: Page["data"]["sources"][number] }) {
               return (
                 <tr key={line} class={found ? "hot" : ""}>
                   <td>
-                    {found && textOf(figure(rowBytes(selected, rowOf(found, 0), level), "bytes"))}
+                    {found && (
+                      <BytesFigure
+                        estimate={rowBytes(selected, rowOf(found, 0), level)}
+                        level={level}
+                      />
+                    )}
                   </td>
                   <td class="faint">{line}</td>
                   <td>

@@ -13,6 +13,7 @@ import {
   type Figure as Text,
   figure,
   levelText,
+  textOf,
 } from "../numbers/format";
 import type { ViewProps } from "./context";
 import { intervalText } from "./Figure";
@@ -150,7 +151,7 @@ function FurtherKinds(props: {
         <option value="">More</option>
         {totals.map(({ profile, bytes }) => (
           <option key={profile.kind} value={profile.kind}>
-            {printable(profile.title)}: {figure(bytes, "bytes").value}
+            {printable(profile.title)}: {textOf(figure(bytes, "bytes"))}
           </option>
         ))}
       </select>

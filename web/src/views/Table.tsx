@@ -5,7 +5,7 @@ import { objectsFigure } from "../model/measure";
 import { exactCount, shareFigure } from "../numbers/format";
 import { Bar } from "./Bar";
 import type { ViewProps } from "./context";
-import { Figure } from "./Figure";
+import { Figure, objectsText } from "./Figure";
 import { Busy } from "./Kept";
 import { useSteps } from "./slices";
 import {
@@ -83,7 +83,10 @@ function Row({ line, most, level, onRow, hint }: RowProps) {
         <Figure parts={shareFigure(line.share)} />
       </td>
       <td class="number objects">
-        <Figure parts={objectsFigure(line.shown, line.objects, line.certain)} />
+        <Figure
+          parts={objectsFigure(line.shown, line.objects, line.certain)}
+          title={objectsText(line.shown, line.objects, line.certain, level)}
+        />
       </td>
       <td class="number samples">{exactCount(line.samples)}</td>
       <NameCell

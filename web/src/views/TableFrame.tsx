@@ -5,10 +5,10 @@ import type { Estimate } from "../data";
 import { elided } from "../model/names";
 import type { Steps } from "../model/slices";
 import type { State } from "../model/state";
-import { exactCount, figure, plural } from "../numbers/format";
+import { exactCount, plural } from "../numbers/format";
 import { Filter } from "./controls";
 import { CopyButton } from "./CopyButton";
-import { Figure, intervalText } from "./Figure";
+import { BytesFigure } from "./Figure";
 import { Kept } from "./Kept";
 
 const LONGEST_NAME = 300;
@@ -54,7 +54,7 @@ export function BytesCell(props: { estimate: Estimate; level: number; kind?: str
   const { estimate, level, kind = "" } = props;
   return (
     <td class={`number ${kind}`}>
-      <Figure parts={figure(estimate, "bytes")} title={intervalText(estimate, "bytes", level)} />
+      <BytesFigure estimate={estimate} level={level} />
     </td>
   );
 }

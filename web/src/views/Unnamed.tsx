@@ -6,8 +6,7 @@ import { matchedSums } from "../model/search";
 import type { Selected } from "../model/selection";
 import { Pace, type Steps } from "../model/slices";
 import { shareFigure, textOf } from "../numbers/format";
-import { bytesForOrder } from "../numbers/sums";
-import { isEmpty } from "../model/tree";
+import { bytesForOrder, isEmpty } from "../numbers/sums";
 import type { ViewProps } from "./context";
 import { useSteps } from "./slices";
 

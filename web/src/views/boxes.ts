@@ -79,7 +79,7 @@ function besideName({ page, tree }: Painter, node: number): string {
 export function paintOf(painter: Painter, box: Box): Paint {
   const { tree, book, palette, chosen } = painter;
   const { node, width } = box;
-  const estimate = width > 3 ? book.peek(node) : undefined;
+  const estimate = book.peek(node);
   const chain = chainOf(tree.parents, box);
   const tones = tonesOf(painter, chain, estimate);
   const isOwn = tones === palette.own;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <cmath>
 #include <functional>
 #include <unordered_map>
 #include <utility>
@@ -12,7 +11,6 @@
 #include "analysis/profile/groups/group_sums.h"
 #include "analysis/profile/labels.h"
 #include "analysis/profile/thinned.h"
-#include "analysis/profile/totals.h"
 
 namespace geiger::profile {
 namespace {
@@ -103,8 +101,7 @@ Bytes least_of(std::uint32_t size_class) {
 }
 
 std::vector<Row> table_of_sizes(const Recording& recording, const Profile& profile) {
-  const bool is_thinned = profile.is_of_fates && is_any_thinned(recording);
-  const double certain_from = is_thinned ? HUGE_VAL : always_recorded_from(recording);
+  const double complete = complete_from(recording, profile);
   return rows_of(
       recording, profile, kSizeClasses,
       [](const Entry& entry) { return size_class_of(entry.requested); },
@@ -112,7 +109,7 @@ std::vector<Row> table_of_sizes(const Recording& recording, const Profile& profi
         row.name = name_of_size_class(group);
         row.place = group;
         // Nothing of such a size can have been missed.
-        if (static_cast<double>(least_of(group)) < certain_from) return;
+        if (static_cast<double>(least_of(group)) < complete) return;
         row.self.largest_interval = row.total.largest_interval = 0;
       });
 }

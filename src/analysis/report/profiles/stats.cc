@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <functional>
 #include <numeric>
 
@@ -82,10 +81,9 @@ Bytes least_of(std::size_t size_class) {
 
 std::vector<SizeClass> sizes_of(const Basis& basis, double level) {
   std::vector<NodeSums> sums(kSizeClasses);
-  const bool is_thinned = basis.profile.is_of_fates && profile::is_any_thinned(basis.recording);
-  const double exact_from = is_thinned ? HUGE_VAL : profile::always_recorded_from(basis.recording);
+  const double complete = profile::complete_from(basis.recording, basis.profile);
   for (std::size_t i = 0; i < kSizeClasses; ++i) {
-    if (static_cast<double>(least_of(i)) >= exact_from) continue;
+    if (static_cast<double>(least_of(i)) >= complete) continue;
     sums[i].could_have_sampled(basis.profile.largest_interval);
   }
   add_samples(basis, sums, [](const Sample& sample) {
