@@ -57,15 +57,6 @@ base::Outcome<std::string> make_directory(const TargetProcess& target) {
   return path;
 }
 
-/// Whether the program sees the same directory under this path.
-bool sees(const TargetProcess& target, const std::string& directory) {
-  struct stat ours {};
-  struct stat its {};
-  const base::UniqueFd fd = target.open_path(directory, O_PATH | O_DIRECTORY);
-  return fd.is_open() && fstat(fd.get(), &its) == 0 && stat(directory.c_str(), &ours) == 0 &&
-         ours.st_dev == its.st_dev && ours.st_ino == its.st_ino;
-}
-
 Told late(const std::string& shown, std::string_view wish) {
   return Told::failure(fmt::format(
       "{} has not allocated enough yet to respond: it will {} when it does", shown, wish));
@@ -129,7 +120,7 @@ std::optional<std::string> Controlled::look() {
 void Controlled::find_trace() {
   trace_.reset();
   for (const MappedFile& file : files_.traces) {
-    auto trace = LiveTrace::open(target_->open_mapped(file), file.path);
+    auto trace = LiveTrace::open(target_->open_mapped(file), target_->path_of(file));
     if (!trace.has_value() || trace.value().header().pid != target_->facts().inner_pid) continue;
     if (!trace_ || is_newer(trace.value(), *trace_)) trace_ = std::move(trace.value());
   }
@@ -198,13 +189,16 @@ Told Controlled::wake(Order order, milliseconds patience) {
     if (!directory.has_value()) return Told::failure(directory.reason());
     order.directory = made = directory.value();
   }
-  if (!order.directory.empty() && !sees(*target_, order.directory)) {
+  const std::string its_name =
+      order.directory.empty() ? "" : target_->its_name_of(order.directory);
+  if (its_name.empty() && !order.directory.empty()) {
     if (!made.empty()) rmdir(made.c_str());
     return Told::failure(
         fmt::format("{} does not see {} (another mount namespace?): name a "
                     "directory that has the same path for it",
                     shown(), order.directory));
   }
+  order.directory = its_name;
   order.records = true;
   const auto answer = waking.value().request(order, patience);
   if (!answer.has_value()) return Told::failure(answer.reason());

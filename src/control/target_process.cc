@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +12,7 @@
 #include <charconv>
 #include <cstring>
 #include <ctime>
+#include <utility>
 
 #include "analysis/observe/proc_text.h"
 #include "base/path.h"
@@ -88,10 +91,12 @@ std::vector<MappedFile> mapped_files_in(std::string_view maps) {
   for (const auto& mapping : observe::parse_smaps(maps)) {
     if (!mapping.path.starts_with('/')) continue;
     const auto same = [&](const MappedFile& file) {
-      return file.inode == mapping.inode && file.path == mapping.path;
+      return file.inode == mapping.inode && file.path == mapping.path &&
+             file.device == mapping.device;
     };
     if (std::any_of(files.begin(), files.end(), same)) continue;
-    files.push_back({mapping.path, mapping.inode, mapping.is_shared});
+    files.push_back({{mapping.path, mapping.device, mapping.inode, mapping.start, mapping.end},
+                     mapping.is_shared});
   }
   return files;
 }
@@ -174,15 +179,42 @@ std::optional<std::string> TargetProcess::variable(const std::string& name) cons
 base::UniqueFd TargetProcess::open_path(const std::string& path, int flags) const {
   const auto root = files_.open("root");
   if (!root.is_open()) return {};
-  return base::UniqueFd(
-      openat(root.get(), path.substr(path.find_first_not_of('/')).c_str(), flags | O_CLOEXEC));
+  const std::string below = path.substr(std::min(path.find_first_not_of('/'), path.size()));
+  // Links to absolute paths lead to the root of the process, as /var/run does in most images.
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(flags) | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT;
+  base::UniqueFd fd(
+      static_cast<int>(syscall(SYS_openat2, root.get(), below.c_str(), &how, sizeof how)));
+  const bool is_unknown = !fd.is_open() && (errno == ENOSYS || errno == EPERM);
+  return is_unknown ? base::UniqueFd(openat(root.get(), below.c_str(), flags | O_CLOEXEC))
+                    : std::move(fd);
+}
+
+std::string TargetProcess::its_name_of(const std::string& directory) const {
+  struct stat ours {};
+  if (stat(directory.c_str(), &ours) != 0) return "";
+  for (const std::string& name : {directory, inject::path_inside(facts_.pid, directory)}) {
+    struct stat its {};
+    const base::UniqueFd fd = open_path(name, O_PATH | O_DIRECTORY);
+    if (fd.is_open() && fstat(fd.get(), &its) == 0 && ours.st_dev == its.st_dev &&
+        ours.st_ino == its.st_ino) {
+      return name;
+    }
+  }
+  return "";
+}
+
+std::string TargetProcess::path_of(const MappedFile& file) const {
+  std::string path = inject::path_here(facts_.pid, file);
+  return path.empty() ? file.path : path;
 }
 
 base::UniqueFd TargetProcess::open_mapped(const MappedFile& file) const {
-  const auto root = files_.open("root");
-  if (!root.is_open()) return {};
-  base::UniqueFd fd =
-      open_to_control(root.get(), file.path.substr(file.path.find_first_not_of('/')));
+  const std::string path = inject::path_here(facts_.pid, file);
+  base::UniqueFd fd = inject::is_mapping_link(path)
+                          ? base::UniqueFd(::open(path.c_str(), O_RDWR | O_CLOEXEC))
+                          : open_to_control(AT_FDCWD, path);
   struct stat status {};
   if (!fd.is_open() || fstat(fd.get(), &status) != 0) return {};
   const bool is_trusted =

@@ -16,6 +16,7 @@
 #include "analysis/observe/process_files.h"
 #include "base/outcome.h"
 #include "base/unique_fd.h"
+#include "inject/process_path.h"
 #include "trace/format.h"
 
 namespace geiger::control {
@@ -36,10 +37,8 @@ struct ProcessFacts {
 [[nodiscard]] std::optional<ProcessFacts> parse_facts(pid_t pid, std::string_view status,
                                                       std::string_view stat);
 
-/// A file that the process has mapped, as its own root sees it.
-struct MappedFile {
-  std::string path;
-  std::uint64_t inode = 0;
+/// A file that the process has mapped.
+struct MappedFile : inject::MappedAs {
   bool is_shared = false;
 };
 
@@ -76,6 +75,10 @@ class TargetProcess {
 
   /// Opens a path as the process would, below its own root; -1 with errno.
   [[nodiscard]] base::UniqueFd open_path(const std::string& path, int flags) const;
+  /// A directory of ours by the name that the process has for it; empty if it has none.
+  [[nodiscard]] std::string its_name_of(const std::string& directory) const;
+  /// The path of a file that it has mapped as we can open it; its own, if there is none.
+  [[nodiscard]] std::string path_of(const MappedFile& file) const;
   /// Opens a file that it has mapped, for reading and writing. Closed where the file is gone,
   /// is another, or does not belong to the user of the process or root.
   [[nodiscard]] base::UniqueFd open_mapped(const MappedFile& file) const;

@@ -235,7 +235,7 @@ int watch(control::Controlled controlled, control::WatchOptions options) {
     return kExitFailed;
   }
   while (trace != nullptr && trace->is_open()) {
-    watch.follow({{fmt::format("/proc/{}/root{}", pid, trace->path()), pid}});
+    watch.follow({{trace->path(), pid}});
     std::this_thread::sleep_for(watch.round());
     auto again = control::Controlled::open(pid);
     if (!again.has_value()) break;
