@@ -4,13 +4,16 @@ container runtimes, on file systems that are read-only or full.
 
 Runs in a mount namespace of its own, so that nothing stays mounted.
 """
+import contextlib
 import json
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 import unittest
 
 import attach
@@ -131,6 +134,126 @@ class AttachBelowAnotherRoot(attach.AttachTest, OtherRoot):
         self.assert_sound(self.attach(process.pid))
         self.assertEqual(os.listdir(f"{self.root}/tmp"), [])
         self.end(process)
+
+
+class PidNamespaces(attach.AttachTest):
+    """The program has another id inside: a small number, which outside is a thread of the kernel."""
+
+    def inside(self, *command):
+        """The program's process and its id here. Inside it is the child of process 1."""
+        process = self.start(["unshare", "-p", "-m", "-f", "--mount-proc", "sh", "-c",
+                              'true & wait; "$@"; true', "sh", *command])
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        (first,) = self.children_of(process.pid)
+        (pid,) = self.children_of(first)
+        self.addCleanup(self.kill, first)
+        self.inner = int(attach.status_of(pid, "NSpid").split()[-1])
+        self.assertNotEqual(self.inner, pid)
+        return process, pid
+
+    @staticmethod
+    def children_of(pid):
+        text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
+        return [int(word) for word in text.split()]
+
+    @staticmethod
+    def kill(pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+    def check_recording(self, pid, name="r.geiger"):
+        """Both ids are there, the one outside is what is shown, and memory was read."""
+        summary = json.loads(self.geiger("summary", "--json", name).stdout)
+        ids = {process["pid"]: process.get("inner_pid") for process in summary["processes"]}
+        self.assertEqual(ids.get(pid), self.inner, summary["processes"])
+        self.assertIn(f"pid {pid} ({self.inner} in its pid namespace)",
+                      self.geiger("summary", name).stdout)
+        seen = self.geiger("rss", "--json", "--pid", pid, name)
+        self.assertEqual(seen.returncode, 0, seen.stderr)
+        self.assertEqual(json.loads(seen.stdout)["pid"], pid)
+
+    def test_attach(self):
+        process, pid = self.inside(harness.host("attached"), "loops", "2")
+        done = self.geiger("attach", "--duration", "1s", "-o", "r.geiger", pid)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("kernel", done.stderr)
+        self.assert_sound(trace_reader.read(os.path.join(self.directory, "r.geiger")))
+        self.check_recording(pid)
+        self.end(process)
+
+    def attach_in_background(self, pid):
+        attached = subprocess.Popen([GEIGER, "attach", "-o", "r.geiger", str(pid)], text=True,
+                                    cwd=self.directory, stderr=subprocess.PIPE)
+        self.addCleanup(attached.stderr.close)
+        self.assertIn(f"pid {pid}", attached.stderr.readline())
+        time.sleep(0.5)
+        return attached
+
+    def test_the_program_is_killed(self):
+        _, pid = self.inside(harness.host("attached"), "loops", "2")
+        attached = self.attach_in_background(pid)
+        os.kill(pid, signal.SIGKILL)
+        self.assertEqual(attached.wait(attach.PATIENCE), 0)
+        self.check_recording(pid)
+
+    def test_interrupt(self):
+        process, pid = self.inside(harness.host("attached"), "loops", "2")
+        attached = self.attach_in_background(pid)
+        attached.send_signal(signal.SIGINT)
+        self.assertEqual(attached.wait(attach.PATIENCE), 0)
+        self.assertEqual(attach.words_into_the_runtime(pid), 0)
+        self.check_recording(pid)
+        self.end(process)
+
+    def test_children_are_detached_from(self):
+        script = ("import os, time\nprint('ready', flush=True)\n"
+                  "end = time.monotonic() + 1\n"
+                  "while time.monotonic() < end: bytes(100000)\n"
+                  "os.fork()\nwhile True: bytes(100000)\n")
+        _, pid = self.inside(sys.executable, "-c", script)
+        attached = self.attach_in_background(pid)
+        attach.wait_until(lambda: self.children_of(pid), "the child")
+        (child,) = self.children_of(pid)
+        directory = os.path.join(self.directory, "r.geiger.parts")
+        attach.wait_until(lambda: len(os.listdir(directory)) == 2, "its trace")
+        time.sleep(0.3)
+        attached.send_signal(signal.SIGINT)
+        self.assertEqual(attached.wait(attach.PATIENCE), 0)
+        for left in (pid, child):
+            self.assertEqual(attach.words_into_the_runtime(left), 0)
+        summary = json.loads(self.geiger("summary", "--json", "r.geiger").stdout)
+        self.assertEqual({process["pid"] for process in summary["processes"]}, {pid, child})
+
+    def test_run_of_a_program_that_makes_one(self):
+        done = self.geiger("run", "-o", "r.geiger", "--interval", "4096", "--", "unshare", "-p", "-f",
+                           "--mount-proc", sys.executable, "-c",
+                           "import time; kept = [bytes(10000) for _ in range(1000)]; time.sleep(.5)")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        summary = json.loads(self.geiger("summary", "--json", "r.geiger").stdout)
+        (inside,) = [process for process in summary["processes"] if "inner_pid" in process]
+        self.assertIn("python", inside["executable"])
+        self.assertEqual(inside["inner_pid"], 1)
+        self.assertEqual(self.geiger("rss", "--pid", inside["pid"], "r.geiger").returncode, 0)
+
+    def test_ctl_and_live(self):
+        runtime = os.path.join(self.directory, "run")
+        os.mkdir(runtime, 0o700)
+        script = "print('ready', flush=True)\nwhile True: kept = [bytes(1000) for _ in range(1000)]\n"
+        _, pid = self.inside("env", f"LD_PRELOAD={harness.preload_entry()}", "GEIGER_MODE=dormant",
+                             "GEIGER_INTERVAL=4096", f"XDG_RUNTIME_DIR={runtime}", sys.executable,
+                             "-c", script)
+        listed = json.loads(self.geiger("ctl", "list", "--json").stdout)["processes"]
+        self.assertIn((pid, "dormant"), [(p["pid"], p["state"]) for p in listed])
+        started = self.geiger("ctl", pid, "start", "-d", self.directory)
+        self.assertEqual(started.returncode, 0, started.stderr)
+        followed = self.geiger("live", "--json", "--looks", "1", pid)
+        self.assertEqual([(p["pid"], p["state"]) for p in
+                          json.loads(followed.stdout.splitlines()[-1])["processes"]],
+                         [(pid, "recording")])
+        self.assertEqual(self.geiger("ctl", pid, "stop").returncode, 0)
+        (trace,) = pathlib.Path(self.directory).glob("*.geiger")
+        self.assertIn(f"pid {pid} ({self.inner} in its pid namespace)",
+                      self.geiger("summary", trace).stdout)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@
 
 #include "analysis/present/format.h"
 #include "base/clock.h"
+#include "control/outer_pid.h"
 #include "control/run_directory.h"
 
 namespace geiger::control {
@@ -123,6 +124,11 @@ void Controlled::find_trace() {
     auto trace = LiveTrace::open(target_->open_mapped(file), target_->path_of(file));
     if (!trace.has_value() || trace.value().header().pid != target_->facts().inner_pid) continue;
     if (!trace_ || is_newer(trace.value(), *trace_)) trace_ = std::move(trace.value());
+  }
+  const auto pid = static_cast<std::uint32_t>(target_->facts().pid);
+  if (trace_ && trace_->is_open() && pid != target_->facts().inner_pid &&
+      trace_->header().outer_pid == 0) {
+    record_outer_pid(trace_->fd(), pid);
   }
 }
 

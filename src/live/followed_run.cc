@@ -162,8 +162,12 @@ bool FollowedRun::look(Bytes most) {
 }
 
 /// A process id may be another's in our namespace: the named process is known better.
+bool FollowedRun::is_target(const profile::Process& process) const {
+  return target_ && process.own_pid() == target_->facts().inner_pid;
+}
+
 bool FollowedRun::is_alive(const profile::Process& process) const {
-  if (target_ && process.pid == target_->facts().inner_pid) return target_->is_alive();
+  if (is_target(process)) return target_->is_alive();
   return kill(static_cast<pid_t>(process.pid), 0) == 0 || errno == EPERM;
 }
 
@@ -193,10 +197,10 @@ std::vector<report::LiveProcess> FollowedRun::processes(const profile::Recording
   std::vector<report::LiveProcess> processes;
   for (std::uint32_t i = 0; i < picture.processes.size(); ++i) {
     const profile::Process& process = picture.processes[i];
-    report::LiveProcess line{i, process.pid, std::string(profile::program_name(process)),
-                             state_of(process), 0};
-    const bool is_target = target_ && process.pid == target_->facts().inner_pid;
-    const pid_t outer = is_target ? target_->facts().pid : static_cast<pid_t>(process.pid);
+    const pid_t outer =
+        is_target(process) ? target_->facts().pid : static_cast<pid_t>(process.pid);
+    report::LiveProcess line{i, static_cast<std::uint32_t>(outer),
+                             std::string(profile::program_name(process)), state_of(process), 0};
     if (line.state == "recording") {
       line.resident = resident_bytes(outer);
       if (std::string name = name_of_running(outer); !name.empty()) line.name = std::move(name);
