@@ -256,6 +256,132 @@ class PidNamespaces(attach.AttachTest):
                       self.geiger("summary", trace).stdout)
 
 
+class Filters(attach.AttachTest):
+    """System call filters of container runtimes and of systemd."""
+    PROFILE = "/usr/share/containers/seccomp.json"  # Debian: golang-github-containers-common
+    FILTERS = ("@system-service", "@system-service:EPERM")
+
+    def filtered(self, chosen, *command):
+        return ["/usr/bin/python3", str(harness.ROOT / "tests/filtered.py"), chosen, *command]
+
+    def setUp(self):
+        super().setUp()
+        if subprocess.run(["/usr/bin/python3", "-c", "import seccomp"],
+                          capture_output=True).returncode != 0:
+            self.skipTest("not installed: python3-seccomp")
+        own = os.environ.get("GEIGER_SECCOMP_PROFILE", self.PROFILE)
+        self.filters = [own] if os.path.exists(own) else []
+        if shutil.which("systemd-analyze"):
+            self.filters += self.FILTERS
+        if not self.filters:
+            self.skipTest("not installed: golang-github-containers-common, systemd")
+
+    def test_run(self):
+        """geiger and the program inside, and geiger outside."""
+        program = [harness.host("loops"), "malloc+free", "100000", "2"]
+        bare = harness.run_bare(program)
+        run = [GEIGER, "run", "-f", "-o", "r.geiger", "--interval", "4096", "--"]
+        for chosen in self.filters:
+            for command in (self.filtered(chosen, *run, *program),
+                            [*run, *self.filtered(chosen, *program)]):
+                done = harness.run_bare(command, cwd=self.directory)
+                self.assertEqual(done[:2], bare[:2], (chosen, done.stderr))
+                summary = json.loads(self.geiger("summary", "--json", "r.geiger").stdout)
+                host = [p for p in summary["processes"] if p["executable"].endswith("/loops")]
+                self.assertEqual([p["ending"] for p in host], ["exited"], (chosen, done.stderr))
+                self.assertGreater(host[0]["samples"], 0)
+                self.assertEqual(self.geiger("doctor", "r.geiger").returncode, 0)
+
+    def test_attach(self):
+        for chosen in self.filters:
+            process = self.start(self.filtered(chosen, harness.host("attached"), "loops", "2"))
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            self.assert_refused(self.geiger("attach", process.pid), "seccomp")
+            self.assert_sound(self.attach(process.pid, 0.5, 65536, "--despite-seccomp"))
+            os.unlink(os.path.join(self.directory, "r.geiger"))
+            self.end(process)
+
+
+    def test_a_dormant_program(self):
+        """What is installed by the surroundings of the program is no reason to leave it alone where
+        geiger is in them too."""
+        runtime = os.path.join(self.directory, "run")
+        os.mkdir(runtime, 0o700)
+        script = "print('ready', flush=True)\nwhile True: kept = [bytes(1000) for _ in range(1000)]\n"
+        for chosen in self.filters:
+            process = self.start(self.filtered(
+                chosen, "env", f"LD_PRELOAD={harness.preload_entry()}", "GEIGER_MODE=dormant",
+                "GEIGER_INTERVAL=4096", f"XDG_RUNTIME_DIR={runtime}", f"GEIGER_DIR={runtime}",
+                "/usr/bin/python3", "-c", script))
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            refused = self.geiger("ctl", process.pid, "start")
+            self.assertEqual(refused.returncode, 1)
+            self.assertIn("seccomp", refused.stderr)
+            for start in (self.filtered(chosen, GEIGER, "ctl", str(process.pid), "start"),
+                          [GEIGER, "ctl", str(process.pid), "start", "--despite-seccomp"]):
+                done = subprocess.run(start, capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, (chosen, done.stderr))
+                self.assertEqual(self.geiger("ctl", process.pid, "stop").returncode, 0)
+            self.assertIsNone(process.poll())
+            self.stop(process)
+        traces = list(pathlib.Path(runtime).glob("*.geiger"))
+        self.assertEqual(len(traces), 2 * len(self.filters))
+        for trace in traces:
+            trace_reader.read(trace).check()
+
+
+class FileSystems(attach.AttachTest):
+    def in_mounts(self, preparation, *command):
+        script = f'set -e\n{preparation}\nexec "$@"'
+        return harness.run_bare(["unshare", "-m", "sh", "-c", script, "sh", *command],
+                                cwd=self.directory)
+
+    def test_a_read_only_root(self):
+        """Only one place may be written to, a tmpfs; traces and requests go there."""
+        place = os.path.join(self.directory, "tmp")
+        os.mkdir(place)
+        mount("-t", "tmpfs", "none", place)
+        self.addCleanup(subprocess.run, ["umount", place], check=True)
+        read_only = (f"mount --bind {place} /tmp; mount -t tmpfs none /run; "
+                     "mount -o remount,bind,ro /run; mount -o remount,bind,ro /; cd /; ! touch /x")
+        program = [harness.host("loops"), "malloc+free", "60000", "2"]
+        bare = harness.run_bare(program)
+        refused = self.in_mounts(read_only, GEIGER, "run", "--", *program)
+        self.assertEqual(refused[:2], bare[:2])
+        self.assertIn(b"Read-only file system: the program runs unprofiled", refused.stderr)
+        done = self.in_mounts(read_only, GEIGER, "run", "--interval", "4096", "-o", "/tmp/r.geiger",
+                              "--", *program)
+        self.assertEqual(done[:2], bare[:2])
+        summary = json.loads(self.geiger("summary", "--json", f"{place}/r.geiger").stdout)
+        self.assertGreater(summary["samples"], 100)
+        self.assertEqual(summary["processes"][0]["ending"], "exited")
+        dormant = (f"export LD_PRELOAD='{harness.preload_entry()}' GEIGER_MODE=dormant "
+                   "GEIGER_DIR=/tmp GEIGER_INTERVAL=4096")
+        script = f"{dormant}; {' '.join(program)} & unset LD_PRELOAD; {GEIGER} ctl $! start; wait $!"
+        asked = self.in_mounts(read_only, "sh", "-c", script.replace("60000", "60000000"))
+        self.assertEqual(asked.status, 0, asked.stderr)
+        self.assertIn(b"records to /tmp/", asked.stderr)
+
+    def test_a_tmpfs_that_is_full_within_segments(self):
+        place = os.path.join(self.directory, "small")
+        os.mkdir(place)
+        program = [harness.host("loops"), "malloc+free", "100000", "2"]
+        mount("-t", "tmpfs", "-o", "size=4m", "none", place)
+        self.addCleanup(subprocess.run, ["umount", place], check=True)
+        bare = harness.run_bare(program)
+        done = harness.run_bare([GEIGER, "run", "--interval", "64", "--segments", "1MiB", "--",
+                                 *program], cwd=place)
+        self.assertEqual(done[:2], bare[:2])
+        self.assertIn(b"no space left for traces", done.stderr)
+        self.assertGreater(len(list(pathlib.Path(place).rglob("*.geiger"))), 1)
+        (run,) = os.listdir(place)
+        summary = json.loads(self.geiger("summary", "--json", f"{place}/{run}").stdout)
+        (process,) = summary["processes"]
+        self.assertEqual((process["ending"], process["stop_reason"]), ("switched_off", "no_space"))
+        self.assertGreater(process["drops"]["trace_full"], 0)
+        self.assertIn("no space left", self.geiger("summary", f"{place}/{run}").stdout)
+
+
 if __name__ == "__main__":
     if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "-p", "-f", "true"],
                                            capture_output=True).returncode != 0:

@@ -69,6 +69,8 @@ class Images(harness.ProcessTest):
             self.assertLess(time.monotonic(), end, "not started")
             self.assertIsNone(container.process.poll(), "ended at once")
             time.sleep(0.1)
+        status = pathlib.Path(f"/proc/{container.pid()}/status").read_text()
+        self.assertRegex(status, rf"(?m)^Seccomp:\t{2 if container.filter else 0}$")
         return container
 
     def while_serving(self, container, command):

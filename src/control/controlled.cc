@@ -180,9 +180,10 @@ Told Controlled::start(Order order, milliseconds patience) {
 }
 
 Told Controlled::wake(Order order, milliseconds patience) {
-  if (target_->facts().is_sandboxed) {
+  if (!order.despite_seccomp && target_->is_confined_further()) {
     return Told::failure(shown() +
-                         " filters its system calls (seccomp): opening a trace could kill it");
+                         " filters its system calls (seccomp): opening a trace could kill it "
+                         "(use geiger inside its container, or --despite-seccomp)");
   }
   auto waking = Waking::open(*target_, *files_.bell);
   if (!waking.has_value()) return Told::failure(waking.reason());

@@ -66,6 +66,11 @@ std::string name_in(std::string_view stat) {
 
 }  // namespace
 
+bool is_confined_beyond(const observe::Confinement& ours, const observe::Confinement& its) {
+  if (its.mode == 0) return false;
+  return its.filters == 0 || !(its == ours);
+}
+
 std::optional<ProcessFacts> parse_facts(pid_t pid, std::string_view status, std::string_view stat) {
   const auto user = number_of(words_of(status, "Uid"), 1);
   const auto leader = number_of(words_of(status, "Tgid"), 0);
@@ -81,7 +86,8 @@ std::optional<ProcessFacts> parse_facts(pid_t pid, std::string_view status, std:
   facts.start_ticks = ticks;
   facts.name = name_in(stat);
   facts.is_zombie = state.front() == "Z" || state.front() == "X";
-  facts.is_sandboxed = number_of(words_of(status, "Seccomp"), 0).value_or(0) != 0;
+  facts.confinement.mode = number_of(words_of(status, "Seccomp"), 0).value_or(0);
+  facts.confinement.filters = number_of(words_of(status, "Seccomp_filters"), 0).value_or(0);
   facts.leader = static_cast<pid_t>(*leader);
   return facts;
 }
@@ -174,6 +180,15 @@ std::optional<std::string> TargetProcess::variable(const std::string& name) cons
     }
   }
   return std::nullopt;
+}
+
+bool TargetProcess::is_confined_further() const {
+  const observe::ProcessFiles own(getpid());
+  const auto status = own.read("status");
+  const auto stat = own.read("stat");
+  const auto ours = status && stat ? parse_facts(getpid(), *status, *stat) : std::nullopt;
+  return is_confined_beyond(ours ? ours->confinement : observe::Confinement{},
+                            facts_.confinement);
 }
 
 base::UniqueFd TargetProcess::open_path(const std::string& path, int flags) const {

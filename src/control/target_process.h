@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/observe/proc_text.h"
 #include "analysis/observe/process_files.h"
 #include "base/outcome.h"
 #include "base/unique_fd.h"
@@ -20,6 +21,12 @@
 #include "trace/format.h"
 
 namespace geiger::control {
+
+/// Whether a process is under system call filters (seccomp) that its surroundings did not give it:
+/// those of a container are also ours, if we are in it. Where the kernel does not count filters, any
+/// filter is taken for one.
+[[nodiscard]] bool is_confined_beyond(const observe::Confinement& ours,
+                                      const observe::Confinement& its);
 
 /// Facts from /proc/PID/status and stat.
 struct ProcessFacts {
@@ -29,7 +36,7 @@ struct ProcessFacts {
   std::uint64_t start_ticks = 0;
   std::string name;
   bool is_zombie = false;
-  bool is_sandboxed = false;  ///< Under a seccomp filter.
+  observe::Confinement confinement;
   pid_t leader = 0;           ///< The process, where `pid` is one of its threads.
 };
 
@@ -72,6 +79,9 @@ class TargetProcess {
   /// The value of a variable of the environment that it was started with, if that is still
   /// readable.
   [[nodiscard]] std::optional<std::string> variable(const std::string& name) const;
+
+  /// Whether it is under filters that it, or a parent of it, has chosen.
+  [[nodiscard]] bool is_confined_further() const;
 
   /// Opens a path as the process would, below its own root; -1 with errno.
   [[nodiscard]] base::UniqueFd open_path(const std::string& path, int flags) const;

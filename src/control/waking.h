@@ -46,6 +46,7 @@ struct Order {
   bool records = false;
   Bytes interval = 0;     ///< 0: the program's own.
   std::string directory;  ///< For the trace, as the program sees it; empty: its own.
+  bool despite_seccomp = false;
 };
 
 /// The meeting place of one sleeping program. Other controllers wait while this lives.
