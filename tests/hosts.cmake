@@ -119,6 +119,9 @@ if(TARGET geiger_preload AND TARGET geiger)
   geiger_process_test(services e2e services.py)
   geiger_process_test(live e2e live.py)
   geiger_process_test(recipes e2e recipes.py)
+  geiger_process_test(recipes_in_images e2e recipes_in_images.py)
+  geiger_process_test(containers e2e containers.py)
+  set_tests_properties(recipes_in_images containers PROPERTIES SKIP_RETURN_CODE 77)
 endif()
 
 # Public headers only: no library of ours takes part.

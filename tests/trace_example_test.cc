@@ -252,7 +252,7 @@ std::string dump_header(std::string_view bytes) {
                static_cast<std::uint32_t>(header.stop_reason.load())),
           pair("stop errno", static_cast<std::uint32_t>(header.stop_errno), "mode", header.mode),
           pair("pid", header.pid, "parent pid", header.parent_pid),
-          pair("page size", header.page_size, "reserved", header.reserved0),
+          pair("page size", header.page_size, "outer pid", header.outer_pid),
           number("start, monotonic ns", header.start_monotonic),
           number("start, realtime ns", header.start_realtime),
           number("stop, monotonic ns", header.stop_monotonic), number("seed", header.seed),

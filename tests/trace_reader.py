@@ -35,7 +35,7 @@ ENTRY_POINTS = ("malloc", "calloc", "realloc", "reallocarray", "posix_memalign",
 
 Header = collections.namedtuple("Header", (
     "magic version machine capacity tail state stop_reason stop_errno mode pid parent_pid page_size"
-    " reserved0 start_monotonic start_realtime stop_monotonic seed interval drops"
+    " outer_pid start_monotonic start_realtime stop_monotonic seed interval drops"
     " sealed_end image_bytes runtime_version executable allocator image_start segment started_as"
     " refused_children children_errno segment_errno"))
 Sample = collections.namedtuple("Sample", (

@@ -15,6 +15,7 @@
 
 #include "analysis/present/format.h"
 #include "base/clock.h"
+#include "control/outer_pid.h"
 #include "control/run_directory.h"
 #include "control/trace_home.h"
 
@@ -55,15 +56,6 @@ void remove_unused(const TargetProcess& target, const std::string& directory) {
   const auto parent =
       target.open_path(directory.substr(0, directory.rfind('/') + 1), O_PATH | O_DIRECTORY);
   unlinkat(parent.get(), directory.substr(directory.rfind('/') + 1).c_str(), AT_REMOVEDIR);
-}
-
-/// Whether the program sees the same directory under this path.
-bool sees(const TargetProcess& target, const std::string& directory) {
-  struct stat ours {};
-  struct stat its {};
-  const base::UniqueFd fd = target.open_path(directory, O_PATH | O_DIRECTORY);
-  return fd.is_open() && fstat(fd.get(), &its) == 0 && stat(directory.c_str(), &ours) == 0 &&
-         ours.st_dev == its.st_dev && ours.st_ino == its.st_ino;
 }
 
 Told late(const std::string& shown, std::string_view wish) {
@@ -128,9 +120,14 @@ base::Outcome<void> Controlled::look() {
 void Controlled::find_trace() {
   trace_.reset();
   for (const MappedFile& file : files_.traces) {
-    auto trace = LiveTrace::open(target_->open_mapped(file), file.path);
+    auto trace = LiveTrace::open(target_->open_mapped(file), target_->path_of(file));
     if (!trace.has_value() || trace.value().header().pid != target_->facts().inner_pid) continue;
     if (!trace_ || is_newer(trace.value(), *trace_)) trace_ = std::move(trace.value());
+  }
+  const auto pid = static_cast<std::uint32_t>(target_->facts().pid);
+  if (trace_ && trace_->is_open() && pid != target_->facts().inner_pid &&
+      trace_->header().outer_pid == 0) {
+    record_outer_pid(trace_->fd(), pid);
   }
 }
 
@@ -182,9 +179,10 @@ Told Controlled::start(Order order, milliseconds patience) {
 }
 
 Told Controlled::wake(Order order, milliseconds patience) {
-  if (target_->facts().is_sandboxed) {
+  if (!order.despite_seccomp && target_->is_confined_further()) {
     return base::Failure{shown() +
-                         " filters its system calls (seccomp): opening a trace could kill it"};
+                         " filters its system calls (seccomp): opening a trace could kill it "
+                         "(use geiger inside its container, or --despite-seccomp)"};
   }
   auto waking = Waking::open(*target_, *files_.bell);
   if (!waking.has_value()) return waking.failure();
@@ -197,11 +195,15 @@ Told Controlled::wake(Order order, milliseconds patience) {
     if (!directory.has_value()) return directory.failure();
     order.directory = made = directory.value();
     order.prefers_own = true;
-  } else if (!sees(*target_, order.directory)) {
-    return base::Failure{
-        fmt::format("{} does not see {} (another mount namespace?): name a "
-                    "directory that has the same path for it",
-                    shown(), order.directory)};
+  } else {
+    const std::string its_name = target_->its_name_of(order.directory);
+    if (its_name.empty()) {
+      return base::Failure{
+          fmt::format("{} does not see {} (another mount namespace?): name a "
+                      "directory that has the same path for it",
+                      shown(), order.directory)};
+    }
+    order.directory = its_name;
   }
   order.records = true;
   const auto answer = waking.value().request(order, patience);

@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +12,7 @@
 #include <charconv>
 #include <cstring>
 #include <ctime>
+#include <utility>
 
 #include "analysis/observe/proc_text.h"
 #include "base/path.h"
@@ -63,6 +66,11 @@ std::string name_in(std::string_view stat) {
 
 }  // namespace
 
+bool is_confined_beyond(const observe::Confinement& ours, const observe::Confinement& its) {
+  if (its.mode == 0) return false;
+  return its.filters == 0 || !(its == ours);
+}
+
 std::optional<ProcessFacts> parse_facts(pid_t pid, std::string_view status, std::string_view stat) {
   const auto user = number_of(words_of(status, "Uid"), 1);
   const auto leader = number_of(words_of(status, "Tgid"), 0);
@@ -78,7 +86,8 @@ std::optional<ProcessFacts> parse_facts(pid_t pid, std::string_view status, std:
   facts.start_ticks = ticks;
   facts.name = name_in(stat);
   facts.is_zombie = state.front() == "Z" || state.front() == "X";
-  facts.is_sandboxed = number_of(words_of(status, "Seccomp"), 0).value_or(0) != 0;
+  facts.confinement.mode = number_of(words_of(status, "Seccomp"), 0).value_or(0);
+  facts.confinement.filters = number_of(words_of(status, "Seccomp_filters"), 0).value_or(0);
   facts.leader = static_cast<pid_t>(*leader);
   return facts;
 }
@@ -88,10 +97,12 @@ std::vector<MappedFile> mapped_files_in(std::string_view maps) {
   for (const auto& mapping : observe::parse_smaps(maps)) {
     if (!mapping.path.starts_with('/')) continue;
     const auto same = [&](const MappedFile& file) {
-      return file.inode == mapping.inode && file.path == mapping.path;
+      return file.inode == mapping.inode && file.path == mapping.path &&
+             file.device == mapping.device;
     };
     if (std::any_of(files.begin(), files.end(), same)) continue;
-    files.push_back({mapping.path, mapping.inode, mapping.is_shared});
+    files.push_back({{mapping.path, mapping.device, mapping.inode, mapping.start, mapping.end},
+                     mapping.is_shared});
   }
   return files;
 }
@@ -156,18 +167,54 @@ base::Outcome<GeigerFiles> TargetProcess::geiger_files() const {
   return geiger_files_in(mapped_files_in(*maps));
 }
 
+bool TargetProcess::is_confined_further() const {
+  const observe::ProcessFiles own(getpid());
+  const auto status = own.read("status");
+  const auto stat = own.read("stat");
+  const auto ours = status && stat ? parse_facts(getpid(), *status, *stat) : std::nullopt;
+  return is_confined_beyond(ours ? ours->confinement : observe::Confinement{},
+                            facts_.confinement);
+}
+
 base::UniqueFd TargetProcess::open_path(const std::string& path, int flags) const {
   const auto root = files_.open("root");
   if (!root.is_open()) return {};
-  return base::UniqueFd(
-      openat(root.get(), path.substr(path.find_first_not_of('/')).c_str(), flags | O_CLOEXEC));
+  const std::string below = path.substr(std::min(path.find_first_not_of('/'), path.size()));
+  // Links to absolute paths lead to the root of the process, as /var/run does in most images.
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(flags) | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT;
+  base::UniqueFd fd(
+      static_cast<int>(syscall(SYS_openat2, root.get(), below.c_str(), &how, sizeof how)));
+  const bool is_unknown = !fd.is_open() && (errno == ENOSYS || errno == EPERM);
+  return is_unknown ? base::UniqueFd(openat(root.get(), below.c_str(), flags | O_CLOEXEC))
+                    : std::move(fd);
+}
+
+std::string TargetProcess::its_name_of(const std::string& directory) const {
+  struct stat ours {};
+  if (stat(directory.c_str(), &ours) != 0) return "";
+  for (const std::string& name : {directory, inject::path_inside(facts_.pid, directory)}) {
+    struct stat its {};
+    const base::UniqueFd fd = open_path(name, O_PATH | O_DIRECTORY);
+    if (fd.is_open() && fstat(fd.get(), &its) == 0 && ours.st_dev == its.st_dev &&
+        ours.st_ino == its.st_ino) {
+      return name;
+    }
+  }
+  return "";
+}
+
+std::string TargetProcess::path_of(const MappedFile& file) const {
+  std::string path = inject::path_here(facts_.pid, file);
+  return path.empty() ? file.path : path;
 }
 
 base::UniqueFd TargetProcess::open_mapped(const MappedFile& file) const {
-  const auto root = files_.open("root");
-  if (!root.is_open()) return {};
-  base::UniqueFd fd =
-      open_to_control(root.get(), file.path.substr(file.path.find_first_not_of('/')));
+  const std::string path = inject::path_here(facts_.pid, file);
+  base::UniqueFd fd = inject::is_mapping_link(path)
+                          ? base::UniqueFd(::open(path.c_str(), O_RDWR | O_CLOEXEC))
+                          : open_to_control(AT_FDCWD, path);
   struct stat status {};
   if (!fd.is_open() || fstat(fd.get(), &status) != 0) return {};
   const bool is_trusted =

@@ -13,12 +13,20 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/observe/proc_text.h"
 #include "analysis/observe/process_files.h"
 #include "base/outcome.h"
 #include "base/unique_fd.h"
+#include "inject/process_path.h"
 #include "trace/format.h"
 
 namespace geiger::control {
+
+/// Whether a process is under system call filters (seccomp) that its surroundings did not give it:
+/// those of a container are also ours, if we are in it. Where the kernel does not count filters, any
+/// filter is taken for one.
+[[nodiscard]] bool is_confined_beyond(const observe::Confinement& ours,
+                                      const observe::Confinement& its);
 
 /// Facts from /proc/PID/status and stat.
 struct ProcessFacts {
@@ -28,7 +36,7 @@ struct ProcessFacts {
   std::uint64_t start_ticks = 0;
   std::string name;
   bool is_zombie = false;
-  bool is_sandboxed = false;  ///< Under a seccomp filter.
+  observe::Confinement confinement;
   pid_t leader = 0;           ///< The process, where `pid` is one of its threads.
 };
 
@@ -36,10 +44,8 @@ struct ProcessFacts {
 [[nodiscard]] std::optional<ProcessFacts> parse_facts(pid_t pid, std::string_view status,
                                                       std::string_view stat);
 
-/// A file that the process has mapped, as its own root sees it.
-struct MappedFile {
-  std::string path;
-  std::uint64_t inode = 0;
+/// A file that the process has mapped.
+struct MappedFile : inject::MappedAs {
   bool is_shared = false;
 };
 
@@ -70,8 +76,15 @@ class TargetProcess {
 
   /// The files of geiger that it has mapped now. Fails if its maps cannot be read.
   [[nodiscard]] base::Outcome<GeigerFiles> geiger_files() const;
+  /// Whether it is under filters that it, or a parent of it, has chosen.
+  [[nodiscard]] bool is_confined_further() const;
+
   /// Opens a path as the process would, below its own root; -1 with errno.
   [[nodiscard]] base::UniqueFd open_path(const std::string& path, int flags) const;
+  /// A directory of ours by the name that the process has for it; empty if it has none.
+  [[nodiscard]] std::string its_name_of(const std::string& directory) const;
+  /// The path of a file that it has mapped as we can open it; its own, if there is none.
+  [[nodiscard]] std::string path_of(const MappedFile& file) const;
   /// Opens a file that it has mapped, for reading and writing. Closed where the file is gone,
   /// is another, or does not belong to the user of the process or root.
   [[nodiscard]] base::UniqueFd open_mapped(const MappedFile& file) const;

@@ -32,7 +32,7 @@ TEST(ProcessFacts, AreReadFromBothTexts) {
   EXPECT_EQ(facts->inner_pid, 42U);
   EXPECT_EQ(facts->start_ticks, 99U);
   EXPECT_EQ(facts->name, "a) b");
-  EXPECT_TRUE(facts->is_sandboxed);
+  EXPECT_EQ(facts->confinement, (observe::Confinement{2, 0}));
   EXPECT_FALSE(facts->is_zombie);
 }
 
@@ -69,6 +69,15 @@ TEST(TargetProcess, IsRefusedWhereThereIsNone) {
   ASSERT_EQ(waitid(P_PID, child, &info, WEXITED | WNOWAIT), 0);
   EXPECT_THAT(TargetProcess::open(child).reason(), HasSubstr("has ended"));
   waitpid(child, nullptr, 0);
+}
+
+TEST(TargetProcess, IsConfinedBeyondAnotherByItsOwnFilters) {
+  EXPECT_FALSE(is_confined_beyond({}, {}));
+  EXPECT_TRUE(is_confined_beyond({}, {2, 1}));
+  EXPECT_FALSE(is_confined_beyond({2, 1}, {2, 1})) << "those of a container that both are in";
+  EXPECT_TRUE(is_confined_beyond({2, 1}, {2, 2}));
+  EXPECT_TRUE(is_confined_beyond({2, 0}, {2, 0})) << "a kernel that does not count filters";
+  EXPECT_FALSE(is_confined_beyond({2, 1}, {}));
 }
 
 TEST(TargetProcess, StandsForOneProcessOnly) {

@@ -18,6 +18,7 @@
 
 #include "base/populate.h"
 #include "control/control_page.h"
+#include "control/outer_pid.h"
 #include "control/run_directory.h"
 
 namespace geiger::control {
@@ -137,6 +138,12 @@ void WatchedTrace::swap(WatchedTrace& other) noexcept {
 
 trace::State WatchedTrace::state() const { return header_->state.load(std::memory_order_acquire); }
 
+void WatchedTrace::find_outer_pid() {
+  pid_ = outer_pid_of(header_->pid, fd_.get());
+  const auto found = static_cast<std::uint32_t>(pid_);
+  if (found != 0 && found != header_->pid) record_outer_pid(fd_.get(), found);
+}
+
 void WatchedTrace::set_paused(bool is_paused) {
   control_->paused.store(is_paused ? 1 : 0, std::memory_order_release);
 }
@@ -180,10 +187,11 @@ bool WatchedTrace::feed() {
   return is_busy;
 }
 
-TraceFeeder::TraceFeeder(std::string directory)
+TraceFeeder::TraceFeeder(std::string directory, bool has_namespaces)
     : directory_(std::move(directory)),
       directory_fd_(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)),
-      inotify_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
+      inotify_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)),
+      has_namespaces_(has_namespaces) {
   if (inotify_.is_open()) {
     inotify_add_watch(inotify_.get(), directory_.c_str(), IN_CREATE | IN_MOVED_TO);
   }
@@ -195,6 +203,8 @@ bool TraceFeeder::adopt(const std::string& name) {
   if (opened == WatchedTrace::Opened::kNotYet) return false;
   known_.insert(name);
   if (opened == WatchedTrace::Opened::kForeign) return true;
+  has_namespaces_ |= trace.begins_namespace();
+  if (has_namespaces_) trace.find_outer_pid();
   if (sets_paused_) trace.set_paused(is_paused_);
   watched_.push_back(std::move(trace));
   return true;
@@ -227,7 +237,7 @@ void TraceFeeder::let_go_of_ended() {
   for (std::size_t i = 0; i < watched_.size(); ++i) {
     const auto& trace = watched_[i];
     if (trace.refused() != 0) refused_ = trace.refused();
-    const bool is_gone = kill(trace.pid(), 0) != 0 && errno == ESRCH;
+    const bool is_gone = trace.pid() == 0 || (kill(trace.pid(), 0) != 0 && errno == ESRCH);
     const bool is_final =
         trace.state() == trace::State::kExited || trace.state() == trace::State::kStopped;
     has_ended[i] = is_final || is_gone || is_superseded(i);

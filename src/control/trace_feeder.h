@@ -37,7 +37,12 @@ class WatchedTrace {
   ~WatchedTrace();
 
   [[nodiscard]] const std::string& name() const { return name_; }
+  /// As we know the process; 0 if it is in another pid namespace and cannot be found there.
   [[nodiscard]] pid_t pid() const { return pid_; }
+  /// Whether its process is the first of a pid namespace, so that its id is not ours.
+  [[nodiscard]] bool begins_namespace() const { return header_->parent_pid == 0; }
+  /// Finds out pid() by way of the processes that map the trace, and records it.
+  void find_outer_pid();
   [[nodiscard]] Nanoseconds start() const { return header_->start_monotonic; }
   [[nodiscard]] Nanoseconds image_start() const {
     return header_->image_start != 0 ? header_->image_start : start();
@@ -74,7 +79,9 @@ class WatchedTrace {
 /// All traces of one run directory. Threads: one.
 class TraceFeeder {
  public:
-  explicit TraceFeeder(std::string directory);
+  /// `has_namespaces`: the processes are in another pid namespace. It is also noticed when the
+  /// first process of one writes a trace.
+  explicit TraceFeeder(std::string directory, bool has_namespaces = false);
 
   /// Readable when a trace appeared; -1 where the system refuses to say.
   [[nodiscard]] int fd() const { return inotify_.get(); }
@@ -109,6 +116,7 @@ class TraceFeeder {
   std::vector<WatchedTrace> watched_;
   std::set<std::string> known_;
   bool has_pending_ = true;  // something may have appeared that is not adopted yet
+  bool has_namespaces_;
   bool is_paused_ = false;
   bool sets_paused_ = false;
   int idle_rounds_ = 0;

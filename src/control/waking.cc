@@ -61,11 +61,12 @@ base::UniqueFd open_place(const TargetProcess& target, const RendezvousPlace& pl
   return directory;
 }
 
-/// The directory of its bell, below the root of the program, if its user owns it: where that lies
-/// cannot always be read from the environment, which programs write their titles over.
+/// The directory of its bell, if its user owns it: where that lies cannot always be read from the
+/// environment, which programs write their titles over.
 base::UniqueFd open_place_of(const TargetProcess& target, const MappedFile& bell) {
-  base::UniqueFd directory = target.open_path(bell.path.substr(0, bell.path.rfind('/')),
-                                              O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  const std::string path = target.path_of(bell);
+  base::UniqueFd directory(::open(path.substr(0, path.rfind('/')).c_str(),
+                                  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!directory.is_open() || !is_trusted(directory.get(), S_IFDIR, target.facts().user)) return {};
   return directory;
 }

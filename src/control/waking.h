@@ -48,6 +48,7 @@ struct Order {
   std::string directory;  ///< For the trace, as the program sees it; empty: its own.
   /// `directory` is only for a program without one of its own that it can write to.
   bool prefers_own = false;
+  bool despite_seccomp = false;
 };
 
 /// The meeting place of one sleeping program. Other controllers wait while this lives.

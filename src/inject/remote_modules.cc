@@ -39,16 +39,16 @@ struct MapsLine {
   Address begin = 0, end = 0;
   std::uint64_t offset = 0, inode = 0;
   bool is_code = false;
-  std::string path;
+  std::string device, path;
 };
 
 // "begin-end perms offset dev inode   path"
 std::optional<MapsLine> parse(const std::string& text) {
   MapsLine line;
   char dash = 0;
-  std::string permissions, device;
+  std::string permissions;
   std::istringstream in(text);
-  in >> std::hex >> line.begin >> dash >> line.end >> permissions >> line.offset >> device >>
+  in >> std::hex >> line.begin >> dash >> line.end >> permissions >> line.offset >> line.device >>
       std::dec >> line.inode;
   if (!in || dash != '-' || permissions.size() < 4) return std::nullopt;
   line.is_code = permissions[2] == 'x';
@@ -152,17 +152,16 @@ bool defines_malloc(const RemoteMemory& memory, const RemoteModule& module) {
 
 std::vector<RemoteModule> modules_in(std::string_view maps) {
   std::vector<RemoteModule> modules;
-  std::uint64_t inode = 0;
   std::istringstream in{std::string(maps)};
   for (std::string text; std::getline(in, text);) {
     const auto line = parse(text);
     if (!line || line->inode == 0 || line->path.empty()) continue;
     const bool continues = !modules.empty() && modules.back().path == line->path &&
-                           inode == line->inode && line->offset != 0;
+                           modules.back().inode == line->inode && line->offset != 0;
     if (!continues && line->offset != 0) continue;
     if (!continues) {
-      modules.push_back({line->path, line->begin, 0, kind_by_name(line->path), {}});
-      inode = line->inode;
+      modules.push_back({line->path, line->begin, 0, kind_by_name(line->path), {}, line->device,
+                         line->inode, line->end});
     }
     modules.back().end = line->end;
     if (line->is_code) modules.back().code.push_back({line->begin, line->end});

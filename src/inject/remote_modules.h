@@ -33,6 +33,9 @@ struct RemoteModule {
   Address end = 0;
   ModuleKind kind = ModuleKind::kOrdinary;
   std::vector<CodeRange> code;
+  std::string device;  ///< With the inode: which file it is.
+  std::uint64_t inode = 0;
+  Address first_end = 0;  ///< Of its mapping at `base`.
 };
 
 struct RemoteSymbol {

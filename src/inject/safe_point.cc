@@ -9,6 +9,8 @@
 #include <array>
 #include <cstring>
 
+#include "inject/process_path.h"
+
 namespace geiger::inject {
 namespace {
 
@@ -173,7 +175,8 @@ Safety judge(const std::vector<FrameFacts>& frames) {
 
 /// libdw over the memory of a process whose thread the caller has stopped.
 struct SafePoints::Walker {
-  Walker(pid_t process, const std::vector<RemoteModule>& modules) : pid(process), memory(process) {
+  Walker(pid_t process, const std::vector<RemoteModule>& known)
+      : pid(process), modules(known), memory(process) {
     callbacks.find_elf = find_elf;
     callbacks.find_debuginfo = find_no_debug_file;
     dwfl = dwfl_begin(&callbacks);
@@ -196,11 +199,18 @@ struct SafePoints::Walker {
   Walker(const Walker&) = delete;
   Walker& operator=(const Walker&) = delete;
 
-  /// The file as the process sees it; what it deleted is read from its memory.
+  /// The file of the module at `base`; empty if we have no path for it.
+  [[nodiscard]] std::string path_of(Address base) const {
+    const auto module = std::ranges::find(modules, base, &RemoteModule::base);
+    if (module == modules.end()) return "";
+    return path_here(pid, {module->path, module->device, module->inode, base, module->first_end});
+  }
+
+  /// What the process deleted is read from its memory.
   static int find_elf(Dwfl_Module* module, void** user, const char* name, Dwarf_Addr base,
                       char** file, Elf** elf) {
     if (name[0] == '/' && std::strstr(name, " (deleted)") == nullptr) {
-      const std::string path = fmt::format("/proc/{}/root{}", current->pid, name);
+      const std::string path = current->path_of(base);
       const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
       struct stat status {};
       if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
@@ -268,6 +278,7 @@ struct SafePoints::Walker {
   static inline thread_local Walker* current = nullptr;
 
   pid_t pid;
+  const std::vector<RemoteModule>& modules;
   RemoteMemory memory;
   Dwfl_Callbacks callbacks{};
   Dwfl* dwfl = nullptr;
@@ -280,7 +291,7 @@ struct SafePoints::Walker {
 };
 
 SafePoints::SafePoints(pid_t pid, const std::vector<RemoteModule>& modules)
-    : modules_(modules), walker_(std::make_unique<Walker>(pid, modules)) {
+    : modules_(modules), walker_(std::make_unique<Walker>(pid, modules_)) {
   const RemoteMemory memory(pid);
   for (const RemoteModule& module : modules) {
     if (module.kind != ModuleKind::kLibc) continue;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -36,13 +35,6 @@ bool is_run_directory(const std::string& directory) {
   const std::size_t dot = name.rfind('.');
   return name.starts_with("geiger-") && dot != std::string::npos &&
          process_id_in(name.substr(dot + 1)).has_value();
-}
-
-bool is_same_file(const std::string& path, int fd) {
-  struct stat ours {};
-  struct stat its {};
-  return stat(path.c_str(), &ours) == 0 && fstat(fd, &its) == 0 && ours.st_dev == its.st_dev &&
-         ours.st_ino == its.st_ino;
 }
 
 std::string names_of(const std::vector<control::ProcessStatus>& processes) {
@@ -123,14 +115,9 @@ OpenedRun FollowedRun::of_process(pid_t pid) {
   FollowedRun run;
   run.shown_ = who;
   run.pid_ = pid;
-  // As the process sees it, unless that is another file or none for us.
-  const std::string told = trace->path();
-  const bool is_ours = is_same_file(told, trace->fd());
-  run.told_directory_ = directory_of(told);
-  run.directory_ =
-      is_ours ? run.told_directory_ : fmt::format("/proc/{}/root{}", pid, run.told_directory_);
-  const bool is_run = is_run_directory(run.told_directory_);
-  run.path_ = is_run ? run.told_directory_ : told;
+  run.directory_ = run.told_directory_ = directory_of(trace->path());
+  const bool is_run = is_run_directory(run.directory_);
+  run.path_ = is_run ? run.directory_ : trace->path();
   const trace::FileHeader& header = trace->header();
   const Nanoseconds began = header.image_start != 0 ? header.image_start : header.start_monotonic;
   if (!is_run) run.only_ = {header.pid, began};
@@ -175,8 +162,12 @@ bool FollowedRun::look(Bytes most) {
 }
 
 /// A process id may be another's in our namespace: the named process is known better.
+bool FollowedRun::is_target(const profile::Process& process) const {
+  return target_ && process.own_pid() == target_->facts().inner_pid;
+}
+
 bool FollowedRun::is_alive(const profile::Process& process) const {
-  if (target_ && process.pid == target_->facts().inner_pid) return target_->is_alive();
+  if (is_target(process)) return target_->is_alive();
   return kill(static_cast<pid_t>(process.pid), 0) == 0 || errno == EPERM;
 }
 
@@ -206,10 +197,10 @@ std::vector<report::LiveProcess> FollowedRun::processes(const profile::Recording
   std::vector<report::LiveProcess> processes;
   for (std::uint32_t i = 0; i < picture.processes.size(); ++i) {
     const profile::Process& process = picture.processes[i];
-    report::LiveProcess line{i, process.pid, std::string(profile::program_name(process)),
-                             state_of(process), 0};
-    const bool is_target = target_ && process.pid == target_->facts().inner_pid;
-    const pid_t outer = is_target ? target_->facts().pid : static_cast<pid_t>(process.pid);
+    const pid_t outer =
+        is_target(process) ? target_->facts().pid : static_cast<pid_t>(process.pid);
+    report::LiveProcess line{i, static_cast<std::uint32_t>(outer),
+                             std::string(profile::program_name(process)), state_of(process), 0};
     if (line.state == "recording") {
       line.resident = resident_bytes(outer);
       if (std::string name = name_of_running(outer); !name.empty()) line.name = std::move(name);

@@ -50,6 +50,7 @@ class FollowedRun {
   [[nodiscard]] static base::Outcome<FollowedRun> of_process(pid_t pid);
   [[nodiscard]] static base::Outcome<FollowedRun> of_path(const std::string& word);
   [[nodiscard]] std::string state_of(const profile::Process& process) const;
+  [[nodiscard]] bool is_target(const profile::Process& process) const;
   [[nodiscard]] bool is_alive(const profile::Process& process) const;
 
   std::unique_ptr<follow::Follower> follower_;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "analysis/observe/observer.h"
+#include "control/outer_pid.h"
 #include "control/run_directory.h"
 #include "control/trace_feeder.h"
 #include "control/trace_home.h"
@@ -204,7 +205,7 @@ Session::End Session::watch() {
 
 void Session::detach_children() const {
   for (const auto& writing : feeder_->writing()) {
-    if (writing.pid == order_.pid || kill(writing.pid, 0) != 0) continue;
+    if (writing.pid == order_.pid || writing.pid == 0 || kill(writing.pid, 0) != 0) continue;
     const auto detached = inject::detach({writing.pid, order_.despite_seccomp});
     if (!detached.reason.empty()) terminal::complain(detached.reason);
   }
@@ -245,7 +246,7 @@ base::Outcome<void> Session::perform() {
   if (auto checked = check(); !checked.has_value()) return checked;
   signals_ = take_over_end_signals();
   if (auto begun = begin(); !begun.has_value()) return begun;
-  feeder_.emplace(home_->watched());
+  feeder_.emplace(home_->watched(), control::is_in_other_pid_namespace(options_.pid));
   if (options_.recording.observation.observes) observer_.emplace(false);
   if (auto ended = end(watch()); !ended.has_value()) return ended;
   finish();

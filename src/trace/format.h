@@ -96,10 +96,12 @@ struct FileHeader {
   std::atomic<StopReason> stop_reason;
   std::int32_t stop_errno;  ///< errno of the refused call, 0 if none.
   std::uint32_t mode;
-  std::uint32_t pid;
-  std::uint32_t parent_pid;
+  std::uint32_t pid;         ///< As the process itself knows it: in its own pid namespace.
+  std::uint32_t parent_pid;  ///< Likewise.
   std::uint32_t page_size;
-  std::uint32_t reserved0;
+  /// Its id for the recorder, where that is in another pid namespace, else 0. The only field of
+  /// this page that the runtime does not write.
+  std::uint32_t outer_pid;
   std::uint64_t start_monotonic;  ///< ns, when this image began to sample.
   std::uint64_t start_realtime;   ///< ns since the epoch, same instant.
   std::uint64_t stop_monotonic;   ///< ns of kOff or kExited, else 0.

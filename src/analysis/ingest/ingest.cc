@@ -129,7 +129,7 @@ class Ingestion {
     const bool is_open = is_being_written(file, image);
     std::vector<std::string> observed;
     if (is_open && options_.observe) {
-      observed.push_back(options_.observe(file.path(), image.header().pid));
+      observed.push_back(options_.observe(file.path(), image.pid()));
     }
     const bool goes_on = inherited.process != profile::kNone;
     ImageDecoder decoder(result_.recording, interner_, image, file.path(), inherited);

@@ -36,7 +36,7 @@ std::optional<Error> check_sealable(const InputFile& file, const Image& image) {
   }
   if (!is_being_written(file, image)) return std::nullopt;
   return Error{file.path(), std::nullopt,
-               fmt::format("process {} is still writing this trace", image.header().pid)};
+               fmt::format("process {} is still writing this trace", image.pid())};
 }
 
 /// The images of a file, as far as they can be read: at least one, or an error.

@@ -62,7 +62,7 @@ std::optional<Mapping> parse_head(std::string_view line) {
   const auto start = number(range.substr(0, dash), 16);
   const auto end = number(range.substr(dash + 1), 16);
   next_word(line);  // offset
-  next_word(line);  // device
+  const std::string_view device = next_word(line);
   const auto inode = number(next_word(line), 10);
   if (!start || !end || !inode || *start >= *end) return std::nullopt;
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
@@ -72,6 +72,7 @@ std::optional<Mapping> parse_head(std::string_view line) {
   mapping.is_readable = permissions[0] == 'r';
   mapping.is_writable = permissions[1] == 'w';
   mapping.is_shared = permissions[3] == 's';
+  mapping.device = device;
   mapping.inode = *inode;
   mapping.path = line;
   return mapping;

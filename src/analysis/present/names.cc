@@ -57,6 +57,11 @@ std::string_view ending_key(profile::Ending ending) {
   return "unknown";
 }
 
+std::string pid_text(const profile::Process& process) {
+  if (process.inner_pid == 0) return std::to_string(process.pid);
+  return fmt::format("{} ({} in its pid namespace)", process.pid, process.inner_pid);
+}
+
 std::string ending_text(const profile::Process& process) {
   switch (process.ending) {
     case profile::Ending::kExited:

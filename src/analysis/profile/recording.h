@@ -208,7 +208,9 @@ struct Process {
   std::string executable;
   std::string started_as;  ///< Base name of what was given to exec; empty if not known.
   std::string allocator;
-  std::uint32_t pid = 0, parent_pid = 0;
+  std::uint32_t pid = 0;        ///< For the recorder.
+  std::uint32_t inner_pid = 0;  ///< In its own pid namespace, where that is another id; else 0.
+  std::uint32_t parent_pid = 0;
   bool is_fork_child = false;
   bool is_pure = false;
   bool is_attached = false;        ///< What it allocated before `start` is not known.
@@ -235,6 +237,8 @@ struct Process {
   bool is_imported = false;     ///< Of another program's profile: nothing of it was counted.
   bool tells_no_frees = false;  ///< Imported: what of it was live is not known.
 
+  /// The process's own id, by which perf maps are named.
+  [[nodiscard]] std::uint32_t own_pid() const { return inner_pid != 0 ? inner_pid : pid; }
   /// Probability of a sample not to be thinned out.
   [[nodiscard]] double keep() const { return std::ldexp(1.0, -static_cast<int>(thinning)); }
   /// Whether segments before the first one read are missing.

@@ -204,7 +204,7 @@ void name_process(const Recording& recording, std::uint32_t process,
     return recording.locations[a].vaddr < recording.locations[b].vaddr;
   });
   const profile::Process& image = recording.processes[process];
-  name_from_map(recording, image.pid, image.start_realtime, locations, options, names);
+  name_from_map(recording, image.own_pid(), image.start_realtime, locations, options, names);
   // What was compiled before the fork is in the map of the parent.
   if (image.is_fork_child) {
     name_from_map(recording, image.parent_pid, 0, locations, options, names);

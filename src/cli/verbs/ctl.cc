@@ -42,6 +42,7 @@ struct CtlArguments {
   std::string interval;
   std::string wait;
   bool is_json = false;
+  bool despite_seccomp = false;
   control::WatchOptions watch;
 };
 
@@ -52,6 +53,7 @@ struct Command {
   std::string argument;
   Bytes interval = 0;
   std::string directory;
+  bool despite_seccomp = false;
   milliseconds patience = control::kPatience;
 };
 
@@ -134,6 +136,7 @@ base::Outcome<Command> command_of(const CtlArguments& options) {
         read_given(options.directory, absolute, command.directory)}) {
     if (!read.has_value()) return read.failure();
   }
+  command.despite_seccomp = options.despite_seccomp;
   return command;
 }
 
@@ -225,7 +228,8 @@ int print_status(const control::Controlled& controlled, bool is_json) {
 
 base::Outcome<std::string> act(control::Controlled& controlled, const Command& command) {
   if (command.action == "start") {
-    return controlled.start({true, command.interval, command.directory}, command.patience);
+    return controlled.start(
+        {true, command.interval, command.directory, command.despite_seccomp}, command.patience);
   }
   if (command.action == "stop") return controlled.stop(command.patience);
   if (command.action == "interval") {
@@ -248,7 +252,7 @@ base::Outcome<int> watch(control::Controlled controlled, control::WatchOptions o
     return base::Failure{controlled.shown() + " is not recording"};
   }
   while (trace != nullptr && trace->is_open()) {
-    watch.follow({{fmt::format("/proc/{}/root{}", pid, trace->path()), pid}});
+    watch.follow({{trace->path(), pid}});
     std::this_thread::sleep_for(watch.round());
     auto again = control::Controlled::open(pid);
     if (!again.has_value()) break;
@@ -293,6 +297,10 @@ void register_ctl(CLI::App& app, Work& work) {
   verb->add_option("--wait", options->wait,
                    "How long to wait for the program to respond (default 2s)")
       ->type_name("TIME");
+  verb->add_flag("--despite-seccomp", options->despite_seccomp,
+                 "start: even if the program filters its system calls and geiger does\n"
+                 "not run under the same filters, as outside a container, provided that\n"
+                 "they allow those of the runtime (docs/containers.md)");
   add_watch_options(*verb, options->watch);
   verb->add_flag("--json", options->is_json, "status: print JSON (docs/json.md)");
   add_terminal_options(*verb);

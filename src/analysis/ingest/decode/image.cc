@@ -44,7 +44,7 @@ bool is_being_written(const InputFile& file, const Image& image) {
   const trace::State state = image.header().state.load(std::memory_order_relaxed);
   const bool has_ended = state == trace::State::kExited || state == trace::State::kStopped;
   if (image.extent().is_sealed || has_ended) return false;
-  std::ifstream maps(fmt::format("/proc/{}/maps", image.header().pid));
+  std::ifstream maps(fmt::format("/proc/{}/maps", image.pid()));
   const std::string name(base::file_name_of(file.path()));
   for (std::string line; std::getline(maps, line);) {
     if (maps_file(line, file.inode(), name)) return true;

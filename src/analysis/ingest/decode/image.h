@@ -20,6 +20,10 @@ class Image {
                                           std::uint32_t index);
 
   [[nodiscard]] const trace::FileHeader& header() const { return trace::header_of(page()); }
+  /// The process as the recorder knows it, or as it knows itself.
+  [[nodiscard]] std::uint32_t pid() const {
+    return header().outer_pid != 0 ? header().outer_pid : header().pid;
+  }
   [[nodiscard]] const trace::ImageExtent& extent() const { return extent_; }
   [[nodiscard]] std::uint64_t offset() const { return offset_; }  ///< In the file.
   [[nodiscard]] std::uint32_t index() const { return index_; }    ///< Position in the file.

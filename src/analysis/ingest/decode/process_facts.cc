@@ -38,6 +38,13 @@ void add_refused(profile::RefusedTraces& refused, const trace::FileHeader& heade
   }
 }
 
+/// Of segments the later ones may have begun without a recorder outside.
+void take_pids(profile::Process& process, const trace::FileHeader& header) {
+  if (process.inner_pid != 0) return;
+  process.pid = header.outer_pid != 0 ? header.outer_pid : header.pid;
+  process.inner_pid = process.pid == header.pid ? 0 : header.pid;
+}
+
 }  // namespace
 
 profile::Process process_of(const trace::FileHeader& header, const std::string& path) {
@@ -46,7 +53,7 @@ profile::Process process_of(const trace::FileHeader& header, const std::string& 
   process.executable = text_of(header.executable);
   process.started_as = text_of(header.started_as);
   process.allocator = text_of(header.allocator);
-  process.pid = header.pid;
+  take_pids(process, header);
   process.parent_pid = header.parent_pid;
   process.is_fork_child = (header.mode & trace::kModeForked) != 0;
   process.is_pure = (header.mode & trace::kModePure) != 0;
@@ -68,6 +75,7 @@ profile::Process process_of(const trace::FileHeader& header, const std::string& 
 }
 
 void go_on(profile::Process& process, const trace::FileHeader& header) {
+  take_pids(process, header);
   process.end = header.stop_monotonic;
   process.stop_reason = header.stop_reason.load();
   process.stop_errno = header.stop_errno;

@@ -24,7 +24,8 @@ std::string heading(const DoctorReport& report, const Recording& recording,
   const Process& first = recording.processes.front();
   std::string name = present::printable(profile::file_name_of(first.executable));
   std::string out =
-      fmt::format("{}, pid {}", present::paint(style, present::Role::kHeading, name), first.pid);
+      fmt::format("{}, pid {}", present::paint(style, present::Role::kHeading, name),
+                  present::pid_text(first));
   if (recording.processes.size() > 1) {
     const std::size_t more = recording.processes.size() - 1;
     out += fmt::format(" and {} more {}", present::exact_count(more),

@@ -49,7 +49,9 @@ void write_drops(present::JsonWriter& json, const vocabulary::Drops& drops) {
 void write_process(present::JsonWriter& json, const ProcessLine& line, const Recording& recording,
                    bool has_own_peak) {
   const Process& process = recording.processes[line.index];
-  json.begin_object().field("pid", process.pid).field("parent_pid", process.parent_pid);
+  json.begin_object().field("pid", process.pid);
+  if (process.inner_pid != 0) json.field("inner_pid", process.inner_pid);
+  json.field("parent_pid", process.parent_pid);
   json.field("executable", process.executable).field("allocator", process.allocator);
   json.field("trace", process.trace_path).field("trace_bytes", process.trace_bytes);
   json.field("is_fork_child", process.is_fork_child).field("is_pure", process.is_pure);
