@@ -34,8 +34,6 @@ void register_diff(CLI::App& app, int& exit_code);
 void register_check(CLI::App& app, int& exit_code);
 void register_doctor(CLI::App& app, int& exit_code);
 void register_plan(CLI::App& app, int& exit_code);
-void register_simulate(CLI::App& app, int& exit_code);
-void register_estimate(CLI::App& app, int& exit_code);
 void register_report(CLI::App& app, int& exit_code);
 void register_export(CLI::App& app, int& exit_code);
 void register_symbolize(CLI::App& app, int& exit_code);
@@ -77,8 +75,6 @@ inline constexpr Command kCommands[] = {
     {"check", register_check, Words::kSides},
     {"doctor", register_doctor},
     {"plan", register_plan},
-    {"simulate", register_simulate},
-    {"estimate", register_estimate},
     {"export", register_export},
     {"symbolize", register_symbolize},
     {"completion", register_completion},

@@ -17,6 +17,7 @@
 #include "cli/options/input.h"
 #include "cli/options/next_step.h"
 #include "cli/options/run_options.h"
+#include "cli/options/selection_options.h"
 #include "cli/options/terminal_options.h"
 #include "cli/verbs/commands.h"
 #include "live/followed_run.h"

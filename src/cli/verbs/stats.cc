@@ -5,8 +5,6 @@
 #include <memory>
 #include <utility>
 
-#include "analysis/profile/thinned.h"
-#include "analysis/report/study/estimators.h"
 #include "cli/options/input.h"
 #include "cli/options/next_step.h"
 #include "cli/options/selection_options.h"
@@ -20,34 +18,7 @@ struct StatsArguments {
   ReadOptions read;
   report::StatsOptions stats;
   query::SelectionOptions selection;
-  bool compares_estimators = false;
 };
-
-int print_estimators(const StatsArguments& options) {
-  const auto input = read_input(options.read);
-  if (!input) return kExitFailed;
-  const query::Subject subject = subject_or_refuse(options.selection, input->recording());
-  const bool is_split = subject.selection.kind == profile::Kind::kLiveAtPeak ||
-                        subject.selection.is_chosen_by_samples;
-  refuse_aggregated(input->recording(), "--estimators");
-  if (profile::depends_on_fates(subject.selection) && profile::is_any_thinned(input->recording())) {
-    throw CLI::ValidationError(
-        "--estimators: not all samples were tracked until they were freed, which the other "
-        "designs cannot handle; use --kind allocated");
-  }
-  if (is_split) {
-    throw CLI::ValidationError(
-        "--estimators: the peak includes only some of the samples, which the other designs "
-        "cannot handle");
-  }
-  const report::EstimatorsReport report = report::estimators_report(
-      input->recording(), options.read.level, subject.selection, subject.scope);
-  const present::Style style = terminal::output_style(options.read.level);
-  const bool is_printed = options.read.is_json
-                              ? terminal::print_data(to_json(report))
-                              : terminal::print_report(to_text(report, style), style);
-  return is_printed ? input->exit_code() : kExitFailed;
-}
 
 int print_stats(StatsArguments& options) {
   const auto input = read_input(options.read);
@@ -76,13 +47,9 @@ void register_stats(CLI::App& app, int& exit_code) {
   add_read_options(*verb, options->read);
   verb->add_option("--threads", options->stats.threads, "Threads to list (default 20; 0: all)")
       ->type_name("N");
-  verb->add_flag("--estimators", options->compares_estimators,
-                 "Compare the estimators and intervals of all designs instead");
   add_selection_options(*verb, options->selection);
   add_frame_options(*verb, options->read.frames);
-  verb->callback([options, &exit_code] {
-    exit_code = options->compares_estimators ? print_estimators(*options) : print_stats(*options);
-  });
+  verb->callback([options, &exit_code] { exit_code = print_stats(*options); });
 }
 
 }  // namespace geiger::cli
