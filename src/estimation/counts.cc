@@ -87,16 +87,6 @@ NodeSums sums_of(std::span<const Count> counts) {
   return sums;
 }
 
-double certain_bytes_below(std::span<const Count> counts, double size) {
-  double bytes = 0;
-  for (const Count& count : counts) {
-    const auto z = static_cast<double>(count.size);
-    if (!(z < size)) break;
-    if (is_certain(count)) bytes += z * static_cast<double>(count.count);
-  }
-  return bytes;
-}
-
 Counts thinned(std::span<const Count> counts, double interval, bool is_pure, std::uint64_t seed) {
   GEIGER_ASSERT(interval >= 1 && is_canonical(counts));
   const double to = rate_of_interval(std::max(interval, 1.0));

@@ -59,10 +59,6 @@ void add(NodeSums& sums, const Count& kind, std::uint64_t count);
 /// imply: state the intervals in force with could_have_sampled.
 [[nodiscard]] NodeSums sums_of(std::span<const Count> counts);
 
-/// Bytes of the certain objects smaller than `size`: what is uneven beside a recording
-/// whose largest interval is `size` (difference.h).
-[[nodiscard]] double certain_bytes_below(std::span<const Count> counts, double size);
-
 /// The samples that a recording with `interval` T >= 1 would have, drawn from these
 /// with `seed`: distributed exactly so, independently for every size and rate. Samples
 /// of intervals above T stay as they are. Certain objects of at least T bytes stay

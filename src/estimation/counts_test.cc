@@ -106,15 +106,6 @@ TEST(SumsOf, AreThoseOfTheSamples) {
   EXPECT_TRUE(has_equal_bits(sums_of(counts), expected));
 }
 
-TEST(CertainBytesBelow, LeavesOutTheLimitAndTheSampled) {
-  const Counts counts{
-      {10, kCertainRate, 2}, {20, 0.5, 9}, {20, kCertainRate, 1}, {30, kCertainRate, 1}};
-  EXPECT_EQ(certain_bytes_below(counts, 30), 40);
-  EXPECT_EQ(certain_bytes_below(counts, 20), 20);
-  EXPECT_EQ(certain_bytes_below(counts, 1e9), 70);
-  EXPECT_EQ(certain_bytes_below(counts, 0), 0);
-}
-
 double binomial(std::uint64_t n, std::uint64_t k, double p) {
   const auto a = static_cast<double>(n), b = static_cast<double>(k);
   return std::exp(std::lgamma(a + 1) - std::lgamma(b + 1) - std::lgamma(a - b + 1) +

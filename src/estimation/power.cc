@@ -1,7 +1,6 @@
 #include "estimation/power.h"
 
 #include <algorithm>
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 
 #include "estimation/checked.h"
@@ -24,36 +23,6 @@ Inclusion inclusion_of(double size, double lambda) {
   return {-std::expm1(-lambda * size), std::exp(-lambda * size)};
 }
 
-// The variance of the difference of two means of `runs` runs, relative to the square
-// of the before side's bytes.
-double relative_variance(const RunPlan& plan, double runs) {
-  const double after = 1 + plan.change;
-  const double sampling = (1 + after) / plan.samples_per_run;
-  const double between = plan.run_deviation * plan.run_deviation * (1 + after * after);
-  return (sampling + between) / runs;
-}
-
-// Two means whose variance rests on 2 runs + 2 degrees of freedom.
-bool suffices(const RunPlan& plan, double runs) {
-  const boost::math::students_t law(2 * runs + 2);
-  const double deviations = boost::math::quantile(complement(law, plan.alpha / 2)) +
-                            boost::math::quantile(complement(law, 1 - plan.power));
-  return deviations * deviations * relative_variance(plan, runs) <= plan.change * plan.change;
-}
-
-constexpr std::uint64_t kMostRuns = 1'000'000;
-
-// `suffices` is monotone.
-std::optional<std::uint64_t> least_runs(const RunPlan& plan) {
-  if (!suffices(plan, kMostRuns)) return std::nullopt;
-  std::uint64_t too_few = 1, enough = kMostRuns;
-  while (enough - too_few > 1) {
-    const std::uint64_t middle = (too_few + enough) / 2;
-    (suffices(plan, static_cast<double>(middle)) ? enough : too_few) = middle;
-  }
-  return enough;
-}
-
 }  // namespace
 
 std::optional<double> samples_needed(double change, double alpha, double power) {
@@ -62,12 +31,6 @@ std::optional<double> samples_needed(double change, double alpha, double power) 
   const double samples = z / change * (z / change) * (2 + change);
   if (!std::isfinite(samples)) return std::nullopt;
   return samples;
-}
-
-std::optional<double> interval_to_detect(double bytes, double change, double alpha, double power) {
-  const std::optional<double> samples = samples_needed(change, alpha, power);
-  if (!samples || !(bytes >= *samples) || !std::isfinite(bytes)) return std::nullopt;
-  return bytes / *samples;
 }
 
 double error_of_sampled_object(double size, double interval) {
@@ -101,23 +64,6 @@ Expected expected(std::span<const Objects> node, double interval, bool is_pure) 
   result.chance = result.certain > 0 ? 1 : chance_to_see(tried, t);
   result.relative_error = bytes > 0 ? std::sqrt(variance) / bytes : 0;
   return result;
-}
-
-std::optional<double> interval_for_error(double bytes, double error) {
-  const double interval = bytes * error * error;
-  if (!(error > 0 && bytes > 0) || !std::isfinite(interval)) return std::nullopt;
-  return std::max(interval, 1.0);
-}
-
-std::optional<std::uint64_t> runs_needed(const RunPlan& plan) {
-  const bool is_known =
-      plan.samples_per_run > 0 && plan.run_deviation >= 0 && std::isfinite(plan.run_deviation);
-  const auto samples = samples_needed(plan.change, plan.alpha, plan.power);
-  if (!is_known || !samples) return std::nullopt;
-  if (plan.run_deviation > 0) return least_runs(plan);
-  const double runs = std::ceil(*samples / plan.samples_per_run);
-  if (!(runs <= static_cast<double>(kMostRuns))) return std::nullopt;
-  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(runs));
 }
 
 std::optional<double> effort_to_decide(const Growth& growth, double limit, double level,

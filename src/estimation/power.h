@@ -3,7 +3,6 @@
 // shows has its own interval.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <span>
 
@@ -18,12 +17,6 @@ namespace geiger::estimation {
 /// too many for changes to a multiple. alpha and power in (0, 1), power > alpha;
 /// nothing for other input.
 [[nodiscard]] std::optional<double> samples_needed(double change, double alpha, double power);
-
-/// The largest interval, bytes, that finds the change of a node of `bytes` > 0 bytes:
-/// bytes / samples_needed, at least 1. Nothing where not even T = 1 would (then `bytes`
-/// is below samples_needed) or for wrong input.
-[[nodiscard]] std::optional<double> interval_to_detect(double bytes, double change, double alpha,
-                                                       double power);
 
 /// P(at least one sample) of `bytes` bytes in objects of any sizes, 1 - e^(-lambda
 /// bytes). In [0, 1]; 1 at T = 1, 0 for no bytes.
@@ -50,23 +43,6 @@ struct Expected {
 /// `interval` = T >= 1. Objects of at least T bytes are certain unless `is_pure`.
 /// Objects without size or count are skipped.
 [[nodiscard]] Expected expected(std::span<const Objects> node, double interval, bool is_pure);
-
-/// The largest interval at which `bytes` of small objects are estimated with the
-/// relative standard deviation `error` > 0: bytes error^2, at least 1.
-[[nodiscard]] std::optional<double> interval_for_error(double bytes, double error);
-
-/// A comparison of several runs per side.
-struct RunPlan {
-  double change = 0;           ///< Relative, above -1 and not 0.
-  double samples_per_run = 0;  ///< Expected on the before side; +inf: no sampling error.
-  double run_deviation = 0;    ///< Relative standard deviation from run to run.
-  double alpha = 0.05;
-  double power = 0.8;
-};
-
-/// Runs per side, as dispersion.h tests them. One run is an answer only without
-/// run-to-run variation. Nothing for wrong input and above a million runs.
-[[nodiscard]] std::optional<std::uint64_t> runs_needed(const RunPlan& plan);
 
 /// How many times as many samples (a smaller interval, or more runs) would put the
 /// growth on one side of `limit` with probability `power`, if it is what it seems to

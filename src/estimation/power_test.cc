@@ -112,17 +112,6 @@ TEST(SamplesNeeded, RefusesWhatIsNoQuestion) {
   EXPECT_FALSE(samples_needed(0.1, 0.5, 0.4));
 }
 
-TEST(IntervalToDetect, GivesTheReferenceForAGibibyte) {
-  constexpr double kSite = 1U << 30;
-  EXPECT_NEAR(interval_to_detect(kSite, 0.01, 0.05, 0.8).value(), 6.8e3, 0.05e3);
-  EXPECT_NEAR(interval_to_detect(kSite, 0.1, 0.05, 0.8).value(), 651e3, 1e3);
-  EXPECT_NEAR(interval_to_detect(kSite, 0.5, 0.05, 0.8).value(), 13.7e6, 0.1e6);
-  EXPECT_NEAR(interval_to_detect(kSite / 4, 0.1, 0.05, 0.8).value(), 163e3, 1e3);
-  EXPECT_FALSE(interval_to_detect(100, 0.1, 0.05, 0.8));
-  EXPECT_FALSE(interval_to_detect(std::nan(""), 0.1, 0.05, 0.8));
-  EXPECT_FALSE(interval_to_detect(-5, 0.1, 0.05, 0.8));
-}
-
 TEST(ChanceToSee, IsExponential) {
   EXPECT_NEAR(chance_to_see(3 * kT, kT), 1 - std::exp(-3), 1e-6);
   EXPECT_NEAR(chance_to_see(1.75 * kT, kT), 0.8262, 1e-4);
@@ -150,33 +139,6 @@ TEST(ExpectedRecording, IsThatOfTheEstimator) {
   EXPECT_EQ(complete.certain, 65549);
   EXPECT_EQ(expected({}, kT, false).relative_error, 0);
   EXPECT_EQ(expected(node, std::nan(""), false).relative_error, 0);
-}
-
-TEST(IntervalForError, IsBytesTimesItsSquare) {
-  EXPECT_DOUBLE_EQ(interval_for_error(1e9, 0.1).value(), 1e7);
-  EXPECT_EQ(interval_for_error(10, 0.1).value(), 1);
-  EXPECT_FALSE(interval_for_error(0, 0.1));
-  EXPECT_FALSE(interval_for_error(1e9, 0));
-  EXPECT_FALSE(interval_for_error(1e9, std::nan("")));
-}
-
-TEST(RunsNeeded, CombinesSamplingAndRuns) {
-  const RunPlan sampling{.change = 0.1, .samples_per_run = 1000};
-  EXPECT_EQ(runs_needed(sampling), 2U);  // 1648 samples.
-  RunPlan both = sampling;
-  both.run_deviation = 0.01;
-  EXPECT_EQ(runs_needed(both), 3U);
-  both.run_deviation = 0.1;
-  both.samples_per_run = std::numeric_limits<double>::infinity();
-  // (1.96 + .84)^2 (1 + 1.21) = 17.3 runs and a little for not knowing the variance.
-  EXPECT_EQ(runs_needed(both), 19U);
-  both.change = 1e-6;
-  EXPECT_FALSE(runs_needed(both));
-  for (const double wrong : {0.0, -1.0, std::nan("")}) {
-    RunPlan plan = sampling;
-    plan.samples_per_run = wrong;
-    EXPECT_FALSE(runs_needed(plan));
-  }
 }
 
 TEST(EffortToDecide, ScalesTheReachOfTheInterval) {

@@ -14,7 +14,7 @@
 #include "estimation/estimate.h"
 #include "estimation/sums.h"
 #include "geiger/arena.h"
-#include "sampling/geometric_law.h"
+#include "sampling/test_geometric_law.h"
 #include "study/coverage.h"
 
 namespace geiger {

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "analysis/symbolize/elf/elf_fixture.h"
+#include "analysis/symbolize/elf/test_programs.h"
 #include "analysis/symbolize/symbolize.h"
 #include "analysis/symbolize/worker.h"
 

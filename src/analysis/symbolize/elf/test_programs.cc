@@ -1,4 +1,4 @@
-#include "analysis/symbolize/elf/elf_fixture.h"
+#include "analysis/symbolize/elf/test_programs.h"
 
 #include <gelf.h>
 
