@@ -21,7 +21,7 @@ ProcessCheck check_process(const Recording& recording, std::uint32_t index) {
 
 bool DoctorReport::is_healthy() const {
   return std::ranges::none_of(
-      findings, [](const Diagnosis& finding) { return finding.severity == Severity::kDefect; });
+      diagnoses, [](const Diagnosis& diagnosis) { return diagnosis.severity == Severity::kDefect; });
 }
 
 DoctorReport doctor_report(const Recording& recording, const DoctorOptions& options) {
@@ -43,10 +43,10 @@ DoctorReport doctor_report(const Recording& recording, const DoctorOptions& opti
   constexpr std::array kChecks{check_damage, check_ending,  check_hits,  check_offsets,
                                check_draws,  check_samples, check_total, check_threads,
                                check_drops,  check_stacks,  check_names, check_detection};
-  std::vector<Diagnosis> findings;
-  findings.reserve(kChecks.size());
-  for (const auto check : kChecks) findings.push_back(check(patient));
-  report.findings = std::move(findings);
+  std::vector<Diagnosis> diagnoses;
+  diagnoses.reserve(kChecks.size());
+  for (const auto check : kChecks) diagnoses.push_back(check(patient));
+  report.diagnoses = std::move(diagnoses);
   return report;
 }
 

@@ -10,10 +10,10 @@ using profile::Recording;
 
 void write_findings(present::JsonWriter& json, const DoctorReport& report) {
   json.key("findings").begin_array();
-  for (const Diagnosis& finding : report.findings) {
-    json.begin_object().field("check", finding.check);
-    json.field("severity", name_of(finding.severity)).field("what", finding.what);
-    json.field("meaning", finding.meaning).field("next", finding.next).end_object();
+  for (const Diagnosis& diagnosis : report.diagnoses) {
+    json.begin_object().field("check", diagnosis.check);
+    json.field("severity", name_of(diagnosis.severity)).field("what", diagnosis.what);
+    json.field("meaning", diagnosis.meaning).field("next", diagnosis.next).end_object();
   }
   json.end_array();
 }

@@ -1,4 +1,4 @@
-#include "api/live_trace.h"
+#include "api/mapped_trace.h"
 
 #include <time.h>
 
@@ -14,8 +14,8 @@ std::uint64_t word_at(const char* place) {
 
 }  // namespace
 
-LiveTrace live_trace(const capture::TraceView& view) {
-  LiveTrace trace;
+MappedTrace mapped_trace(const capture::TraceView& view) {
+  MappedTrace trace;
   trace.base = view.base;
   trace.header = view.header;
   trace.image = view.number;
@@ -49,7 +49,7 @@ geiger_status HeldTrace::hold(std::uint32_t number) {
   if (status.header == nullptr || number < status.first_image) return GEIGER_OTHER_PROCESS;
   capture::TraceView view{};
   if (!capture->hold_trace(number, view)) return GEIGER_OVERWRITTEN;
-  trace_ = live_trace(view);
+  trace_ = mapped_trace(view);
   first_image_ = status.first_image;
   return GEIGER_OK;
 }

@@ -18,7 +18,7 @@
 namespace geiger::api {
 
 /// A view of one trace as it is mapped now.
-struct LiveTrace {
+struct MappedTrace {
   const char* base = nullptr;
   Bytes end = 0;  ///< Of what has been reserved, as of the question.
   const trace::FileHeader* header = nullptr;
@@ -45,7 +45,7 @@ struct LiveTrace {
 };
 
 /// A trace as the capture shows it.
-[[nodiscard]] LiveTrace live_trace(const capture::TraceView& view);
+[[nodiscard]] MappedTrace mapped_trace(const capture::TraceView& view);
 
 /// Keeps a trace of this process where it is for as long as it lives: the recording goes on in
 /// the next one meanwhile, and would use its place in the end.
@@ -65,11 +65,11 @@ class HeldTrace {
 
   /// Number of the first segment of its process.
   [[nodiscard]] std::uint32_t first_image() const { return first_image_; }
-  [[nodiscard]] const LiveTrace& operator*() const { return trace_; }
-  [[nodiscard]] const LiveTrace* operator->() const { return &trace_; }
+  [[nodiscard]] const MappedTrace& operator*() const { return trace_; }
+  [[nodiscard]] const MappedTrace* operator->() const { return &trace_; }
 
  private:
-  LiveTrace trace_;  ///< Image 0: none is held.
+  MappedTrace trace_;  ///< Image 0: none is held.
   std::uint32_t first_image_ = 0;
 };
 
@@ -109,7 +109,7 @@ struct MappedWindow {
 /// Hands every committed record in [begin, end) to a sink; returns the number of those that
 /// are not.
 template <class Sink>
-std::uint64_t walk(const LiveTrace& trace, Bytes begin, Bytes end, Sink& sink) {
+std::uint64_t walk(const MappedTrace& trace, Bytes begin, Bytes end, Sink& sink) {
   trace::ImageExtent extent;
   extent.records_end = extent.promised_end = end;
   trace::RecordWalk records(extent, true, begin);
