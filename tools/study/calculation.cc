@@ -121,16 +121,14 @@ std::string to_text(const Calculation& calculation, const present::Style& style)
 }
 
 std::string to_json(const Calculation& calculation) {
-  present::JsonWriter json;
-  json.begin_object().field("schema_version", present::kSchemaVersion).field("report", "estimate");
+  present::JsonWriter json("estimate");
   json.field("level", calculation.level);
   json.field("form", calculation.form == Form::kListed ? "listed" : "total");
   json.field("rate", calculation.is_poisson ? "poisson" : "bernoulli");
   write_fields(json, measure_of(calculation));
   write_sums(json, calculation.sums);
   write_failed_trials(json, calculation);
-  json.end_object();
-  return json.take();
+  return json.finish();
 }
 
 }  // namespace geiger::study

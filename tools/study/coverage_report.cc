@@ -265,17 +265,15 @@ std::string to_text(const CoverageReport& report, const present::Style& style) {
 }
 
 std::string to_json(const CoverageReport& report) {
-  present::JsonWriter json;
-  json.begin_object().field("schema_version", present::kSchemaVersion).field("report", "simulate");
+  present::JsonWriter json("simulate");
   json.field("level", report.settings.level).field("seed", report.settings.seed);
   json.field("replicates", report.settings.replicates);
   json.field("has_certain", report.settings.has_certain);
-  json.field("interval", kTableInterval).key("mixes").begin_array();
-  for (const MixRow& row : report.mixes) write_mix(json, report, row);
-  json.end_array().key("patterns").begin_array();
-  for (const PatternRow& row : report.patterns) write_pattern(json, report, row);
-  json.end_array().end_object();
-  return json.take();
+  json.field("interval", kTableInterval);
+  json.array("mixes", report.mixes, [&](const MixRow& row) { write_mix(json, report, row); });
+  json.array("patterns", report.patterns,
+             [&](const PatternRow& row) { write_pattern(json, report, row); });
+  return json.finish();
 }
 
 std::string to_svg(const CoverageReport& report) {

@@ -12,17 +12,15 @@ void write_interval(present::JsonWriter& json,
 
 void write_lines(present::JsonWriter& json, std::string_view name,
                  const std::vector<EstimatorLine>& lines) {
-  json.key(name).begin_array();
-  for (const EstimatorLine& line : lines) {
-    json.begin_object().field("estimator", line.key).field("value", line.value);
+  json.objects(name, lines, [&](const EstimatorLine& line) {
+    json.field("estimator", line.key).field("value", line.value);
     json.field("is_biased", !line.variance.has_value());
     if (line.variance) json.field("variance", *line.variance);
     write_interval(json, line.interval);
     if (line.interval) json.field("interval", line.interval_by);
     if (line.error) json.field("relative_error", *line.error);
-    json.field("why", line.why).end_object();
-  }
-  json.end_array();
+    json.field("why", line.why);
+  });
 }
 
 void write_table(present::JsonWriter& json, const EstimatorTable& table) {
@@ -37,46 +35,34 @@ void write_table(present::JsonWriter& json, const EstimatorTable& table) {
 }
 
 void write_intervals(present::JsonWriter& json, const std::vector<IntervalLine>& lines) {
-  json.key("intervals").begin_array();
-  for (const IntervalLine& line : lines) {
-    json.begin_object().field("interval", line.key);
+  json.objects("intervals", lines, [&](const IntervalLine& line) {
+    json.field("interval", line.key);
     write_interval(json, line.interval);
     if (line.holds) json.field("holds_exact", *line.holds);
-    json.field("why", line.why).end_object();
-  }
-  json.end_array();
+    json.field("why", line.why);
+  });
 }
 
 }  // namespace
 
 std::string to_json(const EstimatorsReport& report) {
-  present::JsonWriter json;
-  json.begin_object()
-      .field("schema_version", present::kSchemaVersion)
-      .field("report", "estimators");
+  present::JsonWriter json("estimators");
   json.field("level", report.level).field("kind", profile::name_of(report.kind));
   write_field(json, report.scope);
   if (report.exact) json.field("exact_bytes", *report.exact);
   json.field("impossible_samples", report.impossible);
-  json.key("whole").begin_object();
-  write_table(json, report.whole);
-  json.end_object();
+  json.object("whole", [&] { write_table(json, report.whole); });
   write_intervals(json, report.intervals);
-  json.key("sizes").begin_array();
-  for (const SizeLine& line : report.sizes) {
-    json.begin_object().field("size", line.size).field("interval", line.interval);
-    json.field("objects", line.objects).end_object();
-  }
-  json.end_array().key("sites").begin_array();
-  for (const EstimatorTable& site : report.sites) {
-    json.begin_object();
+  json.objects("sizes", report.sizes, [&](const SizeLine& line) {
+    json.field("size", line.size).field("interval", line.interval);
+    json.field("objects", line.objects);
+  });
+  json.objects("sites", report.sites, [&](const EstimatorTable& site) {
     present::write_name(json, site.name);
     json.field("detail", site.detail);
     write_table(json, site);
-    json.end_object();
-  }
-  json.end_array().end_object();
-  return json.take();
+  });
+  return json.finish();
 }
 
 }  // namespace geiger::study

@@ -38,31 +38,26 @@ void write_interval(present::JsonWriter& json, const IntervalOutlook& one) {
     write_outlook(json, *one.site);
   }
   if (one.run) write_expected(json, *one.run);
-  json.key("objects").begin_array();
-  for (const ObjectError& object : one.objects) {
-    json.begin_object().field("bytes", object.bytes);
-    json.field("relative_error", object.relative_error).end_object();
-  }
-  json.end_array().end_object();
+  json.objects("objects", one.objects, [&](const ObjectError& object) {
+    json.field("bytes", object.bytes);
+    json.field("relative_error", object.relative_error);
+  });
+  json.end_object();
 }
 
 void write_run(present::JsonWriter& json, const RunOutlook& run) {
   json.key("run").begin_object().field("duration_ns", run.duration);
   json.field("interval", run.interval).field("exact_bytes", run.exact_bytes);
-  json.key("allocated").begin_object();
-  write_fields(json, run.allocated);
-  json.end_object();
+  json.object("allocated", [&] { write_fields(json, run.allocated); });
   write_expected(json, run.expected);
-  json.field("events_per_second", run.events_per_second).key("functions").begin_array();
-  for (const FunctionOutlook& function : run.functions) {
-    json.begin_object();
+  json.field("events_per_second", run.events_per_second);
+  json.objects("functions", run.functions, [&](const FunctionOutlook& function) {
     present::write_name(json, function.name);
     write_fields(json, function.now);
     write_expected(json, function.expected);
     write_optional(json, "largest_interval", function.goal_interval);
-    json.end_object();
-  }
-  json.end_array().end_object();
+  });
+  json.end_object();
 }
 
 void write_cost(present::JsonWriter& json, const CostModel& cost) {
@@ -75,29 +70,23 @@ void write_cost(present::JsonWriter& json, const CostModel& cost) {
 
 std::string to_json(const PlanReport& report) {
   const PlanOptions& options = report.options;
-  present::JsonWriter json;
-  json.begin_object().field("schema_version", present::kSchemaVersion).field("report", "plan");
+  present::JsonWriter json("plan");
   json.field("level", options.level).field("power", options.power).field("alpha", options.alpha);
   write_optional(json, "change", options.change);
   write_optional(json, "precision", options.precision);
   json.field("interval", report.interval).field("is_interval_derived", report.is_interval_derived);
-  json.field("detection_limit_bytes", report.detection_limit).key("goals").begin_array();
-  for (const Goal& goal : report.goals) write_goal(json, goal);
-  json.end_array();
+  json.field("detection_limit_bytes", report.detection_limit);
+  json.array("goals", report.goals, [&](const Goal& goal) { write_goal(json, goal); });
   write_cost(json, report.cost);
   if (report.site) {
     json.key("site");
     write_outlook(json, *report.site);
   }
-  json.key("sites").begin_array();
-  for (const Outlook& outlook : report.sites) write_outlook(json, outlook);
-  json.end_array();
-  json.key("intervals").begin_array();
-  for (const IntervalOutlook& one : report.intervals) write_interval(json, one);
-  json.end_array();
+  json.array("sites", report.sites, [&](const Outlook& outlook) { write_outlook(json, outlook); });
+  json.array("intervals", report.intervals,
+             [&](const IntervalOutlook& one) { write_interval(json, one); });
   if (report.run) write_run(json, *report.run);
-  json.end_object();
-  return json.take();
+  return json.finish();
 }
 
 }  // namespace geiger::report
