@@ -25,10 +25,10 @@
 #include "analysis/report/profiles/stats.h"
 #include "analysis/report/profiles/table.h"
 #include "analysis/report/profiles/tree.h"
-#include "analysis/report/study/estimators.h"
 #include "analysis/symbolize/symbolize.h"
 #include "analysis/symbolize/trim.h"
 #include "base/utf8.h"
+#include "study/estimators.h"
 #include "target.h"
 
 namespace geiger::fuzz {
@@ -133,7 +133,7 @@ void draw_lists(const Recording& recording) {
 }
 
 void draw_judgements(const Recording& recording) {
-  const auto estimators = report::estimators_report(recording, kStyle.level);
+  const auto estimators = study::estimators_report(recording, kStyle.level);
   check_text(to_text(estimators, kStyle));
   check_json(to_json(estimators));
   const auto lifetimes = report::lifetimes_report(recording, {});

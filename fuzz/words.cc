@@ -12,13 +12,13 @@
 #include "analysis/profile/testing/example_recording.h"
 #include "analysis/symbolize/demangle.h"
 #include "cli/help/command_line.h"
-#include "cli/options/composition.h"
 #include "cli/options/gate_file.h"
 #include "cli/options/input.h"
 #include "query/instants.h"
 #include "query/ratio.h"
 #include "query/sizes.h"
 #include "query/spelling.h"
+#include "study/composition.h"
 #include "target.h"
 
 namespace {
@@ -37,9 +37,9 @@ void read_numbers(std::string_view text) {
 }
 
 void read_lists(std::string_view text) {
-  static_cast<void>(cli::parse_sample_group(text));
-  static_cast<void>(cli::parse_certain_group(text));
-  static_cast<void>(cli::parse_sample_lines(text));
+  static_cast<void>(study::parse_sample_group(text));
+  static_cast<void>(study::parse_certain_group(text));
+  static_cast<void>(study::parse_sample_lines(text));
   static_cast<void>(cli::parse_budget(text, "budget"));
   static_cast<void>(profile::Suppressions::parse(text));
 }

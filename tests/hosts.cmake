@@ -83,7 +83,8 @@ if(TARGET geiger_preload)
   geiger_process_test(names e2e names.py $<TARGET_FILE:geiger>)
   geiger_process_test(tutorial e2e tutorial.py $<TARGET_FILE:geiger>)
   geiger_process_test(json_schema e2e json_schema.py $<TARGET_FILE:geiger>
-    ${PROJECT_SOURCE_DIR}/docs/schema/geiger-report.schema.json ${PROJECT_SOURCE_DIR}/fuzz/corpus/trace)
+    ${PROJECT_SOURCE_DIR}/docs/schema/geiger-report.schema.json ${PROJECT_SOURCE_DIR}/fuzz/corpus/trace
+    $<TARGET_FILE:geiger-study> ${PROJECT_SOURCE_DIR}/tools/study/study-report.schema.json)
   if(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" AND NOT GEIGER_COVERAGE)  # what the golden table was counted with
     geiger_process_test(instruction_table golden instruction_table.py)
   endif()
@@ -134,7 +135,7 @@ endif()
 if(TARGET geiger_preload AND TARGET geiger_ingest AND TARGET geiger_estimation)
   find_package(nlohmann_json REQUIRED)
   add_executable(truth_analysis truth_analysis.cc)
-  target_link_libraries(truth_analysis PRIVATE geiger_ingest geiger_profile geiger_estimation
+  target_link_libraries(truth_analysis PRIVATE geiger_ingest geiger_profile geiger_study_room
                         geiger_warnings nlohmann_json::nlohmann_json)
   geiger_process_test(truth statistical truth.py)
   geiger_process_test(truth_can_fail statistical truth.py --break --seeds 20)

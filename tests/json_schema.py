@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Every verb's --json against docs/schema/geiger-report.schema.json.
+"""Every verb's --json against docs/schema/geiger-report.schema.json, those of geiger-study against
+tools/study/study-report.schema.json.
 
-usage: json_schema.py GEIGER SCHEMA CORPUS
+usage: json_schema.py GEIGER SCHEMA CORPUS GEIGER_STUDY STUDY_SCHEMA
 
 The schema lets fields be added; here a field that it does not name is a fault, so that
 none is added without being described. CORPUS is fuzz/corpus/trace: names that are attacks,
@@ -21,6 +22,10 @@ import jsonschema
 GEIGER = os.path.abspath(sys.argv.pop(1))
 SCHEMA = json.loads(pathlib.Path(sys.argv.pop(1)).read_text())
 CORPUS = pathlib.Path(sys.argv.pop(1)).resolve()
+STUDY = os.path.abspath(sys.argv.pop(1))
+STUDY_SCHEMA = json.loads(pathlib.Path(sys.argv.pop(1)).read_text())
+# Its reports have measures, estimates and selections as those of geiger do.
+STUDY_SCHEMA["$defs"] = {**SCHEMA["$defs"], **STUDY_SCHEMA["$defs"]}
 PROGRAM = ["perl", "-e", 'my %h; $h{$_} = "x" x ($_ % 300) for 1..20000; fork and wait; %h = ()']
 OPEN = {"measure"}  # Definitions that others extend.
 # Not one document but lines, and the data of a page: the tests of these verbs check them.
@@ -31,7 +36,7 @@ GROUPS = ["function", "stack", "module", "thread", "tid", "process", "size", "ty
 KINDS = ["live", "peak", "resident", "swapped", "untouched", "overhead", "live-overhead",
          "usable", "live-usable", "stranded", "mapped", "mapped-peak", "mapped-total", "mapped-files", "reserved"]
 OF_A_RUN = (
-    [["summary"], ["stats"], ["stats", "--estimators"], ["rss"], ["rss", "--at", "last"],
+    [["summary"], ["stats"], ["estimators"], ["rss"], ["rss", "--at", "last"],
      ["marks"], ["doctor"], ["plan"], ["plan", "--change", "1MiB"], ["tree"],
      ["tree", "--inverted"], ["tree", "--kind", "mapped"], ["leaks"], ["leaks", "--all"],
      ["leaks", "--all", "--by", "function"]]
@@ -43,6 +48,7 @@ OF_TWO = [["diff"], ["diff", "--by", "stack", "--all"], ["diff", "--kind", "live
           ["diff", "--kind", "mapped", "--all"], ["diff", "--from", "10%"],
           ["check", "--max-growth", "5%"], ["check", "--max-growth", "5%", "--by", "function"],
           ["check", "--max-growth", "5%", "--from", "10%"]]
+OF_STUDY = {"estimators", "simulate", "estimate"}  # Verbs of geiger-study.
 OF_NONE = [["simulate", "--replicates", "5", "--mix", "const16"],
            ["simulate", "--replicates", "5", "--mix", "huge", "--widths", "--certain"],
            ["simulate", "--replicates", "5", "--patterns"],
@@ -64,7 +70,7 @@ def closed(node, name=None):
             if key in ("properties", "$defs") else closed(part) if key != "enum" else part
             for key, part in node.items()}
     is_object = ("properties" in node or "allOf" in node) and "additionalProperties" not in node
-    if is_object and name not in OPEN and node is not SCHEMA and "const" not in str(
+    if is_object and name not in OPEN and node not in (SCHEMA, STUDY_SCHEMA) and "const" not in str(
             node.get("properties", {}).get("report", "")):
         made["unevaluatedProperties"] = False
     return made
@@ -74,7 +80,9 @@ class JsonSchema(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         jsonschema.Draft202012Validator.check_schema(SCHEMA)
+        jsonschema.Draft202012Validator.check_schema(STUDY_SCHEMA)
         cls.validator = jsonschema.Draft202012Validator(closed(SCHEMA))
+        cls.study_validator = jsonschema.Draft202012Validator(closed(STUDY_SCHEMA))
         cls.here = tempfile.mkdtemp(prefix="geiger-schema-")
         cls.record("a.geiger", "--interval", "1KiB", "--seed", "7", "--free-stacks",
                    "--fragmentation")
@@ -93,7 +101,8 @@ class JsonSchema(unittest.TestCase):
                        cwd=cls.here, timeout=120, capture_output=True)
 
     def document(self, verb, *words):
-        done = subprocess.run([GEIGER, verb, *words, "--json"], cwd=self.here, timeout=120,
+        program = STUDY if verb in OF_STUDY else GEIGER
+        done = subprocess.run([program, verb, *words, "--json"], cwd=self.here, timeout=120,
                               capture_output=True, check=False)
         self.assertIn(done.returncode, (0, 1, 2, 3, 4), (verb, words, done))
         return json.loads(done.stdout) if done.stdout else None
@@ -103,8 +112,9 @@ class JsonSchema(unittest.TestCase):
         document = self.document(verb, *words)
         if document is None:
             return None
+        validator = self.study_validator if verb in OF_STUDY else self.validator
         faults = [f"{'/'.join(map(str, fault.absolute_path))}: {fault.message[:300]}"
-                  for fault in self.validator.iter_errors(document)]
+                  for fault in validator.iter_errors(document)]
         self.assertEqual(faults, [], (verb, words))
         return document["report"]
 
@@ -144,11 +154,13 @@ class JsonSchema(unittest.TestCase):
         self.assertTrue(jsonschema.Draft202012Validator(SCHEMA).is_valid(document))
 
     def test_every_verb_with_json_is_here(self):
-        whole = subprocess.run([GEIGER, "--help"], capture_output=True, text=True, check=True)
-        verbs = [line.split()[0] for line in
-                 whole.stdout.split("Subcommands:\n")[1].split("\n\n")[0].splitlines()]
-        with_json = {verb for verb in verbs if "--json" in subprocess.run(
-            [GEIGER, verb, "--help"], capture_output=True, text=True, check=True).stdout}
+        with_json = set()
+        for program in (GEIGER, STUDY):
+            whole = subprocess.run([program, "--help"], capture_output=True, text=True, check=True)
+            verbs = [line.split()[0] for line in
+                     whole.stdout.split("Subcommands:\n")[1].split("\n\n")[0].splitlines()]
+            with_json |= {verb for verb in verbs if "--json" in subprocess.run(
+                [program, verb, "--help"], capture_output=True, text=True, check=True).stdout}
         tried = {words[0] for words in OF_A_RUN + OF_TWO + OF_NONE}
         self.assertEqual(with_json - OTHERS, tried)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Asserts that the library, `geiger estimate`, SQLite and PostgreSQL estimate alike.
+"""Asserts that the library, `geiger-study estimate`, SQLite and PostgreSQL estimate alike.
 
 On the reference vectors, on random compositions (fixed seed) and on a recorded program.
 Sums agree to 1e-10. Limits agree to 1e-10 between the vectors, the library and the command
@@ -22,6 +22,7 @@ import harness
 import postgres
 
 GEIGER = str(harness.BUILD / "bin" / "geiger")
+STUDY = str(harness.BUILD / "bin" / "geiger-study")
 VECTORS = json.loads((harness.ROOT / "tests" / "vectors" / "statistics.json").read_text())
 TABLES = (harness.ROOT / "src/analysis/export/sql/tables.sql").read_text()
 LEVELS = (0.9, 0.95, 0.99)
@@ -190,8 +191,8 @@ def number_of(field):
         return field or None
 
 
-def geiger(*words, data=None, code=0, cwd=None):
-    done = subprocess.run([GEIGER, *words], input=data, capture_output=True, timeout=300, cwd=cwd,
+def geiger(*words, program=GEIGER, data=None, code=0, cwd=None):
+    done = subprocess.run([program, *words], input=data, capture_output=True, timeout=300, cwd=cwd,
                           check=False)
     assert done.returncode == code, (words, done)
     return done.stdout
@@ -285,7 +286,7 @@ class Compositions(Comparison):
         document = json.loads(geiger("estimate", "--json", "--ci", str(level),
                                      "--file", "-", *words,
                                      *(["--listed"] if form == "listed" else []),
-                                     data=data.encode()))
+                                     program=STUDY, data=data.encode()))
         what = f"command, {composition.name}"
         self.assert_sums(document["sums"], result, what)
         for quantity in ("bytes", "objects"):

@@ -101,6 +101,31 @@ class Terminal(unittest.TestCase):
         for wrong in ("", "0", "-5", "x", "99999999999999999999", "80x"):
             self.assertEqual(self.piped(*tree, COLUMNS=wrong).stdout, self.piped(*tree).stdout)
 
+    def helps(self):
+        """The words that print each help text, those of verbs below verbs too."""
+        waiting = [()]
+        while waiting:
+            verb = waiting.pop()
+            yield (*verb, "--help")
+            parts = self.piped(*verb, "--help").stdout.split("Subcommands:\n")
+            waiting += [(*verb, name) for part in parts[1:]
+                        for name in re.findall(r"(?m)^  ([a-z]\w*)", part.split("\n\n")[0])]
+
+    def test_widths_of_help(self):
+        helps = list(self.helps())
+        self.assertGreater(len(helps), 30)
+        for words in helps:
+            text = self.piped(*words).stdout
+            self.assertLessEqual(self.widest(text), 80, words)
+            # What is indented as an example stays whole.
+            narrow = [line for line in self.piped(*words, COLUMNS="60").stdout.splitlines()
+                      if not re.match(r"Usage|  \S| {3,10}\S", line)]
+            self.assertLessEqual(max(map(len, narrow)), 60, words)
+        self.assertLessEqual(self.widest(self.shown("run", "--help", columns=72)), 72)
+        # Lines that fit are as they were written, others are filled again.
+        self.assertIn("or auto,\n", self.shown("run", "--help", columns=140))
+        self.assertRegex(self.shown("run", "--help"), r"or auto, the\s+smallest")
+
     def test_next_step_on_a_terminal_only(self):
         for words in (["table"], ["tree"], ["stats"], ["lifetimes"], ["leaks"], ["symbolize"]):
             shown = self.text_shown(*words, "a b.geiger")

@@ -16,7 +16,7 @@ std::string text_of(std::span<const std::uint8_t> bytes) {
 
 }  // namespace
 
-void Directory::read(const LiveTrace& trace, std::uint32_t first_image) {
+void Directory::read(const MappedTrace& trace, std::uint32_t first_image) {
   if (first_image != first_image_) *this = Directory();
   first_image_ = first_image;
   Bytes& read_to = read_to_.try_emplace(trace.image, trace::kRecordsOffset).first->second;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "api/live_trace.h"
+#include "api/mapped_trace.h"
 
 namespace geiger::api {
 
@@ -29,7 +29,7 @@ class Directory : public trace::RecordSink {
 
   /// Reads on to the end of the trace; starts anew for another process's, whose first segment
   /// has this number.
-  void read(const LiveTrace& trace, std::uint32_t first_image);
+  void read(const MappedTrace& trace, std::uint32_t first_image);
 
   void on(const trace::Record& record, const trace::ThreadRecord& layout);
   void on(const trace::Record& record, const trace::ThreadNameRecord& layout);

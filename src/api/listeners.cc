@@ -100,7 +100,7 @@ void told_sampled(void*, const capture::TraceView& view, trace::Ref sample,
     next_listener->sampled(next_listener->context, view, sample, record);
   }
   if (present.load(std::memory_order_relaxed) == 0) return;
-  const LiveTrace trace = live_trace(view);
+  const MappedTrace trace = mapped_trace(view);
   tell(&Place::sampled, sample_of(trace, as_recorded(trace, sample), own_tid(), 0));
 }
 
@@ -108,7 +108,7 @@ void told_freed(void*, const capture::TraceView& view, trace::Ref sample,
                 const trace::FreeRecord& record) {
   if (next_listener != nullptr) next_listener->freed(next_listener->context, view, sample, record);
   if (present.load(std::memory_order_relaxed) == 0) return;
-  const LiveTrace trace = live_trace(view);
+  const MappedTrace trace = mapped_trace(view);
   Drawn drawn = as_recorded(trace, sample);
   drawn.is_freed = true;
   drawn.until = record.time;

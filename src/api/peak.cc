@@ -17,7 +17,7 @@ constexpr std::uint64_t kPartsStream = 0x68616c766573;
 
 bool is_sure(const Drawn& drawn) { return drawn.is_certain || std::isinf(drawn.lambda); }
 
-estimation::Parts parts_of(const LiveTrace& trace, const Drawn& drawn) {
+estimation::Parts parts_of(const MappedTrace& trace, const Drawn& drawn) {
   if (is_sure(drawn)) return {.in_first = true, .in_second = true};
   const trace::SampleRecord& record = trace.sample(drawn.ref);
   const std::uint64_t random = sampling::thread_seed(trace.header->seed ^ kPartsStream, drawn.ref);

@@ -123,8 +123,8 @@ class PprofSnapshot {
     out.thread = entry.name.empty() ? writer_.intern("tid " + std::to_string(entry.tid))
                                     : writer_.intern(entry.name);
     if (row.type != 0) out.type = writer_.intern(text_of(row.type));
-    const std::vector<pprof::Label> labels = own_labels_of(row.label);
-    out.labels = labels;
+    const std::vector<pprof::InternedTag> tags = own_tags_of(row.label);
+    out.tags = tags;
     rows_.write(out, ids_of(stack), values, end);
   }
 
@@ -137,10 +137,10 @@ class PprofSnapshot {
     return ids;
   }
 
-  std::vector<pprof::Label> own_labels_of(trace::Ref innermost) {
+  std::vector<pprof::InternedTag> own_tags_of(trace::Ref innermost) {
     std::vector<std::string_view> texts;
     for (trace::Ref at = innermost; at != 0; at = name_at(at).owner) texts.push_back(text_of(at));
-    return rows_.own_labels(texts);
+    return rows_.own_tags(texts);
   }
 
   const trace::NameRecord& name_at(trace::Ref name) const {

@@ -19,7 +19,7 @@ PprofEnd end_of(const Profile& profile, const Drawn& drawn) {
 }
 
 PprofRow row_of(const Profile& profile, const Drawn& drawn) {
-  const LiveTrace& trace = profile.trace;
+  const MappedTrace& trace = profile.trace;
   const trace::SampleRecord& record = trace.sample(drawn.ref);
   return {
       record.stack,       record.label,   record.type,           trace.header_of(drawn.ref).thread,
@@ -31,7 +31,7 @@ struct Sums {
   estimation::NodeSums objects, bytes;
 };
 
-void add(Sums& sums, const LiveTrace& trace, const Drawn& drawn) {
+void add(Sums& sums, const MappedTrace& trace, const Drawn& drawn) {
   const Bytes size = trace.sample(drawn.ref).requested();
   if (drawn.is_certain) {
     sums.objects.add_certain(size);

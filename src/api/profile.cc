@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kThinningStream = 0x7468696e6e696e67;
 
 /// In [0, 1), from the sample's place: no coin, so that it falls alike each time.
-double uniform_of(const LiveTrace& trace, trace::Ref sample) {
+double uniform_of(const MappedTrace& trace, trace::Ref sample) {
   const std::uint64_t hash = sampling::thread_seed(trace.header->seed ^ kThinningStream, sample);
   return static_cast<double>(hash >> 11) * 0x1p-53;
 }
@@ -60,12 +60,13 @@ struct WindowReader : trace::RecordSink {
   Profile& profile;
 };
 
-geiger_text text_of(const LiveTrace& trace, trace::Ref name) {
+geiger_text text_of(const MappedTrace& trace, trace::Ref name) {
   const std::string_view text = trace::text_of(trace.record(name));
   return {text.data(), text.size()};
 }
 
-void name_sample(const LiveTrace& trace, const trace::SampleRecord& record, geiger_sample& sample) {
+void name_sample(const MappedTrace& trace, const trace::SampleRecord& record,
+                 geiger_sample& sample) {
   if (record.type != 0) sample.type = text_of(trace, record.type);
   for (trace::Ref label = record.label; label != 0 && sample.label_count < GEIGER_MAX_NESTING;
        label = trace.at<trace::NameRecord>(label).owner) {
@@ -73,7 +74,7 @@ void name_sample(const LiveTrace& trace, const trace::SampleRecord& record, geig
   }
 }
 
-std::span<const std::uint64_t> frames_of(const LiveTrace& trace, trace::Ref stack) {
+std::span<const std::uint64_t> frames_of(const MappedTrace& trace, trace::Ref stack) {
   if (stack == 0) return {};
   return trace::frames_of(trace.record(stack));
 }
@@ -94,7 +95,7 @@ void end_by(Drawn& drawn, const trace::Record& record, const trace::FreeRecord& 
   drawn.free_thread = record.header.thread;
 }
 
-Drawn as_recorded(const LiveTrace& trace, trace::Ref sample) {
+Drawn as_recorded(const MappedTrace& trace, trace::Ref sample) {
   const trace::SampleRecord& record = trace.sample(sample);
   const auto& epoch = trace.at<trace::EpochRecord>(record.epoch);
   return {.ref = sample,
@@ -106,7 +107,7 @@ Drawn as_recorded(const LiveTrace& trace, trace::Ref sample) {
           .value = record.requested()};
 }
 
-bool thinned(const LiveTrace& trace, trace::Ref sample, std::uint64_t interval, Drawn& drawn) {
+bool thinned(const MappedTrace& trace, trace::Ref sample, std::uint64_t interval, Drawn& drawn) {
   drawn = as_recorded(trace, sample);
   if (interval <= drawn.interval) return true;
   const trace::SampleRecord& record = trace.sample(sample);
@@ -147,7 +148,7 @@ void keep_references(Profile& profile, const Directory& directory) {
   profile.modules = directory.modules();
 }
 
-geiger_sample sample_of(const LiveTrace& trace, const Drawn& drawn, std::uint32_t tid,
+geiger_sample sample_of(const MappedTrace& trace, const Drawn& drawn, std::uint32_t tid,
                         std::uint32_t free_tid) {
   const trace::SampleRecord& record = trace.sample(drawn.ref);
   geiger_sample sample{};

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "api/directory.h"
-#include "api/live_trace.h"
+#include "api/mapped_trace.h"
 #include "api/record_store.h"
 #include "geiger/geiger.h"
 
@@ -32,7 +32,7 @@ struct Drawn {
 struct Profile {
   geiger_profile_kind kind = GEIGER_ALLOCATIONS;
   Position started, stopped;   ///< Of tokens.
-  LiveTrace trace;             ///< That samples refer to: once it is read, that of `records`.
+  MappedTrace trace;           ///< That samples refer to: once it is read, that of `records`.
   Bytes begin = 0, end = 0;    ///< The part of it that is read.
   std::uint64_t interval = 0;  ///< To thin to; 0: no thinning.
   Nanoseconds from = 0, to = 0;
@@ -55,7 +55,7 @@ struct Profile {
 
 /// Whether a sample is in the stream thinned to a mean interval, and as what. The answer
 /// is always the same, and what is in a coarser stream is in every finer one.
-[[nodiscard]] bool thinned(const LiveTrace& trace, trace::Ref sample, std::uint64_t interval,
+[[nodiscard]] bool thinned(const MappedTrace& trace, trace::Ref sample, std::uint64_t interval,
                            Drawn& drawn);
 
 /// Reads the samples between two positions of its trace.
@@ -72,14 +72,14 @@ void keep_references(Profile& profile, const Directory& directory);
 
 /// A sample of the trace as users see it: `until` = 0 for one without a lifetime. `tid`,
 /// `free_tid`: of the threads that allocated and freed it, 0: not known.
-[[nodiscard]] geiger_sample sample_of(const LiveTrace& trace, const Drawn& drawn, std::uint32_t tid,
-                                      std::uint32_t free_tid);
+[[nodiscard]] geiger_sample sample_of(const MappedTrace& trace, const Drawn& drawn,
+                                      std::uint32_t tid, std::uint32_t free_tid);
 
 /// Ends a sample as a record of the trace says; its stack is one of that trace.
 void end_by(Drawn& drawn, const trace::Record& record, const trace::FreeRecord& free);
 
 /// The sample as recorded: with its own rate, and not freed.
-[[nodiscard]] Drawn as_recorded(const LiveTrace& trace, trace::Ref sample);
+[[nodiscard]] Drawn as_recorded(const MappedTrace& trace, trace::Ref sample);
 
 [[nodiscard]] geiger_sample sample_of(const Profile& profile, const Drawn& drawn);
 

@@ -12,14 +12,14 @@ std::uint64_t hash_of(const std::vector<std::uint64_t>& words) {
   return std::hash<std::string_view>{}({bytes, words.size() * sizeof words[0]});
 }
 
-std::vector<std::uint64_t> words_of(const LiveTrace& trace, trace::Ref ref) {
+std::vector<std::uint64_t> words_of(const MappedTrace& trace, trace::Ref ref) {
   const auto* words = &trace.at<std::uint64_t>(ref);
   return {words, words + trace.header_of(ref).words};
 }
 
 }  // namespace
 
-void RecordStore::read_from(const LiveTrace& trace) {
+void RecordStore::read_from(const MappedTrace& trace) {
   known_.clear();
   from_ = trace;
   if (!words_.empty()) return;
@@ -28,8 +28,8 @@ void RecordStore::read_from(const LiveTrace& trace) {
   std::memcpy(static_cast<void*>(words_.data()), trace.header, sizeof(trace::FileHeader));
 }
 
-LiveTrace RecordStore::view() const {
-  LiveTrace trace;
+MappedTrace RecordStore::view() const {
+  MappedTrace trace;
   trace.base = reinterpret_cast<const char*>(words_.data());
   trace.end = words_.size() * 8;
   trace.header = reinterpret_cast<const trace::FileHeader*>(words_.data());

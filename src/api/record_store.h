@@ -6,14 +6,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "api/live_trace.h"
+#include "api/mapped_trace.h"
 
 namespace geiger::api {
 
 class RecordStore {
  public:
   /// What is added from here on is in this trace, which must stay for as long.
-  void read_from(const LiveTrace& trace);
+  void read_from(const MappedTrace& trace);
 
   /// Copies a sample; the reference of the copy. Moves what was copied before.
   [[nodiscard]] trace::Ref add(trace::Ref sample);
@@ -22,7 +22,7 @@ class RecordStore {
   [[nodiscard]] trace::Ref add_stack(trace::Ref stack) { return copied(stack); }
 
   /// All copies. Valid until the next addition.
-  [[nodiscard]] LiveTrace view() const;
+  [[nodiscard]] MappedTrace view() const;
 
  private:
   trace::Ref copied(trace::Ref ref);
@@ -30,7 +30,7 @@ class RecordStore {
   trace::Ref unique(std::vector<std::uint64_t> record);
   trace::Ref append(const std::uint64_t* words, std::size_t count);
 
-  LiveTrace from_;
+  MappedTrace from_;
   std::vector<std::uint64_t> words_;
   std::unordered_map<trace::Ref, trace::Ref> known_;                ///< Of from_.
   std::unordered_multimap<std::uint64_t, trace::Ref> by_contents_;  ///< By their hash.

@@ -27,7 +27,7 @@ struct Live {
 /// Collects what the table holds; an exception must not pass through the capture.
 struct Collected {
   std::vector<Live> found;
-  const LiveTrace& trace;
+  const MappedTrace& trace;
   bool is_out_of_memory = false;
 };
 
@@ -35,7 +35,7 @@ void collect(void* context, std::uint64_t, std::uint32_t image, trace::Ref sampl
   auto& collected = *static_cast<Collected*>(context);
   // A sample that was reserved behind the end came after the question, unless it was only carried
   // there: a segment comes into use before what lives is carried into it.
-  const LiveTrace& trace = collected.trace;
+  const MappedTrace& trace = collected.trace;
   const bool is_behind = image == trace.image && Bytes{sample} * 8 >= trace.end;
   const bool is_late = is_behind && trace.header_of(sample).type != trace::RecordType::kCarried;
   if (is_late || collected.is_out_of_memory) return;
@@ -54,7 +54,7 @@ void read_live_of(Profile& profile, const HeldTrace& present, std::span<const Li
     profile.unfinished += found.size();
     return;
   }
-  const LiveTrace& trace = is_present ? *present : *other;
+  const MappedTrace& trace = is_present ? *present : *other;
   profile.records.read_from(trace);
   for (const Live& live : found) {
     Drawn drawn = as_recorded(trace, live.ref);

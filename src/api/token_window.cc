@@ -58,7 +58,7 @@ void end_at(Drawn& drawn, Nanoseconds time) {
 }
 
 /// What lived when the trace before this one ended: its frees in this one, up to `end`.
-Living follow(Profile& profile, const LiveTrace& trace, Bytes end, const Living& before) {
+Living follow(Profile& profile, const MappedTrace& trace, Bytes end, const Living& before) {
   profile.records.read_from(trace);
   Checkpoint checkpoint;
   for (const auto& [ref, index] : before) {
@@ -75,7 +75,7 @@ Living follow(Profile& profile, const LiveTrace& trace, Bytes end, const Living&
 }
 
 /// The part of a token that is in one trace.
-Profile part_of(const Profile& whole, const LiveTrace& trace) {
+Profile part_of(const Profile& whole, const MappedTrace& trace) {
   Profile part;
   part.kind = whole.has_lifetimes() ? GEIGER_LIFETIMES : GEIGER_ALLOCATIONS;
   part.trace = trace;

@@ -49,25 +49,11 @@ using Counts = std::vector<Count>;
 /// Brings counts in any order and repetition to the canonical form.
 void make_canonical(Counts& counts);
 
-/// The counts of `a` and `b` together, canonical. Requires canonical ones.
-[[nodiscard]] Counts merged(std::span<const Count> a, std::span<const Count> b);
-
 /// Adds `count` samples of the kind that `kind` is, whatever its own count.
 void add(NodeSums& sums, const Count& kind, std::uint64_t count);
 
 /// The sums of `counts`, added in order. Requires canonical ones. E is what the samples themselves
 /// imply: state the intervals in force with could_have_sampled.
 [[nodiscard]] NodeSums sums_of(std::span<const Count> counts);
-
-/// Bytes of the certain objects smaller than `size`: what is uneven beside a recording
-/// whose largest interval is `size` (difference.h).
-[[nodiscard]] double certain_bytes_below(std::span<const Count> counts, double size);
-
-/// The samples that a recording with `interval` T >= 1 would have, drawn from these
-/// with `seed`: distributed exactly so, independently for every size and rate. Samples
-/// of intervals above T stay as they are. Certain objects of at least T bytes stay
-/// certain unless `is_pure`. Requires canonical ones; state E with T afterwards.
-[[nodiscard]] Counts thinned(std::span<const Count> counts, double interval, bool is_pure,
-                             std::uint64_t seed);
 
 }  // namespace geiger::estimation

@@ -1,5 +1,3 @@
-// The statistical part has fixed seeds; its limits hold for a fresh seed with
-// probability 1 - 1e-6 per comparison (|z| < 5).
 #include "estimation/counts.h"
 
 #include <gtest/gtest.h>
@@ -7,10 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <map>
 #include <random>
-
-#include "estimation/thinning.h"
 
 namespace geiger::estimation {
 namespace {
@@ -28,6 +23,12 @@ Counts some_counts(std::mt19937_64& generator, int number) {
     const double interval = std::exp2(static_cast<double>(generator() % 12));
     counts.push_back({1 + generator() % 5000, rate_of_interval(interval), generator() % 5});
   }
+  return counts;
+}
+
+Counts merged(Counts counts, const Counts& more) {
+  counts.insert(counts.end(), more.begin(), more.end());
+  make_canonical(counts);
   return counts;
 }
 
@@ -104,91 +105,6 @@ TEST(SumsOf, AreThoseOfTheSamples) {
   expected.add(48, rate_of_interval(2 * kT), 2);
   expected.add_certain(100, 3);
   EXPECT_TRUE(has_equal_bits(sums_of(counts), expected));
-}
-
-TEST(CertainBytesBelow, LeavesOutTheLimitAndTheSampled) {
-  const Counts counts{
-      {10, kCertainRate, 2}, {20, 0.5, 9}, {20, kCertainRate, 1}, {30, kCertainRate, 1}};
-  EXPECT_EQ(certain_bytes_below(counts, 30), 40);
-  EXPECT_EQ(certain_bytes_below(counts, 20), 20);
-  EXPECT_EQ(certain_bytes_below(counts, 1e9), 70);
-  EXPECT_EQ(certain_bytes_below(counts, 0), 0);
-}
-
-double binomial(std::uint64_t n, std::uint64_t k, double p) {
-  const auto a = static_cast<double>(n), b = static_cast<double>(k);
-  return std::exp(std::lgamma(a + 1) - std::lgamma(b + 1) - std::lgamma(a - b + 1) +
-                  b * std::log(p) + (a - b) * std::log1p(-p));
-}
-
-// n objects of one size recorded at `from` and thinned to `to` must be counted as
-// often as n objects recorded at `to`: chi-square against the enumerated law.
-TEST(Thinned, HasTheLawOfARecordingAtTheLargerInterval) {
-  constexpr std::uint64_t kObjects = 12;
-  constexpr int kRepeats = 40000;
-  std::mt19937_64 generator(3);
-  for (const Bytes size : {Bytes{3}, Bytes{40}, Bytes{63}, Bytes{200}}) {
-    const double from = rate_of_interval(kT), to = rate_of_interval(4 * kT);
-    const double pi = inclusion_probability(size, to);
-    const bool is_certain = static_cast<double>(size) >= kT;
-    std::binomial_distribution<std::uint64_t> recorded(
-        kObjects, is_certain ? 1.0 : inclusion_probability(size, from));
-    std::map<std::uint64_t, double> seen;
-    for (int i = 0; i < kRepeats; ++i) {
-      Counts counts{{size, is_certain ? kCertainRate : from, recorded(generator)}};
-      make_canonical(counts);
-      const Counts kept = thinned(counts, 4 * kT, false, generator());
-      seen[kept.empty() ? 0 : kept[0].count] += 1;
-      if (!kept.empty()) {
-        ASSERT_EQ(kept[0].lambda, to);
-      }
-    }
-    for (std::uint64_t k = 0; k <= kObjects; ++k) {
-      const double p = binomial(kObjects, k, pi);
-      if (p * kRepeats < 20) continue;
-      EXPECT_LT(std::abs(seen[k] - p * kRepeats) / std::sqrt(p * (1 - p) * kRepeats), 5)
-          << size << " " << k;
-    }
-  }
-}
-
-// Each size of a node is thinned independently of its other sizes.
-TEST(Thinned, TreatsEachSizeByItself) {
-  const Counts one{{16, rate_of_interval(kT), 1000}};
-  const Counts two{{16, rate_of_interval(kT), 1000}, {32, rate_of_interval(kT), 50}};
-  EXPECT_EQ(thinned(one, 4 * kT, false, 9)[0], thinned(two, 4 * kT, false, 9)[0]);
-  EXPECT_NE(thinned(one, 4 * kT, false, 9), thinned(one, 4 * kT, false, 10));
-}
-
-// Whether an object stays depends on its size alone; values of one size do not share
-// their draws either.
-TEST(Thinned, KeepsValues) {
-  const double from = rate_of_interval(kT);
-  const Counts counts{{16, from, 1000, 4}, {16, from, 1000, 8}, {16, from, 1000}};
-  const Counts kept = thinned(counts, 4 * kT, false, 9);
-  ASSERT_EQ(kept.size(), 3U);
-  EXPECT_EQ(kept[0].value, 4U);
-  EXPECT_EQ(kept[1].value, 8U);
-  EXPECT_EQ(kept[2].value, kWholeSize);
-  EXPECT_FALSE(kept[0].count == kept[1].count && kept[1].count == kept[2].count);
-  const double keep = keep_probability(16, from, rate_of_interval(4 * kT));
-  for (const Count& count : kept) {
-    const double z =
-        (static_cast<double>(count.count) - 1000 * keep) / std::sqrt(1000 * keep * (1 - keep));
-    EXPECT_LT(std::abs(z), 5) << count.value;
-  }
-}
-
-TEST(Thinned, KeepsWhatTheIntervalLetsPass) {
-  const Counts counts{
-      {100, kCertainRate, 3}, {200, rate_of_interval(1000), 2}, {5000, kCertainRate, 1}};
-  EXPECT_EQ(thinned(counts, 100, false, 1), counts);
-  EXPECT_EQ(thinned(counts, 1, true, 1), counts);
-  const Counts kept = thinned(counts, 4000, false, 1);
-  EXPECT_EQ(kept.back(), counts.back());
-  // Pure: put to trial, which an object of 5 T hardly ever escapes.
-  const Counts pure = thinned(counts, 1000, true, 1);
-  EXPECT_EQ(pure.back(), (Count{5000, rate_of_interval(1000), 1}));
 }
 
 }  // namespace

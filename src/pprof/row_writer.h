@@ -13,9 +13,9 @@ namespace geiger::pprof {
 
 struct Row {
   Bytes requested = 0;
-  Bytes interval = 0;             ///< That its samples are drawn with, or as if with.
-  Text thread = 0, type = 0;      ///< 0 = not known.
-  std::span<const Label> labels;  ///< Of the program's own: own_labels().
+  Bytes interval = 0;                 ///< That its samples are drawn with, or as if with.
+  Text thread = 0, type = 0;          ///< 0 = not known.
+  std::span<const InternedTag> tags;  ///< Of the program's own: own_tags().
 };
 
 /// How the objects of a row of lifetimes ended.
@@ -31,7 +31,8 @@ class RowWriter {
   RowWriter(Writer& writer, Bytes period);
 
   /// The tags of the labels in force, innermost first (label_tags.h).
-  [[nodiscard]] std::vector<Label> own_labels(std::span<const std::string_view> innermost_first);
+  [[nodiscard]] std::vector<InternedTag> own_tags(
+      std::span<const std::string_view> innermost_first);
 
   void write(const Row& row, std::span<const std::uint64_t> locations,
              std::span<const std::int64_t> values, const RowEnd* end = nullptr);
@@ -42,7 +43,7 @@ class RowWriter {
   Writer& writer_;
   Bytes period_;
   Text bytes_, interval_, thread_, type_;
-  std::vector<Label> labels_;  // Of the row that is written.
+  std::vector<InternedTag> tags_;  // Of the row that is written.
 };
 
 }  // namespace geiger::pprof

@@ -13,12 +13,12 @@ using protozero::pbf_writer;
 
 constexpr std::size_t kFlushAt = 1 << 18;
 
-void write_label(pbf_writer& sample, const Label& label) {
+void write_tag(pbf_writer& sample, const InternedTag& tag) {
   pbf_writer out(sample, field::kLabel);
-  out.add_int64(field::kKey, label.key);
-  if (label.text != 0) return out.add_int64(field::kStr, label.text);
-  out.add_int64(field::kNum, label.number);
-  if (label.unit != 0) out.add_int64(field::kNumUnit, label.unit);
+  out.add_int64(field::kKey, tag.key);
+  if (tag.text != 0) return out.add_int64(field::kStr, tag.text);
+  out.add_int64(field::kNum, tag.number);
+  if (tag.unit != 0) out.add_int64(field::kNumUnit, tag.unit);
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ void Writer::write(const Sample& sample) {
     pbf_writer out(top, field::kSample);
     out.add_packed_uint64(field::kLocationId, sample.locations.begin(), sample.locations.end());
     out.add_packed_int64(field::kValue, sample.values.begin(), sample.values.end());
-    for (const Label& label : sample.labels) write_label(out, label);
+    for (const InternedTag& tag : sample.tags) write_tag(out, tag);
   }
   flush(kFlushAt);
 }

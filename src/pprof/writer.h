@@ -20,8 +20,8 @@ namespace geiger::pprof {
 /// A text's number in the string table; 0 is the empty one.
 using Text = std::int64_t;
 
-/// A tag of a sample: a text, or a number where `text` is 0.
-struct Label {
+/// A tag of a sample, its texts by number: a text, or a number where `text` is 0.
+struct InternedTag {
   Text key = 0;
   Text text = 0;
   std::int64_t number = 0;
@@ -31,7 +31,7 @@ struct Label {
 struct Sample {
   std::span<const std::uint64_t> locations;  ///< Leaf first.
   std::span<const std::int64_t> values;      ///< One per sample type.
-  std::span<const Label> labels;
+  std::span<const InternedTag> tags;
 };
 
 struct Mapping {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "geiger/bernoulli_trial.h"
-#include "sampling/geometric_law.h"
+#include "sampling/test_geometric_law.h"
 
 namespace geiger::sampling {
 namespace {

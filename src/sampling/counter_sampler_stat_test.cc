@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "sampling/counter_sampler.h"
-#include "sampling/geometric_law.h"
 #include "sampling/logarithm.h"
+#include "sampling/test_geometric_law.h"
 
 namespace geiger::sampling {
 namespace {

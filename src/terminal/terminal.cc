@@ -36,12 +36,10 @@ std::optional<std::size_t> width_asked_for() {
   return std::max(width, present::kLeastWidth);
 }
 
-std::size_t terminal_width() {
+std::size_t terminal_width(std::size_t elsewhere) {
   if (const auto width = width_asked_for()) return *width;
   winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) {
-    return present::kDefaultWidth;
-  }
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return elsewhere;
   return std::max<std::size_t>(size.ws_col, present::kLeastWidth);
 }
 
@@ -73,7 +71,13 @@ void choose_color(Color color) { chosen_color = color; }
 void choose_names(present::Names names) { chosen_names = names; }
 
 present::Style output_style(double level) {
-  return {terminal_width(), wants_color(), shows_unicode(), level, chosen_names};
+  return {terminal_width(present::kDefaultWidth), wants_color(), shows_unicode(), level,
+          chosen_names};
+}
+
+std::size_t help_width() {
+  constexpr std::size_t kUsual = 80;
+  return terminal_width(kUsual);
 }
 
 bool print_report(std::string_view text, const present::Style& style) {

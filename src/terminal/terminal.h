@@ -1,6 +1,7 @@
 // What the user's terminal can show, and writing to it.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "analysis/present/style.h"
@@ -20,6 +21,9 @@ void choose_names(present::Names names);
 /// only, and not with NO_COLOR, CLICOLOR=0 or TERM=dumb; CLICOLOR_FORCE brings them anywhere.
 /// `level` as in Style.
 [[nodiscard]] present::Style output_style(double level);
+
+/// Columns of help texts: as of output_style(), but 80 where standard output is not a terminal.
+[[nodiscard]] std::size_t help_width();
 
 /// Writes a whole report to standard output and flushes it. If that fails, prints one line on
 /// standard error and returns false.

@@ -11,7 +11,7 @@
 #include "analysis/compare/limits.h"
 #include "analysis/compare/site_runs.h"
 #include "base/check.h"
-#include "estimation/study/power.h"
+#include "estimation/power.h"
 
 namespace geiger::compare {
 namespace {

@@ -59,9 +59,8 @@ class FirefoxWriter {
     json_.begin_object();
     write_meta();
     write_libraries();
-    json_.key("threads").begin_array();
-    for (const std::uint32_t process : shown_) write_thread(process);
-    json_.end_array().key("counters").begin_array();
+    json_.array("threads", shown_, [&](const std::uint32_t process) { write_thread(process); });
+    json_.key("counters").begin_array();
     for (std::uint32_t thread = 0; thread < shown_.size(); ++thread) {
       write_heap_counter(thread);
       write_rss(thread);
@@ -118,14 +117,12 @@ class FirefoxWriter {
   }
 
   void write_libraries() {
-    json_.key("libs").begin_array();
-    for (const profile::Module& module : recording_.modules) {
+    json_.array("libs", recording_.modules, [&](const profile::Module& module) {
       const std::string name(profile::file_name_of(module.path));
       json_.begin_object().field("arch", "").field("name", name).field("path", module.path);
       json_.field("debugName", name).field("debugPath", module.path).field("breakpadId", "");
       json_.field("codeId", module.build_id).end_object();
-    }
-    json_.end_array();
+    });
   }
 
   void write_thread(std::uint32_t index) {
@@ -228,11 +225,9 @@ class FirefoxWriter {
     json_.field("mainThreadIndex", thread);
     json_.key("sampleGroups").begin_array().begin_object().field("id", 0);
     json_.key("samples").begin_object().field("length", steps.size());
-    json_.key("time").begin_array();
-    for (const Step& step : steps) json_.number(step.time);
-    json_.end_array().key("count").begin_array();
-    for (const Step& step : steps) json_.signed_integer(step.change);
-    json_.end_array().end_object().end_object().end_array().end_object();
+    json_.array("time", steps, [&](const Step& step) { json_.number(step.time); });
+    json_.array("count", steps, [&](const Step& step) { json_.signed_integer(step.change); });
+    json_.end_object().end_object().end_array().end_object();
   }
 
   const Recording& recording_;

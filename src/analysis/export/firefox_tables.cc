@@ -20,12 +20,10 @@ JsonWriter& null(JsonWriter& json) { return json.number(HUGE_VAL); }
 template <typename Items, typename WriteItem>
 void column(JsonWriter& json, const char* name, const Items& items, const Sink& sink,
             const WriteItem& write_item) {
-  json.key(name).begin_array();
-  for (const auto& item : items) {
+  json.array(name, items, [&](const auto& item) {
     write_item(item);
     pass_on(json, sink);
-  }
-  json.end_array();
+  });
 }
 
 template <typename Items>
@@ -57,12 +55,10 @@ void ThreadTables::write(JsonWriter& json, const Sink& sink) {
   json.key("nativeSymbols").begin_object();
   for (const char* column : {"address", "functionSize", "libIndex", "name"}) empty(json, column);
   json.field("length", 0).end_object();
-  json.key("stringArray").begin_array();
-  for (const std::string& text : strings_) {
+  json.array("stringArray", strings_, [&](const std::string& text) {
     json.string(text);
     pass_on(json, sink);
-  }
-  json.end_array();
+  });
 }
 
 std::uint32_t ThreadTables::string(const std::string& text) {
@@ -139,11 +135,11 @@ void ThreadTables::write_resources(JsonWriter& json) {
   json.key("resourceTable").begin_object().field("length", libraries_.size());
   json.key("lib").begin_array();
   for (std::size_t i = 0; i < libraries_.size(); ++i) json.integer(libraries_[i]);
-  json.end_array().key("name").begin_array();
-  for (const std::uint32_t module : libraries_) {
+  json.end_array();
+  json.array("name", libraries_, [&](const std::uint32_t module) {
     json.integer(string(std::string(profile::file_name_of(recording_.modules[module].path))));
-  }
-  json.end_array().key("host").begin_array();
+  });
+  json.key("host").begin_array();
   for (std::size_t i = 0; i < libraries_.size(); ++i) null(json);
   json.end_array().key("type").begin_array();
   for (std::size_t i = 0; i < libraries_.size(); ++i) json.integer(kLibraryResource);

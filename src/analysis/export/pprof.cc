@@ -34,7 +34,7 @@ class PprofExport {
         gzip_(sink),
         location_ids_(recording.locations.size()),
         function_of_frame_(recording.frames.size()),
-        own_labels_(recording.labels.size()) {
+        own_tags_(recording.labels.size()) {
     number_mappings();
   }
 
@@ -130,19 +130,19 @@ class PprofExport {
     out.interval = row.interval;
     if (row.thread < thread_names_.size()) out.thread = thread_names_[row.thread];
     if (row.type != profile::Types::kUnknown) out.type = writer_.intern(types_[row.type]);
-    out.labels = own_labels_of(row.label);
+    out.tags = own_tags_of(row.label);
     rows_.write(out, ids_, values);
   }
 
-  std::span<const pprof::Label> own_labels_of(std::uint32_t innermost) {
-    if (innermost >= own_labels_.size()) return {};
-    std::vector<pprof::Label>& known = own_labels_[innermost];
+  std::span<const pprof::InternedTag> own_tags_of(std::uint32_t innermost) {
+    if (innermost >= own_tags_.size()) return {};
+    std::vector<pprof::InternedTag>& known = own_tags_[innermost];
     if (!known.empty()) return known;
     std::vector<std::string_view> texts;
     for (std::uint32_t at = innermost; at != profile::kNone; at = recording_.labels[at].parent) {
       texts.emplace_back(recording_.labels[at].text);
     }
-    return known = rows_.own_labels(texts);
+    return known = rows_.own_tags(texts);
   }
 
   void write_mapping(std::uint32_t index) {
@@ -187,9 +187,9 @@ class PprofExport {
   std::vector<std::uint32_t> locations_;    // In the order of their ids.
   std::vector<std::uint64_t> location_ids_;
   std::vector<std::uint64_t> function_of_frame_;
-  std::vector<std::vector<pprof::Label>> own_labels_;  // By label; those that were met.
-  std::vector<std::uint64_t> ids_;                     // Of the row that is written.
-  std::vector<pprof::Line> lines_;                     // Of the location that is written.
+  std::vector<std::vector<pprof::InternedTag>> own_tags_;  // By label; those that were met.
+  std::vector<std::uint64_t> ids_;                         // Of the row that is written.
+  std::vector<pprof::Line> lines_;                         // Of the location that is written.
 };
 
 }  // namespace

@@ -56,19 +56,17 @@ void write_profile(present::JsonWriter& json, const TitledProfile& titled,
   json.begin_object().field("type", "sampled").field("name", titled.title);
   json.field("unit", titled.weight == Weight::kBytes ? "bytes" : "none");
   json.field("startValue", 0).field("endValue", total);
-  json.key("samples").begin_array();
-  for (const Row& row : rows) {
+  json.array("samples", rows, [&](const Row& row) {
     json.begin_array();
     for (const std::uint32_t function : row.functions) json.integer(function);
     json.end_array();
     pass_on(json, sink);
-  }
-  json.end_array().key("weights").begin_array();
-  for (const Row& row : rows) {
+  });
+  json.array("weights", rows, [&](const Row& row) {
     json.signed_integer(row.weight);
     pass_on(json, sink);
-  }
-  json.end_array().end_object();
+  });
+  json.end_object();
 }
 
 }  // namespace

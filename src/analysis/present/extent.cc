@@ -107,13 +107,12 @@ std::uint64_t missing_segments(const Recording& recording) {
 }
 
 void write_extent(JsonWriter& json, const Process& process) {
-  json.key("segments").begin_array();
-  for (const Segment& segment : process.segments) {
-    json.begin_object().field("number", segment.number).field("start_ns", segment.start);
+  json.objects("segments", process.segments, [&](const Segment& segment) {
+    json.field("number", segment.number).field("start_ns", segment.start);
     json.field("end_ns", segment.end).field("is_complete", segment.is_complete);
-    json.field("lost_live_samples", segment.lost).end_object();
-  }
-  json.end_array().key("thinning").begin_object().field("level", process.thinning);
+    json.field("lost_live_samples", segment.lost);
+  });
+  json.key("thinning").begin_object().field("level", process.thinning);
   json.field("keep", process.keep()).end_object();
   json.field("is_attached", process.is_attached).field("is_aggregated", process.is_aggregated);
 }

@@ -20,6 +20,12 @@ inline constexpr int kSchemaVersion = 1;
 /// null. The caller balances begin and end, and calls key() inside objects only.
 class JsonWriter {
  public:
+  JsonWriter() = default;
+  /// Opens a document of `--json` with its version and the name of the report; finish() ends it.
+  explicit JsonWriter(std::string_view report) {
+    begin_object().field("schema_version", kSchemaVersion).field("report", report);
+  }
+
   JsonWriter& begin_object() { return open('{'); }
   JsonWriter& end_object() { return close('}'); }
   JsonWriter& begin_array() { return open('['); }
@@ -52,6 +58,35 @@ class JsonWriter {
     return key(name).signed_integer(value);
   }
 
+  /// An object whose fields `write()` writes.
+  template <typename Write>
+  JsonWriter& object(std::string_view name, const Write& write) {
+    key(name).begin_object();
+    write();
+    return end_object();
+  }
+  /// An array to which `write(item)` adds a value for each of `items`.
+  template <typename Items, typename Write>
+  JsonWriter& array(std::string_view name, const Items& items, const Write& write) {
+    key(name).begin_array();
+    for (const auto& item : items) write(item);
+    return end_array();
+  }
+  /// An array of objects: `write(item)` writes the fields of one.
+  template <typename Items, typename Write>
+  JsonWriter& objects(std::string_view name, const Items& items, const Write& write) {
+    return array(name, items, [&](const auto& item) {
+      begin_object();
+      write(item);
+      end_object();
+    });
+  }
+
+  /// Ends the object that the constructor opened; then as take().
+  [[nodiscard]] std::string finish() {
+    end_object();
+    return take();
+  }
   /// The document so far, ended by a newline; the writer is empty afterwards.
   [[nodiscard]] std::string take();
 

@@ -97,9 +97,7 @@ void write_fields(JsonWriter& json, const Measure& measure) {
 }
 
 void write_measure(JsonWriter& json, std::string_view name, const Measure& measure) {
-  json.key(name).begin_object();
-  write_fields(json, measure);
-  json.end_object();
+  json.object(name, [&] { write_fields(json, measure); });
 }
 
 }  // namespace geiger::present

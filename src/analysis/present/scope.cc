@@ -28,11 +28,9 @@ void write_field(JsonWriter& json, const Scope& scope) {
   if (scope.to) json.field("to_ns", *scope.to);
   if (scope.at) json.field("at_ns", *scope.at);
   json.field("is_split", scope.is_split);
-  json.key("only").begin_array();
-  for (const auto& [what, which] : scope.only) {
-    json.begin_object().field("what", what).field("which", which).end_object();
-  }
-  json.end_array().end_object();
+  json.objects("only", scope.only,
+               [&](const auto& one) { json.field("what", one.first).field("which", one.second); });
+  json.end_object();
 }
 
 }  // namespace geiger::present

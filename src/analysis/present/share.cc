@@ -36,11 +36,8 @@ void write_field(JsonWriter& json, const Share& share) {
 }
 
 void write_fields(JsonWriter& json, const Measure& self, const Measure& total) {
-  json.key("self").begin_object();
-  write_fields(json, self);
-  json.end_object().key("total").begin_object();
-  write_fields(json, total);
-  json.end_object();
+  json.object("self", [&] { write_fields(json, self); });
+  json.object("total", [&] { write_fields(json, total); });
 }
 
 }  // namespace geiger::present

@@ -35,11 +35,10 @@ void write_location(JsonWriter& json, const Recording& recording, const Location
 
 void write_stack(JsonWriter& json, const Recording& recording, std::uint32_t stack) {
   GEIGER_CHECK(stack < recording.stacks.size());
-  json.key("stack").begin_array();
-  for (const std::uint32_t location : recording.stacks[stack].locations) {
+  json.array("stack", recording.stacks[stack].locations, [&](const std::uint32_t location) {
     write_location(json, recording, recording.locations[location]);
-  }
-  json.end_array().field("is_truncated", recording.stacks[stack].is_truncated);
+  });
+  json.field("is_truncated", recording.stacks[stack].is_truncated);
 }
 
 void write_field(JsonWriter& json, const profile::SourceLine& where) {

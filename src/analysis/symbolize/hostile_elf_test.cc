@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "analysis/symbolize/elf/elf_fixture.h"
+#include "analysis/symbolize/elf/test_programs.h"
 #include "analysis/symbolize/symbolize.h"
 #include "analysis/symbolize/worker.h"
 
@@ -113,7 +113,7 @@ Worker::Work work_that(const std::function<void()>& act) {
   return [act](const ModuleJob& job, const std::function<void(std::size_t)>& progress) {
     progress(1);
     if (job.path == "bad") act();
-    return ModuleAnswer{Finding::kSymbolsOnly, "abcd", {}};
+    return ModuleAnswer{FileState::kSymbolsOnly, "abcd", {}};
   };
 }
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "analysis/symbolize/elf/elf_fixture.h"
+#include "analysis/symbolize/elf/test_programs.h"
 #include "analysis/symbolize/symbolize.h"
 
 namespace geiger::symbolize {

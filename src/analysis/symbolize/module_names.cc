@@ -212,7 +212,7 @@ SymbolSet ModuleSymbolizer::take() {
 ModuleAnswer symbolize_module(const ModuleJob& job, const SearchOptions& options,
                               const std::function<void(std::size_t)>& progress) {
   const DebugFile file(job.path, job.build_id, options);
-  ModuleAnswer answer{file.finding(), file.found_build_id(), {}};
+  ModuleAnswer answer{file.file_state(), file.found_build_id(), {}};
   if (file.module() == nullptr) return answer;
   ModuleSymbolizer symbolizer(job, file);
   if (file.dwarf() != nullptr) symbolizer.use_dwarf(progress);

@@ -22,7 +22,7 @@ struct ModuleJob {
 };
 
 struct ModuleAnswer {
-  Finding finding = Finding::kUnreadable;
+  FileState file_state = FileState::kUnreadable;
   std::string found_build_id;  ///< Of the file at the path; empty = none or no file.
   SymbolSet names;             ///< One module; addresses without a name are left out.
 };

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <random>
 
-#include "analysis/symbolize/elf/elf_fixture.h"
+#include "analysis/symbolize/elf/test_programs.h"
 
 namespace geiger::symbolize {
 namespace {

@@ -289,20 +289,20 @@ std::string hint_for(const ModuleJob& job, const JobResult& result, bool asked_s
            "): no lines and no inlined calls";
   }
   const std::string id = job.build_id.empty() ? "no build id" : "build id " + job.build_id;
-  switch (answer->finding) {
-    case Finding::kDebugInfo:
+  switch (answer->file_state) {
+    case FileState::kDebugInfo:
       return "";
-    case Finding::kSymbolsOnly:
+    case FileState::kSymbolsOnly:
       return "no debug info for " + name + " (" + id + "): install its -dbgsym package" +
              (asked_servers ? "; no server in DEBUGINFOD_URLS has it"
                             : ", or set DEBUGINFOD_URLS and run 'geiger symbolize --debuginfod'");
-    case Finding::kMissing:
+    case FileState::kMissing:
       return job.path + " was not found (" + id + "): frames show as " + name + "+0x...";
-    case Finding::kChanged:
+    case FileState::kChanged:
       return job.path + " has changed since the run (recorded " + id + ", found " +
              (answer->found_build_id.empty() ? "none" : answer->found_build_id) +
              "): frames show as " + name + "+0x...";
-    case Finding::kUnreadable:
+    case FileState::kUnreadable:
       break;
   }
   return job.path + " is not a readable ELF file: frames show as " + name + "+0x...";

@@ -9,7 +9,7 @@
 #include <regex>
 #include <set>
 
-#include "analysis/symbolize/elf/elf_fixture.h"
+#include "analysis/symbolize/elf/test_programs.h"
 
 namespace geiger::symbolize {
 namespace {

@@ -22,7 +22,7 @@ enum class MessageKind : std::uint32_t { kProgress = 1, kAnswer = 2 };
 /// In front of each message, in memory order: both ends are the same program.
 struct MessageHeader {
   MessageKind kind{};
-  Finding finding{};
+  FileState file_state{};
   std::uint32_t build_id_bytes = 0;
   std::uint64_t done = 0;
   std::uint64_t payload_bytes = 0;  ///< An encoded SymbolSet.
@@ -43,7 +43,7 @@ std::string to_bytes(const MessageHeader& header) {
 
 bool send(const FileDescriptor& out, const ModuleAnswer& answer) {
   const std::string payload = encode(answer.names);
-  MessageHeader header{MessageKind::kAnswer, answer.finding};
+  MessageHeader header{MessageKind::kAnswer, answer.file_state};
   header.build_id_bytes = static_cast<std::uint32_t>(answer.found_build_id.size());
   header.payload_bytes = payload.size();
   return write_all(out, to_bytes(header)) && write_all(out, answer.found_build_id) &&
@@ -51,7 +51,7 @@ bool send(const FileDescriptor& out, const ModuleAnswer& answer) {
 }
 
 bool send_progress(const FileDescriptor& out, std::size_t done) {
-  MessageHeader header{MessageKind::kProgress, Finding::kUnreadable};
+  MessageHeader header{MessageKind::kProgress, FileState::kUnreadable};
   header.done = done;
   return write_all(out, to_bytes(header));
 }
@@ -121,7 +121,7 @@ std::optional<WorkerMessage> Worker::receive() {
   std::memcpy(&header, head->data(), sizeof header);
   if (header.kind == MessageKind::kProgress) return WorkerMessage{header.done, std::nullopt};
   const bool is_sane =
-      header.kind == MessageKind::kAnswer && header.finding <= Finding::kUnreadable &&
+      header.kind == MessageKind::kAnswer && header.file_state <= FileState::kUnreadable &&
       header.build_id_bytes <= kMaxBuildIdBytes && header.payload_bytes <= kMaxPayloadBytes;
   if (!is_sane) return std::nullopt;
   auto build_id = read_exactly(header.build_id_bytes);
@@ -130,7 +130,7 @@ std::optional<WorkerMessage> Worker::receive() {
   auto decoded = decode(*payload);
   auto* const names = std::get_if<SymbolSet>(&decoded);
   if (names == nullptr) return std::nullopt;
-  return WorkerMessage{0, ModuleAnswer{header.finding, *std::move(build_id), std::move(*names)}};
+  return WorkerMessage{0, ModuleAnswer{header.file_state, *std::move(build_id), std::move(*names)}};
 }
 
 bool Worker::await_answer() {

@@ -1,23 +1,12 @@
 #include "cli/help/command_tree.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <string_view>
 
 #include "cli/help/help_formatter.h"
 
 namespace geiger::cli {
 namespace {
-
-std::vector<std::string> split(std::string_view text, char divider) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(divider), text.size());
-    parts.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
 
 /// Validators describe themselves behind the name of the type: "KIND:{live,peak}".
 void read_type(const std::string& type, OptionFacts& facts) {

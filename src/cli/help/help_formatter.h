@@ -4,18 +4,28 @@
 #include <CLI/CLI.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace geiger::cli {
 
 /// "-o, --output FILE": the word for a value without the list of what is accepted, which
-/// the text of the option says in words.
+/// the text of the option says in words. Texts are filled to the width of the terminal.
 class HelpFormatter : public CLI::Formatter {
  public:
+  std::string make_description(const CLI::App* app) const override;
   std::string make_usage(const CLI::App* app, std::string name) const override;
+  std::string make_option(const CLI::Option* option, bool is_positional) const override;
+  std::string make_subcommand(const CLI::App* verb) const override;
   std::string make_option_name(const CLI::Option* option, bool is_positional) const override;
   std::string make_option_opts(const CLI::Option* option) const override;
   std::string make_footer(const CLI::App* app) const override;
+
+ private:
+  [[nodiscard]] std::string row(const std::string& name, const std::string& text) const;
 };
+
+/// The parts between dividers; a divider at the end adds none.
+[[nodiscard]] std::vector<std::string> split(std::string_view text, char divider);
 
 /// What an option's value is called: CLI11 puts a colon and what the value is checked by behind
 /// it. A colon in brackets belongs to the name: SIZE[:COUNT].

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 #include <string_view>
 #include <vector>
+
+#include "cli/help/help_formatter.h"
 
 namespace geiger::cli {
 namespace {
@@ -27,17 +28,10 @@ std::string underlined(const std::string& text) { return "_" + escaped(text) + "
 
 std::string heading(const std::string& text) { return "# " + text + "\n\n"; }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
-
 /// Paragraphs of a footer, each the lines between blank ones.
 std::vector<std::vector<std::string>> paragraphs_of(const std::string& footer) {
   std::vector<std::vector<std::string>> paragraphs(1);
-  for (const std::string& line : lines_of(footer)) {
+  for (const std::string& line : split(footer, '\n')) {
     if (!line.empty()) {
       paragraphs.back().push_back(line);
     } else if (!paragraphs.back().empty()) {
@@ -89,7 +83,7 @@ std::string option_text(const OptionFacts& option) {
     out += " " + underlined(option.value.empty() ? "VALUE" : option.value);
   }
   out += "\n";
-  for (const std::string& line : lines_of(option.help)) out += "\t" + escaped(line) + "\n";
+  for (const std::string& line : split(option.help, '\n')) out += "\t" + escaped(line) + "\n";
   const bool says_choices = std::ranges::all_of(option.choices, [&](const std::string& choice) {
     return option.help.find(choice) != std::string::npos;
   });

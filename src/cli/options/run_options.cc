@@ -91,7 +91,7 @@ void add_sampling_options(CLI::App& run, run::RunOptions& options) {
   run::RuntimeSettings& runtime = options.runtime;
   run.add_option_function<std::string>(
          "--interval", [&options](const std::string& text) { read_interval(text, options); },
-         "Sampling interval: mean bytes between sampled bytes, or auto:\n"
+         "Sampling interval: mean bytes between sampled bytes, or auto,\n"
          "the smallest from 8KiB up that costs at most 1 % of CPU time\n"
          "(default auto; 512KiB for attach, --dormant and --seed);\n"
          "1 records every allocation")

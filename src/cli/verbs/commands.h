@@ -35,8 +35,6 @@ void register_diff(CLI::App& app, Work& work);
 void register_check(CLI::App& app, Work& work);
 void register_doctor(CLI::App& app, Work& work);
 void register_plan(CLI::App& app, Work& work);
-void register_simulate(CLI::App& app, Work& work);
-void register_estimate(CLI::App& app, Work& work);
 void register_report(CLI::App& app, Work& work);
 void register_export(CLI::App& app, Work& work);
 void register_symbolize(CLI::App& app, Work& work);
@@ -78,8 +76,6 @@ inline constexpr Command kCommands[] = {
     {"check", register_check, Words::kSides},
     {"doctor", register_doctor},
     {"plan", register_plan},
-    {"simulate", register_simulate},
-    {"estimate", register_estimate},
     {"export", register_export},
     {"symbolize", register_symbolize},
     {"completion", register_completion},

@@ -31,8 +31,8 @@ void register_completion(CLI::App& app, Work& work) {
   verb->footer(
       "\nPackages install it. Without one:\n"
       "\nExamples:\n"
-      "  eval \"$(geiger completion bash)\"                       in ~/.bashrc\n"
-      "  source <(geiger completion zsh)                        in ~/.zshrc, after compinit\n"
+      "  eval \"$(geiger completion bash)\"     in ~/.bashrc\n"
+      "  source <(geiger completion zsh)      in ~/.zshrc, after compinit\n"
       "  geiger completion fish > ~/.config/fish/completions/geiger.fish");
   verb->callback([&app, shell, &work] {
     work = [&app, shell] {

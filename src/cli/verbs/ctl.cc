@@ -197,11 +197,9 @@ int list(bool is_json) {
   control::remove_stale_rendezvous();
   const auto processes = control::controlled_processes();
   if (is_json) {
-    present::JsonWriter json;
-    json.begin_object().field("schema_version", present::kSchemaVersion).field("report", "ctl");
-    json.key("processes").begin_array();
-    for (const auto& status : processes) write_status(json, status);
-    json.end_array().end_object();
+    present::JsonWriter json("ctl");
+    json.array("processes", processes, [&](const auto& status) { write_status(json, status); });
+    json.end_object();
     return terminal::print_data(json.take()) ? kExitOk : kExitFailed;
   }
   if (processes.empty()) {
@@ -218,8 +216,7 @@ int print_status(const control::Controlled& controlled, bool is_json) {
     const present::Style style = terminal::output_style(kLevel);
     return terminal::print_report(as_text(status), style) ? kExitOk : kExitFailed;
   }
-  present::JsonWriter json;
-  json.begin_object().field("schema_version", present::kSchemaVersion).field("report", "ctl");
+  present::JsonWriter json("ctl");
   json.key("processes").begin_array();
   write_status(json, status);
   json.end_array().end_object();

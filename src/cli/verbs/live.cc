@@ -18,6 +18,7 @@
 #include "cli/options/next_step.h"
 #include "cli/options/parsed_option.h"
 #include "cli/options/run_options.h"
+#include "cli/options/selection_options.h"
 #include "cli/options/terminal_options.h"
 #include "cli/verbs/commands.h"
 #include "live/followed_run.h"

@@ -13,6 +13,7 @@ import unittest
 
 GEIGER = os.path.abspath(sys.argv.pop(1))
 sys.path.insert(0, os.path.abspath(sys.argv.pop(1)))
+STUDY = os.path.abspath(sys.argv.pop(1))
 import trace_reader  # noqa: E402
 
 INTERVAL = 1024
@@ -141,8 +142,8 @@ class LongRunVerbs(unittest.TestCase):
         with open(os.path.join(self.here, name), "wb") as file:
             file.write(segment.bytes())
 
-    def run_geiger(self, *words):
-        return subprocess.run([GEIGER, *words], cwd=self.here, capture_output=True, timeout=300,
+    def run_geiger(self, *words, program=GEIGER):
+        return subprocess.run([program, *words], cwd=self.here, capture_output=True, timeout=300,
                               env={**os.environ, "LC_ALL": "C.UTF-8"})
 
     def geiger(self, *words, code=0):
@@ -154,8 +155,8 @@ class LongRunVerbs(unittest.TestCase):
     def json(self, *words):
         return json.loads(self.geiger(*words, "--json"))
 
-    def error(self, *words, code=2):
-        done = self.run_geiger(*words)
+    def error(self, *words, code=2, program=GEIGER):
+        done = self.run_geiger(*words, program=program)
         self.assertEqual(done.returncode, code, done)
         self.assertEqual(done.stdout, b"")
         lines = done.stderr.decode().splitlines()
@@ -229,9 +230,13 @@ class LongRunVerbs(unittest.TestCase):
         self.assertEqual(process["thinning"], {"level": 1, "keep": 0.5})
         self.assertIn("frees were recorded for 1 of 2 samples",
                       self.geiger("stats", "thinned.geiger").decode())
+
+    def test_other_designs_refuse_what_they_cannot_handle(self):
+        words = ("estimators", "thinned.geiger")
         self.assertIn("not all samples were tracked",
-                      self.error("stats", "thinned.geiger", "--estimators", "--kind", "live"))
-        self.geiger("stats", "thinned.geiger", "--estimators")
+                      self.error(*words, "--kind", "live", program=STUDY))
+        self.assertEqual(self.run_geiger(*words, program=STUDY).returncode, 0)
+        self.assertIn("aggregated", self.error("estimators", "aggregated.geiger", program=STUDY))
 
     def test_sql_weighs_as_the_reports_do(self):
         self.geiger("export", "sqlite", "thinned.geiger", "-o", "run.db")
@@ -264,8 +269,7 @@ class LongRunVerbs(unittest.TestCase):
         for words in (("table", "--kind", "peak"), ("table", "--kind", "resident"),
                       ("tree", "--from", "1s"), ("table", "--at", "1s"), ("summary", "--to", "1s"),
                       ("table", "--by", "lifetime"), ("lifetimes",), ("leaks",), ("rss",),
-                      ("marks",), ("stats", "--estimators"),
-                      ("export", "folded", "--kind", "peak")):
+                      ("marks",), ("export", "folded", "--kind", "peak")):
             line = self.error(*words, "aggregated.geiger")
             self.assertIn("aggregated", line, words)
 

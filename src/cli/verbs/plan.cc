@@ -1,5 +1,5 @@
 // `geiger plan`: which interval to record with.
-#include "analysis/report/study/plan.h"
+#include "analysis/report/plan/plan.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -1,4 +1,4 @@
-"""doctor, plan and simulate: over a real run, over traces made wrong on purpose, and alone."""
+"""doctor and plan: over a real run, over traces made wrong on purpose, and alone."""
 import json
 import os
 import shutil
@@ -172,77 +172,26 @@ class PlanningVerbs(RecordedProgram):
                 self.error("plan", *words, code=2)
         self.assertIn("nowhere", self.error("plan", "nowhere", code=1))
 
-    # ----------------------------------------------------------- simulate ---
-
-    def test_simulate_repeats_itself_with_any_number_of_jobs(self):
-        words = ["simulate", "--replicates", "120", "--mix", "const16,huge", "--seed", "3"]
-        one = self.json(*words, "--jobs", "1")
-        self.assertEqual(one, self.json(*words, "--jobs", "5"))
-        self.assertNotEqual(one, self.json(*words[:-1], "4"))
-        self.assertEqual([row["mix"] for row in one["mixes"]], ["const16", "huge"])
-        for row in one["mixes"]:
-            for cell in row["cells"]:
-                for method in cell["methods"]:
-                    coverage = method["coverage"]
-                    self.assertLessEqual(coverage["lo"], coverage["value"])
-                    self.assertLessEqual(coverage["value"], coverage["hi"])
-
-    def test_simulate_shows_who_holds(self):
-        text = self.geiger("simulate", "--replicates", "400", "--mix", "const16", "--widths")
-        lines = {line[:14].strip(): line for line in text.splitlines() if "." in line[14:]}
-        self.assertIn("!", lines["normal"] + text)
-        self.assertIn("Mean width", text)
-        certain = self.json("simulate", "--replicates", "50", "--mix", "const2T", "--certain")
-        for cell in certain["mixes"][0]["cells"]:
-            self.assertEqual(cell["methods"][0]["coverage"]["value"], 1)
-            self.assertEqual(cell["methods"][1]["replicates"], 0)
-
-    def test_simulate_shows_that_a_fixed_stride_is_blind(self):
-        words = ["simulate", "--patterns", "--replicates", "300"]
-        alone = self.json(*words, "--jobs", "1")
-        self.assertEqual(alone, self.json(*words, "--jobs", "3"))
-        self.assertEqual(alone["mixes"], [])
-        self.assertEqual(self.json(*words, "--mix", "huge")["patterns"], alone["patterns"])
-        row = next(row for row in alone["patterns"] if row["pattern"] == "every 4th")
-        cell = next(cell for cell in row["cells"] if cell["expected_samples"] == 100)
-        by_name = {one["scheme"]: one for one in cell["schemes"]}
-        self.assertEqual(by_name["fixed stride"]["coverage"]["value"], 0)
-        self.assertGreater(by_name["fixed stride"]["error"], 1)
-        self.assertGreater(by_name["Bernoulli"]["coverage"]["hi"], 0.95)
-        self.assertLess(by_name["Bernoulli"]["error"], 0.2)
-
-    def test_simulate_refuses_what_cannot_be(self):
-        for words in (["--replicates", "0"], ["--jobs", "0"], ["--mix", "nothing"],
-                      ["--ci", "1.5%x"],
-                      ["--seed", "x"]):
-            with self.subTest(words=words):
-                self.error("simulate", *words, code=2)
-
     # ---------------------------------------------------------------- all ---
 
     def test_pictures_are_whole_documents(self):
-        small = ["--replicates", "20", "--mix", "const16"]
-        for words in (["plan"], ["simulate", *small],
-                      ["simulate", "--replicates", "20", "--patterns"]):
-            self.geiger(*words, "--svg", "out.svg", "-f")
-            root = xml.etree.ElementTree.parse(os.path.join(self.here, "out.svg")).getroot()
-            self.assertTrue(root.tag.endswith("svg"))
-            self.assertIn("exists", self.error(*words, "--svg", "out.svg", code=1))
-            self.assertIn("No such file", self.error(*words, "--svg", "no/such/x.svg", code=1))
+        self.geiger("plan", "--svg", "out.svg", "-f")
+        root = xml.etree.ElementTree.parse(os.path.join(self.here, "out.svg")).getroot()
+        self.assertTrue(root.tag.endswith("svg"))
+        self.assertIn("exists", self.error("plan", "--svg", "out.svg", code=1))
+        self.assertIn("No such file", self.error("plan", "--svg", "no/such/x.svg", code=1))
 
     def test_plain_terminals_get_ascii(self):
-        for words in (["plan"], ["doctor", "a.geiger"],
-                      ["simulate", "--replicates", "20", "--mix", "const16"]):
+        for words in (["plan"], ["doctor", "a.geiger"]):
             self.assertTrue(self.geiger(*words, LC_ALL="C").isascii(), words)
             self.assertNotIn("\x1b", self.geiger(*words))
             self.assertIn("\x1b[", self.geiger(*words, CLICOLOR_FORCE="1"))
             self.assertNotIn("\x1b", self.geiger(*words, CLICOLOR_FORCE="1", NO_COLOR="1"))
 
     def test_help_has_examples(self):
-        for verb in ("doctor", "plan", "simulate"):
+        for verb in ("doctor", "plan"):
             self.assertIn("Examples:\n  geiger " + verb, self.geiger(verb, "--help"))
         self.assertIn("did you mean 'doctor'?", self.error("docter", code=2))
-        self.assertIn("did you mean 'simulate'?", self.error("simulat", code=2))
 
 
 if __name__ == "__main__":

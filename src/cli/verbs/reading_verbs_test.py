@@ -89,27 +89,18 @@ class ReadingVerbs(RecordedProgram):
         for group in ("sizes", "entry_points", "lifetimes", "depths"):
             self.assertEqual(sum(one["samples"] for one in stats[group]), total, group)
 
-    def test_estimators_side_by_side(self):
-        report = self.json("stats", "--estimators")
-        summary = self.json("summary")
-        self.assertEqual(report["exact_bytes"], summary["exact"]["bytes"])
-        lines = {line["estimator"]: line for line in report["whole"]["bytes"]}
-        ours = lines["horvitz_thompson"]
-        allocated = summary["allocated"]["bytes"]["value"]
-        self.assertAlmostEqual(ours["value"], allocated, delta=1e-12 * allocated)
-        for name in ("failed_trials", "draw_counting"):
-            self.assertLess(abs(lines[name]["relative_error"]), 6 * lines[name]["variance"] ** 0.5
-                            / lines[name]["value"])
-            self.assertGreater(lines[name]["variance"], ours["variance"])
-        self.assertLess(lines["naive"]["relative_error"], -0.03)
-        # The bytes handed out are those that the samples say malloc rounded up to.
-        self.assertGreater(lines["unskewed_usable"]["value"], ours["value"])
-        self.assertEqual(len(report["intervals"]), 5)
-        self.assertEqual(len(report["sites"]), 3)
-        text = self.geiger("stats", "--estimators")
-        self.assertIn("none: biased", text)
-        self.assertEqual(text, self.geiger("stats", "--estimators"), "drawn again alike")
-        self.error_usage("stats", "--estimators", "--ci", "nan")
+    def test_sql_views_need_no_run(self):
+        views = self.geiger("export", "sql", "--views")
+        self.geiger("export", "sql", "--views", "-o", "views.sql")
+        with open(os.path.join(self.here, "views.sql"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), views)
+        self.assertIn("exists", self.error("export", "sql", "--views", "-o", "views.sql"))
+
+    def test_sql_of_unreadable_runs(self):
+        for name in ("sqlite", "sql"):
+            done = geiger("export", name, "/nowhere", cwd=self.here)
+            self.assertEqual((done.returncode, done.stdout), (1, b""))
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
     def test_colours_only_when_asked(self):
         self.assertNotIn("\x1b", self.geiger("table"))

@@ -180,13 +180,6 @@ class SelectionVerbs(unittest.TestCase):
             nodes = self.json("tree", *words)["nodes"]
             self.assertEqual(nodes[0]["total"], whole, words)
 
-    def test_stacks_beside_estimators_are_named_alike(self):
-        names = [site["name"] for site in self.json("stats", "--estimators")["sites"]]
-        first = names[0]
-        hidden = self.json("stats", "--estimators", "--hide", f"^{re.escape(first)}$")["sites"]
-        self.assertNotIn(first, [site["name"] for site in hidden])
-        self.assertEqual(len(hidden), len(names))
-
     def test_own_code_is_blamed(self):
         orders = next(row for name, row in self.rows().items() if "serve_orders" in name)
         self.assertEqual(orders["self"]["bytes"]["value"], self.truth["orders"])
@@ -233,8 +226,6 @@ class SelectionVerbs(unittest.TestCase):
         self.assertNotIn("exact", summary)
         self.assertNotIn("self_check", summary)
         self.assertNotIn("exactly", self.geiger("summary", "--from", "loaded", run="sampled"))
-        self.assertNotIn("exact_bytes", self.json("stats", "--estimators", "--from", "begin",
-                                                  run="sampled"))
 
     def test_every_verb_takes_a_part(self):
         part = ("--from", "loaded", "--to", "step#2", "--label", "request", "--size", "1..1MiB")
@@ -262,19 +253,6 @@ class SelectionVerbs(unittest.TestCase):
         overhead = ("--kind", "overhead", "--label", "request")
         self.assertGreater(self.table(*overhead, "--from", "loaded")["total"]["bytes"]["value"], 0)
         self.assertEqual(self.table(*overhead, "--to", "loaded")["total"]["bytes"]["value"], 0)
-
-    def test_estimators_in_a_window(self):
-        part = ("--from", "loaded", "--to", "step#2", "--label", "request")
-        document = self.json("stats", "--estimators", *part, run="sampled")
-        expected = 2 * self.truth["tenant"]
-        ours = document["whole"]["bytes"][0]
-        self.assertLessEqual(ours["lo"], expected)
-        self.assertGreaterEqual(ours["hi"], expected)
-        by_key = {line["interval"]: line for line in document["intervals"]}
-        up_to, fixed = by_key["negative_binomial_s_s"], by_key["negative_binomial_s_s1"]
-        self.assertEqual(up_to["lo"], fixed["lo"])
-        self.assertLess(up_to["hi"], fixed["hi"])
-        self.refused("--estimators", "--kind", "peak", verb="stats")
 
     def test_peak_within_a_window(self):
         table = self.table("--kind", "peak", "--from", "loaded", "--to", "step#1", "--label",

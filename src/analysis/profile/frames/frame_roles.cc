@@ -129,13 +129,6 @@ std::size_t FrameRoles::blamed(std::span<const std::uint32_t> path) const {
   return best;
 }
 
-std::uint32_t FrameRoles::first_own(std::span<const std::uint32_t> path) const {
-  for (const std::uint32_t label : path) {
-    if (roles_[label] == FrameRole::kOwn && !is_unnamed_[label]) return label;
-  }
-  return kNone;
-}
-
 void FrameRoles::keep_shown(std::vector<std::uint32_t>& path) const {
   std::vector<std::uint32_t> none(path.size());
   keep_shown(path, none);

@@ -83,9 +83,6 @@ class FrameRoles {
   /// the function that users call.
   [[nodiscard]] std::size_t blamed(std::span<const std::uint32_t> path) const;
 
-  /// The first frame of the program's own code; kNone if there is none.
-  [[nodiscard]] std::uint32_t first_own(std::span<const std::uint32_t> path) const;
-
   /// The labels of a stack that views show, leaf first: those from the blamed one on that are
   /// not left out.
   void keep_shown(std::vector<std::uint32_t>& path) const;

@@ -32,8 +32,7 @@ void write_result(present::JsonWriter& json, const GateResult& result, const Che
 }  // namespace
 
 std::string to_json(const CheckReport& report) {
-  present::JsonWriter json;
-  json.begin_object().field("schema_version", present::kSchemaVersion).field("report", "check");
+  present::JsonWriter json("check");
   json.field("kind", profile::name_of(report.kind)).field("by", name_of(report.grouping.by));
   json.field("level", report.options.level);
   write_field(json, report.options.scope);
@@ -46,15 +45,13 @@ std::string to_json(const CheckReport& report) {
   write_side(json, report.options.before, report.before);
   json.key("after");
   write_side(json, report.options.after, report.after);
-  json.key("gates").begin_array();
-  for (const GateResult& result : report.verdicts.results) write_result(json, result, report);
-  json.end_array().key("not_compared").begin_array();
-  for (const compare::GateSpec& spec : report.not_compared) {
-    json.begin_object().field("name", spec.name()).field("detail", spec.detail());
-    json.field("source", spec.source).field("limit", spec.limit.most).end_object();
-  }
-  json.end_array().end_object();
-  return json.take();
+  json.array("gates", report.verdicts.results,
+             [&](const GateResult& result) { write_result(json, result, report); });
+  json.objects("not_compared", report.not_compared, [&](const compare::GateSpec& spec) {
+    json.field("name", spec.name()).field("detail", spec.detail());
+    json.field("source", spec.source).field("limit", spec.limit.most);
+  });
+  return json.finish();
 }
 
 }  // namespace geiger::report

@@ -15,20 +15,16 @@ using compare::Comparison;
 using compare::Site;
 
 void write_stack(present::JsonWriter& json, const Site& site, const Collected& collected) {
-  json.key("stack").begin_array();
-  for (const std::uint32_t index : site.places) {
+  json.array("stack", site.places, [&](const std::uint32_t index) {
     const compare::Place& place = collected.places[index];
     json.begin_object().field("function", place.name).field("module", place.module).end_object();
-  }
-  json.end_array();
+  });
 }
 
 void write_sides(present::JsonWriter& json, const compare::Row& row) {
   json.field("verdict", compare::name_of(row.verdict));
   json.field("before", row.before).field("after", row.after);
-  json.key("change").begin_object();
-  write_fields(json, row.change);
-  json.end_object();
+  json.object("change", [&] { write_fields(json, row.change); });
 }
 
 void write_row(present::JsonWriter& json, const compare::Row& row, const Collected& collected) {
@@ -61,9 +57,9 @@ void write_fields(present::JsonWriter& json, const compare::Change& change) {
 
 void write_side(present::JsonWriter& json, const std::vector<std::string>& runs,
                 const compare::SideFacts& facts) {
-  json.begin_object().key("runs").begin_array();
-  for (const std::string& run : runs) json.string(run);
-  json.end_array().field("run_count", facts.runs.size());
+  json.begin_object();
+  json.array("runs", runs, [&](const std::string& run) { json.string(run); });
+  json.field("run_count", facts.runs.size());
   json.field("least_interval", facts.smallest_interval);
   json.field("most_interval", facts.largest_interval).end_object();
 }
@@ -71,8 +67,7 @@ void write_side(present::JsonWriter& json, const std::vector<std::string>& runs,
 std::string to_json(const DiffReport& report) {
   const Comparison& comparison = report.comparison;
   const Collected& collected = comparison.collected;
-  present::JsonWriter json;
-  json.begin_object().field("schema_version", present::kSchemaVersion).field("report", "diff");
+  present::JsonWriter json("diff");
   json.field("kind", profile::name_of(collected.kind)).field("by", name_of(collected.grouping.by));
   json.field("is_inclusive", collected.grouping.is_inclusive).field("level", comparison.level);
   write_field(json, report.options.scope);
@@ -80,21 +75,17 @@ std::string to_json(const DiffReport& report) {
   write_side(json, report.options.before, collected.before);
   json.key("after");
   write_side(json, report.options.after, collected.after);
-  json.key("total").begin_object();
-  write_sides(json, comparison.total);
-  json.end_object();
+  json.object("total", [&] { write_sides(json, comparison.total); });
   if (comparison.exact) write_exact(json, *comparison.exact);
   json.field("is_sampling_only", !comparison.run_deviation.has_value());
   json.field("run_deviation", comparison.run_deviation.value_or(0));
   json.field("detectable_new", comparison.detectable_new).field("tested", comparison.tested);
   json.field("row_count", comparison.rows.size()).field("changes", report.changes);
   json.field("noise", report.noise).field("too_few", report.too_few);
-  json.key("rows").begin_array();
-  for (const std::size_t line : report.lines) write_row(json, comparison.rows[line], collected);
-  json.end_array().key("caveats").begin_array();
-  for (const std::string& line : caveats(comparison)) json.string(line);
-  json.end_array().end_object();
-  return json.take();
+  json.array("rows", report.lines,
+             [&](const std::size_t line) { write_row(json, comparison.rows[line], collected); });
+  json.array("caveats", caveats(comparison), [&](const std::string& line) { json.string(line); });
+  return json.finish();
 }
 
 }  // namespace geiger::report

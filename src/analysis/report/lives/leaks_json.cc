@@ -23,9 +23,9 @@ void write_line(present::JsonWriter& json, const LeakLine& line, profile::GroupB
   present::write_name(json, site.group.name, present::is_named_by_functions(by));
   json.field("detail", site.group.detail);
   write_field(json, site.group.where);
-  json.field("verdict", name_of(site.verdict)).key("live").begin_object();
-  write_fields(json, line.live);
-  json.end_object().key("never_freed").begin_object().field("value", line.never_freed.value);
+  json.field("verdict", name_of(site.verdict));
+  json.object("live", [&] { write_fields(json, line.live); });
+  json.key("never_freed").begin_object().field("value", line.never_freed.value);
   json.field("lo", line.never_freed.interval.lo).field("hi", line.never_freed.interval.hi);
   json.end_object();
   write_growth(json, "growth", site.all);
@@ -50,29 +50,23 @@ void write_judged(present::JsonWriter& json, const LeaksReport& report) {
   json.field("processes", judged.processes);
   if (report.options.until) json.field("until", report.options.until->text);
   if (judged.slow_frees_from) json.field("slow_frees_from_ns", *judged.slow_frees_from);
-  json.end_object().key("live").begin_object();
-  write_fields(json, report.live);
-  json.end_object().key("live_at_end").begin_object();
-  write_fields(json, report.live_at_end);
   json.end_object();
+  json.object("live", [&] { write_fields(json, report.live); });
+  json.object("live_at_end", [&] { write_fields(json, report.live_at_end); });
 }
 
 void write_suppressed(present::JsonWriter& json, const LeaksReport& report) {
-  json.key("suppressed").begin_array();
-  for (const SuppressedLine& line : report.suppressed) {
-    json.begin_object().field("pattern", line.pattern);
+  json.objects("suppressed", report.suppressed, [&](const SuppressedLine& line) {
+    json.field("pattern", line.pattern);
     write_fields(json, line.live);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 }  // namespace
 
 std::string to_json(const LeaksReport& report, const Recording& recording) {
   const profile::LeakOptions& search = report.options.search;
-  present::JsonWriter json;
-  json.begin_object().field("schema_version", present::kSchemaVersion).field("report", "leaks");
+  present::JsonWriter json("leaks");
   json.field("level", search.level).field("q", search.q).field("warm_up", search.warm_up);
   json.field("by", name_of(search.by));
   write_field(json, report.options.scope);
@@ -91,8 +85,7 @@ std::string to_json(const LeaksReport& report, const Recording& recording) {
     write_line(json, *report.small, present::named_like(search.by), recording);
   }
   write_suppressed(json, report);
-  json.end_object();
-  return json.take();
+  return json.finish();
 }
 
 }  // namespace geiger::report

@@ -33,13 +33,12 @@ void write_quantiles(present::JsonWriter& json, const LifetimeFigures& figures) 
 }
 
 void write_steps(present::JsonWriter& json, const LifetimeFigures& figures) {
-  json.field("step_count", figures.step_count).key("steps").begin_array();
-  for (const estimation::SurvivalStep& step : figures.steps) {
-    json.begin_object().field("ns", step.length).field("alive", step.alive);
+  json.field("step_count", figures.step_count);
+  json.objects("steps", figures.steps, [&](const estimation::SurvivalStep& step) {
+    json.field("ns", step.length).field("alive", step.alive);
     json.field("lo", step.band.lo).field("hi", step.band.hi);
-    json.field("at_risk", step.at_risk).end_object();
-  }
-  json.end_array();
+    json.field("at_risk", step.at_risk);
+  });
 }
 
 void write_figures(present::JsonWriter& json, std::string_view name,
@@ -57,9 +56,8 @@ void write_line(present::JsonWriter& json, const LifetimeLine& line, profile::Gr
   present::write_name(json, line.name, present::is_named_by_functions(by));
   json.field("detail", line.detail);
   write_field(json, line.where);
-  json.key("allocated").begin_object();
-  write_fields(json, line.allocated);
-  json.end_object().field("freed_samples", line.freed_samples);
+  json.object("allocated", [&] { write_fields(json, line.allocated); });
+  json.field("freed_samples", line.freed_samples);
   write_share(json, "never_freed", line.never_freed);
   write_share(json, "freed_by_other_thread", line.other_thread);
   write_share(json, "freed_on_other_cpu", line.other_cpu);
@@ -71,18 +69,15 @@ void write_line(present::JsonWriter& json, const LifetimeLine& line, profile::Gr
 
 void write_free_places(present::JsonWriter& json, const LifetimesReport& report,
                        const Recording& recording) {
-  json.field("freed_at_count", report.freed_at_count).key("freed_at").begin_array();
-  for (const FreedAt& place : report.freed_at) {
-    json.begin_object();
+  json.field("freed_at_count", report.freed_at_count);
+  json.objects("freed_at", report.freed_at, [&](const FreedAt& place) {
     present::write_name(json, place.name, true);
     json.field("detail", place.detail);
     write_field(json, place.where);
     json.field("samples", place.samples);
     write_field(json, place.share);
     if (place.stack < recording.stacks.size()) present::write_stack(json, recording, place.stack);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 }  // namespace
@@ -95,8 +90,7 @@ void write_fields(present::JsonWriter& json, const estimation::SurvivalCurve::Qu
 
 std::string to_json(const LifetimesReport& report, const Recording& recording) {
   const LifetimesOptions& options = report.options;
-  present::JsonWriter json;
-  json.begin_object().field("schema_version", present::kSchemaVersion).field("report", "lifetimes");
+  present::JsonWriter json("lifetimes");
   json.field("level", options.level).field("by", name_of(options.by));
   json.field("observed_only", options.selection.observed_only);
   json.field("temporary_ns", options.temporary);
@@ -110,8 +104,7 @@ std::string to_json(const LifetimesReport& report, const Recording& recording) {
     write_line(json, line, present::named_like(report.options.by), recording);
   json.end_array();
   write_free_places(json, report, recording);
-  json.end_object();
-  return json.take();
+  return json.finish();
 }
 
 }  // namespace geiger::report

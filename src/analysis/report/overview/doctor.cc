@@ -20,8 +20,9 @@ ProcessCheck check_process(const Recording& recording, std::uint32_t index) {
 }  // namespace
 
 bool DoctorReport::is_healthy() const {
-  return std::ranges::none_of(
-      findings, [](const Diagnosis& finding) { return finding.severity == Severity::kDefect; });
+  return std::ranges::none_of(diagnoses, [](const Diagnosis& diagnosis) {
+    return diagnosis.severity == Severity::kDefect;
+  });
 }
 
 DoctorReport doctor_report(const Recording& recording, const DoctorOptions& options) {
@@ -40,13 +41,14 @@ DoctorReport doctor_report(const Recording& recording, const DoctorOptions& opti
                         profile::all_totals(recording),
                         estimation::detection_limit(allocated.largest_interval, options.level),
                         options.run.empty() ? "" : " " + options.run};
-  constexpr std::array kChecks{check_damage,  check_ending, check_traces, check_hits, check_offsets,
-                               check_draws,   check_samples, check_total,  check_threads,
-                               check_drops,   check_stacks, check_names,  check_detection};
-  std::vector<Diagnosis> findings;
-  findings.reserve(kChecks.size());
-  for (const auto check : kChecks) findings.push_back(check(patient));
-  report.findings = std::move(findings);
+  constexpr std::array kChecks{check_damage,   check_ending, check_traces,  check_hits,
+                               check_offsets,  check_draws,  check_samples, check_total,
+                               check_threads,  check_drops,  check_stacks,  check_names,
+                               check_detection};
+  std::vector<Diagnosis> diagnoses;
+  diagnoses.reserve(kChecks.size());
+  for (const auto check : kChecks) diagnoses.push_back(check(patient));
+  report.diagnoses = std::move(diagnoses);
   return report;
 }
 

@@ -50,7 +50,7 @@ struct DoctorReport {
   profile::HitCheck hits;            ///< Over all processes.
   estimation::OffsetReport offsets;  ///< Over all processes.
   std::vector<profile::SharedDraws> shared;
-  std::vector<Diagnosis> findings;  ///< Every check once, in a fixed order.
+  std::vector<Diagnosis> diagnoses;  ///< Every check once, in a fixed order.
 
   [[nodiscard]] bool is_healthy() const;
 };

@@ -13,7 +13,7 @@
 
 namespace geiger::report {
 
-/// Processes, warnings that a finding names; it counts the others.
+/// Processes, warnings that a diagnosis names; it counts the others.
 inline constexpr std::size_t kNamed = 3;
 
 /// The input of the checks.

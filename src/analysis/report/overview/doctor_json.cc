@@ -9,13 +9,11 @@ namespace {
 using profile::Recording;
 
 void write_findings(present::JsonWriter& json, const DoctorReport& report) {
-  json.key("findings").begin_array();
-  for (const Diagnosis& finding : report.findings) {
-    json.begin_object().field("check", finding.check);
-    json.field("severity", name_of(finding.severity)).field("what", finding.what);
-    json.field("meaning", finding.meaning).field("next", finding.next).end_object();
-  }
-  json.end_array();
+  json.objects("findings", report.diagnoses, [&](const Diagnosis& diagnosis) {
+    json.field("check", diagnosis.check);
+    json.field("severity", name_of(diagnosis.severity)).field("what", diagnosis.what);
+    json.field("meaning", diagnosis.meaning).field("next", diagnosis.next);
+  });
 }
 
 void write_process(present::JsonWriter& json, const ProcessCheck& check,
@@ -38,32 +36,27 @@ void write_process(present::JsonWriter& json, const ProcessCheck& check,
 
 void write_shared(present::JsonWriter& json, const DoctorReport& report,
                   const Recording& recording) {
-  json.key("shared_draws").begin_array();
-  for (const profile::SharedDraws& group : report.shared) {
-    json.begin_object().field("threads", group.threads).field("samples", group.samples);
-    json.field("log10_p", group.log10_p).key("pids").begin_array();
-    for (const std::uint32_t process : group.processes) {
+  json.objects("shared_draws", report.shared, [&](const profile::SharedDraws& group) {
+    json.field("threads", group.threads).field("samples", group.samples);
+    json.field("log10_p", group.log10_p);
+    json.array("pids", group.processes, [&](const std::uint32_t process) {
       json.integer(recording.processes[process].pid);
-    }
-    json.end_array().end_object();
-  }
-  json.end_array();
+    });
+  });
 }
 
 }  // namespace
 
 std::string to_json(const DoctorReport& report, const Recording& recording) {
-  present::JsonWriter json;
-  json.begin_object().field("schema_version", present::kSchemaVersion).field("report", "doctor");
+  present::JsonWriter json("doctor");
   json.field("level", report.options.level).field("healthy", report.is_healthy());
   write_findings(json, report);
   write_field(json, "hits", report.hits);
   write_field(json, "offsets", report.offsets);
   write_shared(json, report, recording);
-  json.key("processes").begin_array();
-  for (const ProcessCheck& check : report.processes) write_process(json, check, recording);
-  json.end_array().end_object();
-  return json.take();
+  json.array("processes", report.processes,
+             [&](const ProcessCheck& check) { write_process(json, check, recording); });
+  return json.finish();
 }
 
 }  // namespace geiger::report

@@ -16,9 +16,9 @@ using profile::Recording;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Diagnosis finding(const Recording& recording, std::string_view check,
+Diagnosis diagnosis(const Recording& recording, std::string_view check,
                   const DoctorOptions& options = {}) {
-  for (const Diagnosis& one : doctor_report(recording, options).findings) {
+  for (const Diagnosis& one : doctor_report(recording, options).diagnoses) {
     if (one.check == check) return one;
   }
   ADD_FAILURE() << "no check " << check;
@@ -26,7 +26,7 @@ Diagnosis finding(const Recording& recording, std::string_view check,
 }
 
 Severity severity(const Recording& recording, std::string_view check) {
-  return finding(recording, check).severity;
+  return diagnosis(recording, check).severity;
 }
 
 Recording drawn() { return DrawnRecording(4096).threads(2, 400).recording; }
@@ -65,7 +65,7 @@ TEST(Doctor, FindsNothingInARightRecording) {
   const Recording recording = drawn();
   const DoctorReport report = doctor_report(recording, {});
   EXPECT_TRUE(report.is_healthy());
-  for (const Diagnosis& one : report.findings) {
+  for (const Diagnosis& one : report.diagnoses) {
     EXPECT_EQ(one.severity, Severity::kGood) << one.check << ": " << one.what;
     EXPECT_THAT(one.what, Not(HasSubstr("nan")));
   }
@@ -73,7 +73,7 @@ TEST(Doctor, FindsNothingInARightRecording) {
 
 // What one check is for, no other hides, and the rest stay quiet.
 void expect_only(const Recording& recording, std::vector<std::string_view> checks) {
-  for (const Diagnosis& one : doctor_report(recording, {}).findings) {
+  for (const Diagnosis& one : doctor_report(recording, {}).diagnoses) {
     const bool is_expected = std::ranges::find(checks, one.check) != checks.end();
     EXPECT_EQ(one.severity == Severity::kDefect, is_expected) << one.check << ": " << one.what;
     if (one.severity == Severity::kDefect) {
@@ -86,28 +86,28 @@ TEST(Doctor, FindsOffsetsShiftedByOne) {
   Recording recording = drawn();
   for (profile::Sample& sample : recording.samples) ++sample.offset;
   expect_only(recording, {"offsets"});
-  EXPECT_THAT(finding(recording, "offsets").what, HasSubstr("outside its allocation"));
+  EXPECT_THAT(diagnosis(recording, "offsets").what, HasSubstr("outside its allocation"));
 }
 
 TEST(Doctor, FindsOffsetsThatAreAllTheSame) {
   Recording recording = drawn();
   for (profile::Sample& sample : recording.samples) sample.offset = 3;
   expect_only(recording, {"offsets"});
-  EXPECT_THAT(finding(recording, "offsets").what, HasSubstr("p < 1e-300"));
+  EXPECT_THAT(diagnosis(recording, "offsets").what, HasSubstr("p < 1e-300"));
 }
 
 TEST(Doctor, FindsHitsThatLeftNoSample) {
   Recording recording = drawn();
   recording.samples.resize(recording.samples.size() / 2);
   expect_only(recording, {"samples", "total"});
-  EXPECT_THAT(finding(recording, "samples").what, HasSubstr("400 of 800 hits left no sample"));
+  EXPECT_THAT(diagnosis(recording, "samples").what, HasSubstr("400 of 800 hits left no sample"));
 }
 
 TEST(Doctor, FindsHitsThatWereNeverCounted) {
   Recording recording = drawn();
   for (profile::Thread& thread : recording.threads) thread.hits /= 2;
   expect_only(recording, {"hits", "samples"});
-  EXPECT_THAT(finding(recording, "hits").meaning, HasSubstr("too low"));
+  EXPECT_THAT(diagnosis(recording, "hits").meaning, HasSubstr("too low"));
   recording.processes[0].ending = profile::Ending::kStillOpen;
   EXPECT_EQ(severity(recording, "samples"), Severity::kGood);
 }
@@ -117,17 +117,17 @@ TEST(Doctor, FindsOneSeedInAllProcesses) {
   all.threads(1, 300);
   for (int i = 0; i < 5; ++i) all.copy_thread(0, all.process());
   expect_only(all.recording, {"draws"});
-  const Diagnosis found = finding(all.recording, "draws");
+  const Diagnosis found = diagnosis(all.recording, "draws");
   EXPECT_THAT(found.what, HasSubstr("6 threads drew the same numbers"));
   EXPECT_THAT(found.what, HasSubstr("pid 100, 101, 102 and 3 more"));
   for (profile::Process& process : all.recording.processes) process.seed = 7;
-  EXPECT_THAT(finding(all.recording, "draws").next, HasSubstr("without --seed"));
+  EXPECT_THAT(diagnosis(all.recording, "draws").next, HasSubstr("without --seed"));
 }
 
 TEST(Doctor, FindsAWrongTotal) {
   Recording recording = drawn();
   for (profile::Sample& sample : recording.samples) sample.requested *= 2;
-  const Diagnosis found = finding(recording, "total");
+  const Diagnosis found = diagnosis(recording, "total");
   EXPECT_EQ(found.severity, Severity::kDefect);
   EXPECT_THAT(found.what, HasSubstr("misses the exact total"));
 }
@@ -136,7 +136,7 @@ TEST(Doctor, SaysWhereTheDamageIs) {
   Recording recording = drawn();
   recording.warnings.emplace_back("a.geiger: offset 8192: \x1b[31mbad");
   EXPECT_EQ(severity(recording, "damage"), Severity::kNote);
-  const Diagnosis found = finding(recording, "damage", DoctorOptions{0.95, "", true});
+  const Diagnosis found = diagnosis(recording, "damage", DoctorOptions{0.95, "", true});
   EXPECT_EQ(found.severity, Severity::kDefect);
   EXPECT_THAT(doctor_text_of(recording), HasSubstr("\\x1b[31mbad"));
 }
@@ -145,7 +145,7 @@ TEST(Doctor, BoundsWhatIsNotSettled) {
   Recording recording = drawn();
   recording.threads[1].armed = 4095;
   EXPECT_EQ(severity(recording, "threads"), Severity::kNote);
-  EXPECT_THAT(finding(recording, "threads").what,
+  EXPECT_THAT(diagnosis(recording, "threads").what,
               HasSubstr("1 of 2 threads are not counted: at most 4.00 KiB"));
 }
 
@@ -153,28 +153,28 @@ TEST(Doctor, BoundsWhatIsNotSettled) {
 TEST(Doctor, WeighsDropsAgainstTheInterval) {
   Recording recording = drawn();
   recording.processes[0].drops[1] = 3;
-  const Diagnosis few = finding(recording, "drops");
+  const Diagnosis few = diagnosis(recording, "drops");
   EXPECT_EQ(few.severity, Severity::kNote);
   EXPECT_THAT(few.what, HasSubstr("3: a signal handler allocated"));
   EXPECT_THAT(few.meaning, HasSubstr("less than their intervals"));
   recording.processes[0].drops[0] = 300;
   EXPECT_EQ(severity(recording, "drops"), Severity::kDefect);
-  EXPECT_THAT(finding(recording, "drops").meaning, HasSubstr("more than their intervals"));
+  EXPECT_THAT(diagnosis(recording, "drops").meaning, HasSubstr("more than their intervals"));
   recording.processes[0].drops = {0, 0, 9, 9};
   EXPECT_EQ(severity(recording, "drops"), Severity::kNote);
-  EXPECT_THAT(finding(recording, "drops").meaning, HasSubstr("live"));
+  EXPECT_THAT(diagnosis(recording, "drops").meaning, HasSubstr("live"));
 }
 
 TEST(Doctor, NotesHowItEnded) {
   Recording recording = drawn();
   recording.processes[0].ending = profile::Ending::kSwitchedOff;
   recording.processes[0].stop_reason = vocabulary::StopReason::kTraceFull;
-  const Diagnosis found = finding(recording, "ending");
+  const Diagnosis found = diagnosis(recording, "ending");
   EXPECT_EQ(found.severity, Severity::kNote);
   EXPECT_THAT(found.what, HasSubstr("pid 100: recording stopped early: the trace reached"));
   EXPECT_THAT(found.next, HasSubstr("--trace-limit"));
   recording.processes[0].ending = profile::Ending::kKilled;
-  EXPECT_EQ(finding(recording, "ending").next, "");
+  EXPECT_EQ(diagnosis(recording, "ending").next, "");
 }
 
 TEST(Doctor, NotesCutOffStacksAndMissingNames) {
@@ -183,8 +183,8 @@ TEST(Doctor, NotesCutOffStacksAndMissingNames) {
   EXPECT_EQ(severity(recording, "names"), Severity::kGood);
   recording.stacks[0].is_truncated = true;
   recording.locations[4].frames.clear();
-  EXPECT_THAT(finding(recording, "stacks").what, HasSubstr("4.7 % of the samples"));
-  EXPECT_THAT(finding(recording, "names").what, HasSubstr("95 % of the samples"));
+  EXPECT_THAT(diagnosis(recording, "stacks").what, HasSubstr("4.7 % of the samples"));
+  EXPECT_THAT(diagnosis(recording, "names").what, HasSubstr("95 % of the samples"));
 }
 
 /// Frames without a symbol are called by their address, also where names were looked up.
@@ -193,13 +193,13 @@ TEST(Doctor, NamesThatAreAddressesAreNone) {
   for (profile::Frame& frame : recording.frames) {
     if (frame.function == "make_buffer") frame = {"server+0x500", "", "", 0};
   }
-  EXPECT_THAT(finding(recording, "names").what, HasSubstr("95 % of the samples"));
-  EXPECT_THAT(finding(recording, "names").next, HasSubstr("-dbgsym package of server"));
+  EXPECT_THAT(diagnosis(recording, "names").what, HasSubstr("95 % of the samples"));
+  EXPECT_THAT(diagnosis(recording, "names").next, HasSubstr("-dbgsym package of server"));
 }
 
 TEST(Doctor, AsksForASmallerIntervalWhereSamplesAreFew) {
   const Recording recording = DrawnRecording(4096).threads(1, 20).recording;
-  const Diagnosis found = finding(recording, "detection", DoctorOptions{0.95, "x", false});
+  const Diagnosis found = diagnosis(recording, "detection", DoctorOptions{0.95, "x", false});
   EXPECT_EQ(found.severity, Severity::kNote);
   EXPECT_THAT(found.what, HasSubstr("less than 14.8 KiB"));
   EXPECT_THAT(found.next, HasSubstr("geiger plan x"));

@@ -31,7 +31,7 @@ std::string heading(const DoctorReport& report, const Recording& recording,
     out += fmt::format(" and {} more {}", present::exact_count(more),
                        more == 1 ? "process" : "processes");
   }
-  const auto defects = std::ranges::count(report.findings, Severity::kDefect, &Diagnosis::severity);
+  const auto defects = std::ranges::count(report.diagnoses, Severity::kDefect, &Diagnosis::severity);
   if (defects == 0) return out + ": healthy\n";
   return out + ": " +
          present::paint(style, present::Role::kWarning,
@@ -51,19 +51,19 @@ std::string mark(Severity severity, const present::Style& style) {
   return "";
 }
 
-/// Under the first line of a finding, in line with it.
+/// Under the first line of a diagnosis, in line with it.
 std::string under(std::string_view text, const present::Style& style) {
   if (text.empty()) return "";
   return std::string(kFindingIndent, ' ') +
          present::wrap(present::printable(text), kFindingIndent, style.width) + "\n";
 }
 
-std::string finding_text(const Diagnosis& finding, const present::Style& style) {
-  std::string out = "  " + mark(finding.severity, style) +
-                    present::wrap(present::printable(finding.what), kFindingIndent, style.width) +
+std::string finding_text(const Diagnosis& diagnosis, const present::Style& style) {
+  std::string out = "  " + mark(diagnosis.severity, style) +
+                    present::wrap(present::printable(diagnosis.what), kFindingIndent, style.width) +
                     "\n";
-  out += under(finding.meaning, style);
-  if (!finding.next.empty()) out += under("-> " + finding.next, style);
+  out += under(diagnosis.meaning, style);
+  if (!diagnosis.next.empty()) out += under("-> " + diagnosis.next, style);
   return out;
 }
 
@@ -97,7 +97,7 @@ std::string process_list(const DoctorReport& report, const Recording& recording,
 std::string to_text(const DoctorReport& report, const Recording& recording,
                     const present::Style& style) {
   std::string out = heading(report, recording, style) + "\n";
-  for (const Diagnosis& finding : report.findings) out += finding_text(finding, style);
+  for (const Diagnosis& diagnosis : report.diagnoses) out += finding_text(diagnosis, style);
   out += process_list(report, recording, style);
   const std::string run =
       report.options.run.empty() ? "" : fmt::format(" {}", present::printable(report.options.run));

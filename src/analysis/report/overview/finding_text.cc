@@ -116,21 +116,15 @@ std::string sentence(const Finding& finding) {
 void write_field(present::JsonWriter& json, std::string_view name, const Finding& finding) {
   json.key(name).begin_object().field("verdict", name_of(finding.verdict));
   json.field("kind", profile::name_of(finding.kind)).field("sentence", sentence(finding));
-  json.key("total").begin_object();
-  write_fields(json, finding.total);
-  json.end_object().key("sites").begin_array();
-  for (const FoundSite& site : finding.sites) {
-    json.begin_object();
+  json.object("total", [&] { write_fields(json, finding.total); });
+  json.objects("sites", finding.sites, [&](const FoundSite& site) {
     present::write_name(json, site.function);
     write_field(json, site.where);
     json.field("process", site.process);
-    json.key("held").begin_object();
-    write_fields(json, site.held);
-    json.end_object();
+    json.object("held", [&] { write_fields(json, site.held); });
     write_field(json, site.share);
-    json.end_object();
-  }
-  json.end_array().end_object();
+  });
+  json.end_object();
 }
 
 std::string_view name_of(FindingVerdict verdict) {

@@ -7,6 +7,7 @@
 #include "analysis/present/dots.h"
 #include "analysis/present/format.h"
 #include "analysis/present/grid.h"
+#include "analysis/present/names.h"
 #include "analysis/present/text.h"
 #include "analysis/profile/labels.h"
 #include "analysis/report/overview/rss.h"

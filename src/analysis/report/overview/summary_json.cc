@@ -28,9 +28,7 @@ void write_self_check(present::JsonWriter& json, const SummaryReport& report) {
       .begin_object()
       .field("passed", self_check_of(report) == SelfCheck::kPassed);
   json.field("answer", name_of(self_check_of(report)));
-  json.key("lacks").begin_array();
-  for (const profile::Gap& gap : report.gaps) json.string(gap.why);
-  json.end_array();
+  json.array("lacks", report.gaps, [&](const profile::Gap& gap) { json.string(gap.why); });
   write_field(json, "hits", report.hits);
   write_field(json, "offsets", report.offsets);
   json.end_object();
@@ -78,17 +76,13 @@ void write_process(present::JsonWriter& json, const ProcessLine& line, const Rec
 
 void write_sites(present::JsonWriter& json, std::string_view name,
                  const std::vector<TableLine>& lines) {
-  json.key(name).begin_array();
-  for (const TableLine& line : lines) {
-    json.begin_object();
+  json.objects(name, lines, [&](const TableLine& line) {
     present::write_name(json, line.name);
     json.field("detail", line.detail);
     write_field(json, line.where);
     present::write_measure(json, "self", line.self);
     write_field(json, line.share);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 void write_mapped(present::JsonWriter& json, const MappedLine& mapped) {
@@ -108,24 +102,21 @@ void write_kinds(present::JsonWriter& json, const SummaryReport& report) {
   for (const KindLine& line : report.kinds) write_field(json, line.asked);
   if (!report.lifetimes) return;
   const LifetimeFigures& lives = report.lifetimes->bytes;
-  json.key("lifetimes").begin_object().key("median").begin_object();
-  write_fields(json, lives.quantiles[kMedian]);
-  json.end_object().key("temporary").begin_object();
-  write_field(json, lives.temporary);
-  json.end_object().end_object();
+  json.key("lifetimes").begin_object();
+  json.object("median", [&] { write_fields(json, lives.quantiles[kMedian]); });
+  json.object("temporary", [&] { write_field(json, lives.temporary); });
+  json.end_object();
 }
 
 }  // namespace
 
 std::string to_json(const SummaryReport& report, const Recording& recording) {
-  present::JsonWriter json;
-  json.begin_object().field("schema_version", present::kSchemaVersion).field("report", "summary");
+  present::JsonWriter json("summary");
   json.field("level", report.options.level).field("duration_ns", report.duration);
   write_field(json, report.options.scope);
   if (!report.options.origin.empty()) {
-    json.key("origin").begin_array();
-    for (const std::string& line : report.options.origin) json.string(line);
-    json.end_array();
+    json.array("origin", report.options.origin,
+               [&](const std::string& line) { json.string(line); });
   }
   write_field(json, "finding", report.finding);
   if (report.mapped_finding) write_field(json, "mapped_finding", *report.mapped_finding);
@@ -161,10 +152,9 @@ std::string to_json(const SummaryReport& report, const Recording& recording) {
   json.end_array();
   write_sites(json, "top_allocated", report.top_allocated);
   write_sites(json, "top_live_at_peak", report.top_live_at_peak);
-  json.key("warnings").begin_array();
-  for (const std::string& warning : recording.warnings) json.string(warning);
-  json.end_array().end_object();
-  return json.take();
+  json.array("warnings", recording.warnings,
+             [&](const std::string& warning) { json.string(warning); });
+  return json.finish();
 }
 
 }  // namespace geiger::report

@@ -50,15 +50,12 @@ void write_growth(present::JsonWriter& json, const LiveReport& report, const Rec
 }  // namespace
 
 std::string to_json(const LiveReport& report, const Recording& picture) {
-  present::JsonWriter json;
-  json.begin_object().field("schema_version", present::kSchemaVersion).field("report", "live");
+  present::JsonWriter json("live");
   json.field("elapsed", report.elapsed).field("interval", report.interval);
-  json.key("processes").begin_array();
-  for (const LiveProcess& process : report.processes) {
-    json.begin_object().field("pid", process.pid).field("program", process.name);
-    json.field("state", process.state).field("resident", process.resident).end_object();
-  }
-  json.end_array();
+  json.objects("processes", report.processes, [&](const LiveProcess& process) {
+    json.field("pid", process.pid).field("program", process.name);
+    json.field("state", process.state).field("resident", process.resident);
+  });
   if (report.options.process) {
     json.field("only_pid", picture.processes[*report.options.process].pid);
   }
@@ -66,16 +63,11 @@ std::string to_json(const LiveReport& report, const Recording& picture) {
   json.field("dropped", report.dropped).field("thinning", report.thinning);
   json.field("exact_bytes", report.exact_bytes).field("unsettled_bound", report.unsettled);
   json.field("detection_limit", report.detection_limit).field("resident", report.resident);
-  json.key("allocated").begin_object();
-  write_fields(json, report.allocated);
-  json.end_object().key("live").begin_object();
-  write_fields(json, report.live);
-  json.end_object();
+  json.object("allocated", [&] { write_fields(json, report.allocated); });
+  json.object("live", [&] { write_fields(json, report.live); });
   write_growth(json, report, picture);
-  json.key("table").begin_object();
-  write_fields(json, report.table, picture);
-  json.end_object().end_object();
-  return json.take();
+  json.object("table", [&] { write_fields(json, report.table, picture); });
+  return json.finish();
 }
 
 }  // namespace geiger::report

@@ -99,26 +99,20 @@ std::string to_text(const MarksReport& report, const Recording& recording,
 }
 
 std::string to_json(const MarksReport& report, const Recording& recording) {
-  present::JsonWriter json;
-  json.begin_object().field("schema_version", present::kSchemaVersion).field("report", "marks");
+  present::JsonWriter json("marks");
   json.field("level", report.options.level).field("mark_count", report.marks);
-  json.key("marks").begin_array();
-  for (const MarkLine& line : report.lines) {
-    json.begin_object().field("name", line.name).field("number", line.number);
+  json.objects("marks", report.lines, [&](const MarkLine& line) {
+    json.field("name", line.name).field("number", line.number);
     json.field("of_name", line.of_name).field("after_ns", line.after_start);
     json.field("pid", recording.processes[line.process].pid);
     if (line.thread < recording.threads.size()) {
       json.field("tid", recording.threads[line.thread].tid);
       json.field("thread", recording.threads[line.thread].name);
     }
-    json.key("allocated_since").begin_object();
-    write_fields(json, line.allocated);
-    json.end_object().key("live").begin_object();
-    write_fields(json, line.live);
-    json.end_object().end_object();
-  }
-  json.end_array().end_object();
-  return json.take();
+    json.object("allocated_since", [&] { write_fields(json, line.allocated); });
+    json.object("live", [&] { write_fields(json, line.live); });
+  });
+  return json.finish();
 }
 
 }  // namespace geiger::report

@@ -8,38 +8,30 @@ using profile::Recording;
 
 void write_groups(present::JsonWriter& json, std::string_view name,
                   const std::vector<Group>& groups) {
-  json.key(name).begin_array();
-  for (const Group& group : groups) {
-    json.begin_object().field("name", group.name);
+  json.objects(name, groups, [&](const Group& group) {
+    json.field("name", group.name);
     write_fields(json, group.measure);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 void write_sizes(present::JsonWriter& json, const std::vector<SizeClass>& sizes) {
-  json.key("sizes").begin_array();
-  for (const SizeClass& size : sizes) {
-    json.begin_object().field("least", size.least).field("most", size.most);
+  json.objects("sizes", sizes, [&](const SizeClass& size) {
+    json.field("least", size.least).field("most", size.most);
     write_fields(json, size.measure);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 void write_depths(present::JsonWriter& json, const std::vector<DepthClass>& depths) {
-  json.key("depths").begin_array();
-  for (const DepthClass& depth : depths) {
-    json.begin_object().field("least", depth.least).field("most", depth.most);
-    json.field("samples", depth.samples).end_object();
-  }
-  json.end_array();
+  json.objects("depths", depths, [&](const DepthClass& depth) {
+    json.field("least", depth.least).field("most", depth.most);
+    json.field("samples", depth.samples);
+  });
 }
 
 void write_threads(present::JsonWriter& json, const StatsReport& report,
                    const Recording& recording) {
-  json.field("thread_count", report.thread_count).key("threads").begin_array();
-  for (const ThreadLine& line : report.threads) {
+  json.field("thread_count", report.thread_count);
+  json.array("threads", report.threads, [&](const ThreadLine& line) {
     const profile::Thread& thread = recording.threads[line.thread];
     json.begin_object().field("tid", thread.tid).field("name", thread.name);
     if (thread.process < recording.processes.size()) {
@@ -49,8 +41,7 @@ void write_threads(present::JsonWriter& json, const StatsReport& report,
     if (!is_part(report)) json.field("exact_bytes", line.exact_bytes);
     write_fields(json, line.measure);
     json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 void write_processes(present::JsonWriter& json, const StatsReport& report,
@@ -69,15 +60,12 @@ void write_processes(present::JsonWriter& json, const StatsReport& report,
 }  // namespace
 
 std::string to_json(const StatsReport& report, const Recording& recording) {
-  present::JsonWriter json;
-  json.begin_object().field("schema_version", present::kSchemaVersion).field("report", "stats");
+  present::JsonWriter json("stats");
   json.field("level", report.options.level);
   json.field("kind", profile::name_of(report.options.selection.kind));
   json.field("is_split", report.is_split);
   write_field(json, report.options.scope);
-  json.key("total").begin_object();
-  write_fields(json, report.total);
-  json.end_object();
+  json.object("total", [&] { write_fields(json, report.total); });
   write_sizes(json, report.sizes);
   write_groups(json, "entry_points", report.entry_points);
   write_groups(json, "lifetimes", report.lifetimes);
@@ -85,8 +73,7 @@ std::string to_json(const StatsReport& report, const Recording& recording) {
   json.field("truncated_samples", report.truncated_samples);
   write_threads(json, report, recording);
   write_processes(json, report, recording);
-  json.end_object();
-  return json.take();
+  return json.finish();
 }
 
 }  // namespace geiger::report

@@ -334,25 +334,18 @@ void write_fields(present::JsonWriter& json, const TableReport& report,
   json.field("kind", profile::name_of(report.kind)).field("by", name_of(report.options.by));
   json.field("level", report.options.level).field("is_split", report.is_split);
   write_field(json, report.options.scope);
-  json.key("total").begin_object();
-  write_fields(json, report.total);
-  json.end_object().field("row_count", report.rows);
+  json.object("total", [&] { write_fields(json, report.total); });
+  json.field("row_count", report.rows);
   if (report.total.calibrated) json.field("exact_bytes", report.total.calibrated->value);
-  json.key("rows").begin_array();
-  for (const TableLine& line : report.lines) {
-    write_line(json, line, report, recording);
-  }
-  json.end_array().key("others").begin_object();
-  write_fields(json, report.others);
-  json.end_object();
+  json.array("rows", report.lines,
+             [&](const TableLine& line) { write_line(json, line, report, recording); });
+  json.object("others", [&] { write_fields(json, report.others); });
 }
 
 std::string to_json(const TableReport& report, const profile::Recording& recording) {
-  present::JsonWriter json;
-  json.begin_object().field("schema_version", present::kSchemaVersion).field("report", "table");
+  present::JsonWriter json("table");
   write_fields(json, report, recording);
-  json.end_object();
-  return json.take();
+  return json.finish();
 }
 
 std::string_view name_of(GroupBy by) {

@@ -84,8 +84,7 @@ TreeReport tree_report(const profile::Recording& recording, const profile::Profi
 }
 
 std::string to_json(const TreeReport& report) {
-  present::JsonWriter json;
-  json.begin_object().field("schema_version", present::kSchemaVersion).field("report", "tree");
+  present::JsonWriter json("tree");
   json.field("kind", profile::name_of(report.kind)).field("level", report.options.level);
   json.field("is_inverted", report.options.is_inverted).field("is_split", report.is_split);
   json.field("min_percent", report.options.min_percent).field("node_count", report.nodes);
@@ -94,8 +93,8 @@ std::string to_json(const TreeReport& report) {
   if (total.calibrated) json.field("exact_bytes", total.calibrated->value);
   json.key("nodes").begin_array();
   for (std::size_t i = 0; i < report.lines.size(); ++i) write_line(json, report.lines[i], i);
-  json.end_array().end_object();
-  return json.take();
+  json.end_array();
+  return json.finish();
 }
 
 }  // namespace geiger::report

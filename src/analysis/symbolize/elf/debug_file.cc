@@ -92,44 +92,44 @@ DebugFile::DebugFile(const std::string& path, const std::string& build_id,
   callbacks_.find_debuginfo = dwfl_standard_find_debuginfo;
   callbacks_.section_address = dwfl_offline_section_address;
   callbacks_.debuginfo_path = &search_path_pointer_;
-  finding_ = open(path, build_id);
-  const bool is_gone = finding_ == Finding::kMissing || finding_ == Finding::kChanged;
-  if (is_gone && open_by_build_id(build_id, options) == Finding::kSymbolsOnly) {
-    finding_ = Finding::kSymbolsOnly;
+  file_state_ = open(path, build_id);
+  const bool is_gone = file_state_ == FileState::kMissing || file_state_ == FileState::kChanged;
+  if (is_gone && open_by_build_id(build_id, options) == FileState::kSymbolsOnly) {
+    file_state_ = FileState::kSymbolsOnly;
   }
-  if (finding_ == Finding::kSymbolsOnly && options.read_dwarf) find_dwarf();
+  if (file_state_ == FileState::kSymbolsOnly && options.read_dwarf) find_dwarf();
 }
 
-Finding DebugFile::open(const std::string& path, const std::string& build_id) {
-  const Finding finding = report(without_deleted_mark(path));
-  if (finding != Finding::kSymbolsOnly || build_id.empty()) return finding;
+FileState DebugFile::open(const std::string& path, const std::string& build_id) {
+  const FileState file_state = report(without_deleted_mark(path));
+  if (file_state != FileState::kSymbolsOnly || build_id.empty()) return file_state;
   const unsigned char* bits = nullptr;
   GElf_Addr address = 0;
   const int bytes = dwfl_module_build_id(module_, &bits, &address);
   if (bytes > 0) found_build_id_ = to_hex({bits, static_cast<std::size_t>(bytes)});
-  if (found_build_id_ == build_id) return finding;
+  if (found_build_id_ == build_id) return file_state;
   module_ = nullptr;
-  return Finding::kChanged;
+  return FileState::kChanged;
 }
 
 // The addresses of a debug file are those of its module, so it can stand in.
-Finding DebugFile::open_by_build_id(const std::string& build_id, const SearchOptions& options) {
+FileState DebugFile::open_by_build_id(const std::string& build_id, const SearchOptions& options) {
   for (const std::string& directory : options.debug_dirs) {
     const std::string path = build_id_path(directory, build_id);
-    if (!path.empty() && report(path) == Finding::kSymbolsOnly) return Finding::kSymbolsOnly;
+    if (!path.empty() && report(path) == FileState::kSymbolsOnly) return FileState::kSymbolsOnly;
   }
-  if (!options.use_debuginfod || !is_build_id(build_id)) return Finding::kMissing;
+  if (!options.use_debuginfod || !is_build_id(build_id)) return FileState::kMissing;
   const std::string path = ask_debuginfod(build_id);
-  return path.empty() ? Finding::kMissing : report(path);
+  return path.empty() ? FileState::kMissing : report(path);
 }
 
-Finding DebugFile::report(const std::string& path) {
+FileState DebugFile::report(const std::string& path) {
   module_ = nullptr;
   FileDescriptor file = open_regular(path);
-  if (!file) return Finding::kMissing;
-  if (!is_program_or_library(file)) return Finding::kUnreadable;
+  if (!file) return FileState::kMissing;
+  if (!is_program_or_library(file)) return FileState::kUnreadable;
   dwfl_.reset(dwfl_begin(&callbacks_));
-  if (!dwfl_) return Finding::kUnreadable;
+  if (!dwfl_) return FileState::kUnreadable;
   dwfl_report_begin(dwfl_.get());
   // Base 0 with the file's own vaddrs: what a recording holds.
   module_ = dwfl_report_elf(dwfl_.get(), path.c_str(), path.c_str(), file.get(), 0, true);
@@ -137,9 +137,9 @@ Finding DebugFile::report(const std::string& path) {
   dwfl_report_end(dwfl_.get(), nullptr, nullptr);
   if (module_ == nullptr || dwfl_module_getelf(module_, &bias_) == nullptr) {
     module_ = nullptr;
-    return Finding::kUnreadable;
+    return FileState::kUnreadable;
   }
-  return Finding::kSymbolsOnly;
+  return FileState::kSymbolsOnly;
 }
 
 void DebugFile::find_dwarf() {
@@ -149,7 +149,7 @@ void DebugFile::find_dwarf() {
   const bool has_units = dwarf_ != nullptr && dwarf_nextcu(dwarf_, 0, &next, &header_bytes, nullptr,
                                                            nullptr, nullptr) == 0;
   if (!has_units) dwarf_ = nullptr;
-  if (has_units) finding_ = Finding::kDebugInfo;
+  if (has_units) file_state_ = FileState::kDebugInfo;
 }
 
 }  // namespace geiger::symbolize

@@ -13,7 +13,7 @@
 namespace geiger::symbolize {
 
 /// The result of looking for a module's files.
-enum class Finding : std::uint8_t {
+enum class FileState : std::uint8_t {
   kDebugInfo,    ///< Names, inlined frames and lines.
   kSymbolsOnly,  ///< The symbol table at best.
   kMissing,      ///< No such file, and no debug file with the build id.
@@ -34,7 +34,7 @@ class DebugFile {
   DebugFile(const DebugFile&) = delete;  // libdwfl holds pointers to members.
   DebugFile& operator=(const DebugFile&) = delete;
 
-  [[nodiscard]] Finding finding() const { return finding_; }
+  [[nodiscard]] FileState file_state() const { return file_state_; }
   [[nodiscard]] const std::string& found_build_id() const { return found_build_id_; }
 
   /// nullptr if the module could not be opened.
@@ -51,9 +51,9 @@ class DebugFile {
     void operator()(Dwfl* dwfl) const { dwfl_end(dwfl); }
   };
 
-  Finding open(const std::string& path, const std::string& build_id);
-  Finding open_by_build_id(const std::string& build_id, const SearchOptions& options);
-  Finding report(const std::string& path);
+  FileState open(const std::string& path, const std::string& build_id);
+  FileState open_by_build_id(const std::string& build_id, const SearchOptions& options);
+  FileState report(const std::string& path);
   void find_dwarf();
 
   std::string search_path_;
@@ -65,7 +65,7 @@ class DebugFile {
   Dwarf* dwarf_ = nullptr;
   Dwarf_Addr dwarf_bias_ = 0;
   std::string found_build_id_;
-  Finding finding_;
+  FileState file_state_;
 };
 
 /// "/DIR/.build-id/ab/cdef.debug", or "" if `build_id` cannot name a file.

@@ -169,7 +169,7 @@ ModuleAnswer find_new_types(const ModuleJob& job, const NewSites& sites,
                             const SearchOptions& options,
                             const std::function<void(std::size_t)>& progress) {
   const DebugFile file(job.path, job.build_id, options);
-  ModuleAnswer answer{file.finding(), file.found_build_id(), {}};
+  ModuleAnswer answer{file.file_state(), file.found_build_id(), {}};
   if (file.module() == nullptr || file.dwarf() == nullptr) return answer;
   Dwarf_Addr bias = 0;
   answer.names = ModuleTypes(file, dwfl_module_getelf(file.module(), &bias)).find(job, sites);
