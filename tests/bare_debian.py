@@ -51,6 +51,30 @@ def bare_tree():
     return kept
 
 
+def tree_with(*packages):
+    """A tree with these packages, also kept in the build: for programs that only change their root.
+    Nothing is started when they are installed."""
+    kept = harness.BUILD / "roots" / "-".join((RELEASE, *packages))
+    if not kept.is_dir():
+        making = pathlib.Path(tempfile.mkdtemp(dir=bare_tree().parent))
+        subprocess.run(["cp", "-a", "--reflink=auto", f"{bare_tree()}/.", making], check=True)
+        shutil.copy("/etc/resolv.conf", making / "etc/resolv.conf")
+        refuses = making / "usr/sbin/policy-rc.d"
+        refuses.write_text("#!/bin/sh\nexit 101\n")
+        refuses.chmod(0o755)
+        proxies = {name: value for name, value in os.environ.items() if name.endswith("_proxy")}
+        done = subprocess.run(
+            ["unshare", "-m", "-p", "-f", "-R", making, "--mount-proc", "-w", "/", "sh", "-ec",
+             "apt-get update -q && apt-get install -qy --no-install-recommends " + " ".join(packages)],
+            env={"PATH": SYSTEM_PATH, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C", **proxies},
+            capture_output=True, text=True, timeout=LONGEST)
+        if done.returncode != 0:
+            shutil.rmtree(making)
+            raise unittest.SkipTest(f"apt-get: {done.stdout[-300:]}{done.stderr[-300:]}")
+        making.rename(kept)
+    return kept
+
+
 def instructions_of(text):
     """(name, rest) of each instruction of a Dockerfile, with continued lines joined."""
     text = re.sub(r"(?m)^\s*#.*\n", "", text)
