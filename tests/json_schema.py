@@ -11,6 +11,7 @@ damaged and unfinished traces, labels, types, heaps and marks.
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -157,8 +158,8 @@ class JsonSchema(unittest.TestCase):
         with_json = set()
         for program in (GEIGER, STUDY):
             whole = subprocess.run([program, "--help"], capture_output=True, text=True, check=True)
-            verbs = [line.split()[0] for line in
-                     whole.stdout.split("Subcommands:\n")[1].split("\n\n")[0].splitlines()]
+            verbs = re.findall(r"(?m)^  ([a-z]+)",
+                               whole.stdout.split("Subcommands:\n")[1].split("\n\n")[0])
             with_json |= {verb for verb in verbs if "--json" in subprocess.run(
                 [program, verb, "--help"], capture_output=True, text=True, check=True).stdout}
         tried = {words[0] for words in OF_A_RUN + OF_TWO + OF_NONE}
