@@ -80,14 +80,13 @@ base::Outcome<std::string> TraceHome::make_directory(pid_t pid, const std::strin
   const auto facts = inject::facts_of(pid);
   if (!facts) return base::Failure{fmt::format("there is no process {}", pid)};
   const bool is_new = mkdir(home.c_str(), 0700) == 0;
-  if (!is_new && errno != EEXIST) {
-    return base::Failure{fmt::format("{}: {}", home.empty() ? "." : home, std::strerror(errno))};
-  }
-  if (is_given(pid, *facts, home)) return home;
+  const int refusal = is_new || errno == EEXIST ? 0 : errno;
+  if (refusal == 0 && is_given(pid, *facts, home)) return home;
   if (is_new) rmdir(home.c_str());
   TraceHome away;
   if (away.find_place_there(pid, facts->uid, facts->gid)) return away.told_;
-  return base::Failure{no_place_for(pid)};
+  if (refusal == 0) return base::Failure{no_place_for(pid)};
+  return base::Failure{fmt::format("{}: {}", home.empty() ? "." : home, std::strerror(refusal))};
 }
 
 bool TraceHome::find_place_there(pid_t pid, unsigned uid, unsigned gid) {

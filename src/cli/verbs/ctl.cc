@@ -225,8 +225,11 @@ int print_status(const control::Controlled& controlled, bool is_json) {
 
 base::Outcome<std::string> act(control::Controlled& controlled, const Command& command) {
   if (command.action == "start") {
-    return controlled.start(
-        {true, command.interval, command.directory, command.despite_seccomp}, command.patience);
+    return controlled.start({.records = true,
+                             .interval = command.interval,
+                             .directory = command.directory,
+                             .despite_seccomp = command.despite_seccomp},
+                            command.patience);
   }
   if (command.action == "stop") return controlled.stop(command.patience);
   if (command.action == "interval") {
