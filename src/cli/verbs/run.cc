@@ -122,10 +122,10 @@ run::Environment Run::environment_for(pid_t pid) {
 
 int Run::supervise(run::Launch& launch, const run::SignalState& signals) {
   prepare_directory(launch.pid());
-  const run::Environment environment = environment_for(launch.pid());
   run::Supervisor supervisor(launch.pid(), directory_, options_.window, options_.observation,
                              options_.watch);
-  const int error = launch.execute(environment);
+  // After the supervisor, which cannot do without its descriptors.
+  const int error = launch.execute(environment_for(launch.pid()));
   if (error != 0) {
     if (!directory_.empty()) control::remove_run_directory(directory_);
     terminal::complain(fmt::format("cannot run '{}': {}", target_.path, std::strerror(error)));
