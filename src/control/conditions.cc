@@ -10,6 +10,7 @@
 
 #include "analysis/observe/proc_text.h"
 #include "analysis/observe/process_files.h"
+#include "base/numbers.h"
 #include "query/sizes.h"
 
 namespace geiger::control {
@@ -29,10 +30,8 @@ std::string without_blanks(std::string_view text) {
 }
 
 std::optional<double> number_of(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_whole = error == std::errc{} && end == text.data() + text.size();
-  return is_whole && std::isfinite(value) ? std::optional(value) : std::nullopt;
+  const auto value = base::number_in<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 ConditionResult with_size(Condition condition, std::string_view text) {

@@ -9,12 +9,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <ctime>
 #include <utility>
 
 #include "analysis/observe/proc_text.h"
+#include "base/numbers.h"
 #include "base/path.h"
 #include "control/control_page.h"
 #include "trace/rendezvous.h"
@@ -49,12 +49,7 @@ std::vector<std::string_view> words_of(std::string_view text, std::string_view n
 
 std::optional<std::uint32_t> number_of(const std::vector<std::string_view>& words,
                                        std::size_t index) {
-  if (index >= words.size()) return std::nullopt;
-  std::uint32_t value = 0;
-  const char* end = words[index].data() + words[index].size();
-  const auto [at, error] = std::from_chars(words[index].data(), end, value);
-  if (error != std::errc{} || at != end) return std::nullopt;
-  return value;
+  return index < words.size() ? base::number_in<std::uint32_t>(words[index]) : std::nullopt;
 }
 
 /// "name (of something)" may stand in the text: from the first to the last parenthesis.
@@ -90,6 +85,12 @@ std::optional<ProcessFacts> parse_facts(pid_t pid, std::string_view status, std:
   facts.confinement.filters = number_of(words_of(status, "Seccomp_filters"), 0).value_or(0);
   facts.leader = static_cast<pid_t>(*leader);
   return facts;
+}
+
+std::optional<ProcessFacts> facts_of(pid_t pid, const observe::ProcessFiles& files) {
+  const auto status = files.read("status");
+  const auto stat = files.read("stat");
+  return status && stat ? parse_facts(pid, *status, *stat) : std::nullopt;
 }
 
 std::vector<MappedFile> mapped_files_in(std::string_view maps) {
@@ -144,9 +145,7 @@ std::string TargetProcess::shown() const {
 }
 
 bool TargetProcess::is_alive() const {
-  const auto status = files_.read("status");
-  const auto stat = files_.read("stat");
-  const auto facts = status && stat ? parse_facts(facts_.pid, *status, *stat) : std::nullopt;
+  const auto facts = facts_of(facts_.pid, files_);
   return facts && !facts->is_zombie;
 }
 
@@ -168,10 +167,7 @@ base::Outcome<GeigerFiles> TargetProcess::geiger_files() const {
 }
 
 bool TargetProcess::is_confined_further() const {
-  const observe::ProcessFiles own(getpid());
-  const auto status = own.read("status");
-  const auto stat = own.read("stat");
-  const auto ours = status && stat ? parse_facts(getpid(), *status, *stat) : std::nullopt;
+  const auto ours = facts_of(getpid(), observe::ProcessFiles(getpid()));
   return is_confined_beyond(ours ? ours->confinement : observe::Confinement{},
                             facts_.confinement);
 }

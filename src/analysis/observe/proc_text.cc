@@ -1,7 +1,8 @@
 #include "analysis/observe/proc_text.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "base/numbers.h"
 
 namespace geiger::observe {
 namespace {
@@ -23,13 +24,6 @@ std::string_view next_word(std::string_view& line) {
   return word;
 }
 
-std::optional<std::uint64_t> number(std::string_view word, int base) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value, base);
-  if (error != std::errc{} || end != word.data() + word.size()) return std::nullopt;
-  return value;
-}
-
 /// "Name:   12", and what stands behind the number.
 struct Field {
   std::uint64_t value = 0;
@@ -40,7 +34,7 @@ std::optional<Field> field(std::string_view line, std::string_view name) {
     return std::nullopt;
   }
   line.remove_prefix(name.size() + 1);
-  const auto value = number(next_word(line), 10);
+  const auto value = base::number_in<std::uint64_t>(next_word(line), 10);
   if (!value) return std::nullopt;
   return Field{*value, next_word(line)};
 }
@@ -59,11 +53,11 @@ std::optional<Mapping> parse_head(std::string_view line) {
   const std::string_view permissions = next_word(line);
   const std::size_t dash = range.find('-');
   if (dash == std::string_view::npos || permissions.size() != 4) return std::nullopt;
-  const auto start = number(range.substr(0, dash), 16);
-  const auto end = number(range.substr(dash + 1), 16);
+  const auto start = base::number_in<std::uint64_t>(range.substr(0, dash), 16);
+  const auto end = base::number_in<std::uint64_t>(range.substr(dash + 1), 16);
   next_word(line);  // offset
   const std::string_view device = next_word(line);
-  const auto inode = number(next_word(line), 10);
+  const auto inode = base::number_in<std::uint64_t>(next_word(line), 10);
   if (!start || !end || !inode || *start >= *end) return std::nullopt;
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
   Mapping mapping;
@@ -139,7 +133,7 @@ std::optional<Address> parse_stack_pointer(std::string_view text) {
   std::string_view pointer = words[words.size() - 2];
   if (!pointer.starts_with("0x")) return std::nullopt;
   pointer.remove_prefix(2);
-  return number(pointer, 16);
+  return base::number_in<std::uint64_t>(pointer, 16);
 }
 
 }  // namespace geiger::observe

@@ -3,9 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <charconv>
-#include <cmath>
 
 #include "analysis/ingest/observation_chunk.h"
 #include "analysis/ingest/runs.h"
@@ -15,6 +12,7 @@
 #include "analysis/symbolize/symbolize.h"
 #include "analysis/symbolize/trim.h"
 #include "analysis/symbolize/types/infer_types.h"
+#include "base/numbers.h"
 #include "cli/help/choice.h"
 #include "cli/options/ending.h"
 #include "cli/options/exit_codes.h"
@@ -109,15 +107,12 @@ std::vector<std::string> Input::said() const {
 
 std::optional<double> parse_level(const std::string& text) {
   const bool has_percent = text.ends_with('%');
-  const char* end = text.data() + text.size() - (has_percent ? 1 : 0);
-  double level = 0;
-  const auto [at, error] = std::from_chars(text.data(), end, level, std::chars_format::fixed);
-  if (error != std::errc{} || at != end) return std::nullopt;
+  const std::string_view digits(text.data(), text.size() - (has_percent ? 1 : 0));
+  auto level = base::number_in<double>(digits, std::chars_format::fixed);
   // Without the sign, "95" can only be meant in percent, "1.5" may be anything.
   constexpr double kLeastPercent = 50;
-  if (has_percent || level >= kLeastPercent) level /= 100;
-  if (!(level > 0 && level < 1)) return std::nullopt;
-  return level;
+  if (level && (has_percent || *level >= kLeastPercent)) *level /= 100;
+  return level && *level > 0 && *level < 1 ? level : std::nullopt;
 }
 
 void add_read_options(CLI::App& verb, ReadOptions& options, bool has_report) {
