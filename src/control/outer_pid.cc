@@ -24,9 +24,7 @@ bool maps_inode(const observe::ProcessFiles& files, std::uint64_t inode) {
 }
 
 bool has_inner_pid(pid_t pid, const observe::ProcessFiles& files, std::uint32_t inner_pid) {
-  const auto status = files.read("status");
-  const auto stat = files.read("stat");
-  const auto facts = status && stat ? parse_facts(pid, *status, *stat) : std::nullopt;
+  const auto facts = facts_of(pid, files);
   return facts && facts->inner_pid == inner_pid;
 }
 

@@ -44,6 +44,9 @@ struct ProcessFacts {
 [[nodiscard]] std::optional<ProcessFacts> parse_facts(pid_t pid, std::string_view status,
                                                       std::string_view stat);
 
+/// The same from the files of a process; nothing if it has ended.
+[[nodiscard]] std::optional<ProcessFacts> facts_of(pid_t pid, const observe::ProcessFiles& files);
+
 /// A file that the process has mapped.
 struct MappedFile : inject::MappedAs {
   bool is_shared = false;

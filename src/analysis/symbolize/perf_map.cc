@@ -76,9 +76,9 @@ bool is_trusted(const struct stat& status, Nanoseconds not_before) {
 std::optional<std::string> read_perf_map(const std::string& directory, std::uint32_t pid,
                                          Nanoseconds not_before) {
   const std::string path = directory + "/perf-" + std::to_string(pid) + ".map";
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  const base::UniqueFd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
-  if (!file || ::fstat(file.get(), &status) != 0) return std::nullopt;
+  if (!file.is_open() || ::fstat(file.get(), &status) != 0) return std::nullopt;
   if (!is_trusted(status, not_before)) return std::nullopt;
   return read_all(file, kMaxPerfMapBytes);
 }
