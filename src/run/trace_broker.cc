@@ -7,13 +7,11 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <string_view>
-#include <utility>
 
 #include "trace/format.h"
 

@@ -3,7 +3,6 @@
 
 #include <tsl/robin_map.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -14,9 +13,9 @@
 
 #include "analysis/follow/tally_set.h"
 #include "analysis/ingest/decode/growing_image.h"
-#include "analysis/ingest/input_file.h"
 #include "analysis/ingest/decode/interner.h"
 #include "analysis/ingest/decode/segment_sink.h"
+#include "analysis/ingest/input_file.h"
 #include "analysis/profile/hash.h"
 #include "analysis/profile/recording.h"
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "analysis/observe/live_set.h"
-#include "analysis/profile/memory/observations.h"
 #include "base/units.h"
 
 namespace geiger::observe {

@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 

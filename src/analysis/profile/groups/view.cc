@@ -10,11 +10,7 @@
 #include <tsl/robin_map.h>
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
-#include <span>
 #include <tuple>
-#include <utility>
 
 #include "analysis/profile/frames/shown_path.h"
 #include "analysis/profile/groups/function_rows.h"
