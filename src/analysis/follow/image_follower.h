@@ -73,7 +73,6 @@ class ImageFollower : public ingest::SegmentSink<ImageFollower, LiveCount> {
   /// Into Recording::processes; kNone before its first header could be read.
   [[nodiscard]] std::uint32_t process() const { return process_; }
   [[nodiscard]] trace::State state() const;
-  [[nodiscard]] std::uint64_t records() const;
   [[nodiscard]] Bytes position() const { return image_ ? image_->position() : 0; }
   [[nodiscard]] Bytes end() const { return image_ ? image_->end() : 0; }
 
