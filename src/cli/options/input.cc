@@ -13,7 +13,6 @@
 #include "analysis/symbolize/trim.h"
 #include "analysis/symbolize/types/infer_types.h"
 #include "base/numbers.h"
-#include "cli/help/choice.h"
 #include "cli/options/ending.h"
 #include "cli/options/exit_codes.h"
 #include "cli/options/foreign.h"
@@ -141,14 +140,11 @@ void add_report_options(CLI::App& verb, double& level, bool& is_json) {
 }
 
 void add_moment_option(CLI::App& verb, profile::Moment& moment) {
-  verb.add_option_function<std::string>(
-          "--at",
-          [&moment](const std::string& name) {
-            moment = name == "last" ? profile::Moment::kLast : profile::Moment::kMaximum;
-          },
-          "maximum: when RSS was largest (default); last: shortly before the end")
-      ->check(one_of({"maximum", "last"}))
-      ->type_name("MOMENT");
+  add_choice(verb, "--at", "MOMENT",
+             "maximum: when RSS was largest (default); last: shortly before the end",
+             Choices<profile::Moment>{{"maximum", profile::Moment::kMaximum},
+                                      {"last", profile::Moment::kLast}},
+             [&moment](profile::Moment chosen) { moment = chosen; });
 }
 
 base::Outcome<void> check_data(const profile::Recording& recording,
