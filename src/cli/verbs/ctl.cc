@@ -241,7 +241,7 @@ base::Outcome<int> watch(control::Controlled controlled, control::WatchOptions o
   if (options.is_empty()) {
     return usage_failure("ctl: 'watch' needs --mark-on, --snapshot-on or --budget");
   }
-  const pid_t pid = controlled.target().facts().pid;
+  const pid_t pid = controlled.target().pid();
   options.interval = std::max<Bytes>(controlled.status(true).interval, 1);
   control::RunWatch watch(std::move(options));
   const control::LiveTrace* trace = controlled.trace();
