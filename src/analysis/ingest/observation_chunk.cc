@@ -12,8 +12,6 @@ namespace {
 using profile::MapTable;
 using profile::MemoryCounts;
 using profile::Observations;
-using profile::SampleResidency;
-using profile::SampleWaste;
 using profile::SeriesPoint;
 using profile::Snapshot;
 
