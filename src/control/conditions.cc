@@ -11,6 +11,7 @@
 #include "analysis/observe/proc_text.h"
 #include "analysis/observe/process_files.h"
 #include "base/numbers.h"
+#include "base/parts.h"
 #include "query/sizes.h"
 
 namespace geiger::control {
@@ -80,8 +81,7 @@ std::optional<Bytes> bytes_in(const std::string& path) {
 /// The path behind "N:CONTROLLER:" in the text of /proc/PID/cgroup.
 std::optional<std::string> cgroup_path(std::string_view text, std::string_view controller) {
   while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const std::string_view line = base::take_part(text);
     const auto first = line.find(':');
     const auto second = first == line.npos ? line.npos : line.find(':', first + 1);
     if (second == line.npos) continue;

@@ -3,17 +3,10 @@
 #include <algorithm>
 
 #include "base/numbers.h"
+#include "base/parts.h"
 
 namespace geiger::observe {
 namespace {
-
-/// Takes the first line off.
-std::string_view next_line(std::string_view& text) {
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return line;
-}
 
 /// Takes the first word off, and the blanks before it.
 std::string_view next_word(std::string_view& line) {
@@ -84,7 +77,7 @@ std::optional<Status> parse_status(std::string_view text) {
   Status status;
   bool has_memory = false;
   while (!text.empty()) {
-    const std::string_view line = next_line(text);
+    const std::string_view line = base::take_part(text);
     const auto take = [&](std::string_view name, Bytes& into) {
       const auto value = kilobytes(line, name);
       if (value) into = *value;
@@ -110,7 +103,7 @@ std::vector<Mapping> parse_smaps(std::string_view text) {
   std::vector<Mapping> mappings;
   bool is_known = false;  // Fields belong to the mapping above them.
   while (!text.empty()) {
-    const std::string_view line = next_line(text);
+    const std::string_view line = base::take_part(text);
     auto mapping = parse_head(line);
     if (!mapping) {
       if (is_known) take_field(line, mappings.back());
@@ -124,7 +117,7 @@ std::vector<Mapping> parse_smaps(std::string_view text) {
 
 std::optional<Address> parse_stack_pointer(std::string_view text) {
   // "NUMBER ARGUMENTS... SP PC", "-1 SP PC" outside of calls, "running".
-  std::string_view line = next_line(text);
+  std::string_view line = base::take_part(text);
   std::vector<std::string_view> words;
   for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) {
     words.push_back(word);

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "analysis/symbolize/file.h"
+#include "base/parts.h"
 
 namespace geiger::symbolize {
 namespace {
@@ -46,9 +47,7 @@ std::optional<Line> parse_line(std::string_view text) {
 std::vector<Line> parse_lines(std::string_view map) {
   std::vector<Line> lines;
   while (!map.empty()) {
-    const std::size_t end = std::min(map.find('\n'), map.size());
-    if (const auto line = parse_line(map.substr(0, end))) lines.push_back(*line);
-    map.remove_prefix(std::min(end + 1, map.size()));
+    if (const auto line = parse_line(base::take_part(map))) lines.push_back(*line);
   }
   return lines;
 }
