@@ -486,6 +486,11 @@ class Refusals(AttachTest):
 
     def test_preloaded(self):
         """One that sleeps is attached to, as often as one likes; one that records is not."""
+        with tempfile.TemporaryDirectory() as traces:
+            recording = self.preloaded({"GEIGER_DIR": traces})
+            self.assert_refused(self.geiger("attach", recording.pid), "already being recorded")
+            self.ask(recording)
+            self.end(recording)
         sleeper = self.preloaded({})
         for file in ("first.geiger", "second.geiger"):
             done = self.geiger("attach", "--duration", "200ms", "-o", file, sleeper.pid)
@@ -493,9 +498,6 @@ class Refusals(AttachTest):
             trace_reader.read(os.path.join(self.directory, file)).check()
         self.ask(sleeper)
         self.end(sleeper)
-        recording = self.preloaded({"GEIGER_DIR": self.directory})
-        self.assert_refused(self.geiger("attach", recording.pid), "already being recorded")
-        self.ask(recording)
 
     def test_traced(self):
         harness.require("strace")

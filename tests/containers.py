@@ -115,12 +115,7 @@ class ControlBelowAnotherRoot(control.Control, OtherRoot):
         self.addCleanup(watch.kill)
         (path,) = self.recorded()
         attach.wait_until(lambda: (program.allocate(count=100), b"every=" in
-                                   self.control_page(path))[1], "a mark")
-
-    def control_page(self, trace):
-        with open(trace, "rb") as file:
-            file.seek(4 * KIB)
-            return file.read(4 * KIB)
+                                   trace_reader.written_bytes(path))[1], "a mark")
 
 
 class AttachBelowAnotherRoot(attach.AttachTest, OtherRoot):

@@ -342,16 +342,11 @@ class Requests(Control):
         while True:
             traces = self.recorded()
             found = [int(path.name.split(".")[-2]) for path in traces]
-            if found == numbers and b"every=" in self.control_page(traces[-1]):
+            if found == numbers and b"every=" in trace_reader.written_bytes(traces[-1]):
                 return
             self.assertLess(time.monotonic(), end, f"{found} instead of {numbers}")
             allocate()
             time.sleep(0.01)
-
-    def control_page(self, trace):
-        with open(trace, "rb") as file:
-            file.seek(4096)
-            return file.read(4096)
 
     def test_of_one_that_restricted_its_system_calls(self):
         code = ("import ctypes, sys\n"

@@ -11,7 +11,8 @@ import unittest
 
 import harness
 
-PER_PROCESS = 36  # opening, sizing and mapping the trace, the tables, the provider
+# Opening, sizing and mapping the trace, the tables, the provider; cutting the trace at the end.
+PER_PROCESS = 37
 PER_THREAD = 4
 INTERVAL = 512 * harness.KIB
 

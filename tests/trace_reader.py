@@ -88,6 +88,14 @@ def read_header(data):
     return header
 
 
+def written_bytes(path):
+    """What was written of a trace so far."""
+    with open(path, "rb") as file:
+        header = read_header(file.read(RECORDS_OFFSET))
+        file.seek(0)
+        return file.read(min(header.tail, header.capacity))
+
+
 def chance_of(seed, sample):
     """By which live samples are thinned: splitmix64 over seed, time and address."""
     mask = (1 << 64) - 1

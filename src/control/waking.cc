@@ -105,6 +105,13 @@ base::UniqueFd make_place(const TargetProcess& target) {
   return {};
 }
 
+/// The facts that its rendezvous is named by: a process without /proc does not know its start.
+inject::ProcessFacts facts_as_seen_by(const TargetProcess& target) {
+  inject::ProcessFacts facts = target.facts();
+  if (!target.open_path("/proc/self", O_PATH | O_NOFOLLOW).is_open()) facts.start = 0;
+  return facts;
+}
+
 std::string name_of(const inject::ProcessFacts& facts) {
   char name[32];
   trace::rendezvous_name(facts.inner_pid, facts.start, name);
@@ -174,7 +181,8 @@ std::optional<MappedPage<Rendezvous>> meet(base::UniqueFd file, const inject::Pr
 
 std::optional<Waking> Waking::look(const TargetProcess& target, const MappedFile& bell) {
   Waking waking(target);
-  auto page = meet(find_known(places_of(target, bell), target.facts()), target.facts());
+  const inject::ProcessFacts facts = facts_as_seen_by(target);
+  auto page = meet(find_known(places_of(target, bell), facts), facts);
   if (!page) return std::nullopt;
   waking.page_ = std::move(*page);
   return waking;
@@ -195,10 +203,11 @@ base::Outcome<Waking> Waking::open(const TargetProcess& target, const MappedFile
   if (!places.front().is_open()) {
     return base::Failure{target.shown() + ": its user has no directory for the file that wakes it"};
   }
-  base::UniqueFd file = find_known(places, target.facts());
-  if (!file.is_open()) file = create(places.front(), target.facts());
-  if (!file.is_open()) file = find_known(places, target.facts());  // Another controller was faster.
-  auto page = meet(std::move(file), target.facts());
+  const inject::ProcessFacts facts = facts_as_seen_by(target);
+  base::UniqueFd file = find_known(places, facts);
+  if (!file.is_open()) file = create(places.front(), facts);
+  if (!file.is_open()) file = find_known(places, facts);  // Another controller was faster.
+  auto page = meet(std::move(file), facts);
   if (!page) {
     return base::Failure{fmt::format("{}: cannot create the file that wakes it: {}", target.shown(),
                                      std::strerror(errno))};

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <string_view>
@@ -76,7 +77,8 @@ std::unique_ptr<TraceBroker> TraceBroker::open(const std::string& directory) {
 
 TraceBroker::~TraceBroker() {
   if (!thread_.joinable()) return;
-  shutdown(socket_.get(), SHUT_RDWR);
+  is_ending_ = true;
+  shutdown(socket_.get(), SHUT_RDWR);  // Wakes it.
   thread_.join();
 }
 
@@ -96,12 +98,13 @@ bool TraceBroker::listen(const std::string& directory) {
 }
 
 void TraceBroker::serve() const {
-  while (true) {
+  constexpr std::chrono::milliseconds kRest{20};
+  while (!is_ending_) {
     const base::UniqueFd connection(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (connection.is_open()) {
       answer(connection.get());
-    } else if (errno == EINVAL || errno == EBADF) {
-      return;  // The socket was shut down.
+    } else if (!is_ending_) {
+      std::this_thread::sleep_for(kRest);  // No descriptor is free.
     }
   }
 }

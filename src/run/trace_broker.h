@@ -2,8 +2,10 @@
 // that answers at once, whatever the supervisor is reading meanwhile.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "base/unique_fd.h"
@@ -33,6 +35,7 @@ class TraceBroker {
 
   base::UniqueFd directory_, socket_;
   std::string digits_;
+  std::atomic<bool> is_ending_{false};
   std::thread thread_;
 };
 

@@ -298,7 +298,8 @@ const char* Writer::base(Bytes& bytes) const {
 }
 
 void Writer::count_drop(DropCause cause, std::uint64_t count) {
-  if (header_ == nullptr) return;
+  const bool is_closed = limit_.load(std::memory_order_relaxed) == 0;
+  if (header_ == nullptr || is_closed) return;  // What comes after the end is not lost.
   header_->drops[static_cast<std::size_t>(cause)].fetch_add(count, std::memory_order_relaxed);
 }
 

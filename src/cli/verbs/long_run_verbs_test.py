@@ -85,7 +85,7 @@ class Segment:
             4096, 0, self.at, self.at, self.at + 9 * SECOND, SEED, INTERVAL, *[0] * 16, 0, 0,
             b"0.1.0", b"/bin/server", b"/lib/libc.so.6")
         trace_reader.SEGMENT.pack_into(header, trace_reader.SEGMENT_OFFSET, START, self.number, 0,
-                                       b"server")
+                                       b"server", 0, 0, 0)
         return bytes(header) + bytes(self.words)
 
 

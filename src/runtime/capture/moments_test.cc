@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -166,6 +168,15 @@ TEST_F(Moments, OfAnAddressThatComesBackTellAnUnseenFree) {
 
 // ------------------------------------------------------------------- threads ---
 
+/// Threads that were joined are still in the kernel for a moment.
+void wait_until_alone() {
+  const auto count = [] {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return std::distance(begin(tasks), end(tasks));
+  };
+  while (count() > 1) std::this_thread::yield();
+}
+
 TEST_F(Moments, OfThreadsThatCameBeforeAreSettledAtTheEnd) {
   EXPECT_EQ(in_child([&] {
               std::atomic<int> step{0};
@@ -187,6 +198,7 @@ TEST_F(Moments, OfThreadsThatCameBeforeAreSettledAtTheEnd) {
               GEIGER_OR_FAIL(first_state()->record->armed.load() != 0);
               step = 3;
               before.join();
+              wait_until_alone();
               GEIGER_OR_FAIL(directory_.attach() == 0);  // Their states are free again.
               for (const ThreadState* one = first_state(); one != nullptr; one = one->next) {
                 GEIGER_OR_FAIL(one->lifecycle.load() == kFree);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <nlohmann/json.hpp>
 
 #include "analysis/profile/testing/drawn_recording.h"
@@ -17,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 Diagnosis diagnosis(const Recording& recording, std::string_view check,
-                  const DoctorOptions& options = {}) {
+                    const DoctorOptions& options = {}) {
   for (const Diagnosis& one : doctor_report(recording, options).diagnoses) {
     if (one.check == check) return one;
   }
@@ -44,6 +45,7 @@ TEST(Doctor, ReadsLikeThis) {
 
   good    The traces are undamaged.
   good    Recorded to the end of every process.
+  good    Every process and segment got its trace.
   good    Hits are as expected: 252 hits, 249 expected (z = 0.2, p = 0.87).
   good    Offsets of sampled bytes are as expected: 252 offsets, p = 1.
   good    No two threads drew the same numbers.
@@ -197,6 +199,21 @@ TEST(Doctor, NamesThatAreAddressesAreNone) {
   EXPECT_THAT(diagnosis(recording, "names").next, HasSubstr("-dbgsym package of server"));
 }
 
+TEST(Doctor, SaysWhichTracesCouldNotBeMade) {
+  Recording recording = drawn();
+  recording.processes[0].refused.segment_errno = EACCES;
+  const Diagnosis segment = diagnosis(recording, "traces");
+  EXPECT_EQ(segment.severity, Severity::kNote);
+  EXPECT_EQ(segment.what,
+            "pid 100: no next segment could be made (Permission denied), so one grew on.");
+  recording.processes[0].refused = {.children = 2, .children_errno = ENOSPC};
+  const Diagnosis children = diagnosis(recording, "traces");
+  EXPECT_EQ(children.severity, Severity::kDefect);
+  EXPECT_EQ(
+      children.what,
+      "2 child processes were not recorded: no trace could be made (No space left on device).");
+}
+
 TEST(Doctor, AsksForASmallerIntervalWhereSamplesAreFew) {
   const Recording recording = DrawnRecording(4096).threads(1, 20).recording;
   const Diagnosis found = diagnosis(recording, "detection", DoctorOptions{0.95, "x", false});
@@ -235,7 +252,7 @@ TEST(Doctor, JsonCarriesTheFigures) {
   EXPECT_EQ(json["schema_version"], 1);
   EXPECT_EQ(json["report"], "doctor");
   EXPECT_FALSE(json["healthy"]);
-  EXPECT_EQ(json["findings"].size(), 12U);
+  EXPECT_EQ(json["findings"].size(), 13U);
   EXPECT_EQ(json["offsets"]["impossible"], 1);
   EXPECT_EQ(json["processes"][0]["hits"]["observed"], 800);
   EXPECT_EQ(json["processes"][0]["samples"]["found"], 800);

@@ -63,12 +63,12 @@ trace::Identity identity(const Segment* before) {
 
 using Path = char[kPathBytes];
 
-/// DIR/<program>.<pid>.<n>.geiger; null: too long. What follows the directory begins at the result.
-const char* name_trace(std::uint32_t n, Path& path) {
+/// DIR/<program>.<pid>.<n>.geiger, as the process sees its id; null: too long. What follows the directory begins at the result.
+const char* name_trace(std::uint64_t pid, std::uint32_t n, Path& path) {
   base::TextBuilder text(path, sizeof path);
   text.append(image.settings.directory).append('/');
   append_plain(text, started_as());
-  text.append('.').append(static_cast<std::uint64_t>(raw_syscall(SYS_getpid)));
+  text.append('.').append(pid);
   if (!text.append('.').append(std::uint64_t{n}).append(".geiger").fits()) return nullptr;
   return strrchr(path, '/') + 1;
 }
@@ -82,7 +82,7 @@ bool is_refused_to_us(int error) {
 /// 0 or the errno.
 int open_trace(Segment& segment, std::uint32_t n, const trace::Identity& who) {
   Path path;
-  const char* name = name_trace(n, path);
+  const char* name = name_trace(static_cast<std::uint64_t>(raw_syscall(SYS_getpid)), n, path);
   if (name == nullptr) return ENAMETOOLONG;
   const int error = segment.writer.open(path, image.settings.capacity, who);
   if (!is_refused_to_us(error)) return error;
@@ -158,11 +158,10 @@ void shrink(Segment& segment) {
       segment.number.load(std::memory_order_relaxed) >= image.segments.first_number;
   if (!is_own || segment.memory != nullptr || segment.writer.header() == nullptr) return;
   if (segment.writer.control()->supervised.load(std::memory_order_relaxed) != 0) return;
-  const std::uint32_t index = segment.writer.header()->segment;
+  const trace::FileHeader& header = *segment.writer.header();
+  const std::uint32_t n = image.segments.files[header.segment % std::size(image.segments.files)];
   Path path;
-  if (name_trace(image.segments.files[index % std::size(image.segments.files)], path) != nullptr) {
-    segment.writer.shrink(path);
-  }
+  if (name_trace(header.pid, n, path) != nullptr) segment.writer.shrink(path);
 }
 
 /// A place for a new segment, emptied.
@@ -297,7 +296,7 @@ bool write_thread_name(Segment& segment, const ThreadState& state) {
 
 void remove_trace(std::uint32_t n) {
   Path path;
-  const char* name = name_trace(n, path);
+  const char* name = name_trace(current_segment().writer.header()->pid, n, path);
   if (name == nullptr) return;
   const long removed = raw_syscall(SYS_unlinkat, AT_FDCWD, reinterpret_cast<long>(path), 0);
   if (is_error(removed) && is_refused_to_us(static_cast<int>(-removed))) remove_by_broker(name);
