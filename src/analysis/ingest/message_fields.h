@@ -8,8 +8,7 @@ namespace geiger::ingest {
 /// What to do where a field has this number.
 template <typename Take>
 struct OnField {
-  OnField(protozero::pbf_tag_type its_number, Take its_take)
-      : number(its_number), take(its_take) {}
+  OnField(protozero::pbf_tag_type its_number, Take its_take) : number(its_number), take(its_take) {}
 
   protozero::pbf_tag_type number;
   Take take;

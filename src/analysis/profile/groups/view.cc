@@ -22,7 +22,6 @@
 namespace geiger::profile {
 namespace {
 
-
 /// The sums of every stack that the profile holds, in the order of adding.
 std::vector<StackSums> sums_by_stack(const Recording& recording, const Profile& profile) {
   // kNone wraps to 0.
