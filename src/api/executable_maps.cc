@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/parts.h"
+
 namespace geiger::api {
 namespace {
 
@@ -44,11 +46,9 @@ bool parse(std::string_view line, ExecutableMap& map) {
 std::vector<ExecutableMap> executable_maps() {
   std::vector<ExecutableMap> maps;
   const std::string text = contents_of("/proc/self/maps");
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
+  for (std::string_view rest = text; !rest.empty();) {
     ExecutableMap map{};
-    if (parse(std::string_view(text).substr(at, end - at), map)) maps.push_back(map);
-    at = end + 1;
+    if (parse(base::take_part(rest), map)) maps.push_back(map);
   }
   return maps;
 }

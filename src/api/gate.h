@@ -11,7 +11,6 @@
 #include <cxxabi.h>
 
 #include <new>
-#include <utility>
 
 #include "geiger/geiger.h"
 

@@ -4,7 +4,6 @@
 // of [begin, end) has all that was reserved in it.
 #pragma once
 
-#include <atomic>
 #include <compare>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,5 @@
 #include "api/pprof_rows.h"
 
-#include <algorithm>
 #include <bit>
 #include <map>
 

@@ -20,10 +20,6 @@ constexpr std::uint64_t kSwapped = std::uint64_t{1} << 62;
 
 Residency::Residency() : pagemap_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
 
-Residency::~Residency() {
-  if (pagemap_ >= 0) close(pagemap_);
-}
-
 Residency::Found Residency::look(Address address, Bytes bytes) {
   Found found;
   base::for_each_page(address, bytes, kPage, [&](std::uint64_t page, Bytes on_it) {
@@ -43,12 +39,12 @@ Residency::State Residency::state_of(std::uint64_t page) {
 void Residency::load(std::uint64_t page) {
   first_ = page;
   states_.assign(kStretch, State::kUnknown);
-  if (pagemap_ < 0 || !load_from_pagemap()) load_by_mincore();
+  if (!pagemap_.is_open() || !load_from_pagemap()) load_by_mincore();
 }
 
 bool Residency::load_from_pagemap() {
   std::array<std::uint64_t, kStretch> entries{};
-  const ssize_t got = pread(pagemap_, entries.data(), sizeof entries,
+  const ssize_t got = pread(pagemap_.get(), entries.data(), sizeof entries,
                             static_cast<off_t>(first_ * sizeof entries[0]));
   if (got < static_cast<ssize_t>(sizeof entries[0])) return false;
   const auto count = static_cast<std::size_t>(got) / sizeof entries[0];

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "base/units.h"
 
 namespace geiger::api {
@@ -14,9 +15,6 @@ namespace geiger::api {
 class Residency {
  public:
   Residency();
-  ~Residency();
-  Residency(const Residency&) = delete;
-  Residency& operator=(const Residency&) = delete;
 
   struct Found {
     Bytes resident = 0, swapped = 0;
@@ -34,7 +32,7 @@ class Residency {
   bool load_from_pagemap();
   void load_by_mincore();
 
-  int pagemap_;
+  base::UniqueFd pagemap_;
   std::uint64_t first_ = 0;  ///< Page number of states_[0].
   std::vector<State> states_;
 };

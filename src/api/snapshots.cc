@@ -1,7 +1,6 @@
 // Profiles of what is live: read from the capture's table while all threads go on.
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <span>
 
 #include "api/connection.h"

@@ -3,7 +3,6 @@
 // A sample that lives on when its trace ends is carried into the next one, where its free
 // refers to that record. One that is neither freed there nor carried has ended in between.
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <unordered_map>
 

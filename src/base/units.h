@@ -2,7 +2,6 @@
 // the names say the unit so that signatures read without comments.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 namespace geiger {

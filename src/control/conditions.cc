@@ -10,6 +10,8 @@
 
 #include "analysis/observe/proc_text.h"
 #include "analysis/observe/process_files.h"
+#include "base/numbers.h"
+#include "base/parts.h"
 #include "query/sizes.h"
 
 namespace geiger::control {
@@ -29,10 +31,8 @@ std::string without_blanks(std::string_view text) {
 }
 
 std::optional<double> number_of(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_whole = error == std::errc{} && end == text.data() + text.size();
-  return is_whole && std::isfinite(value) ? std::optional(value) : std::nullopt;
+  const auto value = base::number_in<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 ConditionResult with_size(Condition condition, std::string_view text) {
@@ -81,8 +81,7 @@ std::optional<Bytes> bytes_in(const std::string& path) {
 /// The path behind "N:CONTROLLER:" in the text of /proc/PID/cgroup.
 std::optional<std::string> cgroup_path(std::string_view text, std::string_view controller) {
   while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const std::string_view line = base::take_part(text);
     const auto first = line.find(':');
     const auto second = first == line.npos ? line.npos : line.find(':', first + 1);
     if (second == line.npos) continue;

@@ -2,7 +2,6 @@
 // (trace/format.h), and marks.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -48,7 +47,7 @@ bool is_newer(const LiveTrace& one, const LiveTrace& other) {
 /// program's user may write.
 base::Outcome<std::string> make_directory(const TargetProcess& target) {
   const OutputPlan plan(target.facts().name, "");
-  return TraceHome::make_directory(target.facts().pid, plan.directory_for(target.facts().pid));
+  return TraceHome::make_directory(target.pid(), plan.directory_for(target.pid()));
 }
 
 /// What was made for a trace, where none came of it.
@@ -124,7 +123,7 @@ void Controlled::find_trace() {
     if (!trace.has_value() || trace.value().header().pid != target_->facts().inner_pid) continue;
     if (!trace_ || is_newer(trace.value(), *trace_)) trace_ = std::move(trace.value());
   }
-  const auto pid = static_cast<std::uint32_t>(target_->facts().pid);
+  const auto pid = static_cast<std::uint32_t>(target_->pid());
   if (trace_ && trace_->is_open() && pid != target_->facts().inner_pid &&
       trace_->header().outer_pid == 0) {
     record_outer_pid(trace_->fd(), pid);
@@ -141,7 +140,7 @@ Standing Controlled::standing() const {
 
 ProcessStatus Controlled::status(bool counts_records) const {
   ProcessStatus status;
-  status.pid = target_->facts().pid;
+  status.pid = target_->pid();
   status.program = target_->facts().name;
   status.standing = standing();
   if (can_be_called()) {
@@ -209,7 +208,7 @@ Told Controlled::wake(Order order, milliseconds patience) {
   const auto answer = waking.value().request(order, patience);
   if (!made.empty() && waking.value().pending() != true) remove_unused(*target_, made);
   if (!answer.has_value()) return answer.failure();
-  auto again = Controlled::open(target_->facts().pid);
+  auto again = Controlled::open(target_->pid());
   if (!again.has_value()) return again.failure();
   const LiveTrace* trace = again.value().trace();
   return fmt::format("{} records to {}", shown(),

@@ -23,10 +23,8 @@ bool maps_inode(const observe::ProcessFiles& files, std::uint64_t inode) {
          });
 }
 
-bool has_inner_pid(pid_t pid, const observe::ProcessFiles& files, std::uint32_t inner_pid) {
-  const auto status = files.read("status");
-  const auto stat = files.read("stat");
-  const auto facts = status && stat ? parse_facts(pid, *status, *stat) : std::nullopt;
+bool has_inner_pid(const observe::ProcessFiles& files, std::uint32_t inner_pid) {
+  const auto facts = facts_of(files);
   return facts && facts->inner_pid == inner_pid;
 }
 
@@ -44,7 +42,7 @@ pid_t outer_pid_of(std::uint32_t inner_pid, int trace_fd) {
   if (fstat(trace_fd, &trace) != 0) return 0;
   const auto is_it = [&](pid_t pid) {
     const observe::ProcessFiles files(pid);
-    return has_inner_pid(pid, files, inner_pid) && maps_inode(files, trace.st_ino);
+    return has_inner_pid(files, inner_pid) && maps_inode(files, trace.st_ino);
   };
   if (is_it(static_cast<pid_t>(inner_pid))) return static_cast<pid_t>(inner_pid);
   const std::unique_ptr<DIR, int (*)(DIR*)> processes(opendir("/proc"), &closedir);

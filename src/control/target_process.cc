@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <ctime>
 #include <utility>
@@ -20,76 +19,26 @@
 #include "trace/rendezvous.h"
 
 namespace geiger::control {
+
+using inject::Confinement;
+using inject::ProcessFacts;
+
 namespace {
 
 constexpr std::string_view kRuntime = "libgeiger-preload.so";
 constexpr std::string_view kTraceSuffix = ".geiger";
-constexpr std::string_view kBetweenWords = " \t";
-
-std::string_view take_word(std::string_view& text) {
-  text.remove_prefix(std::min(text.find_first_not_of(kBetweenWords), text.size()));
-  const std::string_view word = text.substr(0, text.find_first_of(kBetweenWords));
-  text.remove_prefix(word.size());
-  return word;
-}
-
-/// The words behind "NAME:" in a text of such lines, as far as there are any.
-std::vector<std::string_view> words_of(std::string_view text, std::string_view name) {
-  std::vector<std::string_view> words;
-  while (!text.empty()) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    if (!line.starts_with(name) || line.substr(name.size(), 1) != ":") continue;
-    line.remove_prefix(name.size() + 1);
-    for (auto word = take_word(line); !word.empty(); word = take_word(line)) words.push_back(word);
-    break;
-  }
-  return words;
-}
-
-std::optional<std::uint32_t> number_of(const std::vector<std::string_view>& words,
-                                       std::size_t index) {
-  if (index >= words.size()) return std::nullopt;
-  std::uint32_t value = 0;
-  const char* end = words[index].data() + words[index].size();
-  const auto [at, error] = std::from_chars(words[index].data(), end, value);
-  if (error != std::errc{} || at != end) return std::nullopt;
-  return value;
-}
-
-/// "name (of something)" may stand in the text: from the first to the last parenthesis.
-std::string name_in(std::string_view stat) {
-  const auto open = stat.find('('), close = stat.rfind(')');
-  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return "";
-  return std::string(stat.substr(open + 1, close - open - 1));
-}
 
 }  // namespace
 
-bool is_confined_beyond(const observe::Confinement& ours, const observe::Confinement& its) {
+bool is_confined_beyond(const Confinement& ours, const Confinement& its) {
   if (its.mode == 0) return false;
   return its.filters == 0 || !(its == ours);
 }
 
-std::optional<ProcessFacts> parse_facts(pid_t pid, std::string_view status, std::string_view stat) {
-  const auto user = number_of(words_of(status, "Uid"), 1);
-  const auto leader = number_of(words_of(status, "Tgid"), 0);
-  const auto state = words_of(status, "State");
-  const std::uint64_t ticks = trace::start_ticks_in(stat.data(), stat.size());
-  if (!user || !leader || state.empty() || ticks == 0) return std::nullopt;
-  ProcessFacts facts;
-  facts.pid = pid;
-  const auto inner = words_of(status, "NSpid");
-  facts.inner_pid = static_cast<std::uint32_t>(pid);
-  if (!inner.empty()) facts.inner_pid = number_of(inner, inner.size() - 1).value_or(pid);
-  facts.user = *user;
-  facts.start_ticks = ticks;
-  facts.name = name_in(stat);
-  facts.is_zombie = state.front() == "Z" || state.front() == "X";
-  facts.confinement.mode = number_of(words_of(status, "Seccomp"), 0).value_or(0);
-  facts.confinement.filters = number_of(words_of(status, "Seccomp_filters"), 0).value_or(0);
-  facts.leader = static_cast<pid_t>(*leader);
-  return facts;
+std::optional<ProcessFacts> facts_of(const observe::ProcessFiles& files) {
+  const auto status = files.read("status");
+  const auto stat = files.read("stat");
+  return status && stat ? inject::parse_facts(*status, *stat) : std::nullopt;
 }
 
 std::vector<MappedFile> mapped_files_in(std::string_view maps) {
@@ -126,28 +75,24 @@ base::Outcome<TargetProcess> TargetProcess::open(pid_t pid) {
   const auto status = target.files_.read("status");
   const auto stat = target.files_.read("stat");
   if (!status || !stat) return base::Failure{fmt::format("there is no process {}", pid)};
-  const auto facts = parse_facts(pid, *status, *stat);
+  const auto facts = inject::parse_facts(*status, *stat);
   if (!facts) return base::Failure{fmt::format("cannot parse the files in /proc/{}", pid)};
   target.facts_ = *facts;
-  if (facts->leader != pid) {
-    return base::Failure{fmt::format("{} is a thread of process {}", pid, facts->leader)};
+  if (facts->group != pid) {
+    return base::Failure{fmt::format("{} is a thread of process {}", pid, facts->group)};
   }
-  if (facts->is_zombie) return base::Failure{target.shown() + " has ended"};
-  if (geteuid() != 0 && facts->user != geteuid()) {
+  if (facts->is_zombie()) return base::Failure{target.shown() + " has ended"};
+  if (geteuid() != 0 && facts->uid != geteuid()) {
     return base::Failure{target.shown() + " belongs to another user"};
   }
   return target;
 }
 
-std::string TargetProcess::shown() const {
-  return fmt::format("{} (pid {})", facts_.name, facts_.pid);
-}
+std::string TargetProcess::shown() const { return fmt::format("{} (pid {})", facts_.name, pid()); }
 
 bool TargetProcess::is_alive() const {
-  const auto status = files_.read("status");
-  const auto stat = files_.read("stat");
-  const auto facts = status && stat ? parse_facts(facts_.pid, *status, *stat) : std::nullopt;
-  return facts && !facts->is_zombie;
+  const auto facts = facts_of(files_);
+  return facts && !facts->is_zombie();
 }
 
 bool TargetProcess::has_just_started() const {
@@ -155,7 +100,7 @@ bool TargetProcess::has_just_started() const {
   timespec now{};
   clock_gettime(CLOCK_BOOTTIME, &now);  // What /proc/PID/stat counts from.
   const auto ticks = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
-  return static_cast<std::uint64_t>(now.tv_sec) * ticks < facts_.start_ticks + kSeconds * ticks;
+  return static_cast<std::uint64_t>(now.tv_sec) * ticks < facts_.start + kSeconds * ticks;
 }
 
 base::Outcome<GeigerFiles> TargetProcess::geiger_files() const {
@@ -168,12 +113,8 @@ base::Outcome<GeigerFiles> TargetProcess::geiger_files() const {
 }
 
 bool TargetProcess::is_confined_further() const {
-  const observe::ProcessFiles own(getpid());
-  const auto status = own.read("status");
-  const auto stat = own.read("stat");
-  const auto ours = status && stat ? parse_facts(getpid(), *status, *stat) : std::nullopt;
-  return is_confined_beyond(ours ? ours->confinement : observe::Confinement{},
-                            facts_.confinement);
+  const auto ours = facts_of(observe::ProcessFiles(getpid()));
+  return is_confined_beyond(ours ? ours->confinement : Confinement{}, facts_.confinement);
 }
 
 base::UniqueFd TargetProcess::open_path(const std::string& path, int flags) const {
@@ -194,7 +135,7 @@ base::UniqueFd TargetProcess::open_path(const std::string& path, int flags) cons
 std::string TargetProcess::its_name_of(const std::string& directory) const {
   struct stat ours {};
   if (stat(directory.c_str(), &ours) != 0) return "";
-  for (const std::string& name : {directory, inject::path_inside(facts_.pid, directory)}) {
+  for (const std::string& name : {directory, inject::path_inside(pid(), directory)}) {
     struct stat its {};
     const base::UniqueFd fd = open_path(name, O_PATH | O_DIRECTORY);
     if (fd.is_open() && fstat(fd.get(), &its) == 0 && ours.st_dev == its.st_dev &&
@@ -206,19 +147,19 @@ std::string TargetProcess::its_name_of(const std::string& directory) const {
 }
 
 std::string TargetProcess::path_of(const MappedFile& file) const {
-  std::string path = inject::path_here(facts_.pid, file);
+  std::string path = inject::path_here(pid(), file);
   return path.empty() ? file.path : path;
 }
 
 base::UniqueFd TargetProcess::open_mapped(const MappedFile& file) const {
-  const std::string path = inject::path_here(facts_.pid, file);
+  const std::string path = inject::path_here(pid(), file);
   base::UniqueFd fd = inject::is_mapping_link(path)
                           ? base::UniqueFd(::open(path.c_str(), O_RDWR | O_CLOEXEC))
                           : open_to_control(AT_FDCWD, path);
   struct stat status {};
   if (!fd.is_open() || fstat(fd.get(), &status) != 0) return {};
   const bool is_trusted =
-      status.st_uid == facts_.user || status.st_uid == 0 || status.st_uid == geteuid();
+      status.st_uid == facts_.uid || status.st_uid == 0 || status.st_uid == geteuid();
   if (!S_ISREG(status.st_mode) || status.st_ino != file.inode || !is_trusted) return {};
   return fd;
 }

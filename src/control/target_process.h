@@ -13,36 +13,23 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/observe/proc_text.h"
 #include "analysis/observe/process_files.h"
 #include "base/outcome.h"
 #include "base/unique_fd.h"
 #include "inject/process_path.h"
+#include "inject/target.h"
 #include "trace/format.h"
 
 namespace geiger::control {
 
 /// Whether a process is under system call filters (seccomp) that its surroundings did not give it:
-/// those of a container are also ours, if we are in it. Where the kernel does not count filters, any
-/// filter is taken for one.
-[[nodiscard]] bool is_confined_beyond(const observe::Confinement& ours,
-                                      const observe::Confinement& its);
+/// those of a container are also ours, if we are in it. Where the kernel does not count filters,
+/// any filter is taken for one.
+[[nodiscard]] bool is_confined_beyond(const inject::Confinement& ours,
+                                      const inject::Confinement& its);
 
-/// Facts from /proc/PID/status and stat.
-struct ProcessFacts {
-  pid_t pid = 0;
-  std::uint32_t inner_pid = 0;  ///< In its own pid namespace.
-  std::uint32_t user = 0;       ///< Effective.
-  std::uint64_t start_ticks = 0;
-  std::string name;
-  bool is_zombie = false;
-  observe::Confinement confinement;
-  pid_t leader = 0;           ///< The process, where `pid` is one of its threads.
-};
-
-/// Reads the facts out of the two texts; nothing if they are others.
-[[nodiscard]] std::optional<ProcessFacts> parse_facts(pid_t pid, std::string_view status,
-                                                      std::string_view stat);
+/// Facts of a process from its files; nothing if it has ended.
+[[nodiscard]] std::optional<inject::ProcessFacts> facts_of(const observe::ProcessFiles& files);
 
 /// A file that the process has mapped.
 struct MappedFile : inject::MappedAs {
@@ -65,7 +52,8 @@ class TargetProcess {
   /// Fails unless `pid` is a process of this user (root: of any user).
   [[nodiscard]] static base::Outcome<TargetProcess> open(pid_t pid);
 
-  [[nodiscard]] const ProcessFacts& facts() const { return facts_; }
+  [[nodiscard]] const inject::ProcessFacts& facts() const { return facts_; }
+  [[nodiscard]] pid_t pid() const { return facts_.group; }
   /// "redis-server (pid 17)".
   [[nodiscard]] std::string shown() const;
   /// Whether it still runs.
@@ -93,7 +81,7 @@ class TargetProcess {
   explicit TargetProcess(pid_t pid) : files_(pid) {}
 
   observe::ProcessFiles files_;
-  ProcessFacts facts_;
+  inject::ProcessFacts facts_;
 };
 
 }  // namespace geiger::control

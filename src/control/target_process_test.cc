@@ -21,28 +21,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kStat = "7 (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 99 20\n";
-constexpr const char* kStatus =
-    "Name:\tx\nState:\tS (sleeping)\nTgid:\t7\nUid:\t1\t2\t3\t4\nNSpid:\t7\t42\nSeccomp:\t2\n";
-
-TEST(ProcessFacts, AreReadFromBothTexts) {
-  const auto facts = parse_facts(7, kStatus, kStat);
-  ASSERT_TRUE(facts);
-  EXPECT_EQ(facts->user, 2U);
-  EXPECT_EQ(facts->inner_pid, 42U);
-  EXPECT_EQ(facts->start_ticks, 99U);
-  EXPECT_EQ(facts->name, "a) b");
-  EXPECT_EQ(facts->confinement, (observe::Confinement{2, 0}));
-  EXPECT_FALSE(facts->is_zombie);
-}
-
-TEST(ProcessFacts, AreNoneOfOtherTexts) {
-  EXPECT_FALSE(parse_facts(7, "", kStat));
-  EXPECT_FALSE(parse_facts(7, kStatus, ""));
-  EXPECT_FALSE(parse_facts(7, "State:\nTgid:\nUid:\n", kStat));
-  EXPECT_FALSE(parse_facts(7, "State:\tS\nTgid:\t7\nUid:\t1\tx\n", kStat));
-}
-
 TEST(MappedFiles, AreEachNamedOnce) {
   const auto files = mapped_files_in(
       "1000-2000 r-xp 00000000 08:01 11 /lib/libgeiger-preload.so\n"
@@ -92,7 +70,7 @@ TEST(TargetProcess, StandsForOneProcessOnly) {
   const auto target = TargetProcess::open(child);
   ASSERT_TRUE(target.has_value()) << target.reason();
   EXPECT_TRUE(target.value().is_alive());
-  EXPECT_GT(target.value().facts().start_ticks, 0U);
+  EXPECT_GT(target.value().facts().start, 0U);
   EXPECT_TRUE(target.value().geiger_files().has_value());
   EXPECT_FALSE(target.value().geiger_files().value().has_runtime);
   close(ends[1]);

@@ -4,7 +4,6 @@
 #include <sys/types.h>
 
 #include <chrono>
-#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>

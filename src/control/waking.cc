@@ -53,7 +53,7 @@ base::UniqueFd open_place(const TargetProcess& target, const RendezvousPlace& pl
   const base::UniqueFd parent = target.open_path(place.parent, O_PATH | O_DIRECTORY);
   struct stat status {};
   if (!parent.is_open() || fstat(parent.get(), &status) != 0) return {};
-  const std::uint32_t user = target.facts().user;
+  const std::uint32_t user = target.facts().uid;
   if (!place.parent_is_shared && status.st_uid != user) return {};
   base::UniqueFd directory(
       openat(parent.get(), place.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -67,7 +67,7 @@ base::UniqueFd open_place_of(const TargetProcess& target, const MappedFile& bell
   const std::string path = target.path_of(bell);
   base::UniqueFd directory(::open(path.substr(0, path.rfind('/')).c_str(),
                                   O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!directory.is_open() || !is_trusted(directory.get(), S_IFDIR, target.facts().user)) return {};
+  if (!directory.is_open() || !is_trusted(directory.get(), S_IFDIR, target.facts().uid)) return {};
   return directory;
 }
 
@@ -80,7 +80,7 @@ std::vector<base::UniqueFd> places_of(const TargetProcess& target, const MappedF
   add(open_place_of(target, bell));
   for (int i = 0; i < trace::kRendezvousPlaces; ++i) {
     RendezvousPlace place{};
-    if (trace::rendezvous_place(i, nullptr, target.facts().user, place)) {
+    if (trace::rendezvous_place(i, nullptr, target.facts().uid, place)) {
       add(open_place(target, place));
     }
   }
@@ -92,12 +92,12 @@ base::UniqueFd make_place(const TargetProcess& target) {
   if (geteuid() != 0) return {};
   for (int i = 0; i < trace::kRendezvousPlaces; ++i) {
     RendezvousPlace place{};
-    if (!trace::rendezvous_place(i, nullptr, target.facts().user, place)) continue;
+    if (!trace::rendezvous_place(i, nullptr, target.facts().uid, place)) continue;
     const base::UniqueFd parent = target.open_path(place.parent, O_PATH | O_DIRECTORY);
     if (!parent.is_open() || mkdirat(parent.get(), place.name, 0700) != 0) continue;
     const base::UniqueFd made(
         openat(parent.get(), place.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    static_cast<void>(fchown(made.get(), target.facts().user, static_cast<gid_t>(-1)));
+    static_cast<void>(fchown(made.get(), target.facts().uid, static_cast<gid_t>(-1)));
     base::UniqueFd directory = open_place(target, place);
     if (directory.is_open()) return directory;
     unlinkat(parent.get(), place.name, AT_REMOVEDIR);
@@ -106,20 +106,20 @@ base::UniqueFd make_place(const TargetProcess& target) {
 }
 
 /// The facts that its rendezvous is named by: a process without /proc does not know its start.
-ProcessFacts facts_as_seen_by(const TargetProcess& target) {
-  ProcessFacts facts = target.facts();
-  if (!target.open_path("/proc/self", O_PATH | O_NOFOLLOW).is_open()) facts.start_ticks = 0;
+inject::ProcessFacts facts_as_seen_by(const TargetProcess& target) {
+  inject::ProcessFacts facts = target.facts();
+  if (!target.open_path("/proc/self", O_PATH | O_NOFOLLOW).is_open()) facts.start = 0;
   return facts;
 }
 
-std::string name_of(const ProcessFacts& facts) {
+std::string name_of(const inject::ProcessFacts& facts) {
   char name[32];
-  trace::rendezvous_name(facts.inner_pid, facts.start_ticks, name);
+  trace::rendezvous_name(facts.inner_pid, facts.start, name);
   return name;
 }
 
 /// Blank or whole, never half: written before it gets its name.
-base::UniqueFd create(const base::UniqueFd& place, const ProcessFacts& facts) {
+base::UniqueFd create(const base::UniqueFd& place, const inject::ProcessFacts& facts) {
   const std::string name = name_of(facts);
   const std::string draft = fmt::format("{}.new.{}", name, getpid());
   base::UniqueFd file(
@@ -127,23 +127,24 @@ base::UniqueFd create(const base::UniqueFd& place, const ProcessFacts& facts) {
   if (!file.is_open()) return {};
   alignas(Rendezvous) std::array<char, trace::kRendezvousBytes> page{};
   trace::begin_rendezvous(*reinterpret_cast<Rendezvous*>(page.data()), facts.inner_pid,
-                          facts.start_ticks);
+                          facts.start);
   const bool is_whole =
       pwrite(file.get(), page.data(), page.size(), 0) == static_cast<ssize_t>(page.size()) &&
-      fchown(file.get(), facts.user, static_cast<gid_t>(-1)) == 0;
+      fchown(file.get(), facts.uid, static_cast<gid_t>(-1)) == 0;
   const bool is_named =
       is_whole && linkat(place.get(), draft.c_str(), place.get(), name.c_str(), 0) == 0;
   unlinkat(place.get(), draft.c_str(), 0);
   return is_named ? std::move(file) : base::UniqueFd();
 }
 
-base::UniqueFd open_known(const base::UniqueFd& place, const ProcessFacts& facts) {
+base::UniqueFd open_known(const base::UniqueFd& place, const inject::ProcessFacts& facts) {
   base::UniqueFd file(openat(place.get(), name_of(facts).c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
-  if (!file.is_open() || !is_trusted(file.get(), S_IFREG, facts.user)) return {};
+  if (!file.is_open() || !is_trusted(file.get(), S_IFREG, facts.uid)) return {};
   return file;
 }
 
-base::UniqueFd find_known(const std::vector<base::UniqueFd>& places, const ProcessFacts& facts) {
+base::UniqueFd find_known(const std::vector<base::UniqueFd>& places,
+                          const inject::ProcessFacts& facts) {
   for (const auto& place : places) {
     base::UniqueFd file = open_known(place, facts);
     if (file.is_open()) return file;
@@ -168,11 +169,11 @@ template class MappedPage<Rendezvous>;
 
 namespace {
 
-std::optional<MappedPage<Rendezvous>> meet(base::UniqueFd file, const ProcessFacts& facts) {
+std::optional<MappedPage<Rendezvous>> meet(base::UniqueFd file, const inject::ProcessFacts& facts) {
   auto* page = file.is_open() ? map_page<Rendezvous>(file.get()) : nullptr;
   if (page == nullptr) return std::nullopt;
   MappedPage<Rendezvous> mapped(std::move(file), page);
-  if (!trace::is_rendezvous_of(*mapped, facts.inner_pid, facts.start_ticks)) return std::nullopt;
+  if (!trace::is_rendezvous_of(*mapped, facts.inner_pid, facts.start)) return std::nullopt;
   return mapped;
 }
 
@@ -180,7 +181,7 @@ std::optional<MappedPage<Rendezvous>> meet(base::UniqueFd file, const ProcessFac
 
 std::optional<Waking> Waking::look(const TargetProcess& target, const MappedFile& bell) {
   Waking waking(target);
-  const ProcessFacts facts = facts_as_seen_by(target);
+  const inject::ProcessFacts facts = facts_as_seen_by(target);
   auto page = meet(find_known(places_of(target, bell), facts), facts);
   if (!page) return std::nullopt;
   waking.page_ = std::move(*page);
@@ -202,7 +203,7 @@ base::Outcome<Waking> Waking::open(const TargetProcess& target, const MappedFile
   if (!places.front().is_open()) {
     return base::Failure{target.shown() + ": its user has no directory for the file that wakes it"};
   }
-  const ProcessFacts facts = facts_as_seen_by(target);
+  const inject::ProcessFacts facts = facts_as_seen_by(target);
   base::UniqueFd file = find_known(places, facts);
   if (!file.is_open()) file = create(places.front(), facts);
   if (!file.is_open()) file = find_known(places, facts);  // Another controller was faster.

@@ -104,12 +104,12 @@ Interval mover(const Estimate& before, const Estimate& after) {
   return {value - down, value + up};
 }
 
-Estimate per_run(const Estimate& estimate, double runs, double added) {
-  return {estimate.value / runs + added,
+Estimate per_run(const Estimate& estimate, double runs) {
+  return {estimate.value / runs,
           estimate.variance / runs / runs,
-          {estimate.interval.lo / runs + added, estimate.interval.hi / runs + added},
+          {estimate.interval.lo / runs, estimate.interval.hi / runs},
           estimate.samples,
-          added};
+          0};
 }
 
 // How the variance of a side's bytes per run grows with its bytes.
@@ -155,28 +155,6 @@ double share_of_after(const Side& before, const Side& after) {
   return a + b > 0 ? a / (a + b) : 0.5;
 }
 
-// A ratio's limits from those of its two parts. Both roots are written without
-// cancellation.
-double lowest_ratio(const Estimate& over, const Estimate& under) {
-  const double b = over.value - over.interval.lo;
-  const double c = under.interval.hi - under.value;
-  const double square = over.interval.lo * (over.value + b);  // over^2 - b^2.
-  const double root = std::sqrt(square * c * c + b * b * under.value * under.value);
-  const double bottom = over.value * under.value + root;
-  return bottom > 0 ? std::min(square / bottom, kLargestSum) : 0;
-}
-
-std::optional<double> highest_ratio(const Estimate& over, const Estimate& under) {
-  const double e = under.value - under.interval.lo;
-  const double f = over.interval.hi - over.value;
-  const double square = under.interval.lo * (under.value + e);  // under^2 - e^2.
-  if (!(square > 0)) return std::nullopt;
-  const double root = std::sqrt(f * f * square + over.value * over.value * e * e);
-  const double ratio = (over.value * under.value + root) / square;
-  if (!(ratio < kLargestSum)) return std::nullopt;
-  return ratio;
-}
-
 // Change per run of the certain bytes, and of those that were certain on both sides.
 struct Certain {
   double all, even;
@@ -187,13 +165,6 @@ Certain certain_change(const Side& before, const Side& after) {
   return {b / runs_of(after) - a / runs_of(before),
           (b - uneven_bytes_of(after)) / runs_of(after) -
               (a - uneven_bytes_of(before)) / runs_of(before)};
-}
-
-// The whole of a side per run, in units of `unit` bytes.
-Estimate in_units(const Side& side, double level, double unit) {
-  const double runs = runs_of(side);
-  return per_run(sampled_part(side, level), runs * unit,
-                 clean(side.sums.certain_bytes) / runs / unit);
 }
 
 }  // namespace
@@ -211,8 +182,8 @@ void settle_next_event(NodeSums& before, NodeSums& after) {
 Difference difference(const Side& before, const Side& after, double level) {
   const Pair sides(before, after);
   const Certain certain = certain_change(before, after);
-  const Estimate a = per_run(sampled_part(sides.before, level), runs_of(before), 0);
-  const Estimate b = per_run(sampled_part(sides.after, level), runs_of(after), 0);
+  const Estimate a = per_run(sampled_part(sides.before, level), runs_of(before));
+  const Estimate b = per_run(sampled_part(sides.after, level), runs_of(after));
   const Interval sampled = mover(a, b);
   const PValues p = p_values(sides);
   return {.value = certain.all + (b.value - a.value),
@@ -230,20 +201,6 @@ double smallest_attainable_p(const Side& before, const Side& after) {
   const double samples =
       static_cast<double>(before.sums.samples) + static_cast<double>(after.sums.samples);
   return std::pow(std::min(share, 1 - share), samples);
-}
-
-Growth relative_growth(const Side& before, const Side& after, double level) {
-  const Pair sides(before, after);
-  const double unit = std::max({in_units(sides.before, level, 1).interval.hi,
-                                in_units(sides.after, level, 1).interval.hi, 1e-300});
-  const Estimate a = in_units(sides.before, level, unit);
-  const Estimate b = in_units(sides.after, level, unit);
-  const Growth growth{.value = std::nullopt, .lowest = lowest_ratio(b, a) - 1, .highest = {}};
-  const std::optional<double> highest = highest_ratio(b, a);
-  if (!highest) return growth;
-  // Where the limits meet, rounding must not put them past the value.
-  const double value = std::min(b.value / a.value, *highest) - 1;
-  return {.value = value, .lowest = std::min(growth.lowest, value), .highest = *highest - 1};
 }
 
 }  // namespace geiger::estimation

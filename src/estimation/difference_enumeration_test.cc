@@ -106,10 +106,20 @@ struct Worst {
   }
 };
 
-void tally_growth(Worst& shares, const Growth& growth, double truth, double probability) {
-  const double slack = 1e-9 * (1 + truth);
-  if (growth.highest && *growth.highest < truth - slack) shares.growth_missed[0] += probability;
-  if (growth.lowest > truth + slack) shares.growth_missed[1] += probability;
+// The true growth lies within its limits where the interval of after - (1 + growth) before
+// contains 0.
+void tally_growth(Worst& shares, Side before, Side after, double ratio, double probability) {
+  settle_next_event(before.sums, after.sums);
+  for (double* bytes :
+       {&before.sums.certain_bytes, &before.sums.bytes_seen, &before.sums.weighted_bytes,
+        &before.sums.largest_interval, &before.sums.largest_weight, &before.uneven_bytes}) {
+    *bytes *= ratio;
+  }
+  before.sums.bytes_variance *= ratio * ratio;
+  const double slack = 1e-9 * kT * (1 + ratio);
+  const Interval interval = difference(before, after, 0.95).interval;
+  if (interval.hi < -slack) shares.growth_missed[0] += probability;
+  if (interval.lo > slack) shares.growth_missed[1] += probability;
 }
 
 // The shares for one pair of sides; p-values mean something if they are alike.
@@ -129,8 +139,7 @@ Worst shares_of(const std::vector<Outcome>& before, const std::vector<Outcome>& 
       const double truth = bytes_after - bytes_before;
       if (d.interval.hi < truth - slack) shares.missed[0] += probability;
       if (d.interval.lo > truth + slack) shares.missed[1] += probability;
-      tally_growth(shares, relative_growth(a.side, b.side, 0.95), truth / bytes_before,
-                   probability);
+      tally_growth(shares, a.side, b.side, bytes_after / bytes_before, probability);
     }
   }
   return shares;

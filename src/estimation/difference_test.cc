@@ -147,45 +147,6 @@ TEST(SmallestAttainableP, IsThatOfTheMostExtremeSplit) {
   EXPECT_EQ(smallest_attainable_p({}, {}), 1);
 }
 
-TEST(RelativeGrowth, FindsTheRatioOfCounts) {
-  const Side a{.sums = tiny(100, kT)}, b{.sums = tiny(150, kT)};
-  const Growth growth = relative_growth(a, b, 0.95);
-  ASSERT_TRUE(growth.value && growth.highest);
-  expect_near(*growth.value, 0.5, "value");
-  // Exact limits of a ratio of Poisson means with these counts: .1567 and .9494.
-  EXPECT_NEAR(growth.lowest, 0.157, 0.01);
-  EXPECT_NEAR(*growth.highest, 0.949, 0.01);
-}
-
-// The limits are where the interval of after - (1 + g) before touches 0.
-TEST(RelativeGrowth, IsTheDifferenceTurnedRound) {
-  Side a{.sums = tiny(12, kT)}, b{.sums = tiny(30, kT)};
-  a.sums.add_certain(2000000);
-  const Growth growth = relative_growth(a, b, 0.9);
-  for (const double limit : {growth.lowest, *growth.highest}) {
-    Side scaled = a;
-    scaled.sums.certain_bytes *= 1 + limit;
-    scaled.sums.weighted_bytes *= 1 + limit;
-    scaled.sums.bytes_variance *= (1 + limit) * (1 + limit);
-    scaled.sums.largest_interval *= 1 + limit;
-    const Interval interval = difference(scaled, b, 0.9).interval;
-    const double closest = limit == growth.lowest ? interval.lo : interval.hi;
-    EXPECT_NEAR(closest, 0, 1e-6 * kT);
-  }
-}
-
-TEST(RelativeGrowth, SaysWhatItCannotBound) {
-  const Growth from_nothing = relative_growth({.sums = tiny(0, kT)}, {.sums = tiny(50, kT)}, 0.95);
-  EXPECT_FALSE(from_nothing.value);
-  EXPECT_FALSE(from_nothing.highest);
-  EXPECT_GT(from_nothing.lowest, 8);  // 50 samples are more than 37 T, nothing less than 3.7 T.
-  const Growth to_nothing = relative_growth({.sums = tiny(50, kT)}, {.sums = tiny(0, kT)}, 0.95);
-  EXPECT_EQ(to_nothing.lowest, -1);
-  EXPECT_LT(*to_nothing.highest, -0.85);
-  EXPECT_FALSE(relative_growth({}, {}, 0.95).value);
-  EXPECT_EQ(relative_growth({}, {}, 0.95).lowest, -1);
-}
-
 // Numbers that no recording produces, but that a damaged one may.
 TEST(Difference, IsNeverNanAndAlwaysInOrder) {
   std::mt19937_64 generator(1);
@@ -220,11 +181,6 @@ TEST(Difference, IsNeverNanAndAlwaysInOrder) {
     ASSERT_TRUE(d.p_value >= 0 && d.p_value <= d.exact_p_value && d.exact_p_value <= 1) << i;
     const double least = smallest_attainable_p(a, b);
     ASSERT_TRUE(least >= 0 && least <= 1) << i;
-    const Growth growth = relative_growth(a, b, level);
-    ASSERT_TRUE(std::isfinite(growth.lowest) && growth.lowest >= -1) << i;
-    if (!growth.highest) continue;
-    ASSERT_TRUE(std::isfinite(*growth.value) && *growth.value >= growth.lowest) << i;
-    ASSERT_TRUE(std::isfinite(*growth.highest) && *growth.highest >= *growth.value) << i;
   }
 }
 

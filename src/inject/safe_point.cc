@@ -2,7 +2,6 @@
 
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>

@@ -16,7 +16,6 @@
 #include <sys/user.h>
 
 #include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 

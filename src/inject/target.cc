@@ -18,9 +18,11 @@ std::optional<std::string> contents_of(const std::string& path) {
   return std::string{std::istreambuf_iterator<char>(in), {}};
 }
 
+constexpr unsigned kNoUser = ~0U;
+
 void read_users(std::istringstream& words, ProcessFacts& facts) {
   unsigned real = 0, saved = 0;
-  words >> real >> facts.uid >> saved;
+  if (!(words >> real >> facts.uid >> saved)) facts.uid = kNoUser;
   facts.has_one_user = real == facts.uid && saved == facts.uid;
 }
 
@@ -30,13 +32,16 @@ void read_line(const std::string& line, ProcessFacts& facts) {
   const std::string key = line.substr(0, colon);
   std::istringstream words(line.substr(colon + 1));
   unsigned ignored = 0;
-  if (key == "Name") std::getline(words >> std::ws, facts.name);
   if (key == "State") words >> facts.state;
   if (key == "Tgid") words >> facts.group;
   if (key == "TracerPid") words >> facts.tracer;
   if (key == "Uid") read_users(words, facts);
   if (key == "Gid") words >> ignored >> facts.gid;
-  if (key == "Seccomp") words >> facts.seccomp;
+  if (key == "NSpid") {
+    while (words >> facts.inner_pid) continue;
+  }
+  if (key == "Seccomp") words >> facts.confinement.mode;
+  if (key == "Seccomp_filters") words >> facts.confinement.filters;
   if (key == "VmSize") facts.has_memory = true;
 }
 
@@ -51,11 +56,17 @@ std::string yama_text() {
 
 std::optional<ProcessFacts> parse_facts(const std::string& status, const std::string& stat) {
   ProcessFacts facts;
+  facts.uid = kNoUser;
   std::istringstream lines(status);
   for (std::string line; std::getline(lines, line);) read_line(line, facts);
+  if (facts.group == 0 || facts.uid == kNoUser || facts.state == '?') return std::nullopt;
+  if (facts.inner_pid == 0) facts.inner_pid = static_cast<std::uint32_t>(facts.group);
   // The name in parentheses may hold anything; the start time is field 22.
-  const auto name_end = stat.rfind(')');
-  if (facts.group == 0 || name_end == std::string::npos) return std::nullopt;
+  const auto name = stat.find('('), name_end = stat.rfind(')');
+  if (name == std::string::npos || name_end == std::string::npos || name_end < name) {
+    return std::nullopt;
+  }
+  facts.name = stat.substr(name + 1, name_end - name - 1);
   std::istringstream fields(stat.substr(name_end + 1));
   std::string field;
   constexpr int kStartAfterName = 20;
@@ -81,7 +92,7 @@ std::string obstacle_of(pid_t pid, const std::optional<ProcessFacts>& facts, boo
   if (facts->group != pid) {
     return fmt::format("{} is a thread of process {}: attach to that", pid, facts->group);
   }
-  if (facts->state == 'Z' || facts->state == 'X') {
+  if (facts->is_zombie()) {
     return fmt::format("process {} has ended already (a zombie)", pid);
   }
   if (!facts->has_memory) return fmt::format("process {} is a thread of the kernel", pid);
@@ -92,7 +103,7 @@ std::string obstacle_of(pid_t pid, const std::optional<ProcessFacts>& facts, boo
   if (!is_ours && geteuid() != 0) {
     return fmt::format("process {} belongs to another user (uid {})", pid, facts->uid);
   }
-  if (facts->seccomp != 0 && !despite_seccomp) {
+  if (facts->confinement.mode != 0 && !despite_seccomp) {
     return fmt::format(
         "process {} filters its system calls (seccomp), and one of those that the "
         "runtime makes might kill it",

@@ -12,17 +12,27 @@
 
 namespace geiger::inject {
 
+/// How far the kernel restricts the system calls of a process (seccomp).
+struct Confinement {
+  int mode = 0;     ///< 0 none, 1 strict, 2 filters.
+  int filters = 0;  ///< 0 where the kernel does not count them.
+  bool operator==(const Confinement&) const = default;
+};
+
 /// /proc/PID/status and stat, as far as they are needed.
 struct ProcessFacts {
   std::string name;
   char state = '?';
-  pid_t group = 0;  ///< Its process: another number if `pid` is a thread of one.
+  pid_t group = 0;              ///< Its process: another number if `pid` is a thread of one.
+  std::uint32_t inner_pid = 0;  ///< In its own pid namespace.
   pid_t tracer = 0;
   unsigned uid = 0, gid = 0;  ///< Effective.
   bool has_one_user = true;   ///< Real, effective and saved ids are the same.
-  int seccomp = 0;            ///< 0 none, 1 strict, 2 filter.
-  bool has_memory = false;    ///< False for kernel threads and zombies.
-  std::uint64_t start = 0;    ///< Since boot, clock ticks: a recycled pid has another.
+  Confinement confinement;
+  bool has_memory = false;  ///< False for kernel threads and zombies.
+  std::uint64_t start = 0;  ///< Since boot, clock ticks: a recycled pid has another.
+
+  [[nodiscard]] bool is_zombie() const { return state == 'Z' || state == 'X'; }
 };
 
 /// From the texts of the two files; nothing if they are not of that kind.

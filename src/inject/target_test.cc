@@ -7,8 +7,8 @@ namespace geiger::inject {
 namespace {
 
 constexpr const char* kStatus =
-    "Name:\tsome thing\nState:\tS (sleeping)\nTgid:\t77\nTracerPid:\t0\nUid:\t5\t5\t5\t5\n"
-    "Gid:\t6\t7\t6\t6\nVmSize:\t 100 kB\nSeccomp:\t0\n";
+    "Name:\tx\nState:\tS (sleeping)\nTgid:\t77\nTracerPid:\t0\nUid:\t5\t5\t5\t5\n"
+    "Gid:\t6\t7\t6\t6\nVmSize:\t 100 kB\nNSpid:\t77\t42\nSeccomp:\t0\n";
 constexpr const char* kStat =
     "77 (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20 21\n";
 
@@ -22,19 +22,33 @@ ProcessFacts facts_with(void (*change)(ProcessFacts&)) {
 TEST(Target, FactsAreRead) {
   const auto facts = parse_facts(kStatus, kStat);
   ASSERT_TRUE(facts.has_value());
-  EXPECT_EQ(facts->name, "some thing");
+  EXPECT_EQ(facts->name, "a) b");
   EXPECT_EQ(facts->state, 'S');
   EXPECT_EQ(facts->group, 77);
+  EXPECT_EQ(facts->inner_pid, 42U);
+  EXPECT_FALSE(facts->is_zombie());
   EXPECT_EQ(facts->uid, 5U);
   EXPECT_EQ(facts->gid, 7U);
   EXPECT_TRUE(facts->has_memory);
   EXPECT_EQ(facts->start, 4242U);
 }
 
+TEST(Target, ConfinementIsRead) {
+  const std::string status = kStatus;
+  const auto under = [&](const std::string& lines) {
+    return parse_facts(status.substr(0, status.find("Seccomp")) + lines, kStat)->confinement;
+  };
+  EXPECT_EQ(under(""), Confinement());
+  EXPECT_EQ(under("Seccomp:\t2\n"), (Confinement{2, 0}));
+  EXPECT_EQ(under("Seccomp:\t2\nSeccomp_filters:\t3\n"), (Confinement{2, 3}));
+}
+
 TEST(Target, OtherTextsAreRefused) {
   EXPECT_FALSE(parse_facts("", kStat).has_value());
   EXPECT_FALSE(parse_facts(kStatus, "77 (a) S 1 2").has_value());
   EXPECT_FALSE(parse_facts(kStatus, "").has_value());
+  EXPECT_FALSE(parse_facts("State:\nTgid:\nUid:\n", kStat).has_value());
+  EXPECT_FALSE(parse_facts("State:\tS\nTgid:\t7\nUid:\t1\tx\n", kStat).has_value());
 }
 
 TEST(Target, ObstaclesAreSentences) {
@@ -49,11 +63,13 @@ TEST(Target, ObstaclesAreSentences) {
   EXPECT_TRUE(says([](ProcessFacts& facts) { facts.state = 'Z'; }, "zombie"));
   EXPECT_TRUE(says([](ProcessFacts& facts) { facts.has_memory = false; }, "kernel"));
   EXPECT_TRUE(says([](ProcessFacts& facts) { facts.tracer = 9; }, "traced by process 9"));
-  EXPECT_TRUE(says([](ProcessFacts& facts) { facts.seccomp = 2; }, "seccomp"));
+  EXPECT_TRUE(says([](ProcessFacts& facts) { facts.confinement.mode = 2; }, "seccomp"));
 }
 
 TEST(Target, SeccompCanBeAllowed) {
-  EXPECT_EQ(obstacle_of(77, facts_with([](ProcessFacts& facts) { facts.seccomp = 2; }), true), "");
+  EXPECT_EQ(
+      obstacle_of(77, facts_with([](ProcessFacts& facts) { facts.confinement.mode = 2; }), true),
+      "");
 }
 
 TEST(Target, ThisProcessHasFacts) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <filesystem>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include "analysis/observe/process_files.h"
 #include "analysis/profile/labels.h"
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "control/run_directory.h"
 
 namespace geiger::live {
@@ -64,10 +64,8 @@ std::string name_of_running(pid_t pid) {
 }  // namespace
 
 std::optional<pid_t> process_id_in(const std::string& word) {
-  pid_t pid = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), pid);
-  if (error != std::errc{} || end != word.data() + word.size() || pid <= 0) return std::nullopt;
-  return pid;
+  const auto pid = base::number_in<pid_t>(word);
+  return pid && *pid > 0 ? pid : std::nullopt;
 }
 
 OpenedRun FollowedRun::open(const std::string& word) {
@@ -198,7 +196,7 @@ std::vector<report::LiveProcess> FollowedRun::processes(const profile::Recording
   for (std::uint32_t i = 0; i < picture.processes.size(); ++i) {
     const profile::Process& process = picture.processes[i];
     const pid_t outer =
-        is_target(process) ? target_->facts().pid : static_cast<pid_t>(process.pid);
+        is_target(process) ? target_->pid() : static_cast<pid_t>(process.pid);
     report::LiveProcess line{i, static_cast<std::uint32_t>(outer),
                              std::string(profile::program_name(process)), state_of(process), 0};
     if (line.state == "recording") {

@@ -12,6 +12,7 @@
 #include "analysis/present/function_names.h"
 #include "analysis/present/heading.h"
 #include "analysis/present/text.h"
+#include "base/parts.h"
 #include "live/key_help.h"
 #include "live/table.h"
 
@@ -240,11 +241,7 @@ terminal::ScreenLine table_title(const LiveView& view, const LiveReport& report,
 
 std::vector<terminal::ScreenLine> lines_of(std::string_view text, terminal::Ink ink) {
   std::vector<terminal::ScreenLine> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    lines.push_back({{ink, std::string(text.substr(0, end))}});
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  while (!text.empty()) lines.push_back({{ink, std::string(base::take_part(text))}});
   return lines;
 }
 

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "analysis/present/style.h"
 #include "analysis/report/profiles/live.h"

@@ -1,7 +1,5 @@
 #include "live/served_metrics.h"
 
-#include <utility>
-
 #include "openmetrics/open_metrics.h"
 
 namespace geiger::live {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <limits>
 #include <optional>
@@ -19,6 +18,7 @@
 #include "analysis/report/profiles/live.h"
 #include "analysis/report/profiles/table.h"
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "live/served_metrics.h"
 #include "openmetrics/open_metrics.h"
 
@@ -41,13 +41,6 @@ constexpr std::chrono::seconds kNamesPatience{30};
 
 Response text_response(int status, std::string text) {
   return {status, "text/plain; charset=utf-8", std::move(text) + "\n", {}};
-}
-
-std::optional<unsigned> number_in(const std::string& text) {
-  unsigned value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 std::string value_of(const Request& request, const std::string& name) {
@@ -163,7 +156,7 @@ Response ServedRun::answer(const Request& request) {
 Response ServedRun::heap(const Request& request, bool is_of_allocated) {
   const std::string seconds = value_of(request, "seconds");
   if (!seconds.empty()) {
-    const auto number = number_in(seconds);
+    const auto number = base::number_in<unsigned>(seconds);
     if (!number || *number == 0 || *number > kMostSeconds) {
       return text_response(400, fmt::format("seconds must be a number from 1 to {}", kMostSeconds));
     }

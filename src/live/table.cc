@@ -1,7 +1,5 @@
 #include "live/table.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>

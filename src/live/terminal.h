@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "base/outcome.h"

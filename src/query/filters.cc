@@ -100,6 +100,18 @@ Keeps of_types(const std::string& glob, const Recording& recording,
   };
 }
 
+/// Whether each stack passes through one of the `named` functions.
+Matching stacks_with(const Matching& named, const profile::Labels& functions,
+                     const Recording& recording) {
+  Matching matching;
+  std::vector<std::uint32_t> path;
+  for (std::uint32_t i = 0; i < recording.stacks.size(); ++i) {
+    functions.collect(recording, i, path);
+    matching.push_back(std::ranges::any_of(path, [&](std::uint32_t one) { return named[one]; }));
+  }
+  return matching;
+}
+
 /// Stacks that pass through a function.
 Keeps of_functions(const std::string& glob, const Recording& recording,
                    std::vector<std::string>& remarks) {
@@ -109,13 +121,9 @@ Keeps of_functions(const std::string& glob, const Recording& recording,
     named.push_back(compare::matches(glob, functions[i].name));
   }
   if (!any_of(named)) remarks.push_back(nothing_matches("function", glob, {}));
-  Matching matching;
-  std::vector<std::uint32_t> path;
-  for (std::uint32_t i = 0; i < recording.stacks.size(); ++i) {
-    functions.collect(recording, i, path);
-    matching.push_back(std::ranges::any_of(path, [&](std::uint32_t one) { return named[one]; }));
-  }
-  return [matching](const Sample& sample) { return is_matched(matching, sample.stack); };
+  return [matching = stacks_with(named, functions, recording)](const Sample& sample) {
+    return is_matched(matching, sample.stack);
+  };
 }
 
 /// Whether the expression matches a frame of each stack: its function, module or file.
@@ -130,13 +138,7 @@ Matching stacks_matching(const profile::NamePattern& pattern, const Recording& r
         (label.module != kNone && pattern.matches(recording.modules[label.module].path)) ||
         (has_frame && pattern.matches(recording.frames[label.frame_or_location].file)));
   }
-  Matching matching;
-  std::vector<std::uint32_t> path;
-  for (std::uint32_t i = 0; i < recording.stacks.size(); ++i) {
-    functions.collect(recording, i, path);
-    matching.push_back(std::ranges::any_of(path, [&](std::uint32_t one) { return named[one]; }));
-  }
-  return matching;
+  return stacks_with(named, functions, recording);
 }
 
 /// --focus keeps stacks that match, --ignore the others.

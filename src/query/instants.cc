@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "analysis/profile/marks.h"
 #include "analysis/profile/peak.h"
 #include "analysis/profile/totals.h"
+#include "base/numbers.h"
 #include "query/sizes.h"
 #include "query/spelling.h"
 
@@ -41,14 +41,13 @@ InstantResult edge(const Recording& recording, bool is_start) {
 }
 
 InstantResult percentage(const std::string& text, const Recording& recording) {
-  double percent = 0;
-  const char* end = text.data() + text.size() - 1;
-  const auto [at, error] = std::from_chars(text.data(), end, percent, std::chars_format::fixed);
-  if (error != std::errc{} || at != end || !(percent >= 0 && percent <= 100)) {
+  const std::string_view digits(text.data(), text.size() - 1);
+  const auto percent = base::number_in<double>(digits, std::chars_format::fixed);
+  if (!percent || !(*percent >= 0 && *percent <= 100)) {
     return base::Failure{fmt::format("'{}' is not a part of the duration (0% to 100%)", text)};
   }
-  if (percent == 0 || percent == 100) return edge(recording, percent == 0);
-  const auto part = static_cast<Nanoseconds>(percent / 100 *
+  if (*percent == 0 || *percent == 100) return edge(recording, *percent == 0);
+  const auto part = static_cast<Nanoseconds>(*percent / 100 *
                                              static_cast<double>(profile::duration_of(recording)));
   const Nanoseconds time = profile::start_of(recording) + part;
   return Instant{Instant::Kind::kGiven, time,
@@ -73,11 +72,8 @@ InstantResult time_after_start(const std::string& text, const Recording& recordi
 /// "NAME#2": the number behind the last #; nothing if there is none.
 std::optional<std::uint32_t> number_behind(std::string_view text, std::size_t hash) {
   if (hash == std::string_view::npos) return std::nullopt;
-  std::uint32_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data() + hash + 1, end, number);
-  if (error != std::errc{} || at != end || number == 0) return std::nullopt;
-  return number;
+  const auto number = base::number_in<std::uint32_t>(text.substr(hash + 1));
+  return number && *number > 0 ? number : std::nullopt;
 }
 
 class Marks {

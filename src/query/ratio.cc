@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <optional>
+
+#include "base/numbers.h"
 
 namespace geiger::query {
 namespace {
@@ -14,11 +15,8 @@ std::optional<double> parse_number(std::string_view text) {
     text.remove_prefix(1);
     if (text.starts_with('-')) return std::nullopt;
   }
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
-  if (error != std::errc{} || at != end || !std::isfinite(value)) return std::nullopt;
-  return value;
+  const auto value = base::number_in<double>(text, std::chars_format::fixed);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 /// "5%" and "5 %" are .05.

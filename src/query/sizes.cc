@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <span>
 #include <string>
+
+#include "base/numbers.h"
 
 namespace geiger::query {
 namespace {
@@ -66,20 +67,16 @@ std::optional<std::uint64_t> factor_of(std::string_view name, std::span<const Un
 // Whole numbers stay exact up to 2^64 - 1; only text with a point goes through
 // a double. A part of the smallest unit is refused, not rounded.
 std::optional<std::uint64_t> scale(std::string_view number, std::uint64_t factor) {
-  const char* end = number.data() + number.size();
-  std::uint64_t whole = 0;
-  auto parsed = std::from_chars(number.data(), end, whole);
-  if (parsed.ec == std::errc{} && parsed.ptr == end) {
+  if (const auto whole = base::number_in<std::uint64_t>(number)) {
     std::uint64_t product = 0;
-    if (__builtin_mul_overflow(whole, factor, &product)) return std::nullopt;
+    if (__builtin_mul_overflow(*whole, factor, &product)) return std::nullopt;
     return product;
   }
-  double fraction = 0;
-  parsed = std::from_chars(number.data(), end, fraction, std::chars_format::fixed);
-  const double product = std::round(fraction * static_cast<double>(factor));
+  const auto fraction = base::number_in<double>(number, std::chars_format::fixed);
+  if (!fraction) return std::nullopt;
+  const double product = std::round(*fraction * static_cast<double>(factor));
   constexpr double kTooLarge = 18446744073709551616.0;  // 2^64
-  if (parsed.ec != std::errc{} || parsed.ptr != end || !(product < kTooLarge)) return std::nullopt;
-  if (factor == 1 && product != fraction) return std::nullopt;
+  if (!(product < kTooLarge) || (factor == 1 && product != *fraction)) return std::nullopt;
   return static_cast<std::uint64_t>(product);
 }
 

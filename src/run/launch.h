@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <sys/types.h>
 
-#include <functional>
 #include <string>
 #include <vector>
 

@@ -7,14 +7,12 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <string_view>
-#include <utility>
 
 #include "trace/format.h"
 

@@ -4,8 +4,6 @@
 #include <httplib.h>
 #include <sys/socket.h>
 
-#include <cerrno>
-#include <cstdint>
 #include <string_view>
 #include <thread>
 #include <utility>

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +13,7 @@
 #include <string>
 
 #include "analysis/present/text.h"
+#include "base/numbers.h"
 
 namespace geiger::terminal {
 namespace {
@@ -27,13 +27,10 @@ Color chosen_color = Color::kAuto;
 present::Names chosen_names = present::Names::kShort;
 
 std::optional<std::size_t> width_asked_for() {
-  const std::string_view columns = environment("COLUMNS");
-  std::size_t width = 0;
-  const auto [end, error] = std::from_chars(columns.data(), columns.data() + columns.size(), width);
-  const bool is_number = error == std::errc{} && end == columns.data() + columns.size();
+  const auto width = base::number_in<std::size_t>(environment("COLUMNS"));
   constexpr std::size_t kMostWidth = 10'000;
-  if (!is_number || width == 0 || width > kMostWidth) return std::nullopt;
-  return std::max(width, present::kLeastWidth);
+  if (!width || *width == 0 || *width > kMostWidth) return std::nullopt;
+  return std::max(*width, present::kLeastWidth);
 }
 
 std::size_t terminal_width(std::size_t elsewhere) {

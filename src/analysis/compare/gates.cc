@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <limits>
-#include <span>
 #include <utility>
 
 #include "analysis/compare/comparison.h"

@@ -167,11 +167,19 @@ TEST(Gates, GrowthLimitsAreThoseOfTheRatio) {
   const Collected collected = collect_runs({run_with({{"make", 37}})}, {run_with({{"make", 52}})});
   const LimitFinder finder(collected);
   const Subject subject{.before = &collected.before.total, .after = &collected.after.total};
-  const auto growth =
-      estimation::relative_growth(as_side(collected.before.total, collected.before),
-                                  as_side(collected.after.total, collected.after), 0.9);
-  EXPECT_NEAR(finder.lowest_growths(std::span(&subject, 1), 0.95)[0], growth.lowest, 1e-6);
-  EXPECT_NEAR(finder.highest_growths(std::span(&subject, 1), 0.95)[0], *growth.highest, 1e-6);
+  // MOVER for a ratio (Donner and Zou), solved for its two limits.
+  const auto a = estimation::estimate_bytes(collected.before.total.sums, 0.9);
+  const auto b = estimation::estimate_bytes(collected.after.total.sums, 0.9);
+  const auto limit = [&](double over, double under, double sign) {
+    const double square = under * (2 * a.value - under);
+    const double product = a.value * b.value;
+    const double root = std::sqrt(product * product - square * over * (2 * b.value - over));
+    return (product + sign * root) / square - 1;
+  };
+  const double lowest = limit(b.interval.lo, a.interval.hi, -1);
+  const double highest = limit(b.interval.hi, a.interval.lo, 1);
+  EXPECT_NEAR(finder.lowest_growths(std::span(&subject, 1), 0.95)[0], lowest, 1e-6);
+  EXPECT_NEAR(finder.highest_growths(std::span(&subject, 1), 0.95)[0], highest, 1e-6);
 }
 
 TEST(Gates, NothingBeforeBoundsNoGrowth) {

@@ -6,7 +6,6 @@
 // numbers whose scaled bytes are the estimate; readers do not scale a row of bytes without objects.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <vector>
 

@@ -4,7 +4,6 @@
 
 #include <iterator>
 #include <map>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>

@@ -146,12 +146,6 @@ bool Follower::has_ended() const {
   });
 }
 
-std::uint64_t Follower::records() const {
-  std::uint64_t records = 0;
-  for (const auto& [identity, image] : images_) records += image->records();
-  return records;
-}
-
 Bytes Follower::position() const {
   Bytes bytes = 0;
   for (const auto& [identity, image] : images_) bytes += image->position();

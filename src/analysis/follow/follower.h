@@ -85,8 +85,6 @@ class Follower {
 
   /// Whether all processes have ended their recording by themselves.
   [[nodiscard]] bool has_ended() const;
-  /// Records read in all.
-  [[nodiscard]] std::uint64_t records() const;
   /// Bytes read, and to be read, of what is followed now.
   [[nodiscard]] Bytes position() const;
   [[nodiscard]] Bytes end() const;

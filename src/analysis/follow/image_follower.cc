@@ -24,10 +24,6 @@ trace::State ImageFollower::state() const {
   return image_->header().state.load(std::memory_order_relaxed);
 }
 
-std::uint64_t ImageFollower::records() const {
-  return (before_ ? before_->records : 0) + (image_ ? image_->records() : 0);
-}
-
 bool ImageFollower::open_next() {
   if (waiting_.empty()) return false;
   if (process_ != kNone) {

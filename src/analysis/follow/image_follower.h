@@ -3,7 +3,6 @@
 
 #include <tsl/robin_map.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -14,9 +13,9 @@
 
 #include "analysis/follow/tally_set.h"
 #include "analysis/ingest/decode/growing_image.h"
-#include "analysis/ingest/input_file.h"
 #include "analysis/ingest/decode/interner.h"
 #include "analysis/ingest/decode/segment_sink.h"
+#include "analysis/ingest/input_file.h"
 #include "analysis/profile/hash.h"
 #include "analysis/profile/recording.h"
 
@@ -74,7 +73,6 @@ class ImageFollower : public ingest::SegmentSink<ImageFollower, LiveCount> {
   /// Into Recording::processes; kNone before its first header could be read.
   [[nodiscard]] std::uint32_t process() const { return process_; }
   [[nodiscard]] trace::State state() const;
-  [[nodiscard]] std::uint64_t records() const;
   [[nodiscard]] Bytes position() const { return image_ ? image_->position() : 0; }
   [[nodiscard]] Bytes end() const { return image_ ? image_->end() : 0; }
 

@@ -1,7 +1,6 @@
 #include "analysis/follow/tally_set.h"
 
 #include <tuple>
-#include <vector>
 
 #include "analysis/profile/hash.h"
 

@@ -4,7 +4,6 @@
 
 #include <cstring>
 #include <span>
-#include <vector>
 
 #include "analysis/ingest/input_file.h"
 

@@ -5,8 +5,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "analysis/ingest/decode/interner.h"

@@ -5,12 +5,15 @@
 #include <protozero/pbf_reader.hpp>
 #include <stdexcept>
 
+#include "analysis/ingest/message_fields.h"
 #include "pprof/label_tags.h"
 #include "pprof/profile_proto.h"
 
 namespace geiger::imports {
 namespace {
 
+using ingest::OnField;
+using ingest::read_fields;
 using protozero::pbf_reader;
 
 /// What the message says wrongly though it is protobuf.
@@ -81,15 +84,8 @@ class Decoder {
 
   [[nodiscard]] PprofValueType value_type(pbf_reader reader) const {
     PprofValueType type;
-    while (reader.next()) {
-      if (reader.tag() == field::kType) {
-        type.type = text(reader.get_int64());
-      } else if (reader.tag() == field::kUnit) {
-        type.unit = text(reader.get_int64());
-      } else {
-        reader.skip();
-      }
-    }
+    read_fields(reader, OnField(field::kType, [&] { type.type = text(reader.get_int64()); }),
+                OnField(field::kUnit, [&] { type.unit = text(reader.get_int64()); }));
     return type;
   }
 
@@ -130,106 +126,47 @@ class Decoder {
 
   [[nodiscard]] PprofLabel label(pbf_reader reader) const {
     PprofLabel label;
-    while (reader.next()) {
-      if (reader.tag() == field::kKey) {
-        label.key = text(reader.get_int64());
-      } else if (reader.tag() == field::kStr) {
-        label.text = text(reader.get_int64());
-      } else if (reader.tag() == field::kNum) {
-        label.number = reader.get_int64();
-      } else {
-        reader.skip();
-      }
-    }
+    read_fields(reader, OnField(field::kKey, [&] { label.key = text(reader.get_int64()); }),
+                OnField(field::kStr, [&] { label.text = text(reader.get_int64()); }),
+                OnField(field::kNum, [&] { label.number = reader.get_int64(); }));
     return label;
   }
 
   void read_mapping(pbf_reader reader) {
     PprofMapping mapping;
-    while (reader.next()) {
-      switch (reader.tag()) {
-        case field::kMappingId:
-          mapping.id = reader.get_uint64();
-          break;
-        case field::kStart:
-          mapping.start = reader.get_uint64();
-          break;
-        case field::kLimit:
-          mapping.end = reader.get_uint64();
-          break;
-        case field::kOffset:
-          mapping.offset = reader.get_uint64();
-          break;
-        case field::kFilename:
-          mapping.file = text(reader.get_int64());
-          break;
-        case field::kBuildId:
-          mapping.build_id = text(reader.get_int64());
-          break;
-        default:
-          reader.skip();
-      }
-    }
+    read_fields(reader, OnField(field::kMappingId, [&] { mapping.id = reader.get_uint64(); }),
+                OnField(field::kStart, [&] { mapping.start = reader.get_uint64(); }),
+                OnField(field::kLimit, [&] { mapping.end = reader.get_uint64(); }),
+                OnField(field::kOffset, [&] { mapping.offset = reader.get_uint64(); }),
+                OnField(field::kFilename, [&] { mapping.file = text(reader.get_int64()); }),
+                OnField(field::kBuildId, [&] { mapping.build_id = text(reader.get_int64()); }));
     message_.mappings.push_back(mapping);
   }
 
   void read_location(pbf_reader reader) {
     PprofLocation location;
-    while (reader.next()) {
-      switch (reader.tag()) {
-        case field::kLocId:
-          location.id = reader.get_uint64();
-          break;
-        case field::kMappingRef:
-          location.mapping = reader.get_uint64();
-          break;
-        case field::kAddress:
-          location.address = reader.get_uint64();
-          break;
-        case field::kLine:
-          location.lines.push_back(line(reader.get_message()));
-          break;
-        default:
-          reader.skip();
-      }
-    }
+    read_fields(
+        reader, OnField(field::kLocId, [&] { location.id = reader.get_uint64(); }),
+        OnField(field::kMappingRef, [&] { location.mapping = reader.get_uint64(); }),
+        OnField(field::kAddress, [&] { location.address = reader.get_uint64(); }),
+        OnField(field::kLine, [&] { location.lines.push_back(line(reader.get_message())); }));
     message_.locations.push_back(std::move(location));
   }
 
   static PprofLine line(pbf_reader reader) {
     PprofLine line;
-    while (reader.next()) {
-      if (reader.tag() == field::kFunctionRef) {
-        line.function = reader.get_uint64();
-      } else if (reader.tag() == field::kLineNumber) {
-        line.line = reader.get_int64();
-      } else {
-        reader.skip();
-      }
-    }
+    read_fields(reader, OnField(field::kFunctionRef, [&] { line.function = reader.get_uint64(); }),
+                OnField(field::kLineNumber, [&] { line.line = reader.get_int64(); }));
     return line;
   }
 
   void read_function(pbf_reader reader) {
     PprofFunction function;
-    while (reader.next()) {
-      switch (reader.tag()) {
-        case field::kFunId:
-          function.id = reader.get_uint64();
-          break;
-        case field::kName:
-          function.name = text(reader.get_int64());
-          break;
-        case field::kSystemName:
-          function.system_name = text(reader.get_int64());
-          break;
-        case field::kFile:
-          function.file = text(reader.get_int64());
-          break;
-        default:
-          reader.skip();
-      }
-    }
+    read_fields(
+        reader, OnField(field::kFunId, [&] { function.id = reader.get_uint64(); }),
+        OnField(field::kName, [&] { function.name = text(reader.get_int64()); }),
+        OnField(field::kSystemName, [&] { function.system_name = text(reader.get_int64()); }),
+        OnField(field::kFile, [&] { function.file = text(reader.get_int64()); }));
     message_.functions.push_back(function);
   }
 

@@ -8,16 +8,12 @@
 
 namespace geiger::ingest {
 
-InputFile::~InputFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
 std::optional<Error> InputFile::open(const std::string& path) {
   path_ = path;
-  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-  if (descriptor_ < 0) return system_error(path, "cannot be opened");
+  descriptor_ = base::UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!descriptor_.is_open()) return system_error(path, "cannot be opened");
   struct stat status {};
-  if (::fstat(descriptor_, &status) != 0) return system_error(path, "cannot be examined");
+  if (::fstat(descriptor_.get(), &status) != 0) return system_error(path, "cannot be examined");
   if (!S_ISREG(status.st_mode)) return Error{path, std::nullopt, "not a regular file"};
   size_ = static_cast<std::uint64_t>(status.st_size);
   inode_ = status.st_ino;

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "analysis/ingest/error.h"
+#include "base/unique_fd.h"
 
 namespace geiger::ingest {
 
@@ -22,27 +23,22 @@ namespace geiger::ingest {
 
 class InputFile {
  public:
-  InputFile() = default;
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
-  ~InputFile();
-
   /// Opens a regular file. Never blocks on a pipe or device: those are errors.
   [[nodiscard]] std::optional<Error> open(const std::string& path);
 
   [[nodiscard]] std::size_t read_at(std::uint64_t offset, std::span<std::byte> buffer) const {
-    return ingest::read_at(descriptor_, offset, buffer);
+    return ingest::read_at(descriptor_.get(), offset, buffer);
   }
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] int descriptor() const { return descriptor_; }  ///< Stays this file's.
-  [[nodiscard]] std::uint64_t size() const { return size_; }    ///< When it was opened.
+  [[nodiscard]] int descriptor() const { return descriptor_.get(); }  ///< Stays this file's.
+  [[nodiscard]] std::uint64_t size() const { return size_; }          ///< When it was opened.
   [[nodiscard]] std::uint64_t inode() const { return inode_; }
   [[nodiscard]] unsigned mode() const { return mode_; }  ///< Permission bits.
 
  private:
   std::string path_;
-  int descriptor_ = -1;
+  base::UniqueFd descriptor_;
   std::uint64_t size_ = 0;
   std::uint64_t inode_ = 0;
   unsigned mode_ = 0;

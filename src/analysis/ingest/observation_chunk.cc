@@ -4,6 +4,7 @@
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 
+#include "analysis/ingest/message_fields.h"
 #include "analysis/profile/recording.h"
 
 namespace geiger::ingest {
@@ -12,8 +13,6 @@ namespace {
 using profile::MapTable;
 using profile::MemoryCounts;
 using profile::Observations;
-using profile::SampleResidency;
-using profile::SampleWaste;
 using profile::SeriesPoint;
 using profile::Snapshot;
 
@@ -173,21 +172,9 @@ MapTable maps_of(const Numbers& numbers) {
 
 SeriesPoint decode_point(protozero::pbf_reader reader) {
   SeriesPoint point;
-  while (reader.next()) {
-    switch (static_cast<int>(reader.tag())) {
-      case in_point::kTime:
-        point.time = read_number(reader);
-        break;
-      case in_point::kCounts:
-        point.counts = counts_of(read_numbers(reader));
-        break;
-      case in_point::kLeast:
-        point.least = read_bytes(read_number(reader));
-        break;
-      default:
-        reader.skip();
-    }
-  }
+  read_fields(reader, OnField(in_point::kTime, [&] { point.time = read_number(reader); }),
+              OnField(in_point::kCounts, [&] { point.counts = counts_of(read_numbers(reader)); }),
+              OnField(in_point::kLeast, [&] { point.least = read_bytes(read_number(reader)); }));
   return point;
 }
 
@@ -226,45 +213,18 @@ Snapshot decode_snapshot(protozero::pbf_reader reader, const SampleOf& sample_of
   Snapshot snapshot;
   snapshot.waste_fault.clear();
   Columns columns;
-  while (reader.next()) {
-    switch (static_cast<int>(reader.tag())) {
-      case in_snapshot::kTime:
-        snapshot.time = read_number(reader);
-        break;
-      case in_snapshot::kCost:
-        snapshot.cost = read_number(reader);
-        break;
-      case in_snapshot::kMaps:
-        snapshot.maps = maps_of(read_numbers(reader));
-        break;
-      case in_snapshot::kCounts:
-        snapshot.counts = counts_of(read_numbers(reader));
-        break;
-      case in_snapshot::kSamples:
-        columns.samples = read_numbers(reader);
-        break;
-      case in_snapshot::kResident:
-        columns.resident = read_numbers(reader);
-        break;
-      case in_snapshot::kSwapped:
-        columns.swapped = read_numbers(reader);
-        break;
-      case in_snapshot::kResidencyFault:
-        snapshot.residency_fault = read_text(reader);
-        break;
-      case in_snapshot::kWasteSamples:
-        columns.waste_samples = read_numbers(reader);
-        break;
-      case in_snapshot::kWaste:
-        columns.waste = read_numbers(reader);
-        break;
-      case in_snapshot::kWasteFault:
-        snapshot.waste_fault = read_text(reader);
-        break;
-      default:
-        reader.skip();
-    }
-  }
+  read_fields(
+      reader, OnField(in_snapshot::kTime, [&] { snapshot.time = read_number(reader); }),
+      OnField(in_snapshot::kCost, [&] { snapshot.cost = read_number(reader); }),
+      OnField(in_snapshot::kMaps, [&] { snapshot.maps = maps_of(read_numbers(reader)); }),
+      OnField(in_snapshot::kCounts, [&] { snapshot.counts = counts_of(read_numbers(reader)); }),
+      OnField(in_snapshot::kSamples, [&] { columns.samples = read_numbers(reader); }),
+      OnField(in_snapshot::kResident, [&] { columns.resident = read_numbers(reader); }),
+      OnField(in_snapshot::kSwapped, [&] { columns.swapped = read_numbers(reader); }),
+      OnField(in_snapshot::kResidencyFault, [&] { snapshot.residency_fault = read_text(reader); }),
+      OnField(in_snapshot::kWasteSamples, [&] { columns.waste_samples = read_numbers(reader); }),
+      OnField(in_snapshot::kWaste, [&] { columns.waste = read_numbers(reader); }),
+      OnField(in_snapshot::kWasteFault, [&] { snapshot.waste_fault = read_text(reader); }));
   take_residency(columns, sample_of, snapshot);
   take_waste(columns, sample_of, snapshot);
   return snapshot;
@@ -272,34 +232,22 @@ Snapshot decode_snapshot(protozero::pbf_reader reader, const SampleOf& sample_of
 
 Observations decode(protozero::pbf_reader reader, const SampleOf& sample_of) {
   Observations observations;
-  while (reader.next()) {
-    switch (static_cast<int>(reader.tag())) {
-      case in_observations::kSeries:
-        checked(0, observations.series.size() < kMostPoints);
-        observations.series.push_back(decode_point(read_message(reader)));
-        break;
-      case in_observations::kHighWater:
-        observations.high_water = read_bytes(read_number(reader));
-        break;
-      case in_observations::kCost:
-        observations.cost = read_number(reader);
-        break;
-      case in_observations::kRefused:
-        observations.refused = read_number(reader);
-        break;
-      case in_observations::kFault:
-        observations.fault = read_text(reader);
-        break;
-      case in_observations::kAtMaximum:
-        observations.at_maximum = decode_snapshot(read_message(reader), sample_of);
-        break;
-      case in_observations::kLast:
-        observations.last = decode_snapshot(read_message(reader), sample_of);
-        break;
-      default:
-        reader.skip();
-    }
-  }
+  read_fields(
+      reader,
+      OnField(in_observations::kSeries,
+              [&] {
+                checked(0, observations.series.size() < kMostPoints);
+                observations.series.push_back(decode_point(read_message(reader)));
+              }),
+      OnField(in_observations::kHighWater,
+              [&] { observations.high_water = read_bytes(read_number(reader)); }),
+      OnField(in_observations::kCost, [&] { observations.cost = read_number(reader); }),
+      OnField(in_observations::kRefused, [&] { observations.refused = read_number(reader); }),
+      OnField(in_observations::kFault, [&] { observations.fault = read_text(reader); }),
+      OnField(in_observations::kAtMaximum,
+              [&] { observations.at_maximum = decode_snapshot(read_message(reader), sample_of); }),
+      OnField(in_observations::kLast,
+              [&] { observations.last = decode_snapshot(read_message(reader), sample_of); }));
   checked(0, std::ranges::is_sorted(observations.series, {}, &SeriesPoint::time));
   return observations;
 }

@@ -1,7 +1,6 @@
 // A file that appears under its name only when it is whole.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>

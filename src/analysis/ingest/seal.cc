@@ -16,6 +16,7 @@
 #include "analysis/ingest/decode/image.h"
 #include "analysis/ingest/input_file.h"
 #include "analysis/ingest/output_file.h"
+#include "base/unique_fd.h"
 
 namespace geiger::ingest {
 namespace {
@@ -60,33 +61,26 @@ ImageList images_of(const InputFile& file) {
 
 /// Takes back the mode that a supervisor which was killed left behind.
 bool was_guarded(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
-  if (file < 0) return false;
+  const base::UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
   struct stat status {};
-  const bool is_own = ::fstat(file, &status) == 0 &&
-                      (status.st_mode & 0777) == trace::kGuardedFileMode &&
-                      ::fchmod(file, trace::kFileMode) == 0;
-  ::close(file);
-  return is_own;
+  return file.is_open() && ::fstat(file.get(), &status) == 0 &&
+         (status.st_mode & 0777) == trace::kGuardedFileMode &&
+         ::fchmod(file.get(), trace::kFileMode) == 0;
 }
 
 /// A file with one image, changed in place.
 class LoneImage {
  public:
   explicit LoneImage(std::string path) : path_(std::move(path)) {}
-  LoneImage(const LoneImage&) = delete;
-  LoneImage& operator=(const LoneImage&) = delete;
-  ~LoneImage() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
 
   [[nodiscard]] std::optional<Error> open() {
-    descriptor_ = ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
-    if (descriptor_ < 0 && errno == EACCES && was_guarded(path_)) {
-      descriptor_ = ::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY);
-    }
-    if (descriptor_ < 0) return system_error(path_, "cannot be opened for writing");
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return std::nullopt;
+    const auto open_file = [&] {
+      return base::UniqueFd(::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
+    };
+    file_ = open_file();
+    if (!file_.is_open() && errno == EACCES && was_guarded(path_)) file_ = open_file();
+    if (!file_.is_open()) return system_error(path_, "cannot be opened for writing");
+    if (::flock(file_.get(), LOCK_EX | LOCK_NB) == 0) return std::nullopt;
     return system_error(path_, "is being changed by another geiger");
   }
 
@@ -96,7 +90,7 @@ class LoneImage {
     const std::uint64_t end = image.extent().records_end;
     if (auto error = put(offsetof(FileHeader, image_bytes), 0)) return error;
     if (auto error = put(offsetof(FileHeader, sealed_end), end)) return error;
-    if (::ftruncate(descriptor_, static_cast<off_t>(end)) == 0) return std::nullopt;
+    if (::ftruncate(file_.get(), static_cast<off_t>(end)) == 0) return std::nullopt;
     return system_error(path_, "cannot be cut to size");
   }
 
@@ -118,7 +112,7 @@ class LoneImage {
   [[nodiscard]] std::optional<Error> write(std::uint64_t offset, std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t count =
-          ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+          ::pwrite(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) return system_error(path_, "cannot be written");
       bytes.remove_prefix(static_cast<std::size_t>(count));
@@ -128,7 +122,7 @@ class LoneImage {
   }
 
   std::string path_;
-  int descriptor_ = -1;
+  base::UniqueFd file_;
 };
 
 /// The encoded chunks of an image, one behind the other; nullptr gives none.

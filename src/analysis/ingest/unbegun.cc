@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
+#include "base/numbers.h"
 #include "base/path.h"
 
 namespace geiger::ingest {
@@ -38,11 +38,9 @@ std::optional<NamedProcess> process_named(std::string_view path) {
   const auto number = cut_last(program);
   const auto digits = cut_last(program);
   if (!suffix || !number || !digits) return std::nullopt;
-  NamedProcess named{std::string(program), 0};
-  const char* end = digits->data() + digits->size();
-  const auto [at, error] = std::from_chars(digits->data(), end, named.pid);
-  if (error != std::errc{} || at != end || named.pid <= 0) return std::nullopt;
-  return named;
+  const auto pid = base::number_in<pid_t>(*digits);
+  if (!pid || *pid <= 0) return std::nullopt;
+  return NamedProcess{std::string(program), *pid};
 }
 
 std::string Unbegun::text() const {

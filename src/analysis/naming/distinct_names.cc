@@ -4,7 +4,6 @@
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
-#include <utility>
 
 #include "analysis/naming/brackets.h"
 #include "analysis/naming/columns.h"

@@ -1,8 +1,9 @@
 #include "analysis/naming/lambda_names.h"
 
-#include <charconv>
 #include <cstdint>
 #include <limits>
+
+#include "base/numbers.h"
 
 namespace geiger::naming {
 namespace {
@@ -12,13 +13,11 @@ constexpr std::string_view kLlvm = "'lambda";
 
 /// The number `digits` plus `add`; as they are where they are no such number.
 std::string raised(std::string_view digits, std::uint32_t add) {
-  std::uint32_t number = 0;
-  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  const bool is_whole = parsed.ptr == digits.data() + digits.size() && parsed.ec == std::errc();
-  if (!is_whole || number > std::numeric_limits<std::uint32_t>::max() - add) {
+  const auto number = base::number_in<std::uint32_t>(digits);
+  if (!number || *number > std::numeric_limits<std::uint32_t>::max() - add) {
     return std::string(digits);
   }
-  return std::to_string(number + add);
+  return std::to_string(*number + add);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "analysis/naming/spelling.h"
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>

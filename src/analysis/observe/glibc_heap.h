@@ -14,7 +14,6 @@
 // still lives when the walk is over must be a chunk of it.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>

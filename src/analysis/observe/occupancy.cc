@@ -16,9 +16,7 @@ void PageOccupancy::add(Address start, Address end, bool is_used) {
     const bool is_whole = next - at == page_bytes_;
     if (is_whole && !is_used) {
       // A large free block may span the whole address space of its heap.
-      const Address last = end / page_bytes_ * page_bytes_;
-      wholly_free_ += last - at;
-      at = last;
+      at = end / page_bytes_ * page_bytes_;
       continue;
     }
     PageUse& use = page(number);
@@ -42,18 +40,6 @@ double PageOccupancy::waste_of(Address start, Address end) const {
     at = next;
   }
   return waste;
-}
-
-Bytes PageOccupancy::stranded() const {
-  Bytes bytes = 0;
-  for (const PageUse& use : pages_) bytes += use.used > 0 ? use.free : 0;
-  return bytes;
-}
-
-Bytes PageOccupancy::wholly_free() const {
-  Bytes bytes = wholly_free_;
-  for (const PageUse& use : pages_) bytes += use.used > 0 ? 0 : use.free;
-  return bytes;
 }
 
 }  // namespace geiger::observe

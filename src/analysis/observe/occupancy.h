@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "analysis/observe/live_set.h"
-#include "analysis/profile/memory/observations.h"
 #include "base/units.h"
 
 namespace geiger::observe {
@@ -35,16 +34,11 @@ class PageOccupancy {
   /// so that all used bytes of a page together carry its free ones.
   [[nodiscard]] double waste_of(Address start, Address end) const;
 
-  /// Free bytes on pages that hold objects, and on those that hold none.
-  [[nodiscard]] Bytes stranded() const;
-  [[nodiscard]] Bytes wholly_free() const;
-
  private:
   PageUse& page(std::uint64_t number);
 
   Bytes page_bytes_;
   std::vector<PageUse> pages_;
-  Bytes wholly_free_ = 0;  ///< On pages between those of pages_.
 };
 
 }  // namespace geiger::observe

@@ -1,18 +1,12 @@
 #include "analysis/observe/proc_text.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "base/numbers.h"
+#include "base/parts.h"
 
 namespace geiger::observe {
 namespace {
-
-/// Takes the first line off.
-std::string_view next_line(std::string_view& text) {
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return line;
-}
 
 /// Takes the first word off, and the blanks before it.
 std::string_view next_word(std::string_view& line) {
@@ -21,13 +15,6 @@ std::string_view next_word(std::string_view& line) {
   const std::string_view word = line.substr(0, end);
   line.remove_prefix(end);
   return word;
-}
-
-std::optional<std::uint64_t> number(std::string_view word, int base) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value, base);
-  if (error != std::errc{} || end != word.data() + word.size()) return std::nullopt;
-  return value;
 }
 
 /// "Name:   12", and what stands behind the number.
@@ -40,7 +27,7 @@ std::optional<Field> field(std::string_view line, std::string_view name) {
     return std::nullopt;
   }
   line.remove_prefix(name.size() + 1);
-  const auto value = number(next_word(line), 10);
+  const auto value = base::number_in<std::uint64_t>(next_word(line), 10);
   if (!value) return std::nullopt;
   return Field{*value, next_word(line)};
 }
@@ -59,11 +46,11 @@ std::optional<Mapping> parse_head(std::string_view line) {
   const std::string_view permissions = next_word(line);
   const std::size_t dash = range.find('-');
   if (dash == std::string_view::npos || permissions.size() != 4) return std::nullopt;
-  const auto start = number(range.substr(0, dash), 16);
-  const auto end = number(range.substr(dash + 1), 16);
+  const auto start = base::number_in<std::uint64_t>(range.substr(0, dash), 16);
+  const auto end = base::number_in<std::uint64_t>(range.substr(dash + 1), 16);
   next_word(line);  // offset
   const std::string_view device = next_word(line);
-  const auto inode = number(next_word(line), 10);
+  const auto inode = base::number_in<std::uint64_t>(next_word(line), 10);
   if (!start || !end || !inode || *start >= *end) return std::nullopt;
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
   Mapping mapping;
@@ -90,7 +77,7 @@ std::optional<Status> parse_status(std::string_view text) {
   Status status;
   bool has_memory = false;
   while (!text.empty()) {
-    const std::string_view line = next_line(text);
+    const std::string_view line = base::take_part(text);
     const auto take = [&](std::string_view name, Bytes& into) {
       const auto value = kilobytes(line, name);
       if (value) into = *value;
@@ -116,7 +103,7 @@ std::vector<Mapping> parse_smaps(std::string_view text) {
   std::vector<Mapping> mappings;
   bool is_known = false;  // Fields belong to the mapping above them.
   while (!text.empty()) {
-    const std::string_view line = next_line(text);
+    const std::string_view line = base::take_part(text);
     auto mapping = parse_head(line);
     if (!mapping) {
       if (is_known) take_field(line, mappings.back());
@@ -130,7 +117,7 @@ std::vector<Mapping> parse_smaps(std::string_view text) {
 
 std::optional<Address> parse_stack_pointer(std::string_view text) {
   // "NUMBER ARGUMENTS... SP PC", "-1 SP PC" outside of calls, "running".
-  std::string_view line = next_line(text);
+  std::string_view line = base::take_part(text);
   std::vector<std::string_view> words;
   for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) {
     words.push_back(word);
@@ -139,7 +126,7 @@ std::optional<Address> parse_stack_pointer(std::string_view text) {
   std::string_view pointer = words[words.size() - 2];
   if (!pointer.starts_with("0x")) return std::nullopt;
   pointer.remove_prefix(2);
-  return number(pointer, 16);
+  return base::number_in<std::uint64_t>(pointer, 16);
 }
 
 }  // namespace geiger::observe

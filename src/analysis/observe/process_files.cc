@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <memory>
-#include <utility>
 
 #include "analysis/observe/proc_text.h"
 
@@ -34,20 +33,16 @@ std::optional<std::string> read_all(int fd) {
 
 }  // namespace
 
-Descriptor::~Descriptor() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 ProcessFiles::ProcessFiles(pid_t pid)
     : directory_(::open(fmt::format("/proc/{}", pid).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
 }
 
-Descriptor ProcessFiles::open(const char* name) const {
-  return Descriptor(::openat(directory_.get(), name, O_RDONLY | O_CLOEXEC));
+base::UniqueFd ProcessFiles::open(const char* name) const {
+  return base::UniqueFd(::openat(directory_.get(), name, O_RDONLY | O_CLOEXEC));
 }
 
 std::optional<std::string> ProcessFiles::read(const char* name) const {
-  const Descriptor file = open(name);
+  const base::UniqueFd file = open(name);
   if (!file.is_open()) return std::nullopt;
   return read_all(file.get());
 }

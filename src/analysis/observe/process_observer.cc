@@ -193,7 +193,7 @@ std::optional<Snapshot> ProcessObserver::snapshot(Nanoseconds now) {
   if (std::ranges::none_of(mappings, writes)) return std::nullopt;  // Another process's number.
   const std::vector<MapKind> kinds = kinds_of(mappings, facts);
   snapshot.maps = totals_of(mappings, kinds);
-  const Descriptor file = files_.open("pagemap");
+  const base::UniqueFd file = files_.open("pagemap");
   if (!file.is_open()) {
     is_refused_ = is_refusal(errno);
     if (errno == ESRCH) return std::nullopt;

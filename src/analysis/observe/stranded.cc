@@ -7,7 +7,6 @@
 #include <cstring>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "analysis/observe/glibc_heap.h"
@@ -124,7 +123,7 @@ void add_waste(const ProcessFiles& files, std::span<const Mapping> mappings, Pag
     snapshot.waste_fault = readable.reason();
     return;
   }
-  const Descriptor memory = files.open("mem");
+  const base::UniqueFd memory = files.open("mem");
   if (!memory.is_open()) {
     snapshot.waste_fault = std::string("mem: ") + std::strerror(errno);
     return;

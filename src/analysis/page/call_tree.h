@@ -4,8 +4,6 @@
 #include <tsl/robin_map.h>
 
 #include <cstdint>
-#include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 

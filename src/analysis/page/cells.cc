@@ -7,7 +7,6 @@
 #include <bit>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <tuple>
 
 namespace geiger::page {

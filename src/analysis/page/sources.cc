@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analysis/present/format.h"
+#include "base/parts.h"
 
 namespace geiger::page {
 namespace {
@@ -24,14 +25,9 @@ std::map<NameIndex, std::set<std::uint32_t>> lines_by_file(const CallTree& tree)
   return lines;
 }
 
-std::vector<std::string> split_lines(const std::string& text) {
+std::vector<std::string> split_lines(std::string_view text) {
   std::vector<std::string> lines;
-  std::size_t start = 0;
-  while (start < text.size()) {
-    const std::size_t end = std::min(text.find('\n', start), text.size());
-    lines.push_back(shortened(std::string_view(text).substr(start, end - start), kMostLineBytes));
-    start = end + 1;
-  }
+  while (!text.empty()) lines.push_back(shortened(base::take_part(text), kMostLineBytes));
   return lines;
 }
 

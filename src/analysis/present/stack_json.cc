@@ -1,7 +1,5 @@
 #include "analysis/present/stack_json.h"
 
-#include <string>
-
 #include "analysis/profile/labels.h"
 #include "base/check.h"
 

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "analysis/naming/columns.h"
+#include "base/parts.h"
 #include "base/utf8.h"
 
 namespace geiger::present {
@@ -72,9 +73,7 @@ std::string wrap(std::string_view text, std::size_t indent, std::size_t width) {
   std::string out;
   std::size_t used = indent;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    const std::string_view word = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::string_view word = base::take_part(text, ' ');
     const std::size_t columns = columns_of(word);
     const bool is_first = used == indent;
     if (!is_first && used + 1 + columns > width) {
@@ -92,11 +91,7 @@ std::string wrap(std::string_view text, std::size_t indent, std::size_t width) {
 
 std::string wrap_lines(std::string_view lines, std::size_t width) {
   std::string out;
-  while (!lines.empty()) {
-    const std::size_t end = std::min(lines.find('\n'), lines.size());
-    out += wrap(lines.substr(0, end), 0, width) + '\n';
-    lines.remove_prefix(std::min(end + 1, lines.size()));
-  }
+  while (!lines.empty()) out += wrap(base::take_part(lines), 0, width) + '\n';
   return out;
 }
 

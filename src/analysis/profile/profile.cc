@@ -3,9 +3,7 @@
 #include <tsl/robin_set.h>
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
-#include <span>
 #include <tuple>
 #include <utility>
 

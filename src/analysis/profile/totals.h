@@ -12,10 +12,6 @@
 
 namespace geiger::profile {
 
-/// The first causes of Process::drops that lose samples: the trace was full, the slow path was
-/// reentered. The others lose frees (trace::DropCause, which this room may not include).
-inline constexpr std::size_t kCausesThatLoseSamples = 2;
-
 /// Totals of one process, or of all. Requested bytes throughout.
 struct ProcessTotals {
   Bytes exact_bytes = 0;  ///< Allocated, settled: exact up to the unsettled rest.

@@ -1,12 +1,12 @@
 // The lines of files written by hand: rules, suppressions, budgets.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
 
 #include "base/outcome.h"
+#include "base/parts.h"
 
 namespace geiger::profile {
 
@@ -25,9 +25,7 @@ inline constexpr std::string_view kBlank = " \t\r";
 template <typename Take>
 base::Outcome<void> read_lines(std::string_view text, const Take& take) {
   for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trimmed(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::string_view line = trimmed(base::take_part(text));
     if (line.empty() || line.front() == '#') continue;
     const base::Outcome<void> taken = take(line, number);
     if (!taken.has_value()) return base::Failure{std::to_string(number) + ": " + taken.reason()};

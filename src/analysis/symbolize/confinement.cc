@@ -174,7 +174,7 @@ void filter_system_calls() {
 
 /// Libraries' last words (of malloc, of libdw) are not for the user's terminal, and
 /// what the parent has buffered is not for the child to write.
-void leave_descriptors(const FileDescriptor& out) {
+void leave_descriptors(const base::UniqueFd& out) {
   const int null = ::open("/dev/null", O_RDWR);
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (standard == out.get()) continue;
@@ -224,7 +224,7 @@ Bytes bytes_on_disk(const std::string& path) {
   return static_cast<Bytes>(status.st_blocks) * kBlockBytes;
 }
 
-void confine(pid_t parent, const FileDescriptor& out, Bytes most_memory, bool may_use_network) {
+void confine(pid_t parent, const base::UniqueFd& out, Bytes most_memory, bool may_use_network) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
   sigset_t none;

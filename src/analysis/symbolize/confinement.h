@@ -35,7 +35,7 @@ struct JobLimits {
 /// now. Unless it `may_use_network`, a filter of system calls also refuses (EPERM) to
 /// open for writing, to make sockets, processes or executable memory, and everything
 /// else that reading does not need. A kernel without such filters leaves it out.
-void confine(pid_t parent, const FileDescriptor& out, Bytes most_memory, bool may_use_network);
+void confine(pid_t parent, const base::UniqueFd& out, Bytes most_memory, bool may_use_network);
 
 /// From here on until the next call: beyond a limit the process dies, of SIGPROF or
 /// SIGALRM, or runs out of memory.

@@ -8,27 +8,14 @@
 
 namespace geiger::symbolize {
 
-FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
-  if (this != &other) {
-    reset();
-    fd_ = other.release();
-  }
-  return *this;
-}
-
-void FileDescriptor::reset() {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = -1;
-}
-
-FileDescriptor open_regular(const std::string& path) {
-  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+base::UniqueFd open_regular(const std::string& path) {
+  base::UniqueFd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat status {};
-  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  if (!file.is_open() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
   return file;
 }
 
-std::optional<std::string> read_all(const FileDescriptor& file, std::size_t max_bytes) {
+std::optional<std::string> read_all(const base::UniqueFd& file, std::size_t max_bytes) {
   constexpr std::size_t kPiece = std::size_t{1} << 20;
   std::string bytes;
   while (bytes.size() <= max_bytes) {
@@ -42,7 +29,7 @@ std::optional<std::string> read_all(const FileDescriptor& file, std::size_t max_
   return std::nullopt;
 }
 
-bool write_all(const FileDescriptor& file, std::string_view bytes) {
+bool write_all(const base::UniqueFd& file, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t put = ::write(file.get(), bytes.data(), bytes.size());
     if (put < 0 && errno == EINTR) continue;

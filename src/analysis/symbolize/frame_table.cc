@@ -1,7 +1,6 @@
 #include "analysis/symbolize/frame_table.h"
 
 #include <functional>
-#include <string_view>
 #include <tuple>
 #include <utility>
 

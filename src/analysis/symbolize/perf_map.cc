@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "analysis/symbolize/file.h"
+#include "base/parts.h"
 
 namespace geiger::symbolize {
 namespace {
@@ -46,9 +47,7 @@ std::optional<Line> parse_line(std::string_view text) {
 std::vector<Line> parse_lines(std::string_view map) {
   std::vector<Line> lines;
   while (!map.empty()) {
-    const std::size_t end = std::min(map.find('\n'), map.size());
-    if (const auto line = parse_line(map.substr(0, end))) lines.push_back(*line);
-    map.remove_prefix(std::min(end + 1, map.size()));
+    if (const auto line = parse_line(base::take_part(map))) lines.push_back(*line);
   }
   return lines;
 }
@@ -76,9 +75,9 @@ bool is_trusted(const struct stat& status, Nanoseconds not_before) {
 std::optional<std::string> read_perf_map(const std::string& directory, std::uint32_t pid,
                                          Nanoseconds not_before) {
   const std::string path = directory + "/perf-" + std::to_string(pid) + ".map";
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  const base::UniqueFd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
-  if (!file || ::fstat(file.get(), &status) != 0) return std::nullopt;
+  if (!file.is_open() || ::fstat(file.get(), &status) != 0) return std::nullopt;
   if (!is_trusted(status, not_before)) return std::nullopt;
   return read_all(file, kMaxPerfMapBytes);
 }

@@ -41,7 +41,7 @@ std::string to_bytes(const MessageHeader& header) {
   return bytes;
 }
 
-bool send(const FileDescriptor& out, const ModuleAnswer& answer) {
+bool send(const base::UniqueFd& out, const ModuleAnswer& answer) {
   const std::string payload = encode(answer.names);
   MessageHeader header{MessageKind::kAnswer, answer.file_state};
   header.build_id_bytes = static_cast<std::uint32_t>(answer.found_build_id.size());
@@ -50,14 +50,14 @@ bool send(const FileDescriptor& out, const ModuleAnswer& answer) {
          write_all(out, payload);
 }
 
-bool send_progress(const FileDescriptor& out, std::size_t done) {
+bool send_progress(const base::UniqueFd& out, std::size_t done) {
   MessageHeader header{MessageKind::kProgress, FileState::kUnreadable};
   header.done = done;
   return write_all(out, to_bytes(header));
 }
 
 [[noreturn]] void run_child(std::span<const ModuleJob> jobs, const Worker::Work& work,
-                            const WorkerLimits& limits, const FileDescriptor& out) {
+                            const WorkerLimits& limits, const base::UniqueFd& out) {
   for (const ModuleJob& job : jobs) {
     if (limits.of_job) limit_job(limits.of_job(job));
     const auto progress = [&](std::size_t done) {
@@ -74,8 +74,8 @@ Worker::Worker(std::span<const ModuleJob> jobs, const Work& work, const WorkerLi
     : limits_(limits) {
   std::array<int, 2> ends{-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return;
-  FileDescriptor in(ends[0]);
-  const FileDescriptor out(ends[1]);
+  base::UniqueFd in(ends[0]);
+  const base::UniqueFd out(ends[1]);
   const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ == 0) {
@@ -151,7 +151,7 @@ bool Worker::await_answer() {
 
 std::optional<std::string> Worker::read_exactly(std::size_t bytes) {
   std::string text;
-  if (!answers_) return std::nullopt;
+  if (!answers_.is_open()) return std::nullopt;
   constexpr std::size_t kPiece = std::size_t{1} << 20;
   while (text.size() < bytes) {
     if (!await_answer()) return std::nullopt;

@@ -6,7 +6,6 @@
 #include <sys/types.h>
 
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -67,7 +66,7 @@ class Worker {
   WorkerLimits limits_;
   pid_t pid_ = -1;
   bool is_silent_ = false;  ///< Waiting for it was given up.
-  FileDescriptor answers_;
+  base::UniqueFd answers_;
 };
 
 }  // namespace geiger::symbolize

@@ -5,8 +5,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 
+#include "base/numbers.h"
 #include "query/spelling.h"
 
 namespace geiger::cli {
@@ -23,10 +23,8 @@ CLI::Validator one_of(const std::vector<std::string>& words) {
 
 CLI::Validator process_id() {
   const auto refusal = [](const std::string& word) -> std::string {
-    pid_t pid = 0;
-    const char* const end = word.data() + word.size();
-    const auto [at, error] = std::from_chars(word.data(), end, pid);
-    if (error == std::errc{} && at == end && pid > 0) return {};
+    const auto pid = base::number_in<pid_t>(word);
+    if (pid && *pid > 0) return {};
     return fmt::format("'{}' is not a process id; 'pidof NAME' prints a program's", word);
   };
   return {refusal, ""};

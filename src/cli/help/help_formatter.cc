@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/present/text.h"
+#include "base/parts.h"
 #include "terminal/terminal.h"
 
 namespace geiger::cli {
@@ -51,11 +52,7 @@ std::string filled(const std::string& text, std::size_t indent) {
 
 std::vector<std::string> split(std::string_view text, char divider) {
   std::vector<std::string> parts;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(divider), text.size());
-    parts.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  while (!text.empty()) parts.emplace_back(base::take_part(text, divider));
   return parts;
 }
 

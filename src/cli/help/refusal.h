@@ -1,7 +1,6 @@
 // Error messages for command lines that the parser refused.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

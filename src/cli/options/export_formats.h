@@ -2,7 +2,6 @@
 #pragma once
 
 #include <span>
-#include <string>
 
 #include "analysis/export/streams/sink.h"
 #include "analysis/present/style.h"

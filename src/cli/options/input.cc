@@ -3,9 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <charconv>
-#include <cmath>
 
 #include "analysis/ingest/observation_chunk.h"
 #include "analysis/ingest/runs.h"
@@ -15,7 +12,7 @@
 #include "analysis/symbolize/symbolize.h"
 #include "analysis/symbolize/trim.h"
 #include "analysis/symbolize/types/infer_types.h"
-#include "cli/help/choice.h"
+#include "base/numbers.h"
 #include "cli/options/ending.h"
 #include "cli/options/exit_codes.h"
 #include "cli/options/foreign.h"
@@ -109,15 +106,12 @@ std::vector<std::string> Input::said() const {
 
 std::optional<double> parse_level(const std::string& text) {
   const bool has_percent = text.ends_with('%');
-  const char* end = text.data() + text.size() - (has_percent ? 1 : 0);
-  double level = 0;
-  const auto [at, error] = std::from_chars(text.data(), end, level, std::chars_format::fixed);
-  if (error != std::errc{} || at != end) return std::nullopt;
+  const std::string_view digits(text.data(), text.size() - (has_percent ? 1 : 0));
+  auto level = base::number_in<double>(digits, std::chars_format::fixed);
   // Without the sign, "95" can only be meant in percent, "1.5" may be anything.
   constexpr double kLeastPercent = 50;
-  if (has_percent || level >= kLeastPercent) level /= 100;
-  if (!(level > 0 && level < 1)) return std::nullopt;
-  return level;
+  if (level && (has_percent || *level >= kLeastPercent)) *level /= 100;
+  return level && *level > 0 && *level < 1 ? level : std::nullopt;
 }
 
 void add_read_options(CLI::App& verb, ReadOptions& options, bool has_report) {
@@ -146,14 +140,11 @@ void add_report_options(CLI::App& verb, double& level, bool& is_json) {
 }
 
 void add_moment_option(CLI::App& verb, profile::Moment& moment) {
-  verb.add_option_function<std::string>(
-          "--at",
-          [&moment](const std::string& name) {
-            moment = name == "last" ? profile::Moment::kLast : profile::Moment::kMaximum;
-          },
-          "maximum: when RSS was largest (default); last: shortly before the end")
-      ->check(one_of({"maximum", "last"}))
-      ->type_name("MOMENT");
+  add_choice(verb, "--at", "MOMENT",
+             "maximum: when RSS was largest (default); last: shortly before the end",
+             Choices<profile::Moment>{{"maximum", profile::Moment::kMaximum},
+                                      {"last", profile::Moment::kLast}},
+             [&moment](profile::Moment chosen) { moment = chosen; });
 }
 
 base::Outcome<void> check_data(const profile::Recording& recording,

@@ -1,12 +1,16 @@
 // Options whose values we parse ourselves: the only place that throws at the parser, and only for
-// words that are wrong whatever the input is. All else that fails is a base::Outcome.
+// words that are wrong whatever the input is. All else that fails is a base::Outcome. Also options
+// that take one of a few words.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/outcome.h"
+#include "cli/help/choice.h"
 
 namespace geiger::cli {
 
@@ -29,6 +33,25 @@ CLI::Option* add_parsed(CLI::App& verb, const std::string& name, const char* typ
             store(value_or_throw(shown, parse(text)));
           },
           help)
+      ->type_name(type);
+}
+
+/// The words of an option and what they stand for, in the order of its help.
+template <typename Value>
+using Choices = std::vector<std::pair<std::string, Value>>;
+
+/// Adds an option that takes one of the words, and hands its value to `store`.
+template <typename Value, typename Store>
+CLI::Option* add_choice(CLI::App& verb, const std::string& name, const char* type,
+                        const std::string& help, const Choices<Value>& choices,
+                        const Store& store) {
+  std::vector<std::string> words;
+  for (const auto& [word, value] : choices) words.push_back(word);
+  const auto take = [choices, store](const std::string& word) {
+    store(std::ranges::find(choices, word, &std::pair<std::string, Value>::first)->second);
+  };
+  return verb.add_option_function<std::string>(name, take, help)
+      ->check(one_of(words))
       ->type_name(type);
 }
 

@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 
-#include "cli/help/choice.h"
 #include "cli/help/help_formatter.h"
 #include "cli/options/ending.h"
 #include "cli/options/parsed_option.h"
@@ -106,12 +105,10 @@ void add_sampling_options(CLI::App& run, run::RunOptions& options) {
   run.add_flag_callback(
       "--no-children", [&runtime] { runtime.follows_children = false; },
       "Profile the program's first process only");
-  run.add_option_function<std::string>(
-         "--unwind",
-         [&runtime](const std::string& word) { runtime.uses_frame_pointers = word == "fp"; },
-         "How to walk stacks: auto (unwind tables) or fp (frame pointers)")
-      ->check(one_of({"auto", "fp"}))
-      ->type_name("HOW");
+  add_choice(run, "--unwind", "HOW",
+             "How to walk stacks: auto (unwind tables) or fp (frame pointers)",
+             Choices<bool>{{"auto", false}, {"fp", true}},
+             [&runtime](bool uses) { runtime.uses_frame_pointers = uses; });
   run.add_flag("--free-stacks", runtime.records_free_stacks, "Record where samples are freed");
   run.add_flag_callback(
       "--no-mappings", [&runtime] { runtime.records_mappings = false; },

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <utility>
 
 #include "analysis/profile/memory/mappings.h"
 #include "analysis/profile/memory/measured.h"

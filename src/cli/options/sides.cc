@@ -4,15 +4,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <utility>
 
 #include "analysis/profile/memory/measured.h"
-#include "cli/help/choice.h"
 #include "cli/help/help_formatter.h"
 #include "cli/options/ending.h"
 #include "cli/options/input.h"
+#include "cli/options/parsed_option.h"
 #include "terminal/progress.h"
 #include "terminal/terminal.h"
 
@@ -21,11 +20,6 @@ namespace {
 
 /// A control character, which no shell completes to.
 const std::string kDivider = "\x1d";
-
-const std::map<std::string, profile::GroupBy> kGroups{{"function", profile::GroupBy::kFunction},
-                                                      {"line", profile::GroupBy::kLine},
-                                                      {"stack", profile::GroupBy::kStack},
-                                                      {"module", profile::GroupBy::kModule}};
 
 /// CLI11 does not know about the divider.
 class SidesFormatter : public HelpFormatter {
@@ -76,15 +70,15 @@ void add_side_options(CLI::App& verb, std::vector<std::string>& words, const std
 }
 
 CLI::Option* add_grouping_options(CLI::App& verb, compare::Grouping& grouping, bool has_lines) {
-  std::vector<std::string> names{"function", "stack", "module"};
-  if (has_lines) names.insert(names.begin() + 1, "line");
+  Choices<profile::GroupBy> groups{{"function", profile::GroupBy::kFunction},
+                                   {"stack", profile::GroupBy::kStack},
+                                   {"module", profile::GroupBy::kModule}};
+  if (has_lines) groups.insert(groups.begin() + 1, {"line", profile::GroupBy::kLine});
   CLI::Option* by =
-      verb.add_option_function<std::string>(
-              "--by", [&grouping](const std::string& name) { grouping.by = kGroups.at(name); },
-              has_lines ? "function (default), line, stack or module"
-                        : "function (default), stack or module")
-          ->check(one_of(names))
-          ->type_name("GROUP");
+      add_choice(verb, "--by", "GROUP",
+                 has_lines ? "function (default), line, stack or module"
+                           : "function (default), stack or module",
+                 groups, [&grouping](profile::GroupBy group) { grouping.by = group; });
   verb.add_flag("--inclusive", grouping.is_inclusive,
                 "Include the functions that a function or module calls");
   return by;

@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +17,7 @@
 #include "analysis/present/grid.h"
 #include "analysis/present/json.h"
 #include "analysis/present/text.h"
+#include "base/numbers.h"
 #include "cli/help/choice.h"
 #include "cli/options/run_options.h"
 #include "cli/options/terminal_options.h"
@@ -58,13 +58,10 @@ struct Command {
 };
 
 base::Outcome<pid_t> parse_pid(const std::string& text) {
-  pid_t pid = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
-  if (error != std::errc{} || end != text.data() + text.size() || pid <= 0) {
-    return base::Failure{
-        fmt::format("'{}' is not a process id ('geiger ctl list' shows them)", text)};
-  }
-  return pid;
+  const auto pid = base::number_in<pid_t>(text);
+  if (pid && *pid > 0) return *pid;
+  return base::Failure{
+      fmt::format("'{}' is not a process id ('geiger ctl list' shows them)", text)};
 }
 
 base::Outcome<Bytes> parse_interval(const std::string& text) {
@@ -244,7 +241,7 @@ base::Outcome<int> watch(control::Controlled controlled, control::WatchOptions o
   if (options.is_empty()) {
     return usage_failure("ctl: 'watch' needs --mark-on, --snapshot-on or --budget");
   }
-  const pid_t pid = controlled.target().facts().pid;
+  const pid_t pid = controlled.target().pid();
   options.interval = std::max<Bytes>(controlled.status(true).interval, 1);
   control::RunWatch watch(std::move(options));
   const control::LiveTrace* trace = controlled.trace();

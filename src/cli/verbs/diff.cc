@@ -2,20 +2,19 @@
 #include "analysis/report/compare/diff.h"
 
 #include <CLI/CLI.hpp>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "analysis/compare/comparison.h"
-#include "cli/help/choice.h"
 #include "cli/options/input.h"
 #include "cli/options/next_step.h"
+#include "cli/options/parsed_option.h"
+#include "cli/options/print.h"
 #include "cli/options/selection_options.h"
 #include "cli/options/sides.h"
 #include "cli/options/terminal_options.h"
 #include "cli/verbs/commands.h"
-#include "terminal/terminal.h"
 
 namespace geiger::cli {
 namespace {
@@ -31,10 +30,10 @@ struct DiffArguments {
   query::SelectionOptions selection;
 };
 
-const std::map<std::string, DiffSort> kDiffSorts{{"change", DiffSort::kChange},
-                                                 {"before", DiffSort::kBefore},
-                                                 {"after", DiffSort::kAfter},
-                                                 {"name", DiffSort::kName}};
+const Choices<DiffSort> kDiffSorts{{"change", DiffSort::kChange},
+                                   {"before", DiffSort::kBefore},
+                                   {"after", DiffSort::kAfter},
+                                   {"name", DiffSort::kName}};
 
 base::Outcome<int> print_diff(DiffArguments& options) {
   const auto sides = sides_of(options.runs, true);
@@ -51,9 +50,7 @@ base::Outcome<int> print_diff(DiffArguments& options) {
   }
   const report::DiffReport report = report::diff_report(
       compare::compare(std::move(collection->collected), options.level), options.diff);
-  const present::Style style = terminal::output_style(options.level);
-  const bool is_printed = options.is_json ? terminal::print_data(to_json(report))
-                                          : terminal::print_report(to_text(report, style), style);
+  const bool is_printed = print(report, options.level, options.is_json);
   if (!is_printed || collection->is_damaged) return kExitFailed;
   if (!options.is_json) suggest("check --max-growth 5%", words_of(sides.value()));
   return kExitOk;
@@ -70,12 +67,8 @@ void register_diff(CLI::App& app, Work& work) {
   add_report_options(*verb, options->level, options->is_json);
   add_names_option(*verb);
   add_grouping_options(*verb, options->grouping, true);
-  verb->add_option_function<std::string>(
-          "--sort",
-          [options](const std::string& name) { options->diff.sort = kDiffSorts.at(name); },
-          "change (default), before, after or name")
-      ->check(one_of({"change", "before", "after", "name"}))
-      ->type_name("COLUMN");
+  add_choice(*verb, "--sort", "COLUMN", "change (default), before, after or name", kDiffSorts,
+             [options](DiffSort sort) { options->diff.sort = sort; });
   verb->add_option("--top", options->diff.top, "Rows to show (default 30; 0: all)")->type_name("N");
   verb->add_flag("--all", options->diff.shows_all,
                  "Also show rows whose difference is within noise");

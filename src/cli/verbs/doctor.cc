@@ -6,8 +6,8 @@
 
 #include "cli/options/foreign.h"
 #include "cli/options/input.h"
+#include "cli/options/print.h"
 #include "cli/verbs/commands.h"
-#include "terminal/terminal.h"
 
 namespace geiger::cli {
 namespace {
@@ -20,10 +20,7 @@ base::Outcome<int> examine(const ReadOptions& options) {
   doctor.run = input->shown;
   doctor.is_damaged = input->ingested.damaged;
   const report::DoctorReport report = report::doctor_report(input->recording(), doctor);
-  const present::Style style = terminal::output_style(options.level);
-  const bool is_printed =
-      options.is_json ? terminal::print_data(to_json(report, input->recording()))
-                      : terminal::print_report(to_text(report, input->recording(), style), style);
+  const bool is_printed = print(report, options.level, options.is_json, input->recording());
   return is_printed && report.is_healthy() ? kExitOk : kExitFailed;
 }
 

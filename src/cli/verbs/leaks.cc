@@ -4,28 +4,28 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
-#include "cli/help/choice.h"
 #include "cli/options/input.h"
 #include "cli/options/next_step.h"
 #include "cli/options/parsed_option.h"
+#include "cli/options/print.h"
 #include "cli/options/selection_options.h"
 #include "cli/verbs/commands.h"
 #include "query/instants.h"
 #include "query/sizes.h"
 #include "query/text_file.h"
-#include "terminal/terminal.h"
 
 namespace geiger::cli {
 namespace {
 
 using profile::LifetimeGrouping;
 using profile::Suppressions;
+
+const Choices<LifetimeGrouping> kLeakGroups{{"stack", LifetimeGrouping::kStack},
+                                            {"function", LifetimeGrouping::kFunction}};
 
 struct LeaksArguments {
   ReadOptions read;
@@ -91,11 +91,8 @@ base::Outcome<int> print_leaks(LeaksArguments& options) {
   options.leaks.search.level = options.read.level;
   options.leaks.search.suppressions = &suppressions.value();
   const report::LeaksReport report = report::leaks_report(input->recording(), options.leaks);
-  const present::Style style = terminal::output_style(options.read.level);
-  const bool is_printed = options.read.is_json
-                              ? terminal::print_data(to_json(report, input->recording()))
-                              : terminal::print_report(to_text(report, style), style);
-  if (!is_printed) return kExitFailed;
+  if (!print(report, options.read.level, options.read.is_json, input->recording()))
+    return kExitFailed;
   if (!options.read.is_json) suggest("tree --kind live --inverted", options.read.runs);
   return exit_code_of(options, report, input.value());
 }
@@ -120,15 +117,8 @@ void register_leaks(CLI::App& app, Work& work) {
   add_read_options(*verb, options->read);
   add_filter_options(*verb, options->selection);
   add_frame_options(*verb, options->read.frames);
-  verb->add_option_function<std::string>(
-          "--by",
-          [options](const std::string& name) {
-            options->leaks.search.by =
-                name == "function" ? LifetimeGrouping::kFunction : LifetimeGrouping::kStack;
-          },
-          "stack (default) or function")
-      ->check(one_of({"stack", "function"}))
-      ->type_name("GROUP");
+  add_choice(*verb, "--by", "GROUP", "stack (default) or function", kLeakGroups,
+             [options](LifetimeGrouping by) { options->leaks.search.by = by; });
   add_share(*verb, "--q", "Share of false suspects to accept (default 5%)", 0.5,
             options->leaks.search.q);
   add_share(*verb, "--warm-up", "Share of the time ignored as warm-up (default 25%)", 0.9,

@@ -2,20 +2,18 @@
 #include "analysis/report/lives/lifetimes.h"
 
 #include <CLI/CLI.hpp>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "cli/help/choice.h"
 #include "cli/options/input.h"
 #include "cli/options/next_step.h"
 #include "cli/options/parsed_option.h"
 #include "cli/options/picture.h"
+#include "cli/options/print.h"
 #include "cli/options/selection_options.h"
 #include "cli/verbs/commands.h"
 #include "query/sizes.h"
-#include "terminal/terminal.h"
 
 namespace geiger::cli {
 namespace {
@@ -29,11 +27,11 @@ struct LifetimesArguments {
   query::SelectionOptions selection;  ///< A window and filters.
 };
 
-const std::map<std::string, LifetimeGrouping> kGroupings{{"function", LifetimeGrouping::kFunction},
-                                                         {"stack", LifetimeGrouping::kStack},
-                                                         {"thread", LifetimeGrouping::kThread},
-                                                         {"size", LifetimeGrouping::kSize},
-                                                         {"none", LifetimeGrouping::kWhole}};
+const Choices<LifetimeGrouping> kGroupings{{"function", LifetimeGrouping::kFunction},
+                                           {"stack", LifetimeGrouping::kStack},
+                                           {"thread", LifetimeGrouping::kThread},
+                                           {"size", LifetimeGrouping::kSize},
+                                           {"none", LifetimeGrouping::kWhole}};
 
 /// Weighs every sample by itself, so half of them will not do.
 base::Outcome<void> select(LifetimesArguments& options, const profile::Recording& recording) {
@@ -66,11 +64,8 @@ base::Outcome<int> print_lifetimes(LifetimesArguments& options) {
       report::lifetimes_report(input->recording(), options.lifetimes);
   const auto written = write_picture(options.picture, [&] { return to_svg(report); });
   if (!written.has_value()) return written.failure();
-  const present::Style style = terminal::output_style(options.read.level);
-  const bool is_printed = options.read.is_json
-                              ? terminal::print_data(to_json(report, input->recording()))
-                              : terminal::print_report(to_text(report, style), style);
-  if (!is_printed) return kExitFailed;
+  if (!print(report, options.read.level, options.read.is_json, input->recording()))
+    return kExitFailed;
   if (!options.read.is_json) suggest("leaks", options.read.runs);
   return input->exit_code();
 }
@@ -97,12 +92,8 @@ void register_lifetimes(CLI::App& app, Work& work) {
   CLI::App* verb =
       app.add_subcommand("lifetimes", "How long objects live, and where they are freed");
   add_read_options(*verb, options->read);
-  verb->add_option_function<std::string>(
-          "--by",
-          [options](const std::string& name) { options->lifetimes.by = kGroupings.at(name); },
-          "function (default), stack, thread, size or none")
-      ->check(one_of({"function", "stack", "thread", "size", "none"}))
-      ->type_name("GROUP");
+  add_choice(*verb, "--by", "GROUP", "function (default), stack, thread, size or none", kGroupings,
+             [options](LifetimeGrouping by) { options->lifetimes.by = by; });
   verb->add_option("--top", options->lifetimes.top, "Rows to show (default 30; 0: all)")
       ->type_name("N");
   add_times(*verb, *options);

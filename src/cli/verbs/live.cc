@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "cli/help/choice.h"
 #include "cli/help/help_formatter.h"
 #include "cli/options/input.h"
 #include "cli/options/next_step.h"
@@ -162,11 +160,13 @@ base::Outcome<int> live(LiveArguments& options) {
   return look_at(options, subject);
 }
 
-const std::map<std::string, profile::GroupBy> kLiveGroups{
+const Choices<profile::GroupBy> kLiveGroups{
     {"function", profile::GroupBy::kFunction}, {"line", profile::GroupBy::kLine},
     {"stack", profile::GroupBy::kStack},       {"thread", profile::GroupBy::kThread},
     {"module", profile::GroupBy::kModule},     {"size", profile::GroupBy::kSize},
     {"type", profile::GroupBy::kType},         {"label", profile::GroupBy::kLabel}};
+const Choices<profile::Kind> kLiveKinds{{"live", profile::Kind::kLiveAtEnd},
+                                        {"allocated", profile::Kind::kAllocated}};
 
 /// CLI11 does not know about the program's words.
 class LiveFormatter : public HelpFormatter {
@@ -192,23 +192,11 @@ void register_live(CLI::App& app, Work& work) {
   verb->add_option("--looks", options->session.most_looks,
                    "Stop after N updates (default: when the program ends)")
       ->type_name("N");
-  verb->add_option_function<std::string>(
-          "--by",
-          [options](const std::string& name) {
-            options->session.live.table.by = kLiveGroups.at(name);
-          },
-          "function (default), line, stack, thread, module, size, type or label")
-      ->check(one_of({"function", "line", "stack", "thread", "module", "size", "type", "label"}))
-      ->type_name("GROUP");
-  verb->add_option_function<std::string>(
-          "--kind",
-          [options](const std::string& name) {
-            options->session.live.kind =
-                name == "allocated" ? profile::Kind::kAllocated : profile::Kind::kLiveAtEnd;
-          },
-          "live (default) or allocated")
-      ->check(one_of({"live", "allocated"}))
-      ->type_name("KIND");
+  add_choice(*verb, "--by", "GROUP",
+             "function (default), line, stack, thread, module, size, type or label", kLiveGroups,
+             [options](profile::GroupBy by) { options->session.live.table.by = by; });
+  add_choice(*verb, "--kind", "KIND", "live (default) or allocated", kLiveKinds,
+             [options](profile::Kind kind) { options->session.live.kind = kind; });
   verb->add_option("--top", options->session.live.table.top, "Rows of --json (default 30; 0: all)")
       ->type_name("N");
   verb->add_option("--interval", options->interval, "Sampling interval of PROGRAM")

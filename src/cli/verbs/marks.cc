@@ -7,9 +7,9 @@
 #include "cli/options/foreign.h"
 #include "cli/options/input.h"
 #include "cli/options/next_step.h"
+#include "cli/options/print.h"
 #include "cli/options/selection_options.h"
 #include "cli/verbs/commands.h"
-#include "terminal/terminal.h"
 
 namespace geiger::cli {
 namespace {
@@ -26,12 +26,8 @@ base::Outcome<int> print_marks(MarksArguments& options) {
   if (!followed.has_value()) return followed.failure();
   options.marks.level = options.read.level;
   const report::MarksReport report = report::marks_report(input->recording(), options.marks);
-  const present::Style style = terminal::output_style(options.read.level);
-  const bool is_printed =
-      options.read.is_json
-          ? terminal::print_data(to_json(report, input->recording()))
-          : terminal::print_report(to_text(report, input->recording(), style), style);
-  if (!is_printed) return kExitFailed;
+  if (!print(report, options.read.level, options.read.is_json, input->recording()))
+    return kExitFailed;
   if (!options.read.is_json && !report.lines.empty()) {
     const std::string mark = as_typed("mark:" + report.lines.front().name);
     suggest("table --kind live --at " + mark, options.read.runs);

@@ -11,10 +11,10 @@
 #include "cli/options/input.h"
 #include "cli/options/parsed_option.h"
 #include "cli/options/picture.h"
+#include "cli/options/print.h"
 #include "cli/verbs/commands.h"
 #include "query/ratio.h"
 #include "query/sizes.h"
-#include "terminal/terminal.h"
 
 namespace geiger::cli {
 namespace {
@@ -107,10 +107,7 @@ base::Outcome<int> print_plan(PlanArguments& options) {
   if (!report.has_value()) return report.failure();
   const auto written = write_picture(options.picture, [&] { return to_svg(report.value()); });
   if (!written.has_value()) return written.failure();
-  const present::Style style = terminal::output_style(options.read.level);
-  const bool is_printed = options.read.is_json
-                              ? terminal::print_data(to_json(report.value()))
-                              : terminal::print_report(to_text(report.value(), style), style);
+  const bool is_printed = print(report.value(), options.read.level, options.read.is_json);
   return is_printed ? exit_code : kExitFailed;
 }
 

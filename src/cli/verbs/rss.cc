@@ -6,9 +6,9 @@
 
 #include "cli/options/foreign.h"
 #include "cli/options/input.h"
+#include "cli/options/print.h"
 #include "cli/options/selection_options.h"
 #include "cli/verbs/commands.h"
-#include "terminal/terminal.h"
 
 namespace geiger::cli {
 namespace {
@@ -29,11 +29,8 @@ base::Outcome<int> print_rss(RssArguments& options) {
   options.rss.run = input->shown;
   const auto report = report::rss_report(recording, options.rss);
   if (!report.has_value()) return report.failure();
-  const present::Style style = terminal::output_style(options.read.level);
   const bool is_printed =
-      options.read.is_json
-          ? terminal::print_data(to_json(report.value(), recording))
-          : terminal::print_report(to_text(report.value(), recording, style), style);
+      print(report.value(), options.read.level, options.read.is_json, recording);
   return is_printed ? input->exit_code() : kExitFailed;
 }
 

@@ -7,9 +7,9 @@
 
 #include "cli/options/input.h"
 #include "cli/options/next_step.h"
+#include "cli/options/print.h"
 #include "cli/options/selection_options.h"
 #include "cli/verbs/commands.h"
-#include "terminal/terminal.h"
 
 namespace geiger::cli {
 namespace {
@@ -29,12 +29,8 @@ base::Outcome<int> print_stats(StatsArguments& options) {
   options.stats.selection = std::move(subject->selection);
   options.stats.scope = std::move(subject->scope);
   const report::StatsReport report = report::stats_report(input->recording(), options.stats);
-  const present::Style style = terminal::output_style(options.read.level);
-  const bool is_printed =
-      options.read.is_json
-          ? terminal::print_data(to_json(report, input->recording()))
-          : terminal::print_report(to_text(report, input->recording(), style), style);
-  if (!is_printed) return kExitFailed;
+  if (!print(report, options.read.level, options.read.is_json, input->recording()))
+    return kExitFailed;
   if (!options.read.is_json) suggest("lifetimes", options.read.runs);
   return input->exit_code();
 }

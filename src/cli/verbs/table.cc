@@ -2,18 +2,17 @@
 #include "analysis/report/profiles/table.h"
 
 #include <CLI/CLI.hpp>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "analysis/profile/memory/measured.h"
-#include "cli/help/choice.h"
 #include "cli/options/input.h"
 #include "cli/options/next_step.h"
+#include "cli/options/parsed_option.h"
+#include "cli/options/print.h"
 #include "cli/options/selection_options.h"
 #include "cli/verbs/commands.h"
-#include "terminal/terminal.h"
 
 namespace geiger::cli {
 namespace {
@@ -27,17 +26,17 @@ struct TableArguments {
   query::SelectionOptions selection;
 };
 
-const std::map<std::string, GroupBy> kGroups{
+const Choices<GroupBy> kGroups{
     {"function", GroupBy::kFunction},  {"line", GroupBy::kLine},         {"stack", GroupBy::kStack},
     {"module", GroupBy::kModule},      {"thread", GroupBy::kThread},     {"tid", GroupBy::kTid},
     {"process", GroupBy::kProcess},    {"size", GroupBy::kSize},         {"type", GroupBy::kType},
     {"label", GroupBy::kLabel},        {"lifetime", GroupBy::kLifetime}, {"heap", GroupBy::kHeap},
     {"alignment", GroupBy::kAlignment}};
-const std::map<std::string, SortBy> kSorts{{"self", SortBy::kSelf},
-                                           {"total", SortBy::kTotal},
-                                           {"samples", SortBy::kSamples},
-                                           {"name", SortBy::kName},
-                                           {"natural", SortBy::kNatural}};
+const Choices<SortBy> kSorts{{"self", SortBy::kSelf},
+                             {"total", SortBy::kTotal},
+                             {"samples", SortBy::kSamples},
+                             {"name", SortBy::kName},
+                             {"natural", SortBy::kNatural}};
 
 base::Outcome<report::TableReport> report_of(const profile::Recording& recording,
                                              const TableArguments& options,
@@ -67,11 +66,8 @@ base::Outcome<int> print_table(TableArguments& options) {
   options.table.scope = std::move(subject->scope);
   const auto report = report_of(input->recording(), options, std::move(subject->selection));
   if (!report.has_value()) return report.failure();
-  const present::Style style = terminal::output_style(options.read.level);
-  const bool is_printed = options.read.is_json
-                              ? terminal::print_data(to_json(report.value(), input->recording()))
-                              : terminal::print_report(to_text(report.value(), style), style);
-  if (!is_printed) return kExitFailed;
+  if (!print(report.value(), options.read.level, options.read.is_json, input->recording()))
+    return kExitFailed;
   if (!options.read.is_json) suggest("tree --inverted", options.read.runs);
   return input->exit_code();
 }
@@ -82,19 +78,14 @@ void register_table(CLI::App& app, Work& work) {
   auto options = std::make_shared<TableArguments>();
   CLI::App* verb = app.add_subcommand("table", "Where the memory went, row by row");
   add_read_options(*verb, options->read);
-  verb->add_option_function<std::string>(
-          "--by", [options](const std::string& name) { options->table.by = kGroups.at(name); },
-          "function (default), line, stack, module, thread, tid, process, size,\n"
-          "type, label, lifetime, heap or alignment")
-      ->check(one_of({"function", "line", "stack", "module", "thread", "tid", "process", "size",
-                      "type", "label", "lifetime", "heap", "alignment"}))
-      ->type_name("GROUP");
-  verb->add_option_function<std::string>(
-          "--sort", [options](const std::string& name) { options->table.sort = kSorts.at(name); },
-          "self (default), total, samples, name, or natural: sizes,\n"
-          "lifetimes and alignments in their order")
-      ->check(one_of({"self", "total", "samples", "name", "natural"}))
-      ->type_name("COLUMN");
+  add_choice(*verb, "--by", "GROUP",
+             "function (default), line, stack, module, thread, tid, process, size,\n"
+             "type, label, lifetime, heap or alignment",
+             kGroups, [options](GroupBy by) { options->table.by = by; });
+  add_choice(*verb, "--sort", "COLUMN",
+             "self (default), total, samples, name, or natural: sizes,\n"
+             "lifetimes and alignments in their order",
+             kSorts, [options](SortBy sort) { options->table.sort = sort; });
   verb->add_option("--top", options->table.top,
                    "Rows to show (default 30; 0: all, even without own samples)")
       ->type_name("N");

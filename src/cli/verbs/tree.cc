@@ -8,9 +8,9 @@
 #include "analysis/profile/memory/measured.h"
 #include "cli/options/input.h"
 #include "cli/options/next_step.h"
+#include "cli/options/print.h"
 #include "cli/options/selection_options.h"
 #include "cli/verbs/commands.h"
-#include "terminal/terminal.h"
 
 namespace geiger::cli {
 namespace {
@@ -34,11 +34,7 @@ base::Outcome<int> print_tree(TreeArguments& options) {
   options.tree.scope = std::move(subject->scope);
   const profile::Profile profile = profile::select(input->recording(), subject->selection);
   const report::TreeReport report = report::tree_report(input->recording(), profile, options.tree);
-  const present::Style style = terminal::output_style(options.read.level);
-  const bool is_printed = options.read.is_json
-                              ? terminal::print_data(to_json(report))
-                              : terminal::print_report(to_text(report, style), style);
-  if (!is_printed) return kExitFailed;
+  if (!print(report, options.read.level, options.read.is_json)) return kExitFailed;
   if (!options.read.is_json) suggest("export pprof -o profile.pb.gz", options.read.runs);
   return input->exit_code();
 }

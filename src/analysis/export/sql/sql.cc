@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <tuple>
 
 #include "analysis/export/sql/sql_insert.h"
 #include "analysis/profile/labels.h"

@@ -1,7 +1,6 @@
 // Compresses output according to the ending of the file's name, as users of other tools expect.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string_view>
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include "analysis/ingest/error.h"
 #include "analysis/ingest/input_file.h"

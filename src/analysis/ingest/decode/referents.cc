@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
-#include <utility>
 
 #include "estimation/sums.h"
 

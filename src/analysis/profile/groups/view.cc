@@ -10,11 +10,7 @@
 #include <tsl/robin_map.h>
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
-#include <span>
 #include <tuple>
-#include <utility>
 
 #include "analysis/profile/frames/shown_path.h"
 #include "analysis/profile/groups/function_rows.h"
@@ -25,8 +21,6 @@
 
 namespace geiger::profile {
 namespace {
-
-using estimation::NodeSums;
 
 /// The sums of every stack that the profile holds, in the order of adding.
 std::vector<StackSums> sums_by_stack(const Recording& recording, const Profile& profile) {

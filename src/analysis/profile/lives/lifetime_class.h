@@ -1,7 +1,6 @@
 // Lifetimes by powers of ten: what views group by.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
 

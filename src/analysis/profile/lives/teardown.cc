@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
-#include <utility>
 
 #include "analysis/profile/lives/leak_windows.h"
 #include "analysis/profile/thinned.h"

@@ -5,8 +5,6 @@
 // every sum (docs/estimators.md, Parts of objects).
 #pragma once
 
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "analysis/profile/profile.h"

@@ -6,7 +6,6 @@
 #include <numeric>
 #include <set>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "analysis/present/format.h"

@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <cmath>
 
 #include "analysis/present/function_names.h"
 #include "analysis/present/measure.h"

@@ -10,6 +10,7 @@
 #include "analysis/present/unnamed.h"
 #include "analysis/report/compare/diff.h"
 #include "analysis/report/profiles/table.h"
+#include "base/parts.h"
 
 namespace geiger::report {
 namespace {
@@ -119,11 +120,9 @@ present::Grid totals_grid(const Comparison& comparison, bool has_growth) {
   return grid;
 }
 
-bool fits(const std::string& lines, std::size_t width) {
-  for (std::size_t start = 0, end = 0; start < lines.size(); start = end + 1) {
-    end = std::min(lines.find('\n', start), lines.size());
-    if (present::columns_of(std::string_view(lines).substr(start, end - start)) > width)
-      return false;
+bool fits(std::string_view lines, std::size_t width) {
+  while (!lines.empty()) {
+    if (present::columns_of(base::take_part(lines)) > width) return false;
   }
   return true;
 }

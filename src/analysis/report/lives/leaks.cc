@@ -1,7 +1,5 @@
 #include "analysis/report/lives/leaks.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 #include <utility>

@@ -16,7 +16,6 @@ namespace geiger::report {
 namespace {
 
 using profile::LeakVerdict;
-using profile::Recording;
 
 /// Frames of a stack that evidence shows; the rest is counted.
 constexpr std::size_t kFramesShown = 8;

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "analysis/present/format.h"
 #include "analysis/present/grid.h"

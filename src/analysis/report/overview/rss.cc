@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "analysis/profile/labels.h"
 #include "analysis/profile/peak.h"

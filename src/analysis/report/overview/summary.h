@@ -1,7 +1,6 @@
 // `summary`: what ran, how well it was seen, and where to look next.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>

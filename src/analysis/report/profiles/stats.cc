@@ -6,7 +6,6 @@
 #include <array>
 #include <bit>
 #include <functional>
-#include <numeric>
 
 #include "analysis/present/measure.h"
 #include "analysis/present/names.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <utility>
 
 #include "analysis/present/function_names.h"
 #include "analysis/present/json.h"

@@ -3,7 +3,6 @@
 
 #include <elfutils/libdw.h>
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>

@@ -70,34 +70,30 @@ void UnitScopes::visit(Dwarf_Die* die, std::uint32_t parent, int depth) {
 // Functions within functions (lambdas, local classes, nested functions) are
 // subprograms of their own: their calls do not go through the enclosing one.
 void UnitScopes::visit_subprogram(Dwarf_Die* die, int depth) {
-  const auto scope = static_cast<std::uint32_t>(scopes_.size());
-  bool is_hit = false;
-  for_each_range(die, [&](Address low, Address high) {
-    const auto [first, end] = covered(addresses_, low, high);
-    for (std::size_t i = first; i < end; ++i) {
-      is_hit |= claim_as_subprogram(i, high - low, scope);
-    }
+  // Where ranges overlap the smaller subprogram is right: the other one was described carelessly,
+  // or folded with this one by the linker.
+  visit_function(die, kNoScope, depth, [&](std::size_t i, Address bytes) {
+    if (subprogram_bytes_[i] <= bytes) return false;
+    subprogram_bytes_[i] = bytes;
+    return true;
   });
-  if (is_hit) scopes_.push_back({*die, kNoScope});
-  if (is_hit || effort_ == Effort::kAll) walk_children(die, is_hit ? scope : kNoScope, depth);
-}
-
-/// Where ranges overlap the smaller subprogram is right: the other one was
-/// described carelessly, or folded with this one by the linker.
-bool UnitScopes::claim_as_subprogram(std::size_t index, Address bytes, std::uint32_t scope) {
-  if (subprogram_bytes_[index] <= bytes) return false;
-  subprogram_bytes_[index] = bytes;
-  innermost_[index] = scope;
-  return true;
 }
 
 void UnitScopes::visit_inlined(Dwarf_Die* die, std::uint32_t parent, int depth) {
+  visit_function(die, parent, depth, [&](std::size_t i, Address /*bytes*/) {
+    return parent != kNoScope && innermost_[i] == parent;
+  });
+}
+
+template <typename IsWithin>
+void UnitScopes::visit_function(Dwarf_Die* die, std::uint32_t parent, int depth,
+                                const IsWithin& is_within) {
   const auto scope = static_cast<std::uint32_t>(scopes_.size());
   bool is_hit = false;
   for_each_range(die, [&](Address low, Address high) {
     const auto [first, end] = covered(addresses_, low, high);
     for (std::size_t i = first; i < end; ++i) {
-      if (parent == kNoScope || innermost_[i] != parent) continue;
+      if (!is_within(i, high - low)) continue;
       innermost_[i] = scope;
       is_hit = true;
     }

@@ -41,7 +41,10 @@ class UnitScopes {
   void visit(Dwarf_Die* die, std::uint32_t parent, int depth);
   void visit_subprogram(Dwarf_Die* die, int depth);
   void visit_inlined(Dwarf_Die* die, std::uint32_t parent, int depth);
-  bool claim_as_subprogram(std::size_t index, Address bytes, std::uint32_t scope);
+  /// Makes the function the innermost scope of the addresses in its ranges for which `is_within`
+  /// holds, and walks its children.
+  template <typename IsWithin>
+  void visit_function(Dwarf_Die* die, std::uint32_t parent, int depth, const IsWithin& is_within);
 
   std::span<const Address> addresses_;
   std::vector<Scope> scopes_;

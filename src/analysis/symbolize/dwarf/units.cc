@@ -3,7 +3,6 @@
 #include <dwarf.h>
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
 
 namespace geiger::symbolize {

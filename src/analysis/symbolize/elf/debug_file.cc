@@ -32,7 +32,7 @@ bool is_build_id(std::string_view text) {
 }
 
 /// libdwfl would also unpack compressed kernels and relocate object files.
-bool is_program_or_library(const FileDescriptor& file) {
+bool is_program_or_library(const base::UniqueFd& file) {
   std::array<unsigned char, EI_NIDENT + sizeof(Elf64_Half)> head{};
   if (::pread(file.get(), head.data(), head.size(), 0) != ssize_t{head.size()}) return false;
   if (std::memcmp(head.data(), ELFMAG, SELFMAG) != 0) return false;
@@ -71,8 +71,8 @@ std::string ask_debuginfod(const std::string& build_id) {
   char* path = nullptr;
   // Length 0: the build id is text in hex.
   const auto* text = reinterpret_cast<const unsigned char*>(build_id.c_str());
-  const FileDescriptor file(find(client, text, 0, &path));
-  std::string found = file && path != nullptr ? path : "";
+  const base::UniqueFd file(find(client, text, 0, &path));
+  std::string found = file.is_open() && path != nullptr ? path : "";
   std::free(path);
   end(client);
   return found;
@@ -125,8 +125,8 @@ FileState DebugFile::open_by_build_id(const std::string& build_id, const SearchO
 
 FileState DebugFile::report(const std::string& path) {
   module_ = nullptr;
-  FileDescriptor file = open_regular(path);
-  if (!file) return FileState::kMissing;
+  base::UniqueFd file = open_regular(path);
+  if (!file.is_open()) return FileState::kMissing;
   if (!is_program_or_library(file)) return FileState::kUnreadable;
   dwfl_.reset(dwfl_begin(&callbacks_));
   if (!dwfl_) return FileState::kUnreadable;

@@ -75,7 +75,7 @@ struct CloseElf {
 /// Calls `visit(section, header)` for each section.
 template <typename Visit>
 void for_each_section(const std::string& path, const Visit& visit) {
-  const FileDescriptor file = open_regular(path);
+  const base::UniqueFd file = open_regular(path);
   elf_version(EV_CURRENT);
   const std::unique_ptr<Elf, CloseElf> elf(elf_begin(file.get(), ELF_C_READ, nullptr));
   for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf.get(), section)) != nullptr;) {
