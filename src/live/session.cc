@@ -23,8 +23,6 @@ using std::chrono::milliseconds;
 
 /// So much is read between two looks at the keyboard: some hundredths of a second's work.
 constexpr Bytes kReadAtOnce = 8 * kMiB;
-/// Of what allocates nothing: a key waits no longer.
-constexpr milliseconds kMarkPatience{100};
 /// Pictures of many tallies take long: at most a quarter of the time goes into them.
 constexpr int kRestPerWork = 3;
 
@@ -385,7 +383,7 @@ void LiveSession::set_mark(const std::string& name) {
     view_.message = controlled.reason();
     return;
   }
-  const auto told = controlled.value().mark(name, kMarkPatience);
+  const auto told = controlled.value().mark(name);
   view_.message = told.has_value() ? told.value() : told.reason();
 }
 
