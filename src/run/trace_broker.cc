@@ -9,10 +9,12 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "trace/format.h"
@@ -25,6 +27,8 @@ using trace::BrokerAnswer;
 using trace::BrokerRequest;
 
 constexpr int kWaiting = 64;  ///< Connections that may wait to be accepted.
+
+constexpr std::chrono::milliseconds kDescriptorWait{10};
 
 std::string random_digits(std::size_t count) {
   std::string bytes(count / 2, '\0');
@@ -104,6 +108,8 @@ void TraceBroker::serve() const {
       answer(connection.get());
     } else if (errno == EINVAL || errno == EBADF) {
       return;  // The socket was shut down.
+    } else if (errno == EMFILE || errno == ENFILE) {
+      std::this_thread::sleep_for(kDescriptorWait);  // The connection stays until one is free.
     }
   }
 }
