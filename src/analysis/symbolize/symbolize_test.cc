@@ -224,6 +224,16 @@ class SplitProgram : public testing::Test {
   Options options_;
 };
 
+// As a debug file for a build that is gone: the name in the directory is not enough.
+TEST_F(SplitProgram, ADebugFileOfAnotherBuildIsRefused) {
+  const std::string other = directory_.path("other");
+  ASSERT_TRUE(build_program(other, "-g -O1"));
+  ASSERT_TRUE(run("objcopy --only-keep-debug " + other + " " +
+                  build_id_path(directory_.path("debug"), build_id_of(program_))));
+  std::filesystem::remove(program_);
+  EXPECT_EQ(symbolize(recording_, options_).resolved, 0U);
+}
+
 TEST_F(SplitProgram, DebugFileIsFoundByBuildId) {
   const Outcome outcome = symbolize(recording_, options_);
   EXPECT_THAT(differences(frames_by_address(recording_), expected_), IsEmpty());

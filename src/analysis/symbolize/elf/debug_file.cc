@@ -134,11 +134,13 @@ FileState DebugFile::open(const std::string& path, const std::string& build_id,
 FileState DebugFile::open_by_build_id(const std::string& build_id, const SearchOptions& options) {
   for (const std::string& directory : options.debug_dirs) {
     const std::string path = build_id_path(directory, build_id);
-    if (!path.empty() && report(path) == FileState::kSymbolsOnly) return FileState::kSymbolsOnly;
+    if (!path.empty() && open(path, build_id, 0) == FileState::kSymbolsOnly) {
+      return FileState::kSymbolsOnly;
+    }
   }
   if (!options.use_debuginfod || !is_build_id(build_id)) return FileState::kMissing;
   const std::string path = ask_debuginfod(build_id);
-  return path.empty() ? FileState::kMissing : report(path);
+  return path.empty() ? FileState::kMissing : open(path, build_id, 0);
 }
 
 FileState DebugFile::report(const std::string& path) {
