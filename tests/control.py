@@ -335,6 +335,19 @@ class Requests(Control):
         head = said["summary"].stdout.split("interval  ")[0]
         self.assertIn("2 segments were deleted: their allocations are not included", head)
 
+    def test_exec_does_not_double_marks(self):
+        """The shell's image ends where it calls exec: only the new one has conditions."""
+        run = os.path.join(self.directory, "exec.geiger")
+        code = ("import time; time.sleep(.3); kept = bytearray(64 << 20)\n"
+                "for _ in range(30): bytes(100000); time.sleep(.01)")
+        done = subprocess.run([GEIGER, "run", "-q", "-f", "-o", run, "--mark-on", "rss>48MiB", "--",
+                               "bash", "-c", 'exec "$@"', "bash", sys.executable, "-c", code],
+                              env=harness.environment([]), capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        marks = json.loads(subprocess.run([GEIGER, "marks", "--json", run], check=True,
+                                          capture_output=True).stdout)["marks"]
+        self.assertEqual(len([mark for mark in marks if mark["name"].startswith("rss>")]), 1, marks)
+
     def await_segments(self, numbers, allocate):
         """Until these are left of the only recording, and the last is watched: it is asked for a
         mark, which a watch does where it looks for conditions. The program allocates meanwhile."""

@@ -1,5 +1,5 @@
-// A trace from the side of a supervisor or controller: the page that it writes to steer the recording
-// (trace/format.h), and marks.
+// A trace from the side of a supervisor or controller: the page that it writes to steer the
+// recording (trace/format.h), and marks.
 #pragma once
 
 #include <string>
@@ -45,8 +45,8 @@ class LiveTrace {
   /// Bytes of records and header so far.
   [[nodiscard]] Bytes size() const;
 
-  /// Writes a mark of `time`, cut to kMostMarkBytes, beside what the process writes: also of one that
-  /// allocates nothing. False: the recording has ended, or there is no room.
+  /// Writes a mark of `time`, cut to kMostMarkBytes, beside what the process writes: also of one
+  /// that allocates nothing. False: the recording has ended, or there is no room.
   [[nodiscard]] bool write_mark(Nanoseconds time, std::string_view name);
 
  private:

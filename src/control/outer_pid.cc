@@ -55,8 +55,8 @@ pid_t outer_pid_of(std::uint32_t inner_pid, int trace_fd) {
 }
 
 void record_outer_pid(int trace_fd, std::uint32_t outer_pid) {
-  static_cast<void>(pwrite(trace_fd, &outer_pid, sizeof outer_pid,
-                           offsetof(trace::FileHeader, outer_pid)));
+  static_cast<void>(
+      pwrite(trace_fd, &outer_pid, sizeof outer_pid, offsetof(trace::FileHeader, outer_pid)));
 }
 
 }  // namespace geiger::control

@@ -139,11 +139,20 @@ void RunWatch::follow(const std::vector<observe::Writing>& traces) {
     auto trace = LiveTrace::open(open_to_control(AT_FDCWD, writing.path), writing.path);
     if (!trace.has_value()) continue;
     known_.insert(writing.path);
+    drop_images_before(writing);
     auto& image = images_[{writing.pid, writing.image_start}];
     if (!image)
       image = std::make_unique<WatchedImage>(options_, writing.pid, base::monotonic_now());
     image->write_to(std::make_unique<LiveTrace>(std::move(trace.value())));
   }
+}
+
+/// A process that called exec writes no more to its earlier image; two would set every mark twice.
+void RunWatch::drop_images_before(const observe::Writing& writing) {
+  if (writing.pid == 0) return;  // Not known: others may have it too.
+  std::erase_if(images_, [&](const auto& entry) {
+    return entry.first.pid == writing.pid && entry.first.image_start < writing.image_start;
+  });
 }
 
 std::chrono::nanoseconds RunWatch::round() {

@@ -92,6 +92,8 @@ class RunWatch {
     auto operator<=>(const Key&) const = default;
   };
 
+  void drop_images_before(const observe::Writing& writing);
+
   WatchOptions options_;
   std::map<Key, std::unique_ptr<WatchedImage>> images_;
   std::set<std::string> known_;

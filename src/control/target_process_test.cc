@@ -87,17 +87,10 @@ class Marks : public testing::Test {
   void SetUp() override {
     ASSERT_NE(mkdtemp(directory_.data()), nullptr);
     path_ = directory_ + "/a.1.0.geiger";
-    ASSERT_EQ(writer_.open(path_.c_str(), kCapacity,
-                           {.seed = 1,
-                            .interval = 512,
-                            .mode = 0,
-                            .start_monotonic = 1,
-                            .start_realtime = 1,
-                            .executable = "a",
-                            .allocator = "",
-                            .runtime_version = "",
-                            .is_paused = false}),
-              0);
+    trace::Identity identity{};
+    identity.interval = 512;
+    identity.executable = identity.allocator = identity.runtime_version = "";
+    ASSERT_EQ(writer_.open(path_.c_str(), kCapacity, identity), 0);
     writer_.header()->state.store(trace::State::kSampling);
   }
   void TearDown() override {

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstddef>
+#include <filesystem>
 #include <utility>
 
 #include "base/populate.h"
@@ -44,6 +46,19 @@ constexpr milliseconds kBusyWait{10};
 constexpr milliseconds kLongestWait{200};
 constexpr milliseconds kStartingWait{1};
 constexpr int kRoundsUntilIdle = 20;
+
+/// A watched process takes a descriptor for its trace, one for /proc/PID, and two of the
+/// conditions.
+constexpr std::size_t kDescriptorsOfEach = 4;
+/// What geiger itself has open.
+constexpr std::size_t kOwnDescriptors = 32;
+
+std::size_t most_watched() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return ~std::size_t{0};
+  const std::size_t free = limit.rlim_cur - std::min<rlim_t>(limit.rlim_cur, kOwnDescriptors);
+  return std::max<std::size_t>(1, free / kDescriptorsOfEach);
+}
 
 Bytes round_up(Bytes value, Bytes unit) { return (value + unit - 1) / unit * unit; }
 
@@ -89,7 +104,7 @@ WatchedTrace::Opened WatchedTrace::open(int directory_fd, const std::string& nam
                                         WatchedTrace& trace) {
   trace.name_ = name;
   trace.fd_ = open_to_control(directory_fd, name);
-  if (!trace.fd_.is_open()) return Opened::kForeign;
+  if (!trace.fd_.is_open()) return errno == ENFILE ? Opened::kNotYet : Opened::kForeign;
   Bytes size = 0;
   if (!holds_both_pages(trace.fd_.get(), &size)) return Opened::kNotYet;
   const void* header = map_trace_page(trace.fd_.get(), PROT_READ, 0);
@@ -187,10 +202,18 @@ bool WatchedTrace::feed() {
   return is_busy;
 }
 
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  static_cast<void>(setrlimit(RLIMIT_NOFILE, &limit));
+}
+
 TraceFeeder::TraceFeeder(std::string directory, bool has_namespaces)
     : directory_(std::move(directory)),
       directory_fd_(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)),
       inotify_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)),
+      most_(most_watched()),
       has_namespaces_(has_namespaces) {
   if (inotify_.is_open()) {
     inotify_add_watch(inotify_.get(), directory_.c_str(), IN_CREATE | IN_MOVED_TO);
@@ -206,6 +229,7 @@ bool TraceFeeder::adopt(const std::string& name) {
   has_namespaces_ |= trace.begins_namespace();
   if (has_namespaces_) trace.find_outer_pid();
   if (sets_paused_) trace.set_paused(is_paused_);
+  newest_[{trace.pid(), trace.image_start()}] = name;
   watched_.push_back(std::move(trace));
   return true;
 }
@@ -216,10 +240,12 @@ void TraceFeeder::discover() {
   while (inotify_.is_open() && read(inotify_.get(), events.data(), events.size()) > 0) {
     is_told = true;
   }
-  if (!is_told && !has_pending_) return;
+  if (!is_told && (!has_pending_ || is_full())) return;
   has_pending_ = false;
   for (const auto& name : traces_in(directory_)) {
-    if (!known_.contains(name) && !adopt(name)) has_pending_ = true;
+    if (known_.contains(name)) continue;
+    if (is_full()) late_.insert(name);
+    if (is_full() || !adopt(name)) has_pending_ = true;
   }
 }
 
@@ -262,6 +288,28 @@ void TraceFeeder::ask_residency(const std::vector<std::string>& paths) {
   }
 }
 
+WatchLosses TraceFeeder::losses() const { return {refused_, late_.size(), missing(), moved_to()}; }
+
+std::vector<std::string> TraceFeeder::missing() const {
+  std::vector<std::string> names;
+  for (const auto& [image, name] : newest_) {
+    if (access((directory_ + "/" + name).c_str(), F_OK) != 0) names.push_back(name);
+  }
+  return names;
+}
+
+std::string TraceFeeder::moved_to() const {
+  struct stat there {};
+  struct stat own {};
+  if (fstat(directory_fd_.get(), &own) != 0 || own.st_nlink == 0) return {};
+  const bool is_there = stat(directory_.c_str(), &there) == 0 && there.st_ino == own.st_ino &&
+                        there.st_dev == own.st_dev;
+  std::error_code error;
+  const auto place =
+      std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(directory_fd_.get()), error);
+  return is_there || error ? std::string() : place.string();
+}
+
 std::string TraceFeeder::path_of(const WatchedTrace& trace) const {
   return directory_ + "/" + trace.name();
 }
@@ -280,7 +328,7 @@ std::chrono::milliseconds TraceFeeder::round() {
   for (auto& trace : watched_) is_busy |= trace.feed();
   let_go_of_ended();
   idle_rounds_ = is_busy ? 0 : std::min(idle_rounds_ + 1, kRoundsUntilIdle * 2);
-  if (has_pending_ && idle_rounds_ < kRoundsUntilIdle) return kStartingWait;
+  if (has_pending_ && !is_full() && idle_rounds_ < kRoundsUntilIdle) return kStartingWait;
   return idle_rounds_ < kRoundsUntilIdle ? kBusyWait : kLongestWait;
 }
 

@@ -4,8 +4,11 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/observe/observer.h"
@@ -75,7 +78,26 @@ class WatchedTrace {
   int refused_ = 0;
 };
 
+/// Raises this process's soft limit of descriptors to its hard one: the supervisor needs up to four
+/// for each process that it watches, however few the program may have. To be called when no program
+/// will inherit the limit.
+void raise_descriptor_limit();
+
+/// What went wrong with the traces of a run.
+struct WatchLosses {
+  int refused = 0;       ///< The errno of the last refused allocation, 0 if none was refused.
+  std::size_t late = 0;  ///< Traces that had to wait for descriptors, or still do.
+  /// The watched traces whose files are no longer in the run directory, by name. Of a process image
+  /// only its newest segment: earlier ones are deleted where that was asked for.
+  std::vector<std::string> missing;
+  /// Where the run directory is now, if it was moved; empty if it was not, or is deleted.
+  std::string moved_to;
+};
+
 /// All traces of one run directory. Threads: one.
+///
+/// It watches as many at a time as there are descriptors for, four for each; others wait until
+/// watched ones end, and allocate their storage themselves meanwhile.
 class TraceFeeder {
  public:
   /// `has_namespaces`: the processes are in another pid namespace. It is also noticed when the
@@ -99,10 +121,12 @@ class TraceFeeder {
   /// The traces that processes write now.
   [[nodiscard]] std::vector<observe::Writing> writing() const;
 
-  /// The errno of the last refused allocation, 0 if none was refused.
-  [[nodiscard]] int refused() const { return refused_; }
+  [[nodiscard]] WatchLosses losses() const;
 
  private:
+  [[nodiscard]] std::vector<std::string> missing() const;
+  [[nodiscard]] std::string moved_to() const;
+  [[nodiscard]] bool is_full() const { return watched_.size() >= most_; }
   void discover();
   bool adopt(const std::string& name);
   void let_go_of_ended();
@@ -114,6 +138,9 @@ class TraceFeeder {
   base::UniqueFd inotify_;
   std::vector<WatchedTrace> watched_;
   std::set<std::string> known_;
+  std::set<std::string> late_;
+  std::map<std::pair<pid_t, Nanoseconds>, std::string> newest_;  ///< Segment of an image.
+  std::size_t most_;                                             // that may be watched at a time
   bool has_pending_ = true;  // something may have appeared that is not adopted yet
   bool has_namespaces_;
   bool is_paused_ = false;

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -114,7 +115,7 @@ TEST_F(Feeder, LeavesRecordsAloneWhereThereIsNoFallocate) {
   ASSERT_TRUE(base::where_refused({{SYS_fallocate, EOPNOTSUPP}}, [&] {
     TraceFeeder feeder(root_);
     feeder.round();
-    EXPECT_EQ(feeder.refused(), 0);
+    EXPECT_EQ(feeder.losses().refused, 0);
   }));
   EXPECT_GT(trace.control().watermark, trace.header().tail);
   EXPECT_GE(trace.allocated(), trace.control().watermark);
@@ -149,6 +150,68 @@ unsigned mode_of(const std::string& path) {
   struct stat status {};
   EXPECT_EQ(stat(path.c_str(), &status), 0);
   return status.st_mode & 07777;
+}
+
+// Each process may take four descriptors, geiger itself takes some.
+TEST_F(Feeder, WatchesAsManyAsTheDescriptorsAllow) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit low = before;
+  low.rlim_cur = 32 + 2 * 4;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  TraceFeeder feeder(root_);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  const FakeTrace first(path("a.1.0.geiger"));
+  const FakeTrace second(path("a.2.0.geiger"));
+  feeder.round();
+  EXPECT_EQ(feeder.losses().late, 0U);
+  const FakeTrace third(path("a.3.0.geiger"));
+  feeder.round();
+  EXPECT_EQ(feeder.writing().size(), 2U);
+  EXPECT_EQ(third.control().supervised, 0U);
+  EXPECT_EQ(feeder.losses().late, 1U);
+  first.header().state = trace::State::kExited;
+  feeder.round();
+  feeder.round();
+  EXPECT_EQ(third.control().supervised, 1U);
+  EXPECT_EQ(feeder.losses().late, 1U);
+}
+
+TEST(DescriptorLimit, IsRaisedToTheHardOne) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit low = before;
+  low.rlim_cur = 64;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  raise_descriptor_limit();
+  rlimit raised{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &raised), 0);
+  EXPECT_EQ(raised.rlim_cur, before.rlim_max);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+TEST_F(Feeder, MissesTracesThatWereDeletedWhileTheyWereWritten) {
+  TraceFeeder feeder(root_);
+  const FakeTrace first(path("a.1.0.geiger"));
+  const FakeTrace second(path("a.1.1.geiger"));
+  second.header().image_start = first.header().image_start = 7;
+  const FakeTrace other(path("a.2.0.geiger"));
+  other.header().image_start = 8;
+  feeder.round();
+  fs::remove(path("a.1.0.geiger"));  // As rotation does.
+  EXPECT_TRUE(feeder.losses().missing.empty());
+  fs::remove(path("a.2.0.geiger"));
+  EXPECT_EQ(feeder.losses().missing, std::vector<std::string>{"a.2.0.geiger"});
+}
+
+TEST_F(Feeder, FindsADirectoryThatWasMoved) {
+  fs::create_directory(root_ / "run");
+  const TraceFeeder feeder(root_ / "run");
+  EXPECT_EQ(feeder.losses().moved_to, "");
+  fs::rename(root_ / "run", root_ / "moved");
+  EXPECT_EQ(feeder.losses().moved_to, root_ / "moved");
+  fs::remove(root_ / "moved");
+  EXPECT_EQ(feeder.losses().moved_to, "");
 }
 
 TEST_F(Feeder, GuardsWhatIsWrittenFromAccidents) {
@@ -227,7 +290,7 @@ int feed_on_a_full_disk(const std::string& directory, Bytes size, bool has_fallo
     return 77;
   }
   const bool is_right =
-      feeder.refused() == refused && trace.control().watermark.load() == watermark;
+      feeder.losses().refused == refused && trace.control().watermark.load() == watermark;
   return is_right ? 0 : 1;
 }
 

@@ -145,6 +145,16 @@ bool is_start(const FrameFacts* begin, const FrameFacts* end) {
          });
 }
 
+/// Where a walk ends for the verdict: before the runtime's frame that a thread of a recorded program
+/// starts in, right below libc's, else at its end. What that frame called is the program's.
+const FrameFacts* end_of_program(const FrameFacts* begin, const FrameFacts* end) {
+  const FrameFacts* start = end;
+  while (start != begin && (start - 1)->kind == ModuleKind::kLibc) --start;
+  const bool has_trampoline = start - begin >= 2 && start != end && is_start(start, end) &&
+                              (start - 1)->kind == ModuleKind::kRuntime;
+  return has_trampoline ? start - 1 : end;
+}
+
 bool is_forbidden(ModuleKind kind) {
   return kind == ModuleKind::kLoader || kind == ModuleKind::kAllocator ||
          kind == ModuleKind::kRuntime;
@@ -159,14 +169,15 @@ bool only_waits(std::string_view function) {
 Safety judge(const std::vector<FrameFacts>& frames) {
   if (frames.empty()) return Safety::kUnknown;
   const auto is_bad = [](const FrameFacts& frame) { return is_forbidden(frame.kind); };
-  if (std::ranges::any_of(frames, is_bad)) return Safety::kBusy;
-  const FrameFacts* const end = frames.data() + frames.size();
+  const FrameFacts* const outermost = frames.data() + frames.size();
+  const FrameFacts* const end = end_of_program(frames.data(), outermost);
+  if (std::any_of(frames.data(), end, is_bad)) return Safety::kBusy;
   const auto is_libc = [](const FrameFacts& frame) { return frame.kind == ModuleKind::kLibc; };
   for (const FrameFacts* at = frames.data(); at != end;) {
     const FrameFacts* const begin = std::find_if(at, end, is_libc);
     if (begin == end) break;
     at = std::find_if_not(begin, end, is_libc);
-    const bool is_outermost = at == end && begin != frames.data();
+    const bool is_outermost = at == outermost && begin != frames.data();
     if (!(is_outermost ? is_start(begin, at) : is_waiting_call(begin, at))) return Safety::kBusy;
   }
   return Safety::kSafe;
@@ -182,10 +193,9 @@ struct SafePoints::Walker {
     if (dwfl == nullptr) return;
     current = this;
     // Only what has code: of all other files that are mapped, traces among them, libdw would look
-    // for an ELF header. A thread inside the runtime is busy anyway.
+    // for an ELF header.
     dwfl_report_begin(dwfl);
     for (const RemoteModule& module : modules) {
-      if (module.kind == ModuleKind::kRuntime) continue;
       dwfl_report_module(dwfl, module.path.c_str(), module.base, module.end);
     }
     if (dwfl_report_end(dwfl, nullptr, nullptr) != 0) return;

@@ -1,7 +1,8 @@
 // Whether a stopped thread may be borrowed to load a library: it must not be inside the allocator,
 // the loader, or any part of libc that may hold one of their locks.
 //
-//   frames of the allocator, the loader, the runtime   never
+//   frames of the allocator, the loader, the runtime   never, but for the runtime's frame that a
+//                             thread of a recorded program starts in
 //   frames of libc            what the program called must be on the list of functions that
 //                             only wait or pass on a system call; below main, or the start
 //                             of a thread, the outermost frames are libc's anyway

@@ -10,6 +10,7 @@ constexpr FrameFacts kWaits{ModuleKind::kLibc, true, true};
 constexpr FrameFacts kOther{ModuleKind::kLibc, true, false};
 constexpr FrameFacts kNameless{ModuleKind::kLibc, false, false};
 constexpr FrameFacts kLoader{ModuleKind::kLoader, false, false};
+constexpr FrameFacts kRuntime{ModuleKind::kRuntime, false, false};
 constexpr FrameFacts kAllocator{ModuleKind::kAllocator, false, false};
 
 TEST(SafePoint, OwnCodeOfTheProgramIsSafe) {
@@ -36,6 +37,22 @@ TEST(SafePoint, ACallBackOutOfLibcIsBusy) {
 TEST(SafePoint, AHandlerThatInterruptedTheAllocatorIsBusy) {
   EXPECT_EQ(judge({kProgram, kNameless, kAllocator, kProgram}), Safety::kBusy);
   EXPECT_EQ(judge({kWaits, kProgram, kNameless, kOther, kProgram, kNameless}), Safety::kBusy);
+}
+
+// As do all threads but the first of a program that was started with the runtime.
+TEST(SafePoint, AThreadMayStartInTheRuntime) {
+  EXPECT_EQ(judge({kProgram, kRuntime, kNameless, kNameless}), Safety::kSafe);
+  EXPECT_EQ(judge({kNameless, kWaits, kProgram, kRuntime, kNameless}), Safety::kSafe);
+  EXPECT_EQ(judge({kWaits, kRuntime, kNameless}), Safety::kSafe);
+}
+
+TEST(SafePoint, ElsewhereTheRuntimeIsBusy) {
+  EXPECT_EQ(judge({kRuntime, kNameless}), Safety::kBusy);  // Before or after the program's part.
+  EXPECT_EQ(judge({kRuntime, kProgram, kRuntime, kNameless}), Safety::kBusy);
+  EXPECT_EQ(judge({kProgram, kRuntime, kProgram, kNameless}), Safety::kBusy);
+  EXPECT_EQ(judge({kProgram, kRuntime}), Safety::kBusy);
+  EXPECT_EQ(judge({kProgram, kNameless, kRuntime, kNameless}), Safety::kBusy);
+  EXPECT_EQ(judge({kOther, kProgram, kRuntime, kNameless}), Safety::kBusy);
 }
 
 TEST(SafePoint, TheLoaderIsBusy) { EXPECT_EQ(judge({kProgram, kLoader, kProgram}), Safety::kBusy); }

@@ -1,6 +1,8 @@
 #include "run/afterwards.h"
 
 #include <fmt/format.h>
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +21,7 @@
 #include "analysis/report/overview/summary.h"
 #include "analysis/symbolize/symbolize.h"
 #include "control/run_directory.h"
+#include "base/unique_fd.h"
 #include "control/trace_feeder.h"
 #include "terminal/progress.h"
 #include "terminal/terminal.h"
@@ -48,9 +51,9 @@ Traces find_traces(const Afterwards& run) {
 }
 
 void say_nothing_recorded(const Afterwards& run) {
-  if (run.refused != 0) {
-    terminal::complain(fmt::format("nothing was recorded: {}", std::strerror(run.refused)));
-  } else if (!run.is_quiet) {
+  if (run.losses.refused != 0) {
+    terminal::complain(fmt::format("nothing was recorded: {}", std::strerror(run.losses.refused)));
+  } else if (run.losses.missing.empty() && !run.is_quiet) {
     terminal::complain(
         fmt::format("nothing was recorded: {}", run.obstacle.empty()
                                                     ? "the program loaded no runtime (it allocated "
@@ -129,11 +132,23 @@ std::string pack(const Afterwards& run, const Traces& traces,
   return run.directory;
 }
 
+void say_what_was_not_watched(const Afterwards& run) {
+  if (run.losses.late == 0) return;
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  terminal::complain(fmt::format(
+      "not watched all the time: {} traces (memory from outside, conditions, budget); "
+      "the limit of open files is {} (ulimit -Hn)",
+      run.losses.late, limit.rlim_cur));
+}
+
 void say_what_was_recorded(const Afterwards& run, const Traces& traces,
                            const profile::Recording& recording, const std::string& shown) {
-  if (run.refused != 0) {
-    terminal::complain(fmt::format("no space left for traces: {}", std::strerror(run.refused)));
+  if (run.losses.refused != 0) {
+    terminal::complain(
+        fmt::format("no space left for traces: {}", std::strerror(run.losses.refused)));
   }
+  say_what_was_not_watched(run);
   if (run.is_quiet) return;
   if (traces.running() > 0) {
     terminal::complain(fmt::format("{} still running and still being recorded",
@@ -148,7 +163,34 @@ void say_what_was_recorded(const Afterwards& run, const Traces& traces,
   fmt::print(stderr, "{}", style.has_unicode ? lines : present::to_ascii_marks(lines));
 }
 
+void say_what_is_missing(const Afterwards& run) {
+  const control::WatchLosses& losses = run.losses;
+  if (!losses.moved_to.empty()) {
+    terminal::complain(fmt::format(
+        "the run directory was moved to {0}: 'geiger symbolize {0}' completes its traces",
+        losses.moved_to));
+  } else if (!losses.missing.empty()) {
+    terminal::complain(
+        fmt::format("{} deleted or moved while the program ran: {}",
+                    losses.missing.size() == 1
+                        ? "1 trace was"
+                        : fmt::format("{} traces were", losses.missing.size()),
+                    losses.missing.front() + (losses.missing.size() == 1 ? "" : " and others")));
+  }
+}
+
+// An empty trace says in every report that a process was not recorded.
+void put_empty_for_missing(const Afterwards& run) {
+  for (const std::string& name : run.losses.missing) {
+    const std::string path = run.directory + "/" + name;
+    const base::UniqueFd file(
+        open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, trace::kFileMode));
+  }
+}
+
 AfterwardsResult finish(const Afterwards& run) {
+  say_what_is_missing(run);
+  put_empty_for_missing(run);
   const Traces traces = find_traces(run);
   if (traces.all.empty()) {
     rmdir(run.directory.c_str());

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "analysis/observe/observer.h"
+#include "control/trace_feeder.h"
 
 namespace geiger::run {
 
@@ -19,7 +20,7 @@ struct Afterwards {
   bool symbolizes = true;
   pid_t program = 0;                      ///< Its process; reaped already.
   std::string obstacle;                   ///< Why nothing may have been recorded, or empty.
-  int refused = 0;                        ///< errno of refused trace storage, 0 if none.
+  control::WatchLosses losses;
   observe::Observer* observer = nullptr;  ///< What was read about the processes, if anything.
 };
 

@@ -225,6 +225,7 @@ base::Outcome<void> Session::end(End end) {
 
 void Session::finish() {
   feeder_->finish();
+  const control::WatchLosses losses = feeder_->losses();  // Before the traces change their place.
   const std::string sentences = home_->bring_home();
   if (!sentences.empty()) terminal::complain(sentences.substr(0, sentences.find('\n')));
   const Afterwards afterwards{.directory = home_->home(),
@@ -235,7 +236,7 @@ void Session::finish() {
                               .symbolizes = options_.recording.symbolizes,
                               .program = order_.pid,
                               .obstacle = "the process allocated nothing",
-                              .refused = feeder_->refused(),
+                              .losses = losses,
                               .observer = observer_ ? &*observer_ : nullptr};
   static_cast<void>(finish_run(afterwards));
 }
@@ -244,6 +245,7 @@ base::Outcome<void> Session::perform() {
   if (auto checked = check(); !checked.has_value()) return checked;
   signals_ = take_over_end_signals();
   if (auto begun = begin(); !begun.has_value()) return begun;
+  control::raise_descriptor_limit();
   feeder_.emplace(home_->watched(), control::is_in_other_pid_namespace(options_.pid));
   if (options_.recording.observation.observes) observer_.emplace(false);
   if (auto ended = end(watch()); !ended.has_value()) return ended;

@@ -37,8 +37,10 @@ class Supervisor {
   /// on the way (as process 1 of a container must).
   int wait_for_end();
 
-  /// The errno of the last refused allocation of trace storage, 0 if none.
-  [[nodiscard]] int refused() const { return feeder_ ? feeder_->refused() : 0; }
+  /// What went wrong with the traces, once the program has ended.
+  [[nodiscard]] control::WatchLosses losses() const {
+    return feeder_ ? feeder_->losses() : control::WatchLosses{};
+  }
 
   /// The observations of the processes, once the program has ended; nullptr if none were requested.
   [[nodiscard]] observe::Observer* observer() { return observer_ ? &*observer_ : nullptr; }

@@ -126,9 +126,9 @@ BrokerAnswer TraceBroker::perform(const BrokerRequest& request, base::UniqueFd& 
   if (request.action == BrokerAction::kRemove) {
     return {unlinkat(directory_.get(), request.name, 0) == 0 ? 0 : errno};
   }
-  made = base::UniqueFd(openat(directory_.get(), request.name,
-                               O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                               trace::kFileMode));
+  made =
+      base::UniqueFd(openat(directory_.get(), request.name,
+                            O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, trace::kFileMode));
   return {made.is_open() ? 0 : errno};
 }
 

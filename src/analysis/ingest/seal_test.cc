@@ -319,7 +319,8 @@ TEST(Unbegun, AnyBytesAreNames) {
   EXPECT_EQ(
       all[1].text(),
       "=cmd\n\xff: not recorded: the process was killed at start-up, or its "
-      "trace file could not be created (disk full, ulimit -f); its allocations are not known");
+      "trace file could not be created (disk full, ulimit -f), or was deleted or emptied; its "
+      "allocations are not known");
   for (const std::string_view payload : {"", "k", "-a", "kb\0", "k\0-\0"}) {
     EXPECT_LE(decode_unbegun(payload).size(), 1U);
   }

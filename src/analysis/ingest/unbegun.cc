@@ -50,7 +50,7 @@ std::string Unbegun::text() const {
       named ? fmt::format("{}, pid {}", named->program, named->pid) : name,
       is_killed ? "killed before its recording began"
                 : "not recorded: the process was killed at start-up, or its trace file could "
-                  "not be created (disk full, ulimit -f)");
+                  "not be created (disk full, ulimit -f), or was deleted or emptied");
 }
 
 bool was_never_begun(const InputFile& file) {

@@ -177,7 +177,7 @@ std::vector<Nanoseconds> instants_below_peak(const Recording& recording, const S
                                              std::uint32_t process) {
   std::vector<Nanoseconds> instants{end_of(recording, selection, process)};
   if (selection.heap != kProcessHeap) return instants;
-  const std::vector<Teardown> teardowns = find_teardowns(recording);
+  const std::vector<Teardown> teardowns = find_teardowns(recording, process);
   const Teardown* largest = nullptr;
   for (std::uint32_t i = 0; i < teardowns.size(); ++i) {
     if (!teardowns[i].is_found() || (process != kNone && i != process)) continue;

@@ -15,7 +15,7 @@ namespace geiger::symbolize {
 
 struct ModuleJob {
   std::string path;
-  std::string build_id;  ///< Lower-case hex; empty = take any file at `path`.
+  std::string build_id;  ///< Lower-case hex; empty = any file at `path` that is old enough.
   /// ELF vaddrs of return addresses, ascending, distinct, not 0.
   std::vector<Address> addresses;
 };

@@ -29,6 +29,7 @@ struct Plan {
   std::vector<ModuleJob> jobs;
   std::vector<std::uint32_t> job_of_module;  ///< By module of the recording; kNone = no file.
   std::size_t locations = 0;                 ///< That wait for names.
+  Nanoseconds unchanged_since = 0;           ///< SearchOptions::unchanged_since.
 };
 
 /// What a job yielded.
@@ -54,6 +55,7 @@ std::string file_of(const profile::Module& module) {
 
 Plan make_plan(const Recording& recording, const Options& options) {
   Plan plan;
+  plan.unchanged_since = latest_start(recording);
   std::map<std::pair<std::string_view, std::string_view>, std::uint32_t> known;
   for (const profile::Module& module : recording.modules) {
     const auto next = static_cast<std::uint32_t>(plan.jobs.size());
@@ -144,8 +146,9 @@ class JobRunner {
     if (job.addresses.empty()) return {};
     // libdw asks servers by itself wherever this is set.
     if (!options_.use_debuginfod) ::unsetenv("DEBUGINFOD_URLS");
-    return symbolize_module(job, {options_.debug_dirs, options_.use_debuginfod, read_dwarf},
-                            progress);
+    return symbolize_module(
+        job, {options_.debug_dirs, options_.use_debuginfod, read_dwarf, plan_.unchanged_since},
+        progress);
   }
 
   void report(std::size_t job, std::size_t done) const {
@@ -299,6 +302,10 @@ std::string hint_for(const ModuleJob& job, const JobResult& result, bool asked_s
     case FileState::kMissing:
       return job.path + " was not found (" + id + "): frames show as " + name + "+0x...";
     case FileState::kChanged:
+      if (job.build_id.empty()) {
+        return job.path + " has no build id and was changed after the program started: frames show " +
+               "as " + name + "+0x...";
+      }
       return job.path + " has changed since the run (recorded " + id + ", found " +
              (answer->found_build_id.empty() ? "none" : answer->found_build_id) +
              "): frames show as " + name + "+0x...";
@@ -327,6 +334,14 @@ void add_hints(const Plan& plan, const Results& results, const Options& options,
 }
 
 }  // namespace
+
+Nanoseconds latest_start(const Recording& recording) {
+  Nanoseconds latest = 0;
+  for (const profile::Process& process : recording.processes) {
+    latest = std::max(latest, process.start_realtime);
+  }
+  return latest;
+}
 
 Bytes bytes_to_read(const std::string& path, const std::string& build_id, const Options& options) {
   Bytes bytes = bytes_on_disk(path);

@@ -46,6 +46,10 @@ struct Outcome {
 /// but the recording and the files. Forks (see worker.h).
 Outcome symbolize(profile::Recording& recording, const Options& options);
 
+/// When the last process of a recording started, by CLOCK_REALTIME: files without a build id that
+/// changed later may not be those that ran. 0 = not known.
+[[nodiscard]] Nanoseconds latest_start(const profile::Recording& recording);
+
 /// Of the file of a module, and of the debug files with its build id: what looking up its names
 /// has to read at most, servers aside.
 [[nodiscard]] Bytes bytes_to_read(const std::string& path, const std::string& build_id,

@@ -180,6 +180,23 @@ TEST(Symbolize, SplitDebugFileIsFoundByDebugLink) {
   EXPECT_EQ(outcome.modules_without_debug_info, 0U);
 }
 
+// Only the time of the file says then that it may not be the one that ran.
+TEST(Symbolize, WithoutABuildIdOnlyFilesThatDidNotChangeHaveNames) {
+  const ScratchDirectory directory;
+  const std::string program = directory.path("program");
+  ASSERT_TRUE(build_program(program, "-g -O2 -Wl,--build-id=none"));
+  Recording recording = recording_of(program, code_addresses(program, 400));
+  ASSERT_EQ(recording.modules[0].build_id, "");
+  recording.processes[0].start_realtime = 1;  // Long before.
+  const Outcome refused = symbolize(recording, {});
+  EXPECT_EQ(refused.resolved, 0U);
+  EXPECT_THAT(refused.hints, ElementsAre(HasSubstr("no build id and was changed after")));
+  recording.processes[0].start_realtime = ~Nanoseconds{0};
+  Options again;
+  again.refresh = true;
+  EXPECT_GT(symbolize(recording, again).resolved, 0U);
+}
+
 /// A stripped program and its debug file as distributions install it.
 class SplitProgram : public testing::Test {
  protected:
@@ -206,6 +223,16 @@ class SplitProgram : public testing::Test {
   Recording recording_;
   Options options_;
 };
+
+// As a debug file for a build that is gone: the name in the directory is not enough.
+TEST_F(SplitProgram, ADebugFileOfAnotherBuildIsRefused) {
+  const std::string other = directory_.path("other");
+  ASSERT_TRUE(build_program(other, "-g -O1"));
+  ASSERT_TRUE(run("objcopy --only-keep-debug " + other + " " +
+                  build_id_path(directory_.path("debug"), build_id_of(program_))));
+  std::filesystem::remove(program_);
+  EXPECT_EQ(symbolize(recording_, options_).resolved, 0U);
+}
 
 TEST_F(SplitProgram, DebugFileIsFoundByBuildId) {
   const Outcome outcome = symbolize(recording_, options_);

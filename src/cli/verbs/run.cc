@@ -120,6 +120,7 @@ run::Environment Run::environment_for(pid_t pid) {
 }
 
 int Run::supervise(run::Launch& launch, const run::SignalState& signals) {
+  control::raise_descriptor_limit();  // The child has been forked and keeps its own.
   prepare_directory(launch.pid());
   run::Supervisor supervisor(launch.pid(), directory_, options_.window, options_.observation,
                              options_.watch);
@@ -150,7 +151,7 @@ int Run::finish(int status, pid_t pid, run::Supervisor& supervisor) {
                                      .symbolizes = options_.symbolizes,
                                      .program = pid,
                                      .obstacle = obstacle(),
-                                     .refused = supervisor.refused(),
+                                     .losses = supervisor.losses(),
                                      .observer = supervisor.observer()};
     if (run::finish_run(afterwards).has_running_processes) preload_->keep();
   }

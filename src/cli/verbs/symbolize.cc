@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -70,6 +71,10 @@ base::Outcome<int> store_names(SymbolizeArguments& options) {
   auto input = only_own(read_traces(options.read), "symbolize");
   if (!input.has_value()) return input.failure();
   auto& directories = options.symbolize.debug_dirs;
+  // Relative ones would be looked for beside each module.
+  for (std::string& directory : options.debug_dirs) {
+    directory = std::filesystem::absolute(directory).string();
+  }
   directories.insert(directories.begin(), options.debug_dirs.begin(), options.debug_dirs.end());
   symbolize::Outcome outcome;
   {

@@ -42,11 +42,17 @@ bool has_ended(const Process& process) {
   return process.ending == Ending::kExited || process.ending == Ending::kKilled;
 }
 
+/// Whether to look at a process where `only` this one is asked for; kNone: at all.
+bool is_asked_for(std::uint32_t process, std::uint32_t only) {
+  return only == kNone || process == only;
+}
+
 /// The events of each process that has ended, in order of time.
-std::vector<std::vector<Event>> events_of(const Recording& recording) {
+std::vector<std::vector<Event>> events_of(const Recording& recording, std::uint32_t only) {
   std::vector<std::vector<Event>> events(recording.processes.size());
   for (const Sample& sample : recording.samples) {
-    if (sample.is_thinned_out || !has_ended(recording.processes[sample.process])) continue;
+    if (!is_asked_for(sample.process, only) || sample.is_thinned_out) continue;
+    if (!has_ended(recording.processes[sample.process])) continue;
     std::vector<Event>& own = events[sample.process];
     const double weight = bytes_behind(recording, sample);
     own.push_back({std::max(sample.time, sample.seen_from), weight, &sample});
@@ -68,10 +74,11 @@ std::vector<bool> exit_locations(const Recording& recording) {
 }
 
 /// Per process, when the first free below exit() came; 0: none is known.
-std::vector<Nanoseconds> first_exit_frees(const Recording& recording) {
+std::vector<Nanoseconds> first_exit_frees(const Recording& recording, std::uint32_t only) {
   const std::vector<bool> is_exit = exit_locations(recording);
   std::vector<Nanoseconds> first(recording.processes.size(), 0);
   for (const Sample& sample : recording.samples) {
+    if (!is_asked_for(sample.process, only)) continue;
     if (sample.free_time == 0 || sample.free_stack >= recording.stacks.size()) continue;
     const auto& locations = recording.stacks[sample.free_stack].locations;
     if (std::ranges::none_of(locations, [&](auto at) { return is_exit[at]; })) continue;
@@ -165,9 +172,9 @@ Teardown teardown_of(const std::vector<Event>& events, const Process& process,
 
 }  // namespace
 
-std::vector<Teardown> find_teardowns(const Recording& recording) {
-  const auto events = events_of(recording);
-  const std::vector<Nanoseconds> exit_frees = first_exit_frees(recording);
+std::vector<Teardown> find_teardowns(const Recording& recording, std::uint32_t only) {
+  const auto events = events_of(recording, only);
+  const std::vector<Nanoseconds> exit_frees = first_exit_frees(recording, only);
   std::vector<Teardown> teardowns;
   for (std::size_t i = 0; i < events.size(); ++i) {
     teardowns.push_back(teardown_of(events[i], recording.processes[i], exit_frees[i]));

@@ -30,7 +30,9 @@ struct Teardown {
   [[nodiscard]] bool is_found() const { return kind == Kind::kBurst || kind == Kind::kExitFrees; }
 };
 
-/// By process. Only processes that have ended can have one.
-[[nodiscard]] std::vector<Teardown> find_teardowns(const Recording& recording);
+/// By process. Only processes that have ended can have one. `only`: looks at this process alone,
+/// and leaves the others empty.
+[[nodiscard]] std::vector<Teardown> find_teardowns(const Recording& recording,
+                                                   std::uint32_t only = kNone);
 
 }  // namespace geiger::profile

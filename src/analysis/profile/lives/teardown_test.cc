@@ -45,6 +45,16 @@ TEST_F(TeardownOf, FinalFreesAreFound) {
   EXPECT_DOUBLE_EQ(teardown.freed, teardown.live);
 }
 
+TEST_F(TeardownOf, OneProcessIsFoundAlone) {
+  store([](std::size_t i) { return 10'950 + i; });
+  test_.recording.processes.push_back(test_.recording.processes[0]);
+  const std::vector<Teardown> own = find_teardowns(test_.recording, 0);
+  EXPECT_EQ(own.at(0).from, found().from);
+  EXPECT_EQ(own.at(1).kind, Teardown::Kind::kNotFound);
+  const std::vector<Teardown> other = find_teardowns(test_.recording, 1);
+  EXPECT_EQ(other.at(0).kind, Teardown::Kind::kNotFound);
+}
+
 // A quarter of the samples may name an instant long before the largest
 // heap, which is the one that was tidied up. It is a lower limit of the peak, by all samples.
 TEST_F(TeardownOf, ThePeakIsNotBelowWhatWasTidiedUp) {

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -54,6 +55,16 @@ std::string without_deleted_mark(const std::string& path) {
   return path.ends_with(kMark) ? path.substr(0, path.size() - kMark.size()) : path;
 }
 
+/// By the time of the inode, which an installer that keeps the times of its files cannot set.
+bool has_changed_since(const std::string& path, Nanoseconds instant) {
+  struct stat status {};
+  if (instant == 0 || ::stat(path.c_str(), &status) != 0) return false;
+  const timespec& changed = status.st_ctim;
+  return static_cast<Nanoseconds>(changed.tv_sec) * 1'000'000'000 +
+             static_cast<Nanoseconds>(changed.tv_nsec) >
+         instant;
+}
+
 /// Downloads the debug file into debuginfod's cache and names it; "" = none.
 /// The library is optional, as it is for libdwfl itself.
 std::string ask_debuginfod(const std::string& build_id) {
@@ -92,7 +103,7 @@ DebugFile::DebugFile(const std::string& path, const std::string& build_id,
   callbacks_.find_debuginfo = dwfl_standard_find_debuginfo;
   callbacks_.section_address = dwfl_offline_section_address;
   callbacks_.debuginfo_path = &search_path_pointer_;
-  file_state_ = open(path, build_id);
+  file_state_ = open(path, build_id, options.unchanged_since);
   const bool is_gone = file_state_ == FileState::kMissing || file_state_ == FileState::kChanged;
   if (is_gone && open_by_build_id(build_id, options) == FileState::kSymbolsOnly) {
     file_state_ = FileState::kSymbolsOnly;
@@ -100,9 +111,16 @@ DebugFile::DebugFile(const std::string& path, const std::string& build_id,
   if (file_state_ == FileState::kSymbolsOnly && options.read_dwarf) find_dwarf();
 }
 
-FileState DebugFile::open(const std::string& path, const std::string& build_id) {
-  const FileState file_state = report(without_deleted_mark(path));
-  if (file_state != FileState::kSymbolsOnly || build_id.empty()) return file_state;
+FileState DebugFile::open(const std::string& path, const std::string& build_id,
+                          Nanoseconds unchanged_since) {
+  const std::string file = without_deleted_mark(path);
+  const FileState file_state = report(file);
+  if (file_state != FileState::kSymbolsOnly) return file_state;
+  if (build_id.empty()) {
+    if (!has_changed_since(file, unchanged_since)) return file_state;
+    module_ = nullptr;
+    return FileState::kChanged;
+  }
   const unsigned char* bits = nullptr;
   GElf_Addr address = 0;
   const int bytes = dwfl_module_build_id(module_, &bits, &address);
@@ -116,11 +134,13 @@ FileState DebugFile::open(const std::string& path, const std::string& build_id) 
 FileState DebugFile::open_by_build_id(const std::string& build_id, const SearchOptions& options) {
   for (const std::string& directory : options.debug_dirs) {
     const std::string path = build_id_path(directory, build_id);
-    if (!path.empty() && report(path) == FileState::kSymbolsOnly) return FileState::kSymbolsOnly;
+    if (!path.empty() && open(path, build_id, 0) == FileState::kSymbolsOnly) {
+      return FileState::kSymbolsOnly;
+    }
   }
   if (!options.use_debuginfod || !is_build_id(build_id)) return FileState::kMissing;
   const std::string path = ask_debuginfod(build_id);
-  return path.empty() ? FileState::kMissing : report(path);
+  return path.empty() ? FileState::kMissing : open(path, build_id, 0);
 }
 
 FileState DebugFile::report(const std::string& path) {

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "base/units.h"
+
 namespace geiger::symbolize {
 
 /// The result of looking for a module's files.
@@ -17,7 +19,7 @@ enum class FileState : std::uint8_t {
   kDebugInfo,    ///< Names, inlined frames and lines.
   kSymbolsOnly,  ///< The symbol table at best.
   kMissing,      ///< No such file, and no debug file with the build id.
-  kChanged,      ///< A file with another build id: not the one that ran.
+  kChanged,      ///< Not the file that ran: it has another build id, or none and is newer.
   kUnreadable,   ///< Not an ELF program or library, or damaged.
 };
 
@@ -25,11 +27,13 @@ struct SearchOptions {
   std::vector<std::string> debug_dirs;  ///< Absolute; holding `.build-id` and mirrored paths.
   bool use_debuginfod = false;          ///< Ask servers for modules whose file is gone.
   bool read_dwarf = true;               ///< false: the symbol table only.
+  /// CLOCK_REALTIME: files without a build id must not have changed since; 0 = whenever.
+  Nanoseconds unchanged_since = 0;
 };
 
 class DebugFile {
  public:
-  /// `build_id` in lower-case hex; empty accepts any file at `path`.
+  /// `build_id` in lower-case hex; empty accepts any file at `path` that is old enough.
   DebugFile(const std::string& path, const std::string& build_id, const SearchOptions& options);
   DebugFile(const DebugFile&) = delete;  // libdwfl holds pointers to members.
   DebugFile& operator=(const DebugFile&) = delete;
@@ -51,7 +55,8 @@ class DebugFile {
     void operator()(Dwfl* dwfl) const { dwfl_end(dwfl); }
   };
 
-  FileState open(const std::string& path, const std::string& build_id);
+  FileState open(const std::string& path, const std::string& build_id,
+                 Nanoseconds unchanged_since);
   FileState open_by_build_id(const std::string& build_id, const SearchOptions& options);
   FileState report(const std::string& path);
   void find_dwarf();

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Traces that others delete, move or empty while they are written: the program must not notice, and
+`geiger run` must say what is missing."""
+import os
+import pathlib
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import harness
+
+GEIGER = str(harness.BUILD / "bin" / "geiger")
+# Allocates until a line comes, as does a child that it forks.
+PROGRAM = """
+import os, select, sys
+child = os.fork()
+print(os.getpid(), flush=True)
+while not select.select([sys.stdin], [], [], .01)[0]:
+    kept = [bytearray(1000 + i) for i in range(500)]
+if child:
+    os.waitpid(child, 0)
+    print("done", flush=True)
+"""
+
+
+class Cleaners(unittest.TestCase):
+    def setUp(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.directory)
+
+    def traces(self):
+        return sorted(self.directory.glob("*/*.geiger"))
+
+    def watched(self):
+        """The processes whose traces `geiger run` feeds."""
+        return {trace.name.split(".")[-3] for trace in self.traces()
+                if trace.exists() and trace.stat().st_mode & 0o777 == 0o400}
+
+    def run_while(self, clean, *options):
+        """What geiger says of a run whose traces `clean` is given while they grow."""
+        process = subprocess.Popen(
+            [GEIGER, "run", "--no-symbolize", *options, "--",
+             sys.executable, "-c", PROGRAM], cwd=self.directory, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.kill)
+        pids = {process.stdout.readline().strip(), process.stdout.readline().strip()}
+        while not pids <= self.watched():
+            self.assertIsNone(process.poll())
+            time.sleep(.01)
+        clean(self.traces())
+        output, said = process.communicate("\n", timeout=60)
+        self.assertEqual((process.returncode, output), (0, "done\n"), said)
+        return said
+
+    def told(self, verb, run):
+        done = subprocess.run([GEIGER, verb, run], cwd=self.directory, capture_output=True,
+                              text=True, check=False)
+        return done.stdout + done.stderr
+
+    def test_a_deleted_trace(self):
+        deleted = []
+
+        def clean(traces):
+            deleted.append(traces[-1].name)
+            traces[-1].unlink()
+        said = self.run_while(clean)
+        self.assertIn(f"1 trace was deleted or moved while the program ran: {deleted[0]}", said)
+        run = next(self.directory.glob("geiger-*")).name
+        for verb in ("summary", "doctor"):
+            self.assertRegex(self.told(verb, run), "not recorded: .* was deleted or emptied")
+
+    def test_all_traces_deleted(self):
+        said = self.run_while(lambda traces: [trace.unlink() for trace in traces])
+        self.assertIn("traces were deleted or moved while the program ran: ", said)
+        self.assertNotIn("loaded no runtime", said)
+
+    def test_a_moved_directory(self):
+        said = self.run_while(lambda traces: traces[0].parent.rename(self.directory / "moved"))
+        self.assertIn(f"the run directory was moved to {self.directory}/moved: 'geiger symbolize ",
+                      said)
+        self.assertNotIn("loaded no runtime", said)
+        self.told("symbolize", "moved")
+        self.assertIn("Processes", self.told("summary", "moved"))
+        self.assertLess(max(os.stat(trace).st_size for trace in self.traces()), 100 * harness.MIB)
+
+    def test_rotation_is_no_loss(self):
+        def wait_for_rotation(_):
+            while not any(trace.name.endswith(".4.geiger") for trace in self.traces()):
+                time.sleep(.01)
+        said = self.run_while(wait_for_rotation, "--interval", "256", "--segments", "1MiB,2")
+        self.assertNotIn("deleted or moved", said)
+
+    def test_few_descriptors(self):
+        """The program has the limit that it would have; geiger has what it may."""
+        def lower():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (40, resource.getrlimit(
+                resource.RLIMIT_NOFILE)[1]))
+        done = subprocess.run([GEIGER, "run", "-q", "--", "sh", "-c", "seq 9 | sort >&2; ulimit -Sn"],
+                              cwd=self.directory, capture_output=True, text=True, check=True,
+                              preexec_fn=lower)
+        self.assertEqual(done.stdout, "40\n")
+
+        def lower_both():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (36, 36))
+        script = ("import os\nfor i in range(9):\n  if os.fork() == 0:\n    import time\n"
+                  "    x = bytearray(10**6); time.sleep(1); os._exit(0)\n"
+                  "for i in range(9): os.wait()")
+        done = subprocess.run([GEIGER, "run", "-q", "--", sys.executable, "-c", script],
+                              cwd=self.directory, capture_output=True, text=True, check=True,
+                              preexec_fn=lower_both)
+        self.assertRegex(done.stderr, r"not watched all the time: \d+ traces .* open files is 36")
+
+
+if __name__ == "__main__":
+    unittest.main()
