@@ -380,6 +380,8 @@ class Requests(Control):
         self.assertEqual(program.tell("10000"), "ok")
         message = self.ctl(program.pid, "start", "-d", self.traces, expect=1)
         self.assertIn("seccomp", message)
+        self.assertRegex(self.ctl("list"), rf"(?m)^ *{program.pid}  dormant, cannot start")
+        self.assertIn("seccomp", self.ctl(program.pid, "status"))
         self.assertEqual(program.tell("10000"), "ok")
         self.assertEqual(program.end(), 0)
 

@@ -149,6 +149,7 @@ ProcessStatus Controlled::status(bool counts_records) const {
       status.interval = waking->interval();
     }
   }
+  if (status.standing == Standing::kDormant) status.obstacle = obstacle();
   if (!trace_ || status.standing == Standing::kDormant) return status;
   status.trace = trace_->path();
   status.trace_bytes = trace_->size();
@@ -177,12 +178,19 @@ Told Controlled::start(Order order, milliseconds patience) {
   }
 }
 
-Told Controlled::wake(Order order, milliseconds patience) {
-  if (!order.despite_seccomp && target_->is_confined_further()) {
-    return base::Failure{shown() +
-                         " filters its system calls (seccomp): opening a trace could kill it "
-                         "(use geiger inside its container, or --despite-seccomp)"};
+/// Why a sleeper cannot be started, as far as that can be seen before.
+std::string Controlled::obstacle() const {
+  if (target_->is_confined_further()) {
+    return "filters its system calls (seccomp): opening a trace could kill it "
+           "(use geiger inside its container, or --despite-seccomp)";
   }
+  if (!target_->open_mapped(*files_.bell).is_open()) return "was started by root: only root can";
+  return "";
+}
+
+Told Controlled::wake(Order order, milliseconds patience) {
+  const std::string reason = order.despite_seccomp ? "" : obstacle();
+  if (!reason.empty()) return base::Failure{fmt::format("{} {}", shown(), reason)};
   auto waking = Waking::open(*target_, *files_.bell);
   if (!waking.has_value()) return waking.failure();
   if (waking.value().pending() == true) {

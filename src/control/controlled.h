@@ -41,6 +41,8 @@ struct ProcessStatus {
   std::uint32_t segment = 0;
   /// A request that the program has not met yet: to record, or to stop.
   std::optional<bool> pending;
+  /// Of a dormant one: why it cannot be started; empty if it can.
+  std::string obstacle;
 };
 
 /// How long to wait until a program has taken notice.
@@ -78,6 +80,7 @@ class Controlled {
   base::Outcome<void> look();
   void find_trace();
   [[nodiscard]] bool can_be_called() const { return files_.bell.has_value(); }
+  [[nodiscard]] std::string obstacle() const;
   [[nodiscard]] base::Outcome<std::string> wake(Order order, std::chrono::milliseconds patience);
   [[nodiscard]] base::Outcome<std::string> no_trace(std::string_view wish) const;
 

@@ -142,6 +142,7 @@ void write_status(present::JsonWriter& json, const control::ProcessStatus& statu
   json.field("state", std::string(control::name_of(status.standing)));
   if (status.interval != 0) json.field("interval", status.interval);
   if (status.pending) json.field("asked_to_record", *status.pending);
+  if (!status.obstacle.empty()) json.field("obstacle", status.obstacle);
   if (!status.trace.empty()) {
     json.field("trace", status.trace).field("trace_bytes", status.trace_bytes);
     json.field("segment", status.segment).field("dropped", status.dropped);
@@ -164,6 +165,7 @@ std::string as_text(const control::ProcessStatus& status) {
   };
   if (status.pending) line("asked", *status.pending ? "to record" : "to stop");
   line("interval", interval_text(status));
+  line("start", status.obstacle);
   if (status.trace.empty()) return text;
   line("trace", fmt::format("{} ({})", present::printable(status.trace),
                             present::exact_bytes(status.trace_bytes)));
@@ -183,9 +185,10 @@ std::string as_table(const std::vector<control::ProcessStatus>& processes,
                       {"program", Align::kLeft},
                       {"trace", Align::kLeft}});
   for (const auto& status : processes) {
-    grid.add({fmt::format("{}", status.pid), std::string(control::name_of(status.standing)),
-              interval_text(status), present::printable(status.program),
-              present::printable(status.trace)});
+    const std::string state(control::name_of(status.standing));
+    grid.add({fmt::format("{}", status.pid),
+              state + (status.obstacle.empty() ? "" : ", cannot start"), interval_text(status),
+              present::printable(status.program), present::printable(status.trace)});
   }
   return grid.text(style);
 }
