@@ -123,9 +123,10 @@ run::Environment Run::environment_for(pid_t pid) {
 int Run::supervise(run::Launch& launch, const run::SignalState& signals) {
   control::raise_descriptor_limit();  // The child has been forked and keeps its own.
   prepare_directory(launch.pid());
-  const run::Environment environment = environment_for(launch.pid());
+  // It comes first where descriptors are scarce: without its own the program's end is not noticed.
   run::Supervisor supervisor(launch.pid(), directory_, options_.window, options_.observation,
                              options_.watch);
+  const run::Environment environment = environment_for(launch.pid());
   const int error = launch.execute(environment);
   if (error != 0) {
     if (!directory_.empty()) control::remove_run_directory(directory_);
