@@ -13,12 +13,13 @@ import unittest
 
 import harness
 
+PATIENCE = 20  # seconds; only a hang takes that long
 GEIGER = str(harness.BUILD / "bin" / "geiger")
 # Allocates until a line comes, as does a child that it forks.
 PROGRAM = """
 import os, select, sys
 child = os.fork()
-print(os.getpid(), flush=True)
+os.write(1, b"%d\\n" % os.getpid())  # Whole, beside the other's.
 while not select.select([sys.stdin], [], [], .01)[0]:
     kept = [bytearray(1000 + i) for i in range(500)]
 if child:
@@ -48,7 +49,10 @@ class Cleaners(unittest.TestCase):
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.kill)
         pids = {process.stdout.readline().strip(), process.stdout.readline().strip()}
+        end = time.monotonic() + PATIENCE
         while not pids <= self.watched():
+            self.assertLess(time.monotonic(), end, [(trace.name, oct(trace.stat().st_mode))
+                                                    for trace in self.traces()] + [pids])
             self.assertIsNone(process.poll())
             time.sleep(.01)
         clean(self.traces())
