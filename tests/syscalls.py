@@ -12,7 +12,7 @@ import unittest
 import harness
 
 # Opening, sizing and mapping the trace, the tables, the provider; cutting the trace at the end.
-PER_PROCESS = 37
+PER_PROCESS = 38
 PER_THREAD = 4
 INTERVAL = 512 * harness.KIB
 

@@ -159,6 +159,8 @@ void shrink(Segment& segment) {
   if (!is_own || segment.memory != nullptr || segment.writer.header() == nullptr) return;
   if (segment.writer.control()->supervised.load(std::memory_order_relaxed) != 0) return;
   const trace::FileHeader& header = *segment.writer.header();
+  // A child by fork may take itself for its parent, where the kernel refuses MADV_WIPEONFORK.
+  if (header.pid != static_cast<std::uint32_t>(raw_syscall(SYS_getpid))) return;
   const std::uint32_t n = image.segments.files[header.segment % std::size(image.segments.files)];
   Path path;
   if (name_trace(header.pid, n, path) != nullptr) segment.writer.shrink(path);
