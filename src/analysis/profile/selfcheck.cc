@@ -236,12 +236,28 @@ bool Agreement::has_failed() const {
          estimate.interval.hi < static_cast<double>(least);
 }
 
+namespace {
+
+/// What samples that were counted in one segment and written in the next can stand for, where not
+/// all segments are there: one of each thread.
+Bytes bytes_between(const Recording& recording, std::uint32_t process) {
+  auto most = static_cast<Bytes>(largest_interval(recording));
+  for (const Sample& sample : samples_of(recording, process)) {
+    most = std::max(most, sample.requested);
+  }
+  return account(recording, process).between * most;
+}
+
+}  // namespace
+
 Agreement compare_with_exact(const Recording& recording, std::uint32_t process,
                              const ProcessTotals& totals) {
   estimation::NodeSums sums = allocated_sums(recording, process);
   sums.could_have_sampled(largest_interval(recording));
-  return {estimation::estimate_bytes(sums, 1 - Agreement::kFalseAlarm), totals.exact_bytes,
-          totals.exact_bytes + totals.unsettled_bound};
+  const Bytes between = bytes_between(recording, process);
+  return {estimation::estimate_bytes(sums, 1 - Agreement::kFalseAlarm),
+          totals.exact_bytes - std::min(totals.exact_bytes, between),
+          totals.exact_bytes + totals.unsettled_bound + between};
 }
 
 std::vector<SharedDraws> shared_draws(const Recording& recording) {

@@ -139,11 +139,6 @@ Decision pass_without_record(ThreadState& state, Segment& segment, Bytes size) {
   return {};
 }
 
-Decision decide_within(ThreadState& state, Segment& segment, Bytes size, bool is_fresh) {
-  if (!enrol(state, segment)) return pass_without_record(state, segment, size);
-  return decide_in(state, segment, size, is_fresh);
-}
-
 }  // namespace
 
 GEIGER_SLOW_PATH Decision decide(Bytes size) {
@@ -161,15 +156,13 @@ GEIGER_SLOW_PATH Decision decide(Bytes size) {
   // What passed before a thread's first slow path in a recording is not part of it.
   const bool is_fresh = readiness == Readiness::kJustStarted ||
                         (sleeps() && state->generation != image.origin.generation);
-  {
-    const PinnedSegment segment(*state);
-    if (!is_next_due(*segment)) [[likely]]
-      return decide_within(*state, *segment, size, is_fresh);
+  const PinnedSegment segment(*state);
+  if (!enrol(*state, *segment)) return pass_without_record(*state, *segment, size);
+  const Decision decision = decide_in(*state, *segment, size, is_fresh);
+  // Not before: until then the countdown is not armed, and a handler may allocate meanwhile.
+  if (is_next_due(*segment)) [[unlikely]]
     go_on_in_next();
-  }
-  // In the segment that will hold the sample: either may be deleted without the other.
-  const PinnedSegment next(*state);
-  return decide_within(*state, *next, size, is_fresh);
+  return decision;
 }
 
 void retract(const Decision& decision, Bytes size) {
