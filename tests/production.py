@@ -245,8 +245,12 @@ class Production(harness.ProcessTest):
         environment = harness.environment([], {
             "PATH": f"{os.path.dirname(GEIGER)}:{os.environ['PATH']}", "PID": str(service.pid)})
         script = "set -ex\n" + walk_through().replace("sudo ", "")
-        done = subprocess.run(["sh", "-c", script], cwd=self.directory, env=environment, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=PATIENCE)
+        try:
+            done = subprocess.run(["sh", "-c", script], cwd=self.directory, env=environment,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                  timeout=PATIENCE)
+        except subprocess.TimeoutExpired as late:
+            self.fail(f"{service.name} hangs after\n{(late.output or b'').decode()}")
         self.assertEqual(done.returncode, 0, done.stdout)
         return done.stdout
 

@@ -114,6 +114,11 @@ void publish(Segment& next, Segment& before) {
   list_ranges(next.writer.header()->runtime_ranges);
   image.intervals.doubled_at.store(0, std::memory_order_relaxed);
   image.segments.current.store(&next, std::memory_order_seq_cst);
+  // Another thread may have ended the recording meanwhile: end_recording() looks for `next` after
+  // it has stopped `before`, and this looks whether `before` has stopped after it has published
+  // `next`.
+  if (before.writer.is_stopped())
+    return next.writer.finish(trace::State::kStopped, base::monotonic_now());
   before.writer.finish(trace::State::kContinued, base::monotonic_now());
 }
 

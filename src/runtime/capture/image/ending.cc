@@ -1,5 +1,7 @@
 #include "runtime/capture/image/ending.h"
 
+#include <atomic>
+
 #include "base/clock.h"
 #include "runtime/capture/control/attach.h"
 #include "runtime/capture/control/dormancy.h"
@@ -75,6 +77,11 @@ void end_recording(trace::State end) {
   settle_others(segment, self);
   if (end == trace::State::kStopped) settle_foreign(segment);
   segment.writer.finish(end, base::monotonic_now());
+  // Another thread may have gone on in the next segment meanwhile (publish() in checkpoint.cc).
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (Segment& last = current_segment(); &last != &segment) {
+    last.writer.finish(end, base::monotonic_now());
+  }
   shrink_traces();
 }
 
