@@ -139,8 +139,9 @@ void add_waste(const ProcessFiles& files, std::span<const Mapping> mappings, Pag
     if (walked.has_value() && all_were_freed(walk.unmatched, follower)) {
       return take_waste(walk, samples, snapshot);
     }
-    snapshot.waste_fault =
-        walked.has_value() ? "live samples are no chunks of their heaps" : walked.reason();
+    snapshot.waste_fault = walked.has_value()
+                               ? "some live samples do not match any chunk of the heap"
+                               : walked.reason();
   }
 }
 

@@ -85,7 +85,7 @@ struct PageFinding {
 
 struct PageProfile {
   std::string kind, title, about;
-  std::string unavailable;  ///< Why there is none; empty: there is.
+  std::string unavailable;  ///< Why it has no figures; empty if it has.
   std::int32_t cells = -1;  ///< Into PageData::cells; -1: unavailable.
   Counts counts = Counts::kAll;
   double largest_interval = 0;

@@ -208,6 +208,30 @@ std::uint64_t Accounting::missing() const {
   return counted > explained ? counted - explained : 0;
 }
 
+namespace {
+
+/// Threads of which a sample may be counted in one segment and written in the next, and one of the
+/// two segments is missing.
+std::uint64_t threads_between(const Recording& recording, std::uint32_t process) {
+  if (!recording.processes[process].misses_segments()) return 0;
+  return static_cast<std::uint64_t>(
+      std::ranges::count(recording.threads, process, &Thread::process));
+}
+
+/// The bytes that one such sample of each thread stands for, at most: an object of s bytes with the
+/// weight s / (1 - (1 - 1/T)^s) <= s + T.
+Bytes bytes_between(const Recording& recording, std::uint32_t process) {
+  const std::uint64_t threads = threads_between(recording, process);
+  if (threads == 0) return 0;
+  Bytes largest = 0;
+  for (const Sample& sample : samples_of(recording, process)) {
+    largest = std::max(largest, sample.requested);
+  }
+  return threads * (largest + static_cast<Bytes>(largest_interval(recording)));
+}
+
+}  // namespace
+
 Accounting account(const Recording& recording, std::uint32_t process) {
   Accounting accounting;
   const auto is_counted = [](const Sample& sample) {
@@ -226,8 +250,8 @@ Accounting account(const Recording& recording, std::uint32_t process) {
     if (thread.process != process) continue;
     accounting.counted += thread.hits + thread.certain_count;
     accounting.in_flight += thread.armed != 0 ? 1 : 0;
-    accounting.between += recording.processes[process].misses_segments() ? 1 : 0;
   }
+  accounting.between = threads_between(recording, process);
   return accounting;
 }
 
@@ -235,20 +259,6 @@ bool Agreement::has_failed() const {
   return estimate.interval.lo > static_cast<double>(most) ||
          estimate.interval.hi < static_cast<double>(least);
 }
-
-namespace {
-
-/// What samples that were counted in one segment and written in the next can stand for, where not
-/// all segments are there: one of each thread.
-Bytes bytes_between(const Recording& recording, std::uint32_t process) {
-  auto most = static_cast<Bytes>(largest_interval(recording));
-  for (const Sample& sample : samples_of(recording, process)) {
-    most = std::max(most, sample.requested);
-  }
-  return account(recording, process).between * most;
-}
-
-}  // namespace
 
 Agreement compare_with_exact(const Recording& recording, std::uint32_t process,
                              const ProcessTotals& totals) {

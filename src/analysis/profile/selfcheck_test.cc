@@ -116,6 +116,23 @@ TEST(Selfcheck, SeesEstimatesThatDisagreeWithTheTotal) {
   EXPECT_FALSE(agreement().has_failed());
 }
 
+// At an interval of 1 the estimate is exact: a sample stands for its size, and nothing else is allowed
+// for.
+TEST(Selfcheck, AllowsForOneSampleOfAThreadInTheTotalWhereSegmentsAreMissing) {
+  const Recording whole = DrawnRecording(1).threads(1, 300).recording;
+  const auto fails_by = [](Recording recording, Bytes bytes) {
+    recording.threads[0].bytes += bytes;
+    return compare_with_exact(recording, 0, process_totals(recording, 0)).has_failed();
+  };
+  const auto largest = std::ranges::max_element(whole.samples, {}, &Sample::requested)->requested;
+  EXPECT_FALSE(fails_by(whole, 0));
+  EXPECT_TRUE(fails_by(whole, 1));
+  Recording suffix = whole;
+  suffix.processes[0].segments = {{.number = 2}};
+  EXPECT_FALSE(fails_by(suffix, largest));
+  EXPECT_TRUE(fails_by(suffix, largest + 1));
+}
+
 // The fault of profilers whose threads, or hosts, all start from one seed.
 TEST(SharedDraws, FindsThreadsThatDrewTheSameNumbers) {
   DrawnRecording drawn(4096);
@@ -130,8 +147,8 @@ TEST(SharedDraws, FindsThreadsThatDrewTheSameNumbers) {
   EXPECT_LT(groups[0].log10_p, -6);
 }
 
-// A worker that lives for less than T bytes leaves one sample. One alike is no evidence; a hundred
-// are.
+// A worker that allocates less than T bytes leaves about one sample. Two workers with equal samples
+// prove nothing, a hundred do.
 TEST(SharedDraws, FindsManyWorkersOfOneSampleEach) {
   DrawnRecording two(4096), hundred(4096);
   two.sample_at(two.process(), 16, 5);

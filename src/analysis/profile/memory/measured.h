@@ -37,11 +37,11 @@ inline constexpr std::string_view kLiveOnly = "the file contains only the live h
 /// Whether all that is known of a recording is what was live when it ended.
 [[nodiscard]] bool tells_live_only(const Recording& recording);
 
-/// Fails where there is no data for a kind of a process.
+/// Fails if the process has no data of this kind; the reason is for the user.
 base::Outcome<void> check_kind(const Recording& recording, std::uint32_t process, Kind kind,
                                Moment moment);
-/// Fails where there is none for any process, with the reason of one, rather of one that was
-/// observed.
+/// Fails if no process has any. The reason is that of one process, of an observed one if there
+/// is one.
 base::Outcome<void> check_kind(const Recording& recording, Kind kind, Moment moment);
 
 /// `bytes` as a whole number that is right on average: the part behind the point decides

@@ -72,9 +72,9 @@ struct Snapshot {
   MemoryCounts counts;
   /// Live samples with where they lay. Meaningful if `residency_fault` is empty.
   std::vector<SampleResidency> residency;
-  std::string residency_fault;  ///< Why there is none.
+  std::string residency_fault;  ///< Why `residency` is empty.
   std::vector<SampleWaste> waste;
-  std::string waste_fault = "not requested";  ///< Why there is none; empty if there is.
+  std::string waste_fault = "not requested";  ///< Why `waste` is not known; empty if it is.
 
   [[nodiscard]] const MapTotals& of(MapKind kind) const {
     return maps[static_cast<std::size_t>(kind)];
