@@ -7,11 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -175,6 +177,62 @@ TEST_F(WriterTest, StaysBelowTheFileSizeLimit) {
   waitpid(child, &status, 0);
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+TEST_F(WriterTest, ShrinksToWhatIsReserved) {
+  Writer writer;
+  ASSERT_EQ(writer.open(path("a").c_str(), kMiB, kIdentity), 0);
+  const Slot first = writer.reserve(kFree);
+  const Slot late = writer.reserve(kFree);
+  Writer::commit(first, kFree);
+  writer.shrink(path("a").c_str());
+  EXPECT_EQ(std::filesystem::file_size(path("a")), kRecordsOffset + 2 * 3 * 8);
+  EXPECT_EQ(writer.header()->capacity, kRecordsOffset + 2 * 3 * 8);
+  Writer::commit(late, kFree);  // A thread that was inside.
+  EXPECT_EQ(late.words[0], kFree.pack());
+  EXPECT_FALSE(writer.reserve(kFree));
+  writer.count_drop(DropCause::kTraceFull);
+  EXPECT_EQ(writer.header()->drops[static_cast<int>(DropCause::kTraceFull)], 0U);
+  writer.shrink(path("a").c_str());  // Again: nothing changes.
+  EXPECT_EQ(std::filesystem::file_size(path("a")), kRecordsOffset + 2 * 3 * 8);
+}
+
+TEST_F(WriterTest, ShrinksNoOtherFileOfItsName) {
+  Identity other = kIdentity;
+  other.seed = 2;
+  Writer first, second;
+  ASSERT_EQ(first.open(path("a").c_str(), kMiB, kIdentity), 0);
+  std::filesystem::rename(path("a"), path("moved"));
+  ASSERT_EQ(second.open(path("a").c_str(), kMiB, other), 0);
+  first.shrink(path("a").c_str());
+  EXPECT_EQ(std::filesystem::file_size(path("a")), kMiB);
+  EXPECT_TRUE(second.reserve(kFree));
+}
+
+// No record lies behind the cut, wherever in a reservation the threads are.
+TEST_F(WriterTest, ShrinksUnderWriters) {
+  for (int round = 0; round < 20; ++round) {
+    const std::string file = path(std::to_string(round).c_str());
+    Writer writer;
+    ASSERT_EQ(writer.open(file.c_str(), 4 * kMiB, kIdentity), 0);
+    std::atomic<Bytes> last{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([&] {
+        Bytes own = 0;
+        while (const Slot slot = writer.reserve(kFree)) {
+          Writer::commit(slot, kFree);
+          own = Bytes{slot.ref} * 8 + 3 * 8;
+        }
+        for (Bytes seen = last.load(); seen < own && !last.compare_exchange_weak(seen, own);) {
+        }
+      });
+    }
+    writer.shrink(file.c_str());
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_LE(last, writer.header()->capacity);
+    EXPECT_EQ(std::filesystem::file_size(file), writer.header()->capacity);
+  }
 }
 
 TEST(Thinning, KeepsHalfAsManyWithEveryLevel) {
