@@ -49,7 +49,7 @@ MANY = """
 import ctypes, time
 assert ctypes.CDLL(None).prctl(4, 0, 0, 0, 0) == 0
 keep = [bytes(700) for _ in range(80000)]
-until = time.monotonic() + 3
+until = time.monotonic() + 8
 while time.monotonic() < until:
     bytearray(5000)
     time.sleep(0.01)

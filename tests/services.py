@@ -4,14 +4,17 @@ programs that write over their environment.  Nothing of them may go missing with
 
 Needs root, as such services do.
 """
+import collections
 import json
 import os
 import pathlib
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -26,7 +29,7 @@ PATIENCE = 20
 # Forks workers, each of which gives up root's rights as the words say, and allocates for every
 # line: as many times as the line says.
 PROGRAM = """
-import os, sys
+import os, signal, sys
 kept = []
 def drop(words):
     if "chroot" in words:
@@ -36,6 +39,9 @@ def drop(words):
         os.setgroups([])
         os.setresgid(65534, 65534, 65534)
         os.setresuid(65534, 65534, 65534)
+    if "timer" in words:
+        signal.signal(signal.SIGALRM, lambda *_: None)
+        signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
 read, write = os.pipe()
 back, tell = os.pipe()
 pid = os.fork()
@@ -138,6 +144,46 @@ class Services(harness.ProcessTest):
         said = self.end()
         self.assertNotIn("still running", said)
         self.assertGreater(len(self.traces(worker)), 2)
+
+    def test_a_worker_in_its_next_segment_is_recording(self):
+        """Whenever it is looked at."""
+        worker = self.start(["user"], "--interval", "4KiB")
+        self.allocate()
+
+        def repeat(count, words):
+            return subprocess.Popen(
+                ["sh", "-c", f"for i in $(seq {count}); do {GEIGER} ctl {worker} {words}; done"],
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                env=harness.environment([]))
+        with repeat(10000, "segment") as asking, repeat(200, "status --json") as looking:
+            states = collections.Counter()
+            reader = threading.Thread(target=lambda: states.update(
+                json.loads(line)["processes"][0]["state"] for line in looking.stdout))
+            reader.start()
+            while looking.poll() is None:
+                self.allocate(10)
+            reader.join()
+            asking.kill()
+        self.assertEqual(states, {"recording": 200})
+        self.end()
+
+    def test_a_supervisor_that_does_not_answer_is_not_waited_for(self):
+        """Also where signals interrupt the wait again and again."""
+        self.start(["user", "timer"], "--interval", "64", "--segments", "1MiB")
+        self.allocate(100)
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            for _ in range(20):
+                ready, _, _ = select.select([self.process.stdout], [], [], 0)
+                self.assertFalse(ready)
+                self.process.stdin.write("2500\n")
+                self.process.stdin.flush()
+                ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
+                self.assertTrue(ready, "the worker hangs")
+                self.process.stdout.readline()
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+        self.end()
 
     def test_a_worker_without_a_trace_is_told_of(self):
         """Its supervisor is gone, and the directory is not its own."""

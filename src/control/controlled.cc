@@ -50,7 +50,7 @@ base::Outcome<std::string> make_directory(const TargetProcess& target) {
   return TraceHome::make_directory(target.pid(), plan.directory_for(target.pid()));
 }
 
-/// What was made for a trace, where none came of it.
+/// Removes a directory that was made for a trace, if the trace went elsewhere.
 void remove_unused(const TargetProcess& target, const std::string& directory) {
   const auto parent =
       target.open_path(directory.substr(0, directory.rfind('/') + 1), O_PATH | O_DIRECTORY);
@@ -106,12 +106,19 @@ base::Outcome<Controlled> Controlled::open_started(pid_t pid) {
   return controlled;
 }
 
-/// What of geiger is in it now.
+/// What of geiger is in it now. A process that goes on in its next segment while this looks seems to
+/// have none that it writes: its maps were read before, and the state of the last one after.
 base::Outcome<void> Controlled::look() {
-  auto files = target_->geiger_files();
-  if (!files.has_value()) return files.failure();
-  files_ = std::move(files.value());
-  find_trace();
+  constexpr int kTries = 50;
+  for (int i = 0; i < kTries; ++i) {
+    auto files = target_->geiger_files();
+    if (!files.has_value()) return files.failure();
+    files_ = std::move(files.value());
+    find_trace();
+    const bool goes_on = trace_ && trace_->header().state.load() == trace::State::kContinued;
+    if (!goes_on) break;
+    std::this_thread::sleep_for(kAnswerPoll);
+  }
   return {};
 }
 
@@ -178,13 +185,13 @@ Told Controlled::start(Order order, milliseconds patience) {
   }
 }
 
-/// Why a sleeper cannot be started, as far as that can be seen before.
+/// Why a dormant process cannot be started, as far as can be seen without asking it.
 std::string Controlled::obstacle() const {
   if (target_->is_confined_further()) {
     return "filters its system calls (seccomp): opening a trace could kill it "
            "(use geiger inside its container, or --despite-seccomp)";
   }
-  if (!target_->open_mapped(*files_.bell).is_open()) return "was started by root: only root can";
+  if (!target_->open_mapped(*files_.bell).is_open()) return "was started by root, so only root can wake it";
   return "";
 }
 

@@ -43,7 +43,7 @@ bool hand_over(const std::string& directory, unsigned uid, unsigned gid) {
   return uid == geteuid() || lchown(directory.c_str(), uid, gid) == 0;
 }
 
-/// Whether it can be made the place for a process's traces.
+/// Whether the process can write its traces there, once the directory is its user's.
 bool is_given(pid_t pid, const inject::ProcessFacts& facts, const std::string& directory) {
   return is_seen_by(pid, directory) && hand_over(directory, facts.uid, facts.gid) &&
          (facts.uid == geteuid() || may_write(directory, facts.uid, facts.gid));

@@ -111,7 +111,7 @@ std::string attach_error_text(int code) {
     case base::kBadSettings:
       return "its runtime cannot read the settings";
     case base::kIsRecording:
-      return "it is already being recorded, or geiger is switched off in it (geiger ctl tells)";
+      return "it is already being recorded, or geiger is switched off in it (see geiger ctl)";
     case base::kNoAllocator:
       return "none of its modules defines malloc";
     case base::kNothingToDo:

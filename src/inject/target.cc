@@ -143,7 +143,7 @@ std::string obstacle_of_runtime(pid_t pid, const std::optional<PresentRuntime>& 
     case base::AttachState::kAttached:
       return fmt::format("process {} is already being recorded, in {}", pid,
                          present->said.directory);
-    case base::AttachState::kNever:  // It may sleep; the runtime refuses what records.
+    case base::AttachState::kNever:  // If it is not dormant, the runtime refuses.
     case base::AttachState::kDetached:
       break;
   }

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstring>
 #include <string_view>
+#include <system_error>
 
 #include "trace/format.h"
 
@@ -71,7 +72,11 @@ std::unique_ptr<TraceBroker> TraceBroker::open(const std::string& directory) {
   if (geteuid() != 0) return nullptr;
   std::unique_ptr<TraceBroker> broker(new TraceBroker);
   if (!broker->listen(directory)) return nullptr;
-  broker->thread_ = std::thread([own = broker.get()] { own->serve(); });
+  try {
+    broker->thread_ = std::thread([own = broker.get()] { own->serve(); });
+  } catch (const std::system_error&) {
+    return nullptr;  // The program runs all the same.
+  }
   return broker;
 }
 

@@ -9,6 +9,7 @@
 #include <atomic>
 
 #include "base/attributes.h"
+#include "base/clock.h"
 #include "base/raw_syscall.h"
 #include "runtime/capture/image/image.h"
 #include "trace/broker.h"
@@ -29,8 +30,10 @@ long call(long number, long fd, const void* what, std::size_t size = 0) {
   return raw_syscall(number, fd, reinterpret_cast<long>(what), static_cast<long>(size));
 }
 
+constexpr Nanoseconds kPatience = 1'000'000'000;
+
 bool set_patience(long fd) {
-  const timeval patience{1, 0};
+  const timeval patience{kPatience / 1'000'000'000, 0};
   const auto set = [&](int option) {
     return raw_syscall(SYS_setsockopt, fd, SOL_SOCKET, option, reinterpret_cast<long>(&patience),
                        sizeof patience);
@@ -59,10 +62,12 @@ long receive(long fd) {
   message.msg_iovlen = 1;
   message.msg_control = room;
   message.msg_controllen = sizeof room;
+  // Each signal of the program begins the wait of the socket anew.
+  const Nanoseconds end = base::monotonic_now() + kPatience;
   long got = 0;
   do {
     got = raw_syscall(SYS_recvmsg, fd, reinterpret_cast<long>(&message), MSG_CMSG_CLOEXEC);
-  } while (got == -EINTR);
+  } while (got == -EINTR && base::monotonic_now() < end);
   if (got != static_cast<long>(sizeof answer)) {
     is_silent.store(true, std::memory_order_relaxed);
     return -ETIMEDOUT;

@@ -1,6 +1,7 @@
 // Asks the supervisor for what this process may not do itself (trace/broker.h).
 //
-// Threads / Signals / Fork: safe; waits for the answer for at most a second, once. Allocates: never.
+// Threads / Signals / Fork: safe; waits for an answer for a second or two at most, and only once in
+// vain. Allocates: never.
 #pragma once
 
 namespace geiger::capture {

@@ -117,9 +117,11 @@ void publish(Segment& next, Segment& before) {
   // Another thread may have ended the recording meanwhile: end_recording() looks for `next` after
   // it has stopped `before`, and this looks whether `before` has stopped after it has published
   // `next`.
-  if (before.writer.is_stopped())
-    return next.writer.finish(trace::State::kStopped, base::monotonic_now());
-  before.writer.finish(trace::State::kContinued, base::monotonic_now());
+  if (before.writer.is_stopped()) {
+    next.writer.finish(trace::State::kStopped, base::monotonic_now());
+  } else {
+    before.writer.finish(trace::State::kContinued, base::monotonic_now());
+  }
 }
 
 GEIGER_SLOW_PATH void open_next(Segment& before) {
