@@ -106,8 +106,8 @@ base::Outcome<Controlled> Controlled::open_started(pid_t pid) {
   return controlled;
 }
 
-/// What of geiger is in it now. A process that goes on in its next segment while this looks seems to
-/// have none that it writes: its maps were read before, and the state of the last one after.
+/// What of geiger is in it now. A process that goes on in its next segment while this looks seems
+/// to have none that it writes: its maps were read before, and the state of the last one after.
 base::Outcome<void> Controlled::look() {
   constexpr int kTries = 50;
   for (int i = 0; i < kTries; ++i) {
@@ -191,7 +191,8 @@ std::string Controlled::obstacle() const {
     return "filters its system calls (seccomp): opening a trace could kill it "
            "(use geiger inside its container, or --despite-seccomp)";
   }
-  if (!target_->open_mapped(*files_.bell).is_open()) return "was started by root, so only root can wake it";
+  if (!target_->open_mapped(*files_.bell).is_open())
+    return "was started by root, so only root can wake it";
   return "";
 }
 

@@ -160,8 +160,14 @@ std::vector<RemoteModule> modules_in(std::string_view maps) {
                            modules.back().inode == line->inode && line->offset != 0;
     if (!continues && line->offset != 0) continue;
     if (!continues) {
-      modules.push_back({line->path, line->begin, 0, kind_by_name(line->path), {}, line->device,
-                         line->inode, line->end});
+      modules.push_back({line->path,
+                         line->begin,
+                         0,
+                         kind_by_name(line->path),
+                         {},
+                         line->device,
+                         line->inode,
+                         line->end});
     }
     modules.back().end = line->end;
     if (line->is_code) modules.back().code.push_back({line->begin, line->end});

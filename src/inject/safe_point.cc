@@ -145,8 +145,8 @@ bool is_start(const FrameFacts* begin, const FrameFacts* end) {
          });
 }
 
-/// Where a walk ends for the verdict: before the runtime's frame that a thread of a recorded program
-/// starts in, right below libc's, else at its end. What that frame called is the program's.
+/// Where a walk ends for the verdict: before the runtime's frame that a thread of a recorded
+/// program starts in, right below libc's, else at its end. What that frame called is the program's.
 const FrameFacts* end_of_program(const FrameFacts* begin, const FrameFacts* end) {
   const FrameFacts* start = end;
   while (start != begin && (start - 1)->kind == ModuleKind::kLibc) --start;

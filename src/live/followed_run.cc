@@ -195,8 +195,7 @@ std::vector<report::LiveProcess> FollowedRun::processes(const profile::Recording
   std::vector<report::LiveProcess> processes;
   for (std::uint32_t i = 0; i < picture.processes.size(); ++i) {
     const profile::Process& process = picture.processes[i];
-    const pid_t outer =
-        is_target(process) ? target_->pid() : static_cast<pid_t>(process.pid);
+    const pid_t outer = is_target(process) ? target_->pid() : static_cast<pid_t>(process.pid);
     report::LiveProcess line{i, static_cast<std::uint32_t>(outer),
                              std::string(profile::program_name(process)), state_of(process), 0};
     if (line.state == "recording") {

@@ -1,7 +1,7 @@
 #include "run/afterwards.h"
 
-#include <fmt/format.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -20,8 +20,8 @@
 #include "analysis/present/text.h"
 #include "analysis/report/overview/summary.h"
 #include "analysis/symbolize/symbolize.h"
-#include "control/run_directory.h"
 #include "base/unique_fd.h"
+#include "control/run_directory.h"
 #include "control/trace_feeder.h"
 #include "terminal/progress.h"
 #include "terminal/terminal.h"
@@ -136,10 +136,10 @@ void say_what_was_not_watched(const Afterwards& run) {
   if (run.losses.late == 0) return;
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
-  terminal::complain(fmt::format(
-      "not watched all the time: {} traces (memory from outside, conditions, budget); "
-      "the limit of open files is {} (ulimit -Hn)",
-      run.losses.late, limit.rlim_cur));
+  terminal::complain(
+      fmt::format("not watched all the time: {} traces (memory from outside, conditions, budget); "
+                  "the limit of open files is {} (ulimit -Hn)",
+                  run.losses.late, limit.rlim_cur));
 }
 
 void say_what_was_recorded(const Afterwards& run, const Traces& traces,
@@ -170,12 +170,11 @@ void say_what_is_missing(const Afterwards& run) {
         "the run directory was moved to {0}: 'geiger symbolize {0}' completes its traces",
         losses.moved_to));
   } else if (!losses.missing.empty()) {
-    terminal::complain(
-        fmt::format("{} deleted or moved while the program ran: {}",
-                    losses.missing.size() == 1
-                        ? "1 trace was"
-                        : fmt::format("{} traces were", losses.missing.size()),
-                    losses.missing.front() + (losses.missing.size() == 1 ? "" : " and others")));
+    terminal::complain(fmt::format(
+        "{} deleted or moved while the program ran: {}",
+        losses.missing.size() == 1 ? "1 trace was"
+                                   : fmt::format("{} traces were", losses.missing.size()),
+        losses.missing.front() + (losses.missing.size() == 1 ? "" : " and others")));
   }
 }
 

@@ -18,8 +18,8 @@ struct Afterwards {
   bool replaces = false;  ///< -f.
   bool is_quiet = false;
   bool symbolizes = true;
-  pid_t program = 0;                      ///< Its process; reaped already.
-  std::string obstacle;                   ///< Why nothing may have been recorded, or empty.
+  pid_t program = 0;     ///< Its process; reaped already.
+  std::string obstacle;  ///< Why nothing may have been recorded, or empty.
   control::WatchLosses losses;
   observe::Observer* observer = nullptr;  ///< What was read about the processes, if anything.
 };

@@ -15,9 +15,8 @@ namespace {
 
 constexpr std::string_view kPreload = "LD_PRELOAD=";
 constexpr std::array<std::string_view, 9> kOwnVariables{
-    "GEIGER_DIR=",      "GEIGER_INTERVAL=", "GEIGER_SEED=", "GEIGER_MODE=",
-    "GEIGER_CAPACITY=", "GEIGER_SEGMENT=",  "GEIGER_KEEP=", "GEIGER_LIVE=",
-    "GEIGER_BROKER=",
+    "GEIGER_DIR=",     "GEIGER_INTERVAL=", "GEIGER_SEED=", "GEIGER_MODE=",   "GEIGER_CAPACITY=",
+    "GEIGER_SEGMENT=", "GEIGER_KEEP=",     "GEIGER_LIVE=", "GEIGER_BROKER=",
 };
 
 bool is_own(std::string_view word) {

@@ -1,5 +1,5 @@
-// Makes traces for processes of the run that may not make them themselves (trace/broker.h): a thread
-// that answers at once, whatever the supervisor is reading meanwhile.
+// Makes traces for processes of the run that may not make them themselves (trace/broker.h): a
+// thread that answers at once, whatever the supervisor is reading meanwhile.
 #pragma once
 
 #include <atomic>

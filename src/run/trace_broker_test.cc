@@ -26,7 +26,8 @@ using trace::BrokerRequest;
 
 TEST(TraceBroker, NamesStayInTheirDirectory) {
   EXPECT_TRUE(is_trace_name("nginx.12.0.geiger"));
-  for (const char* name : {"", ".geiger", "..geiger", "a/b.geiger", "../a.geiger", "passwd", "a.geiger/"}) {
+  for (const char* name :
+       {"", ".geiger", "..geiger", "a/b.geiger", "../a.geiger", "passwd", "a.geiger/"}) {
     EXPECT_FALSE(is_trace_name(name)) << name;
   }
 }

@@ -1,9 +1,9 @@
 // How a process gets traces that it may not make itself.
 //
 // A process that has given up its rights (a worker that became www-data), or that has another root,
-// cannot make files in the directory of its run any more. The supervisor of a run can: if it runs as
-// root, it listens on a socket of the abstract namespace, which no directory hides. The process asks
-// for a trace by its name and receives an open descriptor, or has one removed.
+// cannot make files in the directory of its run any more. The supervisor of a run can: if it runs
+// as root, it listens on a socket of the abstract namespace, which no directory hides. The process
+// asks for a trace by its name and receives an open descriptor, or has one removed.
 //
 //   process      connects, sends a BrokerRequest, and waits for the answer, not for long
 //   supervisor   answers with a BrokerAnswer and, to kOpen, the descriptor (SCM_RIGHTS)

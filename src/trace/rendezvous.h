@@ -14,8 +14,9 @@
 // it makes none until it is called, and the controller can see from outside that it may be.
 //
 // START is the process's start in clock ticks since boot (field 22 of /proc/PID/stat): a process id
-// that was reused gives another name. It is 0 of a process that sees no /proc. Directories are 0700, files 0600, of the program's user or
-// root: a user who may write there may ptrace the program as well.
+// that was reused gives another name. It is 0 of a process that sees no /proc. Directories are
+// 0700, files 0600, of the program's user or root: a user who may write there may ptrace the
+// program as well.
 //
 // Nothing here makes a system call. Threads: the comments of the fields name their writers.
 #pragma once

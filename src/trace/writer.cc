@@ -242,9 +242,9 @@ void Writer::finish(State state, Nanoseconds now) {
   header_->state.store(state, std::memory_order_release);
 }
 
-// A reservation adds to the tail and then looks at the limit; this takes the limit away and then looks
-// at the tail. All four are sequentially consistent: whoever still found the limit has its space in
-// front of the end.
+// A reservation adds to the tail and then looks at the limit; this takes the limit away and then
+// looks at the tail. All four are sequentially consistent: whoever still found the limit has its
+// space in front of the end.
 void Writer::close_tail() {
   stopped_.store(true, std::memory_order_relaxed);
   if (limit_.exchange(0, std::memory_order_seq_cst) == 0) return;

@@ -9,8 +9,8 @@
 #include "analysis/import/lines.h"
 #include "analysis/import/pprof.h"
 #include "analysis/import/pprof_message.h"
-#include "analysis/ingest/input_file.h"
 #include "analysis/ingest/decode/interner.h"
+#include "analysis/ingest/input_file.h"
 
 namespace geiger::imports {
 namespace {

@@ -12,10 +12,10 @@
 #include "analysis/ingest/decode/image.h"
 #include "analysis/ingest/decode/image_decoder.h"
 #include "analysis/ingest/decode/image_windows.h"
-#include "analysis/ingest/input_file.h"
 #include "analysis/ingest/decode/interner.h"
-#include "analysis/ingest/observation_chunk.h"
 #include "analysis/ingest/decode/process_images.h"
+#include "analysis/ingest/input_file.h"
+#include "analysis/ingest/observation_chunk.h"
 #include "trace/record_walk.h"
 
 namespace geiger::ingest {

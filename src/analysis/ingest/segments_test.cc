@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "analysis/ingest/ingest.h"
 #include "analysis/ingest/decode/process_images.h"
+#include "analysis/ingest/ingest.h"
 #include "analysis/ingest/seal.h"
 #include "analysis/ingest/test_files.h"
 #include "analysis/profile/profile.h"

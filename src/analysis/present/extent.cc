@@ -83,11 +83,10 @@ std::vector<std::string> refused_lines(const Recording& recording) {
     if (process.refused.children != 0) reason = process.refused.children_errno;
   }
   if (children != 0) {
-    lines.push_back(fmt::format("{} not recorded: no trace could be made ({})",
-                                children == 1
-                                    ? "1 child process was"
-                                    : exact_count(children) + " child processes were",
-                                message(reason)));
+    lines.push_back(fmt::format(
+        "{} not recorded: no trace could be made ({})",
+        children == 1 ? "1 child process was" : exact_count(children) + " child processes were",
+        message(reason)));
   }
   for (const Process& process : recording.processes) {
     if (process.refused.segment_errno == 0) continue;

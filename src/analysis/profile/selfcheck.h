@@ -51,7 +51,7 @@ struct Accounting {
   /// Counted, not found, and explained by nothing.
   [[nodiscard]] std::uint64_t missing() const;
   /// Found, but never counted.
-  [[nodiscard]] std::uint64_t surplus() const { 
+  [[nodiscard]] std::uint64_t surplus() const {
     return found > counted + between ? found - counted - between : 0;
   }
 };

@@ -116,8 +116,8 @@ TEST(Selfcheck, SeesEstimatesThatDisagreeWithTheTotal) {
   EXPECT_FALSE(agreement().has_failed());
 }
 
-// At an interval of 1 the estimate is exact: a sample stands for its size, and nothing else is allowed
-// for.
+// At an interval of 1 the estimate is exact: a sample stands for its size, and nothing else is
+// allowed for.
 TEST(Selfcheck, AllowsForOneSampleOfAThreadInTheTotalWhereSegmentsAreMissing) {
   const Recording whole = DrawnRecording(1).threads(1, 300).recording;
   const auto fails_by = [](Recording recording, Bytes bytes) {

@@ -303,8 +303,9 @@ std::string hint_for(const ModuleJob& job, const JobResult& result, bool asked_s
       return job.path + " was not found (" + id + "): frames show as " + name + "+0x...";
     case FileState::kChanged:
       if (job.build_id.empty()) {
-        return job.path + " has no build id and was changed after the program started: frames show " +
-               "as " + name + "+0x...";
+        return job.path +
+               " has no build id and was changed after the program started: frames show " + "as " +
+               name + "+0x...";
       }
       return job.path + " has changed since the run (recorded " + id + ", found " +
              (answer->found_build_id.empty() ? "none" : answer->found_build_id) +

@@ -22,15 +22,15 @@ std::string heading(const DoctorReport& report, const Recording& recording,
   if (recording.processes.empty()) return "The recording is empty: it contains no process.\n";
   const Process& first = recording.processes.front();
   std::string name = present::printable(profile::file_name_of(first.executable));
-  std::string out =
-      fmt::format("{}, pid {}", present::paint(style, present::Role::kHeading, name),
-                  present::pid_text(first));
+  std::string out = fmt::format("{}, pid {}", present::paint(style, present::Role::kHeading, name),
+                                present::pid_text(first));
   if (recording.processes.size() > 1) {
     const std::size_t more = recording.processes.size() - 1;
     out += fmt::format(" and {} more {}", present::exact_count(more),
                        more == 1 ? "process" : "processes");
   }
-  const auto defects = std::ranges::count(report.diagnoses, Severity::kDefect, &Diagnosis::severity);
+  const auto defects =
+      std::ranges::count(report.diagnoses, Severity::kDefect, &Diagnosis::severity);
   if (defects == 0) return out + ": healthy\n";
   return out + ": " +
          present::paint(style, present::Role::kWarning,

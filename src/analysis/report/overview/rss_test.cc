@@ -23,8 +23,7 @@ TEST(ExplainedLine, SaysWhatTheLargestReadingMissed) {
             "maximum: 100 MiB)");
   RssReport last = half_explained(90 * kMiB, 200 * kMiB);
   last.options.moment = profile::Moment::kLast;
-  EXPECT_EQ(explained_line(last),
-            "malloc profile explains 50 % of 90 MiB RSS at its last reading");
+  EXPECT_EQ(explained_line(last), "malloc profile explains 50 % of 90 MiB RSS at its last reading");
   EXPECT_EQ(explained_line({}), "");
 }
 

@@ -52,9 +52,8 @@ std::string heading(const RssReport& report, const profile::Recording& recording
   const profile::Process& process = recording.processes[report.process];
   std::string of = fmt::format(", {} after the start", present::duration(report.after));
   if (report.options.moment == profile::Moment::kLast) of += ", the last reading";
-  std::string faint =
-      fmt::format("{}, pid {}", present::printable(profile::program_name(process)),
-                  present::pid_text(process));
+  std::string faint = fmt::format("{}, pid {}", present::printable(profile::program_name(process)),
+                                  present::pid_text(process));
   const bool was_larger =
       report.options.moment == profile::Moment::kMaximum && report.high_water > report.resident;
   if (was_larger)

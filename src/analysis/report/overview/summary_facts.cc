@@ -256,9 +256,9 @@ std::string program_text(const Recording& recording) {
 std::string what_ran(const Recording& recording) {
   if (recording.processes.empty()) return "";
   const Process& main = main_process(recording);
-  std::string out = fmt::format("pid {}: {} after {}", present::pid_text(main),
-                                present::ending_text(main),
-                                present::duration(main.end - std::min(main.start, main.end)));
+  std::string out =
+      fmt::format("pid {}: {} after {}", present::pid_text(main), present::ending_text(main),
+                  present::duration(main.end - std::min(main.start, main.end)));
   if (recording.processes.size() < 2) return out;
   return out + fmt::format("; {} processes, {}", present::exact_count(recording.processes.size()),
                            present::duration(profile::duration_of(recording)));

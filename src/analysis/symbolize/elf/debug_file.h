@@ -55,8 +55,7 @@ class DebugFile {
     void operator()(Dwfl* dwfl) const { dwfl_end(dwfl); }
   };
 
-  FileState open(const std::string& path, const std::string& build_id,
-                 Nanoseconds unchanged_since);
+  FileState open(const std::string& path, const std::string& build_id, Nanoseconds unchanged_since);
   FileState open_by_build_id(const std::string& build_id, const SearchOptions& options);
   FileState report(const std::string& path);
   void find_dwarf();

@@ -83,10 +83,9 @@ class Inference {
     };
     const auto work = [&](const ModuleJob& job, const std::function<void(std::size_t)>& progress) {
       if (!options_.use_debuginfod) ::unsetenv("DEBUGINFOD_URLS");
-      return find_new_types(job, sites_.at({job.path, job.build_id}),
-                            {options_.debug_dirs, options_.use_debuginfod, true,
-                             latest_start(recording_)},
-                            progress);
+      return find_new_types(
+          job, sites_.at({job.path, job.build_id}),
+          {options_.debug_dirs, options_.use_debuginfod, true, latest_start(recording_)}, progress);
     };
     const std::span<const ModuleJob> jobs = std::span(jobs_).subspan(first);
     Worker worker(jobs, work, limits);

@@ -1,6 +1,6 @@
 // Recording that begins and ends by order from outside, in a process that was not started
-// with the runtime, or sleeps and cannot be called. What lived before is not known; threads are met at their first slow
-// path, as ever.
+// with the runtime, or sleeps and cannot be called. What lived before is not known; threads are met
+// at their first slow path, as ever.
 //
 // Threads: one caller at a time, see interpose/attach.cc. Allocates: never.
 #pragma once

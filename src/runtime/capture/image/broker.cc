@@ -47,8 +47,8 @@ bool reach(long fd) {
   char* name = address.sun_path + 1;  // The NUL before it makes it abstract.
   memcpy(name, trace::kBrokerPrefix, sizeof trace::kBrokerPrefix - 1);
   memcpy(name + sizeof trace::kBrokerPrefix - 1, image.settings.broker, trace::kBrokerName);
-  constexpr std::size_t kLength = offsetof(sockaddr_un, sun_path) + 1 +
-                                  sizeof trace::kBrokerPrefix - 1 + trace::kBrokerName;
+  constexpr std::size_t kLength =
+      offsetof(sockaddr_un, sun_path) + 1 + sizeof trace::kBrokerPrefix - 1 + trace::kBrokerName;
   return set_patience(fd) && !is_error(call(SYS_connect, fd, &address, kLength));
 }
 

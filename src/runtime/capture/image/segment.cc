@@ -63,7 +63,8 @@ trace::Identity identity(const Segment* before) {
 
 using Path = char[kPathBytes];
 
-/// DIR/<program>.<pid>.<n>.geiger, as the process sees its id; null: too long. What follows the directory begins at the result.
+/// DIR/<program>.<pid>.<n>.geiger, as the process sees its id; null: too long. What follows the
+/// directory begins at the result.
 const char* name_trace(std::uint64_t pid, std::uint32_t n, Path& path) {
   base::TextBuilder text(path, sizeof path);
   text.append(image.settings.directory).append('/');
@@ -154,8 +155,7 @@ Segment* claim_place() {
 /// Cuts a trace of this image to size where no supervisor will: a file of 4 GiB that is nearly all
 /// hole is read whole by whatever copies it.
 void shrink(Segment& segment) {
-  const bool is_own =
-      segment.number.load(std::memory_order_relaxed) >= image.segments.first_number;
+  const bool is_own = segment.number.load(std::memory_order_relaxed) >= image.segments.first_number;
   if (!is_own || segment.memory != nullptr || segment.writer.header() == nullptr) return;
   if (segment.writer.control()->supervised.load(std::memory_order_relaxed) != 0) return;
   const trace::FileHeader& header = *segment.writer.header();
