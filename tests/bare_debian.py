@@ -1,6 +1,7 @@
 """A bare Debian, made once by debootstrap in the build, and containers in copies of it: the steps
 of a Dockerfile, and programs with namespaces of their own, as Docker and Kubernetes start them.
 """
+import fcntl
 import json
 import os
 import pathlib
@@ -35,44 +36,54 @@ def require():
         raise unittest.SkipTest(f"no answer from {MIRROR}: {error}") from error
 
 
+def kept_tree(name, fill):
+    """The tree roots/`name` of the build. The first test to need it makes it with `fill(tree)`, and
+    others wait; a failure of `fill` leaves none."""
+    roots = harness.BUILD / "roots"
+    roots.mkdir(exist_ok=True)
+    kept = roots / name
+    with open(roots / f"{name}.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not kept.is_dir():
+            making = pathlib.Path(tempfile.mkdtemp(dir=roots))
+            try:
+                fill(making)
+            except BaseException:
+                shutil.rmtree(making)
+                raise
+            making.rename(kept)
+    return kept
+
+
+def run_or_skip(*words, **options):
+    done = subprocess.run(words, capture_output=True, text=True, timeout=LONGEST, **options)
+    if done.returncode != 0:
+        raise unittest.SkipTest(f"{words[0]}: {done.stdout[-300:]}{done.stderr[-300:]}")
+
+
 def bare_tree():
     """The tree that copies are made of; kept in the build for the next time."""
-    kept = harness.BUILD / "roots" / RELEASE
-    if not (kept / "usr").is_dir():
-        kept.parent.mkdir(exist_ok=True)
-        making = pathlib.Path(tempfile.mkdtemp(dir=kept.parent))
-        done = subprocess.run(["debootstrap", "--variant=minbase", RELEASE, making, MIRROR],
-                              capture_output=True, text=True, timeout=LONGEST)
-        if done.returncode != 0:
-            shutil.rmtree(making)
-            raise unittest.SkipTest(f"debootstrap: {done.stdout[-300:]}{done.stderr[-300:]}")
-        making.chmod(0o755)
-        making.rename(kept)
-    return kept
+    def fill(tree):
+        run_or_skip("debootstrap", "--variant=minbase", RELEASE, tree, MIRROR)
+        tree.chmod(0o755)
+    return kept_tree(RELEASE, fill)
 
 
 def tree_with(*packages):
     """A tree with these packages, also kept in the build: for programs that only change their root.
     Nothing is started when they are installed."""
-    kept = harness.BUILD / "roots" / "-".join((RELEASE, *packages))
-    if not kept.is_dir():
-        making = pathlib.Path(tempfile.mkdtemp(dir=bare_tree().parent))
-        subprocess.run(["cp", "-a", "--reflink=auto", f"{bare_tree()}/.", making], check=True)
-        shutil.copy("/etc/resolv.conf", making / "etc/resolv.conf")
-        refuses = making / "usr/sbin/policy-rc.d"
+    def fill(tree):
+        subprocess.run(["cp", "-a", "--reflink=auto", f"{bare_tree()}/.", tree], check=True)
+        shutil.copy("/etc/resolv.conf", tree / "etc/resolv.conf")
+        refuses = tree / "usr/sbin/policy-rc.d"
         refuses.write_text("#!/bin/sh\nexit 101\n")
         refuses.chmod(0o755)
         proxies = {name: value for name, value in os.environ.items() if name.endswith("_proxy")}
-        done = subprocess.run(
-            ["unshare", "-m", "-p", "-f", "-R", making, "--mount-proc", "-w", "/", "sh", "-ec",
-             "apt-get update -q && apt-get install -qy --no-install-recommends " + " ".join(packages)],
-            env={"PATH": SYSTEM_PATH, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C", **proxies},
-            capture_output=True, text=True, timeout=LONGEST)
-        if done.returncode != 0:
-            shutil.rmtree(making)
-            raise unittest.SkipTest(f"apt-get: {done.stdout[-300:]}{done.stderr[-300:]}")
-        making.rename(kept)
-    return kept
+        run_or_skip(
+            "unshare", "-m", "-p", "-f", "-R", tree, "--mount-proc", "-w", "/", "sh", "-ec",
+            "apt-get update -q && apt-get install -qy --no-install-recommends " + " ".join(packages),
+            env={"PATH": SYSTEM_PATH, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C", **proxies})
+    return kept_tree("-".join((RELEASE, *packages)), fill)
 
 
 def instructions_of(text):

@@ -25,6 +25,8 @@ using std::chrono::milliseconds;
 using Told = base::Outcome<std::string>;
 
 constexpr milliseconds kAnswerPoll{2};
+/// For how many segments, one after the other, a process that goes on is looked at again.
+constexpr int kMostLooks = 50;
 /// How long a program may take to load its libraries.
 constexpr milliseconds kStartingUp{2000};
 
@@ -106,20 +108,37 @@ base::Outcome<Controlled> Controlled::open_started(pid_t pid) {
   return controlled;
 }
 
-/// What of geiger is in it now. A process that goes on in its next segment while this looks seems
-/// to have none that it writes: its maps were read before, and the state of the last one after.
+/// Whether the process has gone on in its next segment since the last look.
+bool Controlled::has_gone_on() const {
+  return trace_ &&
+         trace_->header().state.load(std::memory_order_acquire) == trace::State::kContinued;
+}
+
+/// What of geiger is in it now. While the process goes on in its next segment its maps may show the
+/// last one only: then again.
 base::Outcome<void> Controlled::look() {
-  constexpr int kTries = 50;
-  for (int i = 0; i < kTries; ++i) {
+  for (int i = 0; i < kMostLooks; ++i) {
     auto files = target_->geiger_files();
     if (!files.has_value()) return files.failure();
     files_ = std::move(files.value());
     find_trace();
-    const bool goes_on = trace_ && trace_->header().state.load() == trace::State::kContinued;
-    if (!goes_on) break;
+    if (!has_gone_on()) break;
     std::this_thread::sleep_for(kAnswerPoll);
   }
   return {};
+}
+
+/// Does `act` to the trace that the process writes: again if it goes on in its next segment
+/// meanwhile, which may have come too soon to take over what `act` wrote. False: the recording has
+/// ended, or `act` failed.
+template <typename Act>
+bool Controlled::reach(const Act& act) {
+  for (int i = 0; i < kMostLooks; ++i) {
+    const bool is_done = trace_ && trace_->is_open() && act(*trace_);
+    if (!has_gone_on()) return is_done;
+    if (!look().has_value()) return false;
+  }
+  return false;
 }
 
 /// Of the traces that are mapped: those of this process, the newest of them.
@@ -138,7 +157,7 @@ void Controlled::find_trace() {
 }
 
 Standing Controlled::standing() const {
-  if (trace_ && trace_->is_open()) {
+  if (trace_ && (trace_->is_open() || has_gone_on())) {
     return trace_->control().paused.load() != 0 ? Standing::kPaused : Standing::kRecording;
   }
   if (can_be_called()) return Standing::kDormant;
@@ -175,8 +194,13 @@ Told Controlled::start(Order order, milliseconds patience) {
     case Standing::kRecording:
       return base::Failure{shown() + " is already recording"};
     case Standing::kPaused:
-      if (order.interval != 0) trace_->control().requested_interval.store(order.interval);
-      trace_->control().paused.store(0, std::memory_order_release);
+      if (!reach([&](LiveTrace& trace) {
+            if (order.interval != 0) trace.control().requested_interval.store(order.interval);
+            trace.control().paused.store(0, std::memory_order_release);
+            return true;
+          })) {
+        return no_trace("record");
+      }
       return fmt::format("{} records to {}", shown(), trace_->path());
     case Standing::kDormant:
       return wake(std::move(order), patience);
@@ -244,11 +268,16 @@ Told Controlled::stop(milliseconds patience) {
     }
     return base::Failure{shown() + " is not recording"};
   }
-  const std::string path = trace_->path();
   if (!can_be_called()) {
-    trace_->control().paused.store(1, std::memory_order_release);
-    return fmt::format("{}: recording paused ({})", shown(), path);
+    if (!reach([](LiveTrace& trace) {
+          trace.control().paused.store(1, std::memory_order_release);
+          return true;
+        })) {
+      return no_trace("pause");
+    }
+    return fmt::format("{}: recording paused ({})", shown(), trace_->path());
   }
+  const std::string path = trace_->path();
   auto waking = Waking::open(*target_, *files_.bell);
   if (!waking.has_value()) return waking.failure();
   const auto answer = waking.value().request({}, patience);
@@ -276,34 +305,39 @@ Told Controlled::set_interval(Bytes interval, milliseconds patience) {
     return fmt::format("{} will record with an interval of {}", shown(),
                        present::exact_bytes(interval));
   }
-  if (!trace_ || !trace_->is_open()) return no_trace("change its interval");
+  const auto ask = [&] {
+    return reach([&](LiveTrace& trace) {
+      trace.control().requested_interval.store(interval, std::memory_order_release);
+      return true;
+    });
+  };
+  if (!ask()) return no_trace("change its interval");
   TraceTally tally(trace_->fd());
   const auto in_force = [&] {
+    if (has_gone_on() && ask()) tally = TraceTally(trace_->fd());
     tally.update(base::monotonic_now());
     return tally.counts().interval == interval;
   };
-  trace_->control().requested_interval.store(interval, std::memory_order_release);
   if (!comes_true(patience, in_force)) return late(shown(), "change its interval");
   return fmt::format("{} records with an interval of {}", shown(), present::exact_bytes(interval));
 }
 
 Told Controlled::mark(std::string_view name) {
   const Nanoseconds now = base::monotonic_now();
-  if (!trace_ || !trace_->is_open()) return no_trace("set a mark");
-  if (!trace_->write_mark(now, name)) {
-    return base::Failure{shown() + " cannot set a mark: its trace is full or has just ended"};
+  bool is_written = false;
+  reach([&](LiveTrace& trace) { return is_written = is_written || trace.write_mark(now, name); });
+  if (!is_written) {
+    if (!trace_ || !trace_->is_open()) return no_trace("set a mark");
+    return base::Failure{shown() + " cannot set a mark: its trace is full"};
   }
   return fmt::format("{} has the mark '{}'", shown(), name);
 }
 
 Told Controlled::begin_segment(milliseconds patience) {
-  if (!trace_ || !trace_->is_open()) return no_trace("begin a segment");
+  if (!trace_ || (!trace_->is_open() && !has_gone_on())) return no_trace("begin a segment");
   const std::string before = trace_->path();
   trace_->control().wanted_segment.fetch_add(1, std::memory_order_release);
-  const auto has_ended = [&] {
-    return trace_->header().state.load(std::memory_order_acquire) == trace::State::kContinued;
-  };
-  if (!comes_true(patience, has_ended)) return late(shown(), "begin a segment");
+  if (!comes_true(patience, [&] { return has_gone_on(); })) return late(shown(), "begin a segment");
   return fmt::format("{}: {} is complete", shown(), before);
 }
 

@@ -79,6 +79,9 @@ class Controlled {
   Controlled() = default;
   base::Outcome<void> look();
   void find_trace();
+  [[nodiscard]] bool has_gone_on() const;
+  template <typename Act>
+  bool reach(const Act& act);
   [[nodiscard]] bool can_be_called() const { return files_.bell.has_value(); }
   [[nodiscard]] std::string obstacle() const;
   [[nodiscard]] base::Outcome<std::string> wake(Order order, std::chrono::milliseconds patience);
