@@ -21,6 +21,7 @@ import tempfile
 import unittest
 
 import page_reader
+import unreadable
 
 GEIGER, CXX, LEAKY = (os.path.abspath(sys.argv.pop(1)) for _ in range(3))
 WEB = pathlib.Path(sys.argv.pop(1)).resolve()
@@ -32,18 +33,6 @@ kept = []
 threads = [threading.Thread(target=work) for _ in range(3)]
 [t.start() for t in threads]
 [t.join() for t in threads]
-"""
-# More objects than the runtime looks up, in a process that may not be read from outside, then
-# allocations that meet requests. It ends at once: a request met while it frees them finds few.
-HIDDEN = """
-import ctypes, os, time
-assert ctypes.CDLL(None).prctl(4, 0, 0, 0, 0) == 0
-keep = [bytes(700) for _ in range(200000)]
-until = time.monotonic() + 8
-while time.monotonic() < until:
-    bytearray(5000)
-    time.sleep(0.01)
-os._exit(0)
 """
 SOURCE = "#include <map>\n#include <regex>\nstd::map<int, std::regex> all;\n"
 # Root may look into every process.
@@ -91,8 +80,8 @@ class PageRows(unittest.TestCase):
             run(GEIGER, "run", "-q", "--seed", "5", *options, "-o", f"{name}.geiger", "--", *words,
                 cwd=cls.here, input=SOURCE)
         run(*OTHER_USER, GEIGER, "run", "-q", "--no-symbolize", "--interval", "1KiB", "-o",
-            "hidden.geiger", "/usr/bin/python3", "-c", HIDDEN,
-            cwd=cls.here)
+            "hidden.geiger", "/usr/bin/python3", "-c",
+            unreadable.program(200_000), cwd=cls.here)
         documents = []
         for name in [*programs, "hidden"]:
             document = pathlib.Path(cls.here, f"{name}.json")

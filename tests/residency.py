@@ -25,6 +25,7 @@ import unittest
 
 import harness
 import trace_reader
+import unreadable
 
 # Freed chunks that look used from outside.
 NO_CACHES = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0"}
@@ -41,18 +42,6 @@ filter = ctypes.create_string_buffer(struct.pack("<HxxxxxxQ", 1, ctypes.addresso
 prctl = ctypes.CDLL(None).prctl
 assert prctl(38, 1, 0, 0, 0) == 0 and prctl(22, 2, filter) == 0
 os.execv(sys.argv[1], sys.argv[1:])
-"""
-
-# More objects than are looked up, 733 bytes each, that may not be read from outside, then
-# allocations that meet requests.
-MANY = """
-import ctypes, time
-assert ctypes.CDLL(None).prctl(4, 0, 0, 0, 0) == 0
-keep = [bytes(700) for _ in range(80000)]
-until = time.monotonic() + 8
-while time.monotonic() < until:
-    bytearray(5000)
-    time.sleep(0.01)
 """
 
 
@@ -198,7 +187,8 @@ class Residency(unittest.TestCase):
             trace = os.path.join(directory, "many.geiger")
             outcome = harness.run_bare(
                 [*OTHER_USER, harness.BUILD / "bin" / "geiger", "run", "-q", "--no-symbolize",
-                 "--interval", 1, "-o", trace, "/usr/bin/python3", "-c", MANY], cwd=directory)
+                 "--interval", 1, "-o", trace, "/usr/bin/python3", "-c",
+                 unreadable.program(80_000)], cwd=directory)
             self.assertEqual(outcome.status, 0, outcome.stderr)
             report = json.loads(self.answered(trace).stdout)
             asked = report["by_mincore"]
