@@ -279,6 +279,11 @@ class Store {
   std::vector<std::optional<Found>> found_;  ///< By job; those without names have nothing.
 };
 
+/// What helps where the file that ran is not at its place any more.
+std::string advice_for_another(const ModuleJob& job) {
+  return job.build_id.empty() ? "" : "; 'geiger symbolize --debug-dir' takes a kept copy of it";
+}
+
 /// The line for a user whose module could not be named in full; empty = none.
 std::string hint_for(const ModuleJob& job, const JobResult& result, bool asked_servers) {
   const std::string name(base::file_name_of(job.path));
@@ -300,7 +305,8 @@ std::string hint_for(const ModuleJob& job, const JobResult& result, bool asked_s
              (asked_servers ? "; no server in DEBUGINFOD_URLS has it"
                             : ", or set DEBUGINFOD_URLS and run 'geiger symbolize --debuginfod'");
     case FileState::kMissing:
-      return job.path + " was not found (" + id + "): frames show as " + name + "+0x...";
+      return job.path + " was not found (" + id + "): frames show as " + name + "+0x..." +
+             advice_for_another(job);
     case FileState::kChanged:
       if (job.build_id.empty()) {
         return job.path +
@@ -309,7 +315,7 @@ std::string hint_for(const ModuleJob& job, const JobResult& result, bool asked_s
       }
       return job.path + " has changed since the run (recorded " + id + ", found " +
              (answer->found_build_id.empty() ? "none" : answer->found_build_id) +
-             "): frames show as " + name + "+0x...";
+             "): frames show as " + name + "+0x..." + advice_for_another(job);
     case FileState::kUnreadable:
       break;
   }

@@ -69,7 +69,7 @@ std::string observe_process(const std::string& trace, std::uint32_t pid) {
 Input read_runs(const std::vector<std::string>& runs, const ReadOptions& options) {
   ingest::Options reading;
   if (options.observes_running) reading.observe = observe_process;
-  terminal::Progress progress("reading, MiB");
+  terminal::Progress progress("reading", " MiB");
   reading.progress = [&](std::uint64_t done, std::uint64_t total) {
     progress.update(done / kMiB, total / kMiB);
   };

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 
+#include "analysis/present/format.h"
 #include "cli/help/help_formatter.h"
 #include "cli/options/ending.h"
 #include "cli/options/parsed_option.h"
@@ -26,7 +27,8 @@ base::Outcome<Bytes> parse_size_within(const std::string& text, Bytes least, Byt
   const auto size = query::parse_size(text);
   const bool is_within = size.has_value() && size.value() >= least && size.value() <= most;
   if (is_within || !size.has_value()) return size;
-  return base::Failure{fmt::format("'{}' is not between {} and {} bytes", text, least, most)};
+  return base::Failure{fmt::format("'{}' is not between {} and {}", text,
+                                   present::exact_bytes(least), present::exact_bytes(most))};
 }
 
 std::function<void(const std::string&)> size_into(Bytes& target, const char* option, Bytes least,

@@ -184,9 +184,11 @@ Diagnosis check_names(const Patient& patient) {
   return {Severity::kNote, "names",
           present::exact_share(unnamed, leaves) + " of the samples have frames without names.",
           "They are shown as module+0x1234. Figures are not affected.",
-          fmt::format("Install the -dbgsym package of {}, or {}.",
-                      modules_without_names(recording, kNamed),
-                      present::ask_debuginfod(patient.report.options.run))};
+          fmt::format(
+              "Install the -dbgsym package of {}, or {}. geiger symbolize also says which files "
+              "are missing, or were replaced since they ran.",
+              modules_without_names(recording, kNamed),
+              present::ask_debuginfod(patient.report.options.run))};
 }
 
 Diagnosis check_damage(const Patient& patient) {
