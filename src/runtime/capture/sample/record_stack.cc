@@ -126,7 +126,7 @@ trace::Ref record_stack(Segment& segment, ThreadState& state, const unwind::Regi
     return record_nested(segment, state, caller);
   }
   state.walking_frame = frame;
-  unwind::Trace walked{.frames = state.frames, .capacity = trace::kMaxFrames};
+  unwind::Trace walked{.frames = state.frames, .capacity = trace::kMaxNativeFrames};
   const trace::Ref ref = walk_into(walked, segment, state, caller);
   state.walked = static_cast<std::uint32_t>(walked.count);
   state.walking_frame = nullptr;

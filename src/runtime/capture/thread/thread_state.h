@@ -61,7 +61,7 @@ struct alignas(64) ThreadState {
   bool has_name;
   char name[16];
   std::uint32_t walked;  ///< Frames that the last walk left in `frames`.
-  std::uint64_t frames[trace::kMaxFrames];
+  std::uint64_t frames[trace::kMaxNativeFrames];
 };
 
 enum Lifecycle : std::uint32_t { kFree = 0, kAdopting = 1, kLive = 2 };
