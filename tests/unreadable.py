@@ -4,11 +4,13 @@ _PROGRAM = """
 import ctypes, os, time
 assert ctypes.CDLL(None).prctl(4, 0, 0, 0, 0) == 0
 trace, = {line.split()[-1] for line in open("/proc/self/maps") if line.endswith(".geiger\\n")}
-written = lambda: os.stat(trace).st_blocks * 512
+trace = os.open(trace, os.O_RDONLY)
+written = lambda: int.from_bytes(os.pread(trace, 8, 24), "little")  # FileHeader::tail
 keep = [bytes(700) for _ in range(OBJECTS)]
-answer = written() + 65536 * 24
 last = time.monotonic() + 120
-while written() < answer and time.monotonic() < last:
+before = written()
+while written() < before + 65536 * 32 and time.monotonic() < last:
+    before = written()
     bytearray(5000)
     time.sleep(0.01)
 os._exit(0)
