@@ -13,8 +13,9 @@ constexpr std::uint16_t kFromType = 0;
 constexpr Layout kFrames38 = {.runs = Runs::kPerFrame,
                               .chain = 0,
                               .chain_next = 0,
-                              .frame = 24,
                               .thread_id = 176,
+                              .frame = 24,
+                              .is_frame_in_chain = false,
                               .code = 32,
                               .previous = 24,
                               .instruction = 104,
@@ -43,8 +44,9 @@ constexpr Layout frames311() {
   layout.runs = Runs::kCframePerEntry;
   layout.chain = 56;
   layout.chain_next = 16;
-  layout.frame = 8;
   layout.thread_id = 152;
+  layout.frame = 8;
+  layout.is_frame_in_chain = true;
   layout.previous = 48;
   layout.instruction = 56;
   layout.owner = 68;
@@ -142,6 +144,7 @@ Known ask_runtime(const Published& indices, std::uint32_t version, Address runti
   if (offset_at(word(kFreeThreadedWord)) != 0) return Known::kFreeThreaded;
   layout = frames312();
   layout.chain = 0;
+  layout.is_frame_in_chain = false;
   layout.frame = offset_at(word(indices.frame));
   layout.previous = offset_at(word(indices.previous));
   layout.code = offset_at(word(indices.code));

@@ -24,9 +24,11 @@ enum class Runs : std::uint8_t {
 
 struct Layout {
   Runs runs;
-  /// Of the thread's state. `chain` is 0, or where the chain of addresses begins; the innermost
-  /// frame is then at `frame` of its first element, else of the state.
-  std::uint16_t chain, chain_next, frame, thread_id;
+  /// Of the thread's state. `chain`: where the chain of addresses begins, 0 if there is none.
+  std::uint16_t chain, chain_next, thread_id;
+  /// The innermost frame: of the first element of the chain, or of the state.
+  std::uint16_t frame;
+  bool is_frame_in_chain;
   /// Of a frame.
   std::uint16_t code, previous, instruction;
   std::uint16_t owner;  ///< Byte: kCframePerEntry: not 0 ends a run; kShim: at least 3 is a shim.

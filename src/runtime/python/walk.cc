@@ -28,13 +28,10 @@ class Chain {
 
  private:
   bool begin(Address state) {
-    Address from = state;
-    if (layout_.chain != 0) {
-      if (!memory_.read(state + layout_.chain, link_)) return false;
-      if (link_ == 0) return true;  // The thread begins.
-      from = link_;
-    }
-    return memory_.read(from + layout_.frame, frame_);
+    if (layout_.chain != 0 && !memory_.read(state + layout_.chain, link_)) return false;
+    if (!layout_.is_frame_in_chain) return memory_.read(state + layout_.frame, frame_);
+    if (link_ == 0) return true;  // The thread begins.
+    return memory_.read(link_ + layout_.frame, frame_);
   }
 
   /// A shim ends its run, and lies in the native frame that ran it.
