@@ -32,6 +32,7 @@ struct Interpreter {
   void* (*attached_state)();
   int (*is_finalizing)();
   std::atomic<InterpretedFrames> frames;
+  std::atomic<vocabulary::SmallObjects> small_objects;
   /// Of the first walks, which are checked: how many there were, and how many made no sense.
   std::atomic<std::uint32_t> tried, failed;
 };

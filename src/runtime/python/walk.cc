@@ -156,9 +156,9 @@ Walked collect(Interpreter& interpreter, const unwind::Trace& native, Frames& ou
   }
   const OwnState own = own_state(interpreter);
   if (own.state == 0) return Walked::kFrames;
-  const bool is_own = own.trust == Trust::kDirect && native.handler_frames == 0;
-  const bool is_trial = is_own && interpreter.tried.load(std::memory_order_relaxed) < kTrial;
-  trust = is_own && !is_trial ? Trust::kDirect : Trust::kChecked;
+  out.is_own = own.trust == Trust::kDirect && native.handler_frames == 0;
+  const bool is_trial = out.is_own && interpreter.tried.load(std::memory_order_relaxed) < kTrial;
+  trust = out.is_own && !is_trial ? Trust::kDirect : Trust::kChecked;
   const Memory memory(trust);
   const bool makes_sense = Chain(interpreter, memory, out).walk(own.state) &&
                            (trust == Trust::kDirect || lies_on(native, out));

@@ -40,6 +40,8 @@ struct Frames {
   std::size_t capacity;
   std::size_t count = 0;
   bool is_cut = false;  ///< There are more.
+  /// The thread holds the interpreter's lock, and no signal interrupted it.
+  bool is_own = false;
 };
 
 enum class Walked : std::uint8_t {

@@ -76,6 +76,14 @@ bool apply_mode_word(const char* begin, const char* end, Settings& settings, Sta
   if (is_word(begin, end, "nomappings")) return !(settings.records_mappings = false);
   if (is_word(begin, end, "aggregate")) return settings.aggregates = true;
   if (is_word(begin, end, "nochildren")) return !(settings.follow_children = false);
+  if (is_word(begin, end, "pystacks")) {
+    settings.python = Settings::Python::kStacks;
+    return true;
+  }
+  if (is_word(begin, end, "nopython")) {
+    settings.python = Settings::Python::kOff;
+    return true;
+  }
   constexpr std::size_t kRootLength = 5;
   if (end - begin > 5 && strncmp(begin, "root=", kRootLength) == 0) {
     return parse_number(begin + kRootLength, end, settings.root_pid);

@@ -52,6 +52,9 @@ struct Settings {
   bool starts_paused = false;
   bool free_stacks = false;
   bool records_mappings = true;
+  /// What is recorded of CPython: its small objects and its frames, only those, or neither.
+  enum class Python : std::uint8_t { kAll, kStacks, kOff };
+  Python python = Python::kAll;
 };
 
 /// Reads the environment the process was started with. A value that cannot be

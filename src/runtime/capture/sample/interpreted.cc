@@ -6,6 +6,7 @@
 
 #include "base/attributes.h"
 #include "base/clock.h"
+#include "runtime/capture/image/image.h"
 #include "runtime/capture/tables/arena.h"
 #include "runtime/python/code.h"
 #include "runtime/python/interpreter.h"
@@ -37,7 +38,9 @@ constexpr std::size_t kMostCodeBytes = trace::kMaxRecordWords * 8 - sizeof(CodeR
 /// The record of the interpreter in this segment, which says what is known of it now.
 trace::Ref interpreter_record(Segment& segment, const python::Interpreter& interpreter) {
   const auto frames = interpreter.frames.load(std::memory_order_relaxed);
-  const std::uint32_t told = 1 + static_cast<std::uint32_t>(frames);
+  const auto objects = interpreter.small_objects.load(std::memory_order_relaxed);
+  const std::uint32_t told =
+      1 + (static_cast<std::uint32_t>(frames) << 8 | static_cast<std::uint32_t>(objects));
   const trace::Ref known = segment.interpreter.load(std::memory_order_acquire);
   if (known != 0 && segment.interpreter_told.load(std::memory_order_relaxed) == told) return known;
   const auto written =
@@ -46,7 +49,7 @@ trace::Ref interpreter_record(Segment& segment, const python::Interpreter& inter
         record.start = interpreter.start;
         record.version = interpreter.version;
         record.frames = frames;
-        record.small_objects = vocabulary::SmallObjects::kNotKnown;
+        record.small_objects = objects;
       });
   if (!written) return known;
   segment.interpreter_told.store(told, std::memory_order_relaxed);
@@ -169,8 +172,11 @@ class Merged {
 
 }  // namespace
 
+void find_interpreter() {
+  if (image.settings.python != Settings::Python::kOff) python::look_at_modules();
+}
+
 InterpretedWalk* interpreted_walk(ThreadState& state) {
-  python::look_at_modules();
   if (python::interpreter() == nullptr) [[likely]]
     return nullptr;
   if (state.interpreted == nullptr) {
@@ -184,13 +190,14 @@ unwind::Trace native_part(InterpretedWalk& walk) {
       .frames = walk.native, .capacity = trace::kMaxFrames, .stack_pointers = walk.stack_pointers};
 }
 
-unwind::Trace with_interpreted(Segment& segment, InterpretedWalk& walk,
-                               const unwind::Trace& native) {
+unwind::Trace with_interpreted(Segment& segment, ThreadState& state, const unwind::Trace& native) {
   python::Interpreter& interpreter = *python::interpreter();
+  InterpretedWalk& walk = *state.interpreted;
   interpreter_record(segment, interpreter);
   python::Frames frames{.frames = walk.frames, .capacity = trace::kMaxFrames};
   python::Trust trust{};
   const python::Walked walked = python::collect(interpreter, native, frames, trust);
+  state.holds_interpreter = frames.is_own;
   if (walked == python::Walked::kUnreadable) {
     segment.writer.header()->unread_stacks.fetch_add(1, std::memory_order_relaxed);
   }

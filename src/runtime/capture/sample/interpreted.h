@@ -16,15 +16,19 @@ namespace geiger::capture {
 /// What a walk through an interpreter needs of memory; of one thread.
 struct InterpretedWalk;
 
+/// Looks for an interpreter in modules that were met since the last time, unless the settings say
+/// not to.
+void find_interpreter();
+
 /// Null where the process has no interpreter.
 [[nodiscard]] InterpretedWalk* interpreted_walk(ThreadState& state);
 
-/// A trace to be walked into, which keeps stack pointers.
+/// A trace to be walked into, which keeps stack pointers: of the thread's.
 [[nodiscard]] unwind::Trace native_part(InterpretedWalk& walk);
 
 /// `native`, walked into native_part(), with the interpreter's frames; as it is where there are
 /// none. Code that `segment` does not have yet is written to it.
-[[nodiscard]] unwind::Trace with_interpreted(Segment& segment, InterpretedWalk& walk,
+[[nodiscard]] unwind::Trace with_interpreted(Segment& segment, ThreadState& state,
                                              const unwind::Trace& native);
 
 /// Writes to `segment` the code of a stack that is carried there from the segment before.

@@ -72,6 +72,7 @@ void write_new_modules(Segment& segment) {
   const std::uint32_t known = unwind::modules_known();
   std::uint32_t written = segment.modules_written.load(std::memory_order_acquire);
   if (written >= known) return;
+  find_interpreter();
   for (std::uint32_t id = written + 1; id <= known; ++id) {
     if (!write_module(segment, unwind::module(id))) return;
   }
@@ -125,6 +126,7 @@ trace::Ref record_stack(Segment& segment, ThreadState& state, const unwind::Regi
   const void* frame = __builtin_frame_address(0);
   // A deeper frame than the one that walks interrupted it; a shallower one finds
   // a walk that a handler jumped out of.
+  state.holds_interpreter = false;
   if (state.walking_frame != nullptr && frame < state.walking_frame) {
     return record_nested(segment, state, caller);
   }
@@ -137,7 +139,7 @@ trace::Ref record_stack(Segment& segment, ThreadState& state, const unwind::Regi
   unwind::walk(caller, stack_bounds(state, caller.sp), walk_mode(), walked);
   state.last_frames = walked.frames;
   state.last_count = static_cast<std::uint32_t>(walked.count);
-  if (interpreted != nullptr) walked = with_interpreted(segment, *interpreted, walked);
+  if (interpreted != nullptr) walked = with_interpreted(segment, state, walked);
   const trace::Ref ref = find_or_write(segment, walked);
   state.walking_frame = nullptr;
   return ref;

@@ -65,6 +65,8 @@ struct alignas(64) ThreadState {
   InterpretedWalk* interpreted;      ///< Room for frames of an interpreter; null before the first.
   const std::uint64_t* last_frames;  ///< Of the last walk, in `frames` or in `interpreted`.
   std::uint32_t last_count;
+  /// At its last sample it ran an interpreter and held its lock, outside of any handler.
+  bool holds_interpreter;
   std::uint64_t frames[trace::kMaxNativeFrames];
 };
 
