@@ -133,7 +133,8 @@ struct FileHeader {
   std::atomic<std::int32_t> children_errno;
   /// errno that refused the next segment, so that this one went on; 0 if none.
   std::atomic<std::int32_t> segment_errno;
-  std::uint32_t reserved2;
+  /// Stacks that lack an interpreter's frames, as they could not be read safely at that instant.
+  std::atomic<std::uint32_t> unread_stacks;
 };
 static_assert(sizeof(FileHeader) <= kControlOffset);
 

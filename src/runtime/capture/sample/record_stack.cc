@@ -8,6 +8,7 @@
 #include "base/attributes.h"
 #include "base/clock.h"
 #include "runtime/capture/image/image.h"
+#include "runtime/capture/sample/interpreted.h"
 #include "runtime/capture/sample/write.h"
 #include "runtime/capture/thread/thread_state.h"
 #include "trace/append.h"
@@ -79,6 +80,10 @@ void write_new_modules(Segment& segment) {
   }
 }
 
+unwind::Mode walk_mode() {
+  return image.settings.use_frame_pointers ? unwind::Mode::kFramePointers : unwind::Mode::kAuto;
+}
+
 trace::Ref write_stack(Segment& segment, const unwind::Trace& walked) {
   write_new_modules(segment);
   const trace::Heading heading{.flags = walked.truncated ? trace::kFlagTruncated : std::uint8_t{0},
@@ -103,9 +108,7 @@ trace::Ref find_or_write(Segment& segment, const unwind::Trace& walked) {
 
 trace::Ref walk_into(unwind::Trace& walked, Segment& segment, const ThreadState& state,
                      const unwind::Registers& caller) {
-  const auto mode =
-      image.settings.use_frame_pointers ? unwind::Mode::kFramePointers : unwind::Mode::kAuto;
-  unwind::walk(caller, stack_bounds(state, caller.sp), mode, walked);
+  unwind::walk(caller, stack_bounds(state, caller.sp), walk_mode(), walked);
   return find_or_write(segment, walked);
 }
 
@@ -126,29 +129,41 @@ trace::Ref record_stack(Segment& segment, ThreadState& state, const unwind::Regi
     return record_nested(segment, state, caller);
   }
   state.walking_frame = frame;
-  unwind::Trace walked{.frames = state.frames, .capacity = trace::kMaxNativeFrames};
-  const trace::Ref ref = walk_into(walked, segment, state, caller);
-  state.walked = static_cast<std::uint32_t>(walked.count);
+  InterpretedWalk* interpreted = interpreted_walk(state);
+  unwind::Trace walked =
+      interpreted != nullptr
+          ? native_part(*interpreted)
+          : unwind::Trace{.frames = state.frames, .capacity = trace::kMaxNativeFrames};
+  unwind::walk(caller, stack_bounds(state, caller.sp), walk_mode(), walked);
+  state.last_frames = walked.frames;
+  state.last_count = static_cast<std::uint32_t>(walked.count);
+  if (interpreted != nullptr) walked = with_interpreted(segment, *interpreted, walked);
+  const trace::Ref ref = find_or_write(segment, walked);
   state.walking_frame = nullptr;
   return ref;
 }
 
 void expect_stack(const ThreadState& state) {
-  unwind::expect(state.frames, std::min<std::size_t>(state.walked, kMaxExpected));
+  unwind::expect(state.last_frames, std::min<std::size_t>(state.last_count, kMaxExpected));
 }
 
 // The hash of a walk is over the ids of modules too, which the record does not hold: carried
 // stacks are known by where they stood, and may be there twice.
-trace::Ref carry_stack(Segment& segment, trace::Ref before, const trace::StackRecord& record) {
+trace::Ref carry_stack(Segment& segment, const Segment& from, trace::Ref before,
+                       const trace::StackRecord& record) {
   const std::uint64_t key = (std::uint64_t{before} << 32 | 1) * 0x9e3779b97f4a7c15U;
   if (const trace::Ref known = segment.stacks.find(key); known != 0) return known;
-  const auto flags = RecordHeader::unpack(record.header).flags;
-  const unwind::Trace walked{
-      .frames = const_cast<std::uint64_t*>(reinterpret_cast<const std::uint64_t*>(&record + 1)),
-      .capacity = record.count,
-      .count = record.count,
-      .truncated = (flags & trace::kFlagTruncated) != 0};
-  const trace::Ref ref = write_stack(segment, walked);
+  const auto* words = reinterpret_cast<const std::uint64_t*>(&record + 1);
+  write_new_modules(segment);
+  carry_codes(segment, from, words, record.count);
+  const trace::Heading heading{.flags = RecordHeader::unpack(record.header).flags,
+                               .more_bytes = record.count * sizeof(std::uint64_t)};
+  const trace::Ref ref =
+      trace::append<trace::StackRecord>(segment.writer, heading, [&](trace::StackRecord& carried) {
+        carried.count = record.count;
+        auto* to = reinterpret_cast<std::uint64_t*>(&carried + 1);
+        for (std::uint64_t i = 0; i < record.count; ++i) to[i] = carried_word(segment, words[i]);
+      }).ref;
   if (ref != 0) segment.stacks.insert(key, ref);
   return ref;
 }
