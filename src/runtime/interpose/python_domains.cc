@@ -7,6 +7,7 @@
 
 #include "base/loaded_symbol.h"
 #include "runtime/capture/image/image.h"
+#include "runtime/capture/program/mappings.h"
 #include "runtime/capture/thread/thread_state.h"
 #include "runtime/interpose/conclude.h"
 #include "runtime/unwind/unwind.h"
@@ -220,7 +221,27 @@ bool chooses_allocators() {
   return getenv("PYTHONMALLOC") != nullptr || getenv("PYTHONDEVMODE") != nullptr;
 }
 
-SmallObjects go_before(const Access& access) {
+/// pymalloc maps its arenas by functions that a program can change. They are its pools, not what
+/// the program keeps: that is counted.
+void leave_out_arenas(const Interpreter& interpreter) {
+  struct ArenaAllocator {
+    void* context;
+    void* (*map)(void*, std::size_t);
+    void (*unmap)(void*, void*, std::size_t);
+  };
+  constexpr std::uint64_t kLongest = 128;  // Of either function: a call and a comparison.
+  const auto get = reinterpret_cast<void (*)(ArenaAllocator*)>(
+      base::find_symbol(interpreter.map, "PyObject_GetArenaAllocator"));
+  if (get == nullptr) return;
+  ArenaAllocator arenas{};
+  get(&arenas);
+  for (const auto start : {reinterpret_cast<std::uint64_t>(arenas.map),
+                           reinterpret_cast<std::uint64_t>(arenas.unmap)}) {
+    capture::leave_out(unwind::AddressRange{start, start + kLongest});
+  }
+}
+
+SmallObjects go_before(const Interpreter& interpreter, const Access& access) {
   Allocator raw{};
   Allocator memory{};
   Allocator object{};
@@ -235,6 +256,7 @@ SmallObjects go_before(const Access& access) {
     Allocator functions = ours(domain);
     access.set(domain, &functions);
   }
+  leave_out_arenas(interpreter);
   return SmallObjects::kSampled;
 }
 
@@ -282,7 +304,8 @@ GEIGER_SLOW_PATH void look_after_domains(const Decision& decision) {
     if (!is_early && !may_ask(decision)) return;
   }
   if (!stage.compare_exchange_strong(found, Stage::kBusy)) return;
-  const SmallObjects objects = found == Stage::kNone ? go_before(access) : look_again(access);
+  const SmallObjects objects =
+      found == Stage::kNone ? go_before(interpreter, access) : look_again(access);
   interpreter.small_objects.store(objects, std::memory_order_relaxed);
   stage.store(objects == SmallObjects::kByMalloc ? Stage::kLeft : Stage::kInPlace,
               std::memory_order_release);
