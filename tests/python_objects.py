@@ -51,7 +51,8 @@ class PythonObjects(unittest.TestCase):
     def test_also_with_the_debugging_allocator(self):
         for python in python_frames.interpreters():
             for how in ({"environment": {"PYTHONMALLOC": "debug"}.items()},
-                        {"environment": {"PYTHONMALLOC": "pymalloc"}.items()}):
+                        {"environment": {"PYTHONMALLOC": "pymalloc"}.items()},
+                        {"words": ["-X", "dev"]}, {"words": ["-bXdev"]}):
                 with self.subTest(python, **how):
                     self.assertEqual(self.check_counts(python, **how).small_objects, SAMPLED)
 

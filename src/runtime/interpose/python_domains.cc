@@ -216,9 +216,23 @@ Allocator ours(Domain domain) {
   return is_before_pools ? OfPools<kMem>::functions(context) : OfOthers<kMem>::functions(context);
 }
 
+/// Whether an argument of the interpreter, or the end of one and the next, is -X dev.
+bool is_development_mode(const char* argument, const char* next) {
+  if (argument[0] != '-' || argument[1] == '-') return false;
+  const char* option = strchr(argument, 'X');
+  if (option == nullptr) return false;
+  const char* value = option[1] != '\0' ? option + 1 : next;
+  return value != nullptr && strcmp(value, "dev") == 0;
+}
+
 /// The interpreter chooses its allocators by these when it begins, and drops what was in place.
 bool chooses_allocators() {
-  return getenv("PYTHONMALLOC") != nullptr || getenv("PYTHONDEVMODE") != nullptr;
+  if (getenv("PYTHONMALLOC") != nullptr || getenv("PYTHONDEVMODE") != nullptr) return true;
+  char** arguments = capture::initial_arguments();
+  for (; arguments != nullptr && *arguments != nullptr; ++arguments) {
+    if (is_development_mode(arguments[0], arguments[1])) return true;
+  }
+  return false;
 }
 
 /// pymalloc maps its arenas by functions that a program can change. They are its pools, not what
