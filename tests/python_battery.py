@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""Python programs that are hard on a profiler do the same with and without geiger."""
+"""Python programs that are hard on a profiler do the same with and without geiger: under the
+interpreter of the machine and the newest found; --all takes all that are found, and more intervals.
+"""
 import pathlib
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -9,11 +12,12 @@ import harness
 import python_frames
 
 NASTY = sorted((pathlib.Path(__file__).resolve().parent / "python" / "nasty").glob("*.py"))
-INTERVALS = ["1", "4KiB", "512KiB"]
 
 
 class PythonBattery(unittest.TestCase):
-    interpreters = list(python_frames.interpreters())
+    interpreters = sorted({*list(python_frames.interpreters())[:1], *list(
+        python_frames.interpreters())[-1:]})
+    intervals = ["1", "512KiB"]
 
     @staticmethod
     def outcome(*words):
@@ -24,7 +28,7 @@ class PythonBattery(unittest.TestCase):
         for python in self.interpreters:
             for script in NASTY:
                 bare = self.outcome(python, script)
-                for interval in INTERVALS:
+                for interval in self.intervals:
                     with self.subTest(python=python, script=script.name, interval=interval), \
                             tempfile.TemporaryDirectory() as directory:
                         trace = pathlib.Path(directory) / "trace.geiger"
@@ -37,4 +41,8 @@ class PythonBattery(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    if "--all" in sys.argv:
+        sys.argv.remove("--all")
+        PythonBattery.interpreters = list(python_frames.interpreters())
+        PythonBattery.intervals = ["1", "4KiB", "512KiB"]
     unittest.main()

@@ -30,7 +30,8 @@ SAID = re.compile(r'  File "(.*)", line (\d+|\?\?\?) in (.*)')
 
 def interpreters():
     found = ["/usr/bin/python3"]
-    found += sorted(map(str, pathlib.Path.home().glob(".pyenv/versions/3.*/bin/python3")))
+    pyenv = pathlib.Path.home().glob(".pyenv/versions/3.*/bin/python3")
+    found += map(str, sorted(pyenv, key=lambda path: [int(n) for n in re.findall(r"\d+", str(path))]))
     found += filter(None, os.environ.get("GEIGER_PYTHONS", "").split(":"))
     for path in found:
         if not os.path.exists(path):
@@ -123,7 +124,7 @@ def said_stacks(path):
 
 
 class PythonFrames(unittest.TestCase):
-    seconds = 2.0
+    seconds = 1.0
 
     def record(self, path, directory, *words):
         said, trace = directory / "said", directory / "trace.geiger"
