@@ -11,6 +11,7 @@
 
 #include "analysis/present/extent.h"
 #include "analysis/present/format.h"
+#include "analysis/present/interpreters.h"
 #include "analysis/present/names.h"
 #include "analysis/present/unnamed.h"
 #include "analysis/profile/frames/plumbing_names.h"
@@ -165,6 +166,18 @@ Diagnosis check_stacks(const Patient& patient) {
           "Their outer callers are unknown; trees show them under [truncated]. Self figures and "
           "totals of the run are not affected.",
           "If the program keeps frame pointers, try geiger run --unwind fp."};
+}
+
+Diagnosis check_interpreters(const Patient& patient) {
+  const std::vector<std::string> lines = present::interpreter_lines(patient.recording);
+  if (lines.empty()) {
+    return {Severity::kGood, "interpreters",
+            "Stacks have Python's frames, and its small objects are sampled.", "", ""};
+  }
+  return {Severity::kNote, "interpreters", fmt::format("{}.", fmt::join(lines, ". ")),
+          "Stacks without its frames show the interpreter's own functions; small objects that are "
+          "not sampled appear as arenas of 256 KiB to 1 MiB.",
+          ""};
 }
 
 Diagnosis check_names(const Patient& patient) {

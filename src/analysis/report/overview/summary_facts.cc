@@ -7,6 +7,7 @@
 
 #include "analysis/present/extent.h"
 #include "analysis/present/format.h"
+#include "analysis/present/interpreters.h"
 #include "analysis/present/names.h"
 #include "analysis/profile/labels.h"
 #include "analysis/profile/memory/measured.h"
@@ -227,6 +228,10 @@ Facts summary_facts(const SummaryReport& report, const Recording& recording) {
                    report.truncated == 0 ? "none truncated"
                                          : present::exact_share(report.truncated, report.samples) +
                                                " of the samples have truncated ones"});
+  std::string label = "interpreters";
+  for (const std::string& line : present::interpreter_lines(recording)) {
+    facts.push_back({std::exchange(label, ""), line});
+  }
   add_drops(facts, report);
   return facts;
 }

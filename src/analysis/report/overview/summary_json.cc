@@ -1,5 +1,6 @@
 #include "analysis/present/extent.h"
 #include "analysis/present/function_names.h"
+#include "analysis/present/interpreters.h"
 #include "analysis/present/json.h"
 #include "analysis/present/measure.h"
 #include "analysis/present/names.h"
@@ -136,6 +137,7 @@ std::string to_json(const SummaryReport& report, const Recording& recording) {
   json.field("detection_limit_bytes", report.detection_limit);
   json.field("stacks", report.stacks).field("truncated_samples", report.truncated);
   json.field("is_symbolized", recording.is_symbolized);
+  present::write_interpreters(json, recording);
   if (report.rss) {
     json.key("rss").begin_object().field("resident_bytes", report.rss->resident);
     write_field(json, report.rss->rows.front().share);
