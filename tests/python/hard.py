@@ -1,7 +1,4 @@
-"""Allocates from every kind of frame that CPython has, for so many seconds.
-
-    hard.py SECONDS [KIND...]    without these kinds
-"""
+"""Allocates from every kind of frame that CPython has, for the time in seconds that it is given."""
 import asyncio
 import contextlib
 import functools
@@ -131,7 +128,6 @@ def contexts():
 
 KINDS = [metaclasses, destructors, generators, coroutines, recursion, exec_and_eval, through_c,
          größe_der_menge, contexts, tracing]
-KINDS = [kind for kind in KINDS if kind.__name__ not in sys.argv[2:]]
 
 
 def work(first):
