@@ -11,7 +11,6 @@
 
 #include "analysis/present/extent.h"
 #include "analysis/present/format.h"
-#include "analysis/present/interpreters.h"
 #include "analysis/present/names.h"
 #include "analysis/present/unnamed.h"
 #include "analysis/profile/frames/plumbing_names.h"

@@ -7,7 +7,6 @@
 
 #include "analysis/present/extent.h"
 #include "analysis/present/format.h"
-#include "analysis/present/interpreters.h"
 #include "analysis/present/names.h"
 #include "analysis/profile/labels.h"
 #include "analysis/profile/memory/measured.h"

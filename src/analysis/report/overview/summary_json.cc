@@ -1,6 +1,5 @@
 #include "analysis/present/extent.h"
 #include "analysis/present/function_names.h"
-#include "analysis/present/interpreters.h"
 #include "analysis/present/json.h"
 #include "analysis/present/measure.h"
 #include "analysis/present/names.h"
